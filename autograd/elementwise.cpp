@@ -1,0 +1,87 @@
+#include "autograd/kernels.h"
+#include "autograd/operation.h"
+#include "autograd/ops.h"
+#include "autograd/samples.h"
+
+namespace heed {
+
+// y = a + b        da = dy, db = dy
+static const Operation add(
+    "add", [] { return broadcast_samples([](auto& a, auto& b) { return a + b; }); }, Broadcasting::yes);
+Tensor operator+(const Tensor& a, const Tensor& b) {
+  const Tensor y = map("add", a, b, [](auto u, auto v) { return u + v; });
+  return record(add, {&a, &b}, y, [](const Tensor& dy) { return std::vector{dy, dy}; });
+}
+
+// y = a - b        da = dy, db = -dy
+static const Operation subtract(
+    "subtract", [] { return broadcast_samples([](auto& a, auto& b) { return a - b; }); }, Broadcasting::yes);
+Tensor operator-(const Tensor& a, const Tensor& b) {
+  const Tensor y = map("subtract", a, b, [](auto u, auto v) { return u - v; });
+  return record(subtract, {&a, &b}, y, [](const Tensor& dy, const Needs& needs) {
+    return std::vector{dy, needs[1] ? -dy : Tensor()};
+  });
+}
+
+// y = a b          da = dy b, db = dy a
+static const Operation multiply(
+    "multiply", [] { return broadcast_samples([](auto& a, auto& b) { return a * b; }); }, Broadcasting::yes);
+Tensor operator*(const Tensor& a, const Tensor& b) {
+  const Tensor y = map("multiply", a, b, [](auto u, auto v) { return u * v; });
+  return record(multiply, {&a, &b}, y, [a, b](const Tensor& dy, const Needs& needs) {
+    return std::vector{needs[0] ? dy * b : Tensor(), needs[1] ? dy * a : Tensor()};
+  });
+}
+
+// y = a / b        da = dy / b, db = -dy a / b^2
+static const Operation divide(
+    "divide",
+    [] { return broadcast_samples([](auto& a, auto& b) { return a / b; }, Argument::any, Argument::nonzero); },
+    Broadcasting::yes);
+Tensor operator/(const Tensor& a, const Tensor& b) {
+  const Tensor y = map("divide", a, b, [](auto u, auto v) { return u / v; });
+  return record(divide, {&a, &b}, y, [a, b](const Tensor& dy, const Needs& needs) {
+    const Tensor da = dy / b;
+    return std::vector{da, needs[1] ? -(da * a / b) : Tensor()};
+  });
+}
+
+// y = x + s        dx = dy
+static const Operation add_scalar("add scalar",
+                                  [] { return unary_samples([](const Tensor& x) { return 2 + x - 0.5; }); });
+Tensor operator+(const Tensor& x, double s) {
+  const Tensor y = map(x, [s](auto v) { return v + static_cast<decltype(v)>(s); });
+  return record(add_scalar, {&x}, y, [](const Tensor& dy) { return std::vector{dy}; });
+}
+Tensor operator-(const Tensor& x, double s) { return x + -s; }
+Tensor operator+(double s, const Tensor& x) { return x + s; }
+Tensor operator-(double s, const Tensor& x) { return -x + s; }
+
+// y = s x          dx = s dy
+static const Operation scale("multiply by scalar",
+                             [] { return unary_samples([](const Tensor& x) { return 3 * x * 0.5; }); });
+Tensor operator*(const Tensor& x, double s) {
+  const Tensor y = map(x, [s](auto v) { return v * static_cast<decltype(v)>(s); });
+  return record(scale, {&x}, y, [s](const Tensor& dy) { return std::vector{dy * s}; });
+}
+Tensor operator*(double s, const Tensor& x) { return x * s; }
+Tensor operator-(const Tensor& x) { return x * -1; }
+
+// y = x / s        dx = dy / s
+static const Operation divide_by("divide by scalar",
+                                 [] { return unary_samples([](const Tensor& x) { return x / 3; }); });
+Tensor operator/(const Tensor& x, double s) {
+  const Tensor y = map(x, [s](auto v) { return v / static_cast<decltype(v)>(s); });
+  return record(divide_by, {&x}, y, [s](const Tensor& dy) { return std::vector{dy / s}; });
+}
+
+// y = s / x        dx = -dy y / x
+static const Operation divide_scalar("divide scalar", [] {
+  return unary_samples([](const Tensor& x) { return 2 / x; }, Argument::nonzero);
+});
+Tensor operator/(double s, const Tensor& x) {
+  const Tensor y = map(x, [s](auto v) { return static_cast<decltype(v)>(s) / v; });
+  return record(divide_scalar, {&x}, y, [x, y](const Tensor& dy) { return std::vector{-(dy * y / x)}; });
+}
+
+}  // namespace heed

@@ -1,0 +1,137 @@
+#include "autograd/kernels.h"
+#include "autograd/operation.h"
+#include "autograd/ops.h"
+
+#include <algorithm>
+#include <array>
+
+namespace heed {
+
+// y = table[ids]           dtable[ids[i]] += dy[i], in the order of i
+static const Operation embedding_operation("embedding", [] {
+  const auto look_up = [](const Ids& ids) {
+    return [ids](const std::vector<Tensor>& x) { return embedding(x[0], ids); };
+  };
+  return std::vector<Sample>{{"a repeated id", {{{4, 3}}}, look_up(Ids({2, 3}, {0, 3, 3, 1, 3, 0}))},
+                             {"no ids", {{{4, 3}}}, look_up(Ids({0}, {}))},
+                             {"one id", {{{1, 2}}}, look_up(Ids({}, {0}))}};
+});
+Tensor embedding(const Tensor& table, const Ids& ids) {
+  if (table.rank() != 2) fail("embedding: expected a table (V, d), got {}", to_string(table.shape()));
+  const std::int64_t count = table.size(0), d = table.size(1), n = ids.elements();
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (ids[i] < 0 || ids[i] >= count) fail("embedding: id {} at place {} lies outside [0, {})", ids[i], i, count);
+  }
+  Shape shape = ids.shape();
+  shape.append(d);
+  const Tensor dense = contiguous(table.detach());
+  Tensor y(shape, table.dtype());
+  dispatch(y.dtype(), [&]<class T>() {
+    const T* from = dense.data<T>();
+    T* to = y.mutable_data<T>();
+    parallel_for(n, std::max<std::int64_t>(1, elementwise_grain / std::max<std::int64_t>(d, 1)),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t i = begin; i < end; ++i) std::copy_n(from + ids[i] * d, d, to + i * d);
+                 });
+  });
+  return record(embedding_operation, {&table}, y, [ids, n, d, from = table.shape()](const Tensor& dy) {
+    Tensor dtable = zeros(from, dy.dtype());
+    const Tensor dense_dy = contiguous(dy);
+    dispatch(dy.dtype(), [&]<class T>() {
+      const T* g = dense_dy.data<T>();
+      T* to = dtable.mutable_data<T>();
+      parallel_for(d, 64, [&](std::int64_t begin, std::int64_t end) {  // a column has one writer
+        for (std::int64_t i = 0; i < n; ++i) {
+          T* row = to + ids[i] * d;
+          for (std::int64_t j = begin; j < end; ++j) row[j] += g[i * d + j];
+        }
+      });
+    });
+    return std::vector{dtable};
+  });
+}
+
+// y[b] = x[b, positions[b]]            dx[b, positions[b]] = dy[b], 0 elsewhere
+static const Operation select_rows_operation("select_rows", [] {
+  return std::vector<Sample>{
+      {"(2, 3, 2)",
+       {{{2, 3, 2}}},
+       [](const std::vector<Tensor>& x) {
+         return select_rows(x[0], Ids({2}, {2, 0}));
+       }},
+      {"(0, 3, 2)", {{{0, 3, 2}}}, [](const std::vector<Tensor>& x) { return select_rows(x[0], Ids({0}, {})); }}};
+});
+Tensor select_rows(const Tensor& x, const Ids& positions) {
+  if (x.rank() != 3 || positions.shape() != Shape{x.size(0)}) {
+    fail("select_rows: expected x (B, T, d) and positions (B), got {} and {}", to_string(x.shape()),
+         to_string(positions.shape()));
+  }
+  const std::int64_t B = x.size(0), T_ = x.size(1), d = x.size(2);
+  for (std::int64_t b = 0; b < B; ++b) {
+    if (positions[b] < 0 || positions[b] >= T_) {
+      fail("select_rows: position {} of row {} lies outside [0, {})", positions[b], b, T_);
+    }
+  }
+  const Tensor dense = contiguous(x.detach());
+  Tensor y({B, d}, x.dtype());
+  dispatch(x.dtype(), [&]<class T>() {
+    T* to = y.mutable_data<T>();
+    for (std::int64_t b = 0; b < B; ++b) std::copy_n(dense.data<T>() + (b * T_ + positions[b]) * d, d, to + b * d);
+  });
+  return record(select_rows_operation, {&x}, y, [positions, from = x.shape()](const Tensor& dy) {
+    Tensor dx = zeros(from, dy.dtype());
+    const Tensor dense_dy = contiguous(dy);
+    dispatch(dy.dtype(), [&]<class T>() {
+      T* to = dx.mutable_data<T>();
+      const std::int64_t n = from[2];
+      for (std::int64_t b = 0; b < from[0]; ++b) {
+        std::copy_n(dense_dy.data<T>() + b * n, n, to + (b * from[1] + positions[b]) * n);
+      }
+    });
+    return std::vector{dx};
+  });
+}
+
+namespace {
+
+// 1 / (1 - p) where the stream's number for a place is at least p 2^32, else 0.
+Tensor keep(const Tensor& x, double p, const Random& stream) {
+  Tensor y(x.shape(), x.dtype());
+  dispatch(x.dtype(), [&]<class T>() {
+    T* to = y.mutable_data<T>();
+    const T factor = static_cast<T>(1 / (1 - p));
+    const std::uint32_t bound = static_cast<std::uint32_t>(p * 0x1p32);
+    parallel_for(x.elements(), elementwise_grain, [&](std::int64_t begin, std::int64_t end) {
+      std::array<std::uint32_t, 256> bits;
+      for (std::int64_t i = begin; i < end; i += std::ssize(bits)) {
+        const std::int64_t n = std::min(std::ssize(bits), end - i);
+        stream.bits_at(static_cast<std::uint64_t>(i), std::span(bits).first(static_cast<std::size_t>(n)));
+        for (std::int64_t j = 0; j < n; ++j) to[i + j] = bits[static_cast<std::size_t>(j)] >= bound ? factor : T{0};
+      }
+    });
+  });
+  return y;
+}
+
+}  // namespace
+
+// y = x keep / (1 - p)         dx = dy keep / (1 - p)
+static const Operation dropout_operation("dropout", [] {
+  return std::vector<Sample>{{"(3, 4) half",
+                              {{{3, 4}}},
+                              [](const std::vector<Tensor>& x) {
+                                Random random(1);
+                                return dropout(x[0], 0.5, random);
+                              }},
+                             {"(0)", {{{0}}}, [](const std::vector<Tensor>& x) {
+                                Random random(1);
+                                return dropout(x[0], 0.1, random);
+                              }}};
+});
+Tensor dropout(const Tensor& x, double p, Random& random) {
+  if (!(p >= 0 && p < 1)) fail("dropout: p must lie in [0, 1), got {}", p);
+  const Tensor k = keep(x, p, random.stream(std::uint64_t{random.bits()}));
+  return record(dropout_operation, {&x}, x.detach() * k, [k](const Tensor& dy) { return std::vector{dy * k}; });
+}
+
+}  // namespace heed

@@ -1,0 +1,211 @@
+#include "autograd/blas.h"
+#include "autograd/kernels.h"
+#include "autograd/operation.h"
+#include "autograd/ops.h"
+#include "autograd/samples.h"
+
+#include <algorithm>
+
+namespace heed {
+namespace {
+
+// How one (m x k) (k x n) product is cut into tiles: by its sizes alone.
+struct Tiling {
+  std::int64_t m, n, k;
+  std::int64_t tile_m, tile_n, tile_k;
+  std::int64_t rows, columns, parts;  // number of tiles along m, n, k
+
+  Tiling(std::int64_t m_, std::int64_t n_, std::int64_t k_, std::int64_t batches) : m(m_), n(n_), k(k_) {
+    tile_m = std::min<std::int64_t>(std::max<std::int64_t>(m, 1), 256);
+    tile_n = std::min<std::int64_t>(std::max<std::int64_t>(n, 1), 512);
+    rows = (m + tile_m - 1) / tile_m;
+    columns = (n + tile_n - 1) / tile_n;
+    const bool long_inner = batches == 1 && rows * columns < 8 && k >= 512;
+    tile_k = long_inner ? std::max<std::int64_t>(256, (k + 15) / 16) : std::max<std::int64_t>(k, 1);
+    parts = std::max<std::int64_t>(1, (k + tile_k - 1) / tile_k);
+  }
+};
+
+template <class T>
+void multiply_tile(const Tiling& t, std::int64_t tile, Matrix<T> A, Matrix<T> B, T* C, const T* bias) {
+  const std::int64_t i = tile / t.columns * t.tile_m, j = tile % t.columns * t.tile_n;
+  const std::int64_t rows = std::min(t.tile_m, t.m - i), columns = std::min(t.tile_n, t.n - j);
+  T* c = C + i * t.n + j;
+  if (bias) {
+    for (std::int64_t r = 0; r < rows; ++r) std::copy_n(bias + j, columns, c + r * t.n);
+  }
+  A.data += i * A.row_stride;
+  B.data += j * B.column_stride;
+  gemm(rows, columns, t.k, T{1}, A, B, bias ? T{1} : T{0}, c, t.n);
+}
+
+// Long sums over k in parts of fixed length, then added in order.
+template <class T>
+void multiply_parts(const Tiling& t, Matrix<T> A, Matrix<T> B, T* C, const T* bias) {
+  Tensor partial({t.parts, t.m, t.n}, dtype_of<T>);
+  T* parts = partial.mutable_data<T>();
+  parallel_for(t.parts, 1, [&](std::int64_t part, std::int64_t) {
+    const std::int64_t p = part * t.tile_k;
+    gemm(t.m, t.n, std::min(t.tile_k, t.k - p), T{1},
+         Matrix<T>{A.data + p * A.column_stride, A.row_stride, A.column_stride},
+         Matrix<T>{B.data + p * B.row_stride, B.row_stride, B.column_stride}, T{0}, parts + part * t.m * t.n, t.n);
+  });
+  parallel_for(t.m * t.n, elementwise_grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) C[i] = parts[i] + (bias ? bias[i % t.n] : T{0});
+    for (std::int64_t part = 1; part < t.parts; ++part) {
+      const T* from = parts + part * t.m * t.n;
+      for (std::int64_t i = begin; i < end; ++i) C[i] += from[i];
+    }
+  });
+}
+
+Tensor blas_layout(const Tensor& x) {
+  return is_blas_layout(x.size(-2), x.size(-1), x.strides()[-2], x.strides()[-1]) ? x : x.clone();
+}
+
+// y = a b (+ bias): a (..., m, k), b (..., k, n) with broadcast leading axes, bias (n).
+Tensor product(const Tensor& a_any, const Tensor& b_any, const Tensor& bias = {}) {
+  blas_description();  // loaded before any thread needs it
+  const Tensor a = blas_layout(a_any), b = blas_layout(b_any);
+  const auto leading = [](const Shape& shape) {
+    return Shape(std::span<const std::int64_t>(shape.begin(), static_cast<std::size_t>(shape.rank() - 2)));
+  };
+  const Shape batch = broadcast_shapes("matmul", leading(a.shape()), leading(b.shape()));
+  const Tiling tiling(a.size(-2), b.size(-1), a.size(-1), batch.elements());
+  Shape shape = batch;
+  shape.append(tiling.m);
+  shape.append(tiling.n);
+  Tensor y(shape, a.dtype());
+  if (y.elements() == 0) return y;
+  dispatch(y.dtype(), [&]<class T>() {
+    const Shape strides_a = broadcast_strides(leading(a.shape()), leading(a.strides()), batch);
+    const Shape strides_b = broadcast_strides(leading(b.shape()), leading(b.strides()), batch);
+    const Matrix<T> A{a.data<T>(), a.strides()[-2], a.strides()[-1]}, B{b.data<T>(), b.strides()[-2], b.strides()[-1]};
+    const T* bias_data = bias.defined() ? bias.data<T>() : nullptr;
+    T* C = y.mutable_data<T>();
+    if (tiling.parts > 1) return multiply_parts(tiling, A, B, C, bias_data);
+    const Walk<2> walk(batch, {&strides_a, &strides_b});
+    const std::int64_t tiles = tiling.rows * tiling.columns;
+    const std::int64_t work = std::max<std::int64_t>(1, tiling.tile_m * tiling.tile_n * tiling.k);
+    parallel_for(
+        batch.elements() * tiles, std::max<std::int64_t>(1, 131072 / work), [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t task = begin; task < end; ++task) {
+            const std::int64_t item = task / tiles, inner = item % walk.size[0];
+            walk.rows(item / walk.size[0], item / walk.size[0] + 1,
+                      [&](std::int64_t, const std::array<std::int64_t, 2>& offset) {
+                        Matrix<T> left = A, right = B;
+                        left.data += offset[0] + inner * walk.stride[0][0];
+                        right.data += offset[1] + inner * walk.stride[1][0];
+                        multiply_tile(tiling, task % tiles, left, right, C + item * tiling.m * tiling.n, bias_data);
+                      });
+          }
+        });
+  });
+  return y;
+}
+
+// (..., n) -> (rows, n)
+Tensor rows_of(const Tensor& x) {
+  std::int64_t rows = 1;
+  for (int axis = 0; axis + 1 < x.rank(); ++axis) rows *= x.size(axis);
+  return reshape(x.detach(), {rows, x.size(-1)});
+}
+
+void check_product(const char* operation, const Tensor& a, const Tensor& b, bool b_is_matrix) {
+  if (a.rank() < (b_is_matrix ? 1 : 2) || b.rank() < 2 || (b_is_matrix && b.rank() != 2)) {
+    fail("{}: expected matrices (..., n, k) x (..., k, m), got {} x {}", operation, to_string(a.shape()),
+         to_string(b.shape()));
+  }
+  if (a.dtype() != b.dtype()) {
+    fail("{}: both tensors must have one dtype, got {} x {}", operation, to_string(a.dtype()), to_string(b.dtype()));
+  }
+  if (a.size(-1) != b.size(-2)) {
+    fail("{}: inner dimensions must match: {} x {}: {} != {}{}", operation, to_string(a.shape()), to_string(b.shape()),
+         a.size(-1), b.size(-2), a.size(-1) == b.size(-1) ? ". Did you mean transpose(b)?" : "");
+  }
+}
+
+}  // namespace
+
+// y = a b          da = dy b^T, db = a^T dy
+static const Operation matmul_operation(
+    "matmul",
+    [] {
+      std::vector<Sample> samples;
+      for (auto [a, b] : broadcast_pairs()) {
+        if (a.rank() > 2 || b.rank() > 2) continue;
+        a.append(2), a.append(3);
+        b.append(3), b.append(2);
+        samples.push_back({to_string(a) + " x " + to_string(b), {{a}, {b}}, [](const std::vector<Tensor>& x) {
+                             return matmul(x[0], x[1]);
+                           }});
+      }
+      for (const auto& [a, b] : {std::pair<Shape, Shape>{{1, 1}, {1, 1}},
+                                 {{0, 3}, {3, 2}},
+                                 {{2, 0}, {0, 3}},
+                                 {{2, 3}, {3, 0}},
+                                 {{2, 2}, {2, 2}},
+                                 {{2, 1, 3}, {2, 3, 1}}}) {
+        samples.push_back({to_string(a) + " x " + to_string(b), {{a}, {b}}, [](const std::vector<Tensor>& x) {
+                             return matmul(x[0], x[1]);
+                           }});
+      }
+      return samples;
+    },
+    Broadcasting::yes);
+Tensor matmul(const Tensor& a, const Tensor& b) {
+  check_product("matmul", a, b, false);
+  Tensor y;
+  if (b.rank() == 2 && a.rank() > 2) {  // one product over all rows of a
+    Shape shape = a.shape();
+    shape[-1] = b.size(-1);
+    y = reshape(product(rows_of(a), b), shape);
+  } else {
+    y = product(a, b);
+  }
+  return record(matmul_operation, {&a, &b}, y, [a, b](const Tensor& dy, const Needs& needs) {
+    Tensor da, db;
+    if (needs[0]) da = matmul(dy, transpose(b));
+    if (needs[1]) db = b.rank() == 2 ? product(transpose(rows_of(a)), rows_of(dy)) : product(transpose(a), dy);
+    return std::vector{da, db};
+  });
+}
+
+// y = x W + b      dx = dy W^T, dW = x^T dy, db = sum of dy over rows
+static const Operation linear_operation("linear", [] {
+  std::vector<Sample> samples;
+  for (const Shape& x : {Shape{3}, Shape{2, 3}, Shape{2, 2, 3}, Shape{0, 3}}) {
+    samples.push_back({to_string(x) + " with bias", {{x}, {{3, 2}}, {{2}}}, [](const std::vector<Tensor>& t) {
+                         return linear(t[0], t[1], t[2]);
+                       }});
+    samples.push_back({to_string(x) + " without", {{x}, {{3, 2}}}, [](const std::vector<Tensor>& t) {
+                         return linear(t[0], t[1], {});
+                       }});
+  }
+  return samples;
+});
+Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
+  check_product("linear", x, W, true);
+  if (b.defined() && (b.shape() != Shape{W.size(1)} || b.dtype() != W.dtype())) {
+    fail("linear: W {} needs a bias of shape ({}) and its dtype, got {}", to_string(W.shape()), W.size(1),
+         to_string(b.shape()));
+  }
+  Shape shape = x.shape();
+  shape[-1] = W.size(1);
+  const Tensor y = reshape(product(rows_of(x), W.detach(), b.defined() ? contiguous(b.detach()) : b), shape);
+  const auto gradient = [x, W](const Tensor& dy, const Needs& needs) {
+    const Tensor dy_rows = rows_of(dy);
+    Tensor dx, dW;
+    if (needs[0]) dx = reshape(product(dy_rows, transpose(W.detach())), x.shape());
+    if (needs[1]) dW = product(transpose(rows_of(x)), dy_rows);
+    return std::vector{dx, dW};
+  };
+  if (!b.defined()) return record(linear_operation, {&x, &W}, y, gradient);
+  return record(linear_operation, {&x, &W, &b}, y, [gradient](const Tensor& dy, const Needs& needs) {
+    std::vector<Tensor> gradients = gradient(dy, needs);
+    gradients.push_back(needs[2] ? sum(rows_of(dy), {0}) : Tensor());
+    return gradients;
+  });
+}
+
+}  // namespace heed

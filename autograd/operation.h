@@ -1,0 +1,125 @@
+#pragma once
+#include "autograd/tensor.h"
+
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace heed {
+
+// An input of a gradient-check sample: how its float64 values are drawn.
+struct Argument {
+  enum Values {
+    any,       // uniform in [-2, 2)
+    positive,  // uniform in [0.5, 2)
+    nonzero,   // 0.3 <= |x| < 2, the first positive, for a kink at 0
+    distinct,  // a shuffled grid with gaps of 0.1, for choices such as max
+  };
+  Shape shape;
+  Values values = any;
+};
+
+// One call of an operation whose gradient is checked.
+struct Sample {
+  std::string name;
+  std::vector<Argument> arguments;
+  std::function<Tensor(const std::vector<Tensor>&)> function;
+  bool gradient_is_zero = false;  // known to be zero everywhere, so a scaled gradient cannot be told apart
+};
+
+// What an operation must bring to exist: samples to check its gradient on, or a written reason for having
+// none.
+class Samples {
+ public:
+  using Make = std::vector<Sample> (*)();
+  template <class Lambda>
+  requires std::is_convertible_v<Lambda, Make> Samples(Lambda make) : make_(make) {}
+  static Samples none(const char* reason) { return Samples(reason); }
+
+  std::vector<Sample> all() const { return make_ ? make_() : std::vector<Sample>{}; }
+  const char* reason_for_none() const { return reason_; }
+
+ private:
+  explicit Samples(const char* reason) : reason_(reason) {}
+  Make make_ = nullptr;
+  const char* reason_ = nullptr;
+};
+
+enum class Broadcasting { no, yes };  // yes: the recorder sums gradients over broadcast axes
+
+// A differentiable operation: one object of static lifetime, beside the function that computes it.
+class Operation {
+ public:
+  Operation(const char* name, Samples samples, Broadcasting broadcasting = Broadcasting::no);
+  Operation(const Operation&) = delete;
+
+  const char* name() const { return name_; }
+  const Samples& samples() const { return samples_; }
+  bool broadcasts() const { return broadcasting_ == Broadcasting::yes; }
+
+ private:
+  const char* name_;
+  Samples samples_;
+  Broadcasting broadcasting_;
+};
+
+// Every operation in the program.
+const std::vector<const Operation*>& operations();
+
+// Which inputs of an operation need a gradient; a backward may leave the others undefined.
+class Needs {
+ public:
+  explicit Needs(const std::vector<bool>& needs) : needs_(needs) {}
+  bool operator[](std::size_t input) const { return needs_[input]; }
+
+ private:
+  const std::vector<bool>& needs_;
+};
+
+// dL/d(output) -> dL/d(input) for each input in order.
+class Backward {
+ public:
+  virtual ~Backward() = default;
+  virtual std::vector<Tensor> operator()(const Tensor& dy, const Needs& needs) const = 0;
+};
+
+using Inputs = std::initializer_list<const Tensor*>;
+
+class Recorder {
+ public:
+  static bool depends_on_variable(const Operation& operation, std::span<const Tensor* const> inputs);
+  static Tensor record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,
+                       std::unique_ptr<Backward> backward);
+};
+
+// Returns `output`, recorded as operation(inputs) when a recording is open and an input depends on a
+// variable. `backward` is called as (dy, needs) or (dy), and holds only what it captured.
+template <class Function>
+Tensor record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,
+              Function backward) {
+  if (!Recorder::depends_on_variable(operation, inputs)) return output;
+  struct Closure final : Backward {
+    explicit Closure(Function f) : function(std::move(f)) {}
+    std::vector<Tensor> operator()(const Tensor& dy, const Needs& needs) const override {
+      if constexpr (std::is_invocable_v<const Function&, const Tensor&, const Needs&>) {
+        return function(dy, needs);
+      } else {
+        return function(dy);
+      }
+    }
+    Function function;
+  };
+  return Recorder::record(operation, inputs, output, std::make_unique<Closure>(std::move(backward)));
+}
+
+template <class Function>
+Tensor record(const Operation& operation, Inputs inputs, const Tensor& output, Function backward) {
+  return record(operation, std::span<const Tensor* const>(inputs.begin(), inputs.size()), output, std::move(backward));
+}
+
+}  // namespace heed

@@ -1,0 +1,35 @@
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+namespace heed {
+
+// Threads that kernels may use; by default OpenMP's choice (OMP_NUM_THREADS). Results do not depend on it.
+void set_threads(int threads);
+int threads();
+
+// The place of the calling thread in its team, in [0, threads()): 0 outside run_tiles().
+int current_thread();
+
+// Calls run(context, tile) for each tile in [0, tiles), on any thread, in any order. `run` must not throw.
+void run_tiles(std::int64_t tiles, void (*run)(void* context, std::int64_t tile), void* context);
+
+// Calls f(begin, end) on consecutive ranges of `grain` indices that cover [0, count): the ranges depend on
+// nothing else, so that whatever f accumulates within one is the same for any number of threads.
+template <class F>
+void parallel_for(std::int64_t count, std::int64_t grain, F&& f) {
+  struct Context {
+    std::int64_t count, grain;
+    std::remove_reference_t<F>* f;
+  } context{count, grain, &f};
+  run_tiles((count + grain - 1) / grain,
+            [](void* c, std::int64_t tile) {
+              Context& range = *static_cast<Context*>(c);
+              const std::int64_t begin = tile * range.grain;
+              (*range.f)(begin, std::min(range.count, begin + range.grain));
+            },
+            &context);
+}
+
+}  // namespace heed

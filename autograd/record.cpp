@@ -1,0 +1,276 @@
+#include "autograd/record.h"
+
+#include "autograd/ops.h"
+
+#include <algorithm>
+#include <atomic>
+#include <unordered_map>
+
+namespace heed {
+namespace {
+
+struct Node {
+  const Operation* operation = nullptr;  // null: a variable
+  std::unique_ptr<Backward> backward;
+  std::size_t first_edge = 0;
+  std::size_t edges = 0;
+  Shape shape;
+  DType dtype = DType::float32;
+};
+
+struct Leaf {
+  std::int64_t node;
+  Tensor value;
+  std::uint64_t version;
+};
+
+constexpr std::int64_t constant = -1;
+
+struct Tape {
+  std::uint64_t id = 0;
+  std::vector<Node> nodes;
+  std::vector<std::int64_t> edges;                // the inputs' nodes, or `constant`
+  std::unordered_map<std::int64_t, Leaf> leaves;  // by the variable's number
+};
+
+thread_local std::unique_ptr<Tape> tape;
+thread_local bool checking = false;  // a FiniteCheck stands
+thread_local bool paused = false;    // backward computes with recorded tensors, but records nothing
+
+struct Pause {
+  Pause() { paused = true; }
+  ~Pause() { paused = false; }
+};
+
+std::int64_t leaf_node(const Tensor& variable) {
+  const auto [place, is_new] = tape->leaves.try_emplace(variable.trace().node);
+  if (is_new) {
+    place->second = {static_cast<std::int64_t>(tape->nodes.size()), variable, variable.version()};
+    Node node;
+    node.shape = variable.shape();
+    node.dtype = variable.dtype();
+    tape->nodes.push_back(std::move(node));
+  }
+  return place->second.node;
+}
+
+bool broadcasts_to(const Shape& from, const Shape& to) {
+  if (from.rank() > to.rank()) return false;
+  for (int i = 1; i <= from.rank(); ++i) {
+    if (from[-i] != to[-i] && from[-i] != 1) return false;
+  }
+  return true;
+}
+
+// Sums `gradient` over the axes along which an input of `shape` was broadcast.
+Tensor sum_to(const Tensor& gradient, const Shape& shape) {
+  std::vector<int> axes;
+  const int missing = gradient.rank() - shape.rank();
+  for (int axis = 0; axis < gradient.rank(); ++axis) {
+    if (axis < missing || (shape[axis - missing] == 1 && gradient.size(axis) != 1)) axes.push_back(axis);
+  }
+  return axes.empty() ? reshape(gradient, shape) : reshape(sum(gradient, axes), shape);
+}
+
+Tensor checked_gradient(const Operation& operation, std::size_t input, const Tensor& gradient, const Node& node) {
+  if (!gradient.defined()) fail("backward of {}: no gradient for input {}", operation.name(), input);
+  if (gradient.dtype() != node.dtype) {
+    fail("backward of {}: input {} is {}, its gradient {}", operation.name(), input, to_string(node.dtype),
+         to_string(gradient.dtype()));
+  }
+  if (gradient.shape() == node.shape) return gradient;
+  if (!operation.broadcasts() || !broadcasts_to(node.shape, gradient.shape())) {
+    fail("backward of {}: input {} has shape {}, its gradient {}", operation.name(), input, to_string(node.shape),
+         to_string(gradient.shape()));
+  }
+  return sum_to(gradient, node.shape);
+}
+
+void accumulate(Tensor& total, const Tensor& gradient) {
+  if (!total.defined()) {
+    total = gradient;
+  } else if (total.owns_storage_alone() && total.is_contiguous()) {
+    add_in_place(total, gradient);
+  } else {
+    total = total + gradient;
+  }
+}
+
+void check_leaves_unchanged() {
+  for (const auto& [number, leaf] : tape->leaves) {
+    if (leaf.value.version() != leaf.version) {
+      fail(
+          "backward: a variable of shape {} was written after it was recorded; call backward before the "
+          "optimiser's "
+          "step, and open a new Recording after it",
+          to_string(leaf.value.shape()));
+    }
+  }
+}
+
+}  // namespace
+
+FiniteCheck::FiniteCheck() { checking = true; }
+
+FiniteCheck::~FiniteCheck() { checking = false; }
+
+Recording::Recording() {
+  static std::atomic<std::uint64_t> count = 0;
+  if (tape) fail("Recording: one is already open on this thread; close it before opening another");
+  tape = std::make_unique<Tape>();
+  tape->id = ++count;
+}
+
+Recording::~Recording() { tape.reset(); }
+
+std::int64_t Recording::size() const { return static_cast<std::int64_t>(tape->nodes.size()); }
+
+bool Recorder::depends_on_variable(const Operation& operation, std::span<const Tensor* const> inputs) {
+  if (paused) return false;
+  bool depends = false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Trace& trace = inputs[i]->trace();
+    if (trace.recording != 0 && (!tape || trace.recording != tape->id)) {
+      fail(
+          "{}: input {}, of shape {}, belongs to a recording that has ended or to another thread's; use its "
+          "detach()",
+          operation.name(), i, to_string(inputs[i]->shape()));
+    }
+    depends = depends || trace.recording != 0 || (tape && inputs[i]->is_variable());
+  }
+  return depends;
+}
+
+Tensor Recorder::record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,
+                        std::unique_ptr<Backward> backward) {
+  if (checking && !is_finite(output)) {
+    throw NotFinite(fmt::format("the output of {}, shape {}", operation.name(), to_string(output.shape())));
+  }
+  Node node;
+  node.operation = &operation;
+  node.backward = std::move(backward);
+  node.first_edge = tape->edges.size();
+  node.edges = inputs.size();
+  node.shape = output.shape();
+  node.dtype = output.dtype();
+  for (const Tensor* input : inputs) {
+    tape->edges.push_back(input->is_variable()            ? leaf_node(*input)
+                          : input->trace().recording != 0 ? input->trace().node
+                                                          : constant);
+  }
+  Tensor recorded = output;
+  recorded.trace_ = {tape->id, static_cast<std::int64_t>(tape->nodes.size())};
+  tape->nodes.push_back(std::move(node));
+  return recorded;
+}
+
+Gradients backward(const Tensor& loss) {
+  if (!loss.defined()) fail("backward: the loss is undefined");
+  if (loss.rank() != 0) {
+    fail(
+        "backward: the loss must be a scalar of shape (), got {}; reduce it with sum() or mean(), or give a "
+        "cotangent",
+        to_string(loss.shape()));
+  }
+  return backward(loss, ones({}, loss.dtype()));
+}
+
+Gradients backward(const Tensor& output, const Tensor& cotangent) {
+  if (!output.defined() || !cotangent.defined()) fail("backward: the output or its cotangent is undefined");
+  if (output.is_variable() || output.trace().recording == 0) {
+    fail(
+        "backward: the output, of shape {}, was not recorded: no Recording was open, or it depends on no "
+        "variable",
+        to_string(output.shape()));
+  }
+  if (!tape || output.trace().recording != tape->id) {
+    fail("backward: the output, of shape {}, belongs to a recording that has ended or to another thread's",
+         to_string(output.shape()));
+  }
+  if (cotangent.shape() != output.shape() || cotangent.dtype() != output.dtype()) {
+    fail("backward: the cotangent must be {} {} like the output, got {} {}", to_string(output.dtype()),
+         to_string(output.shape()), to_string(cotangent.dtype()), to_string(cotangent.shape()));
+  }
+  check_leaves_unchanged();
+
+  const Pause pause;
+  std::vector<Tensor> gradient(static_cast<std::size_t>(output.trace().node) + 1);
+  gradient.back() = cotangent.detach();
+  for (std::size_t n = gradient.size(); n-- > 0;) {
+    const Node& node = tape->nodes[n];
+    if (!node.operation || !gradient[n].defined()) continue;
+    const Tensor dy = std::exchange(gradient[n], {});
+    const std::int64_t* inputs = tape->edges.data() + node.first_edge;
+    std::vector<bool> needs(node.edges);
+    for (std::size_t i = 0; i < node.edges; ++i) needs[i] = inputs[i] != constant;
+    std::vector<Tensor> dx = (*node.backward)(dy, Needs(needs));
+    if (dx.size() != node.edges) {
+      fail("backward of {}: {} gradients for {} inputs", node.operation->name(), dx.size(), node.edges);
+    }
+    for (std::size_t i = 0; i < node.edges; ++i) {
+      if (inputs[i] == constant) continue;
+      const std::size_t input = static_cast<std::size_t>(inputs[i]);
+      const Tensor checked = checked_gradient(*node.operation, i, std::exchange(dx[i], {}), tape->nodes[input]);
+      accumulate(gradient[input], checked);
+    }
+  }
+
+  Gradients result;
+  for (const auto& [number, leaf] : tape->leaves) {
+    const std::size_t n = static_cast<std::size_t>(leaf.node);
+    if (n < gradient.size() && gradient[n].defined()) result.set(leaf.value, gradient[n]);
+  }
+  return result;
+}
+
+const Tensor* Gradients::find(const Tensor& variable) const {
+  const std::int64_t number = variable.is_variable() ? variable.trace().node : 0;
+  const auto place = std::lower_bound(entries_.begin(), entries_.end(), number,
+                                      [](const auto& entry, std::int64_t n) { return entry.first < n; });
+  return place != entries_.end() && place->first == number ? &place->second : nullptr;
+}
+
+const Tensor& Gradients::operator[](const Tensor& variable) const {
+  if (!variable.is_variable()) fail("gradients: the tensor of shape {} is not a variable", to_string(variable.shape()));
+  const Tensor* gradient = find(variable);
+  if (!gradient) fail("gradients: none for a variable of shape {}", to_string(variable.shape()));
+  return *gradient;
+}
+
+void Gradients::set(const Tensor& variable, Tensor gradient) {
+  if (!variable.is_variable()) fail("gradients: the tensor of shape {} is not a variable", to_string(variable.shape()));
+  if (gradient.shape() != variable.shape() || gradient.dtype() != variable.dtype()) {
+    fail("gradients: a variable {} {} cannot have a gradient {} {}", to_string(variable.dtype()),
+         to_string(variable.shape()), to_string(gradient.dtype()), to_string(gradient.shape()));
+  }
+  const std::int64_t number = variable.trace().node;
+  const auto place = std::lower_bound(entries_.begin(), entries_.end(), number,
+                                      [](const auto& entry, std::int64_t n) { return entry.first < n; });
+  if (place != entries_.end() && place->first == number) {
+    place->second = std::move(gradient);
+  } else {
+    entries_.insert(place, {number, std::move(gradient)});
+  }
+}
+
+Gradients& Gradients::operator+=(const Gradients& other) {
+  std::vector<std::pair<std::int64_t, Tensor>> merged;
+  auto a = entries_.begin();
+  auto b = other.entries_.begin();
+  while (a != entries_.end() || b != other.entries_.end()) {
+    if (b == other.entries_.end() || (a != entries_.end() && a->first < b->first)) {
+      merged.push_back(std::move(*a++));
+    } else if (a == entries_.end() || b->first < a->first) {
+      merged.push_back(*b++);
+    } else {
+      const Pause pause;
+      merged.emplace_back(a->first, a->second + b->second);
+      ++a;
+      ++b;
+    }
+  }
+  entries_ = std::move(merged);
+  return *this;
+}
+
+}  // namespace heed

@@ -1,0 +1,203 @@
+#include "autograd/reduce.h"
+
+#include "autograd/kernels.h"
+#include "autograd/operation.h"
+#include "autograd/ops.h"
+
+#include <limits>
+
+namespace heed {
+namespace {
+
+// x's axes split in those kept and those reduced, each walked as one list.
+struct Split {
+  Shape output, output_keepdim;
+  Shape kept, kept_strides, reduced, reduced_strides;
+};
+
+Split split_axes(const char* operation, const Tensor& x, const std::vector<int>& axes) {
+  std::vector<bool> is_reduced(static_cast<std::size_t>(x.rank()), axes.empty());
+  for (const int axis : axes) {
+    const std::size_t a = static_cast<std::size_t>(checked_axis(operation, axis, x.rank()));
+    if (is_reduced[a]) fail("{}: axis {} is given twice for shape {}", operation, axis, to_string(x.shape()));
+    is_reduced[a] = true;
+  }
+  Split s;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    const bool reduce = is_reduced[static_cast<std::size_t>(axis)];
+    (reduce ? s.reduced : s.kept).append(x.size(axis));
+    (reduce ? s.reduced_strides : s.kept_strides).append(x.strides()[axis]);
+    s.output_keepdim.append(reduce ? 1 : x.size(axis));
+    if (!reduce) s.output.append(x.size(axis));
+  }
+  return s;
+}
+
+// Sums columns: x (rows, columns), element strides (row_stride, 1), into totals in double, a fixed number of
+// rows at a time so that the order of additions does not depend on threads.
+template <class T>
+void sum_columns(const T* x, std::int64_t rows, std::int64_t columns, std::int64_t row_stride, T* y) {
+  constexpr std::int64_t rows_a_part = 512, columns_a_tile = 512;
+  const std::int64_t parts = (rows + rows_a_part - 1) / rows_a_part;
+  Tensor partial({parts, columns}, DType::float64);
+  double* totals = partial.mutable_data<double>();
+  const std::int64_t tiles = (columns + columns_a_tile - 1) / columns_a_tile;
+  parallel_for(parts * tiles, 1, [&](std::int64_t task, std::int64_t) {
+    const std::int64_t part = task / tiles, first = task % tiles * columns_a_tile;
+    const std::int64_t last = std::min(columns, first + columns_a_tile);
+    double* total = totals + part * columns;
+    std::fill(total + first, total + last, 0.0);
+    for (std::int64_t r = part * rows_a_part; r < std::min(rows, (part + 1) * rows_a_part); ++r) {
+      for (std::int64_t c = first; c < last; ++c) total[c] += static_cast<double>(x[r * row_stride + c]);
+    }
+  });
+  for (std::int64_t c = 0; c < columns; ++c) {
+    double total = 0;
+    for (std::int64_t part = 0; part < parts; ++part) total += totals[part * columns + c];
+    y[c] = static_cast<T>(total);
+  }
+}
+
+template <class T>
+void sum_into(const Tensor& x, const Split& s, T* y) {
+  const Walk<1> kept(s.kept, {&s.kept_strides}), reduced(s.reduced, {&s.reduced_strides});
+  const std::int64_t outputs = s.kept.elements(), n = s.reduced.elements();
+  const T* data = x.data<T>();
+  if (outputs == 0) return;
+  if (n == 0) {
+    std::fill_n(y, outputs, T{0});
+    return;
+  }
+  if (kept.size[0] == outputs && reduced.size[0] == n && kept.stride[0][0] == 1 && n > 1) {
+    return sum_columns(data, n, outputs, reduced.stride[0][0], y);
+  }
+  if (outputs == 1 && reduced.size[0] == n && reduced.stride[0][0] == 1) {
+    y[0] = static_cast<T>(sum_long(data, n));
+    return;
+  }
+  const std::int64_t inner = reduced.size[0], step = reduced.stride[0][0];
+  parallel_for(outputs / kept.size[0], 1, [&](std::int64_t begin, std::int64_t end) {
+    kept.rows(begin, end, [&](std::int64_t first, const std::array<std::int64_t, 1>& start) {
+      for (std::int64_t k = 0; k < kept.size[0]; ++k) {
+        const T* from = data + start[0] + k * kept.stride[0][0];
+        double total = 0;
+        reduced.rows(0, n / inner, [&](std::int64_t, const std::array<std::int64_t, 1>& offset) {
+          total += step == 1 ? sum_row(from + offset[0], inner) : sum_row(from + offset[0], inner, step);
+        });
+        y[first + k] = static_cast<T>(total);
+      }
+    });
+  });
+}
+
+std::vector<Sample> reduction_samples(Tensor (*f)(const Tensor&, std::vector<int>, bool), Argument::Values values,
+                                      bool empty_allowed) {
+  std::vector<Sample> samples;
+  const auto add = [&](const Shape& shape, const std::vector<int>& axes, bool keepdim) {
+    samples.push_back({fmt::format("{} over ({}){}", to_string(shape), fmt::join(axes, ", "), keepdim ? " kept" : ""),
+                       {{shape, values}},
+                       [=](const std::vector<Tensor>& x) { return f(x[0], axes, keepdim); }});
+  };
+  for (const bool keepdim : {false, true}) {
+    add({}, {}, keepdim);
+    add({4}, {}, keepdim);
+    add({2, 3}, {}, keepdim);
+    add({2, 3}, {0}, keepdim);
+    add({2, 3}, {-1}, keepdim);
+    add({2, 3, 2}, {1}, keepdim);
+    add({2, 3, 2}, {0, -1}, keepdim);
+    add({2, 1, 2, 2}, {1, 2}, keepdim);
+    add({0, 3}, {1}, keepdim);
+    if (empty_allowed) add({0, 3}, {0}, keepdim);
+  }
+  return samples;
+}
+
+}  // namespace
+
+// y = sum of x over axes        dx = dy, broadcast
+static const Operation sum_operation("sum", [] {
+  std::vector<Sample> samples = reduction_samples(sum, Argument::any, true);
+  for (Sample& sample : reduction_samples(mean, Argument::any, false)) {
+    sample.name = "mean of " + sample.name;
+    samples.push_back(std::move(sample));
+  }
+  return samples;
+});
+Tensor sum(const Tensor& x, std::vector<int> axes, bool keepdim) {
+  const Split s = split_axes("sum", x, axes);
+  Tensor y(keepdim ? s.output_keepdim : s.output, x.dtype());
+  dispatch(x.dtype(), [&]<class T>() { sum_into(x, s, y.mutable_data<T>()); });
+  return record(sum_operation, {&x}, y, [from = x.shape(), kept = s.output_keepdim](const Tensor& dy) {
+    return std::vector{broadcast_to(reshape(dy, kept), from)};
+  });
+}
+
+// y = sum(x) / n
+Tensor mean(const Tensor& x, std::vector<int> axes, bool keepdim) {
+  const std::int64_t n = split_axes("mean", x, axes).reduced.elements();
+  return sum(x, std::move(axes), keepdim) / static_cast<double>(n);
+}
+
+// y = x[i], i the first place of the maximum        dx[i] = dy, 0 elsewhere
+static const Operation max_operation("max", [] { return reduction_samples(max, Argument::distinct, false); });
+Tensor max(const Tensor& x, std::vector<int> axes, bool keepdim) {
+  const Split s = split_axes("max", x, axes);
+  if (s.reduced.elements() == 0 && s.kept.elements() > 0)
+    fail("max: of no elements, for shape {}", to_string(x.shape()));
+  Tensor y(keepdim ? s.output_keepdim : s.output, x.dtype());
+  std::vector<std::int64_t> winners(static_cast<std::size_t>(y.elements()));  // places in a contiguous x
+  const Tensor dense(x.shape(), x.dtype());
+  Split places = split_axes("max", dense, axes);
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* data = x.data<T>();
+    T* out = y.mutable_data<T>();
+    const Walk<2> kept(s.kept, {&s.kept_strides, &places.kept_strides});
+    const Walk<2> reduced(s.reduced, {&s.reduced_strides, &places.reduced_strides});
+    const std::int64_t n = s.reduced.elements();
+    const auto pick = [&](std::int64_t output, std::int64_t from, std::int64_t place) {
+      T best = -std::numeric_limits<T>::infinity();
+      std::int64_t winner = -1;
+      reduced.rows(0, n / reduced.size[0], [&](std::int64_t, const std::array<std::int64_t, 2>& offset) {
+        for (std::int64_t i = 0; i < reduced.size[0]; ++i) {
+          const T value = data[from + offset[0] + i * reduced.stride[0][0]];
+          if (winner < 0 || value > best || (value != value && best == best)) {
+            best = value;
+            winner = place + offset[1] + i * reduced.stride[1][0];
+          }
+        }
+      });
+      out[output] = best;
+      winners[static_cast<std::size_t>(output)] = winner;
+    };
+    parallel_for(y.elements() / std::max<std::int64_t>(1, kept.size[0]), 64, [&](std::int64_t begin, std::int64_t end) {
+      kept.rows(begin, end, [&](std::int64_t first, const std::array<std::int64_t, 2>& start) {
+        for (std::int64_t k = 0; k < kept.size[0]; ++k) {
+          pick(first + k, start[0] + k * kept.stride[0][0], start[1] + k * kept.stride[1][0]);
+        }
+      });
+    });
+  });
+  return record(max_operation, {&x}, y, [from = x.shape(), winners](const Tensor& dy) {
+    Tensor dx = zeros(from, dy.dtype());
+    const Tensor dense_dy = contiguous(dy);
+    dispatch(dy.dtype(), [&]<class T>() {
+      T* to = dx.mutable_data<T>();
+      for (std::size_t i = 0; i < winners.size(); ++i) to[winners[i]] = dense_dy.data<T>()[i];
+    });
+    return std::vector{dx};
+  });
+}
+
+void add_in_place(Tensor& total, const Tensor& x) {
+  if (x.shape() != total.shape()) {
+    fail("add_in_place: shapes must be equal: {} += {}", to_string(total.shape()), to_string(x.shape()));
+  }
+  dispatch(total.dtype(), [&]<class T>() {
+    T* y = total.mutable_data<T>();
+    map(
+        total.shape(), y, [](T a, T b) { return a + b; }, Operand<T>{y, total.strides()}, operand<T>(x, x.shape()));
+  });
+}
+
+}  // namespace heed

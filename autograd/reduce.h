@@ -1,0 +1,58 @@
+#pragma once
+#include "autograd/parallel.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+// Sums whose error does not grow with their length. Internal.
+namespace heed {
+
+// Lanes of 16 values at a time, gathered into a double every 256 values.
+template <class T, class Term>
+double sum_terms(std::int64_t n, Term term) {
+  double total = 0;
+  std::int64_t i = 0;
+  for (; i + 16 <= n;) {
+    std::array<T, 16> lane{};
+    const std::int64_t stop = std::min(n - n % 16, i + 256);
+    for (; i < stop; i += 16) {
+      for (std::size_t l = 0; l < 16; ++l) lane[l] += term(i + static_cast<std::int64_t>(l));
+    }
+    for (const T value : lane) total += static_cast<double>(value);
+  }
+  for (; i < n; ++i) total += static_cast<double>(term(i));
+  return total;
+}
+
+template <class T>
+double sum_row(const T* x, std::int64_t n) {
+  return sum_terms<T>(n, [x](std::int64_t i) { return x[i]; });
+}
+
+template <class T>
+double dot_row(const T* x, const T* y, std::int64_t n) {
+  return sum_terms<T>(n, [x, y](std::int64_t i) { return x[i] * y[i]; });
+}
+
+template <class T>
+double sum_row(const T* x, std::int64_t n, std::int64_t stride) {
+  double total = 0;
+  for (std::int64_t i = 0; i < n; ++i) total += static_cast<double>(x[i * stride]);
+  return total;
+}
+
+// The same in parallel, for long rows.
+template <class T>
+double sum_long(const T* x, std::int64_t n) {
+  constexpr std::int64_t part = 65536;
+  std::vector<double> totals(static_cast<std::size_t>((n + part - 1) / part));
+  parallel_for(n, part, [&](std::int64_t begin, std::int64_t end) {
+    totals[static_cast<std::size_t>(begin / part)] = sum_row(x + begin, end - begin);
+  });
+  double total = 0;
+  for (const double t : totals) total += t;
+  return total;
+}
+
+}  // namespace heed

@@ -1,0 +1,79 @@
+#include "autograd/kernels.h"
+#include "autograd/operation.h"
+#include "autograd/ops.h"
+#include "autograd/samples.h"
+
+namespace heed {
+namespace {
+
+Booleans pattern(const Shape& shape) {  // 1 0 1 1 0 1 1 0 ...
+  std::vector<std::uint8_t> values;
+  for (std::int64_t i = 0; i < shape.elements(); ++i) values.push_back(i % 3 != 1);
+  return Booleans(shape, values);
+}
+
+Booleans negate(const Booleans& condition) {
+  std::vector<std::uint8_t> values;
+  for (std::int64_t i = 0; i < condition.elements(); ++i) values.push_back(!condition[i]);
+  return Booleans(condition.shape(), values);
+}
+
+}  // namespace
+
+// y = condition ? a : b        da = condition ? dy : 0, db = condition ? 0 : dy
+static const Operation where_operation(
+    "where",
+    [] {
+      std::vector<Sample> samples;
+      for (const auto& [a, b] : broadcast_pairs()) {
+        const Shape shape = broadcast_shapes("where", a, b);
+        samples.push_back({to_string(a) + " with " + to_string(b), {{a}, {b}}, [shape](const std::vector<Tensor>& x) {
+                             return where(pattern(shape), x[0], x[1]);
+                           }});
+      }
+      samples.push_back({"condition broadcasts", {{{2, 3}}, {{3}}}, [](const std::vector<Tensor>& x) {
+                           return where(pattern({4, 1, 3}), x[0], x[1]);
+                         }});
+      return samples;
+    },
+    Broadcasting::yes);
+Tensor where(const Booleans& condition, const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype()) fail("where: a is {}, b is {}", to_string(a.dtype()), to_string(b.dtype()));
+  const Shape shape = broadcast_shapes("where", broadcast_shapes("where", a.shape(), b.shape()), condition.shape());
+  Tensor y(shape, a.dtype());
+  dispatch(a.dtype(), [&]<class T>() {
+    map(
+        shape, y.mutable_data<T>(), [](std::uint8_t c, T u, T v) { return c ? u : v; },
+        operand<std::uint8_t>(condition, shape), operand<T>(a, shape), operand<T>(b, shape));
+  });
+  return record(where_operation, {&a, &b}, y, [condition](const Tensor& dy) {
+    return std::vector{masked_fill(dy, negate(condition), 0), masked_fill(dy, condition, 0)};
+  });
+}
+
+// y = mask ? value : x         dx = mask ? 0 : dy
+static const Operation masked_fill_operation(
+    "masked_fill",
+    [] {
+      std::vector<Sample> samples;
+      for (const auto& [x, mask] : broadcast_pairs()) {
+        samples.push_back({to_string(x) + " by " + to_string(mask), {{x}}, [m = mask](const std::vector<Tensor>& t) {
+                             return masked_fill(t[0], negate(pattern(m)), 0.5);
+                           }});
+      }
+      return samples;
+    },
+    Broadcasting::yes);
+Tensor masked_fill(const Tensor& x, const Booleans& mask, double value) {
+  const Shape shape = broadcast_shapes("masked_fill", x.shape(), mask.shape());
+  Tensor y(shape, x.dtype());
+  dispatch(x.dtype(), [&]<class T>() {
+    map(
+        shape, y.mutable_data<T>(), [v = static_cast<T>(value)](std::uint8_t m, T u) { return m ? v : u; },
+        operand<std::uint8_t>(mask, shape), operand<T>(x, shape));
+  });
+  return record(masked_fill_operation, {&x}, y,
+                [mask](const Tensor& dy) { return std::vector{masked_fill(dy, mask, 0)}; });
+}
+
+}  // namespace heed

@@ -1,0 +1,52 @@
+#include "autograd/shape.h"
+
+#include "autograd/error.h"
+
+#include <algorithm>
+
+namespace heed {
+
+Shape::Shape(std::span<const std::int64_t> sizes) {
+  for (const std::int64_t size : sizes) append(size);
+}
+
+void Shape::append(std::int64_t size) {
+  if (rank_ == max_rank) fail("shape: at most {} axes, got one more than {}", max_rank, to_string(*this));
+  sizes_[static_cast<std::size_t>(rank_++)] = size;
+}
+
+std::int64_t Shape::elements() const {
+  std::int64_t product = 1;
+  for (const std::int64_t size : *this) product *= size;
+  return product;
+}
+
+bool Shape::operator==(const Shape& other) const { return std::equal(begin(), end(), other.begin(), other.end()); }
+
+std::string to_string(const Shape& shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
+
+int checked_axis(const char* operation, int axis, int rank) {
+  if (axis < -rank || axis >= rank) {
+    fail("{}: axis {} is outside [{}, {}) for {} axes", operation, axis, -rank, rank, rank);
+  }
+  return axis < 0 ? axis + rank : axis;
+}
+
+Shape broadcast_shapes(const char* operation, const Shape& a, const Shape& b) {
+  const int rank = std::max(a.rank(), b.rank());
+  std::array<std::int64_t, Shape::max_rank> sizes{};
+  for (int i = 1; i <= rank; ++i) {
+    const std::int64_t m = i <= a.rank() ? a[-i] : 1;
+    const std::int64_t n = i <= b.rank() ? b[-i] : 1;
+    if (m != n && m != 1 && n != 1) {
+      fail(
+          "{}: shapes {} and {} do not broadcast: {} != {} at axis -{}. Sizes must be equal, or one of them "
+          "1",
+          operation, to_string(a), to_string(b), m, n, i);
+    }
+    sizes[static_cast<std::size_t>(rank - i)] = m == 1 ? n : m;
+  }
+  return Shape(std::span<const std::int64_t>(sizes.data(), static_cast<std::size_t>(rank)));
+}
+
+}  // namespace heed

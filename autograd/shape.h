@@ -1,0 +1,47 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+namespace heed {
+
+// The sizes of an n-dimensional array, outermost first. () is a scalar. At most max_rank axes.
+class Shape {
+ public:
+  static constexpr int max_rank = 8;
+
+  Shape() = default;
+  Shape(std::initializer_list<std::int64_t> sizes)
+      : Shape(std::span<const std::int64_t>(sizes.begin(), sizes.size())) {}
+  explicit Shape(std::span<const std::int64_t> sizes);
+
+  int rank() const { return rank_; }
+  std::int64_t elements() const;
+
+  // Negative axes count from the end; `axis` must lie in [-rank, rank).
+  std::int64_t operator[](int axis) const { return sizes_[static_cast<std::size_t>(axis < 0 ? axis + rank_ : axis)]; }
+  std::int64_t& operator[](int axis) { return sizes_[static_cast<std::size_t>(axis < 0 ? axis + rank_ : axis)]; }
+
+  const std::int64_t* begin() const { return sizes_.data(); }
+  const std::int64_t* end() const { return sizes_.data() + rank_; }
+
+  void append(std::int64_t size);
+  bool operator==(const Shape& other) const;
+
+ private:
+  std::array<std::int64_t, max_rank> sizes_{};
+  int rank_ = 0;
+};
+
+// "(8, 12, 64)"
+std::string to_string(const Shape& shape);
+
+// `axis` in [-rank, rank) as one in [0, rank); an Error naming `operation` otherwise.
+int checked_axis(const char* operation, int axis, int rank);
+
+// The shape that a and b broadcast to (NumPy's rule); an Error naming `operation` when they do not.
+Shape broadcast_shapes(const char* operation, const Shape& a, const Shape& b);
+
+}  // namespace heed

@@ -1,0 +1,271 @@
+#include "autograd/kernels.h"
+#include "autograd/operation.h"
+#include "autograd/ops.h"
+
+#include <algorithm>
+#include <numeric>
+
+// Views share the storage of x; their gradients undo the view.
+namespace heed {
+namespace {
+
+// The strides that show x with `shape` without copying; false when there are none.
+bool view_strides(const Tensor& x, const Shape& shape, Shape& strides) {
+  Shape sizes, steps;  // x's axes, merged where they are contiguous
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    if (x.size(axis) == 1) continue;
+    if (sizes.rank() > 0 && steps[-1] == x.strides()[axis] * x.size(axis)) {
+      sizes[-1] *= x.size(axis);
+      steps[-1] = x.strides()[axis];
+    } else {
+      sizes.append(x.size(axis));
+      steps.append(x.strides()[axis]);
+    }
+  }
+  strides = shape;
+  int group = sizes.rank() - 1;
+  std::int64_t within = 1;  // elements of the group already used by later axes of `shape`
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    if (shape[axis] == 1) {
+      strides[axis] = 1;
+      continue;
+    }
+    if (group >= 0 && within == sizes[group]) {
+      --group;
+      within = 1;
+    }
+    if (group < 0 || sizes[group] % (within * shape[axis]) != 0) return false;
+    strides[axis] = steps[group] * within;
+    within *= shape[axis];
+  }
+  return true;
+}
+
+Shape resolve(const Tensor& x, Shape shape) {
+  const Shape asked = shape;
+  int unknown = -1;
+  std::int64_t known = 1;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (shape[axis] == -1 && unknown < 0) {
+      unknown = axis;
+    } else {
+      known *= shape[axis];
+    }
+  }
+  if (unknown >= 0 && known > 0 && x.elements() % known == 0) shape[unknown] = x.elements() / known;
+  if (std::any_of(shape.begin(), shape.end(), [](std::int64_t n) { return n < 0; }) ||
+      shape.elements() != x.elements()) {
+    fail("reshape: {} elements of shape {} do not fill {}", x.elements(), to_string(x.shape()), to_string(asked));
+  }
+  return shape;
+}
+
+}  // namespace
+
+// dx = dy with x's shape
+static const Operation reshape_operation("reshape", [] {
+  return std::vector<Sample>{{"(2, 6) to (3, 4)",
+                              {{{2, 6}}},
+                              [](auto& x) {
+                                return reshape(x[0], {3, 4});
+                              }},
+                             {"(2, 3, 2) to (6, -1)",
+                              {{{2, 3, 2}}},
+                              [](auto& x) {
+                                return reshape(x[0], {6, -1});
+                              }},
+                             {"(1, 2, 1) to (2)", {{{1, 2, 1}}}, [](auto& x) { return reshape(x[0], {2}); }},
+                             {"() to (1, 1)",
+                              {{Shape{}}},
+                              [](auto& x) {
+                                return reshape(x[0], {1, 1});
+                              }},
+                             {"(2, 0) to (0, 5)",
+                              {{{2, 0}}},
+                              [](auto& x) {
+                                return reshape(x[0], {0, 5});
+                              }},
+                             {"of a transposed", {{{2, 3}}}, [](auto& x) {
+                                return reshape(transpose(x[0]), {2, 3});
+                              }}};
+});
+Tensor reshape(const Tensor& x, const Shape& shape) {
+  const Shape target = resolve(x, shape);
+  Shape strides;
+  const bool copies = target.elements() == 0 || !view_strides(x, target, strides);
+  Tensor y = copies ? Tensor(target, x.dtype()) : x.view(target, strides);
+  if (copies) {
+    dispatch(x.dtype(), [&]<class T>() {
+      map(
+          x.shape(), y.mutable_data<T>(), [](T v) { return v; }, operand<T>(x, x.shape()));
+    });
+  }
+  return record(reshape_operation, {&x}, y,
+                [from = x.shape()](const Tensor& dy) { return std::vector{reshape(dy, from)}; });
+}
+
+// dx = dy with the axes put back
+static const Operation permute_operation("permute", [] {
+  return std::vector<Sample>{
+      {"(2, 3, 4) by 2 0 1",
+       {{{2, 3, 4}}},
+       [](auto& x) {
+         return permute(x[0], {2, 0, 1});
+       }},
+      {"(2, 1, 3, 2) by 3 1 0 2",
+       {{{2, 1, 3, 2}}},
+       [](auto& x) {
+         return permute(x[0], {3, 1, 0, -2});
+       }},
+      {"transpose (2, 3)", {{{2, 3}}}, [](auto& x) { return transpose(x[0]); }},
+      {"transpose (2, 3, 2) 0 and 2", {{{2, 3, 2}}}, [](auto& x) { return transpose(x[0], 0, 2); }},
+      {"transpose (0, 2)", {{{0, 2}}}, [](auto& x) { return transpose(x[0]); }},
+      {"()", {{Shape{}}}, [](auto& x) { return permute(x[0], {}); }}};
+});
+Tensor permute(const Tensor& x, const std::vector<int>& axes) {
+  std::vector<int> order, inverse(axes.size(), -1);
+  Shape shape, strides;
+  bool valid = static_cast<int>(axes.size()) == x.rank();
+  for (std::size_t i = 0; valid && i < axes.size(); ++i) {
+    const int axis = checked_axis("permute", axes[i], x.rank());
+    int& place = inverse[static_cast<std::size_t>(axis)];
+    valid = place == -1;
+    place = static_cast<int>(i);
+    shape.append(x.size(axis));
+    strides.append(x.strides()[axis]);
+  }
+  if (!valid) fail("permute: expected each axis of {} once, got ({})", to_string(x.shape()), fmt::join(axes, ", "));
+  return record(permute_operation, {&x}, x.view(shape, strides),
+                [inverse](const Tensor& dy) { return std::vector{permute(dy, inverse)}; });
+}
+
+Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
+  std::vector<int> axes(static_cast<std::size_t>(x.rank()));
+  std::iota(axes.begin(), axes.end(), 0);
+  std::swap(axes[static_cast<std::size_t>(checked_axis("transpose", axis_a, x.rank()))],
+            axes[static_cast<std::size_t>(checked_axis("transpose", axis_b, x.rank()))]);
+  return permute(x, axes);
+}
+
+// y = x[begin : end : step] along one axis        dx = 0 but for dx[begin : end : step] = dy
+static const Operation slice_operation("slice", [] {
+  return std::vector<Sample>{
+      {"(5, 2) rows 1 to 4", {{{5, 2}}}, [](auto& x) { return slice(x[0], 0, 1, 4); }},
+      {"(2, 5) every second column", {{{2, 5}}}, [](auto& x) { return slice(x[0], -1, 0, 5, 2); }},
+      {"(2, 3, 2) middle axis", {{{2, 3, 2}}}, [](auto& x) { return slice(x[0], 1, 2, 3); }},
+      {"(3) nothing", {{{3}}}, [](auto& x) { return slice(x[0], 0, 2, 2); }},
+      {"(0, 2)", {{{0, 2}}}, [](auto& x) { return slice(x[0], 1, 0, 1); }}};
+});
+Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step) {
+  const int a = checked_axis("slice", axis, x.rank());
+  if (begin < 0 || begin > end || end > x.size(a) || step < 1) {
+    fail("slice: [{}, {}) by {} does not lie in axis {} of shape {}", begin, end, step, axis, to_string(x.shape()));
+  }
+  Shape shape = x.shape(), strides = x.strides();
+  shape[a] = (end - begin + step - 1) / step;
+  strides[a] *= step;
+  const std::int64_t offset = begin * x.strides()[a];
+  return record(slice_operation, {&x}, x.view(shape, strides, shape.elements() ? offset : 0),
+                [from = x.shape(), a, begin, step](const Tensor& dy) {
+                  Tensor dx = zeros(from, dy.dtype());
+                  dispatch(dy.dtype(), [&]<class T>() {
+                    const std::int64_t inner = dx.strides()[a];
+                    const std::int64_t n = dy.size(a), outer = n ? dy.elements() / (n * inner) : 0;
+                    const Tensor source = contiguous(dy);
+                    const T* from_data = source.data<T>();
+                    T* to = dx.mutable_data<T>();
+                    for (std::int64_t o = 0; o < outer; ++o) {
+                      for (std::int64_t i = 0; i < n; ++i) {
+                        std::copy_n(from_data + (o * n + i) * inner, inner,
+                                    to + (o * dx.size(a) + begin + i * step) * inner);
+                      }
+                    }
+                  });
+                  return std::vector{dx};
+                });
+}
+
+// y = x repeated along new axes and axes of size 1, with stride 0        dx = dy summed over them
+static const Operation broadcast_operation(
+    "broadcast_to",
+    [] {
+      return std::vector<Sample>{{"(3) to (2, 3)",
+                                  {{{3}}},
+                                  [](auto& x) {
+                                    return broadcast_to(x[0], {2, 3});
+                                  }},
+                                 {"(2, 1, 3) to (2, 2, 4, 3)",
+                                  {{{2, 1, 3}}},
+                                  [](auto& x) {
+                                    return broadcast_to(x[0], {2, 2, 4, 3});
+                                  }},
+                                 {"() to (2, 2)",
+                                  {{Shape{}}},
+                                  [](auto& x) {
+                                    return broadcast_to(x[0], {2, 2});
+                                  }},
+                                 {"(1) to (0)", {{{1}}}, [](auto& x) { return broadcast_to(x[0], {0}); }}};
+    },
+    Broadcasting::yes);
+Tensor broadcast_to(const Tensor& x, const Shape& shape) {
+  if (broadcast_shapes("broadcast_to", x.shape(), shape) != shape) {
+    fail("broadcast_to: {} does not broadcast to {}", to_string(x.shape()), to_string(shape));
+  }
+  return record(broadcast_operation, {&x}, x.view(shape, broadcast_strides(x.shape(), x.strides(), shape)),
+                [](const Tensor& dy) { return std::vector{dy}; });
+}
+
+// y = x, copied when x has gaps        dx = dy
+static const Operation contiguous_operation("contiguous", [] {
+  return std::vector<Sample>{{"transposed", {{{2, 3}}}, [](auto& x) { return contiguous(transpose(x[0])); }},
+                             {"sliced", {{{3, 4}}}, [](auto& x) { return contiguous(slice(x[0], 1, 1, 4, 2)); }}};
+});
+Tensor contiguous(const Tensor& x) {
+  if (x.is_contiguous()) return x;
+  return record(contiguous_operation, {&x}, x.clone(), [](const Tensor& dy) { return std::vector{dy}; });
+}
+
+// y = the parts one after another along an axis        d(part) = its slice of dy
+static const Operation concat_operation("concat", [] {
+  const auto join = [](int axis) { return [axis](const std::vector<Tensor>& x) { return concat(x, axis); }; };
+  return std::vector<Sample>{{"rows", {{{2, 3}}, {{1, 3}}, {{0, 3}}}, join(0)},
+                             {"columns", {{{2, 1}}, {{2, 3}}}, join(-1)},
+                             {"middle axis", {{{2, 1, 2}}, {{2, 2, 2}}}, join(1)},
+                             {"one part", {{{3}}}, join(0)}};
+});
+Tensor concat(const std::vector<Tensor>& parts, int axis) {
+  if (parts.empty()) fail("concat: expected at least one tensor");
+  const int a = checked_axis("concat", axis, parts[0].rank());
+  Shape shape = parts[0].shape();
+  std::vector<const Tensor*> inputs;
+  std::vector<std::int64_t> begins = {0};
+  for (const Tensor& part : parts) {
+    Shape expected = part.shape();
+    if (part.rank() == shape.rank()) expected[a] = shape[a];
+    if (expected != shape || part.dtype() != parts[0].dtype()) {
+      fail("concat: part {} is {} {}; expected {} and sizes like {} but along axis {}", inputs.size(),
+           to_string(part.dtype()), to_string(part.shape()), to_string(parts[0].dtype()), to_string(shape), axis);
+    }
+    inputs.push_back(&part);
+    begins.push_back(begins.back() + part.size(a));
+  }
+  shape[a] = begins.back();
+  Tensor y(shape, parts[0].dtype());
+  dispatch(y.dtype(), [&]<class T>() {
+    const std::int64_t inner = y.strides()[a];
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      const Tensor part = contiguous(parts[p].detach());
+      const std::int64_t block = part.size(a) * inner, outer = block ? part.elements() / block : 0;
+      T* to = y.mutable_data<T>() + begins[p] * inner;
+      for (std::int64_t o = 0; o < outer; ++o)
+        std::copy_n(part.data<T>() + o * block, block, to + o * shape[a] * inner);
+    }
+  });
+  return record(concat_operation, inputs, y, [a, begins](const Tensor& dy) {
+    std::vector<Tensor> gradients;
+    for (std::size_t p = 0; p + 1 < begins.size(); ++p) gradients.push_back(slice(dy, a, begins[p], begins[p + 1]));
+    return gradients;
+  });
+}
+
+}  // namespace heed

@@ -1,0 +1,165 @@
+#include "autograd/kernels.h"
+#include "autograd/operation.h"
+#include "autograd/ops.h"
+#include "autograd/samples.h"
+#include "autograd/softmax_row.h"
+
+namespace heed {
+namespace {
+
+void check_rows(const char* operation, const Tensor& x) {
+  if (x.rank() < 1) fail("{}: expected at least one axis, got shape ()", operation);
+}
+
+// row(i) for each row of the last axis, in parallel.
+template <class Row>
+void for_rows(const Tensor& x, Row row) {
+  const std::int64_t n = x.size(-1), rows = n ? x.elements() / n : 0;
+  parallel_for(rows, std::max<std::int64_t>(1, elementwise_grain / std::max<std::int64_t>(n, 1)),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i) row(i);
+               });
+}
+
+std::vector<Sample> row_samples(Tensor (*f)(const Tensor&)) {
+  std::vector<Sample> samples;
+  for (const Shape& shape : {Shape{4}, Shape{2, 3}, Shape{2, 1, 3}, Shape{0, 3}, Shape{2, 0}, Shape{3, 20}}) {
+    samples.push_back({to_string(shape), {{shape}}, [f](const std::vector<Tensor>& x) { return f(x[0]); }});
+  }
+  samples.push_back({"one column", {{{3, 1}}}, [f](const std::vector<Tensor>& x) { return f(x[0]); }, true});
+  return samples;
+}
+
+constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+// y  = e^x / sum(e^x)
+// dx = y * (dy - sum(dy * y))          needs y, not x
+static const Operation softmax_operation("softmax", [] {
+  std::vector<Sample> samples = row_samples(softmax);
+  samples.push_back({"a masked row and a masked place", {{{2, 3}}}, [](const std::vector<Tensor>& x) {
+                       return softmax(masked_fill(x[0], Booleans({2, 3}, {0, 1, 0, 1, 1, 1}), minus_infinity));
+                     }});
+  return samples;
+});
+Tensor softmax(const Tensor& x) {
+  check_rows("softmax", x);
+  const Tensor dense = contiguous(x.detach());
+  Tensor y(x.shape(), x.dtype());
+  const std::int64_t n = x.size(-1);
+  dispatch(x.dtype(), [&]<class T>() {
+    T* to = y.mutable_data<T>();
+    for_rows(y, [&, from = dense.data<T>()](std::int64_t i) { softmax_row(from + i * n, to + i * n, n); });
+  });
+  return record(softmax_operation, {&x}, y, [y, n](const Tensor& dy) {
+    const Tensor dense_dy = contiguous(dy);
+    Tensor dx(y.shape(), y.dtype());
+    dispatch(y.dtype(), [&]<class T>() {
+      T* to = dx.mutable_data<T>();
+      for_rows(y, [&, p = y.data<T>(), g = dense_dy.data<T>()](std::int64_t i) {
+        softmax_row_backward(p + i * n, g + i * n, to + i * n, n, T{1});
+      });
+    });
+    return std::vector{dx};
+  });
+}
+
+// y  = x - log sum(e^x)
+// dx = dy - e^y sum(dy), and 0 for a masked row
+static const Operation log_softmax_operation("log_softmax", [] { return row_samples(log_softmax); });
+Tensor log_softmax(const Tensor& x) {
+  check_rows("log_softmax", x);
+  const Tensor dense = contiguous(x.detach());
+  Tensor y(x.shape(), x.dtype());
+  const std::int64_t n = x.size(-1);
+  dispatch(x.dtype(), [&]<class T>() {
+    T* to = y.mutable_data<T>();
+    for_rows(y, [&, from = dense.data<T>()](std::int64_t i) {
+      const T m = max_row(from + i * n, n), log_total = softmax_row(from + i * n, to + i * n, n, m);
+      for (std::int64_t j = i * n; j < (i + 1) * n; ++j) {
+        to[j] = std::isinf(log_total) ? from[j] : from[j] - m - log_total;
+      }
+    });
+  });
+  return record(log_softmax_operation, {&x}, y, [y, n](const Tensor& dy) {
+    const Tensor dense_dy = contiguous(dy);
+    Tensor dx(y.shape(), y.dtype());
+    dispatch(y.dtype(), [&]<class T>() {
+      T* to = dx.mutable_data<T>();
+      for_rows(y, [&, out = y.data<T>(), g = dense_dy.data<T>()](std::int64_t i) {
+        const T total = static_cast<T>(sum_row(g + i * n, n));
+        const bool masked = max_row(out + i * n, n) == -std::numeric_limits<T>::infinity();
+        for (std::int64_t j = i * n; j < (i + 1) * n; ++j) to[j] = masked ? T{0} : g[j] - math::exp(out[j]) * total;
+      });
+    });
+    return std::vector{dx};
+  });
+}
+
+// loss = mean over counted rows of (1 - e) (-log p[label]) + e / C sum(-log p), p = softmax(logits)
+// dlogits = dy / count (p - (1 - e) onehot(label) - e / C)
+static const Operation cross_entropy_operation("cross_entropy", [] {
+  const auto loss = [](const Ids& labels, double smoothing) {
+    return [=](const std::vector<Tensor>& x) {
+      return cross_entropy(x[0], labels, {.ignored_label = -1, .label_smoothing = smoothing});
+    };
+  };
+  return std::vector<Sample>{{"(3, 4)", {{{3, 4}}}, loss(Ids({3}, {1, 0, 3}), 0)},
+                             {"an ignored label", {{{3, 4}}}, loss(Ids({3}, {1, -1, 3}), 0)},
+                             {"smoothed", {{{3, 4}}}, loss(Ids({3}, {1, -1, 3}), 0.1)},
+                             {"all ignored", {{{2, 4}}}, loss(Ids({2}, {-1, -1}), 0), true},
+                             {"no rows", {{{0, 4}}}, loss(Ids({0}, {}), 0)},
+                             {"one class", {{{2, 1}}}, loss(Ids({2}, {0, 0}), 0), true}};
+});
+Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropyOptions& options) {
+  if (logits.rank() != 2 || labels.shape() != Shape{logits.size(0)}) {
+    fail("cross_entropy: expected logits (N, C) and labels (N), got {} and {}", to_string(logits.shape()),
+         to_string(labels.shape()));
+  }
+  const double e = options.label_smoothing;
+  if (!(e >= 0 && e < 1)) fail("cross_entropy: label_smoothing must lie in [0, 1), got {}", e);
+  const std::int64_t rows = logits.size(0), classes = logits.size(1);
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    if (labels[i] == options.ignored_label) continue;
+    if (labels[i] < 0 || labels[i] >= classes) {
+      fail("cross_entropy: label {} of row {} lies outside [0, {})", labels[i], i, classes);
+    }
+    ++count;
+  }
+  const auto counts = [labels, ignored = options.ignored_label](std::int64_t i) { return labels[i] != ignored; };
+  const Tensor dense = contiguous(logits.detach());
+  Tensor p(logits.shape(), logits.dtype()), y({}, logits.dtype());
+  std::vector<double> losses(static_cast<std::size_t>(rows), 0.0);
+  dispatch(logits.dtype(), [&]<class T>() {
+    T* to = p.mutable_data<T>();
+    for_rows(p, [&, from = dense.data<T>()](std::int64_t i) {
+      const T* row = from + i * classes;
+      const T m = max_row(row, classes), log_rest = softmax_row(row, to + i * classes, classes, m);
+      const double log_total = static_cast<double>(m) + static_cast<double>(log_rest);
+      if (!counts(i)) return;
+      double loss = (1 - e) * (log_total - static_cast<double>(row[labels[i]]));
+      if (e > 0) loss += e * (log_total - sum_row(row, classes) / static_cast<double>(classes));
+      losses[static_cast<std::size_t>(i)] = loss;
+    });
+    *y.mutable_data<T>() = count ? static_cast<T>(sum_row(losses.data(), rows) / static_cast<double>(count)) : T{0};
+  });
+  return record(cross_entropy_operation, {&logits}, y, [p, labels, counts, e, count, classes](const Tensor& dy) {
+    Tensor dx(p.shape(), p.dtype());
+    dispatch(p.dtype(), [&]<class T>() {
+      const T weight = *dy.data<T>() / static_cast<T>(std::max<std::int64_t>(count, 1));
+      const T spread = static_cast<T>(e / static_cast<double>(classes)), rest = static_cast<T>(1 - e);
+      T* to = dx.mutable_data<T>();
+      for_rows(p, [&, from = p.data<T>()](std::int64_t i) {
+        T* row = to + i * classes;
+        if (!counts(i)) return std::fill_n(row, classes, T{0}), void();
+        for (std::int64_t c = 0; c < classes; ++c) row[c] = (from[i * classes + c] - spread) * weight;
+        row[labels[i]] -= rest * weight;
+      });
+    });
+    return std::vector{dx};
+  });
+}
+
+}  // namespace heed

@@ -1,0 +1,60 @@
+#pragma once
+#include "autograd/math.h"
+#include "autograd/reduce.h"
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+// Row kernels shared by softmax, cross-entropy and attention. Internal.
+namespace heed {
+
+template <class T>
+T max_row(const T* x, std::int64_t n) {
+  std::array<T, 16> lane;
+  lane.fill(-std::numeric_limits<T>::infinity());
+  std::int64_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    for (std::size_t l = 0; l < 16; ++l) {
+      const T value = x[i + static_cast<std::int64_t>(l)];
+      lane[l] = value > lane[l] ? value : lane[l];
+    }
+  }
+  T best = lane[0];
+  for (const T value : lane) best = value > best ? value : best;
+  for (; i < n; ++i) best = x[i] > best ? x[i] : best;
+  return best;
+}
+
+// y = softmax(x); x and y may be one row. `m` is max_row(x). Returns log sum e^(x - m), or infinity for a row of
+// -infinity, whose y is 0.
+template <class T>
+T softmax_row(const T* x, T* y, std::int64_t n, T m) {
+  if (m == -std::numeric_limits<T>::infinity()) {
+    bool masked = true;
+    for (std::int64_t i = 0; i < n; ++i) masked = masked && x[i] == m;  // not NaN
+    for (std::int64_t i = 0; i < n; ++i) y[i] = masked ? T{0} : std::numeric_limits<T>::quiet_NaN();
+    return std::numeric_limits<T>::infinity();
+  }
+  for (std::int64_t i = 0; i < n; ++i) y[i] = math::exp(x[i] - m);
+  const T total = static_cast<T>(sum_row(y, n));
+  for (std::int64_t i = 0; i < n; ++i) y[i] /= total;
+  return std::log(total);
+}
+
+// The same, returning log sum e^x, or infinity.
+template <class T>
+T softmax_row(const T* x, T* y, std::int64_t n) {
+  const T m = max_row(x, n), log_total = softmax_row(x, y, n, m);
+  return std::isinf(log_total) ? log_total : m + log_total;
+}
+
+// dx = y * (dy - sum(dy * y)) * scale; dx may be y or dy.
+template <class T>
+void softmax_row_backward(const T* y, const T* dy, T* dx, std::int64_t n, T scale) {
+  const T mean = static_cast<T>(dot_row(dy, y, n));
+  for (std::int64_t i = 0; i < n; ++i) dx[i] = y[i] * (dy[i] - mean) * scale;
+}
+
+}  // namespace heed

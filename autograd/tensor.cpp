@@ -1,0 +1,202 @@
+#include "autograd/tensor.h"
+
+#include "autograd/kernels.h"
+#include "autograd/memory.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace heed {
+namespace {
+
+Shape row_major_strides(const Shape& shape) {
+  Shape strides = shape;
+  std::int64_t stride = 1;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    strides[axis] = stride;
+    stride *= std::max<std::int64_t>(shape[axis], 1);
+  }
+  return strides;
+}
+
+std::int64_t checked_bytes(const Shape& shape, DType dtype) {
+  std::int64_t bytes = size_of(dtype);
+  for (const std::int64_t size : shape) {
+    if (size < 0) fail("tensor: sizes must not be negative, got {}", to_string(shape));
+    if (__builtin_mul_overflow(bytes, size, &bytes)) fail("tensor: {} has too many elements", to_string(shape));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+const char* to_string(DType dtype) { return dtype == DType::float32 ? "float32" : "float64"; }
+
+std::int64_t size_of(DType dtype) { return dtype == DType::float32 ? 4 : 8; }
+
+Tensor::Tensor(Shape shape, DType dtype)
+    : shape_(shape),
+      strides_(row_major_strides(shape)),
+      dtype_(dtype),
+      storage_(std::make_shared<Storage>(checked_bytes(shape, dtype))) {}
+
+bool Tensor::is_contiguous() const {
+  std::int64_t stride = 1;
+  for (int axis = rank() - 1; axis >= 0; --axis) {
+    if (shape_[axis] == 0) return true;
+    if (shape_[axis] != 1 && strides_[axis] != stride) return false;
+    stride *= shape_[axis];
+  }
+  return true;
+}
+
+template <class T>
+const T* Tensor::data() const {
+  if (!defined()) fail("tensor: no value: the tensor is undefined");
+  if (dtype_ != dtype_of<T>) fail("tensor: expected {}, got {}", to_string(dtype_of<T>), to_string(dtype_));
+  return static_cast<const T*>(storage_->data()) + offset_;
+}
+
+template <class T>
+T* Tensor::mutable_data() {
+  if (trace_.recording != 0) {
+    fail("tensor: a recorded tensor of shape {} cannot be written; write to its detach() or clone()",
+         to_string(shape_));
+  }
+  const T* values = data<T>();
+  ++storage_->version;
+  return const_cast<T*>(values);
+}
+
+template const float* Tensor::data<float>() const;
+template const double* Tensor::data<double>() const;
+template float* Tensor::mutable_data<float>();
+template double* Tensor::mutable_data<double>();
+
+double Tensor::item() const {
+  if (!defined() || elements() != 1) {
+    fail("item: expected one element, got {}", defined() ? "shape " + to_string(shape_) : "an undefined tensor");
+  }
+  return dispatch(dtype_, [&]<class T>() { return static_cast<double>(*data<T>()); });
+}
+
+double Tensor::at(std::initializer_list<std::int64_t> index) const {
+  const Shape place(index);
+  bool inside = place.rank() == rank();
+  std::int64_t offset = 0;
+  for (int axis = 0; inside && axis < rank(); ++axis) {
+    inside = place[axis] >= 0 && place[axis] < shape_[axis];
+    offset += place[axis] * strides_[axis];
+  }
+  if (!inside) fail("at: {} is not a place in shape {}", to_string(place), to_string(shape_));
+  return dispatch(dtype_, [&]<class T>() { return static_cast<double>(data<T>()[offset]); });
+}
+
+std::vector<double> Tensor::to_vector() const {
+  const Tensor all = to(DType::float64).clone();
+  return {all.data<double>(), all.data<double>() + elements()};
+}
+
+void Tensor::copy_from(const Tensor& source) {
+  if (source.shape() != shape_) {
+    fail("copy_from: expected shape {}, got {}", to_string(shape_), to_string(source.shape()));
+  }
+  if (!is_contiguous()) fail("copy_from: the destination, of shape {}, must be contiguous", to_string(shape_));
+  const Tensor converted = source.to(dtype_);
+  dispatch(dtype_, [&]<class T>() {
+    map(
+        shape_, mutable_data<T>(), [](T x) { return x; }, operand<T>(converted, shape_));
+  });
+}
+
+Tensor Tensor::to(DType dtype) const {
+  if (dtype == dtype_) return detach();
+  Tensor result(shape_, dtype);
+  dispatch(dtype, [&]<class To>() {
+    dispatch(dtype_, [&]<class From>() {
+      map(
+          shape_, result.mutable_data<To>(), [](From x) { return static_cast<To>(x); }, operand<From>(*this, shape_));
+    });
+  });
+  return result;
+}
+
+Tensor Tensor::detach() const {
+  Tensor copy = *this;
+  copy.trace_ = {};
+  return copy;
+}
+
+Tensor Tensor::clone() const {
+  Tensor copy(shape_, dtype_);
+  copy.copy_from(*this);
+  return copy;
+}
+
+Tensor Tensor::view(const Shape& shape, const Shape& strides, std::int64_t offset) const {
+  std::int64_t least = offset_ + offset, most = least;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const std::int64_t reach = std::max<std::int64_t>(shape[axis] - 1, 0) * strides[axis];
+    (reach < 0 ? least : most) += reach;
+  }
+  if (shape.elements() > 0 && (least < 0 || (most + 1) * size_of(dtype_) > storage_->bytes())) {
+    fail("view: shape {} with strides {} and offset {} reaches outside the storage of {} bytes", to_string(shape),
+         to_string(strides), offset, storage_->bytes());
+  }
+  Tensor result = detach();
+  result.shape_ = shape;
+  result.strides_ = strides;
+  result.offset_ += offset;
+  return result;
+}
+
+std::uint64_t Tensor::version() const { return storage_ ? storage_->version : 0; }
+
+bool Tensor::owns_storage_alone() const { return storage_.use_count() == 1; }
+
+Tensor full(const Shape& shape, double value, DType dtype) {
+  Tensor result(shape, dtype);
+  dispatch(dtype, [&]<class T>() { std::fill_n(result.mutable_data<T>(), result.elements(), static_cast<T>(value)); });
+  return result;
+}
+
+Tensor zeros(const Shape& shape, DType dtype) { return full(shape, 0, dtype); }
+
+Tensor ones(const Shape& shape, DType dtype) { return full(shape, 1, dtype); }
+
+Tensor tensor(const Shape& shape, std::span<const double> values, DType dtype) {
+  Tensor result(shape, dtype);
+  if (result.elements() != static_cast<std::int64_t>(values.size())) {
+    fail("tensor: shape {} needs {} values, got {}", to_string(shape), result.elements(), values.size());
+  }
+  dispatch(dtype, [&]<class T>() {
+    std::transform(values.begin(), values.end(), result.mutable_data<T>(),
+                   [](double value) { return static_cast<T>(value); });
+  });
+  return result;
+}
+
+Tensor tensor(const Shape& shape, std::initializer_list<double> values, DType dtype) {
+  return tensor(shape, std::span<const double>(values.begin(), values.size()), dtype);
+}
+
+bool is_finite(const Tensor& x) {
+  const Tensor dense = x.is_contiguous() ? x : x.clone();
+  return dispatch(x.dtype(), [&]<class T>() {
+    return std::all_of(dense.data<T>(), dense.data<T>() + dense.elements(),
+                       [](T value) { return std::isfinite(value); });
+  });
+}
+
+Tensor variable(const Tensor& value) {
+  static std::atomic<std::int64_t> count = 0;
+  if (!value.defined()) fail("variable: the tensor is undefined");
+  Tensor result = value.detach();
+  result.trace_.node = ++count;
+  return result;
+}
+
+}  // namespace heed

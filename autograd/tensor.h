@@ -1,0 +1,110 @@
+#pragma once
+#include "autograd/error.h"
+#include "autograd/shape.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace heed {
+
+enum class DType : std::uint8_t { float32, float64 };
+
+const char* to_string(DType dtype);
+std::int64_t size_of(DType dtype);  // bytes
+
+template <class T>
+constexpr DType dtype_of = sizeof(T) == 4 ? DType::float32 : DType::float64;
+
+// The one place that turns a dtype into a template argument: dispatch(x.dtype(), [&]<class T>() { ... }).
+template <class Function>
+decltype(auto) dispatch(DType dtype, Function&& function) {
+  return dtype == DType::float32 ? function.template operator()<float>() : function.template operator()<double>();
+}
+
+class Storage;  // a block of memory shared by a tensor and its views
+
+// Where a tensor stands in a recording. recording == 0: a constant (node == 0) or variable number `node`.
+struct Trace {
+  std::uint64_t recording = 0;
+  std::int64_t node = 0;
+  bool operator==(const Trace&) const = default;
+};
+
+// A handle, cheap to copy, on an n-dimensional array of float32 or float64: shape, strides, storage.
+// Copies and views (reshape, transpose, slice) share the storage.
+class Tensor {
+ public:
+  Tensor() = default;                // no tensor: defined() is false
+  Tensor(Shape shape, DType dtype);  // uninitialised, contiguous
+
+  bool defined() const { return storage_ != nullptr; }
+  const Shape& shape() const { return shape_; }
+  const Shape& strides() const { return strides_; }  // in elements
+  int rank() const { return shape_.rank(); }
+  std::int64_t size(int axis) const { return shape_[axis]; }
+  std::int64_t elements() const { return shape_.elements(); }
+  DType dtype() const { return dtype_; }
+  bool is_contiguous() const;  // row-major without gaps
+
+  // First element. T must match dtype(), else Error.
+  template <class T>
+  const T* data() const;
+
+  // For writing. Error when the tensor is recorded: its value may be needed by backward.
+  template <class T>
+  T* mutable_data();
+
+  double item() const;  // the value of a tensor with one element
+  double at(std::initializer_list<std::int64_t> index) const;
+  std::vector<double> to_vector() const;  // row-major
+  void copy_from(const Tensor& source);   // writes the values of `source` (same shape, any dtype) here
+
+  Tensor to(DType dtype) const;  // a constant of another dtype
+  Tensor detach() const;         // the same values, unknown to any recording
+  Tensor clone() const;          // a contiguous constant with its own storage
+
+  // The same storage seen with another shape, strides and offset (in elements): a constant.
+  Tensor view(const Shape& shape, const Shape& strides, std::int64_t offset = 0) const;
+
+  bool is_variable() const { return trace_.recording == 0 && trace_.node != 0; }
+  const Trace& trace() const { return trace_; }
+  std::uint64_t version() const;    // grows when the storage is written through mutable_data
+  bool owns_storage_alone() const;  // no other handle sees this storage
+
+ private:
+  friend class Recorder;
+  friend Tensor variable(const Tensor& value);
+
+  Shape shape_, strides_;
+  std::int64_t offset_ = 0;
+  DType dtype_ = DType::float32;
+  Trace trace_;
+  std::shared_ptr<Storage> storage_;
+};
+
+Tensor full(const Shape& shape, double value, DType dtype = DType::float32);
+Tensor zeros(const Shape& shape, DType dtype = DType::float32);
+Tensor ones(const Shape& shape, DType dtype = DType::float32);
+
+// A contiguous tensor with these values, row-major. Error when their number differs from the shape's.
+Tensor tensor(const Shape& shape, std::span<const double> values, DType dtype = DType::float32);
+Tensor tensor(const Shape& shape, std::initializer_list<double> values, DType dtype = DType::float32);
+
+// A tensor to differentiate with respect to: shares the storage of `value`, keeps its identity across
+// recordings.
+Tensor variable(const Tensor& value);
+
+bool is_finite(const Tensor& x);  // no infinity, no NaN
+
+// Bytes that tensors hold now, and blocks ever asked of the system: equal after two training steps, equal
+// after all.
+struct MemoryUse {
+  std::int64_t bytes_in_use = 0;
+  std::int64_t bytes_reserved = 0;
+  std::int64_t system_allocations = 0;
+};
+MemoryUse memory_use();
+
+}  // namespace heed

@@ -1,0 +1,57 @@
+# One program a room; all share Catch2's main. Tests spend their time in the library: they need no optimisation.
+add_compile_options($<$<CONFIG:Release>:-O1>)
+find_package(Catch2 REQUIRED)
+add_library(heed_test_main OBJECT tests/main.cpp)
+target_include_directories(heed_test_main PUBLIC ${PROJECT_SOURCE_DIR})
+target_link_libraries(heed_test_main PUBLIC Catch2::Catch2)
+target_compile_options(heed_test_main PRIVATE -O0)
+
+# heed_test(NAME LIBRARIES ROOM...) builds NAME_test of the files in tests/ROOM.
+function(heed_test name libraries)
+  list(TRANSFORM ARGN REPLACE ".+" "tests/\\0/*.cpp" OUTPUT_VARIABLE patterns)
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
+  add_executable(${name}_test ${sources})
+  target_link_libraries(${name}_test PRIVATE heed_test_main ${libraries})
+  add_test(NAME ${name} COMMAND ${name}_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+endfunction()
+
+# Operations register themselves; the loop over all of them needs even those that nothing else here calls.
+heed_test(autograd $<LINK_LIBRARY:WHOLE_ARCHIVE,heed> autograd)
+heed_test(nn heed nn optim)
+heed_test(data heed data)
+heed_test(train heed_programs train)
+heed_test(inspect heed_programs inspect)
+add_dependencies(train_test train inspect)
+
+target_precompile_headers(autograd_test PRIVATE tests/catch.h heed.h)
+foreach(name nn data train inspect)
+  target_precompile_headers(${name}_test REUSE_FROM autograd_test)
+endforeach()
+
+# A user's program: install, find_package(heed), build, run.
+set(scratch ${PROJECT_BINARY_DIR}/install-test)
+add_test(NAME install COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${scratch}/prefix)
+add_test(NAME consumer COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test ${PROJECT_SOURCE_DIR}/tests/install ${scratch}/build
+         --build-generator ${CMAKE_GENERATOR} --build-options -DCMAKE_PREFIX_PATH=${scratch}/prefix
+         -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DCMAKE_BUILD_TYPE=Release --test-command consumer)
+set_tests_properties(install PROPERTIES FIXTURES_SETUP installed)
+set_tests_properties(consumer PROPERTIES FIXTURES_REQUIRED installed)
+
+# Each runs a program of examples/ and checks the figures that it prints.
+add_executable(examples_test tests/examples/examples_test.cpp)
+target_compile_definitions(examples_test PRIVATE HEED_EXAMPLES="${PROJECT_BINARY_DIR}/examples")
+target_link_libraries(examples_test PRIVATE heed_test_main)
+foreach(name journey self_attention multi_head d_k_and_masks scaling walk)
+  add_dependencies(examples_test example_${name})
+endforeach()
+add_test(NAME examples COMMAND examples_test)
+
+# Trains the configurations that are shown: the same code again, so not under sanitizers, where it would take minutes.
+if(NOT HEED_SANITIZE)
+  add_executable(trained_test tests/examples/trained_test.cpp)
+  target_link_libraries(trained_test PRIVATE heed_test_main heed_programs)
+  add_test(NAME trained COMMAND trained_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+endif()
+
+# Slow: 20 kills at random moments, each resumed.
+add_custom_target(kill-test COMMAND ${PROJECT_SOURCE_DIR}/tests/train/kill.sh $<TARGET_FILE:train> USES_TERMINAL VERBATIM)

@@ -1,0 +1,163 @@
+#include "data/jsonl.h"
+
+#include "data/text_file.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <set>
+
+namespace heed {
+namespace {
+
+using nlohmann::json;
+
+constexpr int max_quoted = 60;  // characters of a wrong value repeated in a message
+
+std::string quoted(const json& value) {
+  const std::string text = value.dump();
+  return text.size() <= max_quoted ? text : "a long " + std::string(value.type_name());
+}
+
+// One line's object, read with the checks that a general reader leaves out: repeated keys, depth.
+json parse_object(std::string_view line) {
+  std::set<std::string> keys;
+  const auto check = [&](int depth, json::parse_event_t event, json& parsed) {
+    const bool opens = event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
+    if (opens && depth > 1) fail("nested too deep: expected lists of words or numbers in one object");
+    if (event == json::parse_event_t::key && depth == 1 && !keys.insert(parsed.get<std::string>()).second) {
+      fail("key '{}' occurs twice", parsed.get<std::string>());
+    }
+    return true;
+  };
+  try {
+    json object = json::parse(line, check);
+    if (!object.is_object()) fail("expected an object {{\"tokens\": ...}}, got {}", quoted(object));
+    return object;
+  } catch (const json::parse_error& error) {
+    const std::string what = error.what();
+    fail("not JSON at byte {}{}", error.byte, what.substr(std::min(what.find(": "), what.size())));
+  } catch (const json::exception& error) {
+    const std::string what = error.what();
+    fail("not JSON:{}", what.substr(std::min(what.find("] ") + 1, what.size())));
+  }
+}
+
+class LineReader {
+ public:
+  LineReader(TextFile& file, std::size_t line, const json& object) : file_(file), line_(line), object_(object) {}
+
+  Example read() {
+    static const std::vector<std::string> keys = {"tokens", "query", "antecedent", "answer", "relation", "sentences"};
+    for (const auto& [key, value] : object_.items()) {
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
+        file_.mistake(line_, "unknown key '{}'{}", key, did_you_mean(key, keys));
+      }
+    }
+    Example example;
+    if (!read_tokens(example.tokens)) return example;
+    const int before = file_.mistakes();
+    const int tokens = static_cast<int>(example.tokens.size());
+    if (const json* value = require("query")) example.query = number("query", *value, tokens);
+    if (const json* value = require("antecedent")) example.antecedent = number("antecedent", *value, tokens);
+    if (file_.mistakes() > before) return example;
+    if (example.query == example.antecedent) {
+      file_.mistake(line_, "antecedent: expected another token than the query, got {} for both", example.query);
+    }
+    example.answer = example.tokens[static_cast<std::size_t>(example.antecedent)];
+    if (object_.contains("answer")) example.answer = word("answer", object_["answer"]);
+    if (object_.contains("relation")) example.relation = word("relation", object_["relation"]);
+    if (object_.contains("sentences")) read_sentences(example.sentences, tokens);
+    return example;
+  }
+
+ private:
+  const json* require(const char* key) {
+    if (object_.contains(key)) return &object_[key];
+    file_.mistake(line_, "missing key '{}'", key);
+    return nullptr;
+  }
+
+  std::string word(const std::string& name, const json& value) {
+    if (value.is_string() && !value.get_ref<const std::string&>().empty()) return value.get<std::string>();
+    file_.mistake(line_, "{}: expected a word, got {}", name, quoted(value));
+    return "";
+  }
+
+  int number(const std::string& name, const json& value, int count) {
+    if (value.is_number_integer() && value >= 0 && value < count) return value.get<int>();
+    file_.mistake(line_, "{}: expected a number from 0 to {}, got {}", name, count - 1, quoted(value));
+    return 0;
+  }
+
+  bool read_tokens(std::vector<std::string>& tokens) {
+    const json* list = require("tokens");
+    if (!list) return false;
+    if (!list->is_array() || list->size() < 2) {
+      file_.mistake(line_, "tokens: expected a list of at least 2 words, got {}", quoted(*list));
+      return false;
+    }
+    for (std::size_t i = 0; i < list->size(); ++i) tokens.push_back(word(fmt::format("tokens[{}]", i), (*list)[i]));
+    return true;
+  }
+
+  void read_sentences(std::vector<int>& sentences, int tokens) {
+    const json& list = object_["sentences"];
+    if (!list.is_array() || list.size() != static_cast<std::size_t>(tokens)) {
+      file_.mistake(line_, "sentences: expected a list of {} numbers, one a token, got {}", tokens, quoted(list));
+      return;
+    }
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      sentences.push_back(number(fmt::format("sentences[{}]", i), list[i], tokens));
+    }
+  }
+
+  TextFile& file_;
+  std::size_t line_;
+  const json& object_;
+};
+
+}  // namespace
+
+std::vector<Example> read_jsonl(const std::filesystem::path& path) {
+  TextFile file(path);
+  std::vector<Example> examples;
+  for (std::size_t i = 0; i < file.lines().size(); ++i) {
+    const std::string_view line = file.lines()[i];
+    if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
+    try {
+      examples.push_back(LineReader(file, i + 1, parse_object(line)).read());
+    } catch (const Error& error) {
+      file.mistake(i + 1, "{}", error.what());
+    }
+  }
+  file.finish();
+  if (examples.empty()) fail("{}: no examples; expected one JSON object a line", file.name());
+  return examples;
+}
+
+Task jsonl_task(const std::filesystem::path& train, const std::filesystem::path& test, const Random& random) {
+  Task task;
+  task.name = "jsonl";
+  std::vector<Example> examples = read_jsonl(train);
+  if (!test.empty()) {
+    task.train = std::move(examples);
+    task.held_out = read_jsonl(test);
+  } else {
+    pair_twins(examples);
+    std::vector<std::vector<Example>> groups;
+    for (std::size_t i = 0; i < examples.size(); ++i) {
+      const int twin = examples[i].twin;
+      if (twin >= 0 && twin < static_cast<int>(i)) continue;
+      groups.push_back({examples[i]});
+      if (twin >= 0) groups.back().push_back(examples[static_cast<std::size_t>(twin)]);
+    }
+    hold_out_tenth(task, std::move(groups), random.stream("held_out"));
+  }
+  pair_twins(task.train);
+  pair_twins(task.held_out);
+  complete(task);
+  return task;
+}
+
+}  // namespace heed

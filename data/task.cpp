@@ -1,0 +1,171 @@
+#include "data/task.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <string_view>
+
+namespace heed {
+namespace {
+
+std::uint64_t token_hash(std::size_t place, std::string_view token) {
+  std::uint64_t h = (place + 1) * 0x9e3779b97f4a7c15U;
+  for (const char c : token) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  h = (h ^ (h >> 31)) * 0xbf58476d1ce4e5b9U;
+  return h ^ (h >> 29);
+}
+
+// For examples of different antecedents.
+bool are_twins(const Example& a, const Example& b) {
+  if (a.query != b.query || a.tokens.size() != b.tokens.size()) return false;
+  if (a.answer == b.answer) return false;
+  int differences = 0;
+  for (std::size_t i = 0; i < a.tokens.size(); ++i) differences += a.tokens[i] != b.tokens[i];
+  return differences == 1;
+}
+
+// Where a permutation of {0, ..., count - 1} sends `place`, without making the rest of it: a Feistel network over a
+// power of 4, walked until it comes below count (Black & Rogaway 2002, "Ciphers with arbitrary finite domains").
+std::int64_t permuted(std::int64_t place, std::int64_t count, const Random& random) {
+  const int half = (static_cast<int>(std::bit_width(static_cast<std::uint64_t>(count - 1))) + 1) / 2;
+  const std::uint64_t mask = (std::uint64_t{1} << half) - 1;
+  std::uint64_t x = static_cast<std::uint64_t>(place);
+  do {
+    for (std::uint64_t round = 0; round < 6; ++round) {
+      const std::uint64_t left = x >> half, right = x & mask;
+      x = right << half | (left ^ (random.bits_at(round << half | right) & mask));
+    }
+  } while (x >= static_cast<std::uint64_t>(count));
+  return static_cast<std::int64_t>(x);
+}
+
+}  // namespace
+
+Batch make_batch(const std::vector<const Example*>& examples, const Vocabulary& vocabulary) {
+  if (examples.empty()) fail("make_batch: expected at least one example");
+  const std::int64_t B = static_cast<std::int64_t>(examples.size());
+  std::size_t T = 0;
+  for (const Example* example : examples) T = std::max(T, example->tokens.size());
+  const bool divided = !examples.front()->sentences.empty();
+
+  Batch batch;
+  std::vector<std::int32_t> query, answer, tokens(examples.size() * T), sentences(divided ? tokens.size() : 0);
+  for (std::size_t b = 0; b < examples.size(); ++b) {
+    const Example& example = *examples[b];
+    for (std::size_t t = 0; t < example.tokens.size(); ++t) tokens[b * T + t] = vocabulary[example.tokens[t]];
+    if (example.sentences.size() != (divided ? example.tokens.size() : 0)) {
+      fail(
+          "make_batch: example {} has {} sentence numbers for {} tokens; expected one each, or none in the "
+          "whole batch",
+          b, example.sentences.size(), example.tokens.size());
+    }
+    std::copy(example.sentences.begin(), example.sentences.end(),
+              sentences.begin() + static_cast<std::ptrdiff_t>(b * T));
+    batch.lengths.push_back(static_cast<int>(example.tokens.size()));
+    query.push_back(example.query);
+    answer.push_back(vocabulary[example.answer]);
+  }
+  const Shape shape{B, static_cast<std::int64_t>(T)};
+  batch.tokens = Ids(shape, std::move(tokens));
+  batch.query = Ids(Shape{B}, std::move(query));
+  batch.answer = Ids(Shape{B}, std::move(answer));
+  if (divided) batch.sentences = Ids(shape, std::move(sentences));
+  return batch;
+}
+
+std::vector<int> batch_order(std::int64_t count, int batch_size, std::int64_t step, const Random& random) {
+  if (count <= 0) fail("batch_order: expected at least one example");
+  std::vector<int> batch;
+  for (std::int64_t place = step * batch_size; place < (step + 1) * batch_size; ++place) {
+    const Random epoch = random.stream(static_cast<std::uint64_t>(place / count));
+    batch.push_back(static_cast<int>(permuted(place % count, count, epoch)));
+  }
+  return batch;
+}
+
+void complete(Task& task) {
+  task.vocabulary = {};
+  task.max_length = task.max_sentences = 0;
+  std::size_t divided = 0;
+  for (const std::vector<Example>* set : {&task.train, &task.held_out}) {
+    for (const Example& example : *set) {
+      for (const std::string& token : example.tokens) task.vocabulary.add(token);
+      task.vocabulary.add(example.answer);
+      task.max_length = std::max(task.max_length, static_cast<int>(example.tokens.size()));
+      for (const int sentence : example.sentences) task.max_sentences = std::max(task.max_sentences, sentence + 1);
+      divided += !example.sentences.empty();
+    }
+  }
+  const std::size_t examples = task.train.size() + task.held_out.size();
+  if (divided != 0 && divided != examples) {
+    fail("task '{}': {} of {} examples have sentence numbers; expected all or none", task.name, divided, examples);
+  }
+}
+
+void pair_twins(std::vector<Example>& examples) {
+  // Twins agree in a hash of the text without one token. Within a run of equal hashes, sorted by antecedent,
+  // a first antecedent's examples are paired with those of the others.
+  struct Entry {
+    std::uint64_t hash;
+    int antecedent, number;
+    auto operator<=>(const Entry&) const = default;
+  };
+  std::vector<Entry> entries;
+  for (std::size_t n = 0; n < examples.size(); ++n) {
+    Example& example = examples[n];
+    example.twin = -1;
+    std::uint64_t whole = token_hash(example.tokens.size(), std::to_string(example.query));
+    for (std::size_t i = 0; i < example.tokens.size(); ++i) whole += token_hash(i, example.tokens[i]);
+    for (std::size_t i = 0; i < example.tokens.size(); ++i) {
+      entries.push_back(
+          {(whole - token_hash(i, example.tokens[i])) ^ (i << 48), example.antecedent, static_cast<int>(n)});
+    }
+  }
+  std::sort(entries.begin(), entries.end());
+  for (std::size_t begin = 0, end = 0; begin < entries.size(); begin = end) {
+    std::size_t i = begin, j = begin;
+    while (end < entries.size() && entries[end].hash == entries[begin].hash) ++end;
+    while (j < end && entries[j].antecedent == entries[begin].antecedent) ++j;
+    while (i < j && j < end) {
+      Example& a = examples[static_cast<std::size_t>(entries[i].number)];
+      Example& b = examples[static_cast<std::size_t>(entries[j].number)];
+      if (a.twin >= 0) {
+        ++i;
+      } else if (b.twin < 0 && are_twins(a, b)) {
+        a.twin = entries[j++].number;
+        b.twin = entries[i++].number;
+        if (a.other < 0) a.other = b.antecedent;
+        if (b.other < 0) b.other = a.antecedent;
+      } else {
+        ++j;
+      }
+    }
+  }
+}
+
+void hold_out_tenth(Task& task, std::vector<std::vector<Example>> groups, Random random) {
+  if (groups.size() < 2)
+    fail("task '{}': {} group of examples; expected two to hold one out", task.name, groups.size());
+  std::vector<std::size_t> order(groups.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  random.shuffle(order);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    std::vector<Example>& set = order[i] % 10 == 0 ? task.held_out : task.train;
+    std::move(groups[i].begin(), groups[i].end(), std::back_inserter(set));
+  }
+}
+
+void shuffle_antecedents(std::vector<Example>& examples, const Random& random) {
+  Random coin = random.stream("shuffle_antecedents");
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    Example& example = examples[i];
+    if (example.antecedent < 0 || example.other < 0) {
+      fail("shuffle_antecedents: example {} has one candidate only; expected two to choose from", i);
+    }
+    if (coin.below(2) == 0) continue;
+    std::swap(example.antecedent, example.other);
+    example.answer = example.tokens[static_cast<std::size_t>(example.antecedent)];
+  }
+}
+
+}  // namespace heed

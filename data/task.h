@@ -1,0 +1,59 @@
+#pragma once
+#include "autograd/array.h"
+#include "autograd/random.h"
+#include "data/vocabulary.h"
+
+#include <string>
+#include <vector>
+
+namespace heed {
+
+// A text with one question: at token `query`, which word is meant?
+struct Example {
+  std::vector<std::string> tokens;
+  int query = 0;
+  int antecedent = -1;         // the token that the answer refers to; -1 when there is none
+  int other = -1;              // the token that it might have been: the other candidate; -1 when there is none
+  std::string answer;          // the word to predict: tokens[antecedent] for coreference
+  std::string decider;         // the word that decides (the adjective); empty when unknown
+  std::string relation;        // kind of question ("pronoun", "adjective", ...), for tables
+  int twin = -1;               // the same text but for the decider, in the same set; -1 when there is none
+  std::vector<int> sentences;  // number of each token's sentence counted back from the question's, or empty
+};
+
+struct Task {
+  std::string name;
+  std::vector<Example> train, held_out;
+  Vocabulary vocabulary;  // every word of both sets
+  int max_length = 0;     // longest text
+  int max_sentences = 0;  // 0: texts are not divided into sentences
+};
+
+// B examples, padded to the longest among them (T).
+struct Batch {
+  Ids tokens;                // (B, T)
+  std::vector<int> lengths;  // (B)
+  Ids query;                 // (B)
+  Ids answer;                // (B), word numbers
+  Ids sentences;             // (B, T), (0) when undivided
+};
+Batch make_batch(const std::vector<const Example*>& examples, const Vocabulary& vocabulary);
+
+// The numbers of the examples in batch `step` (0, 1, ...) of an endless walk over `count` examples, shuffled
+// anew each time round: a function of (seed, step) alone, so that a resumed run sees the same data.
+std::vector<int> batch_order(std::int64_t count, int batch_size, std::int64_t step, const Random& random);
+
+// Fills in vocabulary, max_length and max_sentences from the two sets.
+void complete(Task& task);
+
+// Sets `twin` of examples with equal tokens but one, the same query, and different antecedent and answer; the
+// antecedent of a twin is the `other` candidate where none is known. Time O(n log n) in the number of tokens.
+void pair_twins(std::vector<Example>& examples);
+
+// Holds out a tenth of the groups, chosen by `random`; a group (twins, a story) stays together.
+void hold_out_tenth(Task& task, std::vector<std::vector<Example>> groups, Random random);
+
+// A control: each answer is, with probability 1/2, the other candidate. Error for an example without one.
+void shuffle_antecedents(std::vector<Example>& examples, const Random& random);
+
+}  // namespace heed

@@ -1,0 +1,25 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed {
+
+// Error with `source` and the byte offset where `text` stops being UTF-8 (RFC 3629: no overlong forms, no
+// surrogates, nothing above U+10FFFF). A leading byte-order mark is dropped from the returned view.
+std::string_view checked_utf8(std::string_view text, const std::string& source);
+
+// Columns that `text` (UTF-8) takes in a terminal: 2 for wide characters, 0 for combining ones, 1 for
+// controls, in whose place fit_width() puts U+FFFD.
+int display_width(std::string_view text);
+
+// `text` cut or padded with spaces on the right to exactly `width` columns; a cut ends in "…".
+std::string fit_width(std::string_view text, int width);
+
+enum class Split { words, characters };
+// words: at white space (Unicode's, U+3000 among it), with punctuation (ASCII and full-width) as tokens of
+// its own, except apostrophes and hyphens inside a word ("didn't"). characters: each grapheme cluster, except
+// that runs of ASCII letters and digits stay together.
+std::vector<std::string> tokenize(std::string_view text, Split split);
+
+}  // namespace heed

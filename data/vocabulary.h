@@ -1,0 +1,26 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace heed {
+
+// Words and their numbers, in order of first occurrence.
+class Vocabulary {
+ public:
+  Vocabulary() = default;
+  explicit Vocabulary(std::vector<std::string> words);  // Error for a duplicate
+  int add(const std::string& word);                     // its number, new or not
+  int operator[](const std::string& word) const;        // Error naming the word and the nearest known
+  bool contains(const std::string& word) const { return numbers_.count(word) > 0; }
+  const std::string& word(int number) const { return words_.at(static_cast<std::size_t>(number)); }
+  int size() const { return static_cast<int>(words_.size()); }
+  const std::vector<std::string>& words() const { return words_; }
+
+ private:
+  std::vector<std::string> words_;
+  std::unordered_map<std::string, int> numbers_;
+};
+
+}  // namespace heed

@@ -1,0 +1,49 @@
+// Every matrix of self-attention on one sentence, small enough to follow with a pencil. Here the matrices are made by
+// hand, to show what they can express; training finds them by itself.
+#include "examples/helpers.h"
+
+#include <cmath>
+
+using namespace heed;
+
+int main() {
+  const std::vector<std::string> words = tokenize("苹果 很 甜", Split::words);  // an apple, very, sweet
+  constexpr int d_model = 4, d_k = d_model;
+
+  // Four features: thing, degree, quality, pleasant.
+  const Tensor X = tensor({3, d_model}, {1, 0, 0, 0,    // 苹果: a thing
+                                         0, 1, 0, 0,    // 很: a degree
+                                         0, 0, 1, 1});  // 甜: a quality, and pleasant
+  print("X", X, words);
+
+  // Row: a feature that the word has. Column: what it asks for, answers to, hands over.
+  const Tensor W_Q = tensor({d_model, d_k}, {0, 0, 4, 0,  // a thing asks for a quality,
+                                             0, 0, 2, 0,  // a degree for a quality,
+                                             4, 0, 0, 0,  // a quality for a thing
+                                             0, 0, 0, 0});
+  const Tensor W_K = tensor({d_model, d_k}, {1, 0, 0, 0,    // each word answers to what it is,
+                                             0, 1, 0, 0,    //
+                                             0, 0, 1, 0,    //
+                                             0, 0, 0, 0});  // but pleasantness is nothing to be found by:
+  const Tensor W_V = tensor({d_model, d_k}, {1, 0, 0, 0,    // it is something to hand over
+                                             0, 1, 0, 0,    //
+                                             0, 0, 0, 0,    //
+                                             0, 0, 0, 1});
+  print("W_Q", W_Q);
+  print("W_K", W_K);
+  print("W_V", W_V);
+
+  const Tensor Q = matmul(X, W_Q), K = matmul(X, W_K), V = matmul(X, W_V);
+  print("Q = X W_Q", Q, words);
+  print("K = X W_K", K, words);
+  print("V = X W_V", V, words);
+
+  const Tensor scores = matmul(Q, transpose(K));  // row: who asks; column: who answers
+  const Tensor scaled = scores / std::sqrt(d_k);  // so that scores do not grow with d_k
+  const Tensor weights = softmax(scaled);         // each row sums to 1
+  const Tensor output = matmul(weights, V);       // row i: sum over j of weights_ij V_j
+  print("scores = Q K^T", scores, words, words);
+  print("scaled = scores / sqrt(4)", scaled, words, words);
+  print("weights = softmax(scaled)", weights, words, words);
+  print("output = weights V", output, words);
+}

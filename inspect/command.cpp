@@ -1,0 +1,121 @@
+#include "inspect/command.h"
+
+#include "inspect/view.h"
+
+#include <cxxopts.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace heed {
+namespace {
+
+namespace fs = std::filesystem;
+
+cxxopts::Options options() {
+  cxxopts::Options result("inspect",
+                          "Shows what a run of train has learned: by default, where each watched sentence's\n"
+                          "query looks, in every layer and head. RUN is a run directory, such as runs/toy,\n"
+                          "or one file of its attention directory.\n");
+  result.custom_help("RUN [OPTION...]").positional_help("").set_width(80);
+  result.add_options()                                                                                //
+      ("sentence", "Read this sentence with the saved model", cxxopts::value<std::string>(), "TEXT")  //
+      ("query", "Its token to ask about; by default the last one of a kind that training asked about",
+       cxxopts::value<std::string>(), "WORD")                                                            //
+      ("matrix", "All weights as heat maps")                                                             //
+      ("weights", "The learned W_Q, W_K, W_V and W_O: shapes, norms, heat maps")                         //
+      ("steps", "Every matrix from X to the output for --sentence, in one layer and head")               //
+      ("json", "The dump as JSON, with every layer and head; arrays count from 0")                       //
+      ("step", "The training step to look at (default: the last)", cxxopts::value<std::int64_t>(), "N")  //
+      ("layer", "Only this layer, counted from 1 (--steps: the first)", cxxopts::value<int>(), "L")      //
+      ("head", "Only this head, counted from 1 (--steps: the first)", cxxopts::value<int>(), "H")        //
+      ("help", "Print this")("version", "Print the version")                                             //
+      ("run", "", cxxopts::value<std::string>());
+  result.parse_positional({"run"});
+  return result;
+}
+
+template <class... Args>
+[[noreturn]] void misused(fmt::format_string<Args...> format, Args&&... args) {
+  throw UsageError(fmt::format(format, std::forward<Args>(args)...) + " (see inspect --help)");
+}
+
+template <class T>
+std::optional<T> given(const cxxopts::ParseResult& arguments, const char* name) {
+  if (arguments.count(name) == 0) return {};
+  return arguments[name].as<T>();
+}
+
+void check(const cxxopts::ParseResult& arguments) {
+  if (!arguments.count("run")) misused("expected a run directory");
+  if (!arguments.unmatched().empty()) misused("expected one run directory, got '{}' too", arguments.unmatched()[0]);
+  const std::vector<const char*> views{"matrix", "weights", "steps", "json"};
+  const auto is_given = [&](const char* name) { return arguments.count(name) > 0; };
+  if (std::count_if(views.begin(), views.end(), is_given) > 1) {
+    misused("--{} are different views: choose one", fmt::join(views, ", --"));
+  }
+  if (is_given("steps") && !is_given("sentence")) misused("--steps needs --sentence");
+  if (is_given("query") && !is_given("sentence")) misused("--query needs --sentence");
+  if (is_given("weights") && is_given("sentence")) misused("--weights shows the model, not a --sentence");
+  if (is_given("json") && (is_given("layer") || is_given("head"))) misused("--json prints every layer and head");
+}
+
+SavedModel model_of(const fs::path& run, const std::optional<std::int64_t>& step) {
+  if (fs::is_regular_file(run)) {
+    fail("{}: is a single file; --sentence, --weights and --steps need the run directory with its model", run.string());
+  }
+  if (!fs::exists(model_path(run))) fail("{}: is missing; has the run been saved?", model_path(run).string());
+  SavedModel model = load_model(model_path(run));
+  if (step && *step != model.step) {
+    fail("{}: only the last model is kept, of step {}; there is none of step {}", run.string(), model.step, *step);
+  }
+  return model;
+}
+
+Dump dump_of(const fs::path& run, const std::optional<std::int64_t>& step) {
+  if (fs::is_regular_file(run)) {
+    const Dump dump = read_dump(run);
+    if (step && *step != dump.step) fail("{}: is the dump of step {}, not {}", run.string(), dump.step, *step);
+    return dump;
+  }
+  const std::vector<std::int64_t> steps = dump_steps(run);
+  if (steps.empty()) fail("{}: holds no attention dumps", run.string());
+  if (step && std::find(steps.begin(), steps.end(), *step) == steps.end()) {
+    fail("{}: has no dump of step {}; there are {}", run.string(), *step, fmt::join(steps, ", "));
+  }
+  return read_dump(dump_path(run, step.value_or(steps.back())));
+}
+
+}  // namespace
+
+std::string inspect(int argc, const char* const* argv, const Terminal& terminal) {
+  cxxopts::ParseResult arguments;
+  try {
+    arguments = options().parse(argc, argv);
+    if (arguments.count("help")) return options().help();
+    if (arguments.count("version")) return "inspect " HEED_VERSION "\n";
+    check(arguments);
+  } catch (const cxxopts::exceptions::exception& error) {
+    misused("{}", error.what());
+  }
+  const View view{terminal, given<int>(arguments, "layer"), given<int>(arguments, "head")};
+  const auto step = given<std::int64_t>(arguments, "step");
+  const fs::path run = arguments["run"].as<std::string>();
+  if (!fs::exists(run)) fail("{}: there is no such run; train --config FILE makes one", run.string());
+
+  if (arguments.count("weights")) return weights_view(model_of(run, step), view);
+  Dump dump;
+  if (const auto sentence = given<std::string>(arguments, "sentence")) {
+    const SavedModel model = model_of(run, step);
+    const Example example = question(model, *sentence, given<std::string>(arguments, "query").value_or(""));
+    if (arguments.count("steps")) return steps_view(model, example, view);
+    dump = {model.step, {attend(*model.reader, model.vocabulary, example)}};
+  } else {
+    dump = dump_of(run, step);
+  }
+  if (arguments.count("json")) return json_view(dump);
+  return arguments.count("matrix") ? matrix_view(dump, view) : query_view(dump, view);
+}
+
+}  // namespace heed

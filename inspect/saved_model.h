@@ -1,0 +1,45 @@
+#pragma once
+#include "data/task.h"
+#include "data/utf8.h"
+#include "inspect/dump.h"
+#include "nn/reader.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed {
+
+// A model and all that it takes to read a sentence with it.
+struct SavedModel {
+  Parameters parameters;
+  std::unique_ptr<Reader> reader;  // of these parameters
+  Vocabulary vocabulary;
+  Split split = Split::words;
+  std::vector<std::string> queries;  // words asked about in training
+  std::int64_t step = 0;
+};
+
+// RUN/model.safetensors
+std::filesystem::path model_path(const std::filesystem::path& run);
+
+// A safetensors file that describes itself: all parameters; metadata `heed.model` (ReaderShape as JSON),
+// `heed.vocabulary` and `heed.queries` (JSON arrays), `heed.split`, `heed.step`.
+void save_model(const std::filesystem::path& path, const SavedModel& model);
+
+// Error when the file is no such model; nothing is allocated that the file's own tensors do not justify.
+SavedModel load_model(const std::filesystem::path& path);
+
+// `text` as a question: its last token `query`, or, when that is empty, its last token among model.queries. Texts of
+// several sentences (for models that count them) end in the question. Error for a word that the model does not know.
+Example question(const SavedModel& model, std::string_view text, const std::string& query = "");
+
+// One example as a batch. Error when it is longer than the model reads or holds unknown words.
+ReaderInput reader_input(const Reader& reader, const Vocabulary& vocabulary, const Example& example);
+
+// What the model makes of an example: unrecorded, with its weights.
+SentenceAttention attend(const Reader& reader, const Vocabulary& vocabulary, const Example& example);
+
+}  // namespace heed

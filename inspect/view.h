@@ -1,0 +1,43 @@
+#pragma once
+#include "inspect/dump.h"
+#include "inspect/saved_model.h"
+#include "inspect/terminal.h"
+
+#include <optional>
+#include <string>
+
+// What a person or a program sees of a dump or a model. Layers and heads are numbered from 1 for people and from 0 in
+// JSON.
+namespace heed {
+
+struct View {
+  Terminal terminal;
+  std::optional<int> layer, head;  // from 1; all when absent. Error when there is no such layer or head.
+  const Dump* before = nullptr;    // the same of the untrained model, for query_view to set beside
+};
+
+// The strongest weights of each sentence's query, a line for each layer and head:
+//   layer 2 head 1  it -> animal 0.93 ███████▍◂  street 0.03 ▎  others 0.04
+// The antecedent is [bracketed] in the sentence and marked ◂ in the lines.
+std::string query_view(const Dump& dump, const View& view);
+
+// All weights of each sentence, layer and head as a heat map: rows are queries, columns keys.
+std::string matrix_view(const Dump& dump, const View& view);
+
+// W_Q, W_K, W_V and W_O of each layer: shapes, norms, heat maps.
+std::string weights_view(const SavedModel& model, const View& view);
+
+// The way from X to Q, K, V, scores, weights and output in one layer and head (the first ones when none is chosen),
+// computed step by step; Error when it does not give what the layer itself gives.
+std::string steps_view(const SavedModel& model, const Example& example, const View& view);
+
+// {"step":400,"sentences":[{"tokens":[...],"query":8,...,"layers":[[[...]]]}]}
+std::string json_view(const Dump& dump);
+
+// The layers or heads (from 0) that `chosen` (from 1) means among `count`. `what`: "layer" or "head".
+struct Range {
+  int begin, end;
+};
+Range chosen_range(const char* what, std::optional<int> chosen, int count);
+
+}  // namespace heed

@@ -1,0 +1,59 @@
+#include "nn/attention.h"
+
+namespace heed {
+namespace {
+
+AttentionShape with_defaults(AttentionShape shape) {
+  const auto& [d_model, heads, d_k, d_v, bias, output_bias, tie] = shape;
+  if (d_model < 1 || heads < 1 || d_k < 0 || d_v < 0) {
+    fail("MultiHeadAttention: d_model and heads must be positive, d_k and d_v not negative, got {}, {}, {}, {}",
+         d_model, heads, d_k, d_v);
+  }
+  if (d_model % heads != 0 && (d_k == 0 || d_v == 0)) {
+    fail("MultiHeadAttention: d_model {} is not divisible by {} heads; give d_k (and d_v) or another d_model", d_model,
+         heads);
+  }
+  if (shape.d_k == 0) shape.d_k = d_model / heads;
+  if (shape.d_v == 0) shape.d_v = d_model / heads;
+  if (tie == AttentionShape::K_is_V && d_k != d_v) {
+    fail("MultiHeadAttention: W_K can serve as W_V only when d_k == d_v, got {} and {}", d_k, d_v);
+  }
+  return shape;
+}
+
+// (B, T, heads d) -> (B, heads, T, d), a view.
+Tensor split_heads(const Tensor& x, int heads) {
+  return transpose(reshape(x, {x.size(0), x.size(1), heads, x.size(2) / heads}), 1, 2);
+}
+
+// (B, heads, T, d) -> (B, T, heads d)
+Tensor join_heads(const Tensor& x) {
+  return reshape(transpose(x, 1, 2), {x.size(0), x.size(2), x.size(1) * x.size(3)});
+}
+
+}  // namespace
+
+MultiHeadAttention::MultiHeadAttention(Scope scope, AttentionShape given)
+    : shape(with_defaults(given)),
+      W_Q(scope / "W_Q", shape.d_model, shape.heads * shape.d_k, shape.bias),
+      W_K(shape.tie == AttentionShape::Q_is_K
+              ? W_Q
+              : Linear(scope / "W_K", shape.d_model, shape.heads * shape.d_k, shape.bias)),
+      W_V(shape.tie == AttentionShape::K_is_V
+              ? W_K
+              : Linear(scope / "W_V", shape.d_model, shape.heads * shape.d_v, shape.bias)),
+      W_O(scope / "W_O", shape.heads * shape.d_v, shape.d_model, shape.output_bias) {}
+
+Attended MultiHeadAttention::operator()(const Tensor& x, const Mask& mask, Weights weights) const {
+  if (x.rank() != 3 || x.size(2) != shape.d_model) {
+    fail("MultiHeadAttention: expected x (B, T, {}), got {}", shape.d_model, to_string(x.shape()));
+  }
+  const Tensor Q = split_heads(W_Q(x), shape.heads);  // (B, heads, T, d_k)
+  const Tensor K = split_heads(W_K(x), shape.heads);  // (B, heads, T, d_k)
+  const Tensor V = split_heads(W_V(x), shape.heads);  // (B, heads, T, d_v)
+  Attended attended = attention(Q, K, V, mask, weights);
+  attended.output = W_O(join_heads(attended.output));  // (B, T, d_model)
+  return attended;
+}
+
+}  // namespace heed

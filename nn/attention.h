@@ -1,0 +1,28 @@
+#pragma once
+#include "nn/layers.h"
+
+namespace heed {
+
+struct AttentionShape {
+  int d_model = 0;
+  int heads = 1;
+  int d_k = 0;                                   // per head; 0: d_model / heads
+  int d_v = 0;                                   // per head; 0: d_model / heads
+  Bias bias = Bias::no;                          // of W_Q, W_K, W_V
+  Bias output_bias = Bias::yes;                  // of W_O
+  enum Tie { none, K_is_V, Q_is_K } tie = none;  // one matrix in two roles, to show what three are for
+};
+
+// Multi-head self-attention (Vaswani et al. 2017, section 3.2.2): x (B, T, d_model) -> output (B, T, d_model),
+// weights (B, heads, T, T) when asked for. One head is plain self-attention.
+//   W_Q, W_K (d_model, heads d_k), W_V (d_model, heads d_v), W_O (heads d_v, d_model)
+// Head h owns columns [h d_k, (h + 1) d_k). Tied matrices are one parameter, under the first one's name.
+struct MultiHeadAttention {
+  AttentionShape shape;  // with the defaults filled in
+  Linear W_Q, W_K, W_V, W_O;
+  // Error when heads does not divide d_model and d_k or d_v is 0.
+  MultiHeadAttention(Scope scope, AttentionShape shape);
+  Attended operator()(const Tensor& x, const Mask& mask = {}, Weights weights = Weights::no) const;
+};
+
+}  // namespace heed

@@ -1,0 +1,46 @@
+#pragma once
+#include "nn/attention.h"
+
+#include <optional>
+#include <vector>
+
+namespace heed {
+
+// Dropout of what each layer adds (Vaswani et al. 2017, section 5.4), for training; by default none.
+struct Dropout {
+  double p = 0;
+  Random* random = nullptr;
+  Tensor operator()(const Tensor& x) const { return p > 0 ? dropout(x, p, *random) : x; }
+};
+
+enum class Residual { no, yes };
+
+// Pre-norm (Xiong et al. 2020, arXiv:2002.04745): x += attention(norm(x)); with an MLP also x += mlp(norm(x)),
+// mlp = GELU between two Linear layers, d_model -> mlp -> d_model. Without its residual, attention(norm(x)) takes the
+// place of x: what leaves a token is what it attended to, and nothing else.
+struct EncoderBlock {
+  LayerNorm attention_norm;
+  MultiHeadAttention attention;
+  struct Mlp {
+    LayerNorm norm;
+    Linear in, out;
+  };
+  std::optional<Mlp> mlp;
+  Residual residual;
+  EncoderBlock(Scope scope, const AttentionShape& shape, int mlp, Residual residual = Residual::yes);  // mlp 0: none
+  Attended operator()(const Tensor& x, const Mask& mask, Weights weights, const Dropout& drop = {}) const;
+};
+
+// `layers` blocks and a final norm. weights[l]: (B, heads, T, T).
+struct Encoded {
+  Tensor output;                // (B, T, d_model)
+  std::vector<Tensor> weights;  // one a layer when asked for
+};
+struct Encoder {
+  std::vector<EncoderBlock> blocks;
+  LayerNorm norm;
+  Encoder(Scope scope, int layers, const AttentionShape& shape, int mlp, Residual last = Residual::yes);
+  Encoded operator()(Tensor x, const Mask& mask = {}, Weights weights = Weights::no, const Dropout& drop = {}) const;
+};
+
+}  // namespace heed

@@ -1,0 +1,39 @@
+#include "nn/layers.h"
+
+#include <cmath>
+
+namespace heed {
+
+Linear::Linear(Scope scope, int in, int out, Bias with_bias)
+    : weight(scope.parameter("weight", {in, out}, Init::xavier(in, out))),
+      bias(with_bias == Bias::yes ? scope.parameter("bias", {out}, Init::zeros()) : Tensor()) {}
+
+Embedding::Embedding(Scope scope, int count, int d, double deviation)
+    : weight(scope.parameter("weight", {count, d}, Init::gaussian(deviation))) {}
+
+LayerNorm::LayerNorm(Scope scope, int d, double epsilon)
+    : gain(scope.parameter("gain", {d}, Init::ones())),
+      bias(scope.parameter("bias", {d}, Init::zeros())),
+      eps(epsilon) {}
+
+LearnedPositions::LearnedPositions(Scope scope, int max_length, int d)
+    : weight(scope.parameter("weight", {max_length, d}, Init::gaussian(1 / std::sqrt(d)))) {}
+
+Tensor LearnedPositions::operator()(const Tensor& x) const {
+  const std::int64_t T = x.size(-2);
+  if (T > weight.size(0)) fail("positions: a text has {} tokens, but max_length is {}", T, weight.size(0));
+  return x + slice(weight, 0, 0, T);
+}
+
+Tensor sinusoidal_positions(int T, int d, DType dtype) {
+  std::vector<double> values;
+  for (int t = 0; t < T; ++t) {
+    for (int i = 0; i < d; ++i) {
+      const double angle = t / std::pow(10000.0, static_cast<double>(i / 2 * 2) / d);
+      values.push_back(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
+    }
+  }
+  return tensor({T, d}, values, dtype);
+}
+
+}  // namespace heed

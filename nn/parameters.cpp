@@ -1,0 +1,91 @@
+#include "nn/parameters.h"
+
+#include <cmath>
+#include <unordered_map>
+
+namespace heed {
+namespace {
+
+std::vector<std::string> names(const NamedTensors& tensors) {
+  std::vector<std::string> result;
+  for (const auto& [name, tensor] : tensors) result.push_back(name);
+  return result;
+}
+
+std::unordered_map<std::string, const Tensor*> by_name(const NamedTensors& tensors) {
+  std::unordered_map<std::string, const Tensor*> result;
+  for (const auto& [name, tensor] : tensors) result.emplace(name, &tensor);
+  return result;
+}
+
+}  // namespace
+
+void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::string& source) {
+  const auto given = by_name(from), wanted = by_name(to);
+  std::string mistakes;
+  for (const auto& [name, tensor] : to) {
+    const auto found = given.find(name);
+    if (found == given.end()) {
+      mistakes += fmt::format("\n  missing: {} {}", name, to_string(tensor.shape()));
+    } else if (found->second->shape() != tensor.shape()) {
+      mistakes += fmt::format("\n  {}: expected shape {}, got {}", name, to_string(tensor.shape()),
+                              to_string(found->second->shape()));
+    }
+  }
+  for (const auto& [name, tensor] : from) {
+    if (!wanted.contains(name)) mistakes += fmt::format("\n  extra: {} {}", name, to_string(tensor.shape()));
+  }
+  if (!mistakes.empty()) {
+    fail("{}: its tensors are not those expected; was the model configured otherwise?{}", source, mistakes);
+  }
+  for (const auto& [name, tensor] : to) Tensor(tensor).copy_from(*given.at(name));
+}
+
+void Parameters::add(const std::string& name, const Tensor& value) {
+  if (contains(name)) fail("parameters: '{}' exists already; give each layer its own scope", name);
+  entries_.emplace_back(name, value);
+}
+
+const Tensor* Parameters::find(const std::string& name) const {
+  for (const auto& [key, value] : entries_) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
+
+const Tensor& Parameters::operator[](const std::string& name) const {
+  if (const Tensor* found = find(name)) return *found;
+  fail("parameters: no '{}'{}", name, did_you_mean(name, names(entries_)));
+}
+
+std::int64_t Parameters::elements() const {
+  std::int64_t total = 0;
+  for (const auto& [name, value] : entries_) total += value.elements();
+  return total;
+}
+
+Init Init::xavier(std::int64_t fan_in, std::int64_t fan_out) {
+  return {uniform, std::sqrt(6.0 / static_cast<double>(fan_in + fan_out))};
+}
+
+Scope Scope::operator/(const std::string& name) const {
+  Scope inner = *this;
+  inner.prefix_ += name + '.';
+  return inner;
+}
+
+Tensor Scope::parameter(const std::string& name, const Shape& shape, Init init) const {
+  const std::string full_name = prefix_ + name;
+  Random random = random_.stream(full_name);
+  std::vector<double> values(static_cast<std::size_t>(shape.elements()), init.scale);
+  if (init.kind == Init::uniform) {
+    for (double& value : values) value = random.uniform(-init.scale, init.scale);
+  } else if (init.kind == Init::normal) {
+    for (double& value : values) value = init.scale * random.normal();
+  }
+  Tensor result = variable(tensor(shape, values, dtype_));
+  parameters_->add(full_name, result);
+  return result;
+}
+
+}  // namespace heed

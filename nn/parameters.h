@@ -1,0 +1,73 @@
+#pragma once
+#include "autograd/random.h"
+#include "autograd/record.h"
+#include "autograd/tensor.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace heed {
+
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+// Copies the values of `from` into the storage of the tensors of `to` that have the same names. All missing,
+// extra and wrong-shaped names in one Error, and then nothing is copied. `source` names the origin of `from`
+// in the message.
+void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::string& source);
+
+// All parameters of a model, in the order they were made, by name ("encoder.0.attention.W_Q.weight").
+// This is the state dictionary: what is saved, loaded, optimised and checked.
+class Parameters {
+ public:
+  void add(const std::string& name, const Tensor& value);   // Error for a duplicate name
+  const Tensor& operator[](const std::string& name) const;  // Error naming the nearest
+  bool contains(const std::string& name) const { return find(name) != nullptr; }
+  std::size_t size() const { return entries_.size(); }
+  std::int64_t elements() const;
+  auto begin() const { return entries_.begin(); }  // pair (name, variable)
+  auto end() const { return entries_.end(); }
+
+  // copy_by_name() into the parameters.
+  void load(const NamedTensors& tensors, const std::string& source) { copy_by_name(tensors, entries_, source); }
+
+ private:
+  const Tensor* find(const std::string& name) const;  // nullptr when there is none
+  NamedTensors entries_;
+};
+
+// How a parameter's first values are drawn.
+struct Init {
+  enum Kind { constant, uniform, normal } kind;
+  double scale;  // the constant, the bound of uniform [-scale, scale), or the standard deviation
+
+  static Init zeros() { return {constant, 0}; }
+  static Init ones() { return {constant, 1}; }
+  // Uniform with bound sqrt(6 / (fan_in + fan_out)) (Glorot & Bengio 2010, equation 16).
+  static Init xavier(std::int64_t fan_in, std::int64_t fan_out);
+  static Init gaussian(double deviation) { return {normal, deviation}; }
+};
+
+// Where a layer makes its parameters: a store, a prefix of names, a seed. A parameter's first values depend
+// on the seed and its full name alone.
+class Scope {
+ public:
+  Scope(Parameters& parameters, std::uint64_t seed, DType dtype = DType::float32)
+      : parameters_(&parameters), random_(seed), dtype_(dtype) {}
+
+  Scope operator/(const std::string& name) const;  // a scope inside this one
+  Scope operator/(int number) const { return *this / std::to_string(number); }
+
+  // The only way to make a parameter.
+  Tensor parameter(const std::string& name, const Shape& shape, Init init) const;
+  DType dtype() const { return dtype_; }
+
+ private:
+  Parameters* parameters_;
+  std::string prefix_;
+  Random random_;
+  DType dtype_;
+};
+
+}  // namespace heed

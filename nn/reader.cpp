@@ -1,0 +1,49 @@
+#include "nn/reader.h"
+
+#include <cmath>
+
+namespace heed {
+namespace {
+
+// Words have vectors of length about 1 where they meet the encoder's output in logits, and sqrt(d_model) times that
+// where they enter it (Vaswani et al. 2017, section 3.4), so that what a token is outweighs what is first mixed into it.
+double deviation(const ReaderShape& shape) { return 1 / std::sqrt(shape.attention.d_model); }
+
+}  // namespace
+
+Reader::Reader(Scope scope, const ReaderShape& given)
+    : shape(given),
+      words(scope / "words", shape.vocabulary, shape.attention.d_model, deviation(shape)),
+      learned_positions(shape.positions == Positions::learned
+                            ? std::optional<LearnedPositions>(std::in_place, scope / "positions", shape.max_length,
+                                                              shape.attention.d_model)
+                            : std::nullopt),
+      sentence(shape.sentences > 0 ? std::optional<Embedding>(std::in_place, scope / "sentences", shape.sentences,
+                                                              shape.attention.d_model)
+                                   : std::nullopt),
+      encoder(scope / "encoder", shape.layers, shape.attention, shape.mlp, Residual::no),
+      output_bias(scope.parameter("output_bias", {shape.vocabulary}, Init::zeros())) {}
+
+Tensor Reader::embed(const ReaderInput& input) const {
+  const Shape& size = input.tokens.shape();
+  if (size.rank() != 2 || input.lengths.size() != static_cast<std::size_t>(size[0])) {
+    fail("Reader: expected tokens (B, T) and B lengths, got {} and {} lengths", to_string(size), input.lengths.size());
+  }
+  const int T = static_cast<int>(size[1]);
+  Tensor x = words(input.tokens) * std::sqrt(shape.attention.d_model);  // (B, T, d_model)
+  if (learned_positions) x = (*learned_positions)(x);
+  if (shape.positions == Positions::sinusoidal) {
+    x = x + sinusoidal_positions(T, shape.attention.d_model, x.dtype()) * deviation(shape);
+  }
+  return sentence ? x + (*sentence)(input.sentences) : x;
+}
+
+Reader::Output Reader::operator()(const ReaderInput& input, Weights weights, const Dropout& drop) const {
+  const Tensor x = embed(input);
+  Encoded encoded = encoder(x, Mask::padding(input.lengths, static_cast<int>(x.size(1))), weights, drop);
+  const Tensor at_query = select_rows(encoded.output, input.query);              // (B, d_model)
+  const Tensor logits = linear(at_query, transpose(words.weight), output_bias);  // (B, vocabulary)
+  return {logits, std::move(encoded.weights)};
+}
+
+}  // namespace heed

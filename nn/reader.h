@@ -1,0 +1,48 @@
+#pragma once
+#include "nn/encoder.h"
+
+#include <string>
+
+namespace heed {
+
+enum class Positions { none, learned, sinusoidal };
+
+struct ReaderShape {
+  int vocabulary = 0;  // words
+  int max_length = 0;  // tokens in a text
+  int sentences = 0;   // 0: no sentence embedding; n: texts of up to n sentences, counted back from the question
+  int layers = 2;
+  int mlp = 0;  // width of the MLP, 0: none
+  Positions positions = Positions::learned;
+  AttentionShape attention;
+};
+
+// What a Reader reads: B texts of at most T tokens, and the token of each at which a word is to be predicted.
+struct ReaderInput {
+  Ids tokens;                // (B, T), padded with any id
+  std::vector<int> lengths;  // (B)
+  Ids query;                 // (B)
+  Ids sentences;             // (B, T) when shape.sentences > 0
+};
+
+// Reads a text and predicts, at its query token, a word: embedding + positions -> encoder -> logits over the
+// vocabulary with the embedding's transpose (Press & Wolf 2017, arXiv:1608.05859). The last layer has no residual: the
+// answer is made of what the query attended to there, and of nothing else.
+struct Reader {
+  ReaderShape shape;
+  Embedding words;
+  std::optional<LearnedPositions> learned_positions;
+  std::optional<Embedding> sentence;
+  Encoder encoder;
+  Tensor output_bias;  // (vocabulary)
+  Reader(Scope scope, const ReaderShape& shape);
+
+  struct Output {
+    Tensor logits;                // (B, vocabulary)
+    std::vector<Tensor> weights;  // (B, heads, T, T) a layer, when asked for
+  };
+  Tensor embed(const ReaderInput& input) const;  // what the first layer reads: (B, T, d_model)
+  Output operator()(const ReaderInput& input, Weights weights = Weights::no, const Dropout& drop = {}) const;
+};
+
+}  // namespace heed

@@ -1,0 +1,87 @@
+#include "optim/optimizer.h"
+
+#include "optim/update.h"
+
+#include <algorithm>
+
+namespace heed {
+namespace {
+
+bool covers(const std::string& frozen, const std::string& name) {
+  return name == frozen || name.starts_with(frozen + ".");
+}
+
+bool is_frozen(const std::string& name, const OptimizerOptions& options) {
+  return std::any_of(options.frozen.begin(), options.frozen.end(),
+                     [&](const std::string& frozen) { return covers(frozen, name); });
+}
+
+void check_frozen(const OptimizerOptions& options, const Parameters& parameters) {
+  std::vector<std::string> names;
+  for (const auto& [name, parameter] : parameters) names.push_back(name);
+  for (const std::string& frozen : options.frozen) {
+    if (std::none_of(names.begin(), names.end(), [&](const auto& name) { return covers(frozen, name); })) {
+      fail("Optimizer: no parameter to freeze is named '{0}' or begins with '{0}.'{1}", frozen,
+           did_you_mean(frozen, names));
+    }
+  }
+}
+
+std::vector<const char*> moment_names(const OptimizerOptions& options) {
+  if (options.method != OptimizerOptions::sgd) return {"m", "v"};
+  if (options.momentum != 0) return {"b"};
+  return {};
+}
+
+}  // namespace
+
+Optimizer::Optimizer(const Parameters& parameters, OptimizerOptions options) : options_(std::move(options)) {
+  check_frozen(options_, parameters);
+  for (const auto& [name, parameter] : parameters) {
+    if (is_frozen(name, options_)) continue;
+    std::vector<Tensor> moments;
+    for (std::size_t i = 0; i < moment_names(options_).size(); ++i) {
+      moments.push_back(zeros(parameter.shape(), parameter.dtype()));
+    }
+    slots_.push_back({name, parameter, std::move(moments)});
+  }
+}
+
+void Optimizer::step(const Gradients& gradients, double lr) {
+  std::string missing;
+  for (const Slot& slot : slots_) {
+    if (!gradients.contains(slot.parameter)) missing += (missing.empty() ? "" : ", ") + slot.name;
+  }
+  if (!missing.empty()) {
+    fail("Optimizer: no gradient for {}: the loss does not depend on them; freeze them or use them", missing);
+  }
+  ++steps_;
+  for (Slot& slot : slots_) {
+    const Tensor& gradient = gradients[slot.parameter];
+    if (options_.method == OptimizerOptions::sgd) {
+      update_sgd(slot.parameter, gradient, slot.moments.empty() ? nullptr : &slot.moments[0], lr, options_);
+    } else {
+      update_adam(slot.parameter, gradient, slot.moments[0], slot.moments[1], steps_, lr, options_);
+    }
+  }
+}
+
+NamedTensors Optimizer::state() const {
+  NamedTensors state;
+  const auto names = moment_names(options_);
+  for (const Slot& slot : slots_) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      state.emplace_back(slot.name + "." + names[i], slot.moments[i]);
+    }
+  }
+  state.emplace_back("steps", full({}, static_cast<double>(steps_), DType::float64));
+  return state;
+}
+
+void Optimizer::load_state(const NamedTensors& loaded, const std::string& source) {
+  const NamedTensors mine = state();
+  copy_by_name(loaded, mine, source);  // the moments' storage is shared
+  steps_ = static_cast<std::int64_t>(mine.back().second.item());
+}
+
+}  // namespace heed

@@ -1,0 +1,54 @@
+#pragma once
+#include "nn/parameters.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace heed {
+
+// Formulas as in PyTorch's torch.optim.SGD, Adam and AdamW, with g the gradient, p the parameter, t = 1, 2,
+// ...:
+//   sgd    g += weight_decay p;  b = momentum b + g (b = g at first);  p -= lr (nesterov ? g + momentum b :
+//   b)
+//          (Sutskever et al. 2013)
+//   adam   g += weight_decay p;  m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
+//          p -= lr / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps)   (Kingma & Ba 2015, arXiv:1412.6980)
+//   adamw  p -= lr weight_decay p, then adam without the decay in g      (Loshchilov & Hutter 2019,
+//   arXiv:1711.05101)
+struct OptimizerOptions {
+  enum Method { sgd, adam, adamw } method = adam;
+  double momentum = 0;
+  bool nesterov = false;
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  double weight_decay = 0;
+  std::vector<std::string> frozen = {};  // parameters left alone: a name, or the scope of several ("encoder.0")
+};
+
+class Optimizer {
+ public:
+  // Error when a name in `frozen` is none of the parameters'.
+  Optimizer(const Parameters& parameters, OptimizerOptions options);
+
+  // One update of every parameter that is not frozen. Error, before any is changed, that lists those without
+  // a gradient.
+  void step(const Gradients& gradients, double lr);
+
+  std::int64_t steps() const { return steps_; }
+
+  // All that a continued run needs: "<parameter>.b", or ".m" and ".v", and the number of "steps".
+  NamedTensors state() const;
+  void load_state(const NamedTensors& state, const std::string& source);  // strict, as Parameters::load
+
+ private:
+  struct Slot {
+    std::string name;
+    Tensor parameter;
+    std::vector<Tensor> moments;  // sgd: b with momentum, else none; adam, adamw: m, v
+  };
+  OptimizerOptions options_;
+  std::vector<Slot> slots_;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace heed

@@ -1,0 +1,19 @@
+#pragma once
+#include <cstdint>
+
+namespace heed {
+
+// The learning rate of step t = 0, 1, ..., steps - 1, with u = (t - warmup) / (steps - warmup):
+//   t < warmup  lr (t + 1) / (warmup + 1)
+//   constant    lr
+//   linear      lr (1 - u)
+//   cosine      lr (1 + cos(pi u)) / 2      (Loshchilov & Hutter 2017, arXiv:1608.03983, equation 5)
+struct Schedule {
+  enum class Kind { constant, linear, cosine } kind = Kind::constant;
+  double lr = 1e-3;
+  std::int64_t warmup = 0, steps = 1;
+};
+
+double learning_rate(const Schedule& schedule, std::int64_t step);  // from `steps` on: that of u = 1
+
+}  // namespace heed

@@ -1,0 +1,63 @@
+#include "optim/update.h"
+
+#include "autograd/ops.h"
+#include "autograd/parallel.h"
+
+#include <cmath>
+
+namespace heed {
+namespace {
+constexpr std::int64_t grain = 8192;
+}
+
+void update_sgd(Tensor parameter, const Tensor& gradient, Tensor* b, double lr, const OptimizerOptions& options) {
+  const Tensor dense = contiguous(gradient);
+  dispatch(parameter.dtype(), [&]<class T>() {
+    const T rate = static_cast<T>(lr), decay = static_cast<T>(options.weight_decay);
+    const T momentum = static_cast<T>(options.momentum);
+    const T* dp = dense.data<T>();
+    T* p = parameter.mutable_data<T>();
+    T* buffer = b ? b->mutable_data<T>() : nullptr;
+    parallel_for(parameter.elements(), grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const T g = dp[i] + decay * p[i];
+        T direction = g;
+        if (buffer) {
+          buffer[i] = momentum * buffer[i] + g;
+          direction = options.nesterov ? g + momentum * buffer[i] : buffer[i];
+        }
+        p[i] -= rate * direction;
+      }
+    });
+  });
+}
+
+void update_adam(Tensor parameter, const Tensor& gradient, Tensor& m, Tensor& v, std::int64_t t, double lr,
+                 const OptimizerOptions& options) {
+  const Tensor dense = contiguous(gradient);
+  const bool decoupled = options.method == OptimizerOptions::adamw;
+  const double correction1 = 1 - std::pow(options.beta1, static_cast<double>(t));
+  const double correction2 = 1 - std::pow(options.beta2, static_cast<double>(t));
+  dispatch(parameter.dtype(), [&]<class T>() {
+    const T coupled_decay = static_cast<T>(decoupled ? 0 : options.weight_decay);
+    const T kept = static_cast<T>(decoupled ? 1 - lr * options.weight_decay : 1);
+    const T beta1 = static_cast<T>(options.beta1), new1 = static_cast<T>(1 - options.beta1);
+    const T beta2 = static_cast<T>(options.beta2), new2 = static_cast<T>(1 - options.beta2);
+    const T rate = static_cast<T>(lr / correction1), eps = static_cast<T>(options.eps);
+    const T scale = static_cast<T>(1 / std::sqrt(correction2));
+    const T* dp = dense.data<T>();
+    T* p = parameter.mutable_data<T>();
+    T* first = m.mutable_data<T>();
+    T* second = v.mutable_data<T>();
+    parallel_for(parameter.elements(), grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const T g = dp[i] + coupled_decay * p[i];
+        first[i] = beta1 * first[i] + new1 * g;
+        second[i] = beta2 * second[i] + new2 * g * g;
+        p[i] = kept * p[i] - rate * first[i] / (std::sqrt(second[i]) * scale + eps);
+      }
+    });
+  });
+}
+
+}  // namespace heed

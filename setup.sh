@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Installs the Debian or Ubuntu packages that heed is built with; does nothing when all are there.
+#   ./setup.sh         for the programs and their tests
+#   ./setup.sh clang   for the preset "clang" as well
+set -euo pipefail
+
+packages=(g++ cmake ninja-build libopenblas-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libcxxopts-dev
+          libutf8proc-dev catch2)
+
+die() {
+  printf 'setup.sh: %s\n' "$@" >&2
+  exit 1
+}
+
+case "$*" in
+  "") ;;
+  clang) packages+=(clang clang-format libomp-dev) ;;
+  *) die "expected no argument or 'clang', got '$*'" ;;
+esac
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+  die "this is neither Debian nor Ubuntu. Install by hand what these packages of Debian 12 hold:" "  ${packages[*]}"
+fi
+
+is_installed() {
+  dpkg-query --show --showformat='${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed
+}
+
+missing=()
+for package in "${packages[@]}"; do
+  is_installed "$package" || missing+=("$package")
+done
+if [ ${#missing[@]} -eq 0 ]; then
+  echo "setup.sh: all ${#packages[@]} packages are installed"
+  exit 0
+fi
+
+by_hand="apt-get install ${missing[*]}"
+as_root=(env DEBIAN_FRONTEND=noninteractive)
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || die "packages are missing, and you are not root and have no sudo. As root, run:" "  $by_hand"
+  as_root=(sudo "${as_root[@]}")
+fi
+
+echo "setup.sh: installing ${missing[*]}"
+"${as_root[@]}" apt-get update -qq || echo "setup.sh: apt-get update failed; trying the package lists that are here" >&2
+"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" ||
+  die "the packages were not installed. As root, run:" "  $by_hand"

@@ -1,0 +1,270 @@
+#include "autograd/check.h"
+#include "tests/autograd/helpers.h"
+
+#include <algorithm>
+#include <set>
+#include <type_traits>
+
+using namespace heed;
+
+// An operation must say on which samples its gradient is checked, or why on none.
+static_assert(std::is_constructible_v<Operation, const char*, Samples>);
+static_assert(!std::is_constructible_v<Operation, const char*>);
+static_assert(!std::is_constructible_v<Operation, const char*, const char*>);
+static_assert(!std::is_default_constructible_v<Samples>);
+
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+// A way to reach a sample's inputs from variables of other shapes.
+struct Variant {
+  std::string name;
+  std::vector<Argument> variables;
+  std::function<Tensors(const Tensors&)> inputs;
+};
+
+Shape reversed(const Shape& shape) {
+  Shape result = shape;
+  std::reverse_copy(shape.begin(), shape.end(), &result[0]);
+  return result;
+}
+
+Tensor reverse_axes(const Tensor& x) {
+  std::vector<int> axes(static_cast<std::size_t>(x.rank()));
+  std::iota(axes.rbegin(), axes.rend(), 0);
+  return permute(x, axes);
+}
+
+// f(variable, argument) on every input.
+template <class F>
+std::function<Tensors(const Tensors&)> each(const std::vector<Argument>& arguments, F f) {
+  return [arguments, f](const Tensors& x) {
+    Tensors result;
+    for (std::size_t i = 0; i < x.size(); ++i) result.push_back(f(x[i], arguments[i].shape));
+    return result;
+  };
+}
+
+Variant permuted(std::vector<Argument> arguments) {
+  const auto inputs = each(arguments, [](const Tensor& x, const Shape&) { return reverse_axes(x); });
+  for (Argument& argument : arguments) {
+    if (argument.shape.rank() > 1) argument.shape = reversed(argument.shape);
+  }
+  return {"permuted", arguments, inputs};
+}
+
+Variant sliced(std::vector<Argument> arguments) {
+  const auto inputs = each(arguments, [](const Tensor& x, const Shape& shape) {
+    if (shape.rank() == 0) return x;
+    const Tensor rows = shape.rank() > 1 ? slice(x, 0, 1, 1 + shape[0]) : x;
+    return slice(rows, -1, 0, 2 * shape[-1], 2);
+  });
+  for (Argument& argument : arguments) {
+    if (argument.shape.rank() > 1) argument.shape[0] += 1;
+    if (argument.shape.rank() > 0) argument.shape[-1] *= 2;
+  }
+  return {"sliced", arguments, inputs};
+}
+
+Variant reshaped(std::vector<Argument> arguments) {
+  const auto inputs = each(arguments, [](const Tensor& x, const Shape& shape) { return reshape(x, shape); });
+  for (Argument& argument : arguments) argument.shape = {argument.shape.elements()};
+  return {"reshaped", arguments, inputs};
+}
+
+// Input `which` has stride 0 along its first axis that is longer than 1.
+std::vector<Variant> repeated(const std::vector<Argument>& arguments) {
+  std::vector<Variant> variants;
+  for (std::size_t which = 0; which < arguments.size(); ++which) {
+    const Shape shape = arguments[which].shape;
+    const std::int64_t* longer = std::find_if(shape.begin(), shape.end(), [](auto n) { return n > 1; });
+    if (longer == shape.end() || arguments[which].values == Argument::distinct) continue;
+    Variant variant{fmt::format("input {} with stride 0", which), arguments, [which, shape](Tensors x) {
+                      x[which] = broadcast_to(x[which], shape);
+                      return x;
+                    }};
+    variant.variables[which].shape[static_cast<int>(longer - shape.begin())] = 1;
+    variants.push_back(variant);
+  }
+  return variants;
+}
+
+// Every input of one shape is one and the same tensor.
+std::vector<Variant> shared(const std::vector<Argument>& arguments) {
+  std::vector<std::size_t> source;
+  std::vector<Argument> variables;
+  for (const Argument& argument : arguments) {
+    const auto same = [&](const Argument& other) { return other.shape == argument.shape; };
+    const auto place = std::find_if(variables.begin(), variables.end(), same);
+    source.push_back(static_cast<std::size_t>(place - variables.begin()));
+    if (place == variables.end()) variables.push_back(argument);
+    if (argument.values != Argument::any) variables[source.back()].values = argument.values;
+  }
+  if (variables.size() == arguments.size()) return {};
+  return {{"one tensor for all of a shape", variables, [source](const Tensors& x) {
+             Tensors result;
+             for (const std::size_t i : source) result.push_back(x[i]);
+             return result;
+           }}};
+}
+
+std::vector<Variant> variants(const std::vector<Argument>& arguments) {
+  std::vector<Variant> all = repeated(arguments);
+  for (const Variant& variant : shared(arguments)) all.push_back(variant);
+  all.push_back(permuted(arguments));
+  all.push_back(sliced(arguments));
+  all.push_back(reshaped(arguments));
+  return all;
+}
+
+bool passes(const Sample& sample, const Variant& variant, double scale, std::string* worst = nullptr) {
+  Random random(std::hash<std::string>{}(sample.name + variant.name));
+  Tensors x;
+  for (const Argument& argument : variant.variables) x.push_back(draw(argument, random));
+  const auto function = [&](const Tensors& v) { return sample.function(variant.inputs(v)); };
+  const CheckReport report = check_gradients(function, x, {.scale_gradient = scale});
+  if (worst) {
+    *worst =
+        fmt::format("{}: computed {}, expected {}", report.worst.where, report.worst.computed, report.worst.expected);
+  }
+  return report.passed;
+}
+
+bool is_empty(const Sample& sample) {  // the Jacobian has no entries
+  Random random(0);
+  Tensors x;
+  bool no_inputs = true;
+  for (const Argument& argument : sample.arguments) {
+    x.push_back(draw(argument, random));
+    no_inputs = no_inputs && argument.shape.elements() == 0;
+  }
+  return no_inputs || sample.function(x).elements() == 0;
+}
+
+void check_sample(const Sample& sample, bool all_variants) {
+  std::string worst;
+  const Variant plain{"contiguous", sample.arguments, [](const Tensors& x) { return x; }};
+  INFO("sample " << sample.name);
+  if (!passes(sample, plain, 1, &worst)) FAIL_CHECK(worst);
+  const bool blind = passes(sample, plain, 1.01);
+  CHECK(blind == (sample.gradient_is_zero || is_empty(sample)));
+  if (!all_variants) return;
+  for (const Variant& variant : variants(sample.arguments)) {
+    INFO(variant.name);
+    if (!passes(sample, variant, 1, &worst)) FAIL_CHECK(worst);
+    // A view may make the gradient zero, as of x / x; then the check passes without any gradient too.
+    if (passes(sample, variant, 1.01)) CHECK(passes(sample, variant, 0));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("The gradient of every operation is the derivative, whatever the layout of its inputs") {
+  const Threads one(1);  // the products are tiny; threads_test.cpp shows that results do not depend on it
+  for (const Operation* operation : operations()) {
+    INFO("operation " << operation->name());
+    const std::vector<Sample> samples = operation->samples().all();
+    if (samples.empty()) {
+      const char* reason = operation->samples().reason_for_none();
+      CHECK((reason && std::string(reason).size() > 10));
+    }
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      // Of the hundreds of broadcast patterns, views are tried on a sample of each rank and pattern.
+      check_sample(samples[i], samples.size() < 60 || i % 7 == 0);
+    }
+  }
+}
+
+TEST_CASE("Every differentiable function has its operation in the loop") {
+  std::set<std::string> names;
+  for (const Operation* operation : operations()) {
+    if (operation->samples().reason_for_none()) continue;
+    INFO(operation->name());
+    CHECK(names.insert(operation->name()).second);
+  }
+  const std::set<std::string> expected{"add",
+                                       "subtract",
+                                       "multiply",
+                                       "divide",
+                                       "add scalar",
+                                       "exp",
+                                       "log",
+                                       "multiply by scalar",
+                                       "divide by scalar",
+                                       "divide scalar",
+                                       "sqrt",
+                                       "square",
+                                       "tanh",
+                                       "sigmoid",
+                                       "relu",
+                                       "gelu",
+                                       "gelu_tanh",
+                                       "where",
+                                       "masked_fill",
+                                       "sum",
+                                       "max",
+                                       "reshape",
+                                       "permute",
+                                       "slice",
+                                       "broadcast_to",
+                                       "contiguous",
+                                       "concat",
+                                       "matmul",
+                                       "linear",
+                                       "softmax",
+                                       "layer_norm",
+                                       "log_softmax",
+                                       "cross_entropy",
+                                       "embedding",
+                                       "select_rows",
+                                       "dropout",
+                                       "attention",
+                                       "attention weights"};
+  CHECK(names == expected);
+}
+
+namespace {
+
+const Operation doubtful("doubtful", Samples::none("stands for an operation whose gradient is wrong"));
+
+// y = x^2 with a gradient of the test's choice
+template <class F>
+Tensor square_with(const Tensor& x, F gradient) {
+  return record(doubtful, {&x}, square(x.detach()),
+                [v = x.detach(), gradient](const Tensor& dy) { return std::vector{gradient(dy, v)}; });
+}
+
+template <class F>
+CheckReport check_square(F gradient) {
+  return check_gradients([&](const Tensors& x) { return square_with(x[0], gradient); },
+                         {tensor({3}, {1, -2, 0.5}, DType::float64)});
+}
+
+}  // namespace
+
+TEST_CASE("A wrong gradient fails the check, which says where") {
+  CHECK(check_square([](const Tensor& dy, const Tensor& x) { return dy * x * 2; }).passed);
+  const CheckReport half = check_square([](const Tensor& dy, const Tensor& x) { return dy * x; });
+  CHECK_FALSE(half.passed);
+  CHECK(half.worst.computed == Approx(half.worst.expected / 2));
+  CHECK(half.worst.excess > 1e6);
+
+  const CheckReport one = check_square([](const Tensor& dy, const Tensor& x) {
+    return dy * x * tensor({3}, {2, 2, 2.001}, DType::float64);
+  });
+  CHECK_FALSE(one.passed);
+  CHECK(one.worst.where.find("input 0, element 2, ") == 0);
+  CHECK(one.worst.computed == Approx(one.worst.expected * 1.0005).epsilon(1e-9));
+
+  CHECK_FALSE(check_square([](const Tensor& dy, const Tensor&) { return dy * std::nan(""); }).passed);
+  CHECK(check_square([](const Tensor& dy, const Tensor& x) { return dy * x * 2; }).entries == 3 * (3 + 2));
+}
+
+TEST_CASE("The checker refuses what it cannot check") {
+  const auto first = [](const Tensors& x) { return square(x[0]); };
+  CHECK(message([&] { check_gradients(first, {ones({2})}); }) == "check_gradients: input 0 must be float64");
+  CHECK(message([&] {
+          check_gradients(first, {ones({2}, DType::float64), ones({2}, DType::float64)});
+        }) == "check_gradients: input 1 received no gradient");
+}

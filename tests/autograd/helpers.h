@@ -1,0 +1,138 @@
+#pragma once
+#include "autograd/operation.h"
+#include "autograd/ops.h"
+#include "autograd/parallel.h"
+#include "autograd/record.h"
+#include "tests/catch.h"
+#include "tests/message.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+namespace heed {
+
+inline Tensor uniform(const Shape& shape, Random& random, DType dtype = DType::float64, double low = -2,
+                      double high = 2) {
+  std::vector<double> values(static_cast<std::size_t>(shape.elements()));
+  for (double& value : values) value = random.uniform(low, high);
+  return tensor(shape, values, dtype);
+}
+
+// An input of a sample, drawn as its Argument says.
+inline Tensor draw(const Argument& argument, Random& random) {
+  std::vector<double> values(static_cast<std::size_t>(argument.shape.elements()));
+  switch (argument.values) {
+    case Argument::any:
+      return uniform(argument.shape, random);
+    case Argument::positive:
+      return uniform(argument.shape, random, DType::float64, 0.5, 2);
+    case Argument::nonzero:
+      for (double& value : values) value = random.uniform(0.3, 2) * (random.below(2) ? 1 : -1);
+      if (!values.empty()) values[0] = std::abs(values[0]);
+      break;
+    case Argument::distinct:
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.1 * static_cast<double>(i);
+      random.shuffle(values);
+  }
+  return tensor(argument.shape, values, DType::float64);
+}
+
+// f(index) for every index of `shape`, the last axis fastest.
+template <class F>
+void for_each_index(const Shape& shape, F f) {
+  Shape index = shape;
+  for (int axis = 0; axis < shape.rank(); ++axis) index[axis] = 0;
+  for (std::int64_t n = shape.elements(); n > 0; --n) {
+    f(std::as_const(index));
+    for (int axis = shape.rank() - 1; axis >= 0 && ++index[axis] == shape[axis]; --axis) index[axis] = 0;
+  }
+}
+
+inline std::size_t offset(const Shape& index, const Shape& strides) {
+  return static_cast<std::size_t>(std::inner_product(index.begin(), index.end(), strides.begin(), std::int64_t{0}));
+}
+
+// An array indexed one element at a time: what tensors are compared with.
+struct Naive {
+  Shape shape;
+  std::vector<double> values;
+
+  explicit Naive(const Shape& s) : shape(s), values(static_cast<std::size_t>(s.elements())) {}
+  explicit Naive(const Tensor& x) : Naive(x.shape()) {
+    std::size_t i = 0;
+    for_each_index(shape, [&](const Shape& index) {
+      values[i++] =
+          dispatch(x.dtype(), [&]<class T>() { return static_cast<double>(x.data<T>()[offset(index, x.strides())]); });
+    });
+  }
+
+  // The element that `index`, of a shape that this one broadcasts to, meets.
+  double& operator[](const Shape& index) {
+    std::int64_t place = 0;
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+      const std::int64_t i = index[axis + index.rank() - shape.rank()];
+      place = place * shape[axis] + (shape[axis] == 1 ? 0 : i);
+    }
+    return values[static_cast<std::size_t>(place)];
+  }
+};
+
+// The values of x in another layout: axes permuted, and gaps of NaN between and around the elements.
+inline Tensor scattered(const Tensor& x, Random& random) {
+  std::vector<int> order(static_cast<std::size_t>(x.rank())), inverse(order);
+  std::iota(order.begin(), order.end(), 0);
+  random.shuffle(order);
+  Shape shape;
+  for (const int axis : order) shape.append(2 * x.size(axis) + 2);
+  Tensor y = full(shape, std::numeric_limits<double>::quiet_NaN(), x.dtype());
+  for (int i = 0; i < x.rank(); ++i) {
+    const int axis = order[static_cast<std::size_t>(i)];
+    const std::int64_t step = 1 + random.below(2);
+    y = slice(y, i, 1, 1 + x.size(axis) * step, step);
+    inverse[static_cast<std::size_t>(axis)] = i;
+  }
+  y = permute(y, inverse);
+  Naive values(x);
+  for_each_index(x.shape(), [&](const Shape& index) {
+    dispatch(x.dtype(),
+             [&]<class T>() { y.mutable_data<T>()[offset(index, y.strides())] = static_cast<T>(values[index]); });
+  });
+  return y;
+}
+
+// The largest |x - y| / (1 + |y|); infinite when a number is NaN or the counts differ.
+inline double distance(const std::vector<double>& x, const std::vector<double>& y) {
+  double largest = x.size() == y.size() ? 0 : std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
+    const double d = x[i] == y[i] ? 0 : std::abs(x[i] - y[i]) / (1 + std::abs(y[i]));
+    largest = d <= largest ? largest : std::isnan(d) ? std::numeric_limits<double>::infinity() : d;
+  }
+  return largest;
+}
+inline double distance(const Tensor& x, const Naive& y) {
+  return x.shape() == y.shape ? distance(x.to_vector(), y.values) : std::numeric_limits<double>::infinity();
+}
+inline double distance(const Tensor& x, const Tensor& y) { return distance(x, Naive(y)); }
+
+// Equal bit for bit: NaN equals itself, 0 does not equal -0.
+inline bool same_bits(const Tensor& x, const Tensor& y) {
+  const std::vector<double> a = x.to_vector(), b = y.to_vector();
+  return x.shape() == y.shape() && x.dtype() == y.dtype() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
+}
+
+// Sets the number of threads for as long as this stands.
+class Threads {
+ public:
+  explicit Threads(int count) { set_threads(count); }
+  ~Threads() { set_threads(before_); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  int before_ = threads();
+};
+
+}  // namespace heed

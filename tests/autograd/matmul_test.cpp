@@ -1,0 +1,116 @@
+#include "autograd/samples.h"
+#include "tests/autograd/helpers.h"
+
+using namespace heed;
+
+namespace {
+
+Shape with(Shape batch, std::int64_t rows, std::int64_t columns) {
+  batch.append(rows);
+  batch.append(columns);
+  return batch;
+}
+
+// The largest error of a b in units of the dtype's precision times sum |a| |b|, against sums in double.
+double product_error(const Tensor& a, const Tensor& b) {
+  const Tensor c = matmul(a, b);
+  const std::int64_t m = a.size(-2), n = b.size(-1), k = a.size(-1);
+  Naive x(a), y(b), z(c);
+  const auto leading = [](const Shape& s) {
+    return Shape(std::span(s.begin(), static_cast<std::size_t>(s.rank() - 2)));
+  };
+  const Shape batch = broadcast_shapes("test", leading(a.shape()), leading(b.shape()));
+  if (c.shape() != with(batch, m, n)) return std::numeric_limits<double>::infinity();
+  const double unit = c.dtype() == DType::float32 ? 0x1p-23 : 0x1p-52;
+  double largest = 0;
+  for_each_index(batch, [&](const Shape& index) {
+    if (m * n == 0) return;
+    const double* A = k ? &x[with(index, 0, 0)] : nullptr;
+    const double* B = k ? &y[with(index, 0, 0)] : nullptr;
+    const double* C = &z[with(index, 0, 0)];
+    std::vector<double> total(static_cast<std::size_t>(n)), size(total);
+    for (std::int64_t i = 0; i < m; ++i) {
+      std::fill(total.begin(), total.end(), 0.0);
+      std::fill(size.begin(), size.end(), 0.0);
+      for (std::int64_t p = 0; p < k; ++p) {
+        for (std::int64_t j = 0; j < n; ++j) {
+          const double product = A[i * k + p] * B[p * n + j];
+          total[static_cast<std::size_t>(j)] += product;
+          size[static_cast<std::size_t>(j)] += std::abs(product);
+        }
+      }
+      for (std::size_t j = 0; j < total.size(); ++j) {
+        const double e = std::abs(C[static_cast<std::size_t>(i * n) + j] - total[j]);
+        const double error = e == 0 ? 0 : e / (unit * size[j]);
+        largest = error <= largest ? largest : std::isnan(error) ? 1e300 : error;
+      }
+    }
+  });
+  return largest;
+}
+
+}  // namespace
+
+TEST_CASE("Matrix products of every size and layout are the naive ones") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  CAPTURE(to_string(dtype));
+  Random random(13);
+  for (const std::int64_t m : {0, 1, 3, 16, 37}) {
+    for (const std::int64_t n : {0, 1, 2, 17, 33}) {
+      for (const std::int64_t k : {0, 1, 5, 16, 65}) {
+        INFO(m << " x " << k << " x " << n);
+        const Tensor a = uniform({m, k}, random, dtype), b = uniform({k, n}, random, dtype);
+        const Tensor a_columns = transpose(contiguous(transpose(a)));
+        const Tensor b_columns = transpose(contiguous(transpose(b)));
+        CHECK(product_error(a, b) < 4);
+        CHECK(product_error(a_columns, b) < 4);
+        CHECK(product_error(a, b_columns) < 4);
+        CHECK(product_error(a_columns, b_columns) < 4);
+        CHECK(product_error(scattered(a, random), scattered(b, random)) < 4);  // BLAS takes no such layout
+        CHECK(product_error(broadcast_to(slice(uniform({1, k + 1}, random, dtype), 1, 0, k), {m, k}), b) < 4);
+      }
+    }
+  }
+}
+
+TEST_CASE("Leading axes broadcast in matrix products") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  Random random(14);
+  for (const auto& [a, b] : broadcast_pairs()) {
+    INFO(to_string(a) << " with " << to_string(b));
+    const Tensor x = uniform(with(a, 4, 3), random, dtype), y = uniform(with(b, 3, 5), random, dtype);
+    CHECK(product_error(x, y) < 4);
+    CHECK(product_error(scattered(x, random), scattered(y, random)) < 4);
+  }
+}
+
+TEST_CASE("Large products, and long sums cut into parts, are as exact") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  Random random(15);
+  const auto draw_product = [&](std::int64_t m, std::int64_t k, std::int64_t n) {
+    return product_error(uniform({m, k}, random, dtype), transpose(uniform({n, k}, random, dtype)));
+  };
+  CHECK(draw_product(300, 500, 700) < 4);
+  CHECK(draw_product(64, 5000, 64) < 4);
+  CHECK(draw_product(1, 3000, 1) < 4);
+  CHECK(draw_product(300, 7, 600) < 4);
+  CHECK(product_error(uniform({3, 70, 90}, random, dtype), uniform({90, 40}, random, dtype)) < 4);
+}
+
+TEST_CASE("linear is a product and a sum") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  Random random(16);
+  for (const Shape& shape : {Shape{6}, Shape{3, 6}, Shape{2, 3, 6}, Shape{4, 2000}, Shape{0, 6}, Shape{2, 0}}) {
+    INFO(to_string(shape));
+    const std::int64_t n = shape[-1];
+    const Tensor x = scattered(uniform(shape, random, dtype), random);
+    const Tensor W = scattered(uniform({n, 5}, random, dtype), random);
+    const Tensor b = scattered(uniform({5}, random, dtype), random);
+    const Tensor rows = shape.rank() == 1 ? reshape(x, {1, n}) : x;
+    Shape expected = shape;
+    expected[-1] = 5;
+    const double allowed = dtype == DType::float32 ? 1e-4 : 1e-12;
+    CHECK(distance(linear(x, W, b), reshape(matmul(rows, W) + b, expected)) < allowed);
+    CHECK(distance(linear(x, W, {}), reshape(matmul(rows, W), expected)) < allowed);
+  }
+}

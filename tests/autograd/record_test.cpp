@@ -1,0 +1,250 @@
+#include "tests/autograd/helpers.h"
+
+#include <pthread.h>
+
+using namespace heed;
+
+namespace {
+
+const Operation local("local", Samples::none("returns whatever gradients a test wants"));
+
+Tensor with_gradients(const Tensor& x, std::vector<Tensor> gradients) {
+  return record(local, {&x}, x.clone(), [gradients](const Tensor&) { return gradients; });
+}
+
+// Runs f on a thread whose stack has 256 KiB.
+template <class F>
+void on_small_stack(F f) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  REQUIRE(pthread_attr_init(&attributes) == 0);
+  REQUIRE(pthread_attr_setstacksize(&attributes, 256 * 1024) == 0);
+  const auto run = [](void* function) -> void* {
+    (*static_cast<F*>(function))();
+    return nullptr;
+  };
+  REQUIRE(pthread_create(&thread, &attributes, run, &f) == 0);
+  REQUIRE(pthread_join(thread, nullptr) == 0);
+  pthread_attr_destroy(&attributes);
+}
+
+constexpr int million = 1000000;
+
+}  // namespace
+
+TEST_CASE("A chain of 1,000,000 operations is built, differentiated and freed on a stack of 256 KiB") {
+  const std::int64_t before = memory_use().bytes_in_use;
+  double y = 0, dx = 0;
+  std::int64_t size = 0;
+  on_small_stack([&] {
+    const Tensor x = variable(full({}, 2, DType::float64));
+    const Recording recording;
+    Tensor chain = x;
+    for (int i = 0; i < million; ++i) chain = chain * (1 + 1e-6);
+    y = chain.item();
+    size = recording.size();
+    dx = backward(chain)[x].item();
+  });
+  CHECK(size == million + 1);
+  CHECK(y == Approx(2 * std::pow(1 + 1e-6, million)).epsilon(1e-9));
+  CHECK(dx == Approx(std::pow(1 + 1e-6, million)).epsilon(1e-9));
+  CHECK(memory_use().bytes_in_use == before);
+}
+
+TEST_CASE("A graph of 1,000,000 operations, each on the two before, likewise") {
+  const std::int64_t before = memory_use().bytes_in_use;
+  double y = 0, da = 0, db = 0;
+  on_small_stack([&] {
+    const Tensor a = variable(full({}, 5)), b = variable(full({}, 3));
+    const Recording recording;
+    Tensor last = a, current = b;
+    for (int i = 0; i < million; ++i) last = std::exchange(current, current - last);
+    y = current.item();
+    const Gradients gradients = backward(current);
+    da = gradients[a].item();
+    db = gradients[b].item();
+  });
+  // a, b, b - a, -a, -b, a - b, a, ...: element 1,000,001 is a - b
+  CHECK(y == 2);
+  CHECK(da == 1);
+  CHECK(db == -1);
+  CHECK(memory_use().bytes_in_use == before);
+}
+
+TEST_CASE("Misuse of a recording is an error that says what happened") {
+  const Tensor x = variable(tensor({2}, {1, 2}));
+  Tensor finished;
+  {
+    const Recording recording;
+    finished = sum(x * x);
+    CHECK(message([] { Recording nested; }) ==
+          "Recording: one is already open on this thread; close it before opening another");
+    CHECK(message([&] { backward(x * x); }) ==
+          "backward: the loss must be a scalar of shape (), got (2); reduce it with sum() or mean(), or "
+          "give a cotangent");
+    CHECK(message([] { backward(Tensor()); }) == "backward: the loss is undefined");
+    CHECK(message([] { backward(sum(ones({2}))); }) ==
+          "backward: the output, of shape (), was not recorded: no Recording was open, or it depends on no "
+          "variable");
+    CHECK(message([&] { backward(x * x, ones({3})); }) ==
+          "backward: the cotangent must be float32 (2) like the output, got float32 (3)");
+    CHECK(message([&] { backward(x * x, ones({2}, DType::float64)); }) ==
+          "backward: the cotangent must be float32 (2) like the output, got float64 (2)");
+    CHECK(message([&] { (x * x).mutable_data<float>(); }) ==
+          "tensor: a recorded tensor of shape (2) cannot be written; write to its detach() or clone()");
+    CHECK(backward(finished)[x].to_vector() == std::vector<double>{2, 4});  // none of it did harm
+  }
+  const std::string ended = "belongs to a recording that has ended or to another thread's";
+  CHECK(message([&] { backward(finished); }) == "backward: the output, of shape (), " + ended);
+  CHECK(message([&] { finished + finished; }) == "add: input 0, of shape (), " + ended + "; use its detach()");
+  const Recording another;
+  CHECK(message([&] { backward(finished); }) == "backward: the output, of shape (), " + ended);
+  CHECK(message([&] {
+          matmul(ones({2, 2}), reshape(finished, {1, 1}));
+        }) == "reshape: input 0, of shape (), " + ended + "; use its detach()");
+  CHECK((finished.detach() + 1).item() == 6);
+  CHECK(another.size() == 0);
+}
+
+TEST_CASE("A recorded tensor is another thread's in another thread") {
+  const Tensor x = variable(ones({}));
+  const Recording recording;
+  const Tensor y = square(x);
+  std::string text;
+  on_small_stack([&] {
+    const Recording own;
+    text = message([&] { y * 2; });
+  });
+  CHECK(text ==
+        "multiply by scalar: input 0, of shape (), belongs to a recording that has ended or to another "
+        "thread's; use its detach()");
+}
+
+TEST_CASE("A gradient that does not fit its input is an error that names the operation") {
+  const Tensor x = variable(ones({2}));
+  const auto error = [&](const std::vector<Tensor>& gradients) {
+    const Recording recording;
+    return message([&] { backward(sum(with_gradients(x, gradients))); });
+  };
+  CHECK(error({ones({3})}) == "backward of local: input 0 has shape (2), its gradient (3)");
+  CHECK(error({ones({4, 2})}) == "backward of local: input 0 has shape (2), its gradient (4, 2)");
+  CHECK(error({ones({2}, DType::float64)}) == "backward of local: input 0 is float32, its gradient float64");
+  CHECK(error({Tensor()}) == "backward of local: no gradient for input 0");
+  CHECK(error({}) == "backward of local: 0 gradients for 1 inputs");
+  CHECK(error({ones({2}), ones({2})}) == "backward of local: 2 gradients for 1 inputs");
+  CHECK(error({ones({2})}) == "no error");
+  const Recording recording;  // a failed backward leaves recording on
+  square(x);
+  CHECK(recording.size() == 2);
+}
+
+TEST_CASE("A variable written between its use and backward is an error") {
+  Tensor x = variable(ones({2}));
+  {
+    const Recording recording;
+    const Tensor loss = sum(square(x));
+    x.mutable_data<float>()[0] = 5;
+    CHECK(message([&] { backward(loss); }) ==
+          "backward: a variable of shape (2) was written after it was recorded; call backward before the "
+          "optimiser's step, and open a new Recording after it");
+  }
+  const Recording recording;
+  CHECK(backward(sum(square(x)))[x].to_vector() == std::vector<double>{10, 2});
+}
+
+TEST_CASE("Gradients are values, found by variable") {
+  const Tensor a = variable(tensor({2}, {1, 2})), b = variable(tensor({2}, {3, 4})), c = variable(ones({3}));
+  const Recording recording;
+  Gradients g = backward(sum(a * b));
+  const Gradients h = backward(sum(a * 10));
+  CHECK(g.size() == 2);
+  CHECK_FALSE(g.contains(c));
+  CHECK(message([&] { g[c]; }) == "gradients: none for a variable of shape (3)");
+  CHECK(message([&] { g[a * b]; }) == "gradients: the tensor of shape (2) is not a variable");
+  CHECK(message([&] { g[ones({4})]; }) == "gradients: the tensor of shape (4) is not a variable");
+  CHECK(message([&] { g.set(a, ones({3})); }) ==
+        "gradients: a variable float32 (2) cannot have a gradient float32 (3)");
+
+  Gradients total = h;
+  total += g;
+  total += backward(sum(c));
+  CHECK(total.size() == 3);
+  CHECK(total[a].to_vector() == std::vector<double>{13, 14});
+  CHECK(total[b].to_vector() == std::vector<double>{1, 2});
+  CHECK(total[c].to_vector() == std::vector<double>{1, 1, 1});
+  CHECK(h[a].to_vector() == std::vector<double>{10, 10});
+  total += total;
+  CHECK(total[a].to_vector() == std::vector<double>{26, 28});
+}
+
+TEST_CASE("Gradients of several uses add up, and sharing a gradient's memory does no harm") {
+  const Tensor a = variable(ones({2})), b = variable(ones({2}));
+  const Recording recording;
+  const Tensor both = a + b;  // hands one gradient to a and to b
+  for (const Tensor& loss : {sum(both) + sum(a) + sum(a), sum(a) + sum(both) + sum(a)}) {
+    const Gradients gradients = backward(loss);
+    CHECK(gradients[a].to_vector() == std::vector<double>{3, 3});
+    CHECK(gradients[b].to_vector() == std::vector<double>{1, 1});
+  }
+  const Tensor cotangent = tensor({2}, {1, 2});
+  CHECK(backward(both + a + a * 2, cotangent)[a].to_vector() == std::vector<double>{4, 8});
+  CHECK(cotangent.to_vector() == std::vector<double>{1, 2});
+}
+
+TEST_CASE("Backward repeats itself, and a variable serves many recordings") {
+  Random random(1);
+  const Tensor x = variable(uniform({7, 5}, random)), W = variable(uniform({5, 5}, random));
+  const auto loss = [&] { return sum(square(softmax(matmul(tanh(matmul(x, W)), W)))); };
+  Tensor dx, dW;
+  for (int run = 0; run < 2; ++run) {
+    const Recording recording;
+    const Tensor y = loss();
+    const Gradients first = backward(y), second = backward(y);
+    CHECK(same_bits(first[x], second[x]));
+    CHECK(same_bits(first[W], second[W]));
+    if (run > 0) CHECK((same_bits(dx, first[x]) && same_bits(dW, first[W])));
+    dx = first[x], dW = first[W];
+  }
+}
+
+TEST_CASE("Nothing is recorded without a recording, nor what depends on no variable") {
+  const Tensor x = variable(ones({2}));
+  const Tensor y = exp(x);
+  CHECK(y.trace() == Trace{});
+  CHECK_FALSE(y.is_variable());
+  const Recording recording;
+  exp(ones({2})) + y;
+  CHECK(recording.size() == 0);
+  exp(x.detach());
+  CHECK(recording.size() == 0);
+  const Tensor z = exp(x);
+  CHECK(recording.size() == 2);
+  backward(z, ones({2}));
+  CHECK(recording.size() == 2);
+}
+
+TEST_CASE("Steps that repeat ask the system for no memory, and all of it is given back") {
+  const Threads one(1);  // each thread has scratch memory of its own: how many hold some at once is chance
+  const std::int64_t before = memory_use().bytes_in_use;
+  {
+    Random random(3);
+    Tensor W = variable(uniform({64, 64}, random, DType::float32, -0.1, 0.1));
+    const Tensor x = uniform({4, 33, 64}, random, DType::float32);
+    const auto step = [&] {
+      const Recording recording;
+      const Tensor hidden = gelu(linear(x, W, {}));
+      const Tensor loss = mean(square(attention(hidden, hidden, hidden, Mask::causal()).output));
+      const Gradients gradients = backward(loss);
+      W.copy_from(W.detach() - gradients[W] * 0.1);
+      return loss.item();
+    };
+    const double first = step();
+    step();
+    const std::int64_t allocations = memory_use().system_allocations;
+    double last = 0;
+    for (int i = 0; i < 100; ++i) last = step();
+    CHECK(memory_use().system_allocations == allocations);
+    CHECK(last < first);
+  }
+  CHECK(memory_use().bytes_in_use == before);
+}

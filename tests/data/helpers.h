@@ -1,0 +1,48 @@
+#pragma once
+#include "autograd/error.h"
+#include "data/task.h"
+
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <unistd.h>
+
+namespace heed::test {
+
+// A file that lives as long as this object.
+class TemporaryFile {
+ public:
+  TemporaryFile(const std::string& name, const std::string& text)
+      : folder_(std::filesystem::temp_directory_path() / fmt::format("heed-{}-{}", ::getpid(), counter_++)) {
+    std::filesystem::create_directory(folder_);
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+    path_ = (folder_ / name).string();
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  ~TemporaryFile() { std::filesystem::remove_all(folder_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  inline static int counter_ = 0;
+  std::filesystem::path folder_;
+  std::string path_;
+};
+
+// The message of the Error that `action` throws; with `path` given, that path is written FILE in it.
+template <class Action>
+std::string message(Action action, const std::string& path = "") {
+  try {
+    action();
+  } catch (const Error& error) {
+    std::string text = error.what();
+    while (!path.empty() && text.find(path) != std::string::npos) text.replace(text.find(path), path.size(), "FILE");
+    return text;
+  }
+  return "no error";
+}
+
+inline std::string text(const Example& example) { return fmt::format("{}", fmt::join(example.tokens, " ")); }
+
+}  // namespace heed::test

@@ -1,0 +1,123 @@
+#include "data/jsonl.h"
+
+#include "tests/catch.h"
+#include "tests/data/helpers.h"
+
+using namespace heed;
+using heed::test::message;
+using heed::test::TemporaryFile;
+using heed::test::text;
+
+namespace {
+
+std::string refusal(const std::string& content) {
+  const TemporaryFile file("s.jsonl", content);
+  return message([&] { read_jsonl(file.path()); }, file.path());
+}
+
+std::string line(int number) {
+  return fmt::format(R"({{"tokens": ["dog", "road{}", "it", "tired"], "query": 2, "antecedent": 0}})", number) + "\n";
+}
+
+}  // namespace
+
+TEST_CASE("annotated sentences are read as written") {
+  const TemporaryFile file("s.jsonl",
+                           "\xef\xbb\xbf"
+                           R"({"tokens": ["小狗", "，", "它", "累"], "query": 2, "antecedent": 0})"
+                           "\r\n"
+                           "\n  \n"
+                           R"({"query": 1, "antecedent": 0, "tokens": ["a", "it"], "answer": "yes", "relation": "r",)"
+                           R"( "sentences": [1, 0]})");
+  const std::vector<Example> examples = read_jsonl(file.path());
+  REQUIRE(examples.size() == 2);
+  CHECK(examples[0].tokens == std::vector<std::string>{"小狗", "，", "它", "累"});
+  CHECK(examples[0].query == 2);
+  CHECK(examples[0].antecedent == 0);
+  CHECK(examples[0].answer == "小狗");
+  CHECK(examples[1].answer == "yes");
+  CHECK(examples[1].relation == "r");
+  CHECK(examples[1].sentences == std::vector<int>{1, 0});
+}
+
+TEST_CASE("every mistake of a file is listed, by line") {
+  CHECK(refusal("[1]\n"
+                "{\"tokens\": [\"a\", \"b\"], \"query\": 2, \"antecedent\": -1}\n"
+                "{\"tokens\": [\"a\", \"b\"], \"qeury\": 1, \"antecedent\": 0}\n"
+                "{\"tokens\": [\"a\"], \"query\": 0, \"antecedent\": 0}\n"
+                "{\"tokens\": [\"a\", \"\", 3], \"query\": 0, \"antecedent\": 1}\n"
+                "{\"tokens\": [\"a\", \"b\"], \"query\": 1.0, \"antecedent\": \"0\"}\n"
+                "{\"tokens\": [\"a\", \"b\"], \"query\": 1, \"antecedent\": 1}\n"
+                "{\"tokens\": [\"a\", \"b\"], \"query\": 1, \"antecedent\": 0, \"answer\": \"\", "
+                "\"relation\": []}\n"
+                "{\"tokens\": [\"a\", \"b\"], \"query\": 1, \"antecedent\": 0, \"sentences\": [0]}\n"
+                "{\"tokens\": [\"a\", \"b\"], \"query\": 1, \"antecedent\": 0, \"sentences\": [0, 2]}\n"
+                "{\"query\": 1}\n") ==
+        "FILE:1: expected an object {\"tokens\": ...}, got [1]\n"
+        "FILE:2: query: expected a number from 0 to 1, got 2\n"
+        "FILE:2: antecedent: expected a number from 0 to 1, got -1\n"
+        "FILE:3: unknown key 'qeury' (did you mean 'query'?)\n"
+        "FILE:3: missing key 'query'\n"
+        "FILE:4: tokens: expected a list of at least 2 words, got [\"a\"]\n"
+        "FILE:5: tokens[1]: expected a word, got \"\"\n"
+        "FILE:5: tokens[2]: expected a word, got 3\n"
+        "FILE:6: query: expected a number from 0 to 1, got 1.0\n"
+        "FILE:6: antecedent: expected a number from 0 to 1, got \"0\"\n"
+        "FILE:7: antecedent: expected another token than the query, got 1 for both\n"
+        "FILE:8: answer: expected a word, got \"\"\n"
+        "FILE:8: relation: expected a word, got []\n"
+        "FILE:9: sentences: expected a list of 2 numbers, one a token, got [0]\n"
+        "FILE:10: sentences[1]: expected a number from 0 to 1, got 2\n"
+        "FILE:11: missing key 'tokens'");
+}
+
+TEST_CASE("broken JSON is refused at its line") {
+  CHECK(refusal("{\"tokens\": [\"a\"").rfind("FILE:1: not JSON at byte 16: syntax error", 0) == 0);
+  CHECK(refusal("\n{} x").rfind("FILE:2: not JSON at byte 4: syntax error", 0) == 0);
+  CHECK(refusal("{\"query\": 1e999}").rfind("FILE:1: not JSON: number overflow", 0) == 0);
+  CHECK(refusal("{\"query\": 1, \"query\": 1}") == "FILE:1: key 'query' occurs twice");
+  const std::string deep = "FILE:1: nested too deep: expected lists of words or numbers in one object";
+  CHECK(refusal("{\"tokens\": [[\"a\"]]}") == deep);
+  CHECK(refusal("{\"tokens\": " + std::string(1000000, '[')) == deep);
+  CHECK(refusal("{\"tokens\": [\"a\", \"b\"], \"query\": 99999999999999999999, \"antecedent\": 0}") ==
+        "FILE:1: query: expected a number from 0 to 1, got 1e+20");
+  CHECK(refusal("{\"tokens\": [\"a\", \"b\"], \"query\": 4294967296, \"antecedent\": 0}") ==
+        "FILE:1: query: expected a number from 0 to 1, got 4294967296");
+}
+
+TEST_CASE("a long list of mistakes is cut") {
+  std::string content;
+  for (int i = 0; i < 25; ++i) content += "{}\n";  // three missing keys would hide behind the first: tokens
+  const std::string text = refusal(content);
+  CHECK(text.find("FILE:20: missing key 'tokens'\n... and 5 more") != std::string::npos);
+  CHECK(text.find("FILE:21") == std::string::npos);
+}
+
+TEST_CASE("files that are no text are refused as a whole") {
+  CHECK(refusal("{\"tokens\": [\"\xff\"]}") == "FILE: not UTF-8 at byte 13: 0xff");
+  CHECK(refusal("\n\n") == "FILE: no examples; expected one JSON object a line");
+  CHECK(message([] { read_jsonl("/nowhere/x.jsonl"); }) ==
+        "/nowhere/x.jsonl: cannot be opened: No such file or directory");
+  CHECK(message([] { read_jsonl("/"); }) == "/: expected a text file, got a directory");
+}
+
+TEST_CASE("a jsonl task holds out a tenth, twins together, or takes the test file") {
+  std::string content;
+  for (int i = 0; i < 20; ++i) {
+    content += line(i) +
+               fmt::format(R"({{"tokens": ["dog", "road{}", "it", "wide"], "query": 2, "antecedent": 1}})", i) + "\n";
+  }
+  const TemporaryFile train("train.jsonl", content), test("test.jsonl", line(99));
+  const Task cut = jsonl_task(train.path(), "", Random(1));
+  CHECK(cut.train.size() == 36);
+  REQUIRE(cut.held_out.size() == 4);
+  CHECK(cut.held_out[0].twin == 1);
+  CHECK(cut.held_out[3].twin == 2);
+  CHECK(cut.vocabulary.size() == 24);  // dog, it, tired, wide and 20 roads
+  CHECK(cut.max_length == 4);
+  const Task given = jsonl_task(train.path(), test.path(), Random(1));
+  CHECK(given.train.size() == 40);
+  REQUIRE(given.held_out.size() == 1);
+  CHECK(text(given.held_out[0]) == "dog road99 it tired");
+  CHECK(given.vocabulary.contains("road99"));
+}

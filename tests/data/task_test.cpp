@@ -1,0 +1,192 @@
+#include "data/task.h"
+
+#include "data/coreference.h"
+#include "tests/catch.h"
+#include "tests/data/helpers.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+using namespace heed;
+using heed::test::message;
+
+namespace {
+
+Example example(std::vector<std::string> tokens, int query, int antecedent) {
+  Example e;
+  e.answer = tokens[static_cast<std::size_t>(antecedent)];
+  e.tokens = std::move(tokens);
+  e.query = query;
+  e.antecedent = antecedent;
+  return e;
+}
+
+std::vector<int> values(const Ids& ids) { return {ids.data(), ids.data() + ids.elements()}; }
+
+}  // namespace
+
+TEST_CASE("a batch is padded to its longest text") {
+  const Vocabulary vocabulary({"pad", "a", "b", "it"});
+  const Example longer = example({"a", "b", "it"}, 2, 1), shorter = example({"it", "a"}, 0, 1);
+  const Batch batch = make_batch({&longer, &shorter}, vocabulary);
+  CHECK(batch.tokens.shape() == Shape{2, 3});
+  CHECK(values(batch.tokens) == std::vector<int>{1, 2, 3, 3, 1, 0});
+  CHECK(batch.lengths == std::vector<int>{3, 2});
+  CHECK(values(batch.query) == std::vector<int>{2, 0});
+  CHECK(values(batch.answer) == std::vector<int>{2, 1});
+  CHECK(batch.sentences.elements() == 0);
+  CHECK(message([&] { make_batch({}, vocabulary); }) == "make_batch: expected at least one example");
+}
+
+TEST_CASE("sentence numbers are batched, all or none") {
+  const Vocabulary vocabulary({"a", "b", "it"});
+  Example first = example({"a", "b", "it"}, 2, 1), second = example({"it", "a"}, 0, 1);
+  first.sentences = {1, 1, 0};
+  CHECK(message([&] {
+          make_batch({&first, &second}, vocabulary);
+        }) ==
+        "make_batch: example 1 has 0 sentence numbers for 2 tokens; expected one each, or none in the whole "
+        "batch");
+  second.sentences = {0, 2};
+  CHECK(values(make_batch({&first, &second}, vocabulary).sentences) == std::vector<int>{1, 1, 0, 0, 2, 0});
+}
+
+TEST_CASE("each epoch visits every example once, in an order of its own") {
+  const Random random(7);
+  std::vector<int> walk;
+  for (int step = 0; step < 15; ++step) {  // 60 places: three epochs of 20, batches across their borders
+    const std::vector<int> batch = batch_order(20, 4, step, random);
+    walk.insert(walk.end(), batch.begin(), batch.end());
+  }
+  std::vector<int> across;
+  for (int step = 0; step < 5; ++step) {
+    const std::vector<int> batch = batch_order(20, 12, step, random);
+    across.insert(across.end(), batch.begin(), batch.end());
+  }
+  CHECK(across == walk);  // the walk does not depend on how it is cut
+  std::vector<std::vector<int>> epochs;
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    epochs.emplace_back(walk.begin() + 20 * epoch, walk.begin() + 20 * (epoch + 1));
+    std::vector<int> sorted = epochs.back(), all(20);
+    std::sort(sorted.begin(), sorted.end());
+    std::iota(all.begin(), all.end(), 0);
+    CHECK(sorted == all);
+  }
+  CHECK(epochs[0] != epochs[1]);
+  CHECK(epochs[1] != epochs[2]);
+  CHECK(batch_order(20, 4, 3, random) != batch_order(20, 4, 3, Random(8)));
+  CHECK(batch_order(3, 8, 0, random).size() == 8);  // a batch larger than the set
+}
+
+TEST_CASE("over many epochs an example comes at every place equally often") {
+  constexpr int count = 10, epochs = 2000;
+  std::vector<std::vector<int>> times(count, std::vector<int>(count));
+  for (int epoch = 0; epoch < epochs; ++epoch) {
+    const std::vector<int> order = batch_order(count, count, epoch, Random(7));
+    for (std::size_t place = 0; place < count; ++place) ++times[place][static_cast<std::size_t>(order[place])];
+  }
+  for (const std::vector<int>& at_place : times) {
+    for (const int n : at_place) CHECK(std::abs(n - 200) < 70);  // 5 standard deviations of 13.4
+  }
+  CHECK(batch_order(1, 3, 0, Random(7)) == std::vector<int>{0, 0, 0});
+}
+
+TEST_CASE("twins differ in one word, antecedent and answer") {
+  std::vector<Example> examples = {
+      example({"dog", "road", "it", "tired"}, 2, 0),  // 0: twin of 4
+      example({"dog", "road", "it", "weak"}, 2, 0),   // 1: same antecedent as 0, twin of nobody
+      example({"dog", "road", "it", "wide"}, 3, 1),   // 2: another query
+      example({"cat", "road", "it", "wide"}, 2, 1),   // 3: two words differ from 0
+      example({"dog", "road", "it", "wide"}, 2, 1),   // 4
+      example({"dog", "road", "it"}, 2, 1),           // 5: another length
+      example({"cow", "park", "it"}, 2, 0),           // 6: the text of 7, with another answer
+      example({"cow", "park", "it"}, 2, 1)};
+  pair_twins(examples);
+  std::vector<int> twins, others;
+  for (const Example& e : examples) twins.push_back(e.twin), others.push_back(e.other);
+  CHECK(twins == std::vector<int>{4, -1, -1, -1, 0, -1, -1, -1});
+  CHECK(others == std::vector<int>{1, -1, -1, -1, 0, -1, -1, -1});
+}
+
+TEST_CASE("twins of a whole task are found again, in nearly linear time") {
+  Task task = coreference_task(20000, 2, Random(3));
+  for (Example& e : task.train) e.twin = -1;
+  const auto start = std::chrono::steady_clock::now();
+  pair_twins(task.train);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  int paired = 0;
+  for (std::size_t i = 0; i < task.train.size(); ++i) {
+    const Example& e = task.train[i];
+    if (e.twin < 0) continue;
+    ++paired;
+    const Example& twin = task.train[static_cast<std::size_t>(e.twin)];
+    CHECK(twin.twin == static_cast<int>(i));
+    CHECK(e.answer != twin.answer);
+  }
+  CHECK(paired > 19000);
+  CHECK(seconds.count() < 5);
+}
+
+TEST_CASE("shuffled antecedents are one of the two candidates, half of them wrong") {
+  Task task = coreference_task(2000, 2, Random(3));
+  std::vector<Example> shuffled = task.train;
+  shuffle_antecedents(shuffled, Random(5));
+  int changed = 0;
+  for (std::size_t i = 0; i < shuffled.size(); ++i) {
+    const Example &before = task.train[i], &after = shuffled[i];
+    CHECK(after.tokens == before.tokens);
+    CHECK(after.answer == after.tokens[static_cast<std::size_t>(after.antecedent)]);
+    CHECK(std::minmax(after.antecedent, after.other) == std::minmax(before.antecedent, before.other));
+    changed += after.answer != before.answer;
+  }
+  CHECK(changed > 900);
+  CHECK(changed < 1100);
+  shuffled[1].other = -1;
+  CHECK(message([&] { shuffle_antecedents(shuffled, Random(5)); }) ==
+        "shuffle_antecedents: example 1 has one candidate only; expected two to choose from");
+}
+
+TEST_CASE("a tenth of the groups is held out, groups stay together") {
+  Task task;
+  std::vector<std::vector<Example>> groups;
+  for (int i = 0; i < 50; ++i) {
+    groups.push_back({example({std::to_string(i), "it"}, 1, 0), example({std::to_string(i), "that"}, 1, 0)});
+  }
+  hold_out_tenth(task, groups, Random(1));
+  REQUIRE(task.train.size() == 90);
+  REQUIRE(task.held_out.size() == 10);
+  for (std::size_t i = 0; i < 10; i += 2) CHECK(task.held_out[i].answer == task.held_out[i + 1].answer);
+  Task again, other;
+  hold_out_tenth(again, groups, Random(1));
+  hold_out_tenth(other, groups, Random(2));
+  CHECK(again.held_out[0].answer == task.held_out[0].answer);
+  const auto answers = [](const Task& t) {
+    std::vector<std::string> all;
+    for (const Example& e : t.held_out) all.push_back(e.answer);
+    return all;
+  };
+  CHECK(answers(other) != answers(task));
+  Task small;
+  small.name = "jsonl";
+  groups.resize(1);
+  CHECK(message([&] { hold_out_tenth(small, groups, Random(1)); }) ==
+        "task 'jsonl': 1 group of examples; expected two to hold one out");
+}
+
+TEST_CASE("a completed task knows every word and the longest text") {
+  Task task;
+  task.name = "t";
+  task.train = {example({"a", "it"}, 1, 0)};
+  task.held_out = {example({"b", "c", "it"}, 2, 0)};
+  task.held_out[0].answer = "d";
+  complete(task);
+  CHECK(task.vocabulary.words() == std::vector<std::string>{"a", "it", "b", "c", "d"});
+  CHECK(task.max_length == 3);
+  CHECK(task.max_sentences == 0);
+  task.train[0].sentences = {4, 0};
+  CHECK(message([&] { complete(task); }) == "task 't': 1 of 2 examples have sentence numbers; expected all or none");
+  task.held_out[0].sentences = {0, 0, 0};
+  complete(task);
+  CHECK(task.max_sentences == 5);
+}

@@ -1,0 +1,29 @@
+#include "data/vocabulary.h"
+
+#include "tests/catch.h"
+#include "tests/data/helpers.h"
+
+using namespace heed;
+using heed::test::message;
+
+TEST_CASE("words are numbered in order of first occurrence") {
+  Vocabulary vocabulary;
+  CHECK(vocabulary.add("it") == 0);
+  CHECK(vocabulary.add("它") == 1);
+  CHECK(vocabulary.add("it") == 0);
+  CHECK(vocabulary.size() == 2);
+  CHECK(vocabulary["它"] == 1);
+  CHECK(vocabulary.word(1) == "它");
+  CHECK(vocabulary.contains("it"));
+  CHECK_FALSE(vocabulary.contains("It"));
+}
+
+TEST_CASE("an unknown word is named, with the nearest known one") {
+  const Vocabulary vocabulary({"animal", "street"});
+  CHECK(vocabulary.words() == std::vector<std::string>{"animal", "street"});
+  CHECK(message([&] { vocabulary["animals"]; }) ==
+        "unknown word 'animals' (did you mean 'animal'?): it is not among the 2 words of the vocabulary");
+  CHECK(message([&] { vocabulary["xylophone"]; }) ==
+        "unknown word 'xylophone': it is not among the 2 words of the vocabulary");
+  CHECK(message([] { Vocabulary({"a", "b", "a"}); }) == "vocabulary: 'a' occurs twice");
+}

@@ -1,0 +1,161 @@
+#include "tests/catch.h"
+
+#include <cstdio>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+// Runs each program of examples/ and reads what it prints. golden.py prints the figures that PyTorch gives.
+namespace {
+
+using Numbers = std::vector<double>;
+
+struct Output {
+  std::string text;
+
+  explicit Output(const std::string& example) {
+    const std::string command = HEED_EXAMPLES "/example_" + example;
+    const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
+    char buffer[4096];
+    while (std::fgets(buffer, sizeof buffer, pipe.get())) text += buffer;
+    INFO(command);
+    REQUIRE(!text.empty());
+  }
+
+  bool says(const std::string& part) const { return text.find(part) != std::string::npos; }
+
+  // The numbers from after the line that begins with `heading` to the next empty line; words are skipped.
+  Numbers under(const std::string& heading) const {
+    const std::size_t line = ("\n" + text).find("\n" + heading);
+    INFO("heading: " << heading << "\n" << text);
+    REQUIRE(line != std::string::npos);
+    const std::size_t begin = text.find('\n', line);
+    return numbers(text.substr(begin, text.find("\n\n", begin) - begin));
+  }
+
+  // The first number after `label`.
+  double after(const std::string& label) const {
+    INFO("label: " << label << "\n" << text);
+    REQUIRE(says(label));
+    return numbers(text.substr(text.find(label) + label.size())).at(0);
+  }
+
+  static Numbers numbers(const std::string& part) {
+    Numbers result;
+    std::istringstream words(part);
+    for (std::string word; words >> word;) {
+      char* end = nullptr;
+      const double value = std::strtod(word.c_str(), &end);
+      if (*end == '\0') result.push_back(value);
+    }
+    return result;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("journey prints scores, weights and contexts without weights to learn", "[journey]") {
+  const Output output("journey");
+  CHECK(output.under("scores of journey") == Numbers{0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865});
+  CHECK(output.under("weights of journey") == Numbers{0.1385, 0.2379, 0.2333, 0.1240, 0.1082, 0.1581});
+  CHECK(output.after("their sum:") == 1);
+  CHECK(output.under("context of journey") == Numbers{0.4419, 0.6515, 0.5683});
+  CHECK(output.under("scores = X X^T") == Numbers{0.9995, 0.9544, 0.9422, 0.4753, 0.4576, 0.6310,          //
+                                                  0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865,          //
+                                                  0.9422, 1.4754, 1.4570, 0.8296, 0.7154, 1.0605,          //
+                                                  0.4753, 0.8434, 0.8296, 0.4937, 0.3474, 0.6565,          //
+                                                  0.4576, 0.7070, 0.7154, 0.3474, 0.6654, 0.2935,          //
+                                                  0.6310, 1.0865, 1.0605, 0.6565, 0.2935, 0.9450});        //
+  CHECK(output.under("weights = softmax") == Numbers{0.2098, 0.2006, 0.1981, 0.1242, 0.1220, 0.1452,       //
+                                                     0.1385, 0.2379, 0.2333, 0.1240, 0.1082, 0.1581,       //
+                                                     0.1390, 0.2369, 0.2326, 0.1242, 0.1108, 0.1565,       //
+                                                     0.1435, 0.2074, 0.2046, 0.1462, 0.1263, 0.1720,       //
+                                                     0.1526, 0.1958, 0.1975, 0.1367, 0.1879, 0.1295,       //
+                                                     0.1385, 0.2184, 0.2128, 0.1420, 0.0988, 0.1896});     //
+  CHECK(output.under("contexts = weights X") == Numbers{0.4421, 0.5931, 0.5790, 0.4419, 0.6515, 0.5683,    //
+                                                        0.4431, 0.6496, 0.5671, 0.4304, 0.6298, 0.5510,    //
+                                                        0.4671, 0.5910, 0.5266, 0.4177, 0.6503, 0.5645});  //
+}
+
+TEST_CASE("self_attention gives PyTorch's numbers for the same weights", "[self_attention]") {
+  const Output output("self_attention");
+  CHECK(output.under("weights ") == Numbers{0.1077, 0.3090, 0.1369, 0.1383, 0.3080,                           //
+                                            0.0634, 0.3364, 0.1309, 0.0848, 0.3845,                           //
+                                            0.1328, 0.2633, 0.1769, 0.1501, 0.2769,                           //
+                                            0.0858, 0.3330, 0.1247, 0.1160, 0.3405,                           //
+                                            0.0737, 0.3181, 0.1481, 0.0933, 0.3667});                         //
+  CHECK(output.under("output ") == Numbers{0.4182, 1.1782, 0.8550, -0.2543, 0.3781, 1.2310, 0.9521, -0.2022,  //
+                                           0.4242, 1.1230, 0.7893, -0.2700, 0.4028, 1.2113, 0.9061, -0.2321,  //
+                                           0.3824, 1.2066, 0.9214, -0.2109});                                 //
+  CHECK(output.after("attention(Q, K, V):") < 1e-6);
+}
+
+TEST_CASE("multi_head keeps the shape, has one bias and refuses 30 columns for 4 heads", "[multi_head]") {
+  const Output output("multi_head");
+  CHECK(output.says("\noutput   (5, 7, 32)\n"));
+  CHECK(output.says("\nweights  (5, 4, 7, 7)"));
+  CHECK(output.says("\nW_O.bias      (32)\n"));
+  for (const char* name : {"W_Q", "W_K", "W_V"}) {
+    CHECK(output.says(std::string(name) + ".weight    (32, 32)\n"));
+    CHECK_FALSE(output.says(std::string(name) + ".bias"));
+  }
+  CHECK(output.after("largest number in the output:") > 1);
+  CHECK(output.after("difference of the two ways:") < 1e-5);
+  CHECK(output.says("d_model 30 is not divisible by 4 heads"));
+}
+
+TEST_CASE("d_k_and_masks hides what is masked and agrees head by head", "[d_k_and_masks]") {
+  const Output output("d_k_and_masks");
+  CHECK(output.says("\nW_Q     (512, 64)\nQ       (2, 10, 64)\noutput  (2, 10, 64)\n"));
+  const Numbers weights = output.under("weights of sentence 1");
+  REQUIRE(weights.size() == 100);
+  for (std::size_t i = 0; i < 10; ++i) {
+    double seen = 0;
+    for (std::size_t j = 0; j <= i; ++j) seen += weights[10 * i + j];
+    CHECK(seen == Approx(1).margin(0.006));
+    for (std::size_t j = i + 1; j < 10; ++j) CHECK(weights[10 * i + j] == 0);
+  }
+  CHECK(output.under("weights of sentence 2") == Numbers(10, 0.0));
+  CHECK(output.says("\noutput  (2, 10, 512)\n"));
+  CHECK(output.after("largest number in it:") > 1);
+  CHECK(output.after("difference of the two ways:") < 1e-5);
+  CHECK(output.under("softmax(scores)") == Numbers{0.659, 0.242, 0.099});
+}
+
+TEST_CASE("scaling shows the variance d_k and the gradient that it costs", "[scaling]") {
+  const Numbers table = Output::numbers([] {
+    const Output output("scaling");
+    return output.text.substr(output.text.find("  d_k |"));
+  }());
+  REQUIRE(table.size() == 9 * 7);  // d_k, then variance, largest weight and gradient norm, plain and scaled
+  double d_k = 4;
+  for (std::size_t row = 0; row < 9; ++row, d_k *= 2) {
+    CAPTURE(d_k);
+    const double* figures = &table[7 * row];
+    CHECK(figures[0] == d_k);
+    CHECK(figures[1] == Approx(d_k).epsilon(0.06));
+    CHECK(figures[4] == Approx(1).epsilon(0.06));
+    CHECK(figures[5] == Approx(0.245).margin(0.02));
+    CHECK(figures[6] == Approx(0.285).margin(0.02));
+    if (row > 0) CHECK(figures[2] > figures[2 - 7]);
+    if (row > 0) CHECK(figures[3] < figures[3 - 7]);
+  }
+  CHECK(table[7 * 8 + 2] > 0.95);
+  CHECK(table[7 * 8 + 3] < 0.05);
+}
+
+TEST_CASE("walk prints every matrix, and apple and sweet attend each other", "[walk]") {
+  const Output output("walk");
+  for (const char* heading : {"X  (3, 4)", "W_Q  (4, 4)", "W_K  (4, 4)", "W_V  (4, 4)", "Q = X W_Q  (3, 4)",
+                              "K = X W_K  (3, 4)", "V = X W_V  (3, 4)"}) {
+    CHECK(output.says(std::string("\n") + heading + "\n"));
+  }
+  CHECK(output.under("scores = Q K^T  (3, 3)") == Numbers{0, 0, 4, 0, 0, 2, 4, 0, 0});
+  CHECK(output.under("scaled = scores / sqrt(4)  (3, 3)") == Numbers{0, 0, 2, 0, 0, 1, 2, 0, 0});
+  // e^2 / (e^2 + 2) = 0.7870, e / (e + 2) = 0.5761
+  CHECK(output.under("weights = softmax(scaled)  (3, 3)") ==
+        Numbers{0.1065, 0.1065, 0.7870, 0.2119, 0.2119, 0.5761, 0.7870, 0.1065, 0.1065});
+  CHECK(output.under("output = weights V  (3, 4)") ==
+        Numbers{0.1065, 0.1065, 0, 0.7870, 0.2119, 0.2119, 0, 0.5761, 0.7870, 0.1065, 0, 0.1065});
+}

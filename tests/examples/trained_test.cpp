@@ -1,0 +1,53 @@
+#include "tests/catch.h"
+#include "tests/scratch.h"
+#include "train/training.h"
+
+#include <cmath>
+#include <csignal>
+
+using namespace heed;
+
+// What the configurations that a reader is shown learn, seen from held-out examples.
+namespace {
+
+Evaluation trained(const std::string& file, const std::vector<std::string>& overrides = {}) {
+  const Scratch scratch;
+  const Config config = read_config(file, overrides);
+  Experiment experiment = make_experiment(config);
+  const RunDirectory run = RunDirectory::create(config, scratch.path / "run");
+  const Listener silent{[](std::int64_t, double) {}, [](std::int64_t, double, const Evaluation&) {}};
+  const volatile std::sig_atomic_t stop = 0;
+  train(experiment, run, silent, stop);
+  return run.evaluations().back();
+}
+
+}  // namespace
+
+TEST_CASE("toy.yaml points from it to the antecedent, whatever the seed") {
+  const int seed = GENERATE(1, 2, 3, 4, 5);
+  CAPTURE(seed);
+  const Evaluation e = trained("toy.yaml", {"seed=" + std::to_string(seed)});
+  CHECK(e.accuracy >= 0.99);
+  CHECK(e.twin_accuracy >= 0.98);
+  CHECK(e.best_last_head() >= 0.6);
+}
+
+TEST_CASE("With shuffled antecedents there is nothing to learn but to name one of the two nouns") {
+  const Evaluation e = trained("toy.yaml", {"data.shuffle_antecedents=true"});
+  CHECK(std::abs(e.accuracy - 0.5) < 0.05);
+  CHECK(e.twin_accuracy < 0.2);
+  CHECK(e.best_last_head() < 0.4);
+}
+
+TEST_CASE("bank has to look at the word that decides") {
+  const Evaluation e = trained("examples/bank.yaml");
+  CHECK(e.accuracy >= 0.98);
+  CHECK(e.best_last_head() >= 0.7);
+}
+
+TEST_CASE("One Chinese model answers three kinds of question") {
+  const Evaluation e = trained("examples/chinese.yaml");
+  CHECK(e.accuracy >= 0.9);
+  CHECK(e.twin_accuracy >= 0.95);
+  CHECK(e.best_last_head() >= 0.6);
+}

@@ -1,0 +1,157 @@
+#include "nn/attention.h"
+
+#include "tests/golden.h"
+#include "tests/message.h"
+
+using namespace heed;
+
+namespace {
+
+// As in make_golden.py: scale sin(i^2 mod 10007 + phase), rounded to float32.
+Tensor waves(const Shape& shape, double phase, double scale, DType dtype) {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < shape.elements(); ++i) {
+    values.push_back(static_cast<float>(scale * std::sin(static_cast<double>(i * i % 10007) + phase)));
+  }
+  return tensor(shape, values, dtype);
+}
+
+struct Case {
+  std::string name;
+  AttentionShape shape;
+  Mask mask;
+};
+
+}  // namespace
+
+TEST_CASE("MultiHeadAttention and its gradients are PyTorch's") {
+  const Golden golden("attention");
+  const AttentionShape sizes{.d_model = 10, .heads = 3, .d_k = 4, .d_v = 2, .bias = Bias::yes};
+  const Mask padding = Mask::padding(std::vector{5, 2}, 5), other_padding = Mask::padding(std::vector{3, 5}, 5);
+  const Case chosen = GENERATE_REF(values<Case>({
+      {"one_head", {.d_model = 6, .bias = Bias::yes}, {}},
+      {"without_bias", {.d_model = 8, .heads = 4, .output_bias = Bias::no}, {}},
+      {"sizes", sizes, {}},
+      {"padding", sizes, padding},
+      {"causal", sizes, Mask::causal()},
+      {"both", sizes, Mask::causal() & other_padding},
+      {"boolean", sizes, Mask(golden.booleans("boolean.visible"))},
+  }));
+  const auto& name = chosen.name;
+  const auto& mask = chosen.mask;
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  CAPTURE(name, to_string(dtype));
+  Parameters parameters;
+  const MultiHeadAttention layer(Scope(parameters, 1, dtype), chosen.shape);
+  golden.load(name, parameters);
+  const Tensor x = variable(golden(name + ".x", dtype));
+
+  check_case(golden, name, joined({{"x", x}}, parameters), [&] { return layer(x, mask).output; });
+  check_case(golden, name, joined({{"x", x}}, parameters), [&] {
+    const Attended attended = layer(x, mask, Weights::yes);
+    CHECK(error(attended.weights, golden(name + ".weights")) <= tolerance(dtype));
+    return attended.output;
+  });
+}
+
+TEST_CASE("Four heads on (5, 7, 32)") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  CAPTURE(to_string(dtype));
+  Parameters parameters;
+  const MultiHeadAttention layer(Scope(parameters, 1, dtype), {.d_model = 32, .heads = 4});
+  NamedTensors weights{{"W_O.bias", waves({32}, 5, 1, dtype)}};
+  for (int k = 0; const char* name : {"W_Q", "W_K", "W_V", "W_O"}) {
+    weights.emplace_back(std::string(name) + ".weight", waves({32, 32}, ++k, 0.2, dtype));
+  }
+  parameters.load(weights, "waves");  // strict: no other bias exists
+
+  const Golden golden("attention");
+  const Tensor x = variable(waves({5, 7, 32}, 0, 1, dtype));
+  const Recording recording;
+  const auto [output, attention] = layer(x, {}, Weights::yes);
+  CHECK(error(output, golden("four_heads.output")) <= tolerance(dtype));
+  CHECK(error(attention, golden("four_heads.weights")) <= tolerance(dtype));
+  const Gradients gradients = backward(output, waves({5, 7, 32}, 6, 0.25, dtype));
+  CHECK(error(gradients[x], golden("four_heads.gradient.x")) <= tolerance(dtype));
+}
+
+TEST_CASE("Plain self-attention from 512 to 64 dimensions") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  const bool masked = GENERATE(false, true);
+  CAPTURE(to_string(dtype), masked);
+  std::vector<std::uint8_t> visible;
+  for (int i = 0; i < 100; ++i) visible.push_back((i / 10 + i % 10) % 2 == 0);
+  const Mask mask = masked ? Mask(Booleans({10, 10}, visible)) : Mask();
+  const std::string name = masked ? "wide_masked" : "wide";
+
+  const Golden golden("attention");
+  const Tensor x = waves({2, 10, 512}, 0, 1, dtype);
+  const Tensor W_Q = variable(waves({512, 64}, 1, 0.06, dtype));
+  const Recording recording;
+  const Tensor Q = linear(x, W_Q, waves({64}, 4, 1, dtype));
+  const Tensor K = linear(x, waves({512, 64}, 2, 0.06, dtype), waves({64}, 5, 1, dtype));
+  const Tensor V = linear(x, waves({512, 64}, 3, 0.06, dtype), waves({64}, 6, 1, dtype));
+  const auto [output, weights] = attention(Q, K, V, mask, Weights::yes);
+  CHECK(error(output, golden(name + ".output")) <= tolerance(dtype));
+  CHECK(error(weights, golden(name + ".weights")) <= tolerance(dtype));
+  const Gradients gradients = backward(output, waves({2, 10, 64}, 7, 0.25, dtype));
+  CHECK(error(slice(gradients[W_Q], 0, 0, 512, 64), golden(name + ".gradient.W_Q")) <= tolerance(dtype));
+}
+
+TEST_CASE("Separate heads, concatenated, are the packed heads") {
+  Parameters parameters;
+  const MultiHeadAttention layer(Scope(parameters, 1, DType::float64), {.d_model = 12, .heads = 3, .d_k = 5, .d_v = 2});
+  const Tensor x = waves({2, 4, 12}, 0, 1, DType::float64);
+  std::vector<Tensor> heads;
+  for (int h = 0; h < 3; ++h) {
+    const auto project = [&](const Linear& W, int d) { return matmul(x, slice(W.weight, 1, h * d, (h + 1) * d)); };
+    heads.push_back(attention_composed(project(layer.W_Q, 5), project(layer.W_K, 5), project(layer.W_V, 2)).output);
+  }
+  CHECK(error(layer.W_O(concat(heads, -1)), layer(x).output) <= 1e-12);
+}
+
+TEST_CASE("Tied matrices are one parameter with the sum of both gradients") {
+  const auto tie = GENERATE(AttentionShape::K_is_V, AttentionShape::Q_is_K);
+  const auto [shared, copy] = tie == AttentionShape::K_is_V ? std::pair("W_K", "W_V") : std::pair("W_Q", "W_K");
+  CAPTURE(shared, copy);
+  Parameters tied_parameters, free_parameters;
+  AttentionShape shape{.d_model = 6, .heads = 2, .bias = Bias::yes};
+  const MultiHeadAttention free(Scope(free_parameters, 2, DType::float64), shape);
+  shape.tie = tie;
+  const MultiHeadAttention tied(Scope(tied_parameters, 1, DType::float64), shape);
+  CHECK(tied_parameters.size() == free_parameters.size() - 2);
+  CHECK(!tied_parameters.contains(std::string(copy) + ".weight"));
+
+  NamedTensors values(tied_parameters.begin(), tied_parameters.end());
+  for (const char* kind : {".weight", ".bias"})
+    values.emplace_back(std::string(copy) + kind, tied_parameters[std::string(shared) + kind]);
+  free_parameters.load(values, "tied");
+
+  const Tensor x = waves({2, 4, 6}, 0, 1, DType::float64), cotangent = waves({2, 4, 6}, 1, 1, DType::float64);
+  const Recording recording;
+  const Tensor output = tied(x).output, expected = free(x).output;
+  CHECK(error(output, expected) <= 1e-12);
+  const Gradients gradients = backward(output, cotangent), separate = backward(expected, cotangent);
+  for (const std::string kind : {".weight", ".bias"}) {
+    const Tensor sum = separate[free_parameters[shared + kind]] + separate[free_parameters[copy + kind]];
+    CHECK(error(gradients[tied_parameters[shared + kind]], sum) <= 1e-12);
+  }
+}
+
+TEST_CASE("Impossible shapes of attention are errors") {
+  Parameters parameters;
+  const auto make = [&](AttentionShape shape) {
+    return message([&] { MultiHeadAttention(Scope(parameters, 1), shape); });
+  };
+  CHECK(make({.d_model = 30, .heads = 4}) ==
+        "MultiHeadAttention: d_model 30 is not divisible by 4 heads; give d_k (and d_v) or another d_model");
+  CHECK(make({.d_model = 6, .heads = 2, .d_k = 4, .tie = AttentionShape::K_is_V}) ==
+        "MultiHeadAttention: W_K can serve as W_V only when d_k == d_v, got 4 and 3");
+  CHECK(make({.d_model = 6, .heads = 0}) ==
+        "MultiHeadAttention: d_model and heads must be positive, d_k and d_v not negative, got 6, 0, 0, 0");
+  CHECK(parameters.size() == 0);
+
+  const MultiHeadAttention layer(Scope(parameters, 1), {.d_model = 30, .heads = 4, .d_k = 7, .d_v = 3});
+  CHECK(parameters["W_O.weight"].shape() == Shape{12, 30});
+  CHECK(message([&] { layer(zeros({7, 30})); }) == "MultiHeadAttention: expected x (B, T, 30), got (7, 30)");
+}

@@ -1,0 +1,61 @@
+#include "nn/layers.h"
+
+#include "tests/golden.h"
+#include "tests/message.h"
+
+using namespace heed;
+
+TEST_CASE("Layers and their gradients are PyTorch's") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  CAPTURE(to_string(dtype));
+  const Golden golden("layers");
+  Parameters parameters;
+  const Scope scope(parameters, 1, dtype);
+  const auto x = [&](const std::string& name) { return variable(golden(name + ".x", dtype)); };
+
+  SECTION("Linear") {
+    const Linear layer(scope, 4, 5);
+    golden.load("linear", parameters);
+    const Tensor input = x("linear");
+    check_case(golden, "linear", joined({{"x", input}}, parameters), [&] { return layer(input); });
+  }
+  SECTION("Linear without bias") {
+    const Linear layer(scope, 4, 5, Bias::no);
+    CHECK(parameters.size() == 1);
+    golden.load("linear_without_bias", parameters);
+    const Tensor input = x("linear_without_bias");
+    check_case(golden, "linear_without_bias", joined({{"x", input}}, parameters), [&] { return layer(input); });
+  }
+  SECTION("Embedding") {
+    const Embedding layer(scope, 6, 3);
+    golden.load("embedding", parameters);
+    check_case(golden, "embedding", joined({}, parameters), [&] { return layer(Ids({2, 2}, {2, 0, 2, 5})); });
+  }
+  SECTION("LayerNorm") {
+    const LayerNorm layer(scope, 6, 1e-3);
+    golden.load("layer_norm", parameters);
+    const Tensor input = x("layer_norm");
+    check_case(golden, "layer_norm", joined({{"x", input}}, parameters), [&] { return layer(input); });
+  }
+  SECTION("LearnedPositions") {
+    const LearnedPositions layer(scope, 5, 4);
+    golden.load("learned_positions", parameters);
+    const Tensor input = x("learned_positions");
+    check_case(golden, "learned_positions", joined({{"x", input}}, parameters), [&] { return layer(input); });
+  }
+  SECTION("sinusoidal positions") {
+    CHECK(error(sinusoidal_positions(50, 8, dtype), golden("sinusoidal")) <= tolerance(dtype));
+  }
+}
+
+TEST_CASE("Sinusoidal positions of an odd width end with a sine") {
+  const Tensor all = sinusoidal_positions(3, 3, DType::float64);
+  CHECK(all.shape() == Shape{3, 3});
+  CHECK(all.at({2, 2}) == Approx(std::sin(2 / std::pow(10000.0, 2.0 / 3))));
+}
+
+TEST_CASE("A text longer than the learned positions is an error") {
+  Parameters parameters;
+  const LearnedPositions positions(Scope(parameters, 1), 5, 4);
+  CHECK(message([&] { positions(zeros({1, 6, 4})); }) == "positions: a text has 6 tokens, but max_length is 5");
+}

@@ -1,0 +1,66 @@
+#include "optim/clip.h"
+
+#include "autograd/parallel.h"
+#include "tests/golden.h"
+#include "tests/message.h"
+
+using namespace heed;
+
+TEST_CASE("Clipping is PyTorch's clip_grad_norm_") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  const auto [name, max_norm] = GENERATE(table<std::string, double>({{"clipped", 1.0}, {"unclipped", 100.0}}));
+  CAPTURE(to_string(dtype), name);
+  const Golden golden("optim");
+  const Tensor p = variable(zeros({5, 3}, dtype)), q = variable(zeros({4}, dtype));
+  Gradients gradients;
+  gradients.set(p, reshape(slice(golden("gradient.p", dtype), 0, 0, 1), {5, 3}));
+  gradients.set(q, reshape(slice(golden("gradient.q", dtype), 0, 0, 1), {4}));
+  const double norm = clip_by_global_norm(gradients, max_norm);
+  CHECK(norm == Approx(golden(name + ".norm").item()).epsilon(1e-14));
+  CHECK(error(gradients[p], golden(name + ".p")) <= tolerance(dtype));
+  CHECK(error(gradients[q], golden(name + ".q")) <= tolerance(dtype));
+}
+
+TEST_CASE("Gradients that share storage, or have stride 0, are scaled once each") {
+  const Tensor a = variable(zeros({4})), b = variable(zeros({4}));
+  const Tensor shared = broadcast_to(full({1}, 3), {4});
+  Gradients gradients;
+  gradients.set(a, shared);
+  gradients.set(b, shared);
+  CHECK(clip_by_global_norm(gradients, 1) == Approx(std::sqrt(72)));
+  CHECK(error(gradients[a], full({4}, 3 / std::sqrt(72))) < 1e-6);
+  CHECK(error(gradients[b], full({4}, 3 / std::sqrt(72))) < 1e-6);
+  CHECK(shared.at({0}) == 3);
+}
+
+TEST_CASE("A norm that is not finite leaves the gradients alone") {
+  const double bad = GENERATE(std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN());
+  const Tensor a = variable(zeros({2})), b = variable(zeros({2}));
+  Gradients gradients;
+  gradients.set(a, tensor({2}, {5, bad}));
+  gradients.set(b, tensor({2}, {6, 7}));
+  CHECK(!std::isfinite(clip_by_global_norm(gradients, 1)));
+  CHECK(gradients[a].at({0}) == 5);
+  CHECK(gradients[b].to_vector() == std::vector<double>{6, 7});
+}
+
+TEST_CASE("The norm is bitwise the same for any number of threads") {
+  const Tensor a = variable(zeros({100000}));
+  std::vector<double> values;
+  for (int i = 0; i < 100000; ++i) values.push_back(std::sin(i));
+  Gradients gradients;
+  gradients.set(a, tensor({100000}, values));
+  const int before = threads();
+  set_threads(1);
+  const double one = clip_by_global_norm(gradients, 1e9);
+  set_threads(3);
+  const double three = clip_by_global_norm(gradients, 1e9);
+  set_threads(before);
+  CHECK(one == three);
+  CHECK(one == Approx(223.6).epsilon(1e-3));
+}
+
+TEST_CASE("A maximal norm of 0 is an error") {
+  Gradients gradients;
+  CHECK(message([&] { clip_by_global_norm(gradients, 0); }) == "clip_by_global_norm: max_norm must be positive, got 0");
+}

@@ -1,0 +1,162 @@
+#include "optim/optimizer.h"
+
+#include "autograd/parallel.h"
+#include "tests/golden.h"
+#include "tests/message.h"
+
+using namespace heed;
+
+namespace {
+
+// The two parameters of the golden file, and the gradients of each step.
+struct Walk {
+  Golden golden{"optim"};
+  Parameters parameters;
+
+  explicit Walk(DType dtype) {
+    const Scope scope(parameters, 1, dtype);
+    scope.parameter("p", {5, 3}, Init::zeros());
+    scope.parameter("q", {4}, Init::zeros());
+    golden.load("start", parameters);
+  }
+
+  Gradients gradients(int step) const {
+    Gradients result;
+    for (const auto& [name, parameter] : parameters) result.set(parameter, row("gradient." + name, step, parameter));
+    return result;
+  }
+
+  Tensor row(const std::string& name, int step, const Tensor& like) const {
+    return reshape(slice(golden(name, like.dtype()), 0, step, step + 1), like.shape());
+  }
+
+  static double lr(int step) { return 0.01 * (1 + step); }
+};
+
+struct Case {
+  const char* name;
+  OptimizerOptions options;
+};
+
+const std::vector<Case> cases{
+    {"sgd", {.method = OptimizerOptions::sgd, .weight_decay = 0.1}},
+    {"momentum", {.method = OptimizerOptions::sgd, .momentum = 0.9, .weight_decay = 0.1}},
+    {"nesterov", {.method = OptimizerOptions::sgd, .momentum = 0.9, .nesterov = true, .weight_decay = 0.1}},
+    {"adam", {}},
+    {"adam_decay", {.beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.1}},
+    {"adamw", {.method = OptimizerOptions::adamw, .weight_decay = 0.1}},
+};
+
+}  // namespace
+
+TEST_CASE("Fifteen steps of each optimiser are PyTorch's") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  const Case& chosen = GENERATE(from_range(cases));
+  CAPTURE(to_string(dtype), chosen.name);
+  Walk walk(dtype);
+  Optimizer optimizer(walk.parameters, chosen.options);
+  for (int step = 0; step < 15; ++step) {
+    optimizer.step(walk.gradients(step), Walk::lr(step));
+    for (const auto& [name, parameter] : walk.parameters) {
+      const Tensor expected = walk.row(std::string(chosen.name) + "." + name, step, parameter.to(DType::float64));
+      CAPTURE(step, name);
+      CHECK(error(parameter, expected) <= tolerance(dtype));
+    }
+  }
+  CHECK(optimizer.steps() == 15);
+}
+
+TEST_CASE("A restored optimiser continues bit for bit") {
+  const Case& chosen = GENERATE(from_range(cases));
+  CAPTURE(chosen.name);
+  Walk whole(DType::float32), stopped(DType::float32), resumed(DType::float32);
+  Optimizer first(whole.parameters, chosen.options), second(stopped.parameters, chosen.options);
+  for (int step = 0; step < 10; ++step) first.step(whole.gradients(step), Walk::lr(step));
+
+  for (int step = 0; step < 4; ++step) second.step(stopped.gradients(step), Walk::lr(step));
+  Optimizer third(resumed.parameters, chosen.options);
+  resumed.parameters.load({stopped.parameters.begin(), stopped.parameters.end()}, "model");
+  third.load_state(second.state(), "optimiser");
+  CHECK(third.steps() == 4);
+  for (int step = 4; step < 10; ++step) third.step(resumed.gradients(step), Walk::lr(step));
+
+  for (const auto& [name, parameter] : whole.parameters) {
+    CHECK(resumed.parameters[name].to_vector() == parameter.to_vector());
+  }
+}
+
+TEST_CASE("State is named after the parameters, and loading it is strict") {
+  Walk walk(DType::float32);
+  Optimizer adam(walk.parameters, {}), sgd(walk.parameters, {.method = OptimizerOptions::sgd, .momentum = 0.9});
+  std::vector<std::string> names;
+  for (const auto& [name, value] : adam.state()) names.push_back(name);
+  CHECK(names == std::vector<std::string>{"p.m", "p.v", "q.m", "q.v", "steps"});
+  CHECK(message([&] {
+          sgd.load_state({{"p.b", zeros({5, 3})}, {"q.m", zeros({4})}, {"steps", zeros({})}}, "state");
+        }) ==
+        "state: its tensors are not those expected; was the model configured otherwise?\n"
+        "  missing: q.b (4)\n"
+        "  extra: q.m (4)");
+}
+
+TEST_CASE("A parameter without a gradient is an error that names it, and changes nothing") {
+  Walk walk(DType::float32);
+  Optimizer optimizer(walk.parameters, {});
+  const auto before = walk.parameters["p"].to_vector();
+  Gradients partial;
+  CHECK(message([&] { optimizer.step(partial, 0.1); }) ==
+        "Optimizer: no gradient for p, q: the loss does not depend on them; freeze them or use them");
+  partial.set(walk.parameters["p"], ones({5, 3}));
+  CHECK(message([&] { optimizer.step(partial, 0.1); }) ==
+        "Optimizer: no gradient for q: the loss does not depend on them; freeze them or use them");
+  CHECK(walk.parameters["p"].to_vector() == before);
+  CHECK(optimizer.steps() == 0);
+}
+
+TEST_CASE("Frozen parameters stay, by name or by scope") {
+  Parameters parameters;
+  const Scope scope(parameters, 1);
+  for (const std::string layer : {"a", "ab"}) (scope / layer).parameter("weight", {2}, Init::ones());
+  Optimizer optimizer(parameters, {.method = OptimizerOptions::sgd, .frozen = {"a"}});
+  Gradients gradients;
+  gradients.set(parameters["ab.weight"], ones({2}));
+  optimizer.step(gradients, 0.5);
+  CHECK(parameters["a.weight"].to_vector() == std::vector<double>{1, 1});
+  CHECK(parameters["ab.weight"].to_vector() == std::vector<double>{0.5, 0.5});
+  CHECK(message([&] { Optimizer(parameters, {.frozen = {"ab.weigth"}}); }) ==
+        "Optimizer: no parameter to freeze is named 'ab.weigth' or begins with 'ab.weigth.' (did you mean "
+        "'ab.weight'?)");
+}
+
+TEST_CASE("A gradient that is a transposed view is read as such") {
+  const auto method = GENERATE(OptimizerOptions::sgd, OptimizerOptions::adamw);
+  const Tensor values = tensor({2, 3}, {1, -2, 3, 0, 0.5, 9});
+  const auto run = [&](const Tensor& gradient) {
+    Parameters parameters;
+    const Tensor p = Scope(parameters, 1).parameter("p", {3, 2}, Init::gaussian(1));
+    Gradients gradients;
+    gradients.set(p, gradient);
+    Optimizer(parameters, {.method = method}).step(gradients, 0.1);
+    return p.to_vector();
+  };
+  CHECK(run(transpose(values)) == run(transpose(values).clone()));
+}
+
+TEST_CASE("Steps are bitwise the same for any number of threads") {
+  const auto run = [](int count) {
+    set_threads(count);
+    Parameters parameters;
+    const Tensor p = Scope(parameters, 1).parameter("p", {100, 333}, Init::gaussian(1));
+    Optimizer optimizer(parameters, {.method = OptimizerOptions::adamw, .weight_decay = 0.1});
+    for (int step = 0; step < 3; ++step) {
+      Gradients gradients;
+      gradients.set(p, transpose(reshape(tanh(p), {333, 100})));
+      optimizer.step(gradients, 0.01);
+    }
+    return p.to_vector();
+  };
+  const int before = threads();
+  const auto one = run(1), three = run(3);
+  set_threads(before);
+  CHECK(one == three);
+}

@@ -1,0 +1,26 @@
+#include "optim/schedule.h"
+
+#include "tests/golden.h"
+
+using namespace heed;
+
+TEST_CASE("Schedules with warm-up are PyTorch's") {
+  const auto [name, kind] = GENERATE(table<std::string, Schedule::Kind>({{"constant", Schedule::Kind::constant},
+                                                                         {"linear", Schedule::Kind::linear},
+                                                                         {"cosine", Schedule::Kind::cosine}}));
+  CAPTURE(name);
+  const Tensor expected = Golden("optim")("schedule." + name);
+  for (int step = 0; step < 20; ++step) {
+    CAPTURE(step);
+    CHECK(learning_rate({kind, 0.3, 5, 20}, step) == Approx(expected.at({step})).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("A schedule rises to its peak after the warm-up and falls to 0 at its end") {
+  const Schedule cosine{Schedule::Kind::cosine, 0.3, 5, 20};
+  CHECK(learning_rate(cosine, 0) == Approx(0.05));
+  CHECK(learning_rate(cosine, 5) == 0.3);
+  CHECK(learning_rate(cosine, 20) == Approx(0).margin(1e-16));
+  CHECK(learning_rate(cosine, 1000) == learning_rate(cosine, 20));
+  CHECK(learning_rate({Schedule::Kind::linear, 0.3, 0, 10}, 0) == 0.3);
+}

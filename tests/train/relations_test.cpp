@@ -1,0 +1,52 @@
+#include "train/relations.h"
+
+#include "tests/catch.h"
+
+using namespace heed;
+
+namespace {
+
+Example ask(int query, int antecedent, const char* relation) {
+  Example example;
+  example.tokens = {"a", "b", "c"};
+  example.query = query;
+  example.antecedent = antecedent;
+  example.answer = "b";
+  example.relation = relation;
+  example.twin = 5;  // of a larger set
+  return example;
+}
+
+}  // namespace
+
+TEST_CASE("Relations are compared head by head") {
+  Parameters parameters;
+  const Vocabulary vocabulary({"a", "b", "c"});
+  const Reader reader(Scope(parameters, 1), {.vocabulary = 3,
+                                             .max_length = 3,
+                                             .layers = 1,
+                                             .positions = Positions::none,
+                                             .attention = {.d_model = 4, .heads = 2}});
+  // With W_Q = 0 attention is uniform. In head 2, word "a" alone asks, for "b".
+  parameters.load({{"words.weight", tensor({3, 4}, {3, -1, -1, -1, -1, 3, -1, -1, -1, -1, 3, -1})},
+                   {"encoder.0.attention.W_Q.weight", tensor({4, 4}, {0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})},
+                   {"encoder.0.attention.W_K.weight", tensor({4, 4}, {0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0})},
+                   {"output_bias", tensor({3}, {0, 99, 0})},
+                   {"encoder.0.attention_norm.gain", parameters["encoder.0.attention_norm.gain"]},
+                   {"encoder.0.attention_norm.bias", parameters["encoder.0.attention_norm.bias"]},
+                   {"encoder.0.attention.W_V.weight", parameters["encoder.0.attention.W_V.weight"]},
+                   {"encoder.0.attention.W_O.weight", parameters["encoder.0.attention.W_O.weight"]},
+                   {"encoder.0.attention.W_O.bias", parameters["encoder.0.attention.W_O.bias"]},
+                   {"encoder.norm.gain", parameters["encoder.norm.gain"]},
+                   {"encoder.norm.bias", parameters["encoder.norm.bias"]}},
+                  "test");
+  std::vector<Example> examples = {ask(0, 1, "what"), ask(0, 2, "谁"), ask(0, 1, "what")};
+  CHECK_FALSE(has_relations({examples[0], examples[2]}));
+  CHECK(has_relations(examples));
+  examples[1].answer = "c";
+  CHECK(relations_table(reader, vocabulary, examples) ==
+        "  query -> antecedent          what          谁 \n"
+        "  layer 1, head 1              0.33        0.33*\n"
+        "  layer 1, head 2              1.00*       0.00 \n"
+        "  accuracy                   100.0 %       0.0 %\n");
+}

@@ -1,0 +1,58 @@
+#include "autograd/parallel.h"
+#include "nn/file.h"
+#include "tests/catch.h"
+#include "tests/scratch.h"
+#include "train/training.h"
+
+#include <map>
+
+using namespace heed;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* small =
+    "data: {sentences: 100, held_out: 20}\n"
+    "model: {d_model: 8, dropout: 0.2}\n"
+    "train: {steps: 60, batch_size: 4, evaluate_every: 20, checkpoint_every: 25}\n"
+    "dump: {every: 15, sentences: 2}\n";
+
+// Trains until `last` steps are taken, or to the end.
+void train_until(std::int64_t last, const RunDirectory& run) {
+  Experiment experiment = make_experiment(parse_config(small, "small"));
+  volatile std::sig_atomic_t stop = 0;
+  const Listener listener{[&](std::int64_t step, double) { stop = step == last; },
+                          [](std::int64_t, double, const Evaluation&) {}};
+  train(experiment, run, listener, stop);
+}
+
+std::map<std::string, std::string> files(const fs::path& run) {
+  std::map<std::string, std::string> result;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(run)) {
+    if (entry.is_regular_file()) result[fs::relative(entry.path(), run).string()] = read_file(entry.path());
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("A run stopped and resumed, with any threads, writes the same files byte for byte") {
+  const Scratch scratch;
+  const int before = threads();
+  set_threads(1);
+  const Config config = parse_config(small, "small");
+  train_until(0, RunDirectory::create(config, scratch / "alone"));
+  const auto alone = files(scratch / "alone");
+  CHECK(alone.size() == 9);  // configuration, metrics, model, checkpoint, dumps of steps 0, 15, 30, 45, 60
+  for (const int stop : {1, 7, 15, 25, 27, 47, 59}) {
+    const fs::path path = scratch / std::to_string(stop);
+    set_threads(stop % 20 == 7 ? 2 : 1);
+    train_until(stop, RunDirectory::create(config, path));
+    CHECK((files(path) != alone));
+    set_threads(stop % 20 == 7 ? 3 : 1);
+    train_until(0, RunDirectory::open(path));
+    INFO("stopped after step " << stop);
+    CHECK((files(path) == alone));
+  }
+  set_threads(before);
+}

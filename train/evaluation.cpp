@@ -1,0 +1,88 @@
+#include "train/evaluation.h"
+
+#include "train/experiment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace heed {
+namespace {
+
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
+// Which rows of logits (B, C) have their largest entry at the answer.
+std::vector<bool> right_answers(const Tensor& logits, const Ids& answer) {
+  const std::vector<double> values = logits.to_vector();
+  std::vector<bool> right;
+  for (std::int64_t b = 0; b < logits.size(0); ++b) {
+    const auto row = values.begin() + b * logits.size(1), end = row + logits.size(1);
+    right.push_back(std::max_element(row, end) - row == answer[b]);
+  }
+  return right;
+}
+
+// Adds the weights from query to antecedent to totals[layer][head].
+void add_weights(const Reader::Output& output, const std::vector<const Example*>& examples,
+                 std::vector<std::vector<double>>& totals) {
+  totals.resize(output.weights.size());
+  for (std::size_t layer = 0; layer < totals.size(); ++layer) {
+    const Tensor& weights = output.weights[layer];
+    totals[layer].resize(static_cast<std::size_t>(weights.size(1)));
+    for (std::size_t b = 0; b < examples.size(); ++b) {
+      if (examples[b]->antecedent < 0) continue;
+      for (std::size_t head = 0; head < totals[layer].size(); ++head) {
+        totals[layer][head] += weights.at({static_cast<std::int64_t>(b), static_cast<std::int64_t>(head),
+                                           examples[b]->query, examples[b]->antecedent});
+      }
+    }
+  }
+}
+
+double twins_right(const std::vector<Example>& examples, const std::vector<bool>& right) {
+  int pairs = 0, both = 0;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    const int twin = examples[i].twin;
+    if (twin < 0 || static_cast<std::size_t>(twin) < i) continue;
+    ++pairs;
+    both += right[i] && right[static_cast<std::size_t>(twin)];
+  }
+  return pairs ? static_cast<double>(both) / pairs : unknown;
+}
+
+}  // namespace
+
+double Evaluation::best_last_head() const {
+  if (antecedent_weight.empty()) return unknown;
+  return *std::max_element(antecedent_weight.back().begin(), antecedent_weight.back().end());
+}
+
+Evaluation evaluate(const Reader& reader, const Vocabulary& vocabulary, const std::vector<Example>& examples) {
+  constexpr std::size_t examples_a_batch = 128;
+  Evaluation result;
+  std::vector<bool> right;
+  for (std::size_t begin = 0; begin < examples.size(); begin += examples_a_batch) {
+    std::vector<const Example*> chosen;
+    for (std::size_t i = begin; i < std::min(examples.size(), begin + examples_a_batch); ++i) {
+      chosen.push_back(&examples[i]);
+    }
+    const Batch batch = make_batch(chosen, vocabulary);
+    const Reader::Output output = read(reader, batch, Weights::yes);
+    result.loss += cross_entropy(output.logits, batch.answer).item() * static_cast<double>(chosen.size());
+    const std::vector<bool> answered = right_answers(output.logits, batch.answer);
+    right.insert(right.end(), answered.begin(), answered.end());
+    add_weights(output, chosen, result.antecedent_weight);
+  }
+  const double count = static_cast<double>(examples.size());
+  result.loss /= count;
+  result.accuracy = static_cast<double>(std::count(right.begin(), right.end(), true)) / count;
+  result.twin_accuracy = twins_right(examples, right);
+  const auto with_antecedent =
+      std::count_if(examples.begin(), examples.end(), [](const Example& e) { return e.antecedent >= 0; });
+  for (std::vector<double>& layer : result.antecedent_weight) {
+    for (double& weight : layer) weight = with_antecedent ? weight / static_cast<double>(with_antecedent) : unknown;
+  }
+  return result;
+}
+
+}  // namespace heed

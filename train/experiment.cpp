@@ -1,0 +1,128 @@
+#include "train/experiment.h"
+
+#include "data/tasks.h"
+
+#include <algorithm>
+
+namespace heed {
+namespace {
+
+ReaderShape reader_shape(const Config::Model& model, const Task& task) {
+  const auto tie = model.tie == "K_is_V"   ? AttentionShape::K_is_V
+                   : model.tie == "Q_is_K" ? AttentionShape::Q_is_K
+                                           : AttentionShape::none;
+  return {.vocabulary = task.vocabulary.size(),
+          .max_length = task.max_length,
+          .sentences = task.max_sentences,
+          .layers = model.layers,
+          .mlp = model.mlp,
+          .positions = model.positions == "learned"      ? Positions::learned
+                       : model.positions == "sinusoidal" ? Positions::sinusoidal
+                                                         : Positions::none,
+          .attention = {.d_model = model.d_model,
+                        .heads = model.heads,
+                        .d_k = model.d_k,
+                        .d_v = model.d_v,
+                        .bias = model.bias ? Bias::yes : Bias::no,
+                        .output_bias = Bias::yes,
+                        .tie = tie}};
+}
+
+std::vector<std::string> words_asked_about(const std::vector<Example>& examples) {
+  std::vector<std::string> words;
+  for (const Example& example : examples) {
+    const std::string& word = example.tokens[static_cast<std::size_t>(example.query)];
+    if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+  }
+  return words;
+}
+
+int place_of(const std::string& word, const std::vector<std::string>& tokens) {
+  return static_cast<int>(std::find(tokens.begin(), tokens.end(), word) - tokens.begin());
+}
+
+std::vector<Example> probes(const Config& config, const SavedModel& model, const Task& task) {
+  std::vector<Example> result;
+  for (const Probe& probe : config.probes) {
+    Example example = question(model, probe.text, probe.query);
+    example.antecedent = place_of(probe.antecedent, example.tokens);
+    example.answer = probe.antecedent;
+    result.push_back(std::move(example));
+  }
+  const std::size_t count = std::min(task.held_out.size(), static_cast<std::size_t>(config.dump.sentences));
+  if (result.empty()) result.assign(task.held_out.begin(), task.held_out.begin() + static_cast<std::ptrdiff_t>(count));
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    try {
+      reader_input(*model.reader, model.vocabulary, result[i]);
+    } catch (const Error& error) {
+      fail("probes: sentence {}: {}", i + 1, error.what());
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+Experiment make_experiment(const Config& config, DType dtype) {
+  Experiment e{.config = config, .task = {}, .model = {}, .probes = {}};
+  e.task = make_task({.name = config.data.task,
+                      .train = config.data.train,
+                      .test = config.data.test,
+                      .sentences = config.data.sentences,
+                      .held_out = config.data.held_out,
+                      .shuffle_antecedents = config.data.shuffle_antecedents,
+                      .random = Random(config.seed).stream("data")});
+  e.model.vocabulary = e.task.vocabulary;
+  e.model.split = config.data.split == "characters" ? Split::characters : Split::words;
+  e.model.queries = words_asked_about(e.task.train);
+  e.model.reader =
+      std::make_unique<Reader>(Scope(e.model.parameters, config.seed, dtype), reader_shape(config.model, e.task));
+  e.probes = probes(config, e.model, e.task);
+  return e;
+}
+
+OptimizerOptions optimizer_options(const Config& config) {
+  const Config::Optim& o = config.optim;
+  return {.method = o.name == "sgd"     ? OptimizerOptions::sgd
+                    : o.name == "adamw" ? OptimizerOptions::adamw
+                                        : OptimizerOptions::adam,
+          .momentum = o.momentum,
+          .nesterov = o.nesterov,
+          .beta1 = o.beta1,
+          .beta2 = o.beta2,
+          .eps = o.eps,
+          .weight_decay = o.weight_decay,
+          .frozen = {}};
+}
+
+Schedule schedule(const Config& config) {
+  const Config::Optim& o = config.optim;
+  return {.kind = o.schedule == "linear"   ? Schedule::Kind::linear
+                  : o.schedule == "cosine" ? Schedule::Kind::cosine
+                                           : Schedule::Kind::constant,
+          .lr = o.lr,
+          .warmup = o.warmup,
+          .steps = config.train.steps};
+}
+
+Batch training_batch(const Experiment& experiment, std::int64_t step) {
+  const Random random = Random(experiment.config.seed).stream("batches");
+  const std::vector<Example>& examples = experiment.task.train;
+  std::vector<const Example*> chosen;
+  for (const int i :
+       batch_order(static_cast<std::int64_t>(examples.size()), experiment.config.train.batch_size, step, random)) {
+    chosen.push_back(&examples[static_cast<std::size_t>(i)]);
+  }
+  return make_batch(chosen, experiment.task.vocabulary);
+}
+
+Reader::Output read(const Reader& reader, const Batch& batch, Weights weights, const Dropout& drop) {
+  return reader({.tokens = batch.tokens, .lengths = batch.lengths, .query = batch.query, .sentences = batch.sentences},
+                weights, drop);
+}
+
+Tensor answer_loss(const Reader& reader, const Batch& batch, const Dropout& drop) {
+  return cross_entropy(read(reader, batch, Weights::no, drop).logits, batch.answer);
+}
+
+}  // namespace heed

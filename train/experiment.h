@@ -1,0 +1,31 @@
+#pragma once
+#include "data/task.h"
+#include "inspect/saved_model.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+#include "train/config.h"
+
+namespace heed {
+
+// What a configuration stands for: its task, its model with first weights, its sentences to watch.
+struct Experiment {
+  Config config;
+  Task task;
+  SavedModel model;
+  std::vector<Example> probes;
+};
+
+// Error for a task that cannot be made, or a probe with words that the task does not have.
+Experiment make_experiment(const Config& config, DType dtype = DType::float32);
+
+OptimizerOptions optimizer_options(const Config& config);
+Schedule schedule(const Config& config);
+
+// The examples of training step `step` (from 0).
+Batch training_batch(const Experiment& experiment, std::int64_t step);
+
+// The reader's logits (B, vocabulary) for a batch, and their cross-entropy with the answers: ().
+Reader::Output read(const Reader& reader, const Batch& batch, Weights weights = Weights::no, const Dropout& drop = {});
+Tensor answer_loss(const Reader& reader, const Batch& batch, const Dropout& drop = {});
+
+}  // namespace heed

@@ -1,0 +1,84 @@
+#include "train/gradient_check.h"
+
+#include "autograd/check.h"
+#include "autograd/record.h"
+#include "train/experiment.h"
+
+#include <cmath>
+
+namespace heed {
+namespace {
+
+constexpr int directions = 3, elements = 5, sentences = 4;
+
+// Unit vectors of `shape`: dense ones of random signs, then single elements.
+std::vector<Tensor> unit_vectors(const Shape& shape, Random random) {
+  std::vector<Tensor> result;
+  const std::int64_t n = shape.elements();
+  for (int i = 0; i < directions + elements; ++i) {
+    std::vector<double> values(static_cast<std::size_t>(n), 0.0);
+    if (i < directions) {
+      for (double& value : values) value = (random.below(2) ? 1 : -1) / std::sqrt(static_cast<double>(n));
+    } else {
+      values[static_cast<std::size_t>(random.below(n))] = 1;
+    }
+    result.push_back(tensor(shape, values, DType::float64));
+  }
+  return result;
+}
+
+}  // namespace
+
+ModelCheck check_model_gradients(const Config& config) {
+  const Experiment e = make_experiment(config, DType::float64);
+  std::vector<const Example*> chosen;
+  for (std::size_t i = 0; i < std::min<std::size_t>(sentences, e.task.train.size()); ++i)
+    chosen.push_back(&e.task.train[i]);
+  const Batch batch = make_batch(chosen, e.task.vocabulary);
+
+  ModelCheck check;
+  check.table = fmt::format("{:<44} {:<14} {:>10}\n", "parameter", "shape", "error");
+  Gradients gradients;
+  {
+    const Recording recording;
+    gradients = backward(answer_loss(*e.model.reader, batch));
+  }
+  const CheckOptions tolerance;
+  int failed = 0;
+  for (const auto& entry : e.model.parameters) {
+    const std::string& name = entry.first;
+    Tensor parameter = entry.second;
+    const Tensor value = parameter.clone();
+    double largest = 0;
+    bool passed = gradients.contains(parameter), caught = false;
+    for (const Tensor& direction : unit_vectors(parameter.shape(), Random(config.seed).stream(name))) {
+      if (!passed) break;
+      const auto along = [&](const Tensor& t) {
+        parameter.copy_from(value + direction * t.item());
+        return answer_loss(*e.model.reader, batch);
+      };
+      const double expected = derivative(along, 0, tolerance.step);
+      const double computed = sum(gradients[parameter] * direction).item();
+      const auto excess = [&](double scale) {
+        return std::abs(scale * computed - expected) / (tolerance.atol + tolerance.rtol * std::abs(expected));
+      };
+      largest = std::max(largest, std::abs(computed - expected));
+      passed = excess(1) <= 1;
+      caught = caught || excess(1.01) > 1;
+    }
+    parameter.copy_from(value);
+    failed += !(passed && caught);
+    check.table += fmt::format("{:<44} {:<14} {:>10.1e}  {}\n", name, to_string(parameter.shape()), largest,
+                               !passed  ? "FAIL"
+                               : caught ? "pass"
+                                        : "FAIL: a gradient 1 % too large would pass too");
+  }
+  check.passed = failed == 0;
+  check.table +=
+      fmt::format("{} of {} parameters pass: rtol {:.0e}, atol {:.0e}, 8th-order central differences in float64\n",
+                  e.model.parameters.size() - static_cast<std::size_t>(failed), e.model.parameters.size(),
+                  tolerance.rtol, tolerance.atol);
+  return check;
+}
+
+}  // namespace heed

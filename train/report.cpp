@@ -1,0 +1,131 @@
+#include "train/report.h"
+
+#include "autograd/blas.h"
+#include "autograd/parallel.h"
+#include "inspect/view.h"
+#include "train/relations.h"
+
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstdio>
+
+namespace heed {
+namespace {
+
+// 39744 -> "39,744"
+std::string grouped(std::int64_t number) {
+  return number < 1000 ? fmt::format("{}", number) : fmt::format("{},{:03}", grouped(number / 1000), number % 1000);
+}
+
+std::string plural(std::int64_t count, const std::string& noun) {
+  return fmt::format("{} {}{}", grouped(count), noun, count == 1 ? "" : "s");
+}
+
+std::string model_line(const Experiment& e) {
+  const ReaderShape& shape = e.model.reader->shape;
+  return fmt::format("{}, {} each, d_model {}{}: {} parameters", plural(shape.layers, "layer"),
+                     plural(shape.attention.heads, "head"), shape.attention.d_model,
+                     shape.mlp ? fmt::format(", mlp {}", shape.mlp) : "", grouped(e.model.parameters.elements()));
+}
+
+std::string data_line(const Experiment& e) {
+  return fmt::format("{}: {} examples to learn from, {} held out, {} words{}", e.task.name,
+                     grouped(std::ssize(e.task.train)), grouped(std::ssize(e.task.held_out)),
+                     grouped(e.task.vocabulary.size()),
+                     e.config.data.shuffle_antecedents ? "; ANTECEDENTS SHUFFLED" : "");
+}
+
+std::string percent(double fraction) { return std::isnan(fraction) ? "-" : fmt::format("{:.1f} %", 100 * fraction); }
+
+std::string duration(double seconds) {
+  const std::int64_t s = std::llround(seconds);
+  if (s < 60) return fmt::format("{} s", s);
+  if (s < 3600) return fmt::format("{}:{:02} min", s / 60, s % 60);
+  return fmt::format("{}:{:02} h", s / 3600, s % 3600 / 60);
+}
+
+}  // namespace
+
+std::string opening(const Experiment& e, const std::filesystem::path& run) {
+  return fmt::format(
+      "heed {}  {}, {}\n"
+      "model  {}\n"
+      "data   {}\n"
+      "run    {}\n"
+      "The loss is the cross-entropy of the answer; no term of it touches an attention weight.\n",
+      HEED_VERSION, blas_description(), plural(threads(), "thread"), model_line(e), data_line(e), run.string());
+}
+
+std::string dry_run(const Experiment& e) {
+  const Config& config = e.config;
+  const std::int64_t tokens = std::int64_t{config.train.batch_size} * e.task.max_length;
+  return fmt::format(
+      "{}\n"
+      "# heed {}, {}, {}\n"
+      "# model  {}\n"
+      "# data   {}\n"
+      "# steps  {} of {} examples: up to {} tokens a step, {:.1f} times through the data\n"
+      "# disk   {} bytes of weights, {} of checkpoint\n",
+      to_yaml(config), HEED_VERSION, blas_description(), plural(threads(), "thread"), model_line(e), data_line(e),
+      grouped(config.train.steps), grouped(config.train.batch_size), grouped(tokens),
+      static_cast<double>(config.train.steps) * config.train.batch_size / static_cast<double>(std::ssize(e.task.train)),
+      grouped(4 * e.model.parameters.elements()), grouped(12 * e.model.parameters.elements()));
+}
+
+std::string closing(const Experiment& e, const RunDirectory& run, const Terminal& terminal) {
+  const std::vector<std::int64_t> steps = dump_steps(run.path());
+  const Dump before = read_dump(dump_path(run.path(), steps.front()));
+  const Dump after = read_dump(dump_path(run.path(), steps.back()));
+  const std::vector<Evaluation> history = run.evaluations();
+  const auto row = [&](const char* name, const auto& figure) {
+    return fmt::format("  {:<52}{:>10}{:>12}\n", name, figure(history.back()), figure(history.front()));
+  };
+  return fmt::format("\n{}\n", query_view(after, {.terminal = terminal, .layer = {}, .head = {}, .before = &before})) +
+         fmt::format("  {:<52}{:>10}{:>12}\n", "on held-out examples", "trained", "untrained") +
+         row("accuracy", [](const Evaluation& v) { return percent(v.accuracy); }) +
+         row("twin accuracy (both of a pair right)", [](const Evaluation& v) { return percent(v.twin_accuracy); }) +
+         row("weight on the antecedent, best head of the last layer",
+             [](const Evaluation& v) { return fmt::format("{:.2f}", v.best_last_head()); }) +
+         (has_relations(e.task.held_out) ? "\n" + relations_table(*e.model.reader, e.model.vocabulary, e.task.held_out)
+                                         : "") +
+         fmt::format("\nLook closer: inspect {}\n", run.path().string());
+}
+
+ProgressLine::ProgressLine(int steps, bool live) : steps_(steps), live_(live) {}
+
+Listener ProgressLine::listener() {
+  return {.on_step = [this](std::int64_t step, double loss) { show(step, loss, false); },
+          .on_evaluation =
+              [this](std::int64_t step, double train_loss, const Evaluation& e) {
+                accuracy_ = e.accuracy;
+                twins_ = e.twin_accuracy;
+                show(step, train_loss, true);
+              }};
+}
+
+void ProgressLine::show(std::int64_t step, double loss, bool evaluated) {
+  const Clock::time_point now = Clock::now();
+  if (first_step_ < 0) {
+    first_step_ = evaluated ? step : step - 1;
+    start_ = now;
+  }
+  if (live_ ? now - shown_ < std::chrono::milliseconds(50) && step < steps_ : !evaluated) return;
+  shown_ = now;
+  const double seconds = std::chrono::duration<double>(now - start_).count();
+  const double rate = seconds > 0 ? static_cast<double>(step - first_step_) / seconds : 0;
+  const std::string left = rate > 0 ? duration(static_cast<double>(steps_ - step) / rate) : "-";
+  const std::string line = fmt::format("step {}/{}  loss {:.4f}  held-out {}, twins {}  {:.0f} steps/s, {} left", step,
+                                       steps_, loss, percent(accuracy_), percent(twins_), rate, left);
+  fmt::print("{}{}{}", live_ ? "\r" : "", line, live_ ? "\x1b[K" : "\n");
+  std::fflush(stdout);
+  on_line_ = live_;
+}
+
+void ProgressLine::finish() {
+  if (on_line_) fmt::print("\n");
+  on_line_ = false;
+}
+
+}  // namespace heed

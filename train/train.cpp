@@ -1,0 +1,124 @@
+#include "autograd/parallel.h"
+#include "train/gradient_check.h"
+#include "train/report.h"
+
+#include <cxxopts.hpp>
+#include <fmt/ranges.h>
+
+#include <csignal>
+#include <cstdio>
+#include <unistd.h>
+
+namespace {
+
+volatile std::sig_atomic_t stop = 0;
+
+// The first signal ends the run after the step it is in; a second one ends it at once.
+void ask_to_stop(int signal) {
+  stop = signal;
+  std::signal(signal, SIG_DFL);
+}
+
+cxxopts::Options options() {
+  cxxopts::Options result("train", "Trains attention as a configuration says, and shows what it learned.\n");
+  result.custom_help("--config FILE [OPTION...]").set_width(80);
+  result.add_options()                                                                 //
+      ("config", "What to train: a YAML file", cxxopts::value<std::string>(), "FILE")  //
+      ("set", "Override one key, e.g. model.heads=4; may be repeated", cxxopts::value<std::vector<std::string>>(),
+       "KEY=VALUE")  //
+      ("out", "Run directory (default: runs/NAME, or the next free runs/NAME-2, ...)", cxxopts::value<std::string>(),
+       "DIR")                                                                                                 //
+      ("resume", "Continue the run in DIR as if it had never stopped", cxxopts::value<std::string>(), "DIR")  //
+      ("threads", "Threads to use (default: all cores); changes no result", cxxopts::value<int>(), "N")       //
+      ("dry-run", "Print the resolved configuration and the size of what would run; write nothing")           //
+      ("check-gradients", "Check the gradient of every parameter of the configured model; write nothing")     //
+      ("quiet", "Print errors only")                                                                          //
+      ("help-config", "Print every key of a configuration with its default, range and meaning")               //
+      ("help", "Print this")("version", "Print the version");
+  return result;
+}
+
+struct UsageError : heed::Error {
+  using Error::Error;
+};
+
+void check(const cxxopts::ParseResult& arguments) {
+  const auto is_given = [&](const char* name) { return arguments.count(name) > 0; };
+  const auto refuse = [](const std::string& what) { throw UsageError(what + " (see train --help)"); };
+  if (!arguments.unmatched().empty()) refuse("unexpected '" + arguments.unmatched()[0] + "'");
+  if (is_given("config") == is_given("resume")) refuse("expected either --config FILE or --resume DIR");
+  for (const char* name : {"set", "out", "dry-run", "check-gradients"}) {
+    if (is_given("resume") && is_given(name)) {
+      refuse(fmt::format("--{} does not go with --resume: a resumed run keeps its configuration", name));
+    }
+  }
+  if (is_given("threads") && arguments["threads"].as<int>() < 1) refuse("--threads must be at least 1");
+}
+
+int run(const cxxopts::ParseResult& arguments) {
+  using namespace heed;
+  if (arguments.count("threads")) set_threads(arguments["threads"].as<int>());
+  const auto text = [&](const char* name) {
+    return arguments.count(name) ? arguments[name].as<std::string>() : std::string();
+  };
+  const auto overrides =
+      arguments.count("set") ? arguments["set"].as<std::vector<std::string>>() : std::vector<std::string>{};
+  std::optional<RunDirectory> directory;
+  if (arguments.count("resume")) directory.emplace(RunDirectory::open(text("resume")));
+  const Config config = read_config(directory ? directory->config() : std::filesystem::path(text("config")), overrides);
+  if (arguments.count("check-gradients")) {
+    const ModelCheck check = check_model_gradients(config);
+    fmt::print("{}", check.table);
+    return check.passed ? 0 : 1;
+  }
+  Experiment experiment = make_experiment(config);
+  if (arguments.count("dry-run")) {
+    fmt::print("{}", dry_run(experiment));
+    return 0;
+  }
+  if (!directory) directory.emplace(RunDirectory::create(config, text("out")));
+  const bool quiet = arguments.count("quiet") > 0;
+  if (!quiet) fmt::print("{}", opening(experiment, directory->path()));
+  ProgressLine progress(config.train.steps, isatty(STDOUT_FILENO));
+  std::signal(SIGINT, ask_to_stop);
+  std::signal(SIGTERM, ask_to_stop);
+  const Listener silent{[](std::int64_t, double) {}, [](std::int64_t, double, const Evaluation&) {}};
+  const std::int64_t steps = train(experiment, *directory, quiet ? silent : progress.listener(), stop);
+  progress.finish();
+  if (steps < config.train.steps) {
+    fmt::print(stderr, "train: stopped after step {} of {}; all is saved. Continue with: train --resume {}\n", steps,
+               config.train.steps, directory->path().string());
+    return 128 + stop;
+  }
+  if (!quiet) fmt::print("{}", closing(experiment, *directory, terminal_of(STDOUT_FILENO)));
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error of its write
+  try {
+    const cxxopts::ParseResult arguments = options().parse(argc, argv);
+    if (arguments.count("help")) {
+      fmt::print("{}", options().help());
+    } else if (arguments.count("version")) {
+      fmt::print("train {}\n", HEED_VERSION);
+    } else if (arguments.count("help-config")) {
+      fmt::print("{}", heed::config_help());
+    } else {
+      check(arguments);
+      return run(arguments);
+    }
+    return 0;
+  } catch (const cxxopts::exceptions::exception& error) {
+    fmt::print(stderr, "train: {} (see train --help)\n", error.what());
+    return 2;
+  } catch (const UsageError& error) {
+    fmt::print(stderr, "train: {}\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "train: {}\n", error.what());
+    return 1;
+  }
+}

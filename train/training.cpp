@@ -1,0 +1,150 @@
+#include "train/training.h"
+
+#include "autograd/record.h"
+#include "optim/clip.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace heed {
+namespace {
+
+class Training {
+ public:
+  Training(Experiment& experiment, const RunDirectory& run, const Listener& listener)
+      : experiment_(experiment),
+        run_(run),
+        listener_(listener),
+        optimizer_(experiment.model.parameters, optimizer_options(experiment.config)),
+        schedule_(schedule(experiment.config)) {
+    load_checkpoint(run_, experiment_.model, optimizer_, progress_);
+  }
+
+  std::int64_t run(const volatile std::sig_atomic_t& stop) {
+    const Config& config = experiment_.config;
+    if (progress_.metrics.empty()) {
+      progress_.loss_sum = answer_loss(*experiment_.model.reader, training_batch(experiment_, 0)).item();
+      dump();
+      evaluate();
+      save();
+    }
+    while (progress_.step < config.train.steps && !stop) {
+      step();
+      const bool last = progress_.step == config.train.steps;
+      const auto due = [&](int every) { return last || progress_.step % every == 0; };
+      if (due(config.dump.every)) dump();
+      if (due(config.train.evaluate_every)) evaluate();
+      if (due(config.train.checkpoint_every) || stop) save();
+    }
+    return progress_.step;
+  }
+
+ private:
+  void step() {
+    const Batch batch = training_batch(experiment_, progress_.step);
+    const Recording recording;
+    const Tensor loss = loss_of(batch);
+    if (!std::isfinite(loss.item())) stop_at_bad_loss(loss.item(), batch);
+    Gradients gradients = backward(loss);
+    const double limit = experiment_.config.optim.clip;
+    const double norm = clip_by_global_norm(gradients, limit > 0 ? limit : std::numeric_limits<double>::max());
+    if (!std::isfinite(norm)) stop_at_bad_gradient(gradients);
+    optimizer_.step(gradients, learning_rate(schedule_, progress_.step));
+    ++progress_.step;
+    progress_.loss_sum += loss.item();
+    listener_.on_step(progress_.step, loss.item());
+  }
+
+  Tensor loss_of(const Batch& batch) const {
+    Random random =
+        Random(experiment_.config.seed).stream("dropout").stream(static_cast<std::uint64_t>(progress_.step));
+    return answer_loss(*experiment_.model.reader, batch, {experiment_.config.model.dropout, &random});
+  }
+
+  // Loss and accuracy on the held-out set, as a line of metrics.jsonl.
+  void evaluate() {
+    const Evaluation e =
+        heed::evaluate(*experiment_.model.reader, experiment_.model.vocabulary, experiment_.task.held_out);
+    const int every = experiment_.config.train.evaluate_every;
+    const std::int64_t since = progress_.step == 0 ? 1 : (progress_.step - 1) % every + 1;
+    const double train_loss = progress_.loss_sum / static_cast<double>(since);
+    nlohmann::ordered_json line = {
+        {"step", progress_.step},
+        {"train_loss", train_loss},
+        {"held_out_loss", e.loss},
+        {"held_out_accuracy", e.accuracy},
+        {"twin_accuracy", e.twin_accuracy},
+        {"antecedent_weight", e.antecedent_weight},
+        {"learning_rate", learning_rate(schedule_, std::max<std::int64_t>(progress_.step - 1, 0))}};
+    progress_.metrics.push_back(line.dump());
+    progress_.loss_sum = 0;
+    run_.write_metrics(progress_.metrics);
+    listener_.on_evaluation(progress_.step, train_loss, e);
+  }
+
+  void dump() {
+    Dump dump{.step = progress_.step, .sentences = {}};
+    for (const Example& probe : experiment_.probes) {
+      dump.sentences.push_back(attend(*experiment_.model.reader, experiment_.model.vocabulary, probe));
+    }
+    write_dump(run_.path(), dump);
+  }
+
+  // A state that is not finite never replaces a good one.
+  void save() {
+    for (const auto& [name, parameter] : experiment_.model.parameters) {
+      if (!is_finite(parameter)) stop_at(progress_.step, "parameter " + name, "a value");
+    }
+    experiment_.model.step = progress_.step;
+    save_model(model_path(run_.path()), experiment_.model);
+    save_checkpoint(run_, experiment_.model, optimizer_, progress_);
+  }
+
+  [[noreturn]] void stop_at(std::int64_t step, const std::string& tensor, const std::string& what) {
+    fail(
+        "step {}: {} is not finite; the first bad tensor is {}. The last good state is kept in {}. Try a smaller "
+        "optim.lr or a smaller optim.clip",
+        step, what, tensor, run_.path().string());
+  }
+
+  [[noreturn]] void stop_at_bad_loss(double loss, const Batch& batch) {
+    const std::int64_t step = progress_.step + 1;
+    const std::string what = fmt::format("the loss ({})", loss);
+    for (const auto& [name, parameter] : experiment_.model.parameters) {
+      if (!is_finite(parameter)) stop_at(step, "parameter " + name, what);
+    }
+    std::string first = "the loss itself";
+    try {
+      const FiniteCheck check;
+      loss_of(batch);
+    } catch (const NotFinite& bad) {
+      first = bad.what();
+    }
+    stop_at(step, first, what);
+  }
+
+  [[noreturn]] void stop_at_bad_gradient(const Gradients& gradients) {
+    for (const auto& [name, parameter] : experiment_.model.parameters) {
+      if (!is_finite(gradients[parameter])) stop_at(progress_.step + 1, "the gradient of " + name, "the gradient");
+    }
+    stop_at(progress_.step + 1, "none: their squares overflow", "the gradient's norm");
+  }
+
+  Experiment& experiment_;
+  const RunDirectory& run_;
+  const Listener& listener_;
+  Optimizer optimizer_;
+  Schedule schedule_;
+  Progress progress_;
+};
+
+}  // namespace
+
+std::int64_t train(Experiment& experiment, const RunDirectory& run, const Listener& listener,
+                   const volatile std::sig_atomic_t& stop) {
+  return Training(experiment, run, listener).run(stop);
+}
+
+}  // namespace heed

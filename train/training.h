@@ -1,0 +1,23 @@
+#pragma once
+#include "train/evaluation.h"
+#include "train/experiment.h"
+#include "train/run_directory.h"
+
+#include <csignal>
+#include <functional>
+
+namespace heed {
+
+// What a person hears of a run while it goes on.
+struct Listener {
+  std::function<void(std::int64_t step, double loss)> on_step;
+  std::function<void(std::int64_t step, double train_loss, const Evaluation&)> on_evaluation;
+};
+
+// Trains `experiment` from where the run stands to its last step, and writes the run's files on the way. Returns the
+// steps taken: fewer than configured when `stop` became non-zero, and then all is saved for a resumption.
+// Error for a loss or gradient that is not finite: names the step and the first bad tensor, keeps the last good state.
+std::int64_t train(Experiment& experiment, const RunDirectory& run, const Listener& listener,
+                   const volatile std::sig_atomic_t& stop);
+
+}  // namespace heed
