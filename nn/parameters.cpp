@@ -65,7 +65,7 @@ std::int64_t Parameters::elements() const {
 }
 
 Init Init::xavier(std::int64_t fan_in, std::int64_t fan_out) {
-  return {uniform, std::sqrt(6.0 / static_cast<double>(fan_in + fan_out))};
+  return {Kind::uniform, std::sqrt(6.0 / static_cast<double>(fan_in + fan_out))};
 }
 
 Scope Scope::operator/(const std::string& name) const {
@@ -78,9 +78,9 @@ Tensor Scope::parameter(const std::string& name, const Shape& shape, Init init) 
   const std::string full_name = prefix_ + name;
   Random random = random_.stream(full_name);
   std::vector<double> values(static_cast<std::size_t>(shape.elements()), init.scale);
-  if (init.kind == Init::uniform) {
+  if (init.kind == Init::Kind::uniform) {
     for (double& value : values) value = random.uniform(-init.scale, init.scale);
-  } else if (init.kind == Init::normal) {
+  } else if (init.kind == Init::Kind::normal) {
     for (double& value : values) value = init.scale * random.normal();
   }
   Tensor result = variable(tensor(shape, values, dtype_));

@@ -39,14 +39,14 @@ class Parameters {
 
 // How a parameter's first values are drawn.
 struct Init {
-  enum Kind { constant, uniform, normal } kind;
+  enum class Kind { constant, uniform, normal } kind;
   double scale;  // the constant, the bound of uniform [-scale, scale), or the standard deviation
 
-  static Init zeros() { return {constant, 0}; }
-  static Init ones() { return {constant, 1}; }
+  static Init zeros() { return {Kind::constant, 0}; }
+  static Init ones() { return {Kind::constant, 1}; }
   // Uniform with bound sqrt(6 / (fan_in + fan_out)) (Glorot & Bengio 2010, equation 16).
   static Init xavier(std::int64_t fan_in, std::int64_t fan_out);
-  static Init gaussian(double deviation) { return {normal, deviation}; }
+  static Init gaussian(double deviation) { return {Kind::normal, deviation}; }
 };
 
 // Where a layer makes its parameters: a store, a prefix of names, a seed. A parameter's first values depend
