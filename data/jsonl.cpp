@@ -1,51 +1,30 @@
 #include "data/jsonl.h"
 
 #include "data/text_file.h"
-
-#include <nlohmann/json.hpp>
+#include "nn/json.h"
 
 #include <algorithm>
-#include <set>
 
 namespace heed {
 namespace {
 
-using nlohmann::json;
-
+constexpr int deepest = 2;      // lists of words or numbers in one object
 constexpr int max_quoted = 60;  // characters of a wrong value repeated in a message
 
-std::string quoted(const json& value) {
-  const std::string text = value.dump();
+std::string quoted(const Json& value) {
+  const std::string text = format_json(value);
   return text.size() <= max_quoted ? text : "a long " + std::string(value.type_name());
 }
 
-// One line's object, read with the checks that a general reader leaves out: repeated keys, depth.
-json parse_object(std::string_view line) {
-  std::set<std::string> keys;
-  const auto check = [&](int depth, json::parse_event_t event, json& parsed) {
-    const bool opens = event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
-    if (opens && depth > 1) fail("nested too deep: expected lists of words or numbers in one object");
-    if (event == json::parse_event_t::key && depth == 1 && !keys.insert(parsed.get<std::string>()).second) {
-      fail("key '{}' occurs twice", parsed.get<std::string>());
-    }
-    return true;
-  };
-  try {
-    json object = json::parse(line, check);
-    if (!object.is_object()) fail("expected an object {{\"tokens\": ...}}, got {}", quoted(object));
-    return object;
-  } catch (const json::parse_error& error) {
-    const std::string what = error.what();
-    fail("not JSON at byte {}{}", error.byte, what.substr(std::min(what.find(": "), what.size())));
-  } catch (const json::exception& error) {
-    const std::string what = error.what();
-    fail("not JSON:{}", what.substr(std::min(what.find("] ") + 1, what.size())));
-  }
+Json parse_object(std::string_view line) {
+  const Json object = parse_json(line, deepest);
+  if (!object.is_object()) fail("expected an object {{\"tokens\": ...}}, got {}", quoted(object));
+  return object;
 }
 
 class LineReader {
  public:
-  LineReader(TextFile& file, std::size_t line, const json& object) : file_(file), line_(line), object_(object) {}
+  LineReader(TextFile& file, std::size_t line, const Json& object) : file_(file), line_(line), object_(object) {}
 
   Example read() {
     static const std::vector<std::string> keys = {"tokens", "query", "antecedent", "answer", "relation", "sentences"};
@@ -58,8 +37,8 @@ class LineReader {
     if (!read_tokens(example.tokens)) return example;
     const int before = file_.mistakes();
     const int tokens = static_cast<int>(example.tokens.size());
-    if (const json* value = require("query")) example.query = number("query", *value, tokens);
-    if (const json* value = require("antecedent")) example.antecedent = number("antecedent", *value, tokens);
+    if (const Json* value = require("query")) example.query = number("query", *value, tokens);
+    if (const Json* value = require("antecedent")) example.antecedent = number("antecedent", *value, tokens);
     if (file_.mistakes() > before) return example;
     if (example.query == example.antecedent) {
       file_.mistake(line_, "antecedent: expected another token than the query, got {} for both", example.query);
@@ -72,26 +51,26 @@ class LineReader {
   }
 
  private:
-  const json* require(const char* key) {
+  const Json* require(const char* key) {
     if (object_.contains(key)) return &object_[key];
     file_.mistake(line_, "missing key '{}'", key);
     return nullptr;
   }
 
-  std::string word(const std::string& name, const json& value) {
+  std::string word(const std::string& name, const Json& value) {
     if (value.is_string() && !value.get_ref<const std::string&>().empty()) return value.get<std::string>();
     file_.mistake(line_, "{}: expected a word, got {}", name, quoted(value));
     return "";
   }
 
-  int number(const std::string& name, const json& value, int count) {
+  int number(const std::string& name, const Json& value, int count) {
     if (value.is_number_integer() && value >= 0 && value < count) return value.get<int>();
     file_.mistake(line_, "{}: expected a number from 0 to {}, got {}", name, count - 1, quoted(value));
     return 0;
   }
 
   bool read_tokens(std::vector<std::string>& tokens) {
-    const json* list = require("tokens");
+    const Json* list = require("tokens");
     if (!list) return false;
     if (!list->is_array() || list->size() < 2) {
       file_.mistake(line_, "tokens: expected a list of at least 2 words, got {}", quoted(*list));
@@ -102,7 +81,7 @@ class LineReader {
   }
 
   void read_sentences(std::vector<int>& sentences, int tokens) {
-    const json& list = object_["sentences"];
+    const Json& list = object_["sentences"];
     if (!list.is_array() || list.size() != static_cast<std::size_t>(tokens)) {
       file_.mistake(line_, "sentences: expected a list of {} numbers, one a token, got {}", tokens, quoted(list));
       return;
@@ -114,7 +93,7 @@ class LineReader {
 
   TextFile& file_;
   std::size_t line_;
-  const json& object_;
+  const Json& object_;
 };
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include "inspect/dump.h"
 
 #include "autograd/ops.h"
+#include "nn/json.h"
 #include "nn/safetensors.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -14,8 +14,6 @@
 
 namespace heed {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string tensor_name(std::size_t sentence, std::size_t layer) {
   return fmt::format("sentence.{}.layer.{}", sentence, layer);
@@ -80,7 +78,8 @@ void check(const Dump& dump, const std::string& file) {
 int integer(const Json& object, const char* key) {
   const Json& value = object.at(key);
   const std::int64_t number = value.is_number_integer() ? value.get<std::int64_t>() : std::int64_t{-2};
-  if (number < -1 || number > std::numeric_limits<int>::max()) fail("'{}' must be an index, got {}", key, value.dump());
+  if (number < -1 || number > std::numeric_limits<int>::max())
+    fail("'{}' must be an index, got {}", key, format_json(value));
   return static_cast<int>(number);
 }
 
@@ -112,7 +111,7 @@ void write_dump(const std::filesystem::path& run, const Dump& dump) {
       content.tensors.emplace_back(tensor_name(i, l), contiguous(sentence.layers[l]));
     }
   }
-  content.metadata = {{"sentences", sentences.dump()}, {"step", std::to_string(dump.step)}};
+  content.metadata = {{"sentences", format_json(sentences)}, {"step", std::to_string(dump.step)}};
   std::error_code error;
   std::filesystem::create_directories(path.parent_path(), error);
   if (error) fail("{}: cannot be created: {}", path.parent_path().string(), error.message());
@@ -129,7 +128,7 @@ Dump read_dump(const std::filesystem::path& path) {
   }
   const std::string& text = metadata(content, "sentences", file);
   try {
-    const Json sentences = Json::parse(text);
+    const Json sentences = parse_json(text);
     if (!sentences.is_array()) fail("expected an array");
     for (const Json& sentence : sentences) {
       dump.sentences.push_back({.tokens = sentence.at("tokens").get<std::vector<std::string>>(),

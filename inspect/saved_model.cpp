@@ -1,10 +1,10 @@
 #include "inspect/saved_model.h"
 
+#include "nn/json.h"
 #include "nn/safetensors.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -12,8 +12,6 @@
 
 namespace heed {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::array positions_names{"none", "learned", "sinusoidal"};
 constexpr std::array tie_names{"none", "K_is_V", "Q_is_K"};
@@ -30,7 +28,7 @@ int number_of(const Names& names, const std::string& name) {
 int size(const Json& object, const char* key, int least) {
   const Json& value = object.at(key);
   if (!value.is_number_integer() || value < least || value > largest) {
-    fail("'{}' must be an integer from {} to {}, got {}", key, least, largest, value.dump());
+    fail("'{}' must be an integer from {} to {}, got {}", key, least, largest, format_json(value));
   }
   return value.get<int>();
 }
@@ -101,9 +99,9 @@ std::filesystem::path model_path(const std::filesystem::path& run) { return run 
 void save_model(const std::filesystem::path& path, const SavedModel& model) {
   SafeTensors content;
   content.tensors.assign(model.parameters.begin(), model.parameters.end());
-  content.metadata = {{"heed.model", to_json(model.reader->shape).dump()},
-                      {"heed.vocabulary", Json(model.vocabulary.words()).dump()},
-                      {"heed.queries", Json(model.queries).dump()},
+  content.metadata = {{"heed.model", format_json(to_json(model.reader->shape))},
+                      {"heed.vocabulary", format_json(model.vocabulary.words())},
+                      {"heed.queries", format_json(model.queries)},
                       {"heed.split", split_names.at(static_cast<std::size_t>(model.split))},
                       {"heed.step", std::to_string(model.step)}};
   write_safetensors(path, content);
@@ -125,16 +123,16 @@ SavedModel load_model(const std::filesystem::path& path) {
       fail("{}: metadata '{}': {}", file, name, error.what());
     }
   };
-  const auto words = [](const std::string& text) { return Json::parse(text).get<std::vector<std::string>>(); };
+  const auto words = [](const std::string& text) { return parse_json(text).get<std::vector<std::string>>(); };
 
   SavedModel model;
   model.vocabulary = parsed("heed.vocabulary", [&](const std::string& text) { return Vocabulary(words(text)); });
   model.queries = parsed("heed.queries", words);
   model.split =
       parsed("heed.split", [](const std::string& text) { return static_cast<Split>(number_of(split_names, text)); });
-  model.step = parsed("heed.step", [](const std::string& text) { return Json::parse(text).get<std::int64_t>(); });
+  model.step = parsed("heed.step", [](const std::string& text) { return parse_json(text).get<std::int64_t>(); });
   const ReaderShape shape = parsed(
-      "heed.model", [&](const std::string& text) { return reader_shape(Json::parse(text), model.vocabulary.size()); });
+      "heed.model", [&](const std::string& text) { return reader_shape(parse_json(text), model.vocabulary.size()); });
 
   double elements = 0;
   for (const auto& [name, values] : content.tensors) elements += static_cast<double>(values.elements());

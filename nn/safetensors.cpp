@@ -1,23 +1,19 @@
 #include "nn/safetensors.h"
 
 #include "nn/file.h"
-
-#include <nlohmann/json.hpp>
+#include "nn/json.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>
-#include <set>
 
 namespace heed {
 namespace {
 
-using Json = nlohmann::ordered_json;
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
 constexpr std::uint64_t largest_header = 100'000'000;  // the format's own limit
-constexpr std::size_t most_names = 20'000;             // looked up one by one
 constexpr int deepest_header = 3;                      // {"name": {"shape": [...]}}
 constexpr const char* metadata_key = "__metadata__";
 
@@ -74,23 +70,10 @@ class Parser {
     data_ = bytes_.substr(sizeof length + length);
     if (!header.starts_with('{')) wrong("the header must begin with '{{'");
 
-    std::vector<std::set<std::string>> keys;  // of each object that is open
-    const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
-      if (depth > deepest_header) wrong("the header is nested deeper than {}", deepest_header);
-      if (event == Json::parse_event_t::object_start) keys.emplace_back();
-      if (event == Json::parse_event_t::object_end) keys.pop_back();
-      if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) {
-        wrong("'{}' stands twice in the header", parsed.get<std::string>());
-      }
-      if (!keys.empty() && keys.back().size() > most_names) wrong("the header has more than {} names", most_names);
-      return true;
-    };
     try {
-      return Json::parse(header, check);
-    } catch (const Json::parse_error& error) {
-      wrong("the header is not JSON at its byte {}", error.byte);
-    } catch (const Json::out_of_range&) {
-      wrong("the header has a number that is too large");
+      return parse_json(header, deepest_header);
+    } catch (const Error& error) {
+      wrong("the header: {}", error.what());
     }
   }
 
@@ -112,7 +95,7 @@ class Parser {
     if (!list.is_array()) wrong("tensor '{}': {} must be a list, got {}", name, field, list.type_name());
     for (const Json& number : list) {
       if (!number.is_number_unsigned() || number.get<std::uint64_t>() > most) {
-        wrong("tensor '{}': {} must hold integers from 0 to {}, got {}", name, field, most, number.dump());
+        wrong("tensor '{}': {} must hold integers from 0 to {}, got {}", name, field, most, format_json(number));
       }
       result.push_back(number.get<std::int64_t>());
     }
@@ -131,7 +114,7 @@ class Parser {
     }
     const Json& dtype = value["dtype"];
     if (dtype != "F32" && dtype != "F64") {
-      fail("{}: tensor '{}': dtype must be F32 or F64, got {}", source_, name, dtype.dump());
+      fail("{}: tensor '{}': dtype must be F32 or F64, got {}", source_, name, format_json(dtype));
     }
     const std::vector<std::int64_t> shape = integers(name, value, "shape");
     if (shape.size() > Shape::max_rank) {
@@ -210,9 +193,9 @@ void write_safetensors(const std::filesystem::path& path, const SafeTensors& con
   }
   std::string text;
   try {
-    text = header.dump();
-  } catch (const Json::type_error&) {
-    fail("{}: names and metadata must be UTF-8", path.string());
+    text = format_json(header);
+  } catch (const Error& error) {
+    fail("{}: names and metadata {}", path.string(), error.what());
   }
   text.resize((text.size() + 7) / 8 * 8, ' ');  // the data begins at a multiple of 8
   const std::uint64_t length = text.size();

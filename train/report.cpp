@@ -6,7 +6,6 @@
 #include "train/relations.h"
 
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <cstdio>

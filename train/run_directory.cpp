@@ -1,9 +1,8 @@
 #include "train/run_directory.h"
 
 #include "nn/file.h"
+#include "nn/json.h"
 #include "nn/safetensors.h"
-
-#include <nlohmann/json.hpp>
 
 #include <cerrno>
 #include <cstring>
@@ -100,12 +99,12 @@ void RunDirectory::write_metrics(const std::vector<std::string>& lines) const {
 
 std::vector<Evaluation> RunDirectory::evaluations() const {
   std::istringstream lines(read_file(path_ / "metrics.jsonl"));
-  const auto number = [](const nlohmann::json& value) {  // JSON has no NaN
+  const auto number = [](const Json& value) {  // JSON has no NaN
     return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
   };
   std::vector<Evaluation> result;
   for (std::string line; std::getline(lines, line);) {
-    const auto json = nlohmann::json::parse(line);
+    const Json json = parse_json(line);
     result.push_back({.loss = number(json.at("held_out_loss")),
                       .accuracy = number(json.at("held_out_accuracy")),
                       .twin_accuracy = number(json.at("twin_accuracy")),
@@ -123,10 +122,8 @@ void save_checkpoint(const RunDirectory& run, const SavedModel& model, const Opt
   SafeTensors content;
   for (const auto& [name, tensor] : model.parameters) content.tensors.emplace_back(parameter_prefix + name, tensor);
   for (const auto& [name, tensor] : optimizer.state()) content.tensors.emplace_back(moment_prefix + name, tensor);
-  content.metadata["heed.progress"] = nlohmann::ordered_json{
-      {"step", progress.step},
-      {"loss_sum", progress.loss_sum},
-      {"metrics", progress.metrics}}.dump();
+  content.metadata["heed.progress"] =
+      format_json({{"step", progress.step}, {"loss_sum", progress.loss_sum}, {"metrics", progress.metrics}});
   write_safetensors(run.path() / "checkpoint.safetensors", content);
 }
 
@@ -135,7 +132,7 @@ void load_checkpoint(const RunDirectory& run, SavedModel& model, Optimizer& opti
   if (!fs::exists(path)) return;
   const SafeTensors content = read_safetensors(path);
   try {
-    const auto json = nlohmann::json::parse(content.metadata.at("heed.progress"));
+    const Json json = parse_json(content.metadata.at("heed.progress"));
     progress = {.step = json.at("step"), .loss_sum = json.at("loss_sum"), .metrics = json.at("metrics")};
   } catch (const std::exception& error) {
     fail("{}: metadata 'heed.progress' cannot be read: {}", path.string(), error.what());

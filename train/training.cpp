@@ -1,9 +1,8 @@
 #include "train/training.h"
 
 #include "autograd/record.h"
+#include "nn/json.h"
 #include "optim/clip.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -70,15 +69,14 @@ class Training {
     const int every = experiment_.config.train.evaluate_every;
     const std::int64_t since = progress_.step == 0 ? 1 : (progress_.step - 1) % every + 1;
     const double train_loss = progress_.loss_sum / static_cast<double>(since);
-    nlohmann::ordered_json line = {
-        {"step", progress_.step},
-        {"train_loss", train_loss},
-        {"held_out_loss", e.loss},
-        {"held_out_accuracy", e.accuracy},
-        {"twin_accuracy", e.twin_accuracy},
-        {"antecedent_weight", e.antecedent_weight},
-        {"learning_rate", learning_rate(schedule_, std::max<std::int64_t>(progress_.step - 1, 0))}};
-    progress_.metrics.push_back(line.dump());
+    const Json line = {{"step", progress_.step},
+                       {"train_loss", train_loss},
+                       {"held_out_loss", e.loss},
+                       {"held_out_accuracy", e.accuracy},
+                       {"twin_accuracy", e.twin_accuracy},
+                       {"antecedent_weight", e.antecedent_weight},
+                       {"learning_rate", learning_rate(schedule_, std::max<std::int64_t>(progress_.step - 1, 0))}};
+    progress_.metrics.push_back(format_json(line));
     progress_.loss_sum = 0;
     run_.write_metrics(progress_.metrics);
     listener_.on_evaluation(progress_.step, train_loss, e);

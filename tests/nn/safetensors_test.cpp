@@ -87,7 +87,7 @@ TEST_CASE("What cannot be written is refused before anything is") {
   const std::string path = (scratch / "a").string();
   CHECK(said("x", "x") == path + ": tensor name 'x' is given twice");
   CHECK(said("x", "__metadata__") == path + ": tensor name '__metadata__' is reserved");
-  CHECK(said("x", "\xff") == path + ": names and metadata must be UTF-8");
+  CHECK(said("x", "\xff") == path + ": names and metadata cannot be written as JSON: invalid UTF-8 byte at index 0: 0xFF");
   CHECK(scratch.files() == 0);
 }
 
@@ -136,14 +136,10 @@ TEST_CASE("Whatever a header gets wrong is named") {
   CHECK(said("{}", 0) == "no error");
   CHECK(said("") == f + "the header must begin with '{'");
   CHECK(said("[]") == f + "the header must begin with '{'");
-  CHECK(said("{\"x\":}") == f + "the header is not JSON at its byte 6");
-  CHECK(said("{} x") == f + "the header is not JSON at its byte 4");
-  CHECK(said("{\"\xff\":1}") == f + "the header is not JSON at its byte 3");
-  CHECK(said(R"({"x":1e999})") == f + "the header has a number that is too large");
-  CHECK(said(R"({"x":{},"x":{}})") == f + "'x' stands twice in the header");
-  CHECK(x(R"("dtype":"F32","dtype":"F64")") == f + "'dtype' stands twice in the header");
-  CHECK(said("{\"x\":" + std::string(100'000, '[')) == f + "the header is nested deeper than 3");
-  CHECK(said("{\"x\":" + std::string(2, '[')) == f + "the header is not JSON at its byte 8");
+  CHECK(said("{\"x\":}").starts_with(f + "the header: not JSON at byte 6: "));
+  CHECK(said("{\"\xff\":1}").starts_with(f + "the header: not JSON at byte 3: "));
+  CHECK(x(R"("dtype":"F32","dtype":"F64")") == f + "the header: key 'dtype' occurs twice");
+  CHECK(said("{\"x\":" + std::string(100'000, '[')) == f + "the header: nested deeper than 3 levels");
   CHECK(said(R"({"__metadata__":["step"]})") == f + "__metadata__ must be an object of strings, got array");
   CHECK(said(R"({"__metadata__":{"step":3}})") == f + "__metadata__ 'step' must be a string, got number");
   CHECK(said(R"({"x":3})") == f + "tensor 'x' must be an object, got number");

@@ -1,0 +1,18 @@
+#pragma once
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace heed {
+
+using Json = nlohmann::ordered_json;  // names in the order in which they were written
+
+// Error saying what is wrong and at which byte; also where an object names a key twice, or has more than 20,000 of them,
+// or where lists and objects are nested deeper than `deepest`.
+Json parse_json(std::string_view text, int deepest = 8);
+
+// In one line. Error where a string is not UTF-8.
+std::string format_json(const Json& value);
+
+}  // namespace heed
