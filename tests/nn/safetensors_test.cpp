@@ -87,7 +87,8 @@ TEST_CASE("What cannot be written is refused before anything is") {
   const std::string path = (scratch / "a").string();
   CHECK(said("x", "x") == path + ": tensor name 'x' is given twice");
   CHECK(said("x", "__metadata__") == path + ": tensor name '__metadata__' is reserved");
-  CHECK(said("x", "\xff") == path + ": names and metadata cannot be written as JSON: invalid UTF-8 byte at index 0: 0xFF");
+  CHECK(said("x", "\xff") ==
+        path + ": names and metadata cannot be written as JSON: invalid UTF-8 byte at index 0: 0xFF");
   CHECK(scratch.files() == 0);
 }
 
