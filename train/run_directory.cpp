@@ -4,6 +4,7 @@
 #include "nn/json.h"
 #include "nn/safetensors.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -33,18 +34,26 @@ NamedTensors with_prefix(const std::vector<std::pair<std::string, Tensor>>& tens
   return result;
 }
 
-// Removes what write_file() had set aside, as NAME.tmp-PROCESS-NUMBER, when its process was killed.
+// Set aside by write_file(), as NAME.tmp-PROCESS-NUMBER, when its process was killed.
+bool is_unfinished(const fs::directory_entry& entry) {
+  const std::string name = entry.path().filename().string();
+  const std::size_t mark = name.rfind(".tmp-");
+  return mark != std::string::npos && name.find_first_not_of("0123456789-", mark + 5) == std::string::npos;
+}
+
 void remove_unfinished(const fs::path& directory) {
   std::error_code error;
   std::vector<fs::path> unfinished;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
-    const std::string name = entry.path().filename().string();
-    const std::size_t mark = name.rfind(".tmp-");
-    if (mark != std::string::npos && name.find_first_not_of("0123456789-", mark + 5) == std::string::npos) {
-      unfinished.push_back(entry.path());
-    }
+    if (is_unfinished(entry)) unfinished.push_back(entry.path());
   }
   for (const fs::path& path : unfinished) fs::remove(path, error);
+}
+
+// A directory in which no run has begun: empty, but for what a killed process had set aside.
+bool is_unused(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path) && std::ranges::all_of(fs::directory_iterator(path, error), is_unfinished);
 }
 
 }  // namespace
@@ -68,7 +77,7 @@ RunDirectory::~RunDirectory() {
 RunDirectory RunDirectory::create(const Config& config, const fs::path& asked) {
   const fs::path path = asked.empty() ? next_free(config.name) : asked;
   std::error_code error;
-  if (fs::exists(path) && !(fs::is_directory(path) && fs::is_empty(path, error))) {
+  if (fs::exists(path) && !is_unused(path)) {
     fail(
         "{}: exists already, and a run never overwrites another; choose another --out, continue it with --resume {}, "
         "or remove it",
@@ -77,6 +86,7 @@ RunDirectory RunDirectory::create(const Config& config, const fs::path& asked) {
   fs::create_directories(path, error);
   if (error) fail("{}: cannot be made: {}", path.string(), error.message());
   RunDirectory run(path);
+  remove_unfinished(run.path());
   write_file(run.config(), to_yaml(config));
   return run;
 }

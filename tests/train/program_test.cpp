@@ -56,12 +56,24 @@ TEST_CASE("A run is quiet when asked, never overwritten, and resumed after damag
   CHECK(read_file(place / "r/model.safetensors") == model);
   CHECK_FALSE(fs::exists(place / "r/model.safetensors.tmp-12-3"));
   CHECK_FALSE(fs::exists(place / "r/attention/step-000015.safetensors.tmp-12-4"));
+  CHECK(place.error("flock r train --resume r") ==
+        "1: train: r: another train is at work on this run; wait for it, or stop it\n");
 
   const std::string checkpoint = read_file(place / "r/checkpoint.safetensors");
   write_file(place / "r/checkpoint.safetensors", checkpoint.substr(0, 300));
   const std::string cut = place.error("train --quiet --resume r");
   CHECK(cut.starts_with("1: train: r/checkpoint.safetensors: not a safetensors file: "));
   CHECK(cut.ends_with(" Is it cut?\n"));
+}
+
+TEST_CASE("A run killed before it wrote its configuration is begun again") {
+  const Place place;
+  fs::create_directory(place / "r");
+  write_file(place / "r/config.yaml.tmp-12-1", "half");
+  CHECK(place.error("train --resume r") ==
+        "1: train: r: has no config.yaml, so nothing was trained in it; start with train --config FILE --out r\n");
+  CHECK(place.error("train --quiet --config small.yaml --out r") == "0: ");
+  CHECK_FALSE(fs::exists(place / "r/config.yaml.tmp-12-1"));
 }
 
 TEST_CASE("A signal stops a run, which is resumed to the very same model") {
