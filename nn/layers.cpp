@@ -17,7 +17,7 @@ LayerNorm::LayerNorm(Scope scope, int d, double epsilon)
       eps(epsilon) {}
 
 LearnedPositions::LearnedPositions(Scope scope, int max_length, int d)
-    : weight(scope.parameter("weight", {max_length, d}, Init::gaussian(1 / std::sqrt(d)))) {}
+    : weight(scope.parameter("weight", {max_length, d}, Init::gaussian(1))) {}
 
 Tensor LearnedPositions::operator()(const Tensor& x) const {
   const std::int64_t T = x.size(-2);

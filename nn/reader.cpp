@@ -3,17 +3,12 @@
 #include <cmath>
 
 namespace heed {
-namespace {
 
 // Words have vectors of length about 1 where they meet the encoder's output in logits, and sqrt(d_model) times that
 // where they enter it (Vaswani et al. 2017, section 3.4), so that what a token is outweighs what is first mixed into it.
-double deviation(const ReaderShape& shape) { return 1 / std::sqrt(shape.attention.d_model); }
-
-}  // namespace
-
 Reader::Reader(Scope scope, const ReaderShape& given)
     : shape(given),
-      words(scope / "words", shape.vocabulary, shape.attention.d_model, deviation(shape)),
+      words(scope / "words", shape.vocabulary, shape.attention.d_model, 1 / std::sqrt(shape.attention.d_model)),
       learned_positions(shape.positions == Positions::learned
                             ? std::optional<LearnedPositions>(std::in_place, scope / "positions", shape.max_length,
                                                               shape.attention.d_model)
@@ -32,9 +27,7 @@ Tensor Reader::embed(const ReaderInput& input) const {
   const int T = static_cast<int>(size[1]);
   Tensor x = words(input.tokens) * std::sqrt(shape.attention.d_model);  // (B, T, d_model)
   if (learned_positions) x = (*learned_positions)(x);
-  if (shape.positions == Positions::sinusoidal) {
-    x = x + sinusoidal_positions(T, shape.attention.d_model, x.dtype()) * deviation(shape);
-  }
+  if (shape.positions == Positions::sinusoidal) x = x + sinusoidal_positions(T, shape.attention.d_model, x.dtype());
   return sentence ? x + (*sentence)(input.sentences) : x;
 }
 
