@@ -87,8 +87,9 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
          row("twin accuracy (both of a pair right)", [](const Evaluation& v) { return percent(v.twin_accuracy); }) +
          row("weight on the antecedent, best head of the last layer",
              [](const Evaluation& v) { return fmt::format("{:.2f}", v.best_last_head()); }) +
-         (has_relations(e.task.held_out) ? "\n" + relations_table(*e.model.reader, e.model.vocabulary, e.task.held_out)
-                                         : "") +
+         (has_relations(e.task.held_out)
+              ? "\n" + relations_table(evaluate_relations(*e.model.reader, e.model.vocabulary, e.task.held_out))
+              : "") +
          fmt::format("\nLook closer: inspect {}\n", run.path().string());
 }
 
