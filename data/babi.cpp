@@ -51,7 +51,7 @@ Example ask(const std::vector<Statement>& story, std::vector<std::string> questi
   }
   example.sentences.insert(example.sentences.end(), question.size(), 0);
   std::move(question.begin(), question.end(), std::back_inserter(example.tokens));
-  example.query = static_cast<int>(example.tokens.size()) - 1;
+  example.query = static_cast<int>(example.tokens.size()) - 2;  // before the "?"
   example.answer = answer;
   return example;
 }
@@ -65,7 +65,7 @@ void read_question(TextFile& file, std::size_t line, std::string_view text, cons
                         fields.size());
   }
   std::vector<std::string> question = tokenize(fields[0], Split::words);
-  if (question.empty() || question.back() != "?") {
+  if (question.size() < 2 || question.back() != "?") {
     return file.mistake(line, "expected a question that ends in '?', got '{}'", fields[0]);
   }
   if (fields[1].empty()) return file.mistake(line, "expected an answer after the question, got nothing");

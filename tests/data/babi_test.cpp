@@ -36,7 +36,7 @@ TEST_CASE("a question comes with the story so far") {
   REQUIRE(stories[1].size() == 2);
   const Example& first = stories[0][0];
   CHECK(text(first) == "Eve ran to the shed . Then she went to the barn . Where is Eve ?");
-  CHECK(first.tokens[static_cast<std::size_t>(first.query)] == "?");
+  CHECK(first.tokens[static_cast<std::size_t>(first.query)] == "Eve");
   CHECK(first.answer == "barn");
   CHECK(first.antecedent == 11);
   CHECK(first.sentences == std::vector<int>{2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0});
@@ -75,7 +75,8 @@ TEST_CASE("mistakes in a bAbI file are listed by line") {
                 "8 Where is Eve?\tshed\t2\n"
                 "9 Where is Eve?\tshed\tx\n"
                 "10 Where is Eve?\tshed\t\n"
-                "Eve ran.\n") ==
+                "Eve ran.\n"
+                "12 ?\tshed\t1\n") ==
         "FILE:2: expected the ID 2 and a text, or 1 for a new story, got '3 Where is Eve?�shed�1'\n"
         "FILE:3: expected a statement or question after the ID, got nothing\n"
         "FILE:4: expected a question, its answer and its supporting IDs, divided by tabs, got 2 fields\n"
@@ -84,7 +85,8 @@ TEST_CASE("mistakes in a bAbI file are listed by line") {
         "FILE:7: expected the ID of a statement above in this story, got '2'\n"
         "FILE:8: expected the ID of a statement above in this story, got 'x'\n"
         "FILE:9: expected the ID of a statement above in this story, got ''\n"
-        "FILE:10: expected the ID 11 and a text, or 1 for a new story, got 'Eve ran.'");
+        "FILE:10: expected the ID 11 and a text, or 1 for a new story, got 'Eve ran.'\n"
+        "FILE:11: expected a question that ends in '?', got '?'");
   CHECK(refusal("2 Eve ran.\n") == "FILE:1: expected the ID 1 and a text, or 1 for a new story, got '2 Eve ran.'");
   CHECK(refusal("1 Eve ran.\n") == "FILE: no questions; expected \"ID question?<tab>answer<tab>IDs\"");
   CHECK(refusal("") == "FILE: no questions; expected \"ID question?<tab>answer<tab>IDs\"");
