@@ -48,6 +48,9 @@ if(NOT HEED_SANITIZE)
   add_executable(trained_test tests/examples/trained_test.cpp)
   target_link_libraries(trained_test PRIVATE Catch2::Catch2WithMain heed_programs)
   add_test(NAME trained COMMAND trained_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  add_test(NAME three_matrices COMMAND example_three_matrices)
+  set_tests_properties(three_matrices PROPERTIES PASS_REGULAR_EXPRESSION  # the full model first, W_Q = W_K far behind
+                       "W_Q, W_K, W_V +0\\.[89].*W_Q, W_K = W_V +0\\.[78].*W_Q = W_K, W_V +0\\.[0-5]")
 endif()
 
 # Slow: 20 kills at random moments, each resumed.
