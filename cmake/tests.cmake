@@ -8,6 +8,7 @@ function(heed_test name libraries)
   file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   add_executable(${name}_test ${sources})
   target_link_libraries(${name}_test PRIVATE Catch2::Catch2WithMain ${libraries})
+  set_target_properties(${name}_test PROPERTIES UNITY_BUILD ${HEED_JOIN_SOURCES} UNITY_BUILD_BATCH_SIZE 6)
   add_test(NAME ${name} COMMAND ${name}_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endfunction()
 

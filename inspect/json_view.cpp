@@ -6,13 +6,13 @@ namespace heed {
 namespace {
 
 // With float as its number type, so that a float32 is printed with the fewest digits that give it back.
-using Json =
+using JsonOfFloats =
     nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, std::int64_t, std::uint64_t, float>;
 
-Json rows(const Tensor& weights, std::int64_t head) {
-  Json result = Json::array();
+JsonOfFloats rows(const Tensor& weights, std::int64_t head) {
+  JsonOfFloats result = JsonOfFloats::array();
   for (std::int64_t query = 0; query < weights.size(1); ++query) {
-    Json row = Json::array();
+    JsonOfFloats row = JsonOfFloats::array();
     for (std::int64_t key = 0; key < weights.size(2); ++key) {
       row.push_back(static_cast<float>(weights.at({head, query, key})));
     }
@@ -24,11 +24,11 @@ Json rows(const Tensor& weights, std::int64_t head) {
 }  // namespace
 
 std::string json_view(const Dump& dump) {
-  Json sentences = Json::array();
+  JsonOfFloats sentences = JsonOfFloats::array();
   for (const SentenceAttention& sentence : dump.sentences) {
-    Json layers = Json::array();
+    JsonOfFloats layers = JsonOfFloats::array();
     for (const Tensor& weights : sentence.layers) {
-      Json heads = Json::array();
+      JsonOfFloats heads = JsonOfFloats::array();
       for (std::int64_t head = 0; head < weights.size(0); ++head) heads.push_back(rows(weights, head));
       layers.push_back(std::move(heads));
     }
@@ -39,7 +39,7 @@ std::string json_view(const Dump& dump) {
                          {"probability", static_cast<float>(sentence.probability)},
                          {"layers", std::move(layers)}});
   }
-  return Json({{"step", dump.step}, {"sentences", std::move(sentences)}}).dump() + "\n";
+  return JsonOfFloats({{"step", dump.step}, {"sentences", std::move(sentences)}}).dump() + "\n";
 }
 
 }  // namespace heed

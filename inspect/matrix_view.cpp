@@ -10,7 +10,7 @@ namespace heed {
 namespace {
 
 constexpr int widest_label = 12, widest_cell = 9;
-constexpr int narrowest_word = 5;    // columns of a cell that holds a figure, a shade and a word's beginning
+constexpr int narrowest_cell = 5;    // columns of a cell that holds a figure, a shade and a word's beginning
 constexpr int narrowest_number = 2;  // columns of a cell that holds a shade alone
 
 // Where a sentence's matrix goes on the screen: tokens [begin, end) as rows and columns.
@@ -25,7 +25,7 @@ Layout layout_of(const SentenceAttention& sentence, int width) {
   for (const std::string& token : sentence.tokens) widest = std::max(widest, display_width(token));
   Layout layout{std::min(widest, widest_label) + 1, 0, 0, T, true};
   layout.cell = std::min((width - layout.label) / T, widest_cell);
-  if (layout.cell >= narrowest_word) return layout;
+  if (layout.cell >= narrowest_cell) return layout;
 
   layout.words = false;
   layout.label += static_cast<int>(std::to_string(T).size()) + 1;

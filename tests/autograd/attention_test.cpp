@@ -64,10 +64,10 @@ Outcome differentiate(const Tensor& Q_, const Tensor& K_, const Tensor& V_, cons
   return {y.output.detach(), y.weights.detach(), g[Q], g[K], g[V]};
 }
 
-double distance(const Outcome& a, const Outcome& b) {
+double difference(const Outcome& a, const Outcome& b) {
   double largest = 0;
   for (const auto part : {&Outcome::output, &Outcome::weights, &Outcome::dQ, &Outcome::dK, &Outcome::dV}) {
-    if ((a.*part).defined()) largest = std::max(largest, heed::distance(a.*part, b.*part));
+    if ((a.*part).defined()) largest = std::max(largest, distance(a.*part, b.*part));
   }
   return largest;
 }
@@ -102,11 +102,11 @@ TEST_CASE("Fused attention and its gradients are those of the composition") {
       const auto fused = [&](auto&... x) { return attention(x..., mask); };
       const auto both = [&](auto&... x) { return attention(x..., mask, Weights::yes); };
       const Outcome expected = differentiate(Q, K, V, dO, {}, composed);
-      CHECK(distance(differentiate(Q, K, V, dO, {}, fused), expected) < allowed);
-      CHECK(distance(differentiate(Q, K, V, dO, dP, both), differentiate(Q, K, V, dO, dP, composed)) < allowed);
-      CHECK(distance(differentiate(scattered(Q, random), scattered(K, random), scattered(V, random),
-                                   scattered(dO, random), {}, fused),
-                     expected) < allowed);
+      CHECK(difference(differentiate(Q, K, V, dO, {}, fused), expected) < allowed);
+      CHECK(difference(differentiate(Q, K, V, dO, dP, both), differentiate(Q, K, V, dO, dP, composed)) < allowed);
+      CHECK(difference(differentiate(scattered(Q, random), scattered(K, random), scattered(V, random),
+                                     scattered(dO, random), {}, fused),
+                       expected) < allowed);
       CHECK(same_bits(fused(Q, K, V).output, both(Q, K, V).output));
     }
   }
@@ -120,8 +120,8 @@ TEST_CASE("Attention takes heads cut from one projection, and keys repeated with
   const Tensor dO = uniform({2, 3, 7, 4}, random);
   const auto composed = [&](auto&... x) { return attention_composed(x..., Mask::causal()); };
   const auto fused = [&](auto&... x) { return attention(x..., Mask::causal()); };
-  CHECK(distance(differentiate(heads, repeated, heads, dO, {}, fused),
-                 differentiate(heads, repeated, heads, dO, {}, composed)) < 1e-12);
+  CHECK(difference(differentiate(heads, repeated, heads, dO, {}, fused),
+                   differentiate(heads, repeated, heads, dO, {}, composed)) < 1e-12);
   const Tensor joined = permute(fused(heads, heads, heads).output, {0, 2, 1, 3});
   CHECK(joined.is_contiguous());  // joining the heads again copies nothing
 }

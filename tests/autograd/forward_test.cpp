@@ -6,9 +6,9 @@ using namespace heed;
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double infinite = std::numeric_limits<double>::infinity();
 
-double tolerance(DType dtype) { return dtype == DType::float32 ? 2e-6 : 1e-13; }
+double rounding(DType dtype) { return dtype == DType::float32 ? 2e-6 : 1e-13; }
 
 // Each row of x along the last axis replaced by f(row).
 template <class F>
@@ -24,7 +24,7 @@ Naive by_rows(const Tensor& x, F f) {
 
 std::vector<double> softmax_naive(std::vector<double> row) {
   const double m = *std::max_element(row.begin(), row.end());
-  if (m == -infinity) return std::vector<double>(row.size(), 0.0);
+  if (m == -infinite) return std::vector<double>(row.size(), 0.0);
   double total = 0;
   for (double& v : row) total += v = std::exp(v - m);
   for (double& v : row) v /= total;
@@ -33,7 +33,7 @@ std::vector<double> softmax_naive(std::vector<double> row) {
 
 std::vector<double> log_softmax_naive(std::vector<double> row) {
   const double m = *std::max_element(row.begin(), row.end());
-  if (m == -infinity) return row;
+  if (m == -infinite) return row;
   double total = 0;
   for (const double v : row) total += std::exp(v - m);
   for (double& v : row) v -= m + std::log(total);
@@ -65,16 +65,16 @@ TEST_CASE("Reductions over any axes of any layout are the naive ones") {
     INFO(to_string(shape) << " over " << fmt::format("{}", fmt::join(axes, ", ")));
     Naive values(x), total(output), largest(output);
     std::vector<long double> totals(total.values.size());
-    largest.values.assign(largest.values.size(), -infinity);
+    largest.values.assign(largest.values.size(), -infinite);
     for_each_index(shape, [&](const Shape& index) {
       totals[static_cast<std::size_t>(&total[index] - total.values.data())] += values[index];
       largest[index] = std::max(largest[index], values[index]);
     });
     total.values.assign(totals.begin(), totals.end());
-    CHECK(distance(sum(x, axes, true), total) < tolerance(dtype));
+    CHECK(distance(sum(x, axes, true), total) < rounding(dtype));
     CHECK(distance(max(x, axes, true), largest) == 0);
     for (double& v : total.values) v /= static_cast<double>(n);
-    CHECK(distance(mean(x, axes, true), total) < tolerance(dtype));
+    CHECK(distance(mean(x, axes, true), total) < rounding(dtype));
     CHECK(sum(x, axes).to_vector() == sum(x, axes, true).to_vector());
     CHECK(sum(x, axes).rank() == (axes.empty() ? 0 : shape.rank() - static_cast<int>(axes.size())));
   }
@@ -109,9 +109,9 @@ TEST_CASE("softmax, log_softmax and layer_norm are the naive ones") {
     for (const double size : {1.0, 300.0}) {
       INFO(to_string(shape) << " up to " << size);
       const Tensor x = scattered(uniform(shape, random, dtype, -size, size), random);
-      CHECK(distance(softmax(x), by_rows(x, softmax_naive)) < tolerance(dtype));
+      CHECK(distance(softmax(x), by_rows(x, softmax_naive)) < rounding(dtype));
       // x - log sum(e^x) is rounded at the size of x.
-      CHECK(distance(log_softmax(x), by_rows(x, log_softmax_naive)) < tolerance(dtype) * std::max(1.0, size / 10));
+      CHECK(distance(log_softmax(x), by_rows(x, log_softmax_naive)) < rounding(dtype) * std::max(1.0, size / 10));
       const Tensor gain = scattered(uniform({n}, random, dtype), random), bias = uniform({n}, random, dtype);
       const auto norm_naive = [&](double eps) {
         return by_rows(x, [&, eps](std::vector<double> row) {
@@ -126,15 +126,15 @@ TEST_CASE("softmax, log_softmax and layer_norm are the naive ones") {
         });
       };
       if (n == 1 && size > 1) continue;
-      CHECK(distance(layer_norm(x, gain, bias), norm_naive(1e-5)) < 2 * tolerance(dtype));
-      CHECK(distance(layer_norm(x, gain, bias, 0.1), norm_naive(0.1)) < 2 * tolerance(dtype));
+      CHECK(distance(layer_norm(x, gain, bias), norm_naive(1e-5)) < 2 * rounding(dtype));
+      CHECK(distance(layer_norm(x, gain, bias, 0.1), norm_naive(0.1)) < 2 * rounding(dtype));
       CHECK(same_bits(layer_norm(x, {}, {}), layer_norm(x, ones({n}, dtype), zeros({n}, dtype))));
     }
   }
 }
 
 TEST_CASE("A row of -infinity has softmax 0 and gradient 0; a hidden place has 0; NaN stays visible") {
-  const Tensor x = variable(tensor({3, 3}, {1, 2, 3, -infinity, -infinity, -infinity, -infinity, 1, 1}));
+  const Tensor x = variable(tensor({3, 3}, {1, 2, 3, -infinite, -infinite, -infinite, -infinite, 1, 1}));
   const Recording recording;
   const std::vector<double> y = softmax(x).to_vector();
   CHECK(std::vector<double>(y.begin() + 3, y.end()) == std::vector<double>{0, 0, 0, 0, 0.5, 0.5});
@@ -164,7 +164,7 @@ TEST_CASE("cross_entropy is the mean of -log softmax at the labels that count") 
     }
     const Tensor loss = cross_entropy(logits, labels, {.label_smoothing = e});
     CHECK(loss.shape() == Shape{});
-    CHECK(loss.item() == Approx(expected).epsilon(tolerance(dtype)));
+    CHECK(loss.item() == Approx(expected).epsilon(rounding(dtype)));
   }
   const Ids seven({2}, {7, 7});
   CHECK(cross_entropy(slice(logits, 0, 0, 2), seven, {.ignored_label = 7}).item() == 0);

@@ -21,7 +21,7 @@ const char* const two_stories =
     "3 Tom left.\n"
     "4 What did Tom do?\tleft\t1 3\n";
 
-std::string refusal(const std::string& content) {
+std::string babi_refusal(const std::string& content) {
   const TemporaryFile file("qa1_x.txt", content);
   return message([&] { read_babi(file.path()); }, file.path());
 }
@@ -66,17 +66,17 @@ TEST_CASE("a bAbI task reads several files") {
 }
 
 TEST_CASE("mistakes in a bAbI file are listed by line") {
-  CHECK(refusal("1 Eve ran.\n"
-                "3 Where is Eve?\tshed\t1\n"
-                "4 \n"
-                "5 Where is Eve?\tshed\n"
-                "6 Where is Eve\tshed\t1\n"
-                "7 Where is Eve?\t\t1\n"
-                "8 Where is Eve?\tshed\t2\n"
-                "9 Where is Eve?\tshed\tx\n"
-                "10 Where is Eve?\tshed\t\n"
-                "Eve ran.\n"
-                "12 ?\tshed\t1\n") ==
+  CHECK(babi_refusal("1 Eve ran.\n"
+                     "3 Where is Eve?\tshed\t1\n"
+                     "4 \n"
+                     "5 Where is Eve?\tshed\n"
+                     "6 Where is Eve\tshed\t1\n"
+                     "7 Where is Eve?\t\t1\n"
+                     "8 Where is Eve?\tshed\t2\n"
+                     "9 Where is Eve?\tshed\tx\n"
+                     "10 Where is Eve?\tshed\t\n"
+                     "Eve ran.\n"
+                     "12 ?\tshed\t1\n") ==
         "FILE:2: expected the ID 2 and a text, or 1 for a new story, got '3 Where is Eve?�shed�1'\n"
         "FILE:3: expected a statement or question after the ID, got nothing\n"
         "FILE:4: expected a question, its answer and its supporting IDs, divided by tabs, got 2 fields\n"
@@ -87,8 +87,8 @@ TEST_CASE("mistakes in a bAbI file are listed by line") {
         "FILE:9: expected the ID of a statement above in this story, got ''\n"
         "FILE:10: expected the ID 11 and a text, or 1 for a new story, got 'Eve ran.'\n"
         "FILE:11: expected a question that ends in '?', got '?'");
-  CHECK(refusal("2 Eve ran.\n") == "FILE:1: expected the ID 1 and a text, or 1 for a new story, got '2 Eve ran.'");
-  CHECK(refusal("1 Eve ran.\n") == "FILE: no questions; expected \"ID question?<tab>answer<tab>IDs\"");
-  CHECK(refusal("") == "FILE: no questions; expected \"ID question?<tab>answer<tab>IDs\"");
-  CHECK(refusal("1 \xe5ve.\n") == "FILE: not UTF-8 at byte 2: 0xe5");
+  CHECK(babi_refusal("2 Eve ran.\n") == "FILE:1: expected the ID 1 and a text, or 1 for a new story, got '2 Eve ran.'");
+  CHECK(babi_refusal("1 Eve ran.\n") == "FILE: no questions; expected \"ID question?<tab>answer<tab>IDs\"");
+  CHECK(babi_refusal("") == "FILE: no questions; expected \"ID question?<tab>answer<tab>IDs\"");
+  CHECK(babi_refusal("1 \xe5ve.\n") == "FILE: not UTF-8 at byte 2: 0xe5");
 }

@@ -10,7 +10,7 @@ using heed::test::text;
 
 namespace {
 
-std::string refusal(const std::string& content) {
+std::string jsonl_refusal(const std::string& content) {
   const TemporaryFile file("s.jsonl", content);
   return message([&] { read_jsonl(file.path()); }, file.path());
 }
@@ -41,18 +41,18 @@ TEST_CASE("annotated sentences are read as written") {
 }
 
 TEST_CASE("every mistake of a file is listed, by line") {
-  CHECK(refusal("[1]\n"
-                "{\"tokens\": [\"a\", \"b\"], \"query\": 2, \"antecedent\": -1}\n"
-                "{\"tokens\": [\"a\", \"b\"], \"qeury\": 1, \"antecedent\": 0}\n"
-                "{\"tokens\": [\"a\"], \"query\": 0, \"antecedent\": 0}\n"
-                "{\"tokens\": [\"a\", \"\", 3], \"query\": 0, \"antecedent\": 1}\n"
-                "{\"tokens\": [\"a\", \"b\"], \"query\": 1.0, \"antecedent\": \"0\"}\n"
-                "{\"tokens\": [\"a\", \"b\"], \"query\": 1, \"antecedent\": 1}\n"
-                "{\"tokens\": [\"a\", \"b\"], \"query\": 1, \"antecedent\": 0, \"answer\": \"\", "
-                "\"relation\": []}\n"
-                "{\"tokens\": [\"a\", \"b\"], \"query\": 1, \"antecedent\": 0, \"sentences\": [0]}\n"
-                "{\"tokens\": [\"a\", \"b\"], \"query\": 1, \"antecedent\": 0, \"sentences\": [0, 2]}\n"
-                "{\"query\": 1}\n") ==
+  CHECK(jsonl_refusal("[1]\n"
+                      "{\"tokens\": [\"a\", \"b\"], \"query\": 2, \"antecedent\": -1}\n"
+                      "{\"tokens\": [\"a\", \"b\"], \"qeury\": 1, \"antecedent\": 0}\n"
+                      "{\"tokens\": [\"a\"], \"query\": 0, \"antecedent\": 0}\n"
+                      "{\"tokens\": [\"a\", \"\", 3], \"query\": 0, \"antecedent\": 1}\n"
+                      "{\"tokens\": [\"a\", \"b\"], \"query\": 1.0, \"antecedent\": \"0\"}\n"
+                      "{\"tokens\": [\"a\", \"b\"], \"query\": 1, \"antecedent\": 1}\n"
+                      "{\"tokens\": [\"a\", \"b\"], \"query\": 1, \"antecedent\": 0, \"answer\": \"\", "
+                      "\"relation\": []}\n"
+                      "{\"tokens\": [\"a\", \"b\"], \"query\": 1, \"antecedent\": 0, \"sentences\": [0]}\n"
+                      "{\"tokens\": [\"a\", \"b\"], \"query\": 1, \"antecedent\": 0, \"sentences\": [0, 2]}\n"
+                      "{\"query\": 1}\n") ==
         "FILE:1: expected an object {\"tokens\": ...}, got [1]\n"
         "FILE:2: query: expected a number from 0 to 1, got 2\n"
         "FILE:2: antecedent: expected a number from 0 to 1, got -1\n"
@@ -72,30 +72,30 @@ TEST_CASE("every mistake of a file is listed, by line") {
 }
 
 TEST_CASE("broken JSON is refused at its line") {
-  CHECK(refusal("{\"tokens\": [\"a\"").rfind("FILE:1: not JSON at byte 16: syntax error", 0) == 0);
-  CHECK(refusal("\n{} x").rfind("FILE:2: not JSON at byte 4: syntax error", 0) == 0);
-  CHECK(refusal("{\"query\": 1e999}").rfind("FILE:1: not JSON: number overflow", 0) == 0);
-  CHECK(refusal("{\"query\": 1, \"query\": 1}") == "FILE:1: key 'query' occurs twice");
+  CHECK(jsonl_refusal("{\"tokens\": [\"a\"").rfind("FILE:1: not JSON at byte 16: syntax error", 0) == 0);
+  CHECK(jsonl_refusal("\n{} x").rfind("FILE:2: not JSON at byte 4: syntax error", 0) == 0);
+  CHECK(jsonl_refusal("{\"query\": 1e999}").rfind("FILE:1: not JSON: number overflow", 0) == 0);
+  CHECK(jsonl_refusal("{\"query\": 1, \"query\": 1}") == "FILE:1: key 'query' occurs twice");
   const std::string deep = "FILE:1: nested deeper than 2 levels";
-  CHECK(refusal("{\"tokens\": [[\"a\"]]}") == deep);
-  CHECK(refusal("{\"tokens\": " + std::string(1000000, '[')) == deep);
-  CHECK(refusal("{\"tokens\": [\"a\", \"b\"], \"query\": 99999999999999999999, \"antecedent\": 0}") ==
+  CHECK(jsonl_refusal("{\"tokens\": [[\"a\"]]}") == deep);
+  CHECK(jsonl_refusal("{\"tokens\": " + std::string(1000000, '[')) == deep);
+  CHECK(jsonl_refusal("{\"tokens\": [\"a\", \"b\"], \"query\": 99999999999999999999, \"antecedent\": 0}") ==
         "FILE:1: query: expected a number from 0 to 1, got 1e+20");
-  CHECK(refusal("{\"tokens\": [\"a\", \"b\"], \"query\": 4294967296, \"antecedent\": 0}") ==
+  CHECK(jsonl_refusal("{\"tokens\": [\"a\", \"b\"], \"query\": 4294967296, \"antecedent\": 0}") ==
         "FILE:1: query: expected a number from 0 to 1, got 4294967296");
 }
 
 TEST_CASE("a long list of mistakes is cut") {
   std::string content;
   for (int i = 0; i < 25; ++i) content += "{}\n";  // three missing keys would hide behind the first: tokens
-  const std::string text = refusal(content);
+  const std::string text = jsonl_refusal(content);
   CHECK(text.find("FILE:20: missing key 'tokens'\n... and 5 more") != std::string::npos);
   CHECK(text.find("FILE:21") == std::string::npos);
 }
 
 TEST_CASE("files that are no text are refused as a whole") {
-  CHECK(refusal("{\"tokens\": [\"\xff\"]}") == "FILE: not UTF-8 at byte 13: 0xff");
-  CHECK(refusal("\n\n") == "FILE: no examples; expected one JSON object a line");
+  CHECK(jsonl_refusal("{\"tokens\": [\"\xff\"]}") == "FILE: not UTF-8 at byte 13: 0xff");
+  CHECK(jsonl_refusal("\n\n") == "FILE: no examples; expected one JSON object a line");
   CHECK(message([] { read_jsonl("/nowhere/x.jsonl"); }) ==
         "/nowhere/x.jsonl: cannot be opened: No such file or directory");
   CHECK(message([] { read_jsonl("/"); }) == "/: expected a text file, got a directory");

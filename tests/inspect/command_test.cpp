@@ -46,7 +46,7 @@ struct Run : ScratchDirectory {
   }
 };
 
-constexpr const char* sentence = "The dog didn't cross the street because it was too tired";
+constexpr const char* dog_sentence = "The dog didn't cross the street because it was too tired";
 
 }  // namespace
 
@@ -63,11 +63,12 @@ TEST_CASE("inspect shows the last dump, or the one chosen") {
 TEST_CASE("inspect runs the saved model on a sentence") {
   const Run run;
   const SavedModel model = small_model();
-  const Dump dump{400, {attend(*model.reader, model.vocabulary, question(model, sentence))}};
-  CHECK(run.inspect({"RUN", "--sentence", sentence}) == query_view(dump, {}));
-  CHECK(run.inspect({"RUN", "--sentence", sentence, "--json", "--step", "400"}) == json_view(dump));
-  CHECK(run.inspect({"RUN", "--sentence", sentence, "--query", "dog"}).find("  dog -> ") != std::string::npos);
-  CHECK(run.inspect({"RUN", "--sentence", sentence, "--steps"}) == steps_view(model, question(model, sentence), {}));
+  const Dump dump{400, {attend(*model.reader, model.vocabulary, question(model, dog_sentence))}};
+  CHECK(run.inspect({"RUN", "--sentence", dog_sentence}) == query_view(dump, {}));
+  CHECK(run.inspect({"RUN", "--sentence", dog_sentence, "--json", "--step", "400"}) == json_view(dump));
+  CHECK(run.inspect({"RUN", "--sentence", dog_sentence, "--query", "dog"}).find("  dog -> ") != std::string::npos);
+  CHECK(run.inspect({"RUN", "--sentence", dog_sentence, "--steps"}) ==
+        steps_view(model, question(model, dog_sentence), {}));
   CHECK(run.inspect({"RUN", "--weights"}) == weights_view(model, {}));
   CHECK(run.error({"RUN", "--sentence", "The stret was it"}) ==
         "not among the 14 words that the model knows: 'stret' (did you mean 'street'?)");

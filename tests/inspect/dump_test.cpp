@@ -20,7 +20,8 @@ std::string reading(const SafeTensors& content) {
   return text.starts_with(file.string()) ? text.substr(file.string().size() + 2) : text;
 }
 
-std::string sentence(const std::string& query, const std::string& antecedent, const std::string& probability = "0.5") {
+std::string sentence_json(const std::string& query, const std::string& antecedent,
+                          const std::string& probability = "0.5") {
   return R"([{"tokens":["a","b"],"query":)" + query + R"(,"antecedent":)" + antecedent +
          R"(,"predicted":"a","probability":)" + probability + "}]";
 }
@@ -29,7 +30,7 @@ SafeTensors small_dump() {
   SafeTensors content;
   content.tensors = {{"sentence.0.layer.0", tensor({1, 2, 2}, {1, 0, 0.5, 0.5})},
                      {"sentence.0.layer.1", tensor({1, 2, 2}, {1, 0, 0.5, 0.5})}};
-  content.metadata = {{"step", "7"}, {"sentences", sentence("1", "0")}};
+  content.metadata = {{"step", "7"}, {"sentences", sentence_json("1", "0")}};
   return content;
 }
 
@@ -103,19 +104,19 @@ TEST_CASE("reading a dump that contradicts itself says where") {
     CHECK(reading(content).find("key 'query' not found") != std::string::npos);
   }
   SECTION("query is out of range") {
-    content.metadata["sentences"] = sentence("2", "0");
+    content.metadata["sentences"] = sentence_json("2", "0");
     CHECK(reading(content) == "sentence 0: query must be one of its tokens 0 to 1, got 2");
   }
   SECTION("query is no integer") {
-    content.metadata["sentences"] = sentence("0.5", "0");
+    content.metadata["sentences"] = sentence_json("0.5", "0");
     CHECK(reading(content) == "metadata 'sentences' is damaged: 'query' must be an index, got 0.5");
   }
   SECTION("antecedent is out of range") {
-    content.metadata["sentences"] = sentence("1", "9");
+    content.metadata["sentences"] = sentence_json("1", "9");
     CHECK(reading(content) == "sentence 0: antecedent must be one of its tokens 0 to 1, or -1, got 9");
   }
   SECTION("probability") {
-    content.metadata["sentences"] = sentence("1", "0", "1.5");
+    content.metadata["sentences"] = sentence_json("1", "0", "1.5");
     CHECK(reading(content) == "sentence 0: probability must lie in [0, 1], got 1.5");
   }
   SECTION("T differs from the tokens") {

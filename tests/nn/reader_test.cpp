@@ -8,7 +8,7 @@ using namespace heed;
 
 namespace {
 
-const ReaderShape small{.vocabulary = 9, .max_length = 6, .layers = 2, .attention = {.d_model = 8, .heads = 2}};
+const ReaderShape small_reader{.vocabulary = 9, .max_length = 6, .layers = 2, .attention = {.d_model = 8, .heads = 2}};
 
 std::vector<std::string> names(const Parameters& parameters) {
   std::vector<std::string> result;
@@ -19,7 +19,7 @@ std::vector<std::string> names(const Parameters& parameters) {
 }  // namespace
 
 TEST_CASE("A Reader's parameters follow its shape") {
-  ReaderShape shape = small;
+  ReaderShape shape = small_reader;
   shape.layers = 0;
   shape.sentences = 3;
   Parameters all, few;
@@ -35,7 +35,7 @@ TEST_CASE("A Reader's parameters follow its shape") {
 
 TEST_CASE("Padding and neighbours leave a text's logits and weights as they are") {
   Parameters parameters;
-  const Reader reader(Scope(parameters, 1, DType::float64), small);
+  const Reader reader(Scope(parameters, 1, DType::float64), small_reader);
   const auto alone = reader({Ids({1, 3}, {1, 2, 3}), {3}, Ids({1}, {2}), {}}, Weights::yes);
   const auto padded = reader({Ids({2, 5}, {1, 2, 3, 8, 7, 5, 4, 3, 2, 1}), {3, 5}, Ids({2}, {2, 0}), {}}, Weights::yes);
   CHECK(alone.logits.shape() == Shape{1, 9});
@@ -49,7 +49,7 @@ TEST_CASE("Padding and neighbours leave a text's logits and weights as they are"
 
 TEST_CASE("Word order matters to a Reader with positions, and only to it") {
   const Positions positions = GENERATE(Positions::none, Positions::learned, Positions::sinusoidal);
-  ReaderShape shape = small;
+  ReaderShape shape = small_reader;
   shape.positions = positions;
   Parameters parameters;
   const Reader reader(Scope(parameters, 1, DType::float64), shape);
@@ -59,7 +59,7 @@ TEST_CASE("Word order matters to a Reader with positions, and only to it") {
 }
 
 TEST_CASE("A Reader tells sentences apart when it has an embedding for them") {
-  ReaderShape shape = small;
+  ReaderShape shape = small_reader;
   shape.sentences = 2;
   Parameters parameters;
   const Reader reader(Scope(parameters, 1, DType::float64), shape);
@@ -78,7 +78,7 @@ TEST_CASE("Logits of an untrained Reader have a variance of about 1") {
 
 TEST_CASE("A Reader learns to answer") {
   Parameters parameters;
-  const Reader reader(Scope(parameters, 1), small);
+  const Reader reader(Scope(parameters, 1), small_reader);
   Optimizer optimizer(parameters, {});
   // The answer is the first word or the second, as the third says.
   const ReaderInput input{
@@ -96,7 +96,7 @@ TEST_CASE("A Reader learns to answer") {
 
 TEST_CASE("Texts that do not fit a Reader are errors") {
   Parameters parameters;
-  const Reader reader(Scope(parameters, 1), small);
+  const Reader reader(Scope(parameters, 1), small_reader);
   CHECK(message([&] {
           reader({Ids({1, 7}, {1, 1, 1, 1, 1, 1, 1}), {7}, Ids({1}, {0}), {}});
         }) == "positions: a text has 7 tokens, but max_length is 6");
