@@ -5,7 +5,8 @@
 
 namespace heed {
 
-// Threads that kernels may use; by default OpenMP's choice (OMP_NUM_THREADS). Results do not depend on it.
+// Threads that kernels use; by default OpenMP's choice (OMP_NUM_THREADS), or one while other programs keep the
+// processors busy. Results do not depend on it.
 void set_threads(int threads);
 int threads();
 
