@@ -54,9 +54,9 @@ int main() {
     backward(attention(Q, K, V).output, dO);
   });
 
-  // The step of toy.yaml: B 64, T 14, d_model 64, 2 layers, 2 heads.
+  // The step of toy.yaml: B 64, T 14, d_model 64, 2 layers, 2 heads of 16.
   Parameters parameters;
-  const Encoder encoder(Scope(parameters, 1), 2, {.d_model = 64, .heads = 2}, 0);
+  const Encoder encoder(Scope(parameters, 1), 2, {.d_model = 64, .heads = 2, .d_k = 16, .d_v = 16}, 0);
   const Embedding words(Scope(parameters, 1) / "words", 73, 64);
   Optimizer adam(parameters, {});
   const Ids tokens = numbers({64, 14}, 73), query = numbers({64}, 14), answer = numbers({64}, 73);

@@ -33,20 +33,20 @@ def median_ms(rounds, work):
 class Twin(torch.nn.Module):
     """The model of bench.cpp's "step"."""
 
-    def __init__(self, d=64, heads=2, layers=2, words=73):
+    def __init__(self, d=64, heads=2, d_k=16, layers=2, words=73):
         super().__init__()
         self.words = torch.nn.Embedding(words, d)
         self.norms = torch.nn.ModuleList(torch.nn.LayerNorm(d) for _ in range(layers + 1))
-        self.QKV = torch.nn.ModuleList(torch.nn.Linear(d, 3 * d, bias=False) for _ in range(layers))
-        self.W_O = torch.nn.ModuleList(torch.nn.Linear(d, d) for _ in range(layers))
+        self.QKV = torch.nn.ModuleList(torch.nn.Linear(d, 3 * heads * d_k, bias=False) for _ in range(layers))
+        self.W_O = torch.nn.ModuleList(torch.nn.Linear(heads * d_k, d) for _ in range(layers))
         self.heads = heads
 
     def forward(self, tokens, query):
         x = self.words(tokens)
         B, T, d = x.shape
         for norm, QKV, W_O in zip(self.norms, self.QKV, self.W_O):
-            Q, K, V = QKV(norm(x)).view(B, T, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
-            x = x + W_O(F.scaled_dot_product_attention(Q, K, V).transpose(1, 2).reshape(B, T, d))
+            Q, K, V = QKV(norm(x)).view(B, T, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+            x = x + W_O(F.scaled_dot_product_attention(Q, K, V).transpose(1, 2).flatten(2))
         return self.norms[-1](x)[torch.arange(B), query] @ self.words.weight.T
 
 
