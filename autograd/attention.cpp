@@ -201,7 +201,7 @@ std::vector<Tensor> backward_of(const Sizes& s, const Tensor& Q_, const Tensor& 
         const std::int64_t keys = scores(s, Q, K, masks, b, first, rows, P);
         for (std::int64_t i = 0; i < rows; ++i) {
           const T total = totals[b * s.T_q + first + i];
-          for (std::int64_t j = 0; j < keys; ++j) P[i * keys + j] = math::exp(P[i * keys + j] - total);
+          for (std::int64_t j = 0; j < keys; ++j) P[i * keys + j] = math::exp_nonpositive(P[i * keys + j] - total);
         }
         const Matrix<T> dO_rows = dO.rows(b, first);
         gemm(keys, s.d_v, rows, T{1}, Matrix<T>{P, 1, keys}, dO_rows, T{1}, dV.rows(b, 0), dV.stride);

@@ -39,6 +39,14 @@ inline float exp(float x) {
 }
 inline double exp(double x) { return std::exp(x); }
 
+// e^x for x <= 0, which may be rounded up: right to x = 88. In less than half the time of exp.
+inline float exp_nonpositive(float x) {
+  const PowerOfTwo e = split_exp(x > -87.33F ? x : -87.33F);
+  const float y = x < -87.33F ? 0.0F : e.scale + e.scale * e.expm1_r;
+  return x != x ? x : y;
+}
+inline double exp_nonpositive(double x) { return std::exp(x); }
+
 // tanh x = m / (m + 2), m = e^(2x) - 1
 inline float tanh(float x) {
   const float clamped = x > 9.1F ? 9.1F : x > -9.1F ? x : -9.1F;

@@ -90,7 +90,8 @@ Tensor log_softmax(const Tensor& x) {
       for_rows(y, [&, out = y.data<T>(), g = dense_dy.data<T>()](std::int64_t i) {
         const T total = static_cast<T>(sum_row(g + i * n, n));
         const bool masked = max_row(out + i * n, n) == -std::numeric_limits<T>::infinity();
-        for (std::int64_t j = i * n; j < (i + 1) * n; ++j) to[j] = masked ? T{0} : g[j] - math::exp(out[j]) * total;
+        for (std::int64_t j = i * n; j < (i + 1) * n; ++j)
+          to[j] = masked ? T{0} : g[j] - math::exp_nonpositive(out[j]) * total;
       });
     });
     return std::vector{dx};

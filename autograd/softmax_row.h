@@ -2,9 +2,9 @@
 #include "autograd/math.h"
 #include "autograd/reduce.h"
 
-#include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 // Row kernels shared by softmax, cross-entropy and attention. Internal.
@@ -12,17 +12,22 @@ namespace heed {
 
 template <class T>
 T max_row(const T* x, std::int64_t n) {
-  std::array<T, 16> lane;
-  lane.fill(-std::numeric_limits<T>::infinity());
+  typedef T Lanes __attribute__((vector_size(32)));  // g++ makes no vectors of a maximum that may meet NaN
+  constexpr std::int64_t width = sizeof(Lanes) / sizeof(T);
+  Lanes lanes[4];
+  for (Lanes& lane : lanes) lane = Lanes{} - std::numeric_limits<T>::infinity();
   std::int64_t i = 0;
-  for (; i + 16 <= n; i += 16) {
-    for (std::size_t l = 0; l < 16; ++l) {
-      const T value = x[i + static_cast<std::int64_t>(l)];
-      lane[l] = value > lane[l] ? value : lane[l];
+  for (; i + 4 * width <= n; i += 4 * width) {
+    for (std::size_t l = 0; l < 4; ++l) {
+      Lanes value;
+      std::memcpy(&value, x + i + static_cast<std::int64_t>(l) * width, sizeof value);
+      lanes[l] = value > lanes[l] ? value : lanes[l];
     }
   }
-  T best = lane[0];
-  for (const T value : lane) best = value > best ? value : best;
+  T best = -std::numeric_limits<T>::infinity();
+  for (const Lanes& lane : lanes) {
+    for (std::int64_t l = 0; l < width; ++l) best = lane[l] > best ? lane[l] : best;
+  }
   for (; i < n; ++i) best = x[i] > best ? x[i] : best;
   return best;
 }
@@ -37,7 +42,7 @@ T softmax_row(const T* x, T* y, std::int64_t n, T m) {
     for (std::int64_t i = 0; i < n; ++i) y[i] = masked ? T{0} : std::numeric_limits<T>::quiet_NaN();
     return std::numeric_limits<T>::infinity();
   }
-  for (std::int64_t i = 0; i < n; ++i) y[i] = math::exp(x[i] - m);
+  for (std::int64_t i = 0; i < n; ++i) y[i] = math::exp_nonpositive(x[i] - m);
   const T total = static_cast<T>(sum_row(y, n));
   for (std::int64_t i = 0; i < n; ++i) y[i] /= total;
   return std::log(total);

@@ -80,7 +80,7 @@ Tensor gelu(const Tensor& x) {
   return record(gelu_operation, {&x}, y, [x, Phi](const Tensor& dy) {
     return std::vector{times(dy, x, [Phi](auto v) {
       const auto inverse_sqrt_2_pi = static_cast<decltype(v)>(std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2);
-      return Phi(v) + v * inverse_sqrt_2_pi * math::exp(-v * v / 2);
+      return Phi(v) + v * inverse_sqrt_2_pi * math::exp_nonpositive(-v * v / 2);
     })};
   });
 }

@@ -39,6 +39,7 @@ double operation_error(Tensor (*f)(const Tensor&), double (*exact)(double), DTyp
 
 TEST_CASE("exp, tanh and sigmoid of a float are within 3 units in the last place over the whole range") {
   CHECK(largest_error(math::exp, std::exp, -87, 88.7228F) < 3);
+  CHECK(largest_error(math::exp_nonpositive, std::exp, -87, 88) < 3);
   CHECK(largest_error(math::tanh, std::tanh, -infinity, infinity) < 3);
   CHECK(largest_error(math::sigmoid<float>, sigmoid_exact, -87, infinity) < 3);
 }
@@ -54,6 +55,10 @@ TEST_CASE("exp, tanh and sigmoid end as they should") {
   CHECK(math::exp(-87.5F) == 0);  // below the smallest normal number, near enough
   CHECK(math::exp(-1000.0F) == 0);
   CHECK(std::isnan(math::exp(std::nanf(""))));
+  CHECK(math::exp_nonpositive(0.0F) == 1);
+  CHECK(math::exp_nonpositive(-infinity) == 0);
+  CHECK(math::exp_nonpositive(-87.5F) == 0);
+  CHECK(std::isnan(math::exp_nonpositive(std::nanf(""))));
   CHECK(math::tanh(0.0F) == 0);
   CHECK(math::tanh(1e-40F) == 1e-40F);
   CHECK(math::tanh(infinity) == 1);
