@@ -43,7 +43,7 @@ TEST_CASE("With shuffled antecedents there is nothing to learn but to name one o
   const Evaluation e = evaluation_after(trained("toy.yaml", {"data.shuffle_antecedents=true"}));
   CHECK(std::abs(e.accuracy - 0.5) < 0.05);
   CHECK(e.twin_accuracy < 0.2);
-  CHECK(e.best_last_head() < 0.4);
+  CHECK(e.best_last_head() < 0.5);  // it can look at both nouns, but not tell which is meant
 }
 
 TEST_CASE("bank has to look at the word that decides") {
