@@ -50,6 +50,7 @@ if(NOT HEED_SANITIZE)
   target_link_libraries(trained_test PRIVATE Catch2::Catch2WithMain heed_programs)
   add_test(NAME trained COMMAND trained_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   add_test(NAME three_matrices COMMAND example_three_matrices)
+  set_tests_properties(trained three_matrices PROPERTIES PROCESSORS 2)  # both use all cores: one after the other
   set_tests_properties(three_matrices PROPERTIES PASS_REGULAR_EXPRESSION  # the full model first, W_Q = W_K far behind
                        "W_Q, W_K, W_V +0\\.[89].*W_Q, W_K = W_V +0\\.[78].*W_Q = W_K, W_V +0\\.[0-5]")
 endif()
