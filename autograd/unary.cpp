@@ -71,16 +71,14 @@ Tensor relu(const Tensor& x) {
   });
 }
 
-// y = x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2         dx = dy (Phi(x) + x phi(x)), phi(x) = e^(-x^2/2) /
-// sqrt(2 pi)
+// y = x Phi(x), Phi the normal distribution          dx = dy (Phi(x) + x phi(x)), phi its density
 static const Operation gelu_operation("gelu", [] { return unary_samples(gelu); });
 Tensor gelu(const Tensor& x) {
-  const auto Phi = [](auto v) { return (1 + std::erf(v * static_cast<decltype(v)>(std::numbers::sqrt2 / 2))) / 2; };
-  const Tensor y = map(x, [Phi](auto v) { return v * Phi(v); });
-  return record(gelu_operation, {&x}, y, [x, Phi](const Tensor& dy) {
-    return std::vector{times(dy, x, [Phi](auto v) {
-      const auto inverse_sqrt_2_pi = static_cast<decltype(v)>(std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2);
-      return Phi(v) + v * inverse_sqrt_2_pi * math::exp_nonpositive(-v * v / 2);
+  const Tensor y = map(x, [](auto v) { return v * math::normal(v).distribution; });
+  return record(gelu_operation, {&x}, y, [x](const Tensor& dy) {
+    return std::vector{times(dy, x, [](auto v) {
+      const auto [distribution, density] = math::normal(v);
+      return distribution + v * density;
     })};
   });
 }

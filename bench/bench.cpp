@@ -1,71 +1,209 @@
+#include "autograd/machine.h"
+#include "autograd/parallel.h"
+#include "autograd/tensor.h"
+#include "bench/peer.h"
+#include "bench/rows.h"
 #include "heed.h"
+#include "nn/file.h"
 
+#include <cxxopts.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <unistd.h>
 
-// Prints "NAME MILLISECONDS", the median of `rounds` timings of each piece of work; bench.py puts its twin beside it.
+// Measures heed beside PyTorch, in turns in one run, and beside what the machine can do. Prints one table.
+namespace heed::bench {
 namespace {
 
-using namespace heed;
+namespace fs = std::filesystem;
 
-void measure(const char* name, int rounds, const std::function<void()>& work) {
+struct Machine {
+  double gemm = 0, gemm_one = 0, memory = 0;  // FLOP/s with all threads and with one, bytes/s
+};
+
+// The same as peers/pytorch.py's.
+double turn(const std::function<void()>& work, double seconds) {
+  using Clock = std::chrono::steady_clock;
   std::vector<double> times;
-  for (int round = -2; round < rounds; ++round) {  // two to warm up
-    const auto begin = std::chrono::steady_clock::now();
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  while (times.empty() || Clock::now() < end) {
+    const auto begin = Clock::now();
     work();
-    if (round >= 0) {
-      times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
-    }
+    times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
   }
-  std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
-  fmt::print("{} {:.4f}\n", name, times[static_cast<std::size_t>(rounds / 2)]);
+  std::nth_element(times.begin(), times.begin() + std::ssize(times) / 2, times.end());
+  return times[times.size() / 2];
 }
 
-Tensor normal(const Shape& shape, std::uint64_t seed) {
-  Random random(seed);
-  std::vector<double> values(static_cast<std::size_t>(shape.elements()));
-  for (double& value : values) value = random.normal();
-  return tensor(shape, values);
+// The q-th of the values in order, 0 <= q <= 1.
+double quantile(std::vector<double> values, double q) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(std::lround(q * static_cast<double>(values.size() - 1)))];
 }
 
-Ids numbers(const Shape& shape, int below) {
-  std::vector<std::int32_t> values;
-  for (std::int64_t i = 0; i < shape.elements(); ++i) values.push_back(static_cast<std::int32_t>(i * 7 % below));
-  return Ids(shape, values);
+Machine measure_machine() {
+  Machine machine;
+  const int all = threads();
+  fmt::print("| {} | 1 thread | {} threads |\n|---|---|---|\n", "what the machine reaches", all);
+  const auto line = [&](const std::string& what, double unit, const std::function<double(int)>& rate) {
+    const std::pair rates(rate(1), rate(all));
+    fmt::print("| {} | {:.1f} | {:.1f} |\n", what, rates.first / unit, rates.second / unit);
+    return rates;
+  };
+  for (const std::int64_t n : {64, 128, 256, 512, 1024}) {
+    const auto [one, many] =
+        line(fmt::format("{0} x {0} products, GFLOP/s", n), 1e9, [n](int team) { return gemm_rate(n, team); });
+    machine.gemm_one = std::max(machine.gemm_one, one);
+    machine.gemm = std::max(machine.gemm, many);
+  }
+  for (const std::int64_t bytes : {std::int64_t{1} << 18, std::int64_t{1} << 24, std::int64_t{1} << 28}) {
+    machine.memory = line(fmt::format("y += a x of {} KB, GB/s", bytes >> 10), 1e9, [bytes](int team) {
+                       return memory_rate(bytes, team);
+                     }).second;
+  }
+  fmt::print("\n");
+  return machine;
+}
+
+// How far the two sides' losses are apart, relative to their size, at most.
+double difference(const std::vector<double>& ours, const Json& theirs) {
+  double most = 0;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    most = std::max(most, std::abs(ours[i] - theirs.at(i).get<double>()) / std::abs(ours[i]));
+  }
+  return most;
+}
+
+struct Settings {
+  int turns;
+  double seconds;  // a turn
+};
+
+// Throws Error when the two sides do not compute the same.
+Json measure(const Row& row, Peer* peer, const Machine& machine, const Settings& settings) {
+  constexpr int steps = 20;
+  Json result{{"row", row.name}};
+  if (peer && row.losses) {
+    const std::vector<double> ours = row.losses(steps);  // first: it writes the file that the twin reads
+    const double apart = difference(ours, peer->ask({{"losses", row.twin}, {"steps", steps}})["losses"]);
+    if (!(apart <= 1e-4))
+      fail("{}: the losses of the first {} steps are {:.1e} apart: not the same work", row.name, steps, apart);
+    result["losses_apart"] = apart;
+  }
+  const std::function<void()> work = row.prepare();
+  if (peer) result["way"] = peer->ask({{"prepare", row.twin}, {"threads", threads()}})["way"];
+  std::vector<double> ours, theirs, ratios;
+  turn(work, settings.seconds);
+  for (int i = 0; i < settings.turns; ++i) {
+    ours.push_back(turn(work, settings.seconds));
+    if (!peer) continue;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));  // until the other side's threads sleep
+    theirs.push_back(peer->ask({{"turn", settings.seconds}})["ms"].get<double>());
+    ratios.push_back(theirs.back() / ours.back());
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  const double ms = quantile(ours, 0.5);
+  result["ms"] = ms;
+  if (peer) {
+    result["peer_ms"] = quantile(theirs, 0.5);
+    result["ratio"] = quantile(ratios, 0.5);
+    result["ratio_quartiles"] = {quantile(ratios, 0.25), quantile(ratios, 0.75)};
+  }
+  const double limit = row.flops / machine.gemm + row.bytes / machine.memory;  // seconds
+  if (limit > 0) result["share_of_limit"] = limit / (ms * 1e-3);
+  return result;
+}
+
+void print(const Json& result) {
+  const auto number = [&](const char* key, const char* format) {
+    return result.contains(key) ? fmt::format(fmt::runtime(format), result[key].get<double>()) : std::string();
+  };
+  std::string spread;
+  if (result.contains("ratio_quartiles")) {
+    spread = fmt::format(" ({:.2f} to {:.2f})", result["ratio_quartiles"][0].get<double>(),
+                         result["ratio_quartiles"][1].get<double>());
+  }
+  std::string share = result.contains("share_of_limit")
+                          ? fmt::format("{:.0f} %", 100 * result["share_of_limit"].get<double>())
+                          : std::string();
+  fmt::print("| {} | {} | {} | {}{} | {} | {} |\n", result["row"].get<std::string>(), number("ms", "{:.4g}"),
+             number("peer_ms", "{:.4g}"), number("ratio", "{:.2f}"), spread, share, result.value("way", std::string()));
+  std::fflush(stdout);
+}
+
+cxxopts::Options options() {
+  cxxopts::Options result("bench", "Measures heed beside PyTorch and beside what this machine can do.\n");
+  result.set_width(80).add_options()                                                                               //
+      ("rows", "Only rows whose name begins with this", cxxopts::value<std::string>()->default_value(""), "NAME")  //
+      ("python", "Python that has PyTorch", cxxopts::value<std::string>()->default_value("python3"), "FILE")       //
+      ("peers", "Directory of the peers' scripts", cxxopts::value<std::string>()->default_value("bench/peers"),
+       "DIR")                                                                                 //
+      ("turns", "Turns of each side", cxxopts::value<int>()->default_value("9"), "N")         //
+      ("seconds", "Length of a turn", cxxopts::value<double>()->default_value("0.1"), "S")    //
+      ("quick", "Leave out the largest sizes")                                                //
+      ("json", "Write all results to this file, too", cxxopts::value<std::string>(), "FILE")  //
+      ("help", "Print this");
+  return result;
+}
+
+std::unique_ptr<Peer> start_peer(const std::string& python, const fs::path& peers) {
+  try {
+    return std::make_unique<Peer>(std::vector<std::string>{python, peers / "pytorch.py"});
+  } catch (const Error&) {
+    fmt::print(
+        "PyTorch is left out: {} has none. To get it: python3 -m venv torch && torch/bin/pip install torch numpy, "
+        "then --python torch/bin/python\n\n",
+        python);
+    return nullptr;
+  }
+}
+
+int run(const cxxopts::ParseResult& arguments) {
+  const fs::path scratch = fs::temp_directory_path() / fmt::format("heed-bench-{}", getpid());
+  fs::create_directories(scratch);
+  const auto peer = start_peer(arguments["python"].as<std::string>(), arguments["peers"].as<std::string>());
+  fmt::print("heed with {}, {} threads{}\n\n", blas_description(), threads(),
+             peer ? ", beside PyTorch " + peer->greeting()["version"].get<std::string>() : "");
+  const Machine machine = measure_machine();
+  std::vector<Row> rows = model_rows(scratch);
+  for (Row& row : operation_rows(arguments.count("quick") > 0)) rows.push_back(std::move(row));
+  fmt::print(
+      "| row | heed, ms | PyTorch, ms | times as fast | share of limit | PyTorch's fastest way "
+      "|\n|---|---|---|---|---|---|\n");
+  Json results = Json::array();
+  const Settings settings{arguments["turns"].as<int>(), arguments["seconds"].as<double>()};
+  for (const Row& row : rows) {
+    if (!row.name.starts_with(arguments["rows"].as<std::string>())) continue;
+    results.push_back(measure(row, peer.get(), machine, settings));
+    print(results.back());
+  }
+  fs::remove_all(scratch);
+  if (arguments.count("json")) {
+    write_file(arguments["json"].as<std::string>(),
+               format_json({{"gemm_flops", machine.gemm}, {"memory_bytes", machine.memory}, {"rows", results}}) + "\n");
+  }
+  return 0;
 }
 
 }  // namespace
+}  // namespace heed::bench
 
-int main() {
-  const Tensor a = normal({1024, 1024}, 1), b = normal({1024, 1024}, 2);
-  measure("matmul", 15, [&] { matmul(a, b); });
-
-  const Tensor x = normal({64, 128, 512}, 3);
-  measure("softmax", 15, [&] { softmax(x); });
-
-  const Shape heads{8, 8, 256, 64};
-  const Tensor Q = variable(normal(heads, 4)), K = variable(normal(heads, 5)), V = variable(normal(heads, 6));
-  const Tensor dO = normal(heads, 7);
-  measure("attention", 15, [&] {
-    const Recording recording;
-    backward(attention(Q, K, V).output, dO);
-  });
-
-  // The step of toy.yaml: B 64, T 14, d_model 64, 2 layers, 2 heads of 16.
-  Parameters parameters;
-  const Encoder encoder(Scope(parameters, 1), 2, {.d_model = 64, .heads = 2, .d_k = 16, .d_v = 16}, 0);
-  const Embedding words(Scope(parameters, 1) / "words", 73, 64);
-  Optimizer adam(parameters, {});
-  const Ids tokens = numbers({64, 14}, 73), query = numbers({64}, 14), answer = numbers({64}, 73);
-  measure("step", 50, [&] {
-    const Recording recording;
-    const Tensor at_query = select_rows(encoder(words(tokens)).output, query);
-    const Tensor loss = cross_entropy(matmul(at_query, transpose(words.weight)), answer);
-    Gradients gradients = backward(loss);
-    clip_by_global_norm(gradients, 1);
-    adam.step(gradients, 1e-3);
-  });
+int main(int argc, char** argv) {
+  try {
+    const cxxopts::ParseResult arguments = heed::bench::options().parse(argc, argv);
+    if (arguments.count("help")) {
+      fmt::print("{}", heed::bench::options().help());
+      return 0;
+    }
+    return heed::bench::run(arguments);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "bench: {}\n", error.what());
+    return 1;
+  }
 }

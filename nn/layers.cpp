@@ -16,8 +16,8 @@ LayerNorm::LayerNorm(Scope scope, int d, double epsilon)
       bias(scope.parameter("bias", {d}, Init::zeros())),
       eps(epsilon) {}
 
-LearnedPositions::LearnedPositions(Scope scope, int max_length, int d)
-    : weight(scope.parameter("weight", {max_length, d}, Init::gaussian(1))) {}
+LearnedPositions::LearnedPositions(Scope scope, int max_length, int d, double deviation)
+    : weight(scope.parameter("weight", {max_length, d}, Init::gaussian(deviation))) {}
 
 Tensor LearnedPositions::operator()(const Tensor& x) const {
   const std::int64_t T = x.size(-2);

@@ -28,11 +28,11 @@ struct LayerNorm {
   Tensor operator()(const Tensor& x) const { return layer_norm(x, gain, bias, eps); }
 };
 
-// Adds a learned vector for each position: x (B, T, d), T <= max_length. Its entries begin with deviation 1, to weigh as
+// Adds a learned vector for each position: x (B, T, d), T <= max_length. Its entries begin with deviation 1 to weigh as
 // much as words that were scaled by sqrt(d) (Vaswani et al. 2017, section 3.4): smaller ones are learned late or never.
 struct LearnedPositions {
   Tensor weight;  // (max_length, d)
-  LearnedPositions(Scope scope, int max_length, int d);
+  LearnedPositions(Scope scope, int max_length, int d, double deviation = 1.0);
   Tensor operator()(const Tensor& x) const;
 };
 

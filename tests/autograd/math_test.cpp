@@ -37,11 +37,17 @@ double operation_error(Tensor (*f)(const Tensor&), double (*exact)(double), DTyp
 
 }  // namespace
 
-TEST_CASE("exp, tanh and sigmoid of a float are within 3 units in the last place over the whole range") {
+TEST_CASE(
+    "exp, tanh and sigmoid of a float are within 3, the normal distribution within 8 units in the last place over the whole "
+    "range") {
   CHECK(largest_error(math::exp, std::exp, -87, 88.7228F) < 3);
   CHECK(largest_error(math::exp_nonpositive, std::exp, -87, 88) < 3);
   CHECK(largest_error(math::tanh, std::tanh, -infinity, infinity) < 3);
   CHECK(largest_error(math::sigmoid<float>, sigmoid_exact, -87, infinity) < 3);
+  const auto Phi = [](float x) { return math::normal(x).distribution; };
+  const auto exact = [](double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; };
+  CHECK(largest_error(Phi, exact, -1, infinity) < 8);
+  CHECK(largest_error(Phi, exact, -13, -1) < 100);  // as e^(-x^2/2), whose exponent is rounded
 }
 
 TEST_CASE("exp, tanh and sigmoid end as they should") {
@@ -65,6 +71,11 @@ TEST_CASE("exp, tanh and sigmoid end as they should") {
   CHECK(math::tanh(-infinity) == -1);
   CHECK(math::tanh(20.0F) == 1);
   CHECK(std::isnan(math::tanh(std::nanf(""))));
+  CHECK(math::normal(0.0F).distribution == 0.5F);
+  CHECK(math::normal(infinity).distribution == 1);
+  CHECK(math::normal(-infinity).distribution == 0);
+  CHECK(math::normal(infinity).density == 0);
+  CHECK(std::isnan(math::normal(std::nanf("")).distribution));
   CHECK(math::sigmoid(-infinity) == 0);
   CHECK(math::sigmoid(infinity) == 1);
   CHECK(math::sigmoid(0.0F) == 0.5F);

@@ -1,0 +1,167 @@
+#include "bench/rows.h"
+#include "data/tasks.h"
+#include "heed.h"
+#include "nn/language_model.h"
+
+namespace heed::bench {
+namespace {
+
+constexpr int steps_with_data = 20;
+
+// A model, its optimiser and its batches; the twin gets the same from a file.
+struct Trained {
+  Parameters parameters;
+  std::function<Tensor(int batch)> loss;
+  std::unique_ptr<Optimizer> optimizer;
+  std::shared_ptr<void> model;
+
+  double step(int number) {
+    const Recording recording;
+    const Tensor value = loss(number % steps_with_data);
+    Gradients gradients = backward(value);
+    clip_by_global_norm(gradients, 1);
+    optimizer->step(gradients, 1e-3);
+    return value.item();
+  }
+};
+
+OptimizerOptions adamw() { return {.method = OptimizerOptions::adamw, .weight_decay = 0.1}; }
+
+Tensor numbers(const Ids& ids) {
+  return tensor(ids.shape(), std::vector<double>(ids.data(), ids.data() + ids.elements()), DType::float64);
+}
+
+// Words that follow one another by a rule, so that there is something to learn.
+Ids text(int step, int B, int T, int vocabulary) {
+  Random random = Random(1).stream(static_cast<std::uint64_t>(step));
+  std::vector<std::int32_t> ids;
+  for (int b = 0; b < B; ++b) {
+    std::int64_t word = random.below(vocabulary);
+    for (int t = 0; t < T; ++t) {
+      ids.push_back(static_cast<std::int32_t>(word));
+      word = (word * 31 + 17 + random.below(3)) % vocabulary;
+    }
+  }
+  return Ids({B, T}, ids);
+}
+
+Row row_of(const std::string& name, const Json& twin, double flops, double bytes,
+           const std::function<std::unique_ptr<Trained>()>& make) {
+  return {.name = name,
+          .twin = twin,
+          .flops = flops,
+          .bytes = bytes,
+          .prepare = [=] { return [trained = std::shared_ptr(make()), step = 0]() mutable { trained->step(step++); }; },
+          .losses =
+              [=](int steps) {
+                const auto trained = make();
+                std::vector<double> losses;
+                for (int step = 0; step < steps; ++step) losses.push_back(trained->step(step));
+                return losses;
+              }};
+}
+
+// nanoGPT's models (github.com/karpathy/nanoGPT): GELU with erf, MLP four times as wide, biases throughout.
+Row language_row(const std::string& name, int layers, int heads, int d_model, int T, int B, int vocabulary,
+                 const std::filesystem::path& scratch) {
+  const std::filesystem::path file = scratch / (name + ".safetensors");
+  const auto make = [=] {
+    auto trained = std::make_unique<Trained>();
+    const auto model = std::make_shared<LanguageModel>(
+        Scope(trained->parameters, 1),
+        LanguageModelShape{
+            .vocabulary = vocabulary,
+            .max_length = T,
+            .layers = layers,
+            .mlp = 4 * d_model,
+            .attention = {.d_model = d_model, .heads = heads, .bias = Bias::yes, .output_bias = Bias::yes}});
+    if (!std::filesystem::exists(file)) {
+      SafeTensors content{{trained->parameters.begin(), trained->parameters.end()}, {}};
+      for (int step = 0; step < steps_with_data; ++step) {
+        content.tensors.emplace_back(fmt::format("batch.{}", step), numbers(text(step, B, T + 1, vocabulary)));
+      }
+      write_safetensors(file, content);
+    }
+    trained->loss = [=](int step) {
+      const Ids all = text(step, B, T + 1, vocabulary);
+      std::vector<std::int32_t> read, next;
+      for (std::int64_t i = 0; i < all.elements(); ++i) {
+        if (i % (T + 1) < T) read.push_back(all[i]);
+        if (i % (T + 1) > 0) next.push_back(all[i]);
+      }
+      const Tensor logits = (*model)(Ids({B, T}, read));
+      return cross_entropy(reshape(logits, {B * T, vocabulary}), Ids({B * T}, next));
+    };
+    trained->optimizer = std::make_unique<Optimizer>(trained->parameters, adamw());
+    trained->model = model;
+    return trained;
+  };
+  // Products of a token with each weight of a matrix, forward and twice backward; seven of the attention.
+  const double matrices = 12.0 * layers * d_model * d_model + static_cast<double>(vocabulary) * d_model;
+  const double flops = 6 * matrices * B * T + 7.0 * layers * B * T * T * d_model;
+  return row_of(name, {{"row", "language model"}, {"file", file.string()}, {"layers", layers}, {"heads", heads}}, flops,
+                28.0 * (matrices + static_cast<double>(T) * d_model), make);
+}
+
+Row toy_row(const std::filesystem::path& scratch) {
+  const std::filesystem::path file = scratch / "toy.safetensors";
+  constexpr int batch_size = 64, d_model = 64, heads = 2, d = 16, layers = 2;
+  const auto task = std::make_shared<const Task>(make_task({.name = "coreference",
+                                                            .train = "",
+                                                            .test = "",
+                                                            .sentences = 4000,
+                                                            .held_out = 1000,
+                                                            .random = Random(1).stream("data")}));
+  const auto batch_of = [=](int step) {
+    std::vector<const Example*> chosen;
+    for (const int i : batch_order(std::ssize(task->train), batch_size, step, Random(1))) {
+      chosen.push_back(&task->train[static_cast<std::size_t>(i)]);
+    }
+    return make_batch(chosen, task->vocabulary);
+  };
+  const auto make = [=] {
+    auto trained = std::make_unique<Trained>();
+    const auto model =
+        std::make_shared<Reader>(Scope(trained->parameters, 1),
+                                 ReaderShape{.vocabulary = task->vocabulary.size(),
+                                             .max_length = task->max_length,
+                                             .layers = layers,
+                                             .attention = {.d_model = d_model, .heads = heads, .d_k = d, .d_v = d}});
+    if (!std::filesystem::exists(file)) {
+      SafeTensors content{{trained->parameters.begin(), trained->parameters.end()}, {}};
+      for (int step = 0; step < steps_with_data; ++step) {
+        const Batch batch = batch_of(step);
+        const std::vector<double> lengths(batch.lengths.begin(), batch.lengths.end());
+        content.tensors.emplace_back(fmt::format("batch.{}", step), numbers(batch.tokens));
+        content.tensors.emplace_back(fmt::format("lengths.{}", step), tensor({batch_size}, lengths, DType::float64));
+        content.tensors.emplace_back(fmt::format("query.{}", step), numbers(batch.query));
+        content.tensors.emplace_back(fmt::format("answer.{}", step), numbers(batch.answer));
+      }
+      write_safetensors(file, content);
+    }
+    std::vector<Batch> batches;
+    for (int step = 0; step < steps_with_data; ++step) batches.push_back(batch_of(step));
+    trained->loss = [model, batches](int step) {
+      const Batch& batch = batches[static_cast<std::size_t>(step)];
+      return cross_entropy((*model)({batch.tokens, batch.lengths, batch.query, {}}).logits, batch.answer);
+    };
+    trained->optimizer = std::make_unique<Optimizer>(trained->parameters, adamw());
+    trained->model = model;
+    return trained;
+  };
+  const double T = task->max_length, rows = batch_size * T;
+  const double flops =
+      6 * (layers * 4.0 * d_model * heads * d * rows + 1.0 * task->vocabulary.size() * d_model * batch_size) +
+      7 * 2.0 * layers * batch_size * heads * T * T * d;
+  return row_of("toy", {{"row", "reader"}, {"file", file.string()}, {"layers", layers}, {"heads", heads}}, flops, 0,
+                make);
+}
+
+}  // namespace
+
+std::vector<Row> model_rows(const std::filesystem::path& scratch) {
+  return {toy_row(scratch), language_row("char", 4, 4, 128, 64, 12, 65, scratch),
+          language_row("gpt2", 12, 12, 768, 64, 4, 50257, scratch)};
+}
+
+}  // namespace heed::bench

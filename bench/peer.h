@@ -1,0 +1,30 @@
+#pragma once
+#include "nn/json.h"
+
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace heed::bench {
+
+// A program that answers each line of JSON that it is sent with one of its own.
+class Peer {
+ public:
+  explicit Peer(const std::vector<std::string>& command);  // Error when it does not start, or says nothing
+  ~Peer();
+  Peer(const Peer&) = delete;
+
+  const Json& greeting() const { return greeting_; }  // its first line
+  Json ask(const Json& request);                      // Error when it ends instead of answering
+
+ private:
+  Json read_line();
+
+  std::string name_;
+  pid_t process_ = -1;
+  int to_ = -1, from_ = -1;
+  std::string buffer_;
+  Json greeting_;
+};
+
+}  // namespace heed::bench

@@ -1,0 +1,228 @@
+"""The peer's side of the bench: does in PyTorch what a row of the table does in heed.
+
+Reads a request a line, a JSON object, and answers each with one line: see answer().
+"""
+
+import json
+import os
+import statistics
+import struct
+import sys
+import time
+
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # more would be processes that hold on to our pipes
+
+import numpy
+import torch
+import torch.nn.functional as F
+
+
+def read_safetensors(path):
+    """Names to arrays, as in github.com/huggingface/safetensors, "Format"."""
+    with open(path, "rb") as file:
+        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        data = file.read()
+    dtypes = {"F32": numpy.float32, "F64": numpy.float64}
+    return {
+        name: numpy.frombuffer(data, dtypes[t["dtype"]], offset=t["data_offsets"][0], count=int(numpy.prod(t["shape"])))
+        .reshape(t["shape"])
+        for name, t in header.items()
+        if name != "__metadata__"
+    }
+
+
+class Block(torch.nn.Module):
+    """Pre-norm encoder block, with an MLP or without."""
+
+    def __init__(self, weights, prefix, heads, residual):
+        super().__init__()
+        self.heads, self.residual, self.mlp = heads, residual, f"{prefix}.mlp.in.weight" in weights
+        self.attention_norm = norm(weights, f"{prefix}.attention_norm")
+        projections = [f"{prefix}.attention.W_{name}" for name in "QKV"]
+        self.W_QKV = linear(  # one product for the three, as is usual
+            numpy.concatenate([weights[f"{name}.weight"] for name in projections], 1),
+            numpy.concatenate([weights[f"{name}.bias"] for name in projections])
+            if f"{projections[0]}.bias" in weights else None)
+        self.W_O = linear(weights[f"{prefix}.attention.W_O.weight"], weights[f"{prefix}.attention.W_O.bias"])
+        if self.mlp:
+            self.mlp_norm = norm(weights, f"{prefix}.mlp.norm")
+            self.mlp_in = linear(weights[f"{prefix}.mlp.in.weight"], weights[f"{prefix}.mlp.in.bias"])
+            self.mlp_out = linear(weights[f"{prefix}.mlp.out.weight"], weights[f"{prefix}.mlp.out.bias"])
+
+    def forward(self, x, mask, causal):
+        B, T, _ = x.shape
+        Q, K, V = self.W_QKV(self.attention_norm(x)).view(B, T, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        y = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask, is_causal=causal)
+        y = self.W_O(y.transpose(1, 2).flatten(2))
+        x = x + y if self.residual else y
+        return x + self.mlp_out(F.gelu(self.mlp_in(self.mlp_norm(x)))) if self.mlp else x
+
+
+def linear(weight, bias=None):
+    layer = torch.nn.Linear(*weight.shape, bias=bias is not None)
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor(weight.T))
+        if bias is not None:
+            layer.bias.copy_(torch.tensor(bias))
+    return layer
+
+
+def norm(weights, prefix):
+    layer = torch.nn.LayerNorm(weights[f"{prefix}.gain"].shape)
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor(weights[f"{prefix}.gain"]))
+        layer.bias.copy_(torch.tensor(weights[f"{prefix}.bias"]))
+    return layer
+
+
+def parameter(array):
+    return torch.nn.Parameter(torch.tensor(array))
+
+
+class Model(torch.nn.Module):
+    """heed's LanguageModel, and, with `reader`, its Reader."""
+
+    def __init__(self, weights, layers, heads, reader):
+        super().__init__()
+        self.reader = reader
+        self.words, self.positions = parameter(weights["words.weight"]), parameter(weights["positions.weight"])
+        self.blocks = torch.nn.ModuleList(
+            Block(weights, f"encoder.{l}", heads, residual=not reader or l + 1 < layers) for l in range(layers))
+        self.norm = norm(weights, "encoder.norm")
+        if reader:
+            self.output_bias = parameter(weights["output_bias"])
+
+    def forward(self, tokens, mask=None, query=None):
+        x = F.embedding(tokens, self.words)
+        if self.reader:
+            x = x * self.words.shape[1] ** 0.5
+        x = x + self.positions[: tokens.shape[1]]
+        for block in self.blocks:
+            x = block(x, mask, causal=not self.reader)
+        if self.reader:
+            x = self.norm(x)[torch.arange(len(query)), query]
+            return F.linear(x, self.words, self.output_bias)
+        return F.linear(self.norm(x), self.words)
+
+
+class Training:
+    """One training step a call, on the batches of the file in turn."""
+
+    def __init__(self, request, compiled):
+        arrays = read_safetensors(request["file"])
+        self.reader = request["row"] == "reader"
+        self.model = Model(arrays, request["layers"], request["heads"], self.reader)
+        self.forward = torch.compile(self.model) if compiled else self.model
+        self.adamw = torch.optim.AdamW(self.model.parameters(), lr=1e-3, weight_decay=0.1, fused=True)
+        self.batches = []
+        while f"batch.{len(self.batches)}" in arrays:
+            n = len(self.batches)
+            tokens = torch.tensor(arrays[f"batch.{n}"]).long()
+            if self.reader:
+                visible = torch.arange(tokens.shape[1]) < torch.tensor(arrays[f"lengths.{n}"])[:, None]
+                query, answer = (torch.tensor(arrays[f"{what}.{n}"]).long() for what in ("query", "answer"))
+                self.batches.append(((tokens, visible[:, None, None, :], query), answer))
+            else:
+                self.batches.append(((tokens[:, :-1].contiguous(),), tokens[:, 1:].flatten()))
+        self.steps = 0
+
+    def __call__(self):
+        inputs, answer = self.batches[self.steps % len(self.batches)]
+        self.steps += 1
+        loss = F.cross_entropy(self.forward(*inputs).flatten(0, -2), answer)
+        self.adamw.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1)
+        self.adamw.step()
+        return loss
+
+
+def operation(request):
+    name, shape = request["row"], request.get("shape")
+    if name == "graph":
+        x = torch.ones((), requires_grad=True)
+
+        def graph():
+            y = x
+            for _ in range(request["operations"] // 2):
+                y = y * 0.999 + x
+            y.backward()
+
+        return graph
+    if name == "AdamW":
+        p = torch.nn.Parameter(torch.randn(shape))
+        p.grad = torch.randn(shape)
+        return torch.optim.AdamW([p], lr=1e-3, weight_decay=0.01, fused=True).step
+    x = torch.randn(shape, requires_grad=True)
+    if name == "cross-entropy":
+        labels = torch.arange(shape[0]) * 7919 % shape[1]
+        return lambda: torch.autograd.grad(F.cross_entropy(x, labels), x)
+    if name == "embedding":
+        ids, dy = torch.arange(request["ids"]) * 7919 % shape[0], torch.randn(request["ids"], shape[1])
+        return lambda: torch.autograd.grad(F.embedding(ids, x), x, dy)
+    dy = torch.randn(shape)
+    if name == "attention":
+        K, V = (torch.randn(shape, requires_grad=True) for _ in range(2))
+        return lambda: torch.autograd.grad(
+            F.scaled_dot_product_attention(x, K, V, is_causal=request["causal"]), (x, K, V), dy)
+    if name == "layer norm":
+        gain, bias = torch.ones(shape[-1], requires_grad=True), torch.zeros(shape[-1], requires_grad=True)
+        return lambda: torch.autograd.grad(F.layer_norm(x, shape[-1:], gain, bias), (x, gain, bias), dy)
+    f = {"softmax": lambda t: torch.softmax(t, -1), "GELU": F.gelu}[name]
+    return lambda: torch.autograd.grad(f(x), x, dy)
+
+
+def turn(work, seconds):
+    """The median of the times of as many calls as fit, in ms."""
+    times = []
+    end = time.perf_counter() + seconds
+    while not times or time.perf_counter() < end:
+        begin = time.perf_counter()
+        work()
+        times.append(1e3 * (time.perf_counter() - begin))
+    return statistics.median(times)
+
+
+def prepare(request, threads):
+    """The row's work in the fastest of the ways that there are, and its name."""
+    is_model = "file" in request
+    ways = [(n, False) for n in range(1, threads + 1)] + ([(threads, True)] if is_model else [])
+    best = None
+    for n, compiled in ways:
+        torch.set_num_threads(n)
+        try:
+            work = Training(request, compiled) if is_model else operation(request)
+            turn(work, 0)
+            ms = turn(work, 0.1)
+        except Exception as error:
+            if not compiled:
+                raise
+            print(f"torch.compile failed: {str(error).splitlines()[0]}", file=sys.stderr)
+            continue
+        if best is None or ms < best[0]:
+            best = ms, n, compiled, work
+    ms, n, compiled, work = best
+    torch.set_num_threads(n)
+    return work, f"{n} thread{'s' if n > 1 else ''}{', compiled' if compiled else ''}"
+
+
+work = None
+
+
+def answer(request):
+    """{"prepare": ROW, "threads": 2} -> {"way": "2 threads"}; {"turn": SECONDS} -> {"ms": MEDIAN};
+    {"losses": ROW, "steps": 20} -> {"losses": [...]}"""
+    global work
+    if "prepare" in request:
+        work = None
+        work, way = prepare(request["prepare"], request["threads"])
+        return {"way": way}
+    if "losses" in request:
+        training = Training(request["losses"], False)
+        return {"losses": [training().item() for _ in range(request["steps"])]}
+    return {"ms": turn(work, request["turn"])}
+
+
+print(json.dumps({"version": torch.__version__}), flush=True)
+for line in sys.stdin:
+    print(json.dumps(answer(json.loads(line))), flush=True)

@@ -1,0 +1,25 @@
+#pragma once
+#include "nn/encoder.h"
+
+namespace heed {
+
+struct LanguageModelShape {
+  int vocabulary = 0;
+  int max_length = 0;  // tokens in a text
+  int layers = 2;
+  int mlp = 0;  // width of the MLP, 0: none
+  AttentionShape attention;
+};
+
+// Predicts at each token the next one, from itself and those before: GPT-2's architecture (Radford et al. 2019) with
+// learned positions, causal attention, and the embedding's transpose for the logits.
+struct LanguageModel {
+  LanguageModelShape shape;
+  Embedding words;
+  LearnedPositions positions;
+  Encoder encoder;
+  LanguageModel(Scope scope, const LanguageModelShape& shape);
+  Tensor operator()(const Ids& tokens, const Dropout& drop = {}) const;  // (B, T) -> logits (B, T, vocabulary)
+};
+
+}  // namespace heed
