@@ -4,8 +4,29 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 namespace heed {
+namespace {
+
+// start[r] of `rows` + 1: how many ids are smaller than r.
+std::vector<std::int64_t> starts(const Ids& ids, std::int64_t rows) {
+  std::vector<std::int64_t> start(static_cast<std::size_t>(rows + 1), 0);
+  for (std::int64_t i = 0; i < ids.elements(); ++i) ++start[static_cast<std::size_t>(ids[i]) + 1];
+  std::partial_sum(start.begin(), start.end(), start.begin());
+  return start;
+}
+
+// The places of id r, in order, from start[r] on.
+std::vector<std::int64_t> places_by_row(const Ids& ids, std::vector<std::int64_t> start) {
+  std::vector<std::int64_t> places(static_cast<std::size_t>(ids.elements()));
+  for (std::int64_t i = 0; i < ids.elements(); ++i) {
+    places[static_cast<std::size_t>(start[static_cast<std::size_t>(ids[i])]++)] = i;
+  }
+  return places;
+}
+
+}  // namespace
 
 // y = table[ids]           dtable[ids[i]] += dy[i], in the order of i
 static const Operation embedding_operation("embedding", [] {
@@ -34,18 +55,30 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
                    for (std::int64_t i = begin; i < end; ++i) std::copy_n(from + ids[i] * d, d, to + i * d);
                  });
   });
-  return record(embedding_operation, {&table}, y, [ids, n, d, from = table.shape()](const Tensor& dy) {
-    Tensor dtable = zeros(from, dy.dtype());
+  return record(embedding_operation, {&table}, y, [ids, d, from = table.shape()](const Tensor& dy) {
+    const std::vector<std::int64_t> start = starts(ids, from[0]), places = places_by_row(ids, start);
+    Tensor dtable(from, dy.dtype());
     const Tensor dense_dy = contiguous(dy);
     dispatch(dy.dtype(), [&]<class T>() {
       const T* g = dense_dy.data<T>();
       T* to = dtable.mutable_data<T>();
-      parallel_for(d, 64, [&](std::int64_t begin, std::int64_t end) {  // a column has one writer
-        for (std::int64_t i = 0; i < n; ++i) {
-          T* row = to + ids[i] * d;
-          for (std::int64_t j = begin; j < end; ++j) row[j] += g[i * d + j];
-        }
-      });
+      parallel_for(from[0], std::max<std::int64_t>(1, elementwise_grain / std::max<std::int64_t>(d, 1)),
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (std::int64_t r = begin; r < end; ++r) {
+                       T* __restrict row = to + r * d;
+                       const std::int64_t first = start[static_cast<std::size_t>(r)];
+                       const std::int64_t last = start[static_cast<std::size_t>(r + 1)];
+                       if (first == last) std::fill_n(row, d, T{0});
+                       for (std::int64_t i = first; i < last; ++i) {
+                         const T* from_row = g + places[static_cast<std::size_t>(i)] * d;
+                         if (i == first) {
+                           std::copy_n(from_row, d, row);
+                         } else {
+                           for (std::int64_t j = 0; j < d; ++j) row[j] += from_row[j];
+                         }
+                       }
+                     }
+                   });
     });
     return std::vector{dtable};
   });

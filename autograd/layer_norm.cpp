@@ -6,6 +6,24 @@
 #include <cmath>
 
 namespace heed {
+namespace {
+
+template <class T>
+void backward_row(const T* x, T mean, T r, const T* gain, const T* dy, T* __restrict dx, T* __restrict dgain,
+                  T* __restrict dbias, std::int64_t n) {
+  const double count = static_cast<double>(n);
+  const T mean_g = static_cast<T>(dot_row(dy, gain, n) / count);
+  const T mean_gh =
+      static_cast<T>(sum_terms<T>(n, [=](std::int64_t j) { return dy[j] * gain[j] * ((x[j] - mean) * r); }) / count);
+  for (std::int64_t j = 0; j < n; ++j) {
+    const T h = (x[j] - mean) * r;
+    dx[j] = r * (dy[j] * gain[j] - mean_g - h * mean_gh);
+    dgain[j] += dy[j] * h;
+    dbias[j] += dy[j];
+  }
+}
+
+}  // namespace
 
 // xh = (x - mean) / sqrt(variance + eps), y = xh * gain + bias
 // dx = r (g - mean(g) - xh mean(g * xh)), g = dy * gain, r = 1 / sqrt(variance + eps)
@@ -35,48 +53,45 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
   const Tensor dense = contiguous(x.detach());
   const Tensor scale = gain.defined() ? contiguous(gain.detach()) : ones({n}, x.dtype());
   const Tensor shift = bias.defined() ? contiguous(bias.detach()) : zeros({n}, x.dtype());
-  Tensor y(x.shape(), x.dtype()), xh(x.shape(), x.dtype()), r({rows}, x.dtype());
+  Tensor y(x.shape(), x.dtype()), mean({rows}, x.dtype()), r({rows}, x.dtype());
   dispatch(x.dtype(), [&]<class T>() {
     const T *from = dense.data<T>(), *a = scale.data<T>(), *b = shift.data<T>();
-    T *to = y.mutable_data<T>(), *normal = xh.mutable_data<T>(), *inverse = r.mutable_data<T>();
-    parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end) {
+    T *to = y.mutable_data<T>(), *means = mean.mutable_data<T>(), *inverse = r.mutable_data<T>();
+    parallel_for(rows, grain, [=](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         const T* row = from + i * n;
-        T *h = normal + i * n, *out = to + i * n;
+        T* __restrict out = to + i * n;
         const T mu = static_cast<T>(sum_row(row, n) / static_cast<double>(n));
-        for (std::int64_t j = 0; j < n; ++j) h[j] = (row[j] - mu) * (row[j] - mu);
-        const double variance = sum_row(h, n) / static_cast<double>(n);
-        inverse[i] = static_cast<T>(1 / std::sqrt(variance + eps));
-        for (std::int64_t j = 0; j < n; ++j) {
-          h[j] = (row[j] - mu) * inverse[i];
-          out[j] = h[j] * a[j] + b[j];
-        }
+        const double variance =
+            sum_terms<T>(n, [=](std::int64_t j) { return (row[j] - mu) * (row[j] - mu); }) / static_cast<double>(n);
+        const T inv = static_cast<T>(1 / std::sqrt(variance + eps));
+        for (std::int64_t j = 0; j < n; ++j) out[j] = (row[j] - mu) * inv * a[j] + b[j];
+        means[i] = mu;
+        inverse[i] = inv;
       }
     });
   });
-  const auto gradients = [xh, r, scale, n, rows, grain](const Tensor& dy) {
+  const auto gradients = [dense, mean, r, scale, n, rows](const Tensor& dy) {
+    // Rows in parts, each with its own sums for dgain and dbias.
+    constexpr std::int64_t elements_a_part = 16384;
+    const std::int64_t rows_a_part = std::max<std::int64_t>(1, elements_a_part / std::max<std::int64_t>(n, 1));
+    const std::int64_t parts = (rows + rows_a_part - 1) / rows_a_part;
     const Tensor dense_dy = contiguous(dy);
-    Tensor dx(xh.shape(), xh.dtype()), dy_xh(xh.shape(), xh.dtype());
-    dispatch(xh.dtype(), [&]<class T>() {
-      const T *g = dense_dy.data<T>(), *normal = xh.data<T>(), *a = scale.data<T>(), *inverse = r.data<T>();
-      T *to = dx.mutable_data<T>(), *products = dy_xh.mutable_data<T>();
-      parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end) {
+    Tensor dx(dense.shape(), dense.dtype()), sums({parts, 2, n}, dense.dtype());
+    dispatch(dense.dtype(), [&]<class T>() {
+      const T *x_data = dense.data<T>(), *dy_data = dense_dy.data<T>(), *means = mean.data<T>(), *inverse = r.data<T>();
+      const T* a = scale.data<T>();
+      T *to = dx.mutable_data<T>(), *totals = sums.mutable_data<T>();
+      parallel_for(rows, rows_a_part, [=](std::int64_t begin, std::int64_t end) {
+        T* part = totals + begin / rows_a_part * 2 * n;
+        std::fill_n(part, 2 * n, T{0});
         for (std::int64_t i = begin; i < end; ++i) {
-          const T *row = g + i * n, *h = normal + i * n;
-          T *out = to + i * n, *product = products + i * n;
-          for (std::int64_t j = 0; j < n; ++j) product[j] = row[j] * a[j] * h[j];
-          const T mean_gh = static_cast<T>(sum_row(product, n) / static_cast<double>(n));
-          for (std::int64_t j = 0; j < n; ++j) out[j] = row[j] * a[j];
-          const T mean_g = static_cast<T>(sum_row(out, n) / static_cast<double>(n));
-          for (std::int64_t j = 0; j < n; ++j) {
-            out[j] = inverse[i] * (out[j] - mean_g - h[j] * mean_gh);
-            product[j] = row[j] * h[j];
-          }
+          backward_row(x_data + i * n, means[i], inverse[i], a, dy_data + i * n, to + i * n, part, part + n, n);
         }
       });
     });
-    const Shape flat{rows, n};
-    return std::vector{dx, sum(reshape(dy_xh, flat), {0}), sum(reshape(dense_dy, flat), {0})};
+    const Tensor total = sum(sums, {0});  // (2, n)
+    return std::vector{dx, reshape(slice(total, 0, 0, 1), {n}), reshape(slice(total, 0, 1, 2), {n})};
   };
   if (gain.defined()) return record(layer_norm_operation, {&x, &gain, &bias}, y, gradients);
   return record(layer_norm_operation, {&x}, y, [gradients](const Tensor& dy) { return std::vector{gradients(dy)[0]}; });

@@ -8,9 +8,9 @@
 // Sums whose error does not grow with their length. Internal.
 namespace heed {
 
-// Lanes of 16 values at a time, gathered into a double every 256 values.
+// Lanes of 16 values at a time, added in pairs and gathered into a double every 256 values.
 template <class T, class Term>
-double sum_terms(std::int64_t n, Term term) {
+[[gnu::always_inline]] inline double sum_terms(std::int64_t n, Term term) {
   double total = 0;
   std::int64_t i = 0;
   for (; i + 16 <= n;) {
@@ -19,7 +19,9 @@ double sum_terms(std::int64_t n, Term term) {
     for (; i < stop; i += 16) {
       for (std::size_t l = 0; l < 16; ++l) lane[l] += term(i + static_cast<std::int64_t>(l));
     }
-    for (const T value : lane) total += static_cast<double>(value);
+    for (std::size_t l = 0; l < 8; ++l) lane[l] += lane[l + 8];
+    for (std::size_t l = 0; l < 4; ++l) lane[l] += lane[l + 4];
+    total += static_cast<double>((lane[0] + lane[2]) + (lane[1] + lane[3]));
   }
   for (; i < n; ++i) total += static_cast<double>(term(i));
   return total;

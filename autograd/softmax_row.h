@@ -42,9 +42,10 @@ T softmax_row(const T* x, T* y, std::int64_t n, T m) {
     for (std::int64_t i = 0; i < n; ++i) y[i] = masked ? T{0} : std::numeric_limits<T>::quiet_NaN();
     return std::numeric_limits<T>::infinity();
   }
-  for (std::int64_t i = 0; i < n; ++i) y[i] = math::exp_nonpositive(x[i] - m);
-  const T total = static_cast<T>(sum_row(y, n));
-  for (std::int64_t i = 0; i < n; ++i) y[i] /= total;
+  const T total =
+      static_cast<T>(sum_terms<T>(n, [=](std::int64_t i) { return y[i] = math::exp_nonpositive(x[i] - m); }));
+  const T share = 1 / total;
+  for (std::int64_t i = 0; i < n; ++i) y[i] *= share;
   return std::log(total);
 }
 

@@ -159,7 +159,11 @@ bool Tensor::owns_storage_alone() const { return storage_.use_count() == 1; }
 
 Tensor full(const Shape& shape, double value, DType dtype) {
   Tensor result(shape, dtype);
-  dispatch(dtype, [&]<class T>() { std::fill_n(result.mutable_data<T>(), result.elements(), static_cast<T>(value)); });
+  dispatch(dtype, [&]<class T>() {
+    T* to = result.mutable_data<T>();
+    parallel_for(result.elements(), 8 * elementwise_grain,
+                 [=](std::int64_t begin, std::int64_t end) { std::fill(to + begin, to + end, static_cast<T>(value)); });
+  });
   return result;
 }
 

@@ -1,7 +1,8 @@
 #include "optim/clip.h"
 
+#include "autograd/kernels.h"
 #include "autograd/ops.h"
-#include "autograd/parallel.h"
+#include "autograd/reduce.h"
 
 #include <cmath>
 #include <numeric>
@@ -17,12 +18,23 @@ double sum_of_squares(const Tensor& gradient) {
   dispatch(dense.dtype(), [&]<class T>() {
     const T* g = dense.data<T>();
     parallel_for(dense.elements(), grain, [&](std::int64_t begin, std::int64_t end) {
-      double total = 0;
-      for (std::int64_t i = begin; i < end; ++i) total += static_cast<double>(g[i]) * static_cast<double>(g[i]);
-      tiles[static_cast<std::size_t>(begin / grain)] = total;
+      tiles[static_cast<std::size_t>(begin / grain)] = sum_terms<double>(end - begin, [=](std::int64_t i) {
+        const double value = static_cast<double>(g[begin + i]);
+        return value * value;
+      });
     });
   });
   return std::accumulate(tiles.begin(), tiles.end(), 0.0);
+}
+
+void scale_in_place(Tensor& x, double factor) {
+  dispatch(x.dtype(), [&]<class T>() {
+    T* to = x.mutable_data<T>();
+    const T s = static_cast<T>(factor);
+    parallel_for(x.elements(), elementwise_grain, [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) to[i] *= s;
+    });
+  });
 }
 
 }  // namespace
@@ -33,8 +45,14 @@ double clip_by_global_norm(Gradients& gradients, double max_norm) {
   for (const auto& [number, gradient] : gradients) total += sum_of_squares(gradient);
   const double norm = std::sqrt(total);
   if (!std::isfinite(norm) || norm <= max_norm) return norm;
-  // A new tensor each: several variables may share one gradient's storage.
-  for (auto& [number, gradient] : gradients) gradient = gradient * (max_norm / (norm + 1e-6));
+  const double factor = max_norm / (norm + 1e-6);
+  for (auto& [number, gradient] : gradients) {
+    if (gradient.owns_storage_alone() && gradient.is_contiguous()) {
+      scale_in_place(gradient, factor);
+    } else {
+      gradient = gradient * factor;  // several variables may share one gradient's storage
+    }
+  }
   return norm;
 }
 
