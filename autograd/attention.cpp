@@ -6,13 +6,15 @@
 #include "autograd/softmax_row.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
 namespace heed {
 namespace {
 
-constexpr std::int64_t rows_a_block = 64;  // queries whose scores stand in memory at once
+// Queries and keys whose scores stand in memory at once: small enough for a processor's own cache.
+constexpr std::int64_t rows_a_block = 64, keys_a_tile = 512;
 
 // The sizes of one call, and its mask's strides.
 struct Sizes {
@@ -98,43 +100,67 @@ Tensor heads_apart(const Sizes& s, std::int64_t rows, std::int64_t columns, DTyp
   return permute(Tensor({s.batch[0], rows, s.batch[1], columns}, dtype), {0, 2, 1, 3});
 }
 
-// Scores of queries [first, first + rows) of batch b against the keys that any of them may see, hidden ones
-// at -infinity: returns the number of keys, from the first on.
-template <class T>
-std::int64_t scores(const Sizes& s, const Matrices<T>& Q, const Matrices<T>& K, const std::vector<std::int64_t>& masks,
-                    std::int64_t b, std::int64_t first, std::int64_t rows, T* S) {
-  const std::uint8_t* visible = nullptr;
-  std::int64_t row_step = 0, key_step = 0, keys = s.T_k;
-  if (s.mask.is_causal()) keys = std::clamp<std::int64_t>(first + rows + s.T_k - s.T_q, 0, s.T_k);
-  if (s.mask.has_visible()) {
+// What a block of queries, rows [first, first + rows) of batch b, may see.
+struct Block {
+  std::int64_t b, first, rows;
+  std::int64_t keys;                      // those after are hidden from all of them
+  const std::uint8_t* visible = nullptr;  // of the first row and key; null: only causality hides
+  std::int64_t row_step = 0, key_step = 0;
+
+  Block(const Sizes& s, const std::vector<std::int64_t>& masks, std::int64_t b_, std::int64_t first_)
+      : b(b_), first(first_), rows(std::min(rows_a_block, s.T_q - first_)), keys(s.T_k) {
+    if (s.mask.is_causal()) keys = std::clamp<std::int64_t>(first + rows + s.T_k - s.T_q, 0, s.T_k);
+    if (!s.mask.has_visible()) return;
     row_step = s.mask_strides[-2], key_step = s.mask_strides[-1];
     visible = s.mask.visible().data() + masks[static_cast<std::size_t>(b)] + first * row_step;
-    // Keys hidden from all are left out; those hidden from some are not, or one row's mask would change how
-    // the others are summed.
-    while (row_step == 0 && keys > 0 && !visible[(keys - 1) * key_step]) --keys;
+    if (row_step != 0) return;  // a key hidden from one row only stays, or its mask would change the others' sums
+    while (keys > 0 && !visible[(keys - 1) * key_step]) --keys;
+    bool all = true;
+    for (std::int64_t j = 0; j < keys; ++j) all = all && visible[j * key_step];
+    if (all) visible = nullptr;
   }
-  if (keys == 0) return 0;
-  gemm(rows, keys, s.d_k, static_cast<T>(s.scale), Q.rows(b, first), K.transposed(b), T{0}, S, keys);
+};
+
+constexpr std::int64_t padded(std::int64_t keys) { return (keys + 15) / 16 * 16; }
+
+// Scores of a block's queries against the keys [from, from + keys), in rows of padded(keys): hidden ones, and those past
+// the end, at -infinity.
+template <class T>
+void scores(const Sizes& s, const Matrices<T>& Q, const Matrices<T>& K, const Block& block, std::int64_t from,
+            std::int64_t keys, T* S) {
+  const std::int64_t stride = padded(keys);
+  Matrix<T> K_t = K.transposed(block.b);
+  K_t.data += from * K.row_stride;
+  gemm(block.rows, keys, s.d_k, static_cast<T>(s.scale), Q.rows(block.b, block.first), K_t, T{0}, S, stride);
   constexpr T hidden = -std::numeric_limits<T>::infinity();
-  for (std::int64_t i = 0; i < rows; ++i) {
-    T* row = S + i * keys;
-    if (visible) {
-      const std::uint8_t* seen = visible + i * row_step;
-      for (std::int64_t j = 0; j < keys; ++j) row[j] = seen[j * key_step] ? row[j] : hidden;
+  for (std::int64_t i = 0; i < block.rows; ++i) {
+    T* row = S + i * stride;
+    std::int64_t end = keys;
+    if (block.visible) {
+      const std::uint8_t* seen = block.visible + i * block.row_step + from * block.key_step;
+      for (std::int64_t j = 0; j < keys; ++j) row[j] = seen[j * block.key_step] ? row[j] : hidden;
     }
-    if (s.mask.is_causal()) {
-      const std::int64_t end = std::clamp<std::int64_t>(first + i + 1 + s.T_k - s.T_q, 0, keys);
-      std::fill(row + end, row + keys, hidden);
-    }
+    if (s.mask.is_causal()) end = std::clamp<std::int64_t>(block.first + i + 1 + s.T_k - s.T_q - from, 0, keys);
+    std::fill(row + end, row + stride, hidden);
   }
-  return keys;
+}
+
+// P = e^(S - total), row by row; 0 where the total is infinite.
+template <class T>
+void weights_from_scores(T* S, const T* totals, std::int64_t rows, std::int64_t stride) {
+  for (std::int64_t i = 0; i < rows; ++i) {
+    T* row = S + i * stride;
+    const T total = totals[i];
+    for (std::int64_t j = 0; j < stride; ++j) row[j] = math::exp_nonpositive(row[j] - total);
+  }
 }
 
 struct Forward {
-  Tensor output, weights,
-      log_totals;  // log_totals (batches, T_q): log sum e^score, infinity where nothing is seen
+  Tensor output, weights, log_totals;  // log_totals (batches, T_q): log sum e^score, infinity where nothing is seen
 };
 
+// A tile of keys at a time, with the maximum and the sum of each row so far (Milakov & Gimelshein 2018,
+// arXiv:1805.02867; Dao et al. 2022, arXiv:2205.14135).
 template <class T>
 Forward forward(const Sizes& s, const Tensor& Q_, const Tensor& K_, const Tensor& V_, bool want_weights) {
   const Matrices<T> Q(Q_, s.batch), K(K_, s.batch), V(V_, s.batch);
@@ -148,31 +174,61 @@ Forward forward(const Sizes& s, const Tensor& Q_, const Tensor& K_, const Tensor
   T* weights = want_weights ? f.weights.mutable_data<T>() : nullptr;
   const std::int64_t blocks = (s.T_q + rows_a_block - 1) / rows_a_block;
   const std::int64_t work = std::max<std::int64_t>(1, std::min(s.T_q, rows_a_block) * s.T_k * (s.d_k + s.d_v));
-  Tensor scratch({threads(), std::min(rows_a_block, s.T_q), s.T_k}, dtype_of<T>);
+  Tensor scratch({threads(), std::min(rows_a_block, s.T_q), padded(std::min(keys_a_tile, s.T_k))}, dtype_of<T>);
   T* const scratch_data = scratch.mutable_data<T>();
-  parallel_for(s.batches * blocks, std::max<std::int64_t>(1, 131072 / work), [&](std::int64_t begin, std::int64_t end) {
-    T* S = scratch_data + current_thread() * scratch.strides()[0];
-    for (std::int64_t task = begin; task < end; ++task) {
-      const std::int64_t b = task / blocks, first = task % blocks * rows_a_block;
-      const std::int64_t rows = std::min(rows_a_block, s.T_q - first);
-      const std::int64_t keys = scores(s, Q, K, masks, b, first, rows, S);
-      for (std::int64_t i = 0; i < rows; ++i) {
-        totals[b * s.T_q + first + i] = softmax_row(S + i * keys, S + i * keys, keys);
-        if (weights) std::copy_n(S + i * keys, keys, weights + ((b * s.T_q) + first + i) * s.T_k);
+  constexpr T infinity = std::numeric_limits<T>::infinity();
+  const auto attend = [&](const Block& block, T* S) {
+    T* O = output + output_offset[static_cast<std::size_t>(block.b)] + block.first * output_stride;
+    T* total = totals + block.b * s.T_q + block.first;
+    std::array<T, rows_a_block> most, sum;
+    most.fill(-infinity);
+    sum.fill(T{0});
+    for (std::int64_t i = 0; i < block.rows && block.keys == 0; ++i) std::fill_n(O + i * output_stride, s.d_v, T{0});
+    for (std::int64_t from = 0; from < block.keys; from += keys_a_tile) {
+      const std::int64_t keys = std::min(keys_a_tile, block.keys - from), stride = padded(keys);
+      scores(s, Q, K, block, from, keys, S);
+      for (std::int64_t i = 0; i < block.rows; ++i) {
+        T *row = S + i * stride, &m = most[static_cast<std::size_t>(i)], &l = sum[static_cast<std::size_t>(i)];
+        const T before = m, now = max_row(row, stride);
+        m = now > before ? now : before;
+        const T base = m == -infinity ? T{0} : m;  // where all is hidden, e^-infinity is 0
+        const T kept = from == 0 ? T{0} : math::exp_nonpositive(before - base);
+        l = kept * l + static_cast<T>(sum_terms<T>(
+                           stride, [=](std::int64_t j) { return row[j] = math::exp_nonpositive(row[j] - base); }));
+        for (std::int64_t j = 0; j < s.d_v && from > 0 && kept != T{1}; ++j) O[i * output_stride + j] *= kept;
       }
-      gemm(rows, s.d_v, keys, T{1}, Matrix<T>{S, keys, 1}, V.rows(b, 0), T{0},
-           output + output_offset[static_cast<std::size_t>(b)] + first * output_stride, output_stride);
+      gemm(block.rows, s.d_v, keys, T{1}, Matrix<T>{S, stride, 1}, V.rows(block.b, from), static_cast<T>(from > 0), O,
+           output_stride);
+    }
+    for (std::int64_t i = 0; i < block.rows; ++i) {
+      const T l = sum[static_cast<std::size_t>(i)], share = l == T{0} ? T{0} : 1 / l;
+      for (std::int64_t j = 0; j < s.d_v; ++j) O[i * output_stride + j] *= share;
+      total[i] = l == T{0} ? infinity : most[static_cast<std::size_t>(i)] + std::log(l);
+    }
+    for (std::int64_t from = 0; weights && from < block.keys; from += keys_a_tile) {
+      const std::int64_t keys = std::min(keys_a_tile, block.keys - from), stride = padded(keys);
+      scores(s, Q, K, block, from, keys, S);
+      weights_from_scores(S, total, block.rows, stride);
+      for (std::int64_t i = 0; i < block.rows; ++i) {
+        std::copy_n(S + i * stride, keys, weights + (block.b * s.T_q + block.first + i) * s.T_k + from);
+      }
+    }
+  };
+  parallel_for(s.batches * blocks, std::max<std::int64_t>(1, 131072 / work), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t task = begin; task < end; ++task) {
+      attend(Block(s, masks, task / blocks, task % blocks * rows_a_block),
+             scratch_data + current_thread() * scratch.strides()[0]);
     }
   });
   return f;
 }
 
-// P = softmax(scores) again from the saved totals, then, with dP = dO V^T and dS = P (dP - sum(P dP)) /
-// sqrt(d_k): dV = P^T dO, dQ = dS K, dK = dS^T Q
+// P = softmax(scores) again from the saved totals, then, with D = sum(O dO) = sum(P dP), dP = dO V^T and
+// dS = P (dP - D) / sqrt(d_k): dV = P^T dO, dQ = dS K, dK = dS^T Q
 template <class T>
 std::vector<Tensor> backward_of(const Sizes& s, const Tensor& Q_, const Tensor& K_, const Tensor& V_,
-                                const Tensor& log_totals, const Tensor& dO_) {
-  const Matrices<T> Q(Q_, s.batch), K(K_, s.batch), V(V_, s.batch), dO(dO_, s.batch);
+                                const Tensor& output, const Tensor& log_totals, const Tensor& dO_) {
+  const Matrices<T> Q(Q_, s.batch), K(K_, s.batch), V(V_, s.batch), O(output, s.batch), dO(dO_, s.batch);
   const std::vector<std::int64_t> masks =
       s.mask.has_visible() ? offsets(s.batch, s.mask_strides) : std::vector<std::int64_t>{};
   struct Gradient {
@@ -184,33 +240,48 @@ std::vector<Tensor> backward_of(const Sizes& s, const Tensor& Q_, const Tensor& 
         : tensor(heads_apart(sizes, rows, columns, dtype_of<T>)),
           data(tensor.mutable_data<T>()),
           offset(offsets(sizes.batch, tensor.strides())),
-          stride(tensor.strides()[-2]) {
-      std::fill_n(data, tensor.elements(), T{0});
+          stride(tensor.strides()[-2]) {}
+    void clear(std::int64_t b) {
+      for (std::int64_t i = 0; i < tensor.size(-2); ++i) std::fill_n(rows(b, i), tensor.size(-1), T{0});
     }
     T* rows(std::int64_t b, std::int64_t first) { return data + offset[static_cast<std::size_t>(b)] + first * stride; }
   } dQ(s, s.T_q, s.d_k), dK(s, s.T_k, s.d_k), dV(s, s.T_k, s.d_v);
   const T* totals = log_totals.data<T>();
   const std::int64_t work = std::max<std::int64_t>(1, s.T_q * s.T_k * (s.d_k + s.d_v));
-  Tensor scratch({threads(), 2, std::min(rows_a_block, s.T_q), s.T_k}, dtype_of<T>);
+  Tensor scratch({threads(), 2, std::min(rows_a_block, s.T_q), padded(std::min(keys_a_tile, s.T_k))}, dtype_of<T>);
   T* const scratch_data = scratch.mutable_data<T>();
+  const auto attend_back = [&](const Block& block, T* P, T* dP) {
+    const Matrix<T> O_rows = O.rows(block.b, block.first), dO_rows = dO.rows(block.b, block.first);
+    std::array<T, rows_a_block> D;
+    for (std::int64_t i = 0; i < block.rows; ++i) {
+      const T *o = O_rows.data + i * O_rows.row_stride, *g = dO_rows.data + i * dO_rows.row_stride;
+      D[static_cast<std::size_t>(i)] = static_cast<T>(sum_terms<T>(
+          s.d_v, [&](std::int64_t j) { return o[j * O_rows.column_stride] * g[j * dO_rows.column_stride]; }));
+    }
+    for (std::int64_t from = 0; from < block.keys; from += keys_a_tile) {
+      const std::int64_t keys = std::min(keys_a_tile, block.keys - from), stride = padded(keys);
+      scores(s, Q, K, block, from, keys, P);
+      weights_from_scores(P, totals + block.b * s.T_q + block.first, block.rows, stride);
+      gemm(keys, s.d_v, block.rows, T{1}, Matrix<T>{P, 1, stride}, dO_rows, T{1}, dV.rows(block.b, from), dV.stride);
+      Matrix<T> V_t = V.transposed(block.b);
+      V_t.data += from * V.row_stride;
+      gemm(block.rows, keys, s.d_v, T{1}, dO_rows, V_t, T{0}, dP, stride);
+      for (std::int64_t i = 0; i < block.rows; ++i) {
+        const T d = D[static_cast<std::size_t>(i)], scale = static_cast<T>(s.scale);
+        for (std::int64_t j = i * stride; j < i * stride + keys; ++j) dP[j] = P[j] * (dP[j] - d) * scale;
+      }
+      gemm(block.rows, s.d_k, keys, T{1}, Matrix<T>{dP, stride, 1}, K.rows(block.b, from), T{1},
+           dQ.rows(block.b, block.first), dQ.stride);
+      gemm(keys, s.d_k, block.rows, T{1}, Matrix<T>{dP, 1, stride}, Q.rows(block.b, block.first), T{1},
+           dK.rows(block.b, from), dK.stride);
+    }
+  };
   parallel_for(s.batches, std::max<std::int64_t>(1, 65536 / work), [&](std::int64_t begin, std::int64_t end) {
+    T* P = scratch_data + current_thread() * scratch.strides()[0];
     for (std::int64_t b = begin; b < end; ++b) {  // one writer of dK and dV a batch
+      for (Gradient* gradient : {&dQ, &dK, &dV}) gradient->clear(b);
       for (std::int64_t first = 0; first < s.T_q; first += rows_a_block) {
-        const std::int64_t rows = std::min(rows_a_block, s.T_q - first);
-        T *P = scratch_data + current_thread() * scratch.strides()[0], *dP = P + scratch.strides()[1];
-        const std::int64_t keys = scores(s, Q, K, masks, b, first, rows, P);
-        for (std::int64_t i = 0; i < rows; ++i) {
-          const T total = totals[b * s.T_q + first + i];
-          for (std::int64_t j = 0; j < keys; ++j) P[i * keys + j] = math::exp_nonpositive(P[i * keys + j] - total);
-        }
-        const Matrix<T> dO_rows = dO.rows(b, first);
-        gemm(keys, s.d_v, rows, T{1}, Matrix<T>{P, 1, keys}, dO_rows, T{1}, dV.rows(b, 0), dV.stride);
-        gemm(rows, keys, s.d_v, T{1}, dO_rows, V.transposed(b), T{0}, dP, keys);
-        for (std::int64_t i = 0; i < rows; ++i) {
-          softmax_row_backward(P + i * keys, dP + i * keys, dP + i * keys, keys, static_cast<T>(s.scale));
-        }
-        gemm(rows, s.d_k, keys, T{1}, Matrix<T>{dP, keys, 1}, K.rows(b, 0), T{1}, dQ.rows(b, first), dQ.stride);
-        gemm(keys, s.d_k, rows, T{1}, Matrix<T>{dP, 1, keys}, Q.rows(b, first), T{1}, dK.rows(b, 0), dK.stride);
+        attend_back(Block(s, masks, b, first), P, P + scratch.strides()[1]);
       }
     }
   });
@@ -232,7 +303,7 @@ Attended attention_composed(const Tensor& Q, const Tensor& K, const Tensor& V, c
 static const Operation weights_operation("attention weights",
                                          [] { return attention_samples(AttentionOutput::weights); });
 
-// output = P V, rows of P in blocks. Keeps Q, K, V and one number a query.
+// output = P V, a tile of P at a time. Keeps Q, K, V, the output and one number a query.
 static const Operation attention_operation("attention", [] { return attention_samples(AttentionOutput::output); });
 Attended attention(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask, Weights weights) {
   const Sizes s(Q, K, V, mask);
@@ -240,9 +311,10 @@ Attended attention(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask
   return dispatch(Q.dtype(), [&]<class T>() {
     const Forward f = forward<T>(s, Q, K, V, weights == Weights::yes);
     Attended result;
-    result.output = record(
-        attention_operation, {&Q, &K, &V}, f.output,
-        [s, Q, K, V, totals = f.log_totals](const Tensor& dO) { return backward_of<T>(s, Q, K, V, totals, dO); });
+    result.output = record(attention_operation, {&Q, &K, &V}, f.output,
+                           [s, Q, K, V, output = f.output, totals = f.log_totals](const Tensor& dO) {
+                             return backward_of<T>(s, Q, K, V, output, totals, dO);
+                           });
     if (weights == Weights::no) return result;
     result.weights = record(weights_operation, {&Q, &K}, f.weights, [s, Q, K, P = f.weights](const Tensor& dP) {
       const Tensor dS = P * (dP - sum(dP * P, {-1}, true)) * s.scale;

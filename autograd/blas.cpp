@@ -1,6 +1,7 @@
 #include "autograd/blas.h"
 
 #include "autograd/error.h"
+#include "autograd/profile.h"
 
 #include <algorithm>
 #include <cblas.h>
@@ -104,6 +105,7 @@ template <class T>
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<T> A, Matrix<T> B, T beta, T* C,
           std::int64_t ldc) {
   if (m == 0 || n == 0) return;
+  count_flops(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
   const auto layout = [](const Matrix<T>& x, std::int64_t rows, std::int64_t columns) {
     const bool plain = (x.column_stride == 1 || columns <= 1) && (x.row_stride >= columns || rows <= 1);
     const std::int64_t leading = plain ? (rows <= 1 ? columns : x.row_stride) : (columns <= 1 ? rows : x.column_stride);

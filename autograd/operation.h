@@ -92,6 +92,7 @@ using Inputs = std::initializer_list<const Tensor*>;
 
 class Recorder {
  public:
+  static void note(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output);
   static bool depends_on_variable(const Operation& operation, std::span<const Tensor* const> inputs);
   static Tensor record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,
                        std::unique_ptr<Backward> backward);
@@ -102,6 +103,7 @@ class Recorder {
 template <class Function>
 Tensor record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,
               Function backward) {
+  Recorder::note(operation, inputs, output);
   if (!Recorder::depends_on_variable(operation, inputs)) return output;
   struct Closure final : Backward {
     explicit Closure(Function f) : function(std::move(f)) {}

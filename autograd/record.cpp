@@ -1,6 +1,7 @@
 #include "autograd/record.h"
 
 #include "autograd/ops.h"
+#include "autograd/profile.h"
 
 #include <algorithm>
 #include <atomic>
@@ -41,6 +42,8 @@ struct Pause {
   Pause() { paused = true; }
   ~Pause() { paused = false; }
 };
+
+double bytes_of(const Tensor& x) { return static_cast<double>(x.elements() * size_of(x.dtype())); }
 
 std::int64_t leaf_node(const Tensor& variable) {
   const auto [place, is_new] = tape->leaves.try_emplace(variable.trace().node);
@@ -96,6 +99,18 @@ void accumulate(Tensor& total, const Tensor& gradient) {
   }
 }
 
+// The least that a node's backward reads and writes: dy, and the gradient of each input.
+double backward_bytes(const Node& node, const Tensor& dy) {
+  double bytes = bytes_of(dy);
+  for (std::size_t i = 0; i < node.edges; ++i) {
+    const std::int64_t input = tape->edges[node.first_edge + i];
+    if (input == constant) continue;
+    const Node& from = tape->nodes[static_cast<std::size_t>(input)];
+    bytes += static_cast<double>(from.shape.elements() * size_of(from.dtype));
+  }
+  return bytes;
+}
+
 void check_leaves_unchanged() {
   for (const auto& [number, leaf] : tape->leaves) {
     if (leaf.value.version() != leaf.version) {
@@ -124,6 +139,16 @@ Recording::Recording() {
 Recording::~Recording() { tape.reset(); }
 
 std::int64_t Recording::size() const { return static_cast<std::int64_t>(tape->nodes.size()); }
+
+void Recorder::note(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output) {
+  if (paused || !is_profiling()) return;
+  double bytes = bytes_of(output);
+  for (const Tensor* input : inputs) {
+    if (input->defined() && input->shares_storage(output)) return;  // a view takes no time
+    bytes += bytes_of(*input);
+  }
+  note_work(operation.name(), bytes);
+}
 
 bool Recorder::depends_on_variable(const Operation& operation, std::span<const Tensor* const> inputs) {
   if (paused) return false;
@@ -213,6 +238,7 @@ Gradients backward(const Tensor& output, const Tensor& cotangent) {
       const Tensor checked = checked_gradient(*node.operation, i, std::exchange(dx[i], {}), tape->nodes[input]);
       accumulate(gradient[input], checked);
     }
+    if (is_profiling()) note_work(node.operation->name(), backward_bytes(node, dy), true);
   }
 
   Gradients result;

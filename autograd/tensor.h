@@ -72,6 +72,7 @@ class Tensor {
   const Trace& trace() const { return trace_; }
   std::uint64_t version() const;    // grows when the storage is written through mutable_data
   bool owns_storage_alone() const;  // no other handle sees this storage
+  bool shares_storage(const Tensor& other) const { return storage_ == other.storage_; }
 
  private:
   friend class Recorder;
