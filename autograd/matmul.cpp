@@ -33,7 +33,7 @@ struct Tiling {
     tile_n = split(n, columns);
     rows = (m + tile_m - 1) / tile_m;
     columns = (n + tile_n - 1) / tile_n;
-    const bool long_inner = batches == 1 && rows * columns < 8 && k >= 512;
+    const bool long_inner = batches == 1 && rows * columns < 4 && k >= 512;
     tile_k = long_inner ? std::max<std::int64_t>(256, (k + 15) / 16) : std::max<std::int64_t>(k, 1);
     parts = std::max<std::int64_t>(1, (k + tile_k - 1) / tile_k);
   }
@@ -210,7 +210,11 @@ Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
     const Tensor dy_rows = rows_of(dy);
     Tensor dx, dW;
     if (needs[0]) dx = reshape(product(dy_rows, transpose(W.detach())), x.shape());
-    if (needs[1]) dW = product(transpose(rows_of(x)), dy_rows);
+    if (needs[1]) {
+      // laid out as W is, so that the gradient of a transposed matrix is contiguous again
+      dW = W.strides()[0] == 1 && W.size(0) > 1 ? transpose(product(transpose(dy_rows), rows_of(x)))
+                                                : product(transpose(rows_of(x)), dy_rows);
+    }
     return std::vector{dx, dW};
   };
   if (!b.defined()) return record(linear_operation, {&x, &W}, y, gradient);

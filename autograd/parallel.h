@@ -5,8 +5,8 @@
 
 namespace heed {
 
-// Threads that kernels use; by default OpenMP's choice (OMP_NUM_THREADS), or one while other programs keep the
-// processors busy. Results do not depend on it.
+// Threads that kernels use; by default OpenMP's choice (OMP_NUM_THREADS). Results do not depend on it. Where several
+// threads of a program compute at once, one has the others' help.
 void set_threads(int threads);
 int threads();
 

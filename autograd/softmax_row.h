@@ -14,11 +14,11 @@ template <class T>
 T max_row(const T* x, std::int64_t n) {
   typedef T Lanes __attribute__((vector_size(32)));  // g++ makes no vectors of a maximum that may meet NaN
   constexpr std::int64_t width = sizeof(Lanes) / sizeof(T);
-  Lanes lanes[4];
+  Lanes lanes[2];
   for (Lanes& lane : lanes) lane = Lanes{} - std::numeric_limits<T>::infinity();
   std::int64_t i = 0;
-  for (; i + 4 * width <= n; i += 4 * width) {
-    for (std::size_t l = 0; l < 4; ++l) {
+  for (; i + 2 * width <= n; i += 2 * width) {
+    for (std::size_t l = 0; l < 2; ++l) {
       Lanes value;
       std::memcpy(&value, x + i + static_cast<std::int64_t>(l) * width, sizeof value);
       lanes[l] = value > lanes[l] ? value : lanes[l];

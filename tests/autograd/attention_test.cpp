@@ -28,6 +28,13 @@ Mask random_mask(const Shape& shape, Random& random) {
   return Mask(Booleans(shape, visible));
 }
 
+// Hides the first `hidden` of T_k keys: of many keys, all of the first tiles.
+Mask last_keys(std::int64_t T_k, std::int64_t hidden) {
+  std::vector<std::uint8_t> visible(static_cast<std::size_t>(T_k), 1);
+  std::fill_n(visible.begin(), hidden, std::uint8_t{0});
+  return Mask(Booleans({1, T_k}, visible));
+}
+
 std::vector<std::pair<std::string, Mask>> masks(const Case& c, Random& random) {
   const Mask boolean = random_mask({c.T_q, c.T_k}, random);
   std::vector<std::pair<std::string, Mask>> result{{"none", {}},
@@ -36,6 +43,7 @@ std::vector<std::pair<std::string, Mask>> masks(const Case& c, Random& random) {
                                                    {"boolean and causal", boolean & Mask::causal()},
                                                    {"of the whole shape", random_mask(c.with(c.T_q, c.T_k), random)},
                                                    {"of keys", random_mask({1, c.T_k}, random)},
+                                                   {"of the last keys", last_keys(c.T_k, c.T_k * 5 / 6)},
                                                    {"of queries", random_mask({c.T_q, 1}, random)}};
   if (c.batch.rank() == 2) {
     std::vector<int> lengths(static_cast<std::size_t>(c.batch[0]));
@@ -89,7 +97,7 @@ TEST_CASE("Fused attention and its gradients are those of the composition") {
   Random random(31);
   for (const Case& c : {Case{{}, 1, 1, 1, 1}, Case{{}, 5, 5, 4, 4}, Case{{2, 3}, 9, 9, 4, 6}, Case{{2}, 65, 130, 8, 24},
                         Case{{2, 2}, 130, 70, 5, 3}, Case{{1, 2}, 200, 200, 32, 16}, Case{{}, 3, 200, 7, 5},
-                        Case{{2, 2}, 0, 3, 2, 2}, Case{{0, 2}, 3, 3, 2, 2}}) {
+                        Case{{}, 70, 1100, 8, 8}, Case{{2, 2}, 0, 3, 2, 2}, Case{{0, 2}, 3, 3, 2, 2}}) {
     for (const auto& [name, visible] : masks(c, random)) {
       const Mask& mask = visible;
       INFO(to_string(c) << ", mask " << name << ", " << to_string(dtype));

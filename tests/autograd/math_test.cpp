@@ -38,7 +38,8 @@ double operation_error(Tensor (*f)(const Tensor&), double (*exact)(double), DTyp
 }  // namespace
 
 TEST_CASE(
-    "exp, tanh and sigmoid of a float are within 3, the normal distribution within 8 units in the last place over the whole "
+    "exp, tanh and sigmoid of a float are within 3, the normal distribution within 8 units in the last place over the "
+    "whole "
     "range") {
   CHECK(largest_error(math::exp, std::exp, -87, 88.7228F) < 3);
   CHECK(largest_error(math::exp_nonpositive, std::exp, -87, 88) < 3);

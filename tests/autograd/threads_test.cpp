@@ -1,6 +1,8 @@
 #include "tests/autograd/helpers.h"
 
 #include <algorithm>
+#include <array>
+#include <thread>
 
 using namespace heed;
 
@@ -110,6 +112,22 @@ TEST_CASE("Every operation gives the same bits with 1, 2, 3 and 8 threads") {
       check_same(samples[i].function, inputs);
     }
   }
+}
+
+TEST_CASE("Threads of a program that compute at once get what each gets alone") {
+  Random random(5);
+  const Tensor a = uniform({300, 300}, random, DType::float32);
+  const Tensor alone = matmul(a, a);
+  std::array<bool, 3> same{};
+  std::vector<std::thread> crowd;
+  for (bool& all_same : same) {
+    crowd.emplace_back([&] {
+      all_same = true;
+      for (int i = 0; i < 50; ++i) all_same = same_bits(matmul(a, a), alone) && all_same;
+    });
+  }
+  for (std::thread& one : crowd) one.join();
+  CHECK((same[0] && same[1] && same[2]));
 }
 
 TEST_CASE("Work large enough to be shared out gives the same bits with 1, 2, 3 and 8 threads") {
