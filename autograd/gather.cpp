@@ -164,7 +164,8 @@ static const Operation dropout_operation("dropout", [] {
 Tensor dropout(const Tensor& x, double p, Random& random) {
   if (!(p >= 0 && p < 1)) fail("dropout: p must lie in [0, 1), got {}", p);
   const Tensor k = keep(x, p, random.stream(std::uint64_t{random.bits()}));
-  return record(dropout_operation, {&x}, x.detach() * k, [k](const Tensor& dy) { return std::vector{dy * k}; });
+  const Tensor y = map("dropout", x, k, [](auto a, auto b) { return a * b; });
+  return record(dropout_operation, {&x}, y, [k](const Tensor& dy) { return std::vector{dy * k}; });
 }
 
 }  // namespace heed

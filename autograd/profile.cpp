@@ -10,10 +10,12 @@ namespace heed {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+constexpr std::size_t most_kept = 200'000;
 
 struct State {
   Clock::time_point begin = Clock::now(), last = begin;
-  std::vector<Work> work;
+  std::vector<Profile::Work> work;
+  std::map<std::string, Profile::Total> totals;
 };
 
 thread_local std::unique_ptr<State> state;
@@ -37,13 +39,22 @@ Profile::~Profile() {
   --profiles;
 }
 
-const std::vector<Work>& Profile::work() const { return state->work; }
+const std::vector<Profile::Work>& Profile::work() const { return state->work; }
 
-void note_work(const char* name, double bytes, bool backward) {
+const std::map<std::string, Profile::Total>& Profile::totals() const { return state->totals; }
+
+void note_work(const std::string& name, double bytes) {
   if (!state) return;
-  const Clock::time_point now = Clock::now();
-  state->work.push_back({name, backward, nanoseconds(state->last - state->begin), nanoseconds(now - state->last),
-                         flops.exchange(0), bytes});
+  const std::int64_t begin = nanoseconds(state->last - state->begin);
+  const std::int64_t duration = nanoseconds(Clock::now() - state->last);
+  const double multiplied = flops.exchange(0);
+  const auto place = state->totals.try_emplace(name).first;
+  Profile::Total& total = place->second;
+  ++total.calls;
+  total.duration += duration;
+  total.flops += multiplied;
+  total.bytes += bytes;
+  if (state->work.size() < most_kept) state->work.push_back({&place->first, begin, duration, multiplied, bytes});
   state->last = Clock::now();
 }
 

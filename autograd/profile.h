@@ -1,32 +1,36 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 namespace heed {
 
-// One piece of work: an operation, its backward, or what note_work() named.
-struct Work {
-  const char* name;
-  bool backward = false;
-  std::int64_t begin = 0, duration = 0;  // nanoseconds since the profile began
-  double flops = 0;                      // of matrix products
-  double bytes = 0;                      // of tensors that it was given and gave
-};
-
-// Where the time goes. While one stands, this thread's operations are timed, recorded or not: what passes between the end
-// of one piece of work and the end of the next is the latter's. One at a time.
+// Where the time goes. While one stands, this thread's operations are timed, recorded or not: what passes between the
+// end of one piece of work and the end of the next is the latter's. One at a time a thread.
 class Profile {
  public:
   Profile();
   ~Profile();
   Profile(const Profile&) = delete;
 
-  const std::vector<Work>& work() const;
+  // A piece of work: an operation, its backward ("linear backward"), or what note_work() named.
+  struct Work {
+    const std::string* name;
+    std::int64_t begin, duration;  // nanoseconds, since the profile began
+    double flops;                  // of matrix products
+    double bytes;                  // of the tensors that it was given and gave
+  };
+  struct Total {
+    std::int64_t calls = 0, duration = 0;
+    double flops = 0, bytes = 0;
+  };
+  const std::vector<Work>& work() const;               // the first 200,000 pieces
+  const std::map<std::string, Total>& totals() const;  // of all
 };
 
-// Charges the time since the last piece of work to `name`, of static lifetime, when a profile stands.
-void note_work(const char* name, double bytes = 0, bool backward = false);
+// Charges the time since the last piece of work to `name`, when a profile stands.
+void note_work(const std::string& name, double bytes = 0);
 
 bool is_profiling();             // on this thread
 void count_flops(double count);  // called by any thread that multiplies for a profiled one

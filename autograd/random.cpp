@@ -1,5 +1,6 @@
 #include "autograd/random.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -20,6 +21,41 @@ std::uint64_t hash(std::string_view text) {
   return mix(h);
 }
 
+// The numbers of up to `lanes` blocks of four, from number `skipped` of the first one on: returns how many. The blocks
+// are computed side by side, in loops that are vectorised.
+template <std::size_t lanes>
+std::size_t write_blocks(std::uint64_t seed, std::uint64_t stream, std::uint64_t block, std::uint64_t skipped,
+                         std::span<std::uint32_t> bits) {
+  std::array<std::array<std::uint32_t, lanes>, 4> c;
+  for (std::size_t l = 0; l < lanes; ++l) {
+    c[0][l] = static_cast<std::uint32_t>(block + l);
+    c[1][l] = static_cast<std::uint32_t>((block + l) >> 32);
+    c[2][l] = static_cast<std::uint32_t>(stream);
+    c[3][l] = static_cast<std::uint32_t>(stream >> 32);
+  }
+  std::uint32_t k0 = static_cast<std::uint32_t>(seed), k1 = static_cast<std::uint32_t>(seed >> 32);
+  for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9U, k1 += 0xBB67AE85U) {
+    for (std::size_t l = 0; l < lanes; ++l) {
+      const std::uint64_t p0 = std::uint64_t{0xD2511F53U} * c[0][l], p1 = std::uint64_t{0xCD9E8D57U} * c[2][l];
+      const std::uint32_t c1 = c[1][l], c3 = c[3][l];
+      c[0][l] = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ k0;
+      c[1][l] = static_cast<std::uint32_t>(p1);
+      c[2][l] = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ k1;
+      c[3][l] = static_cast<std::uint32_t>(p0);
+    }
+  }
+  const std::size_t count = std::min<std::size_t>(bits.size(), 4 * lanes - skipped);
+  if (count == 4 * lanes) {
+    std::uint32_t* to = bits.data();
+    for (std::size_t l = 0; l < lanes; ++l) {
+      for (std::size_t i = 0; i < 4; ++i) to[4 * l + i] = c[i][l];
+    }
+    return count;
+  }
+  for (std::size_t i = 0; i < count; ++i) bits[i] = c[(i + skipped) % 4][(i + skipped) / 4];
+  return count;
+}
+
 }  // namespace
 
 Random Random::stream(std::string_view name) const { return Random(seed_, mix(stream_ ^ hash(name)) + 1); }
@@ -29,32 +65,12 @@ Random Random::stream(std::uint64_t number) const {
 }
 
 void Random::bits_at(std::uint64_t first, std::span<std::uint32_t> bits) const {
-  constexpr std::size_t lanes = 8;  // blocks of four numbers, side by side so that the compiler can vectorise
-  using Lane = std::array<std::uint32_t, lanes>;
-  const std::uint64_t skipped = first % 4;
-  std::size_t written = 0;
-  for (std::uint64_t block = first / 4; written < bits.size(); block += lanes) {
-    std::array<Lane, 4> c;
-    for (std::size_t l = 0; l < lanes; ++l) {
-      c[0][l] = static_cast<std::uint32_t>(block + l);
-      c[1][l] = static_cast<std::uint32_t>((block + l) >> 32);
-      c[2][l] = static_cast<std::uint32_t>(stream_);
-      c[3][l] = static_cast<std::uint32_t>(stream_ >> 32);
-    }
-    std::uint32_t k0 = static_cast<std::uint32_t>(seed_), k1 = static_cast<std::uint32_t>(seed_ >> 32);
-    for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9U, k1 += 0xBB67AE85U) {
-      for (std::size_t l = 0; l < lanes; ++l) {
-        const std::uint64_t p0 = std::uint64_t{0xD2511F53U} * c[0][l], p1 = std::uint64_t{0xCD9E8D57U} * c[2][l];
-        const std::uint32_t c1 = c[1][l], c3 = c[3][l];
-        c[0][l] = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ k0;
-        c[1][l] = static_cast<std::uint32_t>(p1);
-        c[2][l] = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ k1;
-        c[3][l] = static_cast<std::uint32_t>(p0);
-      }
-    }
-    for (std::uint64_t i = written == 0 ? skipped : 0; i < 4 * lanes && written < bits.size(); ++i) {
-      bits[written++] = c[i % 4][i / 4];
-    }
+  std::uint64_t skipped = first % 4;
+  for (std::uint64_t block = first / 4; !bits.empty(); skipped = 0) {
+    const std::size_t written = bits.size() >= 256 ? write_blocks<64>(seed_, stream_, block, skipped, bits)
+                                                   : write_blocks<8>(seed_, stream_, block, skipped, bits);
+    block += (written + skipped) / 4;
+    bits = bits.subspan(written);
   }
 }
 

@@ -238,7 +238,7 @@ Gradients backward(const Tensor& output, const Tensor& cotangent) {
       const Tensor checked = checked_gradient(*node.operation, i, std::exchange(dx[i], {}), tape->nodes[input]);
       accumulate(gradient[input], checked);
     }
-    if (is_profiling()) note_work(node.operation->name(), backward_bytes(node, dy), true);
+    if (is_profiling()) note_work(fmt::format("{} backward", node.operation->name()), backward_bytes(node, dy));
   }
 
   Gradients result;

@@ -1,5 +1,6 @@
 #include "autograd/parallel.h"
 #include "train/gradient_check.h"
+#include "train/profile_report.h"
 #include "train/report.h"
 
 #include <cxxopts.hpp>
@@ -27,13 +28,14 @@ cxxopts::Options options() {
       ("set", "Override one key, e.g. model.heads=4; may be repeated", cxxopts::value<std::vector<std::string>>(),
        "KEY=VALUE")  //
       ("out", "Run directory (default: runs/NAME, or the next free runs/NAME-2, ...)", cxxopts::value<std::string>(),
-       "DIR")                                                                                                 //
-      ("resume", "Continue the run in DIR as if it had never stopped", cxxopts::value<std::string>(), "DIR")  //
-      ("threads", "Threads to use (default: all cores); changes no result", cxxopts::value<int>(), "N")       //
-      ("dry-run", "Print the resolved configuration and the size of what would run; write nothing")           //
-      ("check-gradients", "Check the gradient of every parameter of the configured model; write nothing")     //
-      ("quiet", "Print errors only")                                                                          //
-      ("help-config", "Print every key of a configuration with its default, range and meaning")               //
+       "DIR")                                                                                                     //
+      ("resume", "Continue the run in DIR as if it had never stopped", cxxopts::value<std::string>(), "DIR")      //
+      ("threads", "Threads to use (default: all cores); changes no result", cxxopts::value<int>(), "N")           //
+      ("dry-run", "Print the resolved configuration and the size of what would run; write nothing")               //
+      ("check-gradients", "Check the gradient of every parameter of the configured model; write nothing")         //
+      ("profile", "Print where the time went, and write RUN/trace.json for chrome://tracing or ui.perfetto.dev")  //
+      ("quiet", "Print errors only")                                                                              //
+      ("help-config", "Print every key of a configuration with its default, range and meaning")                   //
       ("help", "Print this")("version", "Print the version");
   return result;
 }
@@ -83,8 +85,19 @@ int run(const cxxopts::ParseResult& arguments) {
   std::signal(SIGINT, ask_to_stop);
   std::signal(SIGTERM, ask_to_stop);
   const Listener silent{[](std::int64_t, double) {}, [](std::int64_t, double, const Evaluation&) {}};
+  std::optional<Limits> limits;
+  std::optional<Profile> profile;
+  if (arguments.count("profile")) {
+    limits = measure_limits();
+    profile.emplace();
+  }
   const std::int64_t steps = train(experiment, *directory, quiet ? silent : progress.listener(), stop);
   progress.finish();
+  if (profile) {
+    write_trace(directory->path() / "trace.json", *profile);
+    if (!quiet) fmt::print("{}", profile_table(*profile, *limits));
+    profile.reset();
+  }
   if (steps < config.train.steps) {
     fmt::print(stderr, "train: stopped after step {} of {}; all is saved. Continue with: train --resume {}\n", steps,
                config.train.steps, directory->path().string());

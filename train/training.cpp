@@ -1,5 +1,6 @@
 #include "train/training.h"
 
+#include "autograd/profile.h"
 #include "autograd/record.h"
 #include "nn/json.h"
 #include "optim/clip.h"
@@ -43,6 +44,7 @@ class Training {
  private:
   void step() {
     const Batch batch = training_batch(experiment_, progress_.step);
+    note_work("(batch)");
     const Recording recording;
     const Tensor loss = loss_of(batch);
     if (!std::isfinite(loss.item())) stop_at_bad_loss(loss.item(), batch);
@@ -50,7 +52,9 @@ class Training {
     const double limit = experiment_.config.optim.clip;
     const double norm = clip_by_global_norm(gradients, limit > 0 ? limit : std::numeric_limits<double>::max());
     if (!std::isfinite(norm)) stop_at_bad_gradient(gradients);
+    note_work("(clip)");
     optimizer_.step(gradients, learning_rate(schedule_, progress_.step));
+    note_work("(optimizer)");
     ++progress_.step;
     progress_.loss_sum += loss.item();
     listener_.on_step(progress_.step, loss.item());
@@ -79,6 +83,7 @@ class Training {
     progress_.metrics.push_back(format_json(line));
     progress_.loss_sum = 0;
     run_.write_metrics(progress_.metrics);
+    note_work("(evaluation)");
     listener_.on_evaluation(progress_.step, train_loss, e);
   }
 
@@ -88,6 +93,7 @@ class Training {
       dump.sentences.push_back(attend(*experiment_.model.reader, experiment_.model.vocabulary, probe));
     }
     write_dump(run_.path(), dump);
+    note_work("(dump)");
   }
 
   // A state that is not finite never replaces a good one.
@@ -98,6 +104,7 @@ class Training {
     experiment_.model.step = progress_.step;
     save_model(model_path(run_.path()), experiment_.model);
     save_checkpoint(run_, experiment_.model, optimizer_, progress_);
+    note_work("(checkpoint)");
   }
 
   [[noreturn]] void stop_at(std::int64_t step, const std::string& tensor, const std::string& what) {

@@ -1,5 +1,6 @@
 #include "program.h"
 
+#include "nn/json.h"
 #include "tests/catch.h"
 
 using namespace heed;
@@ -99,4 +100,19 @@ TEST_CASE("A loss that is not finite, or a disk that is full, ends a run with it
   CHECK(run_program(place, "inspect bad --weights").code == 0);
   CHECK(place.error("ulimit -f 1; train --quiet --config small.yaml --out full") ==
         "1: train: cannot write full/config.yaml: File too large\n");
+}
+
+TEST_CASE("train --profile prints where the time went and writes a trace") {
+  const Place place;
+  const Ended run = run_program(place, "train --config small.yaml --out r --profile");
+  CHECK(run.code == 0);
+  CHECK(run.out.find(" GFLOP/s, ") != std::string::npos);
+  CHECK(run.out.find("\nattention backward ") != std::string::npos);
+  const Json trace = parse_json(read_file(place / "r/trace.json"));
+  int steps = 0;
+  for (const Json& work : trace.at("traceEvents")) {
+    CHECK(work.at("dur").get<double>() >= 0);
+    steps += work.at("name") == "cross_entropy backward";
+  }
+  CHECK(steps == 60);
 }

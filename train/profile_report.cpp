@@ -1,0 +1,71 @@
+#include "train/profile_report.h"
+
+#include "autograd/machine.h"
+#include "autograd/parallel.h"
+#include "nn/file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace heed {
+namespace {
+
+double seconds_at_limit(const Profile::Total& total, const Limits& limits) {
+  const double each = total.bytes / static_cast<double>(total.calls);
+  const auto above = limits.bytes.lower_bound(each);
+  const double rate = above == limits.bytes.end() ? limits.bytes.rbegin()->second : above->second;
+  return total.flops / limits.flops + total.bytes / rate;
+}
+
+}  // namespace
+
+Limits measure_limits() {
+  Limits limits;
+  for (const std::int64_t n : {128, 512}) limits.flops = std::max(limits.flops, gemm_rate(n, threads()));
+  for (const double bytes : {0x1p16, 0x1p20, 0x1p24, 0x1p27}) {
+    limits.bytes[bytes] = memory_rate(static_cast<std::int64_t>(bytes / 3), threads());
+  }
+  return limits;
+}
+
+std::string profile_table(const Profile& profile, const Limits& limits) {
+  std::vector<std::pair<std::string, Profile::Total>> lines(profile.totals().begin(), profile.totals().end());
+  std::sort(lines.begin(), lines.end(), [](auto& a, auto& b) { return a.second.duration > b.second.duration; });
+  double all = 0;
+  for (const auto& [name, total] : lines) all += static_cast<double>(total.duration) * 1e-9;
+  std::string text = fmt::format(
+      "\nwhere {:.3g} s went; this machine reaches {:.0f} GFLOP/s, {:.0f} to {:.0f} GB/s\n"
+      "{:<28}{:>9}{:>7}{:>9}{:>9}{:>8}{:>10}\n",
+      all, limits.flops / 1e9, limits.bytes.rbegin()->second / 1e9, limits.bytes.begin()->second / 1e9, "", "ms",
+      "share", "calls", "GFLOP/s", "GB/s", "of limit");
+  double shown = 0;
+  for (const auto& [name, total] : lines) {
+    const double seconds = std::max(static_cast<double>(total.duration), 1.0) * 1e-9;
+    if (shown > 0.995 * all) break;
+    shown += seconds;
+    const auto rate = [&](double count) { return count > 0 ? fmt::format("{:.1f}", count / seconds / 1e9) : "-"; };
+    const double limit = seconds_at_limit(total, limits);
+    text += fmt::format("{:<28}{:>9.1f}{:>5.0f} %{:>9}{:>9}{:>8}{:>10}\n", name.substr(0, 27), seconds * 1e3,
+                        100 * seconds / all, total.calls, rate(total.flops), rate(total.bytes),
+                        limit > 0 ? fmt::format("{:.0f} %", 100 * limit / seconds) : "-");
+  }
+  return text;
+}
+
+void write_trace(const std::filesystem::path& path, const Profile& profile) {
+  std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
+  const char* separator = "\n";
+  for (const Profile::Work& work : profile.work()) {
+    text += fmt::format(
+        "{}{{\"name\":\"{}\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":{:.3f},\"dur\":{:.3f},\"args\":{{\"MFLOP\":{:.6g},"
+        "\"KB\":{:.6g}}}}}",
+        separator, *work.name, static_cast<double>(work.begin) * 1e-3, static_cast<double>(work.duration) * 1e-3,
+        work.flops * 1e-6, work.bytes * 1e-3);
+    separator = ",\n";
+  }
+  write_file(path, text + "\n]}\n");
+}
+
+}  // namespace heed

@@ -1,0 +1,23 @@
+#pragma once
+#include "autograd/profile.h"
+
+#include <filesystem>
+#include <string>
+
+namespace heed {
+
+// What this machine reaches, measured in a fifth of a second.
+struct Limits {
+  double flops = 0;                  // a second, of matrix products
+  std::map<double, double> bytes{};  // a second, by the bytes that one pass goes through
+};
+Limits measure_limits();
+
+// Where the time went, a line a kind of work: time, calls, rates, and the time that it would have taken at the limits'
+// rates as a share of what it took. 80 columns.
+std::string profile_table(const Profile& profile, const Limits& limits);
+
+// For chrome://tracing and ui.perfetto.dev ("Trace Event Format"). Whole or not at all.
+void write_trace(const std::filesystem::path& path, const Profile& profile);
+
+}  // namespace heed
