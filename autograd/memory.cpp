@@ -3,6 +3,7 @@
 #include "autograd/error.h"
 #include "autograd/tensor.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdlib>
@@ -70,6 +71,7 @@ Storage::Storage(std::int64_t bytes) : bytes_(bytes), size_class_(size_class(byt
     blocks.pop_back();
   }
   p.use.bytes_in_use += class_bytes(size_class_);
+  p.use.peak_bytes = std::max(p.use.peak_bytes, p.use.bytes_in_use);
 }
 
 Storage::~Storage() {
@@ -77,6 +79,12 @@ Storage::~Storage() {
   const std::lock_guard lock(p.mutex);
   p.free_blocks[static_cast<std::size_t>(size_class_)].push_back(data_);
   p.use.bytes_in_use -= class_bytes(size_class_);
+}
+
+void reset_peak_memory() {
+  Pool& p = pool();
+  const std::lock_guard lock(p.mutex);
+  p.use.peak_bytes = p.use.bytes_in_use;
 }
 
 MemoryUse memory_use() {

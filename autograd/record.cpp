@@ -89,13 +89,13 @@ Tensor checked_gradient(const Operation& operation, std::size_t input, const Ten
   return sum_to(gradient, node.shape);
 }
 
-void accumulate(Tensor& total, const Tensor& gradient) {
-  if (!total.defined()) {
-    total = gradient;
-  } else if (total.owns_storage_alone() && total.is_contiguous()) {
-    add_in_place(total, gradient);
+void accumulate(std::unique_ptr<Tensor>& total, const Tensor& gradient) {
+  if (!total) {
+    total = std::make_unique<Tensor>(gradient);
+  } else if (total->owns_storage_alone() && total->is_contiguous()) {
+    add_in_place(*total, gradient);
   } else {
-    total = total + gradient;
+    *total = *total + gradient;
   }
 }
 
@@ -219,12 +219,12 @@ Gradients backward(const Tensor& output, const Tensor& cotangent) {
   check_leaves_unchanged();
 
   const Pause pause;
-  std::vector<Tensor> gradient(static_cast<std::size_t>(output.trace().node) + 1);
-  gradient.back() = cotangent.detach();
+  std::vector<std::unique_ptr<Tensor>> gradient(static_cast<std::size_t>(output.trace().node) + 1);
+  gradient.back() = std::make_unique<Tensor>(cotangent.detach());
   for (std::size_t n = gradient.size(); n-- > 0;) {
     const Node& node = tape->nodes[n];
-    if (!node.operation || !gradient[n].defined()) continue;
-    const Tensor dy = std::exchange(gradient[n], {});
+    if (!node.operation || !gradient[n]) continue;
+    const Tensor dy = *std::exchange(gradient[n], {});
     const std::int64_t* inputs = tape->edges.data() + node.first_edge;
     std::vector<bool> needs(node.edges);
     for (std::size_t i = 0; i < node.edges; ++i) needs[i] = inputs[i] != constant;
@@ -244,7 +244,7 @@ Gradients backward(const Tensor& output, const Tensor& cotangent) {
   Gradients result;
   for (const auto& [number, leaf] : tape->leaves) {
     const std::size_t n = static_cast<std::size_t>(leaf.node);
-    if (n < gradient.size() && gradient[n].defined()) result.set(leaf.value, gradient[n]);
+    if (n < gradient.size() && gradient[n]) result.set(leaf.value, *gradient[n]);
   }
   return result;
 }

@@ -103,9 +103,11 @@ bool is_finite(const Tensor& x);  // no infinity, no NaN
 // after all.
 struct MemoryUse {
   std::int64_t bytes_in_use = 0;
+  std::int64_t peak_bytes = 0;  // the most in use since the start, or since reset_peak_memory()
   std::int64_t bytes_reserved = 0;
   std::int64_t system_allocations = 0;
 };
 MemoryUse memory_use();
+void reset_peak_memory();
 
 }  // namespace heed

@@ -1,6 +1,7 @@
 #include "autograd/machine.h"
 #include "autograd/parallel.h"
 #include "autograd/tensor.h"
+#include "bench/complexity.h"
 #include "bench/peer.h"
 #include "bench/rows.h"
 #include "heed.h"
@@ -141,12 +142,17 @@ cxxopts::Options options() {
   cxxopts::Options result("bench", "Measures heed beside PyTorch and beside what this machine can do.\n");
   result.set_width(80).add_options()                                                                               //
       ("rows", "Only rows whose name begins with this", cxxopts::value<std::string>()->default_value(""), "NAME")  //
-      ("python", "Python that has PyTorch", cxxopts::value<std::string>()->default_value("python3"), "FILE")       //
+      ("python", "Python that has PyTorch",
+       cxxopts::value<std::string>()->default_value(std::getenv("PYTHON") ? std::getenv("PYTHON") : "python3"),
+       "FILE")  //
       ("peers", "Directory of the peers' scripts", cxxopts::value<std::string>()->default_value("bench/peers"),
-       "DIR")                                                                                 //
-      ("turns", "Turns of each side", cxxopts::value<int>()->default_value("9"), "N")         //
-      ("seconds", "Length of a turn", cxxopts::value<double>()->default_value("0.1"), "S")    //
-      ("quick", "Leave out the largest sizes")                                                //
+       "DIR")                                                                                                  //
+      ("config", "What the program trains", cxxopts::value<std::string>()->default_value("toy.yaml"), "FILE")  //
+      ("turns", "Turns of each side", cxxopts::value<int>()->default_value("9"), "N")                          //
+      ("seconds", "Length of a turn", cxxopts::value<double>()->default_value("0.1"), "S")                     //
+      ("quick", "Leave out the largest sizes")                                                                 //
+      ("complexity", "Instead, measure how time and memory grow, and draw it to this file",
+       cxxopts::value<std::string>(), "SVG")                                                  //
       ("json", "Write all results to this file, too", cxxopts::value<std::string>(), "FILE")  //
       ("help", "Print this");
   return result;
@@ -157,8 +163,9 @@ std::unique_ptr<Peer> start_peer(const std::string& python, const fs::path& peer
     return std::make_unique<Peer>(std::vector<std::string>{python, peers / "pytorch.py"});
   } catch (const Error&) {
     fmt::print(
-        "PyTorch is left out: {} has none. To get it: python3 -m venv torch && torch/bin/pip install torch numpy, "
-        "then --python torch/bin/python\n\n",
+        "PyTorch is left out, as {} has none. To get it: python3 -m venv torch && torch/bin/pip install torch numpy; "
+        "then "
+        "PYTHON=torch/bin/python\n\n",
         python);
     return nullptr;
   }
@@ -172,6 +179,8 @@ int run(const cxxopts::ParseResult& arguments) {
              peer ? ", beside PyTorch " + peer->greeting()["version"].get<std::string>() : "");
   const Machine machine = measure_machine();
   std::vector<Row> rows = model_rows(scratch);
+  const fs::path build = fs::read_symlink("/proc/self/exe").parent_path();
+  rows.insert(rows.begin() + 1, program_row(build / "train", arguments["config"].as<std::string>(), scratch));
   for (Row& row : operation_rows(arguments.count("quick") > 0)) rows.push_back(std::move(row));
   fmt::print(
       "| row | heed, ms | PyTorch, ms | times as fast | share of limit | PyTorch's fastest way "
@@ -199,6 +208,10 @@ int main(int argc, char** argv) {
     const cxxopts::ParseResult arguments = heed::bench::options().parse(argc, argv);
     if (arguments.count("help")) {
       fmt::print("{}", heed::bench::options().help());
+      return 0;
+    }
+    if (arguments.count("complexity")) {
+      heed::bench::measure_complexity(arguments["complexity"].as<std::string>());
       return 0;
     }
     return heed::bench::run(arguments);

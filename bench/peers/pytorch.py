@@ -5,8 +5,10 @@ Reads a request a line, a JSON object, and answers each with one line: see answe
 
 import json
 import os
+import pathlib
 import statistics
 import struct
+import subprocess
 import sys
 import time
 
@@ -149,6 +151,9 @@ def operation(request):
             y.backward()
 
         return graph
+    if name == "program":
+        command = [sys.executable, str(pathlib.Path(__file__).parent / "toy.py"), request["data"], request["data"] + ".pt"]
+        return lambda: subprocess.run(command, check=True)
     if name == "AdamW":
         p = torch.nn.Parameter(torch.randn(shape))
         p.grad = torch.randn(shape)
@@ -187,6 +192,8 @@ def prepare(request, threads):
     """The row's work in the fastest of the ways that there are, and its name."""
     is_model = "file" in request
     ways = [(n, False) for n in range(1, threads + 1)] + ([(threads, True)] if is_model else [])
+    if request["row"] == "program":  # it chooses for itself
+        ways = [(threads, False)]
     best = None
     for n, compiled in ways:
         torch.set_num_threads(n)
@@ -223,6 +230,11 @@ def answer(request):
     return {"ms": turn(work, request["turn"])}
 
 
-print(json.dumps({"version": torch.__version__}), flush=True)
-for line in sys.stdin:
-    print(json.dumps(answer(json.loads(line))), flush=True)
+def main():
+    print(json.dumps({"version": torch.__version__}), flush=True)
+    for line in sys.stdin:
+        print(json.dumps(answer(json.loads(line))), flush=True)
+
+
+if __name__ == "__main__":
+    main()
