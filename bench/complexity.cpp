@@ -112,7 +112,7 @@ std::string chart(const Series& series, double Point::*of, const std::string& un
       "<path d='M{} {} V{} H{}' fill='none' stroke='#999'/>"
       "<line x1='{:.1f}' y1='{:.1f}' x2='{:.1f}' y2='{:.1f}' stroke='#d6604d' stroke-dasharray='4 3'/>"
       "<path d='{}' fill='none' stroke='#2166ac' stroke-width='1.5'/>{}"
-      "<text x='{}' y='{}' text-anchor='end'>{:.2g}</text><text x='{}' y='{}' text-anchor='end'>{:.2g}</text>"
+      "<text x='{}' y='{}' text-anchor='end'>{:.3g}</text><text x='{}' y='{}' text-anchor='end'>{:.3g}</text>"
       "<text x='{}' y='{}'>{:g}</text><text x='{}' y='{}' text-anchor='end'>{:g}</text>\n",
       left + 40, top + 14, unit, series.what, left + 40, top + 25, top + 25 + height, left + 40 + width,
       x(points.front().size), y(line(points.front().size)), x(last), y(line(last)), path, dots, left + 36, top + 32,
