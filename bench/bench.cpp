@@ -86,6 +86,19 @@ struct Settings {
   double seconds;  // a turn
 };
 
+// How many times as fast all threads are as one, in turns.
+double gain_of_threads(const std::function<void()>& work, const Settings& settings) {
+  const int all = threads();
+  std::vector<double> gains;
+  for (int i = 0; i < settings.turns; ++i) {
+    set_threads(1);
+    const double one = turn(work, settings.seconds);
+    set_threads(all);
+    gains.push_back(one / turn(work, settings.seconds));
+  }
+  return quantile(gains, 0.5);
+}
+
 // Throws Error when the two sides do not compute the same.
 Json measure(const Row& row, Peer* peer, const Machine& machine, const Settings& settings) {
   constexpr int steps = 20;
@@ -111,6 +124,7 @@ Json measure(const Row& row, Peer* peer, const Machine& machine, const Settings&
   }
   const double ms = quantile(ours, 0.5);
   result["ms"] = ms;
+  if (row.losses) result["gain_of_threads"] = gain_of_threads(work, settings);
   if (peer) {
     result["peer_ms"] = quantile(theirs, 0.5);
     result["ratio"] = quantile(ratios, 0.5);
@@ -193,6 +207,16 @@ int run(const cxxopts::ParseResult& arguments) {
     print(results.back());
   }
   fs::remove_all(scratch);
+  for (const Json& result : results) {
+    if (!result.contains("gain_of_threads")) continue;
+    fmt::print("\n{}: {} threads are {:.2f} times as fast as one (products alone: {:.2f})",
+               result["row"].get<std::string>(), threads(), result["gain_of_threads"].get<double>(),
+               machine.gemm / machine.gemm_one);
+    if (result.contains("losses_apart")) {
+      fmt::print("; losses of 20 steps at most {:.1e} from PyTorch's", result["losses_apart"].get<double>());
+    }
+  }
+  fmt::print("\n");
   if (arguments.count("json")) {
     write_file(arguments["json"].as<std::string>(),
                format_json({{"gemm_flops", machine.gemm}, {"memory_bytes", machine.memory}, {"rows", results}}) + "\n");
