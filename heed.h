@@ -5,6 +5,7 @@
 #include "autograd/ops.h"
 #include "autograd/record.h"
 #include "data/task.h"
+#include "nn/hook.h"
 #include "nn/layers.h"
 #include "nn/reader.h"
 #include "nn/safetensors.h"

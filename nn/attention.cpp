@@ -1,5 +1,8 @@
 #include "nn/attention.h"
 
+#include <cmath>
+#include <limits>
+
 namespace heed {
 namespace {
 
@@ -31,10 +34,26 @@ Tensor join_heads(const Tensor& x) {
   return reshape(transpose(x, 1, 2), {x.size(0), x.size(2), x.size(1) * x.size(3)});
 }
 
+// attention() one operation after the other, each shown to hooks. The mask applies to the scores that they leave.
+Attended attention_in_view(const std::string& name, Tensor Q, Tensor K, Tensor V, const Mask& mask) {
+  Hook::show(name, "Q", Q);
+  Hook::show(name, "K", K);
+  Hook::show(name, "V", V);
+  Tensor scores = matmul(Q, transpose(K)) / std::sqrt(static_cast<double>(Q.size(-1)));  // (B, heads, T, T)
+  Hook::show(name, "scores", scores);
+  const Booleans hidden = mask.hidden(scores.size(-2), scores.size(-1));
+  Tensor weights = softmax(masked_fill(scores, hidden, -std::numeric_limits<double>::infinity()));
+  Hook::show(name, "weights", weights);
+  Tensor heads = matmul(weights, V);  // (B, heads, T, d_v)
+  Hook::show(name, "heads", heads);
+  return {heads, weights};
+}
+
 }  // namespace
 
 MultiHeadAttention::MultiHeadAttention(Scope scope, AttentionShape given)
-    : shape(with_defaults(given)),
+    : name(scope.name()),
+      shape(with_defaults(given)),
       W_Q(scope / "W_Q", shape.d_model, shape.heads * shape.d_k, shape.bias),
       W_K(shape.tie == AttentionShape::Q_is_K
               ? W_Q
@@ -51,8 +70,9 @@ Attended MultiHeadAttention::operator()(const Tensor& x, const Mask& mask, Weigh
   const Tensor Q = split_heads(W_Q(x), shape.heads);  // (B, heads, T, d_k)
   const Tensor K = split_heads(W_K(x), shape.heads);  // (B, heads, T, d_k)
   const Tensor V = split_heads(W_V(x), shape.heads);  // (B, heads, T, d_v)
-  Attended attended = attention(Q, K, V, mask, weights);
+  Attended attended = Hook::stands() ? attention_in_view(name, Q, K, V, mask) : attention(Q, K, V, mask, weights);
   attended.output = W_O(join_heads(attended.output));  // (B, T, d_model)
+  Hook::show(name, "output", attended.output);
   return attended;
 }
 

@@ -18,6 +18,7 @@ struct AttentionShape {
 //   W_Q, W_K (d_model, heads d_k), W_V (d_model, heads d_v), W_O (heads d_v, d_model)
 // Head h owns columns [h d_k, (h + 1) d_k). Tied matrices are one parameter, under the first one's name.
 struct MultiHeadAttention {
+  std::string name;
   AttentionShape shape;  // with the defaults filled in
   Linear W_Q, W_K, W_V, W_O;
   // Error when heads does not divide d_model and d_k or d_v is 0.

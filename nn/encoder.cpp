@@ -3,7 +3,8 @@
 namespace heed {
 
 EncoderBlock::EncoderBlock(Scope scope, const AttentionShape& shape, int width, Residual with_residual)
-    : attention_norm(scope / "attention_norm", shape.d_model),
+    : name(scope.name()),
+      attention_norm(scope / "attention_norm", shape.d_model),
       attention(scope / "attention", shape),
       residual(with_residual) {
   if (width > 0) {
@@ -17,7 +18,13 @@ Attended EncoderBlock::operator()(const Tensor& x, const Mask& mask, Weights wei
   Attended y = attention(attention_norm(x), mask, weights);
   y.output = drop(y.output);
   if (residual == Residual::yes) y.output = x + y.output;
-  if (mlp) y.output = y.output + drop(mlp->out(gelu(mlp->in(mlp->norm(y.output)))));
+  Hook::show(name, "attended", y.output);
+  if (mlp) {
+    Tensor hidden = gelu(mlp->in(mlp->norm(y.output)));
+    Hook::show(name, "mlp.hidden", hidden);
+    y.output = y.output + drop(mlp->out(hidden));
+  }
+  Hook::show(name, "output", y.output);
   return y;
 }
 

@@ -19,6 +19,7 @@ enum class Residual { no, yes };
 // mlp = GELU between two Linear layers, d_model -> mlp -> d_model. Without its residual, attention(norm(x)) takes the
 // place of x: what leaves a token is what it attended to, and nothing else.
 struct EncoderBlock {
+  std::string name;
   LayerNorm attention_norm;
   MultiHeadAttention attention;
   struct Mlp {

@@ -3,26 +3,42 @@
 #include <cmath>
 
 namespace heed {
+namespace {
+
+Tensor shown(const std::string& layer, Tensor output) {
+  Hook::show(layer, "output", output);
+  return output;
+}
+
+}  // namespace
 
 Linear::Linear(Scope scope, int in, int out, Bias with_bias)
-    : weight(scope.parameter("weight", {in, out}, Init::xavier(in, out))),
+    : name(scope.name()),
+      weight(scope.parameter("weight", {in, out}, Init::xavier(in, out))),
       bias(with_bias == Bias::yes ? scope.parameter("bias", {out}, Init::zeros()) : Tensor()) {}
 
+Tensor Linear::operator()(const Tensor& x) const { return shown(name, linear(x, weight, bias)); }
+
 Embedding::Embedding(Scope scope, int count, int d, double deviation)
-    : weight(scope.parameter("weight", {count, d}, Init::gaussian(deviation))) {}
+    : name(scope.name()), weight(scope.parameter("weight", {count, d}, Init::gaussian(deviation))) {}
+
+Tensor Embedding::operator()(const Ids& ids) const { return shown(name, embedding(weight, ids)); }
 
 LayerNorm::LayerNorm(Scope scope, int d, double epsilon)
-    : gain(scope.parameter("gain", {d}, Init::ones())),
+    : name(scope.name()),
+      gain(scope.parameter("gain", {d}, Init::ones())),
       bias(scope.parameter("bias", {d}, Init::zeros())),
       eps(epsilon) {}
 
+Tensor LayerNorm::operator()(const Tensor& x) const { return shown(name, layer_norm(x, gain, bias, eps)); }
+
 LearnedPositions::LearnedPositions(Scope scope, int max_length, int d, double deviation)
-    : weight(scope.parameter("weight", {max_length, d}, Init::gaussian(deviation))) {}
+    : name(scope.name()), weight(scope.parameter("weight", {max_length, d}, Init::gaussian(deviation))) {}
 
 Tensor LearnedPositions::operator()(const Tensor& x) const {
   const std::int64_t T = x.size(-2);
   if (T > weight.size(0)) fail("positions: a text has {} tokens, but max_length is {}", T, weight.size(0));
-  return x + slice(weight, 0, 0, T);
+  return shown(name, x + slice(weight, 0, 0, T));
 }
 
 Tensor sinusoidal_positions(int T, int d, DType dtype) {

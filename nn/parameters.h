@@ -62,6 +62,7 @@ class Scope {
   // The only way to make a parameter.
   Tensor parameter(const std::string& name, const Shape& shape, Init init) const;
   DType dtype() const { return dtype_; }
+  std::string name() const { return prefix_.substr(0, prefix_.empty() ? 0 : prefix_.size() - 1); }  // "encoder.0"
 
  private:
   Parameters* parameters_;

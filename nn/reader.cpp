@@ -7,7 +7,8 @@ namespace heed {
 // Words have vectors of length about 1 where they meet the encoder's output in logits, and sqrt(d_model) times that
 // where they enter it (Vaswani et al. 2017, section 3.4), so that what a token is outweighs what is first mixed into it.
 Reader::Reader(Scope scope, const ReaderShape& given)
-    : shape(given),
+    : name(scope.name()),
+      shape(given),
       words(scope / "words", shape.vocabulary, shape.attention.d_model, 1 / std::sqrt(shape.attention.d_model)),
       learned_positions(shape.positions == Positions::learned
                             ? std::optional<LearnedPositions>(std::in_place, scope / "positions", shape.max_length,
@@ -28,14 +29,18 @@ Tensor Reader::embed(const ReaderInput& input) const {
   Tensor x = words(input.tokens) * std::sqrt(shape.attention.d_model);  // (B, T, d_model)
   if (learned_positions) x = (*learned_positions)(x);
   if (shape.positions == Positions::sinusoidal) x = x + sinusoidal_positions(T, shape.attention.d_model, x.dtype());
-  return sentence ? x + (*sentence)(input.sentences) : x;
+  if (sentence) x = x + (*sentence)(input.sentences);
+  Hook::show(name, "embedded", x);
+  return x;
 }
 
 Reader::Output Reader::operator()(const ReaderInput& input, Weights weights, const Dropout& drop) const {
   const Tensor x = embed(input);
   Encoded encoded = encoder(x, Mask::padding(input.lengths, static_cast<int>(x.size(1))), weights, drop);
-  const Tensor at_query = select_rows(encoded.output, input.query);              // (B, d_model)
-  const Tensor logits = linear(at_query, transpose(words.weight), output_bias);  // (B, vocabulary)
+  Tensor at_query = select_rows(encoded.output, input.query);  // (B, d_model)
+  Hook::show(name, "at_query", at_query);
+  Tensor logits = linear(at_query, transpose(words.weight), output_bias);  // (B, vocabulary)
+  Hook::show(name, "logits", logits);
   return {logits, std::move(encoded.weights)};
 }
 

@@ -29,6 +29,7 @@ struct ReaderInput {
 // vocabulary with the embedding's transpose (Press & Wolf 2017, arXiv:1608.05859). The last layer has no residual: the
 // answer is made of what the query attended to there, and of nothing else.
 struct Reader {
+  std::string name;
   ReaderShape shape;
   Embedding words;
   std::optional<LearnedPositions> learned_positions;

@@ -1,0 +1,188 @@
+#include "nn/hook.h"
+
+#include "nn/reader.h"
+#include "tests/golden.h"
+#include "tests/message.h"
+
+#include <algorithm>
+#include <map>
+
+using namespace heed;
+
+namespace {
+
+struct SmallReader {
+  Parameters parameters;
+  Reader reader;
+  explicit SmallReader(DType dtype, int mlp = 6, AttentionShape::Tie tie = AttentionShape::none)
+      : reader(Scope(parameters, 3, dtype), {.vocabulary = 9,
+                                             .max_length = 5,
+                                             .layers = 2,
+                                             .mlp = mlp,
+                                             .attention = {.d_model = 8,
+                                                           .heads = 2,
+                                                           .d_k = 3,
+                                                           .d_v = tie == AttentionShape::K_is_V ? 3 : 5,
+                                                           .bias = Bias::yes,
+                                                           .tie = tie}}) {}
+};
+
+const ReaderInput input{.tokens = Ids({2, 5}, {1, 2, 3, 4, 5, 8, 7, 6, 0, 0}),
+                        .lengths = {5, 3},
+                        .query = Ids({2}, {4, 1}),
+                        .sentences = {}};
+
+const Hook::Function nothing = [](const std::string&, Tensor&) {};
+
+}  // namespace
+
+TEST_CASE("A hook sees every value, under the names of the parameters") {
+  const SmallReader small(DType::float32);
+  std::vector<std::string> names;
+  std::map<std::string, Tensor> values;
+  {
+    const Hook hook([&](const std::string& name, Tensor& value) {
+      names.push_back(name);
+      values[name] = value;
+    });
+    small.reader(input);
+  }
+  CHECK(std::vector(names.begin(), names.begin() + 18) ==
+        std::vector<std::string>{"words.output", "positions.output", "embedded", "encoder.0.attention_norm.output",
+                                 "encoder.0.attention.W_Q.output", "encoder.0.attention.W_K.output",
+                                 "encoder.0.attention.W_V.output", "encoder.0.attention.Q", "encoder.0.attention.K",
+                                 "encoder.0.attention.V", "encoder.0.attention.scores", "encoder.0.attention.weights",
+                                 "encoder.0.attention.heads", "encoder.0.attention.W_O.output",
+                                 "encoder.0.attention.output", "encoder.0.attended", "encoder.0.mlp.norm.output",
+                                 "encoder.0.mlp.in.output"});
+  CHECK(std::vector(names.end() - 7, names.end()) ==
+        std::vector<std::string>{"encoder.1.mlp.in.output", "encoder.1.mlp.hidden", "encoder.1.mlp.out.output",
+                                 "encoder.1.output", "encoder.norm.output", "at_query", "logits"});
+  CHECK(values["encoder.1.attention.Q"].shape() == Shape{2, 2, 5, 3});
+  CHECK(values["encoder.1.attention.V"].shape() == Shape{2, 2, 5, 5});
+  CHECK(values["encoder.1.attention.scores"].shape() == Shape{2, 2, 5, 5});
+  CHECK(values["encoder.1.attention.heads"].shape() == Shape{2, 2, 5, 5});
+  CHECK(values["encoder.1.output"].shape() == Shape{2, 5, 8});
+  names.clear();
+  small.reader(input);
+  CHECK(names.empty());  // the hook stands no more
+
+  Parameters parameters;
+  const Linear nameless(Scope(parameters, 1), 2, 2);
+  const Hook hook([&](const std::string& name, Tensor&) { names.push_back(name); });
+  nameless(ones({1, 2}));
+  CHECK(names == std::vector<std::string>{"output"});
+}
+
+TEST_CASE("A hook that only looks changes neither output, weights nor gradients") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  const int mlp = GENERATE(0, 6);
+  const auto tie = GENERATE(AttentionShape::none, AttentionShape::K_is_V, AttentionShape::Q_is_K);
+  CAPTURE(to_string(dtype), mlp, tie);
+  const SmallReader small(dtype, mlp, tie);
+  const Tensor cotangent = tensor({2, 9}, {1, -2, 3, -4, 5, -6, 7, -8, 9, 2, 1, 0, -1, -2, 3, -3, 1, -1}, dtype);
+  const Recording recording;
+  const Reader::Output fused = small.reader(input, Weights::yes);
+  const Gradients expected = backward(fused.logits, cotangent);
+  const Hook hook(nothing);
+  const Reader::Output seen = small.reader(input, Weights::yes);
+  CHECK(error(seen.logits, fused.logits) <= tolerance(dtype));
+  for (std::size_t layer : {0, 1}) CHECK(error(seen.weights[layer], fused.weights[layer]) <= tolerance(dtype));
+  const Gradients gradients = backward(seen.logits, cotangent);
+  for (const auto& [name, parameter] : small.parameters) {
+    CAPTURE(name);
+    CHECK(error(gradients[parameter], expected[parameter]) <= 20 * tolerance(dtype));
+  }
+}
+
+TEST_CASE("A replaced value is what the layers go on with, and gradients flow through it") {
+  const SmallReader small(DType::float64);
+  const Tensor factor = variable(tensor({1}, {2}, DType::float64));
+  const auto loss = [&] {
+    const Hook hook([&](const std::string& name, Tensor& value) {
+      if (name == "encoder.0.attention.V") value = value * factor;
+    });
+    return sum(square(small.reader(input).logits));
+  };
+  Tensor twice = small.parameters["encoder.0.attention.W_V.weight"].clone() * 2;
+  const Tensor bias = small.parameters["encoder.0.attention.W_V.bias"];
+  const SmallReader doubled(DType::float64);
+  Tensor(doubled.parameters["encoder.0.attention.W_V.weight"]).copy_from(twice);
+  Tensor(doubled.parameters["encoder.0.attention.W_V.bias"]).copy_from(bias * 2);
+  CHECK(std::abs(loss().item() - sum(square(doubled.reader(input).logits)).item()) <= 1e-9);
+
+  double gradient = 0;
+  {
+    const Recording recording;
+    gradient = backward(loss())[factor].item();
+  }
+  const double step = 1e-5;
+  Tensor(factor).copy_from(tensor({1}, {2 + step}, DType::float64));
+  const double above = loss().item();
+  Tensor(factor).copy_from(tensor({1}, {2 - step}, DType::float64));
+  CHECK(std::abs(gradient - (above - loss().item()) / (2 * step)) <= 1e-6 * std::abs(gradient));
+  CHECK(std::abs(gradient) > 1e-3);
+}
+
+TEST_CASE("A score of -infinity cuts an edge, whose weight the others share; masks apply to replaced scores too") {
+  const SmallReader small(DType::float64);
+  const Tensor before = small.reader(input, Weights::yes).weights[1];
+  const Hook hook([](const std::string& name, Tensor& value) {
+    if (name != "encoder.1.attention.scores") return;
+    std::vector<std::uint8_t> cut(25, 0);
+    cut[4 * 5 + 2] = 1;  // token 4 no longer sees token 2
+    value = masked_fill(value, Booleans({5, 5}, cut), -std::numeric_limits<double>::infinity());
+  });
+  const Tensor after = small.reader(input, Weights::yes).weights[1];
+  CHECK(after.at({0, 1, 4, 2}) == 0);
+  CHECK(after.at({0, 1, 4, 3}) == Approx(before.at({0, 1, 4, 3}) / (1 - before.at({0, 1, 4, 2}))));
+  CHECK(after.at({0, 1, 3, 2}) == Approx(before.at({0, 1, 3, 2})));
+
+  const Hook flat([](const std::string& name, Tensor& value) {
+    if (name == "encoder.1.attention.scores") value = zeros(value.shape(), value.dtype());
+  });
+  const Tensor even = small.reader(input, Weights::yes).weights[1];
+  CHECK(even.at({0, 0, 4, 2}) == Approx(0.2));  // the later hook has the last word
+  CHECK(even.at({1, 0, 1, 2}) == Approx(1.0 / 3));
+  CHECK(even.at({1, 0, 1, 3}) == 0);  // beyond the second text's three tokens
+}
+
+TEST_CASE("Hooks stand one upon the other, and may run a model themselves") {
+  const SmallReader small(DType::float32);
+  std::string calls;
+  const Hook first([&](const std::string& name, Tensor& value) {
+    if (name != "logits") return;
+    calls += "first ";
+    value = value * 0;
+  });
+  {
+    const Hook second([&](const std::string& name, Tensor& value) {
+      if (name != "logits") return;
+      calls += max(square(value)).item() == 0 ? "second" : "out of order";
+      value = small.reader(input).logits;  // shown to no hook
+    });
+    CHECK(max(square(small.reader(input).logits)).item() > 0);
+    CHECK(calls == "first second");
+  }
+  CHECK(max(square(small.reader(input).logits)).item() == 0);
+  CHECK(calls == "first secondfirst ");
+}
+
+TEST_CASE("A value can be replaced by its like only, and an error leaves the hooks as they were") {
+  const SmallReader small(DType::float32);
+  const auto replaced_by = [&](const Tensor& other) {
+    const Hook hook([&](const std::string& name, Tensor& value) {
+      if (name == "encoder.1.attention.heads") value = other;
+    });
+    return message([&] { small.reader(input); });
+  };
+  CHECK(
+      replaced_by(zeros({2, 2, 5, 4})) ==
+      "hook: encoder.1.attention.heads was replaced by float32 (2, 2, 5, 4); expected float32 (2, 2, 5, 5), as it was");
+  CHECK(
+      replaced_by(zeros({2, 2, 5, 5}, DType::float64)) ==
+      "hook: encoder.1.attention.heads was replaced by float64 (2, 2, 5, 5); expected float32 (2, 2, 5, 5), as it was");
+  CHECK(replaced_by({}) == "hook: encoder.1.attention.heads was replaced by no tensor; expected float32 (2, 2, 5, 5)");
+  CHECK(replaced_by(zeros({2, 2, 5, 5})) == "no error");
+  CHECK_FALSE(Hook::stands());
+}
