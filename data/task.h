@@ -15,10 +15,11 @@ struct Example {
   int antecedent = -1;         // the token that the answer refers to; -1 when there is none
   int other = -1;              // the token that it might have been: the other candidate; -1 when there is none
   std::string answer;          // the word to predict: tokens[antecedent] for coreference
-  std::string decider;         // the word that decides (the adjective); empty when unknown
+  std::string decider;         // the word that decides (the adjective), one of the tokens; empty when unknown
   std::string relation;        // kind of question ("pronoun", "adjective", ...), for tables
   int twin = -1;               // the same text but for the decider, in the same set; -1 when there is none
   std::vector<int> sentences;  // number of each token's sentence counted back from the question's, or empty
+  bool operator==(const Example&) const = default;
 };
 
 struct Task {

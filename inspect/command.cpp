@@ -1,5 +1,7 @@
 #include "inspect/command.h"
 
+#include "data/jsonl.h"
+#include "inspect/causes.h"
 #include "inspect/view.h"
 
 #include <cxxopts.hpp>
@@ -26,7 +28,9 @@ cxxopts::Options options() {
       ("matrix", "All weights as heat maps")                                                             //
       ("weights", "The learned W_Q, W_K, W_V and W_O: shapes, norms, heat maps")                         //
       ("steps", "Every matrix from X to the output for --sentence, in one layer and head")               //
-      ("json", "The dump as JSON, with every layer and head; arrays count from 0")                       //
+      ("causes", "What cutting and replacing attention does to the answers to held-out sentences")       //
+      ("sentences", "How many of them (default: as many as take some seconds)", cxxopts::value<int>(), "N")  //
+      ("json", "The dump, or --causes, as JSON, with every layer and head; arrays count from 0")         //
       ("step", "The training step to look at (default: the last)", cxxopts::value<std::int64_t>(), "N")  //
       ("layer", "Only this layer, counted from 1 (--steps: the first)", cxxopts::value<int>(), "L")      //
       ("head", "Only this head, counted from 1 (--steps: the first)", cxxopts::value<int>(), "H")        //
@@ -50,11 +54,17 @@ std::optional<T> given(const cxxopts::ParseResult& arguments, const char* name) 
 void check(const cxxopts::ParseResult& arguments) {
   if (!arguments.count("run")) misused("expected a run directory");
   if (!arguments.unmatched().empty()) misused("expected one run directory, got '{}' too", arguments.unmatched()[0]);
-  const std::vector<const char*> views{"matrix", "weights", "steps", "json"};
+  const std::vector<const char*> views{"matrix", "weights", "steps", "causes"};
   const auto is_given = [&](const char* name) { return arguments.count(name) > 0; };
   if (std::count_if(views.begin(), views.end(), is_given) > 1) {
     misused("--{} are different views: choose one", fmt::join(views, ", --"));
   }
+  for (const char* view : {"matrix", "weights", "steps"}) {
+    if (is_given("json") && is_given(view)) misused("--json prints the dump or --causes, not --{}", view);
+  }
+  if (is_given("causes") && is_given("sentence")) misused("--causes is about held-out sentences, not a --sentence");
+  if (is_given("sentences") && !is_given("causes")) misused("--sentences needs --causes");
+  if (is_given("sentences") && arguments["sentences"].as<int>() < 1) misused("--sentences must be at least 1");
   if (is_given("steps") && !is_given("sentence")) misused("--steps needs --sentence");
   if (is_given("query") && !is_given("sentence")) misused("--query needs --sentence");
   if (is_given("weights") && is_given("sentence")) misused("--weights shows the model, not a --sentence");
@@ -63,7 +73,8 @@ void check(const cxxopts::ParseResult& arguments) {
 
 SavedModel model_of(const fs::path& run, const std::optional<std::int64_t>& step) {
   if (fs::is_regular_file(run)) {
-    fail("{}: is a single file; --sentence, --weights and --steps need the run directory with its model", run.string());
+    fail("{}: is a single file; --sentence, --weights, --steps and --causes need the run directory with its model",
+         run.string());
   }
   if (!fs::exists(model_path(run))) fail("{}: is missing; has the run been saved?", model_path(run).string());
   SavedModel model = load_model(model_path(run));
@@ -87,6 +98,18 @@ Dump dump_of(const fs::path& run, const std::optional<std::int64_t>& step) {
   return read_dump(dump_path(run, step.value_or(steps.back())));
 }
 
+Causes causes_of(const fs::path& run, const std::optional<std::int64_t>& step, int sentences) {
+  const SavedModel model = model_of(run, step);
+  const fs::path file = held_out_path(run);
+  if (!fs::exists(file)) {
+    fail("{}: is missing: the run was made by an earlier version; train --resume {} writes it", file.string(),
+         run.string());
+  }
+  std::vector<Example> probes;
+  for (const SentenceAttention& sentence : dump_of(run, {}).sentences) probes.push_back(question(sentence));
+  return causes(model, read_jsonl(file), probes, sentences);
+}
+
 }  // namespace
 
 std::string inspect(int argc, const char* const* argv, const Terminal& terminal) {
@@ -104,6 +127,10 @@ std::string inspect(int argc, const char* const* argv, const Terminal& terminal)
   const fs::path run = arguments["run"].as<std::string>();
   if (!fs::exists(run)) fail("{}: there is no such run; train --config FILE makes one", run.string());
 
+  if (arguments.count("causes")) {
+    const Causes found = causes_of(run, step, given<int>(arguments, "sentences").value_or(0));
+    return arguments.count("json") ? format_json(causes_json(found)) + "\n" : causes_view(found, view);
+  }
   if (arguments.count("weights")) return weights_view(model_of(run, step), view);
   Dump dump;
   if (const auto sentence = given<std::string>(arguments, "sentence")) {

@@ -96,6 +96,8 @@ std::vector<int> sentence_numbers(const std::vector<std::string>& tokens) {
 
 std::filesystem::path model_path(const std::filesystem::path& run) { return run / "model.safetensors"; }
 
+std::filesystem::path held_out_path(const std::filesystem::path& run) { return run / "held_out.jsonl"; }
+
 void save_model(const std::filesystem::path& path, const SavedModel& model) {
   SafeTensors content;
   content.tensors.assign(model.parameters.begin(), model.parameters.end());
@@ -164,6 +166,15 @@ Example question(const SavedModel& model, std::string_view text, const std::stri
          fmt::join(model.queries, ", "));
   }
   example.query = static_cast<int>(example.tokens.rend() - last) - 1;
+  return example;
+}
+
+Example question(const SentenceAttention& sentence) {
+  Example example;
+  example.tokens = sentence.tokens;
+  example.query = sentence.query;
+  example.antecedent = sentence.antecedent;
+  example.sentences = sentence_numbers(sentence.tokens);
   return example;
 }
 

@@ -25,6 +25,9 @@ struct SavedModel {
 // RUN/model.safetensors
 std::filesystem::path model_path(const std::filesystem::path& run);
 
+// RUN/held_out.jsonl: the sentences that the model did not learn from, as write_jsonl() writes them.
+std::filesystem::path held_out_path(const std::filesystem::path& run);
+
 // A safetensors file that describes itself: all parameters; metadata `heed.model` (ReaderShape as JSON),
 // `heed.vocabulary` and `heed.queries` (JSON arrays), `heed.split`, `heed.step`.
 void save_model(const std::filesystem::path& path, const SavedModel& model);
@@ -35,6 +38,9 @@ SavedModel load_model(const std::filesystem::path& path);
 // `text` as a question: its last token `query`, or, when that is empty, its last token among model.queries. Texts of
 // several sentences (for models that count them) end in the question. Error for a word that the model does not know.
 Example question(const SavedModel& model, std::string_view text, const std::string& query = "");
+
+// The question that a dumped sentence is; its answer is not known.
+Example question(const SentenceAttention& sentence);
 
 // One example as a batch. Error when it is longer than the model reads or holds unknown words.
 ReaderInput reader_input(const Reader& reader, const Vocabulary& vocabulary, const Example& example);

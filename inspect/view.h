@@ -10,6 +10,8 @@
 // JSON.
 namespace heed {
 
+struct Causes;
+
 struct View {
   Terminal terminal;
   std::optional<int> layer, head;  // from 1; all when absent. Error when there is no such layer or head.
@@ -30,6 +32,10 @@ std::string weights_view(const SavedModel& model, const View& view);
 // The way from X to Q, K, V, scores, weights and output in one layer and head (the first ones when none is chosen),
 // computed step by step; Error when it does not give what the layer itself gives.
 std::string steps_view(const SavedModel& model, const Example& example, const View& view);
+
+// A table of what each intervention did, by layer and head, what it says of the head that points, and the parts of each
+// probe's logit.
+std::string causes_view(const Causes& causes, const View& view);
 
 // {"step":400,"sentences":[{"tokens":[...],"query":8,...,"layers":[[[...]]]}]}
 std::string json_view(const Dump& dump);

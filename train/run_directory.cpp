@@ -1,5 +1,6 @@
 #include "train/run_directory.h"
 
+#include "data/jsonl.h"
 #include "nn/file.h"
 #include "nn/json.h"
 #include "nn/safetensors.h"
@@ -101,6 +102,11 @@ RunDirectory RunDirectory::open(const fs::path& path) {
   remove_unfinished(run.path());
   remove_unfinished(run.path() / "attention");
   return run;
+}
+
+void RunDirectory::write_held_out(const std::vector<Example>& examples) const {
+  const fs::path file = held_out_path(path_);
+  if (!fs::exists(file)) write_jsonl(file, examples);
 }
 
 void RunDirectory::write_metrics(const std::vector<std::string>& lines) const {

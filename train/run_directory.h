@@ -10,8 +10,8 @@
 
 namespace heed {
 
-// A run directory, locked against other processes for as long as this stands. It holds config.yaml, metrics.jsonl,
-// model.safetensors, checkpoint.safetensors and attention/; each file appears whole or not at all.
+// A run directory, locked against other processes for as long as this stands. It holds config.yaml, held_out.jsonl,
+// metrics.jsonl, model.safetensors, checkpoint.safetensors and attention/; each file appears whole or not at all.
 class RunDirectory {
  public:
   // Makes `path`, or the next free of runs/NAME, runs/NAME-2, ... when `path` is empty, and writes config.yaml.
@@ -26,6 +26,9 @@ class RunDirectory {
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path config() const { return path_ / "config.yaml"; }
+
+  // held_out.jsonl, where it is missing.
+  void write_held_out(const std::vector<Example>& examples) const;
 
   // metrics.jsonl, one line an evaluation.
   void write_metrics(const std::vector<std::string>& lines) const;

@@ -24,6 +24,7 @@ class Training {
 
   std::int64_t run(const volatile std::sig_atomic_t& stop) {
     const Config& config = experiment_.config;
+    run_.write_held_out(experiment_.task.held_out);
     if (progress_.metrics.empty()) {
       progress_.loss_sum = answer_loss(*experiment_.model.reader, training_batch(experiment_, 0)).item();
       dump();

@@ -1,5 +1,8 @@
 #include "data/jsonl.h"
 
+#include "data/babi.h"
+#include "data/tasks.h"
+#include "nn/file.h"
 #include "tests/catch.h"
 #include "tests/data/helpers.h"
 
@@ -40,6 +43,37 @@ TEST_CASE("annotated sentences are read as written") {
   CHECK(examples[1].sentences == std::vector<int>{1, 0});
 }
 
+TEST_CASE("examples are written as they are read: every task's held-out sentences come back the same") {
+  const TemporaryFile file("held_out.jsonl", "");
+  const auto returns = [&](const std::vector<Example>& examples) {
+    write_jsonl(file.path(), examples);
+    return read_jsonl(file.path()) == examples;
+  };
+  for (const std::string task : {"coreference", "bank", "chinese"}) {
+    CAPTURE(task);
+    CHECK(returns(make_task({.name = task, .train = {}, .test = {}, .sentences = 90, .held_out = 36}).held_out));
+  }
+  const TemporaryFile story("qa1_story.txt",
+                            "1 Mary moved to the hall.\n2 Where is Mary?\thall\t1\n"
+                            "3 John has the ball.\n4 Is John in the hall?\tmaybe\t3\n");
+  const std::vector<Example> asked = read_babi(story.path()).at(0);
+  REQUIRE(asked.at(1).antecedent == -1);  // "maybe" is none of the words
+  CHECK(returns(asked));
+
+  Example odd;
+  odd.tokens = {"</script>", "\"\n\x01\xe2\x80\xae", "it"};
+  odd.query = 2;
+  odd.answer = "<!--";
+  CHECK(returns({odd}));
+  write_jsonl(file.path(), {odd});
+  CHECK(read_file(file.path()) == R"({"tokens":["</script>","\"\n\u0001)"
+                                  "\xe2\x80\xae"
+                                  R"(","it"],"query":2,"answer":"<!--"})"
+                                  "\n");
+  odd.tokens[1] = "\xff";
+  CHECK(message([&] { write_jsonl(file.path(), {odd}); }).starts_with("cannot be written as JSON: "));
+}
+
 TEST_CASE("every mistake of a file is listed, by line") {
   CHECK(jsonl_refusal("[1]\n"
                       "{\"tokens\": [\"a\", \"b\"], \"query\": 2, \"antecedent\": -1}\n"
@@ -69,6 +103,21 @@ TEST_CASE("every mistake of a file is listed, by line") {
         "FILE:9: sentences: expected a list of 2 numbers, one a token, got [0]\n"
         "FILE:10: sentences[1]: expected a number from 0 to 1, got 2\n"
         "FILE:11: missing key 'tokens'");
+}
+
+TEST_CASE("twins, candidates and deciders of a file must fit its sentences") {
+  const std::string a = R"({"tokens": ["a", "b"], "query": 1, "antecedent": 0, )";
+  CHECK(jsonl_refusal(a + "\"other\": 2}\n" + a + "\"decider\": \"c\"}\n" + a + "\"twin\": -1}\n") ==
+        "FILE:1: other: expected a number from 0 to 1, got 2\n"
+        "FILE:2: decider: expected one of the tokens, got \"c\"\n"
+        "FILE:3: twin: expected a number from 0 to 2147483646, got -1");
+  CHECK(jsonl_refusal("{\"tokens\": [\"a\", \"b\"], \"query\": 1}\n") == "FILE:1: missing key 'antecedent'");
+  CHECK(jsonl_refusal(a + "\"twin\": 4}\n" + a + "\"twin\": 0}\n\n" + a + "\"twin\": 3}\n" +
+                      R"({"tokens": ["a", "b", "c"], "query": 1, "antecedent": 0, "twin": 2})") ==
+        "FILE:1: twin: expected a number from 0 to 3, got 4\n"
+        "FILE:2: twin: expected a sentence whose twin is this one, 1, got 0\n"
+        "FILE:4: twin: expected a sentence of 2 tokens with query 1, got 3 tokens and 1\n"
+        "FILE:5: twin: expected a sentence of 3 tokens with query 1, got 2 tokens and 1");
 }
 
 TEST_CASE("broken JSON is refused at its line") {
