@@ -1,5 +1,6 @@
 #include "inspect/causes.h"
 
+#include "data/jsonl.h"
 #include "inspect/baseline.h"
 #include "inspect/rank_correlation.h"
 
@@ -65,6 +66,7 @@ class Study {
       edges_of_query(Cause::edge_all_heads, {layer, -1});
       outputs(Cause::patch_layer, {layer, -1}, output_of_twin({layer, -1}, held_out_));
     }
+    say_what_is_left_out();
     causes_.rank_correlation_last = rank_correlation(last_.weights, last_.changes);
     causes_.rank_correlation_all = rank_correlation(all_.weights, all_.changes);
   }
@@ -105,6 +107,21 @@ class Study {
           causes_.pointing = {layer, head, mean(weights)};
         }
       }
+    }
+  }
+
+  void say_what_is_left_out() {
+    const auto none = [&](const auto& fits) { return std::ranges::none_of(causes_.rows, fits); };
+    const auto note = [&](const char* text) { causes_.left_out.emplace_back(text); };
+    if (!causes_.pointing) note("No sentence says what its query refers to: edges to an antecedent are left out.");
+    if (none([](const Cause& row) { return row.to == "other"; })) {
+      note("No sentence has another candidate: edges to it are left out, and chance is not known.");
+    }
+    if (none([](const Cause& row) { return row.to == "decider"; })) {
+      note("No sentence names another word that decides: edges to it are left out.");
+    }
+    if (none([](const Cause& row) { return is_patch(row.what); })) {
+      note("No sentence has a twin: there is nothing to patch with.");
     }
   }
 
@@ -212,6 +229,17 @@ class Study {
   Gathered all_, last_;  // edges of the query: weights and absolute changes
 };
 
+// How many sentences take about a minute of one core: 10^12 multiplications and additions.
+std::size_t affordable(const ReaderShape& shape, const std::vector<Example>& held_out) {
+  double T = 0;
+  for (const Example& e : held_out) T = std::max(T, static_cast<double>(e.tokens.size()));
+  const AttentionShape& a = shape.attention;
+  const double d_k = a.d_k > 0 ? a.d_k : a.d_model / a.heads, d_v = a.d_v > 0 ? a.d_v : a.d_model / a.heads;
+  const double a_token = shape.layers * (2 * a.heads * (a.d_model + T) * (d_k + d_v) + 2.0 * a.d_model * shape.mlp);
+  const double times = shape.layers * (a.heads * (T + 13) + T + 1);  // that a sentence is read
+  return static_cast<std::size_t>(std::max(100.0, 1e12 / (2 * times * T * a_token)));
+}
+
 }  // namespace
 
 const Cause* Causes::find(Cause::What what, int layer, int head, const std::string& to) const {
@@ -227,9 +255,25 @@ Causes causes(const SavedModel& model, const std::vector<Example>& held_out, con
   Causes result;
   result.step = model.step;
   result.held_out = static_cast<int>(held_out.size());
-  Study(HeldOut(model, held_out, most ? static_cast<std::size_t>(most) : held_out.size()), result).run();
+  const HeldOut used(model, held_out,
+                     most > 0 ? static_cast<std::size_t>(most) : affordable(model.reader->shape, held_out));
+  Study(used, result).run();
   for (const Example& probe : probes) result.attribution.push_back(attribute(model, probe));
   return result;
+}
+
+Causes causes(const SavedModel& model, const std::filesystem::path& run, int most) {
+  const std::filesystem::path file = held_out_path(run);
+  if (!std::filesystem::exists(file)) {
+    fail("{}: is missing; train --resume {} writes it", file.string(), run.string());
+  }
+  std::vector<Example> probes;
+  const std::vector<std::int64_t> steps = dump_steps(run);
+  if (steps.empty()) fail("{}: holds no attention dumps", run.string());
+  for (const SentenceAttention& sentence : read_dump(dump_path(run, steps.back())).sentences) {
+    probes.push_back(question(sentence));
+  }
+  return causes(model, read_jsonl(file), probes, most);
 }
 
 }  // namespace heed

@@ -47,8 +47,9 @@ struct Causes {
     int layer, head;
     double weight;
   };
-  std::optional<Pointing> pointing;  // the head with the largest mean weight from query to antecedent
-  std::vector<Cause> rows;           // by layer and head
+  std::optional<Pointing> pointing;   // the head with the largest mean weight from query to antecedent
+  std::vector<Cause> rows;            // by layer and head
+  std::vector<std::string> left_out;  // sentences that say which rows do not apply to any, and why
   // Spearman's, of attention weight and absolute change of the answer's probability when the edge is cut, over all
   // (sentence, head, token), from the query.
   double rank_correlation_last = 0, rank_correlation_all = 0;
@@ -57,9 +58,13 @@ struct Causes {
   const Cause* find(Cause::What what, int layer, int head, const std::string& to = "") const;  // from the query
 };
 
-// `most`: how many of the held-out sentences to use; 0: as many as can be done in some seconds.
+// `most`: how many of the held-out sentences to use; 0: as many as can be done in about a minute, and at least 100.
 Causes causes(const SavedModel& model, const std::vector<Example>& held_out, const std::vector<Example>& probes,
               int most = 0);
+
+// With the held-out sentences of the run directory that the model is of, and the probes of its last dump. Error where
+// they are missing.
+Causes causes(const SavedModel& model, const std::filesystem::path& run, int most = 0);
 
 // {"sentences":1000,"accuracy":1.0,...,"rows":[{"what":"edge","layer":1,"head":0,"from":"query","to":"antecedent",...}]}:
 // layers and heads count from 0; what is unknown, and the head of a whole layer, is null.

@@ -56,6 +56,7 @@ Json causes_json(const Causes& causes) {
           {"chance", number(causes.chance)},
           {"pointing", std::move(pointing)},
           {"rows", std::move(rows)},
+          {"left_out", causes.left_out},
           {"rank_correlation",
            {{"last_layer", number(causes.rank_correlation_last)}, {"all_layers", number(causes.rank_correlation_all)}}},
           {"attribution", std::move(attribution)}};

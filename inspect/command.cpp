@@ -1,6 +1,5 @@
 #include "inspect/command.h"
 
-#include "data/jsonl.h"
 #include "inspect/causes.h"
 #include "inspect/view.h"
 
@@ -24,17 +23,17 @@ cxxopts::Options options() {
   result.add_options()                                                                                //
       ("sentence", "Read this sentence with the saved model", cxxopts::value<std::string>(), "TEXT")  //
       ("query", "Its token to ask about; by default the last one of a kind that training asked about",
-       cxxopts::value<std::string>(), "WORD")                                                            //
-      ("matrix", "All weights as heat maps")                                                             //
-      ("weights", "The learned W_Q, W_K, W_V and W_O: shapes, norms, heat maps")                         //
-      ("steps", "Every matrix from X to the output for --sentence, in one layer and head")               //
-      ("causes", "What cutting and replacing attention does to the answers to held-out sentences")       //
+       cxxopts::value<std::string>(), "WORD")                                                                //
+      ("matrix", "All weights as heat maps")                                                                 //
+      ("weights", "The learned W_Q, W_K, W_V and W_O: shapes, norms, heat maps")                             //
+      ("steps", "Every matrix from X to the output for --sentence, in one layer and head")                   //
+      ("causes", "What cutting and replacing attention does to the answers to held-out sentences")           //
       ("sentences", "How many of them (default: as many as take some seconds)", cxxopts::value<int>(), "N")  //
-      ("json", "The dump, or --causes, as JSON, with every layer and head; arrays count from 0")         //
-      ("step", "The training step to look at (default: the last)", cxxopts::value<std::int64_t>(), "N")  //
-      ("layer", "Only this layer, counted from 1 (--steps: the first)", cxxopts::value<int>(), "L")      //
-      ("head", "Only this head, counted from 1 (--steps: the first)", cxxopts::value<int>(), "H")        //
-      ("help", "Print this")("version", "Print the version")                                             //
+      ("json", "The dump, or --causes, as JSON, with every layer and head; arrays count from 0")             //
+      ("step", "The training step to look at (default: the last)", cxxopts::value<std::int64_t>(), "N")      //
+      ("layer", "Only this layer, counted from 1 (--steps: the first)", cxxopts::value<int>(), "L")          //
+      ("head", "Only this head, counted from 1 (--steps: the first)", cxxopts::value<int>(), "H")            //
+      ("help", "Print this")("version", "Print the version")                                                 //
       ("run", "", cxxopts::value<std::string>());
   result.parse_positional({"run"});
   return result;
@@ -98,18 +97,6 @@ Dump dump_of(const fs::path& run, const std::optional<std::int64_t>& step) {
   return read_dump(dump_path(run, step.value_or(steps.back())));
 }
 
-Causes causes_of(const fs::path& run, const std::optional<std::int64_t>& step, int sentences) {
-  const SavedModel model = model_of(run, step);
-  const fs::path file = held_out_path(run);
-  if (!fs::exists(file)) {
-    fail("{}: is missing: the run was made by an earlier version; train --resume {} writes it", file.string(),
-         run.string());
-  }
-  std::vector<Example> probes;
-  for (const SentenceAttention& sentence : dump_of(run, {}).sentences) probes.push_back(question(sentence));
-  return causes(model, read_jsonl(file), probes, sentences);
-}
-
 }  // namespace
 
 std::string inspect(int argc, const char* const* argv, const Terminal& terminal) {
@@ -128,7 +115,7 @@ std::string inspect(int argc, const char* const* argv, const Terminal& terminal)
   if (!fs::exists(run)) fail("{}: there is no such run; train --config FILE makes one", run.string());
 
   if (arguments.count("causes")) {
-    const Causes found = causes_of(run, step, given<int>(arguments, "sentences").value_or(0));
+    const Causes found = causes(model_of(run, step), run, given<int>(arguments, "sentences").value_or(0));
     return arguments.count("json") ? format_json(causes_json(found)) + "\n" : causes_view(found, view);
   }
   if (arguments.count("weights")) return weights_view(model_of(run, step), view);

@@ -1,4 +1,5 @@
 #include "data/utf8.h"
+#include "inspect/sentence_text.h"
 #include "inspect/view.h"
 
 #include <fmt/format.h>
@@ -11,38 +12,6 @@ namespace {
 
 constexpr int bar_columns = 8;  // of weight 1
 constexpr int narrowest_word = 4, widest_query = 10;
-
-// The token; where the same word stands elsewhere too, with its place counted from 1: the₅.
-std::string label(const std::vector<std::string>& tokens, int token) {
-  const std::string& word = tokens[static_cast<std::size_t>(token)];
-  if (std::count(tokens.begin(), tokens.end(), word) == 1) return word;
-  std::string place;
-  for (const char digit : std::to_string(token + 1)) {
-    place += "\xe2\x82";  // UTF-8 of U+2080, subscript zero, is e2 82 80
-    place += static_cast<char>(digit - '0' + '\x80');
-  }
-  return word + place;
-}
-
-// Words of the sentence, the antecedent in brackets, broken at `width` columns.
-std::string sentence_text(const SentenceAttention& sentence, const View& view) {
-  std::string text;
-  int column = 0;
-  for (int i = 0; i < static_cast<int>(sentence.tokens.size()); ++i) {
-    const bool antecedent = i == sentence.antecedent;
-    const std::string& token = sentence.tokens[static_cast<std::size_t>(i)];
-    const std::string word = antecedent ? "[" + token + "]" : token;
-    const int width = display_width(word);
-    if (column > 0) {
-      const bool breaks = column + 1 + width > view.terminal.width;
-      text += breaks ? "\n" : " ";
-      column = breaks ? 0 : column + 1;
-    }
-    text += antecedent || i == sentence.query ? highlighted(word, view.terminal) : word;
-    column += width;
-  }
-  return text;
-}
 
 struct Item {
   int token;
@@ -89,13 +58,13 @@ std::string lines_text(const SentenceAttention& sentence, const std::vector<Line
   for (const Line& line : lines) {
     for (std::size_t i = 0; i < items; ++i) {
       const Item& item = line.strongest[i];
-      words[i] = std::max(words[i], display_width(label(sentence.tokens, item.token)));
+      words[i] = std::max(words[i], display_width(token_label(sentence.tokens, item.token)));
       bars[i] = std::max(bars[i], display_width(bar_of(item)));
       if (view.before) bars[i] = std::max(bars[i], display_width(bar(item.before, bar_columns)));
     }
   }
   const int layer_digits = digits(lines.back().layer + 1), head_digits = digits(lines.back().head + 1);
-  std::string query = label(sentence.tokens, sentence.query);
+  std::string query = token_label(sentence.tokens, sentence.query);
   if (display_width(query) > widest_query) query = fit_width(query, widest_query);
   const int before_items = 14 + layer_digits + head_digits + display_width(query) + 4;
   const auto width = [&] {
@@ -116,8 +85,9 @@ std::string lines_text(const SentenceAttention& sentence, const std::vector<Line
     before.resize(static_cast<std::size_t>(before_items), ' ');
     for (std::size_t i = 0; i < items; ++i) {
       const Item& item = line.strongest[i];
-      const std::string cell = fmt::format("{} {:.2f} {}", fit_width(label(sentence.tokens, item.token), words[i]),
-                                           item.weight, fit_width(bar_of(item), bars[i]));
+      const std::string cell =
+          fmt::format("{} {:.2f} {}", fit_width(token_label(sentence.tokens, item.token), words[i]), item.weight,
+                      fit_width(bar_of(item), bars[i]));
       now += (item.token == sentence.antecedent ? highlighted(cell, view.terminal) : cell) + "  ";
       before += fmt::format("{:{}} {:.2f} {}  ", "", words[i], item.before,
                             fit_width(bar(item.before, bar_columns), bars[i]));
@@ -148,7 +118,8 @@ std::string query_view(const Dump& dump, const View& view) {
       fail("the dumps of steps {} and {} hold different sentences", untrained.step, dump.step);
     }
     const SentenceAttention& before = untrained.sentences[i];
-    text += fmt::format("\n{}\npredicts {} with probability {:.3f}", sentence_text(sentence, view),
+    text += fmt::format("\n{}\npredicts {} with probability {:.3f}",
+                        sentence_text(sentence.tokens, sentence.query, sentence.antecedent, view.terminal),
                         highlighted(sentence.predicted, view.terminal), sentence.probability);
     if (view.before) text += fmt::format("  (untrained: {}, {:.3f})", before.predicted, before.probability);
     text += '\n';
