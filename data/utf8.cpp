@@ -97,6 +97,30 @@ int display_width(std::string_view text) {
   return width;
 }
 
+std::string visible(std::string_view text) {
+  std::string result;
+  utf8proc_int32_t point = -1;
+  for (std::size_t at = 0, bytes = 0; at < text.size(); at += bytes) {
+    const utf8proc_ssize_t decoded = decode(text.substr(at), point);
+    bytes = decoded > 0 ? static_cast<std::size_t>(decoded) : 1;
+    const auto category = utf8proc_category(point);
+    const bool joins = point == 0x200c || point == 0x200d || (point >= 0x600 && point <= 0x605);
+    if (decoded <= 0) {
+      result += "\xef\xbf\xbd";  // U+FFFD
+    } else if (point < 0x20 || point == 0x7f) {
+      result += "\xe2\x90";  // UTF-8 of U+2400 is e2 90 80
+      result += static_cast<char>(0x80 + (point == 0x7f ? 0x21 : point));
+    } else if (!joins &&
+               (category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF ||
+                category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP || point >> 1 == 0x7fff)) {
+      result += fmt::format("⟨U+{:04X}⟩", point);
+    } else {
+      result += text.substr(at, bytes);
+    }
+  }
+  return result;
+}
+
 std::string fit_width(std::string_view text, int width) {
   std::string fitted, kept;  // `kept` leaves a column for the ellipsis
   int columns = 0, kept_columns = 0;

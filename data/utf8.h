@@ -16,6 +16,10 @@ int display_width(std::string_view text);
 // `text` cut or padded with spaces on the right to exactly `width` columns; a cut ends in "…".
 std::string fit_width(std::string_view text, int width);
 
+// `text` (UTF-8) with a sign in place of what would not be seen or would move other text: control characters become
+// pictures of them (U+2400, ...), marks of direction and the like ⟨U+202E⟩.
+std::string visible(std::string_view text);
+
 enum class Split { words, characters };
 // words: at white space (Unicode's, U+3000 among it), with punctuation (ASCII and full-width) as tokens of
 // its own, except apostrophes and hyphens inside a word ("didn't"). characters: each grapheme cluster, except

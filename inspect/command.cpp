@@ -1,7 +1,10 @@
 #include "inspect/command.h"
 
 #include "inspect/causes.h"
+#include "inspect/metrics.h"
+#include "inspect/picture.h"
 #include "inspect/view.h"
+#include "nn/file.h"
 
 #include <cxxopts.hpp>
 #include <fmt/format.h>
@@ -18,8 +21,8 @@ cxxopts::Options options() {
   cxxopts::Options result("inspect",
                           "Shows what a run of train has learned: by default, where each watched sentence's\n"
                           "query looks, in every layer and head. RUN is a run directory, such as runs/toy,\n"
-                          "or one file of its attention directory.\n");
-  result.custom_help("RUN [OPTION...]").positional_help("").set_width(80);
+                          "or one file of its attention directory. Two RUNs, or two --step, are compared.\n");
+  result.custom_help("RUN [RUN] [OPTION...]").positional_help("").set_width(80);
   result.add_options()                                                                                //
       ("sentence", "Read this sentence with the saved model", cxxopts::value<std::string>(), "TEXT")  //
       ("query", "Its token to ask about; by default the last one of a kind that training asked about",
@@ -30,11 +33,18 @@ cxxopts::Options options() {
       ("causes", "What cutting and replacing attention does to the answers to held-out sentences")           //
       ("sentences", "How many of them (default: as many as take some seconds)", cxxopts::value<int>(), "N")  //
       ("json", "The dump, or --causes, as JSON, with every layer and head; arrays count from 0")             //
-      ("step", "The training step to look at (default: the last)", cxxopts::value<std::int64_t>(), "N")      //
-      ("layer", "Only this layer, counted from 1 (--steps: the first)", cxxopts::value<int>(), "L")          //
-      ("head", "Only this head, counted from 1 (--steps: the first)", cxxopts::value<int>(), "H")            //
-      ("help", "Print this")("version", "Print the version")                                                 //
-      ("run", "", cxxopts::value<std::string>());
+      ("step", "The training step to look at (default: the last); given twice, both are compared",
+       cxxopts::value<std::vector<std::int64_t>>(), "N")                                                             //
+      ("probe", "Only this watched sentence, counted from 1 (--svg, --npy: the first)", cxxopts::value<int>(), "N")  //
+      ("layer", "Only this layer, counted from 1 (--steps: the first)", cxxopts::value<int>(), "L")                  //
+      ("head", "Only this head, counted from 1 (--steps: the first)", cxxopts::value<int>(), "H")                    //
+      ("svg", "Draw one sentence's weights: a heat map of one head, or a grid of all", cxxopts::value<std::string>(),
+       "FILE")                                                                                        //
+      ("csv", "Write all weights as a table, counted from 1", cxxopts::value<std::string>(), "FILE")  //
+      ("npy", "Write one sentence's weights for NumPy: (layers, heads, T, T)", cxxopts::value<std::string>(),
+       "FILE")                                                //
+      ("help", "Print this")("version", "Print the version")  //
+      ("run", "", cxxopts::value<std::vector<std::string>>());
   result.parse_positional({"run"});
   return result;
 }
@@ -52,7 +62,10 @@ std::optional<T> given(const cxxopts::ParseResult& arguments, const char* name) 
 
 void check(const cxxopts::ParseResult& arguments) {
   if (!arguments.count("run")) misused("expected a run directory");
-  if (!arguments.unmatched().empty()) misused("expected one run directory, got '{}' too", arguments.unmatched()[0]);
+  const auto& runs = arguments["run"].as<std::vector<std::string>>();
+  const std::size_t steps = arguments.count("step");
+  if (runs.size() > 2) misused("expected one run directory, or two to compare, got '{}' too", runs[2]);
+  if (steps > 2) misused("expected one --step, or two to compare, got {}", steps);
   const std::vector<const char*> views{"matrix", "weights", "steps", "causes"};
   const auto is_given = [&](const char* name) { return arguments.count(name) > 0; };
   if (std::count_if(views.begin(), views.end(), is_given) > 1) {
@@ -60,6 +73,20 @@ void check(const cxxopts::ParseResult& arguments) {
   }
   for (const char* view : {"matrix", "weights", "steps"}) {
     if (is_given("json") && is_given(view)) misused("--json prints the dump or --causes, not --{}", view);
+  }
+  if (runs.size() == 2 || steps == 2) {
+    for (const char* option : {"matrix", "weights", "steps", "causes", "json", "sentence", "svg", "csv", "npy"}) {
+      if (is_given(option)) misused("two runs or steps are compared; --{} shows one", option);
+    }
+  }
+  for (const char* file : {"svg", "csv", "npy"}) {
+    for (const char* view : {"matrix", "weights", "steps", "causes", "json"}) {
+      if (is_given(file) && is_given(view)) misused("--{} writes attention weights, not --{}", file, view);
+    }
+  }
+  if (is_given("probe") && is_given("sentence")) misused("--probe chooses a watched sentence, --sentence another");
+  for (const char* view : {"weights", "causes"}) {
+    if (is_given("probe") && is_given(view)) misused("--{} is not about one --probe", view);
   }
   if (is_given("causes") && is_given("sentence")) misused("--causes is about held-out sentences, not a --sentence");
   if (is_given("sentences") && !is_given("causes")) misused("--sentences needs --causes");
@@ -97,6 +124,41 @@ Dump dump_of(const fs::path& run, const std::optional<std::int64_t>& step) {
   return read_dump(dump_path(run, step.value_or(steps.back())));
 }
 
+Side side_of(const fs::path& run, const std::optional<std::int64_t>& step, bool by_step) {
+  Side side{.run = run.string(), .name = {}, .dump = dump_of(run, step), .metrics = {}};
+  side.name = by_step ? fmt::format("step {}", side.dump.step) : side.run;
+  for (const Json& line : read_metrics(run)) {
+    if (line["step"] == side.dump.step) side.metrics = line;
+  }
+  return side;
+}
+
+// One step, one run: for both sides.
+std::string compare(const std::vector<std::string>& runs, const std::vector<std::int64_t>& steps, const View& view) {
+  const auto step = [&](std::size_t i) {
+    return steps.empty() ? std::nullopt : std::optional(steps[std::min(i, steps.size() - 1)]);
+  };
+  const bool by_step = runs.size() == 1;
+  return compare_view(side_of(runs.front(), step(0), by_step), side_of(runs.back(), step(1), by_step), view);
+}
+
+// Writes what is asked for, and says so.
+std::string write_files(const cxxopts::ParseResult& arguments, const Dump& dump, const View& view) {
+  std::string text;
+  const auto write = [&](const char* option, const auto& content) {
+    if (const auto file = given<std::string>(arguments, option)) {
+      if (dump.sentences.empty()) fail("step {}: the dump holds no sentences", dump.step);
+      const std::string bytes = content();
+      write_file(*file, bytes);
+      text += fmt::format("{}: {} bytes\n", *file, bytes.size());
+    }
+  };
+  write("svg", [&] { return attention_svg(dump.sentences[0], dump.step, view); });
+  write("csv", [&] { return attention_csv(dump, view); });
+  write("npy", [&] { return attention_npy(dump.sentences[0], view); });
+  return text;
+}
+
 }  // namespace
 
 std::string inspect(int argc, const char* const* argv, const Terminal& terminal) {
@@ -110,9 +172,14 @@ std::string inspect(int argc, const char* const* argv, const Terminal& terminal)
     misused("{}", error.what());
   }
   const View view{terminal, given<int>(arguments, "layer"), given<int>(arguments, "head")};
-  const auto step = given<std::int64_t>(arguments, "step");
-  const fs::path run = arguments["run"].as<std::string>();
-  if (!fs::exists(run)) fail("{}: there is no such run; train --config FILE makes one", run.string());
+  const auto steps = given<std::vector<std::int64_t>>(arguments, "step").value_or(std::vector<std::int64_t>{});
+  const auto& runs = arguments["run"].as<std::vector<std::string>>();
+  for (const fs::path path : runs) {
+    if (!fs::exists(path)) fail("{}: there is no such run; train --config FILE makes one", path.string());
+  }
+  if (runs.size() == 2 || steps.size() == 2) return compare(runs, steps, view);
+  const fs::path run = runs[0];
+  const auto step = steps.empty() ? std::nullopt : std::optional(steps[0]);
 
   if (arguments.count("causes")) {
     const Causes found = causes(model_of(run, step), run, given<int>(arguments, "sentences").value_or(0));
@@ -128,6 +195,11 @@ std::string inspect(int argc, const char* const* argv, const Terminal& terminal)
   } else {
     dump = dump_of(run, step);
   }
+  if (const auto probe = given<int>(arguments, "probe")) {
+    const Range chosen = chosen_range("probe", probe, static_cast<int>(dump.sentences.size()));
+    dump.sentences = {dump.sentences[static_cast<std::size_t>(chosen.begin)]};
+  }
+  if (const std::string written = write_files(arguments, dump, view); !written.empty()) return written;
   if (arguments.count("json")) return json_view(dump);
   return arguments.count("matrix") ? matrix_view(dump, view) : query_view(dump, view);
 }

@@ -2,6 +2,7 @@
 #include "inspect/dump.h"
 #include "inspect/saved_model.h"
 #include "inspect/terminal.h"
+#include "nn/json.h"
 
 #include <optional>
 #include <string>
@@ -36,6 +37,17 @@ std::string steps_view(const SavedModel& model, const Example& example, const Vi
 // A table of what each intervention did, by layer and head, what it says of the head that points, and the parts of each
 // probe's logit.
 std::string causes_view(const Causes& causes, const View& view);
+
+// A run at a step, and its line of metrics.jsonl (null when that has none of the step).
+struct Side {
+  std::string run, name;  // its directory, and what it is called beside the other
+  Dump dump;
+  Json metrics;
+};
+
+// Two runs, or two steps of one: their figures side by side, and for each sentence that both watched, in every layer and
+// head, the query's strongest weight in each and the token whose weight differs most (second less first).
+std::string compare_view(const Side& a, const Side& b, const View& view);
 
 // {"step":400,"sentences":[{"tokens":[...],"query":8,...,"layers":[[[...]]]}]}
 std::string json_view(const Dump& dump);
