@@ -13,8 +13,9 @@
 namespace heed {
 namespace {
 
-constexpr int margin = 20, widest_word = 16;  // pixels, columns
-constexpr double column_width = 0.56;         // of a column of text, in its size
+constexpr int margin = 20, heading_size = 16, heading_line = 20;  // pixels
+constexpr int widest_word = 16;                                   // columns
+constexpr double column_width = 0.56;                             // of a column of text, in its size
 constexpr const char* ink = "#1f2933";
 constexpr const char* mark = "#d9480f";  // told from every blue by any eye
 
@@ -69,9 +70,11 @@ class Picture {
 
   std::string text() const {
     const double step_x = map_side() + (single_ ? 0 : 22), step_y = map_side() + 30;
-    const double left = margin + label_, top = margin + 58 + label_;
-    const double maps_width = most_heads_ * step_x, maps_height = (layers_.end - layers_.begin) * step_y;
-    const double width = std::max(left + maps_width + margin, left + 380.0), height = top + maps_height + 62;
+    const double left = margin + label_;
+    const double width = std::max(left + most_heads_ * step_x + margin, left + 380.0);
+    const std::vector<std::string> lines = heading_lines(width);
+    const double top = margin + 38 + static_cast<int>(lines.size()) * heading_line + label_ + (single_ ? 0 : 18);
+    const double maps_height = (layers_.end - layers_.begin) * step_y, height = top + maps_height + 62;
     std::string body;
     for (int layer = layers_.begin; layer < layers_.end; ++layer) {
       const Range heads = heads_[static_cast<std::size_t>(layer - layers_.begin)];
@@ -87,7 +90,7 @@ class Picture {
                "{1:.0f}\" role=\"img\" font-family=\"system-ui, 'Noto Sans', 'Noto Sans CJK SC', sans-serif\" "
                "fill=\"{2}\">\n<title>{3}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
                width, height, ink, title()) +
-           heading() + body + legend(left, top + maps_height + 4) + "</svg>\n";
+           heading(lines) + body + legend(left, top + maps_height + 4) + "</svg>\n";
   }
 
  private:
@@ -99,21 +102,40 @@ class Picture {
     return fmt::format("Attention of step {}: {}", step_, words);
   }
 
-  std::string heading() const {
-    std::string words;
+  // The sentence, broken at the picture's width.
+  std::vector<std::string> heading_lines(double width) const {
+    std::vector<std::string> lines{""};
+    double used = 0;
     for (int i = 0; i < T_; ++i) {
-      const std::string word = escaped(sentence_.tokens[static_cast<std::size_t>(i)]);
+      const std::string& token = sentence_.tokens[static_cast<std::size_t>(i)];
+      const double length = (display_width(visible(token)) + 1) * heading_size * column_width;
+      if (used > 0 && used + length > width - 2 * margin) {
+        lines.emplace_back();
+        used = 0;
+      }
+      used += length;
       const bool marked = i == sentence_.query || i == sentence_.antecedent;
-      words += (i ? " " : "") +
-               (marked ? fmt::format("<tspan font-weight=\"700\" fill=\"{}\">{}</tspan>", mark, word) : word);
+      const std::string word = escaped(token);
+      lines.back() += (lines.back().empty() ? "" : " ");
+      lines.back() += marked ? fmt::format("<tspan font-weight=\"700\" fill=\"{}\">{}</tspan>", mark, word) : word;
+    }
+    return lines;
+  }
+
+  std::string heading(const std::vector<std::string>& lines) const {
+    std::string text;
+    double y = margin + 14;
+    for (const std::string& line : lines) {
+      text += fmt::format("<text x=\"{}\" y=\"{:g}\" font-size=\"{}\">{}</text>\n", margin, y, heading_size, line);
+      y += heading_line;
     }
     std::string where = fmt::format("step {}, ", step_);
     where += single_ ? fmt::format("layer {} head {}", layers_.begin + 1, heads_[0].begin + 1)
                      : "rows: layers, columns: heads";
-    return fmt::format(
-        "<text x=\"{0}\" y=\"{1}\" font-size=\"16\">{2}</text>\n<text x=\"{0}\" y=\"{3}\" font-size=\"12\" "
-        "fill=\"#52606d\">{4}; answers {5} with probability {6:.3f}</text>\n",
-        margin, margin + 14, words, margin + 34, where, escaped(sentence_.predicted), sentence_.probability);
+    return text + fmt::format(
+                      "<text x=\"{}\" y=\"{:g}\" font-size=\"12\" fill=\"#52606d\">{}; answers {} with probability "
+                      "{:.3f}</text>\n",
+                      margin, y, where, escaped(sentence_.predicted), sentence_.probability);
   }
 
   std::string row_words(double x, double y) const {

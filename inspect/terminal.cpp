@@ -69,6 +69,27 @@ std::string highlighted(std::string_view text, const Terminal& terminal) {
 
 std::string trimmed(std::string_view text) { return std::string(text.substr(0, text.find_last_not_of(' ') + 1)); }
 
+std::string wrapped(std::string_view text, int width, int indent) {
+  std::string result;
+  int column = 0;
+  while (!text.empty()) {
+    std::size_t end = text.find_first_not_of(' ');
+    end = end == std::string_view::npos ? text.size() : std::min(text.find(' ', end), text.size());
+    const std::string_view word = text.substr(0, end);  // with the spaces before it
+    text.remove_prefix(end);
+    if (column > indent && column + display_width(word) > width) {
+      result += "\n" + std::string(static_cast<std::size_t>(indent), ' ');
+      column = indent;
+      result += word.substr(word.find_first_not_of(' '));
+      column += display_width(word.substr(word.find_first_not_of(' ')));
+    } else {
+      result += word;
+      column += display_width(word);
+    }
+  }
+  return result;
+}
+
 std::string heat_cell(double value, std::string_view text, int columns, const Terminal& terminal) {
   const double fraction = std::pow(std::clamp(value, 0.0, 1.0), 2.0 / 3);
   const int text_width = display_width(text);

@@ -22,6 +22,9 @@ std::string highlighted(std::string_view text, const Terminal& terminal);
 // Without spaces at its end.
 std::string trimmed(std::string_view text);
 
+// `text` (one line) broken at spaces where it would pass `width` columns; further lines begin with `indent` spaces.
+std::string wrapped(std::string_view text, int width, int indent = 0);
+
 // A cell of a heat map for `value` in [0, 1]: exactly `columns` columns that hold `text` where it fits. The shade
 // grows faster at small values (value^(2/3)), so that they are seen.
 std::string heat_cell(double value, std::string_view text, int columns, const Terminal& terminal);

@@ -70,3 +70,12 @@ TEST_CASE("characters are grapheme clusters, ASCII runs stay together") {
   CHECK(tokenize("用GPT4写， 好!", Split::characters) == Words{"用", "GPT4", "写", "，", "好", "!"});
   CHECK(tokenize("e\u0301a 👩‍👩‍👧", Split::characters) == Words{"e\u0301", "a", "👩‍👩‍👧"});
 }
+
+TEST_CASE("visible puts signs in place of what is not seen or moves other text") {
+  CHECK(visible("苹果 it's שלום") == "苹果 it's שלום");
+  CHECK(visible(std::string_view("a\0b\t\x7f", 5)) == "a␀b␉␡");
+  CHECK(visible("\xe2\x80\xae|\xe2\x81\xa6|\xc2\x85|\xe2\x80\xa8|\xef\xbb\xbf") ==
+        "⟨U+202E⟩|⟨U+2066⟩|⟨U+0085⟩|⟨U+2028⟩|⟨U+FEFF⟩");
+  CHECK(visible("\xd9\x85\xe2\x80\x8c\xd9\x85") == "\xd9\x85\xe2\x80\x8c\xd9\x85");  // joins letters
+  CHECK(visible("a\xff") == "a\xef\xbf\xbd");
+}

@@ -1,3 +1,4 @@
+#include "inspect/causes.h"
 #include "tests/catch.h"
 #include "tests/scratch.h"
 #include "train/relations.h"
@@ -37,6 +38,33 @@ TEST_CASE("toy.yaml points from it to the antecedent, whatever the seed") {
   CHECK(e.accuracy >= 0.99);
   CHECK(e.twin_accuracy >= 0.98);
   CHECK(e.best_last_head() >= 0.6);
+}
+
+TEST_CASE("What the head of toy.yaml that points attends to is the cause of the answer") {
+  const Experiment e = trained("toy.yaml");
+  const Causes found = causes(e.model, e.task.held_out, e.probes, 300);
+  REQUIRE(found.pointing);
+  const auto [layer, head, weight] = *found.pointing;
+  CHECK((layer == 1 && weight > 0.9));
+  const Cause& cut = *found.find(Cause::edge, layer, head, "antecedent");
+  CHECK(cut.accuracy < 0.6);  // chance: 0.5
+  for (const char* to : {"other", "decider", "itself", "rest"}) {
+    CAPTURE(to);
+    CHECK(found.find(Cause::edge, layer, head, to)->accuracy > 0.95);
+  }
+  CHECK(found.find(Cause::edge, layer, head, "rest")->unmoved > 0.95);
+  CHECK(found.find(Cause::only_edge, layer, head, "antecedent")->accuracy > 0.95);
+  // The other head of the layer points too, less: only both together decide.
+  CHECK(found.find(Cause::edge_all_heads, layer, -1, "antecedent")->accuracy < 0.3);
+  CHECK(found.find(Cause::patch_head, layer, head)->flipped > 0.7);
+  CHECK(found.find(Cause::patch_layer, layer, -1)->flipped > 0.95);
+  CHECK(found.rank_correlation_last > 0.8);
+  for (const Attribution& one : found.attribution) {
+    double of_answer = 0;
+    for (const auto& term : one.terms) of_answer += term.source == one.antecedent ? term.logit : 0;
+    CHECK(one.tokens.at(static_cast<std::size_t>(one.antecedent)) == one.answer);
+    CHECK(of_answer > 0.6 * one.logit);
+  }
 }
 
 TEST_CASE("With shuffled antecedents there is nothing to learn but to name one of the two nouns") {

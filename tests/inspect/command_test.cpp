@@ -1,6 +1,10 @@
 #include "inspect/command.h"
 
+#include "data/jsonl.h"
+#include "inspect/causes.h"
+#include "inspect/picture.h"
 #include "inspect/view.h"
+#include "nn/file.h"
 #include "sample.h"
 #include "tests/catch.h"
 #include "tests/message.h"
@@ -74,6 +78,72 @@ TEST_CASE("inspect runs the saved model on a sentence") {
         "not among the 14 words that the model knows: 'stret' (did you mean 'street'?)");
 }
 
+TEST_CASE("inspect asks held-out sentences for causes") {
+  const Run run;
+  Example example;
+  example.tokens = {"dog", "street", "it", "was", "tired"};
+  example.query = 2, example.antecedent = 0;
+  example.answer = "dog";
+  write_jsonl(run.path / "held_out.jsonl", {example, example, example});
+  const Json json = parse_json(run.inspect({"RUN", "--causes", "--json", "--sentences", "2"}));
+  CHECK(json["sentences"] == 2);
+  CHECK(json["held_out"] == 3);
+  CHECK(json["attribution"][0]["tokens"] == english_sentence().tokens);  // of the last dump
+  const Causes found = causes(small_model(), run.path, 2);
+  CHECK(run.inspect({"RUN", "--causes", "--sentences", "2"}) == causes_view(found, {}));
+}
+
+TEST_CASE("inspect writes pictures and tables, and replaces what was there") {
+  const Run run;
+  write_file(run.path / "it.svg", "old");
+  const std::string svg = attention_svg(english_sentence(), 400, {});
+  CHECK(run.inspect({"RUN", "--svg", "RUN/it.svg", "--csv", "RUN/it.csv"}) ==
+        fmt::format("{0}/it.svg: {1} bytes\n{0}/it.csv: {2} bytes\n", run.path.string(), svg.size(),
+                    attention_csv({400, {english_sentence()}}, {}).size()));
+  CHECK(read_file(run.path / "it.svg") == svg);
+  View view;
+  view.layer = 1, view.head = 1;
+  run.inspect({"RUN", "--step", "0", "--probe", "1", "--layer=1", "--head=1", "--npy", "RUN/it.npy"});
+  CHECK(read_file(run.path / "it.npy") == attention_npy(chinese_sentence(), view));
+  run.inspect({"RUN", "--sentence", dog_sentence, "--csv", "RUN/dog.csv"});
+  CHECK(read_file(run.path / "dog.csv").find(",it,dog,") != std::string::npos);
+}
+
+TEST_CASE("inspect compares two steps, or two runs") {
+  const Run run;
+  SentenceAttention changed = english_sentence();
+  changed.predicted = "street";
+  changed.probability = 0.5;
+  changed.layers[1] = weights_of(7, {{0, .25, 0, 0, 0, .75, 0, 0, 0, 0, 0}, {0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0}});
+  write_dump(run.path, {200, {changed}});
+  write_file(run.path / "metrics.jsonl",
+             R"({"step":200,"train_loss":1.5,"held_out_loss":2.25,"held_out_accuracy":0.5,"twin_accuracy":null,)"
+             R"("antecedent_weight":[[0.1,0.9],[0.25,0.125]]})"
+             "\n");
+  CHECK("\n" + run.inspect({"RUN", "--step", "200", "--step", "400", "--layer", "2"}) == R"(
+                                                step 200              step 400
+step                                                 200                   400
+loss in training                                  1.5000                     -
+loss on held-out examples                         2.2500                     -
+accuracy                                          50.0 %                     -
+twin accuracy                                          -                     -
+weight on antecedent, last layer                    0.25                     -
+
+The [animal] didn't cross the street because it was too tired
+predicts            street   0.500        animal   0.998        most apart
+layer 2 head 1      street   0.75 ████▌   animal   0.93 █████▋◂ street   -0.72
+layer 2 head 2      animal   1.00 ██████◂ animal   1.00 ██████◂ The      +0.00
+)");
+  const std::string same = run.inspect({"RUN", "RUN", "--step", "400"});
+  CHECK(same.find("tired    0.60") != std::string::npos);
+  CHECK(run.inspect({"RUN", "--step", "0", "--step", "400"})
+            .ends_with("\n2 sentences that one of them watched alone are left out.\n"));
+  CHECK(run.inspect({"RUN", "RUN/attention/step-000200.safetensors"})
+            .ends_with("\nHeads are compared by number; in two runs the same number need not do the same.\n"));
+  write_file(run.path / "metrics.jsonl", "{}\nx\n");
+  CHECK(run.error({"RUN", "RUN"}).starts_with("RUN/metrics.jsonl:1: expected an object {\"step\": ...}\n"));
+}
+
 TEST_CASE("inspect says what is not there") {
   const Run run;
   CHECK(run.error({"RUN/nowhere"}) == "RUN/nowhere: there is no such run; train --config FILE makes one");
@@ -86,8 +156,12 @@ TEST_CASE("inspect says what is not there") {
   CHECK(run.error({"RUN/attention/step-000000.safetensors", "--step", "400"}) ==
         "RUN/attention/step-000000.safetensors: is the dump of step 0, not 400");
   CHECK(run.error({"RUN/attention/step-000000.safetensors", "--weights"}) ==
-        "RUN/attention/step-000000.safetensors: is a single file; --sentence, --weights and --steps need the run "
-        "directory with its model");
+        "RUN/attention/step-000000.safetensors: is a single file; --sentence, --weights, --steps and --causes need the "
+        "run directory with its model");
+  CHECK(run.error({"RUN", "--causes"}) == "RUN/held_out.jsonl: is missing; train --resume RUN writes it");
+  CHECK(run.error({"RUN", "--probe", "2"}) == "there is no probe 2: probes are numbered from 1 to 1");
+  CHECK(run.error({"RUN", "--csv", "/nowhere/a.csv"}) ==
+        "cannot write /nowhere/a.csv: No such file or directory: there is no directory /nowhere");
   CHECK(run.error({"RUN/model.safetensors"}) ==
         "RUN/model.safetensors: is no attention dump: its metadata has no 'step'");
 }
@@ -95,13 +169,25 @@ TEST_CASE("inspect says what is not there") {
 TEST_CASE("inspect tells wrong usage from other errors") {
   const Run run;
   CHECK(run.is_usage_error({}, "expected a run directory"));
-  CHECK(run.is_usage_error({"RUN", "extra"}, "expected one run directory, got 'extra' too"));
+  CHECK(run.is_usage_error({"RUN", "RUN", "extra"}, "expected one run directory, or two to compare, got 'extra' too"));
+  CHECK(run.is_usage_error({"RUN", "--step", "1", "--step", "2", "--step", "3"},
+                           "expected one --step, or two to compare, got 3"));
+  CHECK(run.is_usage_error({"RUN", "RUN", "--matrix"}, "two runs or steps are compared; --matrix shows one"));
+  CHECK(run.is_usage_error({"RUN", "--svg", "a", "--json"}, "--svg writes attention weights, not --json"));
+  CHECK(run.is_usage_error({"RUN", "--probe", "1", "--sentence", "x"},
+                           "--probe chooses a watched sentence, --sentence another"));
+  CHECK(run.is_usage_error({"RUN", "--causes", "--probe", "1"}, "--causes is not about one --probe"));
+  CHECK(run.is_usage_error({"RUN", "--causes", "--sentence", "x"},
+                           "--causes is about held-out sentences, not a --sentence"));
+  CHECK(run.is_usage_error({"RUN", "--sentences", "9"}, "--sentences needs --causes"));
+  CHECK(run.is_usage_error({"RUN", "--causes", "--sentences", "0"}, "--sentences must be at least 1"));
+  CHECK(run.is_usage_error({"RUN", "--json", "--weights"}, "--json prints the dump or --causes, not --weights"));
   CHECK(run.is_usage_error({"RUN", "--steps"}, "--steps needs --sentence"));
   CHECK(run.is_usage_error({"RUN", "--query", "it"}, "--query needs --sentence"));
   CHECK(run.is_usage_error({"RUN", "--weights", "--sentence", "x"}, "--weights shows the model, not a --sentence"));
   CHECK(run.is_usage_error({"RUN", "--json", "--head", "1"}, "--json prints every layer and head"));
-  CHECK(run.is_usage_error({"RUN", "--json", "--matrix"},
-                           "--matrix, --weights, --steps, --json are different views: choose one"));
+  CHECK(run.is_usage_error({"RUN", "--causes", "--matrix"},
+                           "--matrix, --weights, --steps, --causes are different views: choose one"));
   CHECK_THROWS_AS(run.inspect({"RUN", "--bogus"}), UsageError);
   CHECK_THROWS_AS(run.inspect({"RUN", "--layer", "two"}), UsageError);
 }
@@ -109,8 +195,9 @@ TEST_CASE("inspect tells wrong usage from other errors") {
 TEST_CASE("inspect --help and --version need no run") {
   const Run run;
   const std::string help = run.inspect({"--help"});
-  for (const char* option : {"--sentence", "--query", "--matrix", "--weights", "--steps", "--json", "--step ",
-                             "--layer", "--head", "counted from 1", "count from 0"}) {
+  for (const char* option : {"--causes", "--sentences", "--probe", "--svg", "--csv", "--npy", "compared", "--sentence",
+                             "--query", "--matrix", "--weights", "--steps", "--json", "--step ", "--layer", "--head",
+                             "counted from 1", "count from 0"}) {
     CHECK(help.find(option) != std::string::npos);
   }
   CHECK(run.inspect({"--version"}) == "inspect " HEED_VERSION "\n");
