@@ -66,41 +66,47 @@ std::string rows_text(const Causes& causes, int layer, int head, const View& vie
 }
 
 // What the table says of the head that points.
-std::string verdict(const Causes& causes) {
-  if (!causes.pointing) return "";
+std::vector<std::string> verdict(const Causes& causes) {
+  if (!causes.pointing) return {};
   const auto [layer, head, weight] = *causes.pointing;
-  std::string text = fmt::format("Layer {} head {} points: weight {:.2f} from the query to the antecedent.\n",
-                                 layer + 1, head + 1, weight);
+  std::vector<std::string> lines{fmt::format("Layer {} head {} points: weight {:.2f} from the query to the antecedent.",
+                                             layer + 1, head + 1, weight)};
   const Cause* cut = causes.find(Cause::edge, layer, head, "antecedent");
-  text += fmt::format("Without that edge {} of the answers are right", percent(cut->accuracy));
+  lines.push_back(fmt::format("Without that edge {} of the answers are right", percent(cut->accuracy)));
   if (!std::isnan(causes.chance)) {
     const double error = 1.96 * std::sqrt(causes.chance * (1 - causes.chance) / cut->sentences);
-    text += fmt::format("; chance is {} ± {:.1f}", percent(causes.chance), 100 * error);
-    if (cut->accuracy > causes.chance + error) text += ", so it is not the only way to the answer";
+    lines.back() += fmt::format("; chance is {} ± {:.1f}", percent(causes.chance), 100 * error);
+    if (cut->accuracy > causes.chance + error) lines.back() += ", so it is not the only way to the answer";
   }
-  text += ".\n";
+  lines.back() += ".";
   double least = 1;
   for (const char* to : {"other", "decider", "itself", "rest"}) {
     if (const Cause* row = causes.find(Cause::edge, layer, head, to)) least = std::min(least, row->accuracy);
   }
-  text += fmt::format("Without any other one edge of that head, at least {}.\n", percent(least));
+  lines.push_back(fmt::format("Without any other one edge of that head, at least {}", percent(least)));
+  if (const Cause* rest = causes.find(Cause::edge, layer, head, "rest")) {
+    lines.back() += fmt::format("; in {} of the sentences no cut among the rest changes the answer", percent(rest->unmoved));
+  }
+  lines.back() += ".";
   if (const Cause* all = causes.find(Cause::edge_all_heads, layer, -1, "antecedent")) {
-    text += fmt::format("Without that edge in all heads of the layer, {}{}.\n", percent(all->accuracy),
-                        all->accuracy < cut->accuracy - 0.05 ? ": another head points too" : "");
+    lines.push_back(fmt::format("Without that edge in every head of the layer, {}{}.", percent(all->accuracy),
+                                all->accuracy < cut->accuracy - 0.05 ? ": another head points too" : ""));
   }
   if (const Cause* patch = causes.find(Cause::patch_head, layer, head)) {
-    text += fmt::format("With the twin's output in that head, {} give the twin's answer", percent(patch->flipped));
+    lines.push_back(
+        fmt::format("With the twin's output in that head, {} give the twin's answer", percent(patch->flipped)));
     if (const Cause* all = causes.find(Cause::patch_layer, layer, -1)) {
-      text += fmt::format(";\nwith it in every head of the layer, {}", percent(all->flipped));
+      lines.back() += fmt::format("; in every head of the layer, {}", percent(all->flipped));
     }
-    text += ".\n";
     const auto most = std::ranges::max_element(
         causes.rows, {}, [](const Cause& row) { return row.what == Cause::patch_head ? row.flipped : -1; });
     if (most->flipped > patch->flipped) {
-      text += fmt::format("In layer {} head {} alone, {}.\n", most->layer + 1, most->head + 1, percent(most->flipped));
+      lines.back() +=
+          fmt::format("; in layer {} head {} alone, {}", most->layer + 1, most->head + 1, percent(most->flipped));
     }
+    lines.back() += ".";
   }
-  return text;
+  return lines;
 }
 
 std::string attribution_text(const Attribution& one, int heads, const View& view) {
@@ -122,9 +128,9 @@ std::string attribution_text(const Attribution& one, int heads, const View& view
     }
     text += fmt::format("  others {:+.3f}\n", others);
   }
-  text += " ";
-  for (const auto& [what, logit] : one.rest) text += fmt::format(" {} {:+.3f} ", what, logit);
-  return text + fmt::format(" = {:.3f}\n", one.sum());
+  std::string rest;
+  for (const auto& [what, logit] : one.rest) rest += fmt::format("  {} {:+.3f}", what, logit);
+  return text + wrapped(rest + fmt::format("  = {:.3f}", one.sum()), view.terminal.width, 2) + "\n";
 }
 
 }  // namespace
@@ -137,23 +143,25 @@ std::string causes_view(const Causes& causes, const View& view) {
   }
   const Range shown_layers = chosen_range("layer", view.layer, layers),
               shown_heads = chosen_range("head", view.head, heads);
-  std::string text = fmt::format(
-      "step {}: {} of {} held-out sentences\n{} answered right{}; probability of the answer {:.3f}\n", causes.step,
-      causes.sentences, causes.held_out, percent(causes.accuracy),
-      std::isnan(causes.twin_accuracy) ? "" : fmt::format(", both of {} of the twins", percent(causes.twin_accuracy)),
-      causes.probability);
+  std::string text =
+      fmt::format("step {}: {} of {} held-out sentences\n", causes.step, causes.sentences, causes.held_out);
+  text += fmt::format("answered right {}", percent(causes.accuracy));
+  if (!std::isnan(causes.twin_accuracy)) text += fmt::format(", both twins {}", percent(causes.twin_accuracy));
+  text += fmt::format("; probability of the answer {:.3f}\n", causes.probability);
   text += "\n" + row_text("", "weight", "probability", "right", "twin's");
   text += row_text("", "", "change ± sd", "", "answer");
   for (int layer = shown_layers.begin; layer < shown_layers.end; ++layer) {
     for (int head = shown_heads.begin; head < shown_heads.end; ++head) text += rows_text(causes, layer, head, view);
     if (!view.head) text += rows_text(causes, layer, -1, view);
   }
-  text += fmt::format("\nIs the attention the cause?\n{}", verdict(causes));
-  text += fmt::format(
-      "Attention weight and effect of cutting the edge agree in rank to {:.2f} in the last\n"
-      "layer, {:.2f} in all (Spearman, over every token that the query can see).\n",
-      causes.rank_correlation_last, causes.rank_correlation_all);
-  for (const std::string& line : causes.left_out) text += line + "\n";
+  std::vector<std::string> lines = verdict(causes);
+  lines.push_back(fmt::format(
+      "Attention weight and the effect of cutting its edge have a rank correlation of {:.2f} in the last layer "
+      "and {:.2f} in all (Spearman, over every token that the queries can see).",
+      causes.rank_correlation_last, causes.rank_correlation_all));
+  lines.insert(lines.end(), causes.left_out.begin(), causes.left_out.end());
+  text += "\nIs the attention the cause?\n";
+  for (const std::string& line : lines) text += wrapped(line, view.terminal.width) + "\n";
   text += "\nWhere the logit of an answer comes from: parts that add up to it\n";
   for (const Attribution& one : causes.attribution) text += attribution_text(one, heads, view);
   return text;

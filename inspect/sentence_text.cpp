@@ -7,8 +7,9 @@
 namespace heed {
 
 std::string token_label(const std::vector<std::string>& tokens, int token) {
-  const std::string& word = tokens[static_cast<std::size_t>(token)];
-  if (std::count(tokens.begin(), tokens.end(), word) == 1) return word;
+  const std::string& raw = tokens[static_cast<std::size_t>(token)];
+  const std::string word = visible(raw);
+  if (std::count(tokens.begin(), tokens.end(), raw) == 1) return word;
   std::string place;
   for (const char digit : std::to_string(token + 1)) {
     place += "\xe2\x82";  // UTF-8 of U+2080, subscript zero, is e2 82 80
@@ -21,7 +22,7 @@ std::string sentence_text(const std::vector<std::string>& tokens, int query, int
   std::string text;
   int column = 0;
   for (int i = 0; i < static_cast<int>(tokens.size()); ++i) {
-    const std::string& token = tokens[static_cast<std::size_t>(i)];
+    const std::string token = visible(tokens[static_cast<std::size_t>(i)]);
     const std::string word = i == antecedent ? "[" + token + "]" : token;
     const int width = display_width(word);
     if (column > 0) {

@@ -1,6 +1,7 @@
 #include "autograd/ops.h"
 #include "data/utf8.h"
 #include "inspect/view.h"
+#include "nn/hook.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -40,10 +41,13 @@ Walk walk(const Tensor& X, const MultiHeadAttention& attention, int head) {
 
 // What the attention of `layer` (from 0) reads: (1, T, d_model).
 Tensor attention_input(const Reader& reader, const ReaderInput& input, int layer) {
-  const std::vector<EncoderBlock>& blocks = reader.encoder.blocks;
-  Tensor x = reader.embed(input);
-  for (int l = 0; l < layer; ++l) x = blocks[static_cast<std::size_t>(l)](x, {}, Weights::no).output;
-  return blocks[static_cast<std::size_t>(layer)].attention_norm(x);
+  const std::string wanted = reader.encoder.blocks[static_cast<std::size_t>(layer)].attention_norm.name + ".output";
+  Tensor x;
+  const Hook hook([&](const std::string& name, const Tensor& value) {
+    if (name == wanted) x = value;
+  });
+  reader(input);
+  return x;
 }
 
 double largest(const Tensor& x) { return std::sqrt(max(square(x)).item()); }

@@ -77,7 +77,8 @@ TEST_CASE("held-out sentences stand beside their twins, and are as many as asked
   CHECK(HeldOut(model, sentences(), 1).sentences().size() == 2);  // no pair is parted
   std::vector<Example> unknown = sentences();
   unknown[1].tokens[0] = "cat";
-  CHECK(message([&] { HeldOut(model, unknown, all); }) == "not among the 14 words that the model knows: 'cat'");
+  CHECK(message([&] { HeldOut(model, unknown, all); }) ==
+        "not among the 14 words that the model knows: 'cat' (did you mean 'it'?)");
 }
 
 TEST_CASE("cutting an edge takes its weight to 0 and leaves the others their proportions") {

@@ -63,3 +63,11 @@ TEST_CASE("without a terminal the width is COLUMNS or 80, and there is no colour
   columns ? setenv("COLUMNS", saved.c_str(), 1) : unsetenv("COLUMNS");
   close(file);
 }
+
+TEST_CASE("wrapped breaks a line at spaces") {
+  CHECK(wrapped("one two three", 80) == "one two three");
+  CHECK(wrapped("one two three", 7) == "one two\nthree");
+  CHECK(wrapped("  one two  three", 9, 2) == "  one two\n  three");
+  CHECK(wrapped("苹果 很 甜", 7) == "苹果 很\n甜");
+  CHECK(wrapped("longer than five", 5) == "longer\nthan\nfive");
+}
