@@ -26,13 +26,13 @@ cxxopts::Options options() {
   result.add_options()                                                                                //
       ("sentence", "Read this sentence with the saved model", cxxopts::value<std::string>(), "TEXT")  //
       ("query", "Its token to ask about; by default the last one of a kind that training asked about",
-       cxxopts::value<std::string>(), "WORD")                                                                //
-      ("matrix", "All weights as heat maps")                                                                 //
-      ("weights", "The learned W_Q, W_K, W_V and W_O: shapes, norms, heat maps")                             //
-      ("steps", "Every matrix from X to the output for --sentence, in one layer and head")                   //
-      ("causes", "What cutting and replacing attention does to the answers to held-out sentences")           //
-      ("sentences", "How many of them (default: as many as take some seconds)", cxxopts::value<int>(), "N")  //
-      ("json", "The dump, or --causes, as JSON, with every layer and head; arrays count from 0")             //
+       cxxopts::value<std::string>(), "WORD")                                                                     //
+      ("matrix", "All weights as heat maps")                                                                      //
+      ("weights", "The learned W_Q, W_K, W_V and W_O: shapes, norms, heat maps")                                  //
+      ("steps", "Every matrix from X to the output for --sentence, in one layer and head")                        //
+      ("causes", "What cutting and replacing attention does to the answers to held-out sentences")                //
+      ("limit", "How many of them to ask (default: as many as take up to a minute)", cxxopts::value<int>(), "N")  //
+      ("json", "The dump, or --causes, as JSON, with every layer and head; arrays count from 0")                  //
       ("step", "The training step to look at (default: the last); given twice, both are compared",
        cxxopts::value<std::vector<std::int64_t>>(), "N")                                                             //
       ("probe", "Only this watched sentence, counted from 1 (--svg, --npy: the first)", cxxopts::value<int>(), "N")  //
@@ -89,8 +89,8 @@ void check(const cxxopts::ParseResult& arguments) {
     if (is_given("probe") && is_given(view)) misused("--{} is not about one --probe", view);
   }
   if (is_given("causes") && is_given("sentence")) misused("--causes is about held-out sentences, not a --sentence");
-  if (is_given("sentences") && !is_given("causes")) misused("--sentences needs --causes");
-  if (is_given("sentences") && arguments["sentences"].as<int>() < 1) misused("--sentences must be at least 1");
+  if (is_given("limit") && !is_given("causes")) misused("--limit needs --causes");
+  if (is_given("limit") && arguments["limit"].as<int>() < 1) misused("--limit must be at least 1");
   if (is_given("steps") && !is_given("sentence")) misused("--steps needs --sentence");
   if (is_given("query") && !is_given("sentence")) misused("--query needs --sentence");
   if (is_given("weights") && is_given("sentence")) misused("--weights shows the model, not a --sentence");
@@ -182,7 +182,7 @@ std::string inspect(int argc, const char* const* argv, const Terminal& terminal)
   const auto step = steps.empty() ? std::nullopt : std::optional(steps[0]);
 
   if (arguments.count("causes")) {
-    const Causes found = causes(model_of(run, step), run, given<int>(arguments, "sentences").value_or(0));
+    const Causes found = causes(model_of(run, step), run, given<int>(arguments, "limit").value_or(0));
     return arguments.count("json") ? format_json(causes_json(found)) + "\n" : causes_view(found, view);
   }
   if (arguments.count("weights")) return weights_view(model_of(run, step), view);

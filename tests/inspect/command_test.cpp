@@ -85,12 +85,12 @@ TEST_CASE("inspect asks held-out sentences for causes") {
   example.query = 2, example.antecedent = 0;
   example.answer = "dog";
   write_jsonl(run.path / "held_out.jsonl", {example, example, example});
-  const Json json = parse_json(run.inspect({"RUN", "--causes", "--json", "--sentences", "2"}));
+  const Json json = parse_json(run.inspect({"RUN", "--causes", "--json", "--limit", "2"}));
   CHECK(json["sentences"] == 2);
   CHECK(json["held_out"] == 3);
   CHECK(json["attribution"][0]["tokens"] == english_sentence().tokens);  // of the last dump
   const Causes found = causes(small_model(), run.path, 2);
-  CHECK(run.inspect({"RUN", "--causes", "--sentences", "2"}) == causes_view(found, {}));
+  CHECK(run.inspect({"RUN", "--causes", "--limit", "2"}) == causes_view(found, {}));
 }
 
 TEST_CASE("inspect writes pictures and tables, and replaces what was there") {
@@ -179,8 +179,8 @@ TEST_CASE("inspect tells wrong usage from other errors") {
   CHECK(run.is_usage_error({"RUN", "--causes", "--probe", "1"}, "--causes is not about one --probe"));
   CHECK(run.is_usage_error({"RUN", "--causes", "--sentence", "x"},
                            "--causes is about held-out sentences, not a --sentence"));
-  CHECK(run.is_usage_error({"RUN", "--sentences", "9"}, "--sentences needs --causes"));
-  CHECK(run.is_usage_error({"RUN", "--causes", "--sentences", "0"}, "--sentences must be at least 1"));
+  CHECK(run.is_usage_error({"RUN", "--limit", "9"}, "--limit needs --causes"));
+  CHECK(run.is_usage_error({"RUN", "--causes", "--limit", "0"}, "--limit must be at least 1"));
   CHECK(run.is_usage_error({"RUN", "--json", "--weights"}, "--json prints the dump or --causes, not --weights"));
   CHECK(run.is_usage_error({"RUN", "--steps"}, "--steps needs --sentence"));
   CHECK(run.is_usage_error({"RUN", "--query", "it"}, "--query needs --sentence"));
@@ -195,9 +195,9 @@ TEST_CASE("inspect tells wrong usage from other errors") {
 TEST_CASE("inspect --help and --version need no run") {
   const Run run;
   const std::string help = run.inspect({"--help"});
-  for (const char* option : {"--causes", "--sentences", "--probe", "--svg", "--csv", "--npy", "compared", "--sentence",
-                             "--query", "--matrix", "--weights", "--steps", "--json", "--step ", "--layer", "--head",
-                             "counted from 1", "count from 0"}) {
+  for (const char* option :
+       {"--causes", "--limit", "--probe", "--svg", "--csv", "--npy", "compared", "--sentence", "--query", "--matrix",
+        "--weights", "--steps", "--json", "--step ", "--layer", "--head", "counted from 1", "count from 0"}) {
     CHECK(help.find(option) != std::string::npos);
   }
   CHECK(run.inspect({"--version"}) == "inspect " HEED_VERSION "\n");
