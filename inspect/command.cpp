@@ -2,6 +2,7 @@
 
 #include "inspect/causes.h"
 #include "inspect/metrics.h"
+#include "inspect/page.h"
 #include "inspect/picture.h"
 #include "inspect/view.h"
 #include "nn/file.h"
@@ -32,6 +33,8 @@ cxxopts::Options options() {
       ("steps", "Every matrix from X to the output for --sentence, in one layer and head")                        //
       ("causes", "What cutting and replacing attention does to the answers to held-out sentences")                //
       ("limit", "How many of them to ask (default: as many as take up to a minute)", cxxopts::value<int>(), "N")  //
+      ("page", "Write it all as one HTML file that opens offline in a browser; with RUN RUN, of both",
+       cxxopts::value<std::string>(), "FILE")  //
       ("json", "The dump, or --causes, as JSON, with every layer and head; arrays count from 0")                  //
       ("step", "The training step to look at (default: the last); given twice, both are compared",
        cxxopts::value<std::vector<std::int64_t>>(), "N")                                                             //
@@ -73,6 +76,12 @@ void check(const cxxopts::ParseResult& arguments) {
   }
   for (const char* view : {"matrix", "weights", "steps"}) {
     if (is_given("json") && is_given(view)) misused("--json prints the dump or --causes, not --{}", view);
+  }
+  if (is_given("page")) {
+    for (const char* option : {"matrix", "weights", "steps", "causes", "json", "sentence", "probe", "step", "layer", "head", "svg", "csv", "npy"}) {
+      if (is_given(option)) misused("--page shows all of a run; it goes without --{}", option);
+    }
+    return;
   }
   if (runs.size() == 2 || steps == 2) {
     for (const char* option : {"matrix", "weights", "steps", "causes", "json", "sentence", "svg", "csv", "npy"}) {
@@ -159,6 +168,14 @@ std::string write_files(const cxxopts::ParseResult& arguments, const Dump& dump,
   return text;
 }
 
+std::string write_page(const std::vector<fs::path>& runs, const fs::path& file) {
+  std::vector<PageRun> contents;
+  for (const fs::path& run : runs) contents.push_back(page_run(run));
+  const std::string html = page(contents);
+  write_file(file, html);
+  return fmt::format("{}: {:.1f} MB; open it in a browser\n", file.string(), static_cast<double>(html.size()) / 1e6);
+}
+
 }  // namespace
 
 std::string inspect(int argc, const char* const* argv, const Terminal& terminal) {
@@ -177,6 +194,7 @@ std::string inspect(int argc, const char* const* argv, const Terminal& terminal)
   for (const fs::path path : runs) {
     if (!fs::exists(path)) fail("{}: there is no such run; train --config FILE makes one", path.string());
   }
+  if (const auto file = given<std::string>(arguments, "page")) return write_page({runs.begin(), runs.end()}, *file);
   if (runs.size() == 2 || steps.size() == 2) return compare(runs, steps, view);
   const fs::path run = runs[0];
   const auto step = steps.empty() ? std::nullopt : std::optional(steps[0]);

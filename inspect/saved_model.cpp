@@ -1,6 +1,5 @@
 #include "inspect/saved_model.h"
 
-#include "nn/json.h"
 #include "nn/safetensors.h"
 
 #include <fmt/format.h>
@@ -16,7 +15,7 @@ namespace {
 constexpr std::array positions_names{"none", "learned", "sinusoidal"};
 constexpr std::array tie_names{"none", "K_is_V", "Q_is_K"};
 constexpr std::array split_names{"words", "characters"};
-constexpr int largest = 1 << 24;  // of any size in a file
+constexpr int largest_size = 1 << 24;  // of anything in a file
 
 template <class Names>
 int number_of(const Names& names, const std::string& name) {
@@ -27,30 +26,13 @@ int number_of(const Names& names, const std::string& name) {
 
 int size(const Json& object, const char* key, int least) {
   const Json& value = object.at(key);
-  if (!value.is_number_integer() || value < least || value > largest) {
-    fail("'{}' must be an integer from {} to {}, got {}", key, least, largest, format_json(value));
+  if (!value.is_number_integer() || value < least || value > largest_size) {
+    fail("'{}' must be an integer from {} to {}, got {}", key, least, largest_size, format_json(value));
   }
   return value.get<int>();
 }
 
 Bias bias(const Json& object, const char* key) { return object.at(key).get<bool>() ? Bias::yes : Bias::no; }
-
-Json to_json(const ReaderShape& shape) {
-  const AttentionShape& attention = shape.attention;
-  return {{"max_length", shape.max_length},
-          {"sentences", shape.sentences},
-          {"layers", shape.layers},
-          {"mlp", shape.mlp},
-          {"positions", positions_names.at(static_cast<std::size_t>(shape.positions))},
-          {"attention",
-           {{"d_model", attention.d_model},
-            {"heads", attention.heads},
-            {"d_k", attention.d_k},
-            {"d_v", attention.d_v},
-            {"bias", attention.bias == Bias::yes},
-            {"output_bias", attention.output_bias == Bias::yes},
-            {"tie", tie_names.at(attention.tie)}}}};
-}
 
 ReaderShape reader_shape(const Json& model, int vocabulary) {
   const Json& attention = model.at("attention");
@@ -94,6 +76,23 @@ std::vector<int> sentence_numbers(const std::vector<std::string>& tokens) {
 
 }  // namespace
 
+Json shape_json(const ReaderShape& shape) {
+  const AttentionShape& attention = shape.attention;
+  return {{"max_length", shape.max_length},
+          {"sentences", shape.sentences},
+          {"layers", shape.layers},
+          {"mlp", shape.mlp},
+          {"positions", positions_names.at(static_cast<std::size_t>(shape.positions))},
+          {"attention",
+           {{"d_model", attention.d_model},
+            {"heads", attention.heads},
+            {"d_k", attention.d_k},
+            {"d_v", attention.d_v},
+            {"bias", attention.bias == Bias::yes},
+            {"output_bias", attention.output_bias == Bias::yes},
+            {"tie", tie_names.at(attention.tie)}}}};
+}
+
 std::filesystem::path model_path(const std::filesystem::path& run) { return run / "model.safetensors"; }
 
 std::filesystem::path held_out_path(const std::filesystem::path& run) { return run / "held_out.jsonl"; }
@@ -101,7 +100,7 @@ std::filesystem::path held_out_path(const std::filesystem::path& run) { return r
 void save_model(const std::filesystem::path& path, const SavedModel& model) {
   SafeTensors content;
   content.tensors.assign(model.parameters.begin(), model.parameters.end());
-  content.metadata = {{"heed.model", format_json(to_json(model.reader->shape))},
+  content.metadata = {{"heed.model", format_json(shape_json(model.reader->shape))},
                       {"heed.vocabulary", format_json(model.vocabulary.words())},
                       {"heed.queries", format_json(model.queries)},
                       {"heed.split", split_names.at(static_cast<std::size_t>(model.split))},

@@ -2,6 +2,7 @@
 #include "data/task.h"
 #include "data/utf8.h"
 #include "inspect/dump.h"
+#include "nn/json.h"
 #include "nn/reader.h"
 
 #include <filesystem>
@@ -21,6 +22,9 @@ struct SavedModel {
   std::vector<std::string> queries;  // words asked about in training
   std::int64_t step = 0;
 };
+
+// {"max_length":12,"layers":2,...,"attention":{...}}: all of a shape but its vocabulary.
+Json shape_json(const ReaderShape& shape);
 
 // RUN/model.safetensors
 std::filesystem::path model_path(const std::filesystem::path& run);

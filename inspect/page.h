@@ -1,0 +1,28 @@
+#pragma once
+#include "inspect/saved_model.h"
+#include "nn/json.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+// Runs as one HTML file that opens offline: its data, its style and its script are in it, and its Content-Security-Policy
+// lets it ask for nothing else. The sources are in inspect/page/.
+namespace heed {
+
+// What the page holds of a run.
+struct PageRun {
+  Json description;                               // read by inspect/page/data.js
+  std::vector<std::vector<std::string>> weights;  // [step][sentence]: pack_weights() of its layers in turn, in base64
+};
+
+// Reads dumps, metrics and the model of a run directory. Where all dumped steps would take more than about 200 MB, some
+// steps between the first and the last are left out. Error for a run without dumps, or whose dumps or metrics are damaged.
+PageRun page_run(const std::filesystem::path& run);
+
+// Models of more bytes than this stay out of the page.
+constexpr std::int64_t page_model_bytes = 2 << 20;
+
+std::string page(const std::vector<PageRun>& runs);
+
+}  // namespace heed

@@ -1,0 +1,111 @@
+// What a head does on words alone (Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits").
+const mostWords = 1500;
+
+// QK: scores (V, V) of each word as the one that looks with each word as the one looked at; of a row only differences
+// count in the softmax, so its mean is taken off. OV: what attending to a word adds to each answer's logit, the mean off.
+// Words come as the layer's LayerNorm gives them, without position and as if no earlier layer had changed them.
+function circuit(reader, layer, head, kind) {
+  const {d} = reader, block = reader.blocks[layer], V = Math.min(mostWords, reader.vocabulary.length);
+  const E = Float64Array.from({length: V * d}, (_, i) => reader.words[i] * Math.sqrt(d));
+  const X = layerNorm(E, block.norm);
+  const values = new Float32Array(V * V);
+  let from, to, width, scale = 1;
+  if (kind === 'QK') {
+    width = block.d_k;
+    from = linear(X, V, block.W_Q, head * width, (head + 1) * width);
+    to = linear(X, V, block.W_K, head * width, (head + 1) * width);
+    scale = 1 / Math.sqrt(width);
+  } else {
+    const {d_v} = block, v = linear(X, V, block.W_V, head * d_v, (head + 1) * d_v);
+    const written = linear(v, V, {weight: block.W_O.weight.subarray(head * d_v * d, (head + 1) * d_v * d), k: d_v, m: d});
+    width = d;
+    from = centred(written, V, d).map((x, i) => x * reader.finalNorm.gain[i % d]);
+    to = reader.words;
+  }
+  for (let i = 0; i < V; ++i) for (let j = 0; j < V; ++j) values[i * V + j] = dot(from, i * width, to, j * width, width) * scale;
+  return {V, values: centred(values, V, V)};
+}
+
+// Each row of n without its mean.
+function centred(x, rows, n) {
+  const y = x.slice();
+  for (let r = 0; r < rows; ++r) {
+    const mean = total(Array.from(x.subarray(r * n, (r + 1) * n))) / n;
+    for (let c = 0; c < n; ++c) y[r * n + c] -= mean;
+  }
+  return y;
+}
+
+// The order in which rows, and columns, that behave alike stand together: along the leading singular vectors.
+function alike(values, n) {
+  let v = Float64Array.from({length: n}, (_, i) => 1 / (i + 1)), u = v;
+  const times = (x, at) => Float64Array.from({length: n}, (_, i) => {
+    let sum = 0;
+    for (let j = 0; j < n; ++j) sum += values[at(i, j)] * x[j];
+    return sum;
+  });
+  for (let step = 0; step < 12; ++step) {
+    u = times(v, (i, j) => i * n + j);
+    v = times(u, (i, j) => j * n + i);
+    const norm = Math.hypot(...v) || 1;
+    v = v.map((x) => x / norm);
+  }
+  const order = (x) => Array.from(x.keys()).sort((a, b) => x[b] - x[a]);
+  return {rows: order(u), columns: order(v)};
+}
+
+function topPairs(values, V, count) {
+  const pairs = [];
+  for (let n = 0; n < values.length; ++n) {
+    if (pairs.length === count && values[n] <= pairs.at(-1).value) continue;
+    pairs.push({row: Math.floor(n / V), column: n % V, value: values[n]});
+    pairs.sort((a, b) => b.value - a.value);
+    if (pairs.length > count) pairs.pop();
+  }
+  return pairs;
+}
+
+const circuitTexts = {
+  QK: {title: 'QK: which word seeks which', verb: 'seeks', head: ['word', 'seeks', 'score'],
+       note: () => 'x W_Q (x W_K)ᵀ / √d_k for every pair of words, each row less its mean. '},
+  OV: {title: 'OV: which word writes which answer', verb: 'writes', head: ['attending to', 'writes', 'logit'],
+       note: (last) => 'x W_V W_O on the output words, before the division by the final LayerNorm’s deviation, which depends on the sentence. ' +
+                       (last ? '' : 'This is not the last layer, which alone writes the answer: read it as what later layers could find. ')},
+};
+
+function circuitPart(kind) {
+  const {title, head, note, verb} = circuitTexts[kind];
+  let now = null, chosen = -1;
+  const figure = new Figure(`${kind} circuit`, () => {
+    const {V, values} = now, name = (i) => readerOf(state.run).vocabulary[i];
+    return [head, ...Array.from(values, (value, n) => [name(Math.floor(n / V)), name(n % V), value])];
+  });
+  const element = el('section', {class: 'circuit'});
+  explore(figure, (row, column, map) => {
+    if (map.rows === 1) return null;
+    const name = (i) => visible(readerOf(state.run).vocabulary[i]);
+    return [`${name(now.order.rows[row])} ${verb} ${name(now.order.columns[column])} `, el('b', {}, signed(map.values[row * map.columns + column], 2))];
+  });
+  const draw = (reader) => {
+    const last = state.layer + 1 === reader.blocks.length, name = (i) => visible(reader.vocabulary[i]);
+    const {V, values} = now = circuit(reader, state.layer, state.head, kind);
+    now.order = alike(values, V);
+    const range = values.reduce((most, x) => Math.max(most, Math.abs(x)), 1e-9), scale = wider(scales.signed, range);
+    const sorted = Float32Array.from({length: V * V}, (_, n) => values[now.order.rows[Math.floor(n / V)] * V + now.order.columns[n % V]]);
+    const room = roomFor(), width = room > 900 ? room / 2 - 20 : room, labels = (order) => order.map(name);
+    const cell = cellFor(labels(now.order.rows), labels(now.order.columns), width, 30), pairs = topPairs(values, V, 12);
+    const {left, top} = axisSizes(labels(now.order.rows), labels(now.order.columns), cell);
+    figure.begin(left + V * cell + 14, top + V * cell + 44, `${title}. ${pairs.slice(0, 5).map(({row, column}) => `${name(row)} ${verb} ${name(column)}`).join(', ')}`);
+    drawMatrix(figure, 0, 0, cell, {rows: labels(now.order.rows), columns: labels(now.order.columns), values: sorted, scale, decimals: 1});
+    drawLegend(figure, left, top + V * cell + 10, 170, scales.signed, {text: '0', ends: [`−${fixed(range, 1)}`, `+${fixed(range, 1)}`]});
+    const shown = chosen < 0 ? pairs : Array.from({length: V}, (_, column) => ({row: chosen, column, value: values[chosen * V + column]}))
+        .sort((a, b) => b.value - a.value).slice(0, 12);
+    element.replaceChildren(
+        el('h2', {}, title), el('p', {class: 'muted'}, note(last), 'Words without position, as layer ' + (state.layer + 1) + ' normalises them, untouched by other layers. ' +
+           (reader.vocabulary.length > V ? `The first ${V} of ${reader.vocabulary.length} words. ` : '')), figure.element,
+        select('Pairs', ['the strongest of all', ...Array.from({length: V}, (_, i) => `of ${name(i)}`)], chosen + 1, (i) => { chosen = i - 1; draw(reader); }),
+        table(head, shown.map(({row, column, value}) => [word(reader.vocabulary[row]), word(reader.vocabulary[column]),
+                                                         bar(value / range, signed(value, 2), value < 0 ? 'negative' : '')]), {'aria-label': title}));
+  };
+  return {element, draw};
+}

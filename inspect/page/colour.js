@@ -1,0 +1,41 @@
+// The colours of the theme in use, as page.css gives them.
+const ink = {};
+const inkNames = ['ground', 'panel', 'text', 'muted', 'line', 'accent', 'mark', 'orange', 'head-0', 'head-1', 'head-2', 'head-3',
+                  'head-4', 'head-5', 'head-6', 'head-7'];
+
+const isDark = () => document.documentElement.dataset.theme === 'dark';
+
+function setTheme(name) {
+  document.documentElement.dataset.theme = name;
+  const style = getComputedStyle(document.documentElement);
+  for (const key of inkNames) ink[key] = style.getPropertyValue(`--${key}`).trim();
+  scales.weight = scaleOf(isDark() ? [...content.colours].reverse() : content.colours, 0, 1);
+  const positive = content.colours.slice(0, 8);
+  const both = [...orangeStops].reverse().concat(positive.slice(1));
+  scales.signed = scaleOf(isDark() ? both.map(darker) : both, -1, 1);
+}
+
+// Negative numbers: orange, as light at each stop as the blue of inspect/colour.h.
+const orangeStops = [[248, 250, 252], [255, 222, 196], [255, 192, 141], [247, 160, 88], [228, 126, 40], [196, 94, 13],
+                     [152, 68, 8], [112, 45, 6]];
+// Lightness turned round: 0 is dark, large numbers are light.
+const darker = ([r, g, b]) => {
+  const gray = (Math.max(r, g, b) + Math.min(r, g, b)) / 2, turned = 275 - gray;
+  return [r, g, b].map((x) => Math.max(0, Math.min(255, Math.round(turned + (x - gray) * 0.75))));
+};
+const scales = {};
+
+// 256 colours between `stops`, for numbers from low to high.
+function scaleOf(stops, low, high) {
+  const packed = new Uint32Array(256), names = [];
+  for (let i = 0; i < 256; ++i) {
+    const place = i / 255 * (stops.length - 1), below = Math.min(Math.floor(place), stops.length - 2);
+    const [r, g, b] = stops[below].map((x, c) => Math.round(x + (stops[below + 1][c] - x) * (place - below)));
+    packed[i] = 255 << 24 | b << 16 | g << 8 | r;
+    names.push({rgb: `rgb(${r},${g},${b})`, light: 0.299 * r + 0.587 * g + 0.114 * b > 140});
+  }
+  const index = (x) => Math.max(0, Math.min(255, Math.round((x - low) / (high - low) * 255)));
+  return {low, high, packed, index, colour: (x) => names[index(x)].rgb, text: (x) => names[index(x)].light ? '#10151c' : '#ffffff'};
+}
+
+const headColour = (layer, head, heads) => ink[`head-${(total(heads.slice(0, layer)) + head) % 8}`];

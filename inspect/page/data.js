@@ -1,0 +1,67 @@
+'use strict';
+
+// What inspect/page.cpp wrote: {version, colours, white_text_from, runs: [{name, steps, sentences, heads, metrics, model,
+// causes}]}. Layers, heads and tokens count from 0.
+const content = JSON.parse(document.getElementById('data').textContent);
+
+const total = (numbers) => numbers.reduce((sum, x) => sum + x, 0);
+
+function bytesOf(base64) {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < bytes.length; ++i) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
+// The reverse of pack_weights() in inspect/encode.h: n + 1/2 ten thousandths.
+function unpackWeights(bytes, count) {
+  const values = new Float32Array(count);
+  for (let i = 0, at = 0; at < bytes.length;) {
+    const byte = bytes[at++];
+    if (byte === 254) {
+      const end = i + bytes[at++] + 3;
+      values.fill(0.00005, i, end);
+      i = end;
+    } else {
+      const n = byte < 215 ? byte : 215 + (byte - 215) * 256 + bytes[at++];
+      values[i++] = (n + 0.5) / 10000;
+    }
+  }
+  return values;
+}
+
+// The weights (T, T) of each head, in one array: of head h of layer l from offset(l, h).
+class Attention {
+  constructor(tokens, heads, values) {
+    this.tokens = tokens;
+    this.T = tokens.length;
+    this.heads = heads;
+    this.values = values;
+  }
+  of(layer, head) {
+    const size = this.T * this.T;
+    const before = total(this.heads.slice(0, layer)) + head;
+    return this.values.subarray(before * size, (before + 1) * size);
+  }
+}
+
+const attentionCache = new Map();  // the last few, by the name of their element
+const mostCached = 16;
+
+// The attention of a dumped step, or null when that part of the page has not arrived yet.
+function dumpedAttention(run, step, sentence) {
+  const name = `weights-${run}-${step}-${sentence}`;
+  let found = attentionCache.get(name);
+  if (!found) {
+    const element = document.getElementById(name);
+    if (!element) return null;
+    const {sentences, heads} = content.runs[run];
+    const {tokens} = sentences[sentence];
+    const bytes = bytesOf(JSON.parse(element.textContent));
+    found = new Attention(tokens, heads, unpackWeights(bytes, total(heads) * tokens.length ** 2));
+  }
+  attentionCache.delete(name);
+  attentionCache.set(name, found);
+  if (attentionCache.size > mostCached) attentionCache.delete(attentionCache.keys().next().value);
+  return found;
+}

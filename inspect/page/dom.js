@@ -1,0 +1,57 @@
+// An element with attributes and children. A listener is an attribute on...: function; false and null leave one out.
+// Children that are strings become text, never markup.
+const el = (name, attributes, ...children) => filled(document.createElement(name), attributes, children);
+const svg = (name, attributes, ...children) =>
+    filled(document.createElementNS('http://www.w3.org/2000/svg', name), attributes, children);
+
+function filled(node, attributes, children) {
+  for (const [key, value] of Object.entries(attributes ?? {})) {
+    if (value === false || value === null || value === undefined) continue;
+    if (typeof value === 'function') {
+      node.addEventListener(key.slice(2), value);
+    } else {
+      node.setAttribute(key, value === true ? '' : value);
+    }
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+// A token in running text, kept from turning its neighbours around.
+const word = (token, attributes) => el('bdi', attributes, visible(token));
+
+function select(label, options, chosen, choose) {
+  const list = el('select', {onchange: () => choose(Number(list.value))},
+                  options.map((text, i) => el('option', {value: i, selected: i === chosen}, text)));
+  return el('label', {class: 'field'}, el('span', {}, label), list);
+}
+
+const button = (text, action, attributes) => el('button', {type: 'button', onclick: action, ...attributes}, text);
+
+// A table of figures: `head` and `rows` are lists of cells, each text or an element.
+function table(head, rows, attributes) {
+  const cell = (tag, scope) => (value) => el(tag, {scope}, value);
+  return el('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': attributes?.['aria-label'] ?? 'Table'},
+            el('table', attributes, el('thead', {}, el('tr', {}, head.map(cell('th', 'col')))),
+               el('tbody', {}, rows.map((row) => el('tr', {}, row.map((value, i) => cell(i === 0 ? 'th' : 'td', i === 0 ? 'row' : null)(value)))))));
+}
+
+// A bar of length |x| in [0, 1], with its figure. Its width is set by the CSSOM, as the page's policy asks.
+function bar(x, text, kind = '') {
+  const inner = el('span', {class: `bar ${kind}`});
+  inner.style.width = `${Math.min(1, Math.abs(x)) * 100}%`;
+  return el('span', {class: 'bar-cell'}, el('span', {class: 'bar-track'}, inner), el('span', {class: 'figure-text'}, text));
+}
+
+function announce(text) {
+  const place = document.getElementById('announcements');
+  if (place.textContent !== text) place.textContent = text;
+}
+
+// One button for each head, a row a layer. pressed(layer, head) says which are down.
+function headButtons(heads, pressed, press, label) {
+  return el('div', {class: 'head-buttons', role: 'group', 'aria-label': label}, heads.map((count, layer) =>
+      el('div', {}, el('span', {class: 'muted'}, `layer ${layer + 1}`), Array.from({length: count}, (_, head) =>
+          button(String(head + 1), () => press(layer, head),
+                 {'aria-pressed': String(pressed(layer, head)), 'aria-label': headName(layer, head)})))));
+}

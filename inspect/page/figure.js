@@ -1,0 +1,164 @@
+// A picture that can be kept: an SVG over a canvas in the same coordinates. Heat maps go to the canvas, which stays quick at
+// a million cells; in a kept SVG they are rectangles, or, when there are very many, an image of one pixel a cell.
+class Figure {
+  // csv: () => rows of cells, to be kept as a table.
+  constructor(name, csv) {
+    this.name = name;
+    this.canvas = el('canvas', {'aria-hidden': 'true'});
+    this.svg = svg('svg', {role: 'img'});
+    this.tip = el('div', {class: 'tip', hidden: true});
+    this.box = el('div', {class: 'picture'}, this.canvas, this.svg, this.tip);
+    const keep = [['SVG', () => this.keep('svg')], ['PNG', () => this.keep('png')], csv && ['CSV', () => save(`${fileName(this.name)}.csv`, csvText(csv()))]];
+    this.tools = el('div', {class: 'keep', role: 'group', 'aria-label': `Keep this picture: ${name}`},
+                    keep.filter(Boolean).map(([text, action]) => button(text, action, {'aria-label': `Save as ${text}`, title: `Save as ${text}`})));
+    this.element = el('div', {class: 'figure'}, this.box, this.tools);
+  }
+
+  // Empties it for a picture of this size in CSS pixels.
+  begin(width, height, label) {
+    Object.assign(this, {width, height, maps: []});
+    const scale = Math.min(window.devicePixelRatio || 1, 2);
+    this.canvas.width = Math.round(width * scale);
+    this.canvas.height = Math.round(height * scale);
+    for (const node of [this.canvas, this.svg]) {
+      node.style.width = `${width}px`;
+      node.style.height = `${height}px`;
+    }
+    this.box.style.width = `${width}px`;
+    this.svg.setAttribute('viewBox', `0 0 ${width} ${height}`);
+    this.svg.setAttribute('aria-label', label);
+    this.svg.replaceChildren();
+    this.painter = this.canvas.getContext('2d');
+    this.painter.scale(scale, scale);
+  }
+
+  add(name, attributes, ...children) {
+    return this.svg.appendChild(svg(name, attributes, ...children));
+  }
+
+  text(x, y, content, attributes) {
+    const {title, ...rest} = attributes ?? {};
+    return this.add('text', {x, y, fill: ink.text, 'font-size': 14, 'dominant-baseline': 'central', ...rest}, content,
+                    title ? svg('title', {}, title) : null);
+  }
+
+  // rows x columns `values` in the rectangle, coloured by a scale of colour.js.
+  heat(x, y, width, height, rows, columns, values, scale) {
+    const map = {x, y, width, height, rows, columns, values, scale};
+    this.maps.push(map);
+    const cellWidth = width / columns, cellHeight = height / rows;
+    if (Math.min(cellWidth, cellHeight) >= 8) {
+      for (const cell of cells(map)) {
+        this.painter.fillStyle = cell.colour;
+        this.painter.fillRect(cell.x, cell.y, cell.width, cell.height);
+      }
+      return;
+    }
+    this.painter.imageSmoothingEnabled = cellWidth < 1 || cellHeight < 1;
+    this.painter.imageSmoothingQuality = 'high';
+    this.painter.drawImage(bitmap(map), x, y, width, height);
+  }
+
+  // What stands at a place of the picture: {map, row, column}.
+  cellAt(event) {
+    const place = this.box.getBoundingClientRect();
+    const x = event.clientX - place.left, y = event.clientY - place.top;
+    for (const map of this.maps) {
+      const column = Math.floor((x - map.x) / map.width * map.columns), row = Math.floor((y - map.y) / map.height * map.rows);
+      if (column >= 0 && column < map.columns && row >= 0 && row < map.rows) return {map, row, column, x, y};
+    }
+    return null;
+  }
+
+  showTip(x, y, ...content) {
+    this.tip.replaceChildren(...content);
+    this.tip.hidden = false;
+    this.tip.style.left = `${Math.max(0, Math.min(x + 14, this.width - this.tip.offsetWidth))}px`;
+    this.tip.style.top = `${y + 18}px`;
+  }
+  hideTip() {
+    this.tip.hidden = true;
+  }
+
+  // The picture alone, as a file of its own.
+  svgText() {
+    const copy = this.svg.cloneNode(true);
+    copy.removeAttribute('style');
+    copy.setAttribute('width', this.width);
+    copy.setAttribute('height', this.height);
+    copy.setAttribute('font-family', 'system-ui, sans-serif');
+    copy.querySelectorAll('[tabindex]').forEach((node) => node.removeAttribute('tabindex'));
+    const below = [svg('rect', {width: this.width, height: this.height, fill: ink.ground})];
+    const many = total(this.maps.map(({rows, columns}) => rows * columns)) > 40000;
+    for (const map of this.maps) {
+      if (many) {
+        below.push(svg('image', {x: map.x, y: map.y, width: map.width, height: map.height, preserveAspectRatio: 'none',
+                                 'image-rendering': 'pixelated', href: bitmap(map).toDataURL()}));
+      } else {
+        for (const {x, y, width, height, colour} of cells(map)) below.push(svg('rect', {x, y, width, height, fill: colour}));
+      }
+    }
+    copy.prepend(...below);
+    return new XMLSerializer().serializeToString(copy);
+  }
+
+  async pngBlob() {
+    const image = new Image();
+    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(this.svgText())}`;
+    await image.decode();
+    const scale = Math.min(3, Math.sqrt(64e6 / (this.width * this.height)));  // canvases have a largest size
+    const canvas = el('canvas', {width: Math.round(this.width * scale), height: Math.round(this.height * scale)});
+    canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
+    return new Promise((done) => canvas.toBlob(done, 'image/png'));
+  }
+
+  async keep(kind) {
+    const blob = kind === 'svg' ? new Blob([this.svgText()], {type: 'image/svg+xml'}) : await this.pngBlob();
+    save(`${fileName(this.name)}.${kind}`, blob);
+  }
+}
+
+function* cells({x, y, width, height, rows, columns, values, scale}) {
+  const w = width / columns, h = height / rows, gap = Math.min(w, h) >= 8 ? 1 : 0;
+  for (let row = 0; row < rows; ++row) {
+    for (let column = 0; column < columns; ++column) {
+      yield {x: x + column * w, y: y + row * h, width: w - gap, height: h - gap, colour: scale.colour(values[row * columns + column])};
+    }
+  }
+}
+
+// One pixel a cell.
+function bitmap({rows, columns, values, scale}) {
+  const canvas = el('canvas', {width: columns, height: rows});
+  const painter = canvas.getContext('2d'), image = painter.createImageData(columns, rows);
+  const pixels = new Uint32Array(image.data.buffer);
+  for (let i = 0; i < pixels.length; ++i) pixels[i] = scale.packed[scale.index(values[i])];
+  painter.putImageData(image, 0, 0);
+  return canvas;
+}
+
+const fileName = (name) => name.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '-').replace(/^-|-$/g, '');
+
+// RFC 4180.
+const csvText = (rows) => rows.map((row) => row.map((cell) =>
+    /[",\r\n]/.test(String(cell)) ? `"${String(cell).replaceAll('"', '""')}"` : String(cell)).join(',') + '\r\n').join('');
+
+function save(name, content) {
+  const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], {type: 'text/csv'}));
+  el('a', {href: url, download: name}).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
+const ruler = el('canvas').getContext('2d');
+function textWidth(text, size) {
+  ruler.font = `${size}px system-ui, sans-serif`;
+  return ruler.measureText(text).width;
+}
+
+// Cut to at most `width` pixels, with … where something is left out.
+function fitted(text, size, width) {
+  if (textWidth(text, size) <= width) return text;
+  const characters = [...text];
+  while (characters.length > 1 && textWidth(`${characters.join('')}…`, size) > width) characters.pop();
+  return `${characters.join('')}…`;
+}

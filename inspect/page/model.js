@@ -1,0 +1,202 @@
+// The reader of nn/reader.h, computed here in double from its float32 parameters. Matrices are arrays, row after row.
+
+// x (n, k) times W (k, m), columns [from, to) of W, plus the bias.
+function linear(x, n, {weight, bias, k, m}, from = 0, to = m) {
+  const y = new Float64Array(n * (to - from));
+  for (let i = 0; i < n; ++i) {
+    const row = i * (to - from);
+    if (bias) for (let j = from; j < to; ++j) y[row + j - from] = bias[j];
+    for (let c = 0; c < k; ++c) {
+      const value = x[i * k + c];
+      if (value === 0) continue;
+      for (let j = from, w = c * m + from; j < to; ++j, ++w) y[row + j - from] += value * weight[w];
+    }
+  }
+  return y;
+}
+
+function dot(a, i, b, j, length) {
+  let sum = 0;
+  for (let c = 0; c < length; ++c) sum += a[i + c] * b[j + c];
+  return sum;
+}
+
+// (x - mean) / sqrt(variance + eps) * gain + bias, for each row of d.
+function layerNorm(x, {gain, bias, eps}) {
+  const d = gain.length, y = new Float64Array(x.length);
+  for (let row = 0; row < x.length; row += d) {
+    let mean = 0, variance = 0;
+    for (let c = 0; c < d; ++c) mean += x[row + c] / d;
+    for (let c = 0; c < d; ++c) variance += (x[row + c] - mean) ** 2 / d;
+    const inverse = 1 / Math.sqrt(variance + eps);
+    for (let c = 0; c < d; ++c) y[row + c] = (x[row + c] - mean) * inverse * gain[c] + bias[c];
+  }
+  return y;
+}
+
+// In place; -Infinity takes no part, and a row of nothing else becomes 0.
+function softmax(x, from = 0, to = x.length) {
+  let largest = -Infinity, sum = 0;
+  for (let i = from; i < to; ++i) largest = Math.max(largest, x[i]);
+  for (let i = from; i < to; ++i) sum += x[i] = largest === -Infinity ? 0 : Math.exp(x[i] - largest);
+  if (sum > 0) for (let i = from; i < to; ++i) x[i] /= sum;
+  return x;
+}
+
+// erf(x) = 2 / sqrt(pi) exp(-x^2) sum of 2^n x^(2n+1) / (1 3 5 ... (2n+1)) (Abramowitz & Stegun, 7.1.6)
+function erf(x) {
+  if (Math.abs(x) > 6) return Math.sign(x);
+  let term = x, sum = x;
+  for (let n = 1; Math.abs(term) > 1e-17 * Math.abs(sum); ++n) sum += term *= 2 * x * x / (2 * n + 1);
+  return 2 / Math.sqrt(Math.PI) * Math.exp(-x * x) * sum;
+}
+
+const gelu = (x) => x * (1 + erf(x / Math.SQRT2)) / 2;
+
+function plus(a, b) {
+  return a.map((value, i) => value + b[i]);
+}
+
+class Reader {
+  constructor({shape, eps, tensors, vocabulary, queries, split, step, singular_values}) {
+    Object.assign(this, {shape, eps, vocabulary, queries, split, step, singularValues: singular_values});
+    this.numbers = new Map(vocabulary.map((word, i) => [word, i]));
+    this.d = shape.attention.d_model;
+    this.H = shape.attention.heads;
+    this.tensors = new Map(Object.entries(tensors).map(([name, {shape, data}]) =>
+        [name, {shape, values: new Float32Array(bytesOf(data).buffer)}]));
+    this.words = this.values('words.weight');
+    const {tie} = shape.attention;
+    this.blocks = Array.from({length: shape.layers}, (_, l) => {
+      const at = `encoder.${l}`, W_Q = this.linear(`${at}.attention.W_Q`);
+      const W_K = tie === 'Q_is_K' ? W_Q : this.linear(`${at}.attention.W_K`);
+      const W_V = tie === 'K_is_V' ? W_K : this.linear(`${at}.attention.W_V`);
+      const W_O = this.linear(`${at}.attention.W_O`);
+      const mlp = shape.mlp > 0 && {norm: this.norm(`${at}.mlp.norm`), in: this.linear(`${at}.mlp.in`), out: this.linear(`${at}.mlp.out`)};
+      return {norm: this.norm(`${at}.attention_norm`), W_Q, W_K, W_V, W_O, mlp, d_k: W_Q.m / this.H, d_v: W_V.m / this.H};
+    });
+    this.finalNorm = this.norm('encoder.norm');
+  }
+
+  values(name) {
+    return this.tensors.get(name)?.values;
+  }
+  linear(name) {
+    const {shape: [k, m], values} = this.tensors.get(`${name}.weight`);
+    return {weight: values, bias: this.values(`${name}.bias`), k, m};
+  }
+  norm(name) {
+    return {gain: this.values(`${name}.gain`), bias: this.values(`${name}.bias`), eps: this.eps};
+  }
+
+  // The tokens of a text as the model splits it; `problem` says, when there is one, why it cannot be read.
+  understand(text) {
+    const tokens = tokenize(text, this.split);
+    const unknown = tokens.filter((token) => !this.numbers.has(token));
+    let problem = null;
+    if (tokens.length === 0) {
+      problem = 'Type a sentence.';
+    } else if (unknown.length > 0) {
+      problem = [...new Set(unknown)].map((token) => {
+        const near = nearest(token, this.vocabulary);
+        return `The model does not know “${visible(token)}”${near.length ? `; near it are ${near.map(visible).join(', ')}` : ''}.`;
+      }).join(' ');
+    } else if (this.shape.positions === 'learned' && tokens.length > this.shape.max_length) {
+      problem = `The text has ${tokens.length} tokens; the model learned positions for ${this.shape.max_length}.`;
+    } else if (this.shape.sentences > 0 && Math.max(...sentenceNumbers(tokens)) >= this.shape.sentences) {
+      problem = `The text has ${Math.max(...sentenceNumbers(tokens)) + 1} sentences; the model reads up to ${this.shape.sentences}.`;
+    }
+    const asked = tokens.findLastIndex((token) => this.queries.includes(token));
+    return {tokens, problem, query: asked >= 0 ? asked : tokens.length - 1, asked: asked >= 0};
+  }
+
+  // What the first layer reads: (T, d_model).
+  embed(tokens) {
+    const {d} = this, x = new Float64Array(tokens.length * d);
+    const positions = this.values('positions.weight'), sentences = this.values('sentences.weight');
+    const numbers = sentenceNumbers(tokens);
+    tokens.forEach((token, t) => {
+      const from = this.numbers.get(token) * d;
+      for (let c = 0; c < d; ++c) {
+        let value = this.words[from + c] * Math.sqrt(d);
+        if (positions) value += positions[t * d + c];
+        if (this.shape.positions === 'sinusoidal') {
+          const angle = t / 10000 ** ((c - c % 2) / d);
+          value += c % 2 === 0 ? Math.sin(angle) : Math.cos(angle);
+        }
+        if (sentences) value += sentences[numbers[t] * d + c];
+        x[t * d + c] = value;
+      }
+    });
+    return x;
+  }
+
+  // change.off(layer, head): the head's output is 0. change.cut(layer, head, i, j): token i does not see token j there.
+  read(tokens, query, {off = () => false, cut = () => false} = {}) {
+    const T = tokens.length, {d} = this;
+    let x = this.embed(tokens);
+    const layers = this.blocks.map((block, layer) => {
+      const X = layerNorm(x, block.norm);
+      const heads = Array.from({length: this.H}, (_, h) => this.attend(block, X, T, h, (i, j) => cut(layer, h, i, j)));
+      const joined = new Float64Array(T * block.W_O.k);
+      heads.forEach(({output}, h) => {
+        if (off(layer, h)) return;
+        for (let t = 0; t < T; ++t) joined.set(output.subarray(t * block.d_v, (t + 1) * block.d_v), t * block.W_O.k + h * block.d_v);
+      });
+      let y = linear(joined, T, block.W_O);
+      if (layer + 1 < this.blocks.length) y = plus(x, y);
+      if (block.mlp) {
+        const inner = linear(layerNorm(y, block.mlp.norm), T, block.mlp.in).map(gelu);
+        y = plus(y, linear(inner, T, block.mlp.out));
+      }
+      x = y;
+      return {X, heads};
+    });
+    const logits = this.logits(layerNorm(x, this.finalNorm).subarray(query * d, (query + 1) * d));
+    return {layers, logits, probabilities: softmax(logits.slice())};
+  }
+
+  // One head on X (T, d_model): softmax(Q K^T / sqrt(d_k)) V.
+  attend(block, X, T, h, cut) {
+    const {d_k, d_v} = block;
+    const Q = linear(X, T, block.W_Q, h * d_k, (h + 1) * d_k), K = linear(X, T, block.W_K, h * d_k, (h + 1) * d_k);
+    const V = linear(X, T, block.W_V, h * d_v, (h + 1) * d_v);
+    const scores = new Float64Array(T * T), output = new Float64Array(T * d_v);
+    for (let i = 0; i < T; ++i) {
+      for (let j = 0; j < T; ++j) scores[i * T + j] = cut(i, j) ? -Infinity : dot(Q, i * d_k, K, j * d_k, d_k) / Math.sqrt(d_k);
+    }
+    const weights = scores.slice();
+    for (let i = 0; i < T; ++i) {
+      softmax(weights, i * T, (i + 1) * T);
+      for (let j = 0; j < T; ++j) {
+        for (let c = 0; c < d_v; ++c) output[i * d_v + c] += weights[i * T + j] * V[j * d_v + c];
+      }
+    }
+    return {Q, K, V, scores, weights, output};
+  }
+
+  // Of one vector (d_model): with the words' vectors, plus the bias.
+  logits(x) {
+    const bias = this.values('output_bias');
+    return Float64Array.from(this.vocabulary, (_, w) => dot(x, 0, this.words, w * this.d, this.d) + bias[w]);
+  }
+
+  // The `count` most probable words: [{word, probability}].
+  best(probabilities, count) {
+    return Array.from(probabilities, (probability, i) => ({word: this.vocabulary[i], probability}))
+        .sort((a, b) => b.probability - a.probability).slice(0, count);
+  }
+
+  attention(tokens, reading) {
+    const T = tokens.length, values = new Float32Array(this.blocks.length * this.H * T * T);
+    reading.layers.forEach(({heads}, l) => heads.forEach(({weights}, h) => values.set(weights, (l * this.H + h) * T * T)));
+    return new Attention(tokens, this.blocks.map(() => this.H), values);
+  }
+}
+
+const readers = new Map();
+// The model of a run; null when the page does not hold it.
+function readerOf(run) {
+  if (!readers.has(run)) readers.set(run, content.runs[run].model ? new Reader(content.runs[run].model) : null);
+  return readers.get(run);
+}

@@ -1,0 +1,2 @@
+const views = [sentenceView, matrixView, headsView, sideView, stepsView, weightsView, causesView, tryView];
+start();

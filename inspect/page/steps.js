@@ -1,0 +1,106 @@
+// One token's attention in one head, number by number (Vaswani et al. 2017, equation 1).
+const stepsView = {
+  title: 'Step by step',
+  make() {
+    let walked = null;
+    const figure = new Figure('step by step', () => walkRows(walked));
+    const element = el('section'), below = new TableBelow('All numbers');
+    let names = [];  // what each heat map holds
+    explore(figure, (row, column, map) => {
+      const name = names[figure.maps.indexOf(map)];
+      return name ? [`${name}[${column + 1}] `, el('b', {}, fixed(map.values[row * map.columns + column], 4))] : null;
+    });
+    return {
+      element,
+      draw() {
+        const reader = readerOf(state.run), now = subject();
+        if (!reader) return element.replaceChildren(missingModel());
+        const token = Math.min(state.token, now.tokens.length - 1);
+        walked = walk(reader, now.tokens, token, now.query);
+        names = drawWalk(figure, walked);
+        below.draw(() => table(...tableOf(walked)));
+        element.replaceChildren(
+            el('div', {class: 'controls'}, chooseHead(runNow().heads),
+               select('Token', now.tokens.map((_, i) => placed(now.tokens, i)), token, (next) => update({token: next}))),
+            el('p', {class: 'muted'}, `The saved model, of step ${reader.step}. q asks, each k answers; the softmax of q · k / √${walked.d_k} says how much of each v is taken. ` +
+               'Point at a square to read it.'),
+            el('div', {class: 'scroll'}, figure.element), below.element);
+      },
+    };
+  },
+};
+
+const missingModel = () => el('p', {class: 'notice'}, runNow().model_missing);
+
+// What head state.head of layer state.layer computes for token i.
+function walk(reader, tokens, i, query) {
+  const {layers} = reader.read(tokens, query), {layer} = state, head = Math.min(state.head, reader.H - 1);
+  const block = reader.blocks[layer], {X} = layers[layer], {Q, K, V, scores, weights, output} = layers[layer].heads[head];
+  const {d} = reader, {d_k, d_v} = block, T = tokens.length, row = (x, t, n) => x.slice(t * n, (t + 1) * n);
+  return {tokens, i, layer, head, d_k, d_v, x: row(X, i, d), q: row(Q, i, d_k), output: row(output, i, d_v),
+          parts: tokens.map((_, j) => ({k: row(K, j, d_k), product: scores[i * T + j] * Math.sqrt(d_k), scaled: scores[i * T + j], weight: weights[i * T + j],
+                                        v: row(V, j, d_v), weighted: row(V, j, d_v).map((v) => v * weights[i * T + j])}))};
+}
+
+// Draws it; returns the name of each heat map.
+function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts}) {
+  const labels = tokens.map((_, j) => placed(tokens, j)), row = tokens.length > 40 ? 18 : 30, size = row === 30 ? 15 : 12;
+  const left = Math.min(140, Math.max(60, ...labels.map((text) => textWidth(text, size)))) + 14, room = Math.max(880, roomFor());
+  const strip = (room - left - 3 * 74 - 24) / 3, xs = {k: left, product: left + strip + 44, scaled: left + strip + 118, weight: left + strip + 186};
+  xs.v = xs.weight + 50;
+  xs.weighted = xs.v + strip + 12;
+  const top = 150, bottom = top + tokens.length * row, names = [];
+  figure.begin(room, bottom + 84, `${headName(layer, head)}, ${visible(tokens[i])}: ` + parts.map(({weight}, j) => `${visible(tokens[j])} ${fixed(weight, 2)}`).join(', '));
+  const largest = (list) => Math.max(1e-9, ...list.flatMap((values) => Array.from(values, Math.abs)));
+  const ranges = {x: largest([x]), q: largest([q]), k: largest(parts.map(({k}) => k)), v: largest(parts.map(({v}) => v))};
+  const draw = (name, values, px, py, width, height, range) => {
+    names.push(name);
+    figure.heat(px, py, width, height, 1, values.length, values.map((value) => value / range), scales.signed);
+    figure.maps.at(-1).values = Float32Array.from(values);
+    figure.maps.at(-1).scale = {...scales.signed, colour: (value) => scales.signed.colour(value / range), index: (value) => scales.signed.index(value / range)};
+  };
+  const note = (px, py, text, attributes) => figure.text(px, py, text, {'font-size': 14, fill: ink.muted, ...attributes});
+  figure.text(left - 10, 26, labels[i], {'text-anchor': 'end', 'font-weight': 700, 'font-size': size, fill: ink.accent});
+  draw('x', x, left, 14, room - left - 4, 24, ranges.x);
+  note(left, 50, `x: what the layer reads, normalised (${x.length} numbers, ±${fixed(ranges.x, 2)})`);
+  draw('q', q, left, 76, strip, 24, ranges.q);
+  note(left, 112, `q = x W_Q (±${fixed(ranges.q, 2)})`);
+  note(xs.k, top - 12, `k (±${fixed(ranges.k, 2)})`);
+  note(xs.product, top - 12, 'q · k', {'text-anchor': 'middle'});
+  note(xs.scaled, top - 12, `/ √${d_k}`, {'text-anchor': 'middle'});
+  note(xs.weight, top - 12, 'softmax', {'text-anchor': 'middle'});
+  note(xs.v, top - 12, `v (±${fixed(ranges.v, 2)})`);
+  note(xs.weighted, top - 12, 'weight × v');
+  parts.forEach(({k, product, scaled, weight, v, weighted}, j) => {
+    const y = top + j * row, middle = y + row / 2;
+    figure.text(left - 10, middle, fitted(labels[j], size, left - 14), {'text-anchor': 'end', 'font-size': size, fill: j === i ? ink.accent : ink.text});
+    draw(`k of ${visible(tokens[j])} `, k, xs.k, y, strip, row - 2, ranges.k);
+    figure.text(xs.product + 26, middle, fixed(product, 2), {'text-anchor': 'end', 'font-size': size - 1});
+    figure.text(xs.scaled + 26, middle, fixed(scaled, 2), {'text-anchor': 'end', 'font-size': size - 1});
+    figure.add('rect', {x: xs.weight - 28, y, width: 60, height: row - 2, fill: scales.weight.colour(weight)});
+    figure.text(xs.weight + 2, middle, fixed(weight), {'text-anchor': 'middle', 'font-size': size - 1, fill: scales.weight.text(weight)});
+    draw(`v of ${visible(tokens[j])} `, v, xs.v, y, strip, row - 2, ranges.v);
+    draw(`weight × v of ${visible(tokens[j])} `, weighted, xs.weighted, y, strip, row - 2, ranges.v);
+  });
+  figure.add('line', {x1: xs.weighted, x2: xs.weighted + strip, y1: bottom + 4, y2: bottom + 4, stroke: ink.text});
+  draw('output', output, xs.weighted, bottom + 10, strip, 24, ranges.v);
+  note(xs.weighted - 8, bottom + 22, 'output = sum of the above', {'text-anchor': 'end'});
+  drawLegend(figure, left, bottom + 50, 170, scales.signed, {text: '0', ends: ['negative', 'positive']});
+  return names;
+}
+
+function tableOf({tokens, d_k, d_v, q, output, parts}) {
+  const numbers = (values) => Array.from(values, (value) => fixed(value));
+  const count = (name, n) => Array.from({length: n}, (_, c) => `${name}${c + 1}`);
+  return [['', 'q · k', 'scaled', 'weight', ...count('k', d_k), ...count('v', d_v)],
+          [['q', '', '', '', ...numbers(q), ...Array(d_v).fill('')], ...parts.map(({k, product, scaled, weight, v}, j) =>
+              [placed(tokens, j), fixed(product), fixed(scaled), fixed(weight), ...numbers(k), ...numbers(v)]),
+           ['output', '', '', '', ...Array(d_k).fill(''), ...numbers(output)]], {'aria-label': 'All numbers of this head'}];
+}
+
+function walkRows({tokens, d_k, d_v, q, output, parts}) {
+  const count = (name, n) => Array.from({length: n}, (_, c) => `${name}${c + 1}`);
+  return [['token', 'q k', 'q k / sqrt(d_k)', 'weight', ...count('k', d_k), ...count('v', d_v)],
+          ['q', '', '', '', ...q], ...parts.map(({k, product, scaled, weight, v}, j) => [tokens[j], product, scaled, weight, ...k, ...v]),
+          ['output', '', '', '', ...Array(d_k).fill(''), ...output]];
+}

@@ -1,0 +1,97 @@
+// The slider through the dumped steps, with loss and accuracy above it.
+const training = {
+  make() {
+    this.figure = new Figure('training', () => this.rows());
+    this.slider = el('input', {type: 'range', min: 0, 'aria-label': 'Training step', oninput: () => update({step: Number(this.slider.value)})});
+    this.label = el('output', {class: 'step'});
+    this.play = button('▶ Play', () => this.toggle(), {class: 'play'});
+    this.figure.svg.addEventListener('click', (event) => this.jump(event));
+    return el('section', {class: 'training', 'aria-label': 'Training'},
+              el('div', {class: 'slider'}, this.play, this.slider, this.label), this.figure.element);
+  },
+
+  toggle() {
+    const {steps} = runNow();
+    const playing = !state.playing;
+    update({playing, step: playing && state.step === steps.length - 1 ? 0 : state.step});
+    clearInterval(this.timer);
+    if (playing) this.timer = setInterval(() => this.advance(), Math.max(120, Math.min(700, 8000 / steps.length)));
+  },
+
+  advance() {
+    const last = runNow().steps.length - 1;
+    if (state.step < last && state.sentence !== OWN) return update({step: state.step + 1});
+    clearInterval(this.timer);
+    return update({playing: false});
+  },
+
+  jump(event) {
+    const wanted = this.stepAt(event.clientX - this.figure.box.getBoundingClientRect().left);
+    const distances = runNow().steps.map(({step}) => Math.abs(step - wanted));
+    update({step: distances.indexOf(Math.min(...distances))});
+  },
+
+  rows() {
+    const keys = ['step', 'train_loss', 'held_out_loss', 'held_out_accuracy', 'twin_accuracy'];
+    return [keys, ...runNow().metrics.map((line) => keys.map((name) => line[name] ?? ''))];
+  },
+
+  draw() {
+    const {steps, metrics} = runNow();
+    const {step} = steps[state.step];
+    this.slider.max = steps.length - 1;
+    this.slider.value = state.step;
+    this.slider.setAttribute('aria-valuetext', `step ${step}`);
+    this.slider.disabled = steps.length < 2;
+    this.label.textContent = `step ${step}`;
+    this.play.textContent = state.playing ? '❚❚ Pause' : '▶ Play';
+    this.figure.element.hidden = metrics.length < 2;
+    if (metrics.length < 2) return;
+
+    const room = roomFor(), beside = room > 700, width = beside ? room / 2 - 10 : room, height = 118;
+    const last = Math.max(metrics.at(-1).step, steps.at(-1).step, 1);
+    const now = metrics.findLast((line) => line.step <= step) ?? metrics[0];
+    this.figure.begin(room, beside ? height : 2 * height, `Loss ${fixed(now.held_out_loss)} and accuracy ${percent(now.held_out_accuracy)} at step ${step}`);
+    const largest = Math.max(...metrics.flatMap((line) => [line.train_loss, line.held_out_loss]).filter(Number.isFinite));
+    const pointing = (line) => line.antecedent_weight?.[state.layer]?.[state.head];
+    const plots = [
+      {x: 0, y: 0, top: largest, ticks: [0, largest], name: (v) => fixed(v, 1), curves: [
+        {label: 'loss', colour: ink['head-1'], of: (line) => line.train_loss},
+        {label: 'held-out loss', colour: ink['head-0'], of: (line) => line.held_out_loss}]},
+      {x: beside ? width + 20 : 0, y: beside ? 0 : height, top: 1, ticks: [0, 1], name: (v) => `${100 * v} %`, curves: [
+        {label: 'accuracy', colour: ink['head-0'], of: (line) => line.held_out_accuracy},
+        {label: 'both twins', colour: ink['head-2'], of: (line) => line.twin_accuracy},
+        {label: `antecedent, ${headName(state.layer, state.head)}`, colour: ink['head-1'], of: pointing}]}];
+    const left = 44, inner = width - left - 8;
+    this.stepAt = (x) => ((beside && x > width + 20 ? x - width - 20 : x) - left) / inner * last;
+    for (const plot of plots) this.plot(plot, {left, inner, height, last, step, metrics});
+  },
+
+  plot({x, y, top, ticks, name, curves}, {left, inner, height, last, step, metrics}) {
+    const low = y + height - 14, high = y + 26, figure = this.figure;
+    const place = (at, value) => [x + left + at / last * inner, low - value / top * (low - high)];
+    for (const tick of ticks) {
+      const [, tickY] = place(0, tick);
+      figure.add('line', {x1: x + left, x2: x + left + inner, y1: tickY, y2: tickY, stroke: ink.line});
+      figure.text(x + left - 6, tickY, name(tick), {'text-anchor': 'end', 'font-size': 11, fill: ink.muted});
+    }
+    const [cursor] = place(step, 0);
+    figure.add('line', {x1: cursor, x2: cursor, y1: high - 6, y2: low, stroke: ink.accent, 'stroke-width': 2, class: 'cursor'});
+    const now = metrics.findLast((line) => line.step <= step) ?? metrics[0];
+    let labelX = x + left;
+    for (const {label, colour, of} of curves) {
+      const points = metrics.filter((line) => Number.isFinite(of(line))).map((line) => place(line.step, of(line)));
+      if (points.length === 0) continue;
+      figure.add('polyline', {points: points.map((p) => p.map((v) => v.toFixed(1)).join()).join(' '), fill: 'none', stroke: colour,
+                              'stroke-width': 2, 'stroke-linejoin': 'round'});
+      if (Number.isFinite(of(now))) {
+        const [cx, cy] = place(now.step, of(now));
+        figure.add('circle', {cx, cy, r: 3.5, fill: colour});
+      }
+      const text = `${label} ${top === 1 ? fixed(of(now), 2) : fixed(of(now), 2)}`;
+      figure.add('rect', {x: labelX, y: y + 7, width: 10, height: 4, fill: colour});
+      figure.text(labelX + 14, y + 9, text, {'font-size': 12});
+      labelX += textWidth(text, 12) + 30;
+    }
+  },
+};
