@@ -2,18 +2,29 @@
 
 // A heat map `values` (rows, columns) with its words, `cell` pixels a cell, its top left label at (x, y). Returns where the
 // cells begin and what all takes: {left, top, width, height}.
-function drawMatrix(figure, x, y, cell, {rows, columns = rows, values, scale = scales.weight, markRow = -1, markColumn = -1, decimals = 2}) {
-  const {left, top, size} = axisSizes(rows, columns, cell);
+function drawMatrix(
+    figure, x, y, cell,
+    {rows, columns = rows, values, scale = scales.weight, markRow = -1, markColumn = -1, decimals = 2}) {
+  const {left, top, right, size} = axisSizes(rows, columns, cell);
   const x0 = x + left, y0 = y + top, width = cell * columns.length, height = cell * rows.length;
   figure.heat(x0, y0, width, height, rows.length, columns.length, values, scale);
   if (size > 0) {
     rows.forEach((text, i) => figure.text(x0 - 6, y0 + (i + 0.5) * cell, fitted(text, size, left - 8), {
-      'text-anchor': 'end', 'font-size': size, 'font-weight': i === markRow ? 700 : null, fill: i === markRow ? ink.accent : ink.text, title: text}));
+      'text-anchor': 'end',
+      'font-size': size,
+      'font-weight': i === markRow ? 700 : null,
+      fill: i === markRow ? ink.accent : ink.text,
+      title: text
+    }));
     columns.forEach((text, j) => {
       const at = x0 + (j + 0.5) * cell;
       figure.text(at, y0 - 6, fitted(text, size, 1.3 * top - 12), {
-        'font-size': size, transform: `rotate(-45 ${at} ${y0 - 6})`, 'font-weight': j === markColumn ? 700 : null,
-        fill: j === markColumn ? ink.mark : ink.text, title: text});
+        'font-size': size,
+        transform: `rotate(-45 ${at} ${y0 - 6})`,
+        'font-weight': j === markColumn ? 700 : null,
+        fill: j === markColumn ? ink.mark : ink.text,
+        title: text
+      });
     });
   }
   const figureSize = Math.min(14, cell / 2.9);
@@ -22,26 +33,42 @@ function drawMatrix(figure, x, y, cell, {rows, columns = rows, values, scale = s
     values.forEach((value, n) => {
       if (Math.abs(value) < least) return;
       const i = Math.floor(n / columns.length), j = n % columns.length;
-      figure.text(x0 + (j + 0.5) * cell - 0.5, y0 + (i + 0.5) * cell, fixed(value, decimals), {
-        'text-anchor': 'middle', 'font-size': figureSize, fill: scale.text(value)});
+      figure.text(
+          x0 + (j + 0.5) * cell - 0.5, y0 + (i + 0.5) * cell, fixed(value, decimals),
+          {'text-anchor': 'middle', 'font-size': figureSize, fill: scale.text(value)});
     });
   }
-  if (markRow >= 0) figure.add('rect', {x: x0 - 1, y: y0 + markRow * cell - 1, width: width + 1, height: cell + 1, fill: 'none', stroke: ink.accent, 'stroke-width': 2});
-  return {left, top, width: left + width, height: top + height};
+  if (markRow >= 0)
+    figure.add('rect', {
+      x: x0 - 1,
+      y: y0 + markRow * cell - 1,
+      width: width + 1,
+      height: cell + 1,
+      fill: 'none',
+      stroke: ink.accent,
+      'stroke-width': 2
+    });
+  return {left, top, width: left + width + right, height: top + height};
 }
 
-// Room for the labels: {left, top, size of the letters, 0 when they do not fit}.
+// Room for the labels: {left, top, right, size of the letters, 0 when they do not fit}.
 function axisSizes(rows, columns, cell) {
   const size = cell >= 26 ? 15 : cell >= 17 ? 13 : cell >= 11 ? 10 : 0;
-  if (size === 0) return {left: 4, top: 4, size};
-  const widest = (texts) => Math.min(150, Math.max(...texts.map((text) => textWidth(text, size))));
-  return {left: widest(rows) + 12, top: widest(columns) * 0.74 + 16, size};
+  if (size === 0) return {left: 4, top: 4, right: 4, size};
+  const widths = (texts) => texts.map((text) => Math.min(150, textWidth(text, size)));
+  const slanted = widths(columns).map((width) => 0.72 * width);
+  const right = Math.max(4, ...slanted.map((width, j) => width + 8 - (columns.length - j - 0.5) * cell));
+  return {left: Math.max(...widths(rows)) + 12, top: Math.max(...slanted) + 16, right, size};
 }
 
 // Which cell makes rows x columns fit into `width`, with at most `most` pixels.
 function cellFor(rows, columns, width, most) {
   let cell = most;
-  while (cell > 1 && axisSizes(rows, columns, cell).left + cell * columns.length + 14 > width) cell = cell > 12 ? cell - 1 : cell - 0.25;
+  const takes = () => {
+    const {left, right} = axisSizes(rows, columns, cell);
+    return left + cell * columns.length + right;
+  };
+  while (cell > 1 && takes() > width) cell -= cell > 12 ? 1 : 0.25;
   return cell;
 }
 
@@ -52,7 +79,8 @@ function drawLegend(figure, x, y, width, scale, label) {
   const [low, high] = label?.ends ?? [String(scale.low), String(scale.high)];
   figure.text(x, y + 20, low.replace('-', '−'), {'font-size': 11, fill: ink.muted});
   figure.text(x + width, y + 20, high, {'font-size': 11, fill: ink.muted, 'text-anchor': 'end'});
-  figure.text(x + width / 2, y + 20, label?.text ?? 'weight', {'font-size': 11, fill: ink.muted, 'text-anchor': 'middle'});
+  figure.text(
+      x + width / 2, y + 20, label?.text ?? 'weight', {'font-size': 11, fill: ink.muted, 'text-anchor': 'middle'});
 }
 
 // Shows describe(row, column, map) at the pointer, and lets arrow keys walk over the first map.
@@ -67,7 +95,10 @@ function explore(figure, describe, choose = () => {}) {
   figure.box.tabIndex = 0;
   figure.box.addEventListener('pointermove', (event) => {
     const cell = figure.cellAt(event);
-    if (cell) show(cell.row, cell.column, cell.map, cell.x, cell.y); else figure.hideTip();
+    if (cell)
+      show(cell.row, cell.column, cell.map, cell.x, cell.y);
+    else
+      figure.hideTip();
   });
   figure.box.addEventListener('pointerleave', () => figure.hideTip());
   figure.box.addEventListener('blur', () => figure.hideTip());
@@ -83,7 +114,9 @@ function explore(figure, describe, choose = () => {}) {
     const [rows, columns] = moves[event.key];
     at = at ? [at[0] + rows, at[1] + columns] : [0, 0];
     at = [Math.max(0, Math.min(map.rows - 1, at[0])), Math.max(0, Math.min(map.columns - 1, at[1]))];
-    show(at[0], at[1], map, map.x + (at[1] + 0.5) * map.width / map.columns, map.y + (at[0] + 0.5) * map.height / map.rows);
+    show(
+        at[0], at[1], map, map.x + (at[1] + 0.5) * map.width / map.columns,
+        map.y + (at[0] + 0.5) * map.height / map.rows);
     announce(figure.tip.textContent);
   });
 }
@@ -92,7 +125,8 @@ function explore(figure, describe, choose = () => {}) {
 class TableBelow {
   constructor(summary) {
     this.place = el('div');
-    this.element = el('details', {class: 'as-table', ontoggle: () => this.fill()}, el('summary', {}, summary), this.place);
+    this.element =
+        el('details', {class: 'as-table', ontoggle: () => this.fill()}, el('summary', {}, summary), this.place);
   }
   draw(make) {
     this.make = make;

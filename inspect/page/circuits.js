@@ -17,12 +17,14 @@ function circuit(reader, layer, head, kind) {
     scale = 1 / Math.sqrt(width);
   } else {
     const {d_v} = block, v = linear(X, V, block.W_V, head * d_v, (head + 1) * d_v);
-    const written = linear(v, V, {weight: block.W_O.weight.subarray(head * d_v * d, (head + 1) * d_v * d), k: d_v, m: d});
+    const written =
+        linear(v, V, {weight: block.W_O.weight.subarray(head * d_v * d, (head + 1) * d_v * d), k: d_v, m: d});
     width = d;
     from = centred(written, V, d).map((x, i) => x * reader.finalNorm.gain[i % d]);
     to = reader.words;
   }
-  for (let i = 0; i < V; ++i) for (let j = 0; j < V; ++j) values[i * V + j] = dot(from, i * width, to, j * width, width) * scale;
+  for (let i = 0; i < V; ++i)
+    for (let j = 0; j < V; ++j) values[i * V + j] = dot(from, i * width, to, j * width, width) * scale;
   return {V, values: centred(values, V, V)};
 }
 
@@ -66,11 +68,21 @@ function topPairs(values, V, count) {
 }
 
 const circuitTexts = {
-  QK: {title: 'QK: which word seeks which', verb: 'seeks', head: ['word', 'seeks', 'score'],
-       note: () => 'x W_Q (x W_K)ᵀ / √d_k for every pair of words, each row less its mean. '},
-  OV: {title: 'OV: which word writes which answer', verb: 'writes', head: ['attending to', 'writes', 'logit'],
-       note: (last) => 'x W_V W_O on the output words, before the division by the final LayerNorm’s deviation, which depends on the sentence. ' +
-                       (last ? '' : 'This is not the last layer, which alone writes the answer: read it as what later layers could find. ')},
+  QK: {
+    title: 'QK: which word seeks which',
+    verb: 'seeks',
+    head: ['word', 'seeks', 'score'],
+    note: () => 'x W_Q (x W_K)ᵀ / √d_k for every pair of words, each row less its mean. '
+  },
+  OV: {
+    title: 'OV: which word writes which answer',
+    verb: 'writes',
+    head: ['attending to', 'writes', 'logit'],
+    note: (last) =>
+        'x W_V W_O on the output words, before the division by the final LayerNorm’s deviation, which depends on the sentence. ' +
+        (last ? '' :
+                'This is not the last layer, which alone writes the answer: read it as what later layers could find. ')
+  },
 };
 
 function circuitPart(kind) {
@@ -84,28 +96,54 @@ function circuitPart(kind) {
   explore(figure, (row, column, map) => {
     if (map.rows === 1) return null;
     const name = (i) => visible(readerOf(state.run).vocabulary[i]);
-    return [`${name(now.order.rows[row])} ${verb} ${name(now.order.columns[column])} `, el('b', {}, signed(map.values[row * map.columns + column], 2))];
+    return [
+      `${name(now.order.rows[row])} ${verb} ${name(now.order.columns[column])} `,
+      el('b', {}, signed(map.values[row * map.columns + column], 2))
+    ];
   });
   const draw = (reader) => {
     const last = state.layer + 1 === reader.blocks.length, name = (i) => visible(reader.vocabulary[i]);
     const {V, values} = now = circuit(reader, state.layer, state.head, kind);
     now.order = alike(values, V);
     const range = values.reduce((most, x) => Math.max(most, Math.abs(x)), 1e-9), scale = wider(scales.signed, range);
-    const sorted = Float32Array.from({length: V * V}, (_, n) => values[now.order.rows[Math.floor(n / V)] * V + now.order.columns[n % V]]);
+    const sorted = Float32Array.from(
+        {length: V * V}, (_, n) => values[now.order.rows[Math.floor(n / V)] * V + now.order.columns[n % V]]);
     const room = roomFor(), width = room > 900 ? room / 2 - 20 : room, labels = (order) => order.map(name);
     const cell = cellFor(labels(now.order.rows), labels(now.order.columns), width, 30), pairs = topPairs(values, V, 12);
-    const {left, top} = axisSizes(labels(now.order.rows), labels(now.order.columns), cell);
-    figure.begin(left + V * cell + 14, top + V * cell + 44, `${title}. ${pairs.slice(0, 5).map(({row, column}) => `${name(row)} ${verb} ${name(column)}`).join(', ')}`);
-    drawMatrix(figure, 0, 0, cell, {rows: labels(now.order.rows), columns: labels(now.order.columns), values: sorted, scale, decimals: 1});
-    drawLegend(figure, left, top + V * cell + 10, 170, scales.signed, {text: '0', ends: [`−${fixed(range, 1)}`, `+${fixed(range, 1)}`]});
-    const shown = chosen < 0 ? pairs : Array.from({length: V}, (_, column) => ({row: chosen, column, value: values[chosen * V + column]}))
-        .sort((a, b) => b.value - a.value).slice(0, 12);
+    const {left, top, right} = axisSizes(labels(now.order.rows), labels(now.order.columns), cell);
+    figure.begin(
+        left + V * cell + right, top + V * cell + 44,
+        `${title}. ${pairs.slice(0, 5).map(({row, column}) => `${name(row)} ${verb} ${name(column)}`).join(', ')}`);
+    drawMatrix(
+        figure, 0, 0, cell,
+        {rows: labels(now.order.rows), columns: labels(now.order.columns), values: sorted, scale, decimals: 1});
+    drawLegend(
+        figure, left, top + V * cell + 10, 170, scales.signed,
+        {text: '0', ends: [`−${fixed(range, 1)}`, `+${fixed(range, 1)}`]});
+    const shown = chosen < 0 ?
+        pairs :
+        Array.from({length: V}, (_, column) => ({row: chosen, column, value: values[chosen * V + column]}))
+            .sort((a, b) => b.value - a.value)
+            .slice(0, 12);
     element.replaceChildren(
-        el('h2', {}, title), el('p', {class: 'muted'}, note(last), 'Words without position, as layer ' + (state.layer + 1) + ' normalises them, untouched by other layers. ' +
-           (reader.vocabulary.length > V ? `The first ${V} of ${reader.vocabulary.length} words. ` : '')), figure.element,
-        select('Pairs', ['the strongest of all', ...Array.from({length: V}, (_, i) => `of ${name(i)}`)], chosen + 1, (i) => { chosen = i - 1; draw(reader); }),
-        table(head, shown.map(({row, column, value}) => [word(reader.vocabulary[row]), word(reader.vocabulary[column]),
-                                                         bar(value / range, signed(value, 2), value < 0 ? 'negative' : '')]), {'aria-label': title}));
+        el('h2', {}, title),
+        el('p', {class: 'muted'}, note(last),
+           'Words without position, as layer ' + (state.layer + 1) + ' normalises them, untouched by other layers. ' +
+               (reader.vocabulary.length > V ? `The first ${V} of ${reader.vocabulary.length} words. ` : '')),
+        figure.element,
+        select(
+            'Pairs', ['the strongest of all', ...Array.from({length: V}, (_, i) => `of ${name(i)}`)], chosen + 1,
+            (i) => {
+              chosen = i - 1;
+              draw(reader);
+            }),
+        table(
+            head,
+            shown.map(
+                ({row, column, value}) =>
+                    [word(reader.vocabulary[row]), word(reader.vocabulary[column]),
+                     bar(value / range, signed(value, 2), value < 0 ? 'negative' : '')]),
+            {'aria-label': title}));
   };
   return {element, draw};
 }

@@ -1,7 +1,9 @@
 // The colours of the theme in use, as page.css gives them.
 const ink = {};
-const inkNames = ['ground', 'panel', 'text', 'muted', 'line', 'accent', 'mark', 'orange', 'head-0', 'head-1', 'head-2', 'head-3',
-                  'head-4', 'head-5', 'head-6', 'head-7'];
+const inkNames = [
+  'ground', 'panel', 'text', 'muted', 'line', 'accent', 'mark', 'orange', 'head-0', 'head-1', 'head-2', 'head-3',
+  'head-4', 'head-5', 'head-6', 'head-7'
+];
 
 const isDark = () => document.documentElement.dataset.theme === 'dark';
 
@@ -9,20 +11,23 @@ function setTheme(name) {
   document.documentElement.dataset.theme = name;
   const style = getComputedStyle(document.documentElement);
   for (const key of inkNames) ink[key] = style.getPropertyValue(`--${key}`).trim();
-  scales.weight = scaleOf(isDark() ? [...content.colours].reverse() : content.colours, 0, 1);
+  scales.weight = scaleOf(isDark() ? [darkest, ...content.colours.slice(0, -1).reverse()] : content.colours, 0, 1);
   const positive = content.colours.slice(0, 8);
   const both = [...orangeStops].reverse().concat(positive.slice(1));
   scales.signed = scaleOf(isDark() ? both.map(darker) : both, -1, 1);
 }
 
 // Negative numbers: orange, as light at each stop as the blue of inspect/colour.h.
-const orangeStops = [[248, 250, 252], [255, 222, 196], [255, 192, 141], [247, 160, 88], [228, 126, 40], [196, 94, 13],
-                     [152, 68, 8], [112, 45, 6]];
+const orangeStops = [
+  [248, 250, 252], [255, 222, 196], [255, 192, 141], [247, 160, 88], [228, 126, 40], [196, 94, 13], [152, 68, 8],
+  [112, 45, 6]
+];
 // Lightness turned round: 0 is dark, large numbers are light.
 const darker = ([r, g, b]) => {
   const gray = (Math.max(r, g, b) + Math.min(r, g, b)) / 2, turned = 275 - gray;
   return [r, g, b].map((x) => Math.max(0, Math.min(255, Math.round(turned + (x - gray) * 0.75))));
 };
+const darkest = [27, 34, 50];  // of the dark theme: weight 0, near its ground
 const scales = {};
 
 // 256 colours between `stops`, for numbers from low to high.
@@ -35,7 +40,14 @@ function scaleOf(stops, low, high) {
     names.push({rgb: `rgb(${r},${g},${b})`, light: 0.299 * r + 0.587 * g + 0.114 * b > 140});
   }
   const index = (x) => Math.max(0, Math.min(255, Math.round((x - low) / (high - low) * 255)));
-  return {low, high, packed, index, colour: (x) => names[index(x)].rgb, text: (x) => names[index(x)].light ? '#10151c' : '#ffffff'};
+  return {
+    low,
+    high,
+    packed,
+    index,
+    colour: (x) => names[index(x)].rgb,
+    text: (x) => names[index(x)].light ? '#10151c' : '#ffffff'
+  };
 }
 
 const headColour = (layer, head, heads) => ink[`head-${(total(heads.slice(0, layer)) + head) % 8}`];

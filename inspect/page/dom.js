@@ -21,8 +21,9 @@ function filled(node, attributes, children) {
 const word = (token, attributes) => el('bdi', attributes, visible(token));
 
 function select(label, options, chosen, choose) {
-  const list = el('select', {onchange: () => choose(Number(list.value))},
-                  options.map((text, i) => el('option', {value: i, selected: i === chosen}, text)));
+  const list =
+      el('select', {onchange: () => choose(Number(list.value))},
+         options.map((text, i) => el('option', {value: i, selected: i === chosen}, text)));
   return el('label', {class: 'field'}, el('span', {}, label), list);
 }
 
@@ -31,16 +32,21 @@ const button = (text, action, attributes) => el('button', {type: 'button', oncli
 // A table of figures: `head` and `rows` are lists of cells, each text or an element.
 function table(head, rows, attributes) {
   const cell = (tag, scope) => (value) => el(tag, {scope}, value);
-  return el('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': attributes?.['aria-label'] ?? 'Table'},
-            el('table', attributes, el('thead', {}, el('tr', {}, head.map(cell('th', 'col')))),
-               el('tbody', {}, rows.map((row) => el('tr', {}, row.map((value, i) => cell(i === 0 ? 'th' : 'td', i === 0 ? 'row' : null)(value)))))));
+  return el(
+      'div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': attributes?.['aria-label'] ?? 'Table'},
+      el('table', attributes, el('thead', {}, el('tr', {}, head.map(cell('th', 'col')))),
+         el('tbody', {},
+            rows.map(
+                (row) =>
+                    el('tr', {}, row.map((value, i) => cell(i === 0 ? 'th' : 'td', i === 0 ? 'row' : null)(value)))))));
 }
 
 // A bar of length |x| in [0, 1], with its figure. Its width is set by the CSSOM, as the page's policy asks.
 function bar(x, text, kind = '') {
   const inner = el('span', {class: `bar ${kind}`});
   inner.style.width = `${Math.min(1, Math.abs(x)) * 100}%`;
-  return el('span', {class: 'bar-cell'}, el('span', {class: 'bar-track'}, inner), el('span', {class: 'figure-text'}, text));
+  return el(
+      'span', {class: 'bar-cell'}, el('span', {class: 'bar-track'}, inner), el('span', {class: 'figure-text'}, text));
 }
 
 function announce(text) {
@@ -50,8 +56,13 @@ function announce(text) {
 
 // One button for each head, a row a layer. pressed(layer, head) says which are down.
 function headButtons(heads, pressed, press, label) {
-  return el('div', {class: 'head-buttons', role: 'group', 'aria-label': label}, heads.map((count, layer) =>
-      el('div', {}, el('span', {class: 'muted'}, `layer ${layer + 1}`), Array.from({length: count}, (_, head) =>
-          button(String(head + 1), () => press(layer, head),
-                 {'aria-pressed': String(pressed(layer, head)), 'aria-label': headName(layer, head)})))));
+  return el(
+      'div', {class: `head-buttons ${total(heads) > 12 ? 'many' : ''}`, role: 'group', 'aria-label': label},
+      heads.map(
+          (count, layer) =>
+              el('div', {}, el('span', {class: 'muted'}, `layer ${layer + 1}`),
+                 Array.from({length: count}, (_, head) => button(String(head + 1), () => press(layer, head), {
+                                               'aria-pressed': String(pressed(layer, head)),
+                                               'aria-label': headName(layer, head)
+                                             })))));
 }

@@ -8,9 +8,14 @@ class Figure {
     this.svg = svg('svg', {role: 'img'});
     this.tip = el('div', {class: 'tip', hidden: true});
     this.box = el('div', {class: 'picture'}, this.canvas, this.svg, this.tip);
-    const keep = [['SVG', () => this.keep('svg')], ['PNG', () => this.keep('png')], csv && ['CSV', () => save(`${fileName(this.name)}.csv`, csvText(csv()))]];
-    this.tools = el('div', {class: 'keep', role: 'group', 'aria-label': `Keep this picture: ${name}`},
-                    keep.filter(Boolean).map(([text, action]) => button(text, action, {'aria-label': `Save as ${text}`, title: `Save as ${text}`})));
+    const keep = [
+      ['SVG', () => this.keep('svg')], ['PNG', () => this.keep('png')],
+      csv && ['CSV', () => save(`${fileName(this.name)}.csv`, csvText(csv()))]
+    ];
+    this.tools =
+        el('div', {class: 'keep', role: 'group', 'aria-label': `Keep this picture: ${name}`},
+           keep.filter(Boolean).map(
+               ([text, action]) => button(text, action, {'aria-label': `Save as ${text}`, title: `Save as ${text}`})));
     this.element = el('div', {class: 'figure'}, this.box, this.tools);
   }
 
@@ -32,14 +37,13 @@ class Figure {
     this.painter.scale(scale, scale);
   }
 
-  add(name, attributes, ...children) {
-    return this.svg.appendChild(svg(name, attributes, ...children));
-  }
+  add(name, attributes, ...children) { return this.svg.appendChild(svg(name, attributes, ...children)); }
 
   text(x, y, content, attributes) {
     const {title, ...rest} = attributes ?? {};
-    return this.add('text', {x, y, fill: ink.text, 'font-size': 14, 'dominant-baseline': 'central', ...rest}, content,
-                    title ? svg('title', {}, title) : null);
+    return this.add(
+        'text', {x, y, fill: ink.text, 'font-size': 14, 'dominant-baseline': 'central', ...rest}, content,
+        title ? svg('title', {}, title) : null);
   }
 
   // rows x columns `values` in the rectangle, coloured by a scale of colour.js.
@@ -64,7 +68,8 @@ class Figure {
     const place = this.box.getBoundingClientRect();
     const x = event.clientX - place.left, y = event.clientY - place.top;
     for (const map of this.maps) {
-      const column = Math.floor((x - map.x) / map.width * map.columns), row = Math.floor((y - map.y) / map.height * map.rows);
+      const column = Math.floor((x - map.x) / map.width * map.columns),
+            row = Math.floor((y - map.y) / map.height * map.rows);
       if (column >= 0 && column < map.columns && row >= 0 && row < map.rows) return {map, row, column, x, y};
     }
     return null;
@@ -76,9 +81,7 @@ class Figure {
     this.tip.style.left = `${Math.max(0, Math.min(x + 14, this.width - this.tip.offsetWidth))}px`;
     this.tip.style.top = `${y + 18}px`;
   }
-  hideTip() {
-    this.tip.hidden = true;
-  }
+  hideTip() { this.tip.hidden = true; }
 
   // The picture alone, as a file of its own.
   svgText() {
@@ -92,10 +95,18 @@ class Figure {
     const many = total(this.maps.map(({rows, columns}) => rows * columns)) > 40000;
     for (const map of this.maps) {
       if (many) {
-        below.push(svg('image', {x: map.x, y: map.y, width: map.width, height: map.height, preserveAspectRatio: 'none',
-                                 'image-rendering': 'pixelated', href: bitmap(map).toDataURL()}));
+        below.push(svg('image', {
+          x: map.x,
+          y: map.y,
+          width: map.width,
+          height: map.height,
+          preserveAspectRatio: 'none',
+          'image-rendering': 'pixelated',
+          href: bitmap(map).toDataURL()
+        }));
       } else {
-        for (const {x, y, width, height, colour} of cells(map)) below.push(svg('rect', {x, y, width, height, fill: colour}));
+        for (const {x, y, width, height, colour} of cells(map))
+          below.push(svg('rect', {x, y, width, height, fill: colour}));
       }
     }
     copy.prepend(...below);
@@ -122,7 +133,13 @@ function* cells({x, y, width, height, rows, columns, values, scale}) {
   const w = width / columns, h = height / rows, gap = Math.min(w, h) >= 8 ? 1 : 0;
   for (let row = 0; row < rows; ++row) {
     for (let column = 0; column < columns; ++column) {
-      yield {x: x + column * w, y: y + row * h, width: w - gap, height: h - gap, colour: scale.colour(values[row * columns + column])};
+      yield {
+        x: x + column * w,
+        y: y + row * h,
+        width: w - gap,
+        height: h - gap,
+        colour: scale.colour(values[row * columns + column])
+      };
     }
   }
 }
@@ -140,8 +157,14 @@ function bitmap({rows, columns, values, scale}) {
 const fileName = (name) => name.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '-').replace(/^-|-$/g, '');
 
 // RFC 4180.
-const csvText = (rows) => rows.map((row) => row.map((cell) =>
-    /[",\r\n]/.test(String(cell)) ? `"${String(cell).replaceAll('"', '""')}"` : String(cell)).join(',') + '\r\n').join('');
+const csvText = (rows) =>
+    rows.map(
+            (row) => row.map(
+                            (cell) => /[",\r\n]/.test(String(cell)) ? `"${String(cell).replaceAll('"', '""')}"` :
+                                                                      String(cell))
+                         .join(',') +
+                '\r\n')
+        .join('');
 
 function save(name, content) {
   const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], {type: 'text/csv'}));

@@ -24,9 +24,11 @@ function makeHeader() {
   header.controls = el('div', {class: 'controls'});
   header.sentence = el('p', {class: 'sentence', dir: 'auto'});
   header.training = training.make();
-  header.element = el('div', {}, el('div', {class: 'top'}, el('h1', {}, 'heed'), header.summary,
-                      button('Light or dark', toggleTheme, {class: 'theme', 'aria-label': 'Switch between light and dark'})),
-                      header.controls, header.sentence, header.training);
+  header.element =
+      el('div', {},
+         el('div', {class: 'top'}, el('h1', {}, 'heed'), header.summary,
+            button('Light or dark', toggleTheme, {class: 'theme', 'aria-label': 'Switch between light and dark'})),
+         header.controls, header.sentence, header.training);
   document.getElementById('header').replaceChildren(header.element);
   document.title = `heed: ${content.runs.map(({name}) => name).join(' and ')}`;
 }
@@ -34,9 +36,12 @@ function makeHeader() {
 function summaryOf({name, heads, parameters, metrics, steps}) {
   const last = metrics.at(-1);
   const same = heads.every((count) => count === heads[0]);
-  return [name, `${heads.length} layers of ${same ? heads[0] : heads.join(', ')} heads`,
-          parameters && `${parameters.toLocaleString('en')} parameters`, `${steps.at(-1).step} steps`,
-          last && `${percent(last.held_out_accuracy)} right on held-out examples`].filter(Boolean).join(' · ');
+  return [
+    name, `${heads.length} layers of ${same ? heads[0] : heads.join(', ')} heads`,
+    parameters && `${parameters.toLocaleString('en')} parameters`, `${steps.at(-1).step} steps`,
+    last && `${percent(last.held_out_accuracy)} right on held-out examples`
+  ].filter(Boolean)
+      .join(' · ');
 }
 
 const shortened = (tokens) => {
@@ -46,17 +51,31 @@ const shortened = (tokens) => {
 
 // The tokens, the one asked about underlined and its antecedent framed, with the answer.
 function sentenceLine({tokens, query, antecedent, predicted, probability, step}) {
-  const words = tokens.flatMap((token, i) =>
-      [word(token, {class: i === query ? 'asked' : i === antecedent ? 'antecedent' : null}), ' ']);
+  const words = tokens.flatMap(
+      (token, i) =>
+          [word(
+               token,
+               {class: i === query   ? 'asked' :
+                    i === antecedent ? 'antecedent' :
+                                       null}),
+           ' ']);
   const right = antecedent >= 0 && tokens[antecedent] === predicted;
-  return [...words, el('span', {class: 'answer', dir: 'ltr'}, ' → ', word(predicted, {class: right ? 'right' : null}),
-                       ` ${fixed(probability)}`, el('span', {class: 'muted'}, ` at step ${step}`))];
+  return [
+    ...words,
+    el('span', {class: 'answer', dir: 'ltr'}, ' → ', word(predicted, {class: right ? 'right' : null}),
+       ` ${fixed(probability)}`, el('span', {class: 'muted'}, ` at step ${step}`))
+  ];
 }
 
 function drawFooter() {
   const partial = content.runs.filter(({steps, dumped_steps}) => steps.length < dumped_steps)
-      .map(({name, steps, dumped_steps}) => `Of ${name} the page holds ${steps.length} of ${dumped_steps} dumped steps, to stay of a size that opens. `);
+                      .map(
+                          ({name, steps, dumped_steps}) => `Of ${name} the page holds ${steps.length} of ${
+                              dumped_steps} dumped steps, to stay of a size that opens. `);
   document.getElementById('footer').append(
-      ...partial, `Made by heed ${content.version}. Attention weights are right to the three decimals shown; inspect --json gives all digits. ` +
-      'This file asks for nothing from any network.');
+      ...partial,
+      `Made by heed ${
+          content
+              .version}. Attention weights are right to the three decimals shown; inspect --json gives all digits. ` +
+          'This file asks for nothing from any network.');
 }

@@ -5,7 +5,8 @@ function linear(x, n, {weight, bias, k, m}, from = 0, to = m) {
   const y = new Float64Array(n * (to - from));
   for (let i = 0; i < n; ++i) {
     const row = i * (to - from);
-    if (bias) for (let j = from; j < to; ++j) y[row + j - from] = bias[j];
+    if (bias)
+      for (let j = from; j < to; ++j) y[row + j - from] = bias[j];
     for (let c = 0; c < k; ++c) {
       const value = x[i * k + c];
       if (value === 0) continue;
@@ -39,7 +40,8 @@ function softmax(x, from = 0, to = x.length) {
   let largest = -Infinity, sum = 0;
   for (let i = from; i < to; ++i) largest = Math.max(largest, x[i]);
   for (let i = from; i < to; ++i) sum += x[i] = largest === -Infinity ? 0 : Math.exp(x[i] - largest);
-  if (sum > 0) for (let i = from; i < to; ++i) x[i] /= sum;
+  if (sum > 0)
+    for (let i = from; i < to; ++i) x[i] /= sum;
   return x;
 }
 
@@ -53,9 +55,7 @@ function erf(x) {
 
 const gelu = (x) => x * (1 + erf(x / Math.SQRT2)) / 2;
 
-function plus(a, b) {
-  return a.map((value, i) => value + b[i]);
-}
+function plus(a, b) { return a.map((value, i) => value + b[i]); }
 
 class Reader {
   constructor({shape, eps, tensors, vocabulary, queries, split, step, singular_values}) {
@@ -63,8 +63,8 @@ class Reader {
     this.numbers = new Map(vocabulary.map((word, i) => [word, i]));
     this.d = shape.attention.d_model;
     this.H = shape.attention.heads;
-    this.tensors = new Map(Object.entries(tensors).map(([name, {shape, data}]) =>
-        [name, {shape, values: new Float32Array(bytesOf(data).buffer)}]));
+    this.tensors = new Map(Object.entries(tensors).map(
+        ([name, {shape, data}]) => [name, {shape, values: new Float32Array(bytesOf(data).buffer)}]));
     this.words = this.values('words.weight');
     const {tie} = shape.attention;
     this.blocks = Array.from({length: shape.layers}, (_, l) => {
@@ -72,22 +72,28 @@ class Reader {
       const W_K = tie === 'Q_is_K' ? W_Q : this.linear(`${at}.attention.W_K`);
       const W_V = tie === 'K_is_V' ? W_K : this.linear(`${at}.attention.W_V`);
       const W_O = this.linear(`${at}.attention.W_O`);
-      const mlp = shape.mlp > 0 && {norm: this.norm(`${at}.mlp.norm`), in: this.linear(`${at}.mlp.in`), out: this.linear(`${at}.mlp.out`)};
-      return {norm: this.norm(`${at}.attention_norm`), W_Q, W_K, W_V, W_O, mlp, d_k: W_Q.m / this.H, d_v: W_V.m / this.H};
+      const mlp = shape.mlp > 0 &&
+          {norm: this.norm(`${at}.mlp.norm`), in : this.linear(`${at}.mlp.in`), out: this.linear(`${at}.mlp.out`)};
+      return {
+        norm: this.norm(`${at}.attention_norm`),
+        W_Q,
+        W_K,
+        W_V,
+        W_O,
+        mlp,
+        d_k: W_Q.m / this.H,
+        d_v: W_V.m / this.H
+      };
     });
     this.finalNorm = this.norm('encoder.norm');
   }
 
-  values(name) {
-    return this.tensors.get(name)?.values;
-  }
+  values(name) { return this.tensors.get(name)?.values; }
   linear(name) {
     const {shape: [k, m], values} = this.tensors.get(`${name}.weight`);
     return {weight: values, bias: this.values(`${name}.bias`), k, m};
   }
-  norm(name) {
-    return {gain: this.values(`${name}.gain`), bias: this.values(`${name}.bias`), eps: this.eps};
-  }
+  norm(name) { return {gain: this.values(`${name}.gain`), bias: this.values(`${name}.bias`), eps: this.eps}; }
 
   // The tokens of a text as the model splits it; `problem` says, when there is one, why it cannot be read.
   understand(text) {
@@ -97,14 +103,18 @@ class Reader {
     if (tokens.length === 0) {
       problem = 'Type a sentence.';
     } else if (unknown.length > 0) {
-      problem = [...new Set(unknown)].map((token) => {
-        const near = nearest(token, this.vocabulary);
-        return `The model does not know “${visible(token)}”${near.length ? `; near it are ${near.map(visible).join(', ')}` : ''}.`;
-      }).join(' ');
+      problem = [...new Set(unknown)]
+                    .map((token) => {
+                      const near = nearest(token, this.vocabulary);
+                      return `The model does not know “${visible(token)}”${
+                          near.length ? `; near it are ${near.map(visible).join(', ')}` : ''}.`;
+                    })
+                    .join(' ');
     } else if (this.shape.positions === 'learned' && tokens.length > this.shape.max_length) {
       problem = `The text has ${tokens.length} tokens; the model learned positions for ${this.shape.max_length}.`;
     } else if (this.shape.sentences > 0 && Math.max(...sentenceNumbers(tokens)) >= this.shape.sentences) {
-      problem = `The text has ${Math.max(...sentenceNumbers(tokens)) + 1} sentences; the model reads up to ${this.shape.sentences}.`;
+      problem = `The text has ${Math.max(...sentenceNumbers(tokens)) + 1} sentences; the model reads up to ${
+          this.shape.sentences}.`;
     }
     const asked = tokens.findLastIndex((token) => this.queries.includes(token));
     return {tokens, problem, query: asked >= 0 ? asked : tokens.length - 1, asked: asked >= 0};
@@ -141,7 +151,8 @@ class Reader {
       const joined = new Float64Array(T * block.W_O.k);
       heads.forEach(({output}, h) => {
         if (off(layer, h)) return;
-        for (let t = 0; t < T; ++t) joined.set(output.subarray(t * block.d_v, (t + 1) * block.d_v), t * block.W_O.k + h * block.d_v);
+        for (let t = 0; t < T; ++t)
+          joined.set(output.subarray(t * block.d_v, (t + 1) * block.d_v), t * block.W_O.k + h * block.d_v);
       });
       let y = linear(joined, T, block.W_O);
       if (layer + 1 < this.blocks.length) y = plus(x, y);
@@ -163,7 +174,8 @@ class Reader {
     const V = linear(X, T, block.W_V, h * d_v, (h + 1) * d_v);
     const scores = new Float64Array(T * T), output = new Float64Array(T * d_v);
     for (let i = 0; i < T; ++i) {
-      for (let j = 0; j < T; ++j) scores[i * T + j] = cut(i, j) ? -Infinity : dot(Q, i * d_k, K, j * d_k, d_k) / Math.sqrt(d_k);
+      for (let j = 0; j < T; ++j)
+        scores[i * T + j] = cut(i, j) ? -Infinity : dot(Q, i * d_k, K, j * d_k, d_k) / Math.sqrt(d_k);
     }
     const weights = scores.slice();
     for (let i = 0; i < T; ++i) {
@@ -184,12 +196,14 @@ class Reader {
   // The `count` most probable words: [{word, probability}].
   best(probabilities, count) {
     return Array.from(probabilities, (probability, i) => ({word: this.vocabulary[i], probability}))
-        .sort((a, b) => b.probability - a.probability).slice(0, count);
+        .sort((a, b) => b.probability - a.probability)
+        .slice(0, count);
   }
 
   attention(tokens, reading) {
     const T = tokens.length, values = new Float32Array(this.blocks.length * this.H * T * T);
-    reading.layers.forEach(({heads}, l) => heads.forEach(({weights}, h) => values.set(weights, (l * this.H + h) * T * T)));
+    reading.layers.forEach(
+        ({heads}, l) => heads.forEach(({weights}, h) => values.set(weights, (l * this.H + h) * T * T)));
     return new Attention(tokens, this.blocks.map(() => this.H), values);
   }
 }

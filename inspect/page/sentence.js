@@ -66,16 +66,24 @@ function shownHeads(heads) {
 function drawSentence(figure, view, {tokens, query, antecedent, heads, attention}, focus) {
   const T = tokens.length, shown = shownHeads(heads);
   const row = T <= 16 ? 36 : T <= 40 ? 26 : 18, size = T <= 16 ? 18 : T <= 40 ? 15 : 12;
-  const room = roomFor(), labels = Math.min(room * 0.24, Math.max(...tokens.map((_, i) => textWidth(placed(tokens, i), size))) + 14);
+  const room = roomFor(),
+        labels = Math.min(room * 0.24, Math.max(...tokens.map((_, i) => textWidth(placed(tokens, i), size))) + 14);
   const figures = shown.length <= (room > 700 ? 6 : 2) ? shown.length : 0, column = 58;
   const width = Math.min(room, 560 + 2 * labels + figures * column), top = figures ? 34 : 12;
   const left = labels, right = width - labels - figures * column;
   Object.assign(view, {row, top, middle: (left + right) / 2});
-  figure.begin(width, top + T * row + 44, `Attention in ${shown.length} heads. ${looksAt({tokens, heads, attention}, focus.token)}`);
+  figure.begin(
+      width, top + T * row + 44,
+      `Attention in ${shown.length} heads. ${looksAt({tokens, heads, attention}, focus.token)}`);
   const y = (token) => top + (token + 0.5) * row;
   const line = (i, j, weight, colour, opacity) => figure.add('path', {
-    d: `M${left + 4},${y(i)}C${left + (right - left) * 0.4},${y(i)} ${left + (right - left) * 0.6},${y(j)} ${right - 4},${y(j)}`,
-    fill: 'none', stroke: colour, 'stroke-opacity': opacity.toFixed(3), 'stroke-width': (0.8 + 6 * weight).toFixed(2)});
+    d: `M${left + 4},${y(i)}C${left + (right - left) * 0.4},${y(i)} ${left + (right - left) * 0.6},${y(j)} ${
+        right - 4},${y(j)}`,
+    fill: 'none',
+    stroke: colour,
+    'stroke-opacity': opacity.toFixed(3),
+    'stroke-width': (0.8 + 6 * weight).toFixed(2)
+  });
   const isFocus = (i, j) => focus.side === 'left' ? i === focus.token : j === focus.token;
   const background = T * T * shown.length <= 8000;
   const over = [];
@@ -84,27 +92,42 @@ function drawSentence(figure, view, {tokens, query, antecedent, heads, attention
     for (let i = 0; i < T; ++i) {
       for (let j = 0; j < T; ++j) {
         const weight = weights[i * T + j];
-        if (isFocus(i, j) && weight >= 0.005) over.push([i, j, weight, colour, 0.25 + 0.75 * weight]);
-        else if (background && weight >= 0.1) line(i, j, weight, colour, 0.14 * weight);
+        if (isFocus(i, j) && weight >= 0.005)
+          over.push([i, j, weight, colour, 0.25 + 0.75 * weight]);
+        else if (background && weight >= 0.1)
+          line(i, j, weight, colour, 0.14 * weight);
       }
     }
   }
   over.sort((a, b) => a[2] - b[2]).forEach((one) => line(...one));
   shown.slice(0, figures).forEach(({layer, head, colour}, n) => {
     const x = right + labels + (n + 0.5) * column, weights = attention.of(layer, head);
-    figure.text(x, top - 16, `${layer + 1}.${head + 1}`, {'text-anchor': 'middle', 'font-size': 13, fill: colour, 'font-weight': 700, title: headName(layer, head)});
-    const values = Float32Array.from(tokens, (_, t) => focus.side === 'left' ? weights[focus.token * T + t] : weights[t * T + focus.token]);
+    figure.text(
+        x, top - 16, `${layer + 1}.${head + 1}`,
+        {'text-anchor': 'middle', 'font-size': 13, fill: colour, 'font-weight': 700, title: headName(layer, head)});
+    const values = Float32Array.from(
+        tokens, (_, t) => focus.side === 'left' ? weights[focus.token * T + t] : weights[t * T + focus.token]);
     figure.heat(x - column / 2 + 3, top, column - 6, T * row, T, 1, values, scales.weight);
     values.forEach((value, t) => {
-      if (value >= 0.005) figure.text(x, y(t), fixed(value, 2), {'text-anchor': 'middle', 'font-size': Math.min(14, size), fill: scales.weight.text(value)});
+      if (value >= 0.005)
+        figure.text(
+            x, y(t), fixed(value, 2),
+            {'text-anchor': 'middle', 'font-size': Math.min(14, size), fill: scales.weight.text(value)});
     });
   });
   tokens.forEach((_, t) => {
     for (const side of ['left', 'right']) {
       const chosen = focus.side === side && focus.token === t;
       figure.text(side === 'left' ? left - 6 : right + 6, y(t), fitted(placed(tokens, t), size, labels - 8), {
-        'text-anchor': side === 'left' ? 'end' : 'start', 'font-size': size, 'font-weight': chosen || t === query || t === antecedent ? 700 : 400,
-        fill: chosen ? ink.accent : t === antecedent ? ink.mark : ink.text, class: `token-${side}`, title: visible(tokens[t])});
+        'text-anchor': side === 'left' ? 'end' : 'start',
+        'font-size': size,
+        'font-weight': chosen || t === query || t === antecedent ? 700 : 400,
+        fill: chosen         ? ink.accent :
+            t === antecedent ? ink.mark :
+                               ink.text,
+        class: `token-${side}`,
+        title: visible(tokens[t])
+      });
     }
   });
   if (figures) drawLegend(figure, Math.max(0, width - 200), top + T * row + 12, 190, scales.weight);
@@ -112,17 +135,25 @@ function drawSentence(figure, view, {tokens, query, antecedent, heads, attention
 
 // "it looks at animal 0.99, ..." for a screen reader.
 function looksAt({tokens, heads, attention}, i) {
-  return shownHeads(heads).slice(0, 8).map(({layer, head}) => {
-    const T = tokens.length, row = attention.of(layer, head).subarray(i * T, (i + 1) * T);
-    const best = row.indexOf(Math.max(...row));
-    return `${headName(layer, head)}: ${visible(tokens[i])} looks at ${visible(tokens[best])} ${fixed(row[best], 2)}`;
-  }).join('; ');
+  return shownHeads(heads)
+      .slice(0, 8)
+      .map(({layer, head}) => {
+        const T = tokens.length, row = attention.of(layer, head).subarray(i * T, (i + 1) * T);
+        const best = row.indexOf(Math.max(...row));
+        return `${headName(layer, head)}: ${visible(tokens[i])} looks at ${visible(tokens[best])} ${
+            fixed(row[best], 2)}`;
+      })
+      .join('; ');
 }
 
 function rowTable({tokens, heads, attention}, token) {
   const T = tokens.length;
-  return table([`from ${visible(tokens[token])}`, ...tokens.map((_, i) => placed(tokens, i))], shownHeads(heads).map(({layer, head}) =>
-      [headName(layer, head), ...Array.from(attention.of(layer, head).subarray(token * T, (token + 1) * T), (w) => fixed(w))]),
+  return table(
+      [`from ${visible(tokens[token])}`, ...tokens.map((_, i) => placed(tokens, i))],
+      shownHeads(heads).map(
+          ({layer, head}) =>
+              [headName(layer, head),
+               ...Array.from(attention.of(layer, head).subarray(token * T, (token + 1) * T), (w) => fixed(w))]),
       {'aria-label': `Attention from ${visible(tokens[token])}`});
 }
 

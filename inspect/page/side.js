@@ -4,8 +4,11 @@ const sideView = {
   make() {
     const figure = new Figure('side by side', () => this.rows(sides));
     const element = el('section');
-    let sides = null, presets = [];
-    const setSides = (next) => { sides = next; update({}); };
+    let sides = null, presets = [], madeFor = '';
+    const setSides = (next) => {
+      sides = next;
+      update({});
+    };
     explore(figure, (row, column, map) => {
       const [a, b] = sides.map(({run, step, sentence}) => dumped(run, step, sentence));
       const n = row * map.columns + column;
@@ -14,16 +17,19 @@ const sideView = {
       return pairText(of.tokens, row, column, map.values[n]);
     });
     return {
+      ownsSentence: true,
       element,
       draw() {
-        if (!sides || sides.some(({run}) => run >= content.runs.length)) {
+        if (madeFor !== `${state.run} ${state.sentence}`) {
+          madeFor = `${state.run} ${state.sentence}`;
           presets = presetsOf(state.run, Math.max(0, state.sentence));
           sides = presets[0].sides;
         }
         const [a, b] = sides.map(({run, step, sentence}) => ({...dumped(run, step, sentence), run}));
         element.replaceChildren(
             el('div', {class: 'controls'}, presets.map(({name, sides}) => button(name, () => setSides(sides)))),
-            el('div', {class: 'two'}, sides.map((side, i) => pickers(side, 'AB'[i], (next) => setSides(sides.with(i, next))))),
+            el('div', {class: 'two'},
+               sides.map((side, i) => pickers(side, 'AB'[i], (next) => setSides(sides.with(i, next))))),
             chooseHead(a.heads), figure.element, answersOf([a, b]));
         if (!a.attention || !b.attention) return waiting(figure);
         drawSides(figure, a, b);
@@ -42,64 +48,95 @@ const sideView = {
 // A sentence of the run that differs in one token alone and means another; -1 when there is none.
 function twinOf({sentences}, sentence) {
   const {tokens, query, antecedent} = sentences[sentence];
-  return sentences.findIndex((other) => other.tokens.length === tokens.length && other.query === query && other.antecedent !== antecedent &&
-                             other.tokens.filter((token, i) => token !== tokens[i]).length === 1);
+  return sentences.findIndex(
+      (other) => other.tokens.length === tokens.length && other.query === query && other.antecedent !== antecedent &&
+          other.tokens.filter((token, i) => token !== tokens[i]).length === 1);
 }
 
 // [{name, sides}], the most telling one first.
 function presetsOf(run, sentence) {
   const last = content.runs[run].steps.length - 1, twin = twinOf(content.runs[run], sentence);
   const presets = [{name: 'First and last step', sides: [{run, step: 0, sentence}, {run, step: last, sentence}]}];
-  if (twin >= 0) presets.unshift({name: 'Twin sentences', sides: [{run, step: last, sentence}, {run, step: last, sentence: twin}]});
+  if (twin >= 0)
+    presets.unshift({name: 'Twin sentences', sides: [{run, step: last, sentence}, {run, step: last, sentence: twin}]});
   if (content.runs.length > 1) {
-    presets.unshift({name: 'The two runs', sides: [0, 1].map((run) => {
-      const {steps, sentences} = content.runs[run];
-      return {run, step: steps.length - 1, sentence: Math.min(sentence, sentences.length - 1)};
-    })});
+    presets.unshift({
+      name: 'The two runs',
+      sides: [0, 1].map((run) => {
+        const {steps, sentences} = content.runs[run];
+        return {run, step: steps.length - 1, sentence: Math.min(sentence, sentences.length - 1)};
+      })
+    });
   }
   return presets;
 }
 
 function pickers(side, name, change) {
   const {steps, sentences} = content.runs[side.run];
-  return el('fieldset', {}, el('legend', {}, name),
-      content.runs.length > 1 ? select('Run', content.runs.map(({name}) => name), side.run, (run) =>
-          change({run, step: content.runs[run].steps.length - 1, sentence: Math.min(side.sentence, content.runs[run].sentences.length - 1)})) : null,
-      select('Sentence', sentences.map(({tokens}, i) => `${i + 1}  ${shortened(tokens)}`), side.sentence, (sentence) => change({...side, sentence})),
+  return el(
+      'fieldset', {}, el('legend', {}, name),
+      content.runs.length > 1 ? select(
+                                    'Run', content.runs.map(({name}) => name), side.run,
+                                    (run) => change({
+                                      run,
+                                      step: content.runs[run].steps.length - 1,
+                                      sentence: Math.min(side.sentence, content.runs[run].sentences.length - 1)
+                                    })) :
+                                null,
+      select(
+          'Sentence', sentences.map(({tokens}, i) => `${i + 1}  ${shortened(tokens)}`), side.sentence,
+          (sentence) => change({...side, sentence})),
       select('Step', steps.map(({step}) => String(step)), side.step, (step) => change({...side, step})));
 }
 
 // What each side answers, and, for the step of the saved model, the probability of every answer given.
 function answersOf(both) {
-  const candidates = [...new Set(both.flatMap(({tokens, antecedent, predicted}) => antecedent >= 0 ? [tokens[antecedent], predicted] : [predicted]))];
+  const candidates = [...new Set(both.flatMap(
+      ({tokens, antecedent, predicted}) => antecedent >= 0 ? [tokens[antecedent], predicted] : [predicted]))];
   const rows = both.map((one, i) => {
     const reader = readerOf(one.run);
     const known = reader?.step === one.step ? reader.read(one.tokens, one.query).probabilities : null;
-    const probability = (candidate) => known ? known[reader.numbers.get(candidate)] : candidate === one.predicted ? one.probability : NaN;
-    return ['AB'[i], word(one.predicted), ...candidates.map((candidate) => bar(probability(candidate), fixed(probability(candidate))))];
+    const probability = (candidate) => known ? known[reader.numbers.get(candidate)] :
+        candidate === one.predicted          ? one.probability :
+                                               NaN;
+    return [
+      'AB'[i], word(one.predicted),
+      ...candidates.map((candidate) => bar(probability(candidate), fixed(probability(candidate))))
+    ];
   });
-  return table(['', 'answer', ...candidates.map((candidate) => el('span', {}, 'p(', word(candidate), ')'))], rows, {'aria-label': 'Answers', class: 'answers'});
+  return table(
+      ['', 'answer', ...candidates.map((candidate) => el('span', {}, 'p(', word(candidate), ')'))], rows,
+      {'aria-label': 'Answers', class: 'answers'});
 }
 
 function drawSides(figure, a, b) {
   const room = roomFor(), same = a.tokens.length === b.tokens.length, beside = room > 820;
   const count = same ? 3 : 2, width = beside ? room / count - 12 : room;
   const {layer, head} = state;
-  const maps = [a, b].map((one) => ({rows: one.tokens.map((_, i) => placed(one.tokens, i)), values: one.attention.of(Math.min(layer, one.heads.length - 1), Math.min(head, one.heads.at(-1) - 1)),
-                                     markRow: one.query, markColumn: one.antecedent, scale: scales.weight}));
+  const maps = [a, b].map(
+      (one) => ({
+        rows: one.tokens.map((_, i) => placed(one.tokens, i)),
+        values: one.attention.of(Math.min(layer, one.heads.length - 1), Math.min(head, one.heads.at(-1) - 1)),
+        markRow: one.query,
+        markColumn: one.antecedent,
+        scale: scales.weight
+      }));
   if (same) {
     const rows = maps[1].rows.map((label, i) => a.tokens[i] === b.tokens[i] ? label : `${maps[0].rows[i]}/${label}`);
-    maps.push({rows, values: maps[1].values.map((value, n) => value - maps[0].values[n]), markRow: b.query, scale: scales.signed});
+    maps.push({
+      rows,
+      values: maps[1].values.map((value, n) => value - maps[0].values[n]),
+      markRow: b.query,
+      scale: scales.signed
+    });
   }
   const cell = Math.min(...maps.map(({rows}) => cellFor(rows, rows, width, 40)));
-  const sizes = maps.map(({rows}) => {
-    const {left, top} = axisSizes(rows, rows, cell);
-    return {width: left + cell * rows.length, height: top + cell * rows.length};
-  });
+  const sizes = maps.map(({rows}) => { return {height: axisSizes(rows, rows, cell).top + cell * rows.length}; });
   const height = Math.max(...sizes.map((size) => size.height)) + 30;
   const titles = [`A: step ${a.step}`, `B: step ${b.step}`, 'B − A'];
-  figure.begin(room, (beside ? height : maps.reduce((sum, _, i) => sum + sizes[i].height + 30, 0)) + 40,
-               `${headName(layer, head)}: A, ${looksAtIn(a, layer, head, a.query)}; B, ${looksAtIn(b, layer, head, b.query)}`);
+  figure.begin(
+      room, (beside ? height : maps.reduce((sum, _, i) => sum + sizes[i].height + 30, 0)) + 40,
+      `${headName(layer, head)}: A, ${looksAtIn(a, layer, head, a.query)}; B, ${looksAtIn(b, layer, head, b.query)}`);
   let y = 0;
   maps.forEach((map, i) => {
     const x = beside ? i * (width + 18) : 0;

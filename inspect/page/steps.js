@@ -21,9 +21,12 @@ const stepsView = {
         below.draw(() => table(...tableOf(walked)));
         element.replaceChildren(
             el('div', {class: 'controls'}, chooseHead(runNow().heads),
-               select('Token', now.tokens.map((_, i) => placed(now.tokens, i)), token, (next) => update({token: next}))),
-            el('p', {class: 'muted'}, `The saved model, of step ${reader.step}. q asks, each k answers; the softmax of q · k / √${walked.d_k} says how much of each v is taken. ` +
-               'Point at a square to read it.'),
+               select(
+                   'Token', now.tokens.map((_, i) => placed(now.tokens, i)), token, (next) => update({token: next}))),
+            el('p', {class: 'muted'},
+               `The saved model, of step ${reader.step}. q asks, each k answers; the softmax of q · k / √${
+                   walked.d_k} says how much of each v is taken. ` +
+                   'Point at a square to read it.'),
             el('div', {class: 'scroll'}, figure.element), below.element);
       },
     };
@@ -35,32 +38,62 @@ const missingModel = () => el('p', {class: 'notice'}, runNow().model_missing);
 // What head state.head of layer state.layer computes for token i.
 function walk(reader, tokens, i, query) {
   const {layers} = reader.read(tokens, query), {layer} = state, head = Math.min(state.head, reader.H - 1);
-  const block = reader.blocks[layer], {X} = layers[layer], {Q, K, V, scores, weights, output} = layers[layer].heads[head];
+  const block = reader.blocks[layer], {X} = layers[layer],
+        {Q, K, V, scores, weights, output} = layers[layer].heads[head];
   const {d} = reader, {d_k, d_v} = block, T = tokens.length, row = (x, t, n) => x.slice(t * n, (t + 1) * n);
-  return {tokens, i, layer, head, d_k, d_v, x: row(X, i, d), q: row(Q, i, d_k), output: row(output, i, d_v),
-          parts: tokens.map((_, j) => ({k: row(K, j, d_k), product: scores[i * T + j] * Math.sqrt(d_k), scaled: scores[i * T + j], weight: weights[i * T + j],
-                                        v: row(V, j, d_v), weighted: row(V, j, d_v).map((v) => v * weights[i * T + j])}))};
+  return {
+    tokens,
+    i,
+    layer,
+    head,
+    d_k,
+    d_v,
+    x: row(X, i, d),
+    q: row(Q, i, d_k),
+    output: row(output, i, d_v),
+    parts: tokens.map((_, j) => ({
+                        k: row(K, j, d_k),
+                        product: scores[i * T + j] * Math.sqrt(d_k),
+                        scaled: scores[i * T + j],
+                        weight: weights[i * T + j],
+                        v: row(V, j, d_v),
+                        weighted: row(V, j, d_v).map((v) => v * weights[i * T + j])
+                      }))
+  };
 }
 
 // Draws it; returns the name of each heat map.
 function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts}) {
-  const labels = tokens.map((_, j) => placed(tokens, j)), row = tokens.length > 40 ? 18 : 30, size = row === 30 ? 15 : 12;
-  const left = Math.min(140, Math.max(60, ...labels.map((text) => textWidth(text, size)))) + 14, room = Math.max(880, roomFor());
-  const strip = (room - left - 3 * 74 - 24) / 3, xs = {k: left, product: left + strip + 44, scaled: left + strip + 118, weight: left + strip + 186};
+  const labels = tokens.map((_, j) => placed(tokens, j)), row = tokens.length > 40 ? 18 : 30,
+        size = row === 30 ? 15 : 12;
+  const left = Math.min(140, Math.max(60, ...labels.map((text) => textWidth(text, size)))) + 14,
+        room = Math.max(880, roomFor());
+  const strip = (room - left - 3 * 74 - 24) / 3,
+        xs = {k: left, product: left + strip + 44, scaled: left + strip + 118, weight: left + strip + 186};
   xs.v = xs.weight + 50;
   xs.weighted = xs.v + strip + 12;
   const top = 150, bottom = top + tokens.length * row, names = [];
-  figure.begin(room, bottom + 84, `${headName(layer, head)}, ${visible(tokens[i])}: ` + parts.map(({weight}, j) => `${visible(tokens[j])} ${fixed(weight, 2)}`).join(', '));
+  figure.begin(
+      room, bottom + 84,
+      `${headName(layer, head)}, ${visible(tokens[i])}: ` +
+          parts.map(({weight}, j) => `${visible(tokens[j])} ${fixed(weight, 2)}`).join(', '));
   const largest = (list) => Math.max(1e-9, ...list.flatMap((values) => Array.from(values, Math.abs)));
-  const ranges = {x: largest([x]), q: largest([q]), k: largest(parts.map(({k}) => k)), v: largest(parts.map(({v}) => v))};
+  const ranges =
+      {x: largest([x]), q: largest([q]), k: largest(parts.map(({k}) => k)), v: largest(parts.map(({v}) => v))};
   const draw = (name, values, px, py, width, height, range) => {
     names.push(name);
     figure.heat(px, py, width, height, 1, values.length, values.map((value) => value / range), scales.signed);
     figure.maps.at(-1).values = Float32Array.from(values);
-    figure.maps.at(-1).scale = {...scales.signed, colour: (value) => scales.signed.colour(value / range), index: (value) => scales.signed.index(value / range)};
+    figure.maps.at(-1).scale = {
+      ...scales.signed,
+      colour: (value) => scales.signed.colour(value / range),
+      index: (value) => scales.signed.index(value / range)
+    };
   };
-  const note = (px, py, text, attributes) => figure.text(px, py, text, {'font-size': 14, fill: ink.muted, ...attributes});
-  figure.text(left - 10, 26, labels[i], {'text-anchor': 'end', 'font-weight': 700, 'font-size': size, fill: ink.accent});
+  const note = (px, py, text, attributes) =>
+      figure.text(px, py, text, {'font-size': 14, fill: ink.muted, ...attributes});
+  figure.text(
+      left - 10, 26, labels[i], {'text-anchor': 'end', 'font-weight': 700, 'font-size': size, fill: ink.accent});
   draw('x', x, left, 14, room - left - 4, 24, ranges.x);
   note(left, 50, `x: what the layer reads, normalised (${x.length} numbers, ±${fixed(ranges.x, 2)})`);
   draw('q', q, left, 76, strip, 24, ranges.q);
@@ -73,12 +106,16 @@ function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts
   note(xs.weighted, top - 12, 'weight × v');
   parts.forEach(({k, product, scaled, weight, v, weighted}, j) => {
     const y = top + j * row, middle = y + row / 2;
-    figure.text(left - 10, middle, fitted(labels[j], size, left - 14), {'text-anchor': 'end', 'font-size': size, fill: j === i ? ink.accent : ink.text});
+    figure.text(
+        left - 10, middle, fitted(labels[j], size, left - 14),
+        {'text-anchor': 'end', 'font-size': size, fill: j === i ? ink.accent : ink.text});
     draw(`k of ${visible(tokens[j])} `, k, xs.k, y, strip, row - 2, ranges.k);
     figure.text(xs.product + 26, middle, fixed(product, 2), {'text-anchor': 'end', 'font-size': size - 1});
     figure.text(xs.scaled + 26, middle, fixed(scaled, 2), {'text-anchor': 'end', 'font-size': size - 1});
     figure.add('rect', {x: xs.weight - 28, y, width: 60, height: row - 2, fill: scales.weight.colour(weight)});
-    figure.text(xs.weight + 2, middle, fixed(weight), {'text-anchor': 'middle', 'font-size': size - 1, fill: scales.weight.text(weight)});
+    figure.text(
+        xs.weight + 2, middle, fixed(weight),
+        {'text-anchor': 'middle', 'font-size': size - 1, fill: scales.weight.text(weight)});
     draw(`v of ${visible(tokens[j])} `, v, xs.v, y, strip, row - 2, ranges.v);
     draw(`weight × v of ${visible(tokens[j])} `, weighted, xs.weighted, y, strip, row - 2, ranges.v);
   });
@@ -92,15 +129,24 @@ function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts
 function tableOf({tokens, d_k, d_v, q, output, parts}) {
   const numbers = (values) => Array.from(values, (value) => fixed(value));
   const count = (name, n) => Array.from({length: n}, (_, c) => `${name}${c + 1}`);
-  return [['', 'q · k', 'scaled', 'weight', ...count('k', d_k), ...count('v', d_v)],
-          [['q', '', '', '', ...numbers(q), ...Array(d_v).fill('')], ...parts.map(({k, product, scaled, weight, v}, j) =>
-              [placed(tokens, j), fixed(product), fixed(scaled), fixed(weight), ...numbers(k), ...numbers(v)]),
-           ['output', '', '', '', ...Array(d_k).fill(''), ...numbers(output)]], {'aria-label': 'All numbers of this head'}];
+  return [
+    ['', 'q · k', 'scaled', 'weight', ...count('k', d_k), ...count('v', d_v)],
+    [
+      ['q', '', '', '', ...numbers(q), ...Array(d_v).fill('')],
+      ...parts.map(
+          ({k, product, scaled, weight, v},
+           j) => [placed(tokens, j), fixed(product), fixed(scaled), fixed(weight), ...numbers(k), ...numbers(v)]),
+      ['output', '', '', '', ...Array(d_k).fill(''), ...numbers(output)]
+    ],
+    {'aria-label': 'All numbers of this head'}
+  ];
 }
 
 function walkRows({tokens, d_k, d_v, q, output, parts}) {
   const count = (name, n) => Array.from({length: n}, (_, c) => `${name}${c + 1}`);
-  return [['token', 'q k', 'q k / sqrt(d_k)', 'weight', ...count('k', d_k), ...count('v', d_v)],
-          ['q', '', '', '', ...q], ...parts.map(({k, product, scaled, weight, v}, j) => [tokens[j], product, scaled, weight, ...k, ...v]),
-          ['output', '', '', '', ...Array(d_k).fill(''), ...output]];
+  return [
+    ['token', 'q k', 'q k / sqrt(d_k)', 'weight', ...count('k', d_k), ...count('v', d_v)], ['q', '', '', '', ...q],
+    ...parts.map(({k, product, scaled, weight, v}, j) => [tokens[j], product, scaled, weight, ...k, ...v]),
+    ['output', '', '', '', ...Array(d_k).fill(''), ...output]
+  ];
 }

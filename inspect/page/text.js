@@ -1,20 +1,22 @@
 // Characters that would not be seen, or would move others: controls, direction marks, joiners of nothing, tags.
-const unseen = new RegExp('[\\u0080-\\u009f\\u00ad\\u034f\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f' +
-                          '\\ufeff\\ufff9-\\ufffb\\ud800-\\udfff\\u{e0000}-\\u{e0fff}]', 'u');
+const unseen = new RegExp(
+    '[\\u0080-\\u009f\\u00ad\\u034f\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f' +
+        '\\ufeff\\ufff9-\\ufffb\\ud800-\\udfff\\u{e0000}-\\u{e0fff}]',
+    'u');
 
 // A token as it is shown: what cannot be seen gets a sign, such as ␀ or ⟨U+202E⟩.
 function visible(token) {
   if (/^[\u200c\u200d\s]+$/u.test(token)) return [...token].map(pointName).join('');
-  return [...token].map((c) => {
-    const point = c.codePointAt(0);
-    if (point < 0x20) return String.fromCharCode(0x2400 + point);
-    return point === 0x7f ? '␡' : unseen.test(c) ? pointName(c) : c;
-  }).join('');
+  return [...token]
+      .map((c) => {
+        const point = c.codePointAt(0);
+        if (point < 0x20) return String.fromCharCode(0x2400 + point);
+        return point === 0x7f ? '␡' : unseen.test(c) ? pointName(c) : c;
+      })
+      .join('');
 }
 
-function pointName(character) {
-  return `⟨U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`;
-}
+function pointName(character) { return `⟨U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`; }
 
 // With a true minus sign.
 const fixed = (x, decimals = 3) => Number.isFinite(x) ? x.toFixed(decimals).replace('-', '−') : '–';
@@ -42,8 +44,9 @@ function tokenize(text, split) {
   let open = false;  // the last token may grow
   clusters.forEach((cluster, i) => {
     const inside = open && i + 1 < clusters.length && isLetter(clusters[i + 1]);
-    const grows = !isSpace(cluster) && (split === 'characters' ? /^[0-9A-Za-z]$/.test(cluster)
-                                                               : isLetter(cluster) || (inside && joinsLetters(cluster)));
+    const grows = !isSpace(cluster) &&
+        (split === 'characters' ? /^[0-9A-Za-z]$/.test(cluster) :
+                                  isLetter(cluster) || (inside && joinsLetters(cluster)));
     if (grows && open) {
       tokens[tokens.length - 1] += cluster;
     } else if (!isSpace(cluster)) {
@@ -57,10 +60,13 @@ function tokenize(text, split) {
 // Numbers of the sentences of `tokens`, counted back from the last.
 function sentenceNumbers(tokens) {
   let number = 0;
-  return tokens.map((token, i) => [token, i]).reverse().map(([token, i]) => {
-    if ((token === '.' || token === '。') && i + 1 < tokens.length) ++number;
-    return number;
-  }).reverse();
+  return tokens.map((token, i) => [token, i])
+      .reverse()
+      .map(([token, i]) => {
+        if ((token === '.' || token === '。') && i + 1 < tokens.length) ++number;
+        return number;
+      })
+      .reverse();
 }
 
 // Insertions, deletions, substitutions and swaps of neighbours that turn a into b.
@@ -70,7 +76,8 @@ function editDistance(a, b) {
   for (let i = 1; i <= a.length; ++i) {
     for (let j = 1; j <= b.length; ++j) {
       d[i][j] = Math.min(d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] !== b[j - 1] ? 1 : 0));
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) d[i][j] = Math.min(d[i][j], d[i - 2][j - 2] + 1);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        d[i][j] = Math.min(d[i][j], d[i - 2][j - 2] + 1);
     }
   }
   return d[a.length][b.length];
@@ -81,5 +88,7 @@ function nearest(word, words) {
   const characters = [...word];
   return words.map((candidate) => ({candidate, distance: editDistance(characters, [...candidate])}))
       .filter(({distance}) => distance < Math.max(characters.length, 2))
-      .sort((a, b) => a.distance - b.distance).slice(0, 3).map(({candidate}) => candidate);
+      .sort((a, b) => a.distance - b.distance)
+      .slice(0, 3)
+      .map(({candidate}) => candidate);
 }

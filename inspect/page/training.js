@@ -2,12 +2,18 @@
 const training = {
   make() {
     this.figure = new Figure('training', () => this.rows());
-    this.slider = el('input', {type: 'range', min: 0, 'aria-label': 'Training step', oninput: () => update({step: Number(this.slider.value)})});
+    this.slider = el('input', {
+      type: 'range',
+      min: 0,
+      'aria-label': 'Training step',
+      oninput: () => update({step: Number(this.slider.value)})
+    });
     this.label = el('output', {class: 'step'});
     this.play = button('▶ Play', () => this.toggle(), {class: 'play'});
     this.figure.svg.addEventListener('click', (event) => this.jump(event));
-    return el('section', {class: 'training', 'aria-label': 'Training'},
-              el('div', {class: 'slider'}, this.play, this.slider, this.label), this.figure.element);
+    return el(
+        'section', {class: 'training', 'aria-label': 'Training'},
+        el('div', {class: 'slider'}, this.play, this.slider, this.label, this.figure.tools), this.figure.element);
   },
 
   toggle() {
@@ -51,17 +57,37 @@ const training = {
     const room = roomFor(), beside = room > 700, width = beside ? room / 2 - 10 : room, height = 118;
     const last = Math.max(metrics.at(-1).step, steps.at(-1).step, 1);
     const now = metrics.findLast((line) => line.step <= step) ?? metrics[0];
-    this.figure.begin(room, beside ? height : 2 * height, `Loss ${fixed(now.held_out_loss)} and accuracy ${percent(now.held_out_accuracy)} at step ${step}`);
-    const largest = Math.max(...metrics.flatMap((line) => [line.train_loss, line.held_out_loss]).filter(Number.isFinite));
+    this.figure.begin(
+        room, beside ? height : 2 * height,
+        `Loss ${fixed(now.held_out_loss)} and accuracy ${percent(now.held_out_accuracy)} at step ${step}`);
+    const largest =
+        Math.max(...metrics.flatMap((line) => [line.train_loss, line.held_out_loss]).filter(Number.isFinite));
     const pointing = (line) => line.antecedent_weight?.[state.layer]?.[state.head];
     const plots = [
-      {x: 0, y: 0, top: largest, ticks: [0, largest], name: (v) => fixed(v, 1), curves: [
-        {label: 'loss', colour: ink['head-1'], of: (line) => line.train_loss},
-        {label: 'held-out loss', colour: ink['head-0'], of: (line) => line.held_out_loss}]},
-      {x: beside ? width + 20 : 0, y: beside ? 0 : height, top: 1, ticks: [0, 1], name: (v) => `${100 * v} %`, curves: [
-        {label: 'accuracy', colour: ink['head-0'], of: (line) => line.held_out_accuracy},
-        {label: 'both twins', colour: ink['head-2'], of: (line) => line.twin_accuracy},
-        {label: `antecedent, ${headName(state.layer, state.head)}`, colour: ink['head-1'], of: pointing}]}];
+      {
+        x: 0,
+        y: 0,
+        top: largest,
+        ticks: [0, largest],
+        name: (v) => fixed(v, 1),
+        curves: [
+          {label: 'loss', colour: ink['head-1'], of: (line) => line.train_loss},
+          {label: 'held-out loss', colour: ink['head-0'], of: (line) => line.held_out_loss}
+        ]
+      },
+      {
+        x: beside ? width + 20 : 0,
+        y: beside ? 0 : height,
+        top: 1,
+        ticks: [0, 1],
+        name: (v) => `${100 * v} %`,
+        curves: [
+          {label: 'accuracy', colour: ink['head-0'], of: (line) => line.held_out_accuracy},
+          {label: 'both twins', colour: ink['head-2'], of: (line) => line.twin_accuracy},
+          {label: `${state.layer + 1}.${state.head + 1} on the antecedent`, colour: ink['head-1'], of: pointing}
+        ]
+      }
+    ];
     const left = 44, inner = width - left - 8;
     this.stepAt = (x) => ((beside && x > width + 20 ? x - width - 20 : x) - left) / inner * last;
     for (const plot of plots) this.plot(plot, {left, inner, height, last, step, metrics});
@@ -76,22 +102,29 @@ const training = {
       figure.text(x + left - 6, tickY, name(tick), {'text-anchor': 'end', 'font-size': 11, fill: ink.muted});
     }
     const [cursor] = place(step, 0);
-    figure.add('line', {x1: cursor, x2: cursor, y1: high - 6, y2: low, stroke: ink.accent, 'stroke-width': 2, class: 'cursor'});
+    figure.add(
+        'line',
+        {x1: cursor, x2: cursor, y1: high - 6, y2: low, stroke: ink.accent, 'stroke-width': 2, class: 'cursor'});
     const now = metrics.findLast((line) => line.step <= step) ?? metrics[0];
     let labelX = x + left;
     for (const {label, colour, of} of curves) {
       const points = metrics.filter((line) => Number.isFinite(of(line))).map((line) => place(line.step, of(line)));
       if (points.length === 0) continue;
-      figure.add('polyline', {points: points.map((p) => p.map((v) => v.toFixed(1)).join()).join(' '), fill: 'none', stroke: colour,
-                              'stroke-width': 2, 'stroke-linejoin': 'round'});
+      figure.add('polyline', {
+        points: points.map((p) => p.map((v) => v.toFixed(1)).join()).join(' '),
+        fill: 'none',
+        stroke: colour,
+        'stroke-width': 2,
+        'stroke-linejoin': 'round'
+      });
       if (Number.isFinite(of(now))) {
         const [cx, cy] = place(now.step, of(now));
         figure.add('circle', {cx, cy, r: 3.5, fill: colour});
       }
-      const text = `${label} ${top === 1 ? fixed(of(now), 2) : fixed(of(now), 2)}`;
+      const text = `${label} ${fixed(of(now), 2)}`;
       figure.add('rect', {x: labelX, y: y + 7, width: 10, height: 4, fill: colour});
       figure.text(labelX + 14, y + 9, text, {'font-size': 12});
-      labelX += textWidth(text, 12) + 30;
+      labelX += textWidth(text, 12) + 24;
     }
   },
 };

@@ -8,7 +8,9 @@ const weightsView = {
     let names = [];
     explore(matrices, (row, column, map) => {
       const name = names[matrices.maps.indexOf(map)];
-      return name ? [`${name}[${row + 1}, ${column + 1}] `, el('b', {}, fixed(map.values[row * map.columns + column], 4))] : null;
+      return name ?
+          [`${name}[${row + 1}, ${column + 1}] `, el('b', {}, fixed(map.values[row * map.columns + column], 4))] :
+          null;
     });
     return {
       element,
@@ -16,8 +18,9 @@ const weightsView = {
         const reader = readerOf(state.run);
         if (!reader) return element.replaceChildren(missingModel());
         names = drawMatrices(matrices, reader);
-        element.replaceChildren(chooseHead(runNow().heads), el('p', {class: 'muted'}, `The saved model, of step ${reader.step}.`), matrices.element,
-                                el('div', {class: 'two'}, circuits.map((part) => part.element)));
+        element.replaceChildren(
+            chooseHead(runNow().heads), el('p', {class: 'muted'}, `The saved model, of step ${reader.step}.`),
+            matrices.element, el('div', {class: 'two'}, circuits.map((part) => part.element)));
         circuits.forEach((part) => part.draw(reader));
       },
     };
@@ -27,12 +30,18 @@ const weightsView = {
 // W_Q, W_K, W_V (d_model, d) and W_O (d, d_model) of one head: [{name, rows, columns, values, singular}].
 function matricesOf(reader, layer, head) {
   const block = reader.blocks[layer], {d} = reader, singular = reader.singularValues[layer][head];
-  const columns = ({weight, m}, n) => Float32Array.from({length: d * n}, (_, i) => weight[Math.floor(i / n) * m + head * n + i % n]);
-  return [{name: 'W_Q', rows: d, columns: block.d_k, values: columns(block.W_Q, block.d_k)},
-          {name: 'W_K', rows: d, columns: block.d_k, values: columns(block.W_K, block.d_k)},
-          {name: 'W_V', rows: d, columns: block.d_v, values: columns(block.W_V, block.d_v)},
-          {name: 'W_O', rows: block.d_v, columns: d, values: block.W_O.weight.subarray(head * block.d_v * d, (head + 1) * block.d_v * d)}]
-      .map((matrix) => ({...matrix, singular: singular[matrix.name], norm: Math.hypot(...singular[matrix.name])}));
+  const columns = ({weight, m}, n) =>
+      Float32Array.from({length: d * n}, (_, i) => weight[Math.floor(i / n) * m + head * n + i % n]);
+  return [
+    {name: 'W_Q', rows: d, columns: block.d_k, values: columns(block.W_Q, block.d_k)},
+    {name: 'W_K', rows: d, columns: block.d_k, values: columns(block.W_K, block.d_k)},
+    {name: 'W_V', rows: d, columns: block.d_v, values: columns(block.W_V, block.d_v)}, {
+      name: 'W_O',
+      rows: block.d_v,
+      columns: d,
+      values: block.W_O.weight.subarray(head * block.d_v * d, (head + 1) * block.d_v * d)
+    }
+  ].map((matrix) => ({...matrix, singular: singular[matrix.name], norm: Math.hypot(...singular[matrix.name])}));
 }
 
 function matrixRows() {
@@ -44,25 +53,42 @@ function matrixRows() {
 }
 
 // A scale for numbers from -range to range.
-const wider = (scale, range) => ({...scale, low: -range, high: range, colour: (x) => scale.colour(x / range), text: (x) => scale.text(x / range),
-                                  index: (x) => scale.index(x / range)});
+const wider = (scale, range) => ({
+  ...scale,
+  low: -range,
+  high: range,
+  colour: (x) => scale.colour(x / range),
+  text: (x) => scale.text(x / range),
+  index: (x) => scale.index(x / range)
+});
 
 function drawMatrices(figure, reader) {
   const matrices = matricesOf(reader, state.layer, state.head), names = [];
-  const room = roomFor(), gap = 22, cell = Math.min(8, (room - 3 * gap - 4) / total(matrices.map(({columns}) => columns)));
+  const room = roomFor(), gap = 22,
+        cell = Math.min(8, (room - 3 * gap - 4) / total(matrices.map(({columns}) => columns)));
   const top = 64, tall = matrices[0].rows * cell, curves = Math.max(150, tall - matrices[3].rows * cell - 60);
-  figure.begin(room, top + Math.max(tall, matrices[3].rows * cell + 60 + curves) + 50, matrices.map(({name, norm, singular}) =>
-      `${name}: Frobenius norm ${fixed(norm)}, largest singular value ${fixed(singular[0])}`).join('; '));
+  figure.begin(
+      room, top + Math.max(tall, matrices[3].rows * cell + 60 + curves) + 50,
+      matrices
+          .map(
+              ({name, norm, singular}) =>
+                  `${name}: Frobenius norm ${fixed(norm)}, largest singular value ${fixed(singular[0])}`)
+          .join('; '));
   let x = 2;
   const narrow = cell * matrices[0].columns < 90;
   for (const {name, rows, columns, values, singular, norm} of matrices) {
     const range = values.reduce((most, v) => Math.max(most, Math.abs(v)), 1e-9);
     figure.text(x, 10, name, {'font-weight': 700, fill: headColours(name)});
-    figure.text(x, 29, narrow ? fixed(norm, 1) : `norm ${fixed(norm, 2)}`, {'font-size': 12, fill: ink.muted, title: 'Frobenius norm'});
-    figure.text(x, 46, narrow ? `σ ${fixed(singular[0], 1)}` : `σ₁ ${fixed(singular[0], 2)}  ±${fixed(range, 2)}`, {'font-size': 12, fill: ink.muted, title: 'Largest singular value, largest entry'});
+    figure.text(
+        x, 29, narrow ? fixed(norm, 1) : `norm ${fixed(norm, 2)}`,
+        {'font-size': 12, fill: ink.muted, title: 'Frobenius norm'});
+    figure.text(
+        x, 46, narrow ? `σ ${fixed(singular[0], 1)}` : `σ₁ ${fixed(singular[0], 2)}  ±${fixed(range, 2)}`,
+        {'font-size': 12, fill: ink.muted, title: 'Largest singular value, largest entry'});
     figure.heat(x, top, columns * cell, rows * cell, rows, columns, values, wider(scales.signed, range));
     names.push(name);
-    if (name === 'W_O') drawSingular(figure, x, top + rows * cell + 44, Math.min(columns * cell, room - x), curves, matrices);
+    if (name === 'W_O')
+      drawSingular(figure, x, top + rows * cell + 44, Math.min(columns * cell, room - x), curves, matrices);
     x += columns * cell + gap;
   }
   drawLegend(figure, 2, figure.height - 34, 170, scales.signed, {text: '0', ends: ['−', '+']});
@@ -81,11 +107,19 @@ function drawSingular(figure, x, y, width, height, matrices) {
     figure.text(left - 6, at, fixed(value, 1), {'text-anchor': 'end', 'font-size': 11, fill: ink.muted});
   }
   for (const {name, singular} of matrices) {
-    const place = (value, i) => [left + (singular.length > 1 ? i / (singular.length - 1) : 0) * (x + width - left - 6), low - value / largest * height];
-    figure.add('polyline', {points: singular.map((value, i) => place(value, i).map((v) => v.toFixed(1)).join()).join(' '), fill: 'none', stroke: headColours(name), 'stroke-width': 2});
+    const place = (value, i) =>
+        [left + (singular.length > 1 ? i / (singular.length - 1) : 0) * (x + width - left - 6),
+         low - value / largest * height];
+    figure.add('polyline', {
+      points: singular.map((value, i) => place(value, i).map((v) => v.toFixed(1)).join()).join(' '),
+      fill: 'none',
+      stroke: headColours(name),
+      'stroke-width': 2
+    });
     singular.forEach((value, i) => {
       const [cx, cy] = place(value, i);
-      figure.add('circle', {cx, cy, r: 3, fill: headColours(name)}, svg('title', {}, `${name} σ${i + 1} = ${fixed(value)}`));
+      figure.add(
+          'circle', {cx, cy, r: 3, fill: headColours(name)}, svg('title', {}, `${name} σ${i + 1} = ${fixed(value)}`));
     });
   }
 }
