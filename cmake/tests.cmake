@@ -18,10 +18,12 @@ heed_test(nn heed nn optim)
 heed_test(data heed data)
 heed_test(train heed_programs train)
 heed_test(inspect heed_programs inspect)
+heed_test(page heed_programs page)
 add_dependencies(train_test train inspect)
+set_tests_properties(page PROPERTIES SKIP_REGULAR_EXPRESSION "chromium is not installed")
 
 target_precompile_headers(autograd_test PRIVATE tests/catch.h heed.h)
-foreach(name nn data train inspect)
+foreach(name nn data train inspect page)
   target_precompile_headers(${name}_test REUSE_FROM autograd_test)
 endforeach()
 

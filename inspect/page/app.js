@@ -56,6 +56,7 @@ function chooseSentence(sentence) {
   update({sentence, token: sentence === OWN ? state.own.query : runNow().sentences[sentence].query});
 }
 
+// A view is {title, make}; make() gives {element, draw, figures, followsTraining, ownsSentence}.
 const made = new Map();  // of `views` (start.js) those that were shown, by number
 
 function draw() {
@@ -101,7 +102,6 @@ const roomFor = () => Math.max(300, Math.min(1180, document.getElementById('main
 
 function toggleTheme() {
   setTheme(isDark() ? 'light' : 'dark');
-  drawHeader.reset();
   draw();
 }
 

@@ -13,6 +13,7 @@ const causesView = {
     const below = new TableBelow('As a table'), element = el('section');
     explore(parts, (row, column, map) => map.rows === 1 ? null : [signed(map.values[row * map.columns + column])]);
     return {
+      figures: [effects, parts, scatter],
       element,
       draw() {
         const {causes, causes_missing} = runNow(), reader = readerOf(state.run), content = [];

@@ -145,5 +145,5 @@ function circuitPart(kind) {
                      bar(value / range, signed(value, 2), value < 0 ? 'negative' : '')]),
             {'aria-label': title}));
   };
-  return {element, draw};
+  return {element, figure, draw};
 }

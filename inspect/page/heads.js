@@ -14,6 +14,7 @@ const headsView = {
     }, (row, column, map) => open(...order[figure.maps.indexOf(map)] ?? []));
     return {
       followsTraining: true,
+      figures: [figure],
       element:
           el('section', {},
              el('p', {class: 'muted'}, 'Each square is one head: rows look at columns. A click enlarges it.'),

@@ -11,6 +11,7 @@ const matrixView = {
             map.rows === 1 ? null : pairText(subject().tokens, row, column, map.values[row * map.columns + column]));
     return {
       followsTraining: true,
+      figures: [figure],
       element: el('section', {}, choose, figure.element, below.element),
       draw() {
         const now = subject();

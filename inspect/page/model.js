@@ -105,9 +105,8 @@ class Reader {
     } else if (unknown.length > 0) {
       problem = [...new Set(unknown)]
                     .map((token) => {
-                      const near = nearest(token, this.vocabulary);
-                      return `The model does not know “${visible(token)}”${
-                          near.length ? `; near it are ${near.map(visible).join(', ')}` : ''}.`;
+                      const near = nearest(token, this.vocabulary).map(visible).join(', ');
+                      return `The model does not know “${visible(token)}”${near ? `; did you mean ${near}?` : '.'}`;
                     })
                     .join(' ');
     } else if (this.shape.positions === 'learned' && tokens.length > this.shape.max_length) {

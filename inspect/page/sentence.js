@@ -4,7 +4,11 @@ const sentenceView = {
   make() {
     const figure = new Figure('sentence', () => attentionRows(subject(), (l, h) => state.shown.has(key(l, h))));
     const choose = el('div'), below = new TableBelow('As a table');
-    const view = {followsTraining: true, element: el('section', {}, choose, figure.element, below.element)};
+    const view = {
+      followsTraining: true,
+      figures: [figure],
+      element: el('section', {}, choose, figure.element, below.element)
+    };
     let hover = null;  // {side, token}
     figure.box.tabIndex = 0;
     figure.box.setAttribute('role', 'group');

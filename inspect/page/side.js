@@ -18,6 +18,7 @@ const sideView = {
     });
     return {
       ownsSentence: true,
+      figures: [figure],
       element,
       draw() {
         if (madeFor !== `${state.run} ${state.sentence}`) {

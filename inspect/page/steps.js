@@ -11,6 +11,7 @@ const stepsView = {
       return name ? [`${name}[${column + 1}] `, el('b', {}, fixed(map.values[row * map.columns + column], 4))] : null;
     });
     return {
+      figures: [figure],
       element,
       draw() {
         const reader = readerOf(state.run), now = subject();

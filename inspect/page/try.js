@@ -73,6 +73,7 @@ const tryView = {
 
     return {
       ownsSentence: true,
+      figures: [figure],
       element,
       draw() {
         const reader = readerOf(state.run);

@@ -13,6 +13,7 @@ const weightsView = {
           null;
     });
     return {
+      figures: [matrices, ...circuits.map((part) => part.figure)],
       element,
       draw() {
         const reader = readerOf(state.run);

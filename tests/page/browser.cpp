@@ -1,0 +1,241 @@
+#include "browser.h"
+
+#include "autograd/error.h"
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <map>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace heed {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int patience_ms = 20'000;
+
+struct Pipe {
+  int ends[2];
+  Pipe() {
+    if (::pipe2(ends, O_CLOEXEC) != 0) fail("browser: no pipe: {}", std::strerror(errno));
+  }
+};
+
+}  // namespace
+
+std::string Browser::program() {
+  const std::string path = std::getenv("PATH") ? std::getenv("PATH") : "";
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find(':', begin), path.size());
+    for (const char* name : {"chromium", "chromium-browser", "google-chrome"}) {
+      const fs::path file = fs::path(path.substr(begin, end - begin)) / name;
+      if (::access(file.c_str(), X_OK) == 0) return file.string();
+    }
+    begin = end + 1;
+  }
+  return "";
+}
+
+Browser::Browser() {
+  std::string name = (fs::temp_directory_path() / "heed-browser-XXXXXX").string();
+  if (!::mkdtemp(name.data())) fail("browser: no temporary directory: {}", std::strerror(errno));
+  profile_ = name;
+  downloads_ = profile_ / "downloads";
+  fs::create_directory(downloads_);
+
+  const std::string file = program(), user_data = "--user-data-dir=" + (profile_ / "profile").string();
+  const std::vector<const char*> arguments{file.c_str(),
+                                           "--headless",
+                                           "--no-sandbox",  // it opens our own file alone, and root cannot have one
+                                           "--disable-gpu",
+                                           "--disable-dev-shm-usage",
+                                           "--no-first-run",
+                                           "--disable-component-update",
+                                           "--disable-background-networking",
+                                           "--disable-backgrounding-occluded-windows",
+                                           "--disable-renderer-backgrounding",
+                                           "--disable-background-timer-throttling",
+                                           "--remote-debugging-pipe",
+                                           user_data.c_str(),
+                                           "about:blank",
+                                           nullptr};
+  Pipe commands, answers;
+  process_ = ::fork();
+  if (process_ < 0) fail("browser: cannot start {}: {}", file, std::strerror(errno));
+  if (process_ == 0) {
+    ::setpgid(0, 0);
+    const int quiet = ::open("/dev/null", O_WRONLY);
+    // First out of the way of 3 and 4, where chromium reads and writes.
+    const int in = ::fcntl(commands.ends[0], F_DUPFD, 20), out = ::fcntl(answers.ends[1], F_DUPFD, 20);
+    ::dup2(quiet, STDOUT_FILENO);
+    ::dup2(quiet, STDERR_FILENO);
+    ::dup2(in, 3);
+    ::dup2(out, 4);
+    ::execv(file.c_str(), const_cast<char* const*>(arguments.data()));
+    ::_exit(127);
+  }
+  ::close(commands.ends[0]);
+  ::close(answers.ends[1]);
+  to_ = commands.ends[1];
+  from_ = answers.ends[0];
+  session_ = call("Target.attachToTarget", {{"targetId", first_tab()}, {"flatten", true}}).at("sessionId");
+  for (const char* domain : {"Page", "Runtime", "Log", "Network"}) call(std::string(domain) + ".enable");
+  call("Emulation.setFocusEmulationEnabled", {{"enabled", true}});  // frames are drawn for what has the focus
+  call("Browser.setDownloadBehavior", {{"behavior", "allow"}, {"downloadPath", downloads_.string()}});
+}
+
+Browser::~Browser() {
+  ::kill(-process_, SIGKILL);
+  ::waitpid(process_, nullptr, 0);
+  ::close(to_);
+  ::close(from_);
+  std::error_code ignored;
+  fs::remove_all(profile_, ignored);
+}
+
+std::string Browser::first_tab() {
+  for (int i = 0; i < 1000; ++i) {
+    const Json targets = call("Target.getTargets").at("targetInfos");
+    for (const Json& target : targets) {
+      if (target.at("type") == "page") return target.at("targetId");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  fail("browser: it opened no tab");
+}
+
+Json Browser::receive() {
+  while (true) {
+    const std::size_t end = received_.find('\0');
+    if (end != std::string::npos) {
+      const Json message = Json::parse(received_.substr(0, end));
+      received_.erase(0, end + 1);
+      return message;
+    }
+    pollfd waiting{from_, POLLIN, 0};
+    if (::poll(&waiting, 1, patience_ms) <= 0) fail("browser: no answer within {} s", patience_ms / 1000);
+    char block[1 << 16];
+    const ssize_t count = ::read(from_, block, sizeof block);
+    if (count <= 0) fail("browser: it ended");
+    received_.append(block, static_cast<std::size_t>(count));
+  }
+}
+
+Json Browser::call(const std::string& method, const Json& parameters) {
+  Json message = {{"id", ++calls_}, {"method", method}, {"params", parameters}};
+  if (!session_.empty() && !method.starts_with("Browser.")) message["sessionId"] = session_;
+  const std::string text = message.dump() + '\0';
+  for (std::size_t sent = 0; sent < text.size();) {
+    const ssize_t count = ::write(to_, text.data() + sent, text.size() - sent);
+    if (count <= 0) fail("browser: it does not listen: {}", std::strerror(errno));
+    sent += static_cast<std::size_t>(count);
+  }
+  while (true) {
+    const Json answer = receive();
+    if (!answer.contains("id")) {
+      note(answer);
+    } else if (answer["id"] == calls_) {
+      if (answer.contains("error")) fail("browser: {}: {}", method, answer["error"].dump());
+      return answer["result"];
+    }
+  }
+}
+
+void Browser::note(const Json& event) {
+  const std::string method = event.at("method");
+  const Json& what = event.at("params");
+  if (method == "Runtime.consoleAPICalled" || method == "Runtime.exceptionThrown" || method == "Log.entryAdded") {
+    complaints_.push_back(what.dump());
+  } else if (method == "Page.javascriptDialogOpening") {
+    complaints_.push_back("dialog: " + what.at("message").get<std::string>());
+  } else if (method == "Network.requestWillBeSent") {
+    const std::string url = what.at("request").at("url");
+    const bool own = url.starts_with("data:") || url.starts_with("blob:");
+    if (!own && url != opened_) complaints_.push_back("request: " + url);
+  }
+}
+
+void Browser::open(const fs::path& file, int width, bool dark) {
+  opened_ = "file://" + file.string();
+  call("Emulation.setDeviceMetricsOverride",
+       {{"width", width}, {"height", 800}, {"deviceScaleFactor", 1}, {"mobile", false}});
+  const Json scheme = {{"name", "prefers-color-scheme"}, {"value", dark ? "dark" : "light"}};
+  call("Emulation.setEmulatedMedia", {{"features", Json::array({scheme})}});
+  complaints_.clear();
+  call("Page.navigate", {{"url", opened_}});
+  wait_for("location.href !== 'about:blank' && document.readyState === 'complete'");
+  settle();
+}
+
+Json Browser::run(const std::string& javascript) {
+  const Json answer =
+      call("Runtime.evaluate", {{"expression", javascript}, {"awaitPromise", true}, {"returnByValue", true}});
+  if (answer.contains("exceptionDetails")) {
+    const Json& thrown = answer["exceptionDetails"];
+    fail("{}: {}", javascript, thrown.value("exception", Json::object()).value("description", thrown.dump()));
+  }
+  return answer.at("result").value("value", Json());
+}
+
+void Browser::wait_for(const std::string& javascript) {
+  for (int i = 0; i < 1000; ++i) {
+    if (run(javascript) == true) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  fail("browser: never true: {}", javascript);
+}
+
+void Browser::settle() { run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"); }
+
+void Browser::mouse(const char* type, double x, double y, int buttons) {
+  call("Input.dispatchMouseEvent", {{"type", type},
+                                    {"x", x},
+                                    {"y", y},
+                                    {"button", buttons ? "left" : "none"},
+                                    {"buttons", buttons},
+                                    {"clickCount", buttons}});
+}
+
+Json Browser::place_of(const std::string& javascript, double across, double down) {
+  return run(
+      fmt::format("(() => {{ const at = {}; at.scrollIntoView({{block: 'center'}}); const box = "
+                  "at.getBoundingClientRect(); return [box.x + box.width * {}, box.y + box.height * {}]; }})()",
+                  javascript, across, down));
+}
+
+void Browser::point_at(const std::string& javascript, double across, double down) {
+  const Json place = place_of(javascript, across, down);
+  mouse("mouseMoved", place[0], place[1], 0);
+  settle();
+}
+
+void Browser::click(const std::string& javascript, double across, double down) {
+  const Json place = place_of(javascript, across, down);
+  mouse("mousePressed", place[0], place[1], 1);
+  mouse("mouseReleased", place[0], place[1], 1);
+  settle();
+}
+
+void Browser::press(const std::string& key) {
+  static const std::map<std::string, int> codes{
+      {"ArrowLeft", 37}, {"ArrowUp", 38}, {"ArrowRight", 39}, {"ArrowDown", 40}};
+  for (const char* type : {"keyDown", "keyUp"}) {
+    call("Input.dispatchKeyEvent",
+         {{"type", type}, {"key", key}, {"code", key}, {"windowsVirtualKeyCode", codes.at(key)}});
+  }
+  settle();
+}
+
+std::vector<std::string> Browser::complaints() {
+  run("0");  // what was said before has come by then
+  return complaints_;
+}
+
+}  // namespace heed

@@ -1,0 +1,60 @@
+#pragma once
+#include "nn/json.h"
+
+#include <filesystem>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace heed {
+
+// Chromium without a window, spoken to by the DevTools protocol through two pipes (its option --remote-debugging-pipe:
+// JSON messages that end in a zero byte). One tab.
+class Browser {
+ public:
+  // Where chromium is; empty when it is not installed.
+  static std::string program();
+
+  Browser();  // Error when it does not start
+  ~Browser();
+  Browser(const Browser&) = delete;
+  Browser& operator=(const Browser&) = delete;
+
+  // Opens a file in a window of this size, and waits until it is read whole.
+  void open(const std::filesystem::path& file, int width = 1280, bool dark = false);
+
+  // What the expression gives; a promise is waited for. Error with the script's own message when it throws.
+  Json run(const std::string& javascript);
+  std::string text(const std::string& javascript) { return run(javascript).get<std::string>(); }
+  // Waits until the expression is true: Error after 10 s.
+  void wait_for(const std::string& javascript);
+  void settle();  // until the page has drawn what it was told
+
+  // Moves the pointer to, or clicks, a place of the element that the expression gives: fractions of its width and height.
+  void point_at(const std::string& javascript, double across = 0.5, double down = 0.5);
+  void click(const std::string& javascript, double across = 0.5, double down = 0.5);
+  void press(const std::string& key);  // an arrow key
+
+  // What was written to the console since the page was opened, scripts' errors, dialogs, and each request but for the file
+  // itself and for what the page made of its own (data: and blob:).
+  std::vector<std::string> complaints();
+
+  const std::filesystem::path& downloads() const { return downloads_; }
+
+ private:
+  Json call(const std::string& method, const Json& parameters = Json::object());
+  Json receive();
+  std::string first_tab();
+  void note(const Json& event);
+  Json place_of(const std::string& javascript, double across, double down);
+  void mouse(const char* type, double x, double y, int buttons);
+
+  pid_t process_ = -1;
+  int to_ = -1, from_ = -1;
+  std::string received_, session_, opened_;
+  int calls_ = 0;
+  std::vector<std::string> complaints_;
+  std::filesystem::path profile_, downloads_;
+};
+
+}  // namespace heed

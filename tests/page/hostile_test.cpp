@@ -1,0 +1,70 @@
+#include "browser.h"
+#include "inspect/page.h"
+#include "open.h"
+#include "tests/catch.h"
+
+using namespace heed;
+
+namespace {
+
+const std::vector<std::string> hostile{"</script><script>alert(1)</script>",
+                                       "<!--",
+                                       "<img src=x onerror=alert(2)>",
+                                       "]]>",
+                                       "&lt;b&gt;",
+                                       "\"'`${alert(3)}\\",
+                                       "\u202Egnp.exe",
+                                       "a\u2066b",
+                                       "\u2028",
+                                       "x\x01y",
+                                       "\x7f",
+                                       "\u200B",
+                                       "{{script}}",
+                                       "=1+1,\"q\"",
+                                       "שלום",
+                                       "苹果"};
+
+SavedModel hostile_model() {
+  SavedModel model;
+  for (const std::string& word : hostile) model.vocabulary.add(word);
+  const ReaderShape shape{
+      .vocabulary = model.vocabulary.size(), .max_length = 16, .layers = 1, .attention = {.d_model = 4, .heads = 2}};
+  model.reader = std::make_unique<Reader>(Scope(model.parameters, 3), shape);
+  model.queries = {hostile[0]};
+  model.step = 400;
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("Hostile tokens are shown, and do not run or turn their neighbours around") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  Example example;
+  example.tokens = hostile;
+  example.antecedent = 1;
+  const Page page(hostile_model(), {example});
+  const std::string html = read_file(page.file);
+  CHECK(html.find("alert(1)</script>") == std::string::npos);
+  CHECK(html.find("<!--") == std::string::npos);
+  CHECK(html.find("\u2028") == std::string::npos);
+  chromium->open(page.file);
+  for (const std::string& view : views) {
+    show(*chromium, view);
+    INFO(view);
+    // Neither the page nor what is kept of it has gained a script, a picture or a comment.
+    CHECK(chromium->run("document.querySelectorAll('main script, header script, main img, header img').length") == 0);
+    CHECK(chromium->run(
+              "viewNow().figures.filter(({svg}) => svg.isConnected).every((one) => !new DOMParser()"
+              ".parseFromString(one.svgText(), 'image/svg+xml').querySelector('script, img, parsererror'))") == true);
+  }
+  show(*chromium, "Sentence");
+  const Json shown =
+      chromium->run("[...document.querySelectorAll('.token-left')].map((t) => t.querySelector('title').textContent)");
+  CHECK(shown == Json({hostile[0], "<!--", hostile[2], "]]>", "&lt;b&gt;", hostile[5], "⟨U+202E⟩gnp.exe", "a⟨U+2066⟩b",
+                       "⟨U+2028⟩", "x␁y", "␡", "⟨U+200B⟩", "{{script}}", "=1+1,\"q\"", "שלום", "苹果"}));
+  CHECK(chromium->run("[...document.querySelectorAll('.sentence bdi')].map((t) => t.textContent).includes('<!--')") ==
+        true);
+  CHECK(chromium->text("csvText([['=1+1,\"q\"', 'a\\nb', 'c']])") == "\"=1+1,\"\"q\"\"\",\"a\nb\",c\r\n");
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}

@@ -1,0 +1,178 @@
+#include "browser.h"
+#include "inspect/page.h"
+#include "open.h"
+#include "tests/catch.h"
+
+using namespace heed;
+
+namespace {
+
+constexpr double tolerance = 1e-5;  // of float32 beside double
+
+// Every parameter away from its first value, so that biases and gains take part.
+SavedModel shaken(SavedModel model) {
+  double phase = 0;
+  for (const auto& [name, value] : model.parameters) {
+    std::vector<double> values = value.to_vector();
+    for (double& x : values) x += 0.4 * std::sin(phase += 1.7);
+    Tensor parameter = value;
+    parameter.copy_from(tensor(value.shape(), values));
+  }
+  return model;
+}
+
+// What the page's model says at the query: weights of all layers and heads in turn, then all probabilities.
+std::vector<double> expected(const SavedModel& model, const Example& example) {
+  const Reader::Output output = (*model.reader)(reader_input(*model.reader, model.vocabulary, example), Weights::yes);
+  std::vector<double> numbers;
+  for (const Tensor& layer : output.weights) {
+    const std::vector<double> weights = layer.to_vector();
+    numbers.insert(numbers.end(), weights.begin(), weights.end());
+  }
+  const std::vector<double> probabilities = softmax(output.logits.to(DType::float64)).to_vector();
+  numbers.insert(numbers.end(), probabilities.begin(), probabilities.end());
+  return numbers;
+}
+
+constexpr const char* typed = "[...subject().attention.values, ...subject().reading.probabilities]";
+
+void type(Browser& chromium, const std::string& text) {
+  chromium.run("(() => { const field = document.querySelector('textarea'); field.value = " + Json(text).dump() +
+               "; field.dispatchEvent(new Event('input')); })()");
+  chromium.settle();
+}
+
+}  // namespace
+
+TEST_CASE("The model in the page gives the program's numbers to 1e-5") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const auto check = [&](const SavedModel& model, const std::string& text) {
+    const Page page(model, {question(model, text)});
+    chromium->open(page.file);
+    show(*chromium, "Try it");
+    CHECK(chromium->text("document.querySelector('textarea').value") == text);
+    CHECK(largest_difference(chromium->run(typed), expected(model, question(model, text))) < tolerance);
+    CHECK(chromium->complaints() == std::vector<std::string>{});
+  };
+  for (const Positions positions : {Positions::learned, Positions::sinusoidal, Positions::none}) {
+    check(shaken(small_model(positions, AttentionShape::none, Bias::yes)), animal);
+  }
+  check(shaken(small_model(Positions::learned, AttentionShape::K_is_V, Bias::yes)), animal);
+  check(shaken(small_model(Positions::learned, AttentionShape::Q_is_K, Bias::no)), animal);
+  check(shaken(small_model(Positions::learned, AttentionShape::none, Bias::yes, 2)), "the dog was tired . was it ?");
+}
+
+TEST_CASE("A typed sentence, another question, and heads switched off are answered at once") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const SavedModel model = shaken(small_model());
+  const Page page(model);
+  chromium->open(page.file);
+  show(*chromium, "Try it");
+  const std::string text = "The dog didn't cross the street because it was too tired";
+  type(*chromium, text);
+  CHECK(largest_difference(chromium->run(typed), expected(model, question(model, text))) < tolerance);
+  const SentenceAttention said = attend(*model.reader, model.vocabulary, question(model, text));
+  CHECK(chromium->text("document.querySelector('#main .answers tbody tr').textContent")
+            .starts_with(said.predicted + fmt::format("{:.3f}", said.probability)));
+
+  chromium->click("document.querySelectorAll('button.token')[1]");
+  CHECK(largest_difference(chromium->run(typed), expected(model, question(model, text, "dog"))) < tolerance);
+
+  // A head is off when nothing of it passes W_O.
+  chromium->click("document.querySelector('#main [aria-label=\"layer 1 head 2\"]')");
+  const SavedModel without = shaken(small_model());
+  Tensor W_O = without.parameters["encoder.0.attention.W_O.weight"];
+  std::vector<double> values = W_O.to_vector();
+  std::fill(values.begin() + 5 * 8, values.end(), 0.0);
+  W_O.copy_from(tensor(W_O.shape(), values));
+  CHECK(largest_difference(chromium->run(typed), expected(without, question(model, text, "dog"))) < tolerance);
+  CHECK(chromium->run("document.querySelectorAll('#main .answers .before').length") == 5);
+  chromium->click("document.querySelector('#main [aria-label=\"layer 1 head 2\"]')");
+  CHECK(largest_difference(chromium->run(typed), expected(model, question(model, text, "dog"))) < tolerance);
+
+  // The sentence is there in the other views too.
+  show(*chromium, "Matrix");
+  CHECK(chromium->text("document.querySelector('#header .sentence').textContent").starts_with(text));
+  CHECK(chromium->run("viewNow().figures[0].maps[0].values[7 * 11 + 1] === subject().attention.of(1, 0)[7 * 11 + 1]") ==
+        true);
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
+TEST_CASE("A click on a square cuts that edge: the others share its weight") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const SavedModel model = shaken(small_model());
+  const Page page(model);
+  chromium->open(page.file);
+  show(*chromium, "Try it");
+  const Json before = chromium->run("Array.from(subject().attention.of(1, 1).subarray(77, 88))");
+  const Json map = chromium->run(
+      "(() => { const {maps: [map], width, height} = viewNow().figures[0]; return "
+      "[(map.x + 1.5 * map.width / 11) / width, (map.y + 3.5 * map.height / 4) / height]; })()");
+  chromium->click("document.querySelector('#main .picture')", map[0], map[1]);
+  const Json after = chromium->run("Array.from(subject().attention.of(1, 1).subarray(77, 88))");
+  CHECK(after[1] == 0);
+  for (const std::size_t key : {0U, 2U, 7U, 10U}) {
+    CHECK(after[key].get<double>() == Approx(before[key].get<double>() / (1 - before[1].get<double>())).epsilon(1e-4));
+  }
+  chromium->click("document.querySelector('#main .picture')", map[0], map[1]);
+  CHECK(chromium->run("Array.from(subject().attention.of(1, 1).subarray(77, 88))") == before);
+}
+
+TEST_CASE("What cannot be read is said: an unknown word with its neighbours, too long, nothing") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(small_model());
+  chromium->open(page.file);
+  show(*chromium, "Try it");
+  const auto notice = [&](const std::string& text) {
+    type(*chromium, text);
+    return chromium->text(
+        "document.querySelector('.notice').hidden ? '' : document.querySelector('.notice').textContent");
+  };
+  CHECK(notice("The animl was it") == "The model does not know “animl”; did you mean animal?");
+  CHECK(notice("it it it it it it it it it it it it it") ==
+        "The text has 13 tokens; the model learned positions for 12.");
+  CHECK(notice("  ") == "Type a sentence.");
+  CHECK(notice("the animal was tired") ==
+        "The model was asked about it only; it is asked about the last token here. Choose another below.");
+  CHECK(notice("the animal was it") == "");
+}
+
+TEST_CASE("The page splits a text as the program does") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(small_model());
+  chromium->open(page.file);
+  for (const char* text : {"It didn't rain; the well-known dog's bowl - 'dry' -- was 3.5 m away!",
+                           "苹果很甜，abc 12a。", "e\u0301te\u0301 naïve 👩‍👩‍👧 ok", "שלום עולם, مرحبا!",
+                           "a\u3000b\tc\nd  e", "don’t stop‑gap ‐x x-", "…¿qué?"}) {
+    INFO(text);
+    for (const Split split : {Split::words, Split::characters}) {
+      const Json tokens = chromium->run(
+          fmt::format("tokenize({}, '{}')", Json(text).dump(), split == Split::words ? "words" : "characters"));
+      CHECK(tokens.get<std::vector<std::string>>() == tokenize(text, split));
+    }
+  }
+}
+
+TEST_CASE("Step by step shows the program's own steps") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const SavedModel model = shaken(small_model());
+  const Page page(model);
+  chromium->open(page.file);
+  show(*chromium, "Step by step");
+  const std::vector<double> all = expected(model, question(model, animal));
+  const Json shown = chromium->run("[...document.querySelectorAll('#main .picture text')].map((t) => t.textContent)");
+  for (std::size_t key = 0; key < 11; ++key) {
+    const std::string figure = fmt::format("{:.3f}", all[2 * 121 + 7 * 11 + key]);
+    INFO(figure);
+    CHECK(std::find(shown.begin(), shown.end(), figure) != shown.end());
+  }
+  CHECK(chromium->run("(() => { const w = walk(readerOf(0), subject().tokens, 7, 7); return w.output.every((x, c) => "
+                      "Math.abs(x - w.parts.reduce((sum, {weighted}) => sum + weighted[c], 0)) < 1e-12); })()") ==
+        true);
+}

@@ -1,0 +1,81 @@
+#pragma once
+#include "browser.h"
+#include "inspect/page.h"
+#include "nn/file.h"
+#include "tests/catch.h"
+#include "tests/inspect/sample.h"
+#include "tests/scratch.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace heed {
+
+inline constexpr const char* animal = "The animal didn't cross the street because it was too tired";
+inline constexpr const char* street = "The animal didn't cross the street because it was too was";
+
+// Fills a run directory with what a model of `step` says of some texts, its dump of step 0 and its metrics.
+inline void write_run(const std::filesystem::path& run, const SavedModel& model, const std::vector<Example>& examples) {
+  std::filesystem::create_directories(run);
+  Dump first{0, {}}, last{model.step, {}};
+  for (const Example& example : examples) {
+    last.sentences.push_back(attend(*model.reader, model.vocabulary, example));
+    first.sentences.push_back(last.sentences.back());
+    for (Tensor& layer : first.sentences.back().layers) layer = softmax(transpose(layer) * 3.0);
+  }
+  write_dump(run, first);
+  write_dump(run, last);
+  save_model(model_path(run), model);
+  std::string metrics;
+  for (const int step : {0, 200, 400}) {
+    metrics +=
+        fmt::format(R"({{"step":{},"train_loss":{},"held_out_loss":{},"held_out_accuracy":{},"twin_accuracy":null}})",
+                    step, 3.0 - step / 200.0, 3.1 - step / 200.0, step / 400.0) +
+        "\n";
+  }
+  write_file(run / "metrics.jsonl", metrics);
+}
+
+inline std::vector<Example> examples_of(const SavedModel& model) {
+  std::vector<Example> examples{question(model, animal), question(model, street)};
+  examples[0].antecedent = 1;
+  examples[1].antecedent = 5;
+  return examples;
+}
+
+struct Page : Scratch {
+  std::filesystem::path file = path / "page.html";
+  explicit Page(const SavedModel& model) : Page(model, examples_of(model)) {}
+  Page(const SavedModel& model, const std::vector<Example>& examples) {
+    write_run(path / "run", model, examples);
+    write_file(file, page({page_run(path / "run")}));
+  }
+};
+
+// Chromium, one for all tests; nullptr, with a line that says so, where it is not installed.
+inline Browser* browser() {
+  if (Browser::program().empty()) {
+    fmt::print("page: chromium is not installed, so no page was opened (./setup.sh page installs it)\n");
+    return nullptr;
+  }
+  static Browser one;
+  return &one;
+}
+
+inline void show(Browser& chromium, const std::string& view) {
+  chromium.click("[...document.querySelectorAll('#tabs button')].find((tab) => tab.textContent === '" + view + "')");
+}
+
+inline const std::vector<std::string> views{"Sentence",     "Matrix",  "All heads", "Side by side",
+                                            "Step by step", "Weights", "Why",       "Try it"};
+
+inline double largest_difference(const Json& numbers, const std::vector<double>& expected) {
+  REQUIRE(numbers.size() == expected.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    largest = std::max(largest, std::abs(numbers[i].get<double>() - expected[i]));
+  return largest;
+}
+
+}  // namespace heed

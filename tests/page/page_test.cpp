@@ -1,0 +1,173 @@
+#include "inspect/page.h"
+
+#include "browser.h"
+#include "open.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+using namespace heed;
+
+namespace {
+
+// The file that a button of the picture in view saves.
+std::string kept(Browser& chromium, const std::string& kind, const std::string& name) {
+  const std::filesystem::path file = chromium.downloads() / name;
+  std::filesystem::remove(file);
+  chromium.click("document.querySelector('#main [aria-label=\"Save as " + kind + "\"]')");
+  for (int i = 0; i < 500 && !std::filesystem::exists(file); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return read_file(file);
+}
+
+}  // namespace
+
+TEST_CASE("The page opens without a message or a request: every view, light and dark, wide and narrow") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(small_model());
+  for (const int width : {1280, 400}) {
+    chromium->open(page.file, width, width == 400);
+    CHECK(chromium->run("isDark()") == (width == 400));
+    for (const std::string& view : views) {
+      INFO(view << " in " << width);
+      show(*chromium, view);
+      CHECK(chromium->text("document.querySelector('[aria-selected=true]').textContent") == view);
+      CHECK(chromium->run("document.documentElement.scrollWidth <= document.documentElement.clientWidth") == true);
+      CHECK(chromium->run("document.querySelectorAll('#main .picture svg > *').length > 10") == true);
+      CHECK(chromium->run("[...document.querySelectorAll('#main .picture svg')].every((s) => "
+                          "s.getAttribute('aria-label').length > 10)") == true);
+    }
+    chromium->click("document.querySelector('.theme')");
+    CHECK(chromium->run("isDark()") == (width != 400));
+    CHECK(chromium->complaints() == std::vector<std::string>{});
+  }
+}
+
+TEST_CASE("Nothing but the page's own script and style runs, and nothing is fetched") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(small_model());
+  chromium->open(page.file);
+  const auto violated = [&](const std::string& attempt) {
+    return chromium->text(
+        "new Promise((done) => { addEventListener('securitypolicyviolation', (event) => "
+        "done(event.effectiveDirective), {once: true}); " +
+        attempt + " })");
+  };
+  CHECK(violated(
+            "{ const s = document.createElement('script'); s.textContent = 'hacked = 1'; document.body.append(s); }") ==
+        "script-src-elem");
+  CHECK(violated(
+            "document.body.append(Object.assign(document.createElement('style'), {textContent: '*{color:red}'}));") ==
+        "style-src-elem");
+  CHECK(violated("fetch('https://example.org/').catch(() => 0);") == "connect-src");
+  CHECK(violated("new Image().src = 'https://example.org/a.png';") == "img-src");
+  CHECK(chromium->run("typeof hacked") == "undefined");
+}
+
+TEST_CASE("The slider shows each dumped step, by pointer, key and play") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(small_model());
+  chromium->open(page.file);
+  const auto weights = [&] { return chromium->run("Array.from(subject().attention.of(1, 0))"); };
+  const auto close_to = [&](std::int64_t step) {
+    const Tensor layer = read_dump(dump_path(page.path / "run", step)).sentences[0].layers[1];
+    return largest_difference(weights(), slice(layer, 0, 0, 1).to_vector()) < 5.1e-5;
+  };
+  CHECK(chromium->text("document.querySelector('.step').textContent") == "step 400");
+  CHECK(close_to(400));
+  chromium->run("document.querySelector('.slider input').focus()");
+  chromium->press("ArrowLeft");
+  CHECK(chromium->text("document.querySelector('.step').textContent") == "step 0");
+  CHECK(close_to(0));
+  CHECK_FALSE(close_to(400));
+  CHECK(chromium->text("document.querySelector('.training svg').getAttribute('aria-label')") ==
+        "Loss 3.100 and accuracy 0.0 % at step 0");
+  chromium->click("document.querySelector('.play')");
+  chromium->wait_for("document.querySelector('.step').textContent === 'step 400' && !state.playing");
+  chromium->click("document.querySelector('.training svg')", 0.05, 0.5);
+  CHECK(chromium->text("document.querySelector('.step').textContent") == "step 0");
+}
+
+TEST_CASE("Pointer and arrow keys choose tokens and read figures") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(small_model());
+  const Dump dump = read_dump(dump_path(page.path / "run", 400));
+  const auto figure = [&](int i, int j) { return fmt::format("{:.3f}", dump.sentences[0].layers[1].at({0, i, j})); };
+  chromium->open(page.file);
+  CHECK(chromium->text("document.querySelector('.sentence').textContent").starts_with(animal));
+  chromium->run("document.querySelector('#main .picture').focus()");
+  chromium->press("ArrowUp");
+  CHECK(chromium->run("state.token") == 6);
+  chromium->click("document.querySelectorAll('.token-left')[2]");
+  CHECK(chromium->run("state.token") == 2);
+  CHECK(chromium->text("document.getElementById('announcements').textContent")
+            .starts_with("layer 2 head 1: because looks at "));
+
+  show(*chromium, "Matrix");
+  const auto cell = [&](int i, int j) {
+    const Json place = chromium->run(
+        "(() => { const box = document.querySelector('#main .picture'); box.scrollIntoView({block: 'center'}); "
+        "const {maps: [map], width, height} = viewNow().figures[0]; return [map, width, height]; })()");
+    const Json& map = place[0];
+    const double x = map["x"].get<double>() + (j + 0.5) * map["width"].get<double>() / 11;
+    const double y = map["y"].get<double>() + (i + 0.5) * map["height"].get<double>() / 11;
+    chromium->point_at("document.querySelector('#main .picture')", x / place[1].get<double>(),
+                       y / place[2].get<double>());
+    return chromium->text("document.querySelector('#main .tip').textContent");
+  };
+  CHECK(cell(7, 1) == "it → animal " + figure(7, 1));
+  CHECK(cell(10, 0) == "tired → The " + figure(10, 0));
+  chromium->run("document.querySelector('#main .picture').focus()");
+  chromium->press("ArrowDown");
+  chromium->press("ArrowDown");
+  chromium->press("ArrowRight");
+  CHECK(chromium->text("document.getElementById('announcements').textContent") == "animal → animal " + figure(1, 1));
+
+  chromium->click("document.querySelector('#main summary')");
+  CHECK(chromium->text("document.querySelector('#main table').rows[8].cells[2].textContent") == figure(7, 1));
+  show(*chromium, "All heads");
+  chromium->click("document.querySelectorAll('#main .head')[1]");
+  CHECK(chromium->text("document.querySelector('[aria-selected=true]').textContent") == "Matrix");
+  CHECK((chromium->run("state.layer") == 0 && chromium->run("state.head") == 1));
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
+TEST_CASE("Each picture is kept as SVG, PNG and CSV") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(small_model());
+  const Dump dump = read_dump(dump_path(page.path / "run", 400));
+  chromium->open(page.file);
+  show(*chromium, "Matrix");
+  const std::string svg = kept(*chromium, "SVG", "matrix.svg");
+  CHECK(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
+  CHECK(svg.find(">animal<") != std::string::npos);
+  CHECK(chromium
+            ->run("(() => { const parsed = new DOMParser().parseFromString(viewNow().figures[0].svgText(), "
+                  "'image/svg+xml'); "
+                  "return [parsed.querySelector('parsererror'), parsed.querySelectorAll('rect').length >= 121]; })()")
+            .dump() == "[null,true]");
+  const std::string png = kept(*chromium, "PNG", "matrix.png");
+  CHECK(png.starts_with("\x89PNG\r\n"));
+  CHECK(png.size() > 10'000);
+  const std::string csv = kept(*chromium, "CSV", "matrix.csv");
+  CHECK(csv.starts_with("layer,head,from,to,query token,key token,weight\r\n2,1,1,1,The,The," +
+                        fmt::format("{:.3f}\r\n", dump.sentences[0].layers[1].at({0, 0, 0}))));
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 122);
+  for (const std::string& view : views) {
+    INFO(view);
+    show(*chromium, view);
+    CHECK(chromium->run(
+              "[...document.querySelectorAll('#main .keep')].every((tools) => tools.children.length === 3)") == true);
+    CHECK(chromium->run("document.querySelectorAll('#main .keep').length > 0") == true);
+    // Not each is there: without held-out sentences nothing is said of causes.
+    CHECK(chromium->run("Promise.all(viewNow().figures.filter(({svg}) => svg.isConnected).map((one) => one.pngBlob()))"
+                        ".then((blobs) => blobs.length > 0 && blobs.every(({size}) => size > 1000))") == true);
+  }
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
