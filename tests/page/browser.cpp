@@ -43,14 +43,34 @@ std::string Browser::program() {
   return "";
 }
 
-Browser::Browser() {
+Browser::Files::Files() {
   std::string name = (fs::temp_directory_path() / "heed-browser-XXXXXX").string();
   if (!::mkdtemp(name.data())) fail("browser: no temporary directory: {}", std::strerror(errno));
-  profile_ = name;
-  downloads_ = profile_ / "downloads";
-  fs::create_directory(downloads_);
+  path = name;
+  downloads = path / "downloads";
+  fs::create_directory(downloads);
+}
 
-  const std::string file = program(), user_data = "--user-data-dir=" + (profile_ / "profile").string();
+// What the browser started may still be writing for a moment.
+Browser::Files::~Files() {
+  std::error_code error;
+  for (int i = 0; i < 100 && fs::exists(path, error); ++i) {
+    fs::remove_all(path, error);
+    if (error) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+Browser::Process::~Process() {
+  if (number > 0) {
+    ::kill(-number, SIGKILL);
+    ::waitpid(number, nullptr, 0);
+  }
+  ::close(to);
+  ::close(from);
+}
+
+Browser::Browser() {
+  const std::string file = program(), user_data = "--user-data-dir=" + (files_.path / "profile").string();
   const std::vector<const char*> arguments{file.c_str(),
                                            "--headless",
                                            "--no-sandbox",  // it opens our own file alone, and root cannot have one
@@ -67,10 +87,10 @@ Browser::Browser() {
                                            "about:blank",
                                            nullptr};
   Pipe commands, answers;
-  process_ = ::fork();
-  if (process_ < 0) fail("browser: cannot start {}: {}", file, std::strerror(errno));
-  if (process_ == 0) {
-    ::setpgid(0, 0);
+  process_.number = ::fork();
+  if (process_.number < 0) fail("browser: cannot start {}: {}", file, std::strerror(errno));
+  ::setpgid(process_.number, process_.number);  // here and in the child, so that it holds before either goes on
+  if (process_.number == 0) {
     const int quiet = ::open("/dev/null", O_WRONLY);
     // First out of the way of 3 and 4, where chromium reads and writes.
     const int in = ::fcntl(commands.ends[0], F_DUPFD, 20), out = ::fcntl(answers.ends[1], F_DUPFD, 20);
@@ -83,21 +103,12 @@ Browser::Browser() {
   }
   ::close(commands.ends[0]);
   ::close(answers.ends[1]);
-  to_ = commands.ends[1];
-  from_ = answers.ends[0];
+  process_.to = commands.ends[1];
+  process_.from = answers.ends[0];
   session_ = call("Target.attachToTarget", {{"targetId", first_tab()}, {"flatten", true}}).at("sessionId");
   for (const char* domain : {"Page", "Runtime", "Log", "Network"}) call(std::string(domain) + ".enable");
   call("Emulation.setFocusEmulationEnabled", {{"enabled", true}});  // frames are drawn for what has the focus
-  call("Browser.setDownloadBehavior", {{"behavior", "allow"}, {"downloadPath", downloads_.string()}});
-}
-
-Browser::~Browser() {
-  ::kill(-process_, SIGKILL);
-  ::waitpid(process_, nullptr, 0);
-  ::close(to_);
-  ::close(from_);
-  std::error_code ignored;
-  fs::remove_all(profile_, ignored);
+  call("Browser.setDownloadBehavior", {{"behavior", "allow"}, {"downloadPath", files_.downloads.string()}});
 }
 
 std::string Browser::first_tab() {
@@ -119,10 +130,10 @@ Json Browser::receive() {
       received_.erase(0, end + 1);
       return message;
     }
-    pollfd waiting{from_, POLLIN, 0};
+    pollfd waiting{process_.from, POLLIN, 0};
     if (::poll(&waiting, 1, patience_ms) <= 0) fail("browser: no answer within {} s", patience_ms / 1000);
     char block[1 << 16];
-    const ssize_t count = ::read(from_, block, sizeof block);
+    const ssize_t count = ::read(process_.from, block, sizeof block);
     if (count <= 0) fail("browser: it ended");
     received_.append(block, static_cast<std::size_t>(count));
   }
@@ -133,7 +144,7 @@ Json Browser::call(const std::string& method, const Json& parameters) {
   if (!session_.empty() && !method.starts_with("Browser.")) message["sessionId"] = session_;
   const std::string text = message.dump() + '\0';
   for (std::size_t sent = 0; sent < text.size();) {
-    const ssize_t count = ::write(to_, text.data() + sent, text.size() - sent);
+    const ssize_t count = ::write(process_.to, text.data() + sent, text.size() - sent);
     if (count <= 0) fail("browser: it does not listen: {}", std::strerror(errno));
     sent += static_cast<std::size_t>(count);
   }

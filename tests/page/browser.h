@@ -16,9 +16,6 @@ class Browser {
   static std::string program();
 
   Browser();  // Error when it does not start
-  ~Browser();
-  Browser(const Browser&) = delete;
-  Browser& operator=(const Browser&) = delete;
 
   // Opens a file in a window of this size, and waits until it is read whole.
   void open(const std::filesystem::path& file, int width = 1280, bool dark = false);
@@ -39,7 +36,7 @@ class Browser {
   // itself and for what the page made of its own (data: and blob:).
   std::vector<std::string> complaints();
 
-  const std::filesystem::path& downloads() const { return downloads_; }
+  const std::filesystem::path& downloads() const { return files_.downloads; }
 
  private:
   Json call(const std::string& method, const Json& parameters = Json::object());
@@ -49,12 +46,27 @@ class Browser {
   Json place_of(const std::string& javascript, double across, double down);
   void mouse(const char* type, double x, double y, int buttons);
 
-  pid_t process_ = -1;
-  int to_ = -1, from_ = -1;
+  struct Files {  // gone at the end
+    std::filesystem::path path, downloads;
+    Files();
+    ~Files();
+    Files(const Files&) = delete;
+    Files& operator=(const Files&) = delete;
+  };
+  struct Process {  // ended at the end, with what it started
+    pid_t number = -1;
+    int to = -1, from = -1;
+    Process() = default;
+    ~Process();
+    Process(const Process&) = delete;
+    Process& operator=(const Process&) = delete;
+  };
+
+  Files files_;
+  Process process_;
   std::string received_, session_, opened_;
   int calls_ = 0;
   std::vector<std::string> complaints_;
-  std::filesystem::path profile_, downloads_;
 };
 
 }  // namespace heed
