@@ -34,8 +34,8 @@ cxxopts::Options options() {
       ("causes", "What cutting and replacing attention does to the answers to held-out sentences")                //
       ("limit", "How many of them to ask (default: as many as take up to a minute)", cxxopts::value<int>(), "N")  //
       ("page", "Write it all as one HTML file that opens offline in a browser; with RUN RUN, of both",
-       cxxopts::value<std::string>(), "FILE")  //
-      ("json", "The dump, or --causes, as JSON, with every layer and head; arrays count from 0")                  //
+       cxxopts::value<std::string>(), "FILE")                                                     //
+      ("json", "The dump, or --causes, as JSON, with every layer and head; arrays count from 0")  //
       ("step", "The training step to look at (default: the last); given twice, both are compared",
        cxxopts::value<std::vector<std::int64_t>>(), "N")                                                             //
       ("probe", "Only this watched sentence, counted from 1 (--svg, --npy: the first)", cxxopts::value<int>(), "N")  //
@@ -78,7 +78,8 @@ void check(const cxxopts::ParseResult& arguments) {
     if (is_given("json") && is_given(view)) misused("--json prints the dump or --causes, not --{}", view);
   }
   if (is_given("page")) {
-    for (const char* option : {"matrix", "weights", "steps", "causes", "json", "sentence", "probe", "step", "layer", "head", "svg", "csv", "npy"}) {
+    for (const char* option : {"matrix", "weights", "steps", "causes", "json", "sentence", "probe", "step",
+                               "layer", "head", "svg", "csv", "npy"}) {
       if (is_given(option)) misused("--page shows all of a run; it goes without --{}", option);
     }
     return;

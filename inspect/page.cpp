@@ -1,8 +1,10 @@
 #include "inspect/page.h"
 
 #include "autograd/ops.h"
+#include "inspect/causes.h"
 #include "inspect/colour.h"
 #include "inspect/encode.h"
+#include "inspect/metrics.h"
 #include "inspect/page_source.h"
 #include "inspect/singular_values.h"
 #include "nn/file.h"
@@ -119,24 +121,6 @@ void add_dumps(PageRun& result, const fs::path& run) {
   result.description["heads"] = heads_of(last);
 }
 
-Json metrics(const fs::path& run) {
-  Json lines = Json::array();
-  const fs::path path = run / "metrics.jsonl";
-  if (!fs::exists(path)) return lines;
-  const std::string text = read_file(path);
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    try {
-      if (end > begin) lines.push_back(parse_json(std::string_view(text).substr(begin, end - begin)));
-    } catch (const Error& error) {
-      fail("{}:{}: {}", path.string(),
-           std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin), '\n') + 1, error.what());
-    }
-    begin = end + 1;
-  }
-  return lines;
-}
-
 Json singular_values_of_heads(const MultiHeadAttention& attention) {
   const int heads = attention.shape.heads;
   const auto part = [&](const Tensor& weight, int axis, int head) {
@@ -178,15 +162,25 @@ Json model_json(const SavedModel& model) {
           {"tensors", tensors}};
 }
 
+// What the causes are cannot always be said: then why not.
+void add_causes(Json& description, const SavedModel& model, const fs::path& run) {
+  try {
+    description["causes"] = causes_json(causes(model, run));
+  } catch (const Error& error) {
+    description["causes_missing"] = fmt::format("Causes were not looked for: {}", error.what());
+  }
+}
+
 void add_model(PageRun& result, const fs::path& run) {
   Json& description = result.description;
   description["model"] = nullptr;
   if (!fs::exists(model_path(run))) {
-    description["model_missing"] = "The run directory holds no model.safetensors.";
+    description["model_missing"] = description["causes_missing"] = "The run directory holds no model.safetensors.";
     return;
   }
   const SavedModel model = load_model(model_path(run));
   description["parameters"] = model.parameters.elements();
+  add_causes(description, model, run);
   const std::int64_t bytes = model.parameters.elements() * static_cast<std::int64_t>(sizeof(float));
   if (bytes > page_model_bytes) {
     description["model_missing"] =
@@ -225,7 +219,7 @@ PageRun page_run(const fs::path& run) {
   PageRun result;
   result.description["name"] = run.lexically_normal().string();
   add_dumps(result, run);
-  result.description["metrics"] = metrics(run);
+  result.description["metrics"] = read_metrics(run);
   add_model(result, run);
   return result;
 }

@@ -16,7 +16,7 @@ struct PageRun {
   std::vector<std::vector<std::string>> weights;  // [step][sentence]: pack_weights() of its layers in turn, in base64
 };
 
-// Reads dumps, metrics and the model of a run directory. Where all dumped steps would take more than about 200 MB, some
+// Reads dumps, metrics and the model of a run directory, and asks the model for causes. Where all dumped steps would take more than about 200 MB, some
 // steps between the first and the last are left out. Error for a run without dumps, or whose dumps or metrics are damaged.
 PageRun page_run(const std::filesystem::path& run);
 
