@@ -17,7 +17,7 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
-double mean(const std::vector<double>& x) {
+double mean_of(const std::vector<double>& x) {
   return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
 }
 
@@ -28,13 +28,13 @@ class Projection {
       : word_(std::move(word)) {
     bias_ = dot(norm.bias.to_vector(), word_);
     const std::vector<double> gain = norm.gain.to_vector();
-    const double centre = mean(whole);
+    const double centre = mean_of(whole);
     double variance = 0;
     for (const double x : whole) variance += (x - centre) * (x - centre) / static_cast<double>(whole.size());
     for (std::size_t i = 0; i < word_.size(); ++i) word_[i] *= gain[i] / std::sqrt(variance + norm.eps);
   }
   double operator()(const std::vector<double>& part) const {
-    return dot(part, word_) - mean(part) * std::accumulate(word_.begin(), word_.end(), 0.0);
+    return dot(part, word_) - mean_of(part) * std::accumulate(word_.begin(), word_.end(), 0.0);
   }
   double bias() const { return bias_; }
 

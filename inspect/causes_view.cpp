@@ -65,8 +65,33 @@ std::string rows_text(const Causes& causes, int layer, int head, const View& vie
          text;
 }
 
-// What the table says of the head that points.
-std::vector<std::string> verdict(const Causes& causes) {
+std::string attribution_text(const Attribution& one, int heads, const View& view) {
+  std::string text = fmt::format("\n{}\nthe logit of {} is {:.3f}:\n",
+                                 sentence_text(one.tokens, one.query, one.antecedent, view.terminal),
+                                 highlighted(one.answer, view.terminal), one.logit);
+  for (int head = 0; head < heads; ++head) {
+    std::vector<Attribution::Term> terms;
+    std::ranges::copy_if(one.terms, std::back_inserter(terms), [&](const auto& term) { return term.head == head; });
+    std::ranges::stable_sort(terms, std::greater(), [](const auto& term) { return std::abs(term.logit); });
+    text += fmt::format("  layer {} head {}", one.layer + 1, head + 1);
+    double others = 0;
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      if (i < 2) {
+        text += fmt::format("  {} {:+.3f}", token_label(one.tokens, terms[i].source), terms[i].logit);
+      } else {
+        others += terms[i].logit;
+      }
+    }
+    text += fmt::format("  others {:+.3f}\n", others);
+  }
+  std::string rest;
+  for (const auto& [what, logit] : one.rest) rest += fmt::format("  {} {:+.3f}", what, logit);
+  return text + wrapped(rest + fmt::format("  = {:.3f}", one.sum()), view.terminal.width, 2) + "\n";
+}
+
+}  // namespace
+
+std::vector<std::string> causes_verdict(const Causes& causes) {
   if (!causes.pointing) return {};
   const auto [layer, head, weight] = *causes.pointing;
   std::vector<std::string> lines{fmt::format("Layer {} head {} points: weight {:.2f} from the query to the antecedent.",
@@ -109,32 +134,6 @@ std::vector<std::string> verdict(const Causes& causes) {
   return lines;
 }
 
-std::string attribution_text(const Attribution& one, int heads, const View& view) {
-  std::string text = fmt::format("\n{}\nthe logit of {} is {:.3f}:\n",
-                                 sentence_text(one.tokens, one.query, one.antecedent, view.terminal),
-                                 highlighted(one.answer, view.terminal), one.logit);
-  for (int head = 0; head < heads; ++head) {
-    std::vector<Attribution::Term> terms;
-    std::ranges::copy_if(one.terms, std::back_inserter(terms), [&](const auto& term) { return term.head == head; });
-    std::ranges::stable_sort(terms, std::greater(), [](const auto& term) { return std::abs(term.logit); });
-    text += fmt::format("  layer {} head {}", one.layer + 1, head + 1);
-    double others = 0;
-    for (std::size_t i = 0; i < terms.size(); ++i) {
-      if (i < 2) {
-        text += fmt::format("  {} {:+.3f}", token_label(one.tokens, terms[i].source), terms[i].logit);
-      } else {
-        others += terms[i].logit;
-      }
-    }
-    text += fmt::format("  others {:+.3f}\n", others);
-  }
-  std::string rest;
-  for (const auto& [what, logit] : one.rest) rest += fmt::format("  {} {:+.3f}", what, logit);
-  return text + wrapped(rest + fmt::format("  = {:.3f}", one.sum()), view.terminal.width, 2) + "\n";
-}
-
-}  // namespace
-
 std::string causes_view(const Causes& causes, const View& view) {
   int layers = 0, heads = 0;
   for (const Cause& row : causes.rows) {
@@ -154,7 +153,7 @@ std::string causes_view(const Causes& causes, const View& view) {
     for (int head = shown_heads.begin; head < shown_heads.end; ++head) text += rows_text(causes, layer, head, view);
     if (!view.head) text += rows_text(causes, layer, -1, view);
   }
-  std::vector<std::string> lines = verdict(causes);
+  std::vector<std::string> lines = causes_verdict(causes);
   lines.push_back(fmt::format(
       "Attention weight and the effect of cutting its edge have a rank correlation of {:.2f} in the last layer "
       "and {:.2f} in all (Spearman, over every token that the queries can see).",

@@ -7,6 +7,7 @@
 #include "inspect/metrics.h"
 #include "inspect/page_source.h"
 #include "inspect/singular_values.h"
+#include "inspect/view.h"
 #include "nn/file.h"
 
 #include <fmt/format.h>
@@ -165,7 +166,9 @@ Json model_json(const SavedModel& model) {
 // What the causes are cannot always be said: then why not.
 void add_causes(Json& description, const SavedModel& model, const fs::path& run) {
   try {
-    description["causes"] = causes_json(causes(model, run));
+    const Causes found = causes(model, run);
+    description["causes"] = causes_json(found);
+    description["causes"]["verdict"] = causes_verdict(found);
   } catch (const Error& error) {
     description["causes_missing"] = fmt::format("Causes were not looked for: {}", error.what());
   }

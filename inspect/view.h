@@ -37,6 +37,7 @@ std::string steps_view(const SavedModel& model, const Example& example, const Vi
 // A table of what each intervention did, by layer and head, what it says of the head that points, and the parts of each
 // probe's logit.
 std::string causes_view(const Causes& causes, const View& view);
+std::vector<std::string> causes_verdict(const Causes& causes);  // what it says of that head, a line each
 
 // A run at a step, and its line of metrics.jsonl (null when that has none of the step).
 struct Side {

@@ -18,7 +18,7 @@ const causesView = {
       draw() {
         const {causes, causes_missing} = runNow(), reader = readerOf(state.run), content = [];
         if (causes) {
-          content.push(...headline(causes), effects.element, below.element);
+          content.push(...headline(causes), el('div', {class: 'scroll'}, effects.element), below.element);
           drawEffects(effects, causes);
           below.draw(() => {
             const [head, ...rows] = causeRows(causes);
@@ -49,17 +49,13 @@ const causeGroups = [
   ['patch layer', 'Put the twin’s output in every head of a layer'],
 ];
 
-function headline({sentences, accuracy, probability, chance, pointing, left_out}) {
-  const found = pointing ? ` ${headName(pointing.layer, pointing.head)} points: its mean weight on the antecedent is ${
-                               fixed(pointing.weight, 2)}.` :
-                           '';
+function headline({sentences, accuracy, probability, verdict, left_out}) {
   return [
-    el('h2', {}, 'What breaks the answer?'),
+    el('h2', {}, 'Is the attention the cause?'),
     el('p', {},
        `${sentences.toLocaleString('en')} held-out sentences, ${
-           percent(accuracy)} right, mean probability of the answer ${fixed(probability)}` +
-           (Number.isFinite(chance) ? `, chance ${percent(chance)}.` : '.') + found),
-    ...(left_out ?? []).map((text) => el('p', {class: 'muted'}, text))
+           percent(accuracy)} right, mean probability of the answer ${fixed(probability)}.`),
+    el('p', {class: 'verdict'}, verdict), ...left_out.map((text) => el('p', {class: 'muted'}, text))
   ];
 }
 
@@ -79,62 +75,63 @@ function causeRows({rows}) {
   ];
 }
 
+// Rows of one group that are worth a line each, and how many others there are: edges between other tokens than the query
+// that change next to nothing.
+function worthShowing(rows) {
+  const shown = rows.filter(({from, probability}) => !from || from === 'query' || Math.abs(probability) >= 0.01);
+  return {shown, others: rows.length - shown.length};
+}
+
 // A line an intervention: attention weight, mean change of the answer's probability with its spread, accuracy.
-function drawEffects(figure, {rows, accuracy, chance, pointing}) {
-  const room = Math.max(640, roomFor()), row = 26,
-        groups = causeGroups.map(([what, title]) => ({title, rows: rows.filter((one) => one.what === what)}))
-                     .filter(({rows}) => rows.length);
-  const label = 250, weightAt = label + 40, zero = label + 80 + (room - label - 250) * 0.92, from = label + 80,
-        accuracyAt = room - 130, width = zero - from;
+function drawEffects(figure, {rows, accuracy, pointing}) {
+  const groups = causeGroups.map(([what, title]) => ({title, ...worthShowing(rows.filter((one) => one.what === what))}))
+                     .filter(({shown}) => shown.length);
+  const room = Math.max(760, roomFor()), row = 26, label = 300, weightAt = label + 28, from = label + 70,
+        zero = room - 340, changeAt = room - 204, accuracyAt = room - 96;
+  const heights = groups.map(({shown, others}) => 40 + (shown.length + (others ? 1 : 0)) * row);
   figure.begin(
-      room, 34 + groups.length * 36 + total(groups.map(({rows}) => rows.length)) * row + 10,
+      room, 24 + total(heights),
       rows.map((one) => `${one.what} ${causeName(one)}: accuracy ${percent(one.accuracy)}`).join('; '));
-  const small = {'font-size': 12, fill: ink.muted};
-  figure.text(weightAt, 10, 'weight', {...small, 'text-anchor': 'middle'});
-  figure.text(from, 10, 'change of the answer’s probability, ± spread', small);
-  figure.text(accuracyAt + 60, 10, 'accuracy after', {...small, 'text-anchor': 'middle'});
-  let y = 34;
-  for (const group of groups) {
-    figure.text(0, y + 8, group.title, {'font-weight': 700, 'font-size': 15});
-    y += 36 - 8;
-    for (const one of group.rows) {
-      const middle = y + row / 2, points = pointing && one.layer === pointing.layer && one.head === pointing.head;
+  const small = {'font-size': 12, fill: ink.muted, 'text-anchor': 'middle'},
+        right = {'text-anchor': 'end', 'font-size': 14};
+  figure.text(weightAt, 10, 'weight', small);
+  figure.text((from + zero) / 2, 10, 'change of the answer’s probability', small);
+  figure.text(changeAt - 60, 10, 'mean ± deviation', small);
+  figure.text(accuracyAt - 24, 10, 'right after', small);
+  figure.text(room - 36, 10, 'twin’s answer', small);
+  const at = (value) => zero + Math.max(-1, Math.min(0.06, value)) * (zero - from);
+  let y = 24;
+  groups.forEach(({title, shown, others}, g) => {
+    figure.text(0, y + 22, title, {'font-weight': 700, 'font-size': 15});
+    shown.forEach((one, i) => {
+      const middle = y + 36 + (i + 0.5) * row, x = at(one.probability);
+      const points = pointing && one.layer === pointing.layer && one.head === pointing.head;
       figure.text(12, middle, causeName(one), {'font-size': 14, fill: points ? ink.accent : ink.text});
       if (Number.isFinite(one.weight)) {
         figure.add(
-            'rect', {x: weightAt - 26, y: y + 1, width: 52, height: row - 3, fill: scales.weight.colour(one.weight)});
+            'rect', {x: weightAt - 26, y: middle - 11, width: 52, height: 22, fill: scales.weight.colour(one.weight)});
         figure.text(
             weightAt, middle, fixed(one.weight, 2),
             {'text-anchor': 'middle', 'font-size': 13, fill: scales.weight.text(one.weight)});
       }
-      const at = (value) => zero + Math.max(-1, Math.min(0.08, value)) * width, x = at(one.probability);
-      figure.add('rect', {
-        x: Math.min(x, zero),
-        y: y + 5,
-        width: Math.max(1, Math.abs(x - zero)),
-        height: row - 11,
-        fill: one.probability < 0 ? ink.orange : ink['head-0']
-      });
-      figure.add('path', {
-        d: `M${at(one.probability - one.spread)},${middle}H${at(one.probability + one.spread)}`,
-        stroke: ink.text,
-        'stroke-opacity': 0.6
-      });
-      const inside = zero - x > 60;
+      const fill = one.probability < 0 ? ink.orange : ink['head-0'];
+      figure.add(
+          'rect', {x: Math.min(x, zero), y: middle - 7, width: Math.max(1, Math.abs(x - zero)), height: 14, fill});
+      const ends = [one.probability - one.spread, one.probability + one.spread].map(at);
+      figure.add('path', {d: `M${ends[0]},${middle}H${ends[1]}`, stroke: ink.text, 'stroke-opacity': 0.7});
+      const strong = accuracy - one.accuracy > 0.05 ? 700 : 400;
+      figure.text(changeAt, middle, `${signed(one.probability, 2)} ± ${fixed(one.spread, 2)}`, right);
+      figure.text(accuracyAt, middle, percent(one.accuracy), {...right, 'font-weight': strong});
+      if (Number.isFinite(one.flipped))
+        figure.text(room - 4, middle, percent(one.flipped), {...right, 'font-weight': strong});
+    });
+    if (others) {
       figure.text(
-          inside ? x + 6 : Math.min(x, at(one.probability - one.spread)) - 6, middle, signed(one.probability, 2),
-          {'text-anchor': inside ? 'start' : 'end', 'font-size': 12, fill: inside ? '#10151c' : ink.text});
-      figure.text(
-          accuracyAt + 60, middle,
-          percent(one.accuracy) + (Number.isFinite(one.flipped) ? `, flips ${percent(one.flipped)}` : ''), {
-            'text-anchor': 'middle',
-            'font-size': 13,
-            'font-weight': one.accuracy <= (chance || 0) || accuracy - one.accuracy > 0.2 ? 700 : 400
-          });
-      y += row;
+          12, y + 36 + (shown.length + 0.5) * row, `${others} edges between other tokens: less than 0.01 each`,
+          {'font-size': 13, fill: ink.muted});
     }
-    y += 8;
-  }
+    y += heights[g];
+  });
   figure.add('line', {x1: zero, x2: zero, y1: 26, y2: y, stroke: ink.muted});
 }
 
@@ -197,7 +194,7 @@ function cutEdges(reader) {
           head,
           token: tokens[token],
           weight: whole.layers[layer].heads[head].weights[query * T + token],
-          effect: best.probability - cut.probabilities[answer]
+          effect: Math.abs(best.probability - cut.probabilities[answer])
         });
       }
     }
@@ -216,24 +213,21 @@ function rankCorrelation(a, b) {
 
 function drawScatter(figure, reader, causes) {
   const edges = cutEdges(reader), width = Math.min(roomFor(), 560), height = 330, left = 56, low = height - 46;
-  const top = Math.max(0.1, ...edges.map(({effect}) => effect)),
-        bottom = Math.min(0, ...edges.map(({effect}) => effect));
-  const place =
-      ({weight,
-        effect}) => [left + weight * (width - left - 16), low - (effect - bottom) / (top - bottom) * (low - 20)];
+  const top = Math.max(0.1, ...edges.map(({effect}) => effect));
+  const place = ({weight, effect}) => [left + weight * (width - left - 16), low - effect / top * (low - 20)];
   const here = rankCorrelation(edges.map(({weight}) => weight), edges.map(({effect}) => effect));
   figure.begin(width, height, `${edges.length} edges of the last layer; rank correlation ${fixed(here, 2)}`);
   for (const value of [0, 0.5, 1])
     figure.text(
         place({weight: value, effect: 0})[0], low + 14, String(value),
         {'font-size': 11, fill: ink.muted, 'text-anchor': 'middle'});
-  for (const value of bottom < -0.05 * top ? [bottom, 0, top] : [0, top]) {
+  for (const value of [0, top]) {
     const [, y] = place({weight: 0, effect: value});
     figure.add('line', {x1: left, x2: width - 16, y1: y, y2: y, stroke: ink.line});
     figure.text(left - 6, y, fixed(value, 2), {'text-anchor': 'end', 'font-size': 11, fill: ink.muted});
   }
   figure.text(left + (width - left) / 2, low + 34, 'attention weight', {'text-anchor': 'middle', 'font-size': 13});
-  figure.text(left, 8, 'fall of the answer’s probability when cut', {'font-size': 13});
+  figure.text(left, 8, 'change of the answer’s probability when cut', {'font-size': 13});
   for (const edge of edges) {
     const [cx, cy] = place(edge);
     figure.add(

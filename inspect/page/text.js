@@ -20,7 +20,10 @@ function pointName(character) { return `⟨U+${character.codePointAt(0).toString
 
 // With a true minus sign.
 const fixed = (x, decimals = 3) => Number.isFinite(x) ? x.toFixed(decimals).replace('-', '−') : '–';
-const signed = (x, decimals = 3) => (x >= 0 ? '+' : '') + fixed(x, decimals);
+const signed = (x, decimals = 3) => {
+  const zero = Number(x.toFixed(decimals)) === 0;
+  return zero ? fixed(0, decimals) : (x > 0 ? '+' : '') + fixed(x, decimals);
+};
 const percent = (x) => Number.isFinite(x) ? `${(100 * x).toFixed(1)} %` : '–';
 const headName = (layer, head) => `layer ${layer + 1} head ${head + 1}`;
 
