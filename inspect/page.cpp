@@ -83,13 +83,13 @@ Json heads_of(const Dump& dump) {
 }
 
 // Error unless the weights of `dump` are of the same sentences, layers and heads as those of `last`.
-void check_same(const Dump& dump, const Dump& last) {
+void check_same(const Dump& dump, const Dump& last, const fs::path& run) {
   if (dump.sentences.size() == last.sentences.size() && heads_of(dump) == heads_of(last) &&
       std::equal(dump.sentences.begin(), dump.sentences.end(), last.sentences.begin(),
                  [](const SentenceAttention& a, const SentenceAttention& b) { return a.tokens == b.tokens; })) {
     return;
   }
-  fail("the dumps of steps {} and {} hold different sentences", dump.step, last.step);
+  fail("{}: the dumps of steps {} and {} hold different sentences", run.string(), dump.step, last.step);
 }
 
 // At most `most` of the steps, evenly spread, with the first and the last.
@@ -113,7 +113,7 @@ void add_dumps(PageRun& result, const fs::path& run) {
   Json& page_steps = result.description["steps"] = Json::array();
   for (const std::int64_t step : kept) {
     const Dump dump = step == last.step ? last : read_dump(dump_path(run, step));
-    check_same(dump, last);
+    check_same(dump, last, run);
     page_steps.push_back({{"step", step}, {"answers", answers(dump)}});
     result.weights.push_back(packed(dump));
   }

@@ -1,5 +1,6 @@
 #include "autograd/ops.h"
 #include "data/utf8.h"
+#include "inspect/singular_values.h"
 #include "inspect/view.h"
 
 #include <fmt/format.h>
@@ -18,22 +19,6 @@ struct WeightMatrix {
 };
 
 double frobenius_norm(const Tensor& matrix) { return std::sqrt(sum(square(matrix.to(DType::float64))).item()); }
-
-// The largest singular value, by power iteration on W^T W.
-double spectral_norm(const Tensor& matrix) {
-  const Tensor W = matrix.to(DType::float64);
-  std::vector<double> start;  // without symmetry, so that hardly any W is blind to it
-  for (int i = 0; i < W.size(1); ++i) start.push_back(1.0 / (i + 1));
-  Tensor v = tensor({W.size(1), 1}, start, DType::float64);
-  double norm = 0;
-  for (int i = 0; i < 100; ++i) {
-    v = v / frobenius_norm(v);
-    v = matmul(transpose(W), matmul(W, v));
-    norm = std::sqrt(frobenius_norm(v));
-    if (norm == 0) break;
-  }
-  return norm;
-}
 
 // Splits `values` among `heads` along `axis`; with a `head` (from 0) only its part remains.
 WeightMatrix matrix_of(const std::string& name, const Tensor& values, int axis, int heads,
@@ -120,7 +105,7 @@ std::string weights_view(const SavedModel& model, const View& view) {
                         head || heads == 1 ? "" : "  Frobenius of each head");
     for (const WeightMatrix& matrix : matrices) {
       text += fmt::format("  {:<5}{:<14}{:>9.3f}{:>10.3f}", matrix.name, to_string(matrix.values.shape()),
-                          frobenius_norm(matrix.values), spectral_norm(matrix.values));
+                          frobenius_norm(matrix.values), singular_values(matrix.values)[0]);
       if (matrix.of.size() > 1) {
         text += " ";
         for (const Tensor& part : matrix.of) text += fmt::format(" {:.3f}", frobenius_norm(part));
