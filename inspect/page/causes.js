@@ -154,7 +154,7 @@ function attributionPart(figure, {attribution}) {
           .map(
               ({head, source, logit}) => `${headName(layer, head)} from ${visible(tokens[source])} ${signed(logit, 2)}`)
           .join('; '));
-  drawMatrix(figure, 0, 0, cell, {rows: labels, columns, values, scale: wider(scales.signed, range)});
+  drawMatrix(figure, 0, 0, cell, {rows: labels, columns, values, scale: scales.signed.within(range)});
   drawLegend(
       figure, left, top + heads.length * cell + 12, Math.min(190, cell * T), scales.signed,
       {text: '0', ends: [`−${fixed(range, 1)}`, `+${fixed(range, 1)}`]});

@@ -105,7 +105,7 @@ function circuitPart(kind) {
     const last = state.layer + 1 === reader.blocks.length, name = (i) => visible(reader.vocabulary[i]);
     const {V, values} = now = circuit(reader, state.layer, state.head, kind);
     now.order = alike(values, V);
-    const range = values.reduce((most, x) => Math.max(most, Math.abs(x)), 1e-9), scale = wider(scales.signed, range);
+    const range = values.reduce((most, x) => Math.max(most, Math.abs(x)), 1e-9), scale = scales.signed.within(range);
     const sorted = Float32Array.from(
         {length: V * V}, (_, n) => values[now.order.rows[Math.floor(n / V)] * V + now.order.columns[n % V]]);
     const room = roomFor(), width = room > 900 ? room / 2 - 20 : room, labels = (order) => order.map(name);

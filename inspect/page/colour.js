@@ -11,10 +11,10 @@ function setTheme(name) {
   document.documentElement.dataset.theme = name;
   const style = getComputedStyle(document.documentElement);
   for (const key of inkNames) ink[key] = style.getPropertyValue(`--${key}`).trim();
-  scales.weight = scaleOf(isDark() ? [darkest, ...content.colours.slice(0, -1).reverse()] : content.colours, 0, 1);
+  scales.weight = new Scale(isDark() ? [darkest, ...content.colours.slice(0, -1).reverse()] : content.colours, 0, 1);
   const positive = content.colours.slice(0, 8);
   const both = [...orangeStops].reverse().concat(positive.slice(1));
-  scales.signed = scaleOf(isDark() ? both.map(darker) : both, -1, 1);
+  scales.signed = new Scale(isDark() ? both.map(darker) : both, -1, 1);
 }
 
 // Negative numbers: orange, as light at each stop as the blue of inspect/colour.h.
@@ -31,23 +31,29 @@ const darkest = [27, 34, 50];  // of the dark theme: weight 0, near its ground
 const scales = {};
 
 // 256 colours between `stops`, for numbers from low to high.
-function scaleOf(stops, low, high) {
-  const packed = new Uint32Array(256), names = [];
-  for (let i = 0; i < 256; ++i) {
-    const place = i / 255 * (stops.length - 1), below = Math.min(Math.floor(place), stops.length - 2);
-    const [r, g, b] = stops[below].map((x, c) => Math.round(x + (stops[below + 1][c] - x) * (place - below)));
-    packed[i] = 255 << 24 | b << 16 | g << 8 | r;
-    names.push({rgb: `rgb(${r},${g},${b})`, light: 0.299 * r + 0.587 * g + 0.114 * b > 140});
+class Scale {
+  constructor(stops, low, high) {
+    Object.assign(this, {low, high, packed: new Uint32Array(256), names: []});
+    for (let i = 0; i < 256; ++i) {
+      const place = i / 255 * (stops.length - 1), below = Math.min(Math.floor(place), stops.length - 2);
+      const [r, g, b] = stops[below].map((x, c) => Math.round(x + (stops[below + 1][c] - x) * (place - below)));
+      this.packed[i] = 255 << 24 | b << 16 | g << 8 | r;
+      this.names.push({rgb: `rgb(${r},${g},${b})`, light: 0.299 * r + 0.587 * g + 0.114 * b > 140});
+    }
   }
-  const index = (x) => Math.max(0, Math.min(255, Math.round((x - low) / (high - low) * 255)));
-  return {
-    low,
-    high,
-    packed,
-    index,
-    colour: (x) => names[index(x)].rgb,
-    text: (x) => names[index(x)].light ? '#10151c' : '#ffffff'
-  };
+  // The same colours, for numbers from -range to range.
+  within(range) { return Object.assign(Object.create(this), {low: -range, high: range}); }
+  name(x) { return this.names[Math.max(0, Math.min(255, Math.round((x - this.low) / (this.high - this.low) * 255)))]; }
+  colour(x) { return this.name(x).rgb; }
+  text(x) { return this.name(x).light ? '#10151c' : '#ffffff'; }
+  // Of all values at once, for the pixels of an image.
+  pixels(values, into) {
+    const {low, packed} = this, factor = 255 / (this.high - low);
+    for (let i = 0; i < values.length; ++i) {
+      const place = (values[i] - low) * factor + 0.5;
+      into[i] = packed[place < 0 ? 0 : place > 255 ? 255 : place | 0];
+    }
+  }
 }
 
 const headColour = (layer, head, heads) => ink[`head-${(total(heads.slice(0, layer)) + head) % 8}`];

@@ -148,8 +148,7 @@ function* cells({x, y, width, height, rows, columns, values, scale}) {
 function bitmap({rows, columns, values, scale}) {
   const canvas = el('canvas', {width: columns, height: rows});
   const painter = canvas.getContext('2d'), image = painter.createImageData(columns, rows);
-  const pixels = new Uint32Array(image.data.buffer);
-  for (let i = 0; i < pixels.length; ++i) pixels[i] = scale.packed[scale.index(values[i])];
+  scale.pixels(values, new Uint32Array(image.data.buffer));
   painter.putImageData(image, 0, 0);
   return canvas;
 }

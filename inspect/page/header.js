@@ -14,6 +14,8 @@ function drawHeader(view) {
   header.controls.hidden = view.ownsSentence ?? false;
   const now = subject();
   header.sentence.replaceChildren(...sentenceLine(now));
+  header.sentence.dir = direction(now.tokens);
+  header.sentence.classList.toggle('long', now.tokens.length > 40);
   header.sentence.hidden = view.ownsSentence ?? false;
   header.training.hidden = !view.followsTraining || state.sentence === OWN;
   if (!header.training.hidden) training.draw();
@@ -22,7 +24,7 @@ function drawHeader(view) {
 function makeHeader() {
   header.summary = el('p', {class: 'muted summary'});
   header.controls = el('div', {class: 'controls'});
-  header.sentence = el('p', {class: 'sentence', dir: 'auto'});
+  header.sentence = el('p', {class: 'sentence'});
   header.training = training.make();
   header.element =
       el('div', {},
@@ -33,11 +35,13 @@ function makeHeader() {
   document.title = `heed: ${content.runs.map(({name}) => name).join(' and ')}`;
 }
 
+const counted = (count, what) => `${count} ${what}${count === 1 ? '' : 's'}`;
+
 function summaryOf({name, heads, parameters, metrics, steps}) {
   const last = metrics.at(-1);
   const same = heads.every((count) => count === heads[0]);
   return [
-    name, `${heads.length} layers of ${same ? heads[0] : heads.join(', ')} heads`,
+    name, `${counted(heads.length, 'layer')} of ${same ? counted(heads[0], 'head') : `${heads.join(', ')} heads`}`,
     parameters && `${parameters.toLocaleString('en')} parameters`, `${steps.at(-1).step} steps`,
     last && `${percent(last.held_out_accuracy)} right on held-out examples`
   ].filter(Boolean)

@@ -83,13 +83,7 @@ function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts
       {x: largest([x]), q: largest([q]), k: largest(parts.map(({k}) => k)), v: largest(parts.map(({v}) => v))};
   const draw = (name, values, px, py, width, height, range) => {
     names.push(name);
-    figure.heat(px, py, width, height, 1, values.length, values.map((value) => value / range), scales.signed);
-    figure.maps.at(-1).values = Float32Array.from(values);
-    figure.maps.at(-1).scale = {
-      ...scales.signed,
-      colour: (value) => scales.signed.colour(value / range),
-      index: (value) => scales.signed.index(value / range)
-    };
+    figure.heat(px, py, width, height, 1, values.length, values, scales.signed.within(range));
   };
   const note = (px, py, text, attributes) =>
       figure.text(px, py, text, {'font-size': 14, fill: ink.muted, ...attributes});

@@ -16,6 +16,12 @@ function visible(token) {
       .join('');
 }
 
+// Which way a text runs: as its first letter does. Hebrew, Arabic, Syriac, Thaana and the like lie in these ranges.
+function direction(tokens) {
+  const letter = /\p{L}/u.exec(tokens.join(' '))?.[0] ?? '';
+  return /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(letter) ? 'rtl' : 'ltr';
+}
+
 function pointName(character) { return `⟨U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`; }
 
 // With a true minus sign.

@@ -4,8 +4,7 @@ const tryView = {
   make() {
     const figure = new Figure('your sentence', () => attentionRows(subject(), () => true));
     const input =
-        el('textarea',
-           {rows: 2, dir: 'auto', spellcheck: 'false', 'aria-label': 'Your sentence', oninput: () => retype()});
+        el('textarea', {rows: 2, spellcheck: 'false', 'aria-label': 'Your sentence', oninput: () => retype()});
     const notice = el('p', {class: 'notice', role: 'alert'}), result = el('div'), element = el('section');
     let readFor = -1, off = new Set(), cut = new Set(), asked = -1;  // asked: the token chosen, or -1 for the usual one
 
@@ -29,6 +28,8 @@ const tryView = {
                    reader.queries.slice(0, 6).map(visible).join(
                        ', ')} only; it is asked about the last token here. Choose another below.`);
       notice.hidden = notice.textContent === '';
+      result.classList.toggle('stale', Boolean(text.problem));
+      input.dir = direction(text.tokens);
       if (text.problem) return;
       const query = asked >= 0 && asked < text.tokens.length ? asked : text.query;
       const cuts = [...cut].map((name) => name.split('.').map(Number));
@@ -79,10 +80,12 @@ const tryView = {
         const reader = readerOf(state.run);
         if (!reader) return element.replaceChildren(missingModel());
         if (readFor !== state.run) {
-          const {tokens} = runNow().sentences[Math.max(0, state.sentence)];
+          const {tokens, query} = runNow().sentences[Math.max(0, state.sentence)];
           readFor = state.run;
           off = new Set();
           input.value = tokens.join(reader.split === 'characters' ? '' : ' ');
+          // Asked about what was asked there, where the text is split into the same tokens.
+          asked = tokenize(input.value, reader.split).join(' ') === tokens.join(' ') ? query : -1;
           compute();
         }
         if (state.sentence !== OWN) compute();
@@ -90,7 +93,7 @@ const tryView = {
         if (own) {
           drawFromQuery(figure, own, off, cut);
           result.replaceChildren(
-              el('p', {class: 'sentence', dir: 'auto'},
+              el('p', {class: 'sentence', dir: direction(own.tokens)},
                  own.tokens.flatMap(
                      (token, i) =>
                          [button(

@@ -53,16 +53,6 @@ function matrixRows() {
   return rows;
 }
 
-// A scale for numbers from -range to range.
-const wider = (scale, range) => ({
-  ...scale,
-  low: -range,
-  high: range,
-  colour: (x) => scale.colour(x / range),
-  text: (x) => scale.text(x / range),
-  index: (x) => scale.index(x / range)
-});
-
 function drawMatrices(figure, reader) {
   const matrices = matricesOf(reader, state.layer, state.head), names = [];
   const room = roomFor(), gap = 22,
@@ -86,7 +76,7 @@ function drawMatrices(figure, reader) {
     figure.text(
         x, 46, narrow ? `σ ${fixed(singular[0], 1)}` : `σ₁ ${fixed(singular[0], 2)}  ±${fixed(range, 2)}`,
         {'font-size': 12, fill: ink.muted, title: 'Largest singular value, largest entry'});
-    figure.heat(x, top, columns * cell, rows * cell, rows, columns, values, wider(scales.signed, range));
+    figure.heat(x, top, columns * cell, rows * cell, rows, columns, values, scales.signed.within(range));
     names.push(name);
     if (name === 'W_O')
       drawSingular(figure, x, top + rows * cell + 44, Math.min(columns * cell, room - x), curves, matrices);

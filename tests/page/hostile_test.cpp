@@ -65,6 +65,9 @@ TEST_CASE("Hostile tokens are shown, and do not run or turn their neighbours aro
                        "⟨U+2028⟩", "x␁y", "␡", "⟨U+200B⟩", "{{script}}", "=1+1,\"q\"", "שלום", "苹果"}));
   CHECK(chromium->run("[...document.querySelectorAll('.sentence bdi')].map((t) => t.textContent).includes('<!--')") ==
         true);
+  CHECK(
+      chromium->run("[direction(['\"', 'שלום', 'a']), direction(['a', 'שלום']), direction(['苹果']), direction(['!'])]")
+          .dump() == R"(["rtl","ltr","ltr","ltr"])");
   CHECK(chromium->text("csvText([['=1+1,\"q\"', 'a\\nb', 'c']])") == "\"=1+1,\"\"q\"\"\",\"a\nb\",c\r\n");
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }

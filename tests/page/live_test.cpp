@@ -138,6 +138,9 @@ TEST_CASE("What cannot be read is said: an unknown word with its neighbours, too
   CHECK(notice("  ") == "Type a sentence.");
   CHECK(notice("the animal was tired") ==
         "The model was asked about it only; it is asked about the last token here. Choose another below.");
+  CHECK(chromium->run("document.querySelector('.stale') !== null") == false);
+  CHECK(notice("the animl") != "");
+  CHECK(chromium->run("document.querySelector('.stale') !== null") == true);
   CHECK(notice("the animal was it") == "");
 }
 
