@@ -2,6 +2,7 @@
 # Installs the Debian or Ubuntu packages that heed is built with; does nothing when all are there.
 #   ./setup.sh         for the programs and their tests
 #   ./setup.sh clang   for the preset "clang" as well
+#   ./setup.sh page    for the tests that open inspect's page in a browser as well
 set -euo pipefail
 
 packages=(g++ cmake ninja-build libopenblas-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libcxxopts-dev
@@ -15,7 +16,8 @@ die() {
 case "$*" in
   "") ;;
   clang) packages+=(clang clang-format libomp-dev) ;;
-  *) die "expected no argument or 'clang', got '$*'" ;;
+  page) packages+=(chromium) ;;
+  *) die "expected no argument, 'clang' or 'page', got '$*'" ;;
 esac
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then

@@ -61,6 +61,7 @@ const made = new Map();  // of `views` (start.js) those that were shown, by numb
 
 function draw() {
   frame = 0;
+  const held = document.activeElement;
   const view = viewNow();
   drawHeader(view);
   document.querySelectorAll('#tabs [role=tab]').forEach((tab, i) => {
@@ -71,6 +72,16 @@ function draw() {
   if (main.firstChild !== view.element) main.replaceChildren(view.element);
   main.setAttribute('aria-labelledby', `tab-${state.tab}`);
   view.draw();
+  keepFocus(held);
+}
+
+// What was drawn anew in place of the element that had the focus takes it over.
+function keepFocus(held) {
+  const name = held?.getAttribute('aria-label');
+  if (document.activeElement !== document.body || !name) return;
+  (held.isConnected ? held : document.querySelector(`[aria-label="${CSS.escape(name)}"]`))?.focus({
+    preventScroll: true
+  });
 }
 
 function viewNow() {

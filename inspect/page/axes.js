@@ -83,7 +83,7 @@ function drawLegend(figure, x, y, width, scale, label) {
       x + width / 2, y + 20, label?.text ?? 'weight', {'font-size': 11, fill: ink.muted, 'text-anchor': 'middle'});
 }
 
-// Shows describe(row, column, map) at the pointer, and lets arrow keys walk over the first map.
+// Shows describe(row, column, map) at the pointer, and lets arrow keys walk over the first map. A click, or Enter, chooses.
 function explore(figure, describe, choose = () => {}) {
   let at = null;
   const show = (row, column, map, x, y) => {
@@ -93,6 +93,8 @@ function explore(figure, describe, choose = () => {}) {
     return text;
   };
   figure.box.tabIndex = 0;
+  figure.box.setAttribute('role', 'group');
+  figure.box.setAttribute('aria-label', `${figure.name}: arrow keys read its squares`);
   figure.box.addEventListener('pointermove', (event) => {
     const cell = figure.cellAt(event);
     if (cell)
@@ -109,6 +111,7 @@ function explore(figure, describe, choose = () => {}) {
   figure.box.addEventListener('keydown', (event) => {
     const moves = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]};
     const map = figure.maps[0];
+    if (event.key === 'Enter' && event.target === figure.box && at && map) return choose(...at, map);
     if (!moves[event.key] || !map) return;
     event.preventDefault();
     const [rows, columns] = moves[event.key];

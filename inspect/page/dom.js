@@ -20,9 +20,9 @@ function filled(node, attributes, children) {
 // A token in running text, kept from turning its neighbours around.
 const word = (token, attributes) => el('bdi', attributes, visible(token));
 
-function select(label, options, chosen, choose) {
+function select(label, options, chosen, choose, name = label) {
   const list =
-      el('select', {onchange: () => choose(Number(list.value))},
+      el('select', {'aria-label': name, onchange: () => choose(Number(list.value))},
          options.map((text, i) => el('option', {value: i, selected: i === chosen}, text)));
   return el('label', {class: 'field'}, el('span', {}, label), list);
 }

@@ -74,20 +74,19 @@ function presetsOf(run, sentence) {
 
 function pickers(side, name, change) {
   const {steps, sentences} = content.runs[side.run];
+  const chooseRun = (run) => change({
+    run,
+    step: content.runs[run].steps.length - 1,
+    sentence: Math.min(side.sentence, content.runs[run].sentences.length - 1)
+  });
+  const runs = content.runs.map((run) => run.name);
+  const texts = sentences.map(({tokens}, i) => `${i + 1}  ${shortened(tokens)}`);
   return el(
       'fieldset', {}, el('legend', {}, name),
-      content.runs.length > 1 ? select(
-                                    'Run', content.runs.map(({name}) => name), side.run,
-                                    (run) => change({
-                                      run,
-                                      step: content.runs[run].steps.length - 1,
-                                      sentence: Math.min(side.sentence, content.runs[run].sentences.length - 1)
-                                    })) :
-                                null,
+      runs.length > 1 ? select('Run', runs, side.run, chooseRun, `Run ${name}`) : null,
+      select('Sentence', texts, side.sentence, (sentence) => change({...side, sentence}), `Sentence ${name}`),
       select(
-          'Sentence', sentences.map(({tokens}, i) => `${i + 1}  ${shortened(tokens)}`), side.sentence,
-          (sentence) => change({...side, sentence})),
-      select('Step', steps.map(({step}) => String(step)), side.step, (step) => change({...side, step})));
+          'Step', steps.map(({step}) => String(step)), side.step, (step) => change({...side, step}), `Step ${name}`));
 }
 
 // What each side answers, and, for the step of the saved model, the probability of every answer given.

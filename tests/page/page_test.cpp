@@ -130,6 +130,14 @@ TEST_CASE("Pointer and arrow keys choose tokens and read figures") {
 
   chromium->click("document.querySelector('#main summary')");
   CHECK(chromium->text("document.querySelector('#main table').rows[8].cells[2].textContent") == figure(7, 1));
+  // What is drawn anew keeps the focus.
+  chromium->run(
+      "(() => { const head = document.querySelector('#main [aria-label=\"layer 2 head 2\"]'); head.focus(); "
+      "head.click(); })()");
+  chromium->settle();
+  CHECK(chromium->run("state.head") == 1);
+  CHECK(chromium->text("document.activeElement.getAttribute('aria-label')") == "layer 2 head 2");
+  CHECK(chromium->text("document.activeElement.getAttribute('aria-pressed')") == "true");
   show(*chromium, "All heads");
   chromium->click("document.querySelectorAll('#main .head')[1]");
   CHECK(chromium->text("document.querySelector('[aria-selected=true]').textContent") == "Matrix");
