@@ -20,6 +20,7 @@ heed_test(train heed_programs train)
 heed_test(inspect heed_programs inspect)
 heed_test(page heed_programs page)
 add_dependencies(train_test train inspect)
+add_dependencies(page_test train inspect)
 set_tests_properties(page PROPERTIES SKIP_REGULAR_EXPRESSION "chromium is not installed")
 
 target_precompile_headers(autograd_test PRIVATE tests/catch.h heed.h)

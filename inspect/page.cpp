@@ -20,8 +20,6 @@ namespace heed {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t most_weight_bytes = 200 << 20;  // of all steps together, in base64
-
 // JSON that ends no script element, whatever its strings hold.
 std::string script_json(const Json& value) {
   std::string safe;
@@ -102,13 +100,13 @@ std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& steps, std::s
   return kept;
 }
 
-void add_dumps(PageRun& result, const fs::path& run) {
+void add_dumps(PageRun& result, const fs::path& run, std::size_t most) {
   const std::vector<std::int64_t> steps = dump_steps(run);
   if (steps.empty()) fail("{}: holds no attention dumps", run.string());
   const Dump last = read_dump(dump_path(run, steps.back()));
   if (last.sentences.empty()) fail("{}: holds no sentences", dump_path(run, steps.back()).string());
   const std::size_t size = std::max(size_of(packed(last)), size_of(packed(read_dump(dump_path(run, steps[0])))));
-  const std::vector<std::int64_t> kept = thinned(steps, std::max<std::size_t>(1, most_weight_bytes / (size + 1)));
+  const std::vector<std::int64_t> kept = thinned(steps, std::max<std::size_t>(1, most / (size + 1)));
 
   Json& page_steps = result.description["steps"] = Json::array();
   for (const std::int64_t step : kept) {
@@ -217,11 +215,11 @@ std::string policy(const PageSource& source) {
 
 }  // namespace
 
-PageRun page_run(const fs::path& run) {
+PageRun page_run(const fs::path& run, std::size_t most) {
   if (!fs::is_directory(run)) fail("{}: is a single file; --page needs the run directory", run.string());
   PageRun result;
   result.description["name"] = run.lexically_normal().string();
-  add_dumps(result, run);
+  add_dumps(result, run, most);
   result.description["metrics"] = read_metrics(run);
   add_model(result, run);
   return result;

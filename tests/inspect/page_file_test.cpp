@@ -83,6 +83,24 @@ TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says wh
   CHECK(run.description().at("model_missing") == "The model takes 2.4 MB; a page holds models of up to 2.1 MB.");
 }
 
+TEST_CASE("Steps between the first and the last are left out of a page that would be too large") {
+  const PageFiles run;
+  for (const int step : {100, 200, 300}) write_dump(run.run, {step, {english_sentence()}});
+  const std::size_t size = page_run(run.run).weights[0][0].size();
+  const auto steps_within = [&](std::size_t most) {
+    const PageRun kept = page_run(run.run, most);
+    CHECK(kept.description.at("dumped_steps") == 5);
+    CHECK(kept.weights.size() == kept.description.at("steps").size());
+    std::string steps;
+    for (const Json& step : kept.description.at("steps")) steps += step.at("step").dump() + " ";
+    return steps;
+  };
+  CHECK(steps_within(6 * size) == "0 100 200 300 400 ");
+  CHECK(steps_within(4 * size) == "0 200 400 ");
+  CHECK(steps_within(3 * size) == "0 400 ");
+  CHECK(steps_within(0) == "400 ");
+}
+
 TEST_CASE("A page is not made of what is no run") {
   const PageFiles run;
   write_file(run.run / "metrics.jsonl", "{\"step\":0}\n{\n");

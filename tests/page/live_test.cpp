@@ -2,6 +2,7 @@
 #include "inspect/page.h"
 #include "open.h"
 #include "tests/catch.h"
+#include "tests/train/program.h"
 
 using namespace heed;
 
@@ -61,6 +62,33 @@ TEST_CASE("The model in the page gives the program's numbers to 1e-5") {
   check(shaken(small_model(Positions::learned, AttentionShape::K_is_V, Bias::yes)), animal);
   check(shaken(small_model(Positions::learned, AttentionShape::Q_is_K, Bias::no)), animal);
   check(shaken(small_model(Positions::learned, AttentionShape::none, Bias::yes, 2)), "the dog was tired . was it ?");
+}
+
+TEST_CASE("The page of a run of toy.yaml holds its model and its causes") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Scratch place;
+  std::filesystem::copy_file("toy.yaml", place / "toy.yaml");
+  const Ended made = run_program(place,
+                                 "train --quiet --config toy.yaml --out run --set train.steps=60 "
+                                 "--set data.held_out=40 && inspect run --page page.html");
+  INFO(made.err);
+  REQUIRE(made.code == 0);
+  chromium->open(place / "page.html");
+  const SavedModel model = load_model(model_path(place / "run"));
+  for (const char* text : {animal, "The bridge wasn't crossed by the horse because it was too narrow"}) {
+    show(*chromium, "Try it");
+    type(*chromium, text);
+    CHECK(largest_difference(chromium->run(typed), expected(model, question(model, text))) < tolerance);
+  }
+  show(*chromium, "Why");
+  const Ended causes = run_program(place, "inspect run --causes");
+  const std::string verdict = chromium->text("document.querySelector('.verdict').textContent");
+  CHECK(verdict.find(" points: weight ") != std::string::npos);
+  CHECK(causes.out.find(verdict) != std::string::npos);
+  const std::string figure = chromium->text("viewNow().figures[0].svg.getAttribute('aria-label')");
+  CHECK(figure.find("edge layer 2 head 1: query → antecedent: accuracy ") != std::string::npos);
+  CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
 TEST_CASE("A typed sentence, another question, and heads switched off are answered at once") {
