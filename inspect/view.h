@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 // What a person or a program sees of a dump or a model. Layers and heads are numbered from 1 for people and from 0 in
 // JSON.

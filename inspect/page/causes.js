@@ -55,7 +55,7 @@ function headline({sentences, accuracy, probability, verdict, left_out}) {
     el('p', {},
        `${sentences.toLocaleString('en')} held-out sentences, ${
            percent(accuracy)} right, mean probability of the answer ${fixed(probability)}.`),
-    el('p', {class: 'verdict'}, verdict), ...left_out.map((text) => el('p', {class: 'muted'}, text))
+    el('p', {class: 'verdict'}, verdict.join('\n')), ...left_out.map((text) => el('p', {class: 'muted'}, text))
   ];
 }
 
