@@ -77,9 +77,11 @@ void check(const cxxopts::ParseResult& arguments) {
   for (const char* view : {"matrix", "weights", "steps"}) {
     if (is_given("json") && is_given(view)) misused("--json prints the dump or --causes, not --{}", view);
   }
+  if (is_given("limit") && !is_given("causes") && !is_given("page")) misused("--limit needs --causes or --page");
+  if (is_given("limit") && arguments["limit"].as<int>() < 1) misused("--limit must be at least 1");
   if (is_given("page")) {
-    for (const char* option : {"matrix", "weights", "steps", "causes", "json", "sentence", "probe", "step",
-                               "layer", "head", "svg", "csv", "npy"}) {
+    for (const char* option : {"matrix", "weights", "steps", "causes", "json", "sentence", "probe", "step", "layer",
+                               "head", "svg", "csv", "npy"}) {
       if (is_given(option)) misused("--page shows all of a run; it goes without --{}", option);
     }
     return;
@@ -99,8 +101,6 @@ void check(const cxxopts::ParseResult& arguments) {
     if (is_given("probe") && is_given(view)) misused("--{} is not about one --probe", view);
   }
   if (is_given("causes") && is_given("sentence")) misused("--causes is about held-out sentences, not a --sentence");
-  if (is_given("limit") && !is_given("causes")) misused("--limit needs --causes");
-  if (is_given("limit") && arguments["limit"].as<int>() < 1) misused("--limit must be at least 1");
   if (is_given("steps") && !is_given("sentence")) misused("--steps needs --sentence");
   if (is_given("query") && !is_given("sentence")) misused("--query needs --sentence");
   if (is_given("weights") && is_given("sentence")) misused("--weights shows the model, not a --sentence");
@@ -169,9 +169,9 @@ std::string write_files(const cxxopts::ParseResult& arguments, const Dump& dump,
   return text;
 }
 
-std::string write_page(const std::vector<fs::path>& runs, const fs::path& file) {
+std::string write_page(const std::vector<fs::path>& runs, const fs::path& file, int limit) {
   std::vector<PageRun> contents;
-  for (const fs::path& run : runs) contents.push_back(page_run(run));
+  for (const fs::path& run : runs) contents.push_back(page_run(run, limit));
   const std::string html = page(contents);
   write_file(file, html);
   return fmt::format("{}: {:.1f} MB; open it in a browser\n", file.string(), static_cast<double>(html.size()) / 1e6);
@@ -195,7 +195,9 @@ std::string inspect(int argc, const char* const* argv, const Terminal& terminal)
   for (const fs::path path : runs) {
     if (!fs::exists(path)) fail("{}: there is no such run; train --config FILE makes one", path.string());
   }
-  if (const auto file = given<std::string>(arguments, "page")) return write_page({runs.begin(), runs.end()}, *file);
+  if (const auto file = given<std::string>(arguments, "page")) {
+    return write_page({runs.begin(), runs.end()}, *file, given<int>(arguments, "limit").value_or(0));
+  }
   if (runs.size() == 2 || steps.size() == 2) return compare(runs, steps, view);
   const fs::path run = runs[0];
   const auto step = steps.empty() ? std::nullopt : std::optional(steps[0]);

@@ -162,9 +162,9 @@ Json model_json(const SavedModel& model) {
 }
 
 // What the causes are cannot always be said: then why not.
-void add_causes(Json& description, const SavedModel& model, const fs::path& run) {
+void add_causes(Json& description, const SavedModel& model, const fs::path& run, int limit) {
   try {
-    const Causes found = causes(model, run);
+    const Causes found = causes(model, run, limit);
     description["causes"] = causes_json(found);
     description["causes"]["verdict"] = causes_verdict(found);
   } catch (const Error& error) {
@@ -172,7 +172,7 @@ void add_causes(Json& description, const SavedModel& model, const fs::path& run)
   }
 }
 
-void add_model(PageRun& result, const fs::path& run) {
+void add_model(PageRun& result, const fs::path& run, int limit) {
   Json& description = result.description;
   description["model"] = nullptr;
   if (!fs::exists(model_path(run))) {
@@ -181,7 +181,7 @@ void add_model(PageRun& result, const fs::path& run) {
   }
   const SavedModel model = load_model(model_path(run));
   description["parameters"] = model.parameters.elements();
-  add_causes(description, model, run);
+  add_causes(description, model, run, limit);
   const std::int64_t bytes = model.parameters.elements() * static_cast<std::int64_t>(sizeof(float));
   if (bytes > page_model_bytes) {
     description["model_missing"] =
@@ -215,13 +215,13 @@ std::string policy(const PageSource& source) {
 
 }  // namespace
 
-PageRun page_run(const fs::path& run, std::size_t most) {
+PageRun page_run(const fs::path& run, int limit, std::size_t most) {
   if (!fs::is_directory(run)) fail("{}: is a single file; --page needs the run directory", run.string());
   PageRun result;
   result.description["name"] = run.lexically_normal().string();
   add_dumps(result, run, most);
   result.description["metrics"] = read_metrics(run);
-  add_model(result, run);
+  add_model(result, run, limit);
   return result;
 }
 

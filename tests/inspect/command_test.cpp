@@ -179,7 +179,7 @@ TEST_CASE("inspect tells wrong usage from other errors") {
   CHECK(run.is_usage_error({"RUN", "--causes", "--probe", "1"}, "--causes is not about one --probe"));
   CHECK(run.is_usage_error({"RUN", "--causes", "--sentence", "x"},
                            "--causes is about held-out sentences, not a --sentence"));
-  CHECK(run.is_usage_error({"RUN", "--limit", "9"}, "--limit needs --causes"));
+  CHECK(run.is_usage_error({"RUN", "--limit", "9"}, "--limit needs --causes or --page"));
   CHECK(run.is_usage_error({"RUN", "--causes", "--limit", "0"}, "--limit must be at least 1"));
   CHECK(run.is_usage_error({"RUN", "--json", "--weights"}, "--json prints the dump or --causes, not --weights"));
   CHECK(run.is_usage_error({"RUN", "--steps"}, "--steps needs --sentence"));

@@ -88,7 +88,7 @@ TEST_CASE("Steps between the first and the last are left out of a page that woul
   for (const int step : {100, 200, 300}) write_dump(run.run, {step, {english_sentence()}});
   const std::size_t size = page_run(run.run).weights[0][0].size();
   const auto steps_within = [&](std::size_t most) {
-    const PageRun kept = page_run(run.run, most);
+    const PageRun kept = page_run(run.run, 0, most);
     CHECK(kept.description.at("dumped_steps") == 5);
     CHECK(kept.weights.size() == kept.description.at("steps").size());
     std::string steps;

@@ -71,7 +71,7 @@ TEST_CASE("The page of a run of toy.yaml holds its model and its causes") {
   std::filesystem::copy_file("toy.yaml", place / "toy.yaml");
   const Ended made = run_program(place,
                                  "train --quiet --config toy.yaml --out run --set train.steps=60 "
-                                 "--set data.held_out=40 && inspect run --page page.html");
+                                 "--set data.held_out=40 && inspect run --page page.html --limit 20");
   INFO(made.err);
   REQUIRE(made.code == 0);
   chromium->open(place / "page.html");
@@ -82,7 +82,7 @@ TEST_CASE("The page of a run of toy.yaml holds its model and its causes") {
     CHECK(largest_difference(chromium->run(typed), expected(model, question(model, text))) < tolerance);
   }
   show(*chromium, "Why");
-  const Ended causes = run_program(place, "inspect run --causes");
+  const Ended causes = run_program(place, "inspect run --causes --limit 20");
   const std::string verdict = chromium->text("document.querySelector('.verdict').textContent");
   CHECK(verdict.find(" points: weight ") != std::string::npos);
   CHECK(causes.out.find(verdict.substr(0, verdict.find('\n'))) != std::string::npos);
