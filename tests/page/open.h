@@ -55,10 +55,12 @@ struct Page : Scratch {
 
 // Chromium, one for all tests; nullptr, with a line that says so, where it is not installed.
 inline Browser* browser() {
-  if (Browser::program().empty()) {
-    fmt::print("page: chromium is not installed, so no page was opened (./setup.sh page installs it)\n");
-    return nullptr;
-  }
+  static const bool installed = [] {
+    const bool found = !Browser::program().empty();
+    if (!found) fmt::print("page: chromium is not installed, so no page was opened (./setup.sh page installs it)\n");
+    return found;
+  }();
+  if (!installed) return nullptr;
   static Browser one;
   return &one;
 }
