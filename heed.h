@@ -6,6 +6,7 @@
 #include "autograd/record.h"
 #include "data/task.h"
 #include "nn/hook.h"
+#include "nn/language_model.h"
 #include "nn/layers.h"
 #include "nn/reader.h"
 #include "nn/safetensors.h"

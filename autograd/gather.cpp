@@ -65,7 +65,7 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
       parallel_for(from[0], std::max<std::int64_t>(1, elementwise_grain / std::max<std::int64_t>(d, 1)),
                    [&](std::int64_t begin, std::int64_t end) {
                      for (std::int64_t r = begin; r < end; ++r) {
-                       T* __restrict row = to + r * d;
+                       T* row = to + r * d;
                        const std::int64_t first = start[static_cast<std::size_t>(r)];
                        const std::int64_t last = start[static_cast<std::size_t>(r + 1)];
                        if (first == last) std::fill_n(row, d, T{0});

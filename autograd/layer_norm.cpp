@@ -9,12 +9,12 @@ namespace heed {
 namespace {
 
 template <class T>
-void backward_row(const T* x, T mean, T r, const T* gain, const T* dy, T* __restrict dx, T* __restrict dgain,
-                  T* __restrict dbias, std::int64_t n) {
+void backward_row(const T* x, T mean, T r, const T* gain, const T* dy, T* dx, T* dgain, T* dbias, std::int64_t n) {
   const double count = static_cast<double>(n);
   const T mean_g = static_cast<T>(dot_row(dy, gain, n) / count);
   const T mean_gh =
       static_cast<T>(sum_terms<T>(n, [=](std::int64_t j) { return dy[j] * gain[j] * ((x[j] - mean) * r); }) / count);
+#pragma omp simd
   for (std::int64_t j = 0; j < n; ++j) {
     const T h = (x[j] - mean) * r;
     dx[j] = r * (dy[j] * gain[j] - mean_g - h * mean_gh);
@@ -60,11 +60,12 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
     parallel_for(rows, grain, [=](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         const T* row = from + i * n;
-        T* __restrict out = to + i * n;
+        T* out = to + i * n;
         const T mu = static_cast<T>(sum_row(row, n) / static_cast<double>(n));
         const double variance =
             sum_terms<T>(n, [=](std::int64_t j) { return (row[j] - mu) * (row[j] - mu); }) / static_cast<double>(n);
         const T inv = static_cast<T>(1 / std::sqrt(variance + eps));
+#pragma omp simd
         for (std::int64_t j = 0; j < n; ++j) out[j] = (row[j] - mu) * inv * a[j] + b[j];
         means[i] = mu;
         inverse[i] = inv;

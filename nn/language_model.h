@@ -1,6 +1,8 @@
 #pragma once
 #include "nn/encoder.h"
 
+#include <string>
+
 namespace heed {
 
 struct LanguageModelShape {
@@ -14,6 +16,7 @@ struct LanguageModelShape {
 // Predicts at each token the next one, from itself and those before: GPT-2's architecture (Radford et al. 2019) with
 // learned positions, causal attention, and the embedding's transpose for the logits.
 struct LanguageModel {
+  std::string name;
   LanguageModelShape shape;
   Embedding words;
   LearnedPositions positions;

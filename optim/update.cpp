@@ -45,12 +45,10 @@ void update_adam(Tensor parameter, const Tensor& gradient, Tensor& m, Tensor& v,
     const T beta2 = static_cast<T>(options.beta2), new2 = static_cast<T>(1 - options.beta2);
     const T rate = static_cast<T>(lr / correction1), eps = static_cast<T>(options.eps);
     const T scale = static_cast<T>(1 / std::sqrt(correction2));
-    const T* const from = dense.data<T>();
-    T *const values = parameter.mutable_data<T>(), *const means = m.mutable_data<T>(),
-             *const squares = v.mutable_data<T>();
+    const T* dp = dense.data<T>();
+    T *p = parameter.mutable_data<T>(), *first = m.mutable_data<T>(), *second = v.mutable_data<T>();
     parallel_for(parameter.elements(), grain, [=](std::int64_t begin, std::int64_t end) {
-      const T* __restrict dp = from;
-      T* __restrict p = values, * __restrict first = means, * __restrict second = squares;
+#pragma omp simd
       for (std::int64_t i = begin; i < end; ++i) {
         const T g = dp[i] + coupled_decay * p[i];
         const T new_first = beta1 * first[i] + new1 * g, new_second = beta2 * second[i] + new2 * g * g;
