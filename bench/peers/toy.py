@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from pytorch import read_safetensors
 
-STEPS, BATCH, EVERY, D_MODEL, HEADS, D_K, DROPOUT, LR, WARMUP = 250, 64, 100, 64, 2, 16, 0.5, 3e-3, 50
+STEPS, BATCH, EVERY, D_MODEL, HEADS, D_K, DROPOUT, LR, WARMUP = 250, 64, 25, 64, 2, 16, 0.5, 3e-3, 50
 
 
 class Layer(torch.nn.Module):
