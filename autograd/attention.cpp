@@ -14,7 +14,7 @@ namespace heed {
 namespace {
 
 // Queries and keys whose scores stand in memory at once: small enough for a processor's own cache.
-constexpr std::int64_t rows_a_block = 64, keys_a_tile = 512;
+constexpr std::int64_t rows_a_block = 128, keys_a_tile = 256;
 
 // The sizes of one call, and its mask's strides.
 struct Sizes {
