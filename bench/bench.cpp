@@ -185,16 +185,23 @@ std::unique_ptr<Peer> start_peer(const std::string& python, const fs::path& peer
   }
 }
 
+// A directory for weights and data, some 500 MB, which go with it however the run ends.
+struct Scratch {
+  fs::path path = fs::temp_directory_path() / fmt::format("heed-bench-{}", getpid());
+  Scratch() { fs::create_directories(path); }
+  ~Scratch() { fs::remove_all(path); }
+  Scratch(const Scratch&) = delete;
+};
+
 int run(const cxxopts::ParseResult& arguments) {
-  const fs::path scratch = fs::temp_directory_path() / fmt::format("heed-bench-{}", getpid());
-  fs::create_directories(scratch);
+  const Scratch scratch;
   const auto peer = start_peer(arguments["python"].as<std::string>(), arguments["peers"].as<std::string>());
   fmt::print("heed with {}, {} threads{}\n\n", blas_description(), threads(),
              peer ? ", beside PyTorch " + peer->greeting()["version"].get<std::string>() : "");
   const Machine machine = measure_machine();
-  std::vector<Row> rows = model_rows(scratch);
+  std::vector<Row> rows = model_rows(scratch.path);
   const fs::path build = fs::read_symlink("/proc/self/exe").parent_path();
-  rows.insert(rows.begin() + 1, program_row(build / "train", arguments["config"].as<std::string>(), scratch));
+  rows.insert(rows.begin() + 1, program_row(build / "train", arguments["config"].as<std::string>(), scratch.path));
   for (Row& row : operation_rows(arguments.count("quick") > 0)) rows.push_back(std::move(row));
   fmt::print(
       "| row | heed, ms | PyTorch, ms | times as fast | share of limit | PyTorch's fastest way "
@@ -206,7 +213,6 @@ int run(const cxxopts::ParseResult& arguments) {
     results.push_back(measure(row, peer.get(), machine, settings));
     print(results.back());
   }
-  fs::remove_all(scratch);
   for (const Json& result : results) {
     if (!result.contains("gain_of_threads")) continue;
     fmt::print("\n{}: {} threads are {:.2f} times as fast as one (products alone: {:.2f})",

@@ -1,5 +1,5 @@
 #include "bench/rows.h"
-#include "data/tasks.h"
+#include "bench/toy_data.h"
 #include "heed.h"
 #include "nn/language_model.h"
 
@@ -26,10 +26,6 @@ struct Trained {
 };
 
 OptimizerOptions adamw() { return {.method = OptimizerOptions::adamw, .weight_decay = 0.1}; }
-
-Tensor numbers(const Ids& ids) {
-  return tensor(ids.shape(), std::vector<double>(ids.data(), ids.data() + ids.elements()), DType::float64);
-}
 
 // Words that follow one another by a rule, so that there is something to learn.
 Ids text(int step, int B, int T, int vocabulary) {
@@ -78,19 +74,23 @@ Row language_row(const std::string& name, int layers, int heads, int d_model, in
     if (!std::filesystem::exists(file)) {
       SafeTensors content{{trained->parameters.begin(), trained->parameters.end()}, {}};
       for (int step = 0; step < steps_with_data; ++step) {
-        content.tensors.emplace_back(fmt::format("batch.{}", step), numbers(text(step, B, T + 1, vocabulary)));
+        content.tensors.emplace_back(fmt::format("batch.{}.tokens", step), numbers(text(step, B, T + 1, vocabulary)));
       }
       write_safetensors(file, content);
     }
-    trained->loss = [=](int step) {
+    std::vector<std::pair<Ids, Ids>> batches;  // what is read, what comes next
+    for (int step = 0; step < steps_with_data; ++step) {
       const Ids all = text(step, B, T + 1, vocabulary);
       std::vector<std::int32_t> read, next;
       for (std::int64_t i = 0; i < all.elements(); ++i) {
         if (i % (T + 1) < T) read.push_back(all[i]);
         if (i % (T + 1) > 0) next.push_back(all[i]);
       }
-      const Tensor logits = (*model)(Ids({B, T}, read));
-      return cross_entropy(reshape(logits, {B * T, vocabulary}), Ids({B * T}, next));
+      batches.emplace_back(Ids({B, T}, read), Ids({B * T}, next));
+    }
+    trained->loss = [=](int step) {
+      const auto& [read, next] = batches[static_cast<std::size_t>(step)];
+      return cross_entropy(reshape((*model)(read), {B * T, vocabulary}), next);
     };
     trained->optimizer = std::make_unique<Optimizer>(trained->parameters, adamw());
     trained->model = model;
@@ -106,19 +106,15 @@ Row language_row(const std::string& name, int layers, int heads, int d_model, in
 Row toy_row(const std::filesystem::path& scratch) {
   const std::filesystem::path file = scratch / "toy.safetensors";
   constexpr int batch_size = 64, d_model = 64, heads = 2, d = 16, layers = 2;
-  const auto task = std::make_shared<const Task>(make_task({.name = "coreference",
-                                                            .train = "",
-                                                            .test = "",
-                                                            .sentences = 4000,
-                                                            .held_out = 1000,
-                                                            .random = Random(1).stream("data")}));
-  const auto batch_of = [=](int step) {
+  const auto task = std::make_shared<const Task>(toy_task());
+  std::vector<Batch> batches;
+  for (int step = 0; step < steps_with_data; ++step) {
     std::vector<const Example*> chosen;
     for (const int i : batch_order(std::ssize(task->train), batch_size, step, Random(1))) {
       chosen.push_back(&task->train[static_cast<std::size_t>(i)]);
     }
-    return make_batch(chosen, task->vocabulary);
-  };
+    batches.push_back(make_batch(chosen, task->vocabulary));
+  }
   const auto make = [=] {
     auto trained = std::make_unique<Trained>();
     const auto model =
@@ -130,17 +126,10 @@ Row toy_row(const std::filesystem::path& scratch) {
     if (!std::filesystem::exists(file)) {
       SafeTensors content{{trained->parameters.begin(), trained->parameters.end()}, {}};
       for (int step = 0; step < steps_with_data; ++step) {
-        const Batch batch = batch_of(step);
-        const std::vector<double> lengths(batch.lengths.begin(), batch.lengths.end());
-        content.tensors.emplace_back(fmt::format("batch.{}", step), numbers(batch.tokens));
-        content.tensors.emplace_back(fmt::format("lengths.{}", step), tensor({batch_size}, lengths, DType::float64));
-        content.tensors.emplace_back(fmt::format("query.{}", step), numbers(batch.query));
-        content.tensors.emplace_back(fmt::format("answer.{}", step), numbers(batch.answer));
+        add_batch(content, fmt::format("batch.{}", step), batches[static_cast<std::size_t>(step)]);
       }
       write_safetensors(file, content);
     }
-    std::vector<Batch> batches;
-    for (int step = 0; step < steps_with_data; ++step) batches.push_back(batch_of(step));
     trained->loss = [model, batches](int step) {
       const Batch& batch = batches[static_cast<std::size_t>(step)];
       return cross_entropy((*model)({batch.tokens, batch.lengths, batch.query, {}}).logits, batch.answer);

@@ -117,12 +117,12 @@ class Training:
         self.forward = torch.compile(self.model) if compiled else self.model
         self.adamw = torch.optim.AdamW(self.model.parameters(), lr=1e-3, weight_decay=0.1, fused=True)
         self.batches = []
-        while f"batch.{len(self.batches)}" in arrays:
+        while f"batch.{len(self.batches)}.tokens" in arrays:
             n = len(self.batches)
-            tokens = torch.tensor(arrays[f"batch.{n}"]).long()
+            tokens = torch.tensor(arrays[f"batch.{n}.tokens"]).long()
             if self.reader:
-                visible = torch.arange(tokens.shape[1]) < torch.tensor(arrays[f"lengths.{n}"])[:, None]
-                query, answer = (torch.tensor(arrays[f"{what}.{n}"]).long() for what in ("query", "answer"))
+                visible = torch.arange(tokens.shape[1]) < torch.tensor(arrays[f"batch.{n}.lengths"])[:, None]
+                query, answer = (torch.tensor(arrays[f"batch.{n}.{what}"]).long() for what in ("query", "answer"))
                 self.batches.append(((tokens, visible[:, None, None, :], query), answer))
             else:
                 self.batches.append(((tokens[:, :-1].contiguous(),), tokens[:, 1:].flatten()))
