@@ -50,10 +50,9 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
   dispatch(y.dtype(), [&]<class T>() {
     const T* from = dense.data<T>();
     T* to = y.mutable_data<T>();
-    parallel_for(n, std::max<std::int64_t>(1, elementwise_grain / std::max<std::int64_t>(d, 1)),
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t i = begin; i < end; ++i) std::copy_n(from + ids[i] * d, d, to + i * d);
-                 });
+    parallel_for(n, row_grain(d), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) std::copy_n(from + ids[i] * d, d, to + i * d);
+    });
   });
   return record(embedding_operation, {&table}, y, [ids, d, from = table.shape()](const Tensor& dy) {
     const std::vector<std::int64_t> start = starts(ids, from[0]), places = places_by_row(ids, start);
@@ -62,23 +61,22 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
     dispatch(dy.dtype(), [&]<class T>() {
       const T* g = dense_dy.data<T>();
       T* to = dtable.mutable_data<T>();
-      parallel_for(from[0], std::max<std::int64_t>(1, elementwise_grain / std::max<std::int64_t>(d, 1)),
-                   [&](std::int64_t begin, std::int64_t end) {
-                     for (std::int64_t r = begin; r < end; ++r) {
-                       T* row = to + r * d;
-                       const std::int64_t first = start[static_cast<std::size_t>(r)];
-                       const std::int64_t last = start[static_cast<std::size_t>(r + 1)];
-                       if (first == last) std::fill_n(row, d, T{0});
-                       for (std::int64_t i = first; i < last; ++i) {
-                         const T* from_row = g + places[static_cast<std::size_t>(i)] * d;
-                         if (i == first) {
-                           std::copy_n(from_row, d, row);
-                         } else {
-                           for (std::int64_t j = 0; j < d; ++j) row[j] += from_row[j];
-                         }
-                       }
-                     }
-                   });
+      parallel_for(from[0], row_grain(d), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t r = begin; r < end; ++r) {
+          T* row = to + r * d;
+          const std::int64_t first = start[static_cast<std::size_t>(r)];
+          const std::int64_t last = start[static_cast<std::size_t>(r + 1)];
+          if (first == last) std::fill_n(row, d, T{0});
+          for (std::int64_t i = first; i < last; ++i) {
+            const T* from_row = g + places[static_cast<std::size_t>(i)] * d;
+            if (i == first) {
+              std::copy_n(from_row, d, row);
+            } else {
+              for (std::int64_t j = 0; j < d; ++j) row[j] += from_row[j];
+            }
+          }
+        }
+      });
     });
     return std::vector{dtable};
   });

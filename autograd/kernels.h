@@ -3,6 +3,7 @@
 #include "autograd/parallel.h"
 #include "autograd/tensor.h"
 
+#include <algorithm>
 #include <array>
 #include <tuple>
 #include <utility>
@@ -12,6 +13,11 @@ namespace heed {
 
 // Elements that one thread handles at a time: large enough to hide the hand-over, small enough to share out.
 constexpr std::int64_t elementwise_grain = 8192;
+
+// The same in rows of n elements.
+constexpr std::int64_t row_grain(std::int64_t n) {
+  return std::max<std::int64_t>(1, elementwise_grain / std::max<std::int64_t>(n, 1));
+}
 
 // One input of an elementwise kernel: its data, and its strides along the output's axes (0 where it
 // broadcasts).
@@ -127,15 +133,14 @@ void map(const Shape& shape, R* y, F f, const Operand<Ts>&... operands) {
                  [&](std::int64_t begin, std::int64_t end) { map_row(begin, end, y, f, inner, operands.data...); });
     return;
   }
-  parallel_for(elements / n, std::max<std::int64_t>(1, elementwise_grain / n),
-               [&](std::int64_t begin, std::int64_t end) {
-                 walk.rows(begin, end, [&](std::int64_t first, const std::array<std::int64_t, N>& offset) {
-                   [&]<std::size_t... I>(std::index_sequence<I...>) {
-                     map_row(std::int64_t{0}, n, y + first, f, inner, (operands.data + offset[I])...);
-                   }
-                   (std::make_index_sequence<N>{});
-                 });
-               });
+  parallel_for(elements / n, row_grain(n), [&](std::int64_t begin, std::int64_t end) {
+    walk.rows(begin, end, [&](std::int64_t first, const std::array<std::int64_t, N>& offset) {
+      [&]<std::size_t... I>(std::index_sequence<I...>) {
+        map_row(std::int64_t{0}, n, y + first, f, inner, (operands.data + offset[I])...);
+      }
+      (std::make_index_sequence<N>{});
+    });
+  });
 }
 
 // y = f(a) and y = f(a, b): new contiguous tensors, with f generic over float and double.

@@ -49,7 +49,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
            to_string(x.shape()), n);
     }
   }
-  const std::int64_t grain = std::max<std::int64_t>(1, elementwise_grain / std::max<std::int64_t>(n, 1));
+  const std::int64_t grain = row_grain(n);
   const Tensor dense = contiguous(x.detach());
   const Tensor scale = gain.defined() ? contiguous(gain.detach()) : ones({n}, x.dtype());
   const Tensor shift = bias.defined() ? contiguous(bias.detach()) : zeros({n}, x.dtype());

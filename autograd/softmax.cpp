@@ -15,10 +15,9 @@ void check_rows(const char* operation, const Tensor& x) {
 template <class Row>
 void for_rows(const Tensor& x, Row row) {
   const std::int64_t n = x.size(-1), rows = n ? x.elements() / n : 0;
-  parallel_for(rows, std::max<std::int64_t>(1, elementwise_grain / std::max<std::int64_t>(n, 1)),
-               [&](std::int64_t begin, std::int64_t end) {
-                 for (std::int64_t i = begin; i < end; ++i) row(i);
-               });
+  parallel_for(rows, row_grain(n), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) row(i);
+  });
 }
 
 std::vector<Sample> row_samples(Tensor (*f)(const Tensor&)) {
