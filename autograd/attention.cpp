@@ -121,7 +121,8 @@ struct Block {
   }
 };
 
-constexpr std::int64_t padded(std::int64_t keys) { return (keys + 15) / 16 * 16; }
+// The length of a row of scores. Where it is long, no power of two, which would put all rows in the same cache lines.
+constexpr std::int64_t padded(std::int64_t keys) { return (keys + 15) / 16 * 16 + (keys > 64 ? 16 : 0); }
 
 // Scores of a block's queries against the keys [from, from + keys), in rows of padded(keys): hidden ones, and those past
 // the end, at -infinity.
@@ -145,18 +146,19 @@ void scores(const Sizes& s, const Matrices<T>& Q, const Matrices<T>& K, const Bl
   }
 }
 
-// P = e^(S - total), row by row; 0 where the total is infinite.
+// P = e^(S - base) share, row by row.
 template <class T>
-void weights_from_scores(T* S, const T* totals, std::int64_t rows, std::int64_t stride) {
+void weights_from_scores(T* S, const T* bases, const T* shares, std::int64_t rows, std::int64_t stride) {
   for (std::int64_t i = 0; i < rows; ++i) {
     T* row = S + i * stride;
-    const T total = totals[i];
-    for (std::int64_t j = 0; j < stride; ++j) row[j] = math::exp_nonpositive(row[j] - total);
+    const T base = bases[i], share = shares[i];
+    for (std::int64_t j = 0; j < stride; ++j) row[j] = math::exp_nonpositive(row[j] - base) * share;
   }
 }
 
+// Of each query, (batches, T_q): its greatest score, and 1 / sum e^(score - base); both 0 where nothing is seen.
 struct Forward {
-  Tensor output, weights, log_totals;  // log_totals (batches, T_q): log sum e^score, infinity where nothing is seen
+  Tensor output, weights, bases, shares;
 };
 
 // A tile of keys at a time, with the maximum and the sum of each row so far (Milakov & Gimelshein 2018,
@@ -166,11 +168,14 @@ Forward forward(const Sizes& s, const Tensor& Q_, const Tensor& K_, const Tensor
   const Matrices<T> Q(Q_, s.batch), K(K_, s.batch), V(V_, s.batch);
   const std::vector<std::int64_t> masks =
       s.mask.has_visible() ? offsets(s.batch, s.mask_strides) : std::vector<std::int64_t>{};
-  Forward f{heads_apart(s, s.T_q, s.d_v, dtype_of<T>), {}, Tensor({s.batches, s.T_q}, dtype_of<T>)};
+  Forward f{heads_apart(s, s.T_q, s.d_v, dtype_of<T>),
+            {},
+            Tensor({s.batches, s.T_q}, dtype_of<T>),
+            Tensor({s.batches, s.T_q}, dtype_of<T>)};
   if (want_weights) f.weights = zeros(s.with(s.T_q, s.T_k), dtype_of<T>);
   const std::vector<std::int64_t> output_offset = offsets(s.batch, f.output.strides());
   const std::int64_t output_stride = f.output.strides()[-2];
-  T *output = f.output.mutable_data<T>(), *totals = f.log_totals.mutable_data<T>();
+  T *output = f.output.mutable_data<T>(), *bases = f.bases.mutable_data<T>(), *shares = f.shares.mutable_data<T>();
   T* weights = want_weights ? f.weights.mutable_data<T>() : nullptr;
   const std::int64_t blocks = (s.T_q + rows_a_block - 1) / rows_a_block;
   const std::int64_t work = std::max<std::int64_t>(1, std::min(s.T_q, rows_a_block) * s.T_k * (s.d_k + s.d_v));
@@ -179,42 +184,42 @@ Forward forward(const Sizes& s, const Tensor& Q_, const Tensor& K_, const Tensor
   constexpr T infinity = std::numeric_limits<T>::infinity();
   const auto attend = [&](const Block& block, T* S) {
     T* O = output + output_offset[static_cast<std::size_t>(block.b)] + block.first * output_stride;
-    T* total = totals + block.b * s.T_q + block.first;
-    std::array<T, rows_a_block> most, sum;
-    most.fill(-infinity);
-    sum.fill(T{0});
+    T *base = bases + block.b * s.T_q + block.first, *share = shares + block.b * s.T_q + block.first;
+    std::array<T, rows_a_block> sum{};
+    std::fill_n(base, block.rows, -infinity);
     for (std::int64_t i = 0; i < block.rows && block.keys == 0; ++i) std::fill_n(O + i * output_stride, s.d_v, T{0});
     for (std::int64_t from = 0; from < block.keys; from += keys_a_tile) {
       const std::int64_t keys = std::min(keys_a_tile, block.keys - from), stride = padded(keys);
       scores(s, Q, K, block, from, keys, S);
       for (std::int64_t i = 0; i < block.rows; ++i) {
-        T *row = S + i * stride, &m = most[static_cast<std::size_t>(i)], &l = sum[static_cast<std::size_t>(i)];
-        const T before = m, now = max_row(row, stride);
-        m = now > before ? now : before;
-        const T base = m == -infinity ? T{0} : m;  // where all is hidden, e^-infinity is 0
-        const T kept = from == 0 ? T{0} : math::exp_nonpositive(before - base);
+        T *row = S + i * stride, &l = sum[static_cast<std::size_t>(i)];
+        const T before = base[i], most = std::max(before, max_row(row, stride));
+        base[i] = most;
+        const T m = most == -infinity ? T{0} : most;  // where all is hidden, e^-infinity is 0
+        const T kept = from == 0 ? T{0} : math::exp_nonpositive(before - m);
         l = kept * l + static_cast<T>(sum_terms<T>(
-                           stride, [=](std::int64_t j) { return row[j] = math::exp_nonpositive(row[j] - base); }));
+                           stride, [=](std::int64_t j) { return row[j] = math::exp_nonpositive(row[j] - m); }));
         for (std::int64_t j = 0; j < s.d_v && from > 0 && kept != T{1}; ++j) O[i * output_stride + j] *= kept;
       }
       gemm(block.rows, s.d_v, keys, T{1}, Matrix<T>{S, stride, 1}, V.rows(block.b, from), static_cast<T>(from > 0), O,
            output_stride);
     }
     for (std::int64_t i = 0; i < block.rows; ++i) {
-      const T l = sum[static_cast<std::size_t>(i)], share = l == T{0} ? T{0} : 1 / l;
-      for (std::int64_t j = 0; j < s.d_v; ++j) O[i * output_stride + j] *= share;
-      total[i] = l == T{0} ? infinity : most[static_cast<std::size_t>(i)] + std::log(l);
+      const T l = sum[static_cast<std::size_t>(i)];
+      share[i] = l == T{0} ? T{0} : 1 / l;
+      if (l == T{0}) base[i] = T{0};
+      for (std::int64_t j = 0; j < s.d_v; ++j) O[i * output_stride + j] *= share[i];
     }
     for (std::int64_t from = 0; weights && from < block.keys; from += keys_a_tile) {
       const std::int64_t keys = std::min(keys_a_tile, block.keys - from), stride = padded(keys);
       scores(s, Q, K, block, from, keys, S);
-      weights_from_scores(S, total, block.rows, stride);
+      weights_from_scores(S, base, share, block.rows, stride);
       for (std::int64_t i = 0; i < block.rows; ++i) {
         std::copy_n(S + i * stride, keys, weights + (block.b * s.T_q + block.first + i) * s.T_k + from);
       }
     }
   };
-  parallel_for(s.batches * blocks, std::max<std::int64_t>(1, 131072 / work), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(s.batches * blocks, std::max<std::int64_t>(1, 32768 / work), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
       attend(Block(s, masks, task / blocks, task % blocks * rows_a_block),
              scratch_data + current_thread() * scratch.strides()[0]);
@@ -223,12 +228,12 @@ Forward forward(const Sizes& s, const Tensor& Q_, const Tensor& K_, const Tensor
   return f;
 }
 
-// P = softmax(scores) again from the saved totals, then, with D = sum(O dO) = sum(P dP), dP = dO V^T and
+// P = softmax(scores) again from what is saved of each row, then, with D = sum(O dO) = sum(P dP), dP = dO V^T and
 // dS = P (dP - D) / sqrt(d_k): dV = P^T dO, dQ = dS K, dK = dS^T Q
 template <class T>
-std::vector<Tensor> backward_of(const Sizes& s, const Tensor& Q_, const Tensor& K_, const Tensor& V_,
-                                const Tensor& output, const Tensor& log_totals, const Tensor& dO_) {
-  const Matrices<T> Q(Q_, s.batch), K(K_, s.batch), V(V_, s.batch), O(output, s.batch), dO(dO_, s.batch);
+std::vector<Tensor> backward_of(const Sizes& s, const Tensor& Q_, const Tensor& K_, const Tensor& V_, const Forward& f,
+                                const Tensor& dO_) {
+  const Matrices<T> Q(Q_, s.batch), K(K_, s.batch), V(V_, s.batch), O(f.output, s.batch), dO(dO_, s.batch);
   const std::vector<std::int64_t> masks =
       s.mask.has_visible() ? offsets(s.batch, s.mask_strides) : std::vector<std::int64_t>{};
   struct Gradient {
@@ -241,28 +246,34 @@ std::vector<Tensor> backward_of(const Sizes& s, const Tensor& Q_, const Tensor& 
           data(tensor.mutable_data<T>()),
           offset(offsets(sizes.batch, tensor.strides())),
           stride(tensor.strides()[-2]) {}
-    void clear(std::int64_t b) {
-      for (std::int64_t i = 0; i < tensor.size(-2); ++i) std::fill_n(rows(b, i), tensor.size(-1), T{0});
+    void clear(std::int64_t b, std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) std::fill_n(rows(b, i), tensor.size(-1), T{0});
     }
     T* rows(std::int64_t b, std::int64_t first) { return data + offset[static_cast<std::size_t>(b)] + first * stride; }
   } dQ(s, s.T_q, s.d_k), dK(s, s.T_k, s.d_k), dV(s, s.T_k, s.d_v);
-  const T* totals = log_totals.data<T>();
+  const T *bases = f.bases.data<T>(), *shares = f.shares.data<T>();
   const std::int64_t work = std::max<std::int64_t>(1, s.T_q * s.T_k * (s.d_k + s.d_v));
   Tensor scratch({threads(), 2, std::min(rows_a_block, s.T_q), padded(std::min(keys_a_tile, s.T_k))}, dtype_of<T>);
   T* const scratch_data = scratch.mutable_data<T>();
-  const auto attend_back = [&](const Block& block, T* P, T* dP) {
+  const auto attend_back = [&](const Block& block, T* P, T* dP, T add) {
     const Matrix<T> O_rows = O.rows(block.b, block.first), dO_rows = dO.rows(block.b, block.first);
     std::array<T, rows_a_block> D;
     for (std::int64_t i = 0; i < block.rows; ++i) {
       const T *o = O_rows.data + i * O_rows.row_stride, *g = dO_rows.data + i * dO_rows.row_stride;
-      D[static_cast<std::size_t>(i)] = static_cast<T>(sum_terms<T>(
-          s.d_v, [&](std::int64_t j) { return o[j * O_rows.column_stride] * g[j * dO_rows.column_stride]; }));
+      D[static_cast<std::size_t>(i)] =
+          static_cast<T>(O_rows.column_stride == 1 && dO_rows.column_stride == 1
+                             ? dot_row(o, g, s.d_v)
+                             : sum_terms<T>(s.d_v, [&](std::int64_t j) {
+                                 return o[j * O_rows.column_stride] * g[j * dO_rows.column_stride];
+                               }));
     }
+    if (block.keys == 0) dQ.clear(block.b, block.first, block.first + block.rows);
     for (std::int64_t from = 0; from < block.keys; from += keys_a_tile) {
       const std::int64_t keys = std::min(keys_a_tile, block.keys - from), stride = padded(keys);
       scores(s, Q, K, block, from, keys, P);
-      weights_from_scores(P, totals + block.b * s.T_q + block.first, block.rows, stride);
-      gemm(keys, s.d_v, block.rows, T{1}, Matrix<T>{P, 1, stride}, dO_rows, T{1}, dV.rows(block.b, from), dV.stride);
+      weights_from_scores(P, bases + block.b * s.T_q + block.first, shares + block.b * s.T_q + block.first, block.rows,
+                          stride);
+      gemm(keys, s.d_v, block.rows, T{1}, Matrix<T>{P, 1, stride}, dO_rows, add, dV.rows(block.b, from), dV.stride);
       Matrix<T> V_t = V.transposed(block.b);
       V_t.data += from * V.row_stride;
       gemm(block.rows, keys, s.d_v, T{1}, dO_rows, V_t, T{0}, dP, stride);
@@ -270,18 +281,20 @@ std::vector<Tensor> backward_of(const Sizes& s, const Tensor& Q_, const Tensor& 
         const T d = D[static_cast<std::size_t>(i)], scale = static_cast<T>(s.scale);
         for (std::int64_t j = i * stride; j < i * stride + keys; ++j) dP[j] = P[j] * (dP[j] - d) * scale;
       }
-      gemm(block.rows, s.d_k, keys, T{1}, Matrix<T>{dP, stride, 1}, K.rows(block.b, from), T{1},
+      gemm(block.rows, s.d_k, keys, T{1}, Matrix<T>{dP, stride, 1}, K.rows(block.b, from), static_cast<T>(from > 0),
            dQ.rows(block.b, block.first), dQ.stride);
-      gemm(keys, s.d_k, block.rows, T{1}, Matrix<T>{dP, 1, stride}, Q.rows(block.b, block.first), T{1},
+      gemm(keys, s.d_k, block.rows, T{1}, Matrix<T>{dP, 1, stride}, Q.rows(block.b, block.first), add,
            dK.rows(block.b, from), dK.stride);
     }
   };
-  parallel_for(s.batches, std::max<std::int64_t>(1, 65536 / work), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(s.batches, std::max<std::int64_t>(1, 16384 / work), [&](std::int64_t begin, std::int64_t end) {
     T* P = scratch_data + current_thread() * scratch.strides()[0];
     for (std::int64_t b = begin; b < end; ++b) {  // one writer of dK and dV a batch
-      for (Gradient* gradient : {&dQ, &dK, &dV}) gradient->clear(b);
+      const bool one_block = s.T_q <= rows_a_block;
+      const std::int64_t written = one_block && s.T_q > 0 ? Block(s, masks, b, 0).keys : 0;
+      for (Gradient* gradient : {&dK, &dV}) gradient->clear(b, written, s.T_k);
       for (std::int64_t first = 0; first < s.T_q; first += rows_a_block) {
-        attend_back(Block(s, masks, b, first), P, P + scratch.strides()[1]);
+        attend_back(Block(s, masks, b, first), P, P + scratch.strides()[1], one_block ? T{0} : T{1});
       }
     }
   });
@@ -303,7 +316,7 @@ Attended attention_composed(const Tensor& Q, const Tensor& K, const Tensor& V, c
 static const Operation weights_operation("attention weights",
                                          [] { return attention_samples(AttentionOutput::weights); });
 
-// output = P V, a tile of P at a time. Keeps Q, K, V, the output and one number a query.
+// output = P V, a tile of P at a time. Keeps Q, K, V, the output and two numbers a query.
 static const Operation attention_operation("attention", [] { return attention_samples(AttentionOutput::output); });
 Attended attention(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask, Weights weights) {
   const Sizes s(Q, K, V, mask);
@@ -312,8 +325,8 @@ Attended attention(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask
     const Forward f = forward<T>(s, Q, K, V, weights == Weights::yes);
     Attended result;
     result.output = record(attention_operation, {&Q, &K, &V}, f.output,
-                           [s, Q, K, V, output = f.output, totals = f.log_totals](const Tensor& dO) {
-                             return backward_of<T>(s, Q, K, V, output, totals, dO);
+                           [s, Q, K, V, f = Forward{f.output, {}, f.bases, f.shares}](const Tensor& dO) {
+                             return backward_of<T>(s, Q, K, V, f, dO);
                            });
     if (weights == Weights::no) return result;
     result.weights = record(weights_operation, {&Q, &K}, f.weights, [s, Q, K, P = f.weights](const Tensor& dP) {

@@ -33,8 +33,11 @@ struct Tiling {
     tile_n = split(n, columns);
     rows = (m + tile_m - 1) / tile_m;
     columns = (n + tile_n - 1) / tile_n;
-    const bool long_inner = batches == 1 && rows * columns < 4 && k >= 512;
-    tile_k = long_inner ? std::max<std::int64_t>(256, (k + 15) / 16) : std::max<std::int64_t>(k, 1);
+    parts = 1;  // a long inner axis in 2, 4, 8 or 16 equal parts of at most 256, or in 16
+    if (batches == 1 && rows * columns < 4 && k >= 512) {
+      while (parts < 16 && k > 256 * parts) parts *= 2;
+    }
+    tile_k = std::max<std::int64_t>(1, (k + parts - 1) / parts);
     parts = std::max<std::int64_t>(1, (k + tile_k - 1) / tile_k);
   }
 };

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <numbers>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 namespace heed {
 namespace {
@@ -21,39 +25,46 @@ std::uint64_t hash(std::string_view text) {
   return mix(h);
 }
 
-// The numbers of up to `lanes` blocks of four, from number `skipped` of the first one on: returns how many. The blocks
-// are computed side by side, in loops that are vectorised.
-template <std::size_t lanes>
-std::size_t write_blocks(std::uint64_t seed, std::uint64_t stream, std::uint64_t block, std::uint64_t skipped,
-                         std::span<std::uint32_t> bits) {
-  std::array<std::array<std::uint32_t, lanes>, 4> c;
-  for (std::size_t l = 0; l < lanes; ++l) {
-    c[0][l] = static_cast<std::uint32_t>(block + l);
-    c[1][l] = static_cast<std::uint32_t>((block + l) >> 32);
-    c[2][l] = static_cast<std::uint32_t>(stream);
-    c[3][l] = static_cast<std::uint32_t>(stream >> 32);
+// Four numbers of 32 bits, in 64 each, of which the upper half does not count.
+typedef std::uint64_t Four __attribute__((vector_size(32)));
+
+// Their products with m, in 64 bits.
+Four times(Four x, std::uint32_t m) {
+#if defined(__AVX2__)
+  return reinterpret_cast<Four>(_mm256_mul_epu32(reinterpret_cast<__m256i>(x), _mm256_set1_epi64x(m)));
+#else
+  return (x & 0xFFFFFFFFU) * m;
+#endif
+}
+
+// The numbers of the eight blocks of four from `block` on; blocks are computed side by side.
+std::array<std::uint32_t, 32> eight_blocks(std::uint64_t seed, std::uint64_t stream, std::uint64_t block) {
+  Four c[4][2];
+  for (std::uint64_t h = 0; h < 2; ++h) {
+    c[0][h] = block + 4 * h + Four{0, 1, 2, 3};
+    c[1][h] = c[0][h] >> 32;
+    c[2][h] = Four{} + stream;
+    c[3][h] = c[2][h] >> 32;
   }
   std::uint32_t k0 = static_cast<std::uint32_t>(seed), k1 = static_cast<std::uint32_t>(seed >> 32);
   for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9U, k1 += 0xBB67AE85U) {
-    for (std::size_t l = 0; l < lanes; ++l) {
-      const std::uint64_t p0 = std::uint64_t{0xD2511F53U} * c[0][l], p1 = std::uint64_t{0xCD9E8D57U} * c[2][l];
-      const std::uint32_t c1 = c[1][l], c3 = c[3][l];
-      c[0][l] = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ k0;
-      c[1][l] = static_cast<std::uint32_t>(p1);
-      c[2][l] = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ k1;
-      c[3][l] = static_cast<std::uint32_t>(p0);
+    for (std::size_t h = 0; h < 2; ++h) {
+      const Four p0 = times(c[0][h], 0xD2511F53U), p1 = times(c[2][h], 0xCD9E8D57U);
+      c[0][h] = (p1 >> 32) ^ c[1][h] ^ k0;
+      c[1][h] = p1;
+      c[2][h] = (p0 >> 32) ^ c[3][h] ^ k1;
+      c[3][h] = p0;
     }
   }
-  const std::size_t count = std::min<std::size_t>(bits.size(), 4 * lanes - skipped);
-  if (count == 4 * lanes) {
-    std::uint32_t* to = bits.data();
-    for (std::size_t l = 0; l < lanes; ++l) {
-      for (std::size_t i = 0; i < 4; ++i) to[4 * l + i] = c[i][l];
-    }
-    return count;
+  std::array<std::uint32_t, 32> numbers;
+  for (std::size_t h = 0; h < 2; ++h) {
+    const Four first = (c[0][h] & 0xFFFFFFFFU) | c[1][h] << 32, second = (c[2][h] & 0xFFFFFFFFU) | c[3][h] << 32;
+    const Four low = __builtin_shufflevector(first, second, 0, 4, 1, 5);
+    const Four high = __builtin_shufflevector(first, second, 2, 6, 3, 7);
+    std::memcpy(&numbers[16 * h], &low, sizeof low);
+    std::memcpy(&numbers[16 * h + 8], &high, sizeof high);
   }
-  for (std::size_t i = 0; i < count; ++i) bits[i] = c[(i + skipped) % 4][(i + skipped) / 4];
-  return count;
+  return numbers;
 }
 
 }  // namespace
@@ -66,11 +77,11 @@ Random Random::stream(std::uint64_t number) const {
 
 void Random::bits_at(std::uint64_t first, std::span<std::uint32_t> bits) const {
   std::uint64_t skipped = first % 4;
-  for (std::uint64_t block = first / 4; !bits.empty(); skipped = 0) {
-    const std::size_t written = bits.size() >= 256 ? write_blocks<64>(seed_, stream_, block, skipped, bits)
-                                                   : write_blocks<8>(seed_, stream_, block, skipped, bits);
-    block += (written + skipped) / 4;
-    bits = bits.subspan(written);
+  for (std::uint64_t block = first / 4; !bits.empty(); block += 8, skipped = 0) {
+    const std::array<std::uint32_t, 32> numbers = eight_blocks(seed_, stream_, block);
+    const std::size_t count = std::min<std::size_t>(bits.size(), 32 - skipped);
+    std::copy_n(numbers.begin() + static_cast<std::ptrdiff_t>(skipped), count, bits.begin());
+    bits = bits.subspan(count);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 // Sums whose error does not grow with their length. Internal.
@@ -14,14 +15,19 @@ template <class T, class Term>
   double total = 0;
   std::int64_t i = 0;
   for (; i + 16 <= n;) {
-    std::array<T, 16> lane{};
+    std::array<T, 8> low{}, high{};
     const std::int64_t stop = std::min(n - n % 16, i + 256);
     for (; i < stop; i += 16) {
-      for (std::size_t l = 0; l < 16; ++l) lane[l] += term(i + static_cast<std::int64_t>(l));
+      for (std::size_t l = 0; l < 8; ++l) low[l] += term(i + static_cast<std::int64_t>(l));
+      for (std::size_t l = 0; l < 8; ++l) high[l] += term(i + static_cast<std::int64_t>(l) + 8);
     }
-    for (std::size_t l = 0; l < 8; ++l) lane[l] += lane[l + 8];
-    for (std::size_t l = 0; l < 4; ++l) lane[l] += lane[l + 4];
-    total += static_cast<double>((lane[0] + lane[2]) + (lane[1] + lane[3]));
+    typedef T Lanes __attribute__((vector_size(8 * sizeof(T))));  // for g++, which adds the array's elements one by one
+    Lanes a, b;
+    std::memcpy(&a, low.data(), sizeof a);
+    std::memcpy(&b, high.data(), sizeof b);
+    a += b;
+    const auto sums = __builtin_shufflevector(a, a, 0, 1, 2, 3) + __builtin_shufflevector(a, a, 4, 5, 6, 7);
+    total += static_cast<double>((sums[0] + sums[2]) + (sums[1] + sums[3]));
   }
   for (; i < n; ++i) total += static_cast<double>(term(i));
   return total;

@@ -24,12 +24,14 @@ T max_row(const T* x, std::int64_t n) {
       lanes[l] = value > lanes[l] ? value : lanes[l];
     }
   }
-  T best = -std::numeric_limits<T>::infinity();
-  for (const Lanes& lane : lanes) {
-    for (std::int64_t l = 0; l < width; ++l) best = lane[l] > best ? lane[l] : best;
+  lanes[0] = lanes[1] > lanes[0] ? lanes[1] : lanes[0];
+  T best[width];
+  std::memcpy(best, &lanes[0], sizeof best);
+  for (std::int64_t left = width / 2; left > 0; left /= 2) {
+    for (std::int64_t l = 0; l < left; ++l) best[l] = best[l + left] > best[l] ? best[l + left] : best[l];
   }
-  for (; i < n; ++i) best = x[i] > best ? x[i] : best;
-  return best;
+  for (; i < n; ++i) best[0] = x[i] > best[0] ? x[i] : best[0];
+  return best[0];
 }
 
 // y = softmax(x); x and y may be one row. `m` is max_row(x). Returns log sum e^(x - m), or infinity for a row of
