@@ -4,8 +4,8 @@
 
 namespace heed {
 
-// "OpenBLAS 0.3.21, Haswell kernels": which library does the matrix products, and which of its kernels. Loads
-// it at the first call; Error when it cannot be loaded.
+// "OpenBLAS 0.3.21, Haswell kernels": which library does the large matrix products, and which of its
+// kernels. Loads it at the first call; Error when it cannot be loaded.
 const std::string& blas_description();
 
 // A matrix in memory: element (i, j) at data[i * row_stride + j * column_stride].
@@ -19,8 +19,8 @@ struct Matrix {
 // it is too large for BLAS to count.
 bool is_blas_layout(std::int64_t rows, std::int64_t columns, std::int64_t row_stride, std::int64_t column_stride);
 
-// C = alpha A B + beta C on the calling thread: A (m x k), B (k x n), C (m x n) row-major with row stride
-// ldc. Does not throw once blas_description() has returned.
+// C = alpha A B + beta C on the calling thread, by OpenBLAS or, where that is faster, by small_gemm(): A (m x k),
+// B (k x n), C (m x n) row-major with row stride ldc. Does not throw once blas_description() has returned.
 template <class T>
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<T> A, Matrix<T> B, T beta, T* C,
           std::int64_t ldc);

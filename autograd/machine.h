@@ -5,7 +5,7 @@ namespace heed {
 
 // What this machine reaches, measured now with so many threads: the limits that other timings are held against.
 
-// float32 operations a second of OpenBLAS's (n x n) products, one product at a time in each thread.
+// float32 operations a second of (n x n) products, one product at a time in each thread.
 double gemm_rate(std::int64_t n, int threads);
 
 // Bytes a second of y += a x in float32, which reads x and y and writes y: each of so many bytes.
