@@ -45,8 +45,7 @@ class Team {
     if (sleeping_ > 0) job_.notify_all();
     take_tiles();
     for (int spins = 0; unfinished_ > 0; ++spins) spins < 2000 ? pause_briefly() : std::this_thread::yield();
-    for (int m = 0; m < members; ++m)
-      shares_[m].ticket = job << 32 | closed;  // before the next job's fields are written
+    for (int m = 0; m < members; ++m) shares_[m].ticket = job << 32 | closed;  // before the next job's fields change
     taken_.store(false, std::memory_order_release);
     return true;
   }
@@ -60,7 +59,7 @@ class Team {
   };
 
   void take_tiles() {
-    for (int turn = 0; turn < members_ && place < members_; ++turn) take_tiles_of(turn);
+    for (int turn = 0; turn < members_; ++turn) take_tiles_of(turn);
   }
 
   // Of the share `turn` places after the caller's own.
@@ -71,8 +70,8 @@ class Team {
       const std::uint64_t tile = ticket & closed;
       const auto run = tile_.load();
       void* const context = context_;
-      if (members != members_ || tile == closed || static_cast<std::int64_t>(tile) >= tiles_ * (m + 1) / members)
-        return;
+      if (tile == closed || static_cast<std::int64_t>(tile) >= tiles_ * (m + 1) / members) return;
+      if (members != members_ || place >= members) return;
       if (!shares_[m].ticket.compare_exchange_strong(ticket, ticket + 1)) continue;
       in_tile = true;
       run(context, static_cast<std::int64_t>(tile));
