@@ -111,25 +111,32 @@ Vector shuffle(Vector a, Vector b) {
   return __builtin_shufflevector(a, b, lanes...);
 }
 
-// to[j * stride + i] = from[i][j] for 8 x 8 floats: pairs, pairs of pairs, halves.
+// to[j * stride + i] = from[i][j] for 8 x 8 floats: pairs, pairs of pairs, halves. (Of loops that g++ unrolls by itself, it
+// does so too late to keep the arrays in registers.)
 void transpose_square(const float* const* from, float* to, std::int64_t stride) {
   typedef float Vector __attribute__((vector_size(32)));
   Vector x[8], y[8];
+#pragma GCC unroll 8
   for (int i = 0; i < 8; ++i) std::memcpy(&x[i], from[i], sizeof x[i]);
+#pragma GCC unroll 8
   for (int i = 0; i < 8; i += 2) {
     y[i] = shuffle<0, 8, 1, 9, 4, 12, 5, 13>(x[i], x[i + 1]);
     y[i + 1] = shuffle<2, 10, 3, 11, 6, 14, 7, 15>(x[i], x[i + 1]);
   }
+#pragma GCC unroll 8
   for (int i = 0; i < 8; i += 4) {
+#pragma GCC unroll 8
     for (int j = i; j < i + 2; ++j) {
       x[2 * j - i] = shuffle<0, 1, 8, 9, 4, 5, 12, 13>(y[j], y[j + 2]);
       x[2 * j - i + 1] = shuffle<2, 3, 10, 11, 6, 7, 14, 15>(y[j], y[j + 2]);
     }
   }
+#pragma GCC unroll 8
   for (int i = 0; i < 4; ++i) {
     y[i] = shuffle<0, 1, 2, 3, 8, 9, 10, 11>(x[i], x[i + 4]);
     y[i + 4] = shuffle<4, 5, 6, 7, 12, 13, 14, 15>(x[i], x[i + 4]);
   }
+#pragma GCC unroll 8
   for (int i = 0; i < 8; ++i) std::memcpy(to + i * stride, &y[i], sizeof y[i]);
 }
 
