@@ -210,12 +210,18 @@ Forward forward(const Sizes& s, const Tensor& Q_, const Tensor& K_, const Tensor
       if (l == T{0}) base[i] = T{0};
       for (std::int64_t j = 0; j < s.d_v; ++j) O[i * output_stride + j] *= share[i];
     }
+    const bool one_tile = block.keys <= keys_a_tile;  // then S still holds e^(scores - base)
     for (std::int64_t from = 0; weights && from < block.keys; from += keys_a_tile) {
       const std::int64_t keys = std::min(keys_a_tile, block.keys - from), stride = padded(keys);
-      scores(s, Q, K, block, from, keys, S);
-      weights_from_scores(S, base, share, block.rows, stride);
+      if (!one_tile) {
+        scores(s, Q, K, block, from, keys, S);
+        weights_from_scores(S, base, share, block.rows, stride);
+      }
       for (std::int64_t i = 0; i < block.rows; ++i) {
-        std::copy_n(S + i * stride, keys, weights + (block.b * s.T_q + block.first + i) * s.T_k + from);
+        const T* row = S + i * stride;
+        const T factor = one_tile ? share[i] : T{1};
+        T* to = weights + (block.b * s.T_q + block.first + i) * s.T_k + from;
+        for (std::int64_t j = 0; j < keys; ++j) to[j] = row[j] * factor;
       }
     }
   };
