@@ -239,7 +239,8 @@ Forward forward(const Sizes& s, const Tensor& Q_, const Tensor& K_, const Tensor
 template <class T>
 std::vector<Tensor> backward_of(const Sizes& s, const Tensor& Q_, const Tensor& K_, const Tensor& V_, const Forward& f,
                                 const Tensor& dO_) {
-  const Matrices<T> Q(Q_, s.batch), K(K_, s.batch), V(V_, s.batch), O(f.output, s.batch), dO(dO_, s.batch);
+  const Matrices<T> Q(Q_, s.batch), K(K_, s.batch), V(V_, s.batch), O(f.output, s.batch);
+  const Matrices<T> dO(dO_.strides()[-1] == 1 ? dO_ : dO_.clone(), s.batch);  // rows without gaps, as O's
   const std::vector<std::int64_t> masks =
       s.mask.has_visible() ? offsets(s.batch, s.mask_strides) : std::vector<std::int64_t>{};
   struct Gradient {
@@ -259,19 +260,18 @@ std::vector<Tensor> backward_of(const Sizes& s, const Tensor& Q_, const Tensor& 
   } dQ(s, s.T_q, s.d_k), dK(s, s.T_k, s.d_k), dV(s, s.T_k, s.d_v);
   const T *bases = f.bases.data<T>(), *shares = f.shares.data<T>();
   const std::int64_t work = std::max<std::int64_t>(1, s.T_q * s.T_k * (s.d_k + s.d_v));
+  const bool one_block = s.T_q > 0 && s.T_q <= rows_a_block;  // then nothing was added to dK and dV before
   Tensor scratch({threads(), 2, std::min(rows_a_block, s.T_q), padded(std::min(keys_a_tile, s.T_k))}, dtype_of<T>);
   T* const scratch_data = scratch.mutable_data<T>();
-  const auto attend_back = [&](const Block& block, T* P, T* dP, T add) {
+  const auto attend_back = [&](const Block& block, T* P, T* dP) {
     const Matrix<T> O_rows = O.rows(block.b, block.first), dO_rows = dO.rows(block.b, block.first);
     std::array<T, rows_a_block> D;
     for (std::int64_t i = 0; i < block.rows; ++i) {
       const T *o = O_rows.data + i * O_rows.row_stride, *g = dO_rows.data + i * dO_rows.row_stride;
-      D[static_cast<std::size_t>(i)] =
-          static_cast<T>(O_rows.column_stride == 1 && dO_rows.column_stride == 1
-                             ? dot_row(o, g, s.d_v)
-                             : sum_terms<T>(s.d_v, [&](std::int64_t j) {
-                                 return o[j * O_rows.column_stride] * g[j * dO_rows.column_stride];
-                               }));
+      D[static_cast<std::size_t>(i)] = static_cast<T>(dot_row(o, g, s.d_v));
+    }
+    for (Gradient* gradient : {&dK, &dV}) {
+      if (one_block) gradient->clear(block.b, block.keys, s.T_k);
     }
     if (block.keys == 0) dQ.clear(block.b, block.first, block.first + block.rows);
     for (std::int64_t from = 0; from < block.keys; from += keys_a_tile) {
@@ -279,7 +279,8 @@ std::vector<Tensor> backward_of(const Sizes& s, const Tensor& Q_, const Tensor& 
       scores(s, Q, K, block, from, keys, P);
       weights_from_scores(P, bases + block.b * s.T_q + block.first, shares + block.b * s.T_q + block.first, block.rows,
                           stride);
-      gemm(keys, s.d_v, block.rows, T{1}, Matrix<T>{P, 1, stride}, dO_rows, add, dV.rows(block.b, from), dV.stride);
+      gemm(keys, s.d_v, block.rows, T{1}, Matrix<T>{P, 1, stride}, dO_rows, static_cast<T>(!one_block),
+           dV.rows(block.b, from), dV.stride);
       Matrix<T> V_t = V.transposed(block.b);
       V_t.data += from * V.row_stride;
       gemm(block.rows, keys, s.d_v, T{1}, dO_rows, V_t, T{0}, dP, stride);
@@ -289,18 +290,18 @@ std::vector<Tensor> backward_of(const Sizes& s, const Tensor& Q_, const Tensor& 
       }
       gemm(block.rows, s.d_k, keys, T{1}, Matrix<T>{dP, stride, 1}, K.rows(block.b, from), static_cast<T>(from > 0),
            dQ.rows(block.b, block.first), dQ.stride);
-      gemm(keys, s.d_k, block.rows, T{1}, Matrix<T>{dP, 1, stride}, Q.rows(block.b, block.first), add,
-           dK.rows(block.b, from), dK.stride);
+      gemm(keys, s.d_k, block.rows, T{1}, Matrix<T>{dP, 1, stride}, Q.rows(block.b, block.first),
+           static_cast<T>(!one_block), dK.rows(block.b, from), dK.stride);
     }
   };
   parallel_for(s.batches, std::max<std::int64_t>(1, 16384 / work), [&](std::int64_t begin, std::int64_t end) {
     T* P = scratch_data + current_thread() * scratch.strides()[0];
     for (std::int64_t b = begin; b < end; ++b) {  // one writer of dK and dV a batch
-      const bool one_block = s.T_q <= rows_a_block;
-      const std::int64_t written = one_block && s.T_q > 0 ? Block(s, masks, b, 0).keys : 0;
-      for (Gradient* gradient : {&dK, &dV}) gradient->clear(b, written, s.T_k);
+      for (Gradient* gradient : {&dK, &dV}) {
+        if (!one_block) gradient->clear(b, 0, s.T_k);
+      }
       for (std::int64_t first = 0; first < s.T_q; first += rows_a_block) {
-        attend_back(Block(s, masks, b, first), P, P + scratch.strides()[1], one_block ? T{0} : T{1});
+        attend_back(Block(s, masks, b, first), P, P + scratch.strides()[1]);
       }
     }
   });

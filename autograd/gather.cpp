@@ -137,6 +137,7 @@ Tensor keep(const Tensor& x, double p, const Random& stream) {
       for (std::int64_t i = begin; i < end; i += std::ssize(bits)) {
         const std::int64_t n = std::min(std::ssize(bits), end - i);
         stream.bits_at(static_cast<std::uint64_t>(i), std::span(bits).first(static_cast<std::size_t>(n)));
+        // A product: of a choice g++ makes a branch, which random bits mislead.
         for (std::int64_t j = 0; j < n; ++j)
           to[i + j] = factor * static_cast<T>(bits[static_cast<std::size_t>(j)] >= bound);
       }

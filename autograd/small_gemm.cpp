@@ -187,8 +187,8 @@ void small_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<
         const std::int64_t rows = std::min(rows_a_part, m - i);
         Matrix<T> part_A = A;
         part_A.data += i * A.row_stride + p * A.column_stride;
-        std::int64_t step = height * A.row_stride;  // from one block's rows to the next one's
-        if (A.column_stride != 1 && n > 4 * width<T>) {
+        std::int64_t step = height * A.row_stride;       // from one block's rows to the next one's
+        if (A.column_stride != 1 && n > 4 * width<T>) {  // fewer columns do not repay it
           pack<T, height>(inner, rows, {part_A.data, A.column_stride, A.row_stride}, packed_A);
           part_A = {packed_A, 1, height};
           step = height * inner;
