@@ -2,7 +2,7 @@
 
 #include "autograd/error.h"
 #include "autograd/profile.h"
-#include "autograd/small_gemm.h"
+#include "autograd/blocked_gemm.h"
 
 #include <algorithm>
 #include <cblas.h>
@@ -108,9 +108,9 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<T> A, 
   if (m == 0 || n == 0) return;
   count_flops(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-  // Where ours is the faster: up to some 16 million multiplications, and blocks of a few rows and columns at least.
-  if (k > 0 && std::min(m, n) >= 6 && m * n * k <= std::int64_t{1} << 24) {
-    return small_gemm(m, n, k, alpha, A, B, beta, C, ldc);
+  // Where ours is the faster: at least a block of a few rows and columns, and not large in every direction.
+  if (k > 0 && std::min(m, n) >= 6 && std::min({m, n, k}) < 512) {
+    return blocked_gemm(m, n, k, alpha, A, B, beta, C, ldc);
   }
 #endif
   const auto layout = [](const Matrix<T>& x, std::int64_t rows, std::int64_t columns) {

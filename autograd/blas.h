@@ -19,7 +19,7 @@ struct Matrix {
 // it is too large for BLAS to count.
 bool is_blas_layout(std::int64_t rows, std::int64_t columns, std::int64_t row_stride, std::int64_t column_stride);
 
-// C = alpha A B + beta C on the calling thread, by OpenBLAS or, where that is faster, by small_gemm(): A (m x k),
+// C = alpha A B + beta C on the calling thread, by OpenBLAS or, where that is faster, by blocked_gemm(): A (m x k),
 // B (k x n), C (m x n) row-major with row stride ldc. Does not throw once blas_description() has returned.
 template <class T>
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<T> A, Matrix<T> B, T beta, T* C,
