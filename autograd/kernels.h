@@ -14,9 +14,9 @@ namespace heed {
 // Elements that one thread handles at a time: large enough to hide the hand-over, small enough to share out.
 constexpr std::int64_t elementwise_grain = 8192;
 
-// The same in rows of n elements.
-constexpr std::int64_t row_grain(std::int64_t n) {
-  return std::max<std::int64_t>(1, elementwise_grain / std::max<std::int64_t>(n, 1));
+// The same for `rows` of n elements, in equal shares.
+constexpr std::int64_t row_grain(std::int64_t rows, std::int64_t n) {
+  return equal_grain(rows, std::max<std::int64_t>(1, elementwise_grain / std::max<std::int64_t>(n, 1)));
 }
 
 // One input of an elementwise kernel: its data, and its strides along the output's axes (0 where it
@@ -129,11 +129,11 @@ void map(const Shape& shape, R* y, F f, const Operand<Ts>&... operands) {
   std::array<std::int64_t, N> inner;
   for (std::size_t i = 0; i < N; ++i) inner[i] = walk.stride[i][0];
   if (n == elements) {
-    parallel_for(n, elementwise_grain,
+    parallel_for(n, equal_grain(n, elementwise_grain),
                  [&](std::int64_t begin, std::int64_t end) { map_row(begin, end, y, f, inner, operands.data...); });
     return;
   }
-  parallel_for(elements / n, row_grain(n), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(elements / n, row_grain(elements / n, n), [&](std::int64_t begin, std::int64_t end) {
     walk.rows(begin, end, [&](std::int64_t first, const std::array<std::int64_t, N>& offset) {
       [&]<std::size_t... I>(std::index_sequence<I...>) {
         map_row(std::int64_t{0}, n, y + first, f, inner, (operands.data + offset[I])...);

@@ -49,7 +49,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
            to_string(x.shape()), n);
     }
   }
-  const std::int64_t grain = row_grain(n);
+  const std::int64_t grain = row_grain(rows, n);
   const Tensor dense = contiguous(x.detach());
   const Tensor scale = gain.defined() ? contiguous(gain.detach()) : ones({n}, x.dtype());
   const Tensor shift = bias.defined() ? contiguous(bias.detach()) : zeros({n}, x.dtype());
@@ -58,24 +58,30 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
     const T *from = dense.data<T>(), *a = scale.data<T>(), *b = shift.data<T>();
     T *to = y.mutable_data<T>(), *means = mean.mutable_data<T>(), *inverse = r.mutable_data<T>();
     parallel_for(rows, grain, [=](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const T* row = from + i * n;
-        T* out = to + i * n;
-        const T mu = static_cast<T>(sum_row(row, n) / static_cast<double>(n));
-        const double variance =
-            sum_terms<T>(n, [=](std::int64_t j) { return (row[j] - mu) * (row[j] - mu); }) / static_cast<double>(n);
-        const T inv = static_cast<T>(1 / std::sqrt(variance + eps));
+      constexpr std::int64_t together = 8;  // rows, so that the sums of several are under way at once
+      const double count = static_cast<double>(n);
+      for (std::int64_t first = begin, last; first < end; first = last) {
+        last = std::min(end, first + together);
+        for (std::int64_t i = first; i < last; ++i) means[i] = static_cast<T>(sum_row(from + i * n, n) / count);
+        for (std::int64_t i = first; i < last; ++i) {
+          const T *row = from + i * n, mu = means[i];
+          const double squares = sum_terms<T>(n, [=](std::int64_t j) { return (row[j] - mu) * (row[j] - mu); });
+          inverse[i] = static_cast<T>(1 / std::sqrt(squares / count + eps));
+        }
+        for (std::int64_t i = first; i < last; ++i) {
+          const T *row = from + i * n, mu = means[i], inv = inverse[i];
+          T* out = to + i * n;
 #pragma omp simd
-        for (std::int64_t j = 0; j < n; ++j) out[j] = (row[j] - mu) * inv * a[j] + b[j];
-        means[i] = mu;
-        inverse[i] = inv;
+          for (std::int64_t j = 0; j < n; ++j) out[j] = (row[j] - mu) * inv * a[j] + b[j];
+        }
       }
     });
   });
   const auto gradients = [dense, mean, r, scale, n, rows](const Tensor& dy) {
     // Rows in parts, each with its own sums for dgain and dbias.
     constexpr std::int64_t elements_a_part = 16384;
-    const std::int64_t rows_a_part = std::max<std::int64_t>(1, elements_a_part / std::max<std::int64_t>(n, 1));
+    const std::int64_t most_rows = std::max<std::int64_t>(1, elements_a_part / std::max<std::int64_t>(n, 1));
+    const std::int64_t rows_a_part = equal_grain(rows, most_rows);
     const std::int64_t parts = (rows + rows_a_part - 1) / rows_a_part;
     const Tensor dense_dy = contiguous(dy);
     Tensor dx(dense.shape(), dense.dtype()), sums({parts, 2, n}, dense.dtype());

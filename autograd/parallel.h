@@ -16,6 +16,14 @@ int current_thread();
 // Calls run(context, tile) for each tile in [0, tiles), on any thread, in any order. `run` must not throw.
 void run_tiles(std::int64_t tiles, void (*run)(void* context, std::int64_t tile), void* context);
 
+// The length, at most `most`, of ranges that share [0, count) equally in 1, 2, 4 or a multiple of 8: as much work for each
+// of so many threads.
+constexpr std::int64_t equal_grain(std::int64_t count, std::int64_t most) {
+  const std::int64_t least = (count + most - 1) / most;
+  const std::int64_t ranges = least <= 2 ? least : least <= 4 ? 4 : (least + 7) / 8 * 8;
+  return ranges <= 1 ? most : (count + ranges - 1) / ranges;
+}
+
 // Calls f(begin, end) on consecutive ranges of `grain` indices that cover [0, count): the ranges depend on
 // nothing else, so that whatever f accumulates within one is the same for any number of threads.
 template <class F>

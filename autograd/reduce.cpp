@@ -37,7 +37,8 @@ Split split_axes(const char* operation, const Tensor& x, const std::vector<int>&
 // rows at a time so that the order of additions does not depend on threads.
 template <class T>
 void sum_columns(const T* x, std::int64_t rows, std::int64_t columns, std::int64_t row_stride, T* y) {
-  constexpr std::int64_t rows_a_part = 512, columns_a_tile = 512;
+  constexpr std::int64_t most_rows = 512, columns_a_tile = 512;
+  const std::int64_t rows_a_part = equal_grain(rows, most_rows);
   const std::int64_t parts = (rows + rows_a_part - 1) / rows_a_part;
   Tensor partial({parts, columns}, DType::float64);
   double* totals = partial.mutable_data<double>();

@@ -15,7 +15,7 @@ void check_rows(const char* operation, const Tensor& x) {
 template <class Row>
 void for_rows(const Tensor& x, Row row) {
   const std::int64_t n = x.size(-1), rows = n ? x.elements() / n : 0;
-  parallel_for(rows, row_grain(n), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(rows, row_grain(rows, n), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) row(i);
   });
 }
