@@ -262,7 +262,7 @@ struct alignas(line_bytes) Room {
 template <class T>
 void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<T> A, Matrix<T> B, T beta, T* C,
                   std::int64_t ldc) {
-  static thread_local const std::unique_ptr<Room<T>> room(new Room<T>);
+  static thread_local const auto room = std::make_unique<Room<T>>();
   const std::int64_t part_k = equal_parts(k, most_depth, 8), part_m = equal_parts(m, most_rows, height);
   for (std::int64_t p = 0; p < k; p += part_k) {
     const std::int64_t depth = std::min(part_k, k - p);
