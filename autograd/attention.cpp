@@ -270,8 +270,9 @@ std::vector<Tensor> backward_of(const Sizes& s, const Tensor& Q_, const Tensor& 
       const T *o = O_rows.data + i * O_rows.row_stride, *g = dO_rows.data + i * dO_rows.row_stride;
       D[static_cast<std::size_t>(i)] = static_cast<T>(dot_row(o, g, s.d_v));
     }
-    for (Gradient* gradient : {&dK, &dV}) {
-      if (one_block) gradient->clear(block.b, block.keys, s.T_k);
+    if (one_block) {
+      dK.clear(block.b, block.keys, s.T_k);
+      dV.clear(block.b, block.keys, s.T_k);
     }
     if (block.keys == 0) dQ.clear(block.b, block.first, block.first + block.rows);
     for (std::int64_t from = 0; from < block.keys; from += keys_a_tile) {
@@ -297,8 +298,9 @@ std::vector<Tensor> backward_of(const Sizes& s, const Tensor& Q_, const Tensor& 
   parallel_for(s.batches, std::max<std::int64_t>(1, 16384 / work), [&](std::int64_t begin, std::int64_t end) {
     T* P = scratch_data + current_thread() * scratch.strides()[0];
     for (std::int64_t b = begin; b < end; ++b) {  // one writer of dK and dV a batch
-      for (Gradient* gradient : {&dK, &dV}) {
-        if (!one_block) gradient->clear(b, 0, s.T_k);
+      if (!one_block) {
+        dK.clear(b, 0, s.T_k);
+        dV.clear(b, 0, s.T_k);
       }
       for (std::int64_t first = 0; first < s.T_q; first += rows_a_block) {
         attend_back(Block(s, masks, b, first), P, P + scratch.strides()[1]);

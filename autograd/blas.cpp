@@ -1,8 +1,8 @@
 #include "autograd/blas.h"
 
+#include "autograd/blocked_gemm.h"
 #include "autograd/error.h"
 #include "autograd/profile.h"
-#include "autograd/blocked_gemm.h"
 
 #include <algorithm>
 #include <cblas.h>

@@ -128,8 +128,10 @@ void multiply_rows(std::int64_t count, std::int64_t k, Arguments... arguments) {
   if constexpr (rows > 1) {
     if (count < rows) return multiply_rows<T, rows - 1>(count, k, arguments...);
   }
-  constexpr std::int64_t long_sum = 32;  // below, asking early takes longer than it saves
-  if (rows == height && k >= long_sum) return multiply_block<T, rows, true>(k, arguments...);
+  if constexpr (rows == height) {
+    constexpr std::int64_t long_sum = 32;  // below, asking early takes longer than it saves
+    if (k >= long_sum) return multiply_block<T, rows, true>(k, arguments...);
+  }
   multiply_block<T, rows, false>(k, arguments...);
 }
 
@@ -218,23 +220,21 @@ template <class T>
 struct Rows {
   Matrix<T> first;
   std::int64_t step;
-  bool in_place;
+  std::int64_t ahead = 0;  // to the block worth asking for early: where A itself is read, the next one
 
-  Rows(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> A, T* room)
-      : first(A), step(height * A.row_stride), in_place(true) {
+  Rows(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> A, T* room) : first(A), step(height * A.row_stride) {
     // Packed where the columns of C are enough to repay it: rows of A that are columns in memory, and those that would
     // share a few lines of the cache.
-    const std::int64_t padded = k + line<T>;
     if (A.column_stride != 1 && n > 4 * width<T>) {
       pack<T, height>(k, m, {A.data, A.column_stride, A.row_stride}, room);
       first = {room, 1, height};
       step = height * k;
-      in_place = false;
     } else if (A.column_stride == 1 && A.row_stride > k && A.row_stride % (16 * line<T>) == 0 && n >= 12 * width<T>) {
-      for (std::int64_t i = 0; i < m; ++i) std::copy_n(A.data + i * A.row_stride, k, room + i * padded);
-      first = {room, padded, 1};
-      step = height * padded;
-      in_place = false;
+      first = {room, k + line<T>, 1};
+      step = height * first.row_stride;
+      for (std::int64_t i = 0; i < m; ++i) std::copy_n(A.data + i * A.row_stride, k, room + i * first.row_stride);
+    } else {
+      ahead = step;
     }
   }
 };
@@ -276,7 +276,7 @@ void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matri
         pack<T, width<T>>(depth, columns, strip, room->strip);
         strip.data += width<T> * B.column_stride;
         const std::int64_t lines = j + width<T> < n ? (depth * height + count - 1) / count : 0;
-        const std::int64_t ahead = j == 0 && rows.in_place ? rows.step : 0;
+        const std::int64_t ahead = j == 0 ? rows.ahead : 0;
         Matrix<T> block = rows.first;
         for (std::int64_t r = 0; r < count; r += height, block.data += rows.step) {
           fetch_strip(strip, r / height * lines, lines);

@@ -132,17 +132,16 @@ Tensor keep(const Tensor& x, double p, const Random& stream) {
     T* to = y.mutable_data<T>();
     const T factor = static_cast<T>(1 / (1 - p));
     const std::uint32_t bound = static_cast<std::uint32_t>(p * 0x1p32);
-    parallel_for(x.elements(), equal_grain(x.elements(), elementwise_grain),
-                 [=, &stream](std::int64_t begin, std::int64_t end) {
-                   std::array<std::uint32_t, 256> bits;
-                   for (std::int64_t i = begin; i < end; i += std::ssize(bits)) {
-                     const std::int64_t n = std::min(std::ssize(bits), end - i);
-                     stream.bits_at(static_cast<std::uint64_t>(i), std::span(bits).first(static_cast<std::size_t>(n)));
-                     // A product: of a choice g++ makes a branch, which random bits mislead.
-                     for (std::int64_t j = 0; j < n; ++j)
-                       to[i + j] = factor * static_cast<T>(bits[static_cast<std::size_t>(j)] >= bound);
-                   }
-                 });
+    parallel_for(x.elements(), row_grain(x.elements()), [=, &stream](std::int64_t begin, std::int64_t end) {
+      std::array<std::uint32_t, 256> bits;
+      for (std::int64_t i = begin; i < end; i += std::ssize(bits)) {
+        const std::int64_t n = std::min(std::ssize(bits), end - i);
+        stream.bits_at(static_cast<std::uint64_t>(i), std::span(bits).first(static_cast<std::size_t>(n)));
+        // A product: of a choice g++ makes a branch, which random bits mislead.
+        for (std::int64_t j = 0; j < n; ++j)
+          to[i + j] = factor * static_cast<T>(bits[static_cast<std::size_t>(j)] >= bound);
+      }
+    });
   });
   return y;
 }

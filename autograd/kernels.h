@@ -11,12 +11,12 @@
 // How elementwise kernels walk their operands. Internal: only operations include this.
 namespace heed {
 
-// Elements that one thread handles at a time: large enough to hide the hand-over, small enough to share out.
-constexpr std::int64_t elementwise_grain = 8192;
+// Elements that one thread handles at a time, at most: enough to hide the hand-over, few enough to share out.
+constexpr std::int64_t most_elements = 8192;
 
-// The same for `rows` of n elements, in equal shares.
-constexpr std::int64_t row_grain(std::int64_t rows, std::int64_t n) {
-  return equal_grain(rows, std::max<std::int64_t>(1, elementwise_grain / std::max<std::int64_t>(n, 1)));
+// That many of `rows` of n elements each, in equal shares.
+constexpr std::int64_t row_grain(std::int64_t rows, std::int64_t n = 1) {
+  return equal_grain(rows, std::max<std::int64_t>(1, most_elements / std::max<std::int64_t>(n, 1)));
 }
 
 // One input of an elementwise kernel: its data, and its strides along the output's axes (0 where it
@@ -129,7 +129,7 @@ void map(const Shape& shape, R* y, F f, const Operand<Ts>&... operands) {
   std::array<std::int64_t, N> inner;
   for (std::size_t i = 0; i < N; ++i) inner[i] = walk.stride[i][0];
   if (n == elements) {
-    parallel_for(n, equal_grain(n, elementwise_grain),
+    parallel_for(n, row_grain(n),
                  [&](std::int64_t begin, std::int64_t end) { map_row(begin, end, y, f, inner, operands.data...); });
     return;
   }

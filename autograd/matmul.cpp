@@ -66,7 +66,7 @@ void multiply_parts(const Tiling& t, Matrix<T> A, Matrix<T> B, T* C, const T* bi
          Matrix<T>{A.data + p * A.column_stride, A.row_stride, A.column_stride},
          Matrix<T>{B.data + p * B.row_stride, B.row_stride, B.column_stride}, T{0}, parts + part * t.m * t.n, t.n);
   });
-  parallel_for(t.m * t.n, equal_grain(t.m * t.n, elementwise_grain), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(t.m * t.n, row_grain(t.m * t.n), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) C[i] = parts[i] + (bias ? bias[i % t.n] : T{0});
     for (std::int64_t part = 1; part < t.parts; ++part) {
       const T* from = parts + part * t.m * t.n;

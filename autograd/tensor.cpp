@@ -161,7 +161,7 @@ Tensor full(const Shape& shape, double value, DType dtype) {
   Tensor result(shape, dtype);
   dispatch(dtype, [&]<class T>() {
     T* to = result.mutable_data<T>();
-    parallel_for(result.elements(), 8 * elementwise_grain,
+    parallel_for(result.elements(), 8 * most_elements,
                  [=](std::int64_t begin, std::int64_t end) { std::fill(to + begin, to + end, static_cast<T>(value)); });
   });
   return result;

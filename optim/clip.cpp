@@ -30,10 +30,8 @@ double sum_of_squares(const Tensor& gradient) {
 void scale_in_place(Tensor& x, double factor) {
   dispatch(x.dtype(), [&]<class T>() {
     T* to = x.mutable_data<T>();
-    const T s = static_cast<T>(factor);
-    parallel_for(x.elements(), elementwise_grain, [=](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) to[i] *= s;
-    });
+    map(
+        x.shape(), to, [s = static_cast<T>(factor)](T value) { return value * s; }, Operand<T>{to, x.strides()});
   });
 }
 
