@@ -197,8 +197,7 @@ Forward forward(const Sizes& s, const Tensor& Q_, const Tensor& K_, const Tensor
         base[i] = most;
         const T m = most == -infinity ? T{0} : most;  // where all is hidden, e^-infinity is 0
         const T kept = from == 0 ? T{0} : math::exp_nonpositive(before - m);
-        l = kept * l + static_cast<T>(sum_terms<T>(
-                           stride, [=](std::int64_t j) { return row[j] = math::exp_nonpositive(row[j] - m); }));
+        l = kept * l + exp_row(row, row, stride, m);
         for (std::int64_t j = 0; j < s.d_v && from > 0 && kept != T{1}; ++j) O[i * output_stride + j] *= kept;
       }
       gemm(block.rows, s.d_v, keys, T{1}, Matrix<T>{S, stride, 1}, V.rows(block.b, from), static_cast<T>(from > 0), O,

@@ -34,6 +34,14 @@ T max_row(const T* x, std::int64_t n) {
   return best[0];
 }
 
+// y = e^(x - m), m >= x; x and y may be one row. Returns sum y.
+template <class T>
+T exp_row(const T* x, T* y, std::int64_t n, T m) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) y[i] = math::exp_nonpositive(x[i] - m);
+  return static_cast<T>(sum_row(y, n));  // in a loop of its own: g++ would load exp's constants again for each vector
+}
+
 // y = softmax(x); x and y may be one row. `m` is max_row(x). Returns log sum e^(x - m), or infinity for a row of
 // -infinity, whose y is 0.
 template <class T>
@@ -44,9 +52,7 @@ T softmax_row(const T* x, T* y, std::int64_t n, T m) {
     for (std::int64_t i = 0; i < n; ++i) y[i] = masked ? T{0} : std::numeric_limits<T>::quiet_NaN();
     return std::numeric_limits<T>::infinity();
   }
-  const T total =
-      static_cast<T>(sum_terms<T>(n, [=](std::int64_t i) { return y[i] = math::exp_nonpositive(x[i] - m); }));
-  const T share = 1 / total;
+  const T total = exp_row(x, y, n, m), share = 1 / total;
   for (std::int64_t i = 0; i < n; ++i) y[i] *= share;
   return std::log(total);
 }
