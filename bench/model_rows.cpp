@@ -107,13 +107,10 @@ Row toy_row(const std::filesystem::path& scratch) {
   const std::filesystem::path file = scratch / "toy.safetensors";
   constexpr int batch_size = 64, d_model = 64, heads = 2, d = 16, layers = 2;
   const auto task = std::make_shared<const Task>(toy_task());
+  const NumberedExamples examples(task->train, task->vocabulary);
   std::vector<Batch> batches;
   for (int step = 0; step < steps_with_data; ++step) {
-    std::vector<const Example*> chosen;
-    for (const int i : batch_order(std::ssize(task->train), batch_size, step, Random(1))) {
-      chosen.push_back(&task->train[static_cast<std::size_t>(i)]);
-    }
-    batches.push_back(make_batch(chosen, task->vocabulary));
+    batches.push_back(examples.batch(batch_order(examples.size(), batch_size, step, Random(1))));
   }
   const auto make = [=] {
     auto trained = std::make_unique<Trained>();

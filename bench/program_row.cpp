@@ -10,9 +10,7 @@ namespace heed::bench {
 namespace {
 
 Batch whole(const std::vector<Example>& examples, const Task& task) {
-  std::vector<const Example*> all;
-  for (const Example& example : examples) all.push_back(&example);
-  return make_batch(all, task.vocabulary);
+  return NumberedExamples(examples, task.vocabulary).batch(0, std::ssize(examples));
 }
 
 }  // namespace

@@ -41,36 +41,53 @@ std::int64_t permuted(std::int64_t place, std::int64_t count, const Random& rand
 
 }  // namespace
 
-Batch make_batch(const std::vector<const Example*>& examples, const Vocabulary& vocabulary) {
-  if (examples.empty()) fail("make_batch: expected at least one example");
-  const std::int64_t B = static_cast<std::int64_t>(examples.size());
-  std::size_t T = 0;
-  for (const Example* example : examples) T = std::max(T, example->tokens.size());
-  const bool divided = !examples.front()->sentences.empty();
-
-  Batch batch;
-  std::vector<std::int32_t> query, answer, tokens(examples.size() * T), sentences(divided ? tokens.size() : 0);
-  for (std::size_t b = 0; b < examples.size(); ++b) {
-    const Example& example = *examples[b];
-    for (std::size_t t = 0; t < example.tokens.size(); ++t) tokens[b * T + t] = vocabulary[example.tokens[t]];
+NumberedExamples::NumberedExamples(const std::vector<Example>& examples, const Vocabulary& vocabulary) {
+  const bool divided = !examples.empty() && !examples.front().sentences.empty();
+  for (const Example& example : examples) {
     if (example.sentences.size() != (divided ? example.tokens.size() : 0)) {
-      fail(
-          "make_batch: example {} has {} sentence numbers for {} tokens; expected one each, or none in the "
-          "whole batch",
-          b, example.sentences.size(), example.tokens.size());
+      fail("example {} has {} sentence numbers for {} tokens; expected one each, or none in the whole set", size(),
+           example.sentences.size(), example.tokens.size());
     }
-    std::copy(example.sentences.begin(), example.sentences.end(),
-              sentences.begin() + static_cast<std::ptrdiff_t>(b * T));
-    batch.lengths.push_back(static_cast<int>(example.tokens.size()));
-    query.push_back(example.query);
-    answer.push_back(vocabulary[example.answer]);
+    for (const std::string& token : example.tokens) tokens_.push_back(vocabulary[token]);
+    sentences_.insert(sentences_.end(), example.sentences.begin(), example.sentences.end());
+    end_.push_back(tokens_.size());
+    query_.push_back(example.query);
+    answer_.push_back(vocabulary[example.answer]);
   }
-  const Shape shape{B, static_cast<std::int64_t>(T)};
-  batch.tokens = Ids(shape, std::move(tokens));
-  batch.query = Ids(Shape{B}, std::move(query));
-  batch.answer = Ids(Shape{B}, std::move(answer));
-  if (divided) batch.sentences = Ids(shape, std::move(sentences));
+}
+
+Batch NumberedExamples::batch(const std::vector<int>& chosen) const {
+  if (chosen.empty()) fail("batch: expected at least one example");
+  Batch batch;
+  std::vector<std::int32_t> query, answer;
+  for (const int i : chosen) {
+    const std::size_t n = static_cast<std::size_t>(i);
+    query.push_back(query_.at(n));
+    answer.push_back(answer_[n]);
+    batch.lengths.push_back(static_cast<int>(end_[n] - (n > 0 ? end_[n - 1] : 0)));
+  }
+  const int T = *std::max_element(batch.lengths.begin(), batch.lengths.end());
+  const Shape size{std::ssize(chosen)}, table{size[0], T};
+  const auto padded = [&](const std::vector<std::int32_t>& from) {
+    std::vector<std::int32_t> rows(static_cast<std::size_t>(table.elements()));
+    auto row = rows.begin();
+    for (std::size_t b = 0; b < chosen.size(); ++b, row += T) {
+      const auto end = from.begin() + static_cast<std::ptrdiff_t>(end_[static_cast<std::size_t>(chosen[b])]);
+      std::copy(end - batch.lengths[b], end, row);
+    }
+    return Ids(table, std::move(rows));
+  };
+  batch.tokens = padded(tokens_);
+  batch.query = Ids(size, std::move(query));
+  batch.answer = Ids(size, std::move(answer));
+  if (!sentences_.empty()) batch.sentences = padded(sentences_);
   return batch;
+}
+
+Batch NumberedExamples::batch(std::int64_t first, std::int64_t end) const {
+  std::vector<int> chosen(static_cast<std::size_t>(end - first));
+  std::iota(chosen.begin(), chosen.end(), static_cast<int>(first));
+  return batch(chosen);
 }
 
 std::vector<int> batch_order(std::int64_t count, int batch_size, std::int64_t step, const Random& random) {

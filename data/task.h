@@ -38,7 +38,23 @@ struct Batch {
   Ids answer;                // (B), word numbers
   Ids sentences;             // (B, T), (0) when undivided
 };
-Batch make_batch(const std::vector<const Example*>& examples, const Vocabulary& vocabulary);
+
+// Examples in numbers, to make batches of.
+class NumberedExamples {
+ public:
+  NumberedExamples() = default;
+  // Error for a word that the vocabulary does not know, and where only some of the texts are divided into sentences.
+  NumberedExamples(const std::vector<Example>& examples, const Vocabulary& vocabulary);
+
+  std::int64_t size() const { return std::ssize(query_); }
+  Batch batch(const std::vector<int>& chosen) const;        // those of these numbers
+  Batch batch(std::int64_t first, std::int64_t end) const;  // those from `first` to before `end`
+
+ private:
+  std::vector<std::int32_t> tokens_, sentences_;  // of one example after another; no sentences when undivided
+  std::vector<std::size_t> end_;                  // of each example in tokens_
+  std::vector<std::int32_t> query_, answer_;
+};
 
 // The numbers of the examples in batch `step` (0, 1, ...) of an endless walk over `count` examples, shuffled
 // anew each time round: a function of (seed, step) alone, so that a resumed run sees the same data.

@@ -7,7 +7,7 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t sentences_a_batch = 128;  // even, so that twins are in one batch
+constexpr std::int64_t sentences_a_batch = 128;  // even, so that twins are in one batch
 
 }  // namespace
 
@@ -30,14 +30,13 @@ HeldOut::HeldOut(const SavedModel& model, const std::vector<Example>& examples, 
   }
   sentences_.insert(sentences_.end(), alone.begin(), alone.end());
 
-  for (std::size_t first = 0; first < sentences_.size(); first += sentences_a_batch) {
-    std::vector<const Example*> chosen;
-    for (std::size_t i = first; i < std::min(sentences_.size(), first + sentences_a_batch); ++i) {
-      reader_input(*model.reader, model.vocabulary, sentences_[i]);  // an Error where the model cannot read it
-      chosen.push_back(&sentences_[i]);
-      right_.push_back(model.vocabulary[sentences_[i].answer]);
-    }
-    batches_.push_back(make_batch(chosen, model.vocabulary));
+  for (const Example& sentence : sentences_) {
+    reader_input(*model.reader, model.vocabulary, sentence);  // an Error where the model cannot read it
+    right_.push_back(model.vocabulary[sentence.answer]);
+  }
+  const NumberedExamples numbered(sentences_, model.vocabulary);
+  for (std::int64_t first = 0; first < numbered.size(); first += sentences_a_batch) {
+    batches_.push_back(numbered.batch(first, std::min(first + sentences_a_batch, numbered.size())));
   }
 }
 

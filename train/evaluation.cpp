@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 namespace heed {
 namespace {
@@ -23,17 +24,17 @@ std::vector<bool> right_answers(const Tensor& logits, const Ids& answer) {
 }
 
 // Adds the weights from query to antecedent to totals[layer][head].
-void add_weights(const Reader::Output& output, const std::vector<const Example*>& examples,
+void add_weights(const Reader::Output& output, std::span<const Example> examples,
                  std::vector<std::vector<double>>& totals) {
   totals.resize(output.weights.size());
   for (std::size_t layer = 0; layer < totals.size(); ++layer) {
     const Tensor& weights = output.weights[layer];
     totals[layer].resize(static_cast<std::size_t>(weights.size(1)));
     for (std::size_t b = 0; b < examples.size(); ++b) {
-      if (examples[b]->antecedent < 0) continue;
+      if (examples[b].antecedent < 0) continue;
       for (std::size_t head = 0; head < totals[layer].size(); ++head) {
-        totals[layer][head] += weights.at({static_cast<std::int64_t>(b), static_cast<std::int64_t>(head),
-                                           examples[b]->query, examples[b]->antecedent});
+        totals[layer][head] += weights.at(
+            {static_cast<std::int64_t>(b), static_cast<std::int64_t>(head), examples[b].query, examples[b].antecedent});
       }
     }
   }
@@ -59,14 +60,13 @@ double Evaluation::best_last_head() const {
 
 Evaluation evaluate(const Reader& reader, const Vocabulary& vocabulary, const std::vector<Example>& examples) {
   constexpr std::size_t examples_a_batch = 128;
+  const NumberedExamples numbered(examples, vocabulary);
   Evaluation result;
   std::vector<bool> right;
   for (std::size_t begin = 0; begin < examples.size(); begin += examples_a_batch) {
-    std::vector<const Example*> chosen;
-    for (std::size_t i = begin; i < std::min(examples.size(), begin + examples_a_batch); ++i) {
-      chosen.push_back(&examples[i]);
-    }
-    const Batch batch = make_batch(chosen, vocabulary);
+    const auto chosen = std::span(examples).subspan(begin, std::min(examples.size() - begin, examples_a_batch));
+    const Batch batch =
+        numbered.batch(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(begin + chosen.size()));
     const Reader::Output output = read(reader, batch, Weights::yes);
     result.loss += cross_entropy(output.logits, batch.answer).item() * static_cast<double>(chosen.size());
     const std::vector<bool> answered = right_answers(output.logits, batch.answer);

@@ -64,7 +64,7 @@ std::vector<Example> probes(const Config& config, const SavedModel& model, const
 }  // namespace
 
 Experiment make_experiment(const Config& config, DType dtype) {
-  Experiment e{.config = config, .task = {}, .model = {}, .probes = {}};
+  Experiment e{.config = config, .task = {}, .examples = {}, .model = {}, .probes = {}};
   e.task = make_task({.name = config.data.task,
                       .train = config.data.train,
                       .test = config.data.test,
@@ -72,6 +72,7 @@ Experiment make_experiment(const Config& config, DType dtype) {
                       .held_out = config.data.held_out,
                       .shuffle_antecedents = config.data.shuffle_antecedents,
                       .random = Random(config.seed).stream("data")});
+  e.examples = NumberedExamples(e.task.train, e.task.vocabulary);
   e.model.vocabulary = e.task.vocabulary;
   e.model.split = config.data.split == "characters" ? Split::characters : Split::words;
   e.model.queries = words_asked_about(e.task.train);
@@ -107,13 +108,8 @@ Schedule schedule(const Config& config) {
 
 Batch training_batch(const Experiment& experiment, std::int64_t step) {
   const Random random = Random(experiment.config.seed).stream("batches");
-  const std::vector<Example>& examples = experiment.task.train;
-  std::vector<const Example*> chosen;
-  for (const int i :
-       batch_order(static_cast<std::int64_t>(examples.size()), experiment.config.train.batch_size, step, random)) {
-    chosen.push_back(&examples[static_cast<std::size_t>(i)]);
-  }
-  return make_batch(chosen, experiment.task.vocabulary);
+  const NumberedExamples& examples = experiment.examples;
+  return examples.batch(batch_order(examples.size(), experiment.config.train.batch_size, step, random));
 }
 
 Reader::Output read(const Reader& reader, const Batch& batch, Weights weights, const Dropout& drop) {

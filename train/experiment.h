@@ -11,6 +11,7 @@ namespace heed {
 struct Experiment {
   Config config;
   Task task;
+  NumberedExamples examples;  // task.train
   SavedModel model;
   std::vector<Example> probes;
 };

@@ -31,10 +31,7 @@ std::vector<Tensor> unit_vectors(const Shape& shape, Random random) {
 
 ModelCheck check_model_gradients(const Config& config) {
   const Experiment e = make_experiment(config, DType::float64);
-  std::vector<const Example*> chosen;
-  for (std::size_t i = 0; i < std::min<std::size_t>(sentences, e.task.train.size()); ++i)
-    chosen.push_back(&e.task.train[i]);
-  const Batch batch = make_batch(chosen, e.task.vocabulary);
+  const Batch batch = e.examples.batch(0, std::min<std::int64_t>(sentences, e.examples.size()));
 
   ModelCheck check;
   check.table = fmt::format("{:<44} {:<14} {:>10}\n", "parameter", "shape", "error");

@@ -29,14 +29,20 @@ std::vector<int> values(const Ids& ids) { return {ids.data(), ids.data() + ids.e
 TEST_CASE("a batch is padded to its longest text") {
   const Vocabulary vocabulary({"pad", "a", "b", "it"});
   const Example longer = example({"a", "b", "it"}, 2, 1), shorter = example({"it", "a"}, 0, 1);
-  const Batch batch = make_batch({&longer, &shorter}, vocabulary);
+  const NumberedExamples examples({longer, shorter}, vocabulary);
+  const Batch batch = examples.batch(0, 2);
   CHECK(batch.tokens.shape() == Shape{2, 3});
   CHECK(values(batch.tokens) == std::vector<int>{1, 2, 3, 3, 1, 0});
   CHECK(batch.lengths == std::vector<int>{3, 2});
   CHECK(values(batch.query) == std::vector<int>{2, 0});
   CHECK(values(batch.answer) == std::vector<int>{2, 1});
   CHECK(batch.sentences.elements() == 0);
-  CHECK(message([&] { make_batch({}, vocabulary); }) == "make_batch: expected at least one example");
+  const Batch other = examples.batch({1, 1});
+  CHECK(other.tokens.shape() == Shape{2, 2});
+  CHECK(values(other.tokens) == std::vector<int>{3, 1, 3, 1});
+  CHECK(values(other.query) == std::vector<int>{0, 0});
+  CHECK(values(other.answer) == std::vector<int>{1, 1});
+  CHECK(message([&] { examples.batch(std::vector<int>{}); }) == "batch: expected at least one example");
 }
 
 TEST_CASE("sentence numbers are batched, all or none") {
@@ -44,12 +50,11 @@ TEST_CASE("sentence numbers are batched, all or none") {
   Example first = example({"a", "b", "it"}, 2, 1), second = example({"it", "a"}, 0, 1);
   first.sentences = {1, 1, 0};
   CHECK(message([&] {
-          make_batch({&first, &second}, vocabulary);
-        }) ==
-        "make_batch: example 1 has 0 sentence numbers for 2 tokens; expected one each, or none in the whole "
-        "batch");
+          NumberedExamples({first, second}, vocabulary);
+        }) == "example 1 has 0 sentence numbers for 2 tokens; expected one each, or none in the whole set");
   second.sentences = {0, 2};
-  CHECK(values(make_batch({&first, &second}, vocabulary).sentences) == std::vector<int>{1, 1, 0, 0, 2, 0});
+  CHECK(values(NumberedExamples({first, second}, vocabulary).batch(0, 2).sentences) ==
+        std::vector<int>{1, 1, 0, 0, 2, 0});
 }
 
 TEST_CASE("each epoch visits every example once, in an order of its own") {
