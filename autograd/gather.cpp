@@ -123,32 +123,7 @@ Tensor select_rows(const Tensor& x, const Ids& positions) {
   });
 }
 
-namespace {
-
-// 1 / (1 - p) where the stream's number for a place is at least p 2^32, else 0.
-Tensor keep(const Tensor& x, double p, const Random& stream) {
-  Tensor y(x.shape(), x.dtype());
-  dispatch(x.dtype(), [&]<class T>() {
-    T* to = y.mutable_data<T>();
-    const T factor = static_cast<T>(1 / (1 - p));
-    const std::uint32_t bound = static_cast<std::uint32_t>(p * 0x1p32);
-    parallel_for(x.elements(), row_grain(x.elements()), [=, &stream](std::int64_t begin, std::int64_t end) {
-      std::array<std::uint32_t, 256> bits;
-      for (std::int64_t i = begin; i < end; i += std::ssize(bits)) {
-        const std::int64_t n = std::min(std::ssize(bits), end - i);
-        stream.bits_at(static_cast<std::uint64_t>(i), std::span(bits).first(static_cast<std::size_t>(n)));
-        // A product: of a choice g++ makes a branch, which random bits mislead.
-        for (std::int64_t j = 0; j < n; ++j)
-          to[i + j] = factor * static_cast<T>(bits[static_cast<std::size_t>(j)] >= bound);
-      }
-    });
-  });
-  return y;
-}
-
-}  // namespace
-
-// y = x keep / (1 - p)         dx = dy keep / (1 - p)
+// y = x k         dx = dy k, k = 1 / (1 - p) where the stream's number for a place is at least p 2^32, else 0
 static const Operation dropout_operation("dropout", [] {
   return std::vector<Sample>{{"(3, 4) half",
                               {{{3, 4}}},
@@ -163,8 +138,28 @@ static const Operation dropout_operation("dropout", [] {
 });
 Tensor dropout(const Tensor& x, double p, Random& random) {
   if (!(p >= 0 && p < 1)) fail("dropout: p must lie in [0, 1), got {}", p);
-  const Tensor k = keep(x, p, random.stream(std::uint64_t{random.bits()}));
-  const Tensor y = map("dropout", x, k, [](auto a, auto b) { return a * b; });
+  const Random stream = random.stream(std::uint64_t{random.bits()});
+  const Tensor dense = contiguous(x.detach());
+  Tensor y(x.shape(), x.dtype()), k(x.shape(), x.dtype());
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* from = dense.data<T>();
+    T *to = y.mutable_data<T>(), *kept = k.mutable_data<T>();
+    const T factor = static_cast<T>(1 / (1 - p));
+    const std::uint32_t bound = static_cast<std::uint32_t>(p * 0x1p32);
+    parallel_for(x.elements(), row_grain(x.elements()), [=, &stream](std::int64_t begin, std::int64_t end) {
+      std::array<std::uint32_t, 256> bits;
+      for (std::int64_t i = begin; i < end; i += std::ssize(bits)) {
+        const std::int64_t n = std::min(std::ssize(bits), end - i);
+        stream.bits_at(static_cast<std::uint64_t>(i), std::span(bits).first(static_cast<std::size_t>(n)));
+#pragma omp simd
+        for (std::int64_t j = 0; j < n; ++j) {
+          // A product: of a choice g++ makes a branch, which random bits mislead.
+          kept[i + j] = factor * static_cast<T>(bits[static_cast<std::size_t>(j)] >= bound);
+          to[i + j] = from[i + j] * kept[i + j];
+        }
+      }
+    });
+  });
   return record(dropout_operation, {&x}, y, [k](const Tensor& dy) { return std::vector{dy * k}; });
 }
 
