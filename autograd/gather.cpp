@@ -54,27 +54,31 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
       for (std::int64_t i = begin; i < end; ++i) std::copy_n(from + ids[i] * d, d, to + i * d);
     });
   });
-  return record(embedding_operation, {&table}, y, [ids, d, from = table.shape()](const Tensor& dy) {
-    const std::vector<std::int64_t> start = starts(ids, from[0]), places = places_by_row(ids, start);
-    Tensor dtable(from, dy.dtype());
+  return record(embedding_operation, {&table}, y, [ids, d, from = table.shape()](const Tensor& dy, const Needs& needs) {
+    const std::vector<std::int64_t> start = starts(ids, from[0]), by_row = places_by_row(ids, start);
+    Tensor dtable = needs.take_total();  // of a tied table, the logits' part: only the rows of `ids` are touched
+    const bool first_use = !dtable.defined();
+    if (first_use) dtable = Tensor(from, dy.dtype());
     const Tensor dense_dy = contiguous(dy);
     dispatch(dy.dtype(), [&]<class T>() {
       const T* g = dense_dy.data<T>();
       T* to = dtable.mutable_data<T>();
+      const std::int64_t *begins = start.data(), *places = by_row.data();
       parallel_for(from[0], row_grain(from[0], d), [&](std::int64_t begin, std::int64_t end) {
+        std::vector<T> room(static_cast<std::size_t>(first_use ? 0 : d));
         for (std::int64_t r = begin; r < end; ++r) {
-          T* row = to + r * d;
-          const std::int64_t first = start[static_cast<std::size_t>(r)];
-          const std::int64_t last = start[static_cast<std::size_t>(r + 1)];
-          if (first == last) std::fill_n(row, d, T{0});
-          for (std::int64_t i = first; i < last; ++i) {
-            const T* from_row = g + places[static_cast<std::size_t>(i)] * d;
-            if (i == first) {
-              std::copy_n(from_row, d, row);
-            } else {
-              for (std::int64_t j = 0; j < d; ++j) row[j] += from_row[j];
-            }
+          T *row = to + r * d, *sum = first_use ? row : room.data();
+          const std::int64_t first = begins[r], last = begins[r + 1];
+          if (first == last) {
+            if (first_use) std::fill_n(row, d, T{0});
+            continue;
           }
+          std::copy_n(g + places[first] * d, d, sum);
+          for (std::int64_t i = first + 1; i < last; ++i) {
+            const T* dy_row = g + places[i] * d;
+            for (std::int64_t j = 0; j < d; ++j) sum[j] += dy_row[j];
+          }
+          for (std::int64_t j = 0; j < d && !first_use; ++j) row[j] += sum[j];
         }
       });
     });

@@ -89,10 +89,12 @@ Tensor checked_gradient(const Operation& operation, std::size_t input, const Ten
   return sum_to(gradient, node.shape);
 }
 
+bool may_be_added_to(const Tensor& total) { return total.owns_storage_alone() && total.is_contiguous(); }
+
 void accumulate(std::unique_ptr<Tensor>& total, const Tensor& gradient) {
   if (!total) {
     total = std::make_unique<Tensor>(gradient);
-  } else if (total->owns_storage_alone() && total->is_contiguous()) {
+  } else if (may_be_added_to(*total)) {
     add_in_place(*total, gradient);
   } else {
     *total = *total + gradient;
@@ -124,6 +126,11 @@ void check_leaves_unchanged() {
 }
 
 }  // namespace
+
+Tensor Needs::take_total() const {
+  if (!total_ || !*total_ || !may_be_added_to(**total_)) return {};
+  return std::move(*std::exchange(*total_, nullptr));
+}
 
 FiniteCheck::FiniteCheck() { checking = true; }
 
@@ -228,7 +235,9 @@ Gradients backward(const Tensor& output, const Tensor& cotangent) {
     const std::int64_t* inputs = tape->edges.data() + node.first_edge;
     std::vector<bool> needs(node.edges);
     for (std::size_t i = 0; i < node.edges; ++i) needs[i] = inputs[i] != constant;
-    std::vector<Tensor> dx = (*node.backward)(dy, Needs(needs));
+    std::unique_ptr<Tensor>* total =
+        node.edges == 1 && needs[0] ? &gradient[static_cast<std::size_t>(inputs[0])] : nullptr;
+    std::vector<Tensor> dx = (*node.backward)(dy, Needs(needs, total));
     if (dx.size() != node.edges) {
       fail("backward of {}: {} gradients for {} inputs", node.operation->name(), dx.size(), node.edges);
     }

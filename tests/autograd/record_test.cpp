@@ -191,6 +191,44 @@ TEST_CASE("Gradients of several uses add up, and sharing a gradient's memory doe
   CHECK(cotangent.to_vector() == std::vector<double>{1, 2});
 }
 
+TEST_CASE("A tied table's gradient is that of its uses added up, and there is no second one") {
+  Random random(5);
+  const Tensor values = uniform({4000, 64}, random), x = uniform({6, 64}, random, DType::float64, -0.1, 0.1);
+  const Tensor g = uniform({5, 64}, random);
+  const Ids ids({5}, {3, 0, 3, 3999, 1});
+  const auto logits = [&](const Tensor& table) { return sum(square(linear(x, transpose(table), {}))); };
+  const auto words = [&](const Tensor& table) { return sum(embedding(table, ids) * g); };
+  std::int64_t most_bytes = 0;
+  const auto gradient_of = [&](auto f) {
+    const Tensor table = variable(values.clone());
+    const Recording recording;
+    const Tensor loss = f(table);
+    reset_peak_memory();
+    const std::int64_t before = memory_use().bytes_in_use;
+    const Gradients gradients = backward(loss);
+    most_bytes = memory_use().peak_bytes - before;
+    return gradients[table];
+  };
+  const std::vector<double> apart = (gradient_of(logits) + gradient_of(words)).to_vector();
+  const auto words_first = [&](const Tensor& table) {
+    const Tensor first = words(table);
+    return first + logits(table);
+  };
+  const auto logits_first = [&](const Tensor& table) {
+    const Tensor first = logits(table);
+    return first + words(table);
+  };
+  CHECK(gradient_of(logits_first).to_vector() == apart);
+  CHECK(gradient_of(words_first).to_vector() == apart);  // as models do: the table's rows are added last
+  CHECK(most_bytes < 3 * values.elements() * 8 / 2);
+
+  const Tensor table = variable(tensor({2, 2}, {1, 2, 3, 4})), cotangent = tensor({2, 2}, {1, 10, 100, 1000});
+  const Recording recording;
+  const Gradients gradients = backward(embedding(table, Ids({2}, {1, 1})) + table, cotangent);
+  CHECK(gradients[table].to_vector() == std::vector<double>{1, 10, 201, 2010});
+  CHECK(cotangent.to_vector() == std::vector<double>{1, 10, 100, 1000});
+}
+
 TEST_CASE("Backward repeats itself, and a variable serves many recordings") {
   Random random(1);
   const Tensor x = variable(uniform({7, 5}, random)), W = variable(uniform({5, 5}, random));
