@@ -24,6 +24,16 @@ double shortest(int rounds, Work&& work) {
 
 }  // namespace
 
+const char* vector_instructions() {
+#if defined(__AVX512F__)
+  return "AVX-512";
+#elif defined(__AVX2__)
+  return "AVX2";
+#else
+  return "basic";
+#endif
+}
+
 double gemm_rate(std::int64_t n, int team) {
   blas_description();  // loaded before any thread needs it
   const Tensor A = full({team, n, n}, 0.5), B = full({team, n, n}, 0.5);

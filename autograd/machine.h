@@ -3,6 +3,9 @@
 
 namespace heed {
 
+// The widest vectors that this library was compiled for: "AVX-512", "AVX2", or "basic".
+const char* vector_instructions();
+
 // What this machine reaches, measured now with so many threads: the limits that other timings are held against.
 
 // float32 operations a second of (n x n) products, one product at a time in each thread.

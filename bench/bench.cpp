@@ -196,7 +196,7 @@ struct Scratch {
 int run(const cxxopts::ParseResult& arguments) {
   const Scratch scratch;
   const auto peer = start_peer(arguments["python"].as<std::string>(), arguments["peers"].as<std::string>());
-  fmt::print("heed with {}, {} threads{}\n\n", blas_description(), threads(),
+  fmt::print("heed ({}) with {}, {} threads{}\n\n", vector_instructions(), blas_description(), threads(),
              peer ? ", beside PyTorch " + peer->greeting()["version"].get<std::string>() : "");
   const Machine machine = measure_machine();
   std::vector<Row> rows = model_rows(scratch.path);

@@ -13,7 +13,7 @@ function(heed_test name libraries)
 endfunction()
 
 # Operations register themselves; the loop over all of them needs even those that nothing else here calls.
-heed_test(autograd $<LINK_LIBRARY:WHOLE_ARCHIVE,heed> autograd)
+heed_test(autograd $<IF:$<BOOL:${BUILD_SHARED_LIBS}>,heed,$<LINK_LIBRARY:WHOLE_ARCHIVE,heed>> autograd)
 heed_test(nn heed nn optim)
 heed_test(data heed data)
 heed_test(train heed_programs train)
@@ -56,6 +56,14 @@ if(NOT HEED_SANITIZE)
   set_tests_properties(trained three_matrices PROPERTIES PROCESSORS 2)  # both use all cores: one after the other
   set_tests_properties(three_matrices PROPERTIES PASS_REGULAR_EXPRESSION  # the full model first, W_Q = W_K far behind
                        "W_Q, W_K, W_V +0\\.[89].*W_Q, W_K = W_V +0\\.[78].*W_Q = W_K, W_V +0\\.[0-5]")
+endif()
+
+# The other tests run the library of this processor's level of x86-64; this one, without AVX2, that of the first.
+if(HEED_PORTABLE)
+  add_test(NAME first_level WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+           COMMAND sh -c "ldd '$<TARGET_FILE:autograd_test>' | grep ' ${PROJECT_BINARY_DIR}/lib/libheed.so' &&
+                          '$<TARGET_FILE:autograd_test>'")
+  set_tests_properties(first_level PROPERTIES ENVIRONMENT GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2)
 endif()
 
 # Slow: 20 kills at random moments, each resumed.

@@ -1,6 +1,7 @@
 #include "train/report.h"
 
 #include "autograd/blas.h"
+#include "autograd/machine.h"
 #include "autograd/parallel.h"
 #include "inspect/view.h"
 #include "train/relations.h"
@@ -49,12 +50,13 @@ std::string duration(double seconds) {
 
 std::string opening(const Experiment& e, const std::filesystem::path& run) {
   return fmt::format(
-      "heed {}  {}, {}\n"
+      "heed {} ({})  {}, {}\n"
       "model  {}\n"
       "data   {}\n"
       "run    {}\n"
       "The loss is the cross-entropy of the answer; no term of it touches an attention weight.\n",
-      HEED_VERSION, blas_description(), plural(threads(), "thread"), model_line(e), data_line(e), run.string());
+      HEED_VERSION, vector_instructions(), blas_description(), plural(threads(), "thread"), model_line(e), data_line(e),
+      run.string());
 }
 
 std::string dry_run(const Experiment& e) {
@@ -62,13 +64,13 @@ std::string dry_run(const Experiment& e) {
   const std::int64_t tokens = std::int64_t{config.train.batch_size} * e.task.max_length;
   return fmt::format(
       "{}\n"
-      "# heed {}, {}, {}\n"
+      "# heed {} ({}), {}, {}\n"
       "# model  {}\n"
       "# data   {}\n"
       "# steps  {} of {} examples: up to {} tokens a step, {:.1f} times through the data\n"
       "# disk   {} bytes of weights, {} of checkpoint\n",
-      to_yaml(config), HEED_VERSION, blas_description(), plural(threads(), "thread"), model_line(e), data_line(e),
-      grouped(config.train.steps), grouped(config.train.batch_size), grouped(tokens),
+      to_yaml(config), HEED_VERSION, vector_instructions(), blas_description(), plural(threads(), "thread"),
+      model_line(e), data_line(e), grouped(config.train.steps), grouped(config.train.batch_size), grouped(tokens),
       static_cast<double>(config.train.steps) * config.train.batch_size / static_cast<double>(std::ssize(e.task.train)),
       grouped(4 * e.model.parameters.elements()), grouped(12 * e.model.parameters.elements()));
 }

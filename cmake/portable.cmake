@@ -1,0 +1,10 @@
+# The library once more for each level of x86-64 above the first, where the system's loader looks for it on processors that
+# have that level (glibc 2.33 and later).
+set_target_properties(heed PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+foreach(level x86-64-v3 x86-64-v4)
+  heed_library(heed-${level})
+  target_compile_options(heed-${level} PRIVATE -march=${level})
+  set_target_properties(heed-${level} PROPERTIES OUTPUT_NAME heed
+                        LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/glibc-hwcaps/${level})
+  install(TARGETS heed-${level} DESTINATION ${CMAKE_INSTALL_LIBDIR}/glibc-hwcaps/${level})
+endforeach()
