@@ -108,8 +108,8 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<T> A, 
   if (m == 0 || n == 0) return;
   count_flops(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-  // Where ours is the faster: at least a block of a few rows and columns, and not large in every direction.
-  if (k > 0 && std::min(m, n) >= 6 && std::min({m, n, k}) < 512) {
+  // Where ours is the faster: at least a few columns, and not large in every direction.
+  if (k > 0 && n >= 6 && std::min({m, n, k}) < 512) {
     return blocked_gemm(m, n, k, alpha, A, B, beta, C, ldc);
   }
 #endif

@@ -57,11 +57,11 @@ void copy_row(const T* from, T* to, std::int64_t count) {
   }
 }
 
-// C = alpha A B + beta C for `rows` rows and the first `columns` of B's `width<T>`: B (k x width), dense. Where `fetch` is
+// C = alpha A B + beta C for `rows` rows and the first `columns` of B's `width<T>`: B (k x width). Where `fetch` is
 // set, the lines of C are asked for before they are needed, and those `ahead` elements on in A.
 template <class T, std::int64_t rows, bool fetch>
-void multiply_block(std::int64_t k, Matrix<T> A, std::int64_t ahead, const T* B, T alpha, T beta, T* C,
-                    std::int64_t ldc, std::int64_t columns) {
+void multiply_block(std::int64_t k, Matrix<T> A, std::int64_t ahead, const T* B, std::int64_t ldb, T alpha, T beta,
+                    T* C, std::int64_t ldc, std::int64_t columns) {
   typedef T Vector __attribute__((vector_size(vector_bytes)));
   constexpr std::int64_t half = width<T> / 2;
   Vector sums[rows][2];
@@ -86,8 +86,8 @@ void multiply_block(std::int64_t k, Matrix<T> A, std::int64_t ahead, const T* B,
     }
     for (std::int64_t p = begin; p < end; ++p) {
       Vector left, right;
-      std::memcpy(&left, B + p * width<T>, sizeof left);
-      std::memcpy(&right, B + p * width<T> + half, sizeof right);
+      std::memcpy(&left, B + p * ldb, sizeof left);
+      std::memcpy(&right, B + p * ldb + half, sizeof right);
 #pragma GCC unroll 16
       for (std::int64_t i = 0; i < rows; ++i) {
         const T x = a[i][p * A.column_stride];
@@ -273,14 +273,17 @@ void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matri
       for (std::int64_t j = 0; j < n; j += width<T>) {
         const std::int64_t columns = std::min(width<T>, n - j);
         Matrix<T> strip{B.data + p * B.row_stride + j * B.column_stride, B.row_stride, B.column_stride};
-        pack<T, width<T>>(depth, columns, strip, room->strip);
+        const bool in_place = count <= height && B.column_stride == 1 && columns == width<T>;
+        const T* const packed = in_place ? strip.data : room->strip;
+        const std::int64_t ldb = in_place ? B.row_stride : width<T>;
+        if (!in_place) pack<T, width<T>>(depth, columns, strip, room->strip);
         strip.data += width<T> * B.column_stride;
         const std::int64_t lines = j + width<T> < n ? (depth * height + count - 1) / count : 0;
         const std::int64_t ahead = j == 0 ? rows.ahead : 0;
         Matrix<T> block = rows.first;
         for (std::int64_t r = 0; r < count; r += height, block.data += rows.step) {
           fetch_strip(strip, r / height * lines, lines);
-          multiply_rows<T>(std::min(height, count - r), depth, block, ahead, room->strip, alpha, p == 0 ? beta : T{1},
+          multiply_rows<T>(std::min(height, count - r), depth, block, ahead, packed, ldb, alpha, p == 0 ? beta : T{1},
                            C + (i + r) * ldc + j, ldc, columns);
         }
       }
