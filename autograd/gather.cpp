@@ -86,7 +86,7 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
   });
 }
 
-// y[b] = x[b, positions[b]]            dx[b, positions[b]] = dy[b], 0 elsewhere
+// y[b] = x[b, positions[b]]            dx[b, positions[b]] += dy[b]
 static const Operation select_rows_operation("select_rows", [] {
   return std::vector<Sample>{
       {"(2, 3, 2)",
@@ -113,14 +113,17 @@ Tensor select_rows(const Tensor& x, const Ids& positions) {
     T* to = y.mutable_data<T>();
     for (std::int64_t b = 0; b < B; ++b) std::copy_n(dense.data<T>() + (b * T_ + positions[b]) * d, d, to + b * d);
   });
-  return record(select_rows_operation, {&x}, y, [positions, from = x.shape()](const Tensor& dy) {
-    Tensor dx = zeros(from, dy.dtype());
+  return record(select_rows_operation, {&x}, y, [positions, from = x.shape()](const Tensor& dy, const Needs& needs) {
+    Tensor dx = needs.take_total();
+    if (!dx.defined()) dx = zeros(from, dy.dtype());
     const Tensor dense_dy = contiguous(dy);
     dispatch(dy.dtype(), [&]<class T>() {
       T* to = dx.mutable_data<T>();
       const std::int64_t n = from[2];
       for (std::int64_t b = 0; b < from[0]; ++b) {
-        std::copy_n(dense_dy.data<T>() + b * n, n, to + (b * from[1] + positions[b]) * n);
+        const T* from_row = dense_dy.data<T>() + b * n;
+        T* to_row = to + (b * from[1] + positions[b]) * n;
+        for (std::int64_t j = 0; j < n; ++j) to_row[j] += from_row[j];
       }
     });
     return std::vector{dx};

@@ -129,16 +129,18 @@ Row toy_row(const std::filesystem::path& scratch) {
     }
     trained->loss = [model, batches](int step) {
       const Batch& batch = batches[static_cast<std::size_t>(step)];
-      return cross_entropy((*model)({batch.tokens, batch.lengths, batch.query, {}}).logits, batch.answer);
+      return cross_entropy(model->at_query({batch.tokens, batch.lengths, batch.query, {}}).logits, batch.answer);
     };
     trained->optimizer = std::make_unique<Optimizer>(trained->parameters, adamw());
     trained->model = model;
     return trained;
   };
-  const double T = task->max_length, rows = batch_size * T;
+  // The last layer has one query a sentence: so many rows of W_Q and W_O, and of the attention.
+  const double T = task->max_length, tokens = batch_size * T;
+  const double queries = (layers - 1) * tokens + batch_size;
   const double flops =
-      6 * (layers * 4.0 * d_model * heads * d * rows + 1.0 * task->vocabulary.size() * d_model * batch_size) +
-      7 * 2.0 * layers * batch_size * heads * T * T * d;
+      6.0 * d_model * (heads * d * 2 * (queries + layers * tokens) + task->vocabulary.size() * batch_size) +
+      7 * 2.0 * heads * d * queries * T;
   return row_of("toy", {{"row", "reader"}, {"file", file.string()}, {"layers", layers}, {"heads", heads}}, flops, 0,
                 make);
 }

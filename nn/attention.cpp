@@ -63,15 +63,17 @@ MultiHeadAttention::MultiHeadAttention(Scope scope, AttentionShape given)
               : Linear(scope / "W_V", shape.d_model, shape.heads * shape.d_v, shape.bias)),
       W_O(scope / "W_O", shape.heads * shape.d_v, shape.d_model, shape.output_bias) {}
 
-Attended MultiHeadAttention::operator()(const Tensor& x, const Mask& mask, Weights weights) const {
-  if (x.rank() != 3 || x.size(2) != shape.d_model) {
-    fail("MultiHeadAttention: expected x (B, T, {}), got {}", shape.d_model, to_string(x.shape()));
+Attended MultiHeadAttention::operator()(const Tensor& queries, const Tensor& x, const Mask& mask,
+                                        Weights weights) const {
+  for (const Tensor* input : {&queries, &x}) {
+    if (input->rank() == 3 && input->size(2) == shape.d_model) continue;
+    fail("MultiHeadAttention: expected x (B, T, {}), got {}", shape.d_model, to_string(input->shape()));
   }
-  const Tensor Q = split_heads(W_Q(x), shape.heads);  // (B, heads, T, d_k)
-  const Tensor K = split_heads(W_K(x), shape.heads);  // (B, heads, T, d_k)
-  const Tensor V = split_heads(W_V(x), shape.heads);  // (B, heads, T, d_v)
+  const Tensor Q = split_heads(W_Q(queries), shape.heads);  // (B, heads, T_q, d_k)
+  const Tensor K = split_heads(W_K(x), shape.heads);        // (B, heads, T, d_k)
+  const Tensor V = split_heads(W_V(x), shape.heads);        // (B, heads, T, d_v)
   Attended attended = Hook::stands() ? attention_in_view(name, Q, K, V, mask) : attention(Q, K, V, mask, weights);
-  attended.output = W_O(join_heads(attended.output));  // (B, T, d_model)
+  attended.output = W_O(join_heads(attended.output));  // (B, T_q, d_model)
   Hook::show(name, "output", attended.output);
   return attended;
 }

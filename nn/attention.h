@@ -23,7 +23,11 @@ struct MultiHeadAttention {
   Linear W_Q, W_K, W_V, W_O;
   // Error when heads does not divide d_model and d_k or d_v is 0.
   MultiHeadAttention(Scope scope, AttentionShape shape);
-  Attended operator()(const Tensor& x, const Mask& mask = {}, Weights weights = Weights::no) const;
+  Attended operator()(const Tensor& x, const Mask& mask = {}, Weights weights = Weights::no) const {
+    return (*this)(x, x, mask, weights);
+  }
+  // Queries of their own (section 3.2.3), (B, T_q, d_model) -> output (B, T_q, d_model), weights (B, heads, T_q, T).
+  Attended operator()(const Tensor& queries, const Tensor& x, const Mask& mask, Weights weights) const;
 };
 
 }  // namespace heed

@@ -1,6 +1,30 @@
 #include "nn/encoder.h"
 
 namespace heed {
+namespace {
+
+// What follows the attention.
+Tensor passed_on(const EncoderBlock& block, const Tensor& x, const Tensor& attended, const Dropout& drop) {
+  Tensor y = drop(attended);
+  if (block.residual == Residual::yes) y = x + y;
+  Hook::show(block.name, "attended", y);
+  if (block.mlp) {
+    Tensor hidden = gelu(block.mlp->in(block.mlp->norm(y)));
+    Hook::show(block.name, "mlp.hidden", hidden);
+    y = y + drop(block.mlp->out(hidden));
+  }
+  Hook::show(block.name, "output", y);
+  return y;
+}
+
+// weights (B, heads, T, T) -> those from token query[b] of each text b: (B, heads, T)
+Tensor rows_of_heads(const Tensor& weights, const Ids& query) {
+  const std::int64_t B = weights.size(0), heads = weights.size(1), T = weights.size(2);
+  const Tensor tokens = reshape(transpose(weights, 1, 2), {B, T, heads * T});
+  return reshape(select_rows(tokens, query), {B, heads, T});
+}
+
+}  // namespace
 
 EncoderBlock::EncoderBlock(Scope scope, const AttentionShape& shape, int width, Residual with_residual)
     : name(scope.name()),
@@ -16,15 +40,19 @@ EncoderBlock::EncoderBlock(Scope scope, const AttentionShape& shape, int width, 
 
 Attended EncoderBlock::operator()(const Tensor& x, const Mask& mask, Weights weights, const Dropout& drop) const {
   Attended y = attention(attention_norm(x), mask, weights);
-  y.output = drop(y.output);
-  if (residual == Residual::yes) y.output = x + y.output;
-  Hook::show(name, "attended", y.output);
-  if (mlp) {
-    Tensor hidden = gelu(mlp->in(mlp->norm(y.output)));
-    Hook::show(name, "mlp.hidden", hidden);
-    y.output = y.output + drop(mlp->out(hidden));
-  }
-  Hook::show(name, "output", y.output);
+  y.output = passed_on(*this, x, y.output, drop);
+  return y;
+}
+
+Attended EncoderBlock::at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights,
+                          const Dropout& drop) const {
+  if (mask.is_causal()) fail("EncoderBlock::at: a causal mask is not the same for all tokens of a text");
+  const Tensor normed = attention_norm(x), asking = select_rows(normed, query);  // (B, T, d_model), (B, d_model)
+  const std::int64_t B = x.size(0), T = x.size(1);
+  Attended y = attention(reshape(asking, {B, 1, asking.size(1)}), normed, mask, weights);
+  const Tensor before = residual == Residual::yes ? select_rows(x, query) : Tensor();
+  y.output = passed_on(*this, before, reshape(y.output, asking.shape()), drop);
+  if (weights == Weights::yes) y.weights = reshape(y.weights, {B, attention.shape.heads, T});
   return y;
 }
 
@@ -43,6 +71,19 @@ Encoded Encoder::operator()(Tensor x, const Mask& mask, Weights weights, const D
     if (weights == Weights::yes) encoded.weights.push_back(attended.weights);
   }
   encoded.output = norm(x);
+  return encoded;
+}
+
+Encoded Encoder::at(const Ids& query, Tensor x, const Mask& mask, Weights weights, const Dropout& drop) const {
+  Encoded encoded;
+  for (const EncoderBlock& block : blocks) {
+    const bool is_last = &block == &blocks.back();
+    Attended attended = is_last ? block.at(query, x, mask, weights, drop) : block(x, mask, weights, drop);
+    x = attended.output;
+    if (weights == Weights::no) continue;
+    encoded.weights.push_back(is_last ? attended.weights : rows_of_heads(attended.weights, query));
+  }
+  encoded.output = norm(blocks.empty() ? select_rows(x, query) : x);
   return encoded;
 }
 

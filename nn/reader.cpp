@@ -3,6 +3,21 @@
 #include <cmath>
 
 namespace heed {
+namespace {
+
+Mask padding(const ReaderInput& input, const Tensor& x) {
+  return Mask::padding(input.lengths, static_cast<int>(x.size(1)));
+}
+
+// at_query (B, d_model) -> (B, vocabulary)
+Tensor logits(const Reader& reader, Tensor at_query) {
+  Hook::show(reader.name, "at_query", at_query);
+  Tensor result = linear(at_query, transpose(reader.words.weight), reader.output_bias);
+  Hook::show(reader.name, "logits", result);
+  return result;
+}
+
+}  // namespace
 
 // Words have vectors of length about 1 where they meet the encoder's output in logits, and sqrt(d_model) times that
 // where they enter it (Vaswani et al. 2017, section 3.4), so that what a token is outweighs what is first mixed into it.
@@ -36,12 +51,14 @@ Tensor Reader::embed(const ReaderInput& input) const {
 
 Reader::Output Reader::operator()(const ReaderInput& input, Weights weights, const Dropout& drop) const {
   const Tensor x = embed(input);
-  Encoded encoded = encoder(x, Mask::padding(input.lengths, static_cast<int>(x.size(1))), weights, drop);
-  Tensor at_query = select_rows(encoded.output, input.query);  // (B, d_model)
-  Hook::show(name, "at_query", at_query);
-  Tensor logits = linear(at_query, transpose(words.weight), output_bias);  // (B, vocabulary)
-  Hook::show(name, "logits", logits);
-  return {logits, std::move(encoded.weights)};
+  Encoded encoded = encoder(x, padding(input, x), weights, drop);
+  return {logits(*this, select_rows(encoded.output, input.query)), std::move(encoded.weights)};
+}
+
+Reader::Output Reader::at_query(const ReaderInput& input, Weights weights, const Dropout& drop) const {
+  const Tensor x = embed(input);
+  Encoded encoded = encoder.at(input.query, x, padding(input, x), weights, drop);
+  return {logits(*this, encoded.output), std::move(encoded.weights)};
 }
 
 }  // namespace heed

@@ -44,6 +44,8 @@ struct Reader {
   };
   Tensor embed(const ReaderInput& input) const;  // what the first layer reads: (B, T, d_model)
   Output operator()(const ReaderInput& input, Weights weights = Weights::no, const Dropout& drop = {}) const;
+  // The same with the last layer computed at the query alone, and weights from there: (B, heads, T) a layer.
+  Output at_query(const ReaderInput& input, Weights weights = Weights::no, const Dropout& drop = {}) const;
 };
 
 }  // namespace heed

@@ -33,8 +33,8 @@ void add_weights(const Reader::Output& output, std::span<const Example> examples
     for (std::size_t b = 0; b < examples.size(); ++b) {
       if (examples[b].antecedent < 0) continue;
       for (std::size_t head = 0; head < totals[layer].size(); ++head) {
-        totals[layer][head] += weights.at(
-            {static_cast<std::int64_t>(b), static_cast<std::int64_t>(head), examples[b].query, examples[b].antecedent});
+        totals[layer][head] +=
+            weights.at({static_cast<std::int64_t>(b), static_cast<std::int64_t>(head), examples[b].antecedent});
       }
     }
   }

@@ -113,8 +113,9 @@ Batch training_batch(const Experiment& experiment, std::int64_t step) {
 }
 
 Reader::Output read(const Reader& reader, const Batch& batch, Weights weights, const Dropout& drop) {
-  return reader({.tokens = batch.tokens, .lengths = batch.lengths, .query = batch.query, .sentences = batch.sentences},
-                weights, drop);
+  return reader.at_query(
+      {.tokens = batch.tokens, .lengths = batch.lengths, .query = batch.query, .sentences = batch.sentences}, weights,
+      drop);
 }
 
 Tensor answer_loss(const Reader& reader, const Batch& batch, const Dropout& drop) {

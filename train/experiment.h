@@ -25,7 +25,8 @@ Schedule schedule(const Config& config);
 // The examples of training step `step` (from 0).
 Batch training_batch(const Experiment& experiment, std::int64_t step);
 
-// The reader's logits (B, vocabulary) for a batch, and their cross-entropy with the answers: ().
+// The reader's logits (B, vocabulary) for a batch, with weights from the query, and their cross-entropy with the answers:
+// ().
 Reader::Output read(const Reader& reader, const Batch& batch, Weights weights = Weights::no, const Dropout& drop = {});
 Tensor answer_loss(const Reader& reader, const Batch& batch, const Dropout& drop = {});
 

@@ -4,6 +4,7 @@ Reads a request a line, a JSON object, and answers each with one line: see answe
 """
 
 import json
+import math
 import os
 import pathlib
 import statistics
@@ -55,7 +56,19 @@ class Block(torch.nn.Module):
         B, T, _ = x.shape
         Q, K, V = self.W_QKV(self.attention_norm(x)).view(B, T, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         y = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask, is_causal=causal)
-        y = self.W_O(y.transpose(1, 2).flatten(2))
+        return self.rest(x, self.W_O(y.transpose(1, 2).flatten(2)))
+
+    def at(self, query, x, mask):
+        """forward() at token query[b] of each text b alone: (B, d_model)."""
+        B, T, _ = x.shape
+        texts, normed = torch.arange(B), self.attention_norm(x)
+        W_Q, W_KV = self.W_QKV.weight.tensor_split([self.W_QKV.out_features // 3])
+        Q = F.linear(normed[texts, query], W_Q).view(B, self.heads, 1, -1)
+        K, V = F.linear(normed, W_KV).view(B, T, 2, self.heads, -1).permute(2, 0, 3, 1, 4)
+        y = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)
+        return self.rest(x[texts, query] if self.residual else None, self.W_O(y.flatten(1)))
+
+    def rest(self, x, y):
         x = x + y if self.residual else y
         return x + self.mlp_out(F.gelu(self.mlp_in(self.mlp_norm(x)))) if self.mlp else x
 
@@ -99,11 +112,10 @@ class Model(torch.nn.Module):
         if self.reader:
             x = x * self.words.shape[1] ** 0.5
         x = x + self.positions[: tokens.shape[1]]
-        for block in self.blocks:
+        for block in self.blocks[:-1] if self.reader else self.blocks:
             x = block(x, mask, causal=not self.reader)
         if self.reader:
-            x = self.norm(x)[torch.arange(len(query)), query]
-            return F.linear(x, self.words, self.output_bias)
+            return F.linear(self.norm(self.blocks[-1].at(query, x, mask)), self.words, self.output_bias)
         return F.linear(self.norm(x), self.words)
 
 
@@ -194,23 +206,24 @@ def prepare(request, threads):
     ways = [(n, False) for n in range(1, threads + 1)] + ([(threads, True)] if is_model else [])
     if request["row"] == "program":  # it chooses for itself
         ways = [(threads, False)]
-    best = None
+    works = {}
     for n, compiled in ways:
         torch.set_num_threads(n)
         try:
             work = Training(request, compiled) if is_model else operation(request)
             turn(work, 0)
-            ms = turn(work, 0.1)
+            works[n, compiled] = work
         except Exception as error:
             if not compiled:
                 raise
             print(f"torch.compile failed: {str(error).splitlines()[0]}", file=sys.stderr)
-            continue
-        if best is None or ms < best[0]:
-            best = ms, n, compiled, work
-    ms, n, compiled, work = best
+    fastest = dict.fromkeys(works, math.inf)
+    for way, work in list(works.items()) * (5 if len(works) > 1 else 0):  # in turns: the machine's speed changes
+        torch.set_num_threads(way[0])
+        fastest[way] = min(fastest[way], turn(work, 0.1))
+    n, compiled = min(works, key=fastest.get)
     torch.set_num_threads(n)
-    return work, f"{n} thread{'s' if n > 1 else ''}{', compiled' if compiled else ''}"
+    return works[n, compiled], f"{n} thread{'s' if n > 1 else ''}{', compiled' if compiled else ''}"
 
 
 work = None

@@ -10,13 +10,13 @@ import torch.nn.functional as F
 
 from pytorch import read_safetensors
 
-STEPS, BATCH, EVERY, D_MODEL, HEADS, D_K, DROPOUT, LR, WARMUP = 250, 64, 25, 64, 2, 16, 0.5, 3e-3, 50
+STEPS, BATCH, EVERY, D_MODEL, HEADS, D_K, DROPOUT, LR, WARMUP = 300, 64, 30, 64, 2, 16, 0.5, 3e-3, 50
 
 
 class Layer(torch.nn.Module):
-    def __init__(self, residual):
+    def __init__(self):
         super().__init__()
-        self.norm, self.residual = torch.nn.LayerNorm(D_MODEL), residual
+        self.norm = torch.nn.LayerNorm(D_MODEL)
         self.W_QKV = torch.nn.Linear(D_MODEL, 3 * HEADS * D_K, bias=False)
         self.W_O = torch.nn.Linear(HEADS * D_K, D_MODEL)
         self.dropout = torch.nn.Dropout(DROPOUT)
@@ -25,8 +25,17 @@ class Layer(torch.nn.Module):
         B, T, _ = x.shape
         Q, K, V = self.W_QKV(self.norm(x)).view(B, T, 3, HEADS, D_K).permute(2, 0, 3, 1, 4)
         y = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)
-        y = self.dropout(self.W_O(y.transpose(1, 2).flatten(2)))
-        return x + y if self.residual else y
+        return x + self.dropout(self.W_O(y.transpose(1, 2).flatten(2)))
+
+    def at(self, query, x, mask):
+        """Without residual, and at token query[b] of each text b alone: (B, d_model)."""
+        B, T, _ = x.shape
+        x = self.norm(x)
+        W_Q, W_KV = self.W_QKV.weight.tensor_split([HEADS * D_K])
+        Q = F.linear(x[torch.arange(B), query], W_Q).view(B, HEADS, 1, D_K)
+        K, V = F.linear(x, W_KV).view(B, T, 2, HEADS, D_K).permute(2, 0, 3, 1, 4)
+        y = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)
+        return self.dropout(self.W_O(y.flatten(1)))
 
 
 class Reader(torch.nn.Module):
@@ -34,15 +43,14 @@ class Reader(torch.nn.Module):
         super().__init__()
         self.words = torch.nn.Parameter(torch.randn(words, D_MODEL) / D_MODEL**0.5)
         self.positions = torch.nn.Parameter(torch.randn(length, D_MODEL))
-        self.layers = torch.nn.ModuleList([Layer(True), Layer(False)])
+        self.first, self.last = Layer(), Layer()
         self.norm, self.bias = torch.nn.LayerNorm(D_MODEL), torch.nn.Parameter(torch.zeros(words))
 
     def forward(self, tokens, lengths, query):
         x = F.embedding(tokens, self.words) * D_MODEL**0.5 + self.positions[: tokens.shape[1]]
         mask = (torch.arange(tokens.shape[1]) < lengths[:, None])[:, None, None, :]
-        for layer in self.layers:
-            x = layer(x, mask)
-        return F.linear(self.norm(x)[torch.arange(len(query)), query], self.words, self.bias)
+        x = self.last.at(query, self.first(x, mask), mask)
+        return F.linear(self.norm(x), self.words, self.bias)
 
 
 def main():

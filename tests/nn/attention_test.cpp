@@ -54,6 +54,20 @@ TEST_CASE("MultiHeadAttention and its gradients are PyTorch's") {
   });
 }
 
+TEST_CASE("Queries of their own find what the same rows of one sequence find") {
+  Parameters parameters;
+  const MultiHeadAttention layer(Scope(parameters, 1, DType::float64), {.d_model = 8, .heads = 2});
+  const Mask mask = Mask::padding(std::vector{5, 3}, 5);
+  const Tensor x = waves({2, 5, 8}, 0, 1, DType::float64);
+  const Attended all = layer(x, mask, Weights::yes), some = layer(slice(x, 1, 1, 3), x, mask, Weights::yes);
+  CHECK(some.output.shape() == Shape{2, 2, 8});
+  CHECK(error(some.output, slice(all.output, 1, 1, 3)) <= 1e-14);
+  CHECK(error(some.weights, slice(all.weights, 2, 1, 3)) <= 1e-14);
+  CHECK(message([&] {
+          layer(ones({2, 2, 7}), x, mask, Weights::no);
+        }) == "MultiHeadAttention: expected x (B, T, 8), got (2, 2, 7)");
+}
+
 TEST_CASE("Four heads on (5, 7, 32)") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   CAPTURE(to_string(dtype));

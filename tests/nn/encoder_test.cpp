@@ -1,6 +1,7 @@
 #include "nn/encoder.h"
 
 #include "tests/golden.h"
+#include "tests/message.h"
 
 using namespace heed;
 
@@ -35,6 +36,49 @@ TEST_CASE("Encoder and its gradients are PyTorch's") {
   golden.load("encoder", parameters);
   const Tensor x = variable(golden("encoder.x", dtype));
   check_case(golden, "encoder", joined({{"x", x}}, parameters), [&] { return encoder(x, mask).output; });
+}
+
+TEST_CASE("What an Encoder gives at one token of each text is that row of its output, and so are the gradients") {
+  const int layers = GENERATE(0, 1, 2), mlp = GENERATE(0, 12);
+  const Residual last = GENERATE(Residual::no, Residual::yes);
+  CAPTURE(layers, mlp, last == Residual::yes);
+  Parameters parameters;
+  const Encoder encoder(Scope(parameters, 1, DType::float64), layers, shape, mlp, last);
+  const Tensor x = variable(Golden("encoder")("encoder.x"));
+  const Ids query({2}, {3, 1});
+  const auto differentiated = [&](auto output_of) {
+    const Recording recording;
+    const Tensor output = output_of();
+    return std::pair(output.detach(), backward(sum(square(output + 1.0))));
+  };
+  const auto [rows, expected] = differentiated([&] { return select_rows(encoder(x, mask).output, query); });
+  const auto [at, gradients] = differentiated([&] { return encoder.at(query, x, mask).output; });
+  CHECK(error(at, rows) <= 1e-14);
+  for (const auto& [name, variable] : joined({{"x", x}}, parameters)) {
+    CAPTURE(name);
+    CHECK(error(gradients[variable], expected[variable]) <= 1e-12);
+  }
+  CHECK(encoder.at(query, x, mask).weights.empty());
+  const Encoded all = encoder(x, mask, Weights::yes), some = encoder.at(query, x, mask, Weights::yes);
+  REQUIRE(some.weights.size() == all.weights.size());
+  for (std::size_t layer = 0; layer < all.weights.size(); ++layer) {
+    for (const std::int64_t b : {0, 1}) {
+      const Tensor row = slice(slice(all.weights[layer], 0, b, b + 1), 2, query[b], query[b] + 1);
+      CHECK(error(slice(some.weights[layer], 0, b, b + 1), reshape(row, {1, 2, 5})) <= 1e-14);
+    }
+  }
+}
+
+TEST_CASE("An Encoder needs a mask that is the same for all tokens, to be computed at one of them") {
+  Parameters parameters;
+  const Encoder encoder(Scope(parameters, 1), 2, shape, 0);
+  const Tensor x = ones({2, 5, 8});
+  const Ids query({2}, {3, 1});
+  CHECK(message([&] { encoder.at(query, x, Mask::causal()); }) ==
+        "EncoderBlock::at: a causal mask is not the same for all tokens of a text");
+  CHECK(message([&] {
+          encoder.at(query, x, Mask(Booleans({5, 5}, std::vector<std::uint8_t>(25, 1))));
+        }) == "attention: a mask of shape (5, 5) does not broadcast to the weights' (2, 2, 1, 5)");
 }
 
 TEST_CASE("Encoder gives the weights of each layer, when asked") {

@@ -47,6 +47,20 @@ TEST_CASE("Padding and neighbours leave a text's logits and weights as they are"
   }
 }
 
+TEST_CASE("A Reader computed at the query alone gives the same logits") {
+  ReaderShape shape = small_reader;
+  shape.layers = GENERATE(0, 1, 2);
+  shape.mlp = GENERATE(0, 12);
+  CAPTURE(shape.layers, shape.mlp);
+  Parameters parameters;
+  const Reader reader(Scope(parameters, 1, DType::float64), shape);
+  const ReaderInput input{Ids({2, 5}, {1, 2, 3, 8, 7, 5, 4, 3, 2, 1}), {3, 5}, Ids({2}, {2, 0}), {}};
+  const Reader::Output output = reader.at_query(input, Weights::yes);
+  CHECK(error(output.logits, reader(input).logits) <= 1e-14);
+  REQUIRE(output.weights.size() == static_cast<std::size_t>(shape.layers));
+  for (const Tensor& weights : output.weights) CHECK(weights.shape() == Shape{2, 2, 5});
+}
+
 TEST_CASE("Word order matters to a Reader with positions, and only to it") {
   const Positions positions = GENERATE(Positions::none, Positions::learned, Positions::sinusoidal);
   ReaderShape shape = small_reader;
