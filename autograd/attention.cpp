@@ -224,7 +224,9 @@ Forward forward(const Sizes& s, const Tensor& Q_, const Tensor& K_, const Tensor
       }
     }
   };
-  parallel_for(s.batches * blocks, std::max<std::int64_t>(1, 32768 / work), [&](std::int64_t begin, std::int64_t end) {
+  const std::int64_t tasks = s.batches * blocks;
+  const std::int64_t grain = equal_grain(tasks, std::max<std::int64_t>(1, 32768 / work));
+  parallel_for(tasks, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
       attend(Block(s, masks, task / blocks, task % blocks * rows_a_block),
              scratch_data + current_thread() * scratch.strides()[0]);
@@ -294,7 +296,8 @@ std::vector<Tensor> backward_of(const Sizes& s, const Tensor& Q_, const Tensor& 
            static_cast<T>(!one_block), dK.rows(block.b, from), dK.stride);
     }
   };
-  parallel_for(s.batches, std::max<std::int64_t>(1, 16384 / work), [&](std::int64_t begin, std::int64_t end) {
+  const std::int64_t grain = equal_grain(s.batches, std::max<std::int64_t>(1, 16384 / work));
+  parallel_for(s.batches, grain, [&](std::int64_t begin, std::int64_t end) {
     T* P = scratch_data + current_thread() * scratch.strides()[0];
     for (std::int64_t b = begin; b < end; ++b) {  // one writer of dK and dV a batch
       if (!one_block) {

@@ -74,15 +74,16 @@ const std::vector<const Operation*>& operations();
 // Which inputs of an operation need a gradient; a backward may leave the others undefined.
 class Needs {
  public:
-  Needs(const std::vector<bool>& needs, std::unique_ptr<Tensor>* total) : needs_(needs), total_(total) {}
-  bool operator[](std::size_t input) const { return needs_[input]; }
+  // inputs: their places in the recording, negative for a constant
+  Needs(const std::int64_t* inputs, std::unique_ptr<Tensor>* total) : inputs_(inputs), total_(total) {}
+  bool operator[](std::size_t input) const { return inputs_[input] >= 0; }
 
   // Of an operation of one input: what other uses of it have added to its gradient so far, to be added to in place and
   // returned as its gradient. Contiguous; undefined when there is none, or when others see it.
   Tensor take_total() const;
 
  private:
-  const std::vector<bool>& needs_;
+  const std::int64_t* inputs_;
   std::unique_ptr<Tensor>* total_;  // null: not of one input
 };
 

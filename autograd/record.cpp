@@ -233,11 +233,9 @@ Gradients backward(const Tensor& output, const Tensor& cotangent) {
     if (!node.operation || !gradient[n]) continue;
     const Tensor dy = *std::exchange(gradient[n], {});
     const std::int64_t* inputs = tape->edges.data() + node.first_edge;
-    std::vector<bool> needs(node.edges);
-    for (std::size_t i = 0; i < node.edges; ++i) needs[i] = inputs[i] != constant;
     std::unique_ptr<Tensor>* total =
-        node.edges == 1 && needs[0] ? &gradient[static_cast<std::size_t>(inputs[0])] : nullptr;
-    std::vector<Tensor> dx = (*node.backward)(dy, Needs(needs, total));
+        node.edges == 1 && inputs[0] != constant ? &gradient[static_cast<std::size_t>(inputs[0])] : nullptr;
+    std::vector<Tensor> dx = (*node.backward)(dy, Needs(inputs, total));
     if (dx.size() != node.edges) {
       fail("backward of {}: {} gradients for {} inputs", node.operation->name(), dx.size(), node.edges);
     }
