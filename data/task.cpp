@@ -53,6 +53,8 @@ NumberedExamples::NumberedExamples(const std::vector<Example>& examples, const V
     end_.push_back(tokens_.size());
     query_.push_back(example.query);
     answer_.push_back(vocabulary[example.answer]);
+    antecedent_.push_back(example.antecedent);
+    twin_.push_back(example.twin);
   }
 }
 

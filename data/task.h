@@ -39,7 +39,7 @@ struct Batch {
   Ids sentences;             // (B, T), (0) when undivided
 };
 
-// Examples in numbers, to make batches of.
+// Examples in numbers, to make batches of; antecedent and twin as in Example.
 class NumberedExamples {
  public:
   NumberedExamples() = default;
@@ -49,11 +49,13 @@ class NumberedExamples {
   std::int64_t size() const { return std::ssize(query_); }
   Batch batch(const std::vector<int>& chosen) const;        // those of these numbers
   Batch batch(std::int64_t first, std::int64_t end) const;  // those from `first` to before `end`
+  int antecedent(std::int64_t n) const { return antecedent_[static_cast<std::size_t>(n)]; }
+  int twin(std::int64_t n) const { return twin_[static_cast<std::size_t>(n)]; }
 
  private:
   std::vector<std::int32_t> tokens_, sentences_;  // of one example after another; no sentences when undivided
   std::vector<std::size_t> end_;                  // of each example in tokens_
-  std::vector<std::int32_t> query_, answer_;
+  std::vector<std::int32_t> query_, answer_, antecedent_, twin_;
 };
 
 // The numbers of the examples in batch `step` (0, 1, ...) of an endless walk over `count` examples, shuffled

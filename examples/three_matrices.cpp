@@ -37,7 +37,7 @@ double accuracy_after_training(const Config& config) {
     clip_by_global_norm(gradients, config.optim.clip);
     optimizer.step(gradients, learning_rate(schedule(config), step));
   }
-  return evaluate(*e.model.reader, e.model.vocabulary, e.task.held_out).accuracy;
+  return evaluate(*e.model.reader, e.held_out).accuracy;
 }
 
 }  // namespace

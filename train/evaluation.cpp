@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <span>
 
 namespace heed {
 namespace {
@@ -23,30 +22,30 @@ std::vector<bool> right_answers(const Tensor& logits, const Ids& answer) {
   return right;
 }
 
-// Adds the weights from query to antecedent to totals[layer][head].
-void add_weights(const Reader::Output& output, std::span<const Example> examples,
+// Adds the weights from the query to the antecedent, of the examples from `first` on, to totals[layer][head].
+void add_weights(const Reader::Output& output, const NumberedExamples& examples, std::int64_t first,
                  std::vector<std::vector<double>>& totals) {
   totals.resize(output.weights.size());
   for (std::size_t layer = 0; layer < totals.size(); ++layer) {
-    const Tensor& weights = output.weights[layer];
+    const Tensor& weights = output.weights[layer];  // (B, heads, T)
     totals[layer].resize(static_cast<std::size_t>(weights.size(1)));
-    for (std::size_t b = 0; b < examples.size(); ++b) {
-      if (examples[b].antecedent < 0) continue;
+    for (std::int64_t b = 0; b < weights.size(0); ++b) {
+      const int antecedent = examples.antecedent(first + b);
+      if (antecedent < 0) continue;
       for (std::size_t head = 0; head < totals[layer].size(); ++head) {
-        totals[layer][head] +=
-            weights.at({static_cast<std::int64_t>(b), static_cast<std::int64_t>(head), examples[b].antecedent});
+        totals[layer][head] += weights.at({b, static_cast<std::int64_t>(head), antecedent});
       }
     }
   }
 }
 
-double twins_right(const std::vector<Example>& examples, const std::vector<bool>& right) {
+double twins_right(const NumberedExamples& examples, const std::vector<bool>& right) {
   int pairs = 0, both = 0;
-  for (std::size_t i = 0; i < examples.size(); ++i) {
-    const int twin = examples[i].twin;
-    if (twin < 0 || static_cast<std::size_t>(twin) < i) continue;
+  for (std::int64_t i = 0; i < examples.size(); ++i) {
+    const int twin = examples.twin(i);
+    if (twin < i) continue;
     ++pairs;
-    both += right[i] && right[static_cast<std::size_t>(twin)];
+    both += right[static_cast<std::size_t>(i)] && right[static_cast<std::size_t>(twin)];
   }
   return pairs ? static_cast<double>(both) / pairs : unknown;
 }
@@ -58,29 +57,27 @@ double Evaluation::best_last_head() const {
   return *std::max_element(antecedent_weight.back().begin(), antecedent_weight.back().end());
 }
 
-Evaluation evaluate(const Reader& reader, const Vocabulary& vocabulary, const std::vector<Example>& examples) {
-  constexpr std::size_t examples_a_batch = 128;
-  const NumberedExamples numbered(examples, vocabulary);
+Evaluation evaluate(const Reader& reader, const NumberedExamples& examples) {
+  constexpr std::int64_t examples_a_batch = 128;
   Evaluation result;
   std::vector<bool> right;
-  for (std::size_t begin = 0; begin < examples.size(); begin += examples_a_batch) {
-    const auto chosen = std::span(examples).subspan(begin, std::min(examples.size() - begin, examples_a_batch));
-    const Batch batch =
-        numbered.batch(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(begin + chosen.size()));
+  for (std::int64_t begin = 0, end; begin < examples.size(); begin = end) {
+    end = std::min(examples.size(), begin + examples_a_batch);
+    const Batch batch = examples.batch(begin, end);
     const Reader::Output output = read(reader, batch, Weights::yes);
-    result.loss += cross_entropy(output.logits, batch.answer).item() * static_cast<double>(chosen.size());
+    result.loss += cross_entropy(output.logits, batch.answer).item() * static_cast<double>(end - begin);
     const std::vector<bool> answered = right_answers(output.logits, batch.answer);
     right.insert(right.end(), answered.begin(), answered.end());
-    add_weights(output, chosen, result.antecedent_weight);
+    add_weights(output, examples, begin, result.antecedent_weight);
   }
   const double count = static_cast<double>(examples.size());
   result.loss /= count;
   result.accuracy = static_cast<double>(std::count(right.begin(), right.end(), true)) / count;
   result.twin_accuracy = twins_right(examples, right);
-  const auto with_antecedent =
-      std::count_if(examples.begin(), examples.end(), [](const Example& e) { return e.antecedent >= 0; });
+  int with_antecedent = 0;
+  for (std::int64_t i = 0; i < examples.size(); ++i) with_antecedent += examples.antecedent(i) >= 0;
   for (std::vector<double>& layer : result.antecedent_weight) {
-    for (double& weight : layer) weight = with_antecedent ? weight / static_cast<double>(with_antecedent) : unknown;
+    for (double& weight : layer) weight = with_antecedent ? weight / with_antecedent : unknown;
   }
   return result;
 }

@@ -15,6 +15,6 @@ struct Evaluation {
   double best_last_head() const;  // the largest of the last layer; NaN when there is none
 };
 
-Evaluation evaluate(const Reader& reader, const Vocabulary& vocabulary, const std::vector<Example>& examples);
+Evaluation evaluate(const Reader& reader, const NumberedExamples& examples);
 
 }  // namespace heed

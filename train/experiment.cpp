@@ -64,7 +64,7 @@ std::vector<Example> probes(const Config& config, const SavedModel& model, const
 }  // namespace
 
 Experiment make_experiment(const Config& config, DType dtype) {
-  Experiment e{.config = config, .task = {}, .examples = {}, .model = {}, .probes = {}};
+  Experiment e{.config = config, .task = {}, .examples = {}, .held_out = {}, .model = {}, .probes = {}};
   e.task = make_task({.name = config.data.task,
                       .train = config.data.train,
                       .test = config.data.test,
@@ -73,6 +73,7 @@ Experiment make_experiment(const Config& config, DType dtype) {
                       .shuffle_antecedents = config.data.shuffle_antecedents,
                       .random = Random(config.seed).stream("data")});
   e.examples = NumberedExamples(e.task.train, e.task.vocabulary);
+  e.held_out = NumberedExamples(e.task.held_out, e.task.vocabulary);
   e.model.vocabulary = e.task.vocabulary;
   e.model.split = config.data.split == "characters" ? Split::characters : Split::words;
   e.model.queries = words_asked_about(e.task.train);

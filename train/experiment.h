@@ -11,7 +11,7 @@ namespace heed {
 struct Experiment {
   Config config;
   Task task;
-  NumberedExamples examples;  // task.train
+  NumberedExamples examples, held_out;  // task.train and task.held_out, in numbers
   SavedModel model;
   std::vector<Example> probes;
 };

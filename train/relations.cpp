@@ -18,7 +18,9 @@ std::vector<Relation> evaluate_relations(const Reader& reader, const Vocabulary&
     group->second.back().twin = -1;  // a place among all the examples, not among these
   }
   std::vector<Relation> relations;
-  for (const auto& [name, asked] : groups) relations.push_back({name, evaluate(reader, vocabulary, asked)});
+  for (const auto& [name, asked] : groups) {
+    relations.push_back({name, evaluate(reader, NumberedExamples(asked, vocabulary))});
+  }
   return relations;
 }
 

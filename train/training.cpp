@@ -69,8 +69,7 @@ class Training {
 
   // Loss and accuracy on the held-out set, as a line of metrics.jsonl.
   void evaluate() {
-    const Evaluation e =
-        heed::evaluate(*experiment_.model.reader, experiment_.model.vocabulary, experiment_.task.held_out);
+    const Evaluation e = heed::evaluate(*experiment_.model.reader, experiment_.held_out);
     const int every = experiment_.config.train.evaluate_every;
     const std::int64_t since = progress_.step == 0 ? 1 : (progress_.step - 1) % every + 1;
     const double train_loss = progress_.loss_sum / static_cast<double>(since);

@@ -26,7 +26,7 @@ Experiment trained(const std::string& file, const std::vector<std::string>& over
 }
 
 Evaluation evaluation_after(const Experiment& e) {
-  return evaluate(*e.model.reader, e.model.vocabulary, e.task.held_out);
+  return evaluate(*e.model.reader, e.held_out);
 }
 
 }  // namespace
