@@ -5,8 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <tuple>
 #include <utility>
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
 
 // How elementwise kernels walk their operands. Internal: only operations include this.
 namespace heed {
@@ -17,6 +21,24 @@ constexpr std::int64_t most_elements = 8192;
 // That many of `rows` of n elements each, in equal shares.
 constexpr std::int64_t row_grain(std::int64_t rows, std::int64_t n = 1) {
   return equal_grain(rows, std::max<std::int64_t>(1, most_elements / std::max<std::int64_t>(n, 1)));
+}
+
+// to[i] = value for i in [0, n). A part of a tensor that no cache holds is stored past them: no line is read before it is
+// written.
+template <class T>
+void fill(T* to, std::int64_t n, T value, std::int64_t bytes_of_tensor) {
+#if defined(__SSE2__)
+  constexpr std::int64_t most_cached_bytes = std::int64_t{1} << 25, width = sizeof(__m128) / sizeof(T);
+  if (bytes_of_tensor > most_cached_bytes && reinterpret_cast<std::uintptr_t>(to) % sizeof(__m128) == 0) {
+    T values[width];
+    std::fill_n(values, width, value);
+    __m128 vector;
+    std::memcpy(&vector, values, sizeof vector);
+    for (; n >= width; n -= width, to += width) _mm_stream_ps(reinterpret_cast<float*>(to), vector);
+    _mm_sfence();
+  }
+#endif
+  std::fill_n(to, n, value);
 }
 
 // One input of an elementwise kernel: its data, and its strides along the output's axes (0 where it

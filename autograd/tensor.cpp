@@ -162,7 +162,9 @@ Tensor full(const Shape& shape, double value, DType dtype) {
   dispatch(dtype, [&]<class T>() {
     T* to = result.mutable_data<T>();
     parallel_for(result.elements(), 8 * most_elements,
-                 [=](std::int64_t begin, std::int64_t end) { std::fill(to + begin, to + end, static_cast<T>(value)); });
+                 [=, bytes = result.elements() * size_of(dtype)](std::int64_t begin, std::int64_t end) {
+                   fill(to + begin, end - begin, static_cast<T>(value), bytes);
+                 });
   });
   return result;
 }

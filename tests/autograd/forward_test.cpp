@@ -192,6 +192,23 @@ TEST_CASE("Look-ups and concatenation take what they should from any layout") {
   CHECK(distance(slice(joined, 1, 5, 9), x) == 0);
 }
 
+TEST_CASE("Tensors larger than the caches are filled to the last element, and so is an embedding's gradient") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  const std::int64_t rows = 131'077, d = 65;  // 34 MB of floats; rows that do not begin at a vector
+  CAPTURE(to_string(dtype));
+  const auto all = [](const Tensor& x, double value) { return max(square(x - value)).item() == 0; };
+  CHECK(all(full({rows, d}, 3, dtype), 3));
+  full({rows, d}, 7, dtype);  // its memory is given out again, with this in it
+  const Tensor table = variable(zeros({rows, d}, dtype));
+  const Recording recording;
+  const Tensor y = embedding(table, Ids({3}, {2, 131'076, 2}));
+  const Tensor gradient = backward(y, ones({3, d}, dtype))[table];
+  CHECK(all(slice(gradient, 0, 2, 3), 2));
+  CHECK(all(slice(gradient, 0, 131'076, 131'077), 1));
+  CHECK(all(slice(gradient, 0, 0, 2), 0));
+  CHECK(all(slice(gradient, 0, 3, 131'076), 0));
+}
+
 TEST_CASE("dropout keeps 1 - p of the elements, scaled; its gradient goes where they were kept") {
   Random random(2), again = random, advanced = random;
   const Tensor x = variable(full({100, 200}, 3));
