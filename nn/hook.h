@@ -15,6 +15,7 @@ namespace heed {
 //   encoder block  attended (B, T, d_model): what the MLP reads; mlp.hidden: what its second layer reads
 //   Reader         embedded (B, T, d_model): what the first layer reads; at_query (B, d_model), logits (B, vocabulary)
 //   LanguageModel  embedded (B, T, d_model), logits (B, T, vocabulary)
+// A layer computed at one token of each text (EncoderBlock::at) has one query: Q (B, H, 1, d_k), its output (B, d_model).
 // Several may stand: each sees what the earlier ones made of a value, so the latest has the last word. They end in
 // reverse order. While a hook's function runs, none stands, so it may itself run a model.
 // Error naming the value when it is replaced by one of another shape or dtype.
