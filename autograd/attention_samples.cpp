@@ -21,7 +21,7 @@ std::vector<Case> cases() {
           {"padding", {2, 1, 3, 2}, {2, 1, 3, 2}, {2, 1, 3, 2}, Mask::padding(lengths, 3)},
           {"padding and causal", {2, 1, 3, 2}, {2, 1, 3, 2}, {2, 1, 3, 2}, Mask::padding(lengths, 3) & Mask::causal()},
           {"boolean with a blind query", {3, 2}, {3, 2}, {3, 2}, Mask(Booleans({3, 3}, {1, 0, 1, 0, 0, 0, 0, 1, 1}))},
-          {"more queries than a block", {70, 1}, {2, 1}, {2, 1}, {}},
+          {"more queries than a block", {130, 1}, {2, 1}, {2, 1}, {}},
           {"no queries", {0, 2}, {3, 2}, {3, 2}, {}},
           {"no sequences", {0, 3, 2}, {0, 3, 2}, {0, 3, 2}, {}}};
 }

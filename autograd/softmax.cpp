@@ -128,38 +128,30 @@ Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropy
     }
     ++count;
   }
-  const auto counts = [labels, ignored = options.ignored_label](std::int64_t i) { return labels[i] != ignored; };
   const Tensor dense = contiguous(logits.detach());
-  Tensor p(logits.shape(), logits.dtype()), y({}, logits.dtype());
+  Tensor dlogits(logits.shape(), logits.dtype()), y({}, logits.dtype());  // the gradient, but for dy
   std::vector<double> losses(static_cast<std::size_t>(rows), 0.0);
   dispatch(logits.dtype(), [&]<class T>() {
-    T* to = p.mutable_data<T>();
-    for_rows(p, [&, from = dense.data<T>()](std::int64_t i) {
+    const T weight = 1 / static_cast<T>(std::max<std::int64_t>(count, 1));
+    const T spread = static_cast<T>(e / static_cast<double>(classes)), rest = static_cast<T>(1 - e);
+    T* to = dlogits.mutable_data<T>();
+    for_rows(dlogits, [&, from = dense.data<T>()](std::int64_t i) {
       const T* row = from + i * classes;
-      const T m = max_row(row, classes), log_rest = softmax_row(row, to + i * classes, classes, m);
+      T* g = to + i * classes;
+      const std::int32_t label = labels[i];
+      if (label == options.ignored_label) return std::fill_n(g, classes, T{0}), void();
+      const T m = max_row(row, classes), log_rest = softmax_row(row, g, classes, m);
       const double log_total = static_cast<double>(m) + static_cast<double>(log_rest);
-      if (!counts(i)) return;
-      double loss = (1 - e) * (log_total - static_cast<double>(row[labels[i]]));
+      double loss = (1 - e) * (log_total - static_cast<double>(row[label]));
       if (e > 0) loss += e * (log_total - sum_row(row, classes) / static_cast<double>(classes));
       losses[static_cast<std::size_t>(i)] = loss;
+      for (std::int64_t c = 0; c < classes; ++c) g[c] = (g[c] - spread) * weight;
+      g[label] -= rest * weight;
     });
     *y.mutable_data<T>() = count ? static_cast<T>(sum_row(losses.data(), rows) / static_cast<double>(count)) : T{0};
   });
-  return record(cross_entropy_operation, {&logits}, y, [p, labels, counts, e, count, classes](const Tensor& dy) {
-    Tensor dx(p.shape(), p.dtype());
-    dispatch(p.dtype(), [&]<class T>() {
-      const T weight = *dy.data<T>() / static_cast<T>(std::max<std::int64_t>(count, 1));
-      const T spread = static_cast<T>(e / static_cast<double>(classes)), rest = static_cast<T>(1 - e);
-      T* to = dx.mutable_data<T>();
-      for_rows(p, [&, from = p.data<T>()](std::int64_t i) {
-        T* row = to + i * classes;
-        if (!counts(i)) return std::fill_n(row, classes, T{0}), void();
-        for (std::int64_t c = 0; c < classes; ++c) row[c] = (from[i * classes + c] - spread) * weight;
-        row[labels[i]] -= rest * weight;
-      });
-    });
-    return std::vector{dx};
-  });
+  return record(cross_entropy_operation, {&logits}, y,
+                [dlogits](const Tensor& dy) { return std::vector{dy.item() == 1 ? dlogits : dlogits * dy}; });
 }
 
 }  // namespace heed
