@@ -19,8 +19,10 @@ constexpr std::int64_t width = 2 * vector_bytes / static_cast<std::int64_t>(size
 // Of A (m x k) and B (k x n), what is multiplied at a time: a strip of B, depth x width, and rows of A, rows x depth.
 constexpr std::int64_t most_depth = 256, most_rows = 48 * height;
 
-// `size` in as many equal parts as it takes for none to be longer than `most`: their length, a multiple of `unit`.
+// `size` in as many equal parts as it takes for none to be longer than `most`: their length, where there are several a
+// multiple of `unit`.
 std::int64_t equal_parts(std::int64_t size, std::int64_t most, std::int64_t unit) {
+  if (size <= most) return size;
   const std::int64_t parts = (size + most - 1) / most;
   return (size + parts * unit - 1) / (parts * unit) * unit;
 }
@@ -54,6 +56,25 @@ void copy_row(const T* from, T* to, std::int64_t count) {
     copy_half(count - half);
   } else {
     for (std::int64_t i = 0; i < count; ++i) to[i] = from[i];
+  }
+}
+
+// The first `count` of a vector's values, by halves.
+template <class T, class Vector>
+void store_first(const Vector& values, T* to, std::int64_t count) {
+  if constexpr (sizeof(Vector) == sizeof(T)) {
+    if (count > 0) std::memcpy(to, &values, sizeof values);
+  } else {
+    constexpr std::int64_t n = sizeof(Vector) / sizeof(T) / 2;
+    typedef T Half __attribute__((vector_size(sizeof(Vector) / 2)));
+    Half halves[2];
+    std::memcpy(halves, &values, sizeof values);
+    if (count >= n) {
+      std::memcpy(to, &halves[0], sizeof(Half));
+      if (count > n) store_first<T>(halves[1], to + n, count - n);
+    } else {
+      store_first<T>(halves[0], to, count);
+    }
   }
 }
 
@@ -96,31 +117,32 @@ void multiply_block(std::int64_t k, Matrix<T> A, std::int64_t ahead, const T* B,
       }
     }
   }
-  if (columns < width<T>) {
-    T values[rows][width<T>];
-    std::memcpy(values, sums, sizeof values);
-    for (std::int64_t i = 0; i < rows; ++i) {
-      T before[width<T>] = {};
-      if (beta != T{0}) copy_row<T, width<T>>(C + i * ldc, before, columns);
-      for (std::int64_t j = 0; j < width<T>; ++j) values[i][j] = alpha * values[i][j] + beta * before[j];
-      copy_row<T, width<T>>(values[i], C + i * ldc, columns);
-    }
-    return;
-  }
+  const auto store = [&](auto whole) {
 #pragma GCC unroll 16
-  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t i = 0; i < rows; ++i) {
 #pragma GCC unroll 2
-    for (std::int64_t h = 0; h < 2; ++h) {
-      T* to = C + i * ldc + h * half;
-      Vector y = alpha * sums[i][h];
-      if (beta != T{0}) {
-        Vector before;
-        std::memcpy(&before, to, sizeof before);
-        y += beta * before;
+      for (std::int64_t h = 0; h < 2; ++h) {
+        T* to = C + i * ldc + h * half;
+        const std::int64_t count = std::clamp<std::int64_t>(columns - h * half, 0, half);
+        Vector y = alpha * sums[i][h];
+        if (beta != T{0}) {
+          Vector before{};
+          if constexpr (whole) {
+            std::memcpy(&before, to, sizeof before);
+          } else {
+            for (std::int64_t j = 0; j < count; ++j) before[j] = to[j];
+          }
+          y += beta * before;
+        }
+        if constexpr (whole) {
+          std::memcpy(to, &y, sizeof y);
+        } else {
+          store_first<T>(y, to, count);
+        }
       }
-      std::memcpy(to, &y, sizeof y);
     }
-  }
+  };
+  columns == width<T> ? store(std::true_type{}) : store(std::false_type{});
 }
 
 template <class T, std::int64_t rows = height, class... Arguments>
