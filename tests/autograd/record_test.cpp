@@ -245,6 +245,18 @@ TEST_CASE("Backward repeats itself, and a variable serves many recordings") {
   }
 }
 
+TEST_CASE("The gradient that cross-entropy makes beforehand is handed out whole each time") {
+  Random random(2);
+  const Tensor x = variable(uniform({3, 4}, random));
+  const Ids labels({3}, {1, 0, 3});
+  const Recording recording;
+  const Tensor rest = sum(x), loss = cross_entropy(x, labels), both = rest + loss;  // rest's is added to loss's
+  const Tensor expected = backward(loss)[x] + 1;
+  CHECK(same_bits(backward(both)[x], expected));
+  CHECK(same_bits(backward(both)[x], expected));
+  CHECK(same_bits(backward(loss)[x] + 1, expected));
+}
+
 TEST_CASE("Nothing is recorded without a recording, nor what depends on no variable") {
   const Tensor x = variable(ones({2}));
   const Tensor y = exp(x);
