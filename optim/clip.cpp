@@ -27,12 +27,15 @@ double sum_of_squares(const Tensor& gradient) {
   return std::accumulate(tiles.begin(), tiles.end(), 0.0);
 }
 
-void scale_in_place(Tensor& x, double factor) {
-  dispatch(x.dtype(), [&]<class T>() {
-    T* to = x.mutable_data<T>();
+void scale(Tensor& gradient, double factor) {
+  const bool alone = gradient.owns_storage_alone() && gradient.is_contiguous();  // several variables may share one
+  Tensor scaled = alone ? gradient : Tensor(gradient.shape(), gradient.dtype());
+  dispatch(scaled.dtype(), [&]<class T>() {
+    const Operand<T> from = operand<T>(gradient, scaled.shape());
     map(
-        x.shape(), to, [s = static_cast<T>(factor)](T value) { return value * s; }, Operand<T>{to, x.strides()});
+        scaled.shape(), scaled.mutable_data<T>(), [s = static_cast<T>(factor)](T value) { return value * s; }, from);
   });
+  gradient = scaled;
 }
 
 }  // namespace
@@ -44,13 +47,7 @@ double clip_by_global_norm(Gradients& gradients, double max_norm) {
   const double norm = std::sqrt(total);
   if (!std::isfinite(norm) || norm <= max_norm) return norm;
   const double factor = max_norm / (norm + 1e-6);
-  for (auto& [number, gradient] : gradients) {
-    if (gradient.owns_storage_alone() && gradient.is_contiguous()) {
-      scale_in_place(gradient, factor);
-    } else {
-      gradient = gradient * factor;  // several variables may share one gradient's storage
-    }
-  }
+  for (auto& [number, gradient] : gradients) scale(gradient, factor);
   return norm;
 }
 
