@@ -63,7 +63,7 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
     dispatch(dy.dtype(), [&]<class T>() {
       const T* g = dense_dy.data<T>();
       T* to = dtable.mutable_data<T>();
-      const std::int64_t bytes = dtable.elements() * size_of(dtable.dtype());
+      const std::int64_t all = dtable.elements();
       const std::int64_t *begins = start.data(), *places = by_row.data();
       parallel_for(from[0], row_grain(from[0], d), [&](std::int64_t begin, std::int64_t end) {
         std::vector<T> room(static_cast<std::size_t>(first_use ? 0 : d));
@@ -71,7 +71,7 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
           T *row = to + r * d, *sum = first_use ? row : room.data();
           const std::int64_t first = begins[r], last = begins[r + 1];
           if (first == last) {
-            if (first_use) fill(row, d, T{0}, bytes);
+            if (first_use) fill(row, d, T{0}, all);
             continue;
           }
           std::copy_n(g + places[first] * d, d, sum);

@@ -23,13 +23,13 @@ constexpr std::int64_t row_grain(std::int64_t rows, std::int64_t n = 1) {
   return equal_grain(rows, std::max<std::int64_t>(1, most_elements / std::max<std::int64_t>(n, 1)));
 }
 
-// to[i] = value for i in [0, n). A part of a tensor that no cache holds is stored past them: no line is read before it is
-// written.
+// to[i] = value for i in [0, n), a part of a tensor of `all` elements. One that no cache holds is stored past them: no line
+// is read before it is written.
 template <class T>
-void fill(T* to, std::int64_t n, T value, std::int64_t bytes_of_tensor) {
+void fill(T* to, std::int64_t n, T value, std::int64_t all) {
 #if defined(__SSE2__)
-  constexpr std::int64_t most_cached_bytes = std::int64_t{1} << 25, width = sizeof(__m128) / sizeof(T);
-  if (bytes_of_tensor > most_cached_bytes && reinterpret_cast<std::uintptr_t>(to) % sizeof(__m128) == 0) {
+  constexpr std::int64_t most_cached = (std::int64_t{1} << 25) / sizeof(T), width = sizeof(__m128) / sizeof(T);
+  if (all > most_cached && reinterpret_cast<std::uintptr_t>(to) % sizeof(__m128) == 0) {
     T values[width];
     std::fill_n(values, width, value);
     __m128 vector;

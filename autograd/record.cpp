@@ -89,12 +89,10 @@ Tensor checked_gradient(const Operation& operation, std::size_t input, const Ten
   return sum_to(gradient, node.shape);
 }
 
-bool may_be_added_to(const Tensor& total) { return total.owns_storage_alone() && total.is_contiguous(); }
-
 void accumulate(std::unique_ptr<Tensor>& total, const Tensor& gradient) {
   if (!total) {
     total = std::make_unique<Tensor>(gradient);
-  } else if (may_be_added_to(*total)) {
+  } else if (total->may_be_overwritten()) {
     add_in_place(*total, gradient);
   } else {
     *total = *total + gradient;
@@ -128,7 +126,7 @@ void check_leaves_unchanged() {
 }  // namespace
 
 Tensor Needs::take_total() const {
-  if (!total_ || !*total_ || !may_be_added_to(**total_)) return {};
+  if (!total_ || !*total_ || !(*total_)->may_be_overwritten()) return {};
   return std::move(*std::exchange(*total_, nullptr));
 }
 

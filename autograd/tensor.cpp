@@ -155,15 +155,15 @@ Tensor Tensor::view(const Shape& shape, const Shape& strides, std::int64_t offse
 
 std::uint64_t Tensor::version() const { return storage_ ? storage_->version : 0; }
 
-bool Tensor::owns_storage_alone() const { return storage_.use_count() == 1; }
+bool Tensor::may_be_overwritten() const { return storage_.use_count() == 1 && is_contiguous(); }
 
 Tensor full(const Shape& shape, double value, DType dtype) {
   Tensor result(shape, dtype);
   dispatch(dtype, [&]<class T>() {
     T* to = result.mutable_data<T>();
     parallel_for(result.elements(), 8 * most_elements,
-                 [=, bytes = result.elements() * size_of(dtype)](std::int64_t begin, std::int64_t end) {
-                   fill(to + begin, end - begin, static_cast<T>(value), bytes);
+                 [=, all = result.elements()](std::int64_t begin, std::int64_t end) {
+                   fill(to + begin, end - begin, static_cast<T>(value), all);
                  });
   });
   return result;

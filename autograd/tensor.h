@@ -71,7 +71,7 @@ class Tensor {
   bool is_variable() const { return trace_.recording == 0 && trace_.node != 0; }
   const Trace& trace() const { return trace_; }
   std::uint64_t version() const;    // grows when the storage is written through mutable_data
-  bool owns_storage_alone() const;  // no other handle sees this storage
+  bool may_be_overwritten() const;  // contiguous, and no other handle sees the storage
   bool shares_storage(const Tensor& other) const { return storage_ == other.storage_; }
 
  private:

@@ -28,8 +28,8 @@ double sum_of_squares(const Tensor& gradient) {
 }
 
 void scale(Tensor& gradient, double factor) {
-  const bool alone = gradient.owns_storage_alone() && gradient.is_contiguous();  // several variables may share one
-  Tensor scaled = alone ? gradient : Tensor(gradient.shape(), gradient.dtype());
+  // several variables may share one
+  Tensor scaled = gradient.may_be_overwritten() ? gradient : Tensor(gradient.shape(), gradient.dtype());
   dispatch(scaled.dtype(), [&]<class T>() {
     const Operand<T> from = operand<T>(gradient, scaled.shape());
     map(
