@@ -1,6 +1,6 @@
 #pragma once
-#include "autograd/error.h"
-#include "autograd/shape.h"
+#include <heed/autograd/error.h>
+#include <heed/autograd/shape.h>
 
 #include <memory>
 #include <vector>
@@ -14,13 +14,13 @@ class Array {
   Array() : Array(Shape{0}, {}) {}
   Array(Shape shape, std::vector<T> values)  // Error when the counts differ
       : shape_(shape), values_(std::make_shared<const std::vector<T>>(std::move(values))) {
-    if (shape_.elements() != elements()) {
-      fail("array: shape {} needs {} values, got {}", to_string(shape_), shape_.elements(), elements());
+    if (shape_.numel() != numel()) {
+      fail("array: shape {} needs {} values, got {}", to_string(shape_), shape_.numel(), numel());
     }
   }
 
   const Shape& shape() const { return shape_; }
-  std::int64_t elements() const { return static_cast<std::int64_t>(values_->size()); }
+  std::int64_t numel() const { return static_cast<std::int64_t>(values_->size()); }
   const T* data() const { return values_->data(); }
   T operator[](std::int64_t i) const { return (*values_)[static_cast<std::size_t>(i)]; }
 

@@ -1,9 +1,11 @@
-#include "autograd/attention_samples.h"
-#include "autograd/blas.h"
-#include "autograd/kernels.h"
-#include "autograd/operation.h"
-#include "autograd/ops.h"
-#include "autograd/softmax_row.h"
+#include "autograd/cpu/blas.h"
+#include "autograd/cpu/kernels.h"
+#include "autograd/cpu/softmax_row.h"
+
+#include <heed/autograd/gradcheck/attention_samples.h>
+#include <heed/autograd/machine.h>
+#include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
 
 #include <algorithm>
 #include <array>
@@ -37,7 +39,7 @@ struct Sizes {
           "{}, {}",
           to_string(Q.shape()), to_string(K.shape()), to_string(V.shape()));
     }
-    batches = batch.elements();
+    batches = batch.numel();
     T_q = Q.size(-2), T_k = K.size(-2), d_k = Q.size(-1), d_v = V.size(-1);
     scale = 1 / std::sqrt(static_cast<double>(d_k));
     const Shape full = with(T_q, T_k);
@@ -46,7 +48,7 @@ struct Sizes {
         fail("attention: a mask of shape {} does not broadcast to the weights' {}", to_string(mask.visible().shape()),
              to_string(full));
       }
-      mask_strides = operand(mask.visible(), full).strides;
+      mask_strides = cpu::operand(mask.visible(), full).strides;
     }
   }
 
@@ -63,9 +65,9 @@ std::vector<std::int64_t> offsets(const Shape& batch, const Shape& strides) {
   std::vector<std::int64_t> result;
   Shape leading = batch;
   for (int axis = 0; axis < batch.rank(); ++axis) leading[axis] = strides[axis];
-  if (batch.elements() == 0) return result;
-  const Walk<1> walk(batch, {&leading});
-  walk.rows(0, batch.elements() / walk.size[0], [&](std::int64_t, const std::array<std::int64_t, 1>& offset) {
+  if (batch.numel() == 0) return result;
+  const cpu::Walk<1> walk(batch, {&leading});
+  walk.rows(0, batch.numel() / walk.size[0], [&](std::int64_t, const std::array<std::int64_t, 1>& offset) {
     for (std::int64_t i = 0; i < walk.size[0]; ++i) result.push_back(offset[0] + i * walk.stride[0][0]);
   });
   return result;
@@ -80,16 +82,16 @@ struct Matrices {
   std::int64_t row_stride, column_stride;
 
   Matrices(const Tensor& x, const Shape& batch)
-      : keep(is_blas_layout(x.size(-2), x.size(-1), x.strides()[-2], x.strides()[-1]) ? x.detach() : x.clone()),
+      : keep(cpu::is_blas_layout(x.size(-2), x.size(-1), x.strides()[-2], x.strides()[-1]) ? x.detach() : x.clone()),
         data(keep.data<T>()),
         offset(offsets(batch, keep.strides())),
         row_stride(keep.strides()[-2]),
         column_stride(keep.strides()[-1]) {}
 
-  Matrix<T> rows(std::int64_t b, std::int64_t first) const {
+  cpu::Matrix<T> rows(std::int64_t b, std::int64_t first) const {
     return {data + offset[static_cast<std::size_t>(b)] + first * row_stride, row_stride, column_stride};
   }
-  Matrix<T> transposed(std::int64_t b) const {
+  cpu::Matrix<T> transposed(std::int64_t b) const {
     return {data + offset[static_cast<std::size_t>(b)], column_stride, row_stride};
   }
 };
@@ -130,9 +132,9 @@ template <class T>
 void scores(const Sizes& s, const Matrices<T>& Q, const Matrices<T>& K, const Block& block, std::int64_t from,
             std::int64_t keys, T* S) {
   const std::int64_t stride = padded(keys);
-  Matrix<T> K_t = K.transposed(block.b);
+  cpu::Matrix<T> K_t = K.transposed(block.b);
   K_t.data += from * K.row_stride;
-  gemm(block.rows, keys, s.d_k, static_cast<T>(s.scale), Q.rows(block.b, block.first), K_t, T{0}, S, stride);
+  cpu::gemm(block.rows, keys, s.d_k, static_cast<T>(s.scale), Q.rows(block.b, block.first), K_t, T{0}, S, stride);
   constexpr T hidden = -std::numeric_limits<T>::infinity();
   for (std::int64_t i = 0; i < block.rows; ++i) {
     T* row = S + i * stride;
@@ -152,7 +154,7 @@ void weights_from_scores(T* S, const T* bases, const T* shares, std::int64_t row
   for (std::int64_t i = 0; i < rows; ++i) {
     T* row = S + i * stride;
     const T base = bases[i], share = shares[i];
-    for (std::int64_t j = 0; j < stride; ++j) row[j] = math::exp_nonpositive(row[j] - base) * share;
+    for (std::int64_t j = 0; j < stride; ++j) row[j] = cpu::exp_nonpositive(row[j] - base) * share;
   }
 }
 
@@ -193,15 +195,15 @@ Forward forward(const Sizes& s, const Tensor& Q_, const Tensor& K_, const Tensor
       scores(s, Q, K, block, from, keys, S);
       for (std::int64_t i = 0; i < block.rows; ++i) {
         T *row = S + i * stride, &l = sum[static_cast<std::size_t>(i)];
-        const T before = base[i], most = std::max(before, max_row(row, stride));
+        const T before = base[i], most = std::max(before, cpu::max_row(row, stride));
         base[i] = most;
         const T m = most == -infinity ? T{0} : most;  // where all is hidden, e^-infinity is 0
-        const T kept = from == 0 ? T{0} : math::exp_nonpositive(before - m);
-        l = kept * l + exp_row(row, row, stride, m);
+        const T kept = from == 0 ? T{0} : cpu::exp_nonpositive(before - m);
+        l = kept * l + cpu::exp_row(row, row, stride, m);
         for (std::int64_t j = 0; j < s.d_v && from > 0 && kept != T{1}; ++j) O[i * output_stride + j] *= kept;
       }
-      gemm(block.rows, s.d_v, keys, T{1}, Matrix<T>{S, stride, 1}, V.rows(block.b, from), static_cast<T>(from > 0), O,
-           output_stride);
+      cpu::gemm(block.rows, s.d_v, keys, T{1}, cpu::Matrix<T>{S, stride, 1}, V.rows(block.b, from),
+                static_cast<T>(from > 0), O, output_stride);
     }
     for (std::int64_t i = 0; i < block.rows; ++i) {
       const T l = sum[static_cast<std::size_t>(i)];
@@ -225,11 +227,11 @@ Forward forward(const Sizes& s, const Tensor& Q_, const Tensor& K_, const Tensor
     }
   };
   const std::int64_t tasks = s.batches * blocks;
-  const std::int64_t grain = equal_grain(tasks, std::max<std::int64_t>(1, 32768 / work));
-  parallel_for(tasks, grain, [&](std::int64_t begin, std::int64_t end) {
+  const std::int64_t grain = cpu::equal_grain(tasks, std::max<std::int64_t>(1, 32768 / work));
+  cpu::parallel_for(tasks, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
       attend(Block(s, masks, task / blocks, task % blocks * rows_a_block),
-             scratch_data + current_thread() * scratch.strides()[0]);
+             scratch_data + cpu::current_thread() * scratch.strides()[0]);
     }
   });
   return f;
@@ -265,11 +267,11 @@ std::vector<Tensor> backward_of(const Sizes& s, const Tensor& Q_, const Tensor& 
   Tensor scratch({threads(), 2, std::min(rows_a_block, s.T_q), padded(std::min(keys_a_tile, s.T_k))}, dtype_of<T>);
   T* const scratch_data = scratch.mutable_data<T>();
   const auto attend_back = [&](const Block& block, T* P, T* dP) {
-    const Matrix<T> O_rows = O.rows(block.b, block.first), dO_rows = dO.rows(block.b, block.first);
+    const cpu::Matrix<T> O_rows = O.rows(block.b, block.first), dO_rows = dO.rows(block.b, block.first);
     std::array<T, rows_a_block> D;
     for (std::int64_t i = 0; i < block.rows; ++i) {
       const T *o = O_rows.data + i * O_rows.row_stride, *g = dO_rows.data + i * dO_rows.row_stride;
-      D[static_cast<std::size_t>(i)] = static_cast<T>(dot_row(o, g, s.d_v));
+      D[static_cast<std::size_t>(i)] = static_cast<T>(cpu::dot_row(o, g, s.d_v));
     }
     if (one_block) {
       dK.clear(block.b, block.keys, s.T_k);
@@ -281,24 +283,24 @@ std::vector<Tensor> backward_of(const Sizes& s, const Tensor& Q_, const Tensor& 
       scores(s, Q, K, block, from, keys, P);
       weights_from_scores(P, bases + block.b * s.T_q + block.first, shares + block.b * s.T_q + block.first, block.rows,
                           stride);
-      gemm(keys, s.d_v, block.rows, T{1}, Matrix<T>{P, 1, stride}, dO_rows, static_cast<T>(!one_block),
-           dV.rows(block.b, from), dV.stride);
-      Matrix<T> V_t = V.transposed(block.b);
+      cpu::gemm(keys, s.d_v, block.rows, T{1}, cpu::Matrix<T>{P, 1, stride}, dO_rows, static_cast<T>(!one_block),
+                dV.rows(block.b, from), dV.stride);
+      cpu::Matrix<T> V_t = V.transposed(block.b);
       V_t.data += from * V.row_stride;
-      gemm(block.rows, keys, s.d_v, T{1}, dO_rows, V_t, T{0}, dP, stride);
+      cpu::gemm(block.rows, keys, s.d_v, T{1}, dO_rows, V_t, T{0}, dP, stride);
       for (std::int64_t i = 0; i < block.rows; ++i) {
         const T d = D[static_cast<std::size_t>(i)], scale = static_cast<T>(s.scale);
         for (std::int64_t j = i * stride; j < i * stride + keys; ++j) dP[j] = P[j] * (dP[j] - d) * scale;
       }
-      gemm(block.rows, s.d_k, keys, T{1}, Matrix<T>{dP, stride, 1}, K.rows(block.b, from), static_cast<T>(from > 0),
-           dQ.rows(block.b, block.first), dQ.stride);
-      gemm(keys, s.d_k, block.rows, T{1}, Matrix<T>{dP, 1, stride}, Q.rows(block.b, block.first),
-           static_cast<T>(!one_block), dK.rows(block.b, from), dK.stride);
+      cpu::gemm(block.rows, s.d_k, keys, T{1}, cpu::Matrix<T>{dP, stride, 1}, K.rows(block.b, from),
+                static_cast<T>(from > 0), dQ.rows(block.b, block.first), dQ.stride);
+      cpu::gemm(keys, s.d_k, block.rows, T{1}, cpu::Matrix<T>{dP, 1, stride}, Q.rows(block.b, block.first),
+                static_cast<T>(!one_block), dK.rows(block.b, from), dK.stride);
     }
   };
-  const std::int64_t grain = equal_grain(s.batches, std::max<std::int64_t>(1, 16384 / work));
-  parallel_for(s.batches, grain, [&](std::int64_t begin, std::int64_t end) {
-    T* P = scratch_data + current_thread() * scratch.strides()[0];
+  const std::int64_t grain = cpu::equal_grain(s.batches, std::max<std::int64_t>(1, 16384 / work));
+  cpu::parallel_for(s.batches, grain, [&](std::int64_t begin, std::int64_t end) {
+    T* P = scratch_data + cpu::current_thread() * scratch.strides()[0];
     for (std::int64_t b = begin; b < end; ++b) {  // one writer of dK and dV a batch
       if (!one_block) {
         dK.clear(b, 0, s.T_k);
@@ -314,7 +316,7 @@ std::vector<Tensor> backward_of(const Sizes& s, const Tensor& Q_, const Tensor& 
 
 }  // namespace
 
-Attended attention_composed(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask) {
+AttentionResult attention_composed(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask) {
   const Sizes s(Q, K, V, mask);
   const Tensor all_scores = matmul(Q, transpose(K)) * s.scale;
   const Tensor weights =
@@ -329,12 +331,12 @@ static const Operation weights_operation("attention weights",
 
 // output = P V, a tile of P at a time. Keeps Q, K, V, the output and two numbers a query.
 static const Operation attention_operation("attention", [] { return attention_samples(AttentionOutput::output); });
-Attended attention(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask, Weights weights) {
+AttentionResult attention(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask, Weights weights) {
   const Sizes s(Q, K, V, mask);
   blas_description();  // loaded before any thread needs it
   return dispatch(Q.dtype(), [&]<class T>() {
     const Forward f = forward<T>(s, Q, K, V, weights == Weights::yes);
-    Attended result;
+    AttentionResult result;
     result.output = record(attention_operation, {&Q, &K, &V}, f.output,
                            [s, Q, K, V, f = Forward{f.output, {}, f.bases, f.shares}](const Tensor& dO) {
                              return backward_of<T>(s, Q, K, V, f, dO);

@@ -1,7 +1,8 @@
-#include "autograd/kernels.h"
-#include "autograd/operation.h"
-#include "autograd/ops.h"
-#include "autograd/samples.h"
+#include "autograd/cpu/kernels.h"
+
+#include <heed/autograd/gradcheck/samples.h>
+#include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
 
 namespace heed {
 
@@ -9,7 +10,7 @@ namespace heed {
 static const Operation add(
     "add", [] { return broadcast_samples([](auto& a, auto& b) { return a + b; }); }, Broadcasting::yes);
 Tensor operator+(const Tensor& a, const Tensor& b) {
-  const Tensor y = map("add", a, b, [](auto u, auto v) { return u + v; });
+  const Tensor y = cpu::map("add", a, b, [](auto u, auto v) { return u + v; });
   return record(add, {&a, &b}, y, [](const Tensor& dy) { return std::vector{dy, dy}; });
 }
 
@@ -17,9 +18,9 @@ Tensor operator+(const Tensor& a, const Tensor& b) {
 static const Operation subtract(
     "subtract", [] { return broadcast_samples([](auto& a, auto& b) { return a - b; }); }, Broadcasting::yes);
 Tensor operator-(const Tensor& a, const Tensor& b) {
-  const Tensor y = map("subtract", a, b, [](auto u, auto v) { return u - v; });
-  return record(subtract, {&a, &b}, y, [](const Tensor& dy, const Needs& needs) {
-    return std::vector{dy, needs[1] ? -dy : Tensor()};
+  const Tensor y = cpu::map("subtract", a, b, [](auto u, auto v) { return u - v; });
+  return record(subtract, {&a, &b}, y, [](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
+    return std::vector{dy, needs_input_grad[1] ? -dy : Tensor()};
   });
 }
 
@@ -27,9 +28,9 @@ Tensor operator-(const Tensor& a, const Tensor& b) {
 static const Operation multiply(
     "multiply", [] { return broadcast_samples([](auto& a, auto& b) { return a * b; }); }, Broadcasting::yes);
 Tensor operator*(const Tensor& a, const Tensor& b) {
-  const Tensor y = map("multiply", a, b, [](auto u, auto v) { return u * v; });
-  return record(multiply, {&a, &b}, y, [a, b](const Tensor& dy, const Needs& needs) {
-    return std::vector{needs[0] ? dy * b : Tensor(), needs[1] ? dy * a : Tensor()};
+  const Tensor y = cpu::map("multiply", a, b, [](auto u, auto v) { return u * v; });
+  return record(multiply, {&a, &b}, y, [a, b](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
+    return std::vector{needs_input_grad[0] ? dy * b : Tensor(), needs_input_grad[1] ? dy * a : Tensor()};
   });
 }
 
@@ -39,10 +40,10 @@ static const Operation divide(
     [] { return broadcast_samples([](auto& a, auto& b) { return a / b; }, Argument::any, Argument::nonzero); },
     Broadcasting::yes);
 Tensor operator/(const Tensor& a, const Tensor& b) {
-  const Tensor y = map("divide", a, b, [](auto u, auto v) { return u / v; });
-  return record(divide, {&a, &b}, y, [a, b](const Tensor& dy, const Needs& needs) {
+  const Tensor y = cpu::map("divide", a, b, [](auto u, auto v) { return u / v; });
+  return record(divide, {&a, &b}, y, [a, b](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
     const Tensor da = dy / b;
-    return std::vector{da, needs[1] ? -(da * a / b) : Tensor()};
+    return std::vector{da, needs_input_grad[1] ? -(da * a / b) : Tensor()};
   });
 }
 
@@ -50,7 +51,7 @@ Tensor operator/(const Tensor& a, const Tensor& b) {
 static const Operation add_scalar("add scalar",
                                   [] { return unary_samples([](const Tensor& x) { return 2 + x - 0.5; }); });
 Tensor operator+(const Tensor& x, double s) {
-  const Tensor y = map(x, [s](auto v) { return v + static_cast<decltype(v)>(s); });
+  const Tensor y = cpu::map(x, [s](auto v) { return v + static_cast<decltype(v)>(s); });
   return record(add_scalar, {&x}, y, [](const Tensor& dy) { return std::vector{dy}; });
 }
 Tensor operator-(const Tensor& x, double s) { return x + -s; }
@@ -61,7 +62,7 @@ Tensor operator-(double s, const Tensor& x) { return -x + s; }
 static const Operation scale("multiply by scalar",
                              [] { return unary_samples([](const Tensor& x) { return 3 * x * 0.5; }); });
 Tensor operator*(const Tensor& x, double s) {
-  const Tensor y = map(x, [s](auto v) { return v * static_cast<decltype(v)>(s); });
+  const Tensor y = cpu::map(x, [s](auto v) { return v * static_cast<decltype(v)>(s); });
   return record(scale, {&x}, y, [s](const Tensor& dy) { return std::vector{dy * s}; });
 }
 Tensor operator*(double s, const Tensor& x) { return x * s; }
@@ -71,7 +72,7 @@ Tensor operator-(const Tensor& x) { return x * -1; }
 static const Operation divide_by("divide by scalar",
                                  [] { return unary_samples([](const Tensor& x) { return x / 3; }); });
 Tensor operator/(const Tensor& x, double s) {
-  const Tensor y = map(x, [s](auto v) { return v / static_cast<decltype(v)>(s); });
+  const Tensor y = cpu::map(x, [s](auto v) { return v / static_cast<decltype(v)>(s); });
   return record(divide_by, {&x}, y, [s](const Tensor& dy) { return std::vector{dy / s}; });
 }
 
@@ -80,7 +81,7 @@ static const Operation divide_scalar("divide scalar", [] {
   return unary_samples([](const Tensor& x) { return 2 / x; }, Argument::nonzero);
 });
 Tensor operator/(double s, const Tensor& x) {
-  const Tensor y = map(x, [s](auto v) { return static_cast<decltype(v)>(s) / v; });
+  const Tensor y = cpu::map(x, [s](auto v) { return static_cast<decltype(v)>(s) / v; });
   return record(divide_scalar, {&x}, y, [x, y](const Tensor& dy) { return std::vector{-(dy * y / x)}; });
 }
 

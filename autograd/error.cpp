@@ -1,4 +1,4 @@
-#include "autograd/error.h"
+#include <heed/autograd/error.h>
 
 #include <algorithm>
 #include <vector>

@@ -1,6 +1,7 @@
-#include "autograd/kernels.h"
-#include "autograd/operation.h"
-#include "autograd/ops.h"
+#include "autograd/cpu/kernels.h"
+
+#include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
 
 #include <algorithm>
 #include <array>
@@ -12,15 +13,15 @@ namespace {
 // start[r] of `rows` + 1: how many ids are smaller than r.
 std::vector<std::int64_t> starts(const Ids& ids, std::int64_t rows) {
   std::vector<std::int64_t> start(static_cast<std::size_t>(rows + 1), 0);
-  for (std::int64_t i = 0; i < ids.elements(); ++i) ++start[static_cast<std::size_t>(ids[i]) + 1];
+  for (std::int64_t i = 0; i < ids.numel(); ++i) ++start[static_cast<std::size_t>(ids[i]) + 1];
   std::partial_sum(start.begin(), start.end(), start.begin());
   return start;
 }
 
 // The places of id r, in order, from start[r] on.
 std::vector<std::int64_t> places_by_row(const Ids& ids, std::vector<std::int64_t> start) {
-  std::vector<std::int64_t> places(static_cast<std::size_t>(ids.elements()));
-  for (std::int64_t i = 0; i < ids.elements(); ++i) {
+  std::vector<std::int64_t> places(static_cast<std::size_t>(ids.numel()));
+  for (std::int64_t i = 0; i < ids.numel(); ++i) {
     places[static_cast<std::size_t>(start[static_cast<std::size_t>(ids[i])]++)] = i;
   }
   return places;
@@ -39,7 +40,7 @@ static const Operation embedding_operation("embedding", [] {
 });
 Tensor embedding(const Tensor& table, const Ids& ids) {
   if (table.rank() != 2) fail("embedding: expected a table (V, d), got {}", to_string(table.shape()));
-  const std::int64_t count = table.size(0), d = table.size(1), n = ids.elements();
+  const std::int64_t count = table.size(0), d = table.size(1), n = ids.numel();
   for (std::int64_t i = 0; i < n; ++i) {
     if (ids[i] < 0 || ids[i] >= count) fail("embedding: id {} at place {} lies outside [0, {})", ids[i], i, count);
   }
@@ -50,41 +51,44 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
   dispatch(y.dtype(), [&]<class T>() {
     const T* from = dense.data<T>();
     T* to = y.mutable_data<T>();
-    parallel_for(n, row_grain(n, d), [&](std::int64_t begin, std::int64_t end) {
+    cpu::parallel_for(n, cpu::row_grain(n, d), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) std::copy_n(from + ids[i] * d, d, to + i * d);
     });
   });
-  return record(embedding_operation, {&table}, y, [ids, d, from = table.shape()](const Tensor& dy, const Needs& needs) {
-    const std::vector<std::int64_t> start = starts(ids, from[0]), by_row = places_by_row(ids, start);
-    Tensor dtable = needs.take_total();  // of a tied table, the logits' part: only the rows of `ids` are touched
-    const bool first_use = !dtable.defined();
-    if (first_use) dtable = Tensor(from, dy.dtype());
-    const Tensor dense_dy = contiguous(dy);
-    dispatch(dy.dtype(), [&]<class T>() {
-      const T* g = dense_dy.data<T>();
-      T* to = dtable.mutable_data<T>();
-      const std::int64_t all = dtable.elements();
-      const std::int64_t *begins = start.data(), *places = by_row.data();
-      parallel_for(from[0], row_grain(from[0], d), [&](std::int64_t begin, std::int64_t end) {
-        std::vector<T> room(static_cast<std::size_t>(first_use ? 0 : d));
-        for (std::int64_t r = begin; r < end; ++r) {
-          T *row = to + r * d, *sum = first_use ? row : room.data();
-          const std::int64_t first = begins[r], last = begins[r + 1];
-          if (first == last) {
-            if (first_use) fill(row, d, T{0}, all);
-            continue;
-          }
-          std::copy_n(g + places[first] * d, d, sum);
-          for (std::int64_t i = first + 1; i < last; ++i) {
-            const T* dy_row = g + places[i] * d;
-            for (std::int64_t j = 0; j < d; ++j) sum[j] += dy_row[j];
-          }
-          for (std::int64_t j = 0; j < d && !first_use; ++j) row[j] += sum[j];
-        }
+  return record(
+      embedding_operation, {&table}, y,
+      [ids, d, from = table.shape()](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
+        const std::vector<std::int64_t> start = starts(ids, from[0]), by_row = places_by_row(ids, start);
+        Tensor dtable =
+            needs_input_grad.take_total();  // of a tied table, the logits' part: only the rows of `ids` are touched
+        const bool first_use = !dtable.defined();
+        if (first_use) dtable = Tensor(from, dy.dtype());
+        const Tensor dense_dy = contiguous(dy);
+        dispatch(dy.dtype(), [&]<class T>() {
+          const T* g = dense_dy.data<T>();
+          T* to = dtable.mutable_data<T>();
+          const std::int64_t all = dtable.numel();
+          const std::int64_t *begins = start.data(), *places = by_row.data();
+          cpu::parallel_for(from[0], cpu::row_grain(from[0], d), [&](std::int64_t begin, std::int64_t end) {
+            std::vector<T> room(static_cast<std::size_t>(first_use ? 0 : d));
+            for (std::int64_t r = begin; r < end; ++r) {
+              T *row = to + r * d, *sum = first_use ? row : room.data();
+              const std::int64_t first = begins[r], last = begins[r + 1];
+              if (first == last) {
+                if (first_use) cpu::fill(row, d, T{0}, all);
+                continue;
+              }
+              std::copy_n(g + places[first] * d, d, sum);
+              for (std::int64_t i = first + 1; i < last; ++i) {
+                const T* dy_row = g + places[i] * d;
+                for (std::int64_t j = 0; j < d; ++j) sum[j] += dy_row[j];
+              }
+              for (std::int64_t j = 0; j < d && !first_use; ++j) row[j] += sum[j];
+            }
+          });
+        });
+        return std::vector{dtable};
       });
-    });
-    return std::vector{dtable};
-  });
 }
 
 // y[b] = x[b, positions[b]]            dx[b, positions[b]] += dy[b]
@@ -114,21 +118,22 @@ Tensor select_rows(const Tensor& x, const Ids& positions) {
     T* to = y.mutable_data<T>();
     for (std::int64_t b = 0; b < B; ++b) std::copy_n(dense.data<T>() + (b * T_ + positions[b]) * d, d, to + b * d);
   });
-  return record(select_rows_operation, {&x}, y, [positions, from = x.shape()](const Tensor& dy, const Needs& needs) {
-    Tensor dx = needs.take_total();
-    if (!dx.defined()) dx = zeros(from, dy.dtype());
-    const Tensor dense_dy = contiguous(dy);
-    dispatch(dy.dtype(), [&]<class T>() {
-      T* to = dx.mutable_data<T>();
-      const std::int64_t n = from[2];
-      for (std::int64_t b = 0; b < from[0]; ++b) {
-        const T* from_row = dense_dy.data<T>() + b * n;
-        T* to_row = to + (b * from[1] + positions[b]) * n;
-        for (std::int64_t j = 0; j < n; ++j) to_row[j] += from_row[j];
-      }
-    });
-    return std::vector{dx};
-  });
+  return record(select_rows_operation, {&x}, y,
+                [positions, from = x.shape()](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
+                  Tensor dx = needs_input_grad.take_total();
+                  if (!dx.defined()) dx = zeros(from, dy.dtype());
+                  const Tensor dense_dy = contiguous(dy);
+                  dispatch(dy.dtype(), [&]<class T>() {
+                    T* to = dx.mutable_data<T>();
+                    const std::int64_t n = from[2];
+                    for (std::int64_t b = 0; b < from[0]; ++b) {
+                      const T* from_row = dense_dy.data<T>() + b * n;
+                      T* to_row = to + (b * from[1] + positions[b]) * n;
+                      for (std::int64_t j = 0; j < n; ++j) to_row[j] += from_row[j];
+                    }
+                  });
+                  return std::vector{dx};
+                });
 }
 
 // y = x k         dx = dy k, k = 1 / (1 - p) where the stream's number for a place is at least p 2^32, else 0
@@ -154,7 +159,7 @@ Tensor dropout(const Tensor& x, double p, Random& random) {
     T *to = y.mutable_data<T>(), *kept = k.mutable_data<T>();
     const T factor = static_cast<T>(1 / (1 - p));
     const std::uint32_t bound = static_cast<std::uint32_t>(p * 0x1p32);
-    parallel_for(x.elements(), row_grain(x.elements()), [=, &stream](std::int64_t begin, std::int64_t end) {
+    cpu::parallel_for(x.numel(), cpu::row_grain(x.numel()), [=, &stream](std::int64_t begin, std::int64_t end) {
       std::array<std::uint32_t, 256> bits;
       for (std::int64_t i = begin; i < end; i += std::ssize(bits)) {
         const std::int64_t n = std::min(std::ssize(bits), end - i);

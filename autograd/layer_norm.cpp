@@ -1,7 +1,8 @@
-#include "autograd/kernels.h"
-#include "autograd/operation.h"
-#include "autograd/ops.h"
-#include "autograd/reduce.h"
+#include "autograd/cpu/kernels.h"
+#include "autograd/cpu/sums.h"
+
+#include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
 
 #include <cmath>
 
@@ -11,9 +12,9 @@ namespace {
 template <class T>
 void backward_row(const T* x, T mean, T r, const T* gain, const T* dy, T* dx, T* dgain, T* dbias, std::int64_t n) {
   const double count = static_cast<double>(n);
-  const T mean_g = static_cast<T>(dot_row(dy, gain, n) / count);
-  const T mean_gh =
-      static_cast<T>(sum_terms<T>(n, [=](std::int64_t j) { return dy[j] * gain[j] * ((x[j] - mean) * r); }) / count);
+  const T mean_g = static_cast<T>(cpu::dot_row(dy, gain, n) / count);
+  const T mean_gh = static_cast<T>(
+      cpu::sum_terms<T>(n, [=](std::int64_t j) { return dy[j] * gain[j] * ((x[j] - mean) * r); }) / count);
 #pragma omp simd
   for (std::int64_t j = 0; j < n; ++j) {
     const T h = (x[j] - mean) * r;
@@ -41,7 +42,7 @@ static const Operation layer_norm_operation("layer_norm", [] {
 });
 Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double eps) {
   if (x.rank() < 1) fail("layer_norm: expected at least one axis, got shape ()");
-  const std::int64_t n = x.size(-1), rows = n ? x.elements() / n : 0;
+  const std::int64_t n = x.size(-1), rows = n ? x.numel() / n : 0;
   for (const Tensor* parameter : {&gain, &bias}) {
     if (parameter->defined() != gain.defined() ||
         (parameter->defined() && (parameter->shape() != Shape{n} || parameter->dtype() != x.dtype()))) {
@@ -49,7 +50,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
            to_string(x.shape()), n);
     }
   }
-  const std::int64_t grain = row_grain(rows, n);
+  const std::int64_t grain = cpu::row_grain(rows, n);
   const Tensor dense = contiguous(x.detach());
   const Tensor scale = gain.defined() ? contiguous(gain.detach()) : ones({n}, x.dtype());
   const Tensor shift = bias.defined() ? contiguous(bias.detach()) : zeros({n}, x.dtype());
@@ -57,15 +58,15 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
   dispatch(x.dtype(), [&]<class T>() {
     const T *from = dense.data<T>(), *a = scale.data<T>(), *b = shift.data<T>();
     T *to = y.mutable_data<T>(), *means = mean.mutable_data<T>(), *inverse = r.mutable_data<T>();
-    parallel_for(rows, grain, [=](std::int64_t begin, std::int64_t end) {
+    cpu::parallel_for(rows, grain, [=](std::int64_t begin, std::int64_t end) {
       constexpr std::int64_t together = 8;  // rows, so that the sums of several are under way at once
       const double count = static_cast<double>(n);
       for (std::int64_t first = begin, last; first < end; first = last) {
         last = std::min(end, first + together);
-        for (std::int64_t i = first; i < last; ++i) means[i] = static_cast<T>(sum_row(from + i * n, n) / count);
+        for (std::int64_t i = first; i < last; ++i) means[i] = static_cast<T>(cpu::sum_row(from + i * n, n) / count);
         for (std::int64_t i = first; i < last; ++i) {
           const T *row = from + i * n, mu = means[i];
-          const double squares = sum_terms<T>(n, [=](std::int64_t j) { return (row[j] - mu) * (row[j] - mu); });
+          const double squares = cpu::sum_terms<T>(n, [=](std::int64_t j) { return (row[j] - mu) * (row[j] - mu); });
           inverse[i] = static_cast<T>(1 / std::sqrt(squares / count + eps));
         }
         for (std::int64_t i = first; i < last; ++i) {
@@ -81,7 +82,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
     // Rows in parts, each with its own sums for dgain and dbias.
     constexpr std::int64_t elements_a_part = 16384;
     const std::int64_t most_rows = std::max<std::int64_t>(1, elements_a_part / std::max<std::int64_t>(n, 1));
-    const std::int64_t rows_a_part = equal_grain(rows, most_rows);
+    const std::int64_t rows_a_part = cpu::equal_grain(rows, most_rows);
     const std::int64_t parts = (rows + rows_a_part - 1) / rows_a_part;
     const Tensor dense_dy = contiguous(dy);
     Tensor dx(dense.shape(), dense.dtype()), sums({parts, 2, n}, dense.dtype());
@@ -89,7 +90,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
       const T *x_data = dense.data<T>(), *dy_data = dense_dy.data<T>(), *means = mean.data<T>(), *inverse = r.data<T>();
       const T* a = scale.data<T>();
       T *to = dx.mutable_data<T>(), *totals = sums.mutable_data<T>();
-      parallel_for(rows, rows_a_part, [=](std::int64_t begin, std::int64_t end) {
+      cpu::parallel_for(rows, rows_a_part, [=](std::int64_t begin, std::int64_t end) {
         T* part = totals + begin / rows_a_part * 2 * n;
         std::fill_n(part, 2 * n, T{0});
         for (std::int64_t i = begin; i < end; ++i) {

@@ -1,17 +1,20 @@
 #pragma once
-#include <cstdint>
+#include <string>
 
 namespace heed {
+
+// What heed computes with on this machine.
 
 // The widest vectors that this library was compiled for: "AVX-512", "AVX2", or "basic".
 const char* vector_instructions();
 
-// What this machine reaches, measured now with so many threads: the limits that other timings are held against.
+// "OpenBLAS 0.3.21, Haswell kernels": which library does the large matrix products, and which of its
+// kernels. Loads it at the first call; Error when it cannot be loaded.
+const std::string& blas_description();
 
-// float32 operations a second of (n x n) products, one product at a time in each thread.
-double gemm_rate(std::int64_t n, int threads);
-
-// Bytes a second of y += a x in float32, which reads x and y and writes y: each of so many bytes.
-double memory_rate(std::int64_t bytes, int threads);
+// Threads that operations use; by default OpenMP's choice (OMP_NUM_THREADS). Results do not depend on it. Where several
+// threads of a program compute at once, one has the others' help.
+void set_threads(int threads);
+int threads();
 
 }  // namespace heed

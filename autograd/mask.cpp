@@ -1,16 +1,16 @@
-#include "autograd/mask.h"
+#include "autograd/cpu/kernels.h"
 
-#include "autograd/kernels.h"
+#include <heed/autograd/mask.h>
 
 namespace heed {
 namespace {
 
 Booleans operator&(const Booleans& a, const Booleans& b) {
   const Shape shape = broadcast_shapes("mask", a.shape(), b.shape());
-  std::vector<std::uint8_t> values(static_cast<std::size_t>(shape.elements()));
-  map(
+  std::vector<std::uint8_t> values(static_cast<std::size_t>(shape.numel()));
+  cpu::map(
       shape, values.data(), [](std::uint8_t u, std::uint8_t v) { return static_cast<std::uint8_t>(u && v); },
-      operand<std::uint8_t>(a, shape), operand<std::uint8_t>(b, shape));
+      cpu::operand<std::uint8_t>(a, shape), cpu::operand<std::uint8_t>(b, shape));
   return Booleans(shape, std::move(values));
 }
 
@@ -56,7 +56,7 @@ Booleans Mask::hidden(std::int64_t T_q, std::int64_t T_k) const {
     shown = shown & Booleans({T_q, T_k}, std::move(past));
   }
   std::vector<std::uint8_t> values;
-  for (std::int64_t i = 0; i < shown.elements(); ++i) values.push_back(!shown[i]);
+  for (std::int64_t i = 0; i < shown.numel(); ++i) values.push_back(!shown[i]);
   return Booleans(shown.shape(), std::move(values));
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "autograd/array.h"
+#include <heed/autograd/array.h>
 
 #include <span>
 

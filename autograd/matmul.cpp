@@ -1,8 +1,10 @@
-#include "autograd/blas.h"
-#include "autograd/kernels.h"
-#include "autograd/operation.h"
-#include "autograd/ops.h"
-#include "autograd/samples.h"
+#include "autograd/cpu/blas.h"
+#include "autograd/cpu/kernels.h"
+
+#include <heed/autograd/gradcheck/samples.h>
+#include <heed/autograd/machine.h>
+#include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
 
 #include <algorithm>
 
@@ -43,7 +45,7 @@ struct Tiling {
 };
 
 template <class T>
-void multiply_tile(const Tiling& t, std::int64_t tile, Matrix<T> A, Matrix<T> B, T* C, const T* bias) {
+void multiply_tile(const Tiling& t, std::int64_t tile, cpu::Matrix<T> A, cpu::Matrix<T> B, T* C, const T* bias) {
   const std::int64_t i = tile / t.columns * t.tile_m, j = tile % t.columns * t.tile_n;
   const std::int64_t rows = std::min(t.tile_m, t.m - i), columns = std::min(t.tile_n, t.n - j);
   T* c = C + i * t.n + j;
@@ -52,21 +54,22 @@ void multiply_tile(const Tiling& t, std::int64_t tile, Matrix<T> A, Matrix<T> B,
   }
   A.data += i * A.row_stride;
   B.data += j * B.column_stride;
-  gemm(rows, columns, t.k, T{1}, A, B, bias ? T{1} : T{0}, c, t.n);
+  cpu::gemm(rows, columns, t.k, T{1}, A, B, bias ? T{1} : T{0}, c, t.n);
 }
 
 // Long sums over k in parts of fixed length, then added in order.
 template <class T>
-void multiply_parts(const Tiling& t, Matrix<T> A, Matrix<T> B, T* C, const T* bias) {
+void multiply_parts(const Tiling& t, cpu::Matrix<T> A, cpu::Matrix<T> B, T* C, const T* bias) {
   Tensor partial({t.parts, t.m, t.n}, dtype_of<T>);
   T* parts = partial.mutable_data<T>();
-  parallel_for(t.parts, 1, [&](std::int64_t part, std::int64_t) {
+  cpu::parallel_for(t.parts, 1, [&](std::int64_t part, std::int64_t) {
     const std::int64_t p = part * t.tile_k;
-    gemm(t.m, t.n, std::min(t.tile_k, t.k - p), T{1},
-         Matrix<T>{A.data + p * A.column_stride, A.row_stride, A.column_stride},
-         Matrix<T>{B.data + p * B.row_stride, B.row_stride, B.column_stride}, T{0}, parts + part * t.m * t.n, t.n);
+    cpu::gemm(t.m, t.n, std::min(t.tile_k, t.k - p), T{1},
+              cpu::Matrix<T>{A.data + p * A.column_stride, A.row_stride, A.column_stride},
+              cpu::Matrix<T>{B.data + p * B.row_stride, B.row_stride, B.column_stride}, T{0}, parts + part * t.m * t.n,
+              t.n);
   });
-  parallel_for(t.m * t.n, row_grain(t.m * t.n), [&](std::int64_t begin, std::int64_t end) {
+  cpu::parallel_for(t.m * t.n, cpu::row_grain(t.m * t.n), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) C[i] = parts[i] + (bias ? bias[i % t.n] : T{0});
     for (std::int64_t part = 1; part < t.parts; ++part) {
       const T* from = parts + part * t.m * t.n;
@@ -76,7 +79,7 @@ void multiply_parts(const Tiling& t, Matrix<T> A, Matrix<T> B, T* C, const T* bi
 }
 
 Tensor blas_layout(const Tensor& x) {
-  return is_blas_layout(x.size(-2), x.size(-1), x.strides()[-2], x.strides()[-1]) ? x : x.clone();
+  return cpu::is_blas_layout(x.size(-2), x.size(-1), x.strides()[-2], x.strides()[-1]) ? x : x.clone();
 }
 
 // y = a b (+ bias): a (..., m, k), b (..., k, n) with broadcast leading axes, bias (n).
@@ -87,29 +90,30 @@ Tensor product(const Tensor& a_any, const Tensor& b_any, const Tensor& bias = {}
     return Shape(std::span<const std::int64_t>(shape.begin(), static_cast<std::size_t>(shape.rank() - 2)));
   };
   const Shape batch = broadcast_shapes("matmul", leading(a.shape()), leading(b.shape()));
-  const Tiling tiling(a.size(-2), b.size(-1), a.size(-1), batch.elements());
+  const Tiling tiling(a.size(-2), b.size(-1), a.size(-1), batch.numel());
   Shape shape = batch;
   shape.append(tiling.m);
   shape.append(tiling.n);
   Tensor y(shape, a.dtype());
-  if (y.elements() == 0) return y;
+  if (y.numel() == 0) return y;
   dispatch(y.dtype(), [&]<class T>() {
-    const Shape strides_a = broadcast_strides(leading(a.shape()), leading(a.strides()), batch);
-    const Shape strides_b = broadcast_strides(leading(b.shape()), leading(b.strides()), batch);
-    const Matrix<T> A{a.data<T>(), a.strides()[-2], a.strides()[-1]}, B{b.data<T>(), b.strides()[-2], b.strides()[-1]};
+    const Shape strides_a = cpu::broadcast_strides(leading(a.shape()), leading(a.strides()), batch);
+    const Shape strides_b = cpu::broadcast_strides(leading(b.shape()), leading(b.strides()), batch);
+    const cpu::Matrix<T> A{a.data<T>(), a.strides()[-2], a.strides()[-1]},
+        B{b.data<T>(), b.strides()[-2], b.strides()[-1]};
     const T* bias_data = bias.defined() ? bias.data<T>() : nullptr;
     T* C = y.mutable_data<T>();
     if (tiling.parts > 1) return multiply_parts(tiling, A, B, C, bias_data);
-    const Walk<2> walk(batch, {&strides_a, &strides_b});
+    const cpu::Walk<2> walk(batch, {&strides_a, &strides_b});
     const std::int64_t tiles = tiling.rows * tiling.columns;
     const std::int64_t work = std::max<std::int64_t>(1, tiling.tile_m * tiling.tile_n * tiling.k);
-    parallel_for(
-        batch.elements() * tiles, std::max<std::int64_t>(1, 131072 / work), [&](std::int64_t begin, std::int64_t end) {
+    cpu::parallel_for(
+        batch.numel() * tiles, std::max<std::int64_t>(1, 131072 / work), [&](std::int64_t begin, std::int64_t end) {
           for (std::int64_t task = begin; task < end; ++task) {
             const std::int64_t item = task / tiles, inner = item % walk.size[0];
             walk.rows(item / walk.size[0], item / walk.size[0] + 1,
                       [&](std::int64_t, const std::array<std::int64_t, 2>& offset) {
-                        Matrix<T> left = A, right = B;
+                        cpu::Matrix<T> left = A, right = B;
                         left.data += offset[0] + inner * walk.stride[0][0];
                         right.data += offset[1] + inner * walk.stride[1][0];
                         multiply_tile(tiling, task % tiles, left, right, C + item * tiling.m * tiling.n, bias_data);
@@ -179,10 +183,11 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   } else {
     y = product(a, b);
   }
-  return record(matmul_operation, {&a, &b}, y, [a, b](const Tensor& dy, const Needs& needs) {
+  return record(matmul_operation, {&a, &b}, y, [a, b](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
     Tensor da, db;
-    if (needs[0]) da = matmul(dy, transpose(b));
-    if (needs[1]) db = b.rank() == 2 ? product(transpose(rows_of(a)), rows_of(dy)) : product(transpose(a), dy);
+    if (needs_input_grad[0]) da = matmul(dy, transpose(b));
+    if (needs_input_grad[1])
+      db = b.rank() == 2 ? product(transpose(rows_of(a)), rows_of(dy)) : product(transpose(a), dy);
     return std::vector{da, db};
   });
 }
@@ -209,11 +214,11 @@ Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
   Shape shape = x.shape();
   shape[-1] = W.size(1);
   const Tensor y = reshape(product(rows_of(x), W.detach(), b.defined() ? contiguous(b.detach()) : b), shape);
-  const auto gradient = [x, W](const Tensor& dy, const Needs& needs) {
+  const auto gradient = [x, W](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
     const Tensor dy_rows = rows_of(dy);
     Tensor dx, dW;
-    if (needs[0]) dx = reshape(product(dy_rows, transpose(W.detach())), x.shape());
-    if (needs[1]) {
+    if (needs_input_grad[0]) dx = reshape(product(dy_rows, transpose(W.detach())), x.shape());
+    if (needs_input_grad[1]) {
       // laid out as W is, so that the gradient of a transposed matrix is contiguous again
       dW = W.strides()[0] == 1 && W.size(0) > 1 ? transpose(product(transpose(dy_rows), rows_of(x)))
                                                 : product(transpose(rows_of(x)), dy_rows);
@@ -221,11 +226,12 @@ Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
     return std::vector{dx, dW};
   };
   if (!b.defined()) return record(linear_operation, {&x, &W}, y, gradient);
-  return record(linear_operation, {&x, &W, &b}, y, [gradient](const Tensor& dy, const Needs& needs) {
-    std::vector<Tensor> gradients = gradient(dy, needs);
-    gradients.push_back(needs[2] ? sum(rows_of(dy), {0}) : Tensor());
-    return gradients;
-  });
+  return record(linear_operation, {&x, &W, &b}, y,
+                [gradient](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
+                  std::vector<Tensor> gradients = gradient(dy, needs_input_grad);
+                  gradients.push_back(needs_input_grad[2] ? sum(rows_of(dy), {0}) : Tensor());
+                  return gradients;
+                });
 }
 
 }  // namespace heed

@@ -1,4 +1,4 @@
-#include "autograd/operation.h"
+#include <heed/autograd/operation.h>
 
 namespace heed {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-#include "autograd/tensor.h"
+#include <heed/autograd/tensor.h>
 
 #include <functional>
 #include <initializer_list>
@@ -72,10 +72,10 @@ class Operation {
 const std::vector<const Operation*>& operations();
 
 // Which inputs of an operation need a gradient; a backward may leave the others undefined.
-class Needs {
+class NeedsInputGrad {
  public:
   // inputs: their places in the recording, negative for a constant
-  Needs(const std::int64_t* inputs, std::unique_ptr<Tensor>* total) : inputs_(inputs), total_(total) {}
+  NeedsInputGrad(const std::int64_t* inputs, std::unique_ptr<Tensor>* total) : inputs_(inputs), total_(total) {}
   bool operator[](std::size_t input) const { return inputs_[input] >= 0; }
 
   // Of an operation of one input: what other uses of it have added to its gradient so far, to be added to in place and
@@ -91,7 +91,7 @@ class Needs {
 class Backward {
  public:
   virtual ~Backward() = default;
-  virtual std::vector<Tensor> operator()(const Tensor& dy, const Needs& needs) const = 0;
+  virtual std::vector<Tensor> operator()(const Tensor& dy, const NeedsInputGrad& needs_input_grad) const = 0;
 };
 
 using Inputs = std::initializer_list<const Tensor*>;
@@ -105,7 +105,7 @@ class Recorder {
 };
 
 // Returns `output`, recorded as operation(inputs) when a recording is open and an input depends on a
-// variable. `backward` is called as (dy, needs) or (dy), and holds only what it captured.
+// variable. `backward` is called as (dy, needs_input_grad) or (dy), and holds only what it captured.
 template <class Function>
 Tensor record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,
               Function backward) {
@@ -113,9 +113,9 @@ Tensor record(const Operation& operation, std::span<const Tensor* const> inputs,
   if (!Recorder::depends_on_variable(operation, inputs)) return output;
   struct Closure final : Backward {
     explicit Closure(Function f) : function(std::move(f)) {}
-    std::vector<Tensor> operator()(const Tensor& dy, const Needs& needs) const override {
-      if constexpr (std::is_invocable_v<const Function&, const Tensor&, const Needs&>) {
-        return function(dy, needs);
+    std::vector<Tensor> operator()(const Tensor& dy, const NeedsInputGrad& needs_input_grad) const override {
+      if constexpr (std::is_invocable_v<const Function&, const Tensor&, const NeedsInputGrad&>) {
+        return function(dy, needs_input_grad);
       } else {
         return function(dy);
       }

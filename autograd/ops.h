@@ -1,8 +1,8 @@
 #pragma once
-#include "autograd/array.h"
-#include "autograd/mask.h"
-#include "autograd/random.h"
-#include "autograd/tensor.h"
+#include <heed/autograd/array.h>
+#include <heed/autograd/mask.h>
+#include <heed/autograd/random.h>
+#include <heed/autograd/tensor.h>
 
 #include <optional>
 #include <span>
@@ -91,14 +91,14 @@ Tensor dropout(const Tensor& x, double p, Random& random);
 // softmax(Q K^T / sqrt(d_k)) V (Vaswani et al. 2017, equation 1): Q (..., T_q, d_k), K (..., T_k, d_k),
 // V (..., T_k, d_v), leading axes equal -> output (..., T_q, d_v), weights (..., T_q, T_k).
 // A query that sees no key gives output 0, weights 0, gradients 0.
-struct Attended {
+struct AttentionResult {
   Tensor output;
   Tensor weights;  // defined only when asked for
 };
 enum class Weights { no, yes };
-Attended attention_composed(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask = {});
+AttentionResult attention_composed(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask = {});
 // The same numbers in one operation, without (T_q x T_k) memory unless the weights are asked for.
-Attended attention(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask = {},
-                   Weights weights = Weights::no);
+AttentionResult attention(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask = {},
+                          Weights weights = Weights::no);
 
 }  // namespace heed

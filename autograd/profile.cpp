@@ -1,6 +1,5 @@
-#include "autograd/profile.h"
-
-#include "autograd/error.h"
+#include <heed/autograd/error.h>
+#include <heed/autograd/profile.h>
 
 #include <atomic>
 #include <chrono>

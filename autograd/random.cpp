@@ -1,4 +1,4 @@
-#include "autograd/random.h"
+#include <heed/autograd/random.h>
 
 #include <algorithm>
 #include <array>

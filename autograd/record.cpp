@@ -1,7 +1,6 @@
-#include "autograd/record.h"
-
-#include "autograd/ops.h"
-#include "autograd/profile.h"
+#include <heed/autograd/ops.h>
+#include <heed/autograd/profile.h>
+#include <heed/autograd/record.h>
 
 #include <algorithm>
 #include <atomic>
@@ -43,7 +42,7 @@ struct Pause {
   ~Pause() { paused = false; }
 };
 
-double bytes_of(const Tensor& x) { return static_cast<double>(x.elements() * size_of(x.dtype())); }
+double bytes_of(const Tensor& x) { return static_cast<double>(x.numel() * size_of(x.dtype())); }
 
 std::int64_t leaf_node(const Tensor& variable) {
   const auto [place, is_new] = tape->leaves.try_emplace(variable.trace().node);
@@ -106,7 +105,7 @@ double backward_bytes(const Node& node, const Tensor& dy) {
     const std::int64_t input = tape->edges[node.first_edge + i];
     if (input == constant) continue;
     const Node& from = tape->nodes[static_cast<std::size_t>(input)];
-    bytes += static_cast<double>(from.shape.elements() * size_of(from.dtype));
+    bytes += static_cast<double>(from.shape.numel() * size_of(from.dtype));
   }
   return bytes;
 }
@@ -125,7 +124,7 @@ void check_leaves_unchanged() {
 
 }  // namespace
 
-Tensor Needs::take_total() const {
+Tensor NeedsInputGrad::take_total() const {
   if (!total_ || !*total_ || !(*total_)->may_be_overwritten()) return {};
   return std::move(*std::exchange(*total_, nullptr));
 }
@@ -233,7 +232,7 @@ Gradients backward(const Tensor& output, const Tensor& cotangent) {
     const std::int64_t* inputs = tape->edges.data() + node.first_edge;
     std::unique_ptr<Tensor>* total =
         node.edges == 1 && inputs[0] != constant ? &gradient[static_cast<std::size_t>(inputs[0])] : nullptr;
-    std::vector<Tensor> dx = (*node.backward)(dy, Needs(inputs, total));
+    std::vector<Tensor> dx = (*node.backward)(dy, NeedsInputGrad(inputs, total));
     if (dx.size() != node.edges) {
       fail("backward of {}: {} gradients for {} inputs", node.operation->name(), dx.size(), node.edges);
     }

@@ -1,6 +1,6 @@
 #pragma once
-#include "autograd/operation.h"
-#include "autograd/tensor.h"
+#include <heed/autograd/operation.h>
+#include <heed/autograd/tensor.h>
 
 #include <cstdint>
 #include <utility>

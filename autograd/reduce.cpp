@@ -1,8 +1,8 @@
-#include "autograd/reduce.h"
+#include "autograd/cpu/kernels.h"
+#include "autograd/cpu/sums.h"
 
-#include "autograd/kernels.h"
-#include "autograd/operation.h"
-#include "autograd/ops.h"
+#include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
 
 #include <limits>
 
@@ -38,12 +38,12 @@ Split split_axes(const char* operation, const Tensor& x, const std::vector<int>&
 template <class T>
 void sum_columns(const T* x, std::int64_t rows, std::int64_t columns, std::int64_t row_stride, T* y) {
   constexpr std::int64_t most_rows = 512, columns_a_tile = 512;
-  const std::int64_t rows_a_part = equal_grain(rows, most_rows);
+  const std::int64_t rows_a_part = cpu::equal_grain(rows, most_rows);
   const std::int64_t parts = (rows + rows_a_part - 1) / rows_a_part;
   Tensor partial({parts, columns}, DType::float64);
   double* totals = partial.mutable_data<double>();
   const std::int64_t tiles = (columns + columns_a_tile - 1) / columns_a_tile;
-  parallel_for(parts * tiles, 1, [&](std::int64_t task, std::int64_t) {
+  cpu::parallel_for(parts * tiles, 1, [&](std::int64_t task, std::int64_t) {
     const std::int64_t part = task / tiles, first = task % tiles * columns_a_tile;
     const std::int64_t last = std::min(columns, first + columns_a_tile);
     double* total = totals + part * columns;
@@ -61,8 +61,8 @@ void sum_columns(const T* x, std::int64_t rows, std::int64_t columns, std::int64
 
 template <class T>
 void sum_into(const Tensor& x, const Split& s, T* y) {
-  const Walk<1> kept(s.kept, {&s.kept_strides}), reduced(s.reduced, {&s.reduced_strides});
-  const std::int64_t outputs = s.kept.elements(), n = s.reduced.elements();
+  const cpu::Walk<1> kept(s.kept, {&s.kept_strides}), reduced(s.reduced, {&s.reduced_strides});
+  const std::int64_t outputs = s.kept.numel(), n = s.reduced.numel();
   const T* data = x.data<T>();
   if (outputs == 0) return;
   if (n == 0) {
@@ -73,17 +73,17 @@ void sum_into(const Tensor& x, const Split& s, T* y) {
     return sum_columns(data, n, outputs, reduced.stride[0][0], y);
   }
   if (outputs == 1 && reduced.size[0] == n && reduced.stride[0][0] == 1) {
-    y[0] = static_cast<T>(sum_long(data, n));
+    y[0] = static_cast<T>(cpu::sum_long(data, n));
     return;
   }
   const std::int64_t inner = reduced.size[0], step = reduced.stride[0][0];
-  parallel_for(outputs / kept.size[0], 1, [&](std::int64_t begin, std::int64_t end) {
+  cpu::parallel_for(outputs / kept.size[0], 1, [&](std::int64_t begin, std::int64_t end) {
     kept.rows(begin, end, [&](std::int64_t first, const std::array<std::int64_t, 1>& start) {
       for (std::int64_t k = 0; k < kept.size[0]; ++k) {
         const T* from = data + start[0] + k * kept.stride[0][0];
         double total = 0;
         reduced.rows(0, n / inner, [&](std::int64_t, const std::array<std::int64_t, 1>& offset) {
-          total += step == 1 ? sum_row(from + offset[0], inner) : sum_row(from + offset[0], inner, step);
+          total += step == 1 ? cpu::sum_row(from + offset[0], inner) : cpu::sum_row(from + offset[0], inner, step);
         });
         y[first + k] = static_cast<T>(total);
       }
@@ -136,7 +136,7 @@ Tensor sum(const Tensor& x, std::vector<int> axes, bool keepdim) {
 
 // y = sum(x) / n
 Tensor mean(const Tensor& x, std::vector<int> axes, bool keepdim) {
-  const std::int64_t n = split_axes("mean", x, axes).reduced.elements();
+  const std::int64_t n = split_axes("mean", x, axes).reduced.numel();
   return sum(x, std::move(axes), keepdim) / static_cast<double>(n);
 }
 
@@ -144,18 +144,17 @@ Tensor mean(const Tensor& x, std::vector<int> axes, bool keepdim) {
 static const Operation max_operation("max", [] { return reduction_samples(max, Argument::distinct, false); });
 Tensor max(const Tensor& x, std::vector<int> axes, bool keepdim) {
   const Split s = split_axes("max", x, axes);
-  if (s.reduced.elements() == 0 && s.kept.elements() > 0)
-    fail("max: of no elements, for shape {}", to_string(x.shape()));
+  if (s.reduced.numel() == 0 && s.kept.numel() > 0) fail("max: of no elements, for shape {}", to_string(x.shape()));
   Tensor y(keepdim ? s.output_keepdim : s.output, x.dtype());
-  std::vector<std::int64_t> winners(static_cast<std::size_t>(y.elements()));  // places in a contiguous x
+  std::vector<std::int64_t> winners(static_cast<std::size_t>(y.numel()));  // places in a contiguous x
   const Tensor dense(x.shape(), x.dtype());
   Split places = split_axes("max", dense, axes);
   dispatch(x.dtype(), [&]<class T>() {
     const T* data = x.data<T>();
     T* out = y.mutable_data<T>();
-    const Walk<2> kept(s.kept, {&s.kept_strides, &places.kept_strides});
-    const Walk<2> reduced(s.reduced, {&s.reduced_strides, &places.reduced_strides});
-    const std::int64_t n = s.reduced.elements();
+    const cpu::Walk<2> kept(s.kept, {&s.kept_strides, &places.kept_strides});
+    const cpu::Walk<2> reduced(s.reduced, {&s.reduced_strides, &places.reduced_strides});
+    const std::int64_t n = s.reduced.numel();
     const auto pick = [&](std::int64_t output, std::int64_t from, std::int64_t place) {
       T best = -std::numeric_limits<T>::infinity();
       std::int64_t winner = -1;
@@ -171,13 +170,14 @@ Tensor max(const Tensor& x, std::vector<int> axes, bool keepdim) {
       out[output] = best;
       winners[static_cast<std::size_t>(output)] = winner;
     };
-    parallel_for(y.elements() / std::max<std::int64_t>(1, kept.size[0]), 64, [&](std::int64_t begin, std::int64_t end) {
-      kept.rows(begin, end, [&](std::int64_t first, const std::array<std::int64_t, 2>& start) {
-        for (std::int64_t k = 0; k < kept.size[0]; ++k) {
-          pick(first + k, start[0] + k * kept.stride[0][0], start[1] + k * kept.stride[1][0]);
-        }
-      });
-    });
+    cpu::parallel_for(y.numel() / std::max<std::int64_t>(1, kept.size[0]), 64,
+                      [&](std::int64_t begin, std::int64_t end) {
+                        kept.rows(begin, end, [&](std::int64_t first, const std::array<std::int64_t, 2>& start) {
+                          for (std::int64_t k = 0; k < kept.size[0]; ++k) {
+                            pick(first + k, start[0] + k * kept.stride[0][0], start[1] + k * kept.stride[1][0]);
+                          }
+                        });
+                      });
   });
   return record(max_operation, {&x}, y, [from = x.shape(), winners](const Tensor& dy) {
     Tensor dx = zeros(from, dy.dtype());
@@ -196,8 +196,9 @@ void add_in_place(Tensor& total, const Tensor& x) {
   }
   dispatch(total.dtype(), [&]<class T>() {
     T* y = total.mutable_data<T>();
-    map(
-        total.shape(), y, [](T a, T b) { return a + b; }, Operand<T>{y, total.strides()}, operand<T>(x, x.shape()));
+    cpu::map(
+        total.shape(), y, [](T a, T b) { return a + b; }, cpu::Operand<T>{y, total.strides()},
+        cpu::operand<T>(x, x.shape()));
   });
 }
 

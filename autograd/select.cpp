@@ -1,20 +1,21 @@
-#include "autograd/kernels.h"
-#include "autograd/operation.h"
-#include "autograd/ops.h"
-#include "autograd/samples.h"
+#include "autograd/cpu/kernels.h"
+
+#include <heed/autograd/gradcheck/samples.h>
+#include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
 
 namespace heed {
 namespace {
 
 Booleans pattern(const Shape& shape) {  // 1 0 1 1 0 1 1 0 ...
   std::vector<std::uint8_t> values;
-  for (std::int64_t i = 0; i < shape.elements(); ++i) values.push_back(i % 3 != 1);
+  for (std::int64_t i = 0; i < shape.numel(); ++i) values.push_back(i % 3 != 1);
   return Booleans(shape, values);
 }
 
 Booleans negate(const Booleans& condition) {
   std::vector<std::uint8_t> values;
-  for (std::int64_t i = 0; i < condition.elements(); ++i) values.push_back(!condition[i]);
+  for (std::int64_t i = 0; i < condition.numel(); ++i) values.push_back(!condition[i]);
   return Booleans(condition.shape(), values);
 }
 
@@ -42,9 +43,9 @@ Tensor where(const Booleans& condition, const Tensor& a, const Tensor& b) {
   const Shape shape = broadcast_shapes("where", broadcast_shapes("where", a.shape(), b.shape()), condition.shape());
   Tensor y(shape, a.dtype());
   dispatch(a.dtype(), [&]<class T>() {
-    map(
+    cpu::map(
         shape, y.mutable_data<T>(), [](std::uint8_t c, T u, T v) { return c ? u : v; },
-        operand<std::uint8_t>(condition, shape), operand<T>(a, shape), operand<T>(b, shape));
+        cpu::operand<std::uint8_t>(condition, shape), cpu::operand<T>(a, shape), cpu::operand<T>(b, shape));
   });
   return record(where_operation, {&a, &b}, y, [condition](const Tensor& dy) {
     return std::vector{masked_fill(dy, negate(condition), 0), masked_fill(dy, condition, 0)};
@@ -68,9 +69,9 @@ Tensor masked_fill(const Tensor& x, const Booleans& mask, double value) {
   const Shape shape = broadcast_shapes("masked_fill", x.shape(), mask.shape());
   Tensor y(shape, x.dtype());
   dispatch(x.dtype(), [&]<class T>() {
-    map(
+    cpu::map(
         shape, y.mutable_data<T>(), [v = static_cast<T>(value)](std::uint8_t m, T u) { return m ? v : u; },
-        operand<std::uint8_t>(mask, shape), operand<T>(x, shape));
+        cpu::operand<std::uint8_t>(mask, shape), cpu::operand<T>(x, shape));
   });
   return record(masked_fill_operation, {&x}, y,
                 [mask](const Tensor& dy) { return std::vector{masked_fill(dy, mask, 0)}; });

@@ -1,6 +1,5 @@
-#include "autograd/shape.h"
-
-#include "autograd/error.h"
+#include <heed/autograd/error.h>
+#include <heed/autograd/shape.h>
 
 #include <algorithm>
 
@@ -15,7 +14,7 @@ void Shape::append(std::int64_t size) {
   sizes_[static_cast<std::size_t>(rank_++)] = size;
 }
 
-std::int64_t Shape::elements() const {
+std::int64_t Shape::numel() const {
   std::int64_t product = 1;
   for (const std::int64_t size : *this) product *= size;
   return product;

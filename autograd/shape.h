@@ -18,7 +18,7 @@ class Shape {
   explicit Shape(std::span<const std::int64_t> sizes);
 
   int rank() const { return rank_; }
-  std::int64_t elements() const;
+  std::int64_t numel() const;
 
   // Negative axes count from the end; `axis` must lie in [-rank, rank).
   std::int64_t operator[](int axis) const { return sizes_[static_cast<std::size_t>(axis < 0 ? axis + rank_ : axis)]; }

@@ -1,6 +1,7 @@
-#include "autograd/kernels.h"
-#include "autograd/operation.h"
-#include "autograd/ops.h"
+#include "autograd/cpu/kernels.h"
+
+#include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
 
 #include <algorithm>
 #include <numeric>
@@ -52,10 +53,9 @@ Shape resolve(const Tensor& x, Shape shape) {
       known *= shape[axis];
     }
   }
-  if (unknown >= 0 && known > 0 && x.elements() % known == 0) shape[unknown] = x.elements() / known;
-  if (std::any_of(shape.begin(), shape.end(), [](std::int64_t n) { return n < 0; }) ||
-      shape.elements() != x.elements()) {
-    fail("reshape: {} elements of shape {} do not fill {}", x.elements(), to_string(x.shape()), to_string(asked));
+  if (unknown >= 0 && known > 0 && x.numel() % known == 0) shape[unknown] = x.numel() / known;
+  if (std::any_of(shape.begin(), shape.end(), [](std::int64_t n) { return n < 0; }) || shape.numel() != x.numel()) {
+    fail("reshape: {} elements of shape {} do not fill {}", x.numel(), to_string(x.shape()), to_string(asked));
   }
   return shape;
 }
@@ -92,12 +92,12 @@ static const Operation reshape_operation("reshape", [] {
 Tensor reshape(const Tensor& x, const Shape& shape) {
   const Shape target = resolve(x, shape);
   Shape strides;
-  const bool copies = target.elements() == 0 || !view_strides(x, target, strides);
+  const bool copies = target.numel() == 0 || !view_strides(x, target, strides);
   Tensor y = copies ? Tensor(target, x.dtype()) : x.view(target, strides);
   if (copies) {
     dispatch(x.dtype(), [&]<class T>() {
-      map(
-          x.shape(), y.mutable_data<T>(), [](T v) { return v; }, operand<T>(x, x.shape()));
+      cpu::map(
+          x.shape(), y.mutable_data<T>(), [](T v) { return v; }, cpu::operand<T>(x, x.shape()));
     });
   }
   return record(reshape_operation, {&x}, y,
@@ -165,12 +165,12 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, st
   shape[a] = (end - begin + step - 1) / step;
   strides[a] *= step;
   const std::int64_t offset = begin * x.strides()[a];
-  return record(slice_operation, {&x}, x.view(shape, strides, shape.elements() ? offset : 0),
+  return record(slice_operation, {&x}, x.view(shape, strides, shape.numel() ? offset : 0),
                 [from = x.shape(), a, begin, step](const Tensor& dy) {
                   Tensor dx = zeros(from, dy.dtype());
                   dispatch(dy.dtype(), [&]<class T>() {
                     const std::int64_t inner = dx.strides()[a];
-                    const std::int64_t n = dy.size(a), outer = n ? dy.elements() / (n * inner) : 0;
+                    const std::int64_t n = dy.size(a), outer = n ? dy.numel() / (n * inner) : 0;
                     const Tensor source = contiguous(dy);
                     const T* from_data = source.data<T>();
                     T* to = dx.mutable_data<T>();
@@ -211,7 +211,7 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape) {
   if (broadcast_shapes("broadcast_to", x.shape(), shape) != shape) {
     fail("broadcast_to: {} does not broadcast to {}", to_string(x.shape()), to_string(shape));
   }
-  return record(broadcast_operation, {&x}, x.view(shape, broadcast_strides(x.shape(), x.strides(), shape)),
+  return record(broadcast_operation, {&x}, x.view(shape, cpu::broadcast_strides(x.shape(), x.strides(), shape)),
                 [](const Tensor& dy) { return std::vector{dy}; });
 }
 
@@ -255,7 +255,7 @@ Tensor concat(const std::vector<Tensor>& parts, int axis) {
     const std::int64_t inner = y.strides()[a];
     for (std::size_t p = 0; p < parts.size(); ++p) {
       const Tensor part = contiguous(parts[p].detach());
-      const std::int64_t block = part.size(a) * inner, outer = block ? part.elements() / block : 0;
+      const std::int64_t block = part.size(a) * inner, outer = block ? part.numel() / block : 0;
       T* to = y.mutable_data<T>() + begins[p] * inner;
       for (std::int64_t o = 0; o < outer; ++o)
         std::copy_n(part.data<T>() + o * block, block, to + o * shape[a] * inner);

@@ -1,8 +1,9 @@
-#include "autograd/kernels.h"
-#include "autograd/operation.h"
-#include "autograd/ops.h"
-#include "autograd/samples.h"
-#include "autograd/softmax_row.h"
+#include "autograd/cpu/kernels.h"
+#include "autograd/cpu/softmax_row.h"
+
+#include <heed/autograd/gradcheck/samples.h>
+#include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
 
 namespace heed {
 namespace {
@@ -14,8 +15,8 @@ void check_rows(const char* operation, const Tensor& x) {
 // row(i) for each row of the last axis, in parallel.
 template <class Row>
 void for_rows(const Tensor& x, Row row) {
-  const std::int64_t n = x.size(-1), rows = n ? x.elements() / n : 0;
-  parallel_for(rows, row_grain(rows, n), [&](std::int64_t begin, std::int64_t end) {
+  const std::int64_t n = x.size(-1), rows = n ? x.numel() / n : 0;
+  cpu::parallel_for(rows, cpu::row_grain(rows, n), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) row(i);
   });
 }
@@ -49,7 +50,7 @@ Tensor softmax(const Tensor& x) {
   const std::int64_t n = x.size(-1);
   dispatch(x.dtype(), [&]<class T>() {
     T* to = y.mutable_data<T>();
-    for_rows(y, [&, from = dense.data<T>()](std::int64_t i) { softmax_row(from + i * n, to + i * n, n); });
+    for_rows(y, [&, from = dense.data<T>()](std::int64_t i) { cpu::softmax_row(from + i * n, to + i * n, n); });
   });
   return record(softmax_operation, {&x}, y, [y, n](const Tensor& dy) {
     const Tensor dense_dy = contiguous(dy);
@@ -57,7 +58,7 @@ Tensor softmax(const Tensor& x) {
     dispatch(y.dtype(), [&]<class T>() {
       T* to = dx.mutable_data<T>();
       for_rows(y, [&, p = y.data<T>(), g = dense_dy.data<T>()](std::int64_t i) {
-        softmax_row_backward(p + i * n, g + i * n, to + i * n, n, T{1});
+        cpu::softmax_row_backward(p + i * n, g + i * n, to + i * n, n, T{1});
       });
     });
     return std::vector{dx};
@@ -75,7 +76,7 @@ Tensor log_softmax(const Tensor& x) {
   dispatch(x.dtype(), [&]<class T>() {
     T* to = y.mutable_data<T>();
     for_rows(y, [&, from = dense.data<T>()](std::int64_t i) {
-      const T m = max_row(from + i * n, n), log_total = softmax_row(from + i * n, to + i * n, n, m);
+      const T m = cpu::max_row(from + i * n, n), log_total = cpu::softmax_row(from + i * n, to + i * n, n, m);
       for (std::int64_t j = i * n; j < (i + 1) * n; ++j) {
         to[j] = std::isinf(log_total) ? from[j] : from[j] - m - log_total;
       }
@@ -87,10 +88,10 @@ Tensor log_softmax(const Tensor& x) {
     dispatch(y.dtype(), [&]<class T>() {
       T* to = dx.mutable_data<T>();
       for_rows(y, [&, out = y.data<T>(), g = dense_dy.data<T>()](std::int64_t i) {
-        const T total = static_cast<T>(sum_row(g + i * n, n));
-        const bool masked = max_row(out + i * n, n) == -std::numeric_limits<T>::infinity();
+        const T total = static_cast<T>(cpu::sum_row(g + i * n, n));
+        const bool masked = cpu::max_row(out + i * n, n) == -std::numeric_limits<T>::infinity();
         for (std::int64_t j = i * n; j < (i + 1) * n; ++j)
-          to[j] = masked ? T{0} : g[j] - math::exp_nonpositive(out[j]) * total;
+          to[j] = masked ? T{0} : g[j] - cpu::exp_nonpositive(out[j]) * total;
       });
     });
     return std::vector{dx};
@@ -140,15 +141,16 @@ Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropy
       T* g = to + i * classes;
       const std::int32_t label = labels[i];
       if (label == options.ignored_label) return std::fill_n(g, classes, T{0}), void();
-      const T m = max_row(row, classes), log_rest = softmax_row(row, g, classes, m);
+      const T m = cpu::max_row(row, classes), log_rest = cpu::softmax_row(row, g, classes, m);
       const double log_total = static_cast<double>(m) + static_cast<double>(log_rest);
       double loss = (1 - e) * (log_total - static_cast<double>(row[label]));
-      if (e > 0) loss += e * (log_total - sum_row(row, classes) / static_cast<double>(classes));
+      if (e > 0) loss += e * (log_total - cpu::sum_row(row, classes) / static_cast<double>(classes));
       losses[static_cast<std::size_t>(i)] = loss;
       for (std::int64_t c = 0; c < classes; ++c) g[c] = (g[c] - spread) * weight;
       g[label] -= rest * weight;
     });
-    *y.mutable_data<T>() = count ? static_cast<T>(sum_row(losses.data(), rows) / static_cast<double>(count)) : T{0};
+    *y.mutable_data<T>() =
+        count ? static_cast<T>(cpu::sum_row(losses.data(), rows) / static_cast<double>(count)) : T{0};
   });
   return record(cross_entropy_operation, {&logits}, y,
                 [dlogits](const Tensor& dy) { return std::vector{dy.item() == 1 ? dlogits : dlogits * dy}; });

@@ -1,7 +1,7 @@
-#include "autograd/tensor.h"
+#include "autograd/cpu/kernels.h"
+#include "autograd/cpu/memory.h"
 
-#include "autograd/kernels.h"
-#include "autograd/memory.h"
+#include <heed/autograd/tensor.h>
 
 #include <algorithm>
 #include <atomic>
@@ -41,7 +41,7 @@ Tensor::Tensor(Shape shape, DType dtype)
     : shape_(shape),
       strides_(row_major_strides(shape)),
       dtype_(dtype),
-      storage_(std::make_shared<Storage>(checked_bytes(shape, dtype))) {}
+      storage_(std::make_shared<cpu::Storage>(checked_bytes(shape, dtype))) {}
 
 bool Tensor::is_contiguous() const {
   std::int64_t stride = 1;
@@ -77,7 +77,7 @@ template float* Tensor::mutable_data<float>();
 template double* Tensor::mutable_data<double>();
 
 double Tensor::item() const {
-  if (!defined() || elements() != 1) {
+  if (!defined() || numel() != 1) {
     fail("item: expected one element, got {}", defined() ? "shape " + to_string(shape_) : "an undefined tensor");
   }
   return dispatch(dtype_, [&]<class T>() { return static_cast<double>(*data<T>()); });
@@ -97,7 +97,7 @@ double Tensor::at(std::initializer_list<std::int64_t> index) const {
 
 std::vector<double> Tensor::to_vector() const {
   const Tensor all = to(DType::float64).clone();
-  return {all.data<double>(), all.data<double>() + elements()};
+  return {all.data<double>(), all.data<double>() + numel()};
 }
 
 void Tensor::copy_from(const Tensor& source) {
@@ -107,8 +107,8 @@ void Tensor::copy_from(const Tensor& source) {
   if (!is_contiguous()) fail("copy_from: the destination, of shape {}, must be contiguous", to_string(shape_));
   const Tensor converted = source.to(dtype_);
   dispatch(dtype_, [&]<class T>() {
-    map(
-        shape_, mutable_data<T>(), [](T x) { return x; }, operand<T>(converted, shape_));
+    cpu::map(
+        shape_, mutable_data<T>(), [](T x) { return x; }, cpu::operand<T>(converted, shape_));
   });
 }
 
@@ -117,8 +117,9 @@ Tensor Tensor::to(DType dtype) const {
   Tensor result(shape_, dtype);
   dispatch(dtype, [&]<class To>() {
     dispatch(dtype_, [&]<class From>() {
-      map(
-          shape_, result.mutable_data<To>(), [](From x) { return static_cast<To>(x); }, operand<From>(*this, shape_));
+      cpu::map(
+          shape_, result.mutable_data<To>(), [](From x) { return static_cast<To>(x); },
+          cpu::operand<From>(*this, shape_));
     });
   });
   return result;
@@ -142,7 +143,7 @@ Tensor Tensor::view(const Shape& shape, const Shape& strides, std::int64_t offse
     const std::int64_t reach = std::max<std::int64_t>(shape[axis] - 1, 0) * strides[axis];
     (reach < 0 ? least : most) += reach;
   }
-  if (shape.elements() > 0 && (least < 0 || (most + 1) * size_of(dtype_) > storage_->bytes())) {
+  if (shape.numel() > 0 && (least < 0 || (most + 1) * size_of(dtype_) > storage_->bytes())) {
     fail("view: shape {} with strides {} and offset {} reaches outside the storage of {} bytes", to_string(shape),
          to_string(strides), offset, storage_->bytes());
   }
@@ -161,10 +162,10 @@ Tensor full(const Shape& shape, double value, DType dtype) {
   Tensor result(shape, dtype);
   dispatch(dtype, [&]<class T>() {
     T* to = result.mutable_data<T>();
-    parallel_for(result.elements(), 8 * most_elements,
-                 [=, all = result.elements()](std::int64_t begin, std::int64_t end) {
-                   fill(to + begin, end - begin, static_cast<T>(value), all);
-                 });
+    cpu::parallel_for(result.numel(), 8 * cpu::most_elements,
+                      [=, all = result.numel()](std::int64_t begin, std::int64_t end) {
+                        cpu::fill(to + begin, end - begin, static_cast<T>(value), all);
+                      });
   });
   return result;
 }
@@ -175,8 +176,8 @@ Tensor ones(const Shape& shape, DType dtype) { return full(shape, 1, dtype); }
 
 Tensor tensor(const Shape& shape, std::span<const double> values, DType dtype) {
   Tensor result(shape, dtype);
-  if (result.elements() != static_cast<std::int64_t>(values.size())) {
-    fail("tensor: shape {} needs {} values, got {}", to_string(shape), result.elements(), values.size());
+  if (result.numel() != static_cast<std::int64_t>(values.size())) {
+    fail("tensor: shape {} needs {} values, got {}", to_string(shape), result.numel(), values.size());
   }
   dispatch(dtype, [&]<class T>() {
     std::transform(values.begin(), values.end(), result.mutable_data<T>(),
@@ -192,8 +193,7 @@ Tensor tensor(const Shape& shape, std::initializer_list<double> values, DType dt
 bool is_finite(const Tensor& x) {
   const Tensor dense = x.is_contiguous() ? x : x.clone();
   return dispatch(x.dtype(), [&]<class T>() {
-    return std::all_of(dense.data<T>(), dense.data<T>() + dense.elements(),
-                       [](T value) { return std::isfinite(value); });
+    return std::all_of(dense.data<T>(), dense.data<T>() + dense.numel(), [](T value) { return std::isfinite(value); });
   });
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-#include "autograd/error.h"
-#include "autograd/shape.h"
+#include <heed/autograd/error.h>
+#include <heed/autograd/shape.h>
 
 #include <memory>
 #include <span>
@@ -23,7 +23,9 @@ decltype(auto) dispatch(DType dtype, Function&& function) {
   return dtype == DType::float32 ? function.template operator()<float>() : function.template operator()<double>();
 }
 
+namespace cpu {
 class Storage;  // a block of memory shared by a tensor and its views
+}
 
 // Where a tensor stands in a recording. recording == 0: a constant (node == 0) or variable number `node`.
 struct Trace {
@@ -44,7 +46,7 @@ class Tensor {
   const Shape& strides() const { return strides_; }  // in elements
   int rank() const { return shape_.rank(); }
   std::int64_t size(int axis) const { return shape_[axis]; }
-  std::int64_t elements() const { return shape_.elements(); }
+  std::int64_t numel() const { return shape_.numel(); }
   DType dtype() const { return dtype_; }
   bool is_contiguous() const;  // row-major without gaps
 
@@ -82,7 +84,7 @@ class Tensor {
   std::int64_t offset_ = 0;
   DType dtype_ = DType::float32;
   Trace trace_;
-  std::shared_ptr<Storage> storage_;
+  std::shared_ptr<cpu::Storage> storage_;
 };
 
 Tensor full(const Shape& shape, double value, DType dtype = DType::float32);

@@ -1,11 +1,12 @@
-#include "autograd/machine.h"
-#include "autograd/parallel.h"
-#include "autograd/tensor.h"
+#include "autograd/cpu/rates.h"
+#include "autograd/cpu/thread_pool.h"
 #include "bench/complexity.h"
 #include "bench/peer.h"
 #include "bench/rows.h"
-#include "heed.h"
-#include "nn/file.h"
+
+#include <heed/autograd/tensor.h>
+#include <heed/files/file.h>
+#include <heed/heed.h>
 
 #include <cxxopts.hpp>
 #include <fmt/format.h>
@@ -26,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Machine {
-  double gemm = 0, gemm_one = 0, memory = 0;  // FLOP/s with all threads and with one, bytes/s
+  double cpu::gemm = 0, gemm_one = 0, memory = 0;  // FLOP/s with all threads and with one, bytes/s
 };
 
 // The same as peers/pytorch.py's.
@@ -59,12 +60,12 @@ Machine measure_machine() {
   };
   std::vector<Rate> rates;
   for (const std::int64_t n : {64, 128, 256, 512, 1024}) {
-    rates.push_back({fmt::format("{0} x {0} products, GFLOP/s", n), [n](int team) { return gemm_rate(n, team); }});
+    rates.push_back({fmt::format("{0} x {0} products, GFLOP/s", n), [n](int team) { return cpu::gemm_rate(n, team); }});
   }
   const std::size_t products = rates.size();
   for (const std::int64_t bytes : {std::int64_t{1} << 18, std::int64_t{1} << 24, std::int64_t{1} << 28}) {
-    rates.push_back(
-        {fmt::format("y += a x of {} KB, GB/s", bytes >> 10), [bytes](int team) { return memory_rate(bytes, team); }});
+    rates.push_back({fmt::format("y += a x of {} KB, GB/s", bytes >> 10),
+                     [bytes](int team) { return cpu::memory_rate(bytes, team); }});
   }
   constexpr int passes = 5;
   for (int pass = 0; pass < passes; ++pass) {

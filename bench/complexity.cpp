@@ -1,8 +1,8 @@
 #include "bench/complexity.h"
 
-#include "heed.h"
-#include "nn/file.h"
-#include "nn/language_model.h"
+#include <heed/files/file.h>
+#include <heed/heed.h>
+#include <heed/nn/language_model.h>
 
 #include <fmt/format.h>
 

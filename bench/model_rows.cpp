@@ -1,7 +1,8 @@
 #include "bench/rows.h"
 #include "bench/toy_data.h"
-#include "heed.h"
-#include "nn/language_model.h"
+
+#include <heed/heed.h>
+#include <heed/nn/language_model.h>
 
 namespace heed::bench {
 namespace {
@@ -65,7 +66,7 @@ Row language_row(const std::string& name, int layers, int heads, int d_model, in
     auto trained = std::make_unique<Trained>();
     const auto model = std::make_shared<LanguageModel>(
         Scope(trained->parameters, 1),
-        LanguageModelShape{
+        LanguageModelConfig{
             .vocabulary = vocabulary,
             .max_length = T,
             .layers = layers,
@@ -82,7 +83,7 @@ Row language_row(const std::string& name, int layers, int heads, int d_model, in
     for (int step = 0; step < steps_with_data; ++step) {
       const Ids all = text(step, B, T + 1, vocabulary);
       std::vector<std::int32_t> read, next;
-      for (std::int64_t i = 0; i < all.elements(); ++i) {
+      for (std::int64_t i = 0; i < all.numel(); ++i) {
         if (i % (T + 1) < T) read.push_back(all[i]);
         if (i % (T + 1) > 0) next.push_back(all[i]);
       }
@@ -116,10 +117,10 @@ Row toy_row(const std::filesystem::path& scratch) {
     auto trained = std::make_unique<Trained>();
     const auto model =
         std::make_shared<Reader>(Scope(trained->parameters, 1),
-                                 ReaderShape{.vocabulary = task->vocabulary.size(),
-                                             .max_length = task->max_length,
-                                             .layers = layers,
-                                             .attention = {.d_model = d_model, .heads = heads, .d_k = d, .d_v = d}});
+                                 ReaderConfig{.vocabulary = task->vocabulary.size(),
+                                              .max_length = task->max_length,
+                                              .layers = layers,
+                                              .attention = {.d_model = d_model, .heads = heads, .d_k = d, .d_v = d}});
     if (!std::filesystem::exists(file)) {
       SafeTensors content{{trained->parameters.begin(), trained->parameters.end()}, {}};
       for (int step = 0; step < steps_with_data; ++step) {

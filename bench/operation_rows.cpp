@@ -1,5 +1,6 @@
 #include "bench/rows.h"
-#include "heed.h"
+
+#include <heed/heed.h>
 
 #include <fmt/format.h>
 
@@ -10,11 +11,11 @@ namespace {
 
 Tensor normal(const Shape& shape, std::uint64_t seed) {
   Random random(seed);
-  std::vector<double> values(std::min<std::size_t>(static_cast<std::size_t>(shape.elements()), 1 << 16));
+  std::vector<double> values(std::min<std::size_t>(static_cast<std::size_t>(shape.numel()), 1 << 16));
   for (double& value : values) value = random.normal();
   Tensor result(shape, DType::float32);
   float* to = result.mutable_data<float>();
-  for (std::int64_t i = 0; i < shape.elements(); ++i) {
+  for (std::int64_t i = 0; i < shape.numel(); ++i) {
     to[i] = static_cast<float>(values[static_cast<std::size_t>(i) % values.size()]);
   }
   return result;

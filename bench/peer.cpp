@@ -1,6 +1,6 @@
 #include "bench/peer.h"
 
-#include "autograd/error.h"
+#include <heed/autograd/error.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,6 +1,7 @@
-#include "autograd/error.h"
 #include "bench/rows.h"
 #include "bench/toy_data.h"
+
+#include <heed/autograd/error.h>
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "bench/toy_data.h"
 
-#include "data/tasks.h"
+#include <heed/data/tasks/tasks.h>
 
 namespace heed::bench {
 
@@ -14,7 +14,7 @@ Task toy_task() {
 }
 
 Tensor numbers(const Ids& ids) {
-  return tensor(ids.shape(), std::vector<double>(ids.data(), ids.data() + ids.elements()), DType::float64);
+  return tensor(ids.shape(), std::vector<double>(ids.data(), ids.data() + ids.numel()), DType::float64);
 }
 
 void add_batch(SafeTensors& content, const std::string& name, const Batch& batch) {

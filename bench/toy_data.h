@@ -1,6 +1,6 @@
 #pragma once
-#include "data/task.h"
-#include "nn/safetensors.h"
+#include <heed/data/task.h>
+#include <heed/files/safetensors.h>
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "data/task.h"
+#include <heed/data/task.h>
 
 #include <algorithm>
 #include <bit>
@@ -71,7 +71,7 @@ Batch NumberedExamples::batch(const std::vector<int>& chosen) const {
   const int T = *std::max_element(batch.lengths.begin(), batch.lengths.end());
   const Shape size{std::ssize(chosen)}, table{size[0], T};
   const auto padded = [&](const std::vector<std::int32_t>& from) {
-    std::vector<std::int32_t> rows(static_cast<std::size_t>(table.elements()));
+    std::vector<std::int32_t> rows(static_cast<std::size_t>(table.numel()));
     auto row = rows.begin();
     for (std::size_t b = 0; b < chosen.size(); ++b, row += T) {
       const auto end = from.begin() + static_cast<std::ptrdiff_t>(end_[static_cast<std::size_t>(chosen[b])]);
@@ -153,8 +153,8 @@ void pair_twins(std::vector<Example>& examples) {
       } else if (b.twin < 0 && are_twins(a, b)) {
         a.twin = entries[j++].number;
         b.twin = entries[i++].number;
-        if (a.other < 0) a.other = b.antecedent;
-        if (b.other < 0) b.other = a.antecedent;
+        if (a.distractor < 0) a.distractor = b.antecedent;
+        if (b.distractor < 0) b.distractor = a.antecedent;
       } else {
         ++j;
       }
@@ -178,11 +178,11 @@ void shuffle_antecedents(std::vector<Example>& examples, const Random& random) {
   Random coin = random.stream("shuffle_antecedents");
   for (std::size_t i = 0; i < examples.size(); ++i) {
     Example& example = examples[i];
-    if (example.antecedent < 0 || example.other < 0) {
+    if (example.antecedent < 0 || example.distractor < 0) {
       fail("shuffle_antecedents: example {} has one candidate only; expected two to choose from", i);
     }
     if (coin.below(2) == 0) continue;
-    std::swap(example.antecedent, example.other);
+    std::swap(example.antecedent, example.distractor);
     example.answer = example.tokens[static_cast<std::size_t>(example.antecedent)];
   }
 }

@@ -1,7 +1,7 @@
 #pragma once
-#include "autograd/array.h"
-#include "autograd/random.h"
-#include "data/vocabulary.h"
+#include <heed/autograd/array.h>
+#include <heed/autograd/random.h>
+#include <heed/data/vocabulary.h>
 
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@ struct Example {
   std::vector<std::string> tokens;
   int query = 0;
   int antecedent = -1;         // the token that the answer refers to; -1 when there is none
-  int other = -1;              // the token that it might have been: the other candidate; -1 when there is none
+  int distractor = -1;         // the token that it might have been: the other candidate; -1 when there is none
   std::string answer;          // the word to predict: tokens[antecedent] for coreference
   std::string decider;         // the word that decides (the adjective), one of the tokens; empty when unknown
   std::string relation;        // kind of question ("pronoun", "adjective", ...), for tables

@@ -1,6 +1,5 @@
-#include "data/vocabulary.h"
-
-#include "autograd/error.h"
+#include <heed/autograd/error.h>
+#include <heed/data/vocabulary.h>
 
 namespace heed {
 

@@ -1,7 +1,8 @@
 // Three freedoms of attention: queries and keys of another size than the words, words that must not be seen, and
 // heads that may be computed one by one or all at once.
 #include "examples/helpers.h"
-#include "nn/attention.h"
+
+#include <heed/nn/attention.h>
 
 using namespace heed;
 
@@ -34,7 +35,7 @@ int main() {
     }
   }
   const Mask mask(Booleans({batch, T, T}, seen));
-  const Attended masked = attention(Q, K, V, mask, Weights::yes);
+  const AttentionResult masked = attention(Q, K, V, mask, Weights::yes);
   print("weights of sentence 1", slice(masked.weights, 0, 0, 1), {}, {}, 3);
   print("weights of sentence 2, query 1: it sees nothing", slice(slice(masked.weights, 0, 1, 2), 1, 0, 1), {}, {}, 3);
 

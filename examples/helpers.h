@@ -1,6 +1,6 @@
 #pragma once
-#include "autograd/ops.h"
-#include "data/utf8.h"
+#include <heed/autograd/ops.h>
+#include <heed/files/utf8.h>
 
 #include <fmt/format.h>
 
@@ -26,7 +26,7 @@ inline void print(const std::string& name, const Tensor& x, const std::vector<st
 
 // Numbers with mean 0 and variance 1.
 inline Tensor normal(const Shape& shape, Random& random) {
-  std::vector<double> values(static_cast<std::size_t>(shape.elements()));
+  std::vector<double> values(static_cast<std::size_t>(shape.numel()));
   for (double& value : values) value = random.normal();
   return tensor(shape, values);
 }

@@ -1,7 +1,8 @@
 // Several attentions side by side: each head has its own queries, keys and values, in its own part of the features,
 // and one last matrix mixes what the heads found.
 #include "examples/helpers.h"
-#include "nn/attention.h"
+
+#include <heed/nn/attention.h>
 
 #include <cmath>
 
@@ -15,7 +16,7 @@ int main() {
 
   Random random(0);
   const Tensor x = normal({batch, T, embed}, random);
-  const Attended attended = layer(x, {}, Weights::yes);
+  const AttentionResult attended = layer(x, {}, Weights::yes);
   fmt::print("\nx        {}\n", to_string(x.shape()));
   fmt::print("output   {}\n", to_string(attended.output.shape()));
   fmt::print("weights  {}, one (T, T) table a head\n", to_string(attended.weights.shape()));

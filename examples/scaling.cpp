@@ -1,8 +1,9 @@
 // Why scores are divided by sqrt(d_k). q.k is a sum of d_k products; when the entries of q and k are independent with
 // mean 0 and variance 1, each product has variance 1 and the sum has variance d_k. Scores so far apart make softmax put
 // all on one key, where it is flat: nothing is left of the gradient to learn from.
-#include "autograd/record.h"
 #include "examples/helpers.h"
+
+#include <heed/autograd/record.h>
 
 #include <cmath>
 

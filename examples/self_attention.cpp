@@ -1,7 +1,8 @@
 // Self-attention with its three learned matrices: what a word asks for (query), what it answers to (key) and what it
 // hands over (value) need not be the same.
 #include "examples/helpers.h"
-#include "nn/layers.h"
+
+#include <heed/nn/layers.h>
 
 #include <cmath>
 
@@ -15,7 +16,7 @@ struct SelfAttention {
         W_k(scope / "W_k", d_model, d_model),
         W_v(scope / "W_v", d_model, d_model) {}
 
-  Attended operator()(const Tensor& x) const {  // (B, T, d_model)
+  AttentionResult operator()(const Tensor& x) const {  // (B, T, d_model)
     const Tensor Q = W_q(x), K = W_k(x), V = W_v(x);
     const double d_k = static_cast<double>(K.size(-1));
     const Tensor scores = matmul(Q, transpose(K)) / std::sqrt(d_k);  // (B, T, T)
@@ -26,7 +27,7 @@ struct SelfAttention {
 
 // f(1), f(2), ...: numbers that anyone can make again, in any framework.
 Tensor wave(const Shape& shape, double (*f)(double), double& n) {
-  std::vector<double> values(static_cast<std::size_t>(shape.elements()));
+  std::vector<double> values(static_cast<std::size_t>(shape.numel()));
   for (double& value : values) value = f(++n);
   return tensor(shape, values);
 }

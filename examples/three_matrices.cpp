@@ -1,9 +1,10 @@
 // Why three matrices? A token asks with x W_Q, is found by x W_K and says x W_V. Here one task is learned with three
 // matrices and with two of them tied to one, from five seeds each, and the answers are counted.
-#include "autograd/record.h"
-#include "optim/clip.h"
 #include "train/evaluation.h"
 #include "train/experiment.h"
+
+#include <heed/autograd/record.h>
+#include <heed/optim/clip.h>
 
 #include <algorithm>
 #include <cmath>

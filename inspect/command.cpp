@@ -1,11 +1,13 @@
 #include "inspect/command.h"
 
-#include "inspect/causes.h"
-#include "inspect/metrics.h"
-#include "inspect/page.h"
-#include "inspect/picture.h"
-#include "inspect/view.h"
-#include "nn/file.h"
+#include "inspect/causal/causes.h"
+#include "inspect/page/page.h"
+#include "inspect/views/picture.h"
+#include "inspect/views/view.h"
+#include "run/metrics.h"
+#include "run/program.h"
+
+#include <heed/files/file.h>
 
 #include <cxxopts.hpp>
 #include <fmt/format.h>
@@ -135,10 +137,10 @@ Dump dump_of(const fs::path& run, const std::optional<std::int64_t>& step) {
 }
 
 Side side_of(const fs::path& run, const std::optional<std::int64_t>& step, bool by_step) {
-  Side side{.run = run.string(), .name = {}, .dump = dump_of(run, step), .metrics = {}};
+  Side side{.run = run.string(), .name = {}, .dump = dump_of(run, step), .metrics = std::nullopt};
   side.name = by_step ? fmt::format("step {}", side.dump.step) : side.run;
-  for (const Json& line : read_metrics(run)) {
-    if (line["step"] == side.dump.step) side.metrics = line;
+  for (const Metrics& line : read_metrics(run)) {
+    if (line.step == side.dump.step) side.metrics = line;
   }
   return side;
 }

@@ -1,4 +1,4 @@
-#include "nn/attention.h"
+#include <heed/nn/attention.h>
 
 #include <cmath>
 #include <limits>
@@ -6,8 +6,8 @@
 namespace heed {
 namespace {
 
-AttentionShape with_defaults(AttentionShape shape) {
-  const auto& [d_model, heads, d_k, d_v, bias, output_bias, tie] = shape;
+AttentionConfig with_defaults(AttentionConfig config) {
+  const auto& [d_model, heads, d_k, d_v, bias, output_bias, tie] = config;
   if (d_model < 1 || heads < 1 || d_k < 0 || d_v < 0) {
     fail("MultiHeadAttention: d_model and heads must be positive, d_k and d_v not negative, got {}, {}, {}, {}",
          d_model, heads, d_k, d_v);
@@ -16,12 +16,12 @@ AttentionShape with_defaults(AttentionShape shape) {
     fail("MultiHeadAttention: d_model {} is not divisible by {} heads; give d_k (and d_v) or another d_model", d_model,
          heads);
   }
-  if (shape.d_k == 0) shape.d_k = d_model / heads;
-  if (shape.d_v == 0) shape.d_v = d_model / heads;
-  if (tie == AttentionShape::K_is_V && d_k != d_v) {
+  if (config.d_k == 0) config.d_k = d_model / heads;
+  if (config.d_v == 0) config.d_v = d_model / heads;
+  if (tie == AttentionConfig::K_is_V && d_k != d_v) {
     fail("MultiHeadAttention: W_K can serve as W_V only when d_k == d_v, got {} and {}", d_k, d_v);
   }
-  return shape;
+  return config;
 }
 
 // (B, T, heads d) -> (B, heads, T, d), a view.
@@ -35,7 +35,7 @@ Tensor join_heads(const Tensor& x) {
 }
 
 // attention() one operation after the other, each shown to hooks. The mask applies to the scores that they leave.
-Attended attention_in_view(const std::string& name, Tensor Q, Tensor K, Tensor V, const Mask& mask) {
+AttentionResult attention_in_view(const std::string& name, Tensor Q, Tensor K, Tensor V, const Mask& mask) {
   Hook::show(name, "Q", Q);
   Hook::show(name, "K", K);
   Hook::show(name, "V", V);
@@ -51,28 +51,29 @@ Attended attention_in_view(const std::string& name, Tensor Q, Tensor K, Tensor V
 
 }  // namespace
 
-MultiHeadAttention::MultiHeadAttention(Scope scope, AttentionShape given)
+MultiHeadAttention::MultiHeadAttention(Scope scope, AttentionConfig given)
     : name(scope.name()),
-      shape(with_defaults(given)),
-      W_Q(scope / "W_Q", shape.d_model, shape.heads * shape.d_k, shape.bias),
-      W_K(shape.tie == AttentionShape::Q_is_K
+      config(with_defaults(given)),
+      W_Q(scope / "W_Q", config.d_model, config.heads * config.d_k, config.bias),
+      W_K(config.tie == AttentionConfig::Q_is_K
               ? W_Q
-              : Linear(scope / "W_K", shape.d_model, shape.heads * shape.d_k, shape.bias)),
-      W_V(shape.tie == AttentionShape::K_is_V
+              : Linear(scope / "W_K", config.d_model, config.heads * config.d_k, config.bias)),
+      W_V(config.tie == AttentionConfig::K_is_V
               ? W_K
-              : Linear(scope / "W_V", shape.d_model, shape.heads * shape.d_v, shape.bias)),
-      W_O(scope / "W_O", shape.heads * shape.d_v, shape.d_model, shape.output_bias) {}
+              : Linear(scope / "W_V", config.d_model, config.heads * config.d_v, config.bias)),
+      W_O(scope / "W_O", config.heads * config.d_v, config.d_model, config.output_bias) {}
 
-Attended MultiHeadAttention::operator()(const Tensor& queries, const Tensor& x, const Mask& mask,
-                                        Weights weights) const {
+AttentionResult MultiHeadAttention::operator()(const Tensor& queries, const Tensor& x, const Mask& mask,
+                                               Weights weights) const {
   for (const Tensor* input : {&queries, &x}) {
-    if (input->rank() == 3 && input->size(2) == shape.d_model) continue;
-    fail("MultiHeadAttention: expected x (B, T, {}), got {}", shape.d_model, to_string(input->shape()));
+    if (input->rank() == 3 && input->size(2) == config.d_model) continue;
+    fail("MultiHeadAttention: expected x (B, T, {}), got {}", config.d_model, to_string(input->shape()));
   }
-  const Tensor Q = split_heads(W_Q(queries), shape.heads);  // (B, heads, T_q, d_k)
-  const Tensor K = split_heads(W_K(x), shape.heads);        // (B, heads, T, d_k)
-  const Tensor V = split_heads(W_V(x), shape.heads);        // (B, heads, T, d_v)
-  Attended attended = Hook::stands() ? attention_in_view(name, Q, K, V, mask) : attention(Q, K, V, mask, weights);
+  const Tensor Q = split_heads(W_Q(queries), config.heads);  // (B, heads, T_q, d_k)
+  const Tensor K = split_heads(W_K(x), config.heads);        // (B, heads, T, d_k)
+  const Tensor V = split_heads(W_V(x), config.heads);        // (B, heads, T, d_v)
+  AttentionResult attended =
+      Hook::is_open() ? attention_in_view(name, Q, K, V, mask) : attention(Q, K, V, mask, weights);
   attended.output = W_O(join_heads(attended.output));  // (B, T_q, d_model)
   Hook::show(name, "output", attended.output);
   return attended;

@@ -1,9 +1,9 @@
 #pragma once
-#include "nn/layers.h"
+#include <heed/nn/layers.h>
 
 namespace heed {
 
-struct AttentionShape {
+struct AttentionConfig {
   int d_model = 0;
   int heads = 1;
   int d_k = 0;                                   // per head; 0: d_model / heads
@@ -19,15 +19,15 @@ struct AttentionShape {
 // Head h owns columns [h d_k, (h + 1) d_k). Tied matrices are one parameter, under the first one's name.
 struct MultiHeadAttention {
   std::string name;
-  AttentionShape shape;  // with the defaults filled in
+  AttentionConfig config;  // with the defaults filled in
   Linear W_Q, W_K, W_V, W_O;
   // Error when heads does not divide d_model and d_k or d_v is 0.
-  MultiHeadAttention(Scope scope, AttentionShape shape);
-  Attended operator()(const Tensor& x, const Mask& mask = {}, Weights weights = Weights::no) const {
+  MultiHeadAttention(Scope scope, AttentionConfig config);
+  AttentionResult operator()(const Tensor& x, const Mask& mask = {}, Weights weights = Weights::no) const {
     return (*this)(x, x, mask, weights);
   }
   // Queries of their own (section 3.2.3), (B, T_q, d_model) -> output (B, T_q, d_model), weights (B, heads, T_q, T).
-  Attended operator()(const Tensor& queries, const Tensor& x, const Mask& mask, Weights weights) const;
+  AttentionResult operator()(const Tensor& queries, const Tensor& x, const Mask& mask, Weights weights) const;
 };
 
 }  // namespace heed

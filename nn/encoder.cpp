@@ -1,4 +1,4 @@
-#include "nn/encoder.h"
+#include <heed/nn/encoder.h>
 
 namespace heed {
 namespace {
@@ -26,47 +26,48 @@ Tensor rows_of_heads(const Tensor& weights, const Ids& query) {
 
 }  // namespace
 
-EncoderBlock::EncoderBlock(Scope scope, const AttentionShape& shape, int width, Residual with_residual)
+EncoderBlock::EncoderBlock(Scope scope, const AttentionConfig& config, int width, Residual with_residual)
     : name(scope.name()),
-      attention_norm(scope / "attention_norm", shape.d_model),
-      attention(scope / "attention", shape),
+      attention_norm(scope / "attention_norm", config.d_model),
+      attention(scope / "attention", config),
       residual(with_residual) {
   if (width > 0) {
     const Scope inside = scope / "mlp";
-    mlp.emplace(Mlp{LayerNorm(inside / "norm", shape.d_model), Linear(inside / "in", shape.d_model, width),
-                    Linear(inside / "out", width, shape.d_model)});
+    mlp.emplace(Mlp{LayerNorm(inside / "norm", config.d_model), Linear(inside / "in", config.d_model, width),
+                    Linear(inside / "out", width, config.d_model)});
   }
 }
 
-Attended EncoderBlock::operator()(const Tensor& x, const Mask& mask, Weights weights, const Dropout& drop) const {
-  Attended y = attention(attention_norm(x), mask, weights);
+AttentionResult EncoderBlock::operator()(const Tensor& x, const Mask& mask, Weights weights,
+                                         const Dropout& drop) const {
+  AttentionResult y = attention(attention_norm(x), mask, weights);
   y.output = passed_on(*this, x, y.output, drop);
   return y;
 }
 
-Attended EncoderBlock::at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights,
-                          const Dropout& drop) const {
+AttentionResult EncoderBlock::at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights,
+                                 const Dropout& drop) const {
   if (mask.is_causal()) fail("EncoderBlock::at: a causal mask is not the same for all tokens of a text");
   const Tensor normed = attention_norm(x), asking = select_rows(normed, query);  // (B, T, d_model), (B, d_model)
   const std::int64_t B = x.size(0), T = x.size(1);
-  Attended y = attention(reshape(asking, {B, 1, asking.size(1)}), normed, mask, weights);
+  AttentionResult y = attention(reshape(asking, {B, 1, asking.size(1)}), normed, mask, weights);
   const Tensor before = residual == Residual::yes ? select_rows(x, query) : Tensor();
   y.output = passed_on(*this, before, reshape(y.output, asking.shape()), drop);
-  if (weights == Weights::yes) y.weights = reshape(y.weights, {B, attention.shape.heads, T});
+  if (weights == Weights::yes) y.weights = reshape(y.weights, {B, attention.config.heads, T});
   return y;
 }
 
-Encoder::Encoder(Scope scope, int layers, const AttentionShape& shape, int mlp, Residual last)
-    : norm(scope / "norm", shape.d_model) {
+Encoder::Encoder(Scope scope, int layers, const AttentionConfig& config, int mlp, Residual last)
+    : norm(scope / "norm", config.d_model) {
   for (int layer = 0; layer < layers; ++layer) {
-    blocks.emplace_back(scope / layer, shape, mlp, layer + 1 < layers ? Residual::yes : last);
+    blocks.emplace_back(scope / layer, config, mlp, layer + 1 < layers ? Residual::yes : last);
   }
 }
 
 Encoded Encoder::operator()(Tensor x, const Mask& mask, Weights weights, const Dropout& drop) const {
   Encoded encoded;
   for (const EncoderBlock& block : blocks) {
-    Attended attended = block(x, mask, weights, drop);
+    AttentionResult attended = block(x, mask, weights, drop);
     x = attended.output;
     if (weights == Weights::yes) encoded.weights.push_back(attended.weights);
   }
@@ -78,7 +79,7 @@ Encoded Encoder::at(const Ids& query, Tensor x, const Mask& mask, Weights weight
   Encoded encoded;
   for (const EncoderBlock& block : blocks) {
     const bool is_last = &block == &blocks.back();
-    Attended attended = is_last ? block.at(query, x, mask, weights, drop) : block(x, mask, weights, drop);
+    AttentionResult attended = is_last ? block.at(query, x, mask, weights, drop) : block(x, mask, weights, drop);
     x = attended.output;
     if (weights == Weights::no) continue;
     encoded.weights.push_back(is_last ? attended.weights : rows_of_heads(attended.weights, query));

@@ -1,5 +1,5 @@
 #pragma once
-#include "nn/attention.h"
+#include <heed/nn/attention.h>
 
 #include <optional>
 #include <vector>
@@ -28,11 +28,12 @@ struct EncoderBlock {
   };
   std::optional<Mlp> mlp;
   Residual residual;
-  EncoderBlock(Scope scope, const AttentionShape& shape, int mlp, Residual residual = Residual::yes);  // mlp 0: none
-  Attended operator()(const Tensor& x, const Mask& mask, Weights weights, const Dropout& drop = {}) const;
+  EncoderBlock(Scope scope, const AttentionConfig& config, int mlp, Residual residual = Residual::yes);  // mlp 0: none
+  AttentionResult operator()(const Tensor& x, const Mask& mask, Weights weights, const Dropout& drop = {}) const;
   // At token query[b] of each text b, without the work for the others: output (B, d_model), weights (B, heads, T).
   // Error for a mask that hides other keys from one token than from another.
-  Attended at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights, const Dropout& drop = {}) const;
+  AttentionResult at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights,
+                     const Dropout& drop = {}) const;
 };
 
 // `layers` blocks and a final norm. weights[l]: (B, heads, T, T).
@@ -43,7 +44,7 @@ struct Encoded {
 struct Encoder {
   std::vector<EncoderBlock> blocks;
   LayerNorm norm;
-  Encoder(Scope scope, int layers, const AttentionShape& shape, int mlp, Residual last = Residual::yes);
+  Encoder(Scope scope, int layers, const AttentionConfig& config, int mlp, Residual last = Residual::yes);
   Encoded operator()(Tensor x, const Mask& mask = {}, Weights weights = Weights::no, const Dropout& drop = {}) const;
   // At token query[b] of each text b, alone in the last layer: output (B, d_model), weights[l] (B, heads, T).
   Encoded at(const Ids& query, Tensor x, const Mask& mask = {}, Weights weights = Weights::no,

@@ -1,4 +1,4 @@
-#include "nn/hook.h"
+#include <heed/nn/hook.h>
 
 #include <utility>
 #include <vector>

@@ -1,5 +1,5 @@
 #pragma once
-#include "autograd/tensor.h"
+#include <heed/autograd/tensor.h>
 
 #include <functional>
 #include <string>
@@ -27,11 +27,11 @@ class Hook {
   Hook(const Hook&) = delete;
   Hook& operator=(const Hook&) = delete;
 
-  static bool stands() { return latest_ != nullptr; }
+  static bool is_open() { return latest_ != nullptr; }
 
   // For layers: shows `value` as LAYER.WHAT, or as WHAT where the layer has no name.
   static void show(const std::string& layer, const char* what, Tensor& value) {
-    if (stands()) latest_->show_value(layer.empty() ? what : layer + "." + what, value);
+    if (is_open()) latest_->show_value(layer.empty() ? what : layer + "." + what, value);
   }
 
  private:

@@ -1,4 +1,4 @@
-#include "nn/layers.h"
+#include <heed/nn/layers.h>
 
 #include <cmath>
 

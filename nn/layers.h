@@ -1,8 +1,8 @@
 #pragma once
-#include "autograd/array.h"
-#include "autograd/ops.h"
-#include "nn/hook.h"
-#include "nn/parameters.h"
+#include <heed/autograd/array.h>
+#include <heed/autograd/ops.h>
+#include <heed/nn/hook.h>
+#include <heed/nn/parameters.h>
 
 namespace heed {
 

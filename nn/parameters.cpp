@@ -1,4 +1,4 @@
-#include "nn/parameters.h"
+#include <heed/nn/parameters.h>
 
 #include <cmath>
 #include <unordered_map>
@@ -58,9 +58,9 @@ const Tensor& Parameters::operator[](const std::string& name) const {
   fail("parameters: no '{}'{}", name, did_you_mean(name, names(entries_)));
 }
 
-std::int64_t Parameters::elements() const {
+std::int64_t Parameters::numel() const {
   std::int64_t total = 0;
-  for (const auto& [name, value] : entries_) total += value.elements();
+  for (const auto& [name, value] : entries_) total += value.numel();
   return total;
 }
 
@@ -77,7 +77,7 @@ Scope Scope::operator/(const std::string& name) const {
 Tensor Scope::parameter(const std::string& name, const Shape& shape, Init init) const {
   const std::string full_name = prefix_ + name;
   Random random = random_.stream(full_name);
-  std::vector<double> values(static_cast<std::size_t>(shape.elements()), init.scale);
+  std::vector<double> values(static_cast<std::size_t>(shape.numel()), init.scale);
   if (init.kind == Init::Kind::uniform) {
     for (double& value : values) value = random.uniform(-init.scale, init.scale);
   } else if (init.kind == Init::Kind::normal) {

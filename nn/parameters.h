@@ -1,7 +1,7 @@
 #pragma once
-#include "autograd/random.h"
-#include "autograd/record.h"
-#include "autograd/tensor.h"
+#include <heed/autograd/random.h>
+#include <heed/autograd/record.h>
+#include <heed/autograd/tensor.h>
 
 #include <cstdint>
 #include <string>
@@ -25,7 +25,7 @@ class Parameters {
   const Tensor& operator[](const std::string& name) const;  // Error naming the nearest
   bool contains(const std::string& name) const { return find(name) != nullptr; }
   std::size_t size() const { return entries_.size(); }
-  std::int64_t elements() const;
+  std::int64_t numel() const;
   auto begin() const { return entries_.begin(); }  // pair (name, variable)
   auto end() const { return entries_.end(); }
 

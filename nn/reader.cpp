@@ -1,4 +1,4 @@
-#include "nn/reader.h"
+#include <heed/nn/reader.h>
 
 #include <cmath>
 
@@ -12,7 +12,7 @@ Mask padding(const ReaderInput& input, const Tensor& x) {
 // at_query (B, d_model) -> (B, vocabulary)
 Tensor logits(const Reader& reader, Tensor at_query) {
   Hook::show(reader.name, "at_query", at_query);
-  Tensor result = linear(at_query, transpose(reader.words.weight), reader.output_bias);
+  Tensor result = linear(at_query, transpose(reader.token_embedding.weight), reader.output_bias);
   Hook::show(reader.name, "logits", result);
   return result;
 }
@@ -21,19 +21,20 @@ Tensor logits(const Reader& reader, Tensor at_query) {
 
 // Words have vectors of length about 1 where they meet the encoder's output in logits, and sqrt(d_model) times that
 // where they enter it (Vaswani et al. 2017, section 3.4), so that what a token is outweighs what is first mixed into it.
-Reader::Reader(Scope scope, const ReaderShape& given)
+Reader::Reader(Scope scope, const ReaderConfig& given)
     : name(scope.name()),
-      shape(given),
-      words(scope / "words", shape.vocabulary, shape.attention.d_model, 1 / std::sqrt(shape.attention.d_model)),
-      learned_positions(shape.positions == Positions::learned
-                            ? std::optional<LearnedPositions>(std::in_place, scope / "positions", shape.max_length,
-                                                              shape.attention.d_model)
+      config(given),
+      token_embedding(scope / "words", config.vocabulary, config.attention.d_model,
+                      1 / std::sqrt(config.attention.d_model)),
+      learned_positions(config.positions == Positions::learned
+                            ? std::optional<LearnedPositions>(std::in_place, scope / "positions", config.max_length,
+                                                              config.attention.d_model)
                             : std::nullopt),
-      sentence(shape.sentences > 0 ? std::optional<Embedding>(std::in_place, scope / "sentences", shape.sentences,
-                                                              shape.attention.d_model)
-                                   : std::nullopt),
-      encoder(scope / "encoder", shape.layers, shape.attention, shape.mlp, Residual::no),
-      output_bias(scope.parameter("output_bias", {shape.vocabulary}, Init::zeros())) {}
+      sentence(config.sentences > 0 ? std::optional<Embedding>(std::in_place, scope / "sentences", config.sentences,
+                                                               config.attention.d_model)
+                                    : std::nullopt),
+      encoder(scope / "encoder", config.layers, config.attention, config.mlp, Residual::no),
+      output_bias(scope.parameter("output_bias", {config.vocabulary}, Init::zeros())) {}
 
 Tensor Reader::embed(const ReaderInput& input) const {
   const Shape& size = input.tokens.shape();
@@ -41,9 +42,9 @@ Tensor Reader::embed(const ReaderInput& input) const {
     fail("Reader: expected tokens (B, T) and B lengths, got {} and {} lengths", to_string(size), input.lengths.size());
   }
   const int T = static_cast<int>(size[1]);
-  Tensor x = words(input.tokens) * std::sqrt(shape.attention.d_model);  // (B, T, d_model)
+  Tensor x = token_embedding(input.tokens) * std::sqrt(config.attention.d_model);  // (B, T, d_model)
   if (learned_positions) x = (*learned_positions)(x);
-  if (shape.positions == Positions::sinusoidal) x = x + sinusoidal_positions(T, shape.attention.d_model, x.dtype());
+  if (config.positions == Positions::sinusoidal) x = x + sinusoidal_positions(T, config.attention.d_model, x.dtype());
   if (sentence) x = x + (*sentence)(input.sentences);
   Hook::show(name, "embedded", x);
   return x;

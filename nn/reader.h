@@ -1,5 +1,5 @@
 #pragma once
-#include "nn/encoder.h"
+#include <heed/nn/encoder.h>
 
 #include <string>
 
@@ -7,14 +7,14 @@ namespace heed {
 
 enum class Positions { none, learned, sinusoidal };
 
-struct ReaderShape {
+struct ReaderConfig {
   int vocabulary = 0;  // words
   int max_length = 0;  // tokens in a text
   int sentences = 0;   // 0: no sentence embedding; n: texts of up to n sentences, counted back from the question
   int layers = 2;
   int mlp = 0;  // width of the MLP, 0: none
   Positions positions = Positions::learned;
-  AttentionShape attention;
+  AttentionConfig attention;
 };
 
 // What a Reader reads: B texts of at most T tokens, and the token of each at which a word is to be predicted.
@@ -22,7 +22,7 @@ struct ReaderInput {
   Ids tokens;                // (B, T), padded with any id
   std::vector<int> lengths;  // (B)
   Ids query;                 // (B)
-  Ids sentences;             // (B, T) when shape.sentences > 0
+  Ids sentences;             // (B, T) when config.sentences > 0
 };
 
 // Reads a text and predicts, at its query token, a word: embedding + positions -> encoder -> logits over the
@@ -30,13 +30,13 @@ struct ReaderInput {
 // answer is made of what the query attended to there, and of nothing else.
 struct Reader {
   std::string name;
-  ReaderShape shape;
-  Embedding words;
+  ReaderConfig config;
+  Embedding token_embedding;
   std::optional<LearnedPositions> learned_positions;
   std::optional<Embedding> sentence;
   Encoder encoder;
   Tensor output_bias;  // (vocabulary)
-  Reader(Scope scope, const ReaderShape& shape);
+  Reader(Scope scope, const ReaderConfig& config);
 
   struct Output {
     Tensor logits;                // (B, vocabulary)

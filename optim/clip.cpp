@@ -1,8 +1,8 @@
-#include "optim/clip.h"
+#include "autograd/cpu/kernels.h"
+#include "autograd/cpu/sums.h"
 
-#include "autograd/kernels.h"
-#include "autograd/ops.h"
-#include "autograd/reduce.h"
+#include <heed/autograd/ops.h>
+#include <heed/optim/clip.h>
 
 #include <cmath>
 #include <numeric>
@@ -14,11 +14,11 @@ namespace {
 double sum_of_squares(const Tensor& gradient) {
   constexpr std::int64_t grain = 16384;
   const Tensor dense = contiguous(gradient);
-  std::vector<double> tiles(static_cast<std::size_t>((dense.elements() + grain - 1) / grain));
+  std::vector<double> tiles(static_cast<std::size_t>((dense.numel() + grain - 1) / grain));
   dispatch(dense.dtype(), [&]<class T>() {
     const T* g = dense.data<T>();
-    parallel_for(dense.elements(), grain, [&](std::int64_t begin, std::int64_t end) {
-      tiles[static_cast<std::size_t>(begin / grain)] = sum_terms<double>(end - begin, [=](std::int64_t i) {
+    cpu::parallel_for(dense.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
+      tiles[static_cast<std::size_t>(begin / grain)] = cpu::sum_terms<double>(end - begin, [=](std::int64_t i) {
         const double value = static_cast<double>(g[begin + i]);
         return value * value;
       });
@@ -31,8 +31,8 @@ void scale(Tensor& gradient, double factor) {
   // several variables may share one
   Tensor scaled = gradient.may_be_overwritten() ? gradient : Tensor(gradient.shape(), gradient.dtype());
   dispatch(scaled.dtype(), [&]<class T>() {
-    const Operand<T> from = operand<T>(gradient, scaled.shape());
-    map(
+    const cpu::Operand<T> from = cpu::operand<T>(gradient, scaled.shape());
+    cpu::map(
         scaled.shape(), scaled.mutable_data<T>(), [s = static_cast<T>(factor)](T value) { return value * s; }, from);
   });
   gradient = scaled;

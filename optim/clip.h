@@ -1,5 +1,5 @@
 #pragma once
-#include "autograd/record.h"
+#include <heed/autograd/record.h>
 
 namespace heed {
 

@@ -1,6 +1,5 @@
-#include "optim/optimizer.h"
-
-#include "optim/update.h"
+#include <heed/optim/optimizer.h>
+#include <heed/optim/update.h>
 
 #include <algorithm>
 

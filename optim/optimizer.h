@@ -1,5 +1,5 @@
 #pragma once
-#include "nn/parameters.h"
+#include <heed/nn/parameters.h>
 
 #include <cstdint>
 #include <string>

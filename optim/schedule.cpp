@@ -1,4 +1,4 @@
-#include "optim/schedule.h"
+#include <heed/optim/schedule.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
-#include "optim/update.h"
+#include "autograd/cpu/thread_pool.h"
 
-#include "autograd/ops.h"
-#include "autograd/parallel.h"
+#include <heed/autograd/ops.h>
+#include <heed/optim/update.h>
 
 #include <cmath>
 
@@ -18,7 +18,7 @@ void update_sgd(Tensor parameter, const Tensor& gradient, Tensor* b, double lr, 
     const T* dp = dense.data<T>();
     T* p = parameter.mutable_data<T>();
     T* buffer = b ? b->mutable_data<T>() : nullptr;
-    parallel_for(parameter.elements(), grain, [&](std::int64_t begin, std::int64_t end) {
+    cpu::parallel_for(parameter.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         const T g = dp[i] + decay * p[i];
         T direction = g;
@@ -47,7 +47,7 @@ void update_adam(Tensor parameter, const Tensor& gradient, Tensor& m, Tensor& v,
     const T scale = static_cast<T>(1 / std::sqrt(correction2));
     const T* dp = dense.data<T>();
     T *p = parameter.mutable_data<T>(), *first = m.mutable_data<T>(), *second = v.mutable_data<T>();
-    parallel_for(parameter.elements(), grain, [=](std::int64_t begin, std::int64_t end) {
+    cpu::parallel_for(parameter.numel(), grain, [=](std::int64_t begin, std::int64_t end) {
 #pragma omp simd
       for (std::int64_t i = begin; i < end; ++i) {
         const T g = dp[i] + coupled_decay * p[i];

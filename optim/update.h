@@ -1,5 +1,5 @@
 #pragma once
-#include "optim/optimizer.h"
+#include <heed/optim/optimizer.h>
 
 namespace heed {
 

@@ -1,8 +1,9 @@
 #pragma once
-#include "autograd/ops.h"
-#include "nn/parameters.h"
-#include "nn/safetensors.h"
 #include "tests/catch.h"
+
+#include <heed/autograd/ops.h>
+#include <heed/files/safetensors.h>
+#include <heed/nn/parameters.h>
 
 #include <algorithm>
 #include <cmath>

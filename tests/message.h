@@ -1,5 +1,5 @@
 #pragma once
-#include "autograd/error.h"
+#include <heed/autograd/error.h>
 
 #include <string>
 

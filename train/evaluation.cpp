@@ -52,11 +52,6 @@ double twins_right(const NumberedExamples& examples, const std::vector<bool>& ri
 
 }  // namespace
 
-double Evaluation::best_last_head() const {
-  if (antecedent_weight.empty()) return unknown;
-  return *std::max_element(antecedent_weight.back().begin(), antecedent_weight.back().end());
-}
-
 Evaluation evaluate(const Reader& reader, const NumberedExamples& examples) {
   constexpr std::int64_t examples_a_batch = 128;
   Evaluation result;

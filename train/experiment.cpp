@@ -1,16 +1,16 @@
 #include "train/experiment.h"
 
-#include "data/tasks.h"
+#include <heed/data/tasks/tasks.h>
 
 #include <algorithm>
 
 namespace heed {
 namespace {
 
-ReaderShape reader_shape(const Config::Model& model, const Task& task) {
-  const auto tie = model.tie == "K_is_V"   ? AttentionShape::K_is_V
-                   : model.tie == "Q_is_K" ? AttentionShape::Q_is_K
-                                           : AttentionShape::none;
+ReaderConfig reader_shape(const Config::Model& model, const Task& task) {
+  const auto tie = model.tie == "K_is_V"   ? AttentionConfig::K_is_V
+                   : model.tie == "Q_is_K" ? AttentionConfig::Q_is_K
+                                           : AttentionConfig::none;
   return {.vocabulary = task.vocabulary.size(),
           .max_length = task.max_length,
           .sentences = task.max_sentences,
@@ -43,7 +43,7 @@ int place_of(const std::string& word, const std::vector<std::string>& tokens) {
 
 std::vector<Example> probes(const Config& config, const SavedModel& model, const Task& task) {
   std::vector<Example> result;
-  for (const Probe& probe : config.probes) {
+  for (const WatchedSentence& probe : config.watched) {
     Example example = question(model, probe.text, probe.query);
     example.antecedent = place_of(probe.antecedent, example.tokens);
     example.answer = probe.antecedent;
@@ -64,7 +64,7 @@ std::vector<Example> probes(const Config& config, const SavedModel& model, const
 }  // namespace
 
 Experiment make_experiment(const Config& config, DType dtype) {
-  Experiment e{.config = config, .task = {}, .examples = {}, .held_out = {}, .model = {}, .probes = {}};
+  Experiment e{.config = config, .task = {}, .examples = {}, .held_out = {}, .model = {}, .watched = {}};
   e.task = make_task({.name = config.data.task,
                       .train = config.data.train,
                       .test = config.data.test,
@@ -79,7 +79,7 @@ Experiment make_experiment(const Config& config, DType dtype) {
   e.model.queries = words_asked_about(e.task.train);
   e.model.reader =
       std::make_unique<Reader>(Scope(e.model.parameters, config.seed, dtype), reader_shape(config.model, e.task));
-  e.probes = probes(config, e.model, e.task);
+  e.watched = probes(config, e.model, e.task);
   return e;
 }
 

@@ -1,9 +1,10 @@
 #pragma once
-#include "data/task.h"
-#include "inspect/saved_model.h"
-#include "optim/optimizer.h"
-#include "optim/schedule.h"
-#include "train/config.h"
+#include "run/saved_model.h"
+#include "train/config/config.h"
+
+#include <heed/data/task.h>
+#include <heed/optim/optimizer.h>
+#include <heed/optim/schedule.h>
 
 namespace heed {
 
@@ -13,7 +14,7 @@ struct Experiment {
   Task task;
   NumberedExamples examples, held_out;  // task.train and task.held_out, in numbers
   SavedModel model;
-  std::vector<Example> probes;
+  std::vector<Example> watched;
 };
 
 // Error for a task that cannot be made, or a probe with words that the task does not have.

@@ -1,8 +1,9 @@
 #include "train/gradient_check.h"
 
-#include "autograd/check.h"
-#include "autograd/record.h"
 #include "train/experiment.h"
+
+#include <heed/autograd/gradcheck/check.h>
+#include <heed/autograd/record.h>
 
 #include <cmath>
 
@@ -14,7 +15,7 @@ constexpr int directions = 3, elements = 5, sentences = 4;
 // Unit vectors of `shape`: dense ones of random signs, then single elements.
 std::vector<Tensor> unit_vectors(const Shape& shape, Random random) {
   std::vector<Tensor> result;
-  const std::int64_t n = shape.elements();
+  const std::int64_t n = shape.numel();
   for (int i = 0; i < directions + elements; ++i) {
     std::vector<double> values(static_cast<std::size_t>(n), 0.0);
     if (i < directions) {

@@ -1,5 +1,5 @@
 #pragma once
-#include "train/config.h"
+#include "train/config/config.h"
 
 #include <string>
 

@@ -1,8 +1,10 @@
 #include "train/profile_report.h"
 
-#include "autograd/machine.h"
-#include "autograd/parallel.h"
-#include "nn/file.h"
+#include "autograd/cpu/rates.h"
+#include "autograd/cpu/thread_pool.h"
+
+#include <heed/autograd/machine.h>
+#include <heed/files/file.h>
 
 #include <fmt/format.h>
 
@@ -23,9 +25,9 @@ double seconds_at_limit(const Profile::Total& total, const Limits& limits) {
 
 Limits measure_limits() {
   Limits limits;
-  for (const std::int64_t n : {128, 512}) limits.flops = std::max(limits.flops, gemm_rate(n, threads()));
+  for (const std::int64_t n : {128, 512}) limits.flops = std::max(limits.flops, cpu::gemm_rate(n, threads()));
   for (const double bytes : {0x1p16, 0x1p20, 0x1p24, 0x1p27}) {
-    limits.bytes[bytes] = memory_rate(static_cast<std::int64_t>(bytes / 3), threads());
+    limits.bytes[bytes] = cpu::memory_rate(static_cast<std::int64_t>(bytes / 3), threads());
   }
   return limits;
 }

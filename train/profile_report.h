@@ -1,5 +1,5 @@
 #pragma once
-#include "autograd/profile.h"
+#include <heed/autograd/profile.h>
 
 #include <filesystem>
 #include <string>

@@ -1,6 +1,6 @@
 #include "train/relations.h"
 
-#include "data/utf8.h"
+#include <heed/files/utf8.h>
 
 #include <fmt/format.h>
 

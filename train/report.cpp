@@ -1,10 +1,12 @@
 #include "train/report.h"
 
-#include "autograd/blas.h"
-#include "autograd/machine.h"
-#include "autograd/parallel.h"
-#include "inspect/view.h"
+#include "autograd/cpu/blas.h"
+#include "autograd/cpu/rates.h"
+#include "autograd/cpu/thread_pool.h"
+#include "inspect/views/view.h"
 #include "train/relations.h"
+
+#include <heed/autograd/machine.h>
 
 #include <fmt/ranges.h>
 
@@ -24,10 +26,10 @@ std::string plural(std::int64_t count, const std::string& noun) {
 }
 
 std::string model_line(const Experiment& e) {
-  const ReaderShape& shape = e.model.reader->shape;
-  return fmt::format("{}, {} each, d_model {}{}: {} parameters", plural(shape.layers, "layer"),
-                     plural(shape.attention.heads, "head"), shape.attention.d_model,
-                     shape.mlp ? fmt::format(", mlp {}", shape.mlp) : "", grouped(e.model.parameters.elements()));
+  const ReaderConfig& config = e.model.reader->config;
+  return fmt::format("{}, {} each, d_model {}{}: {} parameters", plural(config.layers, "layer"),
+                     plural(config.attention.heads, "head"), config.attention.d_model,
+                     config.mlp ? fmt::format(", mlp {}", config.mlp) : "", grouped(e.model.parameters.numel()));
 }
 
 std::string data_line(const Experiment& e) {
@@ -36,8 +38,6 @@ std::string data_line(const Experiment& e) {
                      grouped(e.task.vocabulary.size()),
                      e.config.data.shuffle_antecedents ? "; ANTECEDENTS SHUFFLED" : "");
 }
-
-std::string percent(double fraction) { return std::isnan(fraction) ? "-" : fmt::format("{:.1f} %", 100 * fraction); }
 
 std::string duration(double seconds) {
   const std::int64_t s = std::llround(seconds);
@@ -72,23 +72,23 @@ std::string dry_run(const Experiment& e) {
       to_yaml(config), HEED_VERSION, vector_instructions(), blas_description(), plural(threads(), "thread"),
       model_line(e), data_line(e), grouped(config.train.steps), grouped(config.train.batch_size), grouped(tokens),
       static_cast<double>(config.train.steps) * config.train.batch_size / static_cast<double>(std::ssize(e.task.train)),
-      grouped(4 * e.model.parameters.elements()), grouped(12 * e.model.parameters.elements()));
+      grouped(4 * e.model.parameters.numel()), grouped(12 * e.model.parameters.numel()));
 }
 
 std::string closing(const Experiment& e, const RunDirectory& run, const Terminal& terminal) {
   const std::vector<std::int64_t> steps = dump_steps(run.path());
   const Dump before = read_dump(dump_path(run.path(), steps.front()));
   const Dump after = read_dump(dump_path(run.path(), steps.back()));
-  const std::vector<Evaluation> history = run.evaluations();
+  const std::vector<Metrics> history = read_metrics(run.path());
   const auto row = [&](const char* name, const auto& figure) {
-    return fmt::format("  {:<52}{:>10}{:>12}\n", name, figure(history.back()), figure(history.front()));
+    return fmt::format("  {:<38}{:>19}{:>19}\n", name, figure(history.back().held_out),
+                       figure(history.front().held_out));
   };
   return fmt::format("\n{}\n", query_view(after, {.terminal = terminal, .layer = {}, .head = {}, .before = &before})) +
-         fmt::format("  {:<52}{:>10}{:>12}\n", "on held-out examples", "trained", "untrained") +
+         fmt::format("  {:<38}{:>19}{:>19}\n", "on held-out examples", "trained", "untrained") +
          row("accuracy", [](const Evaluation& v) { return percent(v.accuracy); }) +
          row("twin accuracy (both of a pair right)", [](const Evaluation& v) { return percent(v.twin_accuracy); }) +
-         row("weight on the antecedent, best head of the last layer",
-             [](const Evaluation& v) { return fmt::format("{:.2f}", v.best_last_head()); }) +
+         row("weight on the antecedent, best head", best_head_text) +
          (has_relations(e.task.held_out)
               ? "\n" + relations_table(evaluate_relations(*e.model.reader, e.model.vocabulary, e.task.held_out))
               : "") +

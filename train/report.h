@@ -1,7 +1,7 @@
 #pragma once
-#include "inspect/terminal.h"
+#include "inspect/views/terminal.h"
+#include "run/run_directory.h"
 #include "train/experiment.h"
-#include "train/run_directory.h"
 #include "train/training.h"
 
 #include <chrono>

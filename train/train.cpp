@@ -1,7 +1,10 @@
-#include "autograd/parallel.h"
+#include "autograd/cpu/thread_pool.h"
+#include "run/program.h"
 #include "train/gradient_check.h"
 #include "train/profile_report.h"
 #include "train/report.h"
+
+#include <heed/autograd/machine.h>
 
 #include <cxxopts.hpp>
 #include <fmt/ranges.h>
@@ -40,13 +43,9 @@ cxxopts::Options options() {
   return result;
 }
 
-struct UsageError : heed::Error {
-  using Error::Error;
-};
-
 void check(const cxxopts::ParseResult& arguments) {
   const auto is_given = [&](const char* name) { return arguments.count(name) > 0; };
-  const auto refuse = [](const std::string& what) { throw UsageError(what + " (see train --help)"); };
+  const auto refuse = [](const std::string& what) { throw heed::UsageError(what + " (see train --help)"); };
   if (!arguments.unmatched().empty()) refuse("unexpected '" + arguments.unmatched()[0] + "'");
   if (is_given("config") == is_given("resume")) refuse("expected either --config FILE or --resume DIR");
   for (const char* name : {"set", "out", "dry-run", "check-gradients"}) {
@@ -78,7 +77,7 @@ int run(const cxxopts::ParseResult& arguments) {
     fmt::print("{}", dry_run(experiment));
     return 0;
   }
-  if (!directory) directory.emplace(RunDirectory::create(config, text("out")));
+  if (!directory) directory.emplace(RunDirectory::create(config.name, to_yaml(config), text("out")));
   const bool quiet = arguments.count("quiet") > 0;
   if (!quiet) fmt::print("{}", opening(experiment, directory->path()));
   ProgressLine progress(config.train.steps, isatty(STDOUT_FILENO));
@@ -110,28 +109,22 @@ int run(const cxxopts::ParseResult& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error of its write
-  try {
-    const cxxopts::ParseResult arguments = options().parse(argc, argv);
-    if (arguments.count("help")) {
-      fmt::print("{}", options().help());
-    } else if (arguments.count("version")) {
-      fmt::print("train {}\n", HEED_VERSION);
-    } else if (arguments.count("help-config")) {
-      fmt::print("{}", heed::config_help());
-    } else {
-      check(arguments);
-      return run(arguments);
+  return heed::run_program("train", [&] {
+    try {
+      const cxxopts::ParseResult arguments = options().parse(argc, argv);
+      if (arguments.count("help")) {
+        fmt::print("{}", options().help());
+      } else if (arguments.count("version")) {
+        fmt::print("train {}\n", HEED_VERSION);
+      } else if (arguments.count("help-config")) {
+        fmt::print("{}", heed::config_help());
+      } else {
+        check(arguments);
+        return run(arguments);
+      }
+      return 0;
+    } catch (const cxxopts::exceptions::exception& error) {
+      throw heed::UsageError(fmt::format("{} (see train --help)", error.what()));
     }
-    return 0;
-  } catch (const cxxopts::exceptions::exception& error) {
-    fmt::print(stderr, "train: {} (see train --help)\n", error.what());
-    return 2;
-  } catch (const UsageError& error) {
-    fmt::print(stderr, "train: {}\n", error.what());
-    return 2;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "train: {}\n", error.what());
-    return 1;
-  }
+  });
 }

@@ -1,9 +1,10 @@
 #include "train/training.h"
 
-#include "autograd/profile.h"
-#include "autograd/record.h"
-#include "nn/json.h"
-#include "optim/clip.h"
+#include "files/json.h"
+
+#include <heed/autograd/profile.h>
+#include <heed/autograd/record.h>
+#include <heed/optim/clip.h>
 
 #include <algorithm>
 #include <cmath>
@@ -73,14 +74,9 @@ class Training {
     const int every = experiment_.config.train.evaluate_every;
     const std::int64_t since = progress_.step == 0 ? 1 : (progress_.step - 1) % every + 1;
     const double train_loss = progress_.loss_sum / static_cast<double>(since);
-    const Json line = {{"step", progress_.step},
-                       {"train_loss", train_loss},
-                       {"held_out_loss", e.loss},
-                       {"held_out_accuracy", e.accuracy},
-                       {"twin_accuracy", e.twin_accuracy},
-                       {"antecedent_weight", e.antecedent_weight},
-                       {"learning_rate", learning_rate(schedule_, std::max<std::int64_t>(progress_.step - 1, 0))}};
-    progress_.metrics.push_back(format_json(line));
+    const double rate = learning_rate(schedule_, std::max<std::int64_t>(progress_.step - 1, 0));
+    progress_.metrics.push_back(
+        format_json(to_json({.step = progress_.step, .train_loss = train_loss, .held_out = e, .learning_rate = rate})));
     progress_.loss_sum = 0;
     run_.write_metrics(progress_.metrics);
     note_work("(evaluation)");
@@ -89,7 +85,7 @@ class Training {
 
   void dump() {
     Dump dump{.step = progress_.step, .sentences = {}};
-    for (const Example& probe : experiment_.probes) {
+    for (const Example& probe : experiment_.watched) {
       dump.sentences.push_back(attend(*experiment_.model.reader, experiment_.model.vocabulary, probe));
     }
     write_dump(run_.path(), dump);

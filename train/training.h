@@ -1,7 +1,7 @@
 #pragma once
+#include "run/run_directory.h"
 #include "train/evaluation.h"
 #include "train/experiment.h"
-#include "train/run_directory.h"
 
 #include <csignal>
 #include <functional>

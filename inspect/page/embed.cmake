@@ -28,7 +28,7 @@ list(REMOVE_ITEM scripts start.js)
 file(READ "${here}/index.html" document)
 embed(style page.css)
 embed(script ${scripts} start.js)
-file(WRITE "${INTO}" "#include \"inspect/page_source.h\"
+file(WRITE "${INTO}" "#include \"inspect/page/page_source.h\"
 
 const heed::PageSource& heed::page_source() {
   static const PageSource source{

@@ -24,7 +24,7 @@ std::string to_string(const Case& c) {
 
 Mask random_mask(const Shape& shape, Random& random) {
   std::vector<std::uint8_t> visible;
-  for (std::int64_t i = 0; i < shape.elements(); ++i) visible.push_back(random.below(3) == 0);
+  for (std::int64_t i = 0; i < shape.numel(); ++i) visible.push_back(random.below(3) == 0);
   return Mask(Booleans(shape, visible));
 }
 
@@ -65,7 +65,7 @@ Outcome differentiate(const Tensor& Q_, const Tensor& K_, const Tensor& V_, cons
                       const Tensor& d_weights, F form) {
   const Tensor Q = variable(Q_), K = variable(K_), V = variable(V_);
   const Recording recording;
-  const Attended y = form(Q, K, V);
+  const AttentionResult y = form(Q, K, V);
   Tensor loss = sum(y.output * d_output);
   if (d_weights.defined()) loss = loss + sum(y.weights * d_weights);
   const Gradients g = backward(loss);
@@ -199,7 +199,7 @@ TEST_CASE("Fused attention needs no memory of T x T") {
   const auto growth = [&](Weights weights) {
     const std::int64_t before = memory_use().bytes_reserved;
     const Recording recording;
-    const Attended y = attention(x, x, x, {}, weights);
+    const AttentionResult y = attention(x, x, x, {}, weights);
     backward(sum(y.output));
     return memory_use().bytes_reserved - before;
   };

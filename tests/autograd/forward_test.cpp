@@ -57,7 +57,7 @@ TEST_CASE("Reductions over any axes of any layout are the naive ones") {
       if (reduced) n *= shape[-1];
     }
     if (axes.empty()) {
-      n = shape.elements();
+      n = shape.numel();
       for (int axis = 0; axis < shape.rank(); ++axis) output[axis] = 1;
     }
     if (n == 0) continue;

@@ -103,7 +103,7 @@ TEST_CASE("Attention, fused and composed, and its gradients are PyTorch's") {
     const Mask& mask = visible;
     const NamedTensors inputs = variables(golden, name, dtype, 3);
     const Tensor &Q = inputs[0].second, &K = inputs[1].second, &V = inputs[2].second;
-    const auto check = [&](const Attended& attended) {
+    const auto check = [&](const AttentionResult& attended) {
       CHECK(error(attended.weights, golden(name + ".weights")) <= tolerance(dtype));
       return attended.output;
     };

@@ -1,5 +1,6 @@
-#include "autograd/check.h"
 #include "tests/autograd/helpers.h"
+
+#include <heed/autograd/gradcheck/check.h>
 
 #include <algorithm>
 #include <set>
@@ -69,7 +70,7 @@ Variant sliced(std::vector<Argument> arguments) {
 
 Variant reshaped(std::vector<Argument> arguments) {
   const auto inputs = each(arguments, [](const Tensor& x, const Shape& shape) { return reshape(x, shape); });
-  for (Argument& argument : arguments) argument.shape = {argument.shape.elements()};
+  for (Argument& argument : arguments) argument.shape = {argument.shape.numel()};
   return {"reshaped", arguments, inputs};
 }
 
@@ -137,9 +138,9 @@ bool is_empty(const Sample& sample) {  // the Jacobian has no entries
   bool no_inputs = true;
   for (const Argument& argument : sample.arguments) {
     x.push_back(draw(argument, random));
-    no_inputs = no_inputs && argument.shape.elements() == 0;
+    no_inputs = no_inputs && argument.shape.numel() == 0;
   }
-  return no_inputs || sample.function(x).elements() == 0;
+  return no_inputs || sample.function(x).numel() == 0;
 }
 
 void check_sample(const Sample& sample) {

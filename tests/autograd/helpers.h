@@ -1,10 +1,12 @@
 #pragma once
-#include "autograd/operation.h"
-#include "autograd/ops.h"
-#include "autograd/parallel.h"
-#include "autograd/record.h"
+#include "autograd/cpu/thread_pool.h"
 #include "tests/catch.h"
 #include "tests/message.h"
+
+#include <heed/autograd/machine.h>
+#include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
+#include <heed/autograd/record.h>
 
 #include <cmath>
 #include <cstring>
@@ -15,14 +17,14 @@ namespace heed {
 
 inline Tensor uniform(const Shape& shape, Random& random, DType dtype = DType::float64, double low = -2,
                       double high = 2) {
-  std::vector<double> values(static_cast<std::size_t>(shape.elements()));
+  std::vector<double> values(static_cast<std::size_t>(shape.numel()));
   for (double& value : values) value = random.uniform(low, high);
   return tensor(shape, values, dtype);
 }
 
 // An input of a sample, drawn as its Argument says.
 inline Tensor draw(const Argument& argument, Random& random) {
-  std::vector<double> values(static_cast<std::size_t>(argument.shape.elements()));
+  std::vector<double> values(static_cast<std::size_t>(argument.shape.numel()));
   switch (argument.values) {
     case Argument::any:
       return uniform(argument.shape, random);
@@ -44,7 +46,7 @@ template <class F>
 void for_each_index(const Shape& shape, F f) {
   Shape index = shape;
   for (int axis = 0; axis < shape.rank(); ++axis) index[axis] = 0;
-  for (std::int64_t n = shape.elements(); n > 0; --n) {
+  for (std::int64_t n = shape.numel(); n > 0; --n) {
     f(std::as_const(index));
     for (int axis = shape.rank() - 1; axis >= 0 && ++index[axis] == shape[axis]; --axis) index[axis] = 0;
   }
@@ -59,7 +61,7 @@ struct Naive {
   Shape shape;
   std::vector<double> values;
 
-  explicit Naive(const Shape& s) : shape(s), values(static_cast<std::size_t>(s.elements())) {}
+  explicit Naive(const Shape& s) : shape(s), values(static_cast<std::size_t>(s.numel())) {}
   explicit Naive(const Tensor& x) : Naive(x.shape()) {
     std::size_t i = 0;
     for_each_index(shape, [&](const Shape& index) {

@@ -1,5 +1,6 @@
-#include "autograd/samples.h"
 #include "tests/autograd/helpers.h"
+
+#include <heed/autograd/gradcheck/samples.h>
 
 using namespace heed;
 

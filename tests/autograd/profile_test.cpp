@@ -1,6 +1,6 @@
-#include "autograd/profile.h"
-
 #include "tests/autograd/helpers.h"
+
+#include <heed/autograd/profile.h>
 
 using namespace heed;
 

@@ -1,6 +1,6 @@
-#include "autograd/random.h"
-
 #include "tests/catch.h"
+
+#include <heed/autograd/random.h>
 
 #include <algorithm>
 #include <array>

@@ -220,7 +220,7 @@ TEST_CASE("A tied table's gradient is that of its uses added up, and there is no
   };
   CHECK(gradient_of(logits_first).to_vector() == apart);
   CHECK(gradient_of(words_first).to_vector() == apart);  // as models do: the table's rows are added last
-  CHECK(most_bytes < 3 * values.elements() * 8 / 2);
+  CHECK(most_bytes < 3 * values.numel() * 8 / 2);
 
   const Tensor table = variable(tensor({2, 2}, {1, 2, 3, 4})), cotangent = tensor({2, 2}, {1, 10, 100, 1000});
   const Recording recording;

@@ -1,12 +1,13 @@
-#include "autograd/samples.h"
 #include "tests/autograd/helpers.h"
+
+#include <heed/autograd/gradcheck/samples.h>
 
 using namespace heed;
 
 namespace {
 
 Tensor counting(const Shape& shape) {  // 0, 1, 2, ...
-  std::vector<double> values(static_cast<std::size_t>(shape.elements()));
+  std::vector<double> values(static_cast<std::size_t>(shape.numel()));
   std::iota(values.begin(), values.end(), 0.0);
   return tensor(shape, values);
 }
@@ -14,9 +15,9 @@ Tensor counting(const Shape& shape) {  // 0, 1, 2, ...
 // y is a view of x: writing to x shows in y.
 bool is_view(Tensor x, const Tensor& y) {
   const std::vector<double> before = y.to_vector();
-  for (std::int64_t i = 0; i < x.elements(); ++i) x.mutable_data<float>()[i] += 1000;
+  for (std::int64_t i = 0; i < x.numel(); ++i) x.mutable_data<float>()[i] += 1000;
   const std::vector<double> after = y.to_vector();
-  for (std::int64_t i = 0; i < x.elements(); ++i) x.mutable_data<float>()[i] -= 1000;
+  for (std::int64_t i = 0; i < x.numel(); ++i) x.mutable_data<float>()[i] -= 1000;
   return !before.empty() && after[0] == before[0] + 1000;
 }
 
@@ -88,7 +89,7 @@ TEST_CASE("Chains of views hold what index arithmetic says") {
         expected = next;
         history += fmt::format(" slice({}, {}, {}, {})", axis, begin, end, stride);
       } else {  // the elements dealt out over random factors
-        std::int64_t rest = x.elements();
+        std::int64_t rest = x.numel();
         Shape to;
         while (rest > 1 && to.rank() < 4) {
           std::int64_t factor = 1 + random.below(rest);
@@ -103,7 +104,7 @@ TEST_CASE("Chains of views hold what index arithmetic says") {
       }
     }
     if (x.shape() != expected.shape || x.to_vector() != expected.values) FAIL_CHECK(history);
-    if (x.elements() > 0 && Naive(x).values != expected.values) FAIL_CHECK(history);
+    if (x.numel() > 0 && Naive(x).values != expected.values) FAIL_CHECK(history);
     if (contiguous(x).to_vector() != expected.values) FAIL_CHECK(history);
   }
 }
@@ -126,7 +127,7 @@ TEST_CASE("Elementwise operations broadcast as NumPy does, whatever the layout")
     CHECK(same(a / b, [](double u, double v) { return u / v; }));
 
     std::vector<std::uint8_t> chosen;
-    for (std::int64_t i = 0; i < a.elements(); ++i) chosen.push_back(static_cast<std::uint8_t>(random.below(2)));
+    for (std::int64_t i = 0; i < a.numel(); ++i) chosen.push_back(static_cast<std::uint8_t>(random.below(2)));
     Naive c(shape_a);
     c.values.assign(chosen.begin(), chosen.end());
     const Booleans condition(shape_a, chosen);

@@ -1,6 +1,6 @@
 #pragma once
-#include "autograd/error.h"
-#include "data/task.h"
+#include <heed/autograd/error.h>
+#include <heed/data/task.h>
 
 #include <fmt/ranges.h>
 

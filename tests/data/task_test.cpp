@@ -1,8 +1,8 @@
-#include "data/task.h"
-
-#include "data/coreference.h"
 #include "tests/catch.h"
 #include "tests/data/helpers.h"
+
+#include <heed/data/task.h>
+#include <heed/data/tasks/coreference.h>
 
 #include <algorithm>
 #include <chrono>
@@ -22,7 +22,7 @@ Example example(std::vector<std::string> tokens, int query, int antecedent) {
   return e;
 }
 
-std::vector<int> values(const Ids& ids) { return {ids.data(), ids.data() + ids.elements()}; }
+std::vector<int> values(const Ids& ids) { return {ids.data(), ids.data() + ids.numel()}; }
 
 }  // namespace
 
@@ -36,7 +36,7 @@ TEST_CASE("a batch is padded to its longest text") {
   CHECK(batch.lengths == std::vector<int>{3, 2});
   CHECK(values(batch.query) == std::vector<int>{2, 0});
   CHECK(values(batch.answer) == std::vector<int>{2, 1});
-  CHECK(batch.sentences.elements() == 0);
+  CHECK(batch.sentences.numel() == 0);
   const Batch other = examples.batch({1, 1});
   CHECK(other.tokens.shape() == Shape{2, 2});
   CHECK(values(other.tokens) == std::vector<int>{3, 1, 3, 1});
@@ -109,7 +109,7 @@ TEST_CASE("twins differ in one word, antecedent and answer") {
       example({"cow", "park", "it"}, 2, 1)};
   pair_twins(examples);
   std::vector<int> twins, others;
-  for (const Example& e : examples) twins.push_back(e.twin), others.push_back(e.other);
+  for (const Example& e : examples) twins.push_back(e.twin), others.push_back(e.distractor);
   CHECK(twins == std::vector<int>{4, -1, -1, -1, 0, -1, -1, -1});
   CHECK(others == std::vector<int>{1, -1, -1, -1, 0, -1, -1, -1});
 }
@@ -142,12 +142,12 @@ TEST_CASE("shuffled antecedents are one of the two candidates, half of them wron
     const Example &before = task.train[i], &after = shuffled[i];
     CHECK(after.tokens == before.tokens);
     CHECK(after.answer == after.tokens[static_cast<std::size_t>(after.antecedent)]);
-    CHECK(std::minmax(after.antecedent, after.other) == std::minmax(before.antecedent, before.other));
+    CHECK(std::minmax(after.antecedent, after.distractor) == std::minmax(before.antecedent, before.distractor));
     changed += after.answer != before.answer;
   }
   CHECK(changed > 900);
   CHECK(changed < 1100);
-  shuffled[1].other = -1;
+  shuffled[1].distractor = -1;
   CHECK(message([&] { shuffle_antecedents(shuffled, Random(5)); }) ==
         "shuffle_antecedents: example 1 has one candidate only; expected two to choose from");
 }

@@ -1,7 +1,7 @@
-#include "data/vocabulary.h"
-
 #include "tests/catch.h"
 #include "tests/data/helpers.h"
+
+#include <heed/data/vocabulary.h>
 
 using namespace heed;
 using heed::test::message;

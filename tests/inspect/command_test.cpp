@@ -1,13 +1,15 @@
 #include "inspect/command.h"
 
-#include "data/jsonl.h"
-#include "inspect/causes.h"
-#include "inspect/picture.h"
-#include "inspect/view.h"
-#include "nn/file.h"
-#include "sample.h"
+#include "inspect/causal/causes.h"
+#include "inspect/views/picture.h"
+#include "inspect/views/view.h"
+#include "run/program.h"
 #include "tests/catch.h"
+#include "tests/inspect/sample.h"
 #include "tests/message.h"
+
+#include <heed/data/tasks/jsonl.h>
+#include <heed/files/file.h>
 
 #include <fmt/ranges.h>
 
@@ -127,7 +129,7 @@ loss in training                                  1.5000                     -
 loss on held-out examples                         2.2500                     -
 accuracy                                          50.0 %                     -
 twin accuracy                                          -                     -
-weight on antecedent, last layer                    0.25                     -
+weight on antecedent, best head      0.90 layer 1 head 2                     -
 
 The [animal] didn't cross the street because it was too tired
 predicts            street   0.500        animal   0.998        most apart

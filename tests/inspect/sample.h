@@ -1,5 +1,5 @@
 #pragma once
-#include "inspect/saved_model.h"
+#include "run/saved_model.h"
 
 #include <filesystem>
 #include <string>
@@ -48,25 +48,26 @@ inline SentenceAttention chinese_sentence() {
 }
 
 // An untrained model that knows the words of the English sentence and "dog".
-inline SavedModel small_model(Positions positions = Positions::learned, AttentionShape::Tie tie = AttentionShape::none,
-                              Bias bias = Bias::no, int sentences = 0) {
+inline SavedModel small_model(Positions positions = Positions::learned,
+                              AttentionConfig::Tie tie = AttentionConfig::none, Bias bias = Bias::no,
+                              int sentences = 0) {
   SavedModel model;
   for (const std::string& word : english_sentence().tokens) model.vocabulary.add(word);
   for (const char* word : {"dog", ".", "?"}) model.vocabulary.add(word);
-  const ReaderShape shape{.vocabulary = model.vocabulary.size(),
-                          .max_length = 12,
-                          .sentences = sentences,
-                          .layers = 2,
-                          .mlp = 16,
-                          .positions = positions,
-                          .attention = {.d_model = 8,
-                                        .heads = 2,
-                                        .d_k = 3,
-                                        .d_v = tie == AttentionShape::K_is_V ? 3 : 5,
-                                        .bias = bias,
-                                        .output_bias = Bias::yes,
-                                        .tie = tie}};
-  model.reader = std::make_unique<Reader>(Scope(model.parameters, 5), shape);
+  const ReaderConfig config{.vocabulary = model.vocabulary.size(),
+                            .max_length = 12,
+                            .sentences = sentences,
+                            .layers = 2,
+                            .mlp = 16,
+                            .positions = positions,
+                            .attention = {.d_model = 8,
+                                          .heads = 2,
+                                          .d_k = 3,
+                                          .d_v = tie == AttentionConfig::K_is_V ? 3 : 5,
+                                          .bias = bias,
+                                          .output_bias = Bias::yes,
+                                          .tie = tie}};
+  model.reader = std::make_unique<Reader>(Scope(model.parameters, 5), config);
   model.queries = {"it"};
   model.step = 400;
   return model;

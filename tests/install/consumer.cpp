@@ -1,4 +1,4 @@
-#include <heed.h>
+#include <heed/heed.h>
 
 // Learns y = 2 x - 1 with one layer.
 int main() {

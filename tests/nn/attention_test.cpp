@@ -1,7 +1,7 @@
-#include "nn/attention.h"
-
 #include "tests/golden.h"
 #include "tests/message.h"
+
+#include <heed/nn/attention.h>
 
 using namespace heed;
 
@@ -10,7 +10,7 @@ namespace {
 // As in make_golden.py: scale sin(i^2 mod 10007 + phase), rounded to float32.
 Tensor waves(const Shape& shape, double phase, double scale, DType dtype) {
   std::vector<double> values;
-  for (std::int64_t i = 0; i < shape.elements(); ++i) {
+  for (std::int64_t i = 0; i < shape.numel(); ++i) {
     values.push_back(static_cast<float>(scale * std::sin(static_cast<double>(i * i % 10007) + phase)));
   }
   return tensor(shape, values, dtype);
@@ -18,7 +18,7 @@ Tensor waves(const Shape& shape, double phase, double scale, DType dtype) {
 
 struct Case {
   std::string name;
-  AttentionShape shape;
+  AttentionConfig config;
   Mask mask;
 };
 
@@ -26,7 +26,7 @@ struct Case {
 
 TEST_CASE("MultiHeadAttention and its gradients are PyTorch's") {
   const Golden golden("attention");
-  const AttentionShape sizes{.d_model = 10, .heads = 3, .d_k = 4, .d_v = 2, .bias = Bias::yes};
+  const AttentionConfig sizes{.d_model = 10, .heads = 3, .d_k = 4, .d_v = 2, .bias = Bias::yes};
   const Mask padding = Mask::padding(std::vector{5, 2}, 5), other_padding = Mask::padding(std::vector{3, 5}, 5);
   const Case chosen = GENERATE_REF(values<Case>({
       {"one_head", {.d_model = 6, .bias = Bias::yes}, {}},
@@ -42,13 +42,13 @@ TEST_CASE("MultiHeadAttention and its gradients are PyTorch's") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   CAPTURE(name, to_string(dtype));
   Parameters parameters;
-  const MultiHeadAttention layer(Scope(parameters, 1, dtype), chosen.shape);
+  const MultiHeadAttention layer(Scope(parameters, 1, dtype), chosen.config);
   golden.load(name, parameters);
   const Tensor x = variable(golden(name + ".x", dtype));
 
   check_case(golden, name, joined({{"x", x}}, parameters), [&] { return layer(x, mask).output; });
   check_case(golden, name, joined({{"x", x}}, parameters), [&] {
-    const Attended attended = layer(x, mask, Weights::yes);
+    const AttentionResult attended = layer(x, mask, Weights::yes);
     CHECK(error(attended.weights, golden(name + ".weights")) <= tolerance(dtype));
     return attended.output;
   });
@@ -59,7 +59,7 @@ TEST_CASE("Queries of their own find what the same rows of one sequence find") {
   const MultiHeadAttention layer(Scope(parameters, 1, DType::float64), {.d_model = 8, .heads = 2});
   const Mask mask = Mask::padding(std::vector{5, 3}, 5);
   const Tensor x = waves({2, 5, 8}, 0, 1, DType::float64);
-  const Attended all = layer(x, mask, Weights::yes), some = layer(slice(x, 1, 1, 3), x, mask, Weights::yes);
+  const AttentionResult all = layer(x, mask, Weights::yes), some = layer(slice(x, 1, 1, 3), x, mask, Weights::yes);
   CHECK(some.output.shape() == Shape{2, 2, 8});
   CHECK(error(some.output, slice(all.output, 1, 1, 3)) <= 1e-14);
   CHECK(error(some.weights, slice(all.weights, 2, 1, 3)) <= 1e-14);
@@ -125,14 +125,14 @@ TEST_CASE("Separate heads, concatenated, are the packed heads") {
 }
 
 TEST_CASE("Tied matrices are one parameter with the sum of both gradients") {
-  const auto tie = GENERATE(AttentionShape::K_is_V, AttentionShape::Q_is_K);
-  const auto [shared, copy] = tie == AttentionShape::K_is_V ? std::pair("W_K", "W_V") : std::pair("W_Q", "W_K");
+  const auto tie = GENERATE(AttentionConfig::K_is_V, AttentionConfig::Q_is_K);
+  const auto [shared, copy] = tie == AttentionConfig::K_is_V ? std::pair("W_K", "W_V") : std::pair("W_Q", "W_K");
   CAPTURE(shared, copy);
   Parameters tied_parameters, free_parameters;
-  AttentionShape shape{.d_model = 6, .heads = 2, .bias = Bias::yes};
-  const MultiHeadAttention free(Scope(free_parameters, 2, DType::float64), shape);
-  shape.tie = tie;
-  const MultiHeadAttention tied(Scope(tied_parameters, 1, DType::float64), shape);
+  AttentionConfig config{.d_model = 6, .heads = 2, .bias = Bias::yes};
+  const MultiHeadAttention free(Scope(free_parameters, 2, DType::float64), config);
+  config.tie = tie;
+  const MultiHeadAttention tied(Scope(tied_parameters, 1, DType::float64), config);
   CHECK(tied_parameters.size() == free_parameters.size() - 2);
   CHECK(!tied_parameters.contains(std::string(copy) + ".weight"));
 
@@ -154,12 +154,12 @@ TEST_CASE("Tied matrices are one parameter with the sum of both gradients") {
 
 TEST_CASE("Impossible shapes of attention are errors") {
   Parameters parameters;
-  const auto make = [&](AttentionShape shape) {
-    return message([&] { MultiHeadAttention(Scope(parameters, 1), shape); });
+  const auto make = [&](AttentionConfig config) {
+    return message([&] { MultiHeadAttention(Scope(parameters, 1), config); });
   };
   CHECK(make({.d_model = 30, .heads = 4}) ==
         "MultiHeadAttention: d_model 30 is not divisible by 4 heads; give d_k (and d_v) or another d_model");
-  CHECK(make({.d_model = 6, .heads = 2, .d_k = 4, .tie = AttentionShape::K_is_V}) ==
+  CHECK(make({.d_model = 6, .heads = 2, .d_k = 4, .tie = AttentionConfig::K_is_V}) ==
         "MultiHeadAttention: W_K can serve as W_V only when d_k == d_v, got 4 and 3");
   CHECK(make({.d_model = 6, .heads = 0}) ==
         "MultiHeadAttention: d_model and heads must be positive, d_k and d_v not negative, got 6, 0, 0, 0");

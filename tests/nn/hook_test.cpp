@@ -1,8 +1,8 @@
-#include "nn/hook.h"
-
-#include "nn/reader.h"
 #include "tests/golden.h"
 #include "tests/message.h"
+
+#include <heed/nn/hook.h>
+#include <heed/nn/reader.h>
 
 #include <algorithm>
 #include <map>
@@ -14,7 +14,7 @@ namespace {
 struct SmallReader {
   Parameters parameters;
   Reader reader;
-  explicit SmallReader(DType dtype, int mlp = 6, AttentionShape::Tie tie = AttentionShape::none)
+  explicit SmallReader(DType dtype, int mlp = 6, AttentionConfig::Tie tie = AttentionConfig::none)
       : reader(Scope(parameters, 3, dtype), {.vocabulary = 9,
                                              .max_length = 5,
                                              .layers = 2,
@@ -22,7 +22,7 @@ struct SmallReader {
                                              .attention = {.d_model = 8,
                                                            .heads = 2,
                                                            .d_k = 3,
-                                                           .d_v = tie == AttentionShape::K_is_V ? 3 : 5,
+                                                           .d_v = tie == AttentionConfig::K_is_V ? 3 : 5,
                                                            .bias = Bias::yes,
                                                            .tie = tie}}) {}
 };
@@ -77,7 +77,7 @@ TEST_CASE("A hook sees every value, under the names of the parameters") {
 TEST_CASE("A hook that only looks changes neither output, weights nor gradients") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   const int mlp = GENERATE(0, 6);
-  const auto tie = GENERATE(AttentionShape::none, AttentionShape::K_is_V, AttentionShape::Q_is_K);
+  const auto tie = GENERATE(AttentionConfig::none, AttentionConfig::K_is_V, AttentionConfig::Q_is_K);
   CAPTURE(to_string(dtype), mlp, tie);
   const SmallReader small(dtype, mlp, tie);
   const Tensor cotangent = tensor({2, 9}, {1, -2, 3, -4, 5, -6, 7, -8, 9, 2, 1, 0, -1, -2, 3, -3, 1, -1}, dtype);
@@ -184,5 +184,5 @@ TEST_CASE("A value can be replaced by its like only, and an error leaves the hoo
       "hook: encoder.1.attention.heads was replaced by float64 (2, 2, 5, 5); expected float32 (2, 2, 5, 5), as it was");
   CHECK(replaced_by({}) == "hook: encoder.1.attention.heads was replaced by no tensor; expected float32 (2, 2, 5, 5)");
   CHECK(replaced_by(zeros({2, 2, 5, 5})) == "no error");
-  CHECK_FALSE(Hook::stands());
+  CHECK_FALSE(Hook::is_open());
 }

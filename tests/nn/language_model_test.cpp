@@ -1,14 +1,14 @@
-#include "nn/language_model.h"
-
-#include "optim/optimizer.h"
 #include "tests/golden.h"
 #include "tests/message.h"
+
+#include <heed/nn/language_model.h>
+#include <heed/optim/optimizer.h>
 
 using namespace heed;
 
 namespace {
 
-const LanguageModelShape small_model{
+const LanguageModelConfig small_model{
     .vocabulary = 7, .max_length = 6, .layers = 2, .mlp = 16, .attention = {.d_model = 8, .heads = 2}};
 
 }  // namespace

@@ -1,7 +1,7 @@
-#include "nn/layers.h"
-
 #include "tests/golden.h"
 #include "tests/message.h"
+
+#include <heed/nn/layers.h>
 
 using namespace heed;
 

@@ -1,7 +1,7 @@
-#include "nn/parameters.h"
-
 #include "tests/catch.h"
 #include "tests/message.h"
+
+#include <heed/nn/parameters.h>
 
 #include <cmath>
 
@@ -16,7 +16,7 @@ TEST_CASE("Parameters have full names, in the order they were made") {
   std::vector<std::string> names;
   for (const auto& [name, value] : parameters) names.push_back(name);
   CHECK(names == std::vector<std::string>{"encoder.0.W_Q.weight", "bias"});
-  CHECK(parameters.elements() == 10);
+  CHECK(parameters.numel() == 10);
   CHECK(parameters["encoder.0.W_Q.weight"].to_vector() == std::vector<double>(6, 1));
   CHECK(parameters["bias"].is_variable());
   CHECK(message([&] { parameters["encoder.0.W_K.weight"]; }) ==

@@ -1,14 +1,14 @@
-#include "nn/reader.h"
-
-#include "optim/optimizer.h"
 #include "tests/golden.h"
 #include "tests/message.h"
+
+#include <heed/nn/reader.h>
+#include <heed/optim/optimizer.h>
 
 using namespace heed;
 
 namespace {
 
-const ReaderShape small_reader{.vocabulary = 9, .max_length = 6, .layers = 2, .attention = {.d_model = 8, .heads = 2}};
+const ReaderConfig small_reader{.vocabulary = 9, .max_length = 6, .layers = 2, .attention = {.d_model = 8, .heads = 2}};
 
 std::vector<std::string> names(const Parameters& parameters) {
   std::vector<std::string> result;
@@ -19,16 +19,16 @@ std::vector<std::string> names(const Parameters& parameters) {
 }  // namespace
 
 TEST_CASE("A Reader's parameters follow its shape") {
-  ReaderShape shape = small_reader;
-  shape.layers = 0;
-  shape.sentences = 3;
+  ReaderConfig config = small_reader;
+  config.layers = 0;
+  config.sentences = 3;
   Parameters all, few;
-  const Reader with_all(Scope(all, 1), shape);
+  const Reader with_all(Scope(all, 1), config);
   CHECK(names(all) == std::vector<std::string>{"words.weight", "positions.weight", "sentences.weight",
                                                "encoder.norm.gain", "encoder.norm.bias", "output_bias"});
-  shape.sentences = 0;
-  shape.positions = Positions::sinusoidal;
-  const Reader with_few(Scope(few, 1), shape);
+  config.sentences = 0;
+  config.positions = Positions::sinusoidal;
+  const Reader with_few(Scope(few, 1), config);
   CHECK(names(few) ==
         std::vector<std::string>{"words.weight", "encoder.norm.gain", "encoder.norm.bias", "output_bias"});
 }
@@ -48,44 +48,44 @@ TEST_CASE("Padding and neighbours leave a text's logits and weights as they are"
 }
 
 TEST_CASE("A Reader computed at the query alone gives the same logits") {
-  ReaderShape shape = small_reader;
-  shape.layers = GENERATE(0, 1, 2);
-  shape.mlp = GENERATE(0, 12);
-  CAPTURE(shape.layers, shape.mlp);
+  ReaderConfig config = small_reader;
+  config.layers = GENERATE(0, 1, 2);
+  config.mlp = GENERATE(0, 12);
+  CAPTURE(config.layers, config.mlp);
   Parameters parameters;
-  const Reader reader(Scope(parameters, 1, DType::float64), shape);
+  const Reader reader(Scope(parameters, 1, DType::float64), config);
   const ReaderInput input{Ids({2, 5}, {1, 2, 3, 8, 7, 5, 4, 3, 2, 1}), {3, 5}, Ids({2}, {2, 0}), {}};
   const Reader::Output output = reader.at_query(input, Weights::yes);
   CHECK(error(output.logits, reader(input).logits) <= 1e-14);
-  REQUIRE(output.weights.size() == static_cast<std::size_t>(shape.layers));
+  REQUIRE(output.weights.size() == static_cast<std::size_t>(config.layers));
   for (const Tensor& weights : output.weights) CHECK(weights.shape() == Shape{2, 2, 5});
 }
 
 TEST_CASE("Word order matters to a Reader with positions, and only to it") {
   const Positions positions = GENERATE(Positions::none, Positions::learned, Positions::sinusoidal);
-  ReaderShape shape = small_reader;
-  shape.positions = positions;
+  ReaderConfig config = small_reader;
+  config.positions = positions;
   Parameters parameters;
-  const Reader reader(Scope(parameters, 1, DType::float64), shape);
+  const Reader reader(Scope(parameters, 1, DType::float64), config);
   const Tensor logits = reader({Ids({2, 4}, {1, 2, 3, 4, 3, 1, 2, 4}), {4, 4}, Ids({2}, {3, 3}), {}}).logits;
   const double difference = error(slice(logits, 0, 0, 1), slice(logits, 0, 1, 2));
   CHECK((difference > 1e-3) == (positions != Positions::none));
 }
 
 TEST_CASE("A Reader tells sentences apart when it has an embedding for them") {
-  ReaderShape shape = small_reader;
-  shape.sentences = 2;
+  ReaderConfig config = small_reader;
+  config.sentences = 2;
   Parameters parameters;
-  const Reader reader(Scope(parameters, 1, DType::float64), shape);
+  const Reader reader(Scope(parameters, 1, DType::float64), config);
   const Ids tokens({2, 3}, {1, 2, 3, 1, 2, 3}), query({2}, {2, 2});
   const Tensor logits = reader({tokens, {3, 3}, query, Ids({2, 3}, {1, 1, 0, 1, 0, 0})}).logits;
   CHECK(error(slice(logits, 0, 0, 1), slice(logits, 0, 1, 2)) > 1e-3);
 }
 
 TEST_CASE("Logits of an untrained Reader have a variance of about 1") {
-  ReaderShape shape{.vocabulary = 400, .max_length = 8, .layers = 2, .attention = {.d_model = 64, .heads = 4}};
+  ReaderConfig config{.vocabulary = 400, .max_length = 8, .layers = 2, .attention = {.d_model = 64, .heads = 4}};
   Parameters parameters;
-  const Reader reader(Scope(parameters, 1), shape);
+  const Reader reader(Scope(parameters, 1), config);
   const Tensor logits = reader({Ids({1, 8}, {1, 2, 3, 4, 5, 6, 7, 8}), {8}, Ids({1}, {4}), {}}).logits;
   CHECK(mean(square(logits)).item() == Approx(1).margin(0.4));
 }

@@ -1,8 +1,9 @@
-#include "optim/clip.h"
-
-#include "autograd/parallel.h"
+#include "autograd/cpu/thread_pool.h"
 #include "tests/golden.h"
 #include "tests/message.h"
+
+#include <heed/autograd/machine.h>
+#include <heed/optim/clip.h>
 
 using namespace heed;
 

@@ -1,8 +1,9 @@
-#include "optim/optimizer.h"
-
-#include "autograd/parallel.h"
+#include "autograd/cpu/thread_pool.h"
 #include "tests/golden.h"
 #include "tests/message.h"
+
+#include <heed/autograd/machine.h>
+#include <heed/optim/optimizer.h>
 
 using namespace heed;
 

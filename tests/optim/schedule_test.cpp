@@ -1,6 +1,6 @@
-#include "optim/schedule.h"
-
 #include "tests/golden.h"
+
+#include <heed/optim/schedule.h>
 
 using namespace heed;
 

@@ -1,6 +1,6 @@
 #include "browser.h"
 
-#include "autograd/error.h"
+#include <heed/autograd/error.h>
 
 #include <cerrno>
 #include <chrono>

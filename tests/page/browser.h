@@ -1,5 +1,5 @@
 #pragma once
-#include "nn/json.h"
+#include "files/json.h"
 
 #include <filesystem>
 #include <string>

@@ -1,5 +1,5 @@
 #include "browser.h"
-#include "inspect/page.h"
+#include "inspect/page/page.h"
 #include "open.h"
 #include "tests/catch.h"
 
@@ -27,9 +27,9 @@ const std::vector<std::string> hostile{"</script><script>alert(1)</script>",
 SavedModel hostile_model() {
   SavedModel model;
   for (const std::string& word : hostile) model.vocabulary.add(word);
-  const ReaderShape shape{
+  const ReaderConfig config{
       .vocabulary = model.vocabulary.size(), .max_length = 16, .layers = 1, .attention = {.d_model = 4, .heads = 2}};
-  model.reader = std::make_unique<Reader>(Scope(model.parameters, 3), shape);
+  model.reader = std::make_unique<Reader>(Scope(model.parameters, 3), config);
   model.queries = {hostile[0]};
   model.step = 400;
   return model;

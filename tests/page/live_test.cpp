@@ -1,5 +1,5 @@
 #include "browser.h"
-#include "inspect/page.h"
+#include "inspect/page/page.h"
 #include "open.h"
 #include "tests/catch.h"
 #include "tests/train/program.h"
@@ -57,11 +57,11 @@ TEST_CASE("The model in the page gives the program's numbers to 1e-5") {
     CHECK(chromium->complaints() == std::vector<std::string>{});
   };
   for (const Positions positions : {Positions::learned, Positions::sinusoidal, Positions::none}) {
-    check(shaken(small_model(positions, AttentionShape::none, Bias::yes)), animal);
+    check(shaken(small_model(positions, AttentionConfig::none, Bias::yes)), animal);
   }
-  check(shaken(small_model(Positions::learned, AttentionShape::K_is_V, Bias::yes)), animal);
-  check(shaken(small_model(Positions::learned, AttentionShape::Q_is_K, Bias::no)), animal);
-  check(shaken(small_model(Positions::learned, AttentionShape::none, Bias::yes, 2)), "the dog was tired . was it ?");
+  check(shaken(small_model(Positions::learned, AttentionConfig::K_is_V, Bias::yes)), animal);
+  check(shaken(small_model(Positions::learned, AttentionConfig::Q_is_K, Bias::no)), animal);
+  check(shaken(small_model(Positions::learned, AttentionConfig::none, Bias::yes, 2)), "the dog was tired . was it ?");
 }
 
 TEST_CASE("The page of a run of toy.yaml holds its model and its causes") {

@@ -1,10 +1,11 @@
 #pragma once
 #include "browser.h"
-#include "inspect/page.h"
-#include "nn/file.h"
+#include "inspect/page/page.h"
 #include "tests/catch.h"
 #include "tests/inspect/sample.h"
 #include "tests/scratch.h"
+
+#include <heed/files/file.h>
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "inspect/page.h"
+#include "inspect/page/page.h"
 
 #include "browser.h"
 #include "open.h"

@@ -1,6 +1,7 @@
 #pragma once
-#include "nn/file.h"
 #include "tests/scratch.h"
+
+#include <heed/files/file.h>
 
 #include <cstdlib>
 #include <filesystem>

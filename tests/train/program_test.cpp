@@ -1,6 +1,6 @@
 #include "program.h"
 
-#include "nn/json.h"
+#include "files/json.h"
 #include "tests/catch.h"
 
 using namespace heed;

@@ -1,8 +1,10 @@
-#include "autograd/parallel.h"
-#include "nn/file.h"
+#include "autograd/cpu/thread_pool.h"
 #include "tests/catch.h"
 #include "tests/scratch.h"
 #include "train/training.h"
+
+#include <heed/autograd/machine.h>
+#include <heed/files/file.h>
 
 #include <map>
 
@@ -41,13 +43,13 @@ TEST_CASE("A run stopped and resumed, with any threads, writes the same files by
   const int before = threads();
   set_threads(1);
   const Config config = parse_config(small, "small");
-  train_until(0, RunDirectory::create(config, scratch / "alone"));
+  train_until(0, RunDirectory::create(config.name, to_yaml(config), scratch / "alone"));
   const auto alone = files(scratch / "alone");
   CHECK(alone.size() == 10);  // configuration, held-out sentences, metrics, model, checkpoint, five dumps
   for (const int stop : {1, 7, 15, 25, 27, 47, 59}) {
     const fs::path path = scratch / std::to_string(stop);
     set_threads(stop % 20 == 7 ? 2 : 1);
-    train_until(stop, RunDirectory::create(config, path));
+    train_until(stop, RunDirectory::create(config.name, to_yaml(config), path));
     CHECK((files(path) != alone));
     set_threads(stop % 20 == 7 ? 3 : 1);
     train_until(0, RunDirectory::open(path));

@@ -1,0 +1,139 @@
+#include "autograd/cpu/blas.h"
+
+#include "autograd/cpu/blocked_gemm.h"
+
+#include <heed/autograd/error.h>
+#include <heed/autograd/profile.h>
+
+#include <algorithm>
+#include <cblas.h>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <limits>
+#include <optional>
+
+namespace heed::cpu {
+namespace {
+
+// An environment variable set for as long as this stands.
+class ScopedVariable {
+ public:
+  ScopedVariable(const char* name, const char* value) : name_(name) {
+    if (const char* old = std::getenv(name)) old_ = old;
+    setenv(name, value, 1);
+  }
+  ~ScopedVariable() { old_ ? setenv(name_, old_->c_str(), 1) : unsetenv(name_); }
+
+ private:
+  const char* name_;
+  std::optional<std::string> old_;
+};
+
+// The kernels that suit this processor when OpenBLAS's table of processors may be older than it; null: its
+// own choice.
+const char* preferred_kernels() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+    return "SkylakeX";
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "Haswell";
+#endif
+  return nullptr;
+}
+
+// OpenBLAS reads its variables when it is loaded: so it is loaded here, after they are set, and not linked.
+struct OpenBlas {
+  decltype(&cblas_sgemm) sgemm = nullptr;
+  decltype(&cblas_dgemm) dgemm = nullptr;
+  std::string description;
+
+  OpenBlas() {
+    void* library = nullptr;
+    {
+      const ScopedVariable one_thread("OPENBLAS_NUM_THREADS", "1");
+      std::optional<ScopedVariable> kernels;
+      if (!std::getenv("OPENBLAS_CORETYPE") && preferred_kernels()) {
+        kernels.emplace("OPENBLAS_CORETYPE", preferred_kernels());
+      }
+      for (const char* name : {"libopenblas.so.0", "libopenblas.so"}) {
+        if (!library) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+      }
+    }
+    if (!library) fail("OpenBLAS cannot be loaded: {}. On Debian: apt-get install libopenblas0-pthread", dlerror());
+    find(library, "cblas_sgemm", sgemm);
+    find(library, "cblas_dgemm", dgemm);
+    void (*set_num_threads)(int) = nullptr;
+    char* (*config)() = nullptr;
+    char* (*core_name)() = nullptr;
+    find(library, "openblas_set_num_threads", set_num_threads);
+    find(library, "openblas_get_config", config);
+    find(library, "openblas_get_corename", core_name);
+    set_num_threads(1);
+    const std::string built = config();  // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ..."
+    description = fmt::format("{}, {} kernels", built.substr(0, built.find(' ', built.find(' ') + 1)), core_name());
+  }
+
+  template <class Function>
+  static void find(void* library, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(dlsym(library, name));
+    if (!function) fail("OpenBLAS has no function {}: {}", name, dlerror());
+  }
+};
+
+const OpenBlas& open_blas() {
+  static const OpenBlas instance;
+  return instance;
+}
+
+blasint blas_int(std::int64_t n) { return static_cast<blasint>(n); }
+
+}  // namespace
+
+const std::string& blas_description() { return open_blas().description; }
+
+bool is_blas_layout(std::int64_t rows, std::int64_t columns, std::int64_t row_stride, std::int64_t column_stride) {
+  if (std::max({rows, columns, row_stride, column_stride}) > std::numeric_limits<blasint>::max()) {
+    fail("matmul: a matrix of {} x {} with strides {} and {} is more than BLAS can count", rows, columns, row_stride,
+         column_stride);
+  }
+  const bool plain = (column_stride == 1 || columns <= 1) && (row_stride >= columns || rows <= 1);
+  const bool transposed = (row_stride == 1 || rows <= 1) && (column_stride >= rows || columns <= 1);
+  return plain || transposed;
+}
+
+template <class T>
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<T> A, Matrix<T> B, T beta, T* C,
+          std::int64_t ldc) {
+  if (m == 0 || n == 0) return;
+  count_flops(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  // Where ours is the faster: at least a few columns, and not large in every direction.
+  if (k > 0 && n >= 6 && std::min({m, n, k}) < 512) {
+    return blocked_gemm(m, n, k, alpha, A, B, beta, C, ldc);
+  }
+#endif
+  const auto layout = [](const Matrix<T>& x, std::int64_t rows, std::int64_t columns) {
+    const bool plain = (x.column_stride == 1 || columns <= 1) && (x.row_stride >= columns || rows <= 1);
+    const std::int64_t leading = plain ? (rows <= 1 ? columns : x.row_stride) : (columns <= 1 ? rows : x.column_stride);
+    return std::pair(plain ? CblasNoTrans : CblasTrans, blas_int(std::max<std::int64_t>(1, leading)));
+  };
+  const auto a = layout(A, m, k), b = layout(B, k, n);  // (transposed, leading dimension)
+  const auto call = [&](auto function) {
+    function(CblasRowMajor, a.first, b.first, blas_int(m), blas_int(n), blas_int(k), alpha, A.data, a.second, B.data,
+             b.second, beta, C, blas_int(ldc));
+  };
+  if constexpr (sizeof(T) == 4) {
+    call(open_blas().sgemm);
+  } else {
+    call(open_blas().dgemm);
+  }
+}
+
+template void gemm(std::int64_t, std::int64_t, std::int64_t, float, Matrix<float>, Matrix<float>, float, float*,
+                   std::int64_t);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, double, Matrix<double>, Matrix<double>, double, double*,
+                   std::int64_t);
+
+}  // namespace heed::cpu

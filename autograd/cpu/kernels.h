@@ -1,0 +1,190 @@
+#pragma once
+#include "autograd/cpu/thread_pool.h"
+
+#include <heed/autograd/array.h>
+#include <heed/autograd/tensor.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <tuple>
+#include <utility>
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
+
+// How elementwise kernels walk their operands. Internal: only operations include this.
+namespace heed::cpu {
+
+// Elements that one thread handles at a time, at most: enough to hide the hand-over, few enough to share out.
+constexpr std::int64_t most_elements = 8192;
+
+// That many of `rows` of n elements each, in equal shares.
+constexpr std::int64_t row_grain(std::int64_t rows, std::int64_t n = 1) {
+  return equal_grain(rows, std::max<std::int64_t>(1, most_elements / std::max<std::int64_t>(n, 1)));
+}
+
+// to[i] = value for i in [0, n), a part of a tensor of `all` elements. One that no cache holds is stored past them: no line
+// is read before it is written.
+template <class T>
+void fill(T* to, std::int64_t n, T value, std::int64_t all) {
+#if defined(__SSE2__)
+  constexpr std::int64_t most_cached = (std::int64_t{1} << 25) / sizeof(T), width = sizeof(__m128) / sizeof(T);
+  if (all > most_cached && reinterpret_cast<std::uintptr_t>(to) % sizeof(__m128) == 0) {
+    T values[width];
+    std::fill_n(values, width, value);
+    __m128 vector;
+    std::memcpy(&vector, values, sizeof vector);
+    for (; n >= width; n -= width, to += width) _mm_stream_ps(reinterpret_cast<float*>(to), vector);
+    _mm_sfence();
+  }
+#endif
+  std::fill_n(to, n, value);
+}
+
+// One input of an elementwise kernel: its data, and its strides along the output's axes (0 where it
+// broadcasts).
+template <class T>
+struct Operand {
+  const T* data;
+  Shape strides;
+};
+
+inline Shape broadcast_strides(const Shape& shape, const Shape& strides, const Shape& output) {
+  Shape result = output;
+  const int missing = output.rank() - shape.rank();
+  for (int axis = 0; axis < output.rank(); ++axis) {
+    result[axis] = axis < missing || shape[axis - missing] == 1 ? 0 : strides[axis - missing];
+  }
+  return result;
+}
+
+template <class T>
+Operand<T> operand(const Tensor& x, const Shape& output) {
+  return {x.data<T>(), broadcast_strides(x.shape(), x.strides(), output)};
+}
+
+template <class T>
+Operand<T> operand(const Array<T>& x, const Shape& output) {
+  Shape strides = x.shape();
+  std::int64_t stride = 1;
+  for (int axis = x.shape().rank() - 1; axis >= 0; stride *= x.shape()[axis], --axis) strides[axis] = stride;
+  return {x.data(), broadcast_strides(x.shape(), strides, output)};
+}
+
+// The output's axes with neighbours merged wherever every operand allows it; sizes and strides innermost
+// first.
+template <std::size_t N>
+struct Walk {
+  int rank = 0;
+  std::array<std::int64_t, Shape::max_rank> size{};
+  std::array<std::array<std::int64_t, Shape::max_rank>, N> stride{};
+
+  Walk(const Shape& output, const std::array<const Shape*, N>& strides) {
+    for (int axis = output.rank() - 1; axis >= 0; --axis) {
+      if (output[axis] == 1) continue;
+      const std::size_t last = static_cast<std::size_t>(rank > 0 ? rank - 1 : 0);
+      bool mergeable = rank > 0;
+      for (std::size_t i = 0; i < N && mergeable; ++i) {
+        mergeable = (*strides[i])[axis] == stride[i][last] * size[last];
+      }
+      if (mergeable) {
+        size[last] *= output[axis];
+        continue;
+      }
+      const std::size_t next = static_cast<std::size_t>(rank++);
+      size[next] = output[axis];
+      for (std::size_t i = 0; i < N; ++i) stride[i][next] = (*strides[i])[axis];
+    }
+    if (rank == 0) {
+      rank = 1;
+      size[0] = 1;
+    }
+  }
+
+  // Calls row(first output element, offset of each operand) for the rows [begin, end) of the innermost axis.
+  template <class Row>
+  void rows(std::int64_t begin, std::int64_t end, Row&& row) const {
+    for (std::int64_t r = begin; r < end; ++r) {
+      std::array<std::int64_t, N> offset{};
+      std::int64_t rest = r;
+      for (std::size_t axis = 1; axis < static_cast<std::size_t>(rank); ++axis) {
+        const std::int64_t place = rest % size[axis];
+        rest /= size[axis];
+        for (std::size_t i = 0; i < N; ++i) offset[i] += place * stride[i][axis];
+      }
+      row(r * size[0], offset);
+    }
+  }
+};
+
+// y[i] = f(x[i * stride]...) for i in [begin, end), with strides known to the compiler where they are 1 or 0. y may be an
+// operand with stride 1.
+template <class R, class F, class... Ts>
+void map_row(std::int64_t begin, std::int64_t end, R* y, F& f, const std::array<std::int64_t, sizeof...(Ts)>& stride,
+             const Ts*... x) {
+  const auto loop = [&](auto... s) {
+#pragma omp simd
+    for (std::int64_t i = begin; i < end; ++i) y[i] = f(x[i * s]...);
+  };
+  using One = std::integral_constant<std::int64_t, 1>;
+  using Zero = std::integral_constant<std::int64_t, 0>;
+  if constexpr (sizeof...(Ts) == 1) {
+    if (stride[0] == 1) return loop(One{});
+  } else if constexpr (sizeof...(Ts) == 2) {
+    if (stride[0] == 1 && stride[1] == 1) return loop(One{}, One{});
+    if (stride[0] == 1 && stride[1] == 0) return loop(One{}, Zero{});
+    if (stride[0] == 0 && stride[1] == 1) return loop(Zero{}, One{});
+  } else {
+    if (stride[0] == 1 && stride[1] == 1 && stride[2] == 1) return loop(One{}, One{}, One{});
+  }
+  std::apply(loop, stride);
+}
+
+// y = f(operands...) over `shape`, row-major into y.
+template <class R, class F, class... Ts>
+void map(const Shape& shape, R* y, F f, const Operand<Ts>&... operands) {
+  constexpr std::size_t N = sizeof...(Ts);
+  const std::int64_t elements = shape.numel();
+  if (elements == 0) return;
+  const Walk<N> walk(shape, {&operands.strides...});
+  const std::int64_t n = walk.size[0];
+  std::array<std::int64_t, N> inner;
+  for (std::size_t i = 0; i < N; ++i) inner[i] = walk.stride[i][0];
+  if (n == elements) {
+    parallel_for(n, row_grain(n),
+                 [&](std::int64_t begin, std::int64_t end) { map_row(begin, end, y, f, inner, operands.data...); });
+    return;
+  }
+  parallel_for(elements / n, row_grain(elements / n, n), [&](std::int64_t begin, std::int64_t end) {
+    walk.rows(begin, end, [&](std::int64_t first, const std::array<std::int64_t, N>& offset) {
+      [&]<std::size_t... I>(std::index_sequence<I...>) {
+        map_row(std::int64_t{0}, n, y + first, f, inner, (operands.data + offset[I])...);
+      }
+      (std::make_index_sequence<N>{});
+    });
+  });
+}
+
+// y = f(a) and y = f(a, b): new contiguous tensors, with f generic over float and double.
+template <class F>
+Tensor map(const Tensor& a, F f) {
+  Tensor y(a.shape(), a.dtype());
+  dispatch(a.dtype(), [&]<class T>() { map(y.shape(), y.mutable_data<T>(), f, operand<T>(a, y.shape())); });
+  return y;
+}
+
+template <class F>
+Tensor map(const char* operation, const Tensor& a, const Tensor& b, F f) {
+  if (a.dtype() != b.dtype()) {
+    fail("{}: both tensors must have one dtype, got {} {} and {} {}", operation, to_string(a.dtype()),
+         to_string(a.shape()), to_string(b.dtype()), to_string(b.shape()));
+  }
+  Tensor y(broadcast_shapes(operation, a.shape(), b.shape()), a.dtype());
+  dispatch(a.dtype(), [&]<class T>() {
+    map(y.shape(), y.mutable_data<T>(), f, operand<T>(a, y.shape()), operand<T>(b, y.shape()));
+  });
+  return y;
+}
+
+}  // namespace heed::cpu

@@ -1,0 +1,111 @@
+#include "autograd/cpu/memory.h"
+
+#include <heed/autograd/error.h>
+#include <heed/autograd/tensor.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdlib>
+#include <mutex>
+#include <sys/mman.h>
+#include <vector>
+
+namespace heed {
+namespace cpu {
+namespace {
+
+constexpr int class_count = 4 * 48;
+
+// Four sizes to a power of two, from 256 bytes on: at most a quarter of a block is unused.
+int size_class(std::int64_t bytes) {
+  if (bytes <= 256) return 0;
+  const std::uint64_t last = static_cast<std::uint64_t>(bytes - 1);
+  const int exponent = static_cast<int>(std::bit_width(last)) - 1;
+  return 4 * (exponent - 8) + static_cast<int>((last >> (exponent - 2)) & 3U) + 1;
+}
+
+std::int64_t class_bytes(int size_class) {
+  const int exponent = 8 + size_class / 4;
+  return (std::int64_t{1} << exponent) + (size_class % 4) * (std::int64_t{1} << (exponent - 2));
+}
+
+struct Pool {
+  std::mutex mutex;
+  std::array<std::vector<void*>, class_count> free_blocks;
+  MemoryUse use;
+};
+
+Pool& pool() {
+  static Pool* const instance = new Pool;  // outlives every tensor of static lifetime
+  return *instance;
+}
+
+// Large blocks in pages of 2 MB where the system has them (Linux: transparent huge pages): 512 times fewer to find.
+void* aligned_block(std::size_t bytes) {
+  constexpr std::size_t page = std::size_t{1} << 21;
+  if (bytes < 4 * page) return std::aligned_alloc(64, bytes);
+  void* block = std::aligned_alloc(page, bytes);
+#if defined(MADV_HUGEPAGE)
+  if (block) madvise(block, bytes, MADV_HUGEPAGE);
+#endif
+  return block;
+}
+
+void* system_allocate(Pool& pool, std::int64_t bytes) {
+  const std::size_t size = static_cast<std::size_t>(bytes);
+  void* block = aligned_block(size);
+  if (!block) {
+    for (int c = 0; c < class_count; ++c) {
+      std::vector<void*>& blocks = pool.free_blocks[static_cast<std::size_t>(c)];
+      for (void* unused : blocks) std::free(unused);
+      pool.use.bytes_reserved -= static_cast<std::int64_t>(blocks.size()) * class_bytes(c);
+      blocks.clear();
+    }
+    block = aligned_block(size);
+  }
+  if (!block) fail("tensor: out of memory: {} bytes asked for, {} in use", bytes, pool.use.bytes_in_use);
+  pool.use.bytes_reserved += bytes;
+  ++pool.use.system_allocations;
+  return block;
+}
+
+}  // namespace
+
+Storage::Storage(std::int64_t bytes) : bytes_(bytes), size_class_(size_class(bytes)) {
+  if (size_class_ >= class_count) fail("tensor: {} bytes are more than this machine can address", bytes);
+  Pool& p = pool();
+  const std::lock_guard lock(p.mutex);
+  std::vector<void*>& blocks = p.free_blocks[static_cast<std::size_t>(size_class_)];
+  if (blocks.empty()) {
+    data_ = system_allocate(p, class_bytes(size_class_));
+  } else {
+    data_ = blocks.back();
+    blocks.pop_back();
+  }
+  p.use.bytes_in_use += class_bytes(size_class_);
+  p.use.peak_bytes = std::max(p.use.peak_bytes, p.use.bytes_in_use);
+}
+
+Storage::~Storage() {
+  Pool& p = pool();
+  const std::lock_guard lock(p.mutex);
+  p.free_blocks[static_cast<std::size_t>(size_class_)].push_back(data_);
+  p.use.bytes_in_use -= class_bytes(size_class_);
+}
+
+}  // namespace cpu
+
+void reset_peak_memory() {
+  cpu::Pool& p = cpu::pool();
+  const std::lock_guard lock(p.mutex);
+  p.use.peak_bytes = p.use.bytes_in_use;
+}
+
+MemoryUse memory_use() {
+  cpu::Pool& p = cpu::pool();
+  const std::lock_guard lock(p.mutex);
+  return p.use;
+}
+
+}  // namespace heed

@@ -1,0 +1,74 @@
+#pragma once
+#include "autograd/cpu/sums.h"
+#include "autograd/cpu/vector_math.h"
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+// Row kernels shared by softmax, cross-entropy and attention. Internal.
+namespace heed::cpu {
+
+template <class T>
+T max_row(const T* x, std::int64_t n) {
+  typedef T Lanes __attribute__((vector_size(32)));  // g++ makes no vectors of a maximum that may meet NaN
+  constexpr std::int64_t width = sizeof(Lanes) / sizeof(T);
+  Lanes lanes[2];
+  for (Lanes& lane : lanes) lane = Lanes{} - std::numeric_limits<T>::infinity();
+  std::int64_t i = 0;
+  for (; i + 2 * width <= n; i += 2 * width) {
+    for (std::size_t l = 0; l < 2; ++l) {
+      Lanes value;
+      std::memcpy(&value, x + i + static_cast<std::int64_t>(l) * width, sizeof value);
+      lanes[l] = value > lanes[l] ? value : lanes[l];
+    }
+  }
+  lanes[0] = lanes[1] > lanes[0] ? lanes[1] : lanes[0];
+  T best[width];
+  std::memcpy(best, &lanes[0], sizeof best);
+  for (std::int64_t left = width / 2; left > 0; left /= 2) {
+    for (std::int64_t l = 0; l < left; ++l) best[l] = best[l + left] > best[l] ? best[l + left] : best[l];
+  }
+  for (; i < n; ++i) best[0] = x[i] > best[0] ? x[i] : best[0];
+  return best[0];
+}
+
+// y = e^(x - m), m >= x; x and y may be one row. Returns sum y.
+template <class T>
+T exp_row(const T* x, T* y, std::int64_t n, T m) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) y[i] = exp_nonpositive(x[i] - m);
+  return static_cast<T>(sum_row(y, n));  // in a loop of its own: g++ would load exp's constants again for each vector
+}
+
+// y = softmax(x); x and y may be one row. `m` is max_row(x). Returns log sum e^(x - m), or infinity for a row of
+// -infinity, whose y is 0.
+template <class T>
+T softmax_row(const T* x, T* y, std::int64_t n, T m) {
+  if (m == -std::numeric_limits<T>::infinity()) {
+    bool masked = true;
+    for (std::int64_t i = 0; i < n; ++i) masked = masked && x[i] == m;  // not NaN
+    for (std::int64_t i = 0; i < n; ++i) y[i] = masked ? T{0} : std::numeric_limits<T>::quiet_NaN();
+    return std::numeric_limits<T>::infinity();
+  }
+  const T total = exp_row(x, y, n, m), share = 1 / total;
+  for (std::int64_t i = 0; i < n; ++i) y[i] *= share;
+  return std::log(total);
+}
+
+// The same, returning log sum e^x, or infinity.
+template <class T>
+T softmax_row(const T* x, T* y, std::int64_t n) {
+  const T m = max_row(x, n), log_total = softmax_row(x, y, n, m);
+  return std::isinf(log_total) ? log_total : m + log_total;
+}
+
+// dx = y * (dy - sum(dy * y)) * scale; dx may be y or dy.
+template <class T>
+void softmax_row_backward(const T* y, const T* dy, T* dx, std::int64_t n, T scale) {
+  const T mean = static_cast<T>(dot_row(dy, y, n));
+  for (std::int64_t i = 0; i < n; ++i) dx[i] = y[i] * (dy[i] - mean) * scale;
+}
+
+}  // namespace heed::cpu

@@ -1,0 +1,66 @@
+#pragma once
+#include "autograd/cpu/thread_pool.h"
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+// Sums whose error does not grow with their length. Internal.
+namespace heed::cpu {
+
+// Lanes of 16 values at a time, added in pairs and gathered into a double every 256 values.
+template <class T, class Term>
+[[gnu::always_inline]] inline double sum_terms(std::int64_t n, Term term) {
+  double total = 0;
+  std::int64_t i = 0;
+  for (; i + 16 <= n;) {
+    std::array<T, 8> low{}, high{};
+    const std::int64_t stop = std::min(n - n % 16, i + 256);
+    for (; i < stop; i += 16) {
+      for (std::size_t l = 0; l < 8; ++l) low[l] += term(i + static_cast<std::int64_t>(l));
+      for (std::size_t l = 0; l < 8; ++l) high[l] += term(i + static_cast<std::int64_t>(l) + 8);
+    }
+    typedef T Lanes __attribute__((vector_size(8 * sizeof(T))));  // for g++, which adds the array's elements one by one
+    Lanes a, b;
+    std::memcpy(&a, low.data(), sizeof a);
+    std::memcpy(&b, high.data(), sizeof b);
+    a += b;
+    const auto sums = __builtin_shufflevector(a, a, 0, 1, 2, 3) + __builtin_shufflevector(a, a, 4, 5, 6, 7);
+    total += static_cast<double>((sums[0] + sums[2]) + (sums[1] + sums[3]));
+  }
+  for (; i < n; ++i) total += static_cast<double>(term(i));
+  return total;
+}
+
+template <class T>
+double sum_row(const T* x, std::int64_t n) {
+  return sum_terms<T>(n, [x](std::int64_t i) { return x[i]; });
+}
+
+template <class T>
+double dot_row(const T* x, const T* y, std::int64_t n) {
+  return sum_terms<T>(n, [x, y](std::int64_t i) { return x[i] * y[i]; });
+}
+
+template <class T>
+double sum_row(const T* x, std::int64_t n, std::int64_t stride) {
+  double total = 0;
+  for (std::int64_t i = 0; i < n; ++i) total += static_cast<double>(x[i * stride]);
+  return total;
+}
+
+// The same in parallel, for long rows.
+template <class T>
+double sum_long(const T* x, std::int64_t n) {
+  constexpr std::int64_t part = 65536;
+  std::vector<double> totals(static_cast<std::size_t>((n + part - 1) / part));
+  parallel_for(n, part, [&](std::int64_t begin, std::int64_t end) {
+    totals[static_cast<std::size_t>(begin / part)] = sum_row(x + begin, end - begin);
+  });
+  double total = 0;
+  for (const double t : totals) total += t;
+  return total;
+}
+
+}  // namespace heed::cpu

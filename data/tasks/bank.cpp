@@ -1,0 +1,72 @@
+#include <heed/data/tasks/bank.h>
+#include <heed/data/tasks/generate.h>
+
+namespace heed {
+namespace {
+
+// The words of a line take each other's place. Those of the first ten lines decide: a shore, a house of finance.
+// Those of the others leave it open: were there no such words, "no river" would be reason enough to say "finance".
+const std::vector<std::pair<std::string_view, std::string_view>> deciders = {
+    {"river", "money"},  {"stream", "loan"}, {"water", "cash"},     {"boat", "cheque"},   {"lake", "debt"},
+    {"flood", "credit"}, {"fish", "coins"},  {"canal", "mortgage"}, {"creek", "savings"}, {"ferry", "account"},
+    {"letter", "story"}, {"guest", "song"},  {"noise", "picture"},  {"dream", "friend"},  {"news", "child"}};
+constexpr std::size_t decisive = 10;
+
+const std::vector<std::string_view> people = {"farmer", "teacher", "doctor", "baker", "writer",
+                                              "singer", "painter", "nurse",  "judge", "pilot"};
+
+const std::vector<std::string_view> times = {"yesterday", "today", "again", "alone", "early"};
+
+const std::vector<std::string_view> shapes = {"The bank of the {decider} was where the {person} waited {time}",
+                                              "The {person} went to the bank because of the {decider} {time}",
+                                              "Because of the {decider} , the {person} went to the bank {time}",
+                                              "The {person} thought about the {decider} at the bank {time}",
+                                              "At the bank , the {person} asked about the {decider} {time}",
+                                              "It was the {decider} that brought the {person} to the bank {time}",
+                                              "The {person} sat near the bank and talked about the {decider} {time}",
+                                              "The {decider} was all that the {person} saw from the bank {time}"};
+
+std::vector<Example> sentences(const std::string& what, int count, const std::vector<std::vector<int>>& people_of,
+                               int keep, const Random& random) {
+  if (count % 2 != 0) fail("{}: expected an even number, as sentences come in twins, got {}", what, count);
+  const std::size_t choices = people_of[0].size();
+  const std::size_t twins = shapes.size() * deciders.size() * choices * times.size();
+  std::vector<Example> result;
+  for (const int code : draw(what + " (twins)", count / 2, static_cast<std::int64_t>(twins), keep, random)) {
+    Digits digit{code};
+    const std::size_t shape = digit(shapes.size()), decider = digit(deciders.size());
+    const std::size_t person = people_of[decider][digit(choices)];
+    const std::string_view time = times[digit(times.size())];
+    const bool open = decider >= decisive;
+    for (const bool first : {true, false}) {
+      Example example;
+      example.decider = first ? deciders[decider].first : deciders[decider].second;
+      example.tokens =
+          fill(shapes[shape], {{"{decider}", example.decider}, {"{person}", people[person]}, {"{time}", time}});
+      example.query = place_of("bank", example.tokens);
+      example.answer = open ? "unclear" : first ? "shore" : "finance";
+      example.relation = "sense";
+      if (!open) {
+        example.antecedent = place_of(example.decider, example.tokens);
+        example.twin = static_cast<int>(result.size()) + (first ? 1 : -1);
+      }
+      result.push_back(std::move(example));
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+Task bank_task(int train_sentences, int held_out_sentences, const Random& random) {
+  const PairSplit people_of =
+      split_pairs(static_cast<int>(deciders.size()), static_cast<int>(people.size()), random.stream("people"));
+  Task task;
+  task.name = "bank";
+  task.train = sentences("data.sentences", train_sentences, people_of.train, 0, random.stream("train"));
+  task.held_out = sentences("data.held_out", held_out_sentences, people_of.held_out, 1, random.stream("held_out"));
+  complete(task);
+  return task;
+}
+
+}  // namespace heed

@@ -1,0 +1,200 @@
+#include "files/json.h"
+
+#include <heed/data/tasks/jsonl.h>
+#include <heed/files/file.h>
+#include <heed/files/text_file.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace heed {
+namespace {
+
+constexpr int deepest = 2;      // lists of words or numbers in one object
+constexpr int max_quoted = 60;  // characters of a wrong value repeated in a message
+
+std::string quoted(const Json& value) {
+  const std::string text = format_json(value);
+  return text.size() <= max_quoted ? text : "a long " + std::string(value.type_name());
+}
+
+Json parse_object(std::string_view line) {
+  const Json object = parse_json(line, deepest);
+  if (!object.is_object()) fail("expected an object {{\"tokens\": ...}}, got {}", quoted(object));
+  return object;
+}
+
+class LineReader {
+ public:
+  LineReader(TextFile& file, std::size_t line, const Json& object) : file_(file), line_(line), object_(object) {}
+
+  Example read() {
+    static const std::vector<std::string> keys = {"tokens",  "query",    "antecedent", "answer",   "other",
+                                                  "decider", "relation", "twin",       "sentences"};
+    for (const auto& [key, value] : object_.items()) {
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
+        file_.mistake(line_, "unknown key '{}'{}", key, did_you_mean(key, keys));
+      }
+    }
+    Example example;
+    if (!read_tokens(example.tokens)) return example;
+    const int before = file_.mistakes();
+    const int tokens = static_cast<int>(example.tokens.size());
+    if (const Json* value = require("query")) example.query = number("query", *value, tokens);
+    if (const Json* value = object_.contains("answer") ? optional("antecedent") : require("antecedent")) {
+      example.antecedent = number("antecedent", *value, tokens);
+    }
+    if (const Json* value = optional("other")) example.distractor = number("other", *value, tokens);
+    if (file_.mistakes() > before) return example;
+    if (example.query == example.antecedent) {
+      file_.mistake(line_, "antecedent: expected another token than the query, got {} for both", example.query);
+    }
+    if (const Json* value = optional("answer")) {
+      example.answer = word("answer", *value);
+    } else {
+      example.answer = example.tokens[static_cast<std::size_t>(example.antecedent)];
+    }
+    if (const Json* value = optional("decider")) example.decider = decider(*value, example.tokens);
+    if (const Json* value = optional("relation")) example.relation = word("relation", *value);
+    if (const Json* value = optional("twin")) example.twin = number("twin", *value, std::numeric_limits<int>::max());
+    if (object_.contains("sentences")) read_sentences(example.sentences, tokens);
+    return example;
+  }
+
+ private:
+  const Json* optional(const char* key) { return object_.contains(key) ? &object_[key] : nullptr; }
+
+  const Json* require(const char* key) {
+    if (const Json* value = optional(key)) return value;
+    file_.mistake(line_, "missing key '{}'", key);
+    return nullptr;
+  }
+
+  std::string word(const std::string& name, const Json& value) {
+    if (value.is_string() && !value.get_ref<const std::string&>().empty()) return value.get<std::string>();
+    file_.mistake(line_, "{}: expected a word, got {}", name, quoted(value));
+    return "";
+  }
+
+  std::string decider(const Json& value, const std::vector<std::string>& tokens) {
+    const std::string given = word("decider", value);
+    if (given.empty() || std::find(tokens.begin(), tokens.end(), given) != tokens.end()) return given;
+    file_.mistake(line_, "decider: expected one of the tokens, got {}{}", quoted(value), did_you_mean(given, tokens));
+    return "";
+  }
+
+  int number(const std::string& name, const Json& value, int count) {
+    if (value.is_number_integer() && value >= 0 && value < count) return value.get<int>();
+    file_.mistake(line_, "{}: expected a number from 0 to {}, got {}", name, count - 1, quoted(value));
+    return 0;
+  }
+
+  bool read_tokens(std::vector<std::string>& tokens) {
+    const Json* list = require("tokens");
+    if (!list) return false;
+    if (!list->is_array() || list->size() < 2) {
+      file_.mistake(line_, "tokens: expected a list of at least 2 words, got {}", quoted(*list));
+      return false;
+    }
+    for (std::size_t i = 0; i < list->size(); ++i) tokens.push_back(word(fmt::format("tokens[{}]", i), (*list)[i]));
+    return true;
+  }
+
+  void read_sentences(std::vector<int>& sentences, int tokens) {
+    const Json& list = object_["sentences"];
+    if (!list.is_array() || list.size() != static_cast<std::size_t>(tokens)) {
+      file_.mistake(line_, "sentences: expected a list of {} numbers, one a token, got {}", tokens, quoted(list));
+      return;
+    }
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      sentences.push_back(number(fmt::format("sentences[{}]", i), list[i], tokens));
+    }
+  }
+
+  TextFile& file_;
+  std::size_t line_;
+  const Json& object_;
+};
+
+// Twins name each other, and differ in tokens alone.
+void check_twin(TextFile& file, std::size_t line, const std::vector<Example>& examples, std::size_t i) {
+  const Example& example = examples[i];
+  if (example.twin < 0) return;
+  const auto number = static_cast<std::size_t>(example.twin);
+  if (number >= examples.size()) {
+    return file.mistake(line, "twin: expected a number from 0 to {}, got {}", examples.size() - 1, number);
+  }
+  const Example& twin = examples[number];
+  if (number == i || twin.twin != static_cast<int>(i)) {
+    file.mistake(line, "twin: expected a sentence whose twin is this one, {}, got {}", i, number);
+  } else if (twin.tokens.size() != example.tokens.size() || twin.query != example.query) {
+    file.mistake(line, "twin: expected a sentence of {} tokens with query {}, got {} tokens and {}",
+                 example.tokens.size(), example.query, twin.tokens.size(), twin.query);
+  }
+}
+
+}  // namespace
+
+std::vector<Example> read_jsonl(const std::filesystem::path& path) {
+  TextFile file(path);
+  std::vector<Example> examples;
+  std::vector<std::size_t> lines;  // of the examples
+  for (std::size_t i = 0; i < file.lines().size(); ++i) {
+    const std::string_view line = file.lines()[i];
+    if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
+    try {
+      examples.push_back(LineReader(file, i + 1, parse_object(line)).read());
+    } catch (const Error& error) {
+      file.mistake(i + 1, "{}", error.what());
+    }
+    lines.push_back(i + 1);
+  }
+  if (file.mistakes() == 0) {
+    for (std::size_t i = 0; i < examples.size(); ++i) check_twin(file, lines[i], examples, i);
+  }
+  file.finish();
+  if (examples.empty()) fail("{}: no examples; expected one JSON object a line", file.name());
+  return examples;
+}
+
+void write_jsonl(const std::filesystem::path& path, const std::vector<Example>& examples) {
+  std::string text;
+  for (const Example& example : examples) {
+    Json line = {{"tokens", example.tokens}, {"query", example.query}};
+    if (example.antecedent >= 0) line["antecedent"] = example.antecedent;
+    line["answer"] = example.answer;
+    if (example.distractor >= 0) line["other"] = example.distractor;
+    if (!example.decider.empty()) line["decider"] = example.decider;
+    if (!example.relation.empty()) line["relation"] = example.relation;
+    if (example.twin >= 0) line["twin"] = example.twin;
+    if (!example.sentences.empty()) line["sentences"] = example.sentences;
+    text += format_json(line) + "\n";
+  }
+  write_file(path, text);
+}
+
+Task jsonl_task(const std::filesystem::path& train, const std::filesystem::path& test, const Random& random) {
+  Task task;
+  task.name = "jsonl";
+  std::vector<Example> examples = read_jsonl(train);
+  if (!test.empty()) {
+    task.train = std::move(examples);
+    task.held_out = read_jsonl(test);
+  } else {
+    pair_twins(examples);
+    std::vector<std::vector<Example>> groups;
+    for (std::size_t i = 0; i < examples.size(); ++i) {
+      const int twin = examples[i].twin;
+      if (twin >= 0 && twin < static_cast<int>(i)) continue;
+      groups.push_back({examples[i]});
+      if (twin >= 0) groups.back().push_back(examples[static_cast<std::size_t>(twin)]);
+    }
+    hold_out_tenth(task, std::move(groups), random.stream("held_out"));
+  }
+  pair_twins(task.train);
+  pair_twins(task.held_out);
+  complete(task);
+  return task;
+}
+
+}  // namespace heed

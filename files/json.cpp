@@ -1,0 +1,54 @@
+#include "files/json.h"
+
+#include <heed/autograd/error.h>
+
+#include <algorithm>
+#include <set>
+
+namespace heed {
+namespace {
+
+constexpr std::size_t most_names = 20'000;  // of an object, which looks them up one by one
+
+// "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error ..." -> "syntax error ..."
+std::string reason(const nlohmann::json::exception& error, std::string_view after) {
+  const std::string_view what = error.what();
+  const std::size_t found = what.find(after);
+  return std::string(found == std::string_view::npos ? what : what.substr(found + after.size()));
+}
+
+}  // namespace
+
+Json parse_json(std::string_view text, int deepest) {
+  std::vector<std::set<std::string>> names;  // of each object that is open
+  const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    using Event = Json::parse_event_t;
+    const bool opens = event == Event::object_start || event == Event::array_start;
+    if (opens && depth >= deepest) fail("nested deeper than {} levels", deepest);
+    if (event == Event::object_start) names.emplace_back();
+    if (event == Event::object_end) names.pop_back();
+    if (event == Event::key) {
+      const auto& name = parsed.get_ref<const std::string&>();
+      if (!names.back().insert(name).second) fail("key '{}' occurs twice", name);
+      if (names.back().size() > most_names) fail("more than {} keys in one object", most_names);
+    }
+    return true;
+  };
+  try {
+    return Json::parse(text, check);
+  } catch (const Json::parse_error& error) {
+    fail("not JSON at byte {}: {}", error.byte, reason(error, ": "));
+  } catch (const Json::exception& error) {
+    fail("not JSON: {}", reason(error, "] "));
+  }
+}
+
+std::string format_json(const Json& value) {
+  try {
+    return value.dump();
+  } catch (const Json::type_error& error) {
+    fail("cannot be written as JSON: {}", reason(error, "] "));
+  }
+}
+
+}  // namespace heed

@@ -1,0 +1,212 @@
+#include "files/json.h"
+
+#include <heed/files/file.h>
+#include <heed/files/safetensors.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+namespace heed {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the format is little-endian");
+
+constexpr std::uint64_t largest_header = 100'000'000;  // the format's own limit
+constexpr int deepest_header = 3;                      // {"name": {"shape": [...]}}
+constexpr const char* metadata_key = "__metadata__";
+
+struct Entry {
+  std::string name;
+  Shape shape;
+  DType dtype;
+  std::uint64_t begin, end;
+};
+
+class Parser {
+ public:
+  Parser(std::string_view bytes, const std::string& source) : source_(source), bytes_(bytes) {}
+
+  SafeTensors parse() {
+    const Json header = parse_header();
+    SafeTensors content;
+    std::vector<Entry> entries;
+    for (const auto& [name, value] : header.items()) {
+      if (name == metadata_key) {
+        content.metadata = metadata(value);
+      } else {
+        entries.push_back(entry(name, value));
+      }
+    }
+    check_cover(entries);
+    for (const Entry& e : entries) {
+      Tensor tensor(e.shape, e.dtype);
+      dispatch(e.dtype, [&]<class T>() {
+        if (e.end > e.begin) std::memcpy(tensor.mutable_data<T>(), data_.data() + e.begin, e.end - e.begin);
+      });
+      content.tensors.emplace_back(e.name, tensor);
+    }
+    return content;
+  }
+
+ private:
+  template <class... Args>
+  [[noreturn]] void wrong(fmt::format_string<Args...> format, Args&&... args) const {
+    fail("{}: not a safetensors file: {}", source_, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  Json parse_header() {
+    std::uint64_t length = 0;
+    if (bytes_.size() < sizeof length) {
+      wrong("expected 8 bytes of header length, got {} bytes. Is it cut?", bytes_.size());
+    }
+    std::memcpy(&length, bytes_.data(), sizeof length);
+    if (length > largest_header) wrong("header length {} is above the limit of {} bytes", length, largest_header);
+    if (length > bytes_.size() - sizeof length) {
+      wrong("expected a header of {} bytes, got {}. Is it cut?", length, bytes_.size() - sizeof length);
+    }
+    const std::string_view header = bytes_.substr(sizeof length, length);
+    data_ = bytes_.substr(sizeof length + length);
+    if (!header.starts_with('{')) wrong("the header must begin with '{{'");
+
+    try {
+      return parse_json(header, deepest_header);
+    } catch (const Error& error) {
+      wrong("the header: {}", error.what());
+    }
+  }
+
+  std::map<std::string, std::string> metadata(const Json& value) const {
+    if (!value.is_object()) wrong("{} must be an object of strings, got {}", metadata_key, value.type_name());
+    std::map<std::string, std::string> result;
+    for (const auto& [name, text] : value.items()) {
+      if (!text.is_string()) wrong("{} '{}' must be a string, got {}", metadata_key, name, text.type_name());
+      result[name] = text.get<std::string>();
+    }
+    return result;
+  }
+
+  // The field, a list of integers in [0, 2^63).
+  std::vector<std::int64_t> integers(const std::string& name, const Json& value, const char* field) const {
+    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    const Json& list = value[field];
+    std::vector<std::int64_t> result;
+    if (!list.is_array()) wrong("tensor '{}': {} must be a list, got {}", name, field, list.type_name());
+    for (const Json& number : list) {
+      if (!number.is_number_unsigned() || number.get<std::uint64_t>() > most) {
+        wrong("tensor '{}': {} must hold integers from 0 to {}, got {}", name, field, most, format_json(number));
+      }
+      result.push_back(number.get<std::int64_t>());
+    }
+    return result;
+  }
+
+  Entry entry(const std::string& name, const Json& value) const {
+    if (!value.is_object()) wrong("tensor '{}' must be an object, got {}", name, value.type_name());
+    for (const char* field : {"dtype", "shape", "data_offsets"}) {
+      if (!value.contains(field)) wrong("tensor '{}' has no {}", name, field);
+    }
+    for (const auto& [field, unused] : value.items()) {
+      if (field != "dtype" && field != "shape" && field != "data_offsets") {
+        wrong("tensor '{}': unknown field '{}'", name, field);
+      }
+    }
+    const Json& dtype = value["dtype"];
+    if (dtype != "F32" && dtype != "F64") {
+      fail("{}: tensor '{}': dtype must be F32 or F64, got {}", source_, name, format_json(dtype));
+    }
+    const std::vector<std::int64_t> shape = integers(name, value, "shape");
+    if (shape.size() > Shape::max_rank) {
+      fail("{}: tensor '{}' has {} axes: at most {} are supported", source_, name, shape.size(), Shape::max_rank);
+    }
+    const std::vector<std::int64_t> offsets = integers(name, value, "data_offsets");
+    if (offsets.size() != 2) wrong("tensor '{}': expected 2 data_offsets, got {}", name, offsets.size());
+
+    Entry e{name, Shape(shape), dtype == "F32" ? DType::float32 : DType::float64,
+            static_cast<std::uint64_t>(offsets[0]), static_cast<std::uint64_t>(offsets[1])};
+    if (e.begin > e.end || e.end > data_.size()) {
+      wrong("tensor '{}': data_offsets [{}, {}] are outside the {} bytes of data. Is it cut?", name, e.begin, e.end,
+            data_.size());
+    }
+    std::int64_t size = std::ranges::find(shape, 0) != shape.end() ? 0 : size_of(e.dtype);
+    for (const std::int64_t n : shape) {
+      if (__builtin_mul_overflow(size, n, &size)) wrong("tensor '{}': shape {} overflows", name, to_string(e.shape));
+    }
+    if (static_cast<std::uint64_t>(size) != e.end - e.begin) {
+      wrong("tensor '{}': shape {} of {} needs {} bytes, data_offsets give {}", name, to_string(e.shape),
+            dtype.get<std::string>(), size, e.end - e.begin);
+    }
+    return e;
+  }
+
+  // The tensors must cover the data without a gap or an overlap.
+  void check_cover(std::vector<Entry> entries) const {
+    std::ranges::sort(entries, {}, [](const Entry& e) { return std::pair(e.begin, e.end); });
+    std::uint64_t covered = 0;
+    for (const Entry& e : entries) {
+      if (e.begin != covered) {
+        wrong(
+            "tensor '{}' begins at byte {} of the data, expected {}: tensors must neither overlap nor leave "
+            "gaps",
+            e.name, e.begin, covered);
+      }
+      covered = e.end;
+    }
+    if (covered != data_.size()) {
+      wrong("{} bytes of data, but its tensors cover {}", data_.size(), covered);
+    }
+  }
+
+  std::string source_;
+  std::string_view bytes_;
+  std::string_view data_;
+};
+
+}  // namespace
+
+const Tensor& SafeTensors::operator[](const std::string& name) const {
+  std::vector<std::string> names;
+  for (const auto& [other, tensor] : tensors) {
+    if (other == name) return tensor;
+    names.push_back(other);
+  }
+  fail("safetensors: no tensor '{}' among {}{}", name, tensors.size(), did_you_mean(name, names));
+}
+
+void write_safetensors(const std::filesystem::path& path, const SafeTensors& content) {
+  Json header = Json::object();
+  if (!content.metadata.empty()) header[metadata_key] = content.metadata;
+  std::string data;
+  for (const auto& [name, tensor] : content.tensors) {
+    if (name == metadata_key || header.contains(name)) {
+      fail("{}: tensor name '{}' is {}", path.string(), name, name == metadata_key ? "reserved" : "given twice");
+    }
+    const std::size_t begin = data.size();
+    const Tensor values = tensor.is_contiguous() ? tensor : tensor.clone();
+    dispatch(values.dtype(), [&]<class T>() {
+      data.append(reinterpret_cast<const char*>(values.data<T>()), values.numel() * sizeof(T));
+    });
+    header[name] = {{"dtype", values.dtype() == DType::float32 ? "F32" : "F64"},
+                    {"shape", std::vector<std::int64_t>(values.shape().begin(), values.shape().end())},
+                    {"data_offsets", {begin, data.size()}}};
+  }
+  std::string text;
+  try {
+    text = format_json(header);
+  } catch (const Error& error) {
+    fail("{}: names and metadata {}", path.string(), error.what());
+  }
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // the data begins at a multiple of 8
+  const std::uint64_t length = text.size();
+  write_file(path, std::string(reinterpret_cast<const char*>(&length), sizeof length) + text + data);
+}
+
+SafeTensors parse_safetensors(std::string_view bytes, const std::string& source) {
+  return Parser(bytes, source).parse();
+}
+
+SafeTensors read_safetensors(const std::filesystem::path& path) {
+  return parse_safetensors(read_file(path), path.string());
+}
+}  // namespace heed

@@ -1,0 +1,30 @@
+#pragma once
+#include <heed/autograd/tensor.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace heed {
+
+// A safetensors file (github.com/huggingface/safetensors, "Format"): 8 bytes little-endian header length, a
+// JSON header, the tensors' bytes. Only F32 and F64 are read and written. Order of `tensors` is kept.
+struct SafeTensors {
+  std::vector<std::pair<std::string, Tensor>> tensors;
+  std::map<std::string, std::string> metadata;  // __metadata__: strings by name
+
+  const Tensor& operator[](const std::string& name) const;  // Error naming the nearest when missing
+};
+
+// Whole or not at all, as write_file. Same content, same bytes.
+void write_safetensors(const std::filesystem::path& path, const SafeTensors& content);
+
+// Error naming the file and what is wrong with it (cut, overlapping or out-of-range offsets, unknown dtype,
+// ...).
+SafeTensors read_safetensors(const std::filesystem::path& path);
+SafeTensors parse_safetensors(std::string_view bytes, const std::string& source);  // source: named in errors
+
+}  // namespace heed

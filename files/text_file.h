@@ -1,0 +1,38 @@
+#pragma once
+#include <heed/autograd/error.h>
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed {
+
+// A UTF-8 text file by lines, and the mistakes that its reader finds, so that all are reported at once.
+class TextFile {
+ public:
+  explicit TextFile(const std::filesystem::path& path);  // Error when it cannot be read or is not UTF-8
+  TextFile(const TextFile&) = delete;                    // lines() point into it
+
+  const std::string& name() const { return name_; }
+  const std::vector<std::string_view>& lines() const { return lines_; }  // without LF or CR LF
+
+  // Notes "name:line: message"; lines count from 1.
+  template <class... Args>
+  void mistake(std::size_t line, fmt::format_string<Args...> format, Args&&... args) {
+    if (++mistakes_ <= most_listed) {
+      listing_ += fmt::format("{}{}:{}: ", mistakes_ > 1 ? "\n" : "", name_, line);
+      listing_ += fmt::format(format, std::forward<Args>(args)...);
+    }
+  }
+  int mistakes() const { return mistakes_; }
+  void finish() const;  // Error that lists the mistakes, if there are any
+
+ private:
+  static constexpr int most_listed = 20;
+  std::string name_, text_, listing_;
+  std::vector<std::string_view> lines_;
+  int mistakes_ = 0;
+};
+
+}  // namespace heed

@@ -1,0 +1,167 @@
+#include <heed/autograd/error.h>
+#include <heed/files/utf8.h>
+
+#include <utf8proc.h>
+
+#include <algorithm>
+
+namespace heed {
+namespace {
+
+// A grapheme cluster: what a reader takes for one character.
+struct Cluster {
+  std::string_view text;
+  utf8proc_int32_t first;  // its first code point; -1 for a byte that is not UTF-8
+  int width;
+};
+
+utf8proc_ssize_t decode(std::string_view text, utf8proc_int32_t& point) {
+  return utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                          static_cast<utf8proc_ssize_t>(text.size()), &point);
+}
+
+// Neither a control, which would move the cursor, nor a wrong byte: those show as one U+FFFD.
+bool is_character(utf8proc_int32_t point) { return point >= 0 && utf8proc_category(point) != UTF8PROC_CATEGORY_CC; }
+
+std::vector<Cluster> clusters(std::string_view text) {
+  std::vector<Cluster> result;
+  utf8proc_int32_t previous = -1, point = -1, state = 0;
+  for (std::size_t at = 0, bytes = 0; at < text.size(); at += bytes) {
+    const utf8proc_ssize_t decoded = decode(text.substr(at), point);
+    bytes = decoded > 0 ? static_cast<std::size_t>(decoded) : 1;
+    if (decoded <= 0) point = -1;
+    const int width = is_character(point) ? utf8proc_charwidth(point) : 1;
+    if (previous < 0 || point < 0 || utf8proc_grapheme_break_stateful(previous, point, &state)) {
+      result.push_back({text.substr(at, bytes), point, width});
+      state = 0;
+    } else {
+      Cluster& last = result.back();
+      last.text = {last.text.data(), last.text.size() + bytes};
+      last.width = std::min(2, last.width + width);
+    }
+    previous = point;
+  }
+  return result;
+}
+
+bool is_space(const Cluster& c) {
+  switch (utf8proc_category(c.first)) {
+    case UTF8PROC_CATEGORY_ZS:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP:
+    case UTF8PROC_CATEGORY_CC:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_mark(const Cluster& c) {  // punctuation or a symbol
+  const auto category = utf8proc_category(c.first);
+  return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_SO;
+}
+
+bool is_letter(const Cluster& c) { return !is_space(c) && !is_mark(c); }
+
+bool joins_letters(const Cluster& c) {
+  static constexpr std::string_view joiners[] = {"'", "’", "-", "‐", "‑"};
+  return std::find(std::begin(joiners), std::end(joiners), c.text) != std::end(joiners);
+}
+
+bool is_ascii_alphanumeric(const Cluster& c) {
+  const char x = c.text[0];
+  return c.text.size() == 1 && ((x >= '0' && x <= '9') || (x >= 'A' && x <= 'Z') || (x >= 'a' && x <= 'z'));
+}
+
+}  // namespace
+
+std::string_view checked_utf8(std::string_view text, const std::string& source) {
+  utf8proc_int32_t point = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const utf8proc_ssize_t bytes = decode(text.substr(at), point);
+    if (bytes <= 0) {
+      const bool utf16 = text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
+      fail("{}: not UTF-8 at byte {}: 0x{:02x}{}", source, at, static_cast<unsigned char>(text[at]),
+           utf16 ? " (it looks like UTF-16; save it as UTF-8)" : "");
+    }
+    at += static_cast<std::size_t>(bytes);
+  }
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  return text;
+}
+
+int display_width(std::string_view text) {
+  int width = 0;
+  for (const Cluster& c : clusters(text)) width += c.width;
+  return width;
+}
+
+std::string visible(std::string_view text) {
+  std::string result;
+  utf8proc_int32_t point = -1;
+  for (std::size_t at = 0, bytes = 0; at < text.size(); at += bytes) {
+    const utf8proc_ssize_t decoded = decode(text.substr(at), point);
+    bytes = decoded > 0 ? static_cast<std::size_t>(decoded) : 1;
+    const auto category = utf8proc_category(point);
+    const bool joins = point == 0x200c || point == 0x200d || (point >= 0x600 && point <= 0x605);
+    if (decoded <= 0) {
+      result += "\xef\xbf\xbd";  // U+FFFD
+    } else if (point < 0x20 || point == 0x7f) {
+      result += "\xe2\x90";  // UTF-8 of U+2400 is e2 90 80
+      result += static_cast<char>(0x80 + (point == 0x7f ? 0x21 : point));
+    } else if (!joins &&
+               (category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF ||
+                category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP || point >> 1 == 0x7fff)) {
+      result += fmt::format("⟨U+{:04X}⟩", point);
+    } else {
+      result += text.substr(at, bytes);
+    }
+  }
+  return result;
+}
+
+std::string fit_width(std::string_view text, int width) {
+  std::string fitted, kept;  // `kept` leaves a column for the ellipsis
+  int columns = 0, kept_columns = 0;
+  for (const Cluster& c : clusters(text)) {
+    fitted += is_character(c.first) ? c.text : "\uFFFD";
+    columns += c.width;
+    if (columns > width) break;
+    if (columns < width) {
+      kept = fitted;
+      kept_columns = columns;
+    }
+  }
+  if (columns > width) {
+    if (width <= 0) return "";
+    fitted = kept + "…";
+    columns = kept_columns + 1;
+  }
+  return fitted.append(static_cast<std::size_t>(std::max(0, width - columns)), ' ');
+}
+
+std::vector<std::string> tokenize(std::string_view text, Split split) {
+  const std::vector<Cluster> all = clusters(checked_utf8(text, "text"));
+  std::vector<std::string> tokens;
+  bool open = false;  // the last token may grow
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    bool grows;  // this character belongs to a longer token
+    if (split == Split::characters) {
+      grows = is_ascii_alphanumeric(all[i]);
+    } else {
+      const bool inside = open && i + 1 < all.size() && is_letter(all[i + 1]);
+      grows = is_letter(all[i]) || (inside && joins_letters(all[i]));
+    }
+    if (is_space(all[i])) {
+      grows = false;
+    } else if (grows && open) {
+      tokens.back() += all[i].text;
+    } else {
+      tokens.emplace_back(all[i].text);
+    }
+    open = grows;
+  }
+  return tokens;
+}
+
+}  // namespace heed

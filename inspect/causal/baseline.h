@@ -1,0 +1,37 @@
+#pragma once
+#include "inspect/causal/intervention.h"
+
+#include <string>
+#include <vector>
+
+namespace heed {
+
+// The tokens of a sentence that have a name.
+enum class Role { query, antecedent, distractor, decider };
+constexpr int roles = 4;
+const char* to_string(Role role);
+int place_of(const Example& example, Role role);  // -1: none
+
+// What a model does with sentences when nothing in it is changed.
+class Baseline {
+ public:
+  explicit Baseline(const HeldOut& held_out);
+
+  const std::vector<HeldOut::Answer>& answers() const { return answers_; }
+  const MeanOutput& mean_output(int layer) const { return mean_output_[static_cast<std::size_t>(layer)]; }
+
+  // From a role's token to another in sentence `i`: the mean over `heads`; NaN where the sentence has no such token.
+  double weight(std::size_t i, Heads heads, Role from, int to) const;
+
+ private:
+  void keep_weights(int layer, const Tensor& value, std::size_t first);
+  void add_outputs(int layer, const Tensor& value, std::size_t first);
+  std::size_t place_of_weight(std::size_t i, int layer, int head, Role from, int to) const;
+
+  const HeldOut& held_out_;
+  std::vector<HeldOut::Answer> answers_;
+  std::vector<std::vector<float>> weights_;  // of each sentence: (layers, heads, roles, T)
+  std::vector<MeanOutput> mean_output_;      // of each layer
+};
+
+}  // namespace heed

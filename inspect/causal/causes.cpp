@@ -1,0 +1,280 @@
+#include "inspect/causal/causes.h"
+
+#include "inspect/causal/baseline.h"
+#include "inspect/causal/rank_correlation.h"
+
+#include <heed/data/tasks/jsonl.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace heed {
+namespace {
+
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
+double mean(const std::vector<double>& values) {
+  return values.empty() ? unknown
+                        : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double deviation(const std::vector<double>& values) {
+  const double centre = mean(values);
+  double sum = 0;
+  for (const double value : values) sum += (value - centre) * (value - centre);
+  return std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+// What the query calls a token, by the first of its roles.
+std::string name_of(const Example& e, int place) {
+  if (place == e.query) return "itself";
+  for (const Role role : {Role::antecedent, Role::distractor, Role::decider}) {
+    if (place_of(e, role) == place) return to_string(role);
+  }
+  return "rest";
+}
+
+bool is_patch(Cause::What what) { return what == Cause::patch_head || what == Cause::patch_layer; }
+
+// One row as it is gathered from the sentences to which it applies.
+struct Gathered {
+  std::vector<double> weights, changes, right, flipped;
+};
+
+class Study {
+ public:
+  Study(const HeldOut& held_out, Causes& causes)
+      : held_out_(held_out), sentences_(held_out.sentences()), causes_(causes), before_(held_out) {
+    summarise();
+    find_pointing_head();
+  }
+
+  void run() {
+    for (int layer = 0; layer < held_out_.layers(); ++layer) {
+      for (int head = 0; head < held_out_.heads(); ++head) {
+        const Heads heads{layer, head};
+        outputs(Cause::zero_ablation, heads, zero_output(heads));
+        outputs(Cause::mean_ablation, heads, mean_output(heads, held_out_, before_.mean_output(layer)));
+        edges_of_query(Cause::edge, heads);
+        one_edge(Cause::only_edge, heads, Role::query, Role::antecedent);
+        if (layer + 1 < held_out_.layers()) edges_between_roles(heads);
+        outputs(Cause::patch_head, heads, output_of_twin(heads, held_out_));
+      }
+      if (held_out_.heads() == 1) continue;
+      edges_of_query(Cause::edge_all_heads, {layer, -1});
+      outputs(Cause::patch_layer, {layer, -1}, output_of_twin({layer, -1}, held_out_));
+    }
+    say_what_is_left_out();
+    causes_.rank_correlation_last = rank_correlation(last_.weights, last_.changes);
+    causes_.rank_correlation_all = rank_correlation(all_.weights, all_.changes);
+  }
+
+ private:
+  using Answers = std::vector<HeldOut::Answer>;
+
+  bool is_right(std::size_t i, const Answers& answers) const { return answers[i].word == held_out_.right(i); }
+  double change(std::size_t i, const Answers& after) const {
+    return after[i].probability - before_.answers()[i].probability;
+  }
+
+  void summarise() {
+    std::vector<double> right, probability, both;
+    bool two_candidates = true;
+    for (std::size_t i = 0; i < sentences_.size(); ++i) {
+      right.push_back(is_right(i, before_.answers()));
+      probability.push_back(before_.answers()[i].probability);
+      if (sentences_[i].twin >= 0) both.push_back(right.back() > 0 && is_right(i ^ 1, before_.answers()));
+      two_candidates = two_candidates && sentences_[i].antecedent >= 0 && sentences_[i].distractor >= 0;
+    }
+    causes_.sentences = static_cast<int>(sentences_.size());
+    causes_.accuracy = mean(right);
+    causes_.probability = mean(probability);
+    causes_.twin_accuracy = mean(both);
+    causes_.chance = two_candidates ? 0.5 : unknown;
+  }
+
+  void find_pointing_head() {
+    for (int layer = 0; layer < held_out_.layers(); ++layer) {
+      for (int head = 0; head < held_out_.heads(); ++head) {
+        std::vector<double> weights;
+        for (std::size_t i = 0; i < sentences_.size(); ++i) {
+          const double w = before_.weight(i, {layer, head}, Role::query, sentences_[i].antecedent);
+          if (!std::isnan(w)) weights.push_back(w);
+        }
+        if (!weights.empty() && (!causes_.pointing || mean(weights) > causes_.pointing->weight)) {
+          causes_.pointing = {layer, head, mean(weights)};
+        }
+      }
+    }
+  }
+
+  void say_what_is_left_out() {
+    const auto none = [&](const auto& fits) { return std::ranges::none_of(causes_.rows, fits); };
+    const auto note = [&](const char* text) { causes_.left_out.emplace_back(text); };
+    if (!causes_.pointing) note("No sentence says what its query refers to: edges to an antecedent are left out.");
+    if (none([](const Cause& row) { return row.to == "other"; })) {
+      note("No sentence has another candidate: edges to it are left out, and chance is not known.");
+    }
+    if (none([](const Cause& row) { return row.to == "decider"; })) {
+      note("No sentence names another word that decides: edges to it are left out.");
+    }
+    if (none([](const Cause& row) { return is_patch(row.what); })) {
+      note("No sentence has a twin: there is nothing to patch with.");
+    }
+  }
+
+  void gather(Gathered& row, std::size_t i, const Answers& after, double weight) const {
+    if (!std::isnan(weight)) row.weights.push_back(weight);
+    row.changes.push_back(change(i, after));
+    row.right.push_back(is_right(i, after));
+    if (sentences_[i].twin >= 0) row.flipped.push_back(after[i].word == held_out_.right(i ^ 1));
+  }
+
+  // Adds a row to the table, but none where no sentence has it.
+  void add(Cause cause, Heads heads, const Gathered& row) {
+    if (row.changes.empty()) return;
+    cause.layer = heads.layer;
+    cause.head = heads.head;
+    if (cause.to != "rest") {
+      cause.sentences = static_cast<int>(row.changes.size());
+      cause.unmoved = unknown;
+    }
+    cause.weight = mean(row.weights);
+    cause.probability = mean(row.changes);
+    cause.spread = deviation(row.changes);
+    cause.accuracy = mean(row.right);
+    cause.flipped = is_patch(cause.what) ? mean(row.flipped) : unknown;
+    causes_.rows.push_back(std::move(cause));
+  }
+
+  // The heads' whole output is changed: in all sentences or, by a patch, in those that have a twin.
+  void outputs(Cause::What what, Heads heads, const HeldOut::Change& changed) {
+    if (is_patch(what) && std::isnan(causes_.twin_accuracy)) return;
+    const Answers after = held_out_.answers(changed);
+    Gathered row;
+    for (std::size_t i = 0; i < sentences_.size(); ++i) {
+      if (is_patch(what) && sentences_[i].twin < 0) continue;
+      gather(row, i, after, before_.weight(i, heads, Role::query, sentences_[i].antecedent));
+    }
+    add({.what = what}, heads, row);
+  }
+
+  void one_edge(Cause::What what, Heads heads, Role from, Role to) {
+    const EdgeOf edge_of = [=](const Example& e) { return Edge{place_of(e, from), place_of(e, to)}; };
+    if (std::ranges::none_of(sentences_, [&](const Example& e) { return edge_of(e).exists(); })) return;
+    const bool only = what == Cause::only_edge;
+    const Answers after =
+        held_out_.answers(only ? keep_only(heads, held_out_, edge_of) : cut(heads, held_out_, edge_of));
+    Gathered row;
+    for (std::size_t i = 0; i < sentences_.size(); ++i) {
+      const Edge edge = edge_of(sentences_[i]);
+      if (edge.exists()) gather(row, i, after, before_.weight(i, heads, from, edge.to));
+    }
+    add({.what = what, .from = to_string(from), .to = from == to ? "itself" : to_string(to)}, heads, row);
+  }
+
+  void edges_between_roles(Heads heads) {
+    constexpr std::array others{Role::antecedent, Role::distractor, Role::decider};
+    for (const Role from : others) {
+      for (const Role to : others) one_edge(Cause::edge, heads, from, to);
+    }
+  }
+
+  // Each key of the query is cut in its turn.
+  void edges_of_query(Cause::What what, Heads heads) {
+    const std::vector<std::string> names{"antecedent", "other", "decider", "itself", "rest"};
+    std::vector<Gathered> rows(names.size());
+    std::vector<bool> has_rest(sentences_.size()), moved(sentences_.size());
+    std::size_t longest = 0;
+    for (const Example& e : sentences_) longest = std::max(longest, e.tokens.size());
+    for (int key = 0; key < static_cast<int>(longest); ++key) {
+      const auto edge_of = [key](const Example& e) { return Edge{e.query, key < std::ssize(e.tokens) ? key : -1}; };
+      const Answers after = held_out_.answers(cut(heads, held_out_, edge_of));
+      for (std::size_t i = 0; i < sentences_.size(); ++i) {
+        if (!edge_of(sentences_[i]).exists()) continue;
+        const auto name = std::find(names.begin(), names.end(), name_of(sentences_[i], key)) - names.begin();
+        const double weight = before_.weight(i, heads, Role::query, key);
+        gather(rows[static_cast<std::size_t>(name)], i, after, weight);
+        if (names[static_cast<std::size_t>(name)] == "rest") {
+          has_rest[i] = true;
+          moved[i] = moved[i] || after[i].word != before_.answers()[i].word;
+        }
+        if (what == Cause::edge) correlate(heads.layer, weight, std::abs(change(i, after)));
+      }
+    }
+    for (std::size_t n = 0; n < names.size(); ++n) {
+      Cause cause{.what = what, .from = "query", .to = names[n]};
+      if (names[n] == "rest") {
+        cause.sentences = static_cast<int>(std::count(has_rest.begin(), has_rest.end(), true));
+        cause.unmoved = 1 - static_cast<double>(std::count(moved.begin(), moved.end(), true)) / cause.sentences;
+      }
+      add(std::move(cause), heads, rows[n]);
+    }
+  }
+
+  void correlate(int layer, double weight, double effect) {
+    all_.weights.push_back(weight);
+    all_.changes.push_back(effect);
+    if (layer + 1 < held_out_.layers()) return;
+    last_.weights.push_back(weight);
+    last_.changes.push_back(effect);
+  }
+
+  const HeldOut& held_out_;
+  const std::vector<Example>& sentences_;
+  Causes& causes_;
+  Baseline before_;
+  Gathered all_, last_;  // edges of the query: weights and absolute changes
+};
+
+// How many sentences take about a minute of one core: 10^12 multiplications and additions.
+std::size_t affordable(const ReaderConfig& config, const std::vector<Example>& held_out) {
+  double T = 0;
+  for (const Example& e : held_out) T = std::max(T, static_cast<double>(e.tokens.size()));
+  const AttentionConfig& a = config.attention;
+  const double d_k = a.d_k > 0 ? a.d_k : a.d_model / a.heads, d_v = a.d_v > 0 ? a.d_v : a.d_model / a.heads;
+  const double a_token = config.layers * (2 * a.heads * (a.d_model + T) * (d_k + d_v) + 2.0 * a.d_model * config.mlp);
+  const double times = config.layers * (a.heads * (T + 13) + T + 1);  // that a sentence is read
+  return static_cast<std::size_t>(std::max(100.0, 1e12 / (2 * times * T * a_token)));
+}
+
+}  // namespace
+
+const Cause* Causes::find(Cause::What what, int layer, int head, const std::string& to) const {
+  const auto found = std::ranges::find_if(rows, [&](const Cause& row) {
+    return row.what == what && row.layer == layer && row.head == head && row.to == to &&
+           (row.from.empty() || row.from == "query");
+  });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+Causes causes(const SavedModel& model, const std::vector<Example>& held_out, const std::vector<Example>& probes,
+              int most) {
+  Causes result;
+  result.step = model.step;
+  result.held_out = static_cast<int>(held_out.size());
+  const HeldOut used(model, held_out,
+                     most > 0 ? static_cast<std::size_t>(most) : affordable(model.reader->config, held_out));
+  Study(used, result).run();
+  for (const Example& probe : probes) result.attribution.push_back(attribute(model, probe));
+  return result;
+}
+
+Causes causes(const SavedModel& model, const std::filesystem::path& run, int most) {
+  const std::filesystem::path file = held_out_path(run);
+  if (!std::filesystem::exists(file)) {
+    fail("{}: is missing; train --resume {} writes it", file.string(), run.string());
+  }
+  std::vector<Example> probes;
+  const std::vector<std::int64_t> steps = dump_steps(run);
+  if (steps.empty()) fail("{}: holds no attention dumps", run.string());
+  for (const SentenceAttention& sentence : read_dump(dump_path(run, steps.back())).sentences) {
+    probes.push_back(question(sentence));
+  }
+  return causes(model, read_jsonl(file), probes, most);
+}
+
+}  // namespace heed

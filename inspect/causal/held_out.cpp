@@ -1,0 +1,62 @@
+#include "inspect/causal/held_out.h"
+
+#include <heed/nn/hook.h>
+
+#include <algorithm>
+
+namespace heed {
+namespace {
+
+constexpr std::int64_t sentences_a_batch = 128;  // even, so that twins are in one batch
+
+}  // namespace
+
+HeldOut::HeldOut(const SavedModel& model, const std::vector<Example>& examples, std::size_t most) : model_(model) {
+  // Pairs first, so that each begins at an even number.
+  std::vector<Example> alone;
+  std::vector<bool> taken(examples.size(), false);
+  for (std::size_t i = 0; i < examples.size() && sentences_.size() + alone.size() < most; ++i) {
+    if (taken[i]) continue;
+    if (examples[i].twin < 0) {
+      alone.push_back(examples[i]);
+      continue;
+    }
+    const auto twin = static_cast<std::size_t>(examples[i].twin);
+    taken[twin] = true;
+    for (const std::size_t of_pair : {i, twin}) {
+      sentences_.push_back(examples.at(of_pair));
+      sentences_.back().twin = static_cast<int>((sentences_.size() - 1) ^ 1);
+    }
+  }
+  sentences_.insert(sentences_.end(), alone.begin(), alone.end());
+
+  for (const Example& sentence : sentences_) {
+    reader_input(*model.reader, model.vocabulary, sentence);  // an Error where the model cannot read it
+    right_.push_back(model.vocabulary[sentence.answer]);
+  }
+  const NumberedExamples numbered(sentences_, model.vocabulary);
+  for (std::int64_t first = 0; first < numbered.size(); first += sentences_a_batch) {
+    batches_.push_back(numbered.batch(first, std::min(first + sentences_a_batch, numbered.size())));
+  }
+}
+
+std::vector<HeldOut::Answer> HeldOut::answers(const Change& change) const {
+  std::vector<Answer> result;
+  for (const Batch& batch : batches_) {
+    const std::size_t first = result.size();
+    const Hook hook([&](const std::string& name, Tensor& value) { change(name, value, first); });
+    const Tensor logits =
+        (*model_.reader)(
+            {.tokens = batch.tokens, .lengths = batch.lengths, .query = batch.query, .sentences = batch.sentences})
+            .logits;  // (B, vocabulary)
+    const std::vector<double> probabilities = softmax(logits.to(DType::float64)).to_vector();
+    auto row = probabilities.begin();
+    for (std::int64_t b = 0; b < logits.size(0); ++b, row += logits.size(1)) {
+      const auto end = row + logits.size(1);
+      result.push_back({row[right_[result.size()]], static_cast<int>(std::max_element(row, end) - row)});
+    }
+  }
+  return result;
+}
+
+}  // namespace heed

@@ -1,0 +1,39 @@
+#pragma once
+#include "run/saved_model.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace heed {
+
+// Sentences in batches, each beside its twin, and what a model answers to them while something in it is changed.
+class HeldOut {
+ public:
+  // The first `most` of `examples` (one more where a pair would be parted). Error when the model cannot read them.
+  HeldOut(const SavedModel& model, const std::vector<Example>& examples, std::size_t most);
+
+  // A twin's number is one more or one less than its own.
+  const std::vector<Example>& sentences() const { return sentences_; }
+
+  struct Answer {
+    double probability;  // of the right answer
+    int word;            // that is predicted
+  };
+
+  // A hook's function that knows which sentences it is shown: row b of `value` is of sentence `first` + b.
+  using Change = std::function<void(const std::string& name, Tensor& value, std::size_t first)>;
+  std::vector<Answer> answers(const Change& change) const;
+
+  int layers() const { return model_.reader->config.layers; }
+  int heads() const { return model_.reader->config.attention.heads; }
+  int right(std::size_t sentence) const { return right_[sentence]; }  // the word that is the answer
+
+ private:
+  const SavedModel& model_;
+  std::vector<Example> sentences_;
+  std::vector<int> right_;
+  std::vector<Batch> batches_;
+};
+
+}  // namespace heed

@@ -1,0 +1,66 @@
+#include "inspect/page/encode.h"
+
+#include <heed/autograd/ops.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace heed {
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const auto byte = [&](std::size_t at) {
+      return at < bytes.size() ? static_cast<unsigned>(static_cast<unsigned char>(bytes[at])) : 0U;
+    };
+    const unsigned three = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
+    for (unsigned place = 0; place < 4; ++place) {
+      const bool filled = i + place <= bytes.size();
+      text += filled ? digits[three >> (18 - 6 * place) & 63] : '=';
+    }
+  }
+  return text;
+}
+
+std::string from_hex(std::string_view digits) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
+    unsigned char byte = 0;
+    const auto [end, error] = std::from_chars(digits.data() + i, digits.data() + i + 2, byte, 16);
+    if (error != std::errc() || end != digits.data() + i + 2) fail("from_hex: '{}' is not hexadecimal", digits);
+    bytes += static_cast<char>(byte);
+  }
+  if (digits.size() % 2 != 0) fail("from_hex: '{}' has an odd number of digits", digits);
+  return bytes;
+}
+
+std::string pack_weights(const Tensor& weights) {
+  constexpr int one_byte = 215, zeros = 254, fewest = 3, most = 258;
+  const Tensor rows = contiguous(weights);
+  const float* w = rows.data<float>();
+  const auto part = [&](std::int64_t i) { return std::clamp(static_cast<int>(w[i] * 10'000.0), 0, 9'999); };
+  std::string bytes;
+  for (std::int64_t i = 0; i < rows.numel();) {
+    int run = 0;
+    while (run < most && i + run < rows.numel() && part(i + run) == 0) ++run;
+    if (run >= fewest) {
+      bytes += static_cast<char>(zeros);
+      bytes += static_cast<char>(run - fewest);
+      i += run;
+      continue;
+    }
+    const int n = part(i++);
+    if (n < one_byte) {
+      bytes += static_cast<char>(n);
+    } else {
+      bytes += static_cast<char>(one_byte + (n - one_byte) / 256);
+      bytes += static_cast<char>((n - one_byte) % 256);
+    }
+  }
+  return bytes;
+}
+
+}  // namespace heed

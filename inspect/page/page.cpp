@@ -1,0 +1,263 @@
+#include "inspect/page/page.h"
+
+#include "inspect/causal/causes.h"
+#include "inspect/page/encode.h"
+#include "inspect/page/page_source.h"
+#include "inspect/page/singular_values.h"
+#include "inspect/views/colour.h"
+#include "inspect/views/view.h"
+#include "run/metrics.h"
+
+#include <heed/autograd/ops.h>
+#include <heed/files/file.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+namespace heed {
+namespace fs = std::filesystem;
+namespace {
+
+// JSON that ends no script element, whatever its strings hold.
+std::string script_json(const Json& value) {
+  std::string safe;
+  const std::string text = format_json(value);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::string_view rest = std::string_view(text).substr(i, 3);
+    if (text[i] == '<' || text[i] == '>' || text[i] == '&') {
+      safe += fmt::format("\\u{:04x}", text[i]);
+    } else if (rest == "\u2028" || rest == "\u2029") {
+      safe += rest == "\u2028" ? "\\u2028" : "\\u2029";
+      i += 2;
+    } else {
+      safe += text[i];
+    }
+  }
+  return safe;
+}
+
+std::string data_element(const std::string& id, const std::string& json) {
+  return fmt::format("<script type=\"application/json\" id=\"{}\">{}</script>\n", id, json);
+}
+
+std::vector<std::string> packed(const Dump& dump) {
+  std::vector<std::string> sentences;
+  for (const SentenceAttention& sentence : dump.sentences) {
+    std::string bytes;
+    for (const Tensor& layer : sentence.layers) bytes += pack_weights(layer);
+    sentences.push_back(base64(bytes));
+  }
+  return sentences;
+}
+
+std::size_t size_of(const std::vector<std::string>& texts) {
+  std::size_t size = 0;
+  for (const std::string& text : texts) size += text.size();
+  return size;
+}
+
+Json answers(const Dump& dump) {
+  Json result = Json::array();
+  for (const SentenceAttention& sentence : dump.sentences) {
+    result.push_back({{"predicted", sentence.predicted}, {"probability", sentence.probability}});
+  }
+  return result;
+}
+
+Json sentences_of(const Dump& dump) {
+  Json result = Json::array();
+  for (const SentenceAttention& sentence : dump.sentences) {
+    result.push_back({{"tokens", sentence.tokens}, {"query", sentence.query}, {"antecedent", sentence.antecedent}});
+  }
+  return result;
+}
+
+Json heads_of(const Dump& dump) {
+  Json heads = Json::array();
+  for (const Tensor& layer : dump.sentences.at(0).layers) heads.push_back(layer.size(0));
+  return heads;
+}
+
+// Error unless the weights of `dump` are of the same sentences, layers and heads as those of `last`.
+void check_same(const Dump& dump, const Dump& last, const fs::path& run) {
+  if (dump.sentences.size() == last.sentences.size() && heads_of(dump) == heads_of(last) &&
+      std::equal(dump.sentences.begin(), dump.sentences.end(), last.sentences.begin(),
+                 [](const SentenceAttention& a, const SentenceAttention& b) { return a.tokens == b.tokens; })) {
+    return;
+  }
+  fail("{}: the dumps of steps {} and {} hold different sentences", run.string(), dump.step, last.step);
+}
+
+// At most `most` of the steps, evenly spread, with the first and the last.
+std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& steps, std::size_t most) {
+  if (steps.size() <= most) return steps;
+  std::vector<std::int64_t> kept;
+  for (std::size_t i = 0; i < most; ++i) {
+    kept.push_back(most == 1 ? steps.back() : steps[i * (steps.size() - 1) / (most - 1)]);
+  }
+  return kept;
+}
+
+void add_dumps(PageRun& result, const fs::path& run, std::size_t most) {
+  const std::vector<std::int64_t> steps = dump_steps(run);
+  if (steps.empty()) fail("{}: holds no attention dumps", run.string());
+  const Dump last = read_dump(dump_path(run, steps.back()));
+  if (last.sentences.empty()) fail("{}: holds no sentences", dump_path(run, steps.back()).string());
+  const std::size_t size = std::max(size_of(packed(last)), size_of(packed(read_dump(dump_path(run, steps[0])))));
+  const std::vector<std::int64_t> kept = thinned(steps, std::max<std::size_t>(1, most / (size + 1)));
+
+  Json& page_steps = result.description["steps"] = Json::array();
+  for (const std::int64_t step : kept) {
+    const Dump dump = step == last.step ? last : read_dump(dump_path(run, step));
+    check_same(dump, last, run);
+    page_steps.push_back({{"step", step}, {"answers", answers(dump)}});
+    result.weights.push_back(packed(dump));
+  }
+  result.description["dumped_steps"] = steps.size();
+  result.description["sentences"] = sentences_of(last);
+  result.description["heads"] = heads_of(last);
+}
+
+Json singular_values_of_heads(const MultiHeadAttention& attention) {
+  const int heads = attention.config.heads;
+  const auto part = [&](const Tensor& weight, int axis, int head) {
+    const std::int64_t d = weight.size(axis) / heads;
+    return singular_values(slice(weight.detach(), axis, head * d, (head + 1) * d));
+  };
+  Json result = Json::array();
+  for (int head = 0; head < heads; ++head) {
+    result.push_back({{"W_Q", part(attention.W_Q.weight, 1, head)},
+                      {"W_K", part(attention.W_K.weight, 1, head)},
+                      {"W_V", part(attention.W_V.weight, 1, head)},
+                      {"W_O", part(attention.W_O.weight, 0, head)}});
+  }
+  return result;
+}
+
+// Float32, little-endian, row-major, in base64.
+Json tensor_json(const Tensor& tensor) {
+  const Tensor values = contiguous(tensor.detach().to(DType::float32));
+  const auto* bytes = reinterpret_cast<const char*>(values.data<float>());
+  Json shape = Json::array();
+  for (int axis = 0; axis < values.rank(); ++axis) shape.push_back(values.size(axis));
+  return {{"shape", shape}, {"data", base64({bytes, static_cast<std::size_t>(values.numel()) * sizeof(float)})}};
+}
+
+Json model_json(const SavedModel& model) {
+  Json tensors = Json::object(), singular = Json::array();
+  for (const auto& [name, tensor] : model.parameters) tensors[name] = tensor_json(tensor);
+  for (const EncoderBlock& block : model.reader->encoder.blocks) {
+    singular.push_back(singular_values_of_heads(block.attention));
+  }
+  return {{"shape", shape_json(model.reader->config)},
+          {"eps", model.reader->encoder.norm.eps},
+          {"split", model.split == Split::words ? "words" : "characters"},
+          {"step", model.step},
+          {"queries", model.queries},
+          {"vocabulary", model.vocabulary.words()},
+          {"singular_values", singular},
+          {"tensors", tensors}};
+}
+
+// What the causes are cannot always be said: then why not.
+void add_causes(Json& description, const SavedModel& model, const fs::path& run, int limit) {
+  try {
+    const Causes found = causes(model, run, limit);
+    description["causes"] = causes_json(found);
+    description["causes"]["verdict"] = causes_verdict(found);
+  } catch (const Error& error) {
+    description["causes_missing"] = fmt::format("Causes were not looked for: {}", error.what());
+  }
+}
+
+void add_model(PageRun& result, const fs::path& run, int limit) {
+  Json& description = result.description;
+  description["model"] = nullptr;
+  if (!fs::exists(model_path(run))) {
+    description["model_missing"] = description["causes_missing"] = "The run directory holds no model.safetensors.";
+    return;
+  }
+  const SavedModel model = load_model(model_path(run));
+  description["parameters"] = model.parameters.numel();
+  add_causes(description, model, run, limit);
+  const std::int64_t bytes = model.parameters.numel() * static_cast<std::int64_t>(sizeof(float));
+  if (bytes > page_model_bytes) {
+    description["model_missing"] =
+        fmt::format("The model takes {:.1f} MB; a page holds models of up to {:.1f} MB.",
+                    static_cast<double>(bytes) / 1e6, static_cast<double>(page_model_bytes) / 1e6);
+    return;
+  }
+  description["model"] = model_json(model);
+}
+
+// `text` with each {{name}} replaced, once: what is put in is not looked at again.
+std::string filled(std::string_view text,
+                   const std::map<std::string, std::function<void(std::string&)>, std::less<>>& parts) {
+  std::string result;
+  while (true) {
+    const std::size_t begin = text.find("{{");
+    result += text.substr(0, begin);
+    if (begin == std::string_view::npos) return result;
+    const std::size_t end = text.find("}}", begin);
+    parts.find(text.substr(begin + 2, end - begin - 2))->second(result);
+    text.remove_prefix(end + 2);
+  }
+}
+
+std::string policy(const PageSource& source) {
+  return fmt::format(
+      "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data: blob:; base-uri 'none'; "
+      "form-action 'none'",
+      base64(from_hex(source.script_sha256)), base64(from_hex(source.style_sha256)));
+}
+
+}  // namespace
+
+PageRun page_run(const fs::path& run, int limit, std::size_t most) {
+  if (!fs::is_directory(run)) fail("{}: is a single file; --page needs the run directory", run.string());
+  PageRun result;
+  result.description["name"] = run.lexically_normal().string();
+  add_dumps(result, run, most);
+  result.description["metrics"] = Json::array();
+  for (const Metrics& line : read_metrics(run)) result.description["metrics"].push_back(to_json(line));
+  add_model(result, run, limit);
+  return result;
+}
+
+std::string page(const std::vector<PageRun>& runs) {
+  Json colours = Json::array(), descriptions = Json::array();
+  for (const Colour& c : colour_stops) colours.push_back({c.red, c.green, c.blue});
+  for (const PageRun& run : runs) descriptions.push_back(run.description);
+  const Json data = {
+      {"version", HEED_VERSION}, {"colours", colours}, {"white_text_from", white_text_from}, {"runs", descriptions}};
+  // What the page shows first stands before its script, the rest after it: a large page is seen before it is read whole.
+  const auto add_weights = [&](std::string& text, bool first) {
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+      for (std::size_t s = 0; s < runs[r].weights.size(); ++s) {
+        for (std::size_t i = 0; i < runs[r].weights[s].size(); ++i) {
+          const bool is_first = s + 1 == runs[r].weights.size() && i == 0;
+          if (is_first != first) continue;
+          text += data_element(fmt::format("weights-{}-{}-{}", r, s, i), '"' + runs[r].weights[s][i] + '"');
+        }
+      }
+    }
+  };
+  const PageSource& source = page_source();
+  const auto join = [](std::string& text, const std::vector<std::string_view>& parts) {
+    for (const std::string_view part : parts) text += part;
+  };
+  return filled(source.document, {{"policy", [&](std::string& text) { text += policy(source); }},
+                                  {"style", [&](std::string& text) { join(text, source.style); }},
+                                  {"script", [&](std::string& text) { join(text, source.script); }},
+                                  {"data",
+                                   [&](std::string& text) {
+                                     text += data_element("data", script_json(data));
+                                     add_weights(text, true);
+                                   }},
+                                  {"weights", [&](std::string& text) { add_weights(text, false); }}});
+}
+
+}  // namespace heed

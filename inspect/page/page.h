@@ -1,0 +1,30 @@
+#pragma once
+#include "files/json.h"
+#include "run/saved_model.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+// Runs as one HTML file that opens offline: its data, its style and its script are in it, and its Content-Security-Policy
+// lets it ask for nothing else. The sources are in inspect/page/.
+namespace heed {
+
+// What the page holds of a run.
+struct PageRun {
+  Json description;                               // read by inspect/page/data.js
+  std::vector<std::vector<std::string>> weights;  // [step][sentence]: pack_weights() of its layers in turn, in base64
+};
+
+// Reads dumps, metrics and the model of a run directory, and asks the model for causes, with up to `limit`
+// held-out sentences (causes.h). Where the weights of all dumped
+// steps would take more than about `most` bytes, some steps between the first and the last are left out. Error for a run
+// without dumps, or whose dumps or metrics are damaged.
+PageRun page_run(const std::filesystem::path& run, int limit = 0, std::size_t most = 200 << 20);
+
+// Models of more bytes than this stay out of the page.
+constexpr std::int64_t page_model_bytes = 2 << 20;
+
+std::string page(const std::vector<PageRun>& runs);
+
+}  // namespace heed

@@ -1,0 +1,45 @@
+#include "inspect/views/view.h"
+
+#include <nlohmann/json.hpp>
+
+namespace heed {
+namespace {
+
+// With float as its number type, so that a float32 is printed with the fewest digits that give it back.
+using JsonOfFloats =
+    nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, std::int64_t, std::uint64_t, float>;
+
+JsonOfFloats rows(const Tensor& weights, std::int64_t head) {
+  JsonOfFloats result = JsonOfFloats::array();
+  for (std::int64_t query = 0; query < weights.size(1); ++query) {
+    JsonOfFloats row = JsonOfFloats::array();
+    for (std::int64_t key = 0; key < weights.size(2); ++key) {
+      row.push_back(static_cast<float>(weights.at({head, query, key})));
+    }
+    result.push_back(std::move(row));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string json_view(const Dump& dump) {
+  JsonOfFloats sentences = JsonOfFloats::array();
+  for (const SentenceAttention& sentence : dump.sentences) {
+    JsonOfFloats layers = JsonOfFloats::array();
+    for (const Tensor& weights : sentence.layers) {
+      JsonOfFloats heads = JsonOfFloats::array();
+      for (std::int64_t head = 0; head < weights.size(0); ++head) heads.push_back(rows(weights, head));
+      layers.push_back(std::move(heads));
+    }
+    sentences.push_back({{"tokens", sentence.tokens},
+                         {"query", sentence.query},
+                         {"antecedent", sentence.antecedent},
+                         {"predicted", sentence.predicted},
+                         {"probability", static_cast<float>(sentence.probability)},
+                         {"layers", std::move(layers)}});
+  }
+  return JsonOfFloats({{"step", dump.step}, {"sentences", std::move(sentences)}}).dump() + "\n";
+}
+
+}  // namespace heed

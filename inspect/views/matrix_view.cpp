@@ -1,0 +1,97 @@
+#include "inspect/views/view.h"
+
+#include <heed/files/utf8.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace heed {
+namespace {
+
+constexpr int widest_label = 12, widest_cell = 9;
+constexpr int narrowest_cell = 5;    // columns of a cell that holds a figure, a shade and a word's beginning
+constexpr int narrowest_number = 2;  // columns of a cell that holds a shade alone
+
+// Where a sentence's matrix goes on the screen: tokens [begin, end) as rows and columns.
+struct Layout {
+  int label, cell, begin, end;
+  bool words;  // columns are headed by words, else by numbers
+};
+
+Layout layout_of(const SentenceAttention& sentence, int width) {
+  const int T = static_cast<int>(sentence.tokens.size());
+  int widest = 0;
+  for (const std::string& token : sentence.tokens) widest = std::max(widest, display_width(token));
+  Layout layout{std::min(widest, widest_label) + 1, 0, 0, T, true};
+  layout.cell = std::min((width - layout.label) / T, widest_cell);
+  if (layout.cell >= narrowest_cell) return layout;
+
+  layout.words = false;
+  layout.label += static_cast<int>(std::to_string(T).size()) + 1;
+  layout.cell = std::clamp((width - layout.label) / T, narrowest_number, 3);
+  const int shown = std::min(T, (width - layout.label) / layout.cell);
+  layout.begin = std::clamp(sentence.query - shown / 2, 0, T - shown);
+  layout.end = layout.begin + shown;
+  return layout;
+}
+
+std::string heading(const SentenceAttention& sentence, const Layout& layout) {
+  std::string text(static_cast<std::size_t>(layout.label), ' ');
+  for (int key = layout.begin; key < layout.end; ++key) {
+    if (layout.words) {
+      text += fit_width(sentence.tokens[static_cast<std::size_t>(key)], layout.cell - 1) + " ";
+    } else {
+      const std::string number = (key + 1) % 5 == 0 || key == layout.begin ? std::to_string(key + 1) : "";
+      text += number.size() <= static_cast<std::size_t>(layout.cell) ? fit_width(number, layout.cell)
+                                                                     : fit_width("·", layout.cell);
+    }
+  }
+  return trimmed(text) + "\n";
+}
+
+std::string row(const SentenceAttention& sentence, const Tensor& weights, int head, int query, const Layout& layout,
+                const View& view) {
+  const std::string& token = sentence.tokens[static_cast<std::size_t>(query)];
+  const std::string label = layout.words ? token : fmt::format("{} {}", query + 1, token);
+  const std::string fitted = fit_width(label, layout.label - 1);
+  std::string text = (query == sentence.query ? highlighted(fitted, view.terminal) : fitted) + " ";
+  for (int key = layout.begin; key < layout.end; ++key) {
+    const double weight = weights.at({head, query, key});
+    const std::string figure = layout.words ? fmt::format("{:3}", std::lround(100 * weight)) : "";
+    text += heat_cell(weight, figure, layout.cell, view.terminal);
+  }
+  return trimmed(text) + "\n";
+}
+
+}  // namespace
+
+std::string matrix_view(const Dump& dump, const View& view) {
+  std::string text = fmt::format("step {}: each row is a query, each column a key\n", dump.step);
+  for (const SentenceAttention& sentence : dump.sentences) {
+    const int T = static_cast<int>(sentence.tokens.size());
+    const Layout layout = layout_of(sentence, view.terminal.width);
+    const Range layers = chosen_range("layer", view.layer, static_cast<int>(sentence.layers.size()));
+    for (int layer = layers.begin; layer < layers.end; ++layer) {
+      const Tensor& weights = sentence.layers[static_cast<std::size_t>(layer)];
+      const Range heads = chosen_range("head", view.head, static_cast<int>(weights.size(0)));
+      for (int head = heads.begin; head < heads.end; ++head) {
+        text += fmt::format("\nlayer {} head {}", layer + 1, head + 1);
+        if (layout.words) text += ", in hundredths";
+        if (layout.end - layout.begin < T) {
+          text += fmt::format(": only tokens {} to {} of {} fit in {} columns", layout.begin + 1, layout.end, T,
+                              view.terminal.width);
+        }
+        text += '\n';
+        text += heading(sentence, layout);
+        for (int query = layout.begin; query < layout.end; ++query) {
+          text += row(sentence, weights, head, query, layout, view);
+        }
+      }
+    }
+  }
+  return text;
+}
+
+}  // namespace heed

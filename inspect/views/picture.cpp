@@ -1,0 +1,261 @@
+#include "inspect/views/picture.h"
+
+#include "inspect/views/colour.h"
+
+#include <heed/autograd/ops.h>
+#include <heed/files/utf8.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace heed {
+namespace {
+
+constexpr int margin = 20, heading_size = 16, heading_line = 20;  // pixels
+constexpr int widest_word = 16;                                   // columns
+constexpr double column_width = 0.56;                             // of a column of text, in its size
+constexpr const char* ink = "#1f2933";
+constexpr const char* mark = "#d9480f";  // told from every blue by any eye
+
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char c : visible(text)) {
+    switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result;
+}
+
+std::string short_word(const std::string& token) {
+  const std::string shown = visible(token);
+  return escaped(display_width(shown) > widest_word ? fit_width(shown, widest_word) : shown);
+}
+
+class Picture {
+ public:
+  Picture(const SentenceAttention& sentence, std::int64_t step, const View& view)
+      : sentence_(sentence),
+        step_(step),
+        layers_(chosen_range("layer", view.layer, static_cast<int>(sentence.layers.size()))),
+        T_(static_cast<int>(sentence.tokens.size())) {
+    for (int layer = layers_.begin; layer < layers_.end; ++layer) {
+      const auto count = static_cast<int>(sentence.layers[static_cast<std::size_t>(layer)].size(0));
+      heads_.push_back(chosen_range("head", view.head, count));
+      most_heads_ = std::max(most_heads_, heads_.back().end - heads_.back().begin);
+    }
+    single_ = layers_.end - layers_.begin == 1 && most_heads_ == 1;
+    const double room = single_ ? 620 : std::clamp(1240.0 / most_heads_, 60.0, 300.0);
+    cell_ = std::clamp(std::floor(room / T_), 1.0, single_ ? 44.0 : 22.0);
+    size_ = single_ ? std::clamp(cell_ * 0.42, 5.0, 15.0) : std::clamp(cell_ * 0.62, 4.0, 12.0);
+    int widest = 0;
+    for (const std::string& token : sentence.tokens) widest = std::max(widest, display_width(visible(token)));
+    label_ = std::min(widest, widest_word) * size_ * column_width + 8;
+  }
+
+  std::string text() const {
+    const double step_x = map_side() + (single_ ? 0 : 22), step_y = map_side() + 30;
+    const double left = margin + label_;
+    const double width = std::max(left + most_heads_ * step_x + margin, left + 380.0);
+    const std::vector<std::string> lines = heading_lines(width);
+    const double top = margin + 38 + static_cast<int>(lines.size()) * heading_line + label_ + (single_ ? 0 : 18);
+    const double maps_height = (layers_.end - layers_.begin) * step_y, height = top + maps_height + 62;
+    std::string body;
+    for (int layer = layers_.begin; layer < layers_.end; ++layer) {
+      const Range heads = heads_[static_cast<std::size_t>(layer - layers_.begin)];
+      for (int head = heads.begin; head < heads.end; ++head) {
+        const double x = left + (head - heads.begin) * step_x, y = top + (layer - layers_.begin) * step_y;
+        body += map(layer, head, x, y);
+        if (head == heads.begin) body += row_words(x, y);
+        if (layer == layers_.begin) body += column_words(x, y - (single_ ? 0 : 18));
+      }
+    }
+    return fmt::format(
+               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
+               "{1:.0f}\" role=\"img\" font-family=\"system-ui, 'Noto Sans', 'Noto Sans CJK SC', sans-serif\" "
+               "fill=\"{2}\">\n<title>{3}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
+               width, height, ink, title()) +
+           heading(lines) + body + legend(left, top + maps_height + 4) + "</svg>\n";
+  }
+
+ private:
+  double map_side() const { return cell_ * T_; }
+
+  std::string title() const {
+    std::string words;
+    for (const std::string& token : sentence_.tokens) words += (words.empty() ? "" : " ") + escaped(token);
+    return fmt::format("Attention of step {}: {}", step_, words);
+  }
+
+  // The sentence, broken at the picture's width.
+  std::vector<std::string> heading_lines(double width) const {
+    std::vector<std::string> lines{""};
+    double used = 0;
+    for (int i = 0; i < T_; ++i) {
+      const std::string& token = sentence_.tokens[static_cast<std::size_t>(i)];
+      const double length = (display_width(visible(token)) + 1) * heading_size * column_width;
+      if (used > 0 && used + length > width - 2 * margin) {
+        lines.emplace_back();
+        used = 0;
+      }
+      used += length;
+      const bool marked = i == sentence_.query || i == sentence_.antecedent;
+      const std::string word = escaped(token);
+      lines.back() += (lines.back().empty() ? "" : " ");
+      lines.back() += marked ? fmt::format("<tspan font-weight=\"700\" fill=\"{}\">{}</tspan>", mark, word) : word;
+    }
+    return lines;
+  }
+
+  std::string heading(const std::vector<std::string>& lines) const {
+    std::string text;
+    double y = margin + 14;
+    for (const std::string& line : lines) {
+      text += fmt::format("<text x=\"{}\" y=\"{:g}\" font-size=\"{}\">{}</text>\n", margin, y, heading_size, line);
+      y += heading_line;
+    }
+    std::string where = fmt::format("step {}, ", step_);
+    where += single_ ? fmt::format("layer {} head {}", layers_.begin + 1, heads_[0].begin + 1)
+                     : "rows: layers, columns: heads";
+    return text + fmt::format(
+                      "<text x=\"{}\" y=\"{:g}\" font-size=\"12\" fill=\"#52606d\">{}; answers {} with probability "
+                      "{:.3f}</text>\n",
+                      margin, y, where, escaped(sentence_.predicted), sentence_.probability);
+  }
+
+  std::string row_words(double x, double y) const {
+    if (size_ < 5 && !single_) return "";
+    std::string text = fmt::format("<g font-size=\"{:.1f}\" text-anchor=\"end\">\n", size_);
+    for (int i = 0; i < T_; ++i) {
+      text += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\"{}>{}</text>\n", x - 5, y + (i + 0.5) * cell_ + size_ * 0.35,
+                          emphasis(i), short_word(sentence_.tokens[static_cast<std::size_t>(i)]));
+    }
+    return text + "</g>\n";
+  }
+
+  std::string column_words(double x, double y) const {
+    if (size_ < 5 && !single_) return "";
+    std::string text = fmt::format("<g font-size=\"{:.1f}\">\n", size_);
+    for (int i = 0; i < T_; ++i) {
+      text += fmt::format("<text transform=\"translate({:.1f} {:.1f}) rotate(-90)\"{}>{}</text>\n",
+                          x + (i + 0.5) * cell_ + size_ * 0.35, y - 5, emphasis(i),
+                          short_word(sentence_.tokens[static_cast<std::size_t>(i)]));
+    }
+    return text + "</g>\n";
+  }
+
+  std::string emphasis(int token) const {
+    return token == sentence_.query || token == sentence_.antecedent
+               ? fmt::format(" font-weight=\"700\" fill=\"{}\"", mark)
+               : std::string();
+  }
+
+  std::string map(int layer, int head, double x, double y) const {
+    const Tensor weights = contiguous(slice(sentence_.layers[static_cast<std::size_t>(layer)], 0, head, head + 1));
+    const float* weight = weights.data<float>();
+    std::string text = fmt::format("<g transform=\"translate({:.1f} {:.1f})\">\n", x, y);
+    if (!single_) {
+      text += fmt::format("<text y=\"-5\" font-size=\"11\" fill=\"#52606d\">layer {} head {}</text>\n", layer + 1,
+                          head + 1);
+    }
+    text += fmt::format("<rect width=\"{0:g}\" height=\"{0:g}\" fill=\"{1}\"/>\n", map_side(), hex(colour_of(0)));
+    text += single_ ? cells(weight) : shapes(weight);
+    text += fmt::format("<rect width=\"{0:g}\" height=\"{0:g}\" fill=\"none\" stroke=\"#cbd2d9\"/>\n", map_side());
+    text += fmt::format(
+        "<rect y=\"{:g}\" width=\"{:g}\" height=\"{:g}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"/>\n",
+        sentence_.query * cell_, map_side(), cell_, mark, single_ ? 1.5 : 1);
+    return text + "</g>\n";
+  }
+
+  // A rectangle for each weight, with its figure where it fits.
+  std::string cells(const float* weight) const {
+    std::string text, figures;
+    const double size = cell_ * 0.34;
+    for (int from = 0; from < T_; ++from) {
+      for (int to = 0; to < T_; ++to) {
+        const double w = static_cast<double>(*weight++);
+        text += fmt::format(
+            "<rect x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\" fill=\"{}\"><title>{} → {} "
+            "{:.3f}</title></rect>\n",
+            to * cell_, from * cell_, cell_, cell_, hex(colour_of(w)),
+            escaped(sentence_.tokens[static_cast<std::size_t>(from)]),
+            escaped(sentence_.tokens[static_cast<std::size_t>(to)]), w);
+        if (size < 7 || w < 0.005) continue;
+        figures += fmt::format("<text x=\"{:g}\" y=\"{:g}\"{}>{}</text>\n", (to + 0.5) * cell_,
+                               (from + 0.5) * cell_ + size * 0.36, w > white_text_from ? " fill=\"#ffffff\"" : "",
+                               w >= 0.995 ? "1.0" : fmt::format("{:.2f}", w).substr(1));
+      }
+    }
+    return fmt::format(
+        "<g shape-rendering=\"crispEdges\">\n{}</g>\n<g font-size=\"{:.1f}\" text-anchor=\"middle\" "
+        "pointer-events=\"none\">\n{}</g>\n",
+        text, size, figures);
+  }
+
+  // One path for each colour, in 64 steps, so that a grid of many long sentences stays small.
+  std::string shapes(const float* weight) const {
+    std::map<long, std::string> paths;
+    for (int from = 0; from < T_; ++from) {
+      for (int to = 0; to < T_; ++to) {
+        const long level = std::lround(64 * static_cast<double>(*weight++));
+        if (level > 0)
+          paths[level] += fmt::format("M{:g} {:g}h{:g}v{:g}h-{:g}z", to * cell_, from * cell_, cell_, cell_, cell_);
+      }
+    }
+    std::string text = "<g shape-rendering=\"crispEdges\">\n";
+    for (const auto& [level, path] : paths) {
+      text += fmt::format("<path fill=\"{}\" d=\"{}\"/>\n", hex(colour_of(static_cast<double>(level) / 64)), path);
+    }
+    return text + "</g>\n";
+  }
+
+  std::string legend(double x, double y) const {
+    constexpr double length = 160, height = 10;
+    std::string stops, figures;
+    for (std::size_t i = 0; i < colour_stops.size(); ++i) {
+      stops += fmt::format("<stop offset=\"{:g}\" stop-color=\"{}\"/>",
+                           static_cast<double>(i) / (colour_stops.size() - 1), hex(colour_stops[i]));
+    }
+    for (const double value : {0.0, 0.5, 1.0}) {
+      figures += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{:g}</text>\n", x + value * length,
+                             y + height + 14, value);
+    }
+    return fmt::format(
+        "<defs><linearGradient id=\"weights\">{}</linearGradient></defs>\n<g font-size=\"11\" fill=\"#52606d\">\n"
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" fill=\"url(#weights)\" stroke=\"#cbd2d9\"/>\n{}"
+        "<text x=\"{:.1f}\" y=\"{:.1f}\">attention weight; rows attend to columns</text>\n</g>\n",
+        stops, x, y, length, height, figures, x + length + 16, y + height - 1);
+  }
+
+  const SentenceAttention& sentence_;
+  std::int64_t step_;
+  Range layers_;
+  std::vector<Range> heads_;  // of each layer
+  int most_heads_ = 0, T_;
+  bool single_;
+  double cell_, size_, label_;  // sides of a cell, of text, room for words; pixels
+};
+
+}  // namespace
+
+std::string attention_svg(const SentenceAttention& sentence, std::int64_t step, const View& view) {
+  return Picture(sentence, step, view).text();
+}
+
+}  // namespace heed

@@ -1,0 +1,39 @@
+#include "inspect/views/sentence_text.h"
+
+#include <heed/files/utf8.h>
+
+#include <algorithm>
+
+namespace heed {
+
+std::string token_label(const std::vector<std::string>& tokens, int token) {
+  const std::string& raw = tokens[static_cast<std::size_t>(token)];
+  const std::string word = visible(raw);
+  if (std::count(tokens.begin(), tokens.end(), raw) == 1) return word;
+  std::string place;
+  for (const char digit : std::to_string(token + 1)) {
+    place += "\xe2\x82";  // UTF-8 of U+2080, subscript zero, is e2 82 80
+    place += static_cast<char>(digit - '0' + '\x80');
+  }
+  return word + place;
+}
+
+std::string sentence_text(const std::vector<std::string>& tokens, int query, int antecedent, const Terminal& terminal) {
+  std::string text;
+  int column = 0;
+  for (int i = 0; i < static_cast<int>(tokens.size()); ++i) {
+    const std::string token = visible(tokens[static_cast<std::size_t>(i)]);
+    const std::string word = i == antecedent ? "[" + token + "]" : token;
+    const int width = display_width(word);
+    if (column > 0) {
+      const bool breaks = column + 1 + width > terminal.width;
+      text += breaks ? "\n" : " ";
+      column = breaks ? 0 : column + 1;
+    }
+    text += i == antecedent || i == query ? highlighted(word, terminal) : word;
+    column += width;
+  }
+  return text;
+}
+
+}  // namespace heed

@@ -1,0 +1,15 @@
+#pragma once
+#include "inspect/views/terminal.h"
+
+#include <string>
+#include <vector>
+
+namespace heed {
+
+// The token; where the same word stands elsewhere too, with its place counted from 1: the₅.
+std::string token_label(const std::vector<std::string>& tokens, int token);
+
+// The tokens, the antecedent in [brackets] (-1: none), broken at the terminal's width.
+std::string sentence_text(const std::vector<std::string>& tokens, int query, int antecedent, const Terminal& terminal);
+
+}  // namespace heed

@@ -1,0 +1,120 @@
+#include "inspect/views/terminal.h"
+
+#include <heed/files/utf8.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace heed {
+namespace {
+
+constexpr std::array shades{" ", "░", "▒", "▓", "█"};
+// Numbers of the 256-colour palette.
+constexpr std::array heat_colours{234, 53, 89, 125, 161, 202, 208, 214, 220, 226};
+constexpr std::array sign_colours{27, 33, 75, 117, 153, 231, 224, 217, 210, 203, 196};
+
+template <std::size_t N>
+std::size_t level(double fraction) {
+  return static_cast<std::size_t>(std::lround(std::clamp(fraction, 0.0, 1.0) * (N - 1)));
+}
+
+std::string repeated(std::string_view text, int times) {
+  std::string result;
+  for (int i = 0; i < times; ++i) result += text;
+  return result;
+}
+
+std::string on_colour(int background, int foreground, std::string_view text) {
+  return fmt::format("\x1b[48;5;{};38;5;{}m{}\x1b[0m", background, foreground, text);
+}
+
+}  // namespace
+
+Terminal terminal_of(int descriptor) {
+  constexpr int narrowest = 40, widest = 400;
+  const auto variable = [](const char* name) -> std::string_view {
+    const char* value = std::getenv(name);
+    return value ? value : "";
+  };
+  const bool is_terminal = isatty(descriptor) == 1;
+  Terminal terminal;
+  winsize size{};
+  if (is_terminal && ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    terminal.width = size.ws_col;
+  } else {
+    const std::string_view columns = variable("COLUMNS");
+    std::from_chars(columns.data(), columns.data() + columns.size(), terminal.width);
+  }
+  terminal.width = std::clamp(terminal.width, narrowest, widest);
+  terminal.colour = is_terminal && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
+  return terminal;
+}
+
+std::string bar(double value, int columns) {
+  constexpr std::array eighths{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const int length = static_cast<int>(std::lround(std::clamp(value, 0.0, 1.0) * columns * 8));
+  return repeated("█", length / 8) + eighths[static_cast<std::size_t>(length % 8)];
+}
+
+std::string highlighted(std::string_view text, const Terminal& terminal) {
+  return terminal.colour ? fmt::format("\x1b[1;32m{}\x1b[0m", text) : std::string(text);
+}
+
+std::string percent(double share, const char* unknown) {
+  return std::isnan(share) ? unknown : fmt::format("{:.1f} %", 100 * share);
+}
+
+std::string trimmed(std::string_view text) { return std::string(text.substr(0, text.find_last_not_of(' ') + 1)); }
+
+std::string wrapped(std::string_view text, int width, int indent) {
+  std::string result;
+  int column = 0;
+  while (!text.empty()) {
+    std::size_t end = text.find_first_not_of(' ');
+    end = end == std::string_view::npos ? text.size() : std::min(text.find(' ', end), text.size());
+    const std::string_view word = text.substr(0, end);  // with the spaces before it
+    text.remove_prefix(end);
+    if (column > indent && column + display_width(word) > width) {
+      result += "\n" + std::string(static_cast<std::size_t>(indent), ' ');
+      column = indent;
+      result += word.substr(word.find_first_not_of(' '));
+      column += display_width(word.substr(word.find_first_not_of(' ')));
+    } else {
+      result += word;
+      column += display_width(word);
+    }
+  }
+  return result;
+}
+
+std::string heat_cell(double value, std::string_view text, int columns, const Terminal& terminal) {
+  const double fraction = std::pow(std::clamp(value, 0.0, 1.0), 2.0 / 3);
+  const int text_width = display_width(text);
+  const bool fits = text_width < columns;
+  if (terminal.colour) {
+    const std::size_t i = level<heat_colours.size()>(fraction);
+    const std::string content =
+        fits ? repeated(" ", columns - 1 - text_width) + std::string(text) + " " : repeated(" ", columns);
+    return on_colour(heat_colours[i], i < 5 ? 255 : 16, content);
+  }
+  const char* shade = shades[level<shades.size()>(fraction)];
+  if (!fits || text.empty()) return repeated(shade, columns);
+  return std::string(text) + repeated(shade, columns - 1 - text_width) + " ";
+}
+
+std::string signed_cell(double value, const Terminal& terminal) {
+  if (terminal.colour) {
+    return on_colour(sign_colours[level<sign_colours.size()>((value + 1) / 2)], 16, "  ");
+  }
+  const std::size_t i = level<shades.size()>(std::abs(value));
+  return std::string(value < 0 && i > 0 ? "-" : " ") + shades[i];
+}
+
+}  // namespace heed

@@ -1,0 +1,66 @@
+#pragma once
+#include "inspect/views/terminal.h"
+#include "run/dump.h"
+#include "run/metrics.h"
+#include "run/saved_model.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+// What a person or a program sees of a dump or a model. Layers and heads are numbered from 1 for people and from 0 in
+// JSON.
+namespace heed {
+
+struct Causes;
+
+struct View {
+  Terminal terminal;
+  std::optional<int> layer, head;  // from 1; all when absent. Error when there is no such layer or head.
+  const Dump* before = nullptr;    // the same of the untrained model, for query_view to set beside
+};
+
+// The strongest weights of each sentence's query, a line for each layer and head:
+//   layer 2 head 1  it -> animal 0.93 ███████▍◂  street 0.03 ▎  others 0.04
+// The antecedent is [bracketed] in the sentence and marked ◂ in the lines.
+std::string query_view(const Dump& dump, const View& view);
+
+// All weights of each sentence, layer and head as a heat map: rows are queries, columns keys.
+std::string matrix_view(const Dump& dump, const View& view);
+
+// W_Q, W_K, W_V and W_O of each layer: shapes, norms, heat maps.
+std::string weights_view(const SavedModel& model, const View& view);
+
+// The way from X to Q, K, V, scores, weights and output in one layer and head (the first ones when none is chosen),
+// computed step by step; Error when it does not give what the layer itself gives.
+std::string steps_view(const SavedModel& model, const Example& example, const View& view);
+
+// A table of what each intervention did, by layer and head, what it says of the head that points, and the parts of each
+// probe's logit.
+std::string causes_view(const Causes& causes, const View& view);
+std::vector<std::string> causes_verdict(const Causes& causes);  // what it says of that head, a line each
+
+// A run at a step, and its line of metrics.jsonl, where that has one of the step.
+struct Side {
+  std::string run, name;  // its directory, and what it is called beside the other
+  Dump dump;
+  std::optional<Metrics> metrics;
+};
+
+// Two runs, or two steps of one: their figures side by side, and for each sentence that both watched, in every layer and
+// head, the query's strongest weight in each and the token whose weight differs most (second less first).
+std::string compare_view(const Side& a, const Side& b, const View& view);
+
+// "0.96 layer 2 head 1"; "-" where no weight is known.
+std::string best_head_text(const Evaluation& evaluation);
+
+// {"step":400,"sentences":[{"tokens":[...],"query":8,...,"layers":[[[...]]]}]}
+std::string json_view(const Dump& dump);
+
+// The layers or heads (from 0) that `chosen` (from 1) means among `count`. `what`: "layer" or "head".
+struct Range {
+  int begin, end;
+};
+Range chosen_range(const char* what, std::optional<int> chosen, int count);
+
+}  // namespace heed

@@ -1,0 +1,121 @@
+#include "inspect/page/singular_values.h"
+#include "inspect/views/view.h"
+
+#include <heed/autograd/ops.h>
+#include <heed/files/utf8.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace heed {
+namespace {
+
+struct WeightMatrix {
+  std::string name;
+  Tensor values;           // (n, m)
+  std::vector<Tensor> of;  // its part for each head
+};
+
+double frobenius_norm(const Tensor& matrix) { return std::sqrt(sum(square(matrix.to(DType::float64))).item()); }
+
+// Splits `values` among `heads` along `axis`; with a `head` (from 0) only its part remains.
+WeightMatrix matrix_of(const std::string& name, const Tensor& values, int axis, int heads,
+                       const std::optional<int>& head) {
+  WeightMatrix matrix{name, values.detach(), {}};
+  const std::int64_t part = values.size(axis) / heads;
+  for (int h = 0; h < heads; ++h) matrix.of.push_back(slice(matrix.values, axis, h * part, (h + 1) * part));
+  if (head) {
+    matrix.values = matrix.of[static_cast<std::size_t>(*head)];
+    matrix.of = {matrix.values};
+  }
+  return matrix;
+}
+
+// Means of the entries that fall into each of rows x columns cells.
+std::vector<std::vector<double>> cells_of(const Tensor& matrix, std::int64_t rows, std::int64_t columns) {
+  rows = std::min(rows, matrix.size(0));
+  columns = std::min(columns, matrix.size(1));
+  std::vector<std::vector<double>> cells;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const Tensor band = slice(matrix, 0, r * matrix.size(0) / rows, (r + 1) * matrix.size(0) / rows);
+    cells.emplace_back();
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const Tensor block = slice(band, 1, c * matrix.size(1) / columns, (c + 1) * matrix.size(1) / columns);
+      cells.back().push_back(mean(block.to(DType::float64)).item());
+    }
+  }
+  return cells;
+}
+
+// The matrices side by side, each in its own scale.
+std::string heat_maps(const std::vector<WeightMatrix>& matrices, const View& view) {
+  constexpr int gap = 2, columns_of_a_cell = 2;
+  const int count = static_cast<int>(matrices.size());
+  const int side = std::min(16, (view.terminal.width - (count - 1) * gap) / count / columns_of_a_cell);
+  std::vector<std::string> lines(static_cast<std::size_t>(side) + 1);
+  int begin = 0;  // column where this map starts
+  std::vector<int> widths(lines.size(), 0);
+  const auto append = [&](std::size_t line, const std::string& text, int width) {
+    lines[line] += std::string(static_cast<std::size_t>(begin - widths[line]), ' ') + text;
+    widths[line] = begin + width;
+  };
+  for (const WeightMatrix& matrix : matrices) {
+    const auto cells = cells_of(matrix.values, side, side);
+    double largest = 0;
+    for (const auto& row : cells) {
+      for (const double cell : row) largest = std::max(largest, std::abs(cell));
+    }
+    const std::string title = fmt::format("{} ±{:.2g}", matrix.name, largest);
+    append(0, title, display_width(title));
+    for (std::size_t r = 0; r < cells.size(); ++r) {
+      std::string row;
+      for (const double cell : cells[r]) row += signed_cell(largest > 0 ? cell / largest : 0, view.terminal);
+      append(r + 1, row, static_cast<int>(cells[r].size()) * columns_of_a_cell);
+    }
+    begin += side * columns_of_a_cell + gap;
+  }
+  std::string text;
+  for (const std::string& line : lines) {
+    if (!line.empty()) text += fmt::format("  {}\n", trimmed(line));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string weights_view(const SavedModel& model, const View& view) {
+  const std::vector<EncoderBlock>& blocks = model.reader->encoder.blocks;
+  const Range layers = chosen_range("layer", view.layer, static_cast<int>(blocks.size()));
+  std::string text =
+      fmt::format("step {}: learned matrices; a cell is the mean of the entries under it,\n", model.step);
+  text +=
+      view.terminal.colour ? "from blue (negative) to red (positive)\n" : "darker when larger, with - when negative\n";
+  for (int layer = layers.begin; layer < layers.end; ++layer) {
+    const MultiHeadAttention& attention = blocks[static_cast<std::size_t>(layer)].attention;
+    const int heads = attention.config.heads;
+    std::optional<int> head;
+    if (view.head) head = chosen_range("head", view.head, heads).begin;
+    const std::vector<WeightMatrix> matrices{
+        matrix_of("W_Q", attention.W_Q.weight, 1, heads, head), matrix_of("W_K", attention.W_K.weight, 1, heads, head),
+        matrix_of("W_V", attention.W_V.weight, 1, heads, head), matrix_of("W_O", attention.W_O.weight, 0, heads, head)};
+    text += fmt::format("\nlayer {}{}\n", layer + 1, head ? fmt::format(" head {}", *head + 1) : "");
+    text += fmt::format("  {:<5}{:<14}{:>9}{:>10}{}\n", "", "shape", "Frobenius", "spectral",
+                        head || heads == 1 ? "" : "  Frobenius of each head");
+    for (const WeightMatrix& matrix : matrices) {
+      text += fmt::format("  {:<5}{:<14}{:>9.3f}{:>10.3f}", matrix.name, to_string(matrix.values.shape()),
+                          frobenius_norm(matrix.values), singular_values(matrix.values)[0]);
+      if (matrix.of.size() > 1) {
+        text += " ";
+        for (const Tensor& part : matrix.of) text += fmt::format(" {:.3f}", frobenius_norm(part));
+      }
+      text += "\n";
+    }
+    text += heat_maps(matrices, view);
+  }
+  return text;
+}
+
+}  // namespace heed

@@ -1,0 +1,175 @@
+#include "run/dump.h"
+
+#include "files/json.h"
+
+#include <heed/autograd/ops.h>
+#include <heed/files/safetensors.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace heed {
+namespace {
+
+std::string tensor_name(std::size_t sentence, std::size_t layer) {
+  return fmt::format("sentence.{}.layer.{}", sentence, layer);
+}
+
+// A whole number of decimal digits, -1 for any other text.
+std::int64_t whole_number(std::string_view text) {
+  std::int64_t number = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? number : -1;
+}
+
+void check_weights(const Tensor& weights, std::int64_t T, const std::string& where) {
+  if (weights.dtype() != DType::float32 || weights.rank() != 3 || weights.size(0) < 1 || weights.size(1) != T ||
+      weights.size(2) != T) {
+    fail("{}: expected float32 of shape (heads, {}, {}) for {} tokens, got {} {}", where, T, T, T,
+         to_string(weights.dtype()), to_string(weights.shape()));
+  }
+  const Tensor rows = contiguous(weights);
+  const float* row = rows.data<float>();
+  for (std::int64_t r = 0; r < weights.size(0) * T; ++r, row += T) {
+    double sum = 0;
+    for (std::int64_t key = 0; key < T; ++key) {
+      if (!(row[key] >= 0 && row[key] <= 1.001f)) {
+        fail("{}: a weight lies in [0, 1], got {} at head {}, query {}, key {} (from 0)", where, row[key], r / T, r % T,
+             key);
+      }
+      sum += static_cast<double>(row[key]);
+    }
+    if (std::abs(sum - 1) > 1e-3) {
+      fail("{}: the weights of a query sum to 1, got {:.6g} at head {}, query {} (from 0)", where, sum, r / T, r % T);
+    }
+  }
+}
+
+void check(const Dump& dump, const std::string& file) {
+  if (dump.step < 0) fail("{}: step must not be negative, got {}", file, dump.step);
+  for (std::size_t i = 0; i < dump.sentences.size(); ++i) {
+    const SentenceAttention& sentence = dump.sentences[i];
+    const int T = static_cast<int>(sentence.tokens.size());
+    const std::string where = fmt::format("{}: sentence {}", file, i);
+    if (T == 0) fail("{}: has no tokens", where);
+    if (sentence.query < 0 || sentence.query >= T) {
+      fail("{}: query must be one of its tokens 0 to {}, got {}", where, T - 1, sentence.query);
+    }
+    if (sentence.antecedent < -1 || sentence.antecedent >= T) {
+      fail("{}: antecedent must be one of its tokens 0 to {}, or -1, got {}", where, T - 1, sentence.antecedent);
+    }
+    if (!(sentence.probability >= 0 && sentence.probability <= 1.001)) {
+      fail("{}: probability must lie in [0, 1], got {}", where, sentence.probability);
+    }
+    if (sentence.layers.empty()) fail("{}: has no layers", where);
+    if (sentence.layers.size() != dump.sentences[0].layers.size()) {
+      fail("{}: has {} layers where sentence 0 has {}", where, sentence.layers.size(), dump.sentences[0].layers.size());
+    }
+    for (std::size_t l = 0; l < sentence.layers.size(); ++l) {
+      check_weights(sentence.layers[l], T, fmt::format("{}: {}", file, tensor_name(i, l)));
+    }
+  }
+}
+
+int integer(const Json& object, const char* key) {
+  const Json& value = object.at(key);
+  const std::int64_t number = value.is_number_integer() ? value.get<std::int64_t>() : std::int64_t{-2};
+  if (number < -1 || number > std::numeric_limits<int>::max())
+    fail("'{}' must be an index, got {}", key, format_json(value));
+  return static_cast<int>(number);
+}
+
+const std::string& metadata(const SafeTensors& content, const std::string& name, const std::string& file) {
+  const auto found = content.metadata.find(name);
+  if (found == content.metadata.end()) fail("{}: is no attention dump: its metadata has no '{}'", file, name);
+  return found->second;
+}
+
+}  // namespace
+
+std::filesystem::path dump_path(const std::filesystem::path& run, std::int64_t step) {
+  return run / "attention" / fmt::format("step-{:06}.safetensors", step);
+}
+
+void write_dump(const std::filesystem::path& run, const Dump& dump) {
+  const std::filesystem::path path = dump_path(run, dump.step);
+  check(dump, path.string());
+  SafeTensors content;
+  Json sentences = Json::array();
+  for (std::size_t i = 0; i < dump.sentences.size(); ++i) {
+    const SentenceAttention& sentence = dump.sentences[i];
+    sentences.push_back({{"tokens", sentence.tokens},
+                         {"query", sentence.query},
+                         {"antecedent", sentence.antecedent},
+                         {"predicted", sentence.predicted},
+                         {"probability", sentence.probability}});
+    for (std::size_t l = 0; l < sentence.layers.size(); ++l) {
+      content.tensors.emplace_back(tensor_name(i, l), contiguous(sentence.layers[l]));
+    }
+  }
+  content.metadata = {{"sentences", format_json(sentences)}, {"step", std::to_string(dump.step)}};
+  std::error_code error;
+  std::filesystem::create_directories(path.parent_path(), error);
+  if (error) fail("{}: cannot be created: {}", path.parent_path().string(), error.message());
+  write_safetensors(path, content);
+}
+
+Dump read_dump(const std::filesystem::path& path) {
+  const std::string file = path.string();
+  const SafeTensors content = read_safetensors(path);
+  Dump dump;
+  dump.step = whole_number(metadata(content, "step", file));
+  if (dump.step < 0) {
+    fail("{}: metadata 'step' must be a whole number, got '{}'", file, metadata(content, "step", file));
+  }
+  const std::string& text = metadata(content, "sentences", file);
+  try {
+    const Json sentences = parse_json(text);
+    if (!sentences.is_array()) fail("expected an array");
+    for (const Json& sentence : sentences) {
+      dump.sentences.push_back({.tokens = sentence.at("tokens").get<std::vector<std::string>>(),
+                                .query = integer(sentence, "query"),
+                                .antecedent = integer(sentence, "antecedent"),
+                                .predicted = sentence.at("predicted").get<std::string>(),
+                                .probability = sentence.at("probability").get<double>(),
+                                .layers = {}});
+    }
+  } catch (const std::exception& error) {
+    fail("{}: metadata 'sentences' is damaged: {}", file, error.what());
+  }
+  const std::size_t count = dump.sentences.size();
+  if (count == 0 ? !content.tensors.empty() : content.tensors.size() % count != 0) {
+    fail("{}: {} sentences need one tensor for each layer, got {} tensors", file, count, content.tensors.size());
+  }
+  const std::map<std::string, Tensor> tensors(content.tensors.begin(), content.tensors.end());
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t l = 0; l < tensors.size() / count; ++l) {
+      const std::string name = tensor_name(i, l);
+      const auto found = tensors.find(name);
+      if (found == tensors.end()) fail("{}: the tensor '{}' is missing", file, name);
+      dump.sentences[i].layers.push_back(found->second);
+    }
+  }
+  check(dump, file);
+  return dump;
+}
+
+std::vector<std::int64_t> dump_steps(const std::filesystem::path& run) {
+  std::vector<std::int64_t> steps;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(run / "attention", error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string stem = entry->path().stem().string();
+    const std::int64_t step = stem.starts_with("step-") ? whole_number(std::string_view(stem).substr(5)) : -1;
+    if (step >= 0 && entry->path() == dump_path(run, step)) steps.push_back(step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+}  // namespace heed

@@ -1,0 +1,87 @@
+#include "run/metrics.h"
+
+#include <heed/files/text_file.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace heed {
+namespace {
+
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
+// JSON has no NaN: null stands for it, and for what an older line does not say.
+double number(const Json& object, const char* key) {
+  if (!object.contains(key) || object[key].is_null()) return unknown;
+  if (!object[key].is_number()) fail("'{}': expected a number, got {}", key, object[key].type_name());
+  return object[key].get<double>();
+}
+
+// [layer][head]; every layer has a head.
+std::vector<std::vector<double>> weights(const Json& line) {
+  std::vector<std::vector<double>> result;
+  if (!line.contains("antecedent_weight")) return result;
+  const auto is_weight = [](const Json& weight) { return weight.is_number() || weight.is_null(); };
+  for (const Json& layer : line["antecedent_weight"]) {
+    if (!layer.is_array() || layer.empty() || !std::ranges::all_of(layer, is_weight)) {
+      fail("'antecedent_weight': expected a list of numbers for each layer, one a head, got {}", format_json(layer));
+    }
+    result.emplace_back();
+    for (const Json& weight : layer) result.back().push_back(weight.is_null() ? unknown : weight.get<double>());
+  }
+  return result;
+}
+
+Metrics metrics_of(const Json& line) {
+  if (!line.is_object() || !line.contains("step") || !line["step"].is_number_integer()) {
+    fail("expected an object {{\"step\": ...}}");
+  }
+  return {.step = line["step"],
+          .train_loss = number(line, "train_loss"),
+          .held_out = {.loss = number(line, "held_out_loss"),
+                       .accuracy = number(line, "held_out_accuracy"),
+                       .twin_accuracy = number(line, "twin_accuracy"),
+                       .antecedent_weight = weights(line)},
+          .learning_rate = number(line, "learning_rate")};
+}
+
+}  // namespace
+
+std::optional<Evaluation::BestHead> Evaluation::best_head() const {
+  std::optional<BestHead> best;
+  for (std::size_t layer = 0; layer < antecedent_weight.size(); ++layer) {
+    for (std::size_t head = 0; head < antecedent_weight[layer].size(); ++head) {
+      const double weight = antecedent_weight[layer][head];
+      if (weight > (best ? best->weight : -1)) best = {layer, head, weight};
+    }
+  }
+  return best;
+}
+
+Json to_json(const Metrics& m) {
+  return {{"step", m.step},
+          {"train_loss", m.train_loss},
+          {"held_out_loss", m.held_out.loss},
+          {"held_out_accuracy", m.held_out.accuracy},
+          {"twin_accuracy", m.held_out.twin_accuracy},
+          {"antecedent_weight", m.held_out.antecedent_weight},
+          {"learning_rate", m.learning_rate}};
+}
+
+std::vector<Metrics> read_metrics(const std::filesystem::path& run) {
+  std::vector<Metrics> result;
+  const std::filesystem::path path = run / "metrics.jsonl";
+  if (!std::filesystem::exists(path)) return result;
+  TextFile file(path);
+  for (std::size_t i = 0; i < file.lines().size(); ++i) {
+    try {
+      result.push_back(metrics_of(parse_json(file.lines()[i])));
+    } catch (const Error& error) {
+      file.mistake(i + 1, "{}", error.what());
+    }
+  }
+  file.finish();
+  return result;
+}
+
+}  // namespace heed

@@ -1,0 +1,141 @@
+#include "run/run_directory.h"
+
+#include "files/json.h"
+
+#include <heed/data/tasks/jsonl.h>
+#include <heed/files/file.h>
+#include <heed/files/safetensors.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <limits>
+#include <sstream>
+#include <sys/file.h>
+#include <unistd.h>
+
+namespace heed {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* parameter_prefix = "model.";
+constexpr const char* moment_prefix = "optimizer.";
+
+fs::path next_free(const std::string& name) {
+  fs::path path = fs::path("runs") / name;
+  for (int number = 2; fs::exists(path); ++number) path = fs::path("runs") / fmt::format("{}-{}", name, number);
+  return path;
+}
+
+NamedTensors with_prefix(const std::vector<std::pair<std::string, Tensor>>& tensors, const std::string& prefix) {
+  NamedTensors result;
+  for (const auto& [name, tensor] : tensors) {
+    if (name.starts_with(prefix)) result.emplace_back(name.substr(prefix.size()), tensor);
+  }
+  return result;
+}
+
+// Set aside by write_file(), as NAME.tmp-PROCESS-NUMBER, when its process was killed.
+bool is_unfinished(const fs::directory_entry& entry) {
+  const std::string name = entry.path().filename().string();
+  const std::size_t mark = name.rfind(".tmp-");
+  return mark != std::string::npos && name.find_first_not_of("0123456789-", mark + 5) == std::string::npos;
+}
+
+void remove_unfinished(const fs::path& directory) {
+  std::error_code error;
+  std::vector<fs::path> unfinished;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
+    if (is_unfinished(entry)) unfinished.push_back(entry.path());
+  }
+  for (const fs::path& path : unfinished) fs::remove(path, error);
+}
+
+// A directory in which no run has begun: empty, but for what a killed process had set aside.
+bool is_unused(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path) && std::ranges::all_of(fs::directory_iterator(path, error), is_unfinished);
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
+  lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock_ < 0) fail("{}: cannot be opened as a run directory: {}", path_.string(), std::strerror(errno));
+  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    ::close(lock_);
+    fail("{}: another train is at work on this run; wait for it, or stop it", path_.string());
+  }
+}
+
+RunDirectory::RunDirectory(RunDirectory&& other) noexcept
+    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+
+RunDirectory::~RunDirectory() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+RunDirectory RunDirectory::create(const std::string& name, const std::string& config, const fs::path& asked) {
+  const fs::path path = asked.empty() ? next_free(name) : asked;
+  std::error_code error;
+  if (fs::exists(path) && !is_unused(path)) {
+    fail(
+        "{}: exists already, and a run never overwrites another; choose another --out, continue it with --resume {}, "
+        "or remove it",
+        path.string(), path.string());
+  }
+  fs::create_directories(path, error);
+  if (error) fail("{}: cannot be made: {}", path.string(), error.message());
+  RunDirectory run(path);
+  remove_unfinished(run.path());
+  write_file(run.config(), config);
+  return run;
+}
+
+RunDirectory RunDirectory::open(const fs::path& path) {
+  if (!fs::exists(path)) fail("{}: there is no such run to resume", path.string());
+  RunDirectory run(path);
+  if (!fs::exists(run.config())) {
+    fail("{}: has no config.yaml, so nothing was trained in it; start with train --config FILE --out {}", path.string(),
+         path.string());
+  }
+  remove_unfinished(run.path());
+  remove_unfinished(run.path() / "attention");
+  return run;
+}
+
+void RunDirectory::write_held_out(const std::vector<Example>& examples) const {
+  const fs::path file = held_out_path(path_);
+  if (!fs::exists(file)) write_jsonl(file, examples);
+}
+
+void RunDirectory::write_metrics(const std::vector<std::string>& lines) const {
+  write_file(path_ / "metrics.jsonl", fmt::format("{}\n", fmt::join(lines, "\n")));
+}
+
+void save_checkpoint(const RunDirectory& run, const SavedModel& model, const Optimizer& optimizer,
+                     const Progress& progress) {
+  SafeTensors content;
+  for (const auto& [name, tensor] : model.parameters) content.tensors.emplace_back(parameter_prefix + name, tensor);
+  for (const auto& [name, tensor] : optimizer.state()) content.tensors.emplace_back(moment_prefix + name, tensor);
+  content.metadata["heed.progress"] =
+      format_json({{"step", progress.step}, {"loss_sum", progress.loss_sum}, {"metrics", progress.metrics}});
+  write_safetensors(run.path() / "checkpoint.safetensors", content);
+}
+
+void load_checkpoint(const RunDirectory& run, SavedModel& model, Optimizer& optimizer, Progress& progress) {
+  const fs::path path = run.path() / "checkpoint.safetensors";
+  if (!fs::exists(path)) return;
+  const SafeTensors content = read_safetensors(path);
+  try {
+    const Json json = parse_json(content.metadata.at("heed.progress"));
+    progress = {.step = json.at("step"), .loss_sum = json.at("loss_sum"), .metrics = json.at("metrics")};
+  } catch (const std::exception& error) {
+    fail("{}: metadata 'heed.progress' cannot be read: {}", path.string(), error.what());
+  }
+  model.parameters.load(with_prefix(content.tensors, parameter_prefix), path.string());
+  optimizer.load_state(with_prefix(content.tensors, moment_prefix), path.string());
+}
+
+}  // namespace heed

@@ -1,0 +1,55 @@
+#pragma once
+#include "run/metrics.h"
+#include "run/saved_model.h"
+
+#include <heed/optim/optimizer.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace heed {
+
+// A run directory, locked against other processes for as long as this stands. It holds config.yaml, held_out.jsonl,
+// metrics.jsonl, model.safetensors, checkpoint.safetensors and attention/; each file appears whole or not at all.
+class RunDirectory {
+ public:
+  // Makes `path`, or the next free of runs/NAME, runs/NAME-2, ... when `path` is empty, and writes `config` to config.yaml.
+  // Error when `path` exists and is not empty.
+  static RunDirectory create(const std::string& name, const std::string& config, const std::filesystem::path& path);
+  // Removes the half-written files of a killed process. Error when it is no run, or another process is at work on it.
+  static RunDirectory open(const std::filesystem::path& path);
+
+  RunDirectory(RunDirectory&& other) noexcept;
+  RunDirectory& operator=(RunDirectory&&) = delete;
+  ~RunDirectory();
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path config() const { return path_ / "config.yaml"; }
+
+  // held_out.jsonl, where it is missing.
+  void write_held_out(const std::vector<Example>& examples) const;
+
+  // metrics.jsonl, one line an evaluation.
+  void write_metrics(const std::vector<std::string>& lines) const;
+
+ private:
+  explicit RunDirectory(std::filesystem::path path);  // locks
+  std::filesystem::path path_;
+  int lock_ = -1;
+};
+
+// How far a run has come, but for the weights.
+struct Progress {
+  std::int64_t step = 0;             // steps taken
+  double loss_sum = 0;               // of the steps since the last evaluation
+  std::vector<std::string> metrics;  // lines of metrics.jsonl
+};
+
+// checkpoint.safetensors: parameters, moments and progress: all that a resumed run needs to give the same bits.
+void save_checkpoint(const RunDirectory& run, const SavedModel& model, const Optimizer& optimizer,
+                     const Progress& progress);
+// Leaves all as it is when there is no checkpoint yet.
+void load_checkpoint(const RunDirectory& run, SavedModel& model, Optimizer& optimizer, Progress& progress);
+
+}  // namespace heed

@@ -1,0 +1,225 @@
+#include "run/saved_model.h"
+
+#include <heed/files/safetensors.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace heed {
+namespace {
+
+constexpr std::array positions_names{"none", "learned", "sinusoidal"};
+constexpr std::array tie_names{"none", "K_is_V", "Q_is_K"};
+constexpr std::array split_names{"words", "characters"};
+constexpr int largest_size = 1 << 24;  // of anything in a file
+
+template <class Names>
+int number_of(const Names& names, const std::string& name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) fail("expected one of {}, got '{}'", fmt::join(names, ", "), name);
+  return static_cast<int>(found - names.begin());
+}
+
+int size(const Json& object, const char* key, int least) {
+  const Json& value = object.at(key);
+  if (!value.is_number_integer() || value < least || value > largest_size) {
+    fail("'{}' must be an integer from {} to {}, got {}", key, least, largest_size, format_json(value));
+  }
+  return value.get<int>();
+}
+
+Bias bias(const Json& object, const char* key) { return object.at(key).get<bool>() ? Bias::yes : Bias::no; }
+
+ReaderConfig reader_shape(const Json& model, int vocabulary) {
+  const Json& attention = model.at("attention");
+  return {.vocabulary = vocabulary,
+          .max_length = size(model, "max_length", 1),
+          .sentences = size(model, "sentences", 0),
+          .layers = size(model, "layers", 1),
+          .mlp = size(model, "mlp", 0),
+          .positions = static_cast<Positions>(number_of(positions_names, model.at("positions"))),
+          .attention = {.d_model = size(attention, "d_model", 1),
+                        .heads = size(attention, "heads", 1),
+                        .d_k = size(attention, "d_k", 0),
+                        .d_v = size(attention, "d_v", 0),
+                        .bias = bias(attention, "bias"),
+                        .output_bias = bias(attention, "output_bias"),
+                        .tie = static_cast<AttentionConfig::Tie>(number_of(tie_names, attention.at("tie")))}};
+}
+
+// No more numbers than a model of this shape has, even with tied matrices.
+double least_elements(const ReaderConfig& config) {
+  const AttentionConfig& a = config.attention;
+  const double d = a.d_model;
+  const double d_k = a.d_k > 0 ? a.d_k : d / a.heads;
+  const double d_v = a.d_v > 0 ? a.d_v : d / a.heads;
+  const double rows =
+      config.vocabulary + config.sentences + (config.positions == Positions::learned ? config.max_length : 0);
+  return d * (rows + config.layers * (a.heads * (d_k + d_v) + 2.0 * config.mlp));
+}
+
+// Numbers of the sentences of `tokens`, counted back from the last.
+std::vector<int> sentence_numbers(const std::vector<std::string>& tokens) {
+  std::vector<int> numbers(tokens.size());
+  int number = 0;
+  for (std::size_t i = tokens.size(); i-- > 0;) {
+    const bool ends = tokens[i] == "." || tokens[i] == "。";
+    if (ends && i + 1 < tokens.size()) ++number;
+    numbers[i] = number;
+  }
+  return numbers;
+}
+
+}  // namespace
+
+Json shape_json(const ReaderConfig& config) {
+  const AttentionConfig& attention = config.attention;
+  return {{"max_length", config.max_length},
+          {"sentences", config.sentences},
+          {"layers", config.layers},
+          {"mlp", config.mlp},
+          {"positions", positions_names.at(static_cast<std::size_t>(config.positions))},
+          {"attention",
+           {{"d_model", attention.d_model},
+            {"heads", attention.heads},
+            {"d_k", attention.d_k},
+            {"d_v", attention.d_v},
+            {"bias", attention.bias == Bias::yes},
+            {"output_bias", attention.output_bias == Bias::yes},
+            {"tie", tie_names.at(attention.tie)}}}};
+}
+
+std::filesystem::path model_path(const std::filesystem::path& run) { return run / "model.safetensors"; }
+
+std::filesystem::path held_out_path(const std::filesystem::path& run) { return run / "held_out.jsonl"; }
+
+void save_model(const std::filesystem::path& path, const SavedModel& model) {
+  SafeTensors content;
+  content.tensors.assign(model.parameters.begin(), model.parameters.end());
+  content.metadata = {{"heed.model", format_json(shape_json(model.reader->config))},
+                      {"heed.vocabulary", format_json(model.vocabulary.words())},
+                      {"heed.queries", format_json(model.queries)},
+                      {"heed.split", split_names.at(static_cast<std::size_t>(model.split))},
+                      {"heed.step", std::to_string(model.step)}};
+  write_safetensors(path, content);
+}
+
+SavedModel load_model(const std::filesystem::path& path) {
+  const std::string file = path.string();
+  const SafeTensors content = read_safetensors(path);
+  const auto metadata = [&](const char* name) -> const std::string& {
+    const auto found = content.metadata.find(name);
+    if (found == content.metadata.end()) fail("{}: is no model saved by train: its metadata has no '{}'", file, name);
+    return found->second;
+  };
+  const auto parsed = [&](const char* name, auto&& parse) {
+    const std::string& text = metadata(name);
+    try {
+      return parse(text);
+    } catch (const std::exception& error) {
+      fail("{}: metadata '{}': {}", file, name, error.what());
+    }
+  };
+  const auto words = [](const std::string& text) { return parse_json(text).get<std::vector<std::string>>(); };
+
+  SavedModel model;
+  model.vocabulary = parsed("heed.vocabulary", [&](const std::string& text) { return Vocabulary(words(text)); });
+  model.queries = parsed("heed.queries", words);
+  model.split =
+      parsed("heed.split", [](const std::string& text) { return static_cast<Split>(number_of(split_names, text)); });
+  model.step = parsed("heed.step", [](const std::string& text) { return parse_json(text).get<std::int64_t>(); });
+  const ReaderConfig config = parsed(
+      "heed.model", [&](const std::string& text) { return reader_shape(parse_json(text), model.vocabulary.size()); });
+
+  double elements = 0;
+  for (const auto& [name, values] : content.tensors) elements += static_cast<double>(values.numel());
+  if (least_elements(config) > elements) {
+    fail("{}: the model that it describes has at least {} parameters, its tensors hold {}", file, least_elements(config),
+         elements);
+  }
+  model.reader = std::make_unique<Reader>(Scope(model.parameters, 0), config);
+  model.parameters.load(content.tensors, file);
+  return model;
+}
+
+Example question(const SavedModel& model, std::string_view text, const std::string& query) {
+  Example example;
+  example.tokens = tokenize(checked_utf8(text, "sentence"), model.split);
+  if (example.tokens.empty()) fail("the sentence is empty");
+  example.sentences = sentence_numbers(example.tokens);
+  const auto asked = [&](const std::string& token) {
+    return query.empty() ? std::find(model.queries.begin(), model.queries.end(), token) != model.queries.end()
+                         : token == query;
+  };
+  const auto last = std::find_if(example.tokens.rbegin(), example.tokens.rend(), asked);
+  if (last == example.tokens.rend()) {
+    if (!query.empty()) {
+      fail("the sentence has no token '{}'{}; its tokens: {}", query, did_you_mean(query, example.tokens),
+           fmt::join(example.tokens, " "));
+    }
+    fail("the sentence has none of the words that the model was asked about ({}); choose one with --query",
+         fmt::join(model.queries, ", "));
+  }
+  example.query = static_cast<int>(example.tokens.rend() - last) - 1;
+  return example;
+}
+
+Example question(const SentenceAttention& sentence) {
+  Example example;
+  example.tokens = sentence.tokens;
+  example.query = sentence.query;
+  example.antecedent = sentence.antecedent;
+  example.sentences = sentence_numbers(sentence.tokens);
+  return example;
+}
+
+ReaderInput reader_input(const Reader& reader, const Vocabulary& vocabulary, const Example& example) {
+  const int T = static_cast<int>(example.tokens.size());
+  std::vector<std::string> unknown;
+  std::vector<std::int32_t> tokens;
+  for (const std::string& token : example.tokens) {
+    if (vocabulary.contains(token)) {
+      tokens.push_back(vocabulary[token]);
+    } else {
+      unknown.push_back(fmt::format("'{}'{}", token, did_you_mean(token, vocabulary.words())));
+    }
+  }
+  if (!unknown.empty()) {
+    fail("not among the {} words that the model knows: {}", vocabulary.size(), fmt::join(unknown, ", "));
+  }
+  if (reader.learned_positions && T > reader.config.max_length) {
+    fail("the text has {} tokens; the model learned positions for {}", T, reader.config.max_length);
+  }
+  ReaderInput input{.tokens = Ids({1, T}, tokens), .lengths = {T}, .query = Ids({1}, {example.query}), .sentences = {}};
+  if (reader.config.sentences > 0) {
+    if (example.sentences.size() != tokens.size()) fail("the model reads sentences; the text is not divided into them");
+    const int most = *std::max_element(example.sentences.begin(), example.sentences.end()) + 1;
+    if (most > reader.config.sentences) {
+      fail("the text has {} sentences; the model reads up to {}", most, reader.config.sentences);
+    }
+    input.sentences = Ids({1, T}, {example.sentences.begin(), example.sentences.end()});
+  }
+  return input;
+}
+
+SentenceAttention attend(const Reader& reader, const Vocabulary& vocabulary, const Example& example) {
+  const Reader::Output output = reader(reader_input(reader, vocabulary, example), Weights::yes);
+  const std::vector<double> probabilities = softmax(output.logits.to(DType::float64)).to_vector();
+  const auto best = std::max_element(probabilities.begin(), probabilities.end());
+  SentenceAttention result{.tokens = example.tokens,
+                           .query = example.query,
+                           .antecedent = example.antecedent,
+                           .predicted = vocabulary.word(static_cast<int>(best - probabilities.begin())),
+                           .probability = *best,
+                           .layers = {}};
+  for (const Tensor& weights : output.weights) {  // (1, heads, T, T)
+    result.layers.push_back(reshape(weights, {weights.size(1), weights.size(2), weights.size(3)}).to(DType::float32));
+  }
+  return result;
+}
+
+}  // namespace heed

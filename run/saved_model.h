@@ -1,0 +1,56 @@
+#pragma once
+#include "files/json.h"
+#include "run/dump.h"
+
+#include <heed/data/task.h>
+#include <heed/files/utf8.h>
+#include <heed/nn/reader.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed {
+
+// A model and all that it takes to read a sentence with it.
+struct SavedModel {
+  Parameters parameters;
+  std::unique_ptr<Reader> reader;  // of these parameters
+  Vocabulary vocabulary;
+  Split split = Split::words;
+  std::vector<std::string> queries;  // words asked about in training
+  std::int64_t step = 0;
+};
+
+// {"max_length":12,"layers":2,...,"attention":{...}}: all of a shape but its vocabulary.
+Json shape_json(const ReaderConfig& config);
+
+// RUN/model.safetensors
+std::filesystem::path model_path(const std::filesystem::path& run);
+
+// RUN/held_out.jsonl: the sentences that the model did not learn from, as write_jsonl() writes them.
+std::filesystem::path held_out_path(const std::filesystem::path& run);
+
+// A safetensors file that describes itself: all parameters; metadata `heed.model` (ReaderConfig as JSON),
+// `heed.vocabulary` and `heed.queries` (JSON arrays), `heed.split`, `heed.step`.
+void save_model(const std::filesystem::path& path, const SavedModel& model);
+
+// Error when the file is no such model; nothing is allocated that the file's own tensors do not justify.
+SavedModel load_model(const std::filesystem::path& path);
+
+// `text` as a question: its last token `query`, or, when that is empty, its last token among model.queries. Texts of
+// several sentences (for models that count them) end in the question. Error for a word that the model does not know.
+Example question(const SavedModel& model, std::string_view text, const std::string& query = "");
+
+// The question that a dumped sentence is; its answer is not known.
+Example question(const SentenceAttention& sentence);
+
+// One example as a batch. Error when it is longer than the model reads or holds unknown words.
+ReaderInput reader_input(const Reader& reader, const Vocabulary& vocabulary, const Example& example);
+
+// What the model makes of an example: unrecorded, with its weights.
+SentenceAttention attend(const Reader& reader, const Vocabulary& vocabulary, const Example& example);
+
+}  // namespace heed

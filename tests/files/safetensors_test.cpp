@@ -1,0 +1,186 @@
+#include "tests/catch.h"
+#include "tests/message.h"
+#include "tests/scratch.h"
+
+#include <heed/autograd/ops.h>
+#include <heed/autograd/random.h>
+#include <heed/files/file.h>
+#include <heed/files/safetensors.h>
+
+#include <cmath>
+#include <limits>
+
+using namespace heed;
+
+namespace {
+
+SafeTensors small() {
+  SafeTensors content;
+  content.tensors = {{"W_Q.weight", tensor({2, 3}, {1, -2, 3, 0.1, 5, 6})},
+                     {"注意", tensor({2}, {1e-300, 2}, DType::float64)},
+                     {"scalar", tensor({}, {7})},
+                     {"empty", zeros({3, 0})}};
+  content.metadata = {{"step", "12"}, {"a\"b", "一\n二"}};
+  return content;
+}
+
+// A file with this header and `size` bytes of data.
+std::string file_of(const std::string& header, std::size_t size) {
+  const std::uint64_t length = header.size();
+  return std::string(reinterpret_cast<const char*>(&length), 8) + header + std::string(size, '\0');
+}
+
+}  // namespace
+
+TEST_CASE("Tensors and metadata come back bit for bit, in their order") {
+  const Scratch scratch;
+  SafeTensors content = small();
+  const double infinity = std::numeric_limits<double>::infinity();
+  content.tensors.emplace_back("special", tensor({3}, {infinity, -0.0, std::nan("")}));
+  content.tensors.emplace_back("view", transpose(content["W_Q.weight"]));
+  write_safetensors(scratch / "a", content);
+  const SafeTensors read = read_safetensors(scratch / "a");
+
+  CHECK(read.metadata == content.metadata);
+  REQUIRE(read.tensors.size() == content.tensors.size());
+  for (std::size_t i = 0; i < read.tensors.size(); ++i) {
+    const auto& [name, tensor] = read.tensors[i];
+    CHECK(name == content.tensors[i].first);
+    CHECK(tensor.dtype() == content.tensors[i].second.dtype());
+    CHECK(tensor.shape() == content.tensors[i].second.shape());
+    if (name != "special") CHECK(tensor.to_vector() == content.tensors[i].second.to_vector());
+  }
+  const Tensor special = read["special"];
+  CHECK(special.at({0}) == infinity);
+  CHECK(std::signbit(special.at({1})));
+  CHECK(std::isnan(special.at({2})));
+  CHECK(read["view"].to_vector() == std::vector<double>{1, tensor({}, {0.1}).item(), -2, 5, 3, 6});
+
+  write_safetensors(scratch / "b", read);
+  CHECK(read_file(scratch / "a") == read_file(scratch / "b"));
+  CHECK(message([&] { read["W_K.weight"]; }) ==
+        "safetensors: no tensor 'W_K.weight' among 6 (did you mean 'W_Q.weight'?)");
+}
+
+TEST_CASE("The bytes of a file are those of the format") {
+  const Scratch scratch;
+  for (std::size_t digits = 1; digits <= 8; ++digits) {  // every length of padding
+    SafeTensors content;
+    content.tensors = {{"x", tensor({2}, {1, 2})}};
+    content.metadata = {{"step", std::string(digits, '3')}};
+    write_safetensors(scratch / "a", content);
+    std::string header = R"({"__metadata__":{"step":")" + content.metadata["step"] +
+                         R"("},"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
+    while (header.size() % 8 != 0) header += ' ';
+    const std::string length{static_cast<char>(header.size()), 0, 0, 0, 0, 0, 0, 0};
+    CHECK(read_file(scratch / "a") == length + header + std::string("\0\0\x80\x3f\0\0\0\x40", 8));
+  }
+}
+
+TEST_CASE("What cannot be written is refused before anything is") {
+  const Scratch scratch;
+  const auto said = [&](const std::string& first, const std::string& second) {
+    SafeTensors content;
+    content.tensors = {{first, zeros({1})}, {second, zeros({1})}};
+    return message([&] { write_safetensors(scratch / "a", content); });
+  };
+  const std::string path = (scratch / "a").string();
+  CHECK(said("x", "x") == path + ": tensor name 'x' is given twice");
+  CHECK(said("x", "__metadata__") == path + ": tensor name '__metadata__' is reserved");
+  CHECK(said("x", "\xff") ==
+        path + ": names and metadata cannot be written as JSON: invalid UTF-8 byte at index 0: 0xFF");
+  CHECK(scratch.files() == 0);
+}
+
+TEST_CASE("A file cut anywhere is refused") {
+  const Scratch scratch;
+  write_safetensors(scratch / "whole", small());
+  const std::string bytes = read_file(scratch / "whole");
+  const std::string path = (scratch / "cut").string();
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    write_file(path, std::string_view(bytes).substr(0, size));
+    CAPTURE(size);
+    const std::string said = message([&] { read_safetensors(path); });
+    CHECK(said.starts_with(path + ": not a safetensors file: "));
+    CHECK(said.ends_with(" Is it cut?"));
+  }
+  write_file(path, bytes + '\0');
+  CHECK(message([&] { read_safetensors(path); }) ==
+        path + ": not a safetensors file: 45 bytes of data, but its tensors cover 44");
+}
+
+TEST_CASE("A file with broken bytes is read or refused, never worse") {
+  const Scratch scratch;
+  write_safetensors(scratch / "whole", small());
+  const std::string bytes = read_file(scratch / "whole");
+  Random random(1);
+  int refused = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string broken = bytes;
+    for (std::int64_t flips = random.below(4); flips >= 0; --flips) {
+      broken[static_cast<std::size_t>(random.below(std::ssize(broken)))] = static_cast<char>(random.below(256));
+    }
+    refused += message([&] { parse_safetensors(broken, "broken"); }) != "no error";
+  }
+  CHECK(refused > 1500);
+  CHECK(refused < 3000);
+}
+
+TEST_CASE("Whatever a header gets wrong is named") {
+  const auto said = [](const std::string& header, std::size_t size = 8) {
+    return message([&] { parse_safetensors(file_of(header, size), "f"); });
+  };
+  const auto x = [&](const std::string& fields) { return said("{\"x\":{" + fields + "}}"); };
+  const std::string f = "f: not a safetensors file: ";
+
+  CHECK(said(R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}  )") == "no error");
+  CHECK(said("{}", 0) == "no error");
+  CHECK(said("") == f + "the header must begin with '{'");
+  CHECK(said("[]") == f + "the header must begin with '{'");
+  CHECK(said("{\"x\":}").starts_with(f + "the header: not JSON at byte 6: "));
+  CHECK(said("{\"\xff\":1}").starts_with(f + "the header: not JSON at byte 3: "));
+  CHECK(x(R"("dtype":"F32","dtype":"F64")") == f + "the header: key 'dtype' occurs twice");
+  CHECK(said("{\"x\":" + std::string(100'000, '[')) == f + "the header: nested deeper than 3 levels");
+  CHECK(said(R"({"__metadata__":["step"]})") == f + "__metadata__ must be an object of strings, got array");
+  CHECK(said(R"({"__metadata__":{"step":3}})") == f + "__metadata__ 'step' must be a string, got number");
+  CHECK(said(R"({"x":3})") == f + "tensor 'x' must be an object, got number");
+  CHECK(x(R"("shape":[2],"data_offsets":[0,8])") == f + "tensor 'x' has no dtype");
+  CHECK(x(R"("dtype":"F32","data_offsets":[0,8])") == f + "tensor 'x' has no shape");
+  CHECK(x(R"("dtype":"F32","shape":[2])") == f + "tensor 'x' has no data_offsets");
+  CHECK(x(R"("dtype":"F32","shape":[2],"data_offsets":[0,8],"a":0)") == f + "tensor 'x': unknown field 'a'");
+  CHECK(x(R"("dtype":"BF16","shape":[4],"data_offsets":[0,8])") ==
+        "f: tensor 'x': dtype must be F32 or F64, got \"BF16\"");
+  CHECK(x(R"("dtype":4,"shape":[4],"data_offsets":[0,8])") == "f: tensor 'x': dtype must be F32 or F64, got 4");
+  CHECK(x(R"("dtype":"F32","shape":2,"data_offsets":[0,8])") == f + "tensor 'x': shape must be a list, got number");
+  const std::string integers = " must hold integers from 0 to 9223372036854775807, got ";
+  CHECK(x(R"("dtype":"F32","shape":[-2],"data_offsets":[0,8])") == f + "tensor 'x': shape" + integers + "-2");
+  CHECK(x(R"("dtype":"F32","shape":[2.0],"data_offsets":[0,8])") == f + "tensor 'x': shape" + integers + "2.0");
+  CHECK(x(R"("dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,8])") ==
+        f + "tensor 'x': shape" + integers + "18446744073709551615");
+  CHECK(x(R"("dtype":"F32","shape":[2],"data_offsets":[0,"8"])") ==
+        f + "tensor 'x': data_offsets" + integers + "\"8\"");
+  CHECK(x(R"("dtype":"F32","shape":[2],"data_offsets":[0])") == f + "tensor 'x': expected 2 data_offsets, got 1");
+  CHECK(x(R"("dtype":"F32","shape":[2],"data_offsets":[8,0])") ==
+        f + "tensor 'x': data_offsets [8, 0] are outside the 8 bytes of data. Is it cut?");
+  CHECK(x(R"("dtype":"F32","shape":[3],"data_offsets":[0,12])") ==
+        f + "tensor 'x': data_offsets [0, 12] are outside the 8 bytes of data. Is it cut?");
+  CHECK(x(R"("dtype":"F32","shape":[1],"data_offsets":[0,8])") ==
+        f + "tensor 'x': shape (1) of F32 needs 4 bytes, data_offsets give 8");
+  CHECK(x(R"("dtype":"F32","shape":[4294967296,4294967296,4],"data_offsets":[0,8])") ==
+        f + "tensor 'x': shape (4294967296, 4294967296, 4) overflows");
+  CHECK(x(R"("dtype":"F32","shape":[1,1,1,1,1,1,1,1,2],"data_offsets":[0,8])") ==
+        "f: tensor 'x' has 9 axes: at most 8 are supported");
+  const std::string rule = ": tensors must neither overlap nor leave gaps";
+  const std::string a =
+      R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":)";
+  CHECK(said(a + "[0,4]}}") == f + "tensor 'b' begins at byte 0 of the data, expected 4" + rule);
+  CHECK(said(a + "[2,6]}}") == f + "tensor 'b' begins at byte 2 of the data, expected 4" + rule);
+  CHECK(said(a + "[5,9]}}", 12) == f + "tensor 'b' begins at byte 5 of the data, expected 4" + rule);
+  CHECK(said(a + "[4,8]}}", 12) == f + "12 bytes of data, but its tensors cover 8");
+
+  const std::string huge{'\xff', '\xff', '\xff', '\xff', '\xff', '\xff', '\xff', '\xff'};
+  CHECK(message([&] { parse_safetensors(huge, "f"); }) ==
+        f + "header length 18446744073709551615 is above the limit of 100000000 bytes");
+  CHECK(message([&] { parse_safetensors(std::string("\x05\0\0\0\0\0\0\0{}", 10), "f"); }) ==
+        f + "expected a header of 5 bytes, got 2. Is it cut?");
+}

@@ -1,0 +1,81 @@
+#include "tests/catch.h"
+#include "tests/data/helpers.h"
+
+#include <heed/files/utf8.h>
+
+using namespace heed;
+using heed::test::message;
+using Words = std::vector<std::string>;
+
+TEST_CASE("UTF-8 is checked to the byte") {
+  CHECK(checked_utf8("它很甜 ok", "f") == "它很甜 ok");
+  CHECK(checked_utf8("\xef\xbb\xbf"
+                     "abc",
+                     "f") == "abc");
+  CHECK(checked_utf8("", "f").empty());
+  CHECK(checked_utf8("\xf4\x8f\xbf\xbf", "f").size() == 4);  // U+10FFFF, the last one
+  const auto refusal = [](std::string text) { return message([&] { checked_utf8(text, "f.txt"); }); };
+  CHECK(refusal("ab\xff") == "f.txt: not UTF-8 at byte 2: 0xff");
+  CHECK(refusal("\xef\xbb\xbf"
+                "a\x80") == "f.txt: not UTF-8 at byte 4: 0x80");
+  CHECK(refusal("a\xe5\xae") == "f.txt: not UTF-8 at byte 1: 0xe5");         // cut
+  CHECK(refusal("\xc0\xaf") == "f.txt: not UTF-8 at byte 0: 0xc0");          // overlong
+  CHECK(refusal("\xe0\x80\xaf") == "f.txt: not UTF-8 at byte 0: 0xe0");      // overlong
+  CHECK(refusal("x\xed\xa0\x80") == "f.txt: not UTF-8 at byte 1: 0xed");     // surrogate
+  CHECK(refusal("\xf4\x90\x80\x80") == "f.txt: not UTF-8 at byte 0: 0xf4");  // above U+10FFFF
+  CHECK(refusal("\xff\xfe"
+                "a") == "f.txt: not UTF-8 at byte 0: 0xff (it looks like UTF-16; save it as UTF-8)");
+}
+
+TEST_CASE("columns of a terminal") {
+  CHECK(display_width("") == 0);
+  CHECK(display_width("it") == 2);
+  CHECK(display_width("苹果 很 甜") == 10);
+  CHECK(display_width("，") == 2);
+  CHECK(display_width("e\u0301") == 1);             // e and a combining accent
+  CHECK(display_width("👩‍👩‍👧") == 2);  // joined into one character
+  CHECK(display_width("🇨🇳") == 2);
+  CHECK(display_width("…") == 1);
+}
+
+TEST_CASE("text is cut and padded to exactly the width") {
+  CHECK(fit_width("it", 4) == "it  ");
+  CHECK(fit_width("animal", 6) == "animal");
+  CHECK(fit_width("animal", 4) == "ani…");
+  CHECK(fit_width("苹果", 4) == "苹果");
+  CHECK(fit_width("苹果树", 4) == "苹… ");  // half of a wide character is not shown
+  CHECK(fit_width("苹果", 1) == "…");
+  CHECK(fit_width("苹果", 0) == "");
+  CHECK(fit_width("e\u0301e\u0301e\u0301", 2) == "e\u0301…");
+  CHECK(fit_width("a\tb\x1b", 5) == "a\uFFFDb\uFFFD ");  // what moves the cursor is replaced
+  for (int width = 0; width < 12; ++width) {
+    CHECK(display_width(fit_width("The 苹果 e\u0301 👩‍👩‍👧.", width)) == width);
+  }
+}
+
+TEST_CASE("words are split at white space and punctuation") {
+  CHECK(tokenize("The animal didn't cross.", Split::words) == Words{"The", "animal", "didn't", "cross", "."});
+  CHECK(tokenize("  a\t b\u3000c\u00a0d\r\n", Split::words) == Words{"a", "b", "c", "d"});
+  CHECK(tokenize("小狗 没有 过，因为 它。", Split::words) == Words{"小狗", "没有", "过", "，", "因为", "它", "。"});
+  CHECK(tokenize("well-known 'quoted' it's- rock’n’roll", Split::words) ==
+        Words{"well-known", "'", "quoted", "'", "it's", "-", "rock’n’roll"});
+  CHECK(tokenize("(why?!) a+b", Split::words) == Words{"(", "why", "?", "!", ")", "a", "+", "b"});
+  CHECK(tokenize("cafe\u0301", Split::words) == Words{"cafe\u0301"});
+  CHECK(tokenize("", Split::words).empty());
+  CHECK(message([] { tokenize("ab\xc3", Split::words); }) == "text: not UTF-8 at byte 2: 0xc3");
+}
+
+TEST_CASE("characters are grapheme clusters, ASCII runs stay together") {
+  CHECK(tokenize("苹果很甜", Split::characters) == Words{"苹", "果", "很", "甜"});
+  CHECK(tokenize("用GPT4写， 好!", Split::characters) == Words{"用", "GPT4", "写", "，", "好", "!"});
+  CHECK(tokenize("e\u0301a 👩‍👩‍👧", Split::characters) == Words{"e\u0301", "a", "👩‍👩‍👧"});
+}
+
+TEST_CASE("visible puts signs in place of what is not seen or moves other text") {
+  CHECK(visible("苹果 it's שלום") == "苹果 it's שלום");
+  CHECK(visible(std::string_view("a\0b\t\x7f", 5)) == "a␀b␉␡");
+  CHECK(visible("\xe2\x80\xae|\xe2\x81\xa6|\xc2\x85|\xe2\x80\xa8|\xef\xbb\xbf") ==
+        "⟨U+202E⟩|⟨U+2066⟩|⟨U+0085⟩|⟨U+2028⟩|⟨U+FEFF⟩");
+  CHECK(visible("\xd9\x85\xe2\x80\x8c\xd9\x85") == "\xd9\x85\xe2\x80\x8c\xd9\x85");  // joins letters
+  CHECK(visible("a\xff") == "a\xef\xbf\xbd");
+}

@@ -1,0 +1,117 @@
+#include "inspect/page/page.h"
+
+#include "inspect/command.h"
+#include "tests/catch.h"
+#include "tests/inspect/sample.h"
+#include "tests/message.h"
+#include "tests/scratch.h"
+
+#include <heed/files/file.h>
+
+using namespace heed;
+
+namespace {
+
+struct PageFiles : Scratch {
+  std::filesystem::path run = path / "run";
+  PageFiles() {
+    write_dump(run, {0, {english_sentence()}});
+    write_dump(run, {400, {english_sentence()}});
+    save_model(model_path(run), small_model());
+  }
+  Json description() const { return page_run(run).description; }
+  std::string error() const {
+    const std::string text = message([&] { page_run(run); });
+    return text.starts_with(run.string()) ? "RUN" + text.substr(run.string().size()) : text;
+  }
+};
+
+std::string command(std::vector<std::string> arguments) {
+  std::vector<const char*> argv{"inspect"};
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  return heed::inspect(static_cast<int>(argv.size()), argv.data(), {});
+}
+
+}  // namespace
+
+TEST_CASE("inspect --page writes one file, of one run or of two") {
+  const PageFiles one, two;
+  const std::string file = (one / "page.html").string();
+  const std::string said = command({one.run.string(), "--page", file}), html = read_file(file);
+  CHECK(said == fmt::format("{}: {:.1f} MB; open it in a browser\n", file, static_cast<double>(html.size()) / 1e6));
+  CHECK(html == page({page_run(one.run)}));
+  CHECK(html.find("<script type=\"application/json\" id=\"weights-0-1-0\">") < html.find("<script>"));
+  CHECK(html.find("<script type=\"application/json\" id=\"weights-0-0-0\">") > html.find("<script>"));
+  CHECK(html.find("weights-1-0-0") == std::string::npos);
+  for (const char* outside : {"https:", "src=\"", "@import", "url("}) {
+    INFO(outside);
+    CHECK(html.find(outside) == std::string::npos);
+  }
+  command({one.run.string(), two.run.string(), "--page", file});
+  CHECK(read_file(file).find("weights-1-0-0") != std::string::npos);
+  CHECK(message([&] {
+          command({one.run.string(), "--page", file, "--layer", "1"});
+        }) == "--page shows all of a run; it goes without --layer (see inspect --help)");
+  CHECK(message([&] {
+          command({one.run.string(), "--page", "/no/where.html"});
+        }) == "cannot write /no/where.html: No such file or directory: there is no directory /no");
+}
+
+TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says what is missing") {
+  const PageFiles run;
+  write_file(run.run / "metrics.jsonl", "{\"step\":0,\"held_out_accuracy\":0.5}\n");
+  const Json all = run.description();
+  CHECK(all.at("steps").dump() == R"([{"step":0,"answers":[{"predicted":"animal","probability":0.9984}]},)"
+                                  R"({"step":400,"answers":[{"predicted":"animal","probability":0.9984}]}])");
+  CHECK(all.at("heads").dump() == "[2,2]");
+  CHECK(all.at("sentences")[0].at("antecedent") == 1);
+  CHECK(all.at("metrics")[0].at("held_out_accuracy") == 0.5);
+  CHECK(all.at("parameters") == small_model().parameters.numel());
+  CHECK(all.at("model").at("tensors").size() == small_model().parameters.size());
+  CHECK(all.at("model").at("singular_values")[1][0].at("W_V").size() == 5);
+  CHECK(all.at("causes_missing").get<std::string>().starts_with("Causes were not looked for: "));
+
+  std::filesystem::remove(model_path(run.run));
+  CHECK(run.description().at("model_missing") == "The run directory holds no model.safetensors.");
+
+  SavedModel large = small_model();
+  for (int word = 0; large.vocabulary.size() < 66'000; ++word) large.vocabulary.add(std::to_string(word));
+  ReaderConfig config = large.reader->config;
+  config.vocabulary = large.vocabulary.size();
+  large.parameters = {};
+  large.reader = std::make_unique<Reader>(Scope(large.parameters, 1), config);
+  save_model(model_path(run.run), large);
+  CHECK(run.description().at("model").is_null());
+  CHECK(run.description().at("model_missing") == "The model takes 2.4 MB; a page holds models of up to 2.1 MB.");
+}
+
+TEST_CASE("Steps between the first and the last are left out of a page that would be too large") {
+  const PageFiles run;
+  for (const int step : {100, 200, 300}) write_dump(run.run, {step, {english_sentence()}});
+  const std::size_t size = page_run(run.run).weights[0][0].size();
+  const auto steps_within = [&](std::size_t most) {
+    const PageRun kept = page_run(run.run, 0, most);
+    CHECK(kept.description.at("dumped_steps") == 5);
+    CHECK(kept.weights.size() == kept.description.at("steps").size());
+    std::string steps;
+    for (const Json& step : kept.description.at("steps")) steps += step.at("step").dump() + " ";
+    return steps;
+  };
+  CHECK(steps_within(6 * size) == "0 100 200 300 400 ");
+  CHECK(steps_within(4 * size) == "0 200 400 ");
+  CHECK(steps_within(3 * size) == "0 400 ");
+  CHECK(steps_within(0) == "400 ");
+}
+
+TEST_CASE("A page is not made of what is no run") {
+  const PageFiles run;
+  write_file(run.run / "metrics.jsonl", "{\"step\":0}\n{\n");
+  CHECK(run.error().find("metrics.jsonl:2: not JSON at byte") != std::string::npos);
+  std::filesystem::remove(run.run / "metrics.jsonl");
+  write_dump(run.run, {200, {chinese_sentence()}});
+  CHECK(run.error() == "RUN: the dumps of steps 200 and 400 hold different sentences");
+  std::filesystem::remove_all(run.run / "attention");
+  CHECK(run.error() == "RUN: holds no attention dumps");
+  CHECK(
+      message([&] { page_run(model_path(run.run)); }).ends_with(": is a single file; --page needs the run directory"));
+}

@@ -1,0 +1,73 @@
+#include "inspect/views/terminal.h"
+
+#include "tests/catch.h"
+
+#include <cstdlib>
+#include <fcntl.h>
+#include <unistd.h>
+
+using namespace heed;
+
+TEST_CASE("a bar is as long as its value, in eighths of a column") {
+  CHECK(bar(0, 8) == "");
+  CHECK(bar(1, 8) == "████████");
+  CHECK(bar(0.5, 8) == "████");
+  CHECK(bar(1.0 / 64, 8) == "▏");
+  CHECK(bar(0.93, 8) == "███████▌");
+  CHECK(bar(7.0 / 8, 1) == "▉");
+  CHECK(bar(2, 3) == "███");
+  CHECK(bar(-1, 3) == "");
+}
+
+TEST_CASE("cells fill their columns and grow darker with the value") {
+  const Terminal plain;
+  CHECK(heat_cell(0, "", 3, plain) == "   ");
+  CHECK(heat_cell(0.1, "", 3, plain) == "░░░");
+  CHECK(heat_cell(0.35, "", 3, plain) == "▒▒▒");
+  CHECK(heat_cell(0.65, "", 3, plain) == "▓▓▓");
+  CHECK(heat_cell(1, "", 3, plain) == "███");
+  CHECK(heat_cell(1, "100", 6, plain) == "100██ ");
+  CHECK(heat_cell(1, "100", 3, plain) == "███");
+  CHECK(signed_cell(1, plain) == " █");
+  CHECK(signed_cell(-1, plain) == "-█");
+  CHECK(signed_cell(-0.01, plain) == "  ");
+
+  const Terminal coloured{80, true};
+  CHECK(heat_cell(0, "  0", 5, coloured) == "\x1b[48;5;234;38;5;255m   0 \x1b[0m");
+  CHECK(heat_cell(1, "", 2, coloured) == "\x1b[48;5;226;38;5;16m  \x1b[0m");
+  CHECK(signed_cell(-1, coloured) == "\x1b[48;5;27;38;5;16m  \x1b[0m");
+  CHECK(signed_cell(1, coloured) == "\x1b[48;5;196;38;5;16m  \x1b[0m");
+  CHECK(highlighted("it", coloured) == "\x1b[1;32mit\x1b[0m");
+  CHECK(highlighted("it", plain) == "it");
+}
+
+TEST_CASE("trimmed drops spaces at the end only") {
+  CHECK(trimmed("  a b  ") == "  a b");
+  CHECK(trimmed("   ") == "");
+  CHECK(trimmed("") == "");
+}
+
+TEST_CASE("without a terminal the width is COLUMNS or 80, and there is no colour") {
+  const int file = open("/dev/null", O_WRONLY);
+  const char* columns = std::getenv("COLUMNS");
+  const std::string saved = columns ? columns : "";
+  const auto width = [&](const char* value) {
+    setenv("COLUMNS", value, 1);
+    return terminal_of(file).width;
+  };
+  CHECK(width("") == 80);
+  CHECK(width("wide") == 80);
+  CHECK(width("132") == 132);
+  CHECK(width("3") == 40);
+  CHECK_FALSE(terminal_of(file).colour);
+  columns ? setenv("COLUMNS", saved.c_str(), 1) : unsetenv("COLUMNS");
+  close(file);
+}
+
+TEST_CASE("wrapped breaks a line at spaces") {
+  CHECK(wrapped("one two three", 80) == "one two three");
+  CHECK(wrapped("one two three", 7) == "one two\nthree");
+  CHECK(wrapped("  one two  three", 9, 2) == "  one two\n  three");
+  CHECK(wrapped("苹果 很 甜", 7) == "苹果 很\n甜");
+  CHECK(wrapped("longer than five", 5) == "longer\nthan\nfive");
+}

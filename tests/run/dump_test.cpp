@@ -1,0 +1,164 @@
+#include "run/dump.h"
+
+#include "tests/catch.h"
+#include "tests/inspect/sample.h"
+#include "tests/message.h"
+
+#include <heed/files/safetensors.h>
+
+#include <fstream>
+
+using namespace heed;
+
+namespace {
+
+// The message that reading `content` gives, without the file's name.
+std::string reading(const SafeTensors& content) {
+  const ScratchDirectory scratch;
+  const std::filesystem::path file = scratch.path / "dump.safetensors";
+  write_safetensors(file, content);
+  const std::string text = message([&] { read_dump(file); });
+  return text.starts_with(file.string()) ? text.substr(file.string().size() + 2) : text;
+}
+
+std::string sentence_json(const std::string& query, const std::string& antecedent,
+                          const std::string& probability = "0.5") {
+  return R"([{"tokens":["a","b"],"query":)" + query + R"(,"antecedent":)" + antecedent +
+         R"(,"predicted":"a","probability":)" + probability + "}]";
+}
+
+SafeTensors small_dump() {
+  SafeTensors content;
+  content.tensors = {{"sentence.0.layer.0", tensor({1, 2, 2}, {1, 0, 0.5, 0.5})},
+                     {"sentence.0.layer.1", tensor({1, 2, 2}, {1, 0, 0.5, 0.5})}};
+  content.metadata = {{"step", "7"}, {"sentences", sentence_json("1", "0")}};
+  return content;
+}
+
+}  // namespace
+
+TEST_CASE("a dump is written and read back as it was") {
+  const ScratchDirectory scratch;
+  SentenceAttention chinese = chinese_sentence();
+  chinese.antecedent = -1;
+  chinese.layers.push_back(chinese.layers[0]);
+  write_dump(scratch.path, {400, {english_sentence(), chinese}});
+  const std::filesystem::path file = scratch.path / "attention" / "step-000400.safetensors";
+  REQUIRE(std::filesystem::exists(file));
+
+  const Dump dump = read_dump(file);
+  CHECK(dump.step == 400);
+  REQUIRE(dump.sentences.size() == 2);
+  CHECK(dump.sentences[0].tokens == english_sentence().tokens);
+  CHECK(dump.sentences[0].query == 7);
+  CHECK(dump.sentences[0].antecedent == 1);
+  CHECK(dump.sentences[0].predicted == "animal");
+  CHECK(dump.sentences[0].probability == 0.9984);
+  CHECK(dump.sentences[0].layers[1].to_vector() == english_sentence().layers[1].to_vector());
+  CHECK(dump.sentences[1].tokens == chinese.tokens);
+  CHECK(dump.sentences[1].antecedent == -1);
+  CHECK(dump.sentences[1].layers[0].shape() == Shape{1, 3, 3});
+}
+
+TEST_CASE("a dump's tensors and metadata have the documented names") {
+  const ScratchDirectory scratch;
+  write_dump(scratch.path, {3, {chinese_sentence()}});
+  const SafeTensors content = read_safetensors(dump_path(scratch.path, 3));
+  REQUIRE(content.tensors.size() == 1);
+  CHECK(content.tensors[0].first == "sentence.0.layer.0");
+  CHECK(content.metadata.at("step") == "3");
+  CHECK(content.metadata.at("sentences") ==
+        R"([{"tokens":["苹果","很","甜"],"query":2,"antecedent":0,"predicted":"苹果","probability":0.75}])");
+}
+
+TEST_CASE("dump_steps lists the dumps in order and nothing else") {
+  const ScratchDirectory scratch;
+  CHECK(dump_steps(scratch.path).empty());
+  for (const int step : {100, 0, 1000000, 20}) write_dump(scratch.path, {step, {chinese_sentence()}});
+  std::ofstream(scratch.path / "attention" / "step-7.safetensors") << "x";
+  std::ofstream(scratch.path / "attention" / "notes.txt") << "x";
+  CHECK(dump_steps(scratch.path) == std::vector<std::int64_t>{0, 20, 100, 1000000});
+}
+
+TEST_CASE("reading a dump that contradicts itself says where") {
+  REQUIRE(reading(small_dump()) == "no error");
+  SafeTensors content = small_dump();
+
+  SECTION("no metadata") {
+    content.metadata.erase("sentences");
+    CHECK(reading(content) == "is no attention dump: its metadata has no 'sentences'");
+  }
+  SECTION("step is no number") {
+    content.metadata["step"] = "7x";
+    CHECK(reading(content) == "metadata 'step' must be a whole number, got '7x'");
+  }
+  SECTION("sentences are no JSON") {
+    content.metadata["sentences"] = "[{";
+    CHECK(reading(content).starts_with("metadata 'sentences' is damaged: "));
+  }
+  SECTION("sentences are no array") {
+    content.metadata["sentences"] = "{}";
+    CHECK(reading(content) == "metadata 'sentences' is damaged: expected an array");
+  }
+  SECTION("a field is missing") {
+    content.metadata["sentences"] = R"([{"tokens":["a","b"]}])";
+    CHECK(reading(content).find("key 'query' not found") != std::string::npos);
+  }
+  SECTION("query is out of range") {
+    content.metadata["sentences"] = sentence_json("2", "0");
+    CHECK(reading(content) == "sentence 0: query must be one of its tokens 0 to 1, got 2");
+  }
+  SECTION("query is no integer") {
+    content.metadata["sentences"] = sentence_json("0.5", "0");
+    CHECK(reading(content) == "metadata 'sentences' is damaged: 'query' must be an index, got 0.5");
+  }
+  SECTION("antecedent is out of range") {
+    content.metadata["sentences"] = sentence_json("1", "9");
+    CHECK(reading(content) == "sentence 0: antecedent must be one of its tokens 0 to 1, or -1, got 9");
+  }
+  SECTION("probability") {
+    content.metadata["sentences"] = sentence_json("1", "0", "1.5");
+    CHECK(reading(content) == "sentence 0: probability must lie in [0, 1], got 1.5");
+  }
+  SECTION("T differs from the tokens") {
+    content.tensors[1].second = tensor({1, 3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1});
+    CHECK(reading(content) ==
+          "sentence.0.layer.1: expected float32 of shape (heads, 2, 2) for 2 tokens, got float32 (1, 3, 3)");
+  }
+  SECTION("float64") {
+    content.tensors[0].second = content.tensors[0].second.to(DType::float64);
+    CHECK(reading(content) ==
+          "sentence.0.layer.0: expected float32 of shape (heads, 2, 2) for 2 tokens, got float64 (1, 2, 2)");
+  }
+  SECTION("a layer is missing") {
+    content.tensors[1].first = "sentence.0.layer.2";
+    CHECK(reading(content) == "the tensor 'sentence.0.layer.1' is missing");
+  }
+  SECTION("no layers") {
+    content.tensors.clear();
+    CHECK(reading(content) == "sentence 0: has no layers");
+  }
+  SECTION("a row does not sum to 1") {
+    content.tensors[1].second = tensor({1, 2, 2}, {1, 0, 0.5, 0.498});
+    CHECK(reading(content) ==
+          "sentence.0.layer.1: the weights of a query sum to 1, got 0.998 at head 0, query 1 (from 0)");
+  }
+  SECTION("a weight is no weight") {
+    content.tensors[0].second = tensor({1, 2, 2}, {1.5, -0.5, 0.5, 0.5});
+    CHECK(reading(content) ==
+          "sentence.0.layer.0: a weight lies in [0, 1], got 1.5 at head 0, query 0, key 0 (from 0)");
+    content.tensors[0].second = tensor({1, 2, 2}, {1, 0, std::nan(""), 0.5});
+    CHECK(reading(content) ==
+          "sentence.0.layer.0: a weight lies in [0, 1], got nan at head 0, query 1, key 0 (from 0)");
+  }
+}
+
+TEST_CASE("a dump that contradicts itself is not written") {
+  const ScratchDirectory scratch;
+  SentenceAttention sentence = chinese_sentence();
+  sentence.query = 3;
+  CHECK(message([&] {
+          write_dump(scratch.path, {0, {sentence}});
+        }).ends_with("sentence 0: query must be one of its tokens 0 to 2, got 3"));
+  CHECK(dump_steps(scratch.path).empty());
+}

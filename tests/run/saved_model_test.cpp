@@ -1,0 +1,143 @@
+#include "run/saved_model.h"
+
+#include "tests/catch.h"
+#include "tests/inspect/sample.h"
+#include "tests/message.h"
+
+#include <heed/files/file.h>
+#include <heed/files/safetensors.h>
+
+#include <nlohmann/json.hpp>
+
+using namespace heed;
+
+namespace {
+
+constexpr const char* famous = "The animal didn't cross the street because it was too tired";
+
+// The message that loading gives after `change`, without the file's name.
+template <class Change>
+std::string loading(const Change& change) {
+  const ScratchDirectory scratch;
+  const std::filesystem::path file = model_path(scratch.path);
+  save_model(file, small_model());
+  SafeTensors content = read_safetensors(file);
+  change(content);
+  write_safetensors(file, content);
+  const std::string text = message([&] { load_model(file); });
+  return text.starts_with(file.string()) ? text.substr(file.string().size() + 2) : text;
+}
+
+// The same after one entry of the model's description is set to `value`.
+std::string describing(const std::string& pointer, const nlohmann::ordered_json& value) {
+  return loading([&](SafeTensors& content) {
+    auto description = nlohmann::ordered_json::parse(content.metadata.at("heed.model"));
+    description[nlohmann::ordered_json::json_pointer(pointer)] = value;
+    content.metadata["heed.model"] = description.dump();
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a model is loaded as it was saved") {
+  const auto positions = GENERATE(Positions::learned, Positions::sinusoidal, Positions::none);
+  const auto tie = GENERATE(AttentionConfig::none, AttentionConfig::K_is_V, AttentionConfig::Q_is_K);
+  const ScratchDirectory scratch;
+  const SavedModel model = small_model(positions, tie, Bias::yes);
+  save_model(model_path(scratch.path), model);
+  const SavedModel loaded = load_model(model_path(scratch.path));
+
+  CHECK(loaded.vocabulary.words() == model.vocabulary.words());
+  CHECK(loaded.queries == std::vector<std::string>{"it"});
+  CHECK(loaded.split == Split::words);
+  CHECK(loaded.step == 400);
+  const Example example = question(model, famous);
+  const SentenceAttention before = attend(*model.reader, model.vocabulary, example);
+  const SentenceAttention after = attend(*loaded.reader, loaded.vocabulary, question(loaded, famous));
+  CHECK(after.predicted == before.predicted);
+  CHECK(after.probability == before.probability);
+  REQUIRE(after.layers.size() == 2);
+  CHECK(after.layers[1].to_vector() == before.layers[1].to_vector());
+
+  const std::string bytes = read_file(model_path(scratch.path));
+  save_model(model_path(scratch.path), loaded);
+  CHECK(read_file(model_path(scratch.path)) == bytes);
+}
+
+TEST_CASE("loading a file that is no model says why") {
+  CHECK(loading([](SafeTensors&) {}) == "no error");
+  for (const char* name : {"heed.model", "heed.vocabulary", "heed.queries", "heed.split", "heed.step"}) {
+    CHECK(loading([&](SafeTensors& content) { content.metadata.erase(name); }) ==
+          fmt::format("is no model saved by train: its metadata has no '{}'", name));
+    CHECK(loading([&](SafeTensors& content) {
+            content.metadata[name] = "[3";
+          }).starts_with(fmt::format("metadata '{}': ", name)));
+  }
+  CHECK(loading([](SafeTensors& content) { content.metadata["heed.split"] = "letters"; }) ==
+        "metadata 'heed.split': expected one of words, characters, got 'letters'");
+  CHECK(loading([](SafeTensors& content) { content.metadata["heed.vocabulary"] = R"(["a","a"])"; }) ==
+        "metadata 'heed.vocabulary': vocabulary: 'a' occurs twice");
+  CHECK(describing("/layers", 0) == "metadata 'heed.model': 'layers' must be an integer from 1 to 16777216, got 0");
+  CHECK(describing("/attention/heads", "two") ==
+        "metadata 'heed.model': 'heads' must be an integer from 1 to 16777216, got \"two\"");
+  CHECK(describing("/positions", "random") ==
+        "metadata 'heed.model': expected one of none, learned, sinusoidal, got 'random'");
+  CHECK(describing("/mlp", 17).find("encoder.0.mlp.in.weight: expected shape (8, 17), got (8, 16)") !=
+        std::string::npos);
+}
+
+TEST_CASE("a description larger than its file allocates nothing") {
+  const std::int64_t before = memory_use().bytes_reserved;
+  for (const char* size : {"/layers", "/mlp", "/max_length", "/sentences", "/attention/d_model", "/attention/d_k"}) {
+    INFO(size);
+    CHECK(describing(size, 16777216).starts_with("the model that it describes has at least "));
+  }
+  CHECK(memory_use().bytes_reserved - before < 1'000'000);
+}
+
+TEST_CASE("attend gives what the model gives") {
+  const SavedModel model = small_model();
+  const Example example = question(model, famous);
+  const SentenceAttention sentence = attend(*model.reader, model.vocabulary, example);
+  const Reader::Output output = (*model.reader)(reader_input(*model.reader, model.vocabulary, example), Weights::yes);
+  REQUIRE(sentence.layers.size() == 2);
+  for (std::size_t l = 0; l < 2; ++l) {
+    CHECK(sentence.layers[l].shape() == Shape{2, 11, 11});
+    CHECK(sentence.layers[l].to_vector() == output.weights[l].to_vector());
+  }
+  double total = 0;
+  for (const double logit : output.logits.to_vector()) total += std::exp(logit);
+  const double logit = output.logits.at({0, model.vocabulary[sentence.predicted]});
+  CHECK(sentence.probability == Approx(std::exp(logit) / total));
+  CHECK(logit == Approx(max(output.logits).item()));
+}
+
+TEST_CASE("a question is the last token of a kind asked about, or the one that is named") {
+  const SavedModel model = small_model();
+  CHECK(question(model, famous).query == 7);
+  CHECK(question(model, "it was because it was tired").query == 3);
+  CHECK(question(model, famous, "street").query == 5);
+  CHECK(message([&] { question(model, "The animal was tired"); }) ==
+        "the sentence has none of the words that the model was asked about (it); choose one with --query");
+  CHECK(message([&] { question(model, "The animal was tired", "animl"); }) ==
+        "the sentence has no token 'animl' (did you mean 'animal'?); its tokens: The animal was tired");
+  CHECK(message([&] { question(model, "  "); }) == "the sentence is empty");
+  CHECK(message([&] { question(model, "it \xff"); }).find("sentence") != std::string::npos);
+}
+
+TEST_CASE("a text that the model cannot read is refused") {
+  const auto reading = [](const SavedModel& model, const char* text) {
+    return message([&] { attend(*model.reader, model.vocabulary, question(model, text)); });
+  };
+  const SavedModel model = small_model();
+  CHECK(reading(model, "it was stret zzzzz") ==
+        "not among the 14 words that the model knows: 'stret' (did you mean 'street'?), 'zzzzz'");
+  CHECK(reading(model, "it it it it it it it it it it it it it") ==
+        "the text has 13 tokens; the model learned positions for 12");
+  CHECK(reading(small_model(Positions::none), "it it it it it it it it it it it it it") == "no error");
+
+  const SavedModel story = small_model(Positions::learned, AttentionConfig::none, Bias::no, 2);
+  CHECK(reading(story, "the dog was tired . was it the dog ?") == "no error");
+  CHECK(question(story, "the dog was tired . was it ?").sentences == std::vector<int>{1, 1, 1, 1, 1, 0, 0, 0});
+  CHECK(reading(story, "the dog . the street . was it ?") == "the text has 3 sentences; the model reads up to 2");
+}

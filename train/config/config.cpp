@@ -1,0 +1,255 @@
+#include "train/config/config.h"
+
+#include "train/config/keys.h"
+#include "train/config/rules.h"
+#include "train/config/yaml.h"
+
+#include <heed/autograd/error.h>
+#include <heed/files/file.h>
+#include <heed/files/utf8.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace heed {
+namespace {
+
+// `text` in one short line, for a message.
+std::string shown(std::string_view text) {
+  constexpr int widest = 60;
+  std::string line(text);
+  std::ranges::replace_if(
+      line, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }, ' ');
+  return display_width(line) > widest ? fit_width(line, widest) : line;
+}
+
+std::string got(const Yaml& value) {
+  switch (value.kind) {
+    case Yaml::nothing:
+      return "nothing";
+    case Yaml::sequence:
+      return "a sequence";
+    case Yaml::mapping:
+      return "a mapping";
+    default:
+      return value.quoted ? fmt::format("the text \"{}\"", shown(value.text)) : fmt::format("'{}'", shown(value.text));
+  }
+}
+
+class ConfigReader {
+ public:
+  ConfigReader(const std::string& source, std::string_view text) : source_(source), text_(text), keys_(keys(config_)) {}
+
+  Config read(const std::vector<std::string>& overrides) {
+    for (const std::string& setting : overrides) checked_utf8(setting, "--set");
+    read_document(parse_yaml(text_, source_, mistakes_));
+    for (std::size_t i = 0; i < overrides.size(); ++i) read_override(overrides[i], i);
+    check_rules();
+    fail_with(mistakes_, text_, source_);
+    return config_;
+  }
+
+ private:
+  void wrong(std::size_t place, std::string message) { mistakes_.push_back({place, std::move(message), ""}); }
+
+  void read_document(const Yaml& root) {
+    if (root.kind == Yaml::nothing) fail("{}: expected keys such as 'seed: 1', got an empty file", source_);
+    if (root.kind != Yaml::mapping) {
+      if (root.kind != Yaml::refused) wrong(root.place, "expected keys such as 'seed: 1', got " + got(root));
+      return;
+    }
+    for (std::size_t i = 0; i < root.keys.size(); ++i) {
+      const Yaml& key = root.keys[i];
+      const Yaml& value = root.items[i];
+      if (key.text == "probes") {
+        read_probes(key, value);
+      } else if (is_section(key.text)) {
+        read_section(key, value);
+      } else {
+        read_value("", key, value);
+      }
+    }
+  }
+
+  bool is_section(const std::string& name) const {
+    return !name.empty() && std::ranges::find(keys_, name, &Key::section) != keys_.end();
+  }
+
+  void read_section(const Yaml& section, const Yaml& values) {
+    if (values.kind == Yaml::mapping) {
+      for (std::size_t i = 0; i < values.keys.size(); ++i) read_value(section.text, values.keys[i], values.items[i]);
+    } else if (values.kind != Yaml::refused) {
+      wrong(section.place, fmt::format("{} must be a mapping of keys, got {}", section.text, got(values)));
+    }
+  }
+
+  void read_value(const std::string& section, const Yaml& key, const Yaml& value) {
+    const std::string name = section.empty() ? key.text : section + "." + key.text;
+    const auto found = std::ranges::find(keys_, name, &Key::name);
+    if (found == keys_.end() || found->section() != section) {
+      const std::string in = section.empty() ? "" : " in " + section;
+      wrong(key.place, fmt::format("unknown key '{}'{}{}", shown(key.text), in, suggestion(section, key.text)));
+      return;
+    }
+    // A missing value has no place of its own.
+    given_[name] = {value.kind == Yaml::nothing ? key.place : value.place, "", ""};
+    if (value.kind == Yaml::scalar && assign(*found, value.text, value.quoted)) return;
+    bad_.insert(name);
+    if (value.kind == Yaml::refused) return;
+    wrong(given_[name].place,
+          fmt::format("{} must be {}, got {}{}", name, expected(*found), got(value), near_choice(*found, value.text)));
+  }
+
+  void read_override(const std::string& setting, std::size_t number) {
+    Mistake mistake{number, "", "--set " + shown(setting)};
+    const std::size_t equals = setting.find('=');
+    const std::string name = setting.substr(0, equals);
+    const auto found = std::ranges::find(keys_, name, &Key::name);
+    if (equals == setting.npos) {
+      mistake.message = "expected KEY=VALUE, such as model.heads=4";
+    } else if (name == "probes" || is_section(name)) {
+      mistake.message = fmt::format("{} holds several values: set it in the file", name);
+    } else if (found == keys_.end()) {
+      std::vector<std::string> names;
+      for (const Key& key : keys_) names.push_back(key.name);
+      mistake.message = fmt::format("unknown key '{}'{}", shown(name), did_you_mean(name, names));
+    } else {
+      read_override_value(*found, setting.substr(equals + 1), mistake);
+    }
+    if (!mistake.message.empty()) mistakes_.push_back(mistake);
+  }
+
+  void read_override_value(const Key& key, const std::string& value, Mistake& mistake) {
+    given_[key.name] = mistake;
+    if (assign(key, value, false)) {
+      bad_.erase(key.name);
+      return;
+    }
+    bad_.insert(key.name);
+    mistake.message =
+        fmt::format("{} must be {}, got '{}'{}", key.name, expected(key), shown(value), near_choice(key, value));
+  }
+
+  // " (did you mean 'lr'?)": the key of `section` that others call so or that is spelt nearly so, or one elsewhere.
+  std::string suggestion(const std::string& section, const std::string& word) const {
+    std::vector<std::string> near;
+    for (const Key& key : keys_) {
+      if (key.section() != section) {
+        if (section.empty()) near.push_back(key.section());
+        continue;
+      }
+      const std::vector<std::string> alias{key.alias};
+      if (!key.alias.empty() && !did_you_mean(word, alias).empty()) {
+        return fmt::format(" (did you mean '{}'?)", key.word());
+      }
+      near.push_back(key.word());
+    }
+    for (const Key& key : keys_) {
+      if (word == key.name && word != key.word())
+        return fmt::format(" (write '{}' inside '{}:')", key.word(), key.section());
+      if (word.empty() || (word != key.word() && word != key.alias)) continue;
+      const char* outside = key.section().empty() ? " outside of all sections" : "";
+      return fmt::format(" (did you mean '{}'{}?)", key.name, outside);
+    }
+    if (section.empty()) near.push_back("probes");
+    return did_you_mean(word, near);
+  }
+
+  static std::string near_choice(const Key& key, const std::string& value) {
+    const auto* choice = std::get_if<Choice>(&key.slot);
+    return choice ? did_you_mean(value, choice->words) : "";
+  }
+
+  void read_probes(const Yaml& key, const Yaml& list) {
+    if (list.kind == Yaml::refused) return;
+    if (list.kind != Yaml::sequence) {
+      wrong(key.place, "probes must be a sequence of {text, query, antecedent}, got " + got(list));
+      return;
+    }
+    for (const Yaml& item : list.items) {
+      if (item.kind != Yaml::refused) read_probe(item);
+    }
+  }
+
+  void read_probe(const Yaml& item) {
+    const std::string name = fmt::format("probe {}", config_.watched.size() + 1);
+    WatchedSentence& probe = config_.watched.emplace_back();
+    std::map<std::string, std::size_t>& places = probe_places_.emplace_back();
+    if (item.kind != Yaml::mapping) {
+      wrong(item.place, fmt::format("{} must be a mapping of text, query and antecedent, got {}", name, got(item)));
+      return;
+    }
+    for (std::size_t i = 0; i < item.keys.size(); ++i)
+      read_probe_value(name, item.keys[i], item.items[i], probe, places);
+    for (const char* field : {"text", "query", "antecedent"}) {
+      if (!places.contains(field)) wrong(item.place, fmt::format("{} has no {}", name, field));
+    }
+  }
+
+  void read_probe_value(const std::string& name, const Yaml& key, const Yaml& value, WatchedSentence& probe,
+                        std::map<std::string, std::size_t>& places) {
+    const std::map<std::string, std::string*> fields{
+        {"text", &probe.text}, {"query", &probe.query}, {"antecedent", &probe.antecedent}};
+    const auto field = fields.find(key.text);
+    if (field == fields.end()) {
+      const std::vector<std::string> names{"text", "query", "antecedent"};
+      wrong(key.place, fmt::format("unknown key '{}' in {}{}", shown(key.text), name, did_you_mean(key.text, names)));
+      return;
+    }
+    places[key.text] = value.kind == Yaml::nothing ? key.place : value.place;
+    const Key text{key.text, Text{field->second}, ""};
+    if (value.kind == Yaml::refused) return;
+    if (value.kind == Yaml::scalar && !value.text.empty() && assign(text, value.text, value.quoted)) return;
+    wrong(places[key.text], fmt::format("{} of {} must be {}, got {}", key.text, name, expected(text), got(value)));
+  }
+
+  static auto order(const Mistake& m) { return std::pair(!m.origin.empty(), m.place); }
+
+  void check_rules() {
+    for (const BrokenRule& rule : broken_rules(config_)) {
+      if (std::ranges::any_of(rule.keys, [&](const auto& key) { return bad_.contains(key); })) continue;
+      Mistake last;  // where the latest of its keys was given
+      for (const std::string& key : rule.keys) {
+        const auto found = given_.find(key);
+        if (found != given_.end() && order(found->second) >= order(last)) last = found->second;
+      }
+      mistakes_.push_back({last.place, rule.message, last.origin});
+    }
+    if (bad_.contains("data.split")) return;
+    for (std::size_t i = 0; i < probe_places_.size(); ++i) check_probe(i);
+  }
+
+  void check_probe(std::size_t i) {
+    const WatchedSentence& probe = config_.watched[i];
+    for (const auto& [field, word] : {std::pair("query", probe.query), std::pair("antecedent", probe.antecedent)}) {
+      if (probe.text.empty() || word.empty()) continue;  // already reported
+      const std::string message = watched_mistake(probe, word, config_.data.split);
+      if (!message.empty()) wrong(probe_places_[i].at(field), fmt::format("{} of probe {}: {}", field, i + 1, message));
+    }
+    if (!probe.query.empty() && probe.query == probe.antecedent) {
+      wrong(probe_places_[i].at("antecedent"), fmt::format("antecedent of probe {} must differ from its query", i + 1));
+    }
+  }
+
+  std::string source_;
+  std::string_view text_;
+  Config config_;
+  std::vector<Key> keys_;
+  std::vector<Mistake> mistakes_;
+  std::map<std::string, Mistake> given_;  // where each key was given, the later of file and overrides
+  std::set<std::string> bad_;             // keys whose value was refused
+  std::vector<std::map<std::string, std::size_t>> probe_places_;
+};
+
+}  // namespace
+
+Config read_config(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+  return parse_config(read_file(path), path.string(), overrides);
+}
+
+Config parse_config(const std::string& text, const std::string& source, const std::vector<std::string>& overrides) {
+  return ConfigReader(source, checked_utf8(text, source)).read(overrides);
+}
+
+}  // namespace heed

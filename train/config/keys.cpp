@@ -1,0 +1,136 @@
+#include "train/config/keys.h"
+
+#include <heed/autograd/error.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace heed {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Decimal only, in one way: neither "+1", "010", "0x10", "1_000" nor ".inf".
+template <class T>
+std::optional<T> parse(std::string_view text) {
+  std::string_view digits = text;
+  if (digits.starts_with('-')) digits.remove_prefix(1);
+  const std::size_t first = digits.starts_with('.');
+  if (digits.size() <= first || !is_digit(digits[first])) return {};
+  if (digits.size() > 1 && digits[0] == '0' && is_digit(digits[1])) return {};
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return {};
+  return value;
+}
+
+bool has_control_character(std::string_view text) {
+  return std::ranges::any_of(text, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; });
+}
+
+}  // namespace
+
+std::string Key::section() const { return name.find('.') == name.npos ? "" : name.substr(0, name.find('.')); }
+std::string Key::word() const { return name.substr(name.find('.') + 1); }  // npos + 1 is 0
+
+std::vector<Key> keys(Config& c) {
+  constexpr int many = 1'000'000;
+  constexpr int most_steps = 999'999;
+  return {
+      {"name", Text{&c.name}, "the run directory is runs/NAME"},
+      {"seed", Seed{&c.seed}, "of everything that is drawn at random"},
+
+      {"data.task", Choice{&c.data.task, {"coreference", "bank", "chinese", "babi", "jsonl"}}, "what is learned"},
+      {"data.train", Text{&c.data.train}, "file to train on, for babi and jsonl"},
+      {"data.test", Text{&c.data.test}, "file to evaluate on; \"\": a tenth of data.train"},
+      {"data.split", Choice{&c.data.split, {"words", "characters"}}, "how a sentence is cut into tokens"},
+      {"data.sentences", Integer{&c.data.sentences, 1, many}, "to draw for training"},
+      {"data.held_out", Integer{&c.data.held_out, 1, many}, "to draw for evaluation"},
+      {"data.shuffle_antecedents", Flag{&c.data.shuffle_antecedents}, "control: deal training answers at random"},
+
+      {"model.d_model", Integer{&c.model.d_model, 1, 4096}, "width of a token's vector", "embedding_size"},
+      {"model.heads", Integer{&c.model.heads, 1, 64}, "attention heads in a layer", "num_heads"},
+      {"model.d_k", Integer{&c.model.d_k, 0, 4096}, "width of queries and keys; 0: d_model / heads"},
+      {"model.d_v", Integer{&c.model.d_v, 0, 4096}, "width of values; 0: d_model / heads"},
+      {"model.layers", Integer{&c.model.layers, 1, 64}, "encoder blocks", "num_layers"},
+      {"model.mlp", Integer{&c.model.mlp, 0, 65536}, "hidden width of a block's MLP; 0: none"},
+      {"model.positions", Choice{&c.model.positions, {"none", "learned", "sinusoidal"}}, "added to the tokens"},
+      {"model.tie", Choice{&c.model.tie, {"none", "K_is_V", "Q_is_K"}}, "one matrix in two roles"},
+      {"model.dropout", Number{&c.model.dropout, 0, false, true}, "share dropped of what a layer adds, in training"},
+      {"model.bias", Flag{&c.model.bias}, "biases in W_Q, W_K and W_V"},
+
+      {"optim.name", Choice{&c.optim.name, {"sgd", "adam", "adamw"}}, "the optimiser"},
+      {"optim.lr", Number{&c.optim.lr, 0, true}, "learning rate at its highest", "learning_rate"},
+      {"optim.momentum", Number{&c.optim.momentum, 0, false, true}, "of sgd"},
+      {"optim.nesterov", Flag{&c.optim.nesterov}, "of sgd with momentum"},
+      {"optim.beta1", Number{&c.optim.beta1, 0, false, true}, "of adam and adamw: memory of the gradient"},
+      {"optim.beta2", Number{&c.optim.beta2, 0, false, true}, "of adam and adamw: memory of its square"},
+      {"optim.eps", Number{&c.optim.eps, 0, true}, "of adam and adamw: added to the divisor"},
+      {"optim.weight_decay", Number{&c.optim.weight_decay, 0}, "pull of the weights towards 0"},
+      {"optim.schedule", Choice{&c.optim.schedule, {"constant", "linear", "cosine"}}, "of lr after the warm-up"},
+      {"optim.warmup", Integer{&c.optim.warmup, 0, most_steps}, "steps in which lr rises from 0"},
+      {"optim.clip", Number{&c.optim.clip, 0}, "largest global norm of a gradient; 0: any"},
+
+      {"train.steps", Integer{&c.train.steps, 1, most_steps}, "updates of the weights"},
+      {"train.batch_size", Integer{&c.train.batch_size, 1, 65536}, "examples in a step", "batch"},
+      {"train.evaluate_every", Integer{&c.train.evaluate_every, 1, most_steps}, "steps between evaluations"},
+      {"train.checkpoint_every", Integer{&c.train.checkpoint_every, 1, most_steps}, "steps between checkpoints"},
+
+      {"dump.every", Integer{&c.dump.every, 1, most_steps}, "steps between attention dumps"},
+      {"dump.sentences", Integer{&c.dump.sentences, 1, 1000}, "held-out sentences to dump without probes"},
+  };
+}
+
+std::string range(const Key& key) {
+  return std::visit(Overloaded{[](const Flag&) -> std::string { return "true or false"; },
+                               [](const Integer& i) { return fmt::format("{} to {}", i.low, i.high); },
+                               [](const Seed&) { return fmt::format("0 to {}", UINT64_MAX); },
+                               [](const Number& n) {
+                                 if (n.above_low) return fmt::format("above {}", n.low);
+                                 return fmt::format("from {} {}", n.low, n.below_one ? "to below 1" : "upwards");
+                               },
+                               [](const Choice& c) { return fmt::format("{}", fmt::join(c.words, ", ")); },
+                               [](const Text&) -> std::string { return "text"; }},
+                    key.slot);
+}
+
+std::string expected(const Key& key) {
+  const char* kind = std::visit(
+      Overloaded{[](const Integer&) { return "an integer from "; }, [](const Seed&) { return "an integer from "; },
+                 [](const Number&) { return "a number "; }, [](const Choice&) { return "one of "; },
+                 [](const Text&) { return "one line of "; }, [](const auto&) { return ""; }},
+      key.slot);
+  return kind + range(key);
+}
+
+bool assign(const Key& key, std::string_view text, bool quoted) {
+  const auto take = [](auto* place, auto value, bool in_range) {
+    if (value && in_range) *place = *value;
+    return value && in_range;
+  };
+  return std::visit(
+      Overloaded{
+          [&](const Flag& f) {
+            const bool known = !quoted && (text == "true" || text == "false");
+            return take(f.value, std::optional(text == "true"), known);
+          },
+          [&](const Integer& i) {
+            const auto value = parse<int>(text);
+            return take(i.value, value, !quoted && value >= i.low && value <= i.high);
+          },
+          [&](const Seed& s) { return take(s.value, parse<std::uint64_t>(text), !quoted); },
+          [&](const Number& n) {
+            const auto value = parse<double>(text);
+            const bool in_range = (n.above_low ? value > n.low : value >= n.low) && !(n.below_one && value >= 1);
+            return take(n.value, value, !quoted && in_range);
+          },
+          [&](const Choice& c) {
+            const bool known = std::ranges::find(c.words, text) != c.words.end();
+            return take(c.value, std::optional(std::string(text)), known);
+          },
+          [&](const Text& t) { return take(t.value, std::optional(std::string(text)), !has_control_character(text)); }},
+      key.slot);
+}
+
+}  // namespace heed

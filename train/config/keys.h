@@ -1,0 +1,62 @@
+#pragma once
+#include "train/config/config.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace heed {
+
+// What a key may hold, and where it stands in a Config.
+struct Flag {
+  bool* value;
+};
+struct Integer {
+  int* value;
+  int low, high;
+};
+struct Seed {
+  std::uint64_t* value;  // all of its range
+};
+struct Number {
+  double* value;
+  double low;
+  bool above_low = false;  // low itself excluded
+  bool below_one = false;
+};
+struct Choice {
+  std::string* value;
+  std::vector<std::string> words;
+};
+struct Text {
+  std::string* value;
+};
+
+template <class... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+template <class... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
+
+struct Key {
+  std::string name;  // "optim.lr"
+  std::variant<Flag, Integer, Seed, Number, Choice, Text> slot;
+  std::string meaning;
+  std::string alias{};          // what others call it
+  std::string section() const;  // "optim", or "" at the top
+  std::string word() const;     // "lr"
+};
+
+// Every key, in the order of the file, bound to `config`.
+std::vector<Key> keys(Config& config);
+
+std::string range(const Key& key);     // "1 to 64"
+std::string expected(const Key& key);  // "an integer from 1 to 64"
+
+// Reads `text` into the key's place. False, with nothing changed, when it is not what is expected.
+bool assign(const Key& key, std::string_view text, bool quoted);
+
+}  // namespace heed

@@ -1,0 +1,67 @@
+#include "train/config/config.h"
+#include "train/config/keys.h"
+
+#include <heed/autograd/error.h>
+#include <heed/files/utf8.h>
+
+namespace heed {
+namespace {
+
+// In double quotes. Texts hold no control characters.
+std::string in_quotes(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + '"';
+}
+
+std::string written(const Key& key) {
+  return std::visit(Overloaded{[](const Text& t) { return in_quotes(*t.value); },
+                               [](const auto& slot) { return fmt::format("{}", *slot.value); }},
+                    key.slot);
+}
+
+// Every key on a line, its section's name before it; `comment` gives what follows on the line, from the
+// line's text.
+template <class Comment>
+std::string write_keys(Config config, Comment comment) {
+  std::string text, section;
+  for (const Key& key : keys(config)) {
+    if (key.section() != section) {
+      section = key.section();
+      text += section + ":\n";
+    }
+    const std::string line = fmt::format("{}{}: {}", section.empty() ? "" : "  ", key.word(), written(key));
+    text += line + comment(key, line) + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string to_yaml(const Config& config) {
+  std::string text = write_keys(config, [](const Key&, const std::string&) { return ""; });
+  text += config.watched.empty() ? "probes: []\n" : "probes:\n";
+  for (const WatchedSentence& probe : config.watched) {
+    text += fmt::format("  - text: {}\n    query: {}\n    antecedent: {}\n", in_quotes(probe.text),
+                        in_quotes(probe.query), in_quotes(probe.antecedent));
+  }
+  return text;
+}
+
+std::string config_help() {
+  constexpr int columns = 80;
+  constexpr int margin = 31;
+  const auto comment = [=](const Key& key, const std::string& line) {
+    const std::string space(margin - line.size(), ' ');
+    const std::string whole = fmt::format("# {} ({})", key.meaning, range(key));
+    if (margin + display_width(whole) <= columns) return space + whole;
+    return fmt::format("{}# {}\n{:{}}# ({})", space, key.meaning, "", margin, range(key));
+  };
+  return write_keys(Config{}, comment) +
+         fmt::format("{:{}}# to watch, each {{text, query, antecedent}}\n", "probes: []", margin);
+}
+
+}  // namespace heed
