@@ -162,7 +162,9 @@ std::string causes_view(const Causes& causes, const View& view) {
   for (const std::string& line : lines) text += wrapped(line, view.terminal.width) + "\n";
   text += "\nWhere the logit of an answer comes from: parts that add up to it\n";
   for (const Attribution& one : causes.attribution) text += attribution_text(one, heads, view);
-  return text;
+  const bool marked =
+      std::ranges::any_of(causes.attribution, [](const Attribution& one) { return one.antecedent >= 0; });
+  return marked ? text + "\n" + antecedent_legend(false, view.terminal) : text;
 }
 
 }  // namespace heed

@@ -65,8 +65,9 @@ int strongest(const SentenceAttention& sentence, std::size_t layer, int head) {
 std::string strongest_text(const SentenceAttention& sentence, std::size_t layer, int head) {
   const int key = strongest(sentence, layer, head);
   const double w = weight(sentence, layer, head, key);
-  const std::string text = fit_width(token_label(sentence.tokens, key), word_columns) + fmt::format(" {:.2f} ", w) +
-                           fit_width(bar(w, bar_columns) + (key == sentence.antecedent ? "◂" : ""), bar_columns + 1);
+  const std::string text =
+      fit_width(token_label(sentence.tokens, key), word_columns) + fmt::format(" {:.2f} ", w) +
+      fit_width(bar(w, bar_columns) + (key == sentence.antecedent ? antecedent_sign : ""), bar_columns + 1);
   return fit_width(text, figure_columns - 1) + " ";
 }
 
@@ -105,13 +106,16 @@ std::string best_head_text(const Evaluation& evaluation) {
 std::string compare_view(const Side& a, const Side& b, const View& view) {
   std::string text = metrics_text(a, b);
   std::size_t shared = 0;
+  bool marked = false;
   for (const SentenceAttention& of_a : a.dump.sentences) {
     const auto of_b = std::ranges::find_if(
         b.dump.sentences, [&](const SentenceAttention& s) { return s.tokens == of_a.tokens && s.query == of_a.query; });
     if (of_b == b.dump.sentences.end()) continue;
     ++shared;
+    marked = marked || of_a.antecedent >= 0;
     text += sentence_lines(of_a, *of_b, view);
   }
+  if (marked) text += "\n" + antecedent_legend(true, view.terminal);
   const std::size_t alone = a.dump.sentences.size() + b.dump.sentences.size() - 2 * shared;
   if (alone > 0) text += fmt::format("\n{} sentences that one of them watched alone are left out.\n", alone);
   if (a.run != b.run && shared > 0) {

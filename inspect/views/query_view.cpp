@@ -52,7 +52,7 @@ int digits(int number) { return static_cast<int>(std::to_string(number).size());
 //        untrained                0.09 BAR       0.10 BAR         0.81
 std::string lines_text(const SentenceAttention& sentence, const std::vector<Line>& lines, const View& view) {
   const auto bar_of = [&](const Item& item) {
-    return bar(item.weight, bar_columns) + (item.token == sentence.antecedent ? "◂" : "");
+    return bar(item.weight, bar_columns) + (item.token == sentence.antecedent ? antecedent_sign : "");
   };
   const std::size_t items = lines[0].strongest.size();
   std::vector<int> words(items), bars(items);
@@ -113,6 +113,7 @@ std::string query_view(const Dump& dump, const View& view) {
   const int items = width < 72 ? 1 : 2 + std::max(0, width - 80) / 24;
   const Dump& untrained = view.before ? *view.before : dump;
   std::string text = fmt::format("step {}\n", dump.step);
+  bool marked = false;
   for (std::size_t i = 0; i < dump.sentences.size(); ++i) {
     const SentenceAttention& sentence = dump.sentences[i];
     if (untrained.sentences.size() != dump.sentences.size() || untrained.sentences[i].tokens != sentence.tokens) {
@@ -134,8 +135,9 @@ std::string query_view(const Dump& dump, const View& view) {
       }
     }
     text += lines_text(sentence, lines, view);
+    marked = marked || sentence.antecedent >= 0;
   }
-  return text;
+  return marked ? text + "\n" + antecedent_legend(true, view.terminal) : text;
 }
 
 }  // namespace heed

@@ -2,6 +2,8 @@
 
 #include <heed/files/utf8.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace heed {
@@ -34,6 +36,11 @@ std::string sentence_text(const std::vector<std::string>& tokens, int query, int
     column += width;
   }
   return text;
+}
+
+std::string antecedent_legend(bool bars, const Terminal& terminal) {
+  const std::string marks = bars ? fmt::format("[brackets] and {} mark", antecedent_sign) : "[brackets] mark";
+  return wrapped(marks + " the antecedent: the token that the query refers to.", terminal.width) + "\n";
 }
 
 }  // namespace heed

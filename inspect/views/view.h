@@ -22,7 +22,7 @@ struct View {
 
 // The strongest weights of each sentence's query, a line for each layer and head:
 //   layer 2 head 1  it -> animal 0.93 ███████▍◂  street 0.03 ▎  others 0.04
-// The antecedent is [bracketed] in the sentence and marked ◂ in the lines.
+// The antecedent is [bracketed] in the sentence and marked ◂ in the lines, which the last line explains.
 std::string query_view(const Dump& dump, const View& view);
 
 // All weights of each sentence, layer and head as a heat map: rows are queries, columns keys.

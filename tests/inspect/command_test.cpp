@@ -135,6 +135,8 @@ The [animal] didn't cross the street because it was too tired
 predicts            street   0.500        animal   0.998        most apart
 layer 2 head 1      street   0.75 ████▌   animal   0.93 █████▋◂ street   -0.72
 layer 2 head 2      animal   1.00 ██████◂ animal   1.00 ██████◂ The      +0.00
+
+[brackets] and ◂ mark the antecedent: the token that the query refers to.
 )");
   const std::string same = run.inspect({"RUN", "RUN", "--step", "400"});
   CHECK(same.find("tired    0.60") != std::string::npos);

@@ -53,6 +53,8 @@ layer 1 head 1  it -> tired  0.60 ████▊      because 0.25 ██  othe
 layer 1 head 2  it -> tired  0.20 █▋         animal  0.10 ▊◂  others 0.70
 layer 2 head 1  it -> animal 0.93 ███████▌◂  street  0.03 ▎   others 0.04
 layer 2 head 2  it -> animal 1.00 ████████◂  The     0.00     others 0.00
+
+[brackets] and ◂ mark the antecedent: the token that the query refers to.
 )");
 }
 
@@ -63,6 +65,8 @@ step 400
 [苹果] 很 甜
 predicts 苹果 with probability 0.750
 layer 1 head 1  甜 -> 苹果 0.50 ████◂  甜 0.38 ███  others 0.12
+
+[brackets] and ◂ mark the antecedent: the token that the query refers to.
 )");
 }
 
@@ -84,6 +88,8 @@ layer 2 head 1  it -> animal 0.93 ███████▌◂  street 0.03 ▎  
      untrained               0.10 ▊                 0.10 ▊         0.80
 layer 2 head 2  it -> animal 1.00 ████████◂  The    0.00    others 0.00
      untrained               0.10 ▊                 0.10 ▊         0.80
+
+[brackets] and ◂ mark the antecedent: the token that the query refers to.
 )");
   CHECK(message([&] { query_view(chinese, view); }) == "the dumps of steps 400 and 400 hold different sentences");
 }
@@ -103,6 +109,17 @@ TEST_CASE("query_view fits the terminal") {
   const std::string wide = query_view(english, at_width(130));
   CHECK(wide.find("animal 0.93 ███████▌◂  street  0.03 ▎   was    0.02 ▏") != std::string::npos);
   check_width(wide, 130);
+}
+
+TEST_CASE("the legend of the antecedent is printed where one is marked, and wrapped") {
+  CHECK(query_view(english, at_width(40))
+            .ends_with("\n\n[brackets] and ◂ mark the antecedent:\nthe token that the query refers to.\n"));
+  SentenceAttention without = chinese_sentence();
+  without.antecedent = -1;
+  const std::string unmarked = query_view({0, {without}}, {});
+  CHECK(unmarked.find("brackets") == std::string::npos);
+  CHECK(query_view({0, {without, english_sentence(), english_sentence()}}, {}).find("[brackets]") ==
+        query_view({0, {without, english_sentence(), english_sentence()}}, {}).rfind("[brackets]"));
 }
 
 TEST_CASE("views show the chosen layer and head, counted from 1") {
