@@ -2,6 +2,8 @@
 // are how alike the vectors are.
 #include "examples/helpers.h"
 
+#include <heed/data/tokenize.h>
+
 using namespace heed;
 
 int main() {

@@ -2,6 +2,7 @@
 // hands over (value) need not be the same.
 #include "examples/helpers.h"
 
+#include <heed/data/tokenize.h>
 #include <heed/nn/layers.h>
 
 #include <cmath>

@@ -2,6 +2,8 @@
 // hand, to show what they can express; training finds them by itself.
 #include "examples/helpers.h"
 
+#include <heed/data/tokenize.h>
+
 #include <cmath>
 
 using namespace heed;

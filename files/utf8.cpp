@@ -8,13 +8,6 @@
 namespace heed {
 namespace {
 
-// A grapheme cluster: what a reader takes for one character.
-struct Cluster {
-  std::string_view text;
-  utf8proc_int32_t first;  // its first code point; -1 for a byte that is not UTF-8
-  int width;
-};
-
 utf8proc_ssize_t decode(std::string_view text, utf8proc_int32_t& point) {
   return utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
                           static_cast<utf8proc_ssize_t>(text.size()), &point);
@@ -22,56 +15,6 @@ utf8proc_ssize_t decode(std::string_view text, utf8proc_int32_t& point) {
 
 // Neither a control, which would move the cursor, nor a wrong byte: those show as one U+FFFD.
 bool is_character(utf8proc_int32_t point) { return point >= 0 && utf8proc_category(point) != UTF8PROC_CATEGORY_CC; }
-
-std::vector<Cluster> clusters(std::string_view text) {
-  std::vector<Cluster> result;
-  utf8proc_int32_t previous = -1, point = -1, state = 0;
-  for (std::size_t at = 0, bytes = 0; at < text.size(); at += bytes) {
-    const utf8proc_ssize_t decoded = decode(text.substr(at), point);
-    bytes = decoded > 0 ? static_cast<std::size_t>(decoded) : 1;
-    if (decoded <= 0) point = -1;
-    const int width = is_character(point) ? utf8proc_charwidth(point) : 1;
-    if (previous < 0 || point < 0 || utf8proc_grapheme_break_stateful(previous, point, &state)) {
-      result.push_back({text.substr(at, bytes), point, width});
-      state = 0;
-    } else {
-      Cluster& last = result.back();
-      last.text = {last.text.data(), last.text.size() + bytes};
-      last.width = std::min(2, last.width + width);
-    }
-    previous = point;
-  }
-  return result;
-}
-
-bool is_space(const Cluster& c) {
-  switch (utf8proc_category(c.first)) {
-    case UTF8PROC_CATEGORY_ZS:
-    case UTF8PROC_CATEGORY_ZL:
-    case UTF8PROC_CATEGORY_ZP:
-    case UTF8PROC_CATEGORY_CC:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool is_mark(const Cluster& c) {  // punctuation or a symbol
-  const auto category = utf8proc_category(c.first);
-  return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_SO;
-}
-
-bool is_letter(const Cluster& c) { return !is_space(c) && !is_mark(c); }
-
-bool joins_letters(const Cluster& c) {
-  static constexpr std::string_view joiners[] = {"'", "’", "-", "‐", "‑"};
-  return std::find(std::begin(joiners), std::end(joiners), c.text) != std::end(joiners);
-}
-
-bool is_ascii_alphanumeric(const Cluster& c) {
-  const char x = c.text[0];
-  return c.text.size() == 1 && ((x >= '0' && x <= '9') || (x >= 'A' && x <= 'Z') || (x >= 'a' && x <= 'z'));
-}
 
 }  // namespace
 
@@ -90,9 +33,30 @@ std::string_view checked_utf8(std::string_view text, const std::string& source) 
   return text;
 }
 
+std::vector<Grapheme> graphemes(std::string_view text) {
+  std::vector<Grapheme> result;
+  utf8proc_int32_t previous = -1, point = -1, state = 0;
+  for (std::size_t at = 0, bytes = 0; at < text.size(); at += bytes) {
+    const utf8proc_ssize_t decoded = decode(text.substr(at), point);
+    bytes = decoded > 0 ? static_cast<std::size_t>(decoded) : 1;
+    if (decoded <= 0) point = -1;
+    const int width = is_character(point) ? utf8proc_charwidth(point) : 1;
+    if (previous < 0 || point < 0 || utf8proc_grapheme_break_stateful(previous, point, &state)) {
+      result.push_back({text.substr(at, bytes), point, width});
+      state = 0;
+    } else {
+      Grapheme& last = result.back();
+      last.text = {last.text.data(), last.text.size() + bytes};
+      last.width = std::min(2, last.width + width);
+    }
+    previous = point;
+  }
+  return result;
+}
+
 int display_width(std::string_view text) {
   int width = 0;
-  for (const Cluster& c : clusters(text)) width += c.width;
+  for (const Grapheme& g : graphemes(text)) width += g.width;
   return width;
 }
 
@@ -123,9 +87,9 @@ std::string visible(std::string_view text) {
 std::string fit_width(std::string_view text, int width) {
   std::string fitted, kept;  // `kept` leaves a column for the ellipsis
   int columns = 0, kept_columns = 0;
-  for (const Cluster& c : clusters(text)) {
-    fitted += is_character(c.first) ? c.text : "\uFFFD";
-    columns += c.width;
+  for (const Grapheme& g : graphemes(text)) {
+    fitted += is_character(g.first) ? g.text : "\uFFFD";
+    columns += g.width;
     if (columns > width) break;
     if (columns < width) {
       kept = fitted;
@@ -138,30 +102,6 @@ std::string fit_width(std::string_view text, int width) {
     columns = kept_columns + 1;
   }
   return fitted.append(static_cast<std::size_t>(std::max(0, width - columns)), ' ');
-}
-
-std::vector<std::string> tokenize(std::string_view text, Split split) {
-  const std::vector<Cluster> all = clusters(checked_utf8(text, "text"));
-  std::vector<std::string> tokens;
-  bool open = false;  // the last token may grow
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    bool grows;  // this character belongs to a longer token
-    if (split == Split::characters) {
-      grows = is_ascii_alphanumeric(all[i]);
-    } else {
-      const bool inside = open && i + 1 < all.size() && is_letter(all[i + 1]);
-      grows = is_letter(all[i]) || (inside && joins_letters(all[i]));
-    }
-    if (is_space(all[i])) {
-      grows = false;
-    } else if (grows && open) {
-      tokens.back() += all[i].text;
-    } else {
-      tokens.emplace_back(all[i].text);
-    }
-    open = grows;
-  }
-  return tokens;
 }
 
 }  // namespace heed

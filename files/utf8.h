@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +9,14 @@ namespace heed {
 // Error with `source` and the byte offset where `text` stops being UTF-8 (RFC 3629: no overlong forms, no
 // surrogates, nothing above U+10FFFF). A leading byte-order mark is dropped from the returned view.
 std::string_view checked_utf8(std::string_view text, const std::string& source);
+
+// A grapheme cluster: what a reader takes for one character.
+struct Grapheme {
+  std::string_view text;
+  std::int32_t first;  // its first code point; -1 for a byte that is not UTF-8
+  int width;           // columns
+};
+std::vector<Grapheme> graphemes(std::string_view text);
 
 // Columns that `text` (UTF-8) takes in a terminal: 2 for wide characters, 0 for combining ones, 1 for
 // controls, in whose place fit_width() puts U+FFFD.
@@ -19,11 +28,5 @@ std::string fit_width(std::string_view text, int width);
 // `text` (UTF-8) with a sign in place of what would not be seen or would move other text: control characters become
 // pictures of them (U+2400, ...), marks of direction and the like ⟨U+202E⟩.
 std::string visible(std::string_view text);
-
-enum class Split { words, characters };
-// words: at white space (Unicode's, U+3000 among it), with punctuation (ASCII and full-width) as tokens of
-// its own, except apostrophes and hyphens inside a word ("didn't"). characters: each grapheme cluster, except
-// that runs of ASCII letters and digits stay together.
-std::vector<std::string> tokenize(std::string_view text, Split split);
 
 }  // namespace heed

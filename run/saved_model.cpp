@@ -1,6 +1,7 @@
 #include "run/saved_model.h"
 
 #include <heed/files/safetensors.h>
+#include <heed/files/utf8.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -3,7 +3,7 @@
 #include "run/dump.h"
 
 #include <heed/data/task.h>
-#include <heed/files/utf8.h>
+#include <heed/data/tokenize.h>
 #include <heed/nn/reader.h>
 
 #include <filesystem>

@@ -1,4 +1,5 @@
 #include <heed/data/tasks/babi.h>
+#include <heed/data/tokenize.h>
 #include <heed/files/text_file.h>
 #include <heed/files/utf8.h>
 

@@ -5,7 +5,6 @@
 
 using namespace heed;
 using heed::test::message;
-using Words = std::vector<std::string>;
 
 TEST_CASE("UTF-8 is checked to the byte") {
   CHECK(checked_utf8("它很甜 ok", "f") == "它很甜 ok");
@@ -51,24 +50,6 @@ TEST_CASE("text is cut and padded to exactly the width") {
   for (int width = 0; width < 12; ++width) {
     CHECK(display_width(fit_width("The 苹果 e\u0301 👩‍👩‍👧.", width)) == width);
   }
-}
-
-TEST_CASE("words are split at white space and punctuation") {
-  CHECK(tokenize("The animal didn't cross.", Split::words) == Words{"The", "animal", "didn't", "cross", "."});
-  CHECK(tokenize("  a\t b\u3000c\u00a0d\r\n", Split::words) == Words{"a", "b", "c", "d"});
-  CHECK(tokenize("小狗 没有 过，因为 它。", Split::words) == Words{"小狗", "没有", "过", "，", "因为", "它", "。"});
-  CHECK(tokenize("well-known 'quoted' it's- rock’n’roll", Split::words) ==
-        Words{"well-known", "'", "quoted", "'", "it's", "-", "rock’n’roll"});
-  CHECK(tokenize("(why?!) a+b", Split::words) == Words{"(", "why", "?", "!", ")", "a", "+", "b"});
-  CHECK(tokenize("cafe\u0301", Split::words) == Words{"cafe\u0301"});
-  CHECK(tokenize("", Split::words).empty());
-  CHECK(message([] { tokenize("ab\xc3", Split::words); }) == "text: not UTF-8 at byte 2: 0xc3");
-}
-
-TEST_CASE("characters are grapheme clusters, ASCII runs stay together") {
-  CHECK(tokenize("苹果很甜", Split::characters) == Words{"苹", "果", "很", "甜"});
-  CHECK(tokenize("用GPT4写， 好!", Split::characters) == Words{"用", "GPT4", "写", "，", "好", "!"});
-  CHECK(tokenize("e\u0301a 👩‍👩‍👧", Split::characters) == Words{"e\u0301", "a", "👩‍👩‍👧"});
 }
 
 TEST_CASE("visible puts signs in place of what is not seen or moves other text") {

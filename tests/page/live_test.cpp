@@ -4,6 +4,8 @@
 #include "tests/catch.h"
 #include "tests/train/program.h"
 
+#include <heed/data/tokenize.h>
+
 using namespace heed;
 
 namespace {

@@ -1,7 +1,7 @@
 #include "train/config/rules.h"
 
 #include <heed/autograd/error.h>
-#include <heed/files/utf8.h>
+#include <heed/data/tokenize.h>
 
 #include <algorithm>
 
