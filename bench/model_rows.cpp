@@ -26,7 +26,7 @@ struct Trained {
   }
 };
 
-OptimizerOptions adamw() { return {.method = OptimizerOptions::adamw, .weight_decay = 0.1}; }
+OptimizerOptions adamw() { return {.method = OptimizerOptions::Method::adamw, .weight_decay = 0.1}; }
 
 // Words that follow one another by a rule, so that there is something to learn.
 Ids text(int step, int B, int T, int vocabulary) {

@@ -75,7 +75,7 @@ Row adamw_row(std::int64_t elements) {
             Gradients gradients;
             gradients.set(p, normal({elements}, 2));
             const auto optimizer = std::make_shared<Optimizer>(
-                *parameters, OptimizerOptions{.method = OptimizerOptions::adamw, .weight_decay = 0.01});
+                *parameters, OptimizerOptions{.method = OptimizerOptions::Method::adamw, .weight_decay = 0.01});
             return [=] { optimizer->step(gradients, 1e-3); };
           }};
 }

@@ -16,27 +16,27 @@ namespace {
 using namespace heed;
 
 // Two small layers, stopped before all have learned the task: then one sees which learns it sooner.
-Config small(const char* tie, std::uint64_t seed) {
+Config small(Tie tie, std::uint64_t seed) {
   Config config;
   config.seed = seed;
-  config.data.task = "chinese";
+  config.data.kind = TaskKind::chinese;
   config.data.sentences = 3600;
   config.data.held_out = 900;
-  config.model.d_model = 32;
-  config.model.tie = tie;
-  config.train.steps = 400;
+  config.model.attention.d_model = 32;
+  config.model.attention.tie = tie;
+  config.schedule.steps = 400;
   config.train.batch_size = 32;
   return config;
 }
 
 double accuracy_after_training(const Config& config) {
   Experiment e = make_experiment(config);
-  Optimizer optimizer(e.model.parameters, optimizer_options(config));
-  for (int step = 0; step < config.train.steps; ++step) {
+  Optimizer optimizer(e.model.parameters, config.optimizer);
+  for (int step = 0; step < config.schedule.steps; ++step) {
     const Recording recording;
     Gradients gradients = backward(answer_loss(*e.model.reader, training_batch(e, step)));
-    clip_by_global_norm(gradients, config.optim.clip);
-    optimizer.step(gradients, learning_rate(schedule(config), step));
+    clip_by_global_norm(gradients, config.clip);
+    optimizer.step(gradients, learning_rate(config.schedule, step));
   }
   return evaluate(*e.model.reader, e.held_out).accuracy;
 }
@@ -45,10 +45,10 @@ double accuracy_after_training(const Config& config) {
 
 int main() {
   constexpr int seeds = 5;
-  std::printf("Held-out accuracy after %d steps, %d seeds\n\n", small("none", 1).train.steps, seeds);
+  std::printf("Held-out accuracy after %d steps, %d seeds\n\n", small(Tie::none, 1).schedule.steps, seeds);
   std::printf("%-28s%8s%10s%8s%8s\n", "matrices", "mean", "deviation", "least", "most");
-  for (const auto& [tie, name] : {std::pair("none", "W_Q, W_K, W_V"), std::pair("K_is_V", "W_Q, W_K = W_V"),
-                                  std::pair("Q_is_K", "W_Q = W_K, W_V")}) {
+  for (const auto& [tie, name] : {std::pair(Tie::none, "W_Q, W_K, W_V"), std::pair(Tie::K_is_V, "W_Q, W_K = W_V"),
+                                  std::pair(Tie::Q_is_K, "W_Q = W_K, W_V")}) {
     std::vector<double> accuracy;
     for (int seed = 1; seed <= seeds; ++seed) accuracy.push_back(accuracy_after_training(small(tie, seed)));
     const double mean = std::accumulate(accuracy.begin(), accuracy.end(), 0.0) / seeds;

@@ -18,7 +18,7 @@ AttentionConfig with_defaults(AttentionConfig config) {
   }
   if (config.d_k == 0) config.d_k = d_model / heads;
   if (config.d_v == 0) config.d_v = d_model / heads;
-  if (tie == AttentionConfig::K_is_V && d_k != d_v) {
+  if (tie == Tie::K_is_V && d_k != d_v) {
     fail("MultiHeadAttention: W_K can serve as W_V only when d_k == d_v, got {} and {}", d_k, d_v);
   }
   return config;
@@ -55,12 +55,10 @@ MultiHeadAttention::MultiHeadAttention(Scope scope, AttentionConfig given)
     : name(scope.name()),
       config(with_defaults(given)),
       W_Q(scope / "W_Q", config.d_model, config.heads * config.d_k, config.bias),
-      W_K(config.tie == AttentionConfig::Q_is_K
-              ? W_Q
-              : Linear(scope / "W_K", config.d_model, config.heads * config.d_k, config.bias)),
-      W_V(config.tie == AttentionConfig::K_is_V
-              ? W_K
-              : Linear(scope / "W_V", config.d_model, config.heads * config.d_v, config.bias)),
+      W_K(config.tie == Tie::Q_is_K ? W_Q
+                                    : Linear(scope / "W_K", config.d_model, config.heads * config.d_k, config.bias)),
+      W_V(config.tie == Tie::K_is_V ? W_K
+                                    : Linear(scope / "W_V", config.d_model, config.heads * config.d_v, config.bias)),
       W_O(scope / "W_O", config.heads * config.d_v, config.d_model, config.output_bias) {}
 
 AttentionResult MultiHeadAttention::operator()(const Tensor& queries, const Tensor& x, const Mask& mask,

@@ -1,16 +1,35 @@
 #pragma once
+#include <heed/autograd/enum_names.h>
 #include <heed/nn/layers.h>
 
 namespace heed {
 
+// One matrix in two roles, to show what three are for.
+enum class Tie { none, K_is_V, Q_is_K };
+template <>
+inline constexpr EnumName<Tie> enum_names<Tie>[] = {
+    {Tie::none, "none"}, {Tie::K_is_V, "K_is_V"}, {Tie::Q_is_K, "Q_is_K"}};
+
 struct AttentionConfig {
   int d_model = 0;
   int heads = 1;
-  int d_k = 0;                                   // per head; 0: d_model / heads
-  int d_v = 0;                                   // per head; 0: d_model / heads
-  Bias bias = Bias::no;                          // of W_Q, W_K, W_V
-  Bias output_bias = Bias::yes;                  // of W_O
-  enum Tie { none, K_is_V, Q_is_K } tie = none;  // one matrix in two roles, to show what three are for
+  int d_k = 0;                   // per head; 0: d_model / heads
+  int d_v = 0;                   // per head; 0: d_model / heads
+  Bias bias = Bias::no;          // of W_Q, W_K, W_V
+  Bias output_bias = Bias::yes;  // of W_O
+  Tie tie = Tie::none;
+
+  // Calls field(name, value) for each; with the least value that makes sense for a size. As saved models name them.
+  template <class Self, class Field>
+  static void for_each_field(Self& self, Field&& field) {
+    field("d_model", self.d_model, 1);
+    field("heads", self.heads, 1);
+    field("d_k", self.d_k, 0);
+    field("d_v", self.d_v, 0);
+    field("bias", self.bias);
+    field("output_bias", self.output_bias);
+    field("tie", self.tie);
+  }
 };
 
 // Multi-head self-attention (Vaswani et al. 2017, section 3.2.2): x (B, T, d_model) -> output (B, T, d_model),

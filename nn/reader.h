@@ -6,6 +6,9 @@
 namespace heed {
 
 enum class Positions { none, learned, sinusoidal };
+template <>
+inline constexpr EnumName<Positions> enum_names<Positions>[] = {
+    {Positions::none, "none"}, {Positions::learned, "learned"}, {Positions::sinusoidal, "sinusoidal"}};
 
 struct ReaderConfig {
   int vocabulary = 0;  // words
@@ -15,6 +18,17 @@ struct ReaderConfig {
   int mlp = 0;  // width of the MLP, 0: none
   Positions positions = Positions::learned;
   AttentionConfig attention;
+
+  // As AttentionConfig's; all but the vocabulary, which a saved model holds as words.
+  template <class Self, class Field>
+  static void for_each_field(Self& self, Field&& field) {
+    field("max_length", self.max_length, 1);
+    field("sentences", self.sentences, 0);
+    field("layers", self.layers, 1);
+    field("mlp", self.mlp, 0);
+    field("positions", self.positions);
+    field("attention", self.attention);
+  }
 };
 
 // What a Reader reads: B texts of at most T tokens, and the token of each at which a word is to be predicted.

@@ -27,9 +27,15 @@ void check_frozen(const OptimizerOptions& options, const Parameters& parameters)
 }
 
 std::vector<const char*> moment_names(const OptimizerOptions& options) {
-  if (options.method != OptimizerOptions::sgd) return {"m", "v"};
-  if (options.momentum != 0) return {"b"};
-  return {};
+  using Method = OptimizerOptions::Method;
+  switch (options.method) {
+    case Method::sgd:
+      return options.momentum != 0 ? std::vector{"b"} : std::vector<const char*>{};
+    case Method::adam:
+    case Method::adamw:
+      return {"m", "v"};
+  }
+  fail("Optimizer: {} is no method", static_cast<int>(options.method));
 }
 
 }  // namespace
@@ -57,10 +63,13 @@ void Optimizer::step(const Gradients& gradients, double lr) {
   ++steps_;
   for (Slot& slot : slots_) {
     const Tensor& gradient = gradients[slot.parameter];
-    if (options_.method == OptimizerOptions::sgd) {
-      update_sgd(slot.parameter, gradient, slot.moments.empty() ? nullptr : &slot.moments[0], lr, options_);
-    } else {
-      update_adam(slot.parameter, gradient, slot.moments[0], slot.moments[1], steps_, lr, options_);
+    switch (options_.method) {
+      case OptimizerOptions::Method::sgd:
+        update_sgd(slot.parameter, gradient, slot.moments.empty() ? nullptr : &slot.moments[0], lr, options_);
+        break;
+      case OptimizerOptions::Method::adam:
+      case OptimizerOptions::Method::adamw:
+        update_adam(slot.parameter, gradient, slot.moments[0], slot.moments[1], steps_, lr, options_);
     }
   }
 }

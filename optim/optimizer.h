@@ -1,4 +1,5 @@
 #pragma once
+#include <heed/autograd/enum_names.h>
 #include <heed/nn/parameters.h>
 
 #include <cstdint>
@@ -7,23 +8,26 @@
 
 namespace heed {
 
-// Formulas as in PyTorch's torch.optim.SGD, Adam and AdamW, with g the gradient, p the parameter, t = 1, 2,
-// ...:
-//   sgd    g += weight_decay p;  b = momentum b + g (b = g at first);  p -= lr (nesterov ? g + momentum b :
-//   b)
+// Formulas as in PyTorch's torch.optim.SGD, Adam and AdamW, with g the gradient, p the parameter, t = 1, 2, ...:
+//   sgd    g += weight_decay p;  b = momentum b + g (b = g at first);  p -= lr (nesterov ? g + momentum b : b)
 //          (Sutskever et al. 2013)
 //   adam   g += weight_decay p;  m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
 //          p -= lr / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps)   (Kingma & Ba 2015, arXiv:1412.6980)
-//   adamw  p -= lr weight_decay p, then adam without the decay in g      (Loshchilov & Hutter 2019,
-//   arXiv:1711.05101)
+//   adamw  p -= lr weight_decay p, then adam without the decay in g
+//          (Loshchilov & Hutter 2019, arXiv:1711.05101)
 struct OptimizerOptions {
-  enum Method { sgd, adam, adamw } method = adam;
+  enum class Method { sgd, adam, adamw } method = Method::adam;
   double momentum = 0;
   bool nesterov = false;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double weight_decay = 0;
   std::vector<std::string> frozen = {};  // parameters left alone: a name, or the scope of several ("encoder.0")
 };
+template <>
+inline constexpr EnumName<OptimizerOptions::Method> enum_names<OptimizerOptions::Method>[] = {
+    {OptimizerOptions::Method::sgd, "sgd"},
+    {OptimizerOptions::Method::adam, "adam"},
+    {OptimizerOptions::Method::adamw, "adamw"}};
 
 class Optimizer {
  public:

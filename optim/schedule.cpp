@@ -9,16 +9,17 @@ namespace heed {
 double learning_rate(const Schedule& schedule, std::int64_t step) {
   const auto& [kind, lr, warmup, steps] = schedule;
   if (step < warmup) return lr * static_cast<double>(step + 1) / static_cast<double>(warmup + 1);
-  const std::int64_t length = std::max<std::int64_t>(steps - warmup, 1);
+  const int length = std::max(steps - warmup, 1);
   const double u = std::min(static_cast<double>(step - warmup) / static_cast<double>(length), 1.0);
   switch (kind) {
+    case Schedule::Kind::constant:
+      return lr;
     case Schedule::Kind::linear:
       return lr * (1 - u);
     case Schedule::Kind::cosine:
       return lr * (1 + std::cos(std::numbers::pi * u)) / 2;
-    default:
-      return lr;
   }
+  fail("learning_rate: {} is no kind of schedule", static_cast<int>(kind));
 }
 
 }  // namespace heed

@@ -1,4 +1,6 @@
 #pragma once
+#include <heed/autograd/enum_names.h>
+
 #include <cstdint>
 
 namespace heed {
@@ -11,8 +13,11 @@ namespace heed {
 struct Schedule {
   enum class Kind { constant, linear, cosine } kind = Kind::constant;
   double lr = 1e-3;
-  std::int64_t warmup = 0, steps = 1;
+  int warmup = 0, steps = 1;
 };
+template <>
+inline constexpr EnumName<Schedule::Kind> enum_names<Schedule::Kind>[] = {
+    {Schedule::Kind::constant, "constant"}, {Schedule::Kind::linear, "linear"}, {Schedule::Kind::cosine, "cosine"}};
 
 double learning_rate(const Schedule& schedule, std::int64_t step);  // from `steps` on: that of u = 1
 

@@ -35,7 +35,7 @@ void update_sgd(Tensor parameter, const Tensor& gradient, Tensor* b, double lr, 
 void update_adam(Tensor parameter, const Tensor& gradient, Tensor& m, Tensor& v, std::int64_t t, double lr,
                  const OptimizerOptions& options) {
   const Tensor dense = contiguous(gradient);
-  const bool decoupled = options.method == OptimizerOptions::adamw;
+  const bool decoupled = options.method == OptimizerOptions::Method::adamw;
   const double correction1 = 1 - std::pow(options.beta1, static_cast<double>(t));
   const double correction2 = 1 - std::pow(options.beta2, static_cast<double>(t));
   dispatch(parameter.dtype(), [&]<class T>() {

@@ -7,50 +7,52 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace heed {
 namespace {
 
-constexpr std::array positions_names{"none", "learned", "sinusoidal"};
-constexpr std::array tie_names{"none", "K_is_V", "Q_is_K"};
-constexpr std::array split_names{"words", "characters"};
 constexpr int largest_size = 1 << 24;  // of anything in a file
 
-template <class Names>
-int number_of(const Names& names, const std::string& name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) fail("expected one of {}, got '{}'", fmt::join(names, ", "), name);
-  return static_cast<int>(found - names.begin());
+template <class E>
+E read_name(const Json& value) {
+  const auto known = value_named<E>(value.get<std::string>());
+  if (!known) fail("expected one of {}, got '{}'", fmt::join(names_of<E>(), ", "), value.get<std::string>());
+  return *known;
 }
 
-int size(const Json& object, const char* key, int least) {
-  const Json& value = object.at(key);
-  if (!value.is_number_integer() || value < least || value > largest_size) {
-    fail("'{}' must be an integer from {} to {}, got {}", key, least, largest_size, format_json(value));
+// The fields of a configuration, to and from a JSON object.
+struct FieldWriter {
+  Json& object;
+  void operator()(const char* name, int value, int) { object[name] = value; }
+  void operator()(const char* name, Bias value) { object[name] = value == Bias::yes; }
+  template <HasNames E>
+  void operator()(const char* name, E value) {
+    object[name] = name_of(value);
   }
-  return value.get<int>();
-}
+  void operator()(const char* name, const AttentionConfig& value) {
+    AttentionConfig::for_each_field(value, FieldWriter{object[name] = Json::object()});
+  }
+};
 
-Bias bias(const Json& object, const char* key) { return object.at(key).get<bool>() ? Bias::yes : Bias::no; }
-
-ReaderConfig reader_shape(const Json& model, int vocabulary) {
-  const Json& attention = model.at("attention");
-  return {.vocabulary = vocabulary,
-          .max_length = size(model, "max_length", 1),
-          .sentences = size(model, "sentences", 0),
-          .layers = size(model, "layers", 1),
-          .mlp = size(model, "mlp", 0),
-          .positions = static_cast<Positions>(number_of(positions_names, model.at("positions"))),
-          .attention = {.d_model = size(attention, "d_model", 1),
-                        .heads = size(attention, "heads", 1),
-                        .d_k = size(attention, "d_k", 0),
-                        .d_v = size(attention, "d_v", 0),
-                        .bias = bias(attention, "bias"),
-                        .output_bias = bias(attention, "output_bias"),
-                        .tie = static_cast<AttentionConfig::Tie>(number_of(tie_names, attention.at("tie")))}};
-}
+struct FieldReader {
+  const Json& object;
+  void operator()(const char* name, int& value, int least) {
+    const Json& given = object.at(name);
+    if (!given.is_number_integer() || given < least || given > largest_size) {
+      fail("'{}' must be an integer from {} to {}, got {}", name, least, largest_size, format_json(given));
+    }
+    value = given;
+  }
+  void operator()(const char* name, Bias& value) { value = object.at(name).get<bool>() ? Bias::yes : Bias::no; }
+  template <HasNames E>
+  void operator()(const char* name, E& value) {
+    value = read_name<E>(object.at(name));
+  }
+  void operator()(const char* name, AttentionConfig& value) {
+    AttentionConfig::for_each_field(value, FieldReader{object.at(name)});
+  }
+};
 
 // No more numbers than a model of this shape has, even with tied matrices.
 double least_elements(const ReaderConfig& config) {
@@ -77,21 +79,10 @@ std::vector<int> sentence_numbers(const std::vector<std::string>& tokens) {
 
 }  // namespace
 
-Json shape_json(const ReaderConfig& config) {
-  const AttentionConfig& attention = config.attention;
-  return {{"max_length", config.max_length},
-          {"sentences", config.sentences},
-          {"layers", config.layers},
-          {"mlp", config.mlp},
-          {"positions", positions_names.at(static_cast<std::size_t>(config.positions))},
-          {"attention",
-           {{"d_model", attention.d_model},
-            {"heads", attention.heads},
-            {"d_k", attention.d_k},
-            {"d_v", attention.d_v},
-            {"bias", attention.bias == Bias::yes},
-            {"output_bias", attention.output_bias == Bias::yes},
-            {"tie", tie_names.at(attention.tie)}}}};
+Json to_json(const ReaderConfig& config) {
+  Json object = Json::object();
+  ReaderConfig::for_each_field(config, FieldWriter{object});
+  return object;
 }
 
 std::filesystem::path model_path(const std::filesystem::path& run) { return run / "model.safetensors"; }
@@ -101,10 +92,10 @@ std::filesystem::path held_out_path(const std::filesystem::path& run) { return r
 void save_model(const std::filesystem::path& path, const SavedModel& model) {
   SafeTensors content;
   content.tensors.assign(model.parameters.begin(), model.parameters.end());
-  content.metadata = {{"heed.model", format_json(shape_json(model.reader->config))},
+  content.metadata = {{"heed.model", format_json(to_json(model.reader->config))},
                       {"heed.vocabulary", format_json(model.vocabulary.words())},
                       {"heed.queries", format_json(model.queries)},
-                      {"heed.split", split_names.at(static_cast<std::size_t>(model.split))},
+                      {"heed.split", name_of(model.split)},
                       {"heed.step", std::to_string(model.step)}};
   write_safetensors(path, content);
 }
@@ -130,17 +121,20 @@ SavedModel load_model(const std::filesystem::path& path) {
   SavedModel model;
   model.vocabulary = parsed("heed.vocabulary", [&](const std::string& text) { return Vocabulary(words(text)); });
   model.queries = parsed("heed.queries", words);
-  model.split =
-      parsed("heed.split", [](const std::string& text) { return static_cast<Split>(number_of(split_names, text)); });
+  model.split = parsed("heed.split", [](const std::string& text) { return read_name<Split>(text); });
   model.step = parsed("heed.step", [](const std::string& text) { return parse_json(text).get<std::int64_t>(); });
-  const ReaderConfig config = parsed(
-      "heed.model", [&](const std::string& text) { return reader_shape(parse_json(text), model.vocabulary.size()); });
+  const ReaderConfig config = parsed("heed.model", [&](const std::string& text) {
+    ReaderConfig read;
+    read.vocabulary = model.vocabulary.size();
+    ReaderConfig::for_each_field(read, FieldReader{parse_json(text)});
+    return read;
+  });
 
   double elements = 0;
   for (const auto& [name, values] : content.tensors) elements += static_cast<double>(values.numel());
   if (least_elements(config) > elements) {
-    fail("{}: the model that it describes has at least {} parameters, its tensors hold {}", file, least_elements(config),
-         elements);
+    fail("{}: the model that it describes has at least {} parameters, its tensors hold {}", file,
+         least_elements(config), elements);
   }
   model.reader = std::make_unique<Reader>(Scope(model.parameters, 0), config);
   model.parameters.load(content.tensors, file);

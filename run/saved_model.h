@@ -24,8 +24,8 @@ struct SavedModel {
   std::int64_t step = 0;
 };
 
-// {"max_length":12,"layers":2,...,"attention":{...}}: all of a shape but its vocabulary.
-Json shape_json(const ReaderConfig& config);
+// {"max_length":12,"layers":2,...,"attention":{...}}: all of a configuration but its vocabulary.
+Json to_json(const ReaderConfig& config);
 
 // RUN/model.safetensors
 std::filesystem::path model_path(const std::filesystem::path& run);

@@ -1,32 +1,9 @@
 #include "train/experiment.h"
 
-#include <heed/data/tasks/tasks.h>
-
 #include <algorithm>
 
 namespace heed {
 namespace {
-
-ReaderConfig reader_shape(const Config::Model& model, const Task& task) {
-  const auto tie = model.tie == "K_is_V"   ? AttentionConfig::K_is_V
-                   : model.tie == "Q_is_K" ? AttentionConfig::Q_is_K
-                                           : AttentionConfig::none;
-  return {.vocabulary = task.vocabulary.size(),
-          .max_length = task.max_length,
-          .sentences = task.max_sentences,
-          .layers = model.layers,
-          .mlp = model.mlp,
-          .positions = model.positions == "learned"      ? Positions::learned
-                       : model.positions == "sinusoidal" ? Positions::sinusoidal
-                                                         : Positions::none,
-          .attention = {.d_model = model.d_model,
-                        .heads = model.heads,
-                        .d_k = model.d_k,
-                        .d_v = model.d_v,
-                        .bias = model.bias ? Bias::yes : Bias::no,
-                        .output_bias = Bias::yes,
-                        .tie = tie}};
-}
 
 std::vector<std::string> words_asked_about(const std::vector<Example>& examples) {
   std::vector<std::string> words;
@@ -65,46 +42,19 @@ std::vector<Example> probes(const Config& config, const SavedModel& model, const
 
 Experiment make_experiment(const Config& config, DType dtype) {
   Experiment e{.config = config, .task = {}, .examples = {}, .held_out = {}, .model = {}, .watched = {}};
-  e.task = make_task({.name = config.data.task,
-                      .train = config.data.train,
-                      .test = config.data.test,
-                      .sentences = config.data.sentences,
-                      .held_out = config.data.held_out,
-                      .shuffle_antecedents = config.data.shuffle_antecedents,
-                      .random = Random(config.seed).stream("data")});
+  e.task = make_task(config.data, Random(config.seed).stream("data"));
   e.examples = NumberedExamples(e.task.train, e.task.vocabulary);
   e.held_out = NumberedExamples(e.task.held_out, e.task.vocabulary);
   e.model.vocabulary = e.task.vocabulary;
-  e.model.split = config.data.split == "characters" ? Split::characters : Split::words;
+  e.model.split = config.data.split;
   e.model.queries = words_asked_about(e.task.train);
-  e.model.reader =
-      std::make_unique<Reader>(Scope(e.model.parameters, config.seed, dtype), reader_shape(config.model, e.task));
+  ReaderConfig model = config.model;
+  model.vocabulary = e.task.vocabulary.size();
+  model.max_length = e.task.max_length;
+  model.sentences = e.task.max_sentences;
+  e.model.reader = std::make_unique<Reader>(Scope(e.model.parameters, config.seed, dtype), model);
   e.watched = probes(config, e.model, e.task);
   return e;
-}
-
-OptimizerOptions optimizer_options(const Config& config) {
-  const Config::Optim& o = config.optim;
-  return {.method = o.name == "sgd"     ? OptimizerOptions::sgd
-                    : o.name == "adamw" ? OptimizerOptions::adamw
-                                        : OptimizerOptions::adam,
-          .momentum = o.momentum,
-          .nesterov = o.nesterov,
-          .beta1 = o.beta1,
-          .beta2 = o.beta2,
-          .eps = o.eps,
-          .weight_decay = o.weight_decay,
-          .frozen = {}};
-}
-
-Schedule schedule(const Config& config) {
-  const Config::Optim& o = config.optim;
-  return {.kind = o.schedule == "linear"   ? Schedule::Kind::linear
-                  : o.schedule == "cosine" ? Schedule::Kind::cosine
-                                           : Schedule::Kind::constant,
-          .lr = o.lr,
-          .warmup = o.warmup,
-          .steps = config.train.steps};
 }
 
 Batch training_batch(const Experiment& experiment, std::int64_t step) {

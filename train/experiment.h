@@ -20,9 +20,6 @@ struct Experiment {
 // Error for a task that cannot be made, or a probe with words that the task does not have.
 Experiment make_experiment(const Config& config, DType dtype = DType::float32);
 
-OptimizerOptions optimizer_options(const Config& config);
-Schedule schedule(const Config& config);
-
 // The examples of training step `step` (from 0).
 Batch training_batch(const Experiment& experiment, std::int64_t step);
 

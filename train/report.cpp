@@ -70,8 +70,9 @@ std::string dry_run(const Experiment& e) {
       "# steps  {} of {} examples: up to {} tokens a step, {:.1f} times through the data\n"
       "# disk   {} bytes of weights, {} of checkpoint\n",
       to_yaml(config), HEED_VERSION, vector_instructions(), blas_description(), plural(threads(), "thread"),
-      model_line(e), data_line(e), grouped(config.train.steps), grouped(config.train.batch_size), grouped(tokens),
-      static_cast<double>(config.train.steps) * config.train.batch_size / static_cast<double>(std::ssize(e.task.train)),
+      model_line(e), data_line(e), grouped(config.schedule.steps), grouped(config.train.batch_size), grouped(tokens),
+      static_cast<double>(config.schedule.steps) * config.train.batch_size /
+          static_cast<double>(std::ssize(e.task.train)),
       grouped(4 * e.model.parameters.numel()), grouped(12 * e.model.parameters.numel()));
 }
 

@@ -80,7 +80,7 @@ int run(const cxxopts::ParseResult& arguments) {
   if (!directory) directory.emplace(RunDirectory::create(config.name, to_yaml(config), text("out")));
   const bool quiet = arguments.count("quiet") > 0;
   if (!quiet) fmt::print("{}", opening(experiment, directory->path()));
-  ProgressLine progress(config.train.steps, isatty(STDOUT_FILENO));
+  ProgressLine progress(config.schedule.steps, isatty(STDOUT_FILENO));
   std::signal(SIGINT, ask_to_stop);
   std::signal(SIGTERM, ask_to_stop);
   const Listener silent{[](std::int64_t, double) {}, [](std::int64_t, double, const Evaluation&) {}};
@@ -97,9 +97,9 @@ int run(const cxxopts::ParseResult& arguments) {
     if (!quiet) fmt::print("{}", profile_table(*profile, *limits));
     profile.reset();
   }
-  if (steps < config.train.steps) {
+  if (steps < config.schedule.steps) {
     fmt::print(stderr, "train: stopped after step {} of {}; all is saved. Continue with: train --resume {}\n", steps,
-               config.train.steps, directory->path().string());
+               config.schedule.steps, directory->path().string());
     return 128 + stop;
   }
   if (!quiet) fmt::print("{}", closing(experiment, *directory, terminal_of(STDOUT_FILENO)));

@@ -18,8 +18,8 @@ class Training {
       : experiment_(experiment),
         run_(run),
         listener_(listener),
-        optimizer_(experiment.model.parameters, optimizer_options(experiment.config)),
-        schedule_(schedule(experiment.config)) {
+        optimizer_(experiment.model.parameters, experiment.config.optimizer),
+        schedule_(experiment.config.schedule) {
     load_checkpoint(run_, experiment_.model, optimizer_, progress_);
   }
 
@@ -32,9 +32,9 @@ class Training {
       evaluate();
       save();
     }
-    while (progress_.step < config.train.steps && !stop) {
+    while (progress_.step < config.schedule.steps && !stop) {
       step();
-      const bool last = progress_.step == config.train.steps;
+      const bool last = progress_.step == config.schedule.steps;
       const auto due = [&](int every) { return last || progress_.step % every == 0; };
       if (due(config.dump.every)) dump();
       if (due(config.train.evaluate_every)) evaluate();
@@ -51,7 +51,7 @@ class Training {
     const Tensor loss = loss_of(batch);
     if (!std::isfinite(loss.item())) stop_at_bad_loss(loss.item(), batch);
     Gradients gradients = backward(loss);
-    const double limit = experiment_.config.optim.clip;
+    const double limit = experiment_.config.clip;
     const double norm = clip_by_global_norm(gradients, limit > 0 ? limit : std::numeric_limits<double>::max());
     if (!std::isfinite(norm)) stop_at_bad_gradient(gradients);
     note_work("(clip)");
@@ -65,7 +65,7 @@ class Training {
   Tensor loss_of(const Batch& batch) const {
     Random random =
         Random(experiment_.config.seed).stream("dropout").stream(static_cast<std::uint64_t>(progress_.step));
-    return answer_loss(*experiment_.model.reader, batch, {experiment_.config.model.dropout, &random});
+    return answer_loss(*experiment_.model.reader, batch, {experiment_.config.dropout, &random});
   }
 
   // Loss and accuracy on the held-out set, as a line of metrics.jsonl.

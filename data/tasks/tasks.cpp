@@ -5,40 +5,40 @@
 #include <heed/data/tasks/jsonl.h>
 #include <heed/data/tasks/tasks.h>
 
-#include <algorithm>
-
 namespace heed {
 namespace {
 
-using MakeGenerated = Task (*)(int train, int held_out, const Random& random);
-
-Task named_task(const TaskOptions& o) {
-  static const std::vector<std::string> names = {"coreference", "bank", "chinese", "babi", "jsonl"};
-  static constexpr MakeGenerated generated[] = {coreference_task, bank_task, chinese_task};
-  const auto name = static_cast<std::size_t>(std::find(names.begin(), names.end(), o.name) - names.begin());
-  if (name == names.size()) {
-    fail("data.task: unknown task '{}'{}; expected one of {}", o.name, did_you_mean(o.name, names),
-         fmt::join(names, ", "));
-  }
-  if (name < std::size(generated)) {
+Task task_of(const TaskOptions& o, const Random& random) {
+  const char* name = name_of(o.kind);
+  if (!reads_files(o.kind)) {
     if (!o.train.empty() || !o.test.empty()) {
-      fail(
-          "data.{}: task '{}' makes its own sentences and reads no file, got '{}'. Did you mean data.task: "
-          "jsonl?",
-          o.train.empty() ? "test" : "train", o.name, o.train.empty() ? o.test : o.train);
+      fail("data.{}: task '{}' makes its own sentences and reads no file, got '{}'. Did you mean data.task: jsonl?",
+           o.train.empty() ? "test" : "train", name, o.train.empty() ? o.test : o.train);
     }
     if (o.sentences < 1) fail("data.sentences: expected at least 1, got {}", o.sentences);
-    return generated[name](o.sentences, o.held_out, o.random);
+  } else if (o.train.empty()) {
+    fail("data.train: task '{}' reads a file; expected its path, got nothing", name);
   }
-  if (o.train.empty()) fail("data.train: task '{}' reads a file; expected its path, got nothing", o.name);
-  return o.name == "babi" ? babi_task(o.train, o.test, o.random) : jsonl_task(o.train, o.test, o.random);
+  switch (o.kind) {
+    case TaskKind::coreference:
+      return coreference_task(o.sentences, o.held_out, random);
+    case TaskKind::bank:
+      return bank_task(o.sentences, o.held_out, random);
+    case TaskKind::chinese:
+      return chinese_task(o.sentences, o.held_out, random);
+    case TaskKind::babi:
+      return babi_task(o.train, o.test, random);
+    case TaskKind::jsonl:
+      return jsonl_task(o.train, o.test, random);
+  }
+  fail("make_task: {} is no task", static_cast<int>(o.kind));
 }
 
 }  // namespace
 
-Task make_task(const TaskOptions& options) {
-  Task task = named_task(options);
-  if (options.shuffle_antecedents) shuffle_antecedents(task.train, options.random);
+Task make_task(const TaskOptions& options, const Random& random) {
+  Task task = task_of(options, random);
+  if (options.shuffle_antecedents) shuffle_antecedents(task.train, random);
   return task;
 }
 

@@ -1,17 +1,29 @@
 #pragma once
+#include <heed/autograd/enum_names.h>
 #include <heed/data/task.h>
+#include <heed/data/tokenize.h>
 
 namespace heed {
 
+// What is learned: sentences that are made, or those of a file.
+enum class TaskKind { coreference, bank, chinese, babi, jsonl };
+template <>
+inline constexpr EnumName<TaskKind> enum_names<TaskKind>[] = {{TaskKind::coreference, "coreference"},
+                                                              {TaskKind::bank, "bank"},
+                                                              {TaskKind::chinese, "chinese"},
+                                                              {TaskKind::babi, "babi"},
+                                                              {TaskKind::jsonl, "jsonl"}};
+constexpr bool reads_files(TaskKind kind) { return kind == TaskKind::babi || kind == TaskKind::jsonl; }
+
 struct TaskOptions {
-  std::string name;                  // coreference, bank, chinese, babi, jsonl
-  std::string train, test;           // files, for babi and jsonl; without `test` a tenth of `train` is held out
-  int sentences = 0, held_out = 0;   // to draw, for the others
-  bool shuffle_antecedents = false;  // control: answers of the training set dealt at random
-  Random random{0};
+  TaskKind kind = TaskKind::coreference;
+  std::string train = {}, test = {};      // of those that read files; without `test` a tenth of `train` is held out
+  Split split = Split::words;             // how sentences that are asked later are cut into tokens
+  int sentences = 4000, held_out = 1000;  // to make, for the others
+  bool shuffle_antecedents = false;       // control: answers of the training set dealt at random
 };
 
-// Error for an unknown name, a missing or superfluous file, and whatever the task itself reports.
-Task make_task(const TaskOptions& options);
+// Error for a missing or superfluous file, and whatever the task itself reports.
+Task make_task(const TaskOptions& options, const Random& random);
 
 }  // namespace heed

@@ -152,7 +152,7 @@ Json model_json(const SavedModel& model) {
   for (const EncoderBlock& block : model.reader->encoder.blocks) {
     singular.push_back(singular_values_of_heads(block.attention));
   }
-  return {{"shape", shape_json(model.reader->config)},
+  return {{"shape", to_json(model.reader->config)},
           {"eps", model.reader->encoder.norm.eps},
           {"split", model.split == Split::words ? "words" : "characters"},
           {"step", model.step},

@@ -48,8 +48,7 @@ inline SentenceAttention chinese_sentence() {
 }
 
 // An untrained model that knows the words of the English sentence and "dog".
-inline SavedModel small_model(Positions positions = Positions::learned,
-                              AttentionConfig::Tie tie = AttentionConfig::none, Bias bias = Bias::no,
+inline SavedModel small_model(Positions positions = Positions::learned, Tie tie = Tie::none, Bias bias = Bias::no,
                               int sentences = 0) {
   SavedModel model;
   for (const std::string& word : english_sentence().tokens) model.vocabulary.add(word);
@@ -63,7 +62,7 @@ inline SavedModel small_model(Positions positions = Positions::learned,
                             .attention = {.d_model = 8,
                                           .heads = 2,
                                           .d_k = 3,
-                                          .d_v = tie == AttentionConfig::K_is_V ? 3 : 5,
+                                          .d_v = tie == Tie::K_is_V ? 3 : 5,
                                           .bias = bias,
                                           .output_bias = Bias::yes,
                                           .tie = tie}};

@@ -125,8 +125,8 @@ TEST_CASE("Separate heads, concatenated, are the packed heads") {
 }
 
 TEST_CASE("Tied matrices are one parameter with the sum of both gradients") {
-  const auto tie = GENERATE(AttentionConfig::K_is_V, AttentionConfig::Q_is_K);
-  const auto [shared, copy] = tie == AttentionConfig::K_is_V ? std::pair("W_K", "W_V") : std::pair("W_Q", "W_K");
+  const auto tie = GENERATE(Tie::K_is_V, Tie::Q_is_K);
+  const auto [shared, copy] = tie == Tie::K_is_V ? std::pair("W_K", "W_V") : std::pair("W_Q", "W_K");
   CAPTURE(shared, copy);
   Parameters tied_parameters, free_parameters;
   AttentionConfig config{.d_model = 6, .heads = 2, .bias = Bias::yes};
@@ -159,7 +159,7 @@ TEST_CASE("Impossible shapes of attention are errors") {
   };
   CHECK(make({.d_model = 30, .heads = 4}) ==
         "MultiHeadAttention: d_model 30 is not divisible by 4 heads; give d_k (and d_v) or another d_model");
-  CHECK(make({.d_model = 6, .heads = 2, .d_k = 4, .tie = AttentionConfig::K_is_V}) ==
+  CHECK(make({.d_model = 6, .heads = 2, .d_k = 4, .tie = Tie::K_is_V}) ==
         "MultiHeadAttention: W_K can serve as W_V only when d_k == d_v, got 4 and 3");
   CHECK(make({.d_model = 6, .heads = 0}) ==
         "MultiHeadAttention: d_model and heads must be positive, d_k and d_v not negative, got 6, 0, 0, 0");

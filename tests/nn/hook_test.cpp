@@ -14,7 +14,7 @@ namespace {
 struct SmallReader {
   Parameters parameters;
   Reader reader;
-  explicit SmallReader(DType dtype, int mlp = 6, AttentionConfig::Tie tie = AttentionConfig::none)
+  explicit SmallReader(DType dtype, int mlp = 6, Tie tie = Tie::none)
       : reader(Scope(parameters, 3, dtype), {.vocabulary = 9,
                                              .max_length = 5,
                                              .layers = 2,
@@ -22,7 +22,7 @@ struct SmallReader {
                                              .attention = {.d_model = 8,
                                                            .heads = 2,
                                                            .d_k = 3,
-                                                           .d_v = tie == AttentionConfig::K_is_V ? 3 : 5,
+                                                           .d_v = tie == Tie::K_is_V ? 3 : 5,
                                                            .bias = Bias::yes,
                                                            .tie = tie}}) {}
 };
@@ -77,7 +77,7 @@ TEST_CASE("A hook sees every value, under the names of the parameters") {
 TEST_CASE("A hook that only looks changes neither output, weights nor gradients") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   const int mlp = GENERATE(0, 6);
-  const auto tie = GENERATE(AttentionConfig::none, AttentionConfig::K_is_V, AttentionConfig::Q_is_K);
+  const auto tie = GENERATE(Tie::none, Tie::K_is_V, Tie::Q_is_K);
   CAPTURE(to_string(dtype), mlp, tie);
   const SmallReader small(dtype, mlp, tie);
   const Tensor cotangent = tensor({2, 9}, {1, -2, 3, -4, 5, -6, 7, -8, 9, 2, 1, 0, -1, -2, 3, -3, 1, -1}, dtype);

@@ -40,12 +40,12 @@ struct Case {
 };
 
 const std::vector<Case> cases{
-    {"sgd", {.method = OptimizerOptions::sgd, .weight_decay = 0.1}},
-    {"momentum", {.method = OptimizerOptions::sgd, .momentum = 0.9, .weight_decay = 0.1}},
-    {"nesterov", {.method = OptimizerOptions::sgd, .momentum = 0.9, .nesterov = true, .weight_decay = 0.1}},
+    {"sgd", {.method = OptimizerOptions::Method::sgd, .weight_decay = 0.1}},
+    {"momentum", {.method = OptimizerOptions::Method::sgd, .momentum = 0.9, .weight_decay = 0.1}},
+    {"nesterov", {.method = OptimizerOptions::Method::sgd, .momentum = 0.9, .nesterov = true, .weight_decay = 0.1}},
     {"adam", {}},
     {"adam_decay", {.beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.1}},
-    {"adamw", {.method = OptimizerOptions::adamw, .weight_decay = 0.1}},
+    {"adamw", {.method = OptimizerOptions::Method::adamw, .weight_decay = 0.1}},
 };
 
 }  // namespace
@@ -88,7 +88,7 @@ TEST_CASE("A restored optimiser continues bit for bit") {
 
 TEST_CASE("State is named after the parameters, and loading it is strict") {
   Walk walk(DType::float32);
-  Optimizer adam(walk.parameters, {}), sgd(walk.parameters, {.method = OptimizerOptions::sgd, .momentum = 0.9});
+  Optimizer adam(walk.parameters, {}), sgd(walk.parameters, {.method = OptimizerOptions::Method::sgd, .momentum = 0.9});
   std::vector<std::string> names;
   for (const auto& [name, value] : adam.state()) names.push_back(name);
   CHECK(names == std::vector<std::string>{"p.m", "p.v", "q.m", "q.v", "steps"});
@@ -118,7 +118,7 @@ TEST_CASE("Frozen parameters stay, by name or by scope") {
   Parameters parameters;
   const Scope scope(parameters, 1);
   for (const std::string layer : {"a", "ab"}) (scope / layer).parameter("weight", {2}, Init::ones());
-  Optimizer optimizer(parameters, {.method = OptimizerOptions::sgd, .frozen = {"a"}});
+  Optimizer optimizer(parameters, {.method = OptimizerOptions::Method::sgd, .frozen = {"a"}});
   Gradients gradients;
   gradients.set(parameters["ab.weight"], ones({2}));
   optimizer.step(gradients, 0.5);
@@ -130,7 +130,7 @@ TEST_CASE("Frozen parameters stay, by name or by scope") {
 }
 
 TEST_CASE("A gradient that is a transposed view is read as such") {
-  const auto method = GENERATE(OptimizerOptions::sgd, OptimizerOptions::adamw);
+  const auto method = GENERATE(OptimizerOptions::Method::sgd, OptimizerOptions::Method::adamw);
   const Tensor values = tensor({2, 3}, {1, -2, 3, 0, 0.5, 9});
   const auto run = [&](const Tensor& gradient) {
     Parameters parameters;
@@ -148,7 +148,7 @@ TEST_CASE("Steps are bitwise the same for any number of threads") {
     set_threads(count);
     Parameters parameters;
     const Tensor p = Scope(parameters, 1).parameter("p", {100, 333}, Init::gaussian(1));
-    Optimizer optimizer(parameters, {.method = OptimizerOptions::adamw, .weight_decay = 0.1});
+    Optimizer optimizer(parameters, {.method = OptimizerOptions::Method::adamw, .weight_decay = 0.1});
     for (int step = 0; step < 3; ++step) {
       Gradients gradients;
       gradients.set(p, transpose(reshape(tanh(p), {333, 100})));

@@ -59,11 +59,11 @@ TEST_CASE("The model in the page gives the program's numbers to 1e-5") {
     CHECK(chromium->complaints() == std::vector<std::string>{});
   };
   for (const Positions positions : {Positions::learned, Positions::sinusoidal, Positions::none}) {
-    check(shaken(small_model(positions, AttentionConfig::none, Bias::yes)), animal);
+    check(shaken(small_model(positions, Tie::none, Bias::yes)), animal);
   }
-  check(shaken(small_model(Positions::learned, AttentionConfig::K_is_V, Bias::yes)), animal);
-  check(shaken(small_model(Positions::learned, AttentionConfig::Q_is_K, Bias::no)), animal);
-  check(shaken(small_model(Positions::learned, AttentionConfig::none, Bias::yes, 2)), "the dog was tired . was it ?");
+  check(shaken(small_model(Positions::learned, Tie::K_is_V, Bias::yes)), animal);
+  check(shaken(small_model(Positions::learned, Tie::Q_is_K, Bias::no)), animal);
+  check(shaken(small_model(Positions::learned, Tie::none, Bias::yes, 2)), "the dog was tired . was it ?");
 }
 
 TEST_CASE("The page of a run of toy.yaml holds its model and its causes") {

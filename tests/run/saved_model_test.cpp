@@ -41,7 +41,7 @@ std::string describing(const std::string& pointer, const nlohmann::ordered_json&
 
 TEST_CASE("a model is loaded as it was saved") {
   const auto positions = GENERATE(Positions::learned, Positions::sinusoidal, Positions::none);
-  const auto tie = GENERATE(AttentionConfig::none, AttentionConfig::K_is_V, AttentionConfig::Q_is_K);
+  const auto tie = GENERATE(Tie::none, Tie::K_is_V, Tie::Q_is_K);
   const ScratchDirectory scratch;
   const SavedModel model = small_model(positions, tie, Bias::yes);
   save_model(model_path(scratch.path), model);
@@ -136,7 +136,7 @@ TEST_CASE("a text that the model cannot read is refused") {
         "the text has 13 tokens; the model learned positions for 12");
   CHECK(reading(small_model(Positions::none), "it it it it it it it it it it it it it") == "no error");
 
-  const SavedModel story = small_model(Positions::learned, AttentionConfig::none, Bias::no, 2);
+  const SavedModel story = small_model(Positions::learned, Tie::none, Bias::no, 2);
   CHECK(reading(story, "the dog was tired . was it the dog ?") == "no error");
   CHECK(question(story, "the dog was tired . was it ?").sentences == std::vector<int>{1, 1, 1, 1, 1, 0, 0, 0});
   CHECK(reading(story, "the dog . the street . was it ?") == "the text has 3 sentences; the model reads up to 2");

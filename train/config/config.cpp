@@ -158,7 +158,7 @@ class ConfigReader {
 
   static std::string near_choice(const Key& key, const std::string& value) {
     const auto* choice = std::get_if<Choice>(&key.slot);
-    return choice ? did_you_mean(value, choice->words) : "";
+    return choice ? did_you_mean(value, choice->names) : "";
   }
 
   void read_probes(const Yaml& key, const Yaml& list) {

@@ -1,4 +1,9 @@
 #pragma once
+#include <heed/data/tasks/tasks.h>
+#include <heed/nn/reader.h>
+#include <heed/optim/optimizer.h>
+#include <heed/optim/schedule.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -17,37 +22,16 @@ struct Config {
   std::string name = "toy";  // run directory: runs/NAME
   std::uint64_t seed = 1;
 
-  struct Data {
-    std::string task = "coreference";  // coreference, bank, chinese, babi, jsonl
-    std::string train, test;           // files, for babi and jsonl; without `test` a tenth of `train` is held out
-    std::string split = "words";       // how probes and --sentence are cut into tokens: words, characters
-    int sentences = 4000;              // to draw for training, for generated tasks
-    int held_out = 1000;               // to draw for evaluation
-    bool shuffle_antecedents = false;  // control: answers of the training set dealt at random
-  } data;
+  TaskOptions data;
+  ReaderConfig model{.attention = {.d_model = 64, .heads = 2}};  // its vocabulary and lengths are the task's
+  double dropout = 0;                                            // of what each layer adds, in training
 
-  struct Model {
-    int d_model = 64, heads = 2, d_k = 0, d_v = 0, layers = 2, mlp = 0;  // d_k, d_v 0: d_model / heads
-    std::string positions = "learned";                                   // none, learned, sinusoidal
-    std::string tie = "none";                                            // none, K_is_V, Q_is_K
-    double dropout = 0;                                                  // of what each layer adds, in training
-    bool bias = false;                                                   // of W_Q, W_K, W_V
-  } model;
-
-  struct Optim {
-    std::string name = "adam";  // sgd, adam, adamw
-    double lr = 3e-3;
-    double momentum = 0;                            // sgd
-    bool nesterov = false;                          // sgd
-    double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  // adam, adamw
-    double weight_decay = 0;
-    std::string schedule = "cosine";  // constant, linear, cosine
-    int warmup = 50;                  // steps
-    double clip = 1;                  // global norm; 0: none
-  } optim;
+  OptimizerOptions optimizer;
+  Schedule schedule{.kind = Schedule::Kind::cosine, .lr = 3e-3, .warmup = 50, .steps = 400};  // steps: of the run
+  double clip = 1;                                                                            // global norm; 0: none
 
   struct Train {
-    int steps = 400, batch_size = 64;
+    int batch_size = 64;
     int evaluate_every = 100, checkpoint_every = 100;
   } train;
 

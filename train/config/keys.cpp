@@ -37,42 +37,43 @@ std::string Key::word() const { return name.substr(name.find('.') + 1); }  // np
 std::vector<Key> keys(Config& c) {
   constexpr int many = 1'000'000;
   constexpr int most_steps = 999'999;
+  AttentionConfig& attention = c.model.attention;
   return {
       {"name", Text{&c.name}, "the run directory is runs/NAME"},
       {"seed", Seed{&c.seed}, "of everything that is drawn at random"},
 
-      {"data.task", Choice{&c.data.task, {"coreference", "bank", "chinese", "babi", "jsonl"}}, "what is learned"},
+      {"data.task", choice(&c.data.kind), "what is learned"},
       {"data.train", Text{&c.data.train}, "file to train on, for babi and jsonl"},
       {"data.test", Text{&c.data.test}, "file to evaluate on; \"\": a tenth of data.train"},
-      {"data.split", Choice{&c.data.split, {"words", "characters"}}, "how a sentence is cut into tokens"},
+      {"data.split", choice(&c.data.split), "how a sentence is cut into tokens"},
       {"data.sentences", Integer{&c.data.sentences, 1, many}, "to draw for training"},
       {"data.held_out", Integer{&c.data.held_out, 1, many}, "to draw for evaluation"},
       {"data.shuffle_antecedents", Flag{&c.data.shuffle_antecedents}, "control: deal training answers at random"},
 
-      {"model.d_model", Integer{&c.model.d_model, 1, 4096}, "width of a token's vector", "embedding_size"},
-      {"model.heads", Integer{&c.model.heads, 1, 64}, "attention heads in a layer", "num_heads"},
-      {"model.d_k", Integer{&c.model.d_k, 0, 4096}, "width of queries and keys; 0: d_model / heads"},
-      {"model.d_v", Integer{&c.model.d_v, 0, 4096}, "width of values; 0: d_model / heads"},
+      {"model.d_model", Integer{&attention.d_model, 1, 4096}, "width of a token's vector", "embedding_size"},
+      {"model.heads", Integer{&attention.heads, 1, 64}, "attention heads in a layer", "num_heads"},
+      {"model.d_k", Integer{&attention.d_k, 0, 4096}, "width of queries and keys; 0: d_model / heads"},
+      {"model.d_v", Integer{&attention.d_v, 0, 4096}, "width of values; 0: d_model / heads"},
       {"model.layers", Integer{&c.model.layers, 1, 64}, "encoder blocks", "num_layers"},
       {"model.mlp", Integer{&c.model.mlp, 0, 65536}, "hidden width of a block's MLP; 0: none"},
-      {"model.positions", Choice{&c.model.positions, {"none", "learned", "sinusoidal"}}, "added to the tokens"},
-      {"model.tie", Choice{&c.model.tie, {"none", "K_is_V", "Q_is_K"}}, "one matrix in two roles"},
-      {"model.dropout", Number{&c.model.dropout, 0, false, true}, "share dropped of what a layer adds, in training"},
-      {"model.bias", Flag{&c.model.bias}, "biases in W_Q, W_K and W_V"},
+      {"model.positions", choice(&c.model.positions), "added to the tokens"},
+      {"model.tie", choice(&attention.tie), "one matrix in two roles"},
+      {"model.dropout", Number{&c.dropout, 0, false, true}, "share dropped of what a layer adds, in training"},
+      {"model.bias", choice(&attention.bias), "biases in W_Q, W_K and W_V"},
 
-      {"optim.name", Choice{&c.optim.name, {"sgd", "adam", "adamw"}}, "the optimiser"},
-      {"optim.lr", Number{&c.optim.lr, 0, true}, "learning rate at its highest", "learning_rate"},
-      {"optim.momentum", Number{&c.optim.momentum, 0, false, true}, "of sgd"},
-      {"optim.nesterov", Flag{&c.optim.nesterov}, "of sgd with momentum"},
-      {"optim.beta1", Number{&c.optim.beta1, 0, false, true}, "of adam and adamw: memory of the gradient"},
-      {"optim.beta2", Number{&c.optim.beta2, 0, false, true}, "of adam and adamw: memory of its square"},
-      {"optim.eps", Number{&c.optim.eps, 0, true}, "of adam and adamw: added to the divisor"},
-      {"optim.weight_decay", Number{&c.optim.weight_decay, 0}, "pull of the weights towards 0"},
-      {"optim.schedule", Choice{&c.optim.schedule, {"constant", "linear", "cosine"}}, "of lr after the warm-up"},
-      {"optim.warmup", Integer{&c.optim.warmup, 0, most_steps}, "steps in which lr rises from 0"},
-      {"optim.clip", Number{&c.optim.clip, 0}, "largest global norm of a gradient; 0: any"},
+      {"optim.name", choice(&c.optimizer.method), "the optimiser"},
+      {"optim.lr", Number{&c.schedule.lr, 0, true}, "learning rate at its highest", "learning_rate"},
+      {"optim.momentum", Number{&c.optimizer.momentum, 0, false, true}, "of sgd"},
+      {"optim.nesterov", Flag{&c.optimizer.nesterov}, "of sgd with momentum"},
+      {"optim.beta1", Number{&c.optimizer.beta1, 0, false, true}, "of adam and adamw: memory of the gradient"},
+      {"optim.beta2", Number{&c.optimizer.beta2, 0, false, true}, "of adam and adamw: memory of its square"},
+      {"optim.eps", Number{&c.optimizer.eps, 0, true}, "of adam and adamw: added to the divisor"},
+      {"optim.weight_decay", Number{&c.optimizer.weight_decay, 0}, "pull of the weights towards 0"},
+      {"optim.schedule", choice(&c.schedule.kind), "of lr after the warm-up"},
+      {"optim.warmup", Integer{&c.schedule.warmup, 0, most_steps}, "steps in which lr rises from 0"},
+      {"optim.clip", Number{&c.clip, 0}, "largest global norm of a gradient; 0: any"},
 
-      {"train.steps", Integer{&c.train.steps, 1, most_steps}, "updates of the weights"},
+      {"train.steps", Integer{&c.schedule.steps, 1, most_steps}, "updates of the weights"},
       {"train.batch_size", Integer{&c.train.batch_size, 1, 65536}, "examples in a step", "batch"},
       {"train.evaluate_every", Integer{&c.train.evaluate_every, 1, most_steps}, "steps between evaluations"},
       {"train.checkpoint_every", Integer{&c.train.checkpoint_every, 1, most_steps}, "steps between checkpoints"},
@@ -90,7 +91,7 @@ std::string range(const Key& key) {
                                  if (n.above_low) return fmt::format("above {}", n.low);
                                  return fmt::format("from {} {}", n.low, n.below_one ? "to below 1" : "upwards");
                                },
-                               [](const Choice& c) { return fmt::format("{}", fmt::join(c.words, ", ")); },
+                               [](const Choice& c) { return fmt::format("{}", fmt::join(c.names, ", ")); },
                                [](const Text&) -> std::string { return "text"; }},
                     key.slot);
 }
@@ -125,10 +126,7 @@ bool assign(const Key& key, std::string_view text, bool quoted) {
             const bool in_range = (n.above_low ? value > n.low : value >= n.low) && !(n.below_one && value >= 1);
             return take(n.value, value, !quoted && in_range);
           },
-          [&](const Choice& c) {
-            const bool known = std::ranges::find(c.words, text) != c.words.end();
-            return take(c.value, std::optional(std::string(text)), known);
-          },
+          [&](const Choice& c) { return c.set(text); },
           [&](const Text& t) { return take(t.value, std::optional(std::string(text)), !has_control_character(text)); }},
       key.slot);
 }

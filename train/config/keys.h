@@ -2,6 +2,8 @@
 #include "train/config/config.h"
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -27,9 +29,19 @@ struct Number {
   bool below_one = false;
 };
 struct Choice {
-  std::string* value;
-  std::vector<std::string> words;
+  std::vector<std::string> names;
+  std::function<std::string()> value;
+  std::function<bool(std::string_view name)> set;  // false when there is no such name
 };
+template <HasNames E>
+Choice choice(E* value) {
+  return {names_of<E>(), [=] { return std::string(name_of(*value)); },
+          [=](std::string_view name) {
+            const std::optional<E> named = value_named<E>(name);
+            if (named) *value = *named;
+            return named.has_value();
+          }};
+}
 struct Text {
   std::string* value;
 };

@@ -16,36 +16,38 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
   demand(is_directory_name, {"name"},
          fmt::format("name '{}' must name a directory in runs/: not empty, no '/', no '.' in front", c.name));
 
-  const bool reads_files = c.data.task == "babi" || c.data.task == "jsonl";
-  demand(!reads_files || !c.data.train.empty(), {"data.task", "data.train"},
-         fmt::format("task {} needs a file: set data.train", c.data.task));
+  const char* task = name_of(c.data.kind);
+  const bool reads = reads_files(c.data.kind);
+  demand(!reads || !c.data.train.empty(), {"data.task", "data.train"},
+         fmt::format("task {} needs a file: set data.train", task));
   for (const auto& [key, file] : {std::pair("data.train", c.data.train), std::pair("data.test", c.data.test)}) {
-    demand(reads_files || file.empty(), {"data.task", key},
-           fmt::format("task {} makes its own sentences: {} is for babi and jsonl", c.data.task, key));
+    demand(reads || file.empty(), {"data.task", key},
+           fmt::format("task {} makes its own sentences: {} is for babi and jsonl", task, key));
   }
 
-  const int d_model = c.model.d_model, heads = c.model.heads;
-  const bool divides = d_model % heads == 0;
-  demand(divides || (c.model.d_k > 0 && c.model.d_v > 0), {"model.d_model", "model.heads", "model.d_k", "model.d_v"},
+  const AttentionConfig& a = c.model.attention;
+  const bool divides = a.d_model % a.heads == 0;
+  demand(divides || (a.d_k > 0 && a.d_v > 0), {"model.d_model", "model.heads", "model.d_k", "model.d_v"},
          fmt::format("model.heads {} does not divide model.d_model {}: choose heads that do, or set both model.d_k and "
                      "model.d_v",
-                     heads, d_model));
-  const int d_k = c.model.d_k > 0 ? c.model.d_k : d_model / heads;
-  const int d_v = c.model.d_v > 0 ? c.model.d_v : d_model / heads;
-  demand(c.model.tie != "K_is_V" || d_k == d_v, {"model.tie", "model.d_k", "model.d_v", "model.d_model", "model.heads"},
+                     a.heads, a.d_model));
+  const int d_k = a.d_k > 0 ? a.d_k : a.d_model / a.heads;
+  const int d_v = a.d_v > 0 ? a.d_v : a.d_model / a.heads;
+  demand(a.tie != Tie::K_is_V || d_k == d_v, {"model.tie", "model.d_k", "model.d_v", "model.d_model", "model.heads"},
          fmt::format("tie K_is_V needs model.d_k = model.d_v, got {} and {}", d_k, d_v));
 
-  demand(c.optim.momentum == 0 || c.optim.name == "sgd", {"optim.name", "optim.momentum"},
-         fmt::format("optim.momentum {} is for sgd, optim.name is {}", c.optim.momentum, c.optim.name));
-  demand(!c.optim.nesterov || c.optim.momentum > 0, {"optim.nesterov", "optim.momentum"},
+  const OptimizerOptions& o = c.optimizer;
+  demand(o.momentum == 0 || o.method == OptimizerOptions::Method::sgd, {"optim.name", "optim.momentum"},
+         fmt::format("optim.momentum {} is for sgd, optim.name is {}", o.momentum, name_of(o.method)));
+  demand(!o.nesterov || o.momentum > 0, {"optim.nesterov", "optim.momentum"},
          "optim.nesterov needs optim.momentum above 0, got 0");
-  demand(c.optim.warmup <= c.train.steps, {"optim.warmup", "train.steps"},
-         fmt::format("optim.warmup {} must not exceed train.steps {}", c.optim.warmup, c.train.steps));
+  demand(c.schedule.warmup <= c.schedule.steps, {"optim.warmup", "train.steps"},
+         fmt::format("optim.warmup {} must not exceed train.steps {}", c.schedule.warmup, c.schedule.steps));
   return broken;
 }
 
-std::string watched_mistake(const WatchedSentence& probe, const std::string& word, const std::string& split) {
-  const std::vector<std::string> tokens = tokenize(probe.text, split == "words" ? Split::words : Split::characters);
+std::string watched_mistake(const WatchedSentence& probe, const std::string& word, Split split) {
+  const std::vector<std::string> tokens = tokenize(probe.text, split);
   const auto count = std::ranges::count(tokens, word);
   if (count == 1) return "";
   return fmt::format("'{}' must be one token of the text, found {}{}", word,

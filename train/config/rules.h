@@ -15,6 +15,6 @@ std::vector<BrokenRule> broken_rules(const Config& config);
 
 // What is wrong with `word` ("query" or "antecedent") as a token of the probe's text; "" when it is there
 // once.
-std::string watched_mistake(const WatchedSentence& probe, const std::string& word, const std::string& split);
+std::string watched_mistake(const WatchedSentence& probe, const std::string& word, Split split);
 
 }  // namespace heed

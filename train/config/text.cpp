@@ -18,9 +18,10 @@ std::string in_quotes(std::string_view text) {
 }
 
 std::string written(const Key& key) {
-  return std::visit(Overloaded{[](const Text& t) { return in_quotes(*t.value); },
-                               [](const auto& slot) { return fmt::format("{}", *slot.value); }},
-                    key.slot);
+  return std::visit(
+      Overloaded{[](const Text& t) { return in_quotes(*t.value); }, [](const Choice& c) { return c.value(); },
+                 [](const auto& slot) { return fmt::format("{}", *slot.value); }},
+      key.slot);
 }
 
 // Every key on a line, its section's name before it; `comment` gives what follows on the line, from the

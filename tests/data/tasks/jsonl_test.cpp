@@ -49,9 +49,9 @@ TEST_CASE("examples are written as they are read: every task's held-out sentence
     write_jsonl(file.path(), examples);
     return read_jsonl(file.path()) == examples;
   };
-  for (const std::string task : {"coreference", "bank", "chinese"}) {
-    CAPTURE(task);
-    CHECK(returns(make_task({.name = task, .train = {}, .test = {}, .sentences = 90, .held_out = 36}).held_out));
+  for (const TaskKind kind : {TaskKind::coreference, TaskKind::bank, TaskKind::chinese}) {
+    CAPTURE(name_of(kind));
+    CHECK(returns(make_task({.kind = kind, .sentences = 90, .held_out = 36}, Random(0)).held_out));
   }
   const TemporaryFile story("qa1_story.txt",
                             "1 Mary moved to the hall.\n2 Where is Mary?\thall\t1\n"

@@ -161,7 +161,7 @@ TEST_CASE("rank_correlation is Spearman's") {
 }
 
 TEST_CASE("a logit is the sum of what heads brought from tokens and of the biases") {
-  const auto tie = GENERATE(AttentionConfig::none, AttentionConfig::K_is_V);
+  const auto tie = GENERATE(Tie::none, Tie::K_is_V);
   SavedModel model = small_model(Positions::learned, tie, Bias::yes);
   for (const auto& [name, parameter] : model.parameters) {  // biases and gains begin as 0 and 1
     std::vector<double> values = parameter.to_vector();

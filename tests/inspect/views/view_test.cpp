@@ -249,13 +249,13 @@ TEST_CASE("weights_view gives shapes, norms and signs") {
 }
 
 TEST_CASE("steps_view gives every matrix with its shape, and the model's own weights") {
-  const auto tie = GENERATE(AttentionConfig::none, AttentionConfig::K_is_V, AttentionConfig::Q_is_K);
+  const auto tie = GENERATE(Tie::none, Tie::K_is_V, Tie::Q_is_K);
   const auto bias = GENERATE(Bias::no, Bias::yes);
   const auto positions = GENERATE(Positions::learned, Positions::sinusoidal, Positions::none);
   const SavedModel model = small_model(positions, tie, bias, 2);
   const Example example = question(model, "the dog was tired . was it ?");
   const std::string text = steps_view(model, example, choosing(2, 2));
-  const std::string d_v = tie == AttentionConfig::K_is_V ? "3" : "5";
+  const std::string d_v = tie == Tie::K_is_V ? "3" : "5";
   const std::string b = bias == Bias::yes ? " + b_" : "";
   const auto plus = [&](const char* name) { return b.empty() ? "" : b + name; };
   for (const std::string& line :

@@ -74,9 +74,9 @@ TEST_CASE("A configuration is written with every key and comes back the same") {
   CHECK(c.name == "bank: 银行 \"1\" \\");
   CHECK(c.seed == UINT64_MAX);
   CHECK(c.data.shuffle_antecedents);
-  CHECK(c.model.d_k == 7);
-  CHECK(c.optim.beta2 == 0.1 + 0.2);
-  CHECK(c.optim.warmup == 0);
+  CHECK(c.model.attention.d_k == 7);
+  CHECK(c.optimizer.beta2 == 0.1 + 0.2);
+  CHECK(c.schedule.warmup == 0);
   CHECK(c.dump.every == 9);
   REQUIRE(c.watched.size() == 2);
   CHECK(c.watched[0].text == "小狗没有过马路，因为它太累了 \"\\");
@@ -95,8 +95,8 @@ TEST_CASE("A configuration is written with every key and comes back the same") {
 TEST_CASE("What a configuration leaves out has its default") {
   const Config c = parse_config("\xEF\xBB\xBFmodel: {heads: 4}\r\noptim:\r\n  lr: 1e-3  # small\r\n", "f");
   Config expected;
-  expected.model.heads = 4;
-  expected.optim.lr = 0.001;
+  expected.model.attention.heads = 4;
+  expected.schedule.lr = 0.001;
   CHECK(to_yaml(c) == to_yaml(expected));
 }
 
@@ -104,11 +104,11 @@ TEST_CASE("Settings override the file, the later the earlier") {
   const Config c = parse_config("model:\n  heads: 4\n", "f",
                                 {"model.heads=8", "model.heads=1", "data.task=jsonl", "data.train=a=b: #c",
                                  "optim.lr=.5e0", "model.bias=true", "seed=7", "optim.lr=0.25"});
-  CHECK(c.model.heads == 1);
+  CHECK(c.model.attention.heads == 1);
   CHECK(c.data.train == "a=b: #c");
-  CHECK(c.model.bias);
+  CHECK(c.model.attention.bias == Bias::yes);
   CHECK(c.seed == 7);
-  CHECK(c.optim.lr == 0.25);
+  CHECK(c.schedule.lr == 0.25);
 }
 
 TEST_CASE("The help lists every key with its default and its range, 80 columns wide") {
@@ -123,7 +123,7 @@ TEST_CASE("The help lists every key with its default and its range, 80 columns w
 TEST_CASE("toy.yaml is the coreference task with its famous sentence") {
   const Config c = read_config("toy.yaml");
   CHECK(c.name == "toy");
-  CHECK(c.data.task == "coreference");
+  CHECK(c.data.kind == TaskKind::coreference);
   REQUIRE(c.watched.size() == 4);
   CHECK(c.watched[0].text == "The animal didn't cross the street because it was too tired");
   CHECK(c.watched[0].antecedent == "animal");
