@@ -1,6 +1,5 @@
 #pragma once
 #include <heed/autograd/array.h>
-#include <heed/autograd/enum_names.h>
 #include <heed/autograd/ops.h>
 #include <heed/nn/hook.h>
 #include <heed/nn/parameters.h>
@@ -10,8 +9,6 @@ namespace heed {
 // Layers show their values to a Hook (nn/hook.h) under their names, which are those of their parameters.
 
 enum class Bias { no, yes };
-template <>
-inline constexpr EnumName<Bias> enum_names<Bias>[] = {{Bias::yes, "true"}, {Bias::no, "false"}};
 
 // y = x W + b: (..., in) -> (..., out). weight (in, out), bias (out).
 struct Linear {

@@ -48,7 +48,7 @@ std::vector<Key> keys(Config& c) {
       {"data.split", choice(&c.data.split), "how a sentence is cut into tokens"},
       {"data.sentences", Integer{&c.data.sentences, 1, many}, "to draw for training"},
       {"data.held_out", Integer{&c.data.held_out, 1, many}, "to draw for evaluation"},
-      {"data.shuffle_antecedents", Flag{&c.data.shuffle_antecedents}, "control: deal training answers at random"},
+      {"data.shuffle_antecedents", flag(&c.data.shuffle_antecedents), "control: deal training answers at random"},
 
       {"model.d_model", Integer{&attention.d_model, 1, 4096}, "width of a token's vector", "embedding_size"},
       {"model.heads", Integer{&attention.heads, 1, 64}, "attention heads in a layer", "num_heads"},
@@ -59,12 +59,12 @@ std::vector<Key> keys(Config& c) {
       {"model.positions", choice(&c.model.positions), "added to the tokens"},
       {"model.tie", choice(&attention.tie), "one matrix in two roles"},
       {"model.dropout", Number{&c.dropout, 0, false, true}, "share dropped of what a layer adds, in training"},
-      {"model.bias", choice(&attention.bias), "biases in W_Q, W_K and W_V"},
+      {"model.bias", flag(&attention.bias), "biases in W_Q, W_K and W_V"},
 
       {"optim.name", choice(&c.optimizer.method), "the optimiser"},
       {"optim.lr", Number{&c.schedule.lr, 0, true}, "learning rate at its highest", "learning_rate"},
       {"optim.momentum", Number{&c.optimizer.momentum, 0, false, true}, "of sgd"},
-      {"optim.nesterov", Flag{&c.optimizer.nesterov}, "of sgd with momentum"},
+      {"optim.nesterov", flag(&c.optimizer.nesterov), "of sgd with momentum"},
       {"optim.beta1", Number{&c.optimizer.beta1, 0, false, true}, "of adam and adamw: memory of the gradient"},
       {"optim.beta2", Number{&c.optimizer.beta2, 0, false, true}, "of adam and adamw: memory of its square"},
       {"optim.eps", Number{&c.optimizer.eps, 0, true}, "of adam and adamw: added to the divisor"},
@@ -114,7 +114,8 @@ bool assign(const Key& key, std::string_view text, bool quoted) {
       Overloaded{
           [&](const Flag& f) {
             const bool known = !quoted && (text == "true" || text == "false");
-            return take(f.value, std::optional(text == "true"), known);
+            if (known) f.set(text == "true");
+            return known;
           },
           [&](const Integer& i) {
             const auto value = parse<int>(text);

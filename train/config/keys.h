@@ -13,8 +13,15 @@ namespace heed {
 
 // What a key may hold, and where it stands in a Config.
 struct Flag {
-  bool* value;
+  std::function<bool()> value;
+  std::function<void(bool)> set;
 };
+inline Flag flag(bool* value) {
+  return {[=] { return *value; }, [=](bool on) { *value = on; }};
+}
+inline Flag flag(Bias* value) {
+  return {[=] { return *value == Bias::yes; }, [=](bool on) { *value = on ? Bias::yes : Bias::no; }};
+}
 struct Integer {
   int* value;
   int low, high;

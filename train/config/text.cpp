@@ -20,6 +20,7 @@ std::string in_quotes(std::string_view text) {
 std::string written(const Key& key) {
   return std::visit(
       Overloaded{[](const Text& t) { return in_quotes(*t.value); }, [](const Choice& c) { return c.value(); },
+                 [](const Flag& f) { return fmt::format("{}", f.value()); },
                  [](const auto& slot) { return fmt::format("{}", *slot.value); }},
       key.slot);
 }

@@ -7,6 +7,7 @@
 #include "tests/inspect/sample.h"
 #include "tests/message.h"
 
+#include <heed/files/utf8.h>
 #include <heed/nn/hook.h>
 
 #include <cmath>
