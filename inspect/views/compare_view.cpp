@@ -11,7 +11,7 @@
 namespace heed {
 namespace {
 
-constexpr int label_columns = 34, figure_columns = 22, word_columns = 8, bar_columns = 6;
+constexpr int label_columns = 34, figure_columns = 22, word_columns = 8, compared_bar_columns = 6;
 
 // Right-aligned, the end of a name that is too long: two runs differ there.
 std::string heading(const Side& side) {
@@ -65,9 +65,9 @@ int strongest(const SentenceAttention& sentence, std::size_t layer, int head) {
 std::string strongest_text(const SentenceAttention& sentence, std::size_t layer, int head) {
   const int key = strongest(sentence, layer, head);
   const double w = weight(sentence, layer, head, key);
-  const std::string text =
-      fit_width(token_label(sentence.tokens, key), word_columns) + fmt::format(" {:.2f} ", w) +
-      fit_width(bar(w, bar_columns) + (key == sentence.antecedent ? antecedent_sign : ""), bar_columns + 1);
+  const std::string text = fit_width(token_label(sentence.tokens, key), word_columns) + fmt::format(" {:.2f} ", w) +
+                           fit_width(bar(w, compared_bar_columns) + (key == sentence.antecedent ? antecedent_sign : ""),
+                                     compared_bar_columns + 1);
   return fit_width(text, figure_columns - 1) + " ";
 }
 
