@@ -82,7 +82,7 @@ std::string lines_text(const SentenceAttention& sentence, const std::vector<Line
   for (const Line& line : lines) {
     std::string now = fmt::format("layer {:<{}} head {:<{}}  {} -> ", line.layer + 1, layer_digits, line.head + 1,
                                   head_digits, query);
-    std::string before = fmt::format("{:>{}}", "untrained", 12 + layer_digits + head_digits);
+    std::string before = fmt::format("{:>{}}", view.before_name, 12 + layer_digits + head_digits);
     before.resize(static_cast<std::size_t>(before_items), ' ');
     for (std::size_t i = 0; i < items; ++i) {
       const Item& item = line.strongest[i];
@@ -123,7 +123,7 @@ std::string query_view(const Dump& dump, const View& view) {
     text += fmt::format("\n{}\npredicts {} with probability {:.3f}",
                         sentence_text(sentence.tokens, sentence.query, sentence.antecedent, view.terminal),
                         highlighted(sentence.predicted, view.terminal), sentence.probability);
-    if (view.before) text += fmt::format("  (untrained: {}, {:.3f})", before.predicted, before.probability);
+    if (view.before) text += fmt::format("  ({}: {}, {:.3f})", view.before_name, before.predicted, before.probability);
     text += '\n';
     std::vector<Line> lines;
     const Range layers = chosen_range("layer", view.layer, static_cast<int>(sentence.layers.size()));
