@@ -1,7 +1,6 @@
 #include <heed/autograd/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -15,13 +14,14 @@ constexpr int precision = 8;  // digits after the point
 constexpr std::int64_t threshold = 1000, edge_items = 3;
 constexpr std::size_t line_width = 75;
 
-// Digits of |x|: the fewest that give x again, or as many as `digits` after the point.
+// The fewest digits that give x again, or as many as `digits` after the point.
 template <class T>
 std::string digits_of(T x, std::chars_format format, int digits = -1) {
-  std::array<char, 512> text;
-  const auto end = digits < 0 ? std::to_chars(text.begin(), text.end(), x, format)
-                              : std::to_chars(text.begin(), text.end(), x, format, digits);
-  return {text.begin(), end.ptr};
+  std::string text(512, ' ');
+  char *const begin = text.data(), *const end = begin + text.size();
+  const auto result = digits < 0 ? std::to_chars(begin, end, x, format) : std::to_chars(begin, end, x, format, digits);
+  text.resize(static_cast<std::size_t>(result.ptr - begin));
+  return text;
 }
 
 // A number's text cut at the point and at the 'e': "-1.25e+05" is -1, 25, +05.
@@ -131,7 +131,7 @@ class Printer {
       if (!is_last) line += ' ';
     }
     if (left == 1) lines += line;
-    return "[" + lines.substr(indent) + "]";
+    return fmt::format("[{}]", std::string_view(lines).substr(indent));
   }
 
  private:
@@ -173,7 +173,7 @@ std::string to_string(const Tensor& x) {
     return Printer<T>(x).text(0, 0, 1, line_width);
   });
   if (x.dtype() == DType::float64) text += " float64";
-  if (is_empty || x.numel() > threshold) text += " " + to_string(x.shape());
+  if (is_empty || x.numel() > threshold) text += fmt::format(" {}", x.shape());
   return text;
 }
 

@@ -46,13 +46,13 @@ Ids spread(const Shape& shape, std::int64_t below) {
   return {shape, ids};
 }
 
-struct Computation {
+struct LargeCase {
   std::string name;
   std::vector<Shape> shapes;
   Function function;
 };
 
-const std::vector<Computation> large{
+const std::vector<LargeCase> large{
     {"matmul", {{513, 257}, {257, 1025}}, [](auto& x) { return matmul(x[0], x[1]); }},
     {"matmul over a long axis", {{64, 5000}, {5000, 64}}, [](auto& x) { return matmul(x[0], x[1]); }},
     {"matmul in batches", {{6, 1, 40, 30}, {5, 30, 20}}, [](auto& x) { return matmul(x[0], x[1]); }},
@@ -132,7 +132,7 @@ TEST_CASE("Threads of a program that compute at once get what each gets alone") 
 
 TEST_CASE("Work large enough to be shared out gives the same bits with 1, 2, 3 and 8 threads") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
-  for (const Computation& c : large) {
+  for (const LargeCase& c : large) {
     INFO(c.name << " " << to_string(dtype));
     Random random(3);
     Tensors inputs;
