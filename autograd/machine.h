@@ -1,4 +1,6 @@
 #pragma once
+#include <cstdint>
+#include <functional>
 #include <string>
 
 namespace heed {
@@ -16,5 +18,10 @@ const std::string& blas_description();
 // threads of a program compute at once, one has the others' help.
 void set_threads(int threads);
 int threads();
+
+// Calls f(begin, end) on consecutive ranges of `grain` indices that cover [0, count), on those threads, in any order: for
+// loops that are no operation. The ranges depend on nothing else, so what f sums within one is the same for any number
+// of threads. f must not throw.
+void parallel_for(std::int64_t count, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& f);
 
 }  // namespace heed

@@ -39,8 +39,10 @@ Tensor gelu_tanh(const Tensor& x);  // its tanh approximation, same paper
 Tensor where(const Booleans& condition, const Tensor& a, const Tensor& b);
 Tensor masked_fill(const Tensor& x, const Booleans& mask, double value);  // value where mask is true
 
-// total += x, in total's own storage: for sums that are not recorded. Same shape and dtype.
-void add_in_place(Tensor& total, const Tensor& x);
+// Not recorded, for what is done with gradients:
+void add_in_place(Tensor& total, const Tensor& x);  // total += x in total's own storage; same shape and dtype
+double sum_of_squares(const Tensor& x);             // in double, the same for any number of threads
+void scale_in_place(Tensor& x, double factor);      // x *= factor, in new storage where another handle sees x's
 
 // Reductions over `axes` (all when empty); `keepdim` leaves them with size 1. max over nothing is an Error;
 // where several elements are the maximum, the first takes the gradient.
