@@ -129,10 +129,11 @@ void load_checkpoint(const RunDirectory& run, SavedModel& model, Optimizer& opti
   if (!fs::exists(path)) return;
   const SafeTensors content = read_safetensors(path);
   try {
+    if (!content.metadata.contains("heed.progress")) fail("there is none");
     const Json json = parse_json(content.metadata.at("heed.progress"));
     progress = {.step = json.at("step"), .loss_sum = json.at("loss_sum"), .metrics = json.at("metrics")};
   } catch (const std::exception& error) {
-    fail("{}: metadata 'heed.progress' cannot be read: {}", path.string(), error.what());
+    fail("{}: metadata 'heed.progress' cannot be read: {}", path.string(), message_of(error));
   }
   model.parameters.load(with_prefix(content.tensors, parameter_prefix), path.string());
   optimizer.load_state(with_prefix(content.tensors, moment_prefix), path.string());
