@@ -24,7 +24,7 @@ void check_ranges(const OptimizerOptions& o) {
   if (!(o.weight_decay >= 0 && std::isfinite(o.weight_decay))) {
     fail("Optimizer: weight_decay must be finite and at least 0, got {}", o.weight_decay);
   }
-  if (o.nesterov && (o.method != OptimizerOptions::sgd || o.momentum == 0)) {
+  if (o.nesterov && (o.method != OptimizerOptions::Method::sgd || o.momentum == 0)) {
     fail("Optimizer: nesterov needs sgd with a momentum above 0");
   }
 }

@@ -9,7 +9,6 @@
 #include <numeric>
 
 using namespace heed;
-using heed::test::message;
 
 namespace {
 

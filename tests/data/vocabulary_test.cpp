@@ -1,10 +1,9 @@
 #include "tests/catch.h"
-#include "tests/data/helpers.h"
+#include "tests/message.h"
 
 #include <heed/data/vocabulary.h>
 
 using namespace heed;
-using heed::test::message;
 
 TEST_CASE("words are numbered in order of first occurrence") {
   Vocabulary vocabulary;

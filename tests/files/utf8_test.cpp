@@ -1,10 +1,9 @@
 #include "tests/catch.h"
-#include "tests/data/helpers.h"
+#include "tests/message.h"
 
 #include <heed/files/utf8.h>
 
 using namespace heed;
-using heed::test::message;
 
 TEST_CASE("UTF-8 is checked to the byte") {
   CHECK(checked_utf8("它很甜 ok", "f") == "它很甜 ok");

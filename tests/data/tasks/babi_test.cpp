@@ -4,7 +4,6 @@
 #include <heed/data/tasks/babi.h>
 
 using namespace heed;
-using heed::test::message;
 using heed::test::TemporaryFile;
 using heed::test::text;
 

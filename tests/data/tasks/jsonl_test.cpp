@@ -7,7 +7,6 @@
 #include <heed/files/file.h>
 
 using namespace heed;
-using heed::test::message;
 using heed::test::TemporaryFile;
 using heed::test::text;
 
