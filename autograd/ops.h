@@ -4,6 +4,7 @@
 #include <heed/autograd/random.h>
 #include <heed/autograd/tensor.h>
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <utility>
@@ -97,8 +98,12 @@ struct AttentionResult {
   Tensor output;
   Tensor weights;  // defined only when asked for
 };
+// One operation after the other. `watch`, where there is one, sees Q, K, V, scores (before the mask), weights and heads (the
+// output), and may replace each by a tensor of the same shape, with which the next goes on.
+using AttentionWatch = std::function<void(const char* name, Tensor& value)>;
+AttentionResult attention_composed(Tensor Q, Tensor K, Tensor V, const Mask& mask = {},
+                                   const AttentionWatch& watch = {});
 enum class Weights { no, yes };
-AttentionResult attention_composed(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask = {});
 // The same numbers in one operation, without (T_q x T_k) memory unless the weights are asked for.
 AttentionResult attention(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask = {},
                           Weights weights = Weights::no);
