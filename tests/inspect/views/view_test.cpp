@@ -5,6 +5,7 @@
 #include "tests/message.h"
 
 #include <heed/files/utf8.h>
+#include <heed/nn/hook.h>
 
 #include <fmt/ranges.h>
 
@@ -285,4 +286,28 @@ TEST_CASE("steps_view gives every matrix with its shape, and the model's own wei
   check_width(fitted, 80);
   CHECK(steps_view(model, example, {}).find("X  (8, 8)  the words with their positions, normalised") !=
         std::string::npos);
+}
+
+TEST_CASE("steps_view shows no numbers that do not follow from each other") {
+  const SavedModel model = small_model(Positions::learned, AttentionConfig::none, Bias::yes, 2);
+  const Example example = question(model, "the dog was tired . was it ?");
+  const auto message_with_doubled = [&](const std::string& what) {
+    const Hook hook([&](const std::string& name, Tensor& value) {
+      if (name == "encoder.1.attention." + what) value = 2 * value;
+    });
+    return message([&] { steps_view(model, example, choosing(2, 1)); });
+  };
+  const auto starts_with = [&](const std::string& what, const std::string& start) {
+    const std::string text = message_with_doubled(what);
+    INFO(text);
+    CHECK(text.starts_with("the steps do not add up: '" + start + "' is off by "));
+  };
+  starts_with("Q", "Q = X W_Q");
+  starts_with("K", "K = X W_K");
+  starts_with("V", "V = X W_V");
+  starts_with("scores", "scaled = scores / sqrt(d_k)");
+  starts_with("weights", "weights = softmax(scaled)");
+  starts_with("heads", "output = weights V");
+  starts_with("output", "[heads] W_O = the layer's own output");
+  CHECK(message_with_doubled("nothing") == "no error");
 }
