@@ -24,6 +24,8 @@ add_dependencies(train_test train inspect)
 add_dependencies(page_test train inspect)
 set_tests_properties(page PROPERTIES SKIP_REGULAR_EXPRESSION "chromium is not installed")
 
+target_compile_options(autograd_test PRIVATE -Wno-unknown-pragmas)  # "omp simd" in the kernels' headers
+
 target_precompile_headers(autograd_test PRIVATE tests/catch.h <heed/heed.h>)
 foreach(name nn data train inspect page)
   target_precompile_headers(${name}_test REUSE_FROM autograd_test)
