@@ -19,6 +19,8 @@ const char* vector_instructions() {
   return "AVX-512";
 #elif defined(__AVX2__)
   return "AVX2";
+#elif defined(__ARM_NEON)
+  return "NEON";
 #else
   return "basic";
 #endif
