@@ -207,10 +207,10 @@ template <class T>
 void normalise(const Sizes& s, const Block& block, const T* row_sum, T* row_max, T* inverse_row_sum, T* O,
                std::int64_t ldo) {
   for (std::int64_t i = 0; i < block.rows; ++i) {
-    const T sum = row_sum[i];
-    inverse_row_sum[i] = sum == T{0} ? T{0} : 1 / sum;
+    const T sum = row_sum[i], inverse = sum == T{0} ? T{0} : 1 / sum;
+    inverse_row_sum[i] = inverse;
     if (sum == T{0}) row_max[i] = T{0};
-    for (std::int64_t j = 0; j < s.d_v; ++j) O[i * ldo + j] *= inverse_row_sum[i];
+    for (std::int64_t j = 0; j < s.d_v; ++j) O[i * ldo + j] *= inverse;
   }
 }
 
