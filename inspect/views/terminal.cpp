@@ -48,6 +48,7 @@ Terminal terminal_of(int descriptor) {
   winsize size{};
   if (is_terminal && ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     terminal.width = size.ws_col;
+    if (size.ws_row > 0) terminal.height = size.ws_row;
   } else {
     const std::string_view columns = variable("COLUMNS");
     std::from_chars(columns.data(), columns.data() + columns.size(), terminal.width);

@@ -7,9 +7,11 @@ namespace heed {
 struct Terminal {
   int width = 80;  // columns
   bool colour = false;
+  int height = 24;  // rows
 };
 
-// What is known of the terminal behind a file descriptor. Width: the window's, else COLUMNS, else 80. Colour: on a
+// What is known of the terminal behind a file descriptor. Width: the window's, else COLUMNS, else 80; height: the
+// window's, else 24. Colour: on a
 // terminal, unless NO_COLOR is set (no-color.org) or TERM is "dumb".
 Terminal terminal_of(int descriptor);
 
