@@ -15,7 +15,6 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm")
   add_compile_options(-fsigned-char)  # as everywhere else
 endif()
 if(HEED_MARCH)
-  add_compile_options(-march=${HEED_MARCH})
   set(CMAKE_REQUIRED_FLAGS -march=${HEED_MARCH})
 endif()
 
