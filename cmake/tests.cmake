@@ -1,6 +1,14 @@
 # One program a room. Tests spend their time in the library, and compile sooner with less optimisation.
 find_package(Catch2 REQUIRED)
 
+# What every test includes, compiled once.
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/tests.cpp CONTENT "")
+add_library(heed_tests OBJECT ${PROJECT_BINARY_DIR}/tests.cpp)
+heed_options(heed_tests)
+target_compile_options(heed_tests PRIVATE $<$<CONFIG:Release>:-Og>)
+target_link_libraries(heed_tests PRIVATE Catch2::Catch2WithMain heed)
+target_precompile_headers(heed_tests PRIVATE tests/catch.h <heed/heed.h>)
+
 # heed_test(NAME LIBRARIES ROOM...) builds NAME_test of the files in tests/ROOM.
 function(heed_test name libraries)
   list(TRANSFORM ARGN REPLACE ".+" "tests/\\0/*.cpp" OUTPUT_VARIABLE patterns)
@@ -9,6 +17,7 @@ function(heed_test name libraries)
   heed_options(${name}_test)
   target_compile_options(${name}_test PRIVATE $<$<CONFIG:Release>:-Og>)
   target_link_libraries(${name}_test PRIVATE Catch2::Catch2WithMain ${libraries})
+  target_precompile_headers(${name}_test REUSE_FROM heed_tests)
   set_target_properties(${name}_test PROPERTIES UNITY_BUILD ${HEED_JOIN_SOURCES} UNITY_BUILD_BATCH_SIZE 6)
   add_test(NAME ${name} COMMAND ${name}_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endfunction()
@@ -25,11 +34,6 @@ add_dependencies(page_test heed_train heed_inspect)
 set_tests_properties(page PROPERTIES SKIP_REGULAR_EXPRESSION "chromium is not installed")
 
 target_compile_options(autograd_test PRIVATE -Wno-unknown-pragmas)  # "omp simd" in the kernels' headers
-
-target_precompile_headers(autograd_test PRIVATE tests/catch.h <heed/heed.h>)
-foreach(name nn data train inspect page)
-  target_precompile_headers(${name}_test REUSE_FROM autograd_test)
-endforeach()
 
 # A user's program: install, find_package(heed), build, run.
 set(scratch ${PROJECT_BINARY_DIR}/install-test)
