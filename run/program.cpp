@@ -1,21 +1,43 @@
 #include "run/program.h"
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <fcntl.h>
 
 namespace heed {
+namespace {
+
+// Where a standard stream is closed, the next file opened would get its number, and messages would be written into that
+// file. /dev/null, opened for reading, takes it instead: writing to it fails.
+void open_standard_streams() {
+  for (const int number : {0, 1, 2}) {
+    if (::fcntl(number, F_GETFD) < 0 && errno == EBADF) (void)!::open("/dev/null", O_RDONLY);
+  }
+}
+
+}  // namespace
 
 int run_program(const char* name, const std::function<int()>& body) {
+  open_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error of its write
+  int code = 1;
   try {
-    return body();
+    code = body();
   } catch (const UsageError& error) {
     std::fprintf(stderr, "%s: %s\n", name, error.what());
-    return 2;
+    code = 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", name, error.what());
-    return 1;
   }
+  errno = 0;
+  if ((std::fflush(stdout) != 0 || std::ferror(stdout)) && code == 0) {
+    std::fprintf(stderr, "%s: cannot write to standard output%s%s\n", name, errno ? ": " : "",
+                 errno ? std::strerror(errno) : "");
+    code = 1;
+  }
+  return code;
 }
 
 }  // namespace heed

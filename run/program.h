@@ -11,7 +11,7 @@ struct UsageError : Error {
 };
 
 // What main() of a program returns: what `body` returns; 2 when it throws a UsageError, 1 for any other exception, with
-// "NAME: what went wrong" on standard error.
+// "NAME: what went wrong" on standard error; 1, too, where standard output could not be written.
 int run_program(const char* name, const std::function<int()>& body);
 
 }  // namespace heed
