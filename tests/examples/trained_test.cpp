@@ -73,6 +73,14 @@ TEST_CASE("With shuffled antecedents there is nothing to learn but to name one o
   CHECK(best_last_head(e) < 0.5);  // it can look at both nouns, but not tell which is meant
 }
 
+TEST_CASE("The example of one's own sentences is learned from 180 of them") {
+  const int seed = GENERATE(1, 2, 3);
+  CAPTURE(seed);
+  const Evaluation e = evaluation_after(trained("examples/mine.yaml", {"seed=" + std::to_string(seed)}));
+  CHECK(e.accuracy >= 0.9);
+  CHECK(e.twin_accuracy >= 0.9);
+}
+
 TEST_CASE("bank has to look at the word that decides") {
   const Evaluation e = evaluation_after(trained("examples/bank.yaml"));
   CHECK(e.accuracy >= 0.98);
