@@ -7,12 +7,12 @@
 #include <heed/files/safetensors.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <limits>
-#include <sstream>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace heed {
@@ -22,9 +22,17 @@ namespace {
 constexpr const char* parameter_prefix = "model.";
 constexpr const char* moment_prefix = "optimizer.";
 
-fs::path next_free(const std::string& name) {
+fs::path checkpoint_path(const fs::path& run) { return run / "checkpoint.safetensors"; }
+
+// Makes runs/NAME, or the first of runs/NAME-2, ... that nobody else has made.
+fs::path make_next_free(const std::string& name) {
+  std::error_code told_by_mkdir;
+  fs::create_directories("runs", told_by_mkdir);
   fs::path path = fs::path("runs") / name;
-  for (int number = 2; fs::exists(path); ++number) path = fs::path("runs") / fmt::format("{}-{}", name, number);
+  for (int number = 2; ::mkdir(path.c_str(), 0777) != 0; ++number) {
+    if (errno != EEXIST) fail("{}: cannot be made: {}", path.string(), std::strerror(errno));
+    path = fs::path("runs") / fmt::format("{}-{}", name, number);
+  }
   return path;
 }
 
@@ -36,11 +44,28 @@ NamedTensors with_prefix(const std::vector<std::pair<std::string, Tensor>>& tens
   return result;
 }
 
+bool is_digits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// A file of a run, by its name.
+bool is_ours(std::string_view name) {
+  constexpr std::array names{"config.yaml",       "held_out.jsonl",         "metrics.jsonl",
+                             "model.safetensors", "checkpoint.safetensors", "trace.json"};
+  if (std::ranges::find(names, name) != names.end()) return true;
+  constexpr std::string_view before = "step-", after = ".safetensors";  // as dump_path() names them
+  return name.starts_with(before) && name.ends_with(after) && name.size() > before.size() + after.size() &&
+         is_digits(name.substr(before.size(), name.size() - before.size() - after.size()));
+}
+
 // Set aside by write_file(), as NAME.tmp-PROCESS-NUMBER, when its process was killed.
 bool is_unfinished(const fs::directory_entry& entry) {
   const std::string name = entry.path().filename().string();
   const std::size_t mark = name.rfind(".tmp-");
-  return mark != std::string::npos && name.find_first_not_of("0123456789-", mark + 5) == std::string::npos;
+  if (mark == std::string::npos || !is_ours(std::string_view(name).substr(0, mark))) return false;
+  const std::string_view numbers = std::string_view(name).substr(mark + 5);
+  const std::size_t dash = std::min(numbers.find('-'), numbers.size() - 1);
+  return is_digits(numbers.substr(0, dash)) && is_digits(numbers.substr(dash + 1));
 }
 
 void remove_unfinished(const fs::path& directory) {
@@ -77,17 +102,20 @@ RunDirectory::~RunDirectory() {
 }
 
 RunDirectory RunDirectory::create(const std::string& name, const std::string& config, const fs::path& asked) {
-  const fs::path path = asked.empty() ? next_free(name) : asked;
-  std::error_code error;
-  if (fs::exists(path) && !is_unused(path)) {
+  const fs::path path = asked.empty() ? make_next_free(name) : asked;
+  const auto check_unused = [&] {
+    if (!fs::exists(path) || is_unused(path)) return;
     fail(
         "{}: exists already, and a run never overwrites another; choose another --out, continue it with --resume {}, "
         "or remove it",
         path.string(), path.string());
-  }
+  };
+  check_unused();
+  std::error_code error;
   fs::create_directories(path, error);
   if (error) fail("{}: cannot be made: {}", path.string(), error.message());
   RunDirectory run(path);
+  check_unused();  // another process may have come before the lock
   remove_unfinished(run.path());
   write_file(run.config(), config);
   return run;
@@ -105,10 +133,14 @@ RunDirectory RunDirectory::open(const fs::path& path) {
   return run;
 }
 
+bool RunDirectory::has_checkpoint() const { return fs::exists(checkpoint_path(path_)); }
+
 void RunDirectory::write_held_out(const std::vector<Example>& examples) const {
   const fs::path file = held_out_path(path_);
   if (!fs::exists(file)) write_jsonl(file, examples);
 }
+
+void RunDirectory::write_config(const std::string& config) const { write_file(this->config(), config); }
 
 void RunDirectory::write_metrics(const std::vector<std::string>& lines) const {
   write_file(path_ / "metrics.jsonl", fmt::format("{}\n", fmt::join(lines, "\n")));
@@ -121,22 +153,34 @@ void save_checkpoint(const RunDirectory& run, const SavedModel& model, const Opt
   for (const auto& [name, tensor] : optimizer.state()) content.tensors.emplace_back(moment_prefix + name, tensor);
   content.metadata["heed.progress"] =
       format_json({{"step", progress.step}, {"loss_sum", progress.loss_sum}, {"metrics", progress.metrics}});
-  write_safetensors(run.path() / "checkpoint.safetensors", content);
+  write_safetensors(checkpoint_path(run.path()), content);
 }
 
 void load_checkpoint(const RunDirectory& run, SavedModel& model, Optimizer& optimizer, Progress& progress) {
-  const fs::path path = run.path() / "checkpoint.safetensors";
-  if (!fs::exists(path)) return;
+  if (!run.has_checkpoint()) return;
+  const fs::path path = checkpoint_path(run.path());
   const SafeTensors content = read_safetensors(path);
   try {
     if (!content.metadata.contains("heed.progress")) fail("there is none");
     const Json json = parse_json(content.metadata.at("heed.progress"));
-    progress = {.step = json.at("step"), .loss_sum = json.at("loss_sum"), .metrics = json.at("metrics")};
+    const Json &step = json.at("step"), &loss_sum = json.at("loss_sum"), &metrics = json.at("metrics");
+    if (!step.is_number_integer() || step < 0) fail("'step': expected an integer from 0, got {}", format_json(step));
+    if (!loss_sum.is_number()) fail("'loss_sum': expected a number, got {}", format_json(loss_sum));
+    if (!metrics.is_array() || metrics.empty()) fail("'metrics': expected lines, got {}", format_json(metrics));
+    progress = {.step = step, .evaluated = 0, .loss_sum = loss_sum, .metrics = metrics};
+    progress.evaluated = parse_json(progress.metrics.back()).at("step");
+    if (progress.evaluated < 0 || progress.evaluated > progress.step) {
+      fail("'metrics': the last is of step {}, after step {}", progress.evaluated, progress.step);
+    }
   } catch (const std::exception& error) {
     fail("{}: metadata 'heed.progress' cannot be read: {}", path.string(), message_of(error));
   }
   model.parameters.load(with_prefix(content.tensors, parameter_prefix), path.string());
   optimizer.load_state(with_prefix(content.tensors, moment_prefix), path.string());
+  if (optimizer.steps() != progress.step) {
+    fail("{}: contradicts itself: {} steps taken, {} by the optimiser", path.string(), progress.step,
+         optimizer.steps());
+  }
 }
 
 }  // namespace heed

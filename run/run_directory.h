@@ -27,6 +27,10 @@ class RunDirectory {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path config() const { return path_ / "config.yaml"; }
 
+  bool has_checkpoint() const;
+
+  void write_config(const std::string& config) const;
+
   // held_out.jsonl, where it is missing.
   void write_held_out(const std::vector<Example>& examples) const;
 
@@ -42,14 +46,15 @@ class RunDirectory {
 // How far a run has come, but for the weights.
 struct Progress {
   std::int64_t step = 0;             // steps taken
-  double loss_sum = 0;               // of the steps since the last evaluation
+  std::int64_t evaluated = 0;        // steps at the last evaluation
+  double loss_sum = 0;               // of the steps since then
   std::vector<std::string> metrics;  // lines of metrics.jsonl
 };
 
 // checkpoint.safetensors: parameters, moments and progress: all that a resumed run needs to give the same bits.
 void save_checkpoint(const RunDirectory& run, const SavedModel& model, const Optimizer& optimizer,
                      const Progress& progress);
-// Leaves all as it is when there is no checkpoint yet.
+// Leaves all as it is when there is no checkpoint yet. Error for one that is damaged or of another model.
 void load_checkpoint(const RunDirectory& run, SavedModel& model, Optimizer& optimizer, Progress& progress);
 
 }  // namespace heed

@@ -141,6 +141,13 @@ SavedModel load_model(const std::filesystem::path& path) {
   return model;
 }
 
+bool is_run_together(const std::string& word, const std::vector<std::string>& tokens) {
+  const bool is_ascii = std::all_of(word.begin(), word.end(), [](char c) { return c >= 0; });
+  return !is_ascii && std::any_of(tokens.begin(), tokens.end(), [&](const std::string& token) {
+    return token != word && token.find(word) != token.npos;
+  });
+}
+
 Example question(const SavedModel& model, std::string_view text, const std::string& query) {
   Example example;
   example.tokens = tokenize(checked_utf8(text, "sentence"), model.split);
@@ -152,6 +159,13 @@ Example question(const SavedModel& model, std::string_view text, const std::stri
   };
   const auto last = std::find_if(example.tokens.rbegin(), example.tokens.rend(), asked);
   if (last == example.tokens.rend()) {
+    const std::vector<std::string> sought = query.empty() ? model.queries : std::vector<std::string>{query};
+    for (const std::string& word : sought) {
+      if (model.split == Split::characters || !is_run_together(word, example.tokens)) continue;
+      fail("the sentence holds '{}', but not as a token of its own: put spaces between the words, as in training, or "
+           "train with data.split: characters; its tokens: {}",
+           word, fmt::join(example.tokens, " "));
+    }
     if (!query.empty()) {
       fail("the sentence has no token '{}'{}; its tokens: {}", query, did_you_mean(query, example.tokens),
            fmt::join(example.tokens, " "));

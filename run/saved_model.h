@@ -40,6 +40,9 @@ void save_model(const std::filesystem::path& path, const SavedModel& model);
 // Error when the file is no such model; nothing is allocated that the file's own tensors do not justify.
 SavedModel load_model(const std::filesystem::path& path);
 
+// Whether one of `tokens` holds `word` among other signs of a script without spaces: "它" in "因为它太累了".
+bool is_run_together(const std::string& word, const std::vector<std::string>& tokens);
+
 // `text` as a question: its last token `query`, or, when that is empty, its last token among model.queries. Texts of
 // several sentences (for models that count them) end in the question. Error for a word that the model does not know.
 Example question(const SavedModel& model, std::string_view text, const std::string& query = "");

@@ -24,20 +24,25 @@ std::vector<Example> probes(const Config& config, const SavedModel& model, const
   }
   const std::size_t count = std::min(task.held_out.size(), static_cast<std::size_t>(config.dump.sentences));
   if (result.empty()) result.assign(task.held_out.begin(), task.held_out.begin() + static_cast<std::ptrdiff_t>(count));
+  std::string mistakes;
   for (std::size_t i = 0; i < result.size(); ++i) {
     try {
       reader_input(*model.reader, model.vocabulary, result[i]);
     } catch (const Error& error) {
-      fail("probes: sentence {}: {}", i + 1, error.what());
+      mistakes += fmt::format("probes: sentence {}: {}\n", i + 1, error.what());
     }
+  }
+  if (!mistakes.empty()) {
+    fail("{}Write probes in words of the {} task, or watch none of your own with --set probes=[]", mistakes, task.name);
   }
   return result;
 }
 
 }  // namespace
 
-Experiment make_experiment(const Config& config, DType dtype) {
-  Experiment e{.config = config, .task = {}, .examples = {}, .held_out = {}, .model = {}, .watched = {}};
+Experiment make_experiment(const Config& config, DType dtype, Resumed resumed) {
+  Experiment e{
+      .config = config, .task = {}, .examples = {}, .held_out = {}, .model = {}, .watched = {}, .begun_from = {}};
   e.task = make_task(config.data, Random(config.seed).stream("data"));
   e.examples = NumberedExamples(e.task.train, e.task.vocabulary);
   e.held_out = NumberedExamples(e.task.held_out, e.task.vocabulary);
@@ -49,6 +54,7 @@ Experiment make_experiment(const Config& config, DType dtype) {
   model.max_length = e.task.max_length;
   model.sentences = e.task.max_sentences;
   e.model.reader = std::make_unique<Reader>(Scope(e.model.parameters, config.seed, dtype), model);
+  if (!config.from.empty() && resumed == Resumed::no) e.begun_from = warm_start(config.from, e.model);
   e.watched = probes(config, e.model, e.task);
   return e;
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include "run/saved_model.h"
 #include "train/config/config.h"
+#include "train/warm_start.h"
 
 #include <heed/data/task.h>
 #include <heed/optim/optimizer.h>
@@ -8,17 +9,21 @@
 
 namespace heed {
 
-// What a configuration stands for: its task, its model with first weights, its sentences to watch.
+// What a configuration describes: its task, its model with first weights, its sentences to watch.
 struct Experiment {
   Config config;
   Task task;
   NumberedExamples examples, held_out;  // task.train and task.held_out, in numbers
   SavedModel model;
   std::vector<Example> watched;
+  std::optional<WarmStart> begun_from;
 };
 
-// Error for a task that cannot be made, or a probe with words that the task does not have.
-Experiment make_experiment(const Config& config, DType dtype = DType::float32);
+enum class Resumed { no, yes };  // yes: the weights are those of a checkpoint, whatever the run began with
+
+// Error for a task that cannot be made, a probe with words that the task does not have, or a model to begin
+// from that does not fit.
+Experiment make_experiment(const Config& config, DType dtype = DType::float32, Resumed resumed = Resumed::no);
 
 // The examples of training step `step` (from 0).
 Batch training_batch(const Experiment& experiment, std::int64_t step);

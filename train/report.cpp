@@ -11,9 +11,6 @@
 
 #include <fmt/ranges.h>
 
-#include <cmath>
-#include <cstdio>
-
 namespace heed {
 namespace {
 
@@ -40,24 +37,34 @@ std::string data_line(const Experiment& e) {
                      e.config.data.shuffle_antecedents ? "; ANTECEDENTS SHUFFLED" : "");
 }
 
-std::string duration(double seconds) {
-  const std::int64_t s = std::llround(seconds);
-  if (s < 60) return fmt::format("{} s", s);
-  if (s < 3600) return fmt::format("{}:{:02} min", s / 60, s % 60);
-  return fmt::format("{}:{:02} h", s / 3600, s % 3600 / 60);
-}
-
 }  // namespace
 
-std::string opening(const Experiment& e, const std::filesystem::path& run) {
-  return fmt::format(
-      "heed {} ({})  {}, {}\n"
-      "model  {}\n"
-      "data   {}\n"
-      "run    {}\n"
-      "The loss is the cross-entropy of the answer; no term of it touches an attention weight.\n",
-      HEED_VERSION, vector_instructions(), blas_description(), plural(threads(), "thread"), model_line(e), data_line(e),
-      run.string());
+std::string opening(const Experiment& e, const std::filesystem::path& run, const Terminal& terminal) {
+  const int words = e.model.vocabulary.size();
+  std::vector<std::string> lines{fmt::format("heed {} ({})  {}, {}", HEED_VERSION, vector_instructions(),
+                                             blas_description(), plural(threads(), "thread")),
+                                 "model  " + model_line(e), "data   " + data_line(e), "run    " + run.string(),
+                                 "The loss is the answer's cross-entropy; no attention weight is a term of it."};
+  if (e.begun_from) {
+    lines.insert(lines.begin() + 3,
+                 fmt::format("from   {}, step {}: {} of {} words are known there{}", e.begun_from->file.string(),
+                             e.begun_from->step, grouped(e.begun_from->words_known), grouped(words),
+                             e.begun_from->words_known < words ? "; the others begin anew" : ""));
+  }
+  std::string text;
+  for (const std::string& line : lines) text += wrapped(line, terminal.width, line.starts_with("The") ? 0 : 7) + "\n";
+  return text;
+}
+
+std::string resumption(std::int64_t step, const Config& config, const std::vector<std::string>& changes,
+                       const Terminal& terminal) {
+  std::string line = fmt::format("from   step {} of {}", step, config.schedule.steps);
+  if (!changes.empty()) {
+    line += fmt::format(": {}; the new schedule holds from there", fmt::join(changes, ", "));
+  } else if (step == config.schedule.steps) {
+    line += ": nothing is left to train; --set train.steps=N goes on";
+  }
+  return wrapped(line, terminal.width, 7) + "\n";
 }
 
 std::string dry_run(const Experiment& e) {
@@ -78,16 +85,21 @@ std::string dry_run(const Experiment& e) {
 }
 
 std::string closing(const Experiment& e, const RunDirectory& run, const Terminal& terminal) {
-  const std::vector<std::int64_t> steps = dump_steps(run.path());
-  const Dump before = read_dump(dump_path(run.path(), steps.front()));
-  const Dump after = read_dump(dump_path(run.path(), steps.back()));
+  const Dump after = read_dump(dump_path(run.path(), e.config.schedule.steps));
+  const char* first = e.config.from.empty() ? "untrained" : "at step 0";
+  std::optional<Dump> before;  // may have been removed
+  if (std::filesystem::exists(dump_path(run.path(), 0))) before = read_dump(dump_path(run.path(), 0));
   const std::vector<Metrics> history = read_metrics(run.path());
   const auto row = [&](const char* name, const auto& figure) {
-    return fmt::format("  {:<38}{:>19}{:>19}\n", name, figure(history.back().held_out),
+    return fmt::format("  {:<36} {:>20} {:>20}\n", name, figure(history.back().held_out),
                        figure(history.front().held_out));
   };
-  return fmt::format("\n{}\n", query_view(after, {.terminal = terminal, .layer = {}, .head = {}, .before = &before})) +
-         fmt::format("  {:<38}{:>19}{:>19}\n", "on held-out examples", "trained", "untrained") +
+  return fmt::format("\n{}\n", query_view(after, {.terminal = terminal,
+                                                  .layer = {},
+                                                  .head = {},
+                                                  .before = before ? &*before : nullptr,
+                                                  .before_name = first})) +
+         fmt::format("  {:<36} {:>20} {:>20}\n", "on held-out examples", "trained", first) +
          row("accuracy", [](const Evaluation& v) { return percent(v.accuracy); }) +
          row("twin accuracy (both of a pair right)", [](const Evaluation& v) { return percent(v.twin_accuracy); }) +
          row("weight on the antecedent, best head", best_head_text) +
@@ -95,41 +107,6 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
               ? "\n" + relations_table(evaluate_relations(*e.model.reader, e.model.vocabulary, e.task.held_out))
               : "") +
          fmt::format("\nLook closer: inspect {}\n", run.path().string());
-}
-
-ProgressLine::ProgressLine(int steps, bool live) : steps_(steps), live_(live) {}
-
-Listener ProgressLine::listener() {
-  return {.on_step = [this](std::int64_t step, double loss) { show(step, loss, false); },
-          .on_evaluation =
-              [this](std::int64_t step, double train_loss, const Evaluation& e) {
-                accuracy_ = e.accuracy;
-                twins_ = e.twin_accuracy;
-                show(step, train_loss, true);
-              }};
-}
-
-void ProgressLine::show(std::int64_t step, double loss, bool evaluated) {
-  const Clock::time_point now = Clock::now();
-  if (first_step_ < 0) {
-    first_step_ = evaluated ? step : step - 1;
-    start_ = now;
-  }
-  if (live_ ? now - shown_ < std::chrono::milliseconds(50) && step < steps_ : !evaluated) return;
-  shown_ = now;
-  const double seconds = std::chrono::duration<double>(now - start_).count();
-  const double rate = seconds > 0 ? static_cast<double>(step - first_step_) / seconds : 0;
-  const std::string left = rate > 0 ? duration(static_cast<double>(steps_ - step) / rate) : "-";
-  const std::string line = fmt::format("step {}/{}  loss {:.4f}  held-out {}, twins {}  {:.0f} steps/s, {} left", step,
-                                       steps_, loss, percent(accuracy_), percent(twins_), rate, left);
-  fmt::print("{}{}{}", live_ ? "\r" : "", line, live_ ? "\x1b[K" : "\n");
-  std::fflush(stdout);
-  on_line_ = live_;
-}
-
-void ProgressLine::finish() {
-  if (on_line_) fmt::print("\n");
-  on_line_ = false;
 }
 
 }  // namespace heed

@@ -2,6 +2,7 @@
 #include "run/program.h"
 #include "train/gradient_check.h"
 #include "train/profile_report.h"
+#include "train/progress.h"
 #include "train/report.h"
 
 #include <heed/autograd/machine.h>
@@ -32,8 +33,11 @@ cxxopts::Options options() {
       ("set", "Override one key, e.g. model.heads=4; may be repeated", cxxopts::value<std::vector<std::string>>(),
        "KEY=VALUE")  //
       ("out", "Run directory (default: runs/NAME, or the next free runs/NAME-2, ...)", cxxopts::value<std::string>(),
-       "DIR")                                                                                                     //
-      ("resume", "Continue the run in DIR as if it had never stopped", cxxopts::value<std::string>(), "DIR")      //
+       "DIR")  //
+      ("resume",
+       "Continue the run in DIR as if it had never stopped; with --set, go on with other values of " +
+           heed::resumable_keys(),
+       cxxopts::value<std::string>(), "DIR")                                                                      //
       ("threads", "Threads to use (default: all cores); changes no result", cxxopts::value<int>(), "N")           //
       ("dry-run", "Print the resolved configuration and the size of what would run; write nothing")               //
       ("check-gradients", "Check the gradient of every parameter of the configured model; write nothing")         //
@@ -49,7 +53,7 @@ void check(const cxxopts::ParseResult& arguments) {
   const auto refuse = [](const std::string& what) { throw heed::UsageError(what + " (see train --help)"); };
   if (!arguments.unmatched().empty()) refuse("unexpected '" + arguments.unmatched()[0] + "'");
   if (is_given("config") == is_given("resume")) refuse("expected either --config FILE or --resume DIR");
-  for (const char* name : {"set", "out", "dry-run", "check-gradients"}) {
+  for (const char* name : {"out", "dry-run", "check-gradients"}) {
     if (is_given("resume") && is_given(name)) {
       refuse(fmt::format("--{} does not go with --resume: a resumed run keeps its configuration", name));
     }
@@ -67,31 +71,45 @@ int run(const cxxopts::ParseResult& arguments) {
       arguments.count("set") ? arguments["set"].as<std::vector<std::string>>() : std::vector<std::string>{};
   std::optional<RunDirectory> directory;
   if (arguments.count("resume")) directory.emplace(RunDirectory::open(text("resume")));
-  const Config config = read_config(directory ? directory->config() : std::filesystem::path(text("config")), overrides);
+  const ResumedConfig read = directory ? read_resumed_config(directory->config(), overrides)
+                                       : ResumedConfig{read_config(text("config"), overrides), {}};
+  const Config& config = read.config;
   if (arguments.count("check-gradients")) {
     const ModelCheck check = check_model_gradients(config);
     fmt::print("{}", check.table);
     return check.passed ? 0 : 1;
   }
-  Experiment experiment = make_experiment(config);
+  const bool resumed = directory.has_value();
+  Experiment experiment =
+      make_experiment(config, DType::float32, resumed && directory->has_checkpoint() ? Resumed::yes : Resumed::no);
   if (arguments.count("dry-run")) {
     fmt::print("{}", dry_run(experiment));
     return 0;
   }
   if (!directory) directory.emplace(RunDirectory::create(config.name, to_yaml(config), text("out")));
   const bool quiet = arguments.count("quiet") > 0;
-  if (!quiet) fmt::print("{}", opening(experiment, directory->path()));
+  if (!quiet) fmt::print("{}", opening(experiment, directory->path(), terminal_of(STDOUT_FILENO)));
   ProgressLine progress(config.schedule.steps, isatty(STDOUT_FILENO));
   std::signal(SIGINT, ask_to_stop);
   std::signal(SIGTERM, ask_to_stop);
   const Listener silent{[](std::int64_t, double) {}, [](std::int64_t, double, const Evaluation&) {}};
+  Listener listener = quiet ? silent : progress.listener();
+  if (resumed) {
+    listener.on_begin = [&](std::int64_t step) {
+      if (step == config.schedule.steps && !read.changes.empty()) {
+        fail("{}: all of its {} steps are taken, and nothing would be done with {}; set train.steps to more, too",
+             directory->path().string(), step, fmt::join(read.changes, ", "));
+      }
+      if (!quiet) fmt::print("{}", resumption(step, config, read.changes, terminal_of(STDOUT_FILENO)));
+    };
+  }
   std::optional<Limits> limits;
   std::optional<Profile> profile;
   if (arguments.count("profile")) {
     limits = measure_limits();
     profile.emplace();
   }
-  const std::int64_t steps = train(experiment, *directory, quiet ? silent : progress.listener(), stop);
+  const std::int64_t steps = train(experiment, *directory, listener, stop);
   progress.finish();
   if (profile) {
     write_trace(directory->path() / "trace.json", *profile);
@@ -99,8 +117,10 @@ int run(const cxxopts::ParseResult& arguments) {
     profile.reset();
   }
   if (steps < config.schedule.steps) {
-    fmt::print(stderr, "train: stopped after step {} of {}; all is saved. Continue with: train --resume {}\n", steps,
-               config.schedule.steps, directory->path().string());
+    const std::string told =
+        fmt::format("train: stopped after step {} of {}; all is saved. Continue with: train --resume {}\n", steps,
+                    config.schedule.steps, directory->path().string());
+    std::fputs(told.c_str(), stderr);
     return 128 + stop;
   }
   if (!quiet) fmt::print("{}", closing(experiment, *directory, terminal_of(STDOUT_FILENO)));

@@ -4,12 +4,14 @@
 
 #include <heed/autograd/profile.h>
 #include <heed/autograd/record.h>
+#include <heed/files/file.h>
 #include <heed/optim/clip.h>
 
 #include <algorithm>
 #include <cmath>
 
 namespace heed {
+namespace fs = std::filesystem;
 namespace {
 
 class Training {
@@ -20,17 +22,29 @@ class Training {
         listener_(listener),
         optimizer_(experiment.model.parameters, experiment.config.optimizer),
         schedule_(experiment.config.schedule) {
+    const bool first_weights_are_drawn = experiment.config.from.empty();
+    if (run_.has_checkpoint() && first_weights_are_drawn && !has_dump())
+      dump();  // of step 0: only now is it still known
     load_checkpoint(run_, experiment_.model, optimizer_, progress_);
+    if (progress_.step > experiment.config.schedule.steps) {
+      fail("{}: {} steps are taken; train.steps must not be less, got {}", run_.path().string(), progress_.step,
+           experiment.config.schedule.steps);
+    }
   }
 
   std::int64_t run(const volatile std::sig_atomic_t& stop) {
     const Config& config = experiment_.config;
+    if (listener_.on_begin) listener_.on_begin(progress_.step);
+    const std::string text = to_yaml(config);
+    if (read_file(run_.config()) != text) run_.write_config(text);
     run_.write_held_out(experiment_.task.held_out);
     if (progress_.metrics.empty()) {
       progress_.loss_sum = answer_loss(*experiment_.model.reader, training_batch(experiment_, 0)).item();
       dump();
       evaluate();
       save();
+    } else {
+      restore();
     }
     while (progress_.step < config.schedule.steps && !stop) {
       step();
@@ -44,6 +58,15 @@ class Training {
   }
 
  private:
+  // What a resumed run lacks of its files, as far as the checkpoint knows it.
+  void restore() {
+    if (!fs::exists(model_path(run_.path()))) save_model_alone();
+    run_.write_metrics(progress_.metrics);
+    if (progress_.step == experiment_.config.schedule.steps && !has_dump()) dump();
+  }
+
+  bool has_dump() const { return fs::exists(dump_path(run_.path(), progress_.step)); }
+
   void step() {
     const Batch batch = training_batch(experiment_, progress_.step);
     note_work("(batch)");
@@ -71,13 +94,13 @@ class Training {
   // Loss and accuracy on the held-out set, as a line of metrics.jsonl.
   void evaluate() {
     const Evaluation e = heed::evaluate(*experiment_.model.reader, experiment_.held_out);
-    const int every = experiment_.config.train.evaluate_every;
-    const std::int64_t since = progress_.step == 0 ? 1 : (progress_.step - 1) % every + 1;
+    const std::int64_t since = std::max<std::int64_t>(1, progress_.step - progress_.evaluated);
     const double train_loss = progress_.loss_sum / static_cast<double>(since);
     const double rate = learning_rate(schedule_, std::max<std::int64_t>(progress_.step - 1, 0));
     progress_.metrics.push_back(
         format_json(to_json({.step = progress_.step, .train_loss = train_loss, .held_out = e, .learning_rate = rate})));
     progress_.loss_sum = 0;
+    progress_.evaluated = progress_.step;
     run_.write_metrics(progress_.metrics);
     note_work("(evaluation)");
     listener_.on_evaluation(progress_.step, train_loss, e);
@@ -97,10 +120,14 @@ class Training {
     for (const auto& [name, parameter] : experiment_.model.parameters) {
       if (!is_finite(parameter)) stop_at(progress_.step, "parameter " + name, "a value");
     }
-    experiment_.model.step = progress_.step;
-    save_model(model_path(run_.path()), experiment_.model);
+    save_model_alone();
     save_checkpoint(run_, experiment_.model, optimizer_, progress_);
     note_work("(checkpoint)");
+  }
+
+  void save_model_alone() {
+    experiment_.model.step = progress_.step;
+    save_model(model_path(run_.path()), experiment_.model);
   }
 
   [[noreturn]] void stop_at(std::int64_t step, const std::string& tensor, const std::string& what) {

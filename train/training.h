@@ -12,9 +12,10 @@ namespace heed {
 struct Listener {
   std::function<void(std::int64_t step, double loss)> on_step;
   std::function<void(std::int64_t step, double train_loss, const Evaluation&)> on_evaluation;
+  std::function<void(std::int64_t step)> on_begin = {};  // before anything is written: the steps already taken
 };
 
-// Trains `experiment` from where the run stands to its last step, and writes the run's files on the way. Returns the
+// Trains `experiment` from where the run is to its last step, and writes the run's files on the way. Returns the
 // steps taken: fewer than configured when `stop` became non-zero, and then all is saved for a resumption.
 // Error for a loss or gradient that is not finite: names the step and the first bad tensor, keeps the last good state.
 std::int64_t train(Experiment& experiment, const RunDirectory& run, const Listener& listener,

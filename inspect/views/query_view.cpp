@@ -91,7 +91,7 @@ std::string lines_text(const SentenceAttention& sentence, const std::vector<Line
   for (const Line& line : lines) {
     std::string now = fmt::format("layer {:<{}} head {:<{}}  {} -> ", line.at.layer + 1, layer_digits, line.at.head + 1,
                                   head_digits, query);
-    std::string before = fmt::format("{:>{}}", "untrained", 12 + layer_digits + head_digits);
+    std::string before = fmt::format("{:>{}}", view.before_name, 12 + layer_digits + head_digits);
     before.resize(static_cast<std::size_t>(before_items), ' ');
     for (std::size_t i = 0; i < items; ++i) {
       const Item& item = line.strongest[i];
@@ -116,15 +116,16 @@ bool is_same_question(const SentenceAttention& sentence, const SentenceAttention
 }
 
 // "predicts animal with probability 0.998  (untrained: horse, 0.137)", in two lines where one is too narrow.
-std::string answer_text(const SentenceAttention& sentence, const SentenceAttention* before, const Terminal& terminal) {
+std::string answer_text(const SentenceAttention& sentence, const SentenceAttention* before, const View& view) {
   const auto answer = [&](const std::string& word) {
     return fmt::format("predicts {} with probability {:.3f}", word, sentence.probability);
   };
   const std::string predicted = visible(sentence.predicted);
-  const std::string text = answer(highlighted(predicted, terminal));
+  const std::string text = answer(highlighted(predicted, view.terminal));
   if (!before) return text;
-  const std::string untrained = fmt::format("(untrained: {}, {:.3f})", visible(before->predicted), before->probability);
-  const bool fits = display_width(answer(predicted)) + 2 + display_width(untrained) <= terminal.width;
+  const std::string untrained =
+      fmt::format("({}: {}, {:.3f})", view.before_name, visible(before->predicted), before->probability);
+  const bool fits = display_width(answer(predicted)) + 2 + display_width(untrained) <= view.terminal.width;
   return text + (fits ? "  " : "\n") + untrained;
 }
 
@@ -153,7 +154,7 @@ std::string query_view(const Dump& dump, const View& view) {
     const SentenceAttention& before = untrained.sentences[i];
     text +=
         fmt::format("\n{}\n{}\n", sentence_text(sentence.tokens, sentence.query, sentence.antecedent, view.terminal),
-                    answer_text(sentence, view.before ? &before : nullptr, view.terminal));
+                    answer_text(sentence, view.before ? &before : nullptr, view));
     shown = shown_heads(sentence, view, most);
     std::vector<Line> lines;
     for (const HeadIndex at : shown.heads) lines.push_back(line_of(sentence, before, at, items));

@@ -20,6 +20,11 @@ constexpr std::array shades{" ", "░", "▒", "▓", "█"};
 constexpr std::array heat_colours{234, 53, 89, 125, 161, 202, 208, 214, 220, 226};
 constexpr std::array sign_colours{27, 33, 75, 117, 153, 231, 224, 217, 210, 203, 196};
 
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
 template <std::size_t N>
 std::size_t level(double fraction) {
   return static_cast<std::size_t>(std::lround(std::clamp(fraction, 0.0, 1.0) * (N - 1)));
@@ -37,23 +42,22 @@ std::string on_colour(int background, int foreground, std::string_view text) {
 
 }  // namespace
 
+int window_columns(int descriptor) {
+  winsize size{};
+  if (isatty(descriptor) == 1 && ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  int columns = 80;
+  const std::string_view text = variable("COLUMNS");
+  std::from_chars(text.data(), text.data() + text.size(), columns);
+  return columns;
+}
+
 Terminal terminal_of(int descriptor) {
   constexpr int narrowest = 40, widest = 400;
-  const auto variable = [](const char* name) -> std::string_view {
-    const char* value = std::getenv(name);
-    return value ? value : "";
-  };
   const bool is_terminal = isatty(descriptor) == 1;
   Terminal terminal;
+  terminal.width = std::clamp(window_columns(descriptor), narrowest, widest);
   winsize size{};
-  if (is_terminal && ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-    terminal.width = size.ws_col;
-    if (size.ws_row > 0) terminal.height = size.ws_row;
-  } else {
-    const std::string_view columns = variable("COLUMNS");
-    std::from_chars(columns.data(), columns.data() + columns.size(), terminal.width);
-  }
-  terminal.width = std::clamp(terminal.width, narrowest, widest);
+  if (is_terminal && ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_row > 0) terminal.height = size.ws_row;
   terminal.colour = is_terminal && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
   return terminal;
 }

@@ -18,6 +18,7 @@ struct View {
   Terminal terminal;
   std::optional<int> layer, head;  // from 1; all when absent. Error when there is no such layer or head.
   const Dump* before = nullptr;    // the same of the untrained model, for query_view to set beside
+  const char* before_name = "untrained";
 };
 
 // The strongest weights of each sentence's query, a line for each layer and head:

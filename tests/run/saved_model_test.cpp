@@ -122,6 +122,21 @@ TEST_CASE("a question is the last token of a kind asked about, or the one that i
   CHECK(message([&] { question(model, "The animal was tired", "animl"); }) ==
         "the sentence has no token 'animl' (did you mean 'animal'?); its tokens: The animal was tired");
   CHECK(message([&] { question(model, "  "); }) == "the sentence is empty");
+
+  SavedModel chinese = small_model();
+  chinese.queries = {"它"};
+  const std::string run_together = "因为它太累了";
+  for (const std::string query : {"", "它"}) {
+    CHECK(message([&] { question(chinese, run_together, query); }) ==
+          "the sentence holds '它', but not as a token of its own: put spaces between the words, as in training, or "
+          "train with data.split: characters; its tokens: " +
+              run_together);
+  }
+  CHECK(question(chinese, "因为 它 太 累 了").query == 1);
+  CHECK(message([&] { question(chinese, "苹果 很 甜", "果实"); }) ==
+        "the sentence has no token '果实'; its tokens: 苹果 很 甜");
+  chinese.split = Split::characters;
+  CHECK(question(chinese, run_together).query == 2);
   CHECK(message([&] { question(model, "it \xff"); }).find("sentence") != std::string::npos);
 }
 

@@ -39,18 +39,40 @@ std::string got(const Yaml& value) {
 
 class ConfigReader {
  public:
-  ConfigReader(const std::string& source, std::string_view text) : source_(source), text_(text), keys_(keys(config_)) {}
+  ConfigReader(const std::string& source, std::string_view text, bool resuming = false)
+      : source_(source), text_(text), resuming_(resuming), keys_(keys(config_)) {}
 
   Config read(const std::vector<std::string>& overrides) {
     for (const std::string& setting : overrides) checked_utf8(setting, "--set");
     read_document(parse_yaml(text_, source_, mistakes_));
+    Config before = config_;
     for (std::size_t i = 0; i < overrides.size(); ++i) read_override(overrides[i], i);
+    if (resuming_) compare(before);
+    fit_defaults(config_, [&](const std::string& key) { return given_.contains(key); });
     check_rules();
     fail_with(mistakes_, text_, source_);
     return config_;
   }
 
+  const std::vector<std::string>& changes() const { return changes_; }  // by the overrides, of a run that goes on
+
  private:
+  void compare(Config& before) {
+    const auto refuse = [&](const std::string& key, const Mistake& where) {
+      mistakes_.push_back({where.place,
+                           fmt::format("{} may not change when a run goes on; what may: {}", key, resumable_keys()),
+                           where.origin});
+    };
+    const std::vector<Key> old = keys(before);
+    for (std::size_t i = 0; i < old.size(); ++i) {
+      const Key& key = keys_[i];
+      if (written(old[i]) == written(key) || bad_.contains(key.name)) continue;
+      changes_.push_back(fmt::format("{} {} (was {})", key.name, written(key), written(old[i])));
+      if (key.on_resume == Key::OnResume::fixed) refuse(key.name, given_[key.name]);
+    }
+    if (before.watched != config_.watched) refuse("probes", {0, "", "--set probes=[]"});
+  }
+
   void wrong(std::size_t place, std::string message) { mistakes_.push_back({place, std::move(message), ""}); }
 
   void read_document(const Yaml& root) {
@@ -108,12 +130,19 @@ class ConfigReader {
     const auto found = std::ranges::find(keys_, name, &Key::name);
     if (equals == setting.npos) {
       mistake.message = "expected KEY=VALUE, such as model.heads=4";
-    } else if (name == "probes" || is_section(name)) {
-      mistake.message = fmt::format("{} holds several values: set it in the file", name);
+    } else if (name == "probes") {
+      if (setting.substr(equals + 1) == "[]") {
+        config_.watched.clear();
+        probe_places_.clear();
+      } else {
+        mistake.message =
+            "only probes=[] can be set here, which watches no sentence of your own; write others in the file";
+      }
+    } else if (is_section(name)) {
+      const Key& first = *std::ranges::find(keys_, name, &Key::section);
+      mistake.message = fmt::format("{} holds several values: set one of them, such as {}", name, first.name);
     } else if (found == keys_.end()) {
-      std::vector<std::string> names;
-      for (const Key& key : keys_) names.push_back(key.name);
-      mistake.message = fmt::format("unknown key '{}'{}", shown(name), did_you_mean(name, names));
+      mistake.message = fmt::format("unknown key '{}'{}", shown(name), suggestion_for_setting(name));
     } else {
       read_override_value(*found, setting.substr(equals + 1), mistake);
     }
@@ -131,6 +160,39 @@ class ConfigReader {
         fmt::format("{} must be {}, got '{}'{}", key.name, expected(key), shown(value), near_choice(key, value));
   }
 
+  // The nearest to `word` among `others` and what keys are called, in whatever section; a key under its whole name.
+  std::string nearest(const std::string& word, std::vector<std::string> others) const {
+    std::vector<std::string> names(others.size());
+    for (const Key& key : keys_) {
+      others.push_back(key.word());
+      others.insert(others.end(), key.aliases.begin(), key.aliases.end());
+      names.resize(others.size(), key.name);
+    }
+    const std::string hint = did_you_mean(word, others);
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      if (!names[i].empty() && hint == meant(others[i])) return meant(names[i]);
+    }
+    return hint;
+  }
+
+  static std::string meant(const std::string& name) { return fmt::format(" (did you mean '{}'?)", name); }
+
+  const Key* exactly(const std::string& word) const {
+    const auto found = std::ranges::find_if(keys_, [&](const Key& key) {
+      return !word.empty() && (word == key.word() || std::ranges::find(key.aliases, word) != key.aliases.end());
+    });
+    return found == keys_.end() ? nullptr : &*found;
+  }
+
+  std::string suggestion_for_setting(const std::string& name) const {
+    const std::string word = name.substr(name.rfind('.') + 1);  // npos + 1 is 0
+    if (const Key* key = exactly(word)) return meant(key->name);
+    std::vector<std::string> names{"probes"};
+    for (const Key& key : keys_) names.push_back(key.name);
+    const std::string near = word == name ? "" : did_you_mean(name, names);
+    return near.empty() ? nearest(word, names) : near;
+  }
+
   // " (did you mean 'lr'?)": the key of `section` that others call so or that is spelt nearly so, or one elsewhere.
   std::string suggestion(const std::string& section, const std::string& word) const {
     std::vector<std::string> near;
@@ -139,21 +201,22 @@ class ConfigReader {
         if (section.empty()) near.push_back(key.section());
         continue;
       }
-      const std::vector<std::string> alias{key.alias};
-      if (!key.alias.empty() && !did_you_mean(word, alias).empty()) {
-        return fmt::format(" (did you mean '{}'?)", key.word());
+      if (!did_you_mean(word, key.aliases).empty()) {
+        return meant(key.word());
       }
       near.push_back(key.word());
     }
-    for (const Key& key : keys_) {
-      if (word == key.name && word != key.word())
-        return fmt::format(" (write '{}' inside '{}:')", key.word(), key.section());
-      if (word.empty() || (word != key.word() && word != key.alias)) continue;
-      const char* outside = key.section().empty() ? " outside of all sections" : "";
-      return fmt::format(" (did you mean '{}'{}?)", key.name, outside);
+    const auto dotted = std::ranges::find(keys_, word, &Key::name);
+    if (dotted != keys_.end() && !dotted->section().empty()) {
+      return fmt::format(" (write '{}' inside '{}:')", dotted->word(), dotted->section());
     }
-    if (section.empty()) near.push_back("probes");
-    return did_you_mean(word, near);
+    if (const Key* key = exactly(word)) {
+      const char* outside = key->section().empty() ? " outside of all sections" : "";
+      return fmt::format(" (did you mean '{}'{}?)", key->name, outside);
+    }
+    if (!section.empty()) return did_you_mean(word, near);
+    near.push_back("probes");
+    return nearest(word, near);
   }
 
   static std::string near_choice(const Key& key, const std::string& value) {
@@ -234,15 +297,24 @@ class ConfigReader {
 
   std::string source_;
   std::string_view text_;
+  bool resuming_;
   Config config_;
   std::vector<Key> keys_;
   std::vector<Mistake> mistakes_;
   std::map<std::string, Mistake> given_;  // where each key was given, the later of file and overrides
   std::set<std::string> bad_;             // keys whose value was refused
   std::vector<std::map<std::string, std::size_t>> probe_places_;
+  std::vector<std::string> changes_;
 };
 
 }  // namespace
+
+ResumedConfig read_resumed_config(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+  const std::string text = read_file(path);
+  ConfigReader reader(path.string(), checked_utf8(text, path.string()), true);
+  Config config = reader.read(overrides);
+  return {std::move(config), reader.changes()};
+}
 
 Config read_config(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
   return parse_config(read_file(path), path.string(), overrides);

@@ -14,10 +14,10 @@ namespace heed {
 // A sentence to watch: `query` and `antecedent` are words of `text`, each found once in it.
 struct WatchedSentence {
   std::string text, query, antecedent;
+  bool operator==(const WatchedSentence&) const = default;
 };
 
-// Everything that decides a run. keys() in train/config_keys.cpp lists each key once, with its range and
-// meaning.
+// Everything that decides a run. keys() in train/config/keys.cpp lists each key once, with its range and meaning.
 struct Config {
   std::string name = "toy";  // run directory: runs/NAME
   std::uint64_t seed = 1;
@@ -25,6 +25,7 @@ struct Config {
   TaskOptions data;
   ReaderConfig model{.attention = {.d_model = 64, .heads = 2}};  // its vocabulary and lengths are the task's
   double dropout = 0;                                            // of what each layer adds, in training
+  std::string from;  // the run or model whose weights are the first; none: they are drawn
 
   OptimizerOptions optimizer;
   Schedule schedule{.kind = Schedule::Kind::cosine, .lr = 3e-3, .warmup = 50, .steps = 400};  // steps: of the run
@@ -43,13 +44,23 @@ struct Config {
   std::vector<WatchedSentence> watched;
 };
 
-// Reads `path` (strict YAML, UTF-8) and then the `--set` overrides ("model.heads=4"; the later wins). Every
-// mistake in both, in one Error, each on a line: "toy.yaml:12:5: unknown key 'learing_rate' in optim (did you
-// mean 'lr'?)" or
-// "--set model.heads=0: model.heads must be an integer from 1 to 64, got '0'". Wrong syntax is reported
-// alone.
+// Reads `path` (strict YAML, UTF-8) and then the `--set` overrides ("model.heads=4"; the later wins). What is written
+// nowhere is fitted to what is: fit_defaults(). Every mistake in both, in one Error, each on a line:
+// "toy.yaml:12:5: unknown key 'learing_rate' in optim (did you mean 'lr'?)" or "--set model.heads=0: model.heads must be
+// an integer from 1 to 64, got '0'". Wrong syntax is reported alone.
 Config read_config(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});
 Config parse_config(const std::string& text, const std::string& source, const std::vector<std::string>& overrides = {});
+
+// The configuration of a run that goes on, from its config.yaml, and what the overrides change of it.
+struct ResumedConfig {
+  Config config;
+  std::vector<std::string> changes;  // "train.steps 600 (was 300)"
+};
+// As read_config(). Error, too, for an override that changes a key which is not among resumable_keys().
+ResumedConfig read_resumed_config(const std::filesystem::path& path, const std::vector<std::string>& overrides);
+
+// The keys that may change when a run goes on: "optim.lr, ..., train.steps, ...".
+std::string resumable_keys();
 
 // The whole configuration as YAML with every key; parse_config() of it gives the same configuration.
 std::string to_yaml(const Config& config);

@@ -37,6 +37,7 @@ std::string Key::word() const { return name.substr(name.find('.') + 1); }  // np
 std::vector<Key> keys(Config& c) {
   constexpr int many = 1'000'000;
   constexpr int most_steps = 999'999;
+  constexpr auto may_change = Key::OnResume::may_change;
   AttentionConfig& attention = c.model.attention;
   return {
       {"name", Text{&c.name}, "the run directory is runs/NAME"},
@@ -50,37 +51,70 @@ std::vector<Key> keys(Config& c) {
       {"data.held_out", Integer{&c.data.held_out, 1, many}, "to draw for evaluation"},
       {"data.shuffle_antecedents", flag(&c.data.shuffle_antecedents), "control: deal training answers at random"},
 
-      {"model.d_model", Integer{&attention.d_model, 1, 4096}, "width of a token's vector", "embedding_size"},
-      {"model.heads", Integer{&attention.heads, 1, 64}, "attention heads in a layer", "num_heads"},
+      {"model.d_model",
+       Integer{&attention.d_model, 1, 4096},
+       "width of a token's vector",
+       {"embedding_size", "hidden_size", "n_embd"}},
+      {"model.heads", Integer{&attention.heads, 1, 64}, "attention heads in a layer", {"num_heads", "n_head"}},
       {"model.d_k", Integer{&attention.d_k, 0, 4096}, "width of queries and keys; 0: d_model / heads"},
       {"model.d_v", Integer{&attention.d_v, 0, 4096}, "width of values; 0: d_model / heads"},
-      {"model.layers", Integer{&c.model.layers, 1, 64}, "encoder blocks", "num_layers"},
-      {"model.mlp", Integer{&c.model.mlp, 0, 65536}, "hidden width of a block's MLP; 0: none"},
+      {"model.layers", Integer{&c.model.layers, 1, 64}, "encoder blocks", {"num_layers", "n_layer"}},
+      {"model.mlp", Integer{&c.model.mlp, 0, 65536}, "hidden width of a block's MLP; 0: none", {"d_ff"}},
       {"model.positions", choice(&c.model.positions), "added to the tokens"},
       {"model.tie", choice(&attention.tie), "one matrix in two roles"},
       {"model.dropout", Number{&c.dropout, 0, false, true}, "share dropped of what a layer adds, in training"},
       {"model.bias", flag(&attention.bias), "biases in W_Q, W_K and W_V"},
+      {"model.from", Text{&c.from}, "run or model whose weights to begin with"},
 
-      {"optim.name", choice(&c.optimizer.method), "the optimiser"},
-      {"optim.lr", Number{&c.schedule.lr, 0, true}, "learning rate at its highest", "learning_rate"},
+      {"optim.name", choice(&c.optimizer.method), "the optimiser", {"optimizer"}},
+      {"optim.lr", Number{&c.schedule.lr, 0, true}, "learning rate at its highest", {"learning_rate"}, may_change},
       {"optim.momentum", Number{&c.optimizer.momentum, 0, false, true}, "of sgd"},
       {"optim.nesterov", flag(&c.optimizer.nesterov), "of sgd with momentum"},
       {"optim.beta1", Number{&c.optimizer.beta1, 0, false, true}, "of adam and adamw: memory of the gradient"},
       {"optim.beta2", Number{&c.optimizer.beta2, 0, false, true}, "of adam and adamw: memory of its square"},
       {"optim.eps", Number{&c.optimizer.eps, 0, true}, "of adam and adamw: added to the divisor"},
-      {"optim.weight_decay", Number{&c.optimizer.weight_decay, 0}, "pull of the weights towards 0"},
-      {"optim.schedule", choice(&c.schedule.kind), "of lr after the warm-up"},
-      {"optim.warmup", Integer{&c.schedule.warmup, 0, most_steps}, "steps in which lr rises from 0"},
-      {"optim.clip", Number{&c.clip, 0}, "largest global norm of a gradient; 0: any"},
+      {"optim.weight_decay", Number{&c.optimizer.weight_decay, 0}, "pull of the weights towards 0", {}, may_change},
+      {"optim.schedule", choice(&c.schedule.kind), "of lr after the warm-up", {"lr_schedule"}, may_change},
+      {"optim.warmup",
+       Integer{&c.schedule.warmup, 0, most_steps},
+       "steps in which lr rises; unset: at most half",
+       {"warmup_steps"},
+       may_change},
+      {"optim.clip",
+       Number{&c.clip, 0},
+       "largest global norm of a gradient; 0: any",
+       {"grad_clip", "max_norm"},
+       may_change},
 
-      {"train.steps", Integer{&c.schedule.steps, 1, most_steps}, "updates of the weights"},
-      {"train.batch_size", Integer{&c.train.batch_size, 1, 65536}, "examples in a step", "batch"},
-      {"train.evaluate_every", Integer{&c.train.evaluate_every, 1, most_steps}, "steps between evaluations"},
-      {"train.checkpoint_every", Integer{&c.train.checkpoint_every, 1, most_steps}, "steps between checkpoints"},
+      {"train.steps",
+       Integer{&c.schedule.steps, 1, most_steps},
+       "updates of the weights",
+       {"max_steps", "iterations"},
+       may_change},
+      {"train.batch_size", Integer{&c.train.batch_size, 1, 65536}, "examples in a step", {"batch"}},
+      {"train.evaluate_every",
+       Integer{&c.train.evaluate_every, 1, most_steps},
+       "steps between evaluations",
+       {"eval_every"},
+       may_change},
+      {"train.checkpoint_every",
+       Integer{&c.train.checkpoint_every, 1, most_steps},
+       "steps between checkpoints",
+       {"save_every"},
+       may_change},
 
-      {"dump.every", Integer{&c.dump.every, 1, most_steps}, "steps between attention dumps"},
+      {"dump.every", Integer{&c.dump.every, 1, most_steps}, "steps between attention dumps", {}, may_change},
       {"dump.sentences", Integer{&c.dump.sentences, 1, 1000}, "held-out sentences to dump without probes"},
   };
+}
+
+std::string resumable_keys() {
+  Config config;
+  std::string names;
+  for (const Key& key : keys(config)) {
+    if (key.on_resume == Key::OnResume::may_change) names += (names.empty() ? "" : ", ") + key.name;
+  }
+  return names;
 }
 
 std::string range(const Key& key) {

@@ -11,7 +11,7 @@
 
 namespace heed {
 
-// What a key may hold, and where it stands in a Config.
+// What a key may hold, and its value in a Config.
 struct Flag {
   std::function<bool()> value;
   std::function<void(bool)> set;
@@ -64,7 +64,9 @@ struct Key {
   std::string name;  // "optim.lr"
   std::variant<Flag, Integer, Seed, Number, Choice, Text> slot;
   std::string meaning;
-  std::string alias{};          // what others call it
+  std::vector<std::string> aliases{};  // what others call it
+  // Whether a run that goes on may change it. What the moments, the order of the data or the dumps were made with may not.
+  enum class OnResume { fixed, may_change } on_resume = OnResume::fixed;
   std::string section() const;  // "optim", or "" at the top
   std::string word() const;     // "lr"
 };
@@ -75,7 +77,9 @@ std::vector<Key> keys(Config& config);
 std::string range(const Key& key);     // "1 to 64"
 std::string expected(const Key& key);  // "an integer from 1 to 64"
 
-// Reads `text` into the key's place. False, with nothing changed, when it is not what is expected.
+std::string written(const Key& key);  // its value, as YAML
+
+// Reads `text` into the key's value. False, with nothing changed, when it is not what is expected.
 bool assign(const Key& key, std::string_view text, bool quoted);
 
 }  // namespace heed

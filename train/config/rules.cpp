@@ -1,11 +1,26 @@
 #include "train/config/rules.h"
 
+#include "run/saved_model.h"
+
 #include <heed/autograd/error.h>
 #include <heed/data/tokenize.h>
 
 #include <algorithm>
 
 namespace heed {
+
+void fit_defaults(Config& config, const std::function<bool(const std::string& key)>& is_written) {
+  if (!is_written("optim.warmup")) config.schedule.warmup = std::min(config.schedule.warmup, config.schedule.steps / 2);
+
+  AttentionConfig& a = config.model.attention;
+  const bool d_k_is_free = !is_written("model.d_k"), d_v_is_free = !is_written("model.d_v");
+  if (a.tie == Tie::K_is_V && d_k_is_free) a.d_k = a.d_v;
+  if (a.tie == Tie::K_is_V && d_v_is_free) a.d_v = a.d_k;
+  if (a.d_model % a.heads == 0) return;
+  const int width = std::max(1, a.d_model / a.heads);
+  if (d_k_is_free && a.d_k == 0) a.d_k = width;
+  if (d_v_is_free && a.d_v == 0) a.d_v = width;
+}
 
 std::vector<BrokenRule> broken_rules(const Config& c) {
   std::vector<BrokenRule> broken;
@@ -50,9 +65,14 @@ std::string watched_mistake(const WatchedSentence& probe, const std::string& wor
   const std::vector<std::string> tokens = tokenize(probe.text, split);
   const auto count = std::ranges::count(tokens, word);
   if (count == 1) return "";
-  return fmt::format("'{}' must be one token of the text, found {}{}", word,
-                     count == 0 ? "none" : fmt::format("{} times", count),
-                     count == 0 ? did_you_mean(word, tokens) : "");
+  if (count > 1) return fmt::format("'{}' must be one token of the text, found {} times", word, count);
+  std::string hint = did_you_mean(word, tokens);
+  if (split == Split::words && is_run_together(word, tokens)) {
+    hint = ": put spaces between the words, or set data.split: characters";
+  } else if (split == Split::characters && probe.text.find(word) != std::string::npos) {
+    hint = ": with data.split: characters each character is a token";
+  }
+  return fmt::format("'{}' must be one token of the text, found none{}", word, hint);
 }
 
 }  // namespace heed

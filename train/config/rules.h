@@ -1,10 +1,15 @@
 #pragma once
 #include "train/config/config.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace heed {
+
+// Fits values that nobody wrote to those that somebody did: a warm-up of at most half of the steps; d_k and d_v where heads
+// do not divide d_model, or a tie needs them equal.
+void fit_defaults(Config& config, const std::function<bool(const std::string& key)>& is_written);
 
 // A rule between keys that a configuration breaks.
 struct BrokenRule {
@@ -13,8 +18,7 @@ struct BrokenRule {
 };
 std::vector<BrokenRule> broken_rules(const Config& config);
 
-// What is wrong with `word` ("query" or "antecedent") as a token of the probe's text; "" when it is there
-// once.
+// What is wrong with `word` ("query" or "antecedent") as a token of the probe's text; "" when it is there once.
 std::string watched_mistake(const WatchedSentence& probe, const std::string& word, Split split);
 
 }  // namespace heed

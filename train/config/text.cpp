@@ -17,6 +17,8 @@ std::string in_quotes(std::string_view text) {
   return result + '"';
 }
 
+}  // namespace
+
 std::string written(const Key& key) {
   return std::visit(
       Overloaded{[](const Text& t) { return in_quotes(*t.value); }, [](const Choice& c) { return c.value(); },
@@ -24,6 +26,8 @@ std::string written(const Key& key) {
                  [](const auto& slot) { return fmt::format("{}", *slot.value); }},
       key.slot);
 }
+
+namespace {
 
 // Every key on a line, its section's name before it; `comment` gives what follows on the line, from the
 // line's text.

@@ -1,96 +1,13 @@
 #include "train/config/config.h"
 
 #include "tests/catch.h"
-#include "tests/message.h"
 #include "tests/scratch.h"
+#include "tests/train/config/sample.h"
 
 #include <heed/autograd/random.h>
 #include <heed/files/file.h>
-#include <heed/files/utf8.h>
-
-#include <algorithm>
-#include <sstream>
 
 using namespace heed;
-
-namespace {
-
-// Every key, each with a value that is not its default.
-const std::string everything = R"(name: "bank: 银行 \"1\" \\"
-seed: 18446744073709551615
-data:
-  task: jsonl
-  train: "some where/训练.jsonl"
-  test: "#test"
-  split: characters
-  sentences: 10
-  held_out: 20
-  shuffle_antecedents: true
-model:
-  d_model: 30
-  heads: 4
-  d_k: 7
-  d_v: 7
-  layers: 3
-  mlp: 128
-  positions: sinusoidal
-  tie: K_is_V
-  dropout: 0.25
-  bias: true
-optim:
-  name: sgd
-  lr: 0.1
-  momentum: 0.9
-  nesterov: true
-  beta1: 0.8
-  beta2: 0.30000000000000004
-  eps: 1e-12
-  weight_decay: 5e-324
-  schedule: linear
-  warmup: 0
-  clip: 1.7976931348623157e+308
-train:
-  steps: 999999
-  batch_size: 1
-  evaluate_every: 7
-  checkpoint_every: 8
-dump:
-  every: 9
-  sentences: 1
-probes:
-  - text: "小狗没有过马路，因为它太累了 \"\\"
-    query: "它"
-    antecedent: "狗"
-  - text: "true: no"
-    query: "true"
-    antecedent: "no"
-)";
-
-}  // namespace
-
-TEST_CASE("A configuration is written with every key and comes back the same") {
-  const Config c = parse_config(everything, "f");
-  CHECK(to_yaml(c) == everything);
-  CHECK(c.name == "bank: 银行 \"1\" \\");
-  CHECK(c.seed == UINT64_MAX);
-  CHECK(c.data.shuffle_antecedents);
-  CHECK(c.model.attention.d_k == 7);
-  CHECK(c.optimizer.beta2 == 0.1 + 0.2);
-  CHECK(c.schedule.warmup == 0);
-  CHECK(c.dump.every == 9);
-  REQUIRE(c.watched.size() == 2);
-  CHECK(c.watched[0].text == "小狗没有过马路，因为它太累了 \"\\");
-  CHECK(c.watched[1].query == "true");
-
-  const std::string defaults = to_yaml(Config{});
-  CHECK(to_yaml(parse_config(defaults, "f")) == defaults);
-  std::istringstream lines(defaults), changed(everything);
-  for (std::string line, other; std::getline(lines, line) && std::getline(changed, other);) {
-    if (line.ends_with(":")) continue;  // a section
-    CHECK(line.substr(0, line.find(':')) == other.substr(0, other.find(':')));
-    CHECK(line != other);
-  }
-}
 
 TEST_CASE("What a configuration leaves out has its default") {
   const Config c = parse_config("\xEF\xBB\xBFmodel: {heads: 4}\r\noptim:\r\n  lr: 1e-3  # small\r\n", "f");
@@ -111,13 +28,111 @@ TEST_CASE("Settings override the file, the later the earlier") {
   CHECK(c.schedule.lr == 0.25);
 }
 
-TEST_CASE("The help lists every key with its default and its range, 80 columns wide") {
-  const std::string help = config_help();
-  CHECK(to_yaml(parse_config(help, "help")) == to_yaml(Config{}));
-  std::istringstream lines(help), keys(to_yaml(Config{}));
-  for (std::string line; std::getline(lines, line);) CHECK(display_width(line) <= 80);
-  for (std::string key; std::getline(keys, key);) CHECK(help.find(key) != help.npos);
-  CHECK(help.find("\n  heads: 2                     # attention heads in a layer (1 to 64)\n") != help.npos);
+TEST_CASE("All mistakes of a configuration are told at once, in their order") {
+  CHECK(config_error("model:\n"
+                     "  heads: four\n"
+                     "  headz: 3\n"
+                     "optim:\n"
+                     "    learing_rate: 3\n"
+                     "train: 3\n"
+                     "model: {}\n",
+                     {"model.heads=0", "model.heds=1"}) ==
+        "f:2:10: model.heads must be an integer from 1 to 64, got 'four'\n"
+        "f:3:3: unknown key 'headz' in model (did you mean 'heads'?)\n"
+        "f:5:5: unknown key 'learing_rate' in optim (did you mean 'lr'?)\n"
+        "f:6:1: train must be a mapping of keys, got '3'\n"
+        "f:7:1: duplicate key 'model': first given on line 1\n"
+        "--set model.heads=0: model.heads must be an integer from 1 to 64, got '0'\n"
+        "--set model.heds=1: unknown key 'model.heds' (did you mean 'model.heads'?)");
+
+  std::string many = "name: a\n";
+  for (int i = 0; i < 60; ++i) many += "zzzzzzzz" + std::to_string(i) + ": 1\n";
+  CHECK(config_error(many).ends_with("\nf:51:1: unknown key 'zzzzzzzz49'\n... and 10 more"));
+}
+
+TEST_CASE("An unknown key is told its nearest") {
+  CHECK(config_error("sed: 3") == "f:1:1: unknown key 'sed' (did you mean 'seed'?)");
+  CHECK(config_error("modle: {}") == "f:1:1: unknown key 'modle' (did you mean 'model'?)");
+  CHECK(config_error("probe: []") == "f:1:1: unknown key 'probe' (did you mean 'probes'?)");
+  CHECK(config_error("head: 3") == "f:1:1: unknown key 'head' (did you mean 'model.heads'?)");
+  CHECK(config_error("num_heads: 3") == "f:1:1: unknown key 'num_heads' (did you mean 'model.heads'?)");
+  CHECK(config_error("steps: 3") == "f:1:1: unknown key 'steps' (did you mean 'train.steps'?)");
+  CHECK(config_error("model: {num_heads: 3}") == "f:1:9: unknown key 'num_heads' in model (did you mean 'heads'?)");
+  CHECK(config_error("data: {seed: 3}") ==
+        "f:1:8: unknown key 'seed' in data (did you mean 'seed' outside of all sections?)");
+  CHECK(config_error("银行: {}") == "f:1:1: unknown key '银行'");
+  CHECK(config_error("data.task: bank") == "f:1:1: unknown key 'data.task' (write 'task' inside 'data:')");
+  CHECK(config_error("\"\": {}") == "f:1:1: unknown key ''");
+}
+
+TEST_CASE("A setting has a key and a value") {
+  const auto set = [](const std::string& setting) { return config_error("seed: 1", {setting}); };
+  CHECK(set("seed") == "--set seed: expected KEY=VALUE, such as model.heads=4");
+  for (const std::string probes : {"", "x", "[ ]", "{}", "[{text: a b, query: a, antecedent: b}]"}) {
+    CHECK(set("probes=" + probes) == "--set probes=" + probes +
+                                         ": only probes=[] can be set here, which watches no sentence of your own; "
+                                         "write others in the file");
+  }
+  CHECK(set("model={}") == "--set model={}: model holds several values: set one of them, such as model.d_model");
+  CHECK(set("=3") == "--set =3: unknown key ''");
+  CHECK(set("seed=") == "--set seed=: seed must be an integer from 0 to 18446744073709551615, got ''");
+  CHECK(set("data.split=word") ==
+        "--set data.split=word: data.split must be one of words, characters, got 'word' (did you mean 'words'?)");
+}
+
+TEST_CASE("A setting's unknown key is told its nearest") {
+  const auto meant = [](const std::string& key) {
+    const std::string error = config_error("seed: 1", {key + "=4"}), start = "--set " + key + "=4: unknown key '" + key;
+    return error.starts_with(start) ? error.substr(start.size() + 1) : error;
+  };
+  CHECK(meant("heads") == " (did you mean 'model.heads'?)");
+  CHECK(meant("num_heads") == " (did you mean 'model.heads'?)");
+  CHECK(meant("model.num_heads") == " (did you mean 'model.heads'?)");
+  CHECK(meant("optim.heads") == " (did you mean 'model.heads'?)");
+  CHECK(meant("lr") == " (did you mean 'optim.lr'?)");
+  CHECK(meant("learning_rate") == " (did you mean 'optim.lr'?)");
+  CHECK(meant("batch_size") == " (did you mean 'train.batch_size'?)");
+  CHECK(meant("steps") == " (did you mean 'train.steps'?)");
+  CHECK(meant("head") == " (did you mean 'model.heads'?)");
+  CHECK(meant("model.layer") == " (did you mean 'model.layers'?)");
+  CHECK(meant("probe") == " (did you mean 'probes'?)");
+  CHECK(meant("zzzzzzzz") == "");
+}
+
+TEST_CASE("probes=[] leaves out the probes of the file") {
+  const std::string probe = "probes: [{text: a b, query: a, antecedent: b}]";
+  CHECK(parse_config(probe, "f").watched.size() == 1);
+  CHECK(parse_config(probe, "f", {"probes=[]"}).watched.empty());
+  CHECK(parse_config("seed: 1\nprobes: []", "f").watched.empty());
+  CHECK(config_error("probes: [{text: a b, query: a, antecedent: c}]", {"probes=[]"}) == "no error");
+}
+
+TEST_CASE("A run that goes on may change what its moments, data and dumps do not depend on, and nothing else") {
+  CHECK(resumable_keys() ==
+        "optim.lr, optim.weight_decay, optim.schedule, optim.warmup, optim.clip, train.steps, train.evaluate_every, "
+        "train.checkpoint_every, dump.every");
+  const Scratch scratch;
+  const std::string file = (scratch / "config.yaml").string();
+  write_file(file, to_yaml(parse_config("probes: [{text: a b, query: a, antecedent: b}]", "f")));
+  const ResumedConfig same = read_resumed_config(file, {"train.steps=400", "model.heads=2"});
+  CHECK(same.changes.empty());
+  CHECK(to_yaml(same.config) == read_file(file));
+  const ResumedConfig longer = read_resumed_config(file, {"train.steps=600", "optim.lr=0.5", "optim.schedule=linear"});
+  CHECK((longer.changes == std::vector<std::string>{"optim.lr 0.5 (was 0.003)", "optim.schedule linear (was cosine)",
+                                                    "train.steps 600 (was 400)"}));
+  CHECK(longer.config.schedule.steps == 600);
+  CHECK(longer.config.schedule.warmup == 50);
+
+  const std::string what_may = " may not change when a run goes on; what may: " + resumable_keys();
+  CHECK(message([&] {
+          read_resumed_config(file, {"model.heads=4", "seed=2", "train.steps=0", "probes=[]", "model.from=a"});
+        }) == "--set model.heads=4: model.heads" + what_may + "\n--set probes=[]: probes" + what_may +
+                  "\n--set seed=2: seed" + what_may +
+                  "\n--set train.steps=0: train.steps must be an integer from 1 to 999999, got '0'"
+                  "\n--set model.from=a: model.from" +
+                  what_may);
+  CHECK(message([&] { read_resumed_config(file, {"train.steps=40"}); }) ==
+        "--set train.steps=40: optim.warmup 50 must not exceed train.steps 40");
 }
 
 TEST_CASE("toy.yaml is the coreference task with its famous sentence") {
@@ -135,7 +150,7 @@ TEST_CASE("A broken configuration is read or refused, never worse") {
   int refused = 0;
   const std::string pieces = "{}[]:,-#&*!|>'\"%@`?~ \t\n\r\\\x04\xff\xe5:-  x0";
   for (int i = 0; i < 3000; ++i) {
-    std::string broken = everything;
+    std::string broken = every_key;
     for (std::int64_t edits = random.below(4); edits >= 0; --edits) {
       const auto at = static_cast<std::size_t>(random.below(std::ssize(broken)));
       const char piece = pieces[static_cast<std::size_t>(random.below(std::ssize(pieces)))];
@@ -154,7 +169,7 @@ TEST_CASE("A broken configuration is read or refused, never worse") {
       }
       if (broken.empty()) broken = " ";
     }
-    const std::string said = message([&] { parse_config(broken, "f"); });
+    const std::string said = config_error(broken);
     if (said == "no error") continue;
     ++refused;
     CAPTURE(broken, said);

@@ -1,7 +1,8 @@
+#include "train/training.h"
+
 #include "autograd/cpu/thread_pool.h"
 #include "tests/catch.h"
 #include "tests/scratch.h"
-#include "train/training.h"
 
 #include <heed/autograd/machine.h>
 #include <heed/files/file.h>
@@ -13,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* small =
+constexpr const char* resumable =
     "data: {sentences: 100, held_out: 20}\n"
     "model: {d_model: 8, dropout: 0.2}\n"
     "train: {steps: 60, batch_size: 4, evaluate_every: 20, checkpoint_every: 25}\n"
@@ -21,7 +22,7 @@ constexpr const char* small =
 
 // Trains until `last` steps are taken, or to the end.
 void train_until(std::int64_t last, const RunDirectory& run) {
-  Experiment experiment = make_experiment(parse_config(small, "small"));
+  Experiment experiment = make_experiment(parse_config(resumable, "f"));
   volatile std::sig_atomic_t stop = 0;
   const Listener listener{[&](std::int64_t step, double) { stop = step == last; },
                           [](std::int64_t, double, const Evaluation&) {}};
@@ -42,7 +43,7 @@ TEST_CASE("A run stopped and resumed, with any threads, writes the same files by
   const Scratch scratch;
   const int before = threads();
   set_threads(1);
-  const Config config = parse_config(small, "small");
+  const Config config = parse_config(resumable, "f");
   train_until(0, RunDirectory::create(config.name, to_yaml(config), scratch / "alone"));
   const auto alone = files(scratch / "alone");
   CHECK(alone.size() == 10);  // configuration, held-out sentences, metrics, model, checkpoint, five dumps
@@ -57,4 +58,28 @@ TEST_CASE("A run stopped and resumed, with any threads, writes the same files by
     CHECK((files(path) == alone));
   }
   set_threads(before);
+}
+
+TEST_CASE("The training loss of a line of metrics is the mean since the line before, whatever the interval was") {
+  const Scratch scratch;
+  const auto train_with = [&](const std::string& steps, const std::string& every, const RunDirectory& run) {
+    Experiment experiment =
+        make_experiment(parse_config(resumable, "f", {"train.steps=" + steps, "train.evaluate_every=" + every}));
+    double sum = 0;
+    int count = 0;
+    const Listener listener{[&](std::int64_t, double loss) { sum += loss, ++count; },
+                            [&](std::int64_t step, double train_loss, const Evaluation&) {
+                              if (count == 0) return;  // of the step before the first
+                              CAPTURE(step);
+                              CHECK(train_loss == Approx(sum / count));
+                              sum = count = 0;
+                            }};
+    const volatile std::sig_atomic_t stop = 0;
+    train(experiment, run, listener, stop);
+  };
+  train_with("50", "20", RunDirectory::create("r", "", scratch / "r"));
+  train_with("75", "30", RunDirectory::open(scratch / "r"));
+  const std::vector<Metrics> lines = read_metrics(scratch / "r");
+  REQUIRE(lines.size() == 6);  // 0, 20, 40, 50; 60, 75
+  CHECK((lines[3].step == 50 && lines[4].step == 60 && lines[5].step == 75));
 }

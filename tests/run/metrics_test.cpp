@@ -1,0 +1,53 @@
+#include "run/metrics.h"
+
+#include "tests/catch.h"
+#include "tests/message.h"
+#include "tests/scratch.h"
+
+#include <heed/files/file.h>
+
+#include <cmath>
+#include <limits>
+
+using namespace heed;
+
+TEST_CASE("Metrics come back as they were written, with what is not known") {
+  const double unknown = std::numeric_limits<double>::quiet_NaN();
+  const Metrics written{.step = 30,
+                        .train_loss = 0.1,
+                        .held_out = {.loss = 0.5,
+                                     .accuracy = 0.25,
+                                     .twin_accuracy = unknown,
+                                     .antecedent_weight = {{0.5, unknown}, {0.125, 0.75}}},
+                        .learning_rate = 3e-3};
+  const Scratch scratch;
+  write_file(scratch / "metrics.jsonl", format_json(to_json(written)) + "\n" + format_json({{"step", 60}}) + "\n");
+  const std::vector<Metrics> read = read_metrics(scratch.path);
+  REQUIRE(read.size() == 2);
+  CHECK((read[0].step == 30 && read[0].train_loss == 0.1 && read[0].learning_rate == 3e-3));
+  CHECK((read[0].held_out.loss == 0.5 && read[0].held_out.accuracy == 0.25));
+  CHECK(std::isnan(read[0].held_out.twin_accuracy));
+  CHECK(std::isnan(read[0].held_out.antecedent_weight[0][1]));
+  CHECK(read[0].held_out.antecedent_weight[1][1] == 0.75);
+  CHECK((read[1].step == 60 && std::isnan(read[1].held_out.accuracy)));
+  CHECK(read_metrics(scratch / "none").empty());
+}
+
+TEST_CASE("The best head is that of the largest weight, in whatever layer") {
+  const double unknown = std::numeric_limits<double>::quiet_NaN();
+  Evaluation e;
+  CHECK_FALSE(e.best_head());
+  e.antecedent_weight = {{unknown}};
+  CHECK_FALSE(e.best_head());
+  e.antecedent_weight = {{0.1, 0.6}, {unknown, 0.5}};
+  REQUIRE(e.best_head());
+  CHECK((e.best_head()->layer == 0 && e.best_head()->head == 1 && e.best_head()->weight == 0.6));
+}
+
+TEST_CASE("Lines that are no metrics are all named") {
+  const Scratch scratch;
+  write_file(scratch / "metrics.jsonl", "{\"step\":1}\n[]\n{\"step\":2,\"train_loss\":\"x\"}\n");
+  const std::string file = (scratch / "metrics.jsonl").string();
+  CHECK(message([&] { read_metrics(scratch.path); }) ==
+        file + ":2: expected an object {\"step\": ...}\n" + file + ":3: 'train_loss': expected a number, got string");
+}

@@ -1,0 +1,66 @@
+#include "run/run_directory.h"
+
+#include "tests/catch.h"
+#include "tests/message.h"
+#include "tests/scratch.h"
+
+#include <heed/files/file.h>
+
+using namespace heed;
+namespace fs = std::filesystem;
+
+TEST_CASE("A run directory is made once, locked, and opened where a run has begun") {
+  const Scratch scratch;
+  const fs::path path = scratch / "r";
+  {
+    const RunDirectory run = RunDirectory::create("name", "seed: 1\n", path);
+    CHECK(run.path() == path);
+    CHECK(read_file(run.config()) == "seed: 1\n");
+    CHECK_FALSE(run.has_checkpoint());
+    CHECK(message([&] { RunDirectory::open(path); }) ==
+          path.string() + ": another train is at work on this run; wait for it, or stop it");
+    run.write_config("seed: 2\n");
+    run.write_metrics({"{\"step\":0}", "{\"step\":1}"});
+  }
+  CHECK(read_file(path / "config.yaml") == "seed: 2\n");
+  CHECK(read_file(path / "metrics.jsonl") == "{\"step\":0}\n{\"step\":1}\n");
+  CHECK(RunDirectory::open(path).path() == path);
+  CHECK(message([&] { RunDirectory::create("name", "", path); }).starts_with(path.string() + ": exists already"));
+  CHECK(message([&] { RunDirectory::open(scratch / "none"); }).ends_with("/none: there is no such run to resume"));
+}
+
+TEST_CASE("Only what write_file() had set aside of a run's own files is removed") {
+  const Scratch scratch;
+  const fs::path path = scratch / "r";
+  fs::create_directories(path);
+  const std::vector<std::string> ours{"config.yaml.tmp-1-1",
+                                      "held_out.jsonl.tmp-12-3",
+                                      "metrics.jsonl.tmp-1-2",
+                                      "model.safetensors.tmp-1-2",
+                                      "trace.json.tmp-1-2",
+                                      "checkpoint.safetensors.tmp-1-2",
+                                      "step-000300.safetensors.tmp-1-2"};
+  for (const std::string& name : ours) write_file(path / name, "half");
+  CHECK_NOTHROW(RunDirectory::create("name", "", path));  // in which no run has begun
+  for (const std::string& name : ours) CHECK_FALSE(fs::exists(path / name));
+
+  const std::vector<std::string> others{"notes.tmp-2024-01-01",
+                                        "notes.tmp-1-2",
+                                        ".tmp-1-2",
+                                        "model.safetensors.tmp-1",
+                                        "model.safetensors.tmp-1-",
+                                        "model.safetensors.tmp--1",
+                                        "model.safetensors.tmp-1-2-3",
+                                        "step-.safetensors.tmp-1-2",
+                                        "step-3x.safetensors.tmp-1-2"};
+  for (const std::string& name : others) {
+    CAPTURE(name);
+    write_file(path / name, "mine");
+    RunDirectory::open(path);
+    CHECK(fs::exists(path / name));
+    const fs::path fresh = scratch / ("fresh" + name);
+    fs::create_directory(fresh);
+    write_file(fresh / name, "mine");
+    CHECK(message([&] { RunDirectory::create("name", "", fresh); }) != "no error");
+  }
+}

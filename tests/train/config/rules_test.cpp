@@ -1,0 +1,92 @@
+#include "train/config/rules.h"
+
+#include "tests/catch.h"
+#include "tests/train/config/sample.h"
+
+using namespace heed;
+
+TEST_CASE("Keys that do not go together are refused where the last of them is given") {
+  const std::string divide =
+      ": model.heads 3 does not divide model.d_model 64: choose heads that do, or set both "
+      "model.d_k and model.d_v";
+  CHECK(config_error("model:\n  d_k: 0\n  heads: 3") == "f:3:10" + divide);
+  CHECK(config_error("model:\n  heads: 3\n  d_k: 0\n  d_model: 64") == "f:4:12" + divide);
+  CHECK(config_error("model: {d_v: 0}", {"model.heads=3"}) == "--set model.heads=3" + divide);
+  CHECK(config_error("model: {heads: 3, d_v: 0, d_k: 8}") == "f:1:32" + divide);
+  CHECK(config_error("model: {heads: 3, d_model: x}") ==
+        "f:1:28: model.d_model must be an integer from 1 to 4096, got 'x'");
+  CHECK(config_error("model: {tie: K_is_V, d_k: 8, d_v: 9}") ==
+        "f:1:35: tie K_is_V needs model.d_k = model.d_v, got 8 and 9");
+  CHECK(config_error("model: {tie: Q_is_K, d_k: 8}") == "no error");
+  CHECK(config_error("optim: {nesterov: true}") == "f:1:19: optim.nesterov needs optim.momentum above 0, got 0");
+  CHECK(config_error("optim: {momentum: 0.9}") == "f:1:19: optim.momentum 0.9 is for sgd, optim.name is adam");
+  CHECK(config_error("optim: {warmup: 50}\ntrain: {steps: 20}") ==
+        "f:2:16: optim.warmup 50 must not exceed train.steps 20");
+  CHECK(config_error("data: {task: babi}") == "f:1:14: task babi needs a file: set data.train");
+  CHECK(config_error("data: {task: bank, test: a}") ==
+        "f:1:26: task bank makes its own sentences: data.test is for babi and jsonl");
+  CHECK(config_error("data: {task: babi}", {"data.train=a"}) == "no error");
+  for (const std::string name : {"", "..", "a/b", ".a"}) {
+    CHECK(config_error("name: \"" + name + "\"") ==
+          "f:1:7: name '" + name + "' must name a directory in runs/: not empty, no '/', no '.' in front");
+  }
+}
+
+TEST_CASE("A default that nobody wrote is fitted to what somebody wrote") {
+  const auto warmup = [](const std::string& text) { return parse_config(text, "f").schedule.warmup; };
+  CHECK(warmup("train: {steps: 20}") == 10);
+  CHECK(warmup("train: {steps: 1}") == 0);
+  CHECK(warmup("train: {steps: 99}") == 49);
+  CHECK(warmup("train: {steps: 100}") == 50);
+  CHECK(warmup("seed: 1") == 50);
+  CHECK(warmup("optim: {warmup: 20}\ntrain: {steps: 20}") == 20);
+  CHECK(parse_config("seed: 1", "f", {"train.steps=20"}).schedule.warmup == 10);
+  CHECK(to_yaml(parse_config("train: {steps: 20}", "f")).find("\n  warmup: 10\n") != std::string::npos);
+
+  const auto widths = [](const std::string& model) {
+    const AttentionConfig a = parse_config("model: {" + model + "}", "f").model.attention;
+    return std::pair(a.d_k, a.d_v);
+  };
+  CHECK(widths("heads: 4") == std::pair(0, 0));  // d_model / heads, as always
+  CHECK(widths("heads: 3") == std::pair(21, 21));
+  CHECK(widths("d_model: 15") == std::pair(7, 7));
+  CHECK(widths("d_model: 1") == std::pair(1, 1));
+  CHECK(widths("heads: 3, d_k: 8") == std::pair(8, 21));
+  CHECK(widths("heads: 3, d_v: 8") == std::pair(21, 8));
+  CHECK(widths("tie: K_is_V, d_k: 8") == std::pair(8, 8));
+  CHECK(widths("tie: K_is_V, d_v: 8") == std::pair(8, 8));
+  CHECK(widths("tie: Q_is_K, d_k: 8") == std::pair(8, 0));
+  CHECK(widths("tie: K_is_V, heads: 3") == std::pair(21, 21));
+}
+
+TEST_CASE("A probe's words must be in its text, each once") {
+  CHECK(config_error("probes:\n"
+                     "  - text: The cat saw the cat\n"
+                     "    query: cat\n"
+                     "    antecedent: car\n"
+                     "  - {text: a b, query: a, antecedent: a}\n"
+                     "  - {text: a b, qury: a, antecedent: ''}\n"
+                     "  - a b\n"
+                     "  -\n") ==
+        "f:3:12: query of probe 1: 'cat' must be one token of the text, found 2 times\n"
+        "f:4:17: antecedent of probe 1: 'car' must be one token of the text, found none (did you mean 'cat'?)\n"
+        "f:5:39: antecedent of probe 2 must differ from its query\n"
+        "f:6:5: probe 3 has no query\n"
+        "f:6:17: unknown key 'qury' in probe 3 (did you mean 'query'?)\n"
+        "f:6:38: antecedent of probe 3 must be one line of text, got the text \"\"\n"
+        "f:7:5: probe 4 must be a mapping of text, query and antecedent, got 'a b'\n"
+        "f:8:4: probe 5 must be a mapping of text, query and antecedent, got nothing");
+  CHECK(config_error("probes: 3") == "f:1:1: probes must be a sequence of {text, query, antecedent}, got '3'");
+  const std::string chinese = "probes: [{text: 苹果很甜, query: 甜, antecedent: 果}]";
+  CHECK(config_error("data: {split: characters}\n" + chinese) == "no error");
+  CHECK(config_error(chinese) ==
+        "f:1:30: query of probe 1: '甜' must be one token of the text, found none: put spaces between the words, or "
+        "set data.split: characters\n"
+        "f:1:45: antecedent of probe 1: '果' must be one token of the text, found none: put spaces between the words, "
+        "or set data.split: characters");
+  CHECK(config_error("data: {split: characters}\nprobes: [{text: 小狗累了它, query: 它, antecedent: 小狗}]") ==
+        "f:2:46: antecedent of probe 1: '小狗' must be one token of the text, found none: with data.split: characters "
+        "each character is a token");
+  CHECK(config_error("probes: [{text: kitten, query: it, antecedent: kitten}]") ==
+        "f:1:32: query of probe 1: 'it' must be one token of the text, found none");
+}

@@ -1,0 +1,67 @@
+#pragma once
+#include "tests/message.h"
+#include "train/config/config.h"
+
+#include <string>
+#include <vector>
+
+namespace heed {
+
+// Every key, each with a value that is not its default.
+inline const std::string every_key = R"(name: "bank: 银行 \"1\" \\"
+seed: 18446744073709551615
+data:
+  task: jsonl
+  train: "some where/训练.jsonl"
+  test: "#test"
+  split: characters
+  sentences: 10
+  held_out: 20
+  shuffle_antecedents: true
+model:
+  d_model: 30
+  heads: 4
+  d_k: 7
+  d_v: 7
+  layers: 3
+  mlp: 128
+  positions: sinusoidal
+  tie: K_is_V
+  dropout: 0.25
+  bias: true
+  from: "runs/other one"
+optim:
+  name: sgd
+  lr: 0.1
+  momentum: 0.9
+  nesterov: true
+  beta1: 0.8
+  beta2: 0.30000000000000004
+  eps: 1e-12
+  weight_decay: 5e-324
+  schedule: linear
+  warmup: 0
+  clip: 1.7976931348623157e+308
+train:
+  steps: 999999
+  batch_size: 1
+  evaluate_every: 7
+  checkpoint_every: 8
+dump:
+  every: 9
+  sentences: 1
+probes:
+  - text: "小狗没有过马路，因为它太累了 \"\\"
+    query: "它"
+    antecedent: "狗"
+  - text: "true: no"
+    query: "true"
+    antecedent: "no"
+)";
+
+// What reading `text` as the file "f" says.
+inline std::string config_error(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  return message([&] { parse_config(text, "f", overrides); });
+}
+
+}  // namespace heed

@@ -1,0 +1,61 @@
+#include "train/evaluation.h"
+
+#include "tests/catch.h"
+#include "tests/inspect/sample.h"
+
+#include <cmath>
+
+using namespace heed;
+
+namespace {
+
+Example asked_of(const SavedModel& model, const char* text, int antecedent, const char* answer) {
+  Example example = question(model, text);
+  example.antecedent = antecedent;
+  example.answer = answer;
+  return example;
+}
+
+// A model whose answer is always `word`.
+SavedModel model_that_says(const std::string& word) {
+  SavedModel model = small_model();
+  std::vector<double> bias(static_cast<std::size_t>(model.vocabulary.size()));
+  bias[static_cast<std::size_t>(model.vocabulary[word])] = 1000;
+  Tensor(model.parameters["output_bias"]).copy_from(tensor({model.vocabulary.size()}, bias));
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("Accuracy counts right answers, and twins only where both are right") {
+  const SavedModel model = model_that_says("animal");
+  std::vector<Example> examples{asked_of(model, "The animal because it was tired", 1, "animal"),
+                                asked_of(model, "The street because it was tired", 1, "street"),
+                                asked_of(model, "The animal because it was too", 1, "animal"),
+                                asked_of(model, "The animal was too because it", 1, "animal")};
+  const auto evaluated = [&] { return evaluate(*model.reader, NumberedExamples(examples, model.vocabulary)); };
+  CHECK(evaluated().accuracy == 0.75);
+  CHECK(std::isnan(evaluated().twin_accuracy));
+  examples[0].twin = 1, examples[1].twin = 0;
+  examples[2].twin = 3, examples[3].twin = 2;
+  CHECK(evaluated().twin_accuracy == 0.5);
+  CHECK(evaluated().loss > 100);  // of the wrong one alone, a mean over four
+}
+
+TEST_CASE("The weight on the antecedent is a mean over the examples that have one") {
+  const SavedModel model = small_model();
+  std::vector<Example> examples{asked_of(model, "The animal because it was tired", 1, "animal"),
+                                asked_of(model, "The street it", 1, "street"),
+                                asked_of(model, "The dog because it", -1, "dog")};
+  const Evaluation both = evaluate(*model.reader, NumberedExamples(examples, model.vocabulary));
+  REQUIRE(both.antecedent_weight.size() == 2);
+  REQUIRE(both.antecedent_weight[1].size() == 2);
+  double expected = 0;
+  for (int i = 0; i < 2; ++i) {
+    const SentenceAttention one = attend(*model.reader, model.vocabulary, examples[static_cast<std::size_t>(i)]);
+    expected += one.layers[1].at({1, one.query, 1}) / 2;
+  }
+  CHECK(both.antecedent_weight[1][1] == Approx(expected).epsilon(1e-5));
+  const Evaluation none = evaluate(*model.reader, NumberedExamples({examples[2]}, model.vocabulary));
+  CHECK(std::isnan(none.antecedent_weight[0][0]));
+}

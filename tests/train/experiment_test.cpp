@@ -1,0 +1,76 @@
+#include "train/experiment.h"
+
+#include "tests/catch.h"
+#include "tests/message.h"
+
+#include <heed/data/tasks/jsonl.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+using namespace heed;
+
+TEST_CASE("An experiment is made of its configuration: task, model, sentences to watch") {
+  const Config config = parse_config(
+      "seed: 3\ndata: {sentences: 40, held_out: 20}\nmodel: {d_model: 12, heads: 3, layers: 1, tie: Q_is_K}\n"
+      "train: {batch_size: 7}\ndump: {sentences: 2}\n",
+      "f");
+  const Experiment e = make_experiment(config);
+  CHECK(e.task.train.size() == 40);
+  CHECK(e.model.reader->config.vocabulary == e.task.vocabulary.size());
+  CHECK(e.model.reader->config.max_length == e.task.max_length);
+  CHECK(e.model.reader->config.attention.tie == Tie::Q_is_K);
+  CHECK(e.model.queries == std::vector<std::string>{"it"});
+  CHECK((e.watched.size() == 2 && e.watched[1] == e.task.held_out[1]));
+  CHECK_FALSE(e.begun_from);
+  const Batch batch = training_batch(e, 5);
+  CHECK(batch.lengths.size() == 7);
+  const Experiment again = make_experiment(config, DType::float64);
+  CHECK(again.model.parameters["words.weight"].dtype() == DType::float64);
+  CHECK(again.model.parameters["words.weight"].at({0, 0}) ==
+        Approx(e.model.parameters["words.weight"].at({0, 0})).epsilon(1e-6));
+  CHECK(training_batch(again, 5).lengths == batch.lengths);
+}
+
+TEST_CASE("examples/mine.yaml is made of sentences as a person would write them") {
+  const Experiment e = make_experiment(read_config("examples/mine.yaml"));
+  const std::vector<Example> all = read_jsonl("examples/mine.jsonl");
+  CHECK((all.size() >= 60 && all.size() <= 200));
+  const std::set<std::string> of_the_content{"big", "large", "wide", "bulky"},
+      of_the_holder{"small", "tiny", "narrow", "shallow"};
+  std::set<std::vector<std::string>> different;
+  for (const Example& example : all) {
+    CAPTURE(example.tokens);
+    const auto& words = example.tokens;
+    CHECK(words[static_cast<std::size_t>(example.query)] == "it");
+    CHECK(std::ranges::count(words, "it") == 1);
+    const std::string& decider = words.back();
+    CHECK(of_the_content.contains(decider) + of_the_holder.contains(decider) == 1);
+    // The content comes first, but where "The HOLDER cannot hold the CONTENT".
+    const bool holder_first = words[2] == "cannot";
+    const std::vector<std::string> holders{"suitcase", "bag", "box", "drawer", "basket", "crate"};
+    const auto first = std::ranges::find_first_of(words, holders);
+    const bool means_holder = std::ranges::find(holders, example.answer) != holders.end();
+    CHECK(means_holder == of_the_holder.contains(decider));
+    CHECK((holder_first ? first - words.begin() == 1 : first - words.begin() > 1));
+    different.insert(words);
+  }
+  CHECK(different.size() == all.size());
+  CHECK(e.held_out.size() == 20);
+  for (std::int64_t i = 0; i < e.held_out.size(); ++i) CHECK(e.held_out.twin(i) >= 0);
+  REQUIRE(e.watched.size() == 2);
+  CHECK(e.watched[0].answer == "trophy");
+  CHECK(e.watched[1].answer == "suitcase");
+}
+
+TEST_CASE("A probe with words that the task does not have is refused, each word named") {
+  const std::string probes =
+      "probes: [{text: The quokka slept because it was tired, query: it, antecedent: quokka}, "
+      "{text: The bilby it, query: it, antecedent: bilby}]\n";
+  const std::string said = message([&] { make_experiment(parse_config(probes, "f")); });
+  CHECK(said.starts_with("probes: sentence 1: not among the 73 words that the model knows: 'quokka'"));
+  CHECK(said.find("\nprobes: sentence 2: not among the 73 words that the model knows: 'bilby'") != std::string::npos);
+  CHECK(said.ends_with(
+      "\nWrite probes in words of the coreference task, or watch none of your own with --set probes=[]"));
+}

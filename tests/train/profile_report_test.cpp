@@ -1,0 +1,33 @@
+#include "train/profile_report.h"
+
+#include "files/json.h"
+#include "tests/catch.h"
+#include "tests/scratch.h"
+
+#include <heed/autograd/ops.h>
+#include <heed/files/file.h>
+
+#include <sstream>
+
+using namespace heed;
+
+TEST_CASE("A profile is a table of at most 80 columns and a trace that browsers read") {
+  Profile profile;
+  const Tensor a = ones({64, 64});
+  for (int i = 0; i < 3; ++i) matmul(a, a);
+  note_work("(something with a name longer than its column)", 1000);
+  const Limits limits{.flops = 1e9, .bytes = {{1e6, 1e9}, {1e8, 5e8}}};
+  const std::string table = profile_table(profile, limits);
+  CAPTURE(table);
+  CHECK(table.find("this machine reaches 1 GFLOP/s, 0 to 1 GB/s") != std::string::npos);
+  CHECK(table.find("\nmatmul  ") != std::string::npos);
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 80);
+
+  const Scratch scratch;
+  write_trace(scratch / "trace.json", profile);
+  const Json trace = parse_json(read_file(scratch / "trace.json"));
+  REQUIRE(trace.at("traceEvents").size() == profile.work().size());
+  CHECK(trace.at("traceEvents")[0].at("name") == *profile.work()[0].name);
+  CHECK(trace.at("traceEvents")[0].at("args").at("MFLOP").get<double>() == Approx(2 * 64 * 64 * 64 * 1e-6));
+}

@@ -1,0 +1,75 @@
+#include "train/report.h"
+
+#include "tests/catch.h"
+#include "tests/scratch.h"
+
+#include <heed/files/utf8.h>
+
+#include <sstream>
+
+using namespace heed;
+
+namespace {
+
+void check_width(const std::string& text, int width) {
+  CAPTURE(text);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) CHECK(display_width(line) <= width);
+}
+
+Experiment small_experiment(const std::vector<std::string>& overrides = {}) {
+  return make_experiment(
+      parse_config("data: {sentences: 50, held_out: 20}\nmodel: {d_model: 8}\n"
+                   "train: {steps: 4, batch_size: 4}\ndump: {sentences: 1}\n",
+                   "f", overrides));
+}
+
+}  // namespace
+
+TEST_CASE("The first lines of a run fit the terminal") {
+  const Experiment e = small_experiment({"data.shuffle_antecedents=true"});
+  for (const int width : {40, 60, 80}) check_width(opening(e, "runs/toy", {.width = width}), width);
+  const std::string text = opening(e, "runs/toy", {});
+  CHECK(text.starts_with("heed "));
+  CHECK(text.find("\nmodel  2 layers, 2 heads each, d_model 8: ") != std::string::npos);
+  CHECK(text.find("\ndata   coreference: 50 examples to learn from, 20 held out, ") != std::string::npos);
+  CHECK(text.find("ANTECEDENTS SHUFFLED") != std::string::npos);
+  CHECK(text.find("\nrun    runs/toy\n") != std::string::npos);
+}
+
+TEST_CASE("A resumed run says where it goes on, and with what") {
+  const Config config = parse_config("train: {steps: 300}", "f");
+  CHECK(resumption(120, config, {}, {}) == "from   step 120 of 300\n");
+  CHECK(resumption(300, config, {}, {}) ==
+        "from   step 300 of 300: nothing is left to train; --set train.steps=N goes on\n");
+  CHECK(resumption(200, config, {"train.steps 300 (was 200)"}, {}) ==
+        "from   step 200 of 300: train.steps 300 (was 200); the new schedule holds from\n       there\n");
+}
+
+TEST_CASE("The last lines fit 80 columns, with both columns of figures apart, and do without the first dump") {
+  Experiment e = small_experiment();
+  const Scratch scratch;
+  const RunDirectory run = RunDirectory::create(e.config.name, to_yaml(e.config), scratch / "r");
+  const volatile std::sig_atomic_t stop = 0;
+  train(e, run, {[](std::int64_t, double) {}, [](std::int64_t, double, const Evaluation&) {}}, stop);
+  const std::string text = closing(e, run, {});
+  check_width(text.substr(0, text.find("\nLook closer")), 80);
+  CHECK(text.find("\nstep 4\n") != std::string::npos);
+  CHECK(text.find("(untrained: ") != std::string::npos);
+  CHECK(text.find("  on held-out examples                              trained            untrained\n") !=
+        std::string::npos);
+  const std::size_t row = text.find("  weight on the antecedent, best head  ");
+  REQUIRE(row != std::string::npos);
+  CHECK(text.substr(row, 81).find(" head ") != std::string::npos);
+  CHECK(text.find(" 0.", row + 45) < row + 81);  // a space before the second figure
+
+  std::filesystem::remove(dump_path(run.path(), 0));
+  CHECK(closing(e, run, {}).find("(untrained: ") == std::string::npos);
+}
+
+TEST_CASE("A dry run prints the configuration, and the size of what would run") {
+  const std::string text = dry_run(small_experiment());
+  CHECK(text.starts_with("name: \"toy\"\n"));
+  CHECK(text.find("\n# steps  4 of 4 examples: ") != std::string::npos);
+  CHECK(to_yaml(parse_config(text, "f")) == to_yaml(small_experiment().config));
+}

@@ -1,0 +1,279 @@
+#include "files/json.h"
+#include "tests/catch.h"
+#include "tests/train/program.h"
+
+#include <heed/files/safetensors.h>
+
+using namespace heed;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct TrainScratch : Scratch {
+  TrainScratch() {
+    write_file(*this / "small.yaml",
+               "name: small\n"
+               "data: {sentences: 200, held_out: 40}\n"
+               "model: {d_model: 16, dropout: 0.2}\n"
+               "train: {steps: 60, batch_size: 8, evaluate_every: 20, checkpoint_every: 25}\n"
+               "dump: {every: 15, sentences: 2}\n");
+  }
+
+  // "CODE: what was said on stderr"
+  std::string error(const std::string& command) const {
+    const Ended ended = run_program(*this, command);
+    return std::to_string(ended.code) + ": " + ended.err;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("train refuses a command line or file that it does not understand, and writes nothing") {
+  const TrainScratch place;
+  CHECK(place.error("train") == "2: train: expected either --config FILE or --resume DIR (see train --help)\n");
+  CHECK(place.error("train extra") == "2: train: unexpected 'extra' (see train --help)\n");
+  CHECK(place.error("train --foo").starts_with("2: train: Option "));
+  CHECK(place.error("train --config small.yaml --threads 0") ==
+        "2: train: --threads must be at least 1 (see train --help)\n");
+  CHECK(place.error("train --config none.yaml") == "1: train: cannot read none.yaml: No such file or directory\n");
+  CHECK(place.error("train --config small.yaml --set model.heads=0") ==
+        "1: train: --set model.heads=0: model.heads must be an integer from 1 to 64, got '0'\n");
+  CHECK(place.error("train --resume none") == "1: train: none: there is no such run to resume\n");
+  CHECK(run_program(place, "train --config small.yaml --dry-run").code == 0);
+  CHECK(place.files() == 3);  // small.yaml, out.txt, err.txt
+}
+
+TEST_CASE("A run is quiet when asked, never overwritten, and resumed after damage only when it is whole") {
+  const TrainScratch place;
+  const Ended run = run_program(place, "train --quiet --config small.yaml --out r --threads 1");
+  CHECK((run.code == 0 && run.out.empty() && run.err.empty()));
+  CHECK(place.error("train --config small.yaml --out r") ==
+        "1: train: r: exists already, and a run never overwrites another; choose another --out, continue it with "
+        "--resume r, or remove it\n");
+
+  const std::string model = read_file(place / "r/model.safetensors");
+  write_file(place / "r/model.safetensors.tmp-12-3", "half");
+  write_file(place / "r/attention/step-000015.safetensors.tmp-12-4", "half");
+  const std::vector<std::string> mine{"notes.tmp-2024-01-01",     "notes.txt.tmp-2-3",
+                                      "model.safetensors.tmp-12", "model.safetensors.tmp-12-3-4",
+                                      "model.safetensors.tmp--3", "step-.safetensors.tmp-1-2"};
+  for (const std::string& name : mine) write_file(place / ("r/" + name), "mine");
+  CHECK(place.error("train --quiet --resume r") == "0: ");
+  CHECK(read_file(place / "r/model.safetensors") == model);
+  CHECK_FALSE(fs::exists(place / "r/model.safetensors.tmp-12-3"));
+  for (const std::string& name : mine) CHECK(fs::exists(place / ("r/" + name)));
+  CHECK_FALSE(fs::exists(place / "r/attention/step-000015.safetensors.tmp-12-4"));
+  CHECK(place.error("flock r train --resume r") ==
+        "1: train: r: another train is at work on this run; wait for it, or stop it\n");
+
+  const std::string checkpoint = read_file(place / "r/checkpoint.safetensors");
+  write_file(place / "r/checkpoint.safetensors", checkpoint.substr(0, 300));
+  const std::string cut = place.error("train --quiet --resume r");
+  CHECK(cut.starts_with("1: train: r/checkpoint.safetensors: not a safetensors file: "));
+  CHECK(cut.ends_with(" Is it cut?\n"));
+}
+
+TEST_CASE("A run killed before it wrote its configuration is begun again") {
+  const TrainScratch place;
+  fs::create_directory(place / "r");
+  write_file(place / "r/config.yaml.tmp-12-1", "half");
+  CHECK(place.error("train --resume r") ==
+        "1: train: r: has no config.yaml, so nothing was trained in it; start with train --config FILE --out r\n");
+  CHECK(place.error("train --quiet --config small.yaml --out r") == "0: ");
+  CHECK_FALSE(fs::exists(place / "r/config.yaml.tmp-12-1"));
+}
+
+TEST_CASE("A signal stops a run, which is resumed to the very same model") {
+  const TrainScratch place;
+  CHECK(place.error("train --quiet --config small.yaml --out alone --set train.steps=1000") == "0: ");
+  for (const std::string signal : {"INT", "TERM"}) {
+    const std::string out = "stopped-" + signal;
+    // A background job of sh ignores SIGINT until the program takes it back.
+    const std::string said =
+        place.error("train --quiet --config small.yaml --set train.steps=1000 --out " + out + " & until [ -e " + out +
+                    "/checkpoint.safetensors ]; do sleep 0.01; done; kill -" + signal + " $!; wait $!");
+    CHECK(said.starts_with((signal == "INT" ? "130" : "143") + std::string(": train: stopped after step ")));
+    CHECK(said.ends_with(" of 1000; all is saved. Continue with: train --resume " + out + "\n"));
+    CHECK(place.error("train --quiet --threads 1 --resume " + out) == "0: ");
+    CHECK(read_file(place / (out + "/model.safetensors")) == read_file(place / "alone/model.safetensors"));
+  }
+}
+
+TEST_CASE("Two starts at once take two directories; two on one directory are one too many") {
+  const TrainScratch place;
+  const Ended both = run_program(
+      place, "(train --quiet --config small.yaml; echo $? >a) & (train --quiet --config small.yaml; echo $? >b); wait");
+  CHECK(both.err.empty());
+  CHECK((read_file(place / "a") == "0\n" && read_file(place / "b") == "0\n"));
+  CHECK(read_file(place / "runs/small/model.safetensors") == read_file(place / "runs/small-2/model.safetensors"));
+
+  const Ended one = run_program(place,
+                                "(train --quiet --config small.yaml --out r; echo $? >a) & "
+                                "(train --quiet --config small.yaml --out r; echo $? >b); wait; cat a b");
+  CHECK((one.out == "0\n1\n" || one.out == "1\n0\n"));
+  CHECK(one.err.starts_with("train: r: "));
+}
+
+TEST_CASE("What cannot be printed makes the exit code 1, and ends no training") {
+  const TrainScratch place;
+  CHECK(place.error("train --config small.yaml --out r >/dev/full").starts_with("1: train: cannot write to "));
+  CHECK(fs::exists(place / "r/attention/step-000060.safetensors"));
+  CHECK(place.error("train --help >/dev/full").starts_with("1: train: cannot write to "));
+  CHECK(place.error("train --help >&-").starts_with("1: train: cannot write to "));
+  CHECK(run_program(place, "train --quiet --config small.yaml --out s >&- 2>&-").code == 0);
+  const Ended refused = run_program(place, "train --config small.yaml --out r 2>&-");
+  CHECK(refused.code == 1);
+  CHECK(read_file(place / "r/config.yaml").starts_with("name: "));  // no message was written into a file
+  CHECK(run_program(place, "train --config none.yaml 2>&- >&-").code == 1);
+}
+
+TEST_CASE("What a finished run lacks is written again when it is resumed") {
+  const TrainScratch place;
+  REQUIRE(place.error("train --quiet --config small.yaml --out r") == "0: ");
+  const auto again = [&](const std::string& file, const std::string& damage) {
+    CAPTURE(file, damage);
+    const std::string before = read_file(place / ("r/" + file));
+    const Ended ended = run_program(place, damage + "; train --resume r");
+    CHECK(ended.code == 0);
+    CHECK(ended.out.find("Look closer: inspect r") != std::string::npos);
+    CHECK(read_file(place / ("r/" + file)) == before);
+  };
+  again("model.safetensors", "rm r/model.safetensors");
+  again("attention/step-000000.safetensors", "rm r/attention/*");
+  again("attention/step-000060.safetensors", "rm -r r/attention");
+  again("metrics.jsonl", ": > r/metrics.jsonl");
+  again("metrics.jsonl", "rm r/metrics.jsonl");
+  again("held_out.jsonl", "rm r/held_out.jsonl");
+}
+
+TEST_CASE("A checkpoint that contradicts itself is refused") {
+  const TrainScratch place;
+  REQUIRE(place.error("train --quiet --config small.yaml --out r") == "0: ");
+  const SafeTensors whole = read_safetensors(place / "r/checkpoint.safetensors");
+  const auto with = [&](const char* key, const Json& value) {
+    SafeTensors content = whole;
+    Json progress = parse_json(content.metadata.at("heed.progress"));
+    progress[key] = value;
+    content.metadata["heed.progress"] = format_json(progress);
+    write_safetensors(place / "r/checkpoint.safetensors", content);
+    return place.error("train --quiet --resume r");
+  };
+  const std::string start = "1: train: r/checkpoint.safetensors: metadata 'heed.progress' cannot be read: ";
+  CHECK(with("step", -1) == start + "'step': expected an integer from 0, got -1\n");
+  CHECK(with("step", 4.7) == start + "'step': expected an integer from 0, got 4.7\n");
+  CHECK(with("step", "60") == start + "'step': expected an integer from 0, got \"60\"\n");
+  CHECK(with("step", 1000000) ==
+        "1: train: r/checkpoint.safetensors: contradicts itself: 1000000 steps taken, 60 by the optimiser\n");
+  CHECK(with("loss_sum", nullptr) == start + "'loss_sum': expected a number, got null\n");
+  CHECK(with("metrics", Json::array()) == start + "'metrics': expected lines, got []\n");
+  CHECK(with("metrics", {"{\"step\":61}"}) == start + "'metrics': the last is of step 61, after step 60\n");
+  CHECK(with("step", 60) == "0: ");
+}
+
+TEST_CASE("A finished run goes on with other steps, and an interruption changes no bit") {
+  const TrainScratch place;
+  REQUIRE(place.error("train --quiet --config small.yaml --out a") == "0: ");
+  REQUIRE(place.error("cp -r a b && cp -r a c") == "0: ");
+  const Ended longer = run_program(place, "train --resume a --set train.steps=300 --set optim.lr=0.001");
+  CHECK(longer.code == 0);
+  CHECK(longer.out.find("from   step 60 of 300: optim.lr 0.001 (was 0.003), train.steps 300 (was 60); the\n"
+                        "       new schedule holds from there\n") != std::string::npos);
+  CHECK(read_file(place / "a/config.yaml").find("\n  steps: 300\n") != std::string::npos);
+  CHECK(fs::exists(place / "a/attention/step-000300.safetensors"));
+
+  // Killed on the way, then resumed without any setting.
+  const std::string killed = place.error(
+      "train --quiet --resume b --set train.steps=300 --set optim.lr=0.001 & "
+      "until grep -q '\"step\":100,' b/metrics.jsonl; do sleep 0.01; done; kill -9 $!; wait $!");
+  CHECK(killed.starts_with("137: "));
+  CHECK(place.error("train --quiet --resume b --threads 1") == "0: ");
+  for (const std::string file : {"config.yaml", "model.safetensors", "metrics.jsonl", "checkpoint.safetensors"}) {
+    CAPTURE(file);
+    CHECK(read_file(place / ("a/" + file)) == read_file(place / ("b/" + file)));
+  }
+
+  const std::string before = read_file(place / "c/config.yaml");
+  CHECK(place.error("train --resume c --set train.steps=50") ==
+        "1: train: c: 60 steps are taken; train.steps must not be less, got 50\n");
+  CHECK(place.error("train --resume c --set optim.lr=0.1") ==
+        "1: train: c: all of its 60 steps are taken, and nothing would be done with optim.lr 0.1 (was 0.003); set "
+        "train.steps to more, too\n");
+  CHECK(place.error("train --resume c --set model.heads=4")
+            .starts_with(
+                "1: train: --set model.heads=4: model.heads may not change when a run goes on; what may: optim.lr, "));
+  CHECK(read_file(place / "c/config.yaml") == before);
+  CHECK(run_program(place, "train --resume c")
+            .out.find("from   step 60 of 60: nothing is left to train; --set train.steps=N goes on\n") !=
+        std::string::npos);
+  CHECK(run_program(place, "train --help").out.find("train.checkpoint_every") != std::string::npos);
+}
+
+TEST_CASE("A run begins with another's weights, and needs it no more when it is resumed") {
+  const TrainScratch place;
+  REQUIRE(place.error("train --quiet --config small.yaml --out a") == "0: ");
+  const Ended run = run_program(place,
+                                "train --config small.yaml --set data.task=bank --set model.from=a --out b & "
+                                "until [ -e b/checkpoint.safetensors ]; do sleep 0.01; done; kill -INT $!; wait $!");
+  CHECK((run.code == 130 || run.code == 0));
+  CHECK(run.out.find("\nfrom   a/model.safetensors, step 60: ") != std::string::npos);
+  CHECK(read_file(place / "b/config.yaml").find("\n  from: \"a\"\n") != std::string::npos);
+  CHECK(place.error("mv a elsewhere && train --quiet --resume b") == "0: ");
+  CHECK(run_program(place, "train --resume b").out.find("at step 0") != std::string::npos);
+
+  CHECK(place.error("train --config small.yaml --set model.from=none --out c") ==
+        "1: train: model.from: none: there is no such run or model\n");
+  fs::create_directory(place / "empty");
+  CHECK(place.error("train --config small.yaml --set model.from=empty --out c") ==
+        "1: train: model.from: empty: has no model.safetensors\n");
+  CHECK(place.error("train --config small.yaml --set model.from=elsewhere --set model.heads=4 --set model.layers=1 "
+                    "--out c") ==
+        "1: train: model.from: elsewhere/model.safetensors: is another architecture:\n"
+        "  model.heads: 2 there, 4 here\n  model.d_k: 8 there, 4 here\n  model.d_v: 8 there, 4 here\n"
+        "  model.layers: 2 there, 1 here\n");
+  CHECK_FALSE(fs::exists(place / "c"));
+}
+
+TEST_CASE("Probes in words that the sentences do not have say which, and the way out") {
+  const TrainScratch place;
+  write_file(place / "mine.jsonl",
+             "{\"tokens\": [\"The\", \"cat\", \"slept\", \"because\", \"it\", \"was\", \"tired\"], "
+             "\"query\": 4, \"antecedent\": 1}\n"
+             "{\"tokens\": [\"The\", \"dog\", \"slept\", \"because\", \"it\", \"was\", \"ill\"], "
+             "\"query\": 4, \"antecedent\": 1}\n");
+  write_file(place / "small.yaml",
+             read_file(place / "small.yaml") +
+                 "probes:\n- {text: The cat ate because it was tired, query: it, antecedent: cat}\n"
+                 "- {text: The dog and the cow slept because it was ill, query: it, antecedent: dog}\n");
+  const std::string command =
+      "train --quiet --config small.yaml --set data.task=jsonl --set data.train=mine.jsonl --out r";
+  const std::string said = place.error(command);
+  CHECK(said.starts_with("1: train: probes: sentence 1: not among the 9 words that the model knows: 'ate'"));
+  CHECK(said.find("\nprobes: sentence 2: not among the 9 words that the model knows: 'and'") != std::string::npos);
+  CHECK(said.ends_with("\nWrite probes in words of the jsonl task, or watch none of your own with --set probes=[]\n"));
+  CHECK_FALSE(fs::exists(place / "r"));
+  CHECK(place.error(command + " --set probes=[]") == "0: ");
+}
+
+TEST_CASE("A loss that is not finite, or a disk that is full, ends a run with its reason") {
+  const TrainScratch place;
+  CHECK(place.error("train --quiet --config small.yaml --set optim.lr=1e30 --out bad")
+            .starts_with("1: train: step 2: the loss ("));
+  CHECK(run_program(place, "inspect bad --weights").code == 0);
+  CHECK(place.error("ulimit -f 1; train --quiet --config small.yaml --out full") ==
+        "1: train: cannot write full/config.yaml: File too large\n");
+}
+
+TEST_CASE("train --profile prints where the time went and writes a trace") {
+  const TrainScratch place;
+  const Ended run = run_program(place, "train --config small.yaml --out r --profile");
+  CHECK(run.code == 0);
+  CHECK(run.out.find(" GFLOP/s, ") != std::string::npos);
+  CHECK(run.out.find("\nattention backward ") != std::string::npos);
+  const Json trace = parse_json(read_file(place / "r/trace.json"));
+  int steps = 0;
+  for (const Json& work : trace.at("traceEvents")) {
+    CHECK(work.at("dur").get<double>() >= 0);
+    steps += work.at("name") == "cross_entropy backward";
+  }
+  CHECK(steps == 60);
+}

@@ -1,0 +1,73 @@
+#include "train/warm_start.h"
+
+#include "tests/catch.h"
+#include "tests/inspect/sample.h"
+#include "tests/message.h"
+
+using namespace heed;
+
+namespace {
+
+// small_model() of other words and length, whose values are drawn otherwise.
+SavedModel another_model(const std::vector<std::string>& words, int length) {
+  SavedModel model;
+  for (const std::string& word : words) model.vocabulary.add(word);
+  ReaderConfig config = small_model().reader->config;
+  config.vocabulary = model.vocabulary.size();
+  config.max_length = length;
+  model.reader = std::make_unique<Reader>(Scope(model.parameters, 9), config);
+  return model;
+}
+
+std::vector<double> row_of(const SavedModel& model, const char* parameter, std::int64_t number) {
+  return slice(model.parameters[parameter], 0, number, number + 1).to_vector();
+}
+
+}  // namespace
+
+TEST_CASE("A warm start copies words by word, positions as far as both go, and the rest whole") {
+  const ScratchDirectory scratch;
+  const SavedModel first = small_model();
+  save_model(model_path(scratch.path), first);
+  const SavedModel untouched = another_model({"cat", "it", "The"}, 14), model = another_model({"cat", "it", "The"}, 14);
+  const WarmStart start = warm_start(scratch.path, model);
+  CHECK(start.words_known == 2);
+  CHECK(start.step == 400);
+  CHECK(start.file == model_path(scratch.path));
+
+  CHECK(row_of(model, "words.weight", 0) == row_of(untouched, "words.weight", 0));
+  CHECK(row_of(model, "words.weight", 1) == row_of(first, "words.weight", first.vocabulary["it"]));
+  CHECK(row_of(model, "words.weight", 2) == row_of(first, "words.weight", first.vocabulary["The"]));
+  CHECK(row_of(model, "output_bias", 2) == row_of(first, "output_bias", first.vocabulary["The"]));
+  for (const int position : {0, 11}) {
+    CHECK(row_of(model, "positions.weight", position) == row_of(first, "positions.weight", position));
+  }
+  for (const int position : {12, 13}) {
+    CHECK(row_of(model, "positions.weight", position) == row_of(untouched, "positions.weight", position));
+  }
+  for (const char* name : {"encoder.0.attention.W_Q.weight", "encoder.1.attention.W_O.bias", "encoder.norm.gain"}) {
+    CHECK(model.parameters[name].to_vector() == first.parameters[name].to_vector());
+  }
+  CHECK(row_of(first, "words.weight", 0) != row_of(untouched, "words.weight", 0));
+
+  const SavedModel shorter = another_model({"it"}, 3);
+  CHECK(warm_start(model_path(scratch.path), shorter).words_known == 1);
+  CHECK(row_of(shorter, "positions.weight", 2) == row_of(first, "positions.weight", 2));
+}
+
+TEST_CASE("A warm start from another architecture names every difference, and changes nothing") {
+  const ScratchDirectory scratch;
+  save_model(model_path(scratch.path), small_model(Positions::learned, Tie::none, Bias::no, 2));
+  const SavedModel model = small_model(Positions::none, Tie::K_is_V, Bias::yes);
+  const std::vector<double> before = model.parameters["words.weight"].to_vector();
+  CHECK(message([&] { warm_start(scratch.path, model); }) ==
+        fmt::format("model.from: {}: is another architecture:\n"
+                    "  model.d_v: 5 there, 3 here\n"
+                    "  model.bias: false there, true here\n"
+                    "  model.tie: \"none\" there, \"K_is_V\" here\n"
+                    "  model.positions: \"learned\" there, \"none\" here\n"
+                    "  texts of numbered sentences: yes there, no here",
+                    model_path(scratch.path).string()));
+  CHECK(model.parameters["words.weight"].to_vector() == before);
+  CHECK(message([&] { warm_start("none", model); }) == "model.from: none: there is no such run or model");
+}

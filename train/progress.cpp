@@ -1,0 +1,100 @@
+#include "train/progress.h"
+
+#include "inspect/views/terminal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <unistd.h>
+#include <vector>
+
+namespace heed {
+namespace {
+
+std::string duration(double seconds) {
+  const std::int64_t s = std::llround(seconds);
+  if (s < 60) return fmt::format("{} s", s);
+  if (s < 3600) return fmt::format("{}:{:02} min", s / 60, s % 60);
+  return fmt::format("{}:{:02} h", s / 3600, s % 3600 / 60);
+}
+
+// A failed write is told once, at the end of the program: it must not end a training.
+void write_out(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+std::string progress_text(const ProgressState& s, int width) {
+  struct Part {
+    int importance;  // 0: the most
+    std::string text;
+    bool fits = false;
+  };
+  std::vector<Part> parts{{0, fmt::format("step {}/{}", s.step, s.steps)}, {1, fmt::format("loss {:.4f}", s.loss)}};
+  if (!std::isnan(s.accuracy)) parts.push_back({3, "held-out " + percent(s.accuracy)});
+  if (!std::isnan(s.twin_accuracy)) parts.push_back({4, "twins " + percent(s.twin_accuracy)});
+  if (s.steps_a_second > 0) {
+    parts.push_back({5, fmt::format("{:.0f} steps/s", s.steps_a_second)});
+    parts.push_back({2, duration(static_cast<double>(s.steps - s.step) / s.steps_a_second) + " left"});
+  }
+  const auto line = [&] {
+    std::string text;
+    for (const Part& part : parts) {
+      if (part.fits) text += (text.empty() ? "" : "  ") + part.text;
+    }
+    return text;
+  };
+  parts[0].fits = true;
+  for (int importance = 1; importance <= 5; ++importance) {
+    const auto part = std::ranges::find(parts, importance, &Part::importance);
+    if (part == parts.end()) continue;
+    part->fits = true;
+    part->fits = std::ssize(line()) <= width;
+  }
+  return line().substr(0, static_cast<std::size_t>(std::max(width, 0)));
+}
+
+ProgressLine::ProgressLine(std::int64_t steps, bool live) : live_(live) { state_.steps = steps; }
+
+Listener ProgressLine::listener() {
+  return {.on_step = [this](std::int64_t step, double loss) { show(step, loss, false); },
+          .on_evaluation =
+              [this](std::int64_t step, double train_loss, const Evaluation& e) {
+                state_.accuracy = e.accuracy;
+                state_.twin_accuracy = e.twin_accuracy;
+                show(step, train_loss, true);
+              }};
+}
+
+void ProgressLine::show(std::int64_t step, double loss, bool evaluated) {
+  const Clock::time_point now = Clock::now();
+  if (first_step_ < 0) {
+    first_step_ = evaluated ? step : step - 1;
+    start_ = now;
+  }
+  if (live_ ? now - shown_ < std::chrono::milliseconds(50) && step < state_.steps : !evaluated) return;
+  shown_ = now;
+  const double seconds = std::chrono::duration<double>(now - start_).count();
+  state_.step = step;
+  state_.loss = loss;
+  state_.steps_a_second = seconds > 0 ? static_cast<double>(step - first_step_) / seconds : 0;
+  write_out(live_ ? live_text() + "\r" : progress_text(state_, std::numeric_limits<int>::max()) + "\n");
+  on_line_ = live_;
+}
+
+// Between two of them the cursor waits at the line's beginning: when a narrower window breaks the line in two, all of it
+// is after the cursor, and is erased. The last column stays empty: after text in it some terminals begin another line.
+std::string ProgressLine::live_text() const {
+  return "\x1b[J" + progress_text(state_, window_columns(STDOUT_FILENO) - 1);
+}
+
+void ProgressLine::finish() {
+  if (on_line_) write_out(live_text() + "\n");
+  on_line_ = false;
+}
+
+}  // namespace heed

@@ -1,0 +1,43 @@
+#pragma once
+#include "train/training.h"
+
+#include <chrono>
+#include <limits>
+#include <string>
+
+namespace heed {
+
+// How far a run is, for one line.
+struct ProgressState {
+  std::int64_t step = 0, steps = 0;  // taken, in all
+  double loss = 0;
+  double accuracy = std::numeric_limits<double>::quiet_NaN();       // NaN: nothing evaluated yet
+  double twin_accuracy = std::numeric_limits<double>::quiet_NaN();  // NaN: no twins
+  double steps_a_second = 0;                                        // 0: unknown
+};
+
+// At most `width` columns: of the step, the loss, the time left, the accuracy, that of twins and the speed as many as
+// fit, the first of these first.
+std::string progress_text(const ProgressState& state, int width);
+
+// One live line on a terminal, as wide as that is at the moment; one line an evaluation elsewhere.
+class ProgressLine {
+ public:
+  ProgressLine(std::int64_t steps, bool live);
+  ProgressLine(const ProgressLine&) = delete;
+  ~ProgressLine() { finish(); }
+  Listener listener();
+  void finish();  // leaves the live line
+
+ private:
+  void show(std::int64_t step, double loss, bool evaluated);
+  std::string live_text() const;
+
+  using Clock = std::chrono::steady_clock;
+  ProgressState state_;
+  bool live_, on_line_ = false;
+  std::int64_t first_step_ = -1;
+  Clock::time_point start_ = Clock::now(), shown_{};
+};
+
+}  // namespace heed

@@ -1,0 +1,21 @@
+#pragma once
+#include "run/saved_model.h"
+
+#include <cstdint>
+#include <filesystem>
+
+namespace heed {
+
+// What a model began with instead of values drawn at random.
+struct WarmStart {
+  std::filesystem::path file;  // of the other model
+  std::int64_t step = 0;       // that the other had taken
+  int words_known = 0;         // of the vocabulary, there; the others keep the values drawn for them
+};
+
+// Gives `model` the weights of the model in `from`, a run directory or a model's file. Both must have the same
+// architecture; rows of words are copied by word, those of positions and sentence numbers as far as both have them.
+// Error that names every difference, or what is missing; then `model` is as it was.
+WarmStart warm_start(const std::filesystem::path& from, const SavedModel& model);
+
+}  // namespace heed
