@@ -1,5 +1,6 @@
 #pragma once
 
+#include <heed/autograd/format.h>
 #include <heed/autograd/gradcheck/check.h>
 #include <heed/autograd/machine.h>
 #include <heed/autograd/ops.h>

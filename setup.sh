@@ -3,6 +3,9 @@
 #   ./setup.sh         for the programs and their tests
 #   ./setup.sh clang   for the preset "clang" as well
 #   ./setup.sh page    for the tests that open inspect's page in a browser as well
+#   ./setup.sh lint    for the checks of .ci/run: clang-format, clang-tidy
+#   ./setup.sh docs    for the preset "docs" as well
+#   ./setup.sh deb     for a package of the preset "portable", and pkg-config
 set -euo pipefail
 
 packages=(g++ cmake ninja-build libopenblas-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libcxxopts-dev
@@ -15,9 +18,12 @@ die() {
 
 case "$*" in
   "") ;;
-  clang) packages+=(clang clang-format libomp-dev) ;;
+  clang) packages+=(clang libomp-dev) ;;
   page) packages+=(chromium) ;;
-  *) die "expected no argument, 'clang' or 'page', got '$*'" ;;
+  lint) packages+=(clang-format clang-tidy libomp-dev) ;;
+  docs) packages+=(doxygen) ;;
+  deb) packages+=(dpkg-dev file pkg-config) ;;
+  *) die "expected no argument, 'clang', 'page', 'lint', 'docs' or 'deb', got '$*'" ;;
 esac
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
@@ -28,16 +34,26 @@ is_installed() {
   dpkg-query --show --showformat='${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed
 }
 
+check_cmake() {
+  local version
+  version=$(cmake --version | sed -n 's/^cmake version //p')
+  [ "$(printf '%s\n' 3.25 "$version" | sort -V | head -1)" = 3.25 ] ||
+    die "expected CMake 3.25 or later, got $version. One that is later, in a directory of its own:" \
+        "  apt-get install python3-venv    (as root)" \
+        "  python3 -m venv ~/cmake && ~/cmake/bin/pip install cmake && export PATH=~/cmake/bin:\$PATH"
+}
+
 missing=()
 for package in "${packages[@]}"; do
   is_installed "$package" || missing+=("$package")
 done
 if [ ${#missing[@]} -eq 0 ]; then
   echo "setup.sh: all ${#packages[@]} packages are installed"
+  check_cmake
   exit 0
 fi
 
-by_hand="apt-get install ${missing[*]}"
+by_hand="apt-get update && apt-get install ${missing[*]}"
 as_root=(env DEBIAN_FRONTEND=noninteractive)
 if [ "$(id -u)" -ne 0 ]; then
   command -v sudo >/dev/null || die "packages are missing, and you are not root and have no sudo. As root, run:" "  $by_hand"
@@ -48,3 +64,4 @@ echo "setup.sh: installing ${missing[*]}"
 "${as_root[@]}" apt-get update -qq || echo "setup.sh: apt-get update failed; trying the package lists that are here" >&2
 "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" ||
   die "the packages were not installed. As root, run:" "  $by_hand"
+check_cmake

@@ -1,4 +1,5 @@
 #include "autograd/cpu/blas.h"
+#include "autograd/cpu/thread_pool.h"
 
 #include <heed/autograd/error.h>
 #include <heed/autograd/machine.h>
@@ -18,6 +19,8 @@ const char* vector_instructions() {
   return "AVX-512";
 #elif defined(__AVX2__)
   return "AVX2";
+#elif defined(__ARM_NEON)
+  return "NEON";
 #else
   return "basic";
 #endif
@@ -34,6 +37,10 @@ int threads() {
   static const int default_threads = omp_get_max_threads();
   const int chosen = chosen_threads;
   return chosen > 0 ? chosen : default_threads;
+}
+
+void parallel_for(std::int64_t count, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& f) {
+  cpu::parallel_for(count, grain, f);
 }
 
 }  // namespace heed

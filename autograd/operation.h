@@ -92,6 +92,7 @@ class Backward {
  public:
   virtual ~Backward() = default;
   virtual std::vector<Tensor> operator()(const Tensor& dy, const NeedsInputGrad& needs_input_grad) const = 0;
+  virtual std::unique_ptr<Backward> clone() const = 0;  // copies each tensor that it holds
 };
 
 using Inputs = std::initializer_list<const Tensor*>;
@@ -101,11 +102,12 @@ class Recorder {
   static void note(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output);
   static bool depends_on_variable(const Operation& operation, std::span<const Tensor* const> inputs);
   static Tensor record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,
-                       std::unique_ptr<Backward> backward);
+                       const Backward& backward);
 };
 
 // Returns `output`, recorded as operation(inputs) when a recording is open and an input depends on a
-// variable. `backward` is called as (dy, needs_input_grad) or (dy), and holds only what it captured.
+// variable. `backward` is called as (dy, needs_input_grad) or (dy). It holds what it captured by value, and nothing else;
+// when a tensor among that is written before backward, backward() is an Error.
 template <class Function>
 Tensor record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,
               Function backward) {
@@ -120,9 +122,10 @@ Tensor record(const Operation& operation, std::span<const Tensor* const> inputs,
         return function(dy);
       }
     }
+    std::unique_ptr<Backward> clone() const override { return std::make_unique<Closure>(*this); }
     Function function;
   };
-  return Recorder::record(operation, inputs, output, std::make_unique<Closure>(std::move(backward)));
+  return Recorder::record(operation, inputs, output, Closure(std::move(backward)));
 }
 
 template <class Function>

@@ -4,6 +4,7 @@
 #include <heed/autograd/random.h>
 #include <heed/autograd/tensor.h>
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <utility>
@@ -39,8 +40,10 @@ Tensor gelu_tanh(const Tensor& x);  // its tanh approximation, same paper
 Tensor where(const Booleans& condition, const Tensor& a, const Tensor& b);
 Tensor masked_fill(const Tensor& x, const Booleans& mask, double value);  // value where mask is true
 
-// total += x, in total's own storage: for sums that are not recorded. Same shape and dtype.
-void add_in_place(Tensor& total, const Tensor& x);
+// Not recorded, for what is done with gradients:
+void add_in_place(Tensor& total, const Tensor& x);  // total += x in total's own storage; same shape and dtype
+double sum_of_squares(const Tensor& x);             // in double, the same for any number of threads
+void scale_in_place(Tensor& x, double factor);      // x *= factor, in new storage where another handle sees x's
 
 // Reductions over `axes` (all when empty); `keepdim` leaves them with size 1. max over nothing is an Error;
 // where several elements are the maximum, the first takes the gradient.
@@ -95,8 +98,12 @@ struct AttentionResult {
   Tensor output;
   Tensor weights;  // defined only when asked for
 };
+// One operation after the other. `watch`, where there is one, sees Q, K, V, scores (before the mask), weights and heads (the
+// output), and may replace each by a tensor of the same shape, with which the next goes on.
+using AttentionWatch = std::function<void(const char* name, Tensor& value)>;
+AttentionResult attention_composed(Tensor Q, Tensor K, Tensor V, const Mask& mask = {},
+                                   const AttentionWatch& watch = {});
 enum class Weights { no, yes };
-AttentionResult attention_composed(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask = {});
 // The same numbers in one operation, without (T_q x T_k) memory unless the weights are asked for.
 AttentionResult attention(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask = {},
                           Weights weights = Weights::no);

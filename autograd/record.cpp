@@ -1,21 +1,46 @@
+#include "autograd/cpu/memory.h"
+
 #include <heed/autograd/ops.h>
 #include <heed/autograd/profile.h>
 #include <heed/autograd/record.h>
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <unordered_map>
 
 namespace heed {
+
+// While one is open, each copy that this thread makes of a tensor is noted: copying a closure so tells what it holds.
+class CopyWatch {
+ public:
+  using Copies = std::vector<Tensor::Copy>;
+  explicit CopyWatch(Copies& copies) {
+    copies.clear();
+    Tensor::copies_ = &copies;
+  }
+  ~CopyWatch() { Tensor::copies_ = nullptr; }
+  CopyWatch(const CopyWatch&) = delete;
+};
+
 namespace {
 
 struct Node {
   const Operation* operation = nullptr;  // null: a variable
   std::unique_ptr<Backward> backward;
-  std::size_t first_edge = 0;
-  std::size_t edges = 0;
+  std::size_t first_edge = 0, first_kept = 0;
   Shape shape;
   DType dtype = DType::float32;
+  std::uint32_t edges = 0, kept = 0;
+};
+
+// A tensor that a node's backward holds, and so keeps alive.
+struct Kept {
+  static constexpr std::int32_t output = -1, other = -2;
+
+  const cpu::Storage* storage;
+  std::uint32_t version;  // of the storage, when the operation was recorded
+  std::int32_t input;     // the number of the input whose storage it is, or one of the above
 };
 
 struct Leaf {
@@ -30,6 +55,8 @@ struct Tape {
   std::uint64_t id = 0;
   std::vector<Node> nodes;
   std::vector<std::int64_t> edges;                // the inputs' nodes, or `constant`
+  std::deque<Kept> kept;                          // by the nodes' backwards; a deque leaves no half unused
+  CopyWatch::Copies copies;                       // of the closure at hand
   std::unordered_map<std::int64_t, Leaf> leaves;  // by the variable's number
 };
 
@@ -114,11 +141,38 @@ void check_leaves_unchanged() {
   for (const auto& [number, leaf] : tape->leaves) {
     if (leaf.value.version() != leaf.version) {
       fail(
-          "backward: a variable of shape {} was written after it was recorded; call backward before the "
-          "optimiser's "
+          "backward: a variable of shape {} was written after it was recorded; call backward before the optimiser's "
           "step, and open a new Recording after it",
           to_string(leaf.value.shape()));
     }
+  }
+}
+
+[[noreturn]] void fail_written(const Node& node, const Kept& kept) {
+  {
+    const CopyWatch watch(tape->copies);
+    node.backward->clone();
+  }
+  const auto is_it = [&](const auto& copy) { return copy.storage == kept.storage; };
+  const std::string shape = to_string(std::find_if(tape->copies.begin(), tape->copies.end(), is_it)->shape);
+  if (kept.input == Kept::other) {
+    fail(
+        "backward of {}: a tensor of shape {} that it keeps was written, perhaps as a gradient that an earlier "
+        "backward "
+        "gave; write to a clone()",
+        node.operation->name(), shape);
+  }
+  fail(
+      "backward of {}: the memory of {}, of shape {}, was written after the operation, and its gradient needs the "
+      "values "
+      "of then; write to a clone(), or after backward",
+      node.operation->name(), kept.input == Kept::output ? "its output" : fmt::format("input {}", kept.input), shape);
+}
+
+void check_kept_unchanged(const Node& node) {
+  for (std::size_t k = node.first_kept; k < node.first_kept + node.kept; ++k) {
+    const Kept& kept = tape->kept[k];
+    if (static_cast<std::uint32_t>(kept.storage->version) != kept.version) fail_written(node, kept);
   }
 }
 
@@ -171,15 +225,14 @@ bool Recorder::depends_on_variable(const Operation& operation, std::span<const T
 }
 
 Tensor Recorder::record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,
-                        std::unique_ptr<Backward> backward) {
+                        const Backward& backward) {
   if (checking && !is_finite(output)) {
     throw NotFinite(fmt::format("the output of {}, shape {}", operation.name(), to_string(output.shape())));
   }
   Node node;
   node.operation = &operation;
-  node.backward = std::move(backward);
   node.first_edge = tape->edges.size();
-  node.edges = inputs.size();
+  node.edges = static_cast<std::uint32_t>(inputs.size());
   node.shape = output.shape();
   node.dtype = output.dtype();
   for (const Tensor* input : inputs) {
@@ -187,6 +240,20 @@ Tensor Recorder::record(const Operation& operation, std::span<const Tensor* cons
                           : input->trace().recording != 0 ? input->trace().node
                                                           : constant);
   }
+  {
+    const CopyWatch watch(tape->copies);
+    node.backward = backward.clone();
+  }
+  node.first_kept = tape->kept.size();
+  for (const auto& copy : tape->copies) {
+    if (!copy.storage) continue;
+    std::int32_t input = copy.storage == output.storage_.get() ? Kept::output : Kept::other;
+    for (std::size_t i = inputs.size(); i-- > 0;) {
+      if (inputs[i]->storage_.get() == copy.storage) input = static_cast<std::int32_t>(i);
+    }
+    tape->kept.push_back({copy.storage, static_cast<std::uint32_t>(copy.storage->version), input});
+  }
+  node.kept = static_cast<std::uint32_t>(tape->kept.size() - node.first_kept);
   Tensor recorded = output;
   recorded.trace_ = {tape->id, static_cast<std::int64_t>(tape->nodes.size())};
   tape->nodes.push_back(std::move(node));
@@ -228,6 +295,7 @@ Gradients backward(const Tensor& output, const Tensor& cotangent) {
   for (std::size_t n = gradient.size(); n-- > 0;) {
     const Node& node = tape->nodes[n];
     if (!node.operation || !gradient[n]) continue;
+    check_kept_unchanged(node);
     const Tensor dy = *std::exchange(gradient[n], {});
     const std::int64_t* inputs = tape->edges.data() + node.first_edge;
     std::unique_ptr<Tensor>* total =

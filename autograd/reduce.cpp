@@ -5,6 +5,7 @@
 #include <heed/autograd/ops.h>
 
 #include <limits>
+#include <numeric>
 
 namespace heed {
 namespace {
@@ -200,6 +201,32 @@ void add_in_place(Tensor& total, const Tensor& x) {
         total.shape(), y, [](T a, T b) { return a + b; }, cpu::Operand<T>{y, total.strides()},
         cpu::operand<T>(x, x.shape()));
   });
+}
+
+double sum_of_squares(const Tensor& x) {
+  constexpr std::int64_t grain = 16384;
+  const Tensor dense = contiguous(x.detach());
+  std::vector<double> tiles(static_cast<std::size_t>((dense.numel() + grain - 1) / grain));
+  dispatch(dense.dtype(), [&]<class T>() {
+    const T* values = dense.data<T>();
+    cpu::parallel_for(dense.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
+      tiles[static_cast<std::size_t>(begin / grain)] = cpu::sum_terms<double>(end - begin, [=](std::int64_t i) {
+        const double value = static_cast<double>(values[begin + i]);
+        return value * value;
+      });
+    });
+  });
+  return std::accumulate(tiles.begin(), tiles.end(), 0.0);
+}
+
+void scale_in_place(Tensor& x, double factor) {
+  Tensor scaled = x.may_be_overwritten() ? x : Tensor(x.shape(), x.dtype());
+  dispatch(x.dtype(), [&]<class T>() {
+    const cpu::Operand<T> from = cpu::operand<T>(x, x.shape());
+    cpu::map(
+        x.shape(), scaled.mutable_data<T>(), [s = static_cast<T>(factor)](T value) { return value * s; }, from);
+  });
+  x = scaled;
 }
 
 }  // namespace heed

@@ -40,6 +40,18 @@ class Tensor {
  public:
   Tensor() = default;                // no tensor: defined() is false
   Tensor(Shape shape, DType dtype);  // uninitialised, contiguous
+  Tensor(const Tensor& other)
+      : shape_(other.shape_),
+        strides_(other.strides_),
+        offset_(other.offset_),
+        dtype_(other.dtype_),
+        trace_(other.trace_),
+        storage_(other.storage_) {
+    if (copies_) copies_->push_back({storage_.get(), shape_});
+  }
+  Tensor(Tensor&&) noexcept = default;
+  Tensor& operator=(const Tensor&) & = default;  // not to a temporary: slice(a, 0, 1, 2) = b would change nothing
+  Tensor& operator=(Tensor&&) & noexcept = default;
 
   bool defined() const { return storage_ != nullptr; }
   const Shape& shape() const { return shape_; }
@@ -77,6 +89,7 @@ class Tensor {
   bool shares_storage(const Tensor& other) const { return storage_ == other.storage_; }
 
  private:
+  friend class CopyWatch;
   friend class Recorder;
   friend Tensor variable(const Tensor& value);
 
@@ -85,6 +98,13 @@ class Tensor {
   DType dtype_ = DType::float32;
   Trace trace_;
   std::shared_ptr<cpu::Storage> storage_;
+
+  // Where this thread's copies of tensors are noted while the recorder asks which tensors a closure holds.
+  struct Copy {
+    const cpu::Storage* storage;
+    Shape shape;
+  };
+  static inline constinit thread_local std::vector<Copy>* copies_ = nullptr;
 };
 
 Tensor full(const Shape& shape, double value, DType dtype = DType::float32);

@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Machine {
-  double cpu::gemm = 0, gemm_one = 0, memory = 0;  // FLOP/s with all threads and with one, bytes/s
+  double gemm = 0, gemm_one = 0, memory = 0;  // FLOP/s with all threads and with one, bytes/s
 };
 
 // The same as peers/pytorch.py's.

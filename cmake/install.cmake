@@ -1,12 +1,53 @@
-# The programs, the headers below include/heed, the library, and the package that find_package(heed) reads.
+# The library, the headers below include/heed, what find_package(heed) and pkg-config read, the programs, and examples.
+include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/heed)
 
-install(TARGETS train inspect)
 install(TARGETS heed EXPORT heed)
 install(DIRECTORY autograd files nn optim data DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed FILES_MATCHING PATTERN "*.h"
         PATTERN json.h EXCLUDE PATTERN cpu EXCLUDE)
-install(FILES heed.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed)
-
+install(FILES heed.h version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed)
 install(EXPORT heed NAMESPACE heed:: FILE heedTargets.cmake DESTINATION ${package})
-write_basic_package_version_file(heedConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES cmake/heedConfig.cmake ${PROJECT_BINARY_DIR}/heedConfigVersion.cmake DESTINATION ${package})
+
+# A static library leaves it to the program to name what the library itself links.
+get_target_property(type heed TYPE)
+set(HEED_REQUIRES fmt)
+set(HEED_LIBS ${heed_needs})
+if(type STREQUAL STATIC_LIBRARY)
+  string(APPEND HEED_REQUIRES ", libutf8proc")
+  list(APPEND HEED_LIBS ${OpenMP_CXX_FLAGS} ${CMAKE_DL_LIBS})
+  list(TRANSFORM HEED_LIBS REPLACE "^([^-].*)" "-l\\1")
+endif()
+if(HEED_SANITIZE)
+  list(APPEND HEED_LIBS -fsanitize=${HEED_SANITIZE})
+endif()
+list(JOIN HEED_LIBS " " HEED_LIBS)
+file(RELATIVE_PATH HEED_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+string(REGEX REPLACE "/$" "" HEED_PREFIX ${HEED_PREFIX})
+configure_file(cmake/heed.pc.in heed.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/heed.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+configure_file(cmake/heedConfig.cmake.in heedConfig.cmake @ONLY)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/heedConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/heedConfig.cmake ${PROJECT_BINARY_DIR}/heedConfigVersion.cmake
+        DESTINATION ${package})
+
+if(HEED_BUILD_PROGRAMS)
+  install(TARGETS heed_train heed_inspect)
+  install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
+  install(FILES README.md README.zh-CN.md LICENSE toy.yaml DESTINATION ${CMAKE_INSTALL_DOCDIR})
+endif()
+
+# A package for others must run on their processors.
+if(PROJECT_IS_TOP_LEVEL AND (HEED_PORTABLE OR NOT HEED_MARCH))
+  set(CPACK_GENERATOR DEB)
+  set(CPACK_PACKAGE_NAME heed)
+  set(CPACK_PACKAGE_CONTACT "heed maintainers")
+  set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+  set(CPACK_STRIP_FILES ON)
+  set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+  set(CPACK_DEBIAN_PACKAGE_SECTION science)
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+  set(CPACK_DEBIAN_PACKAGE_DEPENDS "libopenblas0-pthread | libopenblas0")  # loaded when a program starts
+  set(CPACK_DEBIAN_PACKAGE_SUGGESTS "g++, cmake, pkg-config, libfmt-dev")  # to build on the library
+  include(CPack)
+endif()

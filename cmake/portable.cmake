@@ -4,7 +4,10 @@ set_target_properties(heed PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_
 foreach(level x86-64-v3 x86-64-v4)
   heed_library(heed-${level})
   target_compile_options(heed-${level} PRIVATE -march=${level})
-  set_target_properties(heed-${level} PROPERTIES OUTPUT_NAME heed
+  set_target_properties(heed-${level} PROPERTIES
                         LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/glibc-hwcaps/${level})
-  install(TARGETS heed-${level} DESTINATION ${CMAKE_INSTALL_LIBDIR}/glibc-hwcaps/${level})
+  add_dependencies(heed heed-${level})
+  if(HEED_INSTALL)
+    install(TARGETS heed-${level} DESTINATION ${CMAKE_INSTALL_LIBDIR}/glibc-hwcaps/${level} NAMELINK_SKIP)
+  endif()
 endforeach()

@@ -7,8 +7,14 @@ if(HEED_PORTABLE)
   set(BUILD_SHARED_LIBS ON)
   set(CMAKE_INSTALL_RPATH $ORIGIN/../${CMAKE_INSTALL_LIBDIR})
 endif()
+if(CMAKE_CROSSCOMPILING AND NOT IS_DIRECTORY "${CMAKE_SYSROOT}")
+  message(FATAL_ERROR "Compiling for ${CMAKE_SYSTEM_PROCESSOR}: expected a directory with its libraries in CMAKE_SYSROOT (of "
+                      "preset arm64: the environment variable SYSROOT), got '${CMAKE_SYSROOT}'. See docs/arm64.md")
+endif()
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm")
+  add_compile_options(-fsigned-char)  # as everywhere else
+endif()
 if(HEED_MARCH)
-  add_compile_options(-march=${HEED_MARCH})
   set(CMAKE_REQUIRED_FLAGS -march=${HEED_MARCH})
 endif()
 

@@ -1,14 +1,23 @@
 # One program a room. Tests spend their time in the library, and compile sooner with less optimisation.
-add_compile_options($<$<CONFIG:Release>:-Og>)
 find_package(Catch2 REQUIRED)
+
+# What every test includes, compiled once.
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/tests.cpp CONTENT "")
+add_library(heed_tests OBJECT ${PROJECT_BINARY_DIR}/tests.cpp)
+heed_options(heed_tests)
+target_compile_options(heed_tests PRIVATE $<$<CONFIG:Release>:-Og>)
+target_link_libraries(heed_tests PRIVATE Catch2::Catch2WithMain heed)
+target_precompile_headers(heed_tests PRIVATE tests/catch.h <heed/heed.h>)
 
 # heed_test(NAME LIBRARIES ROOM...) builds NAME_test of the files in tests/ROOM.
 function(heed_test name libraries)
   list(TRANSFORM ARGN REPLACE ".+" "tests/\\0/*.cpp" OUTPUT_VARIABLE patterns)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${patterns})
   add_executable(${name}_test ${sources})
-  target_include_directories(${name}_test PRIVATE ${PROJECT_SOURCE_DIR})
+  heed_options(${name}_test)
+  target_compile_options(${name}_test PRIVATE $<$<CONFIG:Release>:-Og>)
   target_link_libraries(${name}_test PRIVATE Catch2::Catch2WithMain ${libraries})
+  target_precompile_headers(${name}_test REUSE_FROM heed_tests)
   set_target_properties(${name}_test PROPERTIES UNITY_BUILD ${HEED_JOIN_SOURCES} UNITY_BUILD_BATCH_SIZE 6)
   add_test(NAME ${name} COMMAND ${name}_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endfunction()
@@ -20,14 +29,11 @@ heed_test(data heed files data)
 heed_test(train heed_programs run train)
 heed_test(inspect heed_programs inspect)
 heed_test(page heed_programs page)
-add_dependencies(train_test train inspect)
-add_dependencies(page_test train inspect)
+add_dependencies(train_test heed_train heed_inspect)
+add_dependencies(page_test heed_train heed_inspect)
 set_tests_properties(page PROPERTIES SKIP_REGULAR_EXPRESSION "chromium is not installed")
 
-target_precompile_headers(autograd_test PRIVATE tests/catch.h <heed/heed.h>)
-foreach(name nn data train inspect page)
-  target_precompile_headers(${name}_test REUSE_FROM autograd_test)
-endforeach()
+target_compile_options(autograd_test PRIVATE -Wno-unknown-pragmas)  # "omp simd" in the kernels' headers
 
 # A user's program: install, find_package(heed), build, run.
 set(scratch ${PROJECT_BINARY_DIR}/install-test)
@@ -38,10 +44,17 @@ add_test(NAME consumer COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test ${PROJECT
 set_tests_properties(install PROPERTIES FIXTURES_SETUP installed)
 set_tests_properties(consumer PROPERTIES FIXTURES_REQUIRED installed)
 
+# With sanitizers the many runs of README would take minutes.
+if(NOT HEED_SANITIZE)
+  add_test(NAME readme_commands WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+           COMMAND tests/readme/commands.sh ${PROJECT_BINARY_DIR} README.md README.zh-CN.md)
+endif()
+
 # Each runs a program of examples/ and checks the figures that it prints.
 add_executable(examples_test tests/examples/examples_test.cpp)
 target_compile_definitions(examples_test PRIVATE HEED_EXAMPLES="${PROJECT_BINARY_DIR}/examples")
-target_include_directories(examples_test PRIVATE ${PROJECT_SOURCE_DIR})
+heed_options(examples_test)
+target_compile_options(examples_test PRIVATE $<$<CONFIG:Release>:-Og>)
 target_link_libraries(examples_test PRIVATE Catch2::Catch2WithMain)
 foreach(name journey self_attention multi_head d_k_and_masks scaling walk)
   add_dependencies(examples_test example_${name})
@@ -51,6 +64,7 @@ add_test(NAME examples COMMAND examples_test)
 # Trains the configurations that are shown: the same code again, so not under sanitizers, where it would take minutes.
 if(NOT HEED_SANITIZE)
   add_executable(trained_test tests/examples/trained_test.cpp)
+  heed_options(trained_test)
   target_link_libraries(trained_test PRIVATE Catch2::Catch2WithMain heed_programs)
   add_test(NAME trained COMMAND trained_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   add_test(NAME three_matrices COMMAND example_three_matrices)
@@ -68,4 +82,4 @@ if(HEED_PORTABLE)
 endif()
 
 # Slow: 20 kills at random moments, each resumed.
-add_custom_target(kill-test COMMAND ${PROJECT_SOURCE_DIR}/tests/train/kill.sh $<TARGET_FILE:train> USES_TERMINAL VERBATIM)
+add_custom_target(kill-test COMMAND ${PROJECT_SOURCE_DIR}/tests/train/kill.sh $<TARGET_FILE:heed_train> USES_TERMINAL VERBATIM)

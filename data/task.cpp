@@ -8,8 +8,8 @@
 namespace heed {
 namespace {
 
-std::uint64_t token_hash(std::size_t place, std::string_view token) {
-  std::uint64_t h = (place + 1) * 0x9e3779b97f4a7c15U;
+std::uint64_t token_hash(std::size_t index, std::string_view token) {
+  std::uint64_t h = (index + 1) * 0x9e3779b97f4a7c15U;
   for (const char c : token) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
   h = (h ^ (h >> 31)) * 0xbf58476d1ce4e5b9U;
   return h ^ (h >> 29);
@@ -24,12 +24,12 @@ bool are_twins(const Example& a, const Example& b) {
   return differences == 1;
 }
 
-// Where a permutation of {0, ..., count - 1} sends `place`, without making the rest of it: a Feistel network over a
+// Where a permutation of {0, ..., count - 1} sends `index`, without making the rest of it: a Feistel network over a
 // power of 4, walked until it comes below count (Black & Rogaway 2002, "Ciphers with arbitrary finite domains").
-std::int64_t permuted(std::int64_t place, std::int64_t count, const Random& random) {
+std::int64_t permuted(std::int64_t index, std::int64_t count, const Random& random) {
   const int half = (static_cast<int>(std::bit_width(static_cast<std::uint64_t>(count - 1))) + 1) / 2;
   const std::uint64_t mask = (std::uint64_t{1} << half) - 1;
-  std::uint64_t x = static_cast<std::uint64_t>(place);
+  std::uint64_t x = static_cast<std::uint64_t>(index);
   do {
     for (std::uint64_t round = 0; round < 6; ++round) {
       const std::uint64_t left = x >> half, right = x & mask;
@@ -40,6 +40,11 @@ std::int64_t permuted(std::int64_t place, std::int64_t count, const Random& rand
 }
 
 }  // namespace
+
+int index_of(std::string_view word, const std::vector<std::string>& tokens) {
+  const auto found = std::find(tokens.begin(), tokens.end(), word);
+  return found == tokens.end() ? -1 : static_cast<int>(found - tokens.begin());
+}
 
 NumberedExamples::NumberedExamples(const std::vector<Example>& examples, const Vocabulary& vocabulary) {
   const bool divided = !examples.empty() && !examples.front().sentences.empty();
@@ -63,8 +68,9 @@ Batch NumberedExamples::batch(const std::vector<int>& chosen) const {
   Batch batch;
   std::vector<std::int32_t> query, answer;
   for (const int i : chosen) {
+    if (i < 0 || i >= size()) fail("batch: no example has number {}; expected 0 to {}", i, size() - 1);
     const std::size_t n = static_cast<std::size_t>(i);
-    query.push_back(query_.at(n));
+    query.push_back(query_[n]);
     answer.push_back(answer_[n]);
     batch.lengths.push_back(static_cast<int>(end_[n] - (n > 0 ? end_[n - 1] : 0)));
   }
@@ -95,9 +101,9 @@ Batch NumberedExamples::batch(std::int64_t first, std::int64_t end) const {
 std::vector<int> batch_order(std::int64_t count, int batch_size, std::int64_t step, const Random& random) {
   if (count <= 0) fail("batch_order: expected at least one example");
   std::vector<int> batch;
-  for (std::int64_t place = step * batch_size; place < (step + 1) * batch_size; ++place) {
-    const Random epoch = random.stream(static_cast<std::uint64_t>(place / count));
-    batch.push_back(static_cast<int>(permuted(place % count, count, epoch)));
+  for (std::int64_t i = step * batch_size; i < (step + 1) * batch_size; ++i) {
+    const Random epoch = random.stream(static_cast<std::uint64_t>(i / count));
+    batch.push_back(static_cast<int>(permuted(i % count, count, epoch)));
   }
   return batch;
 }
@@ -179,7 +185,7 @@ void shuffle_antecedents(std::vector<Example>& examples, const Random& random) {
   for (std::size_t i = 0; i < examples.size(); ++i) {
     Example& example = examples[i];
     if (example.antecedent < 0 || example.distractor < 0) {
-      fail("shuffle_antecedents: example {} has one candidate only; expected two to choose from", i);
+      fail("shuffle_antecedents: example {} has no antecedent or no distractor; expected both", i);
     }
     if (coin.below(2) == 0) continue;
     std::swap(example.antecedent, example.distractor);

@@ -4,6 +4,7 @@
 #include <heed/data/vocabulary.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace heed {
@@ -13,7 +14,7 @@ struct Example {
   std::vector<std::string> tokens;
   int query = 0;
   int antecedent = -1;         // the token that the answer refers to; -1 when there is none
-  int distractor = -1;         // the token that it might have been: the other candidate; -1 when there is none
+  int distractor = -1;         // the token that it might have been; -1 when there is none
   std::string answer;          // the word to predict: tokens[antecedent] for coreference
   std::string decider;         // the word that decides (the adjective), one of the tokens; empty when unknown
   std::string relation;        // kind of question ("pronoun", "adjective", ...), for tables
@@ -21,6 +22,9 @@ struct Example {
   std::vector<int> sentences;  // number of each token's sentence counted back from the question's, or empty
   bool operator==(const Example&) const = default;
 };
+
+// The index of the first token that is `word`; -1 when there is none.
+int index_of(std::string_view word, const std::vector<std::string>& tokens);
 
 struct Task {
   std::string name;
@@ -66,13 +70,13 @@ std::vector<int> batch_order(std::int64_t count, int batch_size, std::int64_t st
 void complete(Task& task);
 
 // Sets `twin` of examples with equal tokens but one, the same query, and different antecedent and answer; the
-// antecedent of a twin is the `other` candidate where none is known. Time O(n log n) in the number of tokens.
+// antecedent of a twin is the distractor where none is known. Time O(n log n) in the number of tokens.
 void pair_twins(std::vector<Example>& examples);
 
 // Holds out a tenth of the groups, chosen by `random`; a group (twins, a story) stays together.
 void hold_out_tenth(Task& task, std::vector<std::vector<Example>> groups, Random random);
 
-// A control: each answer is, with probability 1/2, the other candidate. Error for an example without one.
+// A control: each answer is, with probability 1/2, the distractor. Error for an example without one.
 void shuffle_antecedents(std::vector<Example>& examples, const Random& random);
 
 }  // namespace heed

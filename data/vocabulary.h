@@ -14,7 +14,7 @@ class Vocabulary {
   int add(const std::string& word);                     // its number, new or not
   int operator[](const std::string& word) const;        // Error naming the word and the nearest known
   bool contains(const std::string& word) const { return numbers_.count(word) > 0; }
-  const std::string& word(int number) const { return words_.at(static_cast<std::size_t>(number)); }
+  const std::string& word(int number) const;  // Error when it is none's
   int size() const { return static_cast<int>(words_.size()); }
   const std::vector<std::string>& words() const { return words_; }
 

@@ -5,17 +5,23 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace heed {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr std::size_t most_streamed = std::size_t{1} << 28;  // bytes of what is no regular file: some never end
+constexpr int writer_awaited_ms = 2000;
+
 [[noreturn]] void fail_with_reason(const char* action, const fs::path& path, int reason) {
   const fs::path directory = path.has_parent_path() ? path.parent_path() : ".";
   std::string hint;
   if (reason == ENOSPC || reason == EDQUOT) hint = ". Make room on that disk and try again";
   if (reason == EACCES || reason == EPERM) hint = ". Check the permissions of it and of its directory";
+  if (reason == ENXIO) hint = ": nobody reads from it";
   if (reason == EROFS) hint = ". Choose a directory that can be written";
   std::error_code ignored;
   if (reason == ENOENT && !fs::exists(directory, ignored)) {
@@ -45,49 +51,120 @@ fs::path aside(const fs::path& path) {
   return fmt::format("{}.tmp-{}-{}", path.string(), ::getpid(), ++count);
 }
 
-// 0, or the reason why not all bytes are on the disk.
-int write_all(Descriptor& file, std::string_view bytes) {
+// Waits until the file can be read (POLLIN) or written (POLLOUT) on; -1 ms: without end. Whether its other end was closed.
+bool is_closed_after(const Descriptor& file, short events, int milliseconds) {
+  pollfd waiting{file.number(), events, 0};
+  return ::poll(&waiting, 1, milliseconds) > 0 && (waiting.revents & POLLHUP) != 0;
+}
+
+// 0, or the reason why not all bytes were taken.
+int write_all(const Descriptor& file, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(file.number(), bytes.data(), bytes.size());
-    if (written < 0 && errno != EINTR) return errno;
     if (written > 0) bytes.remove_prefix(static_cast<std::size_t>(written));
+    if (written < 0 && errno == EAGAIN) {
+      is_closed_after(file, POLLOUT, -1);
+    } else if (written < 0 && errno != EINTR) {
+      return errno;
+    }
   }
-  if (::fsync(file.number()) != 0) return errno;
-  return file.close() == 0 ? 0 : errno;
+  return 0;
 }
 
-}  // namespace
-
-std::string read_file(const fs::path& path) {
-  Descriptor file(path, O_RDONLY);
-  if (!file.is_open()) fail_with_reason("read", path, errno);
-  std::string bytes;
-  std::error_code unknown_size;
-  const std::uintmax_t size = fs::is_regular_file(path, unknown_size) ? fs::file_size(path, unknown_size) : 0;
-  if (!unknown_size) bytes.reserve(size);
-  char block[1 << 16];
-  while (true) {
-    const ssize_t count = ::read(file.number(), block, sizeof block);
-    if (count == 0) return bytes;
-    if (count < 0 && errno != EINTR) fail_with_reason("read", path, errno);
-    if (count > 0) bytes.append(block, static_cast<std::size_t>(count));
-  }
+// A descriptor's file: written to where it is, though it be a regular one.
+bool is_descriptor(const std::string& path) {
+  return path == "/dev/stdout" || path == "/dev/stderr" || path.starts_with("/dev/fd/") || path.starts_with("/proc/");
 }
 
-void write_file(const fs::path& path, std::string_view bytes) {
+// A device or FIFO, which cannot be replaced.
+void write_to(const fs::path& path, std::string_view bytes) {
+  Descriptor file(path, O_WRONLY | O_APPEND | O_NONBLOCK);  // a FIFO without a reader would not open
+  if (!file.is_open()) fail_with_reason("write", path, errno);
+  const int reason = write_all(file, bytes);
+  if (reason != 0) fail_with_reason("write", path, reason);
+}
+
+// What a symbolic link leads to, whether that exists or not.
+fs::path target_of(const fs::path& path) {
+  fs::path target = path;
+  std::error_code ignored;
+  for (int links = 0; fs::is_symlink(target, ignored); ++links) {
+    if (links == 40) fail_with_reason("write", path, ELOOP);
+    target = target.parent_path() / fs::read_symlink(target, ignored);
+  }
+  return target;
+}
+
+void replace(const fs::path& path, std::string_view bytes) {
+  // The new name is on the disk only when its directory is: opened first, so that nothing is replaced where it cannot be.
+  Descriptor directory(path.has_parent_path() ? path.parent_path() : ".", O_RDONLY | O_DIRECTORY);
+  if (!directory.is_open()) fail_with_reason("write", path, errno);
   const fs::path temporary = aside(path);
   Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
   if (!file.is_open()) fail_with_reason("write", path, errno);
   int reason = write_all(file, bytes);
+  if (reason == 0 && (::fsync(file.number()) != 0 || file.close() != 0)) reason = errno;
   if (reason == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) reason = errno;
   if (reason != 0) {
     ::unlink(temporary.c_str());
     fail_with_reason("write", path, reason);
   }
-  // The new name is on the disk only when its directory is; some file systems cannot sync one (EINVAL).
-  Descriptor directory(path.has_parent_path() ? path.parent_path() : ".", O_RDONLY | O_DIRECTORY);
-  if (directory.is_open() && ::fsync(directory.number()) != 0 && errno != EINVAL) {
-    fail_with_reason("write", path, errno);
+  if (::fsync(directory.number()) != 0 && errno != EINVAL)
+    fail_with_reason("write", path, errno);  // EINVAL: cannot sync
+}
+
+// Appends all that `file` holds to `bytes`.
+void read_all(const Descriptor& file, const fs::path& path, mode_t mode, std::string& bytes) {
+  bool is_connected = !S_ISFIFO(mode), was_awaited = false;  // a FIFO's writer
+  for (char block[1 << 16]; true;) {
+    const ssize_t count = ::read(file.number(), block, sizeof block);
+    if (count > 0) {
+      bytes.append(block, static_cast<std::size_t>(count));
+      if (!S_ISREG(mode) && bytes.size() > most_streamed) {
+        fail("cannot read {}: it is no regular file, and has more than {} MiB", path.string(), most_streamed >> 20);
+      }
+      is_connected = true;
+    } else if (count < 0 && errno == EAGAIN) {
+      is_connected = true;
+      is_closed_after(file, POLLIN, -1);
+    } else if (count < 0 && errno != EINTR) {
+      fail_with_reason("read", path, errno);
+    } else if (count == 0 && is_connected) {
+      return;
+    } else if (count == 0) {
+      if (was_awaited) fail("cannot read {}: it is a FIFO, and nobody writes to it", path.string());
+      was_awaited = true;
+      is_connected = is_closed_after(file, POLLIN, writer_awaited_ms);
+    }
+  }
+}
+
+}  // namespace
+
+std::string read_file(const fs::path& path) {
+  Descriptor file(path, O_RDONLY | O_NONBLOCK);  // a FIFO without a writer would not open
+  struct stat status {};
+  if (!file.is_open() || ::fstat(file.number(), &status) != 0) fail_with_reason("read", path, errno);
+  std::string bytes;
+  try {
+    if (S_ISREG(status.st_mode)) bytes.reserve(static_cast<std::size_t>(status.st_size));
+    read_all(file, path, status.st_mode, bytes);
+  } catch (const std::bad_alloc&) {
+    fail("cannot read {}: its {} bytes do not fit into memory", path.string(), status.st_size);
+  } catch (const std::length_error&) {
+    fail("cannot read {}: its {} bytes do not fit into memory", path.string(), status.st_size);
+  }
+  return bytes;
+}
+
+void write_file(const fs::path& path, std::string_view bytes) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  const bool is_replaceable = !fs::exists(status) || fs::is_regular_file(status) || fs::is_directory(status);
+  if (is_replaceable && !is_descriptor(path.string())) {
+    replace(target_of(path), bytes);
+  } else {
+    write_to(path, bytes);
   }
 }
 

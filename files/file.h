@@ -5,11 +5,13 @@
 
 namespace heed {
 
-// The file's bytes. Error with the path and the system's reason.
+// The file's bytes. Error with the path and the system's reason; also for a FIFO that nobody writes to, for a device that
+// has more than 256 MiB, and for a file larger than memory.
 std::string read_file(const std::filesystem::path& path);
 
-// Replaces `path` whole or not at all: written aside, synced, renamed, directory synced. Error with the path and the
-// system's reason; then `path` is as it was and nothing is left beside it.
+// Replaces `path`, or what it links to, whole or not at all: written aside, synced, renamed, directory synced. Error with
+// the path and the system's reason; then the file is as it was (as the new one, if its directory alone was not synced)
+// and nothing is left beside it. A device, a FIFO or a descriptor (/dev/stdout) is written to instead.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace heed

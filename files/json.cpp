@@ -1,8 +1,8 @@
 #include "files/json.h"
 
 #include <heed/autograd/error.h>
+#include <heed/files/utf8.h>
 
-#include <algorithm>
 #include <set>
 
 namespace heed {
@@ -10,11 +10,14 @@ namespace {
 
 constexpr std::size_t most_names = 20'000;  // of an object, which looks them up one by one
 
-// "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error ..." -> "syntax error ..."
-std::string reason(const nlohmann::json::exception& error, std::string_view after) {
-  const std::string_view what = error.what();
-  const std::size_t found = what.find(after);
-  return std::string(found == std::string_view::npos ? what : what.substr(found + after.size()));
+// "[json.exception.parse_error.101] parse error at line 1, column 6: syntax error while parsing value - invalid literal;
+// last read: '...'; expected ..." -> "invalid literal"
+std::string reason(const Json::parse_error& error) {
+  std::string_view what = error.what();
+  const std::size_t found = what.find(" - ");
+  if (found == std::string_view::npos) return "wrong syntax";
+  what.remove_prefix(found + 3);
+  return std::string(what.substr(0, what.find("; last read: '")));
 }
 
 }  // namespace
@@ -29,7 +32,7 @@ Json parse_json(std::string_view text, int deepest) {
     if (event == Event::object_end) names.pop_back();
     if (event == Event::key) {
       const auto& name = parsed.get_ref<const std::string&>();
-      if (!names.back().insert(name).second) fail("key '{}' occurs twice", name);
+      if (!names.back().insert(name).second) fail("key '{}' occurs twice", excerpt(name));
       if (names.back().size() > most_names) fail("more than {} keys in one object", most_names);
     }
     return true;
@@ -37,17 +40,23 @@ Json parse_json(std::string_view text, int deepest) {
   try {
     return Json::parse(text, check);
   } catch (const Json::parse_error& error) {
-    fail("not JSON at byte {}: {}", error.byte, reason(error, ": "));
-  } catch (const Json::exception& error) {
-    fail("not JSON: {}", reason(error, "] "));
+    fail("not JSON at byte {}: {}", error.byte, reason(error));
+  } catch (const Json::out_of_range&) {
+    fail("a number in it is too large");
   }
+}
+
+std::string message_of(const std::exception& error) {
+  const std::string_view what = error.what();
+  const std::size_t mark = what.starts_with("[json.exception.") ? what.find("] ") : std::string_view::npos;
+  return mark == std::string_view::npos ? std::string(what) : visible(what.substr(mark + 2));
 }
 
 std::string format_json(const Json& value) {
   try {
     return value.dump();
-  } catch (const Json::type_error& error) {
-    fail("cannot be written as JSON: {}", reason(error, "] "));
+  } catch (const Json::type_error&) {
+    fail("cannot be written as JSON: a text in it is not UTF-8");
   }
 }
 

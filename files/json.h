@@ -12,6 +12,9 @@ using Json = nlohmann::ordered_json;  // names in the order in which they were w
 // or where lists and objects are nested deeper than `deepest`.
 Json parse_json(std::string_view text, int deepest = 8);
 
+// What an exception says, of this library or of JSON's, whose mark "[json.exception.type_error.302] " is left out.
+std::string message_of(const std::exception& error);
+
 // In one line. Error where a string is not UTF-8.
 std::string format_json(const Json& value);
 

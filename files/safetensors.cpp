@@ -2,6 +2,7 @@
 
 #include <heed/files/file.h>
 #include <heed/files/safetensors.h>
+#include <heed/files/utf8.h>
 
 #include <algorithm>
 #include <bit>
@@ -81,7 +82,7 @@ class Parser {
     if (!value.is_object()) wrong("{} must be an object of strings, got {}", metadata_key, value.type_name());
     std::map<std::string, std::string> result;
     for (const auto& [name, text] : value.items()) {
-      if (!text.is_string()) wrong("{} '{}' must be a string, got {}", metadata_key, name, text.type_name());
+      if (!text.is_string()) wrong("{} '{}' must be a string, got {}", metadata_key, excerpt(name), text.type_name());
       result[name] = text.get<std::string>();
     }
     return result;
@@ -95,26 +96,28 @@ class Parser {
     if (!list.is_array()) wrong("tensor '{}': {} must be a list, got {}", name, field, list.type_name());
     for (const Json& number : list) {
       if (!number.is_number_unsigned() || number.get<std::uint64_t>() > most) {
-        wrong("tensor '{}': {} must hold integers from 0 to {}, got {}", name, field, most, format_json(number));
+        wrong("tensor '{}': {} must hold integers from 0 to {}, got {}", name, field, most,
+              excerpt(format_json(number)));
       }
       result.push_back(number.get<std::int64_t>());
     }
     return result;
   }
 
-  Entry entry(const std::string& name, const Json& value) const {
+  Entry entry(const std::string& full_name, const Json& value) const {
+    const std::string name = excerpt(full_name);
     if (!value.is_object()) wrong("tensor '{}' must be an object, got {}", name, value.type_name());
     for (const char* field : {"dtype", "shape", "data_offsets"}) {
       if (!value.contains(field)) wrong("tensor '{}' has no {}", name, field);
     }
     for (const auto& [field, unused] : value.items()) {
       if (field != "dtype" && field != "shape" && field != "data_offsets") {
-        wrong("tensor '{}': unknown field '{}'", name, field);
+        wrong("tensor '{}': unknown field '{}'", name, excerpt(field));
       }
     }
     const Json& dtype = value["dtype"];
     if (dtype != "F32" && dtype != "F64") {
-      fail("{}: tensor '{}': dtype must be F32 or F64, got {}", source_, name, format_json(dtype));
+      fail("{}: tensor '{}': dtype must be F32 or F64, got {}", source_, name, excerpt(format_json(dtype)));
     }
     const std::vector<std::int64_t> shape = integers(name, value, "shape");
     if (shape.size() > Shape::max_rank) {
@@ -123,16 +126,19 @@ class Parser {
     const std::vector<std::int64_t> offsets = integers(name, value, "data_offsets");
     if (offsets.size() != 2) wrong("tensor '{}': expected 2 data_offsets, got {}", name, offsets.size());
 
-    Entry e{name, Shape(shape), dtype == "F32" ? DType::float32 : DType::float64,
+    Entry e{full_name, Shape(shape), dtype == "F32" ? DType::float32 : DType::float64,
             static_cast<std::uint64_t>(offsets[0]), static_cast<std::uint64_t>(offsets[1])};
     if (e.begin > e.end || e.end > data_.size()) {
       wrong("tensor '{}': data_offsets [{}, {}] are outside the {} bytes of data. Is it cut?", name, e.begin, e.end,
             data_.size());
     }
-    std::int64_t size = std::ranges::find(shape, 0) != shape.end() ? 0 : size_of(e.dtype);
+    std::int64_t size = size_of(e.dtype);  // of the sizes above 0: their products are strides even of an empty tensor
     for (const std::int64_t n : shape) {
-      if (__builtin_mul_overflow(size, n, &size)) wrong("tensor '{}': shape {} overflows", name, to_string(e.shape));
+      if (__builtin_mul_overflow(size, std::max<std::int64_t>(n, 1), &size)) {
+        wrong("tensor '{}': shape {} overflows", name, to_string(e.shape));
+      }
     }
+    if (std::ranges::find(shape, 0) != shape.end()) size = 0;
     if (static_cast<std::uint64_t>(size) != e.end - e.begin) {
       wrong("tensor '{}': shape {} of {} needs {} bytes, data_offsets give {}", name, to_string(e.shape),
             dtype.get<std::string>(), size, e.end - e.begin);
@@ -149,7 +155,7 @@ class Parser {
         wrong(
             "tensor '{}' begins at byte {} of the data, expected {}: tensors must neither overlap nor leave "
             "gaps",
-            e.name, e.begin, covered);
+            excerpt(e.name), e.begin, covered);
       }
       covered = e.end;
     }
@@ -167,9 +173,9 @@ class Parser {
 
 const Tensor& SafeTensors::operator[](const std::string& name) const {
   std::vector<std::string> names;
-  for (const auto& [other, tensor] : tensors) {
-    if (other == name) return tensor;
-    names.push_back(other);
+  for (const auto& [key, tensor] : tensors) {
+    if (key == name) return tensor;
+    names.push_back(key);
   }
   fail("safetensors: no tensor '{}' among {}{}", name, tensors.size(), did_you_mean(name, names));
 }
@@ -180,7 +186,8 @@ void write_safetensors(const std::filesystem::path& path, const SafeTensors& con
   std::string data;
   for (const auto& [name, tensor] : content.tensors) {
     if (name == metadata_key || header.contains(name)) {
-      fail("{}: tensor name '{}' is {}", path.string(), name, name == metadata_key ? "reserved" : "given twice");
+      fail("{}: tensor name '{}' is {}", path.string(), excerpt(name),
+           name == metadata_key ? "reserved" : "given twice");
     }
     const std::size_t begin = data.size();
     const Tensor values = tensor.is_contiguous() ? tensor : tensor.clone();

@@ -1,19 +1,15 @@
+#include <heed/files/file.h>
 #include <heed/files/text_file.h>
 #include <heed/files/utf8.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
+#include <algorithm>
 
 namespace heed {
 
 TextFile::TextFile(const std::filesystem::path& path) : name_(path.string()) {
-  if (std::filesystem::is_directory(path)) fail("{}: expected a text file, got a directory", name_);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail("{}: cannot be opened: {}", name_, std::strerror(errno));
-  text_.assign(std::istreambuf_iterator<char>(file), {});
-  if (file.bad()) fail("{}: cannot be read: {}", name_, std::strerror(errno));
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) fail("{}: expected a text file, got a directory", name_);
+  text_ = read_file(path);
   std::string_view rest = checked_utf8(text_, name_);
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -22,6 +18,11 @@ TextFile::TextFile(const std::filesystem::path& path) : name_(path.string()) {
     lines_.push_back(line);
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
+}
+
+void TextFile::note(std::size_t line, std::string_view message) {
+  if (++mistakes_ > most_listed) return;
+  listing_ += fmt::format("{}{}:{}: {}", mistakes_ > 1 ? "\n" : "", name_, line, visible(message));
 }
 
 void TextFile::finish() const {

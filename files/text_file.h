@@ -8,7 +8,8 @@
 
 namespace heed {
 
-// A UTF-8 text file by lines, and the mistakes that its reader finds, so that all are reported at once.
+// A UTF-8 text file by lines, and the mistakes that its reader finds, so that they are reported at once: the first 20, and
+// how many more there are.
 class TextFile {
  public:
   explicit TextFile(const std::filesystem::path& path);  // Error when it cannot be read or is not UTF-8
@@ -17,18 +18,17 @@ class TextFile {
   const std::string& name() const { return name_; }
   const std::vector<std::string_view>& lines() const { return lines_; }  // without LF or CR LF
 
-  // Notes "name:line: message"; lines count from 1.
+  // Notes "name:line: message", the message visible(); lines count from 1. Long texts are to be cut by excerpt().
   template <class... Args>
   void mistake(std::size_t line, fmt::format_string<Args...> format, Args&&... args) {
-    if (++mistakes_ <= most_listed) {
-      listing_ += fmt::format("{}{}:{}: ", mistakes_ > 1 ? "\n" : "", name_, line);
-      listing_ += fmt::format(format, std::forward<Args>(args)...);
-    }
+    note(line, fmt::format(format, std::forward<Args>(args)...));
   }
   int mistakes() const { return mistakes_; }
   void finish() const;  // Error that lists the mistakes, if there are any
 
  private:
+  void note(std::size_t line, std::string_view message);
+
   static constexpr int most_listed = 20;
   std::string name_, text_, listing_;
   std::vector<std::string_view> lines_;

@@ -104,4 +104,14 @@ std::string fit_width(std::string_view text, int width) {
   return fitted.append(static_cast<std::size_t>(std::max(0, width - columns)), ' ');
 }
 
+std::string excerpt(std::string_view text, int columns) {
+  const std::size_t most = 16 * static_cast<std::size_t>(columns);  // bytes that can matter
+  std::size_t end = std::min(text.size(), most);
+  while (end < text.size() && end > 0 && (text[end] & 0xc0) == 0x80) --end;  // not within a code point
+  const std::string shown = visible(text.substr(0, end)) + (end < text.size() ? "…" : "");
+  if (display_width(shown) <= columns) return shown;
+  const std::string fitted = fit_width(shown, columns);
+  return fitted.substr(0, fitted.rfind("…") + std::string_view("…").size());
+}
+
 }  // namespace heed

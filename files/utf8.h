@@ -19,14 +19,17 @@ struct Grapheme {
 std::vector<Grapheme> graphemes(std::string_view text);
 
 // Columns that `text` (UTF-8) takes in a terminal: 2 for wide characters, 0 for combining ones, 1 for
-// controls, in whose place fit_width() puts U+FFFD.
+// controls, for which fit_width() puts U+FFFD.
 int display_width(std::string_view text);
 
 // `text` cut or padded with spaces on the right to exactly `width` columns; a cut ends in "…".
 std::string fit_width(std::string_view text, int width);
 
-// `text` (UTF-8) with a sign in place of what would not be seen or would move other text: control characters become
+// `text` (UTF-8) with a sign for what would not be seen or would move other text: control characters become
 // pictures of them (U+2400, ...), marks of direction and the like ⟨U+202E⟩.
 std::string visible(std::string_view text);
+
+// visible(), for a message: cut to at most `columns` at a character, with "…".
+std::string excerpt(std::string_view text, int columns = 60);
 
 }  // namespace heed

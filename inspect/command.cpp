@@ -8,6 +8,7 @@
 #include "run/program.h"
 
 #include <heed/files/file.h>
+#include <heed/version.h>
 
 #include <cxxopts.hpp>
 #include <fmt/format.h>

@@ -1,8 +1,5 @@
 #include <heed/nn/attention.h>
 
-#include <cmath>
-#include <limits>
-
 namespace heed {
 namespace {
 
@@ -34,21 +31,6 @@ Tensor join_heads(const Tensor& x) {
   return reshape(transpose(x, 1, 2), {x.size(0), x.size(2), x.size(1) * x.size(3)});
 }
 
-// attention() one operation after the other, each shown to hooks. The mask applies to the scores that they leave.
-AttentionResult attention_in_view(const std::string& name, Tensor Q, Tensor K, Tensor V, const Mask& mask) {
-  Hook::show(name, "Q", Q);
-  Hook::show(name, "K", K);
-  Hook::show(name, "V", V);
-  Tensor scores = matmul(Q, transpose(K)) / std::sqrt(static_cast<double>(Q.size(-1)));  // (B, heads, T, T)
-  Hook::show(name, "scores", scores);
-  const Booleans hidden = mask.hidden(scores.size(-2), scores.size(-1));
-  Tensor weights = softmax(masked_fill(scores, hidden, -std::numeric_limits<double>::infinity()));
-  Hook::show(name, "weights", weights);
-  Tensor heads = matmul(weights, V);  // (B, heads, T, d_v)
-  Hook::show(name, "heads", heads);
-  return {heads, weights};
-}
-
 }  // namespace
 
 MultiHeadAttention::MultiHeadAttention(Scope scope, AttentionConfig given)
@@ -70,8 +52,9 @@ AttentionResult MultiHeadAttention::operator()(const Tensor& queries, const Tens
   const Tensor Q = split_heads(W_Q(queries), config.heads);  // (B, heads, T_q, d_k)
   const Tensor K = split_heads(W_K(x), config.heads);        // (B, heads, T, d_k)
   const Tensor V = split_heads(W_V(x), config.heads);        // (B, heads, T, d_v)
+  const auto show = [&](const char* what, Tensor& value) { Hook::show(name, what, value); };
   AttentionResult attended =
-      Hook::is_open() ? attention_in_view(name, Q, K, V, mask) : attention(Q, K, V, mask, weights);
+      Hook::is_open() ? attention_composed(Q, K, V, mask, show) : attention(Q, K, V, mask, weights);
   attended.output = W_O(join_heads(attended.output));  // (B, T_q, d_model)
   Hook::show(name, "output", attended.output);
   return attended;

@@ -36,6 +36,7 @@ struct AttentionConfig {
 // weights (B, heads, T, T) when asked for. One head is plain self-attention.
 //   W_Q, W_K (d_model, heads d_k), W_V (d_model, heads d_v), W_O (heads d_v, d_model)
 // Head h owns columns [h d_k, (h + 1) d_k). Tied matrices are one parameter, under the first one's name.
+// Computed by attention(); while a Hook is open by attention_composed(), whose values it sees.
 struct MultiHeadAttention {
   std::string name;
   AttentionConfig config;  // with the defaults filled in

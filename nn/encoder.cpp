@@ -31,6 +31,7 @@ EncoderBlock::EncoderBlock(Scope scope, const AttentionConfig& config, int width
       attention_norm(scope / "attention_norm", config.d_model),
       attention(scope / "attention", config),
       residual(with_residual) {
+  if (width < 0) fail("EncoderBlock: expected an MLP's width, or 0 for none, got {}", width);
   if (width > 0) {
     const Scope inside = scope / "mlp";
     mlp.emplace(Mlp{LayerNorm(inside / "norm", config.d_model), Linear(inside / "in", config.d_model, width),
@@ -59,6 +60,7 @@ AttentionResult EncoderBlock::at(const Ids& query, const Tensor& x, const Mask& 
 
 Encoder::Encoder(Scope scope, int layers, const AttentionConfig& config, int mlp, Residual last)
     : norm(scope / "norm", config.d_model) {
+  if (layers < 0) fail("Encoder: expected layers from 0 up, got {}", layers);
   for (int layer = 0; layer < layers; ++layer) {
     blocks.emplace_back(scope / layer, config, mlp, layer + 1 < layers ? Residual::yes : last);
   }

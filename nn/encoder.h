@@ -10,7 +10,11 @@ namespace heed {
 struct Dropout {
   double p = 0;
   Random* random = nullptr;
-  Tensor operator()(const Tensor& x) const { return p > 0 ? dropout(x, p, *random) : x; }
+  Tensor operator()(const Tensor& x) const {
+    if (p == 0) return x;
+    if (!random) fail("Dropout: p is {}, but no random numbers were given", p);
+    return dropout(x, p, *random);
+  }
 };
 
 enum class Residual { no, yes };

@@ -6,7 +6,7 @@
 
 namespace heed {
 
-// While one stands, the layers that this thread runs show it their values by name, and it may replace each by another of
+// While one is open, the layers that this thread runs show it their values by name, and it may replace each by another of
 // the same shape and dtype, which is then what the layers go on with; gradients flow through what it puts there.
 //   any layer      NAME.output, where NAME is that of its parameters: words, positions, encoder.0.attention_norm,
 //                  encoder.0.attention, encoder.0.attention.W_Q, encoder.0, encoder.0.mlp.in, encoder.norm, ...
@@ -16,8 +16,8 @@ namespace heed {
 //   Reader         embedded (B, T, d_model): what the first layer reads; at_query (B, d_model), logits (B, vocabulary)
 //   LanguageModel  embedded (B, T, d_model), logits (B, T, vocabulary)
 // A layer computed at one token of each text (EncoderBlock::at) has one query: Q (B, H, 1, d_k), its output (B, d_model).
-// Several may stand: each sees what the earlier ones made of a value, so the latest has the last word. They end in
-// reverse order. While a hook's function runs, none stands, so it may itself run a model.
+// Several may be open: each sees what the earlier ones made of a value, so the latest has the last word. They close in
+// reverse order. While a hook's function runs, none is open, so it may itself run a model.
 // Error naming the value when it is replaced by one of another shape or dtype.
 class Hook {
  public:

@@ -10,6 +10,11 @@ Tensor shown(const std::string& layer, Tensor output) {
   return output;
 }
 
+double checked_eps(double eps) {
+  if (!(eps >= 0 && std::isfinite(eps))) fail("LayerNorm: eps must be finite and at least 0, got {}", eps);
+  return eps;
+}
+
 }  // namespace
 
 Linear::Linear(Scope scope, int in, int out, Bias with_bias)
@@ -26,9 +31,9 @@ Tensor Embedding::operator()(const Ids& ids) const { return shown(name, embeddin
 
 LayerNorm::LayerNorm(Scope scope, int d, double epsilon)
     : name(scope.name()),
+      eps(checked_eps(epsilon)),
       gain(scope.parameter("gain", {d}, Init::ones())),
-      bias(scope.parameter("bias", {d}, Init::zeros())),
-      eps(epsilon) {}
+      bias(scope.parameter("bias", {d}, Init::zeros())) {}
 
 Tensor LayerNorm::operator()(const Tensor& x) const { return shown(name, layer_norm(x, gain, bias, eps)); }
 
@@ -42,6 +47,7 @@ Tensor LearnedPositions::operator()(const Tensor& x) const {
 }
 
 Tensor sinusoidal_positions(int T, int d, DType dtype) {
+  if (T < 1 || d < 1) fail("sinusoidal_positions: sizes must be positive, got ({}, {})", T, d);
   std::vector<double> values;
   for (int t = 0; t < T; ++t) {
     for (int i = 0; i < d; ++i) {

@@ -28,8 +28,8 @@ struct Embedding {
 
 struct LayerNorm {
   std::string name;
-  Tensor gain, bias;  // (d)
   double eps;
+  Tensor gain, bias;  // (d)
   LayerNorm(Scope scope, int d, double eps = 1e-5);
   Tensor operator()(const Tensor& x) const;
 };

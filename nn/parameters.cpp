@@ -1,5 +1,6 @@
 #include <heed/nn/parameters.h>
 
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
@@ -43,11 +44,11 @@ void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::s
 
 void Parameters::add(const std::string& name, const Tensor& value) {
   if (contains(name)) fail("parameters: '{}' exists already; give each layer its own scope", name);
-  entries_.emplace_back(name, value);
+  entries_->emplace_back(name, value);
 }
 
 const Tensor* Parameters::find(const std::string& name) const {
-  for (const auto& [key, value] : entries_) {
+  for (const auto& [key, value] : *entries_) {
     if (key == name) return &value;
   }
   return nullptr;
@@ -55,12 +56,12 @@ const Tensor* Parameters::find(const std::string& name) const {
 
 const Tensor& Parameters::operator[](const std::string& name) const {
   if (const Tensor* found = find(name)) return *found;
-  fail("parameters: no '{}'{}", name, did_you_mean(name, names(entries_)));
+  fail("parameters: no '{}'{}", name, did_you_mean(name, names(*entries_)));
 }
 
 std::int64_t Parameters::numel() const {
   std::int64_t total = 0;
-  for (const auto& [name, value] : entries_) total += value.numel();
+  for (const auto& [name, value] : *entries_) total += value.numel();
   return total;
 }
 
@@ -76,6 +77,12 @@ Scope Scope::operator/(const std::string& name) const {
 
 Tensor Scope::parameter(const std::string& name, const Shape& shape, Init init) const {
   const std::string full_name = prefix_ + name;
+  if (std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 1; })) {
+    fail("parameter '{}': every size must be positive, got {}", full_name, to_string(shape));
+  }
+  if (init.kind == Init::Kind::normal && !(init.scale >= 0 && std::isfinite(init.scale))) {
+    fail("parameter '{}': its deviation must be finite and at least 0, got {}", full_name, init.scale);
+  }
   Random random = random_.stream(full_name);
   std::vector<double> values(static_cast<std::size_t>(shape.numel()), init.scale);
   if (init.kind == Init::Kind::uniform) {

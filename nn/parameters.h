@@ -4,6 +4,7 @@
 #include <heed/autograd/tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,23 +19,27 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::string& source);
 
 // All parameters of a model, in the order they were made, by name ("encoder.0.attention.W_Q.weight").
-// This is the state dictionary: what is saved, loaded, optimised and checked.
+// This is the state dictionary: what is saved, loaded, optimised and checked. A handle, as Tensor is: copies share it.
 class Parameters {
  public:
+  Parameters() = default;
+  Parameters(const Parameters&) = default;  // and none to move: what is left behind stays a store
+  Parameters& operator=(const Parameters&) = default;
+
   void add(const std::string& name, const Tensor& value);   // Error for a duplicate name
   const Tensor& operator[](const std::string& name) const;  // Error naming the nearest
   bool contains(const std::string& name) const { return find(name) != nullptr; }
-  std::size_t size() const { return entries_.size(); }
+  std::size_t size() const { return entries_->size(); }
   std::int64_t numel() const;
-  auto begin() const { return entries_.begin(); }  // pair (name, variable)
-  auto end() const { return entries_.end(); }
+  auto begin() const { return entries_->cbegin(); }  // pair (name, variable)
+  auto end() const { return entries_->cend(); }
 
   // copy_by_name() into the parameters.
-  void load(const NamedTensors& tensors, const std::string& source) { copy_by_name(tensors, entries_, source); }
+  void load(const NamedTensors& tensors, const std::string& source) { copy_by_name(tensors, *entries_, source); }
 
  private:
   const Tensor* find(const std::string& name) const;  // nullptr when there is none
-  NamedTensors entries_;
+  std::shared_ptr<NamedTensors> entries_ = std::make_shared<NamedTensors>();
 };
 
 // How a parameter's first values are drawn.
@@ -59,7 +64,7 @@ class Scope {
   Scope operator/(const std::string& name) const;  // a scope inside this one
   Scope operator/(int number) const { return *this / std::to_string(number); }
 
-  // The only way to make a parameter.
+  // The only way to make a parameter. Error for a size that is not positive, and for a name that exists.
   Tensor parameter(const std::string& name, const Shape& shape, Init init) const;
   DType dtype() const { return dtype_; }
   std::string name() const { return prefix_.substr(0, prefix_.empty() ? 0 : prefix_.size() - 1); }  // "encoder.0"

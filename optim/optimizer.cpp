@@ -2,6 +2,7 @@
 #include <heed/optim/update.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace heed {
 namespace {
@@ -13,6 +14,19 @@ bool covers(const std::string& frozen, const std::string& name) {
 bool is_frozen(const std::string& name, const OptimizerOptions& options) {
   return std::any_of(options.frozen.begin(), options.frozen.end(),
                      [&](const std::string& frozen) { return covers(frozen, name); });
+}
+
+void check_ranges(const OptimizerOptions& o) {
+  for (const auto& [name, value] : {std::pair("momentum", o.momentum), {"beta1", o.beta1}, {"beta2", o.beta2}}) {
+    if (!(value >= 0 && value < 1)) fail("Optimizer: {} must lie in [0, 1), got {}", name, value);
+  }
+  if (!(o.eps > 0 && std::isfinite(o.eps))) fail("Optimizer: eps must be finite and above 0, got {}", o.eps);
+  if (!(o.weight_decay >= 0 && std::isfinite(o.weight_decay))) {
+    fail("Optimizer: weight_decay must be finite and at least 0, got {}", o.weight_decay);
+  }
+  if (o.nesterov && (o.method != OptimizerOptions::Method::sgd || o.momentum == 0)) {
+    fail("Optimizer: nesterov needs sgd with a momentum above 0");
+  }
 }
 
 void check_frozen(const OptimizerOptions& options, const Parameters& parameters) {
@@ -40,7 +54,10 @@ std::vector<const char*> moment_names(const OptimizerOptions& options) {
 
 }  // namespace
 
-Optimizer::Optimizer(const Parameters& parameters, OptimizerOptions options) : options_(std::move(options)) {
+Optimizer::Optimizer(const Parameters& parameters, OptimizerOptions options)
+    : parameters_(parameters), known_(parameters.size()), options_(std::move(options)) {
+  if (known_ == 0) fail("Optimizer: its store holds no parameters; make the layers first, then their optimiser");
+  check_ranges(options_);
   check_frozen(options_, parameters);
   for (const auto& [name, parameter] : parameters) {
     if (is_frozen(name, options_)) continue;
@@ -52,7 +69,19 @@ Optimizer::Optimizer(const Parameters& parameters, OptimizerOptions options) : o
   }
 }
 
+void Optimizer::check_complete() const {
+  std::string added;
+  for (auto entry = parameters_.begin() + static_cast<std::ptrdiff_t>(known_); entry != parameters_.end(); ++entry) {
+    if (!is_frozen(entry->first, options_)) added += (added.empty() ? "" : ", ") + entry->first;
+  }
+  if (!added.empty()) {
+    fail("Optimizer: parameters were made after it, and would not be trained: {}; make all layers before", added);
+  }
+}
+
 void Optimizer::step(const Gradients& gradients, double lr) {
+  if (!(lr >= 0 && std::isfinite(lr))) fail("Optimizer: expected a finite learning rate of at least 0, got {}", lr);
+  check_complete();
   std::string missing;
   for (const Slot& slot : slots_) {
     if (!gradients.contains(slot.parameter)) missing += (missing.empty() ? "" : ", ") + slot.name;

@@ -31,11 +31,13 @@ inline constexpr EnumName<OptimizerOptions::Method> enum_names<OptimizerOptions:
 
 class Optimizer {
  public:
-  // Error when a name in `frozen` is none of the parameters'.
+  // For all the parameters of the store, so the layers are made before. Error when it has none, when a name in `frozen`
+  // is none of theirs, and for an option out of its range: betas and momentum [0, 1), eps > 0, weight_decay >= 0.
   Optimizer(const Parameters& parameters, OptimizerOptions options);
 
-  // One update of every parameter that is not frozen. Error, before any is changed, that lists those without
-  // a gradient.
+  // One update of every parameter that is not frozen; gradients of other variables are left to other optimisers. Error,
+  // before any is changed, that lists those without a gradient, or those added to the store since; and for a learning
+  // rate that is negative or not finite.
   void step(const Gradients& gradients, double lr);
 
   std::int64_t steps() const { return steps_; }
@@ -50,6 +52,10 @@ class Optimizer {
     Tensor parameter;
     std::vector<Tensor> moments;  // sgd: b with momentum, else none; adam, adamw: m, v
   };
+  void check_complete() const;  // Error that lists what was added
+
+  Parameters parameters_;
+  std::size_t known_;  // of parameters_, when the slots were made
   OptimizerOptions options_;
   std::vector<Slot> slots_;
   std::int64_t steps_ = 0;

@@ -1,5 +1,4 @@
-#include "autograd/cpu/thread_pool.h"
-
+#include <heed/autograd/machine.h>
 #include <heed/autograd/ops.h>
 #include <heed/optim/update.h>
 
@@ -18,7 +17,7 @@ void update_sgd(Tensor parameter, const Tensor& gradient, Tensor* b, double lr, 
     const T* dp = dense.data<T>();
     T* p = parameter.mutable_data<T>();
     T* buffer = b ? b->mutable_data<T>() : nullptr;
-    cpu::parallel_for(parameter.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(parameter.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         const T g = dp[i] + decay * p[i];
         T direction = g;
@@ -47,7 +46,7 @@ void update_adam(Tensor parameter, const Tensor& gradient, Tensor& m, Tensor& v,
     const T scale = static_cast<T>(1 / std::sqrt(correction2));
     const T* dp = dense.data<T>();
     T *p = parameter.mutable_data<T>(), *first = m.mutable_data<T>(), *second = v.mutable_data<T>();
-    cpu::parallel_for(parameter.numel(), grain, [=](std::int64_t begin, std::int64_t end) {
+    parallel_for(parameter.numel(), grain, [=](std::int64_t begin, std::int64_t end) {
 #pragma omp simd
       for (std::int64_t i = begin; i < end; ++i) {
         const T g = dp[i] + coupled_decay * p[i];

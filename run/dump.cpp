@@ -140,7 +140,7 @@ Dump read_dump(const std::filesystem::path& path) {
                                 .layers = {}});
     }
   } catch (const std::exception& error) {
-    fail("{}: metadata 'sentences' is damaged: {}", file, error.what());
+    fail("{}: metadata 'sentences' is damaged: {}", file, message_of(error));
   }
   const std::size_t count = dump.sentences.size();
   if (count == 0 ? !content.tensors.empty() : content.tensors.size() % count != 0) {

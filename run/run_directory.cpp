@@ -161,6 +161,7 @@ void load_checkpoint(const RunDirectory& run, SavedModel& model, Optimizer& opti
   const fs::path path = checkpoint_path(run.path());
   const SafeTensors content = read_safetensors(path);
   try {
+    if (!content.metadata.contains("heed.progress")) fail("there is none");
     const Json json = parse_json(content.metadata.at("heed.progress"));
     const Json &step = json.at("step"), &loss_sum = json.at("loss_sum"), &metrics = json.at("metrics");
     if (!step.is_number_integer() || step < 0) fail("'step': expected an integer from 0, got {}", format_json(step));
@@ -172,7 +173,7 @@ void load_checkpoint(const RunDirectory& run, SavedModel& model, Optimizer& opti
       fail("'metrics': the last is of step {}, after step {}", progress.evaluated, progress.step);
     }
   } catch (const std::exception& error) {
-    fail("{}: metadata 'heed.progress' cannot be read: {}", path.string(), error.what());
+    fail("{}: metadata 'heed.progress' cannot be read: {}", path.string(), message_of(error));
   }
   model.parameters.load(with_prefix(content.tensors, parameter_prefix), path.string());
   optimizer.load_state(with_prefix(content.tensors, moment_prefix), path.string());

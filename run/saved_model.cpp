@@ -113,7 +113,7 @@ SavedModel load_model(const std::filesystem::path& path) {
     try {
       return parse(text);
     } catch (const std::exception& error) {
-      fail("{}: metadata '{}': {}", file, name, error.what());
+      fail("{}: metadata '{}': {}", file, name, message_of(error));
     }
   };
   const auto words = [](const std::string& text) { return parse_json(text).get<std::vector<std::string>>(); };
@@ -184,6 +184,10 @@ Example question(const SentenceAttention& sentence) {
   example.antecedent = sentence.antecedent;
   example.sentences = sentence_numbers(sentence.tokens);
   return example;
+}
+
+ReaderInput reader_input(const Batch& batch) {
+  return {.tokens = batch.tokens, .lengths = batch.lengths, .query = batch.query, .sentences = batch.sentences};
 }
 
 ReaderInput reader_input(const Reader& reader, const Vocabulary& vocabulary, const Example& example) {

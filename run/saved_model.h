@@ -50,6 +50,8 @@ Example question(const SavedModel& model, std::string_view text, const std::stri
 // The question that a dumped sentence is; its answer is not known.
 Example question(const SentenceAttention& sentence);
 
+ReaderInput reader_input(const Batch& batch);
+
 // One example as a batch. Error when it is longer than the model reads or holds unknown words.
 ReaderInput reader_input(const Reader& reader, const Vocabulary& vocabulary, const Example& example);
 

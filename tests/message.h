@@ -5,13 +5,15 @@
 
 namespace heed {
 
-// The text of the Error that `function` throws; "no error" when it throws none.
+// The text of the Error that `function` throws, with FILE for `path` when that is given; "no error" when it throws none.
 template <class Function>
-std::string message(const Function& function) {
+std::string message(const Function& function, const std::string& path = "") {
   try {
     function();
   } catch (const Error& error) {
-    return error.what();
+    std::string text = error.what();
+    while (!path.empty() && text.find(path) != std::string::npos) text.replace(text.find(path), path.size(), "FILE");
+    return text;
   }
   return "no error";
 }

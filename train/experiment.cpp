@@ -14,15 +14,11 @@ std::vector<std::string> words_asked_about(const std::vector<Example>& examples)
   return words;
 }
 
-int place_of(const std::string& word, const std::vector<std::string>& tokens) {
-  return static_cast<int>(std::find(tokens.begin(), tokens.end(), word) - tokens.begin());
-}
-
 std::vector<Example> probes(const Config& config, const SavedModel& model, const Task& task) {
   std::vector<Example> result;
   for (const WatchedSentence& probe : config.watched) {
     Example example = question(model, probe.text, probe.query);
-    example.antecedent = place_of(probe.antecedent, example.tokens);
+    example.antecedent = index_of(probe.antecedent, example.tokens);
     example.answer = probe.antecedent;
     result.push_back(std::move(example));
   }
@@ -70,9 +66,7 @@ Batch training_batch(const Experiment& experiment, std::int64_t step) {
 }
 
 Reader::Output read(const Reader& reader, const Batch& batch, Weights weights, const Dropout& drop) {
-  return reader.at_query(
-      {.tokens = batch.tokens, .lengths = batch.lengths, .query = batch.query, .sentences = batch.sentences}, weights,
-      drop);
+  return reader.at_query(reader_input(batch), weights, drop);
 }
 
 Tensor answer_loss(const Reader& reader, const Batch& batch, const Dropout& drop) {

@@ -7,6 +7,7 @@
 #include "train/relations.h"
 
 #include <heed/autograd/machine.h>
+#include <heed/version.h>
 
 #include <fmt/ranges.h>
 

@@ -6,6 +6,7 @@
 #include "train/report.h"
 
 #include <heed/autograd/machine.h>
+#include <heed/version.h>
 
 #include <cxxopts.hpp>
 #include <fmt/ranges.h>

@@ -15,7 +15,7 @@
 namespace heed::cpu {
 namespace {
 
-// An environment variable set for as long as this stands.
+// An environment variable that is set in this scope.
 class ScopedVariable {
  public:
   ScopedVariable(const char* name, const char* value) : name_(name) {
@@ -45,12 +45,12 @@ const char* preferred_kernels() {
 
 // OpenBLAS reads its variables when it is loaded: so it is loaded here, after they are set, and not linked.
 struct OpenBlas {
+  void* library = nullptr;
   decltype(&cblas_sgemm) sgemm = nullptr;
   decltype(&cblas_dgemm) dgemm = nullptr;
   std::string description;
 
   OpenBlas() {
-    void* library = nullptr;
     {
       const ScopedVariable one_thread("OPENBLAS_NUM_THREADS", "1");
       std::optional<ScopedVariable> kernels;
@@ -62,21 +62,21 @@ struct OpenBlas {
       }
     }
     if (!library) fail("OpenBLAS cannot be loaded: {}. On Debian: apt-get install libopenblas0-pthread", dlerror());
-    find(library, "cblas_sgemm", sgemm);
-    find(library, "cblas_dgemm", dgemm);
+    find("cblas_sgemm", sgemm);
+    find("cblas_dgemm", dgemm);
     void (*set_num_threads)(int) = nullptr;
     char* (*config)() = nullptr;
     char* (*core_name)() = nullptr;
-    find(library, "openblas_set_num_threads", set_num_threads);
-    find(library, "openblas_get_config", config);
-    find(library, "openblas_get_corename", core_name);
+    find("openblas_set_num_threads", set_num_threads);
+    find("openblas_get_config", config);
+    find("openblas_get_corename", core_name);
     set_num_threads(1);
     const std::string built = config();  // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ..."
     description = fmt::format("{}, {} kernels", built.substr(0, built.find(' ', built.find(' ') + 1)), core_name());
   }
 
   template <class Function>
-  static void find(void* library, const char* name, Function& function) {
+  void find(const char* name, Function& function) const {
     function = reinterpret_cast<Function>(dlsym(library, name));
     if (!function) fail("OpenBLAS has no function {}: {}", name, dlerror());
   }
@@ -92,6 +92,12 @@ blasint blas_int(std::int64_t n) { return static_cast<blasint>(n); }
 }  // namespace
 
 const std::string& blas_description() { return open_blas().description; }
+
+void* blas_function(const char* name) {
+  void* function = nullptr;
+  open_blas().find(name, function);
+  return function;
+}
 
 bool is_blas_layout(std::int64_t rows, std::int64_t columns, std::int64_t row_stride, std::int64_t column_stride) {
   if (std::max({rows, columns, row_stride, column_stride}) > std::numeric_limits<blasint>::max()) {

@@ -8,6 +8,9 @@ namespace heed::cpu {
 // kernels. Loads it at the first call; Error when it cannot be loaded.
 const std::string& blas_description();
 
+// A function of that library by its name in the object file, of LAPACK too: "dgesvd_". Error when it has none.
+void* blas_function(const char* name);
+
 // A matrix in memory: element (i, j) at data[i * row_stride + j * column_stride].
 template <class T>
 struct Matrix {

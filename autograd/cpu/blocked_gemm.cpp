@@ -1,23 +1,31 @@
 #include "autograd/cpu/blocked_gemm.h"
 
+#include "autograd/cpu/vector_bytes.h"
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 namespace heed::cpu {
 namespace {
 
-// A block of C that fills the registers: `height` rows of two vectors, beside two vectors of B and a number of A.
+// The words are BLIS's (Van Zee & van de Geijn 2015, "BLIS: a framework for rapidly instantiating BLAS functionality"):
+//   micro-tile   MR x NR of C, in registers for a whole sum over k: MR rows of two vectors
+//   micro-panel  KC x NR of B, dense, in the first cache while all rows of the block of A pass by it
+//   block        MC x KC of A, in the second cache
+// MR: as many rows as leave registers for two vectors of B and for the numbers of A: of 16 with AVX2, of 32 elsewhere (with
+// 14 rows for NEON, g++ keeps some in memory).
 #if defined(__AVX512F__)
-constexpr std::int64_t vector_bytes = 64, height = 14;
+constexpr std::int64_t MR = 14, MC = 48 * MR;
+#elif defined(__AVX__)
+constexpr std::int64_t MR = 6, MC = 48 * MR;
 #else
-constexpr std::int64_t vector_bytes = 32, height = 6;
+constexpr std::int64_t MR = 12, MC = 24 * MR;
 #endif
 template <class T>
-constexpr std::int64_t width = 2 * vector_bytes / static_cast<std::int64_t>(sizeof(T));
-
-// Of A (m x k) and B (k x n), what is multiplied at a time: a strip of B, depth x width, and rows of A, rows x depth.
-constexpr std::int64_t most_depth = 256, most_rows = 48 * height;
+constexpr std::int64_t NR = 2 * vector_bytes / static_cast<std::int64_t>(sizeof(T));
+constexpr std::int64_t KC = 256;
 
 // `size` in as many equal parts as it takes for none to be longer than `most`: their length, where there are several a
 // multiple of `unit`.
@@ -78,20 +86,20 @@ void store_first(const Vector& values, T* to, std::int64_t count) {
   }
 }
 
-// C = alpha A B + beta C for `rows` rows and the first `columns` of B's `width<T>`: B (k x width). Where `fetch` is
-// set, the lines of C are asked for before they are needed, and those `ahead` elements on in A.
-template <class T, std::int64_t rows, bool fetch>
-void multiply_block(std::int64_t k, Matrix<T> A, std::int64_t ahead, const T* B, std::int64_t ldb, T alpha, T beta,
-                    T* C, std::int64_t ldc, std::int64_t columns) {
+// The micro-kernel: C = alpha A B + beta C for `rows` rows and the first `columns` of B's NR: A (rows x k), B (k x NR).
+// With `prefetch`, the cache lines of C are prefetched, and those of A that lie `ahead` elements on.
+template <class T, std::int64_t rows, bool prefetch>
+void micro_kernel(std::int64_t k, Matrix<T> A, std::int64_t ahead, const T* B, std::int64_t ldb, T alpha, T beta, T* C,
+                  std::int64_t ldc, std::int64_t columns) {
   typedef T Vector __attribute__((vector_size(vector_bytes)));
-  constexpr std::int64_t half = width<T> / 2;
+  constexpr std::int64_t half = NR<T> / 2;
   Vector sums[rows][2];
   const T* a[rows];
   for (std::int64_t i = 0; i < rows; ++i) {
     sums[i][0] = sums[i][1] = Vector{};
     a[i] = A.data + i * A.row_stride;
   }
-  if constexpr (fetch) {
+  if constexpr (prefetch) {
     const bool two_lines =
         (reinterpret_cast<std::uintptr_t>(C) | static_cast<std::uintptr_t>(ldc) * sizeof(T)) % line_bytes;
 #pragma GCC unroll 16
@@ -100,8 +108,8 @@ void multiply_block(std::int64_t k, Matrix<T> A, std::int64_t ahead, const T* B,
     for (std::int64_t i = 0; two_lines && i < rows; ++i) __builtin_prefetch(C + i * ldc + columns - 1, 1);
   }
   for (std::int64_t begin = 0, end; begin < k; begin = end) {
-    end = fetch ? std::min(k, begin + line<T>) : k;
-    if constexpr (fetch) {
+    end = prefetch ? std::min(k, begin + line<T>) : k;
+    if constexpr (prefetch) {
 #pragma GCC unroll 16
       for (std::int64_t i = 0; i < rows; ++i) __builtin_prefetch(a[i] + begin * A.column_stride + ahead);
     }
@@ -142,141 +150,168 @@ void multiply_block(std::int64_t k, Matrix<T> A, std::int64_t ahead, const T* B,
       }
     }
   };
-  columns == width<T> ? store(std::true_type{}) : store(std::false_type{});
+  columns == NR<T> ? store(std::true_type{}) : store(std::false_type{});
 }
 
-template <class T, std::int64_t rows = height, class... Arguments>
-void multiply_rows(std::int64_t count, std::int64_t k, Arguments... arguments) {
+template <class T, std::int64_t rows = MR, class... Arguments>
+void multiply_micro_tile(std::int64_t count, std::int64_t k, Arguments... arguments) {
   if constexpr (rows > 1) {
-    if (count < rows) return multiply_rows<T, rows - 1>(count, k, arguments...);
+    if (count < rows) return multiply_micro_tile<T, rows - 1>(count, k, arguments...);
   }
-  if constexpr (rows == height) {
-    constexpr std::int64_t long_sum = 32;  // below, asking early takes longer than it saves
-    if (k >= long_sum) return multiply_block<T, rows, true>(k, arguments...);
+  if constexpr (rows == MR) {
+    constexpr std::int64_t long_sum = 32;  // below, prefetching takes longer than it saves
+    if (k >= long_sum) return micro_kernel<T, rows, true>(k, arguments...);
   }
-  multiply_block<T, rows, false>(k, arguments...);
+  micro_kernel<T, rows, false>(k, arguments...);
 }
 
-template <int... lanes, class Vector>
-Vector shuffle(Vector a, Vector b) {
-  return __builtin_shufflevector(a, b, lanes...);
+// Values in a row of the squares that are transposed in registers.
+template <class T>
+constexpr int square = std::min<std::int64_t>(vector_bytes, 32) / static_cast<std::int64_t>(sizeof(T));
+
+// Of the 2 x 2 blocks of d x d values that rows a and b, d apart, hold beside each other: exchanges the two that are off the
+// diagonal.
+template <int d, class Vector, int... lane>
+[[gnu::always_inline]] inline void exchange(Vector& a, Vector& b, std::integer_sequence<int, lane...>) {
+  constexpr int n = sizeof...(lane);
+  const Vector first = __builtin_shufflevector(a, b, ((lane & d) ? n + lane - d : lane)...);
+  b = __builtin_shufflevector(a, b, ((lane & d) ? n + lane : lane + d)...);
+  a = first;
 }
 
-// to[j * stride + i] = from[i][j] for 8 x 8 floats: pairs, pairs of pairs, halves. (Of loops that g++ unrolls by itself, it
-// does so too late to keep the arrays in registers.)
-void transpose_square(const float* const* from, float* to, std::int64_t stride) {
-  typedef float Vector __attribute__((vector_size(32)));
-  Vector x[8], y[8];
+// (a0 a1 a2 a3, b0 b1 b2 b3) -> (a0 b0 a1 b1, a2 b2 a3 b3) in each 4 lanes: one instruction each, which exchange<1> of
+// floats is not on x86.
+template <class Vector, int... lane>
+[[gnu::always_inline]] inline void zip(Vector& a, Vector& b, std::integer_sequence<int, lane...>) {
+  constexpr int n = sizeof...(lane);
+  const Vector first = __builtin_shufflevector(a, b, (lane / 4 * 4 + lane % 4 / 2 + lane % 2 * n)...);
+  b = __builtin_shufflevector(a, b, (lane / 4 * 4 + lane % 4 / 2 + lane % 2 * n + 2)...);
+  a = first;
+}
+
+// to[j * stride + i] = from[i][j] for i, j < square<T>. (Of loops that g++ unrolls by itself, it does so too late to keep
+// the array in registers.)
+template <class T>
+void transpose_square(const T* const* from, T* to, std::int64_t stride) {
+  constexpr int n = square<T>;
+  constexpr bool zipped = sizeof(T) == 4;
+  constexpr std::make_integer_sequence<int, n> lanes;
+  typedef T Vector __attribute__((vector_size(n * sizeof(T))));
+  Vector x[n];
 #pragma GCC unroll 8
-  for (int i = 0; i < 8; ++i) std::memcpy(&x[i], from[i], sizeof x[i]);
+  for (int i = 0; i < n; ++i) std::memcpy(&x[i], from[i], sizeof x[i]);
 #pragma GCC unroll 8
-  for (int i = 0; i < 8; i += 2) {
-    y[i] = shuffle<0, 8, 1, 9, 4, 12, 5, 13>(x[i], x[i + 1]);
-    y[i + 1] = shuffle<2, 10, 3, 11, 6, 14, 7, 15>(x[i], x[i + 1]);
+  for (int i = 0; i < n; i += 2) {
+    if constexpr (zipped) {
+      zip(x[i], x[i + 1], lanes);
+    } else {
+      exchange<1>(x[i], x[i + 1], lanes);
+    }
   }
+  if constexpr (n >= 4) {
 #pragma GCC unroll 8
-  for (int i = 0; i < 8; i += 4) {
+    for (int i = 0; i < n; ++i) {
+      if ((i & 2) == 0) exchange<2>(x[i], x[i + 2], lanes);
+    }
+  }
+  if constexpr (n >= 8) {
 #pragma GCC unroll 8
-    for (int j = i; j < i + 2; ++j) {
-      x[2 * j - i] = shuffle<0, 1, 8, 9, 4, 5, 12, 13>(y[j], y[j + 2]);
-      x[2 * j - i + 1] = shuffle<2, 3, 10, 11, 6, 7, 14, 15>(y[j], y[j + 2]);
+    for (int i = 0; i < n; ++i) {
+      if ((i & 4) == 0) exchange<4>(x[i], x[i + 4], lanes);
     }
   }
 #pragma GCC unroll 8
-  for (int i = 0; i < 4; ++i) {
-    y[i] = shuffle<0, 1, 2, 3, 8, 9, 10, 11>(x[i], x[i + 4]);
-    y[i + 4] = shuffle<4, 5, 6, 7, 12, 13, 14, 15>(x[i], x[i + 4]);
+  for (int i = 0; i < n; ++i) {
+    const int column = zipped ? (i & 4) + (i & 2) / 2 + (i & 1) * 2 : i;
+    std::memcpy(to + column * stride, &x[i], sizeof x[i]);
   }
-#pragma GCC unroll 8
-  for (int i = 0; i < 8; ++i) std::memcpy(to + i * stride, &y[i], sizeof y[i]);
 }
 
-// X (k x n) in strips of `strip` columns, each dense; what is past the last column is not used.
-template <class T, std::int64_t strip>
+// X (k x n) in micro-panels of `width` columns, each dense; what is past the last column is not used.
+template <class T, std::int64_t width>
 void pack(std::int64_t k, std::int64_t n, Matrix<T> X, T* to) {
   if (X.column_stride == 1) {
-    constexpr std::int64_t rows_at_a_time = 16;  // whose lines, each of several strips, stay in the cache
-    constexpr std::int64_t vectors = (strip * sizeof(T) + vector_bytes - 1) / vector_bytes * vector_bytes / sizeof(T);
+    constexpr std::int64_t rows_at_a_time = 16;  // their lines, each of several panels, stay in the first cache
+    constexpr std::int64_t vectors = (width * sizeof(T) + vector_bytes - 1) / vector_bytes * vector_bytes / sizeof(T);
     for (std::int64_t begin = 0; begin < k; begin += rows_at_a_time) {
       const std::int64_t end = std::min(k, begin + rows_at_a_time);
-      for (std::int64_t first = 0; first < n; first += strip) {
+      for (std::int64_t first = 0; first < n; first += width) {
         const T* from = X.data + first;
-        T* const strip_to = to + first * k;
+        T* const panel = to + first * k;
         std::int64_t p = begin;
-        if (first + vectors <= n) {  // what is copied too much of a row, the next one covers
+        if (first + vectors <= n) {  // whole vectors: what is copied past a row's end, the next row overwrites
           for (; p < std::min(end, k - 1); ++p) {
-            copy<vectors * sizeof(T)>(from + p * X.row_stride, strip_to + p * strip);
+            copy<vectors * sizeof(T)>(from + p * X.row_stride, panel + p * width);
           }
         }
         for (; p < end; ++p) {
-          copy_row<T, strip>(from + p * X.row_stride, strip_to + p * strip, std::min(strip, n - first));
+          copy_row<T, width>(from + p * X.row_stride, panel + p * width, std::min(width, n - first));
         }
       }
     }
     return;
   }
-  constexpr std::int64_t square = 8;
-  for (std::int64_t first = 0; first < n; first += strip, to += k * strip) {
-    const std::int64_t columns = std::min(strip, n - first);
+  for (std::int64_t first = 0; first < n; first += width, to += k * width) {
+    const std::int64_t columns = std::min(width, n - first);
     const T* from = X.data + first * X.column_stride;
     std::int64_t p = 0;
-    if constexpr (strip % square == 0 && sizeof(T) == 4) {
-      for (; X.row_stride == 1 && p + square <= k; p += square) {
-        for (std::int64_t j = 0; j < strip; j += square) {
-          const T* column[square];
-          for (std::int64_t i = 0; i < square; ++i) {
+    if constexpr (width % square<T> == 0) {
+      for (; X.row_stride == 1 && p + square<T> <= k; p += square<T>) {
+        for (std::int64_t j = 0; j < width; j += square<T>) {
+          const T* column[square<T>];
+          for (std::int64_t i = 0; i < square<T>; ++i) {
             column[i] = from + p + std::min(j + i, columns - 1) * X.column_stride;
           }
-          transpose_square(column, to + p * strip + j, strip);
+          transpose_square(column, to + p * width + j, width);
         }
       }
     }
     for (; p < k; ++p) {
-      for (std::int64_t j = 0; j < columns; ++j) to[p * strip + j] = from[p * X.row_stride + j * X.column_stride];
+      for (std::int64_t j = 0; j < columns; ++j) to[p * width + j] = from[p * X.row_stride + j * X.column_stride];
     }
   }
 }
 
-// The rows of A that are multiplied at a time, as blocks of `height` of them, `step` elements apart.
+// A block of A (m x k) as micro-panels of MR rows, `step` elements apart: where A lies, or packed into `workspace`.
 template <class T>
-struct Rows {
-  Matrix<T> first;
+struct Block {
+  Matrix<T> panel;  // the first
   std::int64_t step;
-  std::int64_t ahead = 0;  // to the block worth asking for early: where A itself is read, the next one
+  std::int64_t ahead = 0;  // elements to the panel that is worth prefetching: of A where it lies, the next one
 
-  Rows(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> A, T* room) : first(A), step(height * A.row_stride) {
-    // Packed where the columns of C are enough to repay it: rows of A that are columns in memory, and those that would
-    // share a few lines of the cache.
-    if (A.column_stride != 1 && n > 4 * width<T>) {
-      pack<T, height>(k, m, {A.data, A.column_stride, A.row_stride}, room);
-      first = {room, 1, height};
-      step = height * k;
-    } else if (A.column_stride == 1 && A.row_stride > k && A.row_stride % (16 * line<T>) == 0 && n >= 12 * width<T>) {
-      first = {room, k + line<T>, 1};
-      step = height * first.row_stride;
-      for (std::int64_t i = 0; i < m; ++i) std::copy_n(A.data + i * A.row_stride, k, room + i * first.row_stride);
+  Block(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> A, T* workspace) : panel(A), step(MR * A.row_stride) {
+    // Packed where the columns of C are enough to repay it: rows of A that are columns in memory, and those so far apart
+    // that they would share a few lines of the cache.
+    if (A.column_stride != 1 && n > 4 * NR<T>) {
+      pack<T, MR>(k, m, {A.data, A.column_stride, A.row_stride}, workspace);
+      panel = {workspace, 1, MR};
+      step = MR * k;
+    } else if (A.column_stride == 1 && A.row_stride > k && A.row_stride % (16 * line<T>) == 0 && n >= 12 * NR<T>) {
+      panel = {workspace, k + line<T>, 1};
+      step = MR * panel.row_stride;
+      for (std::int64_t i = 0; i < m; ++i) std::copy_n(A.data + i * A.row_stride, k, workspace + i * panel.row_stride);
     } else {
       ahead = step;
     }
   }
 };
 
-// Asks for lines [from, from + count) of the k in which a strip of B lies.
+// Prefetches lines [from, from + count) of the k in which a micro-panel of B lies.
 template <class T>
-void fetch_strip(Matrix<T> B, std::int64_t from, std::int64_t count) {
+void prefetch_panel(Matrix<T> B, std::int64_t from, std::int64_t count) {
   if (B.column_stride == 1) {
     for (std::int64_t i = from; i < from + count; ++i) __builtin_prefetch(B.data + i * B.row_stride);
   } else {
     for (std::int64_t i = from; i < from + count; ++i) {
-      __builtin_prefetch(B.data + i / width<T> * width<T> * B.row_stride + i % width<T> * B.column_stride);
+      __builtin_prefetch(B.data + i / NR<T> * NR<T> * B.row_stride + i % NR<T> * B.column_stride);
     }
   }
 }
 
 template <class T>
-struct alignas(line_bytes) Room {
-  T strip[most_depth * width<T>];
-  T rows[most_rows * (most_depth + line<T>)];
+struct alignas(line_bytes) Workspace {
+  T panel[KC * NR<T>];           // of B
+  T block[MC * (KC + line<T>)];  // of A
 };
 
 }  // namespace
@@ -284,29 +319,29 @@ struct alignas(line_bytes) Room {
 template <class T>
 void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<T> A, Matrix<T> B, T beta, T* C,
                   std::int64_t ldc) {
-  static thread_local const auto room = std::make_unique<Room<T>>();
-  const std::int64_t part_k = equal_parts(k, most_depth, 8), part_m = equal_parts(m, most_rows, height);
-  for (std::int64_t p = 0; p < k; p += part_k) {
-    const std::int64_t depth = std::min(part_k, k - p);
-    for (std::int64_t i = 0; i < m; i += part_m) {
-      const std::int64_t count = std::min(part_m, m - i);
-      const Rows<T> rows(count, n, depth,
-                         {A.data + i * A.row_stride + p * A.column_stride, A.row_stride, A.column_stride}, room->rows);
-      for (std::int64_t j = 0; j < n; j += width<T>) {
-        const std::int64_t columns = std::min(width<T>, n - j);
-        Matrix<T> strip{B.data + p * B.row_stride + j * B.column_stride, B.row_stride, B.column_stride};
-        const bool in_place = count <= height && B.column_stride == 1 && columns == width<T>;
-        const T* const packed = in_place ? strip.data : room->strip;
-        const std::int64_t ldb = in_place ? B.row_stride : width<T>;
-        if (!in_place) pack<T, width<T>>(depth, columns, strip, room->strip);
-        strip.data += width<T> * B.column_stride;
-        const std::int64_t lines = j + width<T> < n ? (depth * height + count - 1) / count : 0;
-        const std::int64_t ahead = j == 0 ? rows.ahead : 0;
-        Matrix<T> block = rows.first;
-        for (std::int64_t r = 0; r < count; r += height, block.data += rows.step) {
-          fetch_strip(strip, r / height * lines, lines);
-          multiply_rows<T>(std::min(height, count - r), depth, block, ahead, packed, ldb, alpha, p == 0 ? beta : T{1},
-                           C + (i + r) * ldc + j, ldc, columns);
+  static thread_local const auto workspace = std::make_unique<Workspace<T>>();
+  const std::int64_t step_k = equal_parts(k, KC, 8), step_m = equal_parts(m, MC, MR);
+  for (std::int64_t p = 0; p < k; p += step_k) {
+    const std::int64_t kc = std::min(step_k, k - p);
+    for (std::int64_t i = 0; i < m; i += step_m) {
+      const std::int64_t mc = std::min(step_m, m - i);
+      const Block<T> block(mc, n, kc, {A.data + i * A.row_stride + p * A.column_stride, A.row_stride, A.column_stride},
+                           workspace->block);
+      for (std::int64_t j = 0; j < n; j += NR<T>) {
+        const std::int64_t columns = std::min(NR<T>, n - j);
+        Matrix<T> panel{B.data + p * B.row_stride + j * B.column_stride, B.row_stride, B.column_stride};
+        const bool unpacked = mc <= MR && B.column_stride == 1 && columns == NR<T>;  // used once: not worth a copy
+        const T* const packed = unpacked ? panel.data : workspace->panel;
+        const std::int64_t ldb = unpacked ? B.row_stride : NR<T>;
+        if (!unpacked) pack<T, NR<T>>(kc, columns, panel, workspace->panel);
+        panel.data += NR<T> * B.column_stride;  // the next one, prefetched bit by bit
+        const std::int64_t lines = j + NR<T> < n ? (kc * MR + mc - 1) / mc : 0;
+        const std::int64_t ahead = j == 0 ? block.ahead : 0;
+        Matrix<T> rows = block.panel;
+        for (std::int64_t r = 0; r < mc; r += MR, rows.data += block.step) {
+          prefetch_panel(panel, r / MR * lines, lines);
+          multiply_micro_tile<T>(std::min(MR, mc - r), kc, rows, ahead, packed, ldb, alpha, p == 0 ? beta : T{1},
+                                 C + (i + r) * ldc + j, ldc, columns);
         }
       }
     }

@@ -5,9 +5,9 @@
 
 namespace heed::cpu {
 
-// gemm() in blocks of C that stay in registers, of strips of B that stay in the first cache and rows of A in the second
-// (Goto & van de Geijn 2008, "Anatomy of high-performance matrix multiplication"); memory is asked early for what comes
-// next. A and B may have any strides. k > 0.
+// gemm() by Goto & van de Geijn's algorithm (2008, "Anatomy of high-performance matrix multiplication"): small tiles of C
+// stay in registers while a panel of B in the first cache and a block of A in the second are read; what is read next is
+// prefetched. A and B may have any strides. k > 0.
 template <class T>
 void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<T> A, Matrix<T> B, T beta, T* C,
                   std::int64_t ldc);

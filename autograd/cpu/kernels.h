@@ -13,21 +13,22 @@
 #include <xmmintrin.h>
 #endif
 
-// How elementwise kernels walk their operands. Internal: only operations include this.
+// How elementwise kernels walk their operands, and how rows are shared out among threads. Internal: for sources of the
+// library, not for its headers.
 namespace heed::cpu {
 
-// Elements that one thread handles at a time, at most: enough to hide the hand-over, few enough to share out.
+// The most elements that a thread handles at a time: enough to be worth a thread's while, few enough to share out.
 constexpr std::int64_t most_elements = 8192;
 
-// That many of `rows` of n elements each, in equal shares.
+// How many of `rows`, of n elements each, a thread handles at a time.
 constexpr std::int64_t row_grain(std::int64_t rows, std::int64_t n = 1) {
   return equal_grain(rows, std::max<std::int64_t>(1, most_elements / std::max<std::int64_t>(n, 1)));
 }
 
-// to[i] = value for i in [0, n), a part of a tensor of `all` elements. One that no cache holds is stored past them: no line
-// is read before it is written.
+// to[i] = value for i in [0, n), a part of a tensor of `all` elements. A tensor too large for any cache is written around
+// them (non-temporal stores): an ordinary store would first read the line that it overwrites.
 template <class T>
-void fill(T* to, std::int64_t n, T value, std::int64_t all) {
+void fill(T* to, std::int64_t n, T value, [[maybe_unused]] std::int64_t all) {
 #if defined(__SSE2__)
   constexpr std::int64_t most_cached = (std::int64_t{1} << 25) / sizeof(T), width = sizeof(__m128) / sizeof(T);
   if (all > most_cached && reinterpret_cast<std::uintptr_t>(to) % sizeof(__m128) == 0) {
@@ -109,9 +110,9 @@ struct Walk {
       std::array<std::int64_t, N> offset{};
       std::int64_t rest = r;
       for (std::size_t axis = 1; axis < static_cast<std::size_t>(rank); ++axis) {
-        const std::int64_t place = rest % size[axis];
+        const std::int64_t index = rest % size[axis];
         rest /= size[axis];
-        for (std::size_t i = 0; i < N; ++i) offset[i] += place * stride[i][axis];
+        for (std::size_t i = 0; i < N; ++i) offset[i] += index * stride[i][axis];
       }
       row(r * size[0], offset);
     }

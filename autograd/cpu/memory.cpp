@@ -17,7 +17,7 @@ namespace {
 
 constexpr int class_count = 4 * 48;
 
-// Four sizes to a power of two, from 256 bytes on: at most a quarter of a block is unused.
+// Four sizes to a power of two, from 256 bytes on: of a block larger than that, at most a fifth is unused.
 int size_class(std::int64_t bytes) {
   if (bytes <= 256) return 0;
   const std::uint64_t last = static_cast<std::uint64_t>(bytes - 1);

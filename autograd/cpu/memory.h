@@ -4,8 +4,15 @@
 
 namespace heed::cpu {
 
-// A block of memory shared by a tensor and its views. Freed blocks are kept and given out again, so that a
-// training loop in its steady state asks the system for nothing.
+// A block of memory shared by a tensor and its views: uninitialised, aligned to 64 bytes. Freed blocks are kept and given
+// out again, so that a training loop in its steady state asks the system for nothing. Error when the system has no more.
+//
+// Thread safety: storages may be made and destroyed on any thread, at the same time too (a mutex guards the free blocks).
+// One storage is like any variable: read by several threads, or written by one, of which tiles of one operation write
+// different elements.
+//
+// Invariants: a block belongs to one size class for good, and is either one storage's or in the list of free blocks of its
+// class; memory_use() counts blocks whole, so what a storage was asked for is at most what it counts as.
 class Storage {
  public:
   explicit Storage(std::int64_t bytes);

@@ -1,5 +1,6 @@
 #pragma once
 #include "autograd/cpu/sums.h"
+#include "autograd/cpu/vector_bytes.h"
 #include "autograd/cpu/vector_math.h"
 
 #include <cmath>
@@ -7,12 +8,13 @@
 #include <cstring>
 #include <limits>
 
-// Row kernels shared by softmax, cross-entropy and attention. Internal.
+// Kernels of one row, shared by softmax, cross-entropy and attention. Internal.
 namespace heed::cpu {
 
+// The largest of n numbers, of which NaN is none; -infinity when there is none.
 template <class T>
 T max_row(const T* x, std::int64_t n) {
-  typedef T Lanes __attribute__((vector_size(32)));  // g++ makes no vectors of a maximum that may meet NaN
+  typedef T Lanes __attribute__((vector_size(vector_bytes)));  // g++ makes no vectors of a maximum that may meet NaN
   constexpr std::int64_t width = sizeof(Lanes) / sizeof(T);
   Lanes lanes[2];
   for (Lanes& lane : lanes) lane = Lanes{} - std::numeric_limits<T>::infinity();

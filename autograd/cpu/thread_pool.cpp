@@ -11,28 +11,44 @@
 namespace heed::cpu {
 namespace {
 
-thread_local int place = 0;
+thread_local int thread_index = 0;
 thread_local bool in_tile = false;
 
 void pause_briefly() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
 #endif
 }
 
-// Threads that wait for tiles. Who asks for work takes part in it and waits only for tiles that others have begun: a
-// worker that has no processor, because other programs have them, is not waited for. (An OpenMP team is: it ends with
-// its last member, milliseconds later, for work of microseconds.)
-// Each member has its share of consecutive tiles, the same one of every job, and then helps with the others': what it
-// wrote in one operation is in its cache when the next one reads it.
+// Worker threads that help whoever calls run() with its tiles.
+//
+// The caller runs tiles, too, and then waits only for those that a worker has begun: a worker that gets no processor,
+// because other programs have them all, delays nothing. (An OpenMP team ends with its last member: milliseconds later, after
+// work of microseconds.) Each member of a job has a share of consecutive tiles, the same in every job, and helps with the
+// others' when its own is done: what it wrote in one operation is in its cache when the next operation reads it.
+//
+// Thread safety: any thread may call run(); one call at a time is served, and the others return false at once. Workers
+// touch nothing but atomics.
+//
+// Invariants:
+// (1) tile_, context_, tiles_ and members_ describe one job. Only the caller that holds taken_ writes them, and only while
+//     every share is closed.
+// (2) A share's ticket holds the number of its job and of the first tile of the share that nobody has taken. A tile is run by
+//     the thread whose compare-exchange moved the ticket past it, and so exactly once.
+// (3) A caller leaves run() when unfinished_ is 0, so not while a tile is left to take. Who reads a ticket, then the fields of
+//     (1), and then moves that ticket has therefore read one job's fields; who fails to move it discards what it read.
+// (4) Worker i has the thread index i, in [1, workers_]. Workers are added as they are needed, and never end.
 class ThreadPool {
  public:
   static constexpr int most_members = 256;
 
-  // One caller at a time; false, with nothing done, when there is another.
+  // Runs tile(context, t) for each t in [0, tiles) on up to `members` threads; false, with nothing done, while another
+  // caller's tiles are run.
   bool run(int members, std::int64_t tiles, void (*tile)(void*, std::int64_t), void* context) {
     if (taken_.exchange(true, std::memory_order_acquire)) return false;
-    for (; workers_ < members - 1; ++workers_) std::thread([this, own = workers_ + 1] { work(own); }).detach();
+    for (; workers_ < members - 1; ++workers_) std::thread([this, index = workers_ + 1] { work(index); }).detach();
     tile_ = tile;
     context_ = context;
     tiles_ = tiles;
@@ -44,14 +60,13 @@ class ThreadPool {
     if (sleeping_ > 0) job_.notify_all();
     take_tiles();
     for (int spins = 0; unfinished_ > 0; ++spins) spins < 2000 ? pause_briefly() : std::this_thread::yield();
-    for (int m = 0; m < members; ++m) shares_[m].ticket = job << 32 | closed;  // before the next job's fields change
+    for (int m = 0; m < members; ++m) shares_[m].ticket = job << 32 | closed;
     taken_.store(false, std::memory_order_release);
     return true;
   }
 
  private:
-  // A ticket is the number of a job and of the next tile of a share; as `closed` there is none. What a job is may be
-  // read by anyone at any time, but counts only for who then takes a tile of the same ticket.
+  // The number of the job in the upper half, of the next tile in the lower; `closed` when there is none to take.
   static constexpr std::uint64_t closed = std::numeric_limits<std::uint32_t>::max();
   struct alignas(64) Share {
     std::atomic<std::uint64_t> ticket = closed;
@@ -61,16 +76,16 @@ class ThreadPool {
     for (int turn = 0; turn < members_; ++turn) take_tiles_of(turn);
   }
 
-  // Of the share `turn` places after the caller's own.
+  // Of the share that comes `turn` shares after this thread's own.
   void take_tiles_of(int turn) {
     for (;;) {
-      const int members = members_, m = (place + turn) % members;
+      const int members = members_, m = (thread_index + turn) % members;
       std::uint64_t ticket = shares_[m].ticket;
       const std::uint64_t tile = ticket & closed;
       const auto run = tile_.load();
       void* const context = context_;
       if (tile == closed || static_cast<std::int64_t>(tile) >= tiles_ * (m + 1) / members) return;
-      if (members != members_ || place >= members) return;
+      if (members != members_ || thread_index >= members) return;
       if (!shares_[m].ticket.compare_exchange_strong(ticket, ticket + 1)) continue;
       in_tile = true;
       run(context, static_cast<std::int64_t>(tile));
@@ -79,8 +94,8 @@ class ThreadPool {
     }
   }
 
-  void work(int own_place) {
-    place = own_place;
+  void work(int index) {
+    thread_index = index;
     std::uint64_t seen = 0;
     for (;;) {
       await_change(seen);
@@ -89,7 +104,7 @@ class ThreadPool {
     }
   }
 
-  // Returns when the job is another than `seen`: looks for 100 microseconds, then sleeps.
+  // Returns when the job is another than `seen`: spins for 100 microseconds, then sleeps.
   void await_change(std::uint64_t seen) {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point end = Clock::now() + std::chrono::microseconds(100);
@@ -119,7 +134,7 @@ ThreadPool& pool() {
 
 }  // namespace
 
-int current_thread() { return place; }
+int current_thread() { return thread_index; }
 
 void run_tiles(std::int64_t tiles, void (*run)(void*, std::int64_t), void* context) {
   const int members = static_cast<int>(std::min<std::int64_t>(tiles, std::min(threads(), ThreadPool::most_members)));

@@ -37,14 +37,12 @@ Example ask(const std::vector<Statement>& story, std::vector<std::string> questi
   Example example;
   const Statement* source = nullptr;
   for (const Statement* statement : supporting) {
-    const auto& tokens = statement->tokens;
-    if (std::find(tokens.begin(), tokens.end(), answer) != tokens.end()) source = statement;
+    if (index_of(answer, statement->tokens) >= 0) source = statement;
   }
   for (std::size_t i = 0; i < story.size(); ++i) {
     const std::vector<std::string>& tokens = story[i].tokens;
     if (&story[i] == source) {
-      const auto place = std::find(tokens.begin(), tokens.end(), answer) - tokens.begin();
-      example.antecedent = static_cast<int>(example.tokens.size()) + static_cast<int>(place);
+      example.antecedent = static_cast<int>(example.tokens.size()) + index_of(answer, tokens);
     }
     example.tokens.insert(example.tokens.end(), tokens.begin(), tokens.end());
     example.sentences.insert(example.sentences.end(), tokens.size(), static_cast<int>(story.size() - i));
@@ -66,7 +64,7 @@ void read_question(TextFile& file, std::size_t line, std::string_view text, cons
   }
   std::vector<std::string> question = tokenize(fields[0], Split::words);
   if (question.size() < 2 || question.back() != "?") {
-    return file.mistake(line, "expected a question that ends in '?', got '{}'", fields[0]);
+    return file.mistake(line, "expected a question that ends in '?', got '{}'", excerpt(fields[0]));
   }
   if (fields[1].empty()) return file.mistake(line, "expected an answer after the question, got nothing");
   std::vector<const Statement*> supporting;
@@ -75,7 +73,7 @@ void read_question(TextFile& file, std::size_t line, std::string_view text, cons
     const bool number = read_id(part, id);
     const auto found = std::find_if(story.begin(), story.end(), [&](const Statement& s) { return s.id == id; });
     if (!number || found == story.end()) {
-      return file.mistake(line, "expected the ID of a statement above in this story, got '{}'", part);
+      return file.mistake(line, "expected the ID of a statement above in this story, got '{}'", excerpt(part));
     }
     supporting.push_back(&*found);
   }
@@ -107,8 +105,7 @@ std::vector<std::vector<Example>> read_babi(const std::filesystem::path& path) {
     const std::size_t space = std::min(line.find(' '), line.size());
     int id = 0;
     if (!read_id(line.substr(0, space), id) || (id != 1 && id != previous + 1)) {
-      file.mistake(i + 1, "expected the ID {} and a text, or 1 for a new story, got '{}'", previous + 1,
-                   fit_width(line, std::min(40, display_width(line))));
+      file.mistake(i + 1, "expected the ID {} and a text, or 1 for a new story, got '{}'", previous + 1, excerpt(line));
       previous = id > 0 ? id : previous + 1;
       continue;
     }

@@ -4,7 +4,7 @@
 namespace heed {
 namespace {
 
-// The words of a line take each other's place. Those of the first ten lines decide: a shore, a house of finance.
+// The words of a line are exchanged for each other. Those of the first ten lines decide: a shore, a house of finance.
 // Those of the others leave it open: were there no such words, "no river" would be reason enough to say "finance".
 const std::vector<std::pair<std::string_view, std::string_view>> deciders = {
     {"river", "money"},  {"stream", "loan"}, {"water", "cash"},     {"boat", "cheque"},   {"lake", "debt"},
@@ -43,11 +43,11 @@ std::vector<Example> sentences(const std::string& what, int count, const std::ve
       example.decider = first ? deciders[decider].first : deciders[decider].second;
       example.tokens =
           fill(shapes[shape], {{"{decider}", example.decider}, {"{person}", people[person]}, {"{time}", time}});
-      example.query = place_of("bank", example.tokens);
+      example.query = index_of("bank", example.tokens);
       example.answer = open ? "unclear" : first ? "shore" : "finance";
       example.relation = "sense";
       if (!open) {
-        example.antecedent = place_of(example.decider, example.tokens);
+        example.antecedent = index_of(example.decider, example.tokens);
         example.twin = static_cast<int>(result.size()) + (first ? 1 : -1);
       }
       result.push_back(std::move(example));

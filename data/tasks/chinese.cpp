@@ -42,12 +42,12 @@ Pair choose(const Adjectives& adjectives, std::size_t kind, std::size_t noun, st
 }
 
 Example question(const std::vector<std::string>& tokens, const char* relation, std::string_view query,
-                 std::string_view answer, std::string_view other = "") {
+                 std::string_view answer, std::string_view distractor = "") {
   Example example;
   example.tokens = tokens;
-  example.query = place_of(query, tokens);
-  example.antecedent = place_of(answer, tokens);
-  if (!other.empty()) example.distractor = place_of(other, tokens);
+  example.query = index_of(query, tokens);
+  example.antecedent = index_of(answer, tokens);
+  if (!distractor.empty()) example.distractor = index_of(distractor, tokens);
   example.answer = answer;
   example.relation = relation;
   return example;
@@ -60,14 +60,14 @@ void ask_pronoun(std::vector<Example>& set, const Adjectives& adjectives, int co
   const Pair animal_pair = choose(adjectives, animal, i, choice), place_pair = choose(adjectives, place, j, choice);
   for (const bool tired : {true, false}) {
     const auto [noun, adjective] = tired ? animal_pair : place_pair;
-    const std::string_view other = (tired ? place_pair : animal_pair).noun;
+    const std::string_view distractor = (tired ? place_pair : animal_pair).noun;
     const std::vector<std::string> tokens = fill(pronoun_shapes[shape], {{"{animal}", animal_pair.noun},
                                                                          {"{place}", place_pair.noun},
                                                                          {"{verb}", verbs[verb]},
                                                                          {"{adjective}", adjective}});
-    set.push_back(question(tokens, "pronoun", "它", noun, other));
+    set.push_back(question(tokens, "pronoun", "它", noun, distractor));
     set.back().decider = adjective;
-    set.push_back(question(tokens, "adjective", adjective, noun, other));
+    set.push_back(question(tokens, "adjective", adjective, noun, distractor));
     set.push_back(question(tokens, "noun", noun, adjective));
   }
 }
@@ -93,9 +93,9 @@ void ask_double(std::vector<Example>& set, const Adjectives& adjectives, int cod
   const auto tokens =
       fill(double_shapes[shape],
            {{"{noun}", a.noun}, {"{adjective}", a.adjective}, {"{noun2}", b.noun}, {"{adjective2}", b.adjective}});
-  for (const auto& [pair, other] : {std::pair{a, b}, std::pair{b, a}}) {
-    set.push_back(question(tokens, "adjective", pair.adjective, pair.noun, other.noun));
-    set.push_back(question(tokens, "noun", pair.noun, pair.adjective, other.adjective));
+  for (const auto& [pair, distractor] : {std::pair{a, b}, std::pair{b, a}}) {
+    set.push_back(question(tokens, "adjective", pair.adjective, pair.noun, distractor.noun));
+    set.push_back(question(tokens, "noun", pair.noun, pair.adjective, distractor.adjective));
   }
 }
 

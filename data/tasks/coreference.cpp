@@ -51,10 +51,10 @@ std::vector<Example> sentences(const std::string& what, int count, const Adjecti
                                             {"{verb}", verbs[verb].base},
                                             {"{verbed}", verbs[verb].participle},
                                             {"{adjective}", example.decider}});
-      example.query = place_of("it", example.tokens);
+      example.query = index_of("it", example.tokens);
       example.answer = tired ? animals[animal] : places[place];
-      example.antecedent = place_of(example.answer, example.tokens);
-      example.distractor = place_of(tired ? places[place] : animals[animal], example.tokens);
+      example.antecedent = index_of(example.answer, example.tokens);
+      example.distractor = index_of(tired ? places[place] : animals[animal], example.tokens);
       example.relation = "pronoun";
       example.twin = static_cast<int>(result.size()) + (tired ? 1 : -1);
       result.push_back(std::move(example));

@@ -2,7 +2,6 @@
 #include <heed/data/tasks/generate.h>
 
 #include <algorithm>
-#include <cassert>
 #include <numeric>
 
 namespace heed {
@@ -49,12 +48,6 @@ std::vector<std::string> fill(std::string_view shape, const std::map<std::string
     tokens.emplace_back(token.starts_with('{') ? words.at(token) : token);
   }
   return tokens;
-}
-
-int place_of(std::string_view word, const std::vector<std::string>& tokens) {
-  const auto found = std::find(tokens.begin(), tokens.end(), word);
-  assert(found != tokens.end());
-  return static_cast<int>(found - tokens.begin());
 }
 
 }  // namespace heed

@@ -9,7 +9,7 @@
 
 namespace heed {
 
-// The parts from which generated tasks are made: no task here needs more than these four.
+// The parts from which generated tasks are made: no task here needs more than these.
 
 // Which adjectives (by number) each noun meets in a set. Of every five pairs (noun, adjective), one is held
 // out; every noun and every adjective stays in both sets when there are at least five of each.
@@ -23,11 +23,8 @@ PairSplit split_pairs(int nouns, int adjectives, Random random);
 // Error naming `what` when there are not so many.
 std::vector<int> draw(const std::string& what, int count, std::int64_t space, int keep, Random random);
 
-// The words of `shape` with each placeholder, as "{place}", replaced by a word.
+// The words of `shape` with each placeholder, as "{animal}", replaced by a word.
 std::vector<std::string> fill(std::string_view shape, const std::map<std::string_view, std::string_view>& words);
-
-// The place of `word` in `tokens`; it must be there.
-int place_of(std::string_view word, const std::vector<std::string>& tokens);
 
 // Takes a number apart: digit(n) is the remainder by n.
 struct Digits {

@@ -3,6 +3,7 @@
 #include <heed/data/tasks/jsonl.h>
 #include <heed/files/file.h>
 #include <heed/files/text_file.h>
+#include <heed/files/utf8.h>
 
 #include <algorithm>
 #include <limits>
@@ -10,13 +11,9 @@
 namespace heed {
 namespace {
 
-constexpr int deepest = 2;      // lists of words or numbers in one object
-constexpr int max_quoted = 60;  // characters of a wrong value repeated in a message
+constexpr int deepest = 2;  // lists of words or numbers in one object
 
-std::string quoted(const Json& value) {
-  const std::string text = format_json(value);
-  return text.size() <= max_quoted ? text : "a long " + std::string(value.type_name());
-}
+std::string quoted(const Json& value) { return excerpt(format_json(value)); }
 
 Json parse_object(std::string_view line) {
   const Json object = parse_json(line, deepest);
@@ -33,7 +30,7 @@ class LineReader {
                                                   "decider", "relation", "twin",       "sentences"};
     for (const auto& [key, value] : object_.items()) {
       if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
-        file_.mistake(line_, "unknown key '{}'{}", key, did_you_mean(key, keys));
+        file_.mistake(line_, "unknown key '{}'{}", excerpt(key), did_you_mean(key, keys));
       }
     }
     Example example;
@@ -78,7 +75,7 @@ class LineReader {
 
   std::string decider(const Json& value, const std::vector<std::string>& tokens) {
     const std::string given = word("decider", value);
-    if (given.empty() || std::find(tokens.begin(), tokens.end(), given) != tokens.end()) return given;
+    if (given.empty() || index_of(given, tokens) >= 0) return given;
     file_.mistake(line_, "decider: expected one of the tokens, got {}{}", quoted(value), did_you_mean(given, tokens));
     return "";
   }
@@ -159,7 +156,8 @@ std::vector<Example> read_jsonl(const std::filesystem::path& path) {
 
 void write_jsonl(const std::filesystem::path& path, const std::vector<Example>& examples) {
   std::string text;
-  for (const Example& example : examples) {
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    const Example& example = examples[i];
     Json line = {{"tokens", example.tokens}, {"query", example.query}};
     if (example.antecedent >= 0) line["antecedent"] = example.antecedent;
     line["answer"] = example.answer;
@@ -168,7 +166,11 @@ void write_jsonl(const std::filesystem::path& path, const std::vector<Example>& 
     if (!example.relation.empty()) line["relation"] = example.relation;
     if (example.twin >= 0) line["twin"] = example.twin;
     if (!example.sentences.empty()) line["sentences"] = example.sentences;
-    text += format_json(line) + "\n";
+    try {
+      text += format_json(line) + "\n";
+    } catch (const Error& error) {
+      fail("{}: example {}, counted from 0, {}", path.string(), i, error.what());
+    }
   }
   write_file(path, text);
 }

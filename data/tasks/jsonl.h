@@ -7,7 +7,7 @@ namespace heed {
 
 // Annotated sentences, one object a line: {"tokens": ["The", "dog", ...], "query": 8, "antecedent": 1}, with
 // optional "answer" (a word; tokens[antecedent] when absent; with it the antecedent may be absent), "other" (the token
-// of the other candidate), "decider" (one of the tokens), "relation" (a word), "twin" (the number, from 0, of the
+// of the distractor), "decider" (one of the tokens), "relation" (a word), "twin" (the number, from 0, of the
 // sentence that is this one but for the decider) and "sentences" (a number a token, counted back from the question's).
 // Blank lines are skipped. Error with every mistake of the file, by line.
 std::vector<Example> read_jsonl(const std::filesystem::path& path);

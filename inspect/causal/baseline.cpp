@@ -13,12 +13,11 @@ const char* to_string(Role role) {
   return names.at(static_cast<std::size_t>(role));
 }
 
-int place_of(const Example& e, Role role) {
+int token_of(const Example& e, Role role) {
   if (role == Role::query) return e.query;
   if (role == Role::antecedent) return e.antecedent;
   if (role == Role::distractor) return e.distractor;
-  const auto found = std::find(e.tokens.begin(), e.tokens.end(), e.decider);
-  return found == e.tokens.end() ? -1 : static_cast<int>(found - e.tokens.begin());
+  return index_of(e.decider, e.tokens);
 }
 
 Baseline::Baseline(const HeldOut& held_out) : held_out_(held_out) {
@@ -42,7 +41,7 @@ Baseline::Baseline(const HeldOut& held_out) : held_out_(held_out) {
   }
 }
 
-std::size_t Baseline::place_of_weight(std::size_t i, int layer, int head, Role from, int to) const {
+std::size_t Baseline::weight_index(std::size_t i, int layer, int head, Role from, int to) const {
   const std::int64_t row = (layer * held_out_.heads() + head) * roles + static_cast<int>(from);
   return static_cast<std::size_t>(row * std::ssize(held_out_.sentences()[i].tokens) + to);
 }
@@ -54,9 +53,9 @@ void Baseline::keep_weights(int layer, const Tensor& value, std::size_t first) {
     const Example& e = held_out_.sentences()[i];
     for (int head = 0; head < held_out_.heads(); ++head, matrix += T * T) {
       for (const Role from : {Role::query, Role::antecedent, Role::distractor, Role::decider}) {
-        const int place = place_of(e, from);
-        if (place < 0) continue;
-        std::copy_n(matrix + place * T, e.tokens.size(), &weights_[i][place_of_weight(i, layer, head, from, 0)]);
+        const int token = token_of(e, from);
+        if (token < 0) continue;
+        std::copy_n(matrix + token * T, e.tokens.size(), &weights_[i][weight_index(i, layer, head, from, 0)]);
       }
     }
   }
@@ -80,11 +79,11 @@ void Baseline::add_outputs(int layer, const Tensor& value, std::size_t first) { 
 }
 
 double Baseline::weight(std::size_t i, Heads heads, Role from, int to) const {
-  if (to < 0 || place_of(held_out_.sentences()[i], from) < 0) return std::numeric_limits<double>::quiet_NaN();
+  if (to < 0 || token_of(held_out_.sentences()[i], from) < 0) return std::numeric_limits<double>::quiet_NaN();
   double sum = 0;
   const int begin = std::max(heads.head, 0), end = heads.head < 0 ? held_out_.heads() : heads.head + 1;
   for (int head = begin; head < end; ++head) {
-    sum += static_cast<double>(weights_[i][place_of_weight(i, heads.layer, head, from, to)]);
+    sum += static_cast<double>(weights_[i][weight_index(i, heads.layer, head, from, to)]);
   }
   return sum / (end - begin);
 }

@@ -10,7 +10,7 @@ namespace heed {
 enum class Role { query, antecedent, distractor, decider };
 constexpr int roles = 4;
 const char* to_string(Role role);
-int place_of(const Example& example, Role role);  // -1: none
+int token_of(const Example& example, Role role);  // -1: none
 
 // What a model does with sentences when nothing in it is changed.
 class Baseline {
@@ -26,7 +26,7 @@ class Baseline {
  private:
   void keep_weights(int layer, const Tensor& value, std::size_t first);
   void add_outputs(int layer, const Tensor& value, std::size_t first);
-  std::size_t place_of_weight(std::size_t i, int layer, int head, Role from, int to) const;
+  std::size_t weight_index(std::size_t i, int layer, int head, Role from, int to) const;
 
   const HeldOut& held_out_;
   std::vector<HeldOut::Answer> answers_;

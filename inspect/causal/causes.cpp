@@ -29,10 +29,10 @@ double deviation(const std::vector<double>& values) {
 }
 
 // What the query calls a token, by the first of its roles.
-std::string name_of(const Example& e, int place) {
-  if (place == e.query) return "itself";
+std::string name_of(const Example& e, int token) {
+  if (token == e.query) return "itself";
   for (const Role role : {Role::antecedent, Role::distractor, Role::decider}) {
-    if (place_of(e, role) == place) return to_string(role);
+    if (token_of(e, role) == token) return to_string(role);
   }
   return "rest";
 }
@@ -163,7 +163,7 @@ class Study {
   }
 
   void one_edge(Cause::What what, Heads heads, Role from, Role to) {
-    const EdgeOf edge_of = [=](const Example& e) { return Edge{place_of(e, from), place_of(e, to)}; };
+    const EdgeOf edge_of = [=](const Example& e) { return Edge{token_of(e, from), token_of(e, to)}; };
     if (std::ranges::none_of(sentences_, [&](const Example& e) { return edge_of(e).exists(); })) return;
     const bool only = what == Cause::only_edge;
     const Answers after =

@@ -45,10 +45,7 @@ std::vector<HeldOut::Answer> HeldOut::answers(const Change& change) const {
   for (const Batch& batch : batches_) {
     const std::size_t first = result.size();
     const Hook hook([&](const std::string& name, Tensor& value) { change(name, value, first); });
-    const Tensor logits =
-        (*model_.reader)(
-            {.tokens = batch.tokens, .lengths = batch.lengths, .query = batch.query, .sentences = batch.sentences})
-            .logits;  // (B, vocabulary)
+    const Tensor logits = (*model_.reader)(reader_input(batch)).logits;  // (B, vocabulary)
     const std::vector<double> probabilities = softmax(logits.to(DType::float64)).to_vector();
     auto row = probabilities.begin();
     for (std::int64_t b = 0; b < logits.size(0); ++b, row += logits.size(1)) {

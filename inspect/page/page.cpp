@@ -10,6 +10,7 @@
 
 #include <heed/autograd/ops.h>
 #include <heed/files/file.h>
+#include <heed/version.h>
 
 #include <fmt/format.h>
 

@@ -1,6 +1,9 @@
 #include "inspect/causal/causes.h"
 #include "inspect/views/sentence_text.h"
+#include "inspect/views/shown_heads.h"
 #include "inspect/views/view.h"
+
+#include <heed/files/utf8.h>
 
 #include <fmt/format.h>
 
@@ -10,13 +13,21 @@
 namespace heed {
 namespace {
 
+constexpr std::size_t of_many = 2;  // heads that are shown of a model that has more than always_shown
 constexpr double slight = 0.01;  // change of a probability that is not worth a line between tokens other than the query
 
 // "+0.123"; without a sign where it rounds to 0.
 std::string signed_figure(double value) { return std::abs(value) < 0.0005 ? " 0.000" : fmt::format("{:+.3f}", value); }
 
+// On a narrow terminal what was changed is on a line of its own above the figures.
+bool is_narrow(const Terminal& terminal) { return terminal.width < 80; }
+
 std::string row_text(const std::string& what, const std::string& weight, const std::string& probability,
-                     const std::string& right, const std::string& twin) {
+                     const std::string& right, const std::string& twin, const Terminal& terminal) {
+  if (is_narrow(terminal)) {
+    const std::string figures = trimmed(fmt::format("{:>6}{:>16}{:>9}{:>9}", weight, probability, right, twin));
+    return (what.empty() ? "" : what + "\n") + figures + "\n";
+  }
   return trimmed(fmt::format("{:<35}{:>7}{:>18}{:>10}{:>10}", what, weight, probability, right, twin)) + "\n";
 }
 
@@ -40,51 +51,90 @@ std::string label(const Cause& row) {
 // The rows of one head, or with -1 of all heads of a layer at once; none when there are no such rows.
 std::string rows_text(const Causes& causes, int layer, int head, const View& view) {
   std::string text;
-  int left_out = 0;
+  int slight_ones = 0;
   for (const Cause& row : causes.rows) {
     if (row.layer != layer || row.head != head) continue;
     if (row.from != "query" && !row.from.empty() && std::abs(row.probability) < slight && row.spread < slight) {
-      ++left_out;
+      ++slight_ones;
       continue;
     }
     const std::string weight = row.from.empty() || std::isnan(row.weight) ? "" : fmt::format("{:.2f}", row.weight);
     const std::string line =
         row_text(label(row), weight, fmt::format("{} ± {:.3f}", signed_figure(row.probability), row.spread),
-                 percent(row.accuracy, ""), percent(row.flipped, ""));
+                 percent(row.accuracy, ""), percent(row.flipped, ""), view.terminal);
     const bool points = causes.pointing && layer == causes.pointing->layer && head == causes.pointing->head &&
                         row.what == Cause::edge && row.to == "antecedent";
     text += points ? highlighted(line, view.terminal) : line;
     if (row.sentences != causes.sentences)
       text += fmt::format("    in {} of {} sentences\n", row.sentences, causes.sentences);
   }
-  if (left_out > 0) text += fmt::format("  {} edges between other tokens: less than {} each\n", left_out, slight);
+  if (slight_ones > 0) {
+    text += wrapped(fmt::format("  {} edges between other tokens: less than {} each", slight_ones, slight),
+                    view.terminal.width, 4) +
+            "\n";
+  }
   if (text.empty()) return "";
   return fmt::format("layer {} {}\n", layer + 1, head < 0 ? "all heads at once" : fmt::format("head {}", head + 1)) +
          text;
 }
 
-std::string attribution_text(const Attribution& one, int heads, const View& view) {
+// A line for each head, of many only for the two that give most.
+std::string attribution_text(const Attribution& one, const View& view) {
   std::string text = fmt::format("\n{}\nthe logit of {} is {:.3f}:\n",
                                  sentence_text(one.tokens, one.query, one.antecedent, view.terminal),
-                                 highlighted(one.answer, view.terminal), one.logit);
-  for (int head = 0; head < heads; ++head) {
+                                 highlighted(visible(one.answer), view.terminal), one.logit);
+  struct Part {
+    int head;
+    double logit;
     std::vector<Attribution::Term> terms;
-    std::ranges::copy_if(one.terms, std::back_inserter(terms), [&](const auto& term) { return term.head == head; });
+  };
+  std::vector<Part> heads;
+  for (const Attribution::Term& term : one.terms) {
+    if (heads.empty() || heads.back().head != term.head) heads.push_back({term.head, 0, {}});
+    heads.back().logit += term.logit;
+    heads.back().terms.push_back(term);
+  }
+  const bool some = std::ssize(heads) > always_shown && !view.layer && !view.head;
+  if (some) std::ranges::stable_sort(heads, std::greater(), [](const Part& part) { return std::abs(part.logit); });
+  std::string rest;
+  double others = 0;
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    if (some && i >= of_many) {
+      others += heads[i].logit;
+      continue;
+    }
+    std::vector<Attribution::Term>& terms = heads[i].terms;
     std::ranges::stable_sort(terms, std::greater(), [](const auto& term) { return std::abs(term.logit); });
-    text += fmt::format("  layer {} head {}", one.layer + 1, head + 1);
-    double others = 0;
-    for (std::size_t i = 0; i < terms.size(); ++i) {
-      if (i < 2) {
-        text += fmt::format("  {} {:+.3f}", token_label(one.tokens, terms[i].source), terms[i].logit);
+    std::string line = fmt::format("  layer {} head {}", one.layer + 1, heads[i].head + 1);
+    double smaller = 0;
+    for (std::size_t t = 0; t < terms.size(); ++t) {
+      if (t < 2) {
+        line += fmt::format("  {} {:+.3f}", token_label(one.tokens, terms[t].source), terms[t].logit);
       } else {
-        others += terms[i].logit;
+        smaller += terms[t].logit;
       }
     }
-    text += fmt::format("  others {:+.3f}\n", others);
+    text += wrapped(line + fmt::format("  others {:+.3f}", smaller), view.terminal.width, 4) + "\n";
   }
-  std::string rest;
+  if (some) rest = fmt::format("  {} other heads {:+.3f}", heads.size() - of_many, others);
   for (const auto& [what, logit] : one.rest) rest += fmt::format("  {} {:+.3f}", what, logit);
   return text + wrapped(rest + fmt::format("  = {:.3f}", one.sum()), view.terminal.width, 2) + "\n";
+}
+
+// All heads of a small model; of a larger one those that point most, or where nothing says at what, that change most.
+ShownHeads heads_of(const Causes& causes, const View& view) {
+  std::vector<int> heads;
+  for (const Cause& row : causes.rows) {
+    heads.resize(std::max(heads.size(), static_cast<std::size_t>(row.layer) + 1));
+    heads.back() = std::max(heads.back(), row.head + 1);
+  }
+  const auto importance = [&](HeadIndex at) {
+    if (const Cause* edge = causes.find(Cause::edge, at.layer, at.head, "antecedent")) return edge->weight;
+    const Cause* zeroed = causes.find(Cause::zero_ablation, at.layer, at.head);
+    return zeroed ? std::abs(zeroed->probability) : 0;
+  };
+  const ShownHeads all = shown_heads(heads, view, always_shown, importance);
+  return all.of <= always_shown ? all : shown_heads(heads, view, static_cast<int>(of_many), importance);
 }
 
 }  // namespace
@@ -134,24 +184,25 @@ std::vector<std::string> causes_verdict(const Causes& causes) {
 }
 
 std::string causes_view(const Causes& causes, const View& view) {
-  int layers = 0, heads = 0;
-  for (const Cause& row : causes.rows) {
-    layers = std::max(layers, row.layer + 1);
-    heads = std::max(heads, row.head + 1);
-  }
-  const Range shown_layers = chosen_range("layer", view.layer, layers),
-              shown_heads = chosen_range("head", view.head, heads);
   std::string text =
       fmt::format("step {}: {} of {} held-out sentences\n", causes.step, causes.sentences, causes.held_out);
-  text += fmt::format("answered right {}", percent(causes.accuracy));
-  if (!std::isnan(causes.twin_accuracy)) text += fmt::format(", both twins {}", percent(causes.twin_accuracy));
-  text += fmt::format("; probability of the answer {:.3f}\n", causes.probability);
-  text += "\n" + row_text("", "weight", "probability", "right", "twin's");
-  text += row_text("", "", "change ± sd", "", "answer");
-  for (int layer = shown_layers.begin; layer < shown_layers.end; ++layer) {
-    for (int head = shown_heads.begin; head < shown_heads.end; ++head) text += rows_text(causes, layer, head, view);
-    if (!view.head) text += rows_text(causes, layer, -1, view);
+  std::string answered = fmt::format("answered right {}", percent(causes.accuracy));
+  if (!std::isnan(causes.twin_accuracy)) answered += fmt::format(", both twins {}", percent(causes.twin_accuracy));
+  answered += fmt::format("; probability of the answer {:.3f}", causes.probability);
+  text += wrapped(answered, view.terminal.width) + "\n";
+  text += "\n" + row_text("", "weight", "probability", "right", "twin's", view.terminal);
+  text += row_text("", "", "change ± sd", "", "answer", view.terminal);
+  const ShownHeads shown = heads_of(causes, view);
+  for (std::size_t i = 0; i < shown.heads.size(); ++i) {
+    const auto [layer, head] = shown.heads[i];
+    text += rows_text(causes, layer, head, view);
+    const bool last_of_layer = std::none_of(shown.heads.begin() + static_cast<std::ptrdiff_t>(i) + 1, shown.heads.end(),
+                                            [&](HeadIndex later) { return later.layer == layer; });
+    if (last_of_layer && !view.head) text += rows_text(causes, layer, -1, view);
   }
+  text +=
+      left_out_text(shown, causes.pointing ? "those with the most weight on the antecedent" : "those that change most",
+                    view.terminal);
   std::vector<std::string> lines = causes_verdict(causes);
   lines.push_back(fmt::format(
       "Attention weight and the effect of cutting its edge have a rank correlation of {:.2f} in the last layer "
@@ -160,8 +211,9 @@ std::string causes_view(const Causes& causes, const View& view) {
   lines.insert(lines.end(), causes.left_out.begin(), causes.left_out.end());
   text += "\nIs the attention the cause?\n";
   for (const std::string& line : lines) text += wrapped(line, view.terminal.width) + "\n";
-  text += "\nWhere the logit of an answer comes from: parts that add up to it\n";
-  for (const Attribution& one : causes.attribution) text += attribution_text(one, heads, view);
+  text +=
+      "\n" + wrapped("Where the logit of an answer comes from: parts that add up to it", view.terminal.width) + "\n";
+  for (const Attribution& one : causes.attribution) text += attribution_text(one, view);
   const bool marked =
       std::ranges::any_of(causes.attribution, [](const Attribution& one) { return one.antecedent >= 0; });
   return marked ? text + "\n" + antecedent_legend(false, view.terminal) : text;

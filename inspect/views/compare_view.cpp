@@ -1,4 +1,5 @@
 #include "inspect/views/sentence_text.h"
+#include "inspect/views/shown_heads.h"
 #include "inspect/views/view.h"
 
 #include <heed/files/utf8.h>
@@ -11,19 +12,30 @@
 namespace heed {
 namespace {
 
-constexpr int label_columns = 34, figure_columns = 22, word_columns = 8, compared_bar_columns = 6;
+constexpr int label_columns = 34, word_columns = 8;
+
+// Columns of the figures of one side. On a narrow terminal what they are is on a line of its own above them.
+struct Columns {
+  bool narrow;
+  int figure, bar;
+  explicit Columns(const Terminal& terminal)
+      : narrow(terminal.width < 78), figure(narrow ? 20 : 22), bar(narrow ? 4 : 6) {}
+};
 
 // Right-aligned, the end of a name that is too long: two runs differ there.
-std::string heading(const Side& side) {
-  std::string name = side.name;
-  while (display_width(name) > figure_columns - 2) name.erase(0, 1);
-  return std::string(static_cast<std::size_t>(figure_columns - display_width(name)), ' ') + name;
+std::string heading(const Side& side, const Columns& layout) {
+  std::string name = visible(side.name);
+  while (display_width(name) > layout.figure - 2) {
+    do name.erase(0, 1);
+    while (!name.empty() && (name[0] & 0xc0) == 0x80);  // the rest of a character
+  }
+  return std::string(static_cast<std::size_t>(layout.figure - display_width(name)), ' ') + name;
 }
 
-std::string metrics_text(const Side& a, const Side& b) {
+std::string metrics_text(const Side& a, const Side& b, const Columns& layout) {
   const auto row = [&](const char* name, const auto& figure) {
-    return fmt::format("{:<{}}{:>{}}{:>{}}\n", name, label_columns, figure(a), figure_columns, figure(b),
-                       figure_columns);
+    return (layout.narrow ? fmt::format("{}\n", name) : fmt::format("{:<{}}", name, label_columns)) +
+           fmt::format("{:>{}}{:>{}}\n", figure(a), layout.figure, figure(b), layout.figure);
   };
   const auto known = [](const Side& side, auto&& text_of) {
     return side.metrics ? text_of(*side.metrics) : std::string("-");
@@ -38,7 +50,7 @@ std::string metrics_text(const Side& a, const Side& b) {
       return known(side, [of](const Metrics& m) { return std::isnan(of(m)) ? "-" : percent(of(m)); });
     };
   };
-  return std::string(label_columns, ' ') + heading(a) + heading(b) + "\n" +
+  return std::string(layout.narrow ? 0 : label_columns, ' ') + heading(a, layout) + heading(b, layout) + "\n" +
          row("step", [](const Side& side) { return fmt::format("{}", side.dump.step); }) +
          row("loss in training", loss([](const Metrics& m) { return m.train_loss; })) +
          row("loss on held-out examples", loss([](const Metrics& m) { return m.held_out.loss; })) +
@@ -62,36 +74,60 @@ int strongest(const SentenceAttention& sentence, std::size_t layer, int head) {
 }
 
 // "tired 1.00 ██████ "
-std::string strongest_text(const SentenceAttention& sentence, std::size_t layer, int head) {
-  const int key = strongest(sentence, layer, head);
-  const double w = weight(sentence, layer, head, key);
-  const std::string text = fit_width(token_label(sentence.tokens, key), word_columns) + fmt::format(" {:.2f} ", w) +
-                           fit_width(bar(w, compared_bar_columns) + (key == sentence.antecedent ? antecedent_sign : ""),
-                                     compared_bar_columns + 1);
-  return fit_width(text, figure_columns - 1) + " ";
+std::string strongest_text(const SentenceAttention& sentence, HeadIndex at, const Columns& layout) {
+  const auto layer = static_cast<std::size_t>(at.layer);
+  const int key = strongest(sentence, layer, at.head);
+  const double w = weight(sentence, layer, at.head, key);
+  const std::string text =
+      fit_width(token_label(sentence.tokens, key), word_columns) + fmt::format(" {:.2f} ", w) +
+      fit_width(bar(w, layout.bar) + (key == sentence.antecedent ? antecedent_sign : ""), layout.bar + 1);
+  return fit_width(text, layout.figure - 1) + " ";
 }
 
-std::string sentence_lines(const SentenceAttention& a, const SentenceAttention& b, const View& view) {
-  std::string text = fmt::format("\n{}\n", sentence_text(a.tokens, a.query, a.antecedent, view.terminal));
-  const auto answer = [](const SentenceAttention& s) {
-    return fit_width(fmt::format("{} {:.3f}", fit_width(s.predicted, word_columns), s.probability), figure_columns);
+// What is in both: heads of each layer.
+std::vector<int> shared_heads(const SentenceAttention& a, const SentenceAttention& b) {
+  std::vector<int> heads;
+  for (std::size_t l = 0; l < std::min(a.layers.size(), b.layers.size()); ++l) {
+    heads.push_back(static_cast<int>(std::min(a.layers[l].size(0), b.layers[l].size(0))));
+  }
+  return heads;
+}
+
+struct Change {
+  int key;
+  double weight;  // b's less a's
+};
+
+// That of the token whose weight differs most.
+Change most_apart(const SentenceAttention& a, const SentenceAttention& b, HeadIndex at) {
+  const auto layer = static_cast<std::size_t>(at.layer);
+  Change most{0, 0};
+  for (int key = 0; key < std::ssize(a.tokens); ++key) {
+    const double change = weight(b, layer, at.head, key) - weight(a, layer, at.head, key);
+    if (std::abs(change) > std::abs(most.weight)) most = {key, change};
+  }
+  return most;
+}
+
+std::string sentence_lines(const SentenceAttention& a, const SentenceAttention& b, const ShownHeads& shown,
+                           const Columns& layout, const Terminal& terminal) {
+  std::string text = fmt::format("\n{}\n", sentence_text(a.tokens, a.query, a.antecedent, terminal));
+  // What is asked, the figures of both sides, and the third column.
+  const auto line = [&](const std::string& label, const std::string& of_a, const std::string& of_b,
+                        const std::string& third) {
+    return layout.narrow ? fmt::format("{:<18}{}\n{}\n", label, third, trimmed(" " + of_a + of_b))
+                         : trimmed(fmt::format("{:<20}{}{}{}", label, of_a, of_b, third)) + "\n";
   };
-  text += trimmed(fmt::format("{:<20}{}{}{}", "predicts", answer(a), answer(b), "most apart")) + "\n";
-  const Range layers = chosen_range("layer", view.layer, static_cast<int>(std::min(a.layers.size(), b.layers.size())));
-  for (int layer = layers.begin; layer < layers.end; ++layer) {
-    const auto l = static_cast<std::size_t>(layer);
-    const Range heads =
-        chosen_range("head", view.head, static_cast<int>(std::min(a.layers[l].size(0), b.layers[l].size(0))));
-    for (int head = heads.begin; head < heads.end; ++head) {
-      int apart = 0;
-      const auto change = [&](int key) { return weight(b, l, head, key) - weight(a, l, head, key); };
-      for (int key = 1; key < std::ssize(a.tokens); ++key) {
-        if (std::abs(change(key)) > std::abs(change(apart))) apart = key;
-      }
-      text += fmt::format("{:<20}{}{}{} {:+.2f}\n", fmt::format("layer {} head {}", layer + 1, head + 1),
-                          strongest_text(a, l, head), strongest_text(b, l, head),
-                          fit_width(token_label(a.tokens, apart), word_columns), change(apart));
-    }
+  const auto answer = [&](const SentenceAttention& s) {
+    return fit_width(fmt::format("{} {:.3f}", fit_width(visible(s.predicted), word_columns), s.probability),
+                     layout.figure);
+  };
+  text += line("predicts", answer(a), answer(b), "most apart");
+  for (const HeadIndex at : shown.heads) {
+    const Change apart = most_apart(a, b, at);
+    text += line(fmt::format("layer {} head {}", at.layer + 1, at.head + 1), strongest_text(a, at, layout),
+                 strongest_text(b, at, layout),
+                 fmt::format("{} {:+.2f}", fit_width(token_label(a.tokens, apart.key), word_columns), apart.weight));
   }
   return text;
 }
@@ -104,22 +140,32 @@ std::string best_head_text(const Evaluation& evaluation) {
 }
 
 std::string compare_view(const Side& a, const Side& b, const View& view) {
-  std::string text = metrics_text(a, b);
-  std::size_t shared = 0;
-  bool marked = false;
+  const Columns layout(view.terminal);
+  std::string text = metrics_text(a, b, layout);
+  std::vector<std::pair<const SentenceAttention*, const SentenceAttention*>> shared;
   for (const SentenceAttention& of_a : a.dump.sentences) {
     const auto of_b = std::ranges::find_if(
         b.dump.sentences, [&](const SentenceAttention& s) { return s.tokens == of_a.tokens && s.query == of_a.query; });
-    if (of_b == b.dump.sentences.end()) continue;
-    ++shared;
-    marked = marked || of_a.antecedent >= 0;
-    text += sentence_lines(of_a, *of_b, view);
+    if (of_b != b.dump.sentences.end()) shared.emplace_back(&of_a, &*of_b);
   }
+  const int most = lines_for_heads(view.terminal, shared.size()) / (layout.narrow ? 2 : 1);
+  bool marked = false;
+  ShownHeads shown;
+  for (const auto& [of_a, of_b] : shared) {
+    shown = shown_heads(shared_heads(*of_a, *of_b), view, most,
+                        [&](HeadIndex at) { return std::abs(most_apart(*of_a, *of_b, at).weight); });
+    text += sentence_lines(*of_a, *of_b, shown, layout, view.terminal);
+    marked = marked || of_a->antecedent >= 0;
+  }
+  const auto note = [&](const std::string& line) { text += "\n" + wrapped(line, view.terminal.width) + "\n"; };
   if (marked) text += "\n" + antecedent_legend(true, view.terminal);
-  const std::size_t alone = a.dump.sentences.size() + b.dump.sentences.size() - 2 * shared;
-  if (alone > 0) text += fmt::format("\n{} sentences that one of them watched alone are left out.\n", alone);
-  if (a.run != b.run && shared > 0) {
-    text += "\nHeads are compared by number; in two runs the same number need not do the same.\n";
+  if (const std::string left_out = left_out_text(shown, "those that differ most", view.terminal); !left_out.empty()) {
+    text += (marked ? "" : "\n") + left_out;
+  }
+  const std::size_t alone = a.dump.sentences.size() + b.dump.sentences.size() - 2 * shared.size();
+  if (alone > 0) note(fmt::format("{} sentences that one of them watched alone are left out.", alone));
+  if (a.run != b.run && !shared.empty()) {
+    note("Heads are compared by number; in two runs the same number need not do the same.");
   }
   return text;
 }

@@ -1,3 +1,5 @@
+#include "inspect/views/sentence_text.h"
+#include "inspect/views/shown_heads.h"
 #include "inspect/views/view.h"
 
 #include <heed/files/utf8.h>
@@ -14,6 +16,10 @@ constexpr int widest_label = 12, widest_cell = 9;
 constexpr int narrowest_cell = 5;    // columns of a cell that holds a figure, a shade and a word's beginning
 constexpr int narrowest_number = 2;  // columns of a cell that holds a shade alone
 
+std::string word_of(const SentenceAttention& sentence, int token) {
+  return visible(sentence.tokens[static_cast<std::size_t>(token)]);
+}
+
 // Where a sentence's matrix goes on the screen: tokens [begin, end) as rows and columns.
 struct Layout {
   int label, cell, begin, end;
@@ -23,7 +29,7 @@ struct Layout {
 Layout layout_of(const SentenceAttention& sentence, int width) {
   const int T = static_cast<int>(sentence.tokens.size());
   int widest = 0;
-  for (const std::string& token : sentence.tokens) widest = std::max(widest, display_width(token));
+  for (int token = 0; token < T; ++token) widest = std::max(widest, display_width(word_of(sentence, token)));
   Layout layout{std::min(widest, widest_label) + 1, 0, 0, T, true};
   layout.cell = std::min((width - layout.label) / T, widest_cell);
   if (layout.cell >= narrowest_cell) return layout;
@@ -41,7 +47,7 @@ std::string heading(const SentenceAttention& sentence, const Layout& layout) {
   std::string text(static_cast<std::size_t>(layout.label), ' ');
   for (int key = layout.begin; key < layout.end; ++key) {
     if (layout.words) {
-      text += fit_width(sentence.tokens[static_cast<std::size_t>(key)], layout.cell - 1) + " ";
+      text += fit_width(word_of(sentence, key), layout.cell - 1) + " ";
     } else {
       const std::string number = (key + 1) % 5 == 0 || key == layout.begin ? std::to_string(key + 1) : "";
       text += number.size() <= static_cast<std::size_t>(layout.cell) ? fit_width(number, layout.cell)
@@ -53,7 +59,7 @@ std::string heading(const SentenceAttention& sentence, const Layout& layout) {
 
 std::string row(const SentenceAttention& sentence, const Tensor& weights, int head, int query, const Layout& layout,
                 const View& view) {
-  const std::string& token = sentence.tokens[static_cast<std::size_t>(query)];
+  const std::string token = word_of(sentence, query);
   const std::string label = layout.words ? token : fmt::format("{} {}", query + 1, token);
   const std::string fitted = fit_width(label, layout.label - 1);
   std::string text = (query == sentence.query ? highlighted(fitted, view.terminal) : fitted) + " ";
@@ -68,30 +74,33 @@ std::string row(const SentenceAttention& sentence, const Tensor& weights, int he
 }  // namespace
 
 std::string matrix_view(const Dump& dump, const View& view) {
-  std::string text = fmt::format("step {}: each row is a query, each column a key\n", dump.step);
+  const int width = view.terminal.width;
+  std::string text = wrapped(fmt::format("step {}: each row is a query, each column a key", dump.step), width) + "\n";
+  const int lines = lines_for_heads(view.terminal, dump.sentences.size());
+  ShownHeads shown;
   for (const SentenceAttention& sentence : dump.sentences) {
     const int T = static_cast<int>(sentence.tokens.size());
-    const Layout layout = layout_of(sentence, view.terminal.width);
-    const Range layers = chosen_range("layer", view.layer, static_cast<int>(sentence.layers.size()));
-    for (int layer = layers.begin; layer < layers.end; ++layer) {
-      const Tensor& weights = sentence.layers[static_cast<std::size_t>(layer)];
-      const Range heads = chosen_range("head", view.head, static_cast<int>(weights.size(0)));
-      for (int head = heads.begin; head < heads.end; ++head) {
-        text += fmt::format("\nlayer {} head {}", layer + 1, head + 1);
-        if (layout.words) text += ", in hundredths";
-        if (layout.end - layout.begin < T) {
-          text += fmt::format(": only tokens {} to {} of {} fit in {} columns", layout.begin + 1, layout.end, T,
-                              view.terminal.width);
-        }
-        text += '\n';
-        text += heading(sentence, layout);
-        for (int query = layout.begin; query < layout.end; ++query) {
-          text += row(sentence, weights, head, query, layout, view);
-        }
+    const Layout layout = layout_of(sentence, width);
+    shown = shown_heads(sentence, view, always_shown);
+    if (dump.sentences.size() > 1) {
+      text += "\n" + sentence_text(sentence.tokens, sentence.query, -1, view.terminal) + "\n";
+    }
+    if (shown.of > always_shown) shown = shown_heads(sentence, view, std::max(1, lines / (T + 2)));
+    for (const auto [layer, head] : shown.heads) {
+      std::string heading_line = fmt::format("layer {} head {}", layer + 1, head + 1);
+      if (layout.words) heading_line += ", in hundredths";
+      if (layout.end - layout.begin < T) {
+        heading_line +=
+            fmt::format(": only tokens {} to {} of {} fit in {} columns", layout.begin + 1, layout.end, T, width);
+      }
+      text += "\n" + wrapped(heading_line, width) + "\n" + heading(sentence, layout);
+      for (int query = layout.begin; query < layout.end; ++query) {
+        text += row(sentence, sentence.layers[static_cast<std::size_t>(layer)], head, query, layout, view);
       }
     }
   }
-  return text;
+  const std::string left_out = left_out_text(shown, importance_text(dump.sentences), view.terminal);
+  return left_out.empty() ? text : text + "\n" + left_out;
 }
 
 }  // namespace heed

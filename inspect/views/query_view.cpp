@@ -1,4 +1,5 @@
 #include "inspect/views/sentence_text.h"
+#include "inspect/views/shown_heads.h"
 #include "inspect/views/view.h"
 
 #include <heed/files/utf8.h>
@@ -11,8 +12,8 @@
 namespace heed {
 namespace {
 
-constexpr int bar_columns = 8;  // of weight 1
-constexpr int narrowest_word = 4, widest_query = 10;
+constexpr int narrowest_word = 4;
+constexpr int wide = 56;  // from this width on lines say what is left for the other tokens
 
 struct Item {
   int token;
@@ -20,20 +21,20 @@ struct Item {
 };
 
 struct Line {
-  int layer, head;  // from 0
+  HeadIndex at;
   std::vector<Item> strongest;
   double others, others_before;
 };
 
-Line line_of(const SentenceAttention& sentence, const SentenceAttention& before, int layer, int head, int items) {
+Line line_of(const SentenceAttention& sentence, const SentenceAttention& before, HeadIndex at, int items) {
   const int T = static_cast<int>(sentence.tokens.size());
   const auto weight = [&](const SentenceAttention& of, int key) {
-    return of.layers[static_cast<std::size_t>(layer)].at({head, of.query, key});
+    return of.layers[static_cast<std::size_t>(at.layer)].at({at.head, of.query, key});
   };
   std::vector<int> keys(static_cast<std::size_t>(T));
   std::iota(keys.begin(), keys.end(), 0);
   std::stable_sort(keys.begin(), keys.end(), [&](int a, int b) { return weight(sentence, a) > weight(sentence, b); });
-  Line line{layer, head, {}, 0, 0};
+  Line line{at, {}, 0, 0};
   for (const int key : keys) {
     if (std::ssize(line.strongest) < items) {
       line.strongest.push_back({key, weight(sentence, key), weight(before, key)});
@@ -50,7 +51,11 @@ int digits(int number) { return static_cast<int>(std::to_string(number).size());
 // A line for each head, and with view.before the untrained figures below it, in columns:
 //   layer L head H  QUERY -> WORD 0.93 BAR  WORD 0.03 BAR  others 0.04
 //        untrained                0.09 BAR       0.10 BAR         0.81
+// A narrow terminal has shorter bars and no "others".
 std::string lines_text(const SentenceAttention& sentence, const std::vector<Line>& lines, const View& view) {
+  const bool has_others = view.terminal.width >= wide;
+  const int bar_columns = has_others ? 8 : 4;  // of weight 1
+  const int widest_query = has_others ? 10 : 6;
   const auto bar_of = [&](const Item& item) {
     return bar(item.weight, bar_columns) + (item.token == sentence.antecedent ? antecedent_sign : "");
   };
@@ -64,12 +69,16 @@ std::string lines_text(const SentenceAttention& sentence, const std::vector<Line
       if (view.before) bars[i] = std::max(bars[i], display_width(bar(item.before, bar_columns)));
     }
   }
-  const int layer_digits = digits(lines.back().layer + 1), head_digits = digits(lines.back().head + 1);
+  int layer_digits = 1, head_digits = 1;
+  for (const Line& line : lines) {
+    layer_digits = std::max(layer_digits, digits(line.at.layer + 1));
+    head_digits = std::max(head_digits, digits(line.at.head + 1));
+  }
   std::string query = token_label(sentence.tokens, sentence.query);
   if (display_width(query) > widest_query) query = fit_width(query, widest_query);
   const int before_items = 14 + layer_digits + head_digits + display_width(query) + 4;
   const auto width = [&] {
-    int columns = before_items + 11;
+    int columns = before_items + (has_others ? 11 : -2);
     for (std::size_t i = 0; i < items; ++i) columns += words[i] + 6 + bars[i] + 2;
     return columns;
   };
@@ -80,7 +89,7 @@ std::string lines_text(const SentenceAttention& sentence, const std::vector<Line
   }
   std::string text;
   for (const Line& line : lines) {
-    std::string now = fmt::format("layer {:<{}} head {:<{}}  {} -> ", line.layer + 1, layer_digits, line.head + 1,
+    std::string now = fmt::format("layer {:<{}} head {:<{}}  {} -> ", line.at.layer + 1, layer_digits, line.at.head + 1,
                                   head_digits, query);
     std::string before = fmt::format("{:>{}}", view.before_name, 12 + layer_digits + head_digits);
     before.resize(static_cast<std::size_t>(before_items), ' ');
@@ -93,10 +102,31 @@ std::string lines_text(const SentenceAttention& sentence, const std::vector<Line
       before += fmt::format("{:{}} {:.2f} {}  ", "", words[i], item.before,
                             fit_width(bar(item.before, bar_columns), bars[i]));
     }
-    text += fmt::format("{}others {:.2f}\n", now, line.others);
-    if (view.before) text += fmt::format("{}       {:.2f}\n", before, line.others_before);
+    if (has_others) now += fmt::format("others {:.2f}", line.others);
+    if (has_others) before += fmt::format("       {:.2f}", line.others_before);
+    text += trimmed(now) + "\n";
+    if (view.before) text += trimmed(before) + "\n";
   }
   return text;
+}
+
+bool is_same_question(const SentenceAttention& sentence, const SentenceAttention& before) {
+  return before.tokens == sentence.tokens && before.query == sentence.query &&
+         std::ranges::equal(before.layers, sentence.layers, {}, &Tensor::shape, &Tensor::shape);
+}
+
+// "predicts animal with probability 0.998  (untrained: horse, 0.137)", in two lines where one is too narrow.
+std::string answer_text(const SentenceAttention& sentence, const SentenceAttention* before, const View& view) {
+  const auto answer = [&](const std::string& word) {
+    return fmt::format("predicts {} with probability {:.3f}", word, sentence.probability);
+  };
+  const std::string predicted = visible(sentence.predicted);
+  const std::string text = answer(highlighted(predicted, view.terminal));
+  if (!before) return text;
+  const std::string untrained =
+      fmt::format("({}: {}, {:.3f})", view.before_name, visible(before->predicted), before->probability);
+  const bool fits = display_width(answer(predicted)) + 2 + display_width(untrained) <= view.terminal.width;
+  return text + (fits ? "  " : "\n") + untrained;
 }
 
 }  // namespace
@@ -113,31 +143,28 @@ std::string query_view(const Dump& dump, const View& view) {
   const int items = width < 72 ? 1 : 2 + std::max(0, width - 80) / 24;
   const Dump& untrained = view.before ? *view.before : dump;
   std::string text = fmt::format("step {}\n", dump.step);
+  const int most = lines_for_heads(view.terminal, dump.sentences.size()) / (view.before ? 2 : 1);
   bool marked = false;
+  ShownHeads shown;
   for (std::size_t i = 0; i < dump.sentences.size(); ++i) {
     const SentenceAttention& sentence = dump.sentences[i];
-    if (untrained.sentences.size() != dump.sentences.size() || untrained.sentences[i].tokens != sentence.tokens) {
+    if (untrained.sentences.size() != dump.sentences.size() || !is_same_question(sentence, untrained.sentences[i])) {
       fail("the dumps of steps {} and {} hold different sentences", untrained.step, dump.step);
     }
     const SentenceAttention& before = untrained.sentences[i];
-    text += fmt::format("\n{}\npredicts {} with probability {:.3f}",
-                        sentence_text(sentence.tokens, sentence.query, sentence.antecedent, view.terminal),
-                        highlighted(sentence.predicted, view.terminal), sentence.probability);
-    if (view.before) text += fmt::format("  ({}: {}, {:.3f})", view.before_name, before.predicted, before.probability);
-    text += '\n';
+    text +=
+        fmt::format("\n{}\n{}\n", sentence_text(sentence.tokens, sentence.query, sentence.antecedent, view.terminal),
+                    answer_text(sentence, view.before ? &before : nullptr, view));
+    shown = shown_heads(sentence, view, most);
     std::vector<Line> lines;
-    const Range layers = chosen_range("layer", view.layer, static_cast<int>(sentence.layers.size()));
-    for (int layer = layers.begin; layer < layers.end; ++layer) {
-      const auto count = sentence.layers[static_cast<std::size_t>(layer)].size(0);
-      const Range heads = chosen_range("head", view.head, static_cast<int>(count));
-      for (int head = heads.begin; head < heads.end; ++head) {
-        lines.push_back(line_of(sentence, before, layer, head, items));
-      }
-    }
+    for (const HeadIndex at : shown.heads) lines.push_back(line_of(sentence, before, at, items));
     text += lines_text(sentence, lines, view);
     marked = marked || sentence.antecedent >= 0;
   }
-  return marked ? text + "\n" + antecedent_legend(true, view.terminal) : text;
+  const std::string left_out = left_out_text(shown, importance_text(dump.sentences), view.terminal);
+  if (marked || !left_out.empty()) text += '\n';
+  if (marked) text += antecedent_legend(true, view.terminal);
+  return text + left_out;
 }
 
 }  // namespace heed

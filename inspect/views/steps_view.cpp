@@ -9,36 +9,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace heed {
 namespace {
-
-// Every matrix of one head: softmax(Q K^T / sqrt(d_k)) V (Vaswani et al. 2017, equation 1).
-struct Walk {
-  Tensor W_Q, W_K, W_V;                    // (d_model, d_k), (d_model, d_k), (d_model, d_v)
-  Tensor Q, K, V;                          // (T, d_k), (T, d_k), (T, d_v)
-  Tensor scores, scaled, weights, output;  // (T, T), (T, T), (T, T), (T, d_v)
-};
-
-// The part of a packed Linear that belongs to one head.
-Linear head_of(const Linear& packed, int head, std::int64_t d) {
-  Linear part = packed;
-  part.weight = slice(packed.weight, 1, head * d, (head + 1) * d);
-  if (packed.bias.defined()) part.bias = slice(packed.bias, 0, head * d, (head + 1) * d);
-  return part;
-}
-
-Walk walk(const Tensor& X, const MultiHeadAttention& attention, int head) {
-  const std::int64_t d_k = attention.config.d_k, d_v = attention.config.d_v;
-  const Linear W_Q = head_of(attention.W_Q, head, d_k);
-  const Linear W_K = head_of(attention.W_K, head, d_k);
-  const Linear W_V = head_of(attention.W_V, head, d_v);
-  const Tensor Q = W_Q(X), K = W_K(X), V = W_V(X);
-  const Tensor scores = matmul(Q, transpose(K));
-  const Tensor scaled = scores / std::sqrt(static_cast<double>(d_k));
-  const Tensor weights = softmax(scaled);
-  return {W_Q.weight, W_K.weight, W_V.weight, Q, K, V, scores, scaled, weights, matmul(weights, V)};
-}
 
 // What the attention of `layer` (from 0) reads: (1, T, d_model).
 Tensor attention_input(const Reader& reader, const ReaderInput& input, int layer) {
@@ -52,6 +26,58 @@ Tensor attention_input(const Reader& reader, const ReaderInput& input, int layer
 }
 
 double largest(const Tensor& x) { return std::sqrt(max(square(x)).item()); }
+
+// Each equation that is shown holds for the numbers that are shown.
+double check_step(const std::string& equation, const Tensor& shown, const Tensor& computed) {
+  const double off = largest(shown - computed);
+  if (!(off <= 1e-4 * std::max(1.0, largest(shown)))) {
+    fail("the steps do not add up: '{}' is off by {:.3g}", equation, off);
+  }
+  return off;
+}
+
+// One head, softmax(Q K^T / sqrt(d_k)) V (Vaswani et al. 2017, equation 1), with the numbers of the layer itself.
+struct Steps {
+  Linear W_Q, W_K, W_V;                    // (d_model, d_k), (d_model, d_k), (d_model, d_v)
+  Tensor Q, K, V;                          // (T, d_k), (T, d_k), (T, d_v)
+  Tensor scores, scaled, weights, output;  // (T, T), (T, T), (T, T), (T, d_v)
+  Tensor joined;                           // of all heads, (T, heads d_v)
+};
+
+// x: what the layer reads, (1, T, d_model)
+Steps steps_of(const MultiHeadAttention& attention, const Tensor& x, int head) {
+  std::map<std::string, Tensor> shown;  // (1, heads, T, n)
+  {
+    const Hook hook([&](const std::string& name, const Tensor& value) { shown.insert_or_assign(name, value); });
+    attention(x);
+  }
+  const auto of_head = [&](const char* what) {
+    const Tensor& all = shown.at(fmt::format("{}.{}", attention.name, what));
+    return reshape(slice(all, 1, head, head + 1), {all.size(2), all.size(3)});
+  };
+  const auto columns_of_head = [&](const Linear& packed) {
+    const std::int64_t d = packed.weight.size(1) / attention.config.heads;
+    Linear part = packed;
+    part.weight = slice(packed.weight, 1, head * d, (head + 1) * d);
+    if (packed.bias.defined()) part.bias = slice(packed.bias, 0, head * d, (head + 1) * d);
+    return part;
+  };
+  Steps s{columns_of_head(attention.W_Q),
+          columns_of_head(attention.W_K),
+          columns_of_head(attention.W_V),
+          of_head("Q"),
+          of_head("K"),
+          of_head("V"),
+          {},
+          of_head("scores"),
+          of_head("weights"),
+          of_head("heads"),
+          {}};
+  s.scores = matmul(s.Q, transpose(s.K));
+  const Tensor heads = transpose(shown.at(attention.name + ".heads"), 1, 2);  // (1, T, heads, d_v)
+  s.joined = reshape(heads, {heads.size(1), heads.size(2) * heads.size(3)});
+  return s;
+}
 
 constexpr int elided = -1;
 
@@ -128,18 +154,20 @@ std::string steps_view(const SavedModel& model, const Example& example, const Vi
   const Tensor x = attention_input(reader, reader_input(reader, model.vocabulary, example), layer);
   const Tensor X = reshape(x, {x.size(1), x.size(2)});
 
-  std::vector<Tensor> outputs;
-  for (int h = 0; h < attention.config.heads; ++h) outputs.push_back(walk(X, attention, h).output);
-  const Tensor all = attention.W_O(concat(outputs, 1));
-  const double difference = largest(all - reshape(attention(x).output, all.shape()));
-  if (!(difference <= 1e-4 * std::max(1.0, largest(all)))) {
-    fail("the steps give an output that differs from the layer's own by {:.3g}", difference);
-  }
-
-  const Walk w = walk(X, attention, head);
+  const Steps s = steps_of(attention, x, head);
+  const int d_k = attention.config.d_k;
+  check_step("Q = X W_Q", s.Q, s.W_Q(X));
+  check_step("K = X W_K", s.K, s.W_K(X));
+  check_step("V = X W_V", s.V, s.W_V(X));
+  check_step("scaled = scores / sqrt(d_k)", s.scaled, s.scores / std::sqrt(static_cast<double>(d_k)));
+  check_step("weights = softmax(scaled)", s.weights, softmax(s.scaled));
+  check_step("output = weights V", s.output, matmul(s.weights, s.V));
+  const Tensor all = attention.W_O(s.joined);
+  const double difference =
+      check_step("[heads] W_O = the layer's own output", all, reshape(attention(x).output, all.shape()));
   const Tensor own = attend(reader, model.vocabulary, example).layers[static_cast<std::size_t>(layer)];
-  const double off = largest(w.weights - reshape(slice(own, 0, head, head + 1), w.weights.shape()));
-  if (!(off <= 1e-4)) fail("the steps give weights that differ from the model's own by {:.3g}", off);
+  check_step("weights = the model's own", s.weights, reshape(slice(own, 0, head, head + 1), s.weights.shape()));
+
   const std::vector<std::string>* tokens = &example.tokens;
   const auto step = [&](const std::string& equation, const Table& table, const std::string& note = "") {
     return fmt::format("\n{}  {}{}\n{}", equation, to_string(table.values.shape()), note.empty() ? "" : "  " + note,
@@ -148,7 +176,6 @@ std::string steps_view(const SavedModel& model, const Example& example, const Vi
   const auto biased = [](const Linear& linear, const char* name) {
     return linear.bias.defined() ? fmt::format(" + b_{}", name) : std::string();
   };
-  const int d_k = attention.config.d_k;
   std::string text =
       fmt::format("{}\nstep {}, layer {} of {}, head {} of {}: T = {}, d_model = {}, d_k = {}, d_v = {}\n",
                   fmt::join(example.tokens, " "), model.step, layer + 1, reader.encoder.blocks.size(), head + 1,
@@ -156,14 +183,15 @@ std::string steps_view(const SavedModel& model, const Example& example, const Vi
   text += step("X", {X, tokens},
                layer == 0 ? "the words with their positions, normalised"
                           : fmt::format("what layer {} made of the words, normalised", layer));
-  text += step("W_Q", {w.W_Q}, "learned") + step("W_K", {w.W_K}, "learned") + step("W_V", {w.W_V}, "learned");
-  text += step("Q = X W_Q" + biased(attention.W_Q, "Q"), {w.Q, tokens}, "what each word asks for");
-  text += step("K = X W_K" + biased(attention.W_K, "K"), {w.K, tokens}, "what each word answers to");
-  text += step("V = X W_V" + biased(attention.W_V, "V"), {w.V, tokens}, "what each word hands over");
-  text += step("scores = Q K^T", {w.scores, tokens, tokens});
-  text += step(fmt::format("scaled = scores / sqrt({})", d_k), {w.scaled, tokens, tokens});
-  text += step("weights = softmax(scaled)", {w.weights, tokens, tokens}, "each row sums to 1");
-  text += step("output = weights V", {w.output, tokens});
+  text += step("W_Q", {s.W_Q.weight}, "learned") + step("W_K", {s.W_K.weight}, "learned") +
+          step("W_V", {s.W_V.weight}, "learned");
+  text += step("Q = X W_Q" + biased(attention.W_Q, "Q"), {s.Q, tokens}, "what each word asks for");
+  text += step("K = X W_K" + biased(attention.W_K, "K"), {s.K, tokens}, "what each word answers to");
+  text += step("V = X W_V" + biased(attention.W_V, "V"), {s.V, tokens}, "what each word hands over");
+  text += step("scores = Q K^T", {s.scores, tokens, tokens});
+  text += step(fmt::format("scaled = scores / sqrt({})", d_k), {s.scaled, tokens, tokens});
+  text += step("weights = softmax(scaled)", {s.weights, tokens, tokens}, "each row sums to 1");
+  text += step("output = weights V", {s.output, tokens});
   text += step(fmt::format("[heads 1 to {}] W_O", attention.config.heads) + biased(attention.W_O, "O"), {all, tokens},
                fmt::format("the layer's own output, to {:.1e}", difference));
   return text;

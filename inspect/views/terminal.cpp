@@ -53,8 +53,13 @@ int window_columns(int descriptor) {
 
 Terminal terminal_of(int descriptor) {
   constexpr int narrowest = 40, widest = 400;
-  return {.width = std::clamp(window_columns(descriptor), narrowest, widest),
-          .colour = isatty(descriptor) == 1 && variable("NO_COLOR").empty() && variable("TERM") != "dumb"};
+  const bool is_terminal = isatty(descriptor) == 1;
+  Terminal terminal;
+  terminal.width = std::clamp(window_columns(descriptor), narrowest, widest);
+  winsize size{};
+  if (is_terminal && ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_row > 0) terminal.height = size.ws_row;
+  terminal.colour = is_terminal && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
+  return terminal;
 }
 
 std::string bar(double value, int columns) {

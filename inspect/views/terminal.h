@@ -7,13 +7,14 @@ namespace heed {
 struct Terminal {
   int width = 80;  // columns
   bool colour = false;
+  int height = 24;  // rows
 };
 
 // Columns of the window behind a file descriptor; where there is none, of COLUMNS, else 80.
 int window_columns(int descriptor);
 
-// What is known of the terminal behind a file descriptor. Width: window_columns() within 40 to 400. Colour: on a terminal,
-// unless NO_COLOR is set (no-color.org) or TERM is "dumb".
+// What is known of the terminal behind a file descriptor. Width: window_columns() within 40 to 400; height: the window's,
+// else 24. Colour: on a terminal, unless NO_COLOR is set (no-color.org) or TERM is "dumb".
 Terminal terminal_of(int descriptor);
 
 // `value` in [0, 1] as a bar of up to `columns` columns, in eighths.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 namespace heed {
 namespace {
@@ -51,10 +52,10 @@ std::vector<std::vector<double>> cells_of(const Tensor& matrix, std::int64_t row
 }
 
 // The matrices side by side, each in its own scale.
-std::string heat_maps(const std::vector<WeightMatrix>& matrices, const View& view) {
-  constexpr int gap = 2, columns_of_a_cell = 2;
+std::string heat_maps(std::span<const WeightMatrix> matrices, const View& view) {
+  constexpr int indent = 2, gap = 2, columns_of_a_cell = 2;
   const int count = static_cast<int>(matrices.size());
-  const int side = std::min(16, (view.terminal.width - (count - 1) * gap) / count / columns_of_a_cell);
+  const int side = std::min(16, (view.terminal.width - indent - (count - 1) * gap) / count / columns_of_a_cell);
   std::vector<std::string> lines(static_cast<std::size_t>(side) + 1);
   int begin = 0;  // column where this map starts
   std::vector<int> widths(lines.size(), 0);
@@ -69,7 +70,7 @@ std::string heat_maps(const std::vector<WeightMatrix>& matrices, const View& vie
       for (const double cell : row) largest = std::max(largest, std::abs(cell));
     }
     const std::string title = fmt::format("{} ±{:.2g}", matrix.name, largest);
-    append(0, title, display_width(title));
+    append(0, fit_width(title, std::min(display_width(title), side * columns_of_a_cell)), display_width(title));
     for (std::size_t r = 0; r < cells.size(); ++r) {
       std::string row;
       for (const double cell : cells[r]) row += signed_cell(largest > 0 ? cell / largest : 0, view.terminal);
@@ -89,10 +90,15 @@ std::string heat_maps(const std::vector<WeightMatrix>& matrices, const View& vie
 std::string weights_view(const SavedModel& model, const View& view) {
   const std::vector<EncoderBlock>& blocks = model.reader->encoder.blocks;
   const Range layers = chosen_range("layer", view.layer, static_cast<int>(blocks.size()));
+  const int width = view.terminal.width;
+  const bool narrow = width < 60;
+  const int indent = narrow ? 4 : 42;  // of norms that do not fit into their line
   std::string text =
-      fmt::format("step {}: learned matrices; a cell is the mean of the entries under it,\n", model.step);
-  text +=
-      view.terminal.colour ? "from blue (negative) to red (positive)\n" : "darker when larger, with - when negative\n";
+      wrapped(fmt::format("step {}: learned matrices; a cell is the mean of the entries under it, {}", model.step,
+                          view.terminal.colour ? "from blue (negative) to red (positive)"
+                                               : "darker when larger, with - when negative"),
+              width) +
+      "\n";
   for (int layer = layers.begin; layer < layers.end; ++layer) {
     const MultiHeadAttention& attention = blocks[static_cast<std::size_t>(layer)].attention;
     const int heads = attention.config.heads;
@@ -102,18 +108,20 @@ std::string weights_view(const SavedModel& model, const View& view) {
         matrix_of("W_Q", attention.W_Q.weight, 1, heads, head), matrix_of("W_K", attention.W_K.weight, 1, heads, head),
         matrix_of("W_V", attention.W_V.weight, 1, heads, head), matrix_of("W_O", attention.W_O.weight, 0, heads, head)};
     text += fmt::format("\nlayer {}{}\n", layer + 1, head ? fmt::format(" head {}", *head + 1) : "");
-    text += fmt::format("  {:<5}{:<14}{:>9}{:>10}{}\n", "", "shape", "Frobenius", "spectral",
-                        head || heads == 1 ? "" : "  Frobenius of each head");
+    const auto line = [&](const std::string& of_all, const std::string& of_heads) {
+      text += wrapped(of_all + of_heads, width, indent) + "\n";
+    };
+    line(fmt::format("  {:<5}{:<14}{:>9}{:>10}", "", "shape", "Frobenius", "spectral"),
+         head || heads == 1 ? "" : "  Frobenius of each head");
     for (const WeightMatrix& matrix : matrices) {
-      text += fmt::format("  {:<5}{:<14}{:>9.3f}{:>10.3f}", matrix.name, to_string(matrix.values.shape()),
-                          frobenius_norm(matrix.values), singular_values(matrix.values)[0]);
-      if (matrix.of.size() > 1) {
-        text += " ";
-        for (const Tensor& part : matrix.of) text += fmt::format(" {:.3f}", frobenius_norm(part));
-      }
-      text += "\n";
+      std::string of_heads;
+      for (const Tensor& part : matrix.of) of_heads += fmt::format(" {:.3f}", frobenius_norm(part));
+      line(fmt::format("  {:<5}{:<14}{:>9.3f}{:>10.3f}", matrix.name, to_string(matrix.values.shape()),
+                       frobenius_norm(matrix.values), singular_values(matrix.values)[0]),
+           matrix.of.size() > 1 ? " " + of_heads : "");
     }
-    text += heat_maps(matrices, view);
+    const std::span<const WeightMatrix> all = matrices;
+    text += narrow ? heat_maps(all.first(2), view) + heat_maps(all.last(2), view) : heat_maps(all, view);
   }
   return text;
 }

@@ -3,6 +3,7 @@
 #include <heed/autograd/gradcheck/check.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <type_traits>
 
@@ -170,6 +171,77 @@ TEST_CASE("The gradient of every operation is the derivative, whatever the layou
       CHECK((reason && std::string(reason).size() > 10));
     }
     for (const Sample& sample : samples) check_sample(sample);
+  }
+}
+
+namespace {
+
+void write_nan(const Tensor& x) {
+  Tensor all = x.detach();
+  dispatch(x.dtype(), [&]<class T>() {
+    T* values = all.mutable_data<T>();
+    for_each_index(x.shape(), [&](const Shape& i) { values[offset(i, x.strides())] = static_cast<T>(std::nan("")); });
+  });
+}
+
+// "input 0", "output": those whose writing makes backward an error. Of all others, it must not change the gradients.
+void note_kept(const Sample& sample, std::set<std::string>& kept) {
+  Random random(1);
+  Tensors variables;
+  for (const Argument& argument : sample.arguments) variables.push_back(variable(draw(argument, random)));
+  const std::size_t count = variables.size();
+  Tensors expected;
+  for (std::size_t written = 0; written <= count + 1; ++written) {  // 0: none
+    Random cotangents(2);
+    const Recording recording;
+    Tensors x;
+    for (const Tensor& v : variables) x.push_back(v + 0);  // recorded, and not itself a variable
+    const Tensor y = sample.function(x);
+    if (y.numel() == 0) return;
+    if (written > 0) write_nan(written <= count ? x[written - 1] : y);
+    try {
+      const Gradients gradients = backward(y, uniform(y.shape(), cotangents));
+      for (std::size_t i = 0; i < count; ++i) {
+        if (written == 0) expected.push_back(gradients[variables[i]]);
+        CHECK(same_bits(gradients[variables[i]], expected[i]));
+      }
+    } catch (const Error& error) {
+      CHECK(std::string(error.what()).find(" was written after the operation") != std::string::npos);
+      kept.insert(written <= count ? fmt::format("input {}", written - 1) : "output");
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Backward reads no tensor that was written since: each operation keeps what it should, and no more") {
+  const std::map<std::string, std::set<std::string>> expected{
+      {"multiply", {"input 0", "input 1"}},
+      {"divide", {"input 0", "input 1"}},
+      {"divide scalar", {"input 0", "output"}},
+      {"exp", {"output"}},
+      {"log", {"input 0"}},
+      {"sqrt", {"output"}},
+      {"square", {"input 0"}},
+      {"tanh", {"output"}},
+      {"sigmoid", {"output"}},
+      {"relu", {"output"}},
+      {"gelu", {"input 0"}},
+      {"gelu_tanh", {"input 0"}},
+      {"matmul", {"input 0", "input 1"}},
+      {"linear", {"input 0", "input 1"}},
+      {"softmax", {"output"}},
+      {"log_softmax", {"output"}},
+      {"layer_norm", {"input 0", "input 1"}},
+      {"attention", {"input 0", "input 1", "input 2", "output"}}};
+  const std::set<std::string> of_both_outputs{"attention weights"};  // its sample joins them: concat keeps neither
+  for (const Operation* operation : operations()) {
+    INFO("operation " << operation->name());
+    std::set<std::string> kept;
+    for (const Sample& sample : operation->samples().all()) note_kept(sample, kept);
+    if (of_both_outputs.contains(operation->name())) continue;
+    const auto entry = expected.find(operation->name());
+    CHECK(kept == (entry == expected.end() ? std::set<std::string>{} : entry->second));
   }
 }
 

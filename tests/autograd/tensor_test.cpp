@@ -2,7 +2,14 @@
 
 #include <heed/autograd/gradcheck/samples.h>
 
+#include <type_traits>
+
 using namespace heed;
+
+// slice(a, 0, 1, 2) = b would change neither: it does not compile.
+static_assert(!std::is_assignable_v<Tensor, const Tensor&> && !std::is_assignable_v<Tensor, Tensor>);
+static_assert(std::is_copy_assignable_v<Tensor> && std::is_nothrow_move_assignable_v<Tensor>);
+static_assert(std::is_copy_constructible_v<Tensor> && std::is_nothrow_move_constructible_v<Tensor>);
 
 namespace {
 

@@ -1,5 +1,6 @@
 #pragma once
-#include <heed/autograd/error.h>
+#include "tests/message.h"
+
 #include <heed/data/task.h>
 
 #include <fmt/ranges.h>
@@ -29,19 +30,6 @@ class TemporaryFile {
   std::filesystem::path folder_;
   std::string path_;
 };
-
-// The message of the Error that `action` throws; with `path` given, that path is written FILE in it.
-template <class Action>
-std::string message(Action action, const std::string& path = "") {
-  try {
-    action();
-  } catch (const Error& error) {
-    std::string text = error.what();
-    while (!path.empty() && text.find(path) != std::string::npos) text.replace(text.find(path), path.size(), "FILE");
-    return text;
-  }
-  return "no error";
-}
 
 inline std::string text(const Example& example) { return fmt::format("{}", fmt::join(example.tokens, " ")); }
 

@@ -9,7 +9,6 @@
 #include <numeric>
 
 using namespace heed;
-using heed::test::message;
 
 namespace {
 
@@ -37,12 +36,23 @@ TEST_CASE("a batch is padded to its longest text") {
   CHECK(values(batch.query) == std::vector<int>{2, 0});
   CHECK(values(batch.answer) == std::vector<int>{2, 1});
   CHECK(batch.sentences.numel() == 0);
-  const Batch other = examples.batch({1, 1});
-  CHECK(other.tokens.shape() == Shape{2, 2});
-  CHECK(values(other.tokens) == std::vector<int>{3, 1, 3, 1});
-  CHECK(values(other.query) == std::vector<int>{0, 0});
-  CHECK(values(other.answer) == std::vector<int>{1, 1});
+  const Batch twice = examples.batch({1, 1});
+  CHECK(twice.tokens.shape() == Shape{2, 2});
+  CHECK(values(twice.tokens) == std::vector<int>{3, 1, 3, 1});
+  CHECK(values(twice.query) == std::vector<int>{0, 0});
+  CHECK(values(twice.answer) == std::vector<int>{1, 1});
   CHECK(message([&] { examples.batch(std::vector<int>{}); }) == "batch: expected at least one example");
+  for (const int number : {-1, 2}) {
+    CHECK(message([&] { examples.batch({number}); }) ==
+          fmt::format("batch: no example has number {}; expected 0 to 1", number));
+  }
+}
+
+TEST_CASE("the index of a word is that of its first token") {
+  const std::vector<std::string> tokens = {"the", "dog", "and", "the", "cat"};
+  CHECK(index_of("the", tokens) == 0);
+  CHECK(index_of("cat", tokens) == 4);
+  CHECK(index_of("cow", tokens) == -1);
 }
 
 TEST_CASE("sentence numbers are batched, all or none") {
@@ -60,7 +70,7 @@ TEST_CASE("sentence numbers are batched, all or none") {
 TEST_CASE("each epoch visits every example once, in an order of its own") {
   const Random random(7);
   std::vector<int> walk;
-  for (int step = 0; step < 15; ++step) {  // 60 places: three epochs of 20, batches across their borders
+  for (int step = 0; step < 15; ++step) {  // 60 examples: three epochs of 20, batches across their borders
     const std::vector<int> batch = batch_order(20, 4, step, random);
     walk.insert(walk.end(), batch.begin(), batch.end());
   }
@@ -84,15 +94,15 @@ TEST_CASE("each epoch visits every example once, in an order of its own") {
   CHECK(batch_order(3, 8, 0, random).size() == 8);  // a batch larger than the set
 }
 
-TEST_CASE("over many epochs an example comes at every place equally often") {
+TEST_CASE("over many epochs an example comes at every position equally often") {
   constexpr int count = 10, epochs = 2000;
   std::vector<std::vector<int>> times(count, std::vector<int>(count));
   for (int epoch = 0; epoch < epochs; ++epoch) {
     const std::vector<int> order = batch_order(count, count, epoch, Random(7));
-    for (std::size_t place = 0; place < count; ++place) ++times[place][static_cast<std::size_t>(order[place])];
+    for (std::size_t i = 0; i < count; ++i) ++times[i][static_cast<std::size_t>(order[i])];
   }
-  for (const std::vector<int>& at_place : times) {
-    for (const int n : at_place) CHECK(std::abs(n - 200) < 70);  // 5 standard deviations of 13.4
+  for (const std::vector<int>& at_position : times) {
+    for (const int n : at_position) CHECK(std::abs(n - 200) < 70);  // 5 standard deviations of 13.4
   }
   CHECK(batch_order(1, 3, 0, Random(7)) == std::vector<int>{0, 0, 0});
 }
@@ -108,10 +118,10 @@ TEST_CASE("twins differ in one word, antecedent and answer") {
       example({"cow", "park", "it"}, 2, 0),           // 6: the text of 7, with another answer
       example({"cow", "park", "it"}, 2, 1)};
   pair_twins(examples);
-  std::vector<int> twins, others;
-  for (const Example& e : examples) twins.push_back(e.twin), others.push_back(e.distractor);
+  std::vector<int> twins, distractors;
+  for (const Example& e : examples) twins.push_back(e.twin), distractors.push_back(e.distractor);
   CHECK(twins == std::vector<int>{4, -1, -1, -1, 0, -1, -1, -1});
-  CHECK(others == std::vector<int>{1, -1, -1, -1, 0, -1, -1, -1});
+  CHECK(distractors == std::vector<int>{1, -1, -1, -1, 0, -1, -1, -1});
 }
 
 TEST_CASE("twins of a whole task are found again, in nearly linear time") {
@@ -149,7 +159,7 @@ TEST_CASE("shuffled antecedents are one of the two candidates, half of them wron
   CHECK(changed < 1100);
   shuffled[1].distractor = -1;
   CHECK(message([&] { shuffle_antecedents(shuffled, Random(5)); }) ==
-        "shuffle_antecedents: example 1 has one candidate only; expected two to choose from");
+        "shuffle_antecedents: example 1 has no antecedent or no distractor; expected both");
 }
 
 TEST_CASE("a tenth of the groups is held out, groups stay together") {

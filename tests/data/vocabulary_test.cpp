@@ -1,10 +1,9 @@
 #include "tests/catch.h"
-#include "tests/data/helpers.h"
+#include "tests/message.h"
 
 #include <heed/data/vocabulary.h>
 
 using namespace heed;
-using heed::test::message;
 
 TEST_CASE("words are numbered in order of first occurrence") {
   Vocabulary vocabulary;
@@ -26,4 +25,7 @@ TEST_CASE("an unknown word is named, with the nearest known one") {
   CHECK(message([&] { vocabulary["xylophone"]; }) ==
         "unknown word 'xylophone': it is not among the 2 words of the vocabulary");
   CHECK(message([] { Vocabulary({"a", "b", "a"}); }) == "vocabulary: 'a' occurs twice");
+  CHECK(message([&] { vocabulary.word(2); }) == "vocabulary: no word has number 2; expected 0 to 1");
+  CHECK(message([&] { vocabulary.word(-1); }) == "vocabulary: no word has number -1; expected 0 to 1");
+  CHECK(message([&] { vocabulary["\x1b"]; }) == "unknown word '␛': it is not among the 2 words of the vocabulary");
 }

@@ -4,10 +4,14 @@
 
 #include <heed/files/file.h>
 
+#include <chrono>
 #include <csignal>
+#include <fcntl.h>
+#include <fstream>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 using namespace heed;
@@ -77,5 +81,111 @@ TEST_CASE("Of several writers of one file, one wins whole") {
   for (std::thread& writer : writers) writer.join();
   const std::string bytes = read_file(scratch / "file");
   CHECK(bytes == std::string(100'000, bytes.at(0)));
+  CHECK(scratch.files() == 1);
+}
+
+TEST_CASE("What never ends, or never begins, is refused in time") {
+  const Scratch scratch;
+  CHECK(message([] { read_file("/dev/zero"); }) ==
+        "cannot read /dev/zero: it is no regular file, and has more than 256 MiB");
+  CHECK(read_file("/dev/null").empty());
+  const std::string fifo = (scratch / "fifo").string(), huge = (scratch / "huge").string();
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  CHECK(message([&] { read_file(fifo); }) == "cannot read " + fifo + ": it is a FIFO, and nobody writes to it");
+  write_file(huge, "x");
+  std::error_code too_large;
+  std::filesystem::resize_file(huge, std::uintmax_t{1} << 43, too_large);  // a hole of 8 TiB
+  if (too_large) std::filesystem::resize_file(huge, std::uintmax_t{1} << 42);
+  CHECK(message([&] { read_file(huge); }).ends_with(" bytes do not fit into memory"));
+}
+
+TEST_CASE("A FIFO is read to its end, however slowly it is written") {
+  const Scratch scratch;
+  const std::string fifo = (scratch / "fifo").string();
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  const auto written = [&](const std::vector<std::string>& parts) {
+    std::thread writer([&] {
+      std::ofstream file(fifo);
+      for (const std::string& part : parts) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        file << part << std::flush;
+      }
+    });
+    const std::string bytes = read_file(fifo);
+    writer.join();
+    return bytes;
+  };
+  CHECK(written({"first ", std::string(200'000, 'x'), " last"}) == "first " + std::string(200'000, 'x') + " last");
+  CHECK(written({}).empty());
+}
+
+TEST_CASE("A device or FIFO is written to, and stays what it is") {
+  const Scratch scratch;
+  write_file("/dev/null", "x");
+  CHECK(std::filesystem::is_character_file("/dev/null"));
+  CHECK(message([] { write_file("/dev/full", "x"); }) ==
+        "cannot write /dev/full: No space left on device. Make room on that disk and try again");
+  const std::string fifo = (scratch / "fifo").string();
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  CHECK(message([&] { write_file(fifo, "x"); }) ==
+        "cannot write " + fifo + ": No such device or address: nobody reads from it");
+  const std::string bytes(1'000'000, 'x');  // more than a pipe holds
+  const int reader = ::open(fifo.c_str(), O_RDONLY | O_NONBLOCK);
+  std::thread writer([&] { write_file(fifo, bytes); });
+  std::string read;
+  while (read.size() < bytes.size()) {
+    char block[5000];
+    const ssize_t count = ::read(reader, block, sizeof block);
+    if (count > 0) read.append(block, static_cast<std::size_t>(count));
+  }
+  writer.join();
+  ::close(reader);
+  CHECK(read == bytes);
+  CHECK(std::filesystem::is_fifo(fifo));
+  CHECK(scratch.files() == 1);
+}
+
+TEST_CASE("A descriptor's file is written to where it is") {
+  const Scratch scratch;
+  const int file = ::open((scratch / "file").c_str(), O_WRONLY | O_CREAT, 0600);
+  REQUIRE(::write(file, "before ", 7) == 7);
+  write_file(fmt::format("/proc/self/fd/{}", file), "after");
+  ::close(file);
+  CHECK(read_file(scratch / "file") == "before after");
+  CHECK(scratch.files() == 1);
+}
+
+TEST_CASE("Of a symbolic link the target is replaced") {
+  const Scratch scratch;
+  namespace fs = std::filesystem;
+  fs::create_directory(scratch / "there");
+  fs::create_symlink("there/file", scratch / "link");
+  fs::create_symlink(scratch / "link", scratch / "second");
+  for (const std::string bytes : {"new", "replaced"}) {  // the first makes what the link leads to
+    write_file(scratch / "second", bytes);
+    CHECK(read_file(scratch / "there/file") == bytes);
+    CHECK(fs::is_symlink(scratch / "link"));
+    CHECK(fs::is_symlink(scratch / "second"));
+  }
+  CHECK(std::distance(fs::directory_iterator(scratch / "there"), fs::directory_iterator()) == 1);
+  fs::create_symlink("round", scratch / "round");
+  CHECK(message([&] { write_file(scratch / "round", "x"); }) ==
+        "cannot write " + (scratch / "round").string() + ": Too many levels of symbolic links");
+}
+
+TEST_CASE("Nothing is written where the directory could not be synced") {
+  const Scratch scratch;
+  const std::string root = scratch.path.string();
+  write_file(scratch / "file", "old");
+  namespace fs = std::filesystem;
+  fs::permissions(scratch.path, fs::perms{0333});
+  const bool is_root = ::geteuid() == 0;  // who may read all
+  fs::permissions(scratch / "file", fs::perms{0666});
+  if (is_root) REQUIRE(::seteuid(65534) == 0);
+  const std::string said = message([&] { write_file(scratch / "file", "new"); });
+  if (is_root) REQUIRE(::seteuid(0) == 0);
+  fs::permissions(scratch.path, fs::perms{0700});
+  CHECK(said == "cannot write " + root + "/file: Permission denied. Check the permissions of it and of its directory");
+  CHECK(read_file(scratch / "file") == "old");
   CHECK(scratch.files() == 1);
 }

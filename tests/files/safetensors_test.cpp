@@ -87,8 +87,7 @@ TEST_CASE("What cannot be written is refused before anything is") {
   const std::string path = (scratch / "a").string();
   CHECK(said("x", "x") == path + ": tensor name 'x' is given twice");
   CHECK(said("x", "__metadata__") == path + ": tensor name '__metadata__' is reserved");
-  CHECK(said("x", "\xff") ==
-        path + ": names and metadata cannot be written as JSON: invalid UTF-8 byte at index 0: 0xFF");
+  CHECK(said("x", "\xff") == path + ": names and metadata cannot be written as JSON: a text in it is not UTF-8");
   CHECK(scratch.files() == 0);
 }
 
@@ -168,6 +167,9 @@ TEST_CASE("Whatever a header gets wrong is named") {
         f + "tensor 'x': shape (1) of F32 needs 4 bytes, data_offsets give 8");
   CHECK(x(R"("dtype":"F32","shape":[4294967296,4294967296,4],"data_offsets":[0,8])") ==
         f + "tensor 'x': shape (4294967296, 4294967296, 4) overflows");
+  for (const char* shape : {"4611686018427387904,0,4611686018427387904", "0,4611686018427387904,4611686018427387904"}) {
+    CHECK(x(fmt::format(R"("dtype":"F32","shape":[{}],"data_offsets":[0,0])", shape)).ends_with(") overflows"));
+  }
   CHECK(x(R"("dtype":"F32","shape":[1,1,1,1,1,1,1,1,2],"data_offsets":[0,8])") ==
         "f: tensor 'x' has 9 axes: at most 8 are supported");
   const std::string rule = ": tensors must neither overlap nor leave gaps";
@@ -177,6 +179,10 @@ TEST_CASE("Whatever a header gets wrong is named") {
   CHECK(said(a + "[2,6]}}") == f + "tensor 'b' begins at byte 2 of the data, expected 4" + rule);
   CHECK(said(a + "[5,9]}}", 12) == f + "tensor 'b' begins at byte 5 of the data, expected 4" + rule);
   CHECK(said(a + "[4,8]}}", 12) == f + "12 bytes of data, but its tensors cover 8");
+
+  CHECK(said("{\"" + std::string(1000, 'n') + "\\u001b\":3}") ==
+        f + "tensor '" + std::string(59, 'n') + "…' must be an object, got number");
+  CHECK(said("{\"a\\u001b\\u202e\":3}") == f + "tensor 'a␛⟨U+202E⟩' must be an object, got number");
 
   const std::string huge{'\xff', '\xff', '\xff', '\xff', '\xff', '\xff', '\xff', '\xff'};
   CHECK(message([&] { parse_safetensors(huge, "f"); }) ==

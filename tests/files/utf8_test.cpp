@@ -1,10 +1,9 @@
 #include "tests/catch.h"
-#include "tests/data/helpers.h"
+#include "tests/message.h"
 
 #include <heed/files/utf8.h>
 
 using namespace heed;
-using heed::test::message;
 
 TEST_CASE("UTF-8 is checked to the byte") {
   CHECK(checked_utf8("它很甜 ok", "f") == "它很甜 ok");
@@ -52,11 +51,29 @@ TEST_CASE("text is cut and padded to exactly the width") {
   }
 }
 
-TEST_CASE("visible puts signs in place of what is not seen or moves other text") {
+TEST_CASE("visible puts signs for what is not seen or moves other text") {
   CHECK(visible("苹果 it's שלום") == "苹果 it's שלום");
   CHECK(visible(std::string_view("a\0b\t\x7f", 5)) == "a␀b␉␡");
   CHECK(visible("\xe2\x80\xae|\xe2\x81\xa6|\xc2\x85|\xe2\x80\xa8|\xef\xbb\xbf") ==
         "⟨U+202E⟩|⟨U+2066⟩|⟨U+0085⟩|⟨U+2028⟩|⟨U+FEFF⟩");
   CHECK(visible("\xd9\x85\xe2\x80\x8c\xd9\x85") == "\xd9\x85\xe2\x80\x8c\xd9\x85");  // joins letters
   CHECK(visible("a\xff") == "a\xef\xbf\xbd");
+}
+
+TEST_CASE("an excerpt is cut at a character, whatever its length") {
+  CHECK(excerpt("animal") == "animal");
+  CHECK(excerpt("a\x1b[31m") == "a␛[31m");
+  CHECK(excerpt("苹果苹果", 8) == "苹果苹果");
+  CHECK(excerpt("苹果苹果", 7) == "苹果苹…");
+  for (const std::string& character : {std::string("x"), std::string("苹"), std::string("👩‍👩‍👧"),
+                                       std::string("\xff"), std::string("\xe2\x80\xae"), std::string("e\u0301")}) {
+    std::string text;
+    for (int i = 0; i < 1000; ++i) text += character;
+    for (int columns = 1; columns <= 60; ++columns) {
+      const std::string cut = excerpt(text, columns);
+      CHECK(display_width(cut) <= columns);
+      CHECK(cut.ends_with("…") == true);
+      CHECK(checked_utf8(cut, "cut") == cut);
+    }
+  }
 }

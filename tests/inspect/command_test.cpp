@@ -10,6 +10,7 @@
 
 #include <heed/data/tasks/jsonl.h>
 #include <heed/files/file.h>
+#include <heed/version.h>
 
 #include <fmt/ranges.h>
 

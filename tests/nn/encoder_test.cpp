@@ -108,3 +108,21 @@ TEST_CASE("Encoder's parameters are named by layer and role") {
     CHECK(parameters.contains(name));
   }
 }
+
+TEST_CASE("An encoder of negative sizes is an error") {
+  Parameters parameters;
+  const Scope scope(parameters, 1);
+  CHECK(message([&] { EncoderBlock(scope, {.d_model = 4}, -8); }) ==
+        "EncoderBlock: expected an MLP's width, or 0 for none, got -8");
+  CHECK(message([&] { Encoder(scope, -1, {.d_model = 4}, 0); }) == "Encoder: expected layers from 0 up, got -1");
+}
+
+TEST_CASE("A dropout outside [0, 1), or without random numbers, is an error") {
+  Random random(1);
+  const Tensor x = ones({3});
+  for (const double p : {-0.1, 1.0, 2.0, std::nan("")}) {
+    CHECK(message([&] { Dropout{p, &random}(x); }) == fmt::format("dropout: p must lie in [0, 1), got {}", p));
+  }
+  CHECK(message([&] { Dropout{0.5}(x); }) == "Dropout: p is 0.5, but no random numbers were given");
+  CHECK(Dropout{0, &random}(x).to_vector() == x.to_vector());
+}

@@ -65,7 +65,7 @@ TEST_CASE("A hook sees every value, under the names of the parameters") {
   CHECK(values["encoder.1.output"].shape() == Shape{2, 5, 8});
   names.clear();
   small.reader(input);
-  CHECK(names.empty());  // the hook stands no more
+  CHECK(names.empty());  // the hook is closed
 
   Parameters parameters;
   const Linear nameless(Scope(parameters, 1), 2, 2);
@@ -147,7 +147,7 @@ TEST_CASE("A score of -infinity cuts an edge, whose weight the others share; mas
   CHECK(even.at({1, 0, 1, 3}) == 0);  // beyond the second text's three tokens
 }
 
-TEST_CASE("Hooks stand one upon the other, and may run a model themselves") {
+TEST_CASE("Several hooks may be open, and may run a model themselves") {
   const SmallReader small(DType::float32);
   std::string calls;
   const Hook first([&](const std::string& name, Tensor& value) {

@@ -59,3 +59,29 @@ TEST_CASE("A text longer than the learned positions is an error") {
   const LearnedPositions positions(Scope(parameters, 1), 5, 4);
   CHECK(message([&] { positions(zeros({1, 6, 4})); }) == "positions: a text has 6 tokens, but max_length is 5");
 }
+
+TEST_CASE("Layers of no size are errors that name the parameter, and add none") {
+  Parameters parameters;
+  const Scope scope = Scope(parameters, 1) / "layer";
+  const auto refused = [](const std::string& name, const std::string& shape) {
+    return fmt::format("parameter '{}': every size must be positive, got {}", name, shape);
+  };
+  CHECK(message([&] { Linear(scope, 0, 2); }) == refused("layer.weight", "(0, 2)"));
+  CHECK(message([&] { Linear(scope, 2, -1); }) == refused("layer.weight", "(2, -1)"));
+  CHECK(message([&] { Embedding(scope, 0, 3); }) == refused("layer.weight", "(0, 3)"));
+  CHECK(message([&] { LayerNorm(scope, 0); }) == refused("layer.gain", "(0)"));
+  CHECK(message([&] { LearnedPositions(scope, -5, 4); }) == refused("layer.weight", "(-5, 4)"));
+  CHECK(message([&] { sinusoidal_positions(-1, 4); }) == "sinusoidal_positions: sizes must be positive, got (-1, 4)");
+  CHECK(parameters.size() == 0);
+}
+
+TEST_CASE("Deviations and epsilons that make no sense are errors") {
+  Parameters parameters;
+  const Scope scope(parameters, 1);
+  CHECK(message([&] { Embedding(scope, 2, 3, -1); }) ==
+        "parameter 'weight': its deviation must be finite and at least 0, got -1");
+  CHECK(message([&] { LearnedPositions(scope, 2, 3, std::nan("")); }) ==
+        "parameter 'weight': its deviation must be finite and at least 0, got nan");
+  CHECK(message([&] { LayerNorm(scope, 3, -1e-5); }) == "LayerNorm: eps must be finite and at least 0, got -1e-05");
+  CHECK(message([&] { LayerNorm(scope, 3, std::nan("")); }) == "LayerNorm: eps must be finite and at least 0, got nan");
+}

@@ -62,7 +62,14 @@ TEST_CASE("The norm is bitwise the same for any number of threads") {
   CHECK(one == Approx(223.6).epsilon(1e-3));
 }
 
-TEST_CASE("A maximal norm of 0 is an error") {
+TEST_CASE("A maximal norm must be above 0") {
+  const Tensor a = variable(zeros({2}));
   Gradients gradients;
-  CHECK(message([&] { clip_by_global_norm(gradients, 0); }) == "clip_by_global_norm: max_norm must be positive, got 0");
+  gradients.set(a, tensor({2}, {3, 4}));
+  for (const auto& [limit, shown] : {std::pair(0.0, "0"), {-1.0, "-1"}, {std::nan(""), "nan"}}) {
+    CHECK(message([&] { clip_by_global_norm(gradients, limit); }) ==
+          fmt::format("clip_by_global_norm: max_norm must be positive, got {}", shown));
+  }
+  CHECK(clip_by_global_norm(gradients, INFINITY) == 5);  // measures, and leaves all as it is
+  CHECK(gradients[a].to_vector() == std::vector<double>{3, 4});
 }

@@ -1,9 +1,11 @@
 #include "autograd/cpu/blas.h"
 
 #include "tests/catch.h"
+#include "tests/message.h"
 
 #include <heed/autograd/machine.h>
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -19,6 +21,7 @@ std::vector<std::string> environment() {
   return variables;
 }
 
+#if defined(__x86_64__)
 // What this program prints when it starts anew, with `settings` before its name, and loads OpenBLAS.
 std::string description_with(const std::string& settings) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
@@ -30,6 +33,7 @@ std::string description_with(const std::string& settings) {
   CHECK(pclose(child) == 0);
   return text;
 }
+#endif
 
 }  // namespace
 
@@ -74,4 +78,30 @@ TEST_CASE("A layout is BLAS's when rows or columns are dense and do not overlap"
   CHECK_FALSE(is_blas_layout(3, 4, 0, 1));
   CHECK_FALSE(is_blas_layout(3, 4, 2, 1));
   CHECK_FALSE(is_blas_layout(3, 4, 1, 0));
+}
+
+TEST_CASE("Functions of OpenBLAS are found by name, of LAPACK too") {
+  CHECK(heed::cpu::blas_function("dgesvd_") != nullptr);
+  CHECK(heed::message([] { heed::cpu::blas_function("dnosuch_"); }).starts_with("OpenBLAS has no function dnosuch_: "));
+}
+
+TEMPLATE_TEST_CASE("Products that OpenBLAS does are right: few columns, no sum, large in every direction", "", float,
+                   double) {
+  for (const auto& [m, n, k] : {std::array{70, 1, 40}, {70, 5, 40}, {3, 8, 0}, {520, 512, 513}}) {
+    CAPTURE(m, n, k);
+    // small integers, whose sums are exact
+    std::vector<TestType> A, B_t, C(static_cast<std::size_t>(m * n), TestType(1));
+    for (int i = 0; i < m * k; ++i) A.push_back(static_cast<TestType>((i / k + i % k) % 9));
+    for (int i = 0; i < n * k; ++i) B_t.push_back(static_cast<TestType>((i % k - i / k) % 5));
+    heed::cpu::gemm<TestType>(m, n, k, TestType(2), {A.data(), k, 1}, {B_t.data(), 1, k}, TestType(3), C.data(), n);
+    int wrong = 0;
+    for (int i = 0; i < m; ++i) {
+      for (int j = 0; j < n; ++j) {
+        int sum = 0;
+        for (int p = 0; p < k; ++p) sum += (i + p) % 9 * ((p - j) % 5);
+        wrong += C[static_cast<std::size_t>(i * n + j)] != static_cast<TestType>(2 * sum + 3);
+      }
+    }
+    CHECK(wrong == 0);
+  }
 }

@@ -77,3 +77,24 @@ TEMPLATE_TEST_CASE("Blocked products larger than what is multiplied at a time", 
   INFO(m << " x " << k << " x " << n);
   for (int i = 0; i < 4; ++i) CHECK(error<TestType>(m, n, k, TestType(1), TestType(i % 2), spare, random) < 4);
 }
+
+// Where B lies transposed in memory, squares of it are turned in registers: of both types by the same code.
+TEMPLATE_TEST_CASE("Blocked products of a transposed B, with sums that leave a rest of every length", "", float,
+                   double) {
+  Random random(19);
+  for (std::int64_t k = 1; k <= 33; ++k) {
+    for (const std::int64_t n : {6, 16, 37}) {
+      CAPTURE(k, n);
+      const Stored<TestType> A(9, k, false, 0, random), B(k, n, true, 3, random);
+      std::vector<TestType> C(static_cast<std::size_t>(9 * n));
+      cpu::blocked_gemm(9, n, k, TestType(1), A.matrix(), B.matrix(), TestType(0), C.data(), n);
+      double largest = 0;
+      for (std::int64_t i = 0; i < 9 * n; ++i) {
+        double sum = 0;
+        for (std::int64_t p = 0; p < k; ++p) sum += A.at(i / n, p) * B.at(p, i % n);
+        largest = std::max(largest, std::abs(static_cast<double>(C[static_cast<std::size_t>(i)]) - sum));
+      }
+      CHECK(largest < 4 * static_cast<double>(k) * static_cast<double>(std::numeric_limits<TestType>::epsilon()));
+    }
+  }
+}

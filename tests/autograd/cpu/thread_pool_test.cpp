@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <thread>
 
 using namespace heed;
@@ -46,13 +47,13 @@ Ids spread(const Shape& shape, std::int64_t below) {
   return {shape, ids};
 }
 
-struct Computation {
+struct LargeCase {
   std::string name;
   std::vector<Shape> shapes;
   Function function;
 };
 
-const std::vector<Computation> large{
+const std::vector<LargeCase> large{
     {"matmul", {{513, 257}, {257, 1025}}, [](auto& x) { return matmul(x[0], x[1]); }},
     {"matmul over a long axis", {{64, 5000}, {5000, 64}}, [](auto& x) { return matmul(x[0], x[1]); }},
     {"matmul in batches", {{6, 1, 40, 30}, {5, 30, 20}}, [](auto& x) { return matmul(x[0], x[1]); }},
@@ -132,11 +133,56 @@ TEST_CASE("Threads of a program that compute at once get what each gets alone") 
 
 TEST_CASE("Work large enough to be shared out gives the same bits with 1, 2, 3 and 8 threads") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
-  for (const Computation& c : large) {
+  for (const LargeCase& c : large) {
     INFO(c.name << " " << to_string(dtype));
     Random random(3);
     Tensors inputs;
     for (const Shape& shape : c.shapes) inputs.push_back(uniform(shape, random, dtype));
     check_same(c.function, inputs);
+  }
+}
+
+TEST_CASE("Every tile is run once, and no two threads have the same index") {
+  const Threads team(4);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::atomic<int>> runs(64);
+    std::array<std::atomic<int>, 4> inside{};
+    std::atomic<int> wrong = 0;
+    cpu::parallel_for(64, 1, [&](std::int64_t begin, std::int64_t end) {
+      const int index = cpu::current_thread();
+      if (index < 0 || index >= 4 || end != begin + 1) ++wrong;
+      const auto i = static_cast<std::size_t>(std::clamp(index, 0, 3));
+      if (++inside[i] != 1) ++wrong;
+      ++runs[static_cast<std::size_t>(begin)];
+      --inside[i];
+    });
+    for (const std::atomic<int>& count : runs) wrong += count != 1;
+    REQUIRE(wrong == 0);
+  }
+  CHECK(cpu::current_thread() == 0);
+}
+
+TEST_CASE("Work within a tile is done by the thread that runs it") {
+  const Threads team(4);
+  std::atomic<int> elsewhere = 0, done = 0;
+  cpu::parallel_for(8, 1, [&](std::int64_t, std::int64_t) {
+    const std::thread::id self = std::this_thread::get_id();
+    cpu::parallel_for(100, 1, [&](std::int64_t, std::int64_t) {
+      elsewhere += std::this_thread::get_id() != self;
+      ++done;
+    });
+  });
+  CHECK(elsewhere == 0);
+  CHECK(done == 800);
+}
+
+TEST_CASE("Ranges are 1, 2, 4 or a multiple of 8, none longer than asked for") {
+  for (const auto& [count, most, ranges] :
+       {std::array{10, 10, 1}, {11, 10, 2}, {21, 10, 4}, {41, 10, 8}, {85, 10, 16}}) {
+    CAPTURE(count);
+    const std::int64_t grain = cpu::equal_grain(count, most);
+    CHECK(grain <= most);
+    CHECK((count + grain - 1) / grain <= ranges);
+    CHECK(grain == (ranges == 1 ? most : (count + ranges - 1) / ranges));
   }
 }

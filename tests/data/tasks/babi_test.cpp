@@ -4,7 +4,6 @@
 #include <heed/data/tasks/babi.h>
 
 using namespace heed;
-using heed::test::message;
 using heed::test::TemporaryFile;
 using heed::test::text;
 
@@ -46,7 +45,7 @@ TEST_CASE("a question comes with the story so far") {
   CHECK(second.antecedent == 11);  // the barn that supports the answer, not the nearest
   CHECK(second.sentences.front() == 3);
   CHECK(text(stories[1][0]) == "Tom left . Is Tom here ?");
-  CHECK(stories[1][0].antecedent == -1);  // "no" stands nowhere
+  CHECK(stories[1][0].antecedent == -1);  // "no" is no token
   CHECK(stories[1][1].antecedent == 4);   // the last of two statements that support it
 }
 
@@ -77,7 +76,7 @@ TEST_CASE("mistakes in a bAbI file are listed by line") {
                      "10 Where is Eve?\tshed\t\n"
                      "Eve ran.\n"
                      "12 ?\tshed\t1\n") ==
-        "FILE:2: expected the ID 2 and a text, or 1 for a new story, got '3 Where is Eve?�shed�1'\n"
+        "FILE:2: expected the ID 2 and a text, or 1 for a new story, got '3 Where is Eve?␉shed␉1'\n"
         "FILE:3: expected a statement or question after the ID, got nothing\n"
         "FILE:4: expected a question, its answer and its supporting IDs, divided by tabs, got 2 fields\n"
         "FILE:5: expected a question that ends in '?', got 'Where is Eve'\n"

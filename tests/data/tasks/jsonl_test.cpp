@@ -7,7 +7,6 @@
 #include <heed/files/file.h>
 
 using namespace heed;
-using heed::test::message;
 using heed::test::TemporaryFile;
 using heed::test::text;
 
@@ -71,7 +70,10 @@ TEST_CASE("examples are written as they are read: every task's held-out sentence
                                   R"(","it"],"query":2,"answer":"<!--"})"
                                   "\n");
   odd.tokens[1] = "\xff";
-  CHECK(message([&] { write_jsonl(file.path(), {odd}); }).starts_with("cannot be written as JSON: "));
+  const std::string before = read_file(file.path());
+  CHECK(message([&] { write_jsonl(file.path(), {odd}); }, file.path()) ==
+        "FILE: example 0, counted from 0, cannot be written as JSON: a text in it is not UTF-8");
+  CHECK(read_file(file.path()) == before);
 }
 
 TEST_CASE("every mistake of a file is listed, by line") {
@@ -121,9 +123,9 @@ TEST_CASE("twins, candidates and deciders of a file must fit its sentences") {
 }
 
 TEST_CASE("broken JSON is refused at its line") {
-  CHECK(jsonl_refusal("{\"tokens\": [\"a\"").rfind("FILE:1: not JSON at byte 16: syntax error", 0) == 0);
-  CHECK(jsonl_refusal("\n{} x").rfind("FILE:2: not JSON at byte 4: syntax error", 0) == 0);
-  CHECK(jsonl_refusal("{\"query\": 1e999}").rfind("FILE:1: not JSON: number overflow", 0) == 0);
+  CHECK(jsonl_refusal("{\"tokens\": [\"a\"").rfind("FILE:1: not JSON at byte 16: unexpected end of input", 0) == 0);
+  CHECK(jsonl_refusal("\n{} x").rfind("FILE:2: not JSON at byte 4: ", 0) == 0);
+  CHECK(jsonl_refusal("{\"query\": 1e999}").rfind("FILE:1: a number in it is too large", 0) == 0);
   CHECK(jsonl_refusal("{\"query\": 1, \"query\": 1}") == "FILE:1: key 'query' occurs twice");
   const std::string deep = "FILE:1: nested deeper than 2 levels";
   CHECK(jsonl_refusal("{\"tokens\": [[\"a\"]]}") == deep);
@@ -142,11 +144,21 @@ TEST_CASE("a long list of mistakes is cut") {
   CHECK(text.find("FILE:21") == std::string::npos);
 }
 
+TEST_CASE("wrong values are shown, cut at a character, without what would move other text") {
+  CHECK(jsonl_refusal("{\"tokens\": \"\xe2\x80\xae\\u001b\xc2\x9b\"}\n") ==
+        "FILE:1: tokens: expected a list of at least 2 words, got \"⟨U+202E⟩\\u001b⟨U+009B⟩\"");
+  std::string apples;
+  for (int i = 0; i < 1000; ++i) apples += "苹";
+  CHECK(jsonl_refusal("{\"tokens\": \"" + apples + "\"}\n") ==
+        "FILE:1: tokens: expected a list of at least 2 words, got \"" + apples.substr(0, 29 * 3) + "…");
+  CHECK(jsonl_refusal("{\"a\xe2\x80\xae\": 1}\n") == "FILE:1: unknown key 'a⟨U+202E⟩'\nFILE:1: missing key 'tokens'");
+}
+
 TEST_CASE("files that are no text are refused as a whole") {
   CHECK(jsonl_refusal("{\"tokens\": [\"\xff\"]}") == "FILE: not UTF-8 at byte 13: 0xff");
   CHECK(jsonl_refusal("\n\n") == "FILE: no examples; expected one JSON object a line");
   CHECK(message([] { read_jsonl("/nowhere/x.jsonl"); }) ==
-        "/nowhere/x.jsonl: cannot be opened: No such file or directory");
+        "cannot read /nowhere/x.jsonl: No such file or directory: there is no directory /nowhere");
   CHECK(message([] { read_jsonl("/"); }) == "/: expected a text file, got a directory");
 }
 

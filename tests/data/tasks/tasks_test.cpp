@@ -4,7 +4,6 @@
 #include <heed/data/tasks/tasks.h>
 
 using namespace heed;
-using heed::test::message;
 
 namespace {
 

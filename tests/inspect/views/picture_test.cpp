@@ -1,8 +1,7 @@
 #include "inspect/views/picture.h"
 
 #include "inspect/views/colour.h"
-#include "tests/catch.h"
-#include "tests/inspect/sample.h"
+#include "tests/inspect/views/helpers.h"
 #include "tests/message.h"
 
 #include <cstring>
@@ -10,10 +9,6 @@
 using namespace heed;
 
 namespace {
-
-View choosing(std::optional<int> layer, std::optional<int> head) {
-  return {.terminal = {}, .layer = layer, .head = head, .before = nullptr};
-}
 
 int count(const std::string& text, const std::string& part) {
   int found = 0;

@@ -1,0 +1,355 @@
+#include "autograd/cpu/attention.h"
+
+#include "autograd/cpu/blas.h"
+#include "autograd/cpu/kernels.h"
+#include "autograd/cpu/softmax_row.h"
+
+#include <heed/autograd/machine.h>
+#include <heed/autograd/ops.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace heed::cpu {
+namespace {
+
+// Queries of a block and keys of a tile, whose scores are in memory at the same time: few enough for a core's own cache.
+constexpr std::int64_t block_rows = 128, tile_keys = 256;
+
+// Where each batch's matrix begins in an operand whose leading axes have `strides`: (batches).
+std::vector<std::int64_t> matrix_offsets(const Shape& batch, const Shape& strides) {
+  std::vector<std::int64_t> result;
+  Shape leading = batch;
+  for (int axis = 0; axis < batch.rank(); ++axis) leading[axis] = strides[axis];
+  if (batch.numel() == 0) return result;
+  const Walk<1> walk(batch, {&leading});
+  walk.rows(0, batch.numel() / walk.size[0], [&](std::int64_t, const std::array<std::int64_t, 1>& offset) {
+    for (std::int64_t i = 0; i < walk.size[0]; ++i) result.push_back(offset[0] + i * walk.stride[0][0]);
+  });
+  return result;
+}
+
+// The sizes of one call, and what its mask shows: where there is an array, query i of batch b sees key j when
+// visible[visible_offset[b] + i * row_step + j * key_step].
+struct Sizes {
+  Shape batch;
+  std::int64_t batches, T_q, T_k, d_k, d_v;
+  double scale;  // 1 / sqrt(d_k)
+  bool causal;
+  const std::uint8_t* visible = nullptr;
+  std::vector<std::int64_t> visible_offset;
+  std::int64_t row_step = 0, key_step = 0;
+
+  Sizes(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask)
+      : T_q(Q.size(-2)),
+        T_k(K.size(-2)),
+        d_k(Q.size(-1)),
+        d_v(V.size(-1)),
+        scale(1 / std::sqrt(static_cast<double>(d_k))),
+        causal(mask.is_causal()) {
+    for (int axis = 0; axis + 2 < Q.rank(); ++axis) batch.append(Q.size(axis));
+    batches = batch.numel();
+    if (!mask.has_visible()) return;
+    const Shape strides = operand(mask.visible(), with(T_q, T_k)).strides;
+    visible = mask.visible().data();
+    visible_offset = matrix_offsets(batch, strides);
+    row_step = strides[-2], key_step = strides[-1];
+  }
+
+  Shape with(std::int64_t rows, std::int64_t columns) const {
+    Shape shape = batch;
+    shape.append(rows);
+    shape.append(columns);
+    return shape;
+  }
+};
+
+// An input as gemm takes it: one (rows x columns) matrix a batch.
+template <class T>
+struct Matrices {
+  Tensor keep;
+  const T* data;
+  std::vector<std::int64_t> offset;  // (batches)
+  std::int64_t row_stride, column_stride;
+
+  Matrices(const Tensor& x, const Shape& batch)
+      : keep(is_blas_layout(x.size(-2), x.size(-1), x.strides()[-2], x.strides()[-1]) ? x.detach() : x.clone()),
+        data(keep.data<T>()),
+        offset(matrix_offsets(batch, keep.strides())),
+        row_stride(keep.strides()[-2]),
+        column_stride(keep.strides()[-1]) {}
+
+  // Rows from `first` on, and the same transposed.
+  Matrix<T> rows(std::int64_t b, std::int64_t first) const {
+    return {data + offset[static_cast<std::size_t>(b)] + first * row_stride, row_stride, column_stride};
+  }
+  Matrix<T> transposed(std::int64_t b, std::int64_t first) const {
+    return {rows(b, first).data, column_stride, row_stride};
+  }
+};
+
+// A result, one (rows x columns) matrix a batch. (B, H, T, d) is in memory as (B, T, H, d), so that joining the heads
+// afterwards is a view.
+template <class T>
+struct Results {
+  Tensor tensor;
+  T* data;
+  std::vector<std::int64_t> offset;  // (batches)
+  std::int64_t stride;
+
+  Results(const Sizes& s, std::int64_t rows, std::int64_t columns)
+      : tensor(s.batch.rank() != 2
+                   ? Tensor(s.with(rows, columns), dtype_of<T>)
+                   : permute(Tensor({s.batch[0], rows, s.batch[1], columns}, dtype_of<T>), {0, 2, 1, 3})),
+        data(tensor.mutable_data<T>()),
+        offset(matrix_offsets(s.batch, tensor.strides())),
+        stride(tensor.strides()[-2]) {}
+
+  T* rows(std::int64_t b, std::int64_t first) { return data + offset[static_cast<std::size_t>(b)] + first * stride; }
+  void clear(std::int64_t b, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) std::fill_n(rows(b, i), tensor.size(-1), T{0});
+  }
+};
+
+// Queries [first, first + rows) of batch b, and what they may see.
+struct Block {
+  std::int64_t b, first, rows;
+  std::int64_t keys;                      // those after are hidden from all of them
+  const std::uint8_t* visible = nullptr;  // of the first query and key; null: only causality hides
+
+  Block(const Sizes& s, std::int64_t b_, std::int64_t first_)
+      : b(b_), first(first_), rows(std::min(block_rows, s.T_q - first_)), keys(s.T_k) {
+    if (s.causal) keys = std::clamp<std::int64_t>(first + rows + s.T_k - s.T_q, 0, s.T_k);
+    if (!s.visible) return;
+    visible = s.visible + s.visible_offset[static_cast<std::size_t>(b)] + first * s.row_step;
+    if (s.row_step != 0) return;  // a key hidden from one row only stays, or its mask would change the others' sums
+    while (keys > 0 && !visible[(keys - 1) * s.key_step]) --keys;
+    bool all = true;
+    for (std::int64_t j = 0; j < keys; ++j) all = all && visible[j * s.key_step];
+    if (all) visible = nullptr;
+  }
+};
+
+// The length of a row of scores. Where it is long, no power of two, which would put all rows in the same cache lines.
+constexpr std::int64_t padded(std::int64_t keys) { return (keys + 15) / 16 * 16 + (keys > 64 ? 16 : 0); }
+
+// Keys [first, first + keys), whose scores lie in rows of `stride` numbers.
+struct Tile {
+  std::int64_t first, keys, stride;
+};
+
+template <class Function>
+void for_tiles(const Block& block, Function&& function) {
+  for (std::int64_t first = 0; first < block.keys; first += tile_keys) {
+    const std::int64_t keys = std::min(tile_keys, block.keys - first);
+    function(Tile{first, keys, padded(keys)});
+  }
+}
+
+// For each thread `count` buffers, each of a tile's scores: (block_rows, padded(tile_keys)) at most.
+template <class T>
+class Scratch {
+ public:
+  Scratch(const Sizes& s, std::int64_t count)
+      : tensor_({threads(), count, std::min(block_rows, s.T_q), padded(std::min(tile_keys, s.T_k))}, dtype_of<T>),
+        data_(tensor_.mutable_data<T>()) {}
+  T* buffer(std::int64_t i) const { return data_ + current_thread() * tensor_.strides()[0] + i * tensor_.strides()[1]; }
+
+ private:
+  Tensor tensor_;
+  T* data_;
+};
+
+// The passes. Shapes are those of one block (rows queries) and one tile (keys keys), in this order:
+//   Q, dQ (rows, d_k)   K, dK (keys, d_k)   V, dV (keys, d_v)   O, dO (rows, d_v)
+//   S, P, dP, dS (rows, stride)   row_max, row_sum, inverse_row_sum, D (rows)
+
+// S = Q K^T / sqrt(d_k); -infinity where a key is hidden, and past the last.
+template <class T>
+void compute_scores(const Sizes& s, const Block& block, const Tile& tile, const Matrices<T>& Q, const Matrices<T>& K,
+                    T* S) {
+  gemm(block.rows, tile.keys, s.d_k, static_cast<T>(s.scale), Q.rows(block.b, block.first),
+       K.transposed(block.b, tile.first), T{0}, S, tile.stride);
+  constexpr T hidden = -std::numeric_limits<T>::infinity();
+  for (std::int64_t i = 0; i < block.rows; ++i) {
+    T* row = S + i * tile.stride;
+    std::int64_t end = tile.keys;
+    if (block.visible) {
+      const std::uint8_t* seen = block.visible + i * s.row_step + tile.first * s.key_step;
+      for (std::int64_t j = 0; j < tile.keys; ++j) row[j] = seen[j * s.key_step] ? row[j] : hidden;
+    }
+    if (s.causal) end = std::clamp<std::int64_t>(block.first + i + 1 + s.T_k - s.T_q - tile.first, 0, tile.keys);
+    std::fill(row + end, row + tile.stride, hidden);
+  }
+}
+
+// The online softmax of one more tile. With m = max(row_max, max S) and r = e^(row_max - m):
+//   S = e^(S - m), row_sum = r row_sum + sum S, O = r O, row_max = m
+template <class T>
+void exponentiate(const Sizes& s, const Block& block, const Tile& tile, T* S, T* row_max, T* row_sum, T* O,
+                  std::int64_t ldo) {
+  for (std::int64_t i = 0; i < block.rows; ++i) {
+    T *row = S + i * tile.stride, &sum = row_sum[i];
+    const T before = row_max[i], most = std::max(before, max_row(row, tile.stride));
+    row_max[i] = most;
+    const T m = most == -std::numeric_limits<T>::infinity() ? T{0} : most;  // where all is hidden, e^-infinity is 0
+    const T r = tile.first == 0 ? T{0} : exp_nonpositive(before - m);
+    sum = r * sum + exp_row(row, row, tile.stride, m);
+    for (std::int64_t j = 0; j < s.d_v && tile.first > 0 && r != T{1}; ++j) O[i * ldo + j] *= r;
+  }
+}
+
+// inverse_row_sum = 1 / row_sum, O = O inverse_row_sum; 0, as row_max, where no key was seen.
+template <class T>
+void normalise(const Sizes& s, const Block& block, const T* row_sum, T* row_max, T* inverse_row_sum, T* O,
+               std::int64_t ldo) {
+  for (std::int64_t i = 0; i < block.rows; ++i) {
+    const T sum = row_sum[i], inverse = sum == T{0} ? T{0} : 1 / sum;
+    inverse_row_sum[i] = inverse;
+    if (sum == T{0}) row_max[i] = T{0};
+    for (std::int64_t j = 0; j < s.d_v; ++j) O[i * ldo + j] *= inverse;
+  }
+}
+
+// P = e^(S - row_max) inverse_row_sum, in S.
+template <class T>
+void weights_from_scores(const Block& block, const Tile& tile, const T* row_max, const T* inverse_row_sum, T* S) {
+  for (std::int64_t i = 0; i < block.rows; ++i) {
+    T* row = S + i * tile.stride;
+    const T m = row_max[i], factor = inverse_row_sum[i];
+    for (std::int64_t j = 0; j < tile.stride; ++j) row[j] = exp_nonpositive(row[j] - m) * factor;
+  }
+}
+
+// D = sum O dO, which is sum P dP, over each row.
+template <class T>
+void sum_products(const Sizes& s, const Block& block, Matrix<T> O, Matrix<T> dO, T* D) {
+  for (std::int64_t i = 0; i < block.rows; ++i) {
+    D[i] = static_cast<T>(dot_row(O.data + i * O.row_stride, dO.data + i * dO.row_stride, s.d_v));
+  }
+}
+
+// dS = P (dP - D) / sqrt(d_k), in dP.
+template <class T>
+void score_gradients(const Sizes& s, const Block& block, const Tile& tile, const T* P, const T* D, T* dP) {
+  const T scale = static_cast<T>(s.scale);
+  for (std::int64_t i = 0; i < block.rows; ++i) {
+    const T d = D[i];
+    const std::int64_t row = i * tile.stride;
+    for (std::int64_t j = row; j < row + tile.keys; ++j) dP[j] = P[j] * (dP[j] - d) * scale;
+  }
+}
+
+template <class T>
+AttentionForward forward(const Sizes& s, const Tensor& Q_, const Tensor& K_, const Tensor& V_, bool want_weights) {
+  const Matrices<T> Q(Q_, s.batch), K(K_, s.batch), V(V_, s.batch);
+  Results<T> output(s, s.T_q, s.d_v);
+  Tensor row_max({s.batches, s.T_q}, dtype_of<T>), inverse_row_sum({s.batches, s.T_q}, dtype_of<T>);
+  Tensor weights = want_weights ? zeros(s.with(s.T_q, s.T_k), dtype_of<T>) : Tensor();
+  T *const all_row_max = row_max.mutable_data<T>(), *const all_inverse = inverse_row_sum.mutable_data<T>();
+  T* const all_weights = want_weights ? weights.mutable_data<T>() : nullptr;
+  const Scratch<T> scratch(s, 1);
+
+  const auto attend = [&](const Block& block) {
+    const std::int64_t query = block.b * s.T_q + block.first, ldo = output.stride;
+    T *const S = scratch.buffer(0), *const O = output.rows(block.b, block.first);
+    T *const m = all_row_max + query, *const inverse = all_inverse + query;
+    std::array<T, block_rows> row_sum{};
+    std::fill_n(m, block.rows, -std::numeric_limits<T>::infinity());
+    if (block.keys == 0) output.clear(block.b, block.first, block.first + block.rows);
+    for_tiles(block, [&](const Tile& tile) {
+      compute_scores(s, block, tile, Q, K, S);
+      exponentiate(s, block, tile, S, m, row_sum.data(), O, ldo);
+      gemm(block.rows, s.d_v, tile.keys, T{1}, Matrix<T>{S, tile.stride, 1}, V.rows(block.b, tile.first),
+           static_cast<T>(tile.first > 0), O, ldo);  // O += S V
+    });
+    normalise(s, block, row_sum.data(), m, inverse, O, ldo);
+    if (!want_weights) return;
+    const bool one_tile = block.keys <= tile_keys;  // then S still holds e^(scores - row_max)
+    for_tiles(block, [&](const Tile& tile) {
+      if (!one_tile) {
+        compute_scores(s, block, tile, Q, K, S);
+        weights_from_scores(block, tile, m, inverse, S);
+      }
+      for (std::int64_t i = 0; i < block.rows; ++i) {
+        const T factor = one_tile ? inverse[i] : T{1};
+        T* const P = all_weights + (query + i) * s.T_k + tile.first;
+        for (std::int64_t j = 0; j < tile.keys; ++j) P[j] = S[i * tile.stride + j] * factor;
+      }
+    });
+  };
+  const std::int64_t blocks = (s.T_q + block_rows - 1) / block_rows;
+  const std::int64_t work = std::max<std::int64_t>(1, std::min(s.T_q, block_rows) * s.T_k * (s.d_k + s.d_v));
+  const std::int64_t grain = equal_grain(s.batches * blocks, std::max<std::int64_t>(1, 32768 / work));
+  parallel_for(s.batches * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) attend(Block(s, i / blocks, i % blocks * block_rows));
+  });
+  return {output.tensor, weights, row_max, inverse_row_sum};
+}
+
+// P = softmax(S); dV = P^T dO, dP = dO V^T, dS = P (dP - D) / sqrt(d_k), dQ = dS K, dK = dS^T Q
+template <class T>
+AttentionGradients backward(const Sizes& s, const Tensor& Q_, const Tensor& K_, const Tensor& V_,
+                            const AttentionForward& f, const Tensor& dO_) {
+  const Matrices<T> Q(Q_, s.batch), K(K_, s.batch), V(V_, s.batch), O(f.output, s.batch);
+  const Matrices<T> dO(dO_.strides()[-1] == 1 ? dO_ : dO_.clone(), s.batch);  // rows without gaps, as O's
+  Results<T> dQ(s, s.T_q, s.d_k), dK(s, s.T_k, s.d_k), dV(s, s.T_k, s.d_v);
+  const T *const all_row_max = f.row_max.data<T>(), *const all_inverse = f.inverse_row_sum.data<T>();
+  const bool one_block = s.T_q > 0 && s.T_q <= block_rows;  // then dK and dV are written once, not added to
+  const T add = static_cast<T>(!one_block);
+  const Scratch<T> scratch(s, 2);
+
+  const auto attend_back = [&](const Block& block) {
+    const std::int64_t b = block.b, first = block.first, rows = block.rows, query = b * s.T_q + first;
+    T *const P = scratch.buffer(0), *const dS = scratch.buffer(1);
+    std::array<T, block_rows> D;
+    sum_products(s, block, O.rows(b, first), dO.rows(b, first), D.data());
+    if (one_block) {
+      dK.clear(b, block.keys, s.T_k);
+      dV.clear(b, block.keys, s.T_k);
+    }
+    if (block.keys == 0) dQ.clear(b, first, first + rows);
+    for_tiles(block, [&](const Tile& tile) {
+      const std::int64_t key = tile.first, keys = tile.keys, stride = tile.stride;
+      compute_scores(s, block, tile, Q, K, P);
+      weights_from_scores(block, tile, all_row_max + query, all_inverse + query, P);
+      gemm(keys, s.d_v, rows, T{1}, Matrix<T>{P, 1, stride}, dO.rows(b, first), add, dV.rows(b, key),
+           dV.stride);                                                                           // dV += P^T dO
+      gemm(rows, keys, s.d_v, T{1}, dO.rows(b, first), V.transposed(b, key), T{0}, dS, stride);  // dP = dO V^T
+      score_gradients(s, block, tile, P, D.data(), dS);
+      gemm(rows, s.d_k, keys, T{1}, Matrix<T>{dS, stride, 1}, K.rows(b, key), static_cast<T>(key > 0),
+           dQ.rows(b, first), dQ.stride);  // dQ += dS K
+      gemm(keys, s.d_k, rows, T{1}, Matrix<T>{dS, 1, stride}, Q.rows(b, first), add, dK.rows(b, key),
+           dK.stride);  // dK += dS^T Q
+    });
+  };
+  const std::int64_t work = std::max<std::int64_t>(1, s.T_q * s.T_k * (s.d_k + s.d_v));
+  const std::int64_t grain = equal_grain(s.batches, std::max<std::int64_t>(1, 16384 / work));
+  parallel_for(s.batches, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t b = begin; b < end; ++b) {  // one writer of dK and dV a batch
+      if (!one_block) {
+        dK.clear(b, 0, s.T_k);
+        dV.clear(b, 0, s.T_k);
+      }
+      for (std::int64_t first = 0; first < s.T_q; first += block_rows) attend_back(Block(s, b, first));
+    }
+  });
+  return {dQ.tensor, dK.tensor, dV.tensor};
+}
+
+}  // namespace
+
+AttentionForward attention_forward(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask,
+                                   bool want_weights) {
+  return dispatch(Q.dtype(), [&]<class T>() { return forward<T>(Sizes(Q, K, V, mask), Q, K, V, want_weights); });
+}
+
+AttentionGradients attention_backward(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask,
+                                      const AttentionForward& f, const Tensor& dO) {
+  return dispatch(Q.dtype(), [&]<class T>() { return backward<T>(Sizes(Q, K, V, mask), Q, K, V, f, dO); });
+}
+
+}  // namespace heed::cpu

@@ -1,0 +1,37 @@
+#pragma once
+#include <heed/autograd/tensor.h>
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+// Tensors, shapes and dtypes as text: fmt::print("{}\n", x). Specifications are those of strings: {:>20}.
+namespace heed {
+
+// The values as NumPy's str() prints them: 8 digits after the point, columns aligned, lines of up to 75 characters, of more
+// than 1000 values the first and last 3 along each axis. After them what they do not show: the dtype when it is float64,
+// the shape when values are left out or there are none. "undefined" of a tensor without a value.
+//   [[1.   2.5 ]
+//    [3.   4.25]]
+std::string to_string(const Tensor& x);
+
+namespace detail {
+
+template <class T>
+struct StringFormatter : fmt::formatter<std::string_view> {
+  template <class Context>
+  auto format(const T& value, Context& context) const {
+    return fmt::formatter<std::string_view>::format(std::string_view(to_string(value)), context);
+  }
+};
+
+}  // namespace detail
+}  // namespace heed
+
+template <>
+struct fmt::formatter<heed::Tensor> : heed::detail::StringFormatter<heed::Tensor> {};
+template <>
+struct fmt::formatter<heed::Shape> : heed::detail::StringFormatter<heed::Shape> {};
+template <>
+struct fmt::formatter<heed::DType> : heed::detail::StringFormatter<heed::DType> {};

@@ -1,0 +1,56 @@
+# The programs; all but their main files is a library, so that tests can call it. Their computing is done in heed, so
+# they do with less optimisation and compile sooner.
+find_package(yaml-cpp REQUIRED)
+find_package(cxxopts REQUIRED)
+
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS run/*.cpp train/*.cpp inspect/*.cpp)
+list(FILTER sources EXCLUDE REGEX "/(train/train|inspect/inspect)\\.cpp$")
+add_library(heed_programs STATIC ${sources} ${PROJECT_BINARY_DIR}/page_source.cpp)
+heed_options(heed_programs)
+target_compile_definitions(heed_programs PUBLIC CXXOPTS_NO_REGEX "CXXOPTS_VECTOR_DELIMITER='\\n'")
+target_compile_options(heed_programs PUBLIC $<$<CONFIG:Release>:-Og>)
+target_link_libraries(heed_programs PUBLIC heed yaml-cpp cxxopts::cxxopts nlohmann_json::nlohmann_json)
+target_precompile_headers(heed_programs PRIVATE <heed/nn/reader.h> <nlohmann/json.hpp>)
+set_target_properties(heed_programs PROPERTIES UNITY_BUILD ${HEED_JOIN_SOURCES} UNITY_BUILD_BATCH_SIZE 6)
+
+file(GLOB sources CONFIGURE_DEPENDS inspect/page/*.js inspect/page/*.css inspect/page/*.html)
+add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/page_source.cpp DEPENDS ${sources} inspect/page/embed.cmake VERBATIM
+                   COMMAND ${CMAKE_COMMAND} -D INTO=${PROJECT_BINARY_DIR}/page_source.cpp
+                           -P ${PROJECT_SOURCE_DIR}/inspect/page/embed.cmake)
+
+# In the build directory they are train and inspect, too.
+foreach(program train inspect)
+  add_executable(heed_${program} ${program}/${program}.cpp)
+  heed_options(heed_${program})
+  target_link_libraries(heed_${program} PRIVATE heed_programs)
+  set_target_properties(heed_${program} PROPERTIES OUTPUT_NAME heed-${program}
+                        RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  add_custom_command(TARGET heed_${program} POST_BUILD VERBATIM BYPRODUCTS ${PROJECT_BINARY_DIR}/${program}
+                     COMMAND ${CMAKE_COMMAND} -E create_symlink heed-${program} ${PROJECT_BINARY_DIR}/${program})
+endforeach()
+add_custom_target(heed_run_toy COMMAND heed_train --config toy.yaml DEPENDS heed_inspect
+                  COMMENT "train --config toy.yaml"
+                  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} USES_TERMINAL VERBATIM)
+
+if(HEED_BUILD_EXAMPLES)
+  file(GLOB sources CONFIGURE_DEPENDS examples/*.cpp)
+  foreach(source ${sources})
+    cmake_path(GET source STEM name)
+    add_executable(example_${name} ${source})
+    heed_options(example_${name})
+    target_link_libraries(example_${name} PRIVATE heed_programs)
+    set_target_properties(example_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples)
+  endforeach()
+endif()
+
+if(HEED_BUILD_BENCH)
+  file(GLOB sources CONFIGURE_DEPENDS bench/*.cpp)
+  add_executable(heed_bench EXCLUDE_FROM_ALL ${sources})
+  heed_options(heed_bench)
+  target_link_libraries(heed_bench PRIVATE heed nlohmann_json::nlohmann_json cxxopts::cxxopts)
+  target_compile_definitions(heed_bench PRIVATE CXXOPTS_NO_REGEX)
+  set_target_properties(heed_bench PROPERTIES OUTPUT_NAME bench RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  add_custom_target(heed_run_bench COMMAND heed_bench DEPENDS heed_train
+                    COMMENT "bench, beside PyTorch where $PYTHON has it"
+                    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} USES_TERMINAL VERBATIM)
+endif()

@@ -1,0 +1,58 @@
+#include "inspect/views/shown_heads.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace heed {
+
+ShownHeads shown_heads(const std::vector<int>& heads_of, const View& view, int most,
+                       const std::function<double(HeadIndex)>& importance) {
+  ShownHeads shown;
+  const Range layers = chosen_range("layer", view.layer, static_cast<int>(heads_of.size()));
+  for (int layer = layers.begin; layer < layers.end; ++layer) {
+    const Range heads = chosen_range("head", view.head, heads_of[static_cast<std::size_t>(layer)]);
+    for (int head = heads.begin; head < heads.end; ++head) shown.heads.push_back({layer, head});
+  }
+  shown.of = static_cast<int>(shown.heads.size());
+  if (shown.of <= most || view.layer || view.head) return shown;
+  std::ranges::stable_sort(shown.heads, std::greater(), importance);
+  shown.heads.resize(static_cast<std::size_t>(most));
+  return shown;
+}
+
+ShownHeads shown_heads(const SentenceAttention& sentence, const View& view, int most) {
+  std::vector<int> heads_of;
+  for (const Tensor& weights : sentence.layers) heads_of.push_back(static_cast<int>(weights.size(0)));
+  return shown_heads(heads_of, view, most, [&](HeadIndex at) {
+    const Tensor& weights = sentence.layers[static_cast<std::size_t>(at.layer)];
+    if (sentence.antecedent >= 0) return weights.at({at.head, sentence.query, sentence.antecedent});
+    double largest = 0;
+    for (std::int64_t key = 0; key < weights.size(2); ++key) {
+      largest = std::max(largest, weights.at({at.head, sentence.query, key}));
+    }
+    return largest;
+  });
+}
+
+int lines_for_heads(const Terminal& terminal, std::size_t sentences) {
+  constexpr int fewest = 8, around_all = 4, above_each = 3;
+  return std::max(fewest, (terminal.height - around_all) / std::max(1, static_cast<int>(sentences)) - above_each);
+}
+
+std::string left_out_text(const ShownHeads& shown, const std::string& which, const Terminal& terminal) {
+  const auto count = std::ssize(shown.heads);
+  if (count == shown.of) return "";
+  const int layer = shown.heads[0].layer + 1;
+  return wrapped(fmt::format("Shown: {} of {} heads, {}. --layer {} shows all of layer {}.", count, shown.of, which,
+                             layer, layer),
+                 terminal.width) +
+         "\n";
+}
+
+std::string importance_text(const std::vector<SentenceAttention>& sentences) {
+  const bool known = std::ranges::all_of(sentences, [](const SentenceAttention& s) { return s.antecedent >= 0; });
+  return known ? "those with the most weight on the antecedent" : "those with the largest weights";
+}
+
+}  // namespace heed

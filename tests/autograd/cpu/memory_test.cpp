@@ -1,0 +1,78 @@
+#include "autograd/cpu/memory.h"
+
+#include "tests/autograd/helpers.h"
+
+#include <cstdint>
+#include <memory>
+#include <thread>
+
+using namespace heed;
+using cpu::Storage;
+
+TEST_CASE("A block is aligned to 64 bytes, holds what was asked for, and is at most a fifth larger") {
+  for (const std::int64_t bytes : {1, 256, 257, 4097, 100'000, 9'000'001}) {
+    CAPTURE(bytes);
+    const std::int64_t before = memory_use().bytes_in_use;
+    const Storage storage(bytes);
+    CHECK(reinterpret_cast<std::uintptr_t>(storage.data()) % 64 == 0);
+    CHECK(storage.bytes() == bytes);
+    std::memset(storage.data(), 1, static_cast<std::size_t>(bytes));
+    const std::int64_t block = memory_use().bytes_in_use - before;
+    CHECK(block >= bytes);
+    CHECK(block <= std::max<std::int64_t>(256, bytes * 5 / 4));
+  }
+}
+
+TEST_CASE("A freed block is given out again, and the system is not asked") {
+  auto first = std::make_unique<Storage>(777'777);
+  const void* const data = first->data();
+  const MemoryUse before = memory_use();
+  first.reset();
+  CHECK(memory_use().bytes_in_use < before.bytes_in_use);
+  CHECK(memory_use().bytes_reserved == before.bytes_reserved);
+  const Storage second(770'000);  // of the same size class
+  CHECK(second.data() == data);
+  CHECK(memory_use().system_allocations == before.system_allocations);
+  CHECK(memory_use().bytes_in_use == before.bytes_in_use);
+}
+
+TEST_CASE("The peak is the most that was in use at the same time") {
+  reset_peak_memory();
+  const std::int64_t before = memory_use().bytes_in_use;
+  for (int i = 0; i < 3; ++i) const Storage one_after_the_other(1 << 20);
+  CHECK(memory_use().peak_bytes == before + (1 << 20));
+  { const Storage a(1 << 20), b(1 << 20); }
+  CHECK(memory_use().peak_bytes == before + (2 << 20));
+  CHECK(memory_use().bytes_in_use == before);
+}
+
+TEST_CASE("Memory that cannot be had is an error") {
+  const std::int64_t absurd = std::numeric_limits<std::int64_t>::max();
+  CHECK(message([&] { const Storage storage(absurd); }) ==
+        fmt::format("tensor: {} bytes are more than this machine can address", absurd));
+  const std::int64_t in_use = memory_use().bytes_in_use;
+  CHECK(message([&] { const Storage storage(std::int64_t{1} << 54); }) ==
+        fmt::format("tensor: out of memory: {} bytes asked for, {} in use", std::int64_t{1} << 54, in_use));
+  CHECK(memory_use().bytes_in_use == in_use);
+}
+
+TEST_CASE("Storages are made and freed on several threads at the same time, and none shares a block") {
+  const std::int64_t before = memory_use().bytes_in_use;
+  std::array<bool, 4> own{};
+  std::vector<std::thread> crowd;
+  for (std::size_t t = 0; t < own.size(); ++t) {
+    crowd.emplace_back([&own, t] {
+      own[t] = true;
+      for (int i = 0; i < 500; ++i) {
+        const Storage storage(1000);
+        auto* const bytes = static_cast<unsigned char*>(storage.data());
+        std::memset(bytes, static_cast<int>(t), 1000);
+        std::this_thread::yield();
+        for (int j = 0; j < 1000; ++j) own[t] = own[t] && bytes[j] == t;
+      }
+    });
+  }
+  for (std::thread& one : crowd) one.join();
+  CHECK((own[0] && own[1] && own[2] && own[3]));
+  CHECK(memory_use().bytes_in_use == before);
+}

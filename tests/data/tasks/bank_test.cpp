@@ -1,0 +1,52 @@
+#include "tests/data/tasks/generated.h"
+
+#include <heed/data/tasks/bank.h>
+
+#include <map>
+
+using namespace heed;
+using namespace heed::test;
+
+TEST_CASE("bank: one word decides the sense, whatever is around it") {
+  const Task task = bank_task(4000, 1000, Random(1));
+  CHECK(texts(task.train).size() == 4000);
+  CHECK(texts(task.held_out).size() == 1000);
+  CHECK(text(task.held_out[0]).substr(0, 22) == "The bank of the river ");
+  CHECK(text(task.held_out[1]).substr(0, 22) == "The bank of the money ");
+  check_twins(task.train);
+  check_twins(task.held_out);
+  std::map<std::string, std::set<std::string>> senses;  // of a word, in all texts that have it
+  Pairs pairs[2];
+  int before = 0, unclear = 0;
+  for (const Set* set : {&task.train, &task.held_out}) {
+    for (const Example& e : *set) {
+      CHECK(token(e, e.query) == "bank");
+      CHECK((e.antecedent < 0) == (e.answer == "unclear"));
+      CHECK((e.twin < 0) == (e.antecedent < 0));
+      if (e.antecedent >= 0) CHECK(token(e, e.antecedent) == e.decider);
+      for (const std::string& word : e.tokens) {
+        senses[word].insert(e.answer);
+        pairs[set == &task.held_out].emplace(e.decider, word);
+      }
+      before += e.antecedent >= 0 && e.antecedent < e.query;
+      unclear += e.antecedent < 0;
+    }
+  }
+  int shore = 0, finance = 0;
+  for (const auto& [word, of] : senses) {
+    shore += of == std::set<std::string>{"shore"};
+    finance += of == std::set<std::string>{"finance"};
+  }
+  CHECK(shore == 10);
+  CHECK(finance == 10);
+  CHECK(before > 1000);  // the deciding word occurs on both sides of "bank"
+  CHECK(before < 2333);
+  CHECK(unclear == Approx(5000 / 3).margin(250));
+  for (const char* person : {"farmer", "teacher", "pilot"}) {
+    for (const auto& [word, of] : senses) {
+      if (of.size() == 1) CHECK((pairs[0].count({word, person}) + pairs[1].count({word, person})) == 1);
+    }
+  }
+  CHECK(message([] { bank_task(9602, 2, Random(1)); }) ==
+        "data.sentences (twins): expected 0 to 4800, got 4801: there are no more");
+}

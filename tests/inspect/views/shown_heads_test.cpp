@@ -1,0 +1,56 @@
+#include "inspect/views/shown_heads.h"
+
+#include "tests/inspect/views/helpers.h"
+
+using namespace heed;
+
+namespace {
+
+// "3.1 3.2": layers and heads from 1.
+std::string names(const ShownHeads& shown) {
+  std::string text;
+  for (const HeadIndex at : shown.heads)
+    text += fmt::format("{}{}.{}", text.empty() ? "" : " ", at.layer + 1, at.head + 1);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("all heads are shown in order while they fit, else those that matter most") {
+  const auto last_first = [](HeadIndex at) { return 10 * at.layer + at.head; };
+  CHECK(names(shown_heads({2, 2}, {}, 4, last_first)) == "1.1 1.2 2.1 2.2");
+  CHECK(names(shown_heads({2, 1}, {}, 2, last_first)) == "2.1 1.2");
+  CHECK(shown_heads({2, 1}, {}, 2, last_first).of == 3);
+  CHECK(names(shown_heads({2, 2}, {}, 2, [](HeadIndex) { return 1; })) == "1.1 1.2");  // as they were
+}
+
+TEST_CASE("a chosen layer or head is shown whole") {
+  const auto none = [](HeadIndex) { return 0; };
+  CHECK(names(shown_heads({3, 3}, choosing(2, {}), 1, none)) == "2.1 2.2 2.3");
+  CHECK(names(shown_heads({3, 3}, choosing({}, 3), 1, none)) == "1.3 2.3");
+}
+
+TEST_CASE("heads matter by their weight on the antecedent, or without one by their largest weight") {
+  SentenceAttention sentence = english_sentence();
+  CHECK(names(shown_heads(sentence, {}, 1)) == "2.2");
+  CHECK(names(shown_heads(sentence, {}, 2)) == "2.2 2.1");
+  CHECK(names(shown_heads(sentence, {}, 3)) == "2.2 2.1 1.2");
+  CHECK(importance_text({sentence}) == "those with the most weight on the antecedent");
+  sentence.antecedent = -1;
+  CHECK(names(shown_heads(sentence, {}, 3)) == "2.2 2.1 1.1");
+  CHECK(importance_text({sentence}) == "those with the largest weights");
+}
+
+TEST_CASE("what is left out is said with the way to see it") {
+  const ShownHeads some = shown_heads({3, 3}, {}, 2, [](HeadIndex at) { return at.layer; });
+  CHECK(left_out_text(some, "those that are red", {}) ==
+        "Shown: 2 of 6 heads, those that are red. --layer 2 shows all of layer 2.\n");
+  CHECK(left_out_text(shown_heads({1}, {}, 2, [](HeadIndex) { return 0; }), "", {}) == "");
+}
+
+TEST_CASE("each sentence has its part of the screen, and never less than eight lines") {
+  CHECK(lines_for_heads({80, false, 24}, 1) == 17);
+  CHECK(lines_for_heads({80, false, 24}, 4) == 8);
+  CHECK(lines_for_heads({80, false, 100}, 4) == 21);
+  CHECK(lines_for_heads({80, false, 24}, 0) == 17);
+}

@@ -1,0 +1,72 @@
+#include "inspect/views/view.h"
+#include "tests/inspect/views/helpers.h"
+#include "tests/message.h"
+
+#include <heed/nn/hook.h>
+
+#include <fmt/ranges.h>
+
+using namespace heed;
+
+TEST_CASE("steps_view gives every matrix with its shape, and the model's own weights") {
+  const auto tie = GENERATE(Tie::none, Tie::K_is_V, Tie::Q_is_K);
+  const auto bias = GENERATE(Bias::no, Bias::yes);
+  const auto positions = GENERATE(Positions::learned, Positions::sinusoidal, Positions::none);
+  const SavedModel model = small_model(positions, tie, bias, 2);
+  const Example example = question(model, "the dog was tired . was it ?");
+  const std::string text = steps_view(model, example, choosing(2, 2));
+  const std::string d_v = tie == Tie::K_is_V ? "3" : "5";
+  const std::string b = bias == Bias::yes ? " + b_" : "";
+  const auto plus = [&](const char* name) { return b.empty() ? "" : b + name; };
+  for (const std::string& line :
+       {std::string("X  (8, 8)  what layer 1 made of the words, normalised"), std::string("W_Q  (8, 3)  learned"),
+        std::string("W_K  (8, 3)  learned"), "W_V  (8, " + d_v + ")  learned", "Q = X W_Q" + plus("Q") + "  (8, 3)",
+        "K = X W_K" + plus("K") + "  (8, 3)", "V = X W_V" + plus("V") + "  (8, " + d_v + ")",
+        std::string("scores = Q K^T  (8, 8)"), std::string("scaled = scores / sqrt(3)  (8, 8)"),
+        std::string("weights = softmax(scaled)  (8, 8)  each row sums to 1"), "output = weights V  (8, " + d_v + ")",
+        std::string("[heads 1 to 2] W_O + b_O  (8, 8)  the layer's own output, to ")}) {
+    INFO(line);
+    CHECK(text.find("\n" + line) != std::string::npos);
+  }
+  check_width(text, 80);
+
+  // The row of "it" in the printed weights is what attend() gives.
+  const Tensor weights = attend(*model.reader, model.vocabulary, example).layers[1];
+  std::string row = "  it   ";
+  for (int key = 0; key < 8; ++key) row += fmt::format("{:7.3f}", weights.at({1, 6, key}));
+  CHECK(text.substr(text.find("weights = softmax")).find(row + "\n") != std::string::npos);
+  // Eleven columns fit with two decimals.
+  const Example longer = question(model, fmt::format("{}", fmt::join(english_sentence().tokens, " ")));
+  const Tensor first = attend(*model.reader, model.vocabulary, longer).layers[0];
+  const std::string fitted = steps_view(model, longer, {});
+  row = "  it     ";
+  for (int key = 0; key < 11; ++key) row += fmt::format("{:6.2f}", first.at({0, 7, key}));
+  CHECK(fitted.substr(fitted.find("weights = softmax")).find(row + "\n") != std::string::npos);
+  check_width(fitted, 80);
+  CHECK(steps_view(model, example, {}).find("X  (8, 8)  the words with their positions, normalised") !=
+        std::string::npos);
+}
+
+TEST_CASE("steps_view shows no numbers that do not follow from each other") {
+  const SavedModel model = small_model(Positions::learned, Tie::none, Bias::yes, 2);
+  const Example example = question(model, "the dog was tired . was it ?");
+  const auto message_with_doubled = [&](const std::string& what) {
+    const Hook hook([&](const std::string& name, Tensor& value) {
+      if (name == "encoder.1.attention." + what) value = 2 * value;
+    });
+    return message([&] { steps_view(model, example, choosing(2, 1)); });
+  };
+  const auto starts_with = [&](const std::string& what, const std::string& start) {
+    const std::string text = message_with_doubled(what);
+    INFO(text);
+    CHECK(text.starts_with("the steps do not add up: '" + start + "' is off by "));
+  };
+  starts_with("Q", "Q = X W_Q");
+  starts_with("K", "K = X W_K");
+  starts_with("V", "V = X W_V");
+  starts_with("scores", "scaled = scores / sqrt(d_k)");
+  starts_with("weights", "weights = softmax(scaled)");
+  starts_with("heads", "output = weights V");
+  starts_with("output", "[heads] W_O = the layer's own output");
+  CHECK(message_with_doubled("nothing") == "no error");
+}

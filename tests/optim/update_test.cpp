@@ -1,0 +1,40 @@
+#include "tests/catch.h"
+
+#include <heed/autograd/machine.h>
+#include <heed/autograd/ops.h>
+#include <heed/optim/optimizer.h>
+
+using namespace heed;
+
+TEST_CASE("A gradient that is a transposed view is read as such") {
+  const auto method = GENERATE(OptimizerOptions::Method::sgd, OptimizerOptions::Method::adamw);
+  const Tensor values = tensor({2, 3}, {1, -2, 3, 0, 0.5, 9});
+  const auto run = [&](const Tensor& gradient) {
+    Parameters parameters;
+    const Tensor p = Scope(parameters, 1).parameter("p", {3, 2}, Init::gaussian(1));
+    Gradients gradients;
+    gradients.set(p, gradient);
+    Optimizer(parameters, {.method = method}).step(gradients, 0.1);
+    return p.to_vector();
+  };
+  CHECK(run(transpose(values)) == run(transpose(values).clone()));
+}
+
+TEST_CASE("Steps are bitwise the same for any number of threads") {
+  const auto run = [](int count) {
+    set_threads(count);
+    Parameters parameters;
+    const Tensor p = Scope(parameters, 1).parameter("p", {100, 333}, Init::gaussian(1));
+    Optimizer optimizer(parameters, {.method = OptimizerOptions::Method::adamw, .weight_decay = 0.1});
+    for (int step = 0; step < 3; ++step) {
+      Gradients gradients;
+      gradients.set(p, transpose(reshape(tanh(p), {333, 100})));
+      optimizer.step(gradients, 0.01);
+    }
+    return p.to_vector();
+  };
+  const int before = threads();
+  const auto one = run(1), three = run(3);
+  set_threads(before);
+  CHECK(one == three);
+}

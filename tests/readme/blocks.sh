@@ -1,0 +1,31 @@
+# blocks LANGUAGE FILE: the numbered lines ("12:text") of the fenced blocks of that language, an empty line after each.
+blocks() {
+  awk -v open="^\`\`\`$1\$" '
+    inside && /^```$/ { inside = 0; print ""; next }
+    inside            { print NR ":" $0 }
+    $0 ~ open         { inside = 1 }' "$2"
+}
+
+# commands FILE: the commands of its sh blocks, one a line as "LINE:command", without comments; && separates commands.
+commands() {
+  blocks sh "$1" | sed -E -e 's/[[:space:]]+#.*$//' -e '/^[0-9]*:?$/d' -e '/^[0-9]+:#/d' |
+    awk '{ if (sub(/\\$/, "")) { held = held (held == "" ? $0 : substr($0, index($0, ":") + 1)); next }
+           if (held != "") { $0 = held substr($0, index($0, ":") + 1); held = "" }
+           line = substr($0, 1, index($0, ":"))
+           count = split(substr($0, length(line) + 1), parts, / +&& +/)
+           for (i = 1; i <= count; i++) print line parts[i] }'
+}
+
+# kind COMMAND: how a command of README is tested. What is "install" is run, in order, by install.sh.
+kind() {
+  case $1 in
+    ./setup.sh*) echo setup ;;
+    *"cmake --workflow --preset "*) echo workflow ;;
+    "cmake --preset "* | "cmake --build --preset "* | "ctest --preset "*) echo preset ;;
+    build/train* | build/inspect* | build/examples/*) echo program ;;
+    "cmake --install "* | "cmake -S "* | "cmake --build "* | mine/* | "g++ "* | "export "* | heed-train* | heed-inspect*)
+      echo install ;;
+    "cpack "* | "sudo apt-get install ./"*) echo package ;;
+    *) echo unknown ;;
+  esac
+}
