@@ -16,7 +16,11 @@ void Shape::append(std::int64_t size) {
 
 std::int64_t Shape::numel() const {
   std::int64_t product = 1;
-  for (const std::int64_t size : *this) product *= size;
+  for (const std::int64_t size : *this) {
+    if (!__builtin_mul_overflow(product, size, &product)) continue;
+    if (std::find(begin(), end(), 0) != end()) return 0;
+    fail("shape: {} has more than 2^63 - 1 elements", to_string(*this));
+  }
   return product;
 }
 
@@ -38,10 +42,8 @@ Shape broadcast_shapes(const char* operation, const Shape& a, const Shape& b) {
     const std::int64_t m = i <= a.rank() ? a[-i] : 1;
     const std::int64_t n = i <= b.rank() ? b[-i] : 1;
     if (m != n && m != 1 && n != 1) {
-      fail(
-          "{}: shapes {} and {} do not broadcast: {} != {} at axis -{}. Sizes must be equal, or one of them "
-          "1",
-          operation, to_string(a), to_string(b), m, n, i);
+      fail("{}: shapes {} and {} do not broadcast: {} != {} at axis -{}. Sizes must be equal, or one of them 1",
+           operation, to_string(a), to_string(b), m, n, i);
     }
     sizes[static_cast<std::size_t>(rank - i)] = m == 1 ? n : m;
   }

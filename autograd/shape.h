@@ -7,7 +7,8 @@
 
 namespace heed {
 
-// The sizes of an n-dimensional array, outermost first. () is a scalar. At most max_rank axes.
+// The sizes of an n-dimensional array, outermost first. () is a scalar. At most max_rank axes, else Error. Also holds
+// strides, an index, or sizes asked for (-1 in reshape), so that negative numbers are refused where a tensor is made.
 class Shape {
  public:
   static constexpr int max_rank = 8;
@@ -18,7 +19,7 @@ class Shape {
   explicit Shape(std::span<const std::int64_t> sizes);
 
   int rank() const { return rank_; }
-  std::int64_t numel() const;
+  std::int64_t numel() const;  // the product of the sizes; Error when it exceeds 2^63 - 1
 
   // Negative axes count from the end; `axis` must lie in [-rank, rank).
   std::int64_t operator[](int axis) const { return sizes_[static_cast<std::size_t>(axis < 0 ? axis + rank_ : axis)]; }

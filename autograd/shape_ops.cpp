@@ -49,8 +49,9 @@ Shape resolve(const Tensor& x, Shape shape) {
   for (int axis = 0; axis < shape.rank(); ++axis) {
     if (shape[axis] == -1 && unknown < 0) {
       unknown = axis;
-    } else {
-      known *= shape[axis];
+    } else if (__builtin_mul_overflow(known, shape[axis], &known)) {
+      known = 0;  // no size for the unknown axis
+      break;
     }
   }
   if (unknown >= 0 && known > 0 && x.numel() % known == 0) shape[unknown] = x.numel() / known;
@@ -128,9 +129,9 @@ Tensor permute(const Tensor& x, const std::vector<int>& axes) {
   bool valid = static_cast<int>(axes.size()) == x.rank();
   for (std::size_t i = 0; valid && i < axes.size(); ++i) {
     const int axis = checked_axis("permute", axes[i], x.rank());
-    int& place = inverse[static_cast<std::size_t>(axis)];
-    valid = place == -1;
-    place = static_cast<int>(i);
+    int& position = inverse[static_cast<std::size_t>(axis)];
+    valid = position == -1;
+    position = static_cast<int>(i);
     shape.append(x.size(axis));
     strides.append(x.strides()[axis]);
   }
@@ -162,15 +163,15 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, st
     fail("slice: [{}, {}) by {} does not lie in axis {} of shape {}", begin, end, step, axis, to_string(x.shape()));
   }
   Shape shape = x.shape(), strides = x.strides();
-  shape[a] = (end - begin + step - 1) / step;
-  strides[a] *= step;
-  const std::int64_t offset = begin * x.strides()[a];
-  return record(slice_operation, {&x}, x.view(shape, strides, shape.numel() ? offset : 0),
+  shape[a] = end > begin ? (end - begin - 1) / step + 1 : 0;
+  const bool is_empty = shape.numel() == 0;  // then its strides and sizes may be too large to multiply
+  if (!is_empty && shape[a] > 1) strides[a] *= step;
+  return record(slice_operation, {&x}, x.view(shape, strides, is_empty ? 0 : begin * x.strides()[a]),
                 [from = x.shape(), a, begin, step](const Tensor& dy) {
                   Tensor dx = zeros(from, dy.dtype());
                   dispatch(dy.dtype(), [&]<class T>() {
                     const std::int64_t inner = dx.strides()[a];
-                    const std::int64_t n = dy.size(a), outer = n ? dy.numel() / (n * inner) : 0;
+                    const std::int64_t n = dy.size(a), outer = dy.numel() ? dy.numel() / (n * inner) : 0;
                     const Tensor source = contiguous(dy);
                     const T* from_data = source.data<T>();
                     T* to = dx.mutable_data<T>();

@@ -17,16 +17,23 @@ Shape row_major_strides(const Shape& shape) {
   std::int64_t stride = 1;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
     strides[axis] = stride;
-    stride *= std::max<std::int64_t>(shape[axis], 1);
+    // Only without elements can this overflow, and then no stride is used.
+    if (__builtin_mul_overflow(stride, std::max<std::int64_t>(shape[axis], 1), &stride)) stride = 1;
   }
   return strides;
 }
 
+std::int64_t checked_numel(const Shape& shape) {
+  if (std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 0; })) {
+    fail("tensor: sizes must not be negative, got {}", to_string(shape));
+  }
+  return shape.numel();
+}
+
 std::int64_t checked_bytes(const Shape& shape, DType dtype) {
-  std::int64_t bytes = size_of(dtype);
-  for (const std::int64_t size : shape) {
-    if (size < 0) fail("tensor: sizes must not be negative, got {}", to_string(shape));
-    if (__builtin_mul_overflow(bytes, size, &bytes)) fail("tensor: {} has too many elements", to_string(shape));
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(checked_numel(shape), size_of(dtype), &bytes)) {
+    fail("tensor: {} {} needs more than 2^63 - 1 bytes", to_string(dtype), to_string(shape));
   }
   return bytes;
 }
@@ -44,9 +51,9 @@ Tensor::Tensor(Shape shape, DType dtype)
       storage_(std::make_shared<cpu::Storage>(checked_bytes(shape, dtype))) {}
 
 bool Tensor::is_contiguous() const {
+  if (numel() == 0) return true;
   std::int64_t stride = 1;
   for (int axis = rank() - 1; axis >= 0; --axis) {
-    if (shape_[axis] == 0) return true;
     if (shape_[axis] != 1 && strides_[axis] != stride) return false;
     stride *= shape_[axis];
   }
@@ -84,14 +91,14 @@ double Tensor::item() const {
 }
 
 double Tensor::at(std::initializer_list<std::int64_t> index) const {
-  const Shape place(index);
-  bool inside = place.rank() == rank();
+  const Shape i(index);
+  bool inside = i.rank() == rank();
   std::int64_t offset = 0;
   for (int axis = 0; inside && axis < rank(); ++axis) {
-    inside = place[axis] >= 0 && place[axis] < shape_[axis];
-    offset += place[axis] * strides_[axis];
+    inside = i[axis] >= 0 && i[axis] < shape_[axis];
+    offset += inside ? i[axis] * strides_[axis] : 0;
   }
-  if (!inside) fail("at: {} is not a place in shape {}", to_string(place), to_string(shape_));
+  if (!inside) fail("at: index {} lies outside shape {}", to_string(i), to_string(shape_));
   return dispatch(dtype_, [&]<class T>() { return static_cast<double>(data<T>()[offset]); });
 }
 
@@ -138,12 +145,17 @@ Tensor Tensor::clone() const {
 }
 
 Tensor Tensor::view(const Shape& shape, const Shape& strides, std::int64_t offset) const {
-  std::int64_t least = offset_ + offset, most = least;
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    const std::int64_t reach = std::max<std::int64_t>(shape[axis] - 1, 0) * strides[axis];
-    (reach < 0 ? least : most) += reach;
+  std::int64_t least = 0, most = 0;
+  bool fits = !__builtin_add_overflow(offset_, offset, &least);
+  most = least;
+  const bool is_empty = checked_numel(shape) == 0;
+  for (int axis = 0; axis < shape.rank() && !is_empty; ++axis) {
+    std::int64_t reach = 0;
+    fits = fits && !__builtin_mul_overflow(shape[axis] - 1, strides[axis], &reach);
+    std::int64_t& end = reach < 0 ? least : most;
+    fits = fits && !__builtin_add_overflow(end, reach, &end);
   }
-  if (shape.numel() > 0 && (least < 0 || (most + 1) * size_of(dtype_) > storage_->bytes())) {
+  if (!is_empty && !(fits && least >= 0 && most < storage_->bytes() / size_of(dtype_))) {
     fail("view: shape {} with strides {} and offset {} reaches outside the storage of {} bytes", to_string(shape),
          to_string(strides), offset, storage_->bytes());
   }

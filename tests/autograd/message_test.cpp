@@ -42,11 +42,11 @@ TEST_CASE("Wrong use of a tensor is an error that says what was expected") {
        }},
       {"item: expected one element, got shape (2, 3)", [&] { x.item(); }},
       {"item: expected one element, got an undefined tensor", [&] { Tensor().item(); }},
-      {"at: (2, 0) is not a place in shape (2, 3)",
+      {"at: index (2, 0) lies outside shape (2, 3)",
        [&] {
          x.at({2, 0});
        }},
-      {"at: (1) is not a place in shape (2, 3)", [&] { x.at({1}); }},
+      {"at: index (1) lies outside shape (2, 3)", [&] { x.at({1}); }},
       {"tensor: expected float64, got float32", [&] { x.data<double>(); }},
       {"tensor: no value: the tensor is undefined", [] { Tensor().data<float>(); }},
       {"tensor: shape (2, 2) needs 4 values, got 3",
