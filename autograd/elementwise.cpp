@@ -37,7 +37,10 @@ Tensor operator*(const Tensor& a, const Tensor& b) {
 // y = a / b        da = dy / b, db = -dy a / b^2
 static const Operation divide(
     "divide",
-    [] { return broadcast_samples([](auto& a, auto& b) { return a / b; }, Argument::any, Argument::nonzero); },
+    [] {
+      return broadcast_samples([](auto& a, auto& b) { return a / b; }, Argument::Values::any,
+                               Argument::Values::nonzero);
+    },
     Broadcasting::yes);
 Tensor operator/(const Tensor& a, const Tensor& b) {
   const Tensor y = cpu::map("divide", a, b, [](auto u, auto v) { return u / v; });
@@ -78,7 +81,7 @@ Tensor operator/(const Tensor& x, double s) {
 
 // y = s / x        dx = -dy y / x
 static const Operation divide_scalar("divide scalar", [] {
-  return unary_samples([](const Tensor& x) { return 2 / x; }, Argument::nonzero);
+  return unary_samples([](const Tensor& x) { return 2 / x; }, Argument::Values::nonzero);
 });
 Tensor operator/(double s, const Tensor& x) {
   const Tensor y = cpu::map(x, [s](auto v) { return static_cast<decltype(v)>(s) / v; });

@@ -18,13 +18,13 @@ std::vector<std::int64_t> starts(const Ids& ids, std::int64_t rows) {
   return start;
 }
 
-// The places of id r, in order, from start[r] on.
-std::vector<std::int64_t> places_by_row(const Ids& ids, std::vector<std::int64_t> start) {
-  std::vector<std::int64_t> places(static_cast<std::size_t>(ids.numel()));
+// Positions in `ids` of id r, in order, from start[r] on.
+std::vector<std::int64_t> positions_by_row(const Ids& ids, std::vector<std::int64_t> start) {
+  std::vector<std::int64_t> positions(static_cast<std::size_t>(ids.numel()));
   for (std::int64_t i = 0; i < ids.numel(); ++i) {
-    places[static_cast<std::size_t>(start[static_cast<std::size_t>(ids[i])]++)] = i;
+    positions[static_cast<std::size_t>(start[static_cast<std::size_t>(ids[i])]++)] = i;
   }
-  return places;
+  return positions;
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
   if (table.rank() != 2) fail("embedding: expected a table (V, d), got {}", to_string(table.shape()));
   const std::int64_t count = table.size(0), d = table.size(1), n = ids.numel();
   for (std::int64_t i = 0; i < n; ++i) {
-    if (ids[i] < 0 || ids[i] >= count) fail("embedding: id {} at place {} lies outside [0, {})", ids[i], i, count);
+    if (ids[i] < 0 || ids[i] >= count) fail("embedding: id {} at position {} lies outside [0, {})", ids[i], i, count);
   }
   Shape shape = ids.shape();
   shape.append(d);
@@ -58,7 +58,7 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
   return record(
       embedding_operation, {&table}, y,
       [ids, d, from = table.shape()](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
-        const std::vector<std::int64_t> start = starts(ids, from[0]), by_row = places_by_row(ids, start);
+        const std::vector<std::int64_t> start = starts(ids, from[0]), by_row = positions_by_row(ids, start);
         Tensor dtable =
             needs_input_grad.take_total();  // of a tied table, the logits' part: only the rows of `ids` are touched
         const bool first_use = !dtable.defined();
@@ -68,19 +68,19 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
           const T* g = dense_dy.data<T>();
           T* to = dtable.mutable_data<T>();
           const std::int64_t all = dtable.numel();
-          const std::int64_t *begins = start.data(), *places = by_row.data();
+          const std::int64_t *begins = start.data(), *positions = by_row.data();
           cpu::parallel_for(from[0], cpu::row_grain(from[0], d), [&](std::int64_t begin, std::int64_t end) {
-            std::vector<T> room(static_cast<std::size_t>(first_use ? 0 : d));
+            std::vector<T> row_sum(static_cast<std::size_t>(first_use ? 0 : d));
             for (std::int64_t r = begin; r < end; ++r) {
-              T *row = to + r * d, *sum = first_use ? row : room.data();
+              T *row = to + r * d, *sum = first_use ? row : row_sum.data();
               const std::int64_t first = begins[r], last = begins[r + 1];
               if (first == last) {
                 if (first_use) cpu::fill(row, d, T{0}, all);
                 continue;
               }
-              std::copy_n(g + places[first] * d, d, sum);
+              std::copy_n(g + positions[first] * d, d, sum);
               for (std::int64_t i = first + 1; i < last; ++i) {
-                const T* dy_row = g + places[i] * d;
+                const T* dy_row = g + positions[i] * d;
                 for (std::int64_t j = 0; j < d; ++j) sum[j] += dy_row[j];
               }
               for (std::int64_t j = 0; j < d && !first_use; ++j) row[j] += sum[j];
@@ -136,7 +136,7 @@ Tensor select_rows(const Tensor& x, const Ids& positions) {
                 });
 }
 
-// y = x k         dx = dy k, k = 1 / (1 - p) where the stream's number for a place is at least p 2^32, else 0
+// y = x k         dx = dy k, k = 1 / (1 - p) where the stream's number for an element is at least p 2^32, else 0
 static const Operation dropout_operation("dropout", [] {
   return std::vector<Sample>{{"(3, 4) half",
                               {{{3, 4}}},

@@ -14,14 +14,14 @@ namespace heed {
 
 // An input of a gradient-check sample: how its float64 values are drawn.
 struct Argument {
-  enum Values {
+  enum class Values {
     any,       // uniform in [-2, 2)
     positive,  // uniform in [0.5, 2)
     nonzero,   // 0.3 <= |x| < 2, the first positive, for a kink at 0
     distinct,  // a shuffled grid with gaps of 0.1, for choices such as max
   };
   Shape shape;
-  Values values = any;
+  Values values = Values::any;
 };
 
 // One call of an operation whose gradient is checked.
@@ -32,8 +32,7 @@ struct Sample {
   bool gradient_is_zero = false;  // known to be zero everywhere, so a scaled gradient cannot be told apart
 };
 
-// What an operation must bring to exist: samples to check its gradient on, or a written reason for having
-// none.
+// What an operation must bring to exist: samples to check its gradient on, or a written reason for having none.
 class Samples {
  public:
   using Make = std::vector<Sample> (*)();
@@ -53,6 +52,13 @@ class Samples {
 enum class Broadcasting { no, yes };  // yes: the recorder sums gradients over broadcast axes
 
 // A differentiable operation: one object of static lifetime, beside the function that computes it.
+//
+//   // y = ln x         dx = dy / x
+//   static const Operation log_operation("log", [] { return unary_samples(log, Argument::Values::positive); });
+//   Tensor log(const Tensor& x) {
+//     const Tensor y = cpu::map(x, [](auto v) { return std::log(v); });
+//     return record(log_operation, {&x}, y, [x](const Tensor& dy) { return std::vector{dy / x}; });
+//   }
 class Operation {
  public:
   Operation(const char* name, Samples samples, Broadcasting broadcasting = Broadcasting::no);
@@ -74,12 +80,12 @@ const std::vector<const Operation*>& operations();
 // Which inputs of an operation need a gradient; a backward may leave the others undefined.
 class NeedsInputGrad {
  public:
-  // inputs: their places in the recording, negative for a constant
+  // inputs: the number of each one's node in the recording, negative for a constant
   NeedsInputGrad(const std::int64_t* inputs, std::unique_ptr<Tensor>* total) : inputs_(inputs), total_(total) {}
   bool operator[](std::size_t input) const { return inputs_[input] >= 0; }
 
-  // Of an operation of one input: what other uses of it have added to its gradient so far, to be added to in place and
-  // returned as its gradient. Contiguous; undefined when there is none, or when others see it.
+  // For an operation of one input: the sum of the gradients that its other uses have given so far. The backward adds to
+  // it in its own memory and returns it. Contiguous; undefined when there is none, or when another handle sees it.
   Tensor take_total() const;
 
  private:
@@ -87,7 +93,7 @@ class NeedsInputGrad {
   std::unique_ptr<Tensor>* total_;  // null: not of one input
 };
 
-// dL/d(output) -> dL/d(input) for each input in order.
+// dL/d(output) -> dL/d(input) for each input in order. Called any number of times, with the same result each time.
 class Backward {
  public:
   virtual ~Backward() = default;
@@ -97,6 +103,7 @@ class Backward {
 
 using Inputs = std::initializer_list<const Tensor*>;
 
+// The functions of record() below that are no template; an operation calls record().
 class Recorder {
  public:
   static void note(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output);
@@ -105,8 +112,8 @@ class Recorder {
                        const Backward& backward);
 };
 
-// Returns `output`, recorded as operation(inputs) when a recording is open and an input depends on a
-// variable. `backward` is called as (dy, needs_input_grad) or (dy). It holds what it captured by value, and nothing else;
+// Returns `output`, recorded as operation(inputs) when a recording is open and an input depends on a variable.
+// `backward` is called as (dy, needs_input_grad) or (dy). It holds what it captured by value, and nothing else;
 // when a tensor among that is written before backward, backward() is an Error.
 template <class Function>
 Tensor record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,

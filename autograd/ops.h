@@ -10,11 +10,17 @@
 #include <utility>
 #include <vector>
 
-// Every differentiable operation, one line each. Shapes broadcast by NumPy's rule where two tensors meet;
-// both must have one dtype. Axes may be negative. Wrong shapes throw Error.
+// Every differentiable operation. Its formula, its gradient and the samples that prove it are in the file named beside it.
+//
+//   const Tensor scores = matmul(Q, transpose(K)) / std::sqrt(d_k);   // (B, H, T_q, T_k)
+//   const Tensor context = matmul(softmax(scores), V);                // (B, H, T_q, d_v)
+//
+// Results are new tensors, or views where that is said. Tensors that meet must have one dtype; their shapes broadcast by
+// NumPy's rule where that is said. Negative axes count from the end. Anything else is an Error that names the operation and
+// the shapes. Inside a Recording (record.h) results that depend on a variable are recorded.
 namespace heed {
 
-// Elementwise
+// Elementwise, shapes broadcast (elementwise.cpp)
 Tensor operator+(const Tensor& a, const Tensor& b);
 Tensor operator-(const Tensor& a, const Tensor& b);
 Tensor operator*(const Tensor& a, const Tensor& b);
@@ -28,72 +34,70 @@ Tensor operator-(double a, const Tensor& b);
 Tensor operator*(double a, const Tensor& b);
 Tensor operator/(double a, const Tensor& b);
 Tensor operator-(const Tensor& x);
+
+// Of each element: any shape -> the same (unary.cpp)
 Tensor exp(const Tensor& x);
-Tensor log(const Tensor& x);
+Tensor log(const Tensor& x);  // natural; -infinity at 0, NaN below
 Tensor sqrt(const Tensor& x);
 Tensor square(const Tensor& x);
 Tensor tanh(const Tensor& x);
-Tensor sigmoid(const Tensor& x);
-Tensor relu(const Tensor& x);       // gradient 0 at 0
+Tensor sigmoid(const Tensor& x);    // 1 / (1 + e^-x)
+Tensor relu(const Tensor& x);       // max(x, 0), gradient 0 at 0
 Tensor gelu(const Tensor& x);       // x Phi(x) with erf (Hendrycks & Gimpel 2016, arXiv:1606.08415)
 Tensor gelu_tanh(const Tensor& x);  // its tanh approximation, same paper
-Tensor where(const Booleans& condition, const Tensor& a, const Tensor& b);
-Tensor masked_fill(const Tensor& x, const Booleans& mask, double value);  // value where mask is true
 
-// Not recorded, for what is done with gradients:
-void add_in_place(Tensor& total, const Tensor& x);  // total += x in total's own storage; same shape and dtype
-double sum_of_squares(const Tensor& x);             // in double, the same for any number of threads
-void scale_in_place(Tensor& x, double factor);      // x *= factor, in new storage where another handle sees x's
+// Choices; all shapes broadcast (select.cpp)
+Tensor where(const Booleans& condition, const Tensor& a, const Tensor& b);  // condition ? a : b
+Tensor masked_fill(const Tensor& x, const Booleans& mask, double value);    // mask ? value : x
 
-// Reductions over `axes` (all when empty); `keepdim` leaves them with size 1. max over nothing is an Error;
-// where several elements are the maximum, the first takes the gradient.
-Tensor sum(const Tensor& x, std::vector<int> axes = {}, bool keepdim = false);
+// Over `axes`, all when empty; each axis once. `keepdim` leaves them with size 1. (reduce.cpp)
+Tensor sum(const Tensor& x, std::vector<int> axes = {}, bool keepdim = false);  // accumulated in double
 Tensor mean(const Tensor& x, std::vector<int> axes = {}, bool keepdim = false);
+// NaN when there is one. Of several equal maxima the first takes the gradient. Of no elements: Error.
 Tensor max(const Tensor& x, std::vector<int> axes = {}, bool keepdim = false);
 
-// Shape: views where the strides allow it
-Tensor reshape(const Tensor& x, const Shape& shape);  // one size may be -1
+// Shapes: views of x where its strides allow it, else copies (shape_ops.cpp)
+Tensor reshape(const Tensor& x, const Shape& shape);  // one size may be -1: whatever is left
 Tensor transpose(const Tensor& x, int axis_a = -2, int axis_b = -1);
-Tensor permute(const Tensor& x, const std::vector<int>& axes);
+Tensor permute(const Tensor& x, const std::vector<int>& axes);  // axis i is x's axis axes[i]
+// x[begin : end : step] along `axis`: 0 <= begin <= end <= size, step > 0.
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step = 1);
-Tensor broadcast_to(const Tensor& x, const Shape& shape);  // strides 0
-Tensor contiguous(const Tensor& x);
-Tensor concat(const std::vector<Tensor>& parts, int axis);
+Tensor broadcast_to(const Tensor& x, const Shape& shape);   // repeated with stride 0
+Tensor contiguous(const Tensor& x);                         // x itself when it has no gaps
+Tensor concat(const std::vector<Tensor>& parts, int axis);  // one part or more, one after another: a copy
 
-// Matrix product (..., n, k) x (..., k, m) -> (..., n, m); the leading axes broadcast.
-Tensor matmul(const Tensor& a, const Tensor& b);
-// x W + b: (..., n) x (n, m) + (m) -> (..., m). `b` may be undefined.
+// Matrix products (matmul.cpp)
+Tensor matmul(const Tensor& a, const Tensor& b);  // (..., n, k) x (..., k, m) -> (..., n, m); leading axes broadcast
+// x W + b: x (..., n), W (n, m), b (m) or undefined -> (..., m)
 Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b);
 
-// Over the last axis. A row that is -infinity throughout gives 0 and gradient 0.
-Tensor softmax(const Tensor& x);
-Tensor log_softmax(const Tensor& x);
-// (x - mean) / sqrt(variance + eps) * gain + bias over the last axis (Ba et al. 2016, arXiv:1607.06450).
-// gain, bias: (n), or both undefined.
-Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double eps = 1e-5);
+// Over the last axis; the gradient of a row that is -infinity throughout is 0 (softmax.cpp)
+Tensor softmax(const Tensor& x);      // e^x / sum(e^x); 0 in such a row
+Tensor log_softmax(const Tensor& x);  // x - log sum(e^x); such a row stays -infinity
 
-// Mean over rows of -log softmax(logits)[label]: logits (N, C), labels (N) -> (). Rows whose label is
-// `ignored_label` do not count; when none counts the loss is 0. Smoothing e mixes the target with uniform e /
-// C (Szegedy et al. 2016, arXiv:1512.00567).
+// Mean over rows of -log softmax(logits)[label]: logits (N, C), labels (N) in [0, C) -> (). Rows whose label is
+// `ignored_label` do not count; when none counts the loss is 0. Smoothing e in [0, 1) mixes the target with uniform e / C
+// (Szegedy et al. 2016, arXiv:1512.00567). (softmax.cpp)
 struct CrossEntropyOptions {
   std::int32_t ignored_label = -1;
   double label_smoothing = 0;
 };
 Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropyOptions& options = {});
 
-// Rows of `table` (V, d) -> (ids.shape()..., d). An id outside [0, V) is an Error that names it and its
-// place.
-Tensor embedding(const Tensor& table, const Ids& ids);
-// x[b, positions[b], :] : (B, T, d), (B) -> (B, d)
-Tensor select_rows(const Tensor& x, const Ids& positions);
+// (x - mean) / sqrt(variance + eps) * gain + bias over the last axis, of n; gain, bias (n), or both undefined
+// (Ba et al. 2016, arXiv:1607.06450). (layer_norm.cpp)
+Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double eps = 1e-5);
 
-// Zeroes each element with probability p and divides the rest by 1 - p (Srivastava et al. 2014).
-// Advances `random` by one number.
+// By number, and by chance (gather.cpp)
+Tensor embedding(const Tensor& table, const Ids& ids);      // rows of (V, d), ids in [0, V) -> (ids.shape()..., d)
+Tensor select_rows(const Tensor& x, const Ids& positions);  // x[b, positions[b], :]: (B, T, d), (B) -> (B, d)
+// Zeroes each element with probability p in [0, 1) and divides the rest by 1 - p (Srivastava et al. 2014). Advances `random`
+// by one number.
 Tensor dropout(const Tensor& x, double p, Random& random);
 
-// softmax(Q K^T / sqrt(d_k)) V (Vaswani et al. 2017, equation 1): Q (..., T_q, d_k), K (..., T_k, d_k),
-// V (..., T_k, d_v), leading axes equal -> output (..., T_q, d_v), weights (..., T_q, T_k).
-// A query that sees no key gives output 0, weights 0, gradients 0.
+// softmax(Q K^T / sqrt(d_k)) V (Vaswani et al. 2017, equation 1, arXiv:1706.03762): Q (..., T_q, d_k), K (..., T_k, d_k),
+// V (..., T_k, d_v), leading axes equal -> output (..., T_q, d_v), weights (..., T_q, T_k). The mask broadcasts to the
+// weights. A query that sees no key gives output 0, weights 0, gradients 0. (attention.cpp)
 struct AttentionResult {
   Tensor output;
   Tensor weights;  // defined only when asked for
@@ -107,5 +111,10 @@ enum class Weights { no, yes };
 // The same numbers in one operation, without (T_q x T_k) memory unless the weights are asked for.
 AttentionResult attention(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask = {},
                           Weights weights = Weights::no);
+
+// Not recorded, for what is done with gradients (reduce.cpp)
+void add_in_place(Tensor& total, const Tensor& x);  // total += x in total's own storage; same shape and dtype, else Error
+double sum_of_squares(const Tensor& x);             // in double, the same for any number of threads
+void scale_in_place(Tensor& x, double factor);      // x *= factor, in new storage where another handle sees x's
 
 }  // namespace heed

@@ -28,7 +28,7 @@ std::int64_t nanoseconds(Clock::duration duration) {
 }  // namespace
 
 Profile::Profile() {
-  if (state) fail("Profile: one stands already on this thread");
+  if (state) fail("Profile: one is already open on this thread; close it before opening another");
   state = std::make_unique<State>();
   ++profiles;
 }
@@ -47,13 +47,13 @@ void note_work(const std::string& name, double bytes) {
   const std::int64_t begin = nanoseconds(state->last - state->begin);
   const std::int64_t duration = nanoseconds(Clock::now() - state->last);
   const double multiplied = flops.exchange(0);
-  const auto place = state->totals.try_emplace(name).first;
-  Profile::Total& total = place->second;
+  const auto entry = state->totals.try_emplace(name).first;
+  Profile::Total& total = entry->second;
   ++total.calls;
   total.duration += duration;
   total.flops += multiplied;
   total.bytes += bytes;
-  if (state->work.size() < most_kept) state->work.push_back({&place->first, begin, duration, multiplied, bytes});
+  if (state->work.size() < most_kept) state->work.push_back({&entry->first, begin, duration, multiplied, bytes});
   state->last = Clock::now();
 }
 

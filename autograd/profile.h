@@ -6,7 +6,7 @@
 
 namespace heed {
 
-// Where the time goes. While one stands, this thread's operations are timed, recorded or not: what passes between the
+// Where the time goes. While one is open, this thread's operations are timed, recorded or not: what passes between the
 // end of one piece of work and the end of the next is the latter's. One at a time a thread.
 class Profile {
  public:
@@ -29,7 +29,7 @@ class Profile {
   const std::map<std::string, Total>& totals() const;  // of all
 };
 
-// Charges the time since the last piece of work to `name`, when a profile stands.
+// Charges the time since the last piece of work to `name`, when a profile is open on this thread.
 void note_work(const std::string& name, double bytes = 0);
 
 bool is_profiling();             // on this thread

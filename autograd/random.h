@@ -8,9 +8,9 @@
 
 namespace heed {
 
-// Philox4x32-10, a counter-based generator (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2,
-// 3"): the n-th number of a stream is a function of (seed, stream, n), so that any thread can draw it and a
-// saved position resumes bit for bit.
+// Philox4x32-10, a counter-based generator (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): the n-th
+// number of a stream is a function of (seed, stream, n), so that any thread can draw it and a saved position resumes bit
+// for bit.
 class Random {
  public:
   explicit Random(std::uint64_t seed, std::uint64_t stream = 0) : seed_(seed), stream_(stream) {}
@@ -32,7 +32,7 @@ class Random {
     }
   }
 
-  // 32 uniform bits at place `index` of this stream, or at `first` and the places after it; does not advance it.
+  // The 32 uniform bits number `index` of this stream, or those from number `first` on; does not advance it.
   std::uint32_t bits_at(std::uint64_t index) const;
   void bits_at(std::uint64_t first, std::span<std::uint32_t> bits) const;
 
@@ -40,7 +40,8 @@ class Random {
   std::uint64_t seed_;
   std::uint64_t stream_;
   std::uint64_t position_ = 0;
-  std::uint64_t buffered_ = ~std::uint64_t{0};  // place of buffer_[0]: sequential draws come 32 at a time
+  std::uint64_t buffered_ =
+      ~std::uint64_t{0};  // number of buffer_[0] in the stream: sequential draws come 32 at a time
   std::array<std::uint32_t, 32> buffer_;
 };
 

@@ -61,7 +61,7 @@ struct Tape {
 };
 
 thread_local std::unique_ptr<Tape> tape;
-thread_local bool checking = false;  // a FiniteCheck stands
+thread_local bool checking = false;  // a FiniteCheck is open
 thread_local bool paused = false;    // backward computes with recorded tensors, but records nothing
 
 struct Pause {
@@ -72,15 +72,15 @@ struct Pause {
 double bytes_of(const Tensor& x) { return static_cast<double>(x.numel() * size_of(x.dtype())); }
 
 std::int64_t leaf_node(const Tensor& variable) {
-  const auto [place, is_new] = tape->leaves.try_emplace(variable.trace().node);
+  const auto [leaf, is_new] = tape->leaves.try_emplace(variable.trace().node);
   if (is_new) {
-    place->second = {static_cast<std::int64_t>(tape->nodes.size()), variable, variable.version()};
+    leaf->second = {static_cast<std::int64_t>(tape->nodes.size()), variable, variable.version()};
     Node node;
     node.shape = variable.shape();
     node.dtype = variable.dtype();
     tape->nodes.push_back(std::move(node));
   }
-  return place->second.node;
+  return leaf->second.node;
 }
 
 bool broadcasts_to(const Shape& from, const Shape& to) {
@@ -214,10 +214,8 @@ bool Recorder::depends_on_variable(const Operation& operation, std::span<const T
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Trace& trace = inputs[i]->trace();
     if (trace.recording != 0 && (!tape || trace.recording != tape->id)) {
-      fail(
-          "{}: input {}, of shape {}, belongs to a recording that has ended or to another thread's; use its "
-          "detach()",
-          operation.name(), i, to_string(inputs[i]->shape()));
+      fail("{}: input {}, of shape {}, belongs to a recording that has ended or to another thread's; use its detach()",
+           operation.name(), i, to_string(inputs[i]->shape()));
     }
     depends = depends || trace.recording != 0 || (tape && inputs[i]->is_variable());
   }
@@ -263,10 +261,8 @@ Tensor Recorder::record(const Operation& operation, std::span<const Tensor* cons
 Gradients backward(const Tensor& loss) {
   if (!loss.defined()) fail("backward: the loss is undefined");
   if (loss.rank() != 0) {
-    fail(
-        "backward: the loss must be a scalar of shape (), got {}; reduce it with sum() or mean(), or give a "
-        "cotangent",
-        to_string(loss.shape()));
+    fail("backward: the loss must be a scalar of shape (), got {}; reduce it with sum() or mean(), or give a cotangent",
+         to_string(loss.shape()));
   }
   return backward(loss, ones({}, loss.dtype()));
 }
@@ -274,10 +270,8 @@ Gradients backward(const Tensor& loss) {
 Gradients backward(const Tensor& output, const Tensor& cotangent) {
   if (!output.defined() || !cotangent.defined()) fail("backward: the output or its cotangent is undefined");
   if (output.is_variable() || output.trace().recording == 0) {
-    fail(
-        "backward: the output, of shape {}, was not recorded: no Recording was open, or it depends on no "
-        "variable",
-        to_string(output.shape()));
+    fail("backward: the output, of shape {}, was not recorded: no Recording was open, or it depends on no variable",
+         to_string(output.shape()));
   }
   if (!tape || output.trace().recording != tape->id) {
     fail("backward: the output, of shape {}, belongs to a recording that has ended or to another thread's",
@@ -323,9 +317,9 @@ Gradients backward(const Tensor& output, const Tensor& cotangent) {
 
 const Tensor* Gradients::find(const Tensor& variable) const {
   const std::int64_t number = variable.is_variable() ? variable.trace().node : 0;
-  const auto place = std::lower_bound(entries_.begin(), entries_.end(), number,
-                                      [](const auto& entry, std::int64_t n) { return entry.first < n; });
-  return place != entries_.end() && place->first == number ? &place->second : nullptr;
+  const auto entry = std::lower_bound(entries_.begin(), entries_.end(), number,
+                                      [](const auto& before, std::int64_t n) { return before.first < n; });
+  return entry != entries_.end() && entry->first == number ? &entry->second : nullptr;
 }
 
 const Tensor& Gradients::operator[](const Tensor& variable) const {
@@ -342,12 +336,12 @@ void Gradients::set(const Tensor& variable, Tensor gradient) {
          to_string(variable.shape()), to_string(gradient.dtype()), to_string(gradient.shape()));
   }
   const std::int64_t number = variable.trace().node;
-  const auto place = std::lower_bound(entries_.begin(), entries_.end(), number,
-                                      [](const auto& entry, std::int64_t n) { return entry.first < n; });
-  if (place != entries_.end() && place->first == number) {
-    place->second = std::move(gradient);
+  const auto entry = std::lower_bound(entries_.begin(), entries_.end(), number,
+                                      [](const auto& before, std::int64_t n) { return before.first < n; });
+  if (entry != entries_.end() && entry->first == number) {
+    entry->second = std::move(gradient);
   } else {
-    entries_.insert(place, {number, std::move(gradient)});
+    entries_.insert(entry, {number, std::move(gradient)});
   }
 }
 

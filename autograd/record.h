@@ -8,9 +8,26 @@
 
 namespace heed {
 
-// While one stands, this thread records every operation that depends on a variable. One at a time a thread.
-// Nodes are appended in creation order, which is a topological order: backward is a loop from the end to the
-// start, and nothing here recurses.
+// The tape.
+//
+//   const Recording recording;
+//   const Tensor loss = mean(square(layer(x) - y));   // ()
+//   const Gradients gradients = backward(loss);
+//   optimizer.step(gradients, 0.1);
+//
+// While one is open, this thread records every operation that depends on a variable; without one, nothing is recorded. One
+// at a time a thread, else Error. A recorded tensor keeps its value after the recording has ended, but no operation takes
+// it any more (Error): use its detach().
+//
+// Nodes are appended in creation order, which is a topological order: backward is a loop from the end to the start, and
+// nothing here recurses, neither backward nor the freeing of a million nodes.
+//
+// What is written between the forward and backward: a variable, or a tensor that a recorded operation holds for its
+// backward, is an Error that names it, through whichever view it was written. All others may be written. Writes are seen
+// when mutable_data() is called: a pointer kept from before it is not watched.
+//
+// Thread-safety: a recording and the tensors recorded in it belong to the thread that opened it; another thread's
+// operations refuse them. Threads may each have their own, and share variables, as long as none of them writes those.
 class Recording {
  public:
   Recording();
@@ -24,13 +41,14 @@ class Recording {
 // dL/dv for each variable v that the loss depends on: a value, so none can be stale.
 class Gradients {
  public:
-  const Tensor& operator[](const Tensor& variable) const;  // Error when there is none
+  const Tensor& operator[](
+      const Tensor& variable) const;  // of the variable's shape and dtype; Error when there is none
   bool contains(const Tensor& variable) const { return find(variable) != nullptr; }
-  const Tensor* find(const Tensor& variable) const;   // nullptr when there is none
-  void set(const Tensor& variable, Tensor gradient);  // same shape and dtype, else Error
-  Gradients& operator+=(const Gradients& other);
-  std::size_t size() const { return entries_.size(); }
-  auto begin() { return entries_.begin(); }  // (variable's number, gradient)
+  const Tensor* find(const Tensor& variable) const;     // nullptr when there is none
+  void set(const Tensor& variable, Tensor gradient);    // same shape and dtype, else Error
+  Gradients& operator+=(const Gradients& other);        // accumulates: a variable of one only keeps its gradient
+  std::size_t size() const { return entries_.size(); }  // variables
+  auto begin() { return entries_.begin(); }             // (variable's number, gradient)
   auto end() { return entries_.end(); }
   auto begin() const { return entries_.begin(); }
   auto end() const { return entries_.end(); }
@@ -39,13 +57,15 @@ class Gradients {
   std::vector<std::pair<std::int64_t, Tensor>> entries_;  // sorted by the variable's number
 };
 
-// Gradients of a scalar that the open recording has recorded.
+// Gradients of a scalar, of shape (), that the open recording has recorded. The record stays as it is: backward may be called
+// again, of this or another output. Error for another shape, an output that was not recorded here, a gradient that does not
+// fit its input, or a tensor written since.
 Gradients backward(const Tensor& loss);
 
-// Gradients of sum(output * cotangent): the transposed Jacobian's product. Shapes must be equal.
+// Gradients of sum(output * cotangent), the transposed Jacobian's product with it. Shapes and dtypes must be equal.
 Gradients backward(const Tensor& output, const Tensor& cotangent);
 
-// While one stands, this thread's operations throw NotFinite at the first output with an infinite value or NaN that is
+// While one is open, this thread's operations throw NotFinite at the first output with an infinite value or NaN that is
 // recorded: "the output of layer_norm, shape (64, 13, 64)".
 struct NotFinite : Error {
   using Error::Error;

@@ -119,8 +119,8 @@ std::vector<Sample> reduction_samples(Tensor (*f)(const Tensor&, std::vector<int
 
 // y = sum of x over axes        dx = dy, broadcast
 static const Operation sum_operation("sum", [] {
-  std::vector<Sample> samples = reduction_samples(sum, Argument::any, true);
-  for (Sample& sample : reduction_samples(mean, Argument::any, false)) {
+  std::vector<Sample> samples = reduction_samples(sum, Argument::Values::any, true);
+  for (Sample& sample : reduction_samples(mean, Argument::Values::any, false)) {
     sample.name = "mean of " + sample.name;
     samples.push_back(std::move(sample));
   }
@@ -141,22 +141,22 @@ Tensor mean(const Tensor& x, std::vector<int> axes, bool keepdim) {
   return sum(x, std::move(axes), keepdim) / static_cast<double>(n);
 }
 
-// y = x[i], i the first place of the maximum        dx[i] = dy, 0 elsewhere
-static const Operation max_operation("max", [] { return reduction_samples(max, Argument::distinct, false); });
+// y = x[i], i the first index of the maximum        dx[i] = dy, 0 elsewhere
+static const Operation max_operation("max", [] { return reduction_samples(max, Argument::Values::distinct, false); });
 Tensor max(const Tensor& x, std::vector<int> axes, bool keepdim) {
   const Split s = split_axes("max", x, axes);
   if (s.reduced.numel() == 0 && s.kept.numel() > 0) fail("max: of no elements, for shape {}", to_string(x.shape()));
   Tensor y(keepdim ? s.output_keepdim : s.output, x.dtype());
-  std::vector<std::int64_t> winners(static_cast<std::size_t>(y.numel()));  // places in a contiguous x
+  std::vector<std::int64_t> winners(static_cast<std::size_t>(y.numel()));  // element numbers in a contiguous x
   const Tensor dense(x.shape(), x.dtype());
-  Split places = split_axes("max", dense, axes);
+  Split numbers = split_axes("max", dense, axes);
   dispatch(x.dtype(), [&]<class T>() {
     const T* data = x.data<T>();
     T* out = y.mutable_data<T>();
-    const cpu::Walk<2> kept(s.kept, {&s.kept_strides, &places.kept_strides});
-    const cpu::Walk<2> reduced(s.reduced, {&s.reduced_strides, &places.reduced_strides});
+    const cpu::Walk<2> kept(s.kept, {&s.kept_strides, &numbers.kept_strides});
+    const cpu::Walk<2> reduced(s.reduced, {&s.reduced_strides, &numbers.reduced_strides});
     const std::int64_t n = s.reduced.numel();
-    const auto pick = [&](std::int64_t output, std::int64_t from, std::int64_t place) {
+    const auto pick = [&](std::int64_t output, std::int64_t from, std::int64_t number) {
       T best = -std::numeric_limits<T>::infinity();
       std::int64_t winner = -1;
       reduced.rows(0, n / reduced.size[0], [&](std::int64_t, const std::array<std::int64_t, 2>& offset) {
@@ -164,7 +164,7 @@ Tensor max(const Tensor& x, std::vector<int> axes, bool keepdim) {
           const T value = data[from + offset[0] + i * reduced.stride[0][0]];
           if (winner < 0 || value > best || (value != value && best == best)) {
             best = value;
-            winner = place + offset[1] + i * reduced.stride[1][0];
+            winner = number + offset[1] + i * reduced.stride[1][0];
           }
         }
       });

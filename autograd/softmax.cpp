@@ -38,7 +38,7 @@ constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 // dx = y * (dy - sum(dy * y))          needs y, not x
 static const Operation softmax_operation("softmax", [] {
   std::vector<Sample> samples = row_samples(softmax);
-  samples.push_back({"a masked row and a masked place", {{{2, 3}}}, [](const std::vector<Tensor>& x) {
+  samples.push_back({"a masked row and a masked element", {{{2, 3}}}, [](const std::vector<Tensor>& x) {
                        return softmax(masked_fill(x[0], Booleans({2, 3}, {0, 1, 0, 1, 1, 1}), minus_infinity));
                      }});
   return samples;

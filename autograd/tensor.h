@@ -17,7 +17,7 @@ std::int64_t size_of(DType dtype);  // bytes
 template <class T>
 constexpr DType dtype_of = sizeof(T) == 4 ? DType::float32 : DType::float64;
 
-// The one place that turns a dtype into a template argument: dispatch(x.dtype(), [&]<class T>() { ... }).
+// The one function that turns a dtype into a template argument: dispatch(x.dtype(), [&]<class T>() { ... }).
 template <class Function>
 decltype(auto) dispatch(DType dtype, Function&& function) {
   return dtype == DType::float32 ? function.template operator()<float>() : function.template operator()<double>();
@@ -27,7 +27,7 @@ namespace cpu {
 class Storage;  // a block of memory shared by a tensor and its views
 }
 
-// Where a tensor stands in a recording. recording == 0: a constant (node == 0) or variable number `node`.
+// Which node of which recording a tensor is. recording == 0: a constant (node == 0) or variable number `node`.
 struct Trace {
   std::uint64_t recording = 0;
   std::int64_t node = 0;
@@ -35,7 +35,19 @@ struct Trace {
 };
 
 // A handle, cheap to copy, on an n-dimensional array of float32 or float64: shape, strides, storage.
-// Copies and views (reshape, transpose, slice) share the storage.
+//
+//   Tensor x = tensor({2, 3}, {1, 2, 3, 4, 5, 6});   // (2, 3) float32
+//   Tensor row = slice(x, 0, 0, 1);                  // (1, 3), a view
+//   row.mutable_data<float>()[0] = 7;                // x.at({0, 0}) == 7
+//
+// Copies of a handle and views (reshape, transpose, slice, detach) share one storage: what is written through one is seen
+// through all. clone() does not share. The storage is freed with its last handle, and its memory used again.
+//
+// Invariants: every element that shape, strides and offset reach lies in the storage; strides count elements, may be 0
+// (broadcast) or negative; a recorded tensor is never written; the storage's version grows with each mutable_data().
+//
+// Thread-safety: several threads may read one storage, and copy handles on it; writing needs that no other thread reads or
+// writes it. A handle itself is changed (assigned) by one thread at a time.
 class Tensor {
  public:
   Tensor() = default;                // no tensor: defined() is false
@@ -66,20 +78,23 @@ class Tensor {
   template <class T>
   const T* data() const;
 
-  // For writing. Error when the tensor is recorded: its value may be needed by backward.
+  // First element, for writing. T must match dtype(), and the tensor must not be recorded, else Error. Call it for each
+  // round of writes: the call is what backward sees of them.
   template <class T>
   T* mutable_data();
 
-  double item() const;  // the value of a tensor with one element
-  double at(std::initializer_list<std::int64_t> index) const;
-  std::vector<double> to_vector() const;  // row-major
-  void copy_from(const Tensor& source);   // writes the values of `source` (same shape, any dtype) here
+  double item() const;                                         // of one element, else Error
+  double at(std::initializer_list<std::int64_t> index) const;  // one number an axis, in [0, size), else Error
+  std::vector<double> to_vector() const;                       // row-major
+  void copy_from(
+      const Tensor& source);  // writes the values of `source` (same shape, any dtype) here; contiguous, else Error
 
   Tensor to(DType dtype) const;  // a constant of another dtype
   Tensor detach() const;         // the same values, unknown to any recording
   Tensor clone() const;          // a contiguous constant with its own storage
 
-  // The same storage seen with another shape, strides and offset (in elements): a constant.
+  // The same storage seen with another shape, strides and offset (in elements): a constant. Error when an element of it
+  // would lie outside the storage.
   Tensor view(const Shape& shape, const Shape& strides, std::int64_t offset = 0) const;
 
   bool is_variable() const { return trace_.recording == 0 && trace_.node != 0; }
@@ -107,6 +122,7 @@ class Tensor {
   static inline constinit thread_local std::vector<Copy>* copies_ = nullptr;
 };
 
+// Contiguous constants of one value. Error for negative sizes and for more bytes than memory has.
 Tensor full(const Shape& shape, double value, DType dtype = DType::float32);
 Tensor zeros(const Shape& shape, DType dtype = DType::float32);
 Tensor ones(const Shape& shape, DType dtype = DType::float32);
@@ -115,19 +131,18 @@ Tensor ones(const Shape& shape, DType dtype = DType::float32);
 Tensor tensor(const Shape& shape, std::span<const double> values, DType dtype = DType::float32);
 Tensor tensor(const Shape& shape, std::initializer_list<double> values, DType dtype = DType::float32);
 
-// A tensor to differentiate with respect to: shares the storage of `value`, keeps its identity across
-// recordings.
+// A tensor to differentiate with respect to: shares the storage of `value`, keeps its identity across recordings. Error when
+// `value` is undefined.
 Tensor variable(const Tensor& value);
 
 bool is_finite(const Tensor& x);  // no infinity, no NaN
 
-// Bytes that tensors hold now, and blocks ever asked of the system: equal after two training steps, equal
-// after all.
+// Memory of all tensors of the process. system_allocations that are equal after two training steps are equal after all.
 struct MemoryUse {
-  std::int64_t bytes_in_use = 0;
-  std::int64_t peak_bytes = 0;  // the most in use since the start, or since reset_peak_memory()
-  std::int64_t bytes_reserved = 0;
-  std::int64_t system_allocations = 0;
+  std::int64_t bytes_in_use = 0;        // of blocks that tensors hold
+  std::int64_t peak_bytes = 0;          // the most in use since the start, or since reset_peak_memory()
+  std::int64_t bytes_reserved = 0;      // in use, or kept to be used again
+  std::int64_t system_allocations = 0;  // blocks ever asked of the system
 };
 MemoryUse memory_use();
 void reset_peak_memory();

@@ -26,14 +26,14 @@ Tensor exp(const Tensor& x) {
 }
 
 // y = ln x         dx = dy / x
-static const Operation log_operation("log", [] { return unary_samples(log, Argument::positive); });
+static const Operation log_operation("log", [] { return unary_samples(log, Argument::Values::positive); });
 Tensor log(const Tensor& x) {
   const Tensor y = cpu::map(x, [](auto v) { return std::log(v); });
   return record(log_operation, {&x}, y, [x](const Tensor& dy) { return std::vector{dy / x}; });
 }
 
 // y = sqrt(x)      dx = dy / (2 y)
-static const Operation sqrt_operation("sqrt", [] { return unary_samples(sqrt, Argument::positive); });
+static const Operation sqrt_operation("sqrt", [] { return unary_samples(sqrt, Argument::Values::positive); });
 Tensor sqrt(const Tensor& x) {
   const Tensor y = cpu::map(x, [](auto v) { return std::sqrt(v); });
   return record(sqrt_operation, {&x}, y, [y](const Tensor& dy) { return std::vector{dy / (y * 2)}; });
@@ -64,7 +64,7 @@ Tensor sigmoid(const Tensor& x) {
 }
 
 // y = max(x, 0)    dx = x > 0 ? dy : 0
-static const Operation relu_operation("relu", [] { return unary_samples(relu, Argument::nonzero); });
+static const Operation relu_operation("relu", [] { return unary_samples(relu, Argument::Values::nonzero); });
 Tensor relu(const Tensor& x) {
   const Tensor y = cpu::map(x, [](auto v) { return v < 0 ? decltype(v){0} : v; });
   return record(relu_operation, {&x}, y, [y](const Tensor& dy) {

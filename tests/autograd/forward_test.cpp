@@ -133,7 +133,7 @@ TEST_CASE("softmax, log_softmax and layer_norm are the naive ones") {
   }
 }
 
-TEST_CASE("A row of -infinity has softmax 0 and gradient 0; a hidden place has 0; NaN stays visible") {
+TEST_CASE("A row of -infinity has softmax 0 and gradient 0; a hidden element has 0; NaN stays visible") {
   const Tensor x = variable(tensor({3, 3}, {1, 2, 3, -infinite, -infinite, -infinite, -infinite, 1, 1}));
   const Recording recording;
   const std::vector<double> y = softmax(x).to_vector();

@@ -81,7 +81,7 @@ std::vector<Variant> repeated(const std::vector<Argument>& arguments) {
   for (std::size_t which = 0; which < arguments.size(); ++which) {
     const Shape shape = arguments[which].shape;
     const std::int64_t* longer = std::find_if(shape.begin(), shape.end(), [](auto n) { return n > 1; });
-    if (longer == shape.end() || arguments[which].values == Argument::distinct) continue;
+    if (longer == shape.end() || arguments[which].values == Argument::Values::distinct) continue;
     Variant variant{fmt::format("input {} with stride 0", which), arguments, [which, shape](Tensors x) {
                       x[which] = broadcast_to(x[which], shape);
                       return x;
@@ -98,10 +98,10 @@ std::vector<Variant> shared(const std::vector<Argument>& arguments) {
   std::vector<Argument> variables;
   for (const Argument& argument : arguments) {
     const auto same = [&](const Argument& other) { return other.shape == argument.shape; };
-    const auto place = std::find_if(variables.begin(), variables.end(), same);
-    source.push_back(static_cast<std::size_t>(place - variables.begin()));
-    if (place == variables.end()) variables.push_back(argument);
-    if (argument.values != Argument::any) variables[source.back()].values = argument.values;
+    const auto found = std::find_if(variables.begin(), variables.end(), same);
+    source.push_back(static_cast<std::size_t>(found - variables.begin()));
+    if (found == variables.end()) variables.push_back(argument);
+    if (argument.values != Argument::Values::any) variables[source.back()].values = argument.values;
   }
   if (variables.size() == arguments.size()) return {};
   return {{"one tensor for all of a shape", variables, [source](const Tensors& x) {
@@ -295,7 +295,7 @@ TEST_CASE("Every differentiable function has its operation in the loop") {
 
 namespace {
 
-const Operation doubtful("doubtful", Samples::none("stands for an operation whose gradient is wrong"));
+const Operation doubtful("doubtful", Samples::none("an operation whose gradient is wrong"));
 
 // y = x^2 with a gradient of the test's choice
 template <class F>

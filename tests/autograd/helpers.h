@@ -26,15 +26,15 @@ inline Tensor uniform(const Shape& shape, Random& random, DType dtype = DType::f
 inline Tensor draw(const Argument& argument, Random& random) {
   std::vector<double> values(static_cast<std::size_t>(argument.shape.numel()));
   switch (argument.values) {
-    case Argument::any:
+    case Argument::Values::any:
       return uniform(argument.shape, random);
-    case Argument::positive:
+    case Argument::Values::positive:
       return uniform(argument.shape, random, DType::float64, 0.5, 2);
-    case Argument::nonzero:
+    case Argument::Values::nonzero:
       for (double& value : values) value = random.uniform(0.3, 2) * (random.below(2) ? 1 : -1);
       if (!values.empty()) values[0] = std::abs(values[0]);
       break;
-    case Argument::distinct:
+    case Argument::Values::distinct:
       for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.1 * static_cast<double>(i);
       random.shuffle(values);
   }
@@ -72,12 +72,12 @@ struct Naive {
 
   // The element that `index`, of a shape that this one broadcasts to, meets.
   double& operator[](const Shape& index) {
-    std::int64_t place = 0;
+    std::int64_t element = 0;
     for (int axis = 0; axis < shape.rank(); ++axis) {
       const std::int64_t i = index[axis + index.rank() - shape.rank()];
-      place = place * shape[axis] + (shape[axis] == 1 ? 0 : i);
+      element = element * shape[axis] + (shape[axis] == 1 ? 0 : i);
     }
-    return values[static_cast<std::size_t>(place)];
+    return values[static_cast<std::size_t>(element)];
   }
 };
 
@@ -125,7 +125,7 @@ inline bool same_bits(const Tensor& x, const Tensor& y) {
          (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
 }
 
-// Sets the number of threads for as long as this stands.
+// Sets the number of threads for its lifetime.
 class Threads {
  public:
   explicit Threads(int count) { set_threads(count); }

@@ -116,7 +116,7 @@ TEST_CASE("Wrong use of a tensor is an error that says what was expected") {
        [&] {
          cross_entropy(x, Ids({2}, {0, 1}), {.label_smoothing = 1});
        }},
-      {"embedding: id 2 at place 1 lies outside [0, 2)",
+      {"embedding: id 2 at position 1 lies outside [0, 2)",
        [&] {
          embedding(x, Ids({2}, {0, 2}));
        }},

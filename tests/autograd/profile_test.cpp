@@ -36,5 +36,6 @@ TEST_CASE("Without a profile nothing is noted, and two at once are an error") {
   const Profile profile;
   CHECK(is_profiling());
   CHECK(profile.totals().empty());
-  CHECK(message([] { const Profile second; }) == "Profile: one stands already on this thread");
+  CHECK(message([] { const Profile second; }) ==
+        "Profile: one is already open on this thread; close it before opening another");
 }

@@ -101,12 +101,12 @@ TEST_CASE("shuffle() makes every order equally likely") {
     std::vector<int> values{0, 1, 2};
     random.shuffle(values);
     std::vector<int> order{0, 1, 2};
-    std::size_t place = 0;
+    std::size_t number = 0;
     while (order != values) {
       std::next_permutation(order.begin(), order.end());
-      REQUIRE(++place < 6);
+      REQUIRE(++number < 6);
     }
-    ++counts[place];
+    ++counts[number];
   }
   for (const int count : counts) CHECK(std::abs(count - 2000) < 5 * std::sqrt(2000));
 }
