@@ -13,31 +13,6 @@
 namespace heed::bench {
 namespace {
 
-struct Point {
-  double size, ms, mb;
-};
-
-struct Series {
-  std::string what;
-  double time_slope, memory_slope;  // of the lines that time and memory should follow for large sizes
-  std::vector<Point> points;
-};
-
-// The shortest of five times, and the most memory that tensors held on the way.
-Point measure(double size, const std::function<void()>& work) {
-  using Clock = std::chrono::steady_clock;
-  work();
-  const std::int64_t before = memory_use().bytes_in_use;
-  reset_peak_memory();
-  double best = std::numeric_limits<double>::infinity();
-  for (int round = 0; round < 5; ++round) {
-    const auto begin = Clock::now();
-    work();
-    best = std::min(best, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
-  }
-  return {size, best, static_cast<double>(memory_use().peak_bytes - before) / 1e6};
-}
-
 struct Sizes {
   int T = 64, batch = 8, d_model = 64, layers = 2;
 };
@@ -53,7 +28,7 @@ Point measure_model(double size, const Sizes& s) {
   std::vector<std::int32_t> ids(static_cast<std::size_t>(s.T * s.batch));
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * 7 % 64);
   const Ids tokens({s.batch, s.T}, ids), next({s.batch * s.T}, ids);
-  return measure(size, [&] {
+  return measure_point(size, [&] {
     const Recording recording;
     Gradients gradients = backward(cross_entropy(reshape(model(tokens), {s.batch * s.T, 64}), next));
     clip_by_global_norm(gradients, 1);
@@ -63,7 +38,7 @@ Point measure_model(double size, const Sizes& s) {
 
 Point measure_graph(int operations) {
   const Tensor x = variable(full({}, 1.0));
-  return measure(operations, [&] {
+  return measure_point(operations, [&] {
     const Recording recording;
     Tensor y = x;
     for (int i = 0; i < operations / 2; ++i) y = y * x + x;
@@ -122,20 +97,41 @@ std::string chart(const Series& series, double Point::*of, const std::string& un
 
 }  // namespace
 
-void measure_complexity(const std::filesystem::path& picture) {
-  const std::vector<Series> all = measure_all();
+Point measure_point(double size, const std::function<void()>& work) {
+  using Clock = std::chrono::steady_clock;
+  work();
+  const std::int64_t before = memory_use().bytes_in_use;
+  reset_peak_memory();
+  double best = std::numeric_limits<double>::infinity();
+  for (int round = 0; round < 5; ++round) {
+    const auto begin = Clock::now();
+    work();
+    best = std::min(best, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+  }
+  return {size, best, static_cast<double>(memory_use().peak_bytes - before) / 1e6};
+}
+
+std::string draw(const std::vector<Series>& all) {
   std::string svg =
       "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 1020 310' font-family='sans-serif' font-size='11'>\n"
       "<rect width='1020' height='310' fill='white'/>\n";
-  fmt::print("| size | | ms | MB |\n|---|---|---|---|\n");
   for (std::size_t i = 0; i < all.size(); ++i) {
     const int left = static_cast<int>(i) * 200;
     svg += chart(all[i], &Point::ms, "ms", all[i].time_slope, left, 0);
     svg += chart(all[i], &Point::mb, "MB", all[i].memory_slope, left, 150);
-    for (const Point& p : all[i].points)
-      fmt::print("| {} | {:g} | {:.3g} | {:.3g} |\n", all[i].what, p.size, p.ms, p.mb);
   }
-  write_file(picture, svg + "</svg>\n");
+  return svg + "</svg>\n";
+}
+
+void measure_complexity(const std::filesystem::path& picture) {
+  const std::vector<Series> all = measure_all();
+  fmt::print("| size | | ms | MB |\n|---|---|---|---|\n");
+  for (const Series& series : all) {
+    for (const Point& p : series.points) {
+      fmt::print("| {} | {:g} | {:.3g} | {:.3g} |\n", series.what, p.size, p.ms, p.mb);
+    }
+  }
+  write_file(picture, draw(all));
 }
 
 }  // namespace heed::bench

@@ -20,11 +20,12 @@ struct Row {
   std::function<std::vector<double>(int steps)> losses = {};
 };
 
-// Sizes from 1 KB to 256 MB (`quick`: to 16 MB).
+// Sizes from 1 KB to 256 MB, texts of 512 to 8,192 tokens, 1,000,000 scalars (`quick`: to 1 MB, 512 and 10,000).
 std::vector<Row> operation_rows(bool quick);
 
-// `scratch`: a directory where the weights and data that both sides begin with are written.
-std::vector<Row> model_rows(const std::filesystem::path& scratch);
+// toy.yaml's model, nanoGPT's for characters, and GPT-2 124M (`quick`: without it). `scratch`: a directory where the weights
+// and data that both sides begin with are written.
+std::vector<Row> model_rows(const std::filesystem::path& scratch, bool quick);
 
 // The program train on toy.yaml, from start to exit, against a script that does the same.
 Row program_row(const std::filesystem::path& train, const std::filesystem::path& config,

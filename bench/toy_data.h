@@ -6,7 +6,7 @@
 
 namespace heed::bench {
 
-Task toy_task();  // that of toy.yaml
+Task toy_task();  // toy.yaml's, of its seed
 
 // Integers as a twin reads them from a file: float64.
 Tensor numbers(const Ids& ids);

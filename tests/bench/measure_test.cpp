@@ -1,0 +1,104 @@
+#include "bench/measure.h"
+
+#include "tests/catch.h"
+#include "tests/message.h"
+
+#include <heed/autograd/machine.h>
+
+using namespace heed;
+using namespace heed::bench;
+
+namespace {
+
+// A peer to which a turn takes so many milliseconds, and whose losses are these.
+std::vector<std::string> peer_script(const std::string& losses) {
+  return {"sh", "-c",
+          R"(echo '{"version":"1"}'
+while read -r line; do case "$line" in
+  *losses*) echo '{"losses":)" +
+              losses + R"(}' ;;
+  *prepare*) echo '{"way":"1 thread"}' ;;
+  *turn*) echo '{"ms":1e6}' ;;
+esac; done)"};
+}
+
+std::string twenty(const std::string& loss) {
+  std::string list = loss;
+  for (int i = 1; i < 20; ++i) list += "," + loss;
+  return "[" + list + "]";
+}
+
+Row row(int* runs) {
+  return {.name = "row", .twin = {{"row", "row"}}, .flops = 1, .bytes = 2, .prepare = [runs] {
+            return [runs] { ++*runs; };
+          }};
+}
+
+constexpr Settings settings{.turns = 3, .seconds = 0};
+constexpr Machine machine{.flops = 1e3, .flops_of_one = 1e3, .bytes = 1e3};
+
+}  // namespace
+
+TEST_CASE("A quantile is one of the values") {
+  CHECK(quantile({3, 1, 2}, 0.5) == 2);
+  CHECK(quantile({4, 1, 2, 3, 5}, 0.25) == 2);
+  CHECK(quantile({4, 1, 2, 3, 5}, 1) == 5);
+  CHECK(quantile({7}, 0.75) == 7);
+}
+
+TEST_CASE("Losses are compared relative to their size, and none of them is left out") {
+  CHECK(difference({2, 4}, {2, 4}) == 0);
+  CHECK(difference({2, 4}, {2, 5}) == Approx(0.25));
+  CHECK(difference({-2, 4}, {-1, 4}) == Approx(0.5));
+  CHECK(std::isnan(difference({2, 4}, {NAN, 4})));
+  CHECK(message([] { difference({2, 4}, {2}); }) == "bench: 2 losses beside 1");
+}
+
+TEST_CASE("A turn runs its work until its time is over, and at least once") {
+  int runs = 0;
+  CHECK(turn([&] { ++runs; }, 0) >= 0);
+  CHECK(runs == 1);
+  turn([&] { ++runs; }, 0.01);
+  CHECK(runs > 2);
+}
+
+TEST_CASE("A row without a peer has its own time and its share of the machine's limit") {
+  int runs = 0;
+  const Json result = measure(row(&runs), nullptr, machine, settings);
+  CHECK(runs == 1 + 3);  // once to warm up
+  CHECK(result["ms"].get<double>() > 0);
+  CHECK(result["share_of_limit"].get<double>() == Approx(3e-3 / (result["ms"].get<double>() * 1e-3)));
+  CHECK_FALSE(result.contains("peer_ms"));
+  CHECK(table_line({{"row", "row"}, {"ms", 1.23456}, {"share_of_limit", 0.345}}) ==
+        "| row | 1.235 |  |  | 34 % |  |\n");
+}
+
+TEST_CASE("A row beside a peer has both times and how many times as fast it is") {
+  Peer peer(peer_script("[]"));
+  int runs = 0;
+  const Json result = measure(row(&runs), &peer, machine, settings);
+  CHECK(result["peer_ms"] == 1e6);
+  CHECK(result["ratio"].get<double>() > 1);
+  CHECK(result["way"] == "1 thread");
+  CHECK(result["ratio_quartiles"][0] <= result["ratio_quartiles"][1]);
+  CHECK(table_line(
+            {{"row", "row"}, {"ms", 2}, {"peer_ms", 6}, {"ratio", 3}, {"ratio_quartiles", {2, 4}}, {"way", "1"}}) ==
+        "| row | 2 | 6 | 3.00 (2.00 to 4.00) |  | 1 |\n");
+}
+
+TEST_CASE("Of a model, the peer must compute the same losses") {
+  int runs = 0;
+  Row model = row(&runs);
+  model.losses = [](int steps) { return std::vector<double>(static_cast<std::size_t>(steps), 0.5); };
+  Peer same(peer_script(twenty("0.50001")));
+  const Json result = measure(model, &same, machine, settings);
+  CHECK(result["losses_apart"].get<double>() == Approx(2e-5));
+  CHECK(result["gain_of_threads"].get<double>() > 0);
+  const int all = threads();
+  Peer other(peer_script(twenty("0.51")));
+  CHECK(message([&] { measure(model, &other, machine, settings); }) ==
+        "row: the losses of the first 20 steps are 2.0e-02 apart: not the same work");
+  Peer broken(peer_script(twenty("null")));
+  CHECK_THROWS(measure(model, &broken, machine, settings));
+  CHECK(threads() == all);
+}

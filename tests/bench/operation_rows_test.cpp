@@ -1,0 +1,55 @@
+#include "bench/rows.h"
+#include "tests/catch.h"
+
+#include <heed/autograd/profile.h>
+
+#include <set>
+
+using namespace heed;
+using namespace heed::bench;
+
+namespace {
+
+Row row(const std::string& name) {
+  for (Row& row : operation_rows(true)) {
+    if (row.name == name) return row;
+  }
+  FAIL("no row is named " << name);
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("Rows have names of their own, and the quick ones are among all") {
+  std::set<std::string> names;
+  for (const Row& row : operation_rows(false)) CHECK(names.insert(row.name).second);
+  CHECK(names.contains("AdamW, 256 MB"));
+  CHECK(names.contains("attention, T 8192, causal"));
+  const std::vector<Row> quick = operation_rows(true);
+  CHECK(quick.size() < names.size());
+  for (const Row& row : quick) CHECK((names.contains(row.name) || row.name == "graph of 10000 scalars"));
+}
+
+TEST_CASE("A row counts the least that it reads and writes") {
+  CHECK(row("softmax, 1 KB").bytes == 5 * 1024);
+  CHECK(row("cross-entropy, 1 KB").bytes == 2 * 1024);
+  CHECK(row("AdamW, 1 KB").bytes == 7 * 1024);
+  CHECK(row("attention, T 512").flops == 7.0 * 2 * 8 * 512 * 512 * 64);
+  CHECK(row("attention, T 512, causal").flops == row("attention, T 512").flops / 2);
+}
+
+TEST_CASE("A row's work is the operation that it is named after, forward and backward") {
+  const auto operations = [](const std::string& name) {
+    const auto work = row(name).prepare();
+    const Profile profile;
+    work();
+    std::set<std::string> names;
+    for (const auto& [operation, total] : profile.totals()) names.insert(operation);
+    return names;
+  };
+  CHECK(operations("softmax, 1 KB") == std::set<std::string>{"softmax", "softmax backward"});
+  CHECK(operations("layer norm, 1 KB") == std::set<std::string>{"layer_norm", "layer_norm backward"});
+  CHECK(operations("cross-entropy, 1 KB") == std::set<std::string>{"cross_entropy", "cross_entropy backward"});
+  CHECK(operations("embedding, 1 KB") == std::set<std::string>{"embedding", "embedding backward"});
+  CHECK(operations("attention, T 512").contains("attention backward"));
+}
