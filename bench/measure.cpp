@@ -87,7 +87,8 @@ double difference(const std::vector<double>& ours, const std::vector<double>& th
   double most = 0;
   for (std::size_t i = 0; i < ours.size(); ++i) {
     const double apart = std::abs(ours[i] - theirs[i]) / std::abs(ours[i]);
-    if (!(apart <= most)) most = apart;  // NaN, too
+    if (std::isnan(apart)) return apart;
+    most = std::max(most, apart);
   }
   return most;
 }
