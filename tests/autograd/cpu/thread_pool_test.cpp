@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 using namespace heed;
@@ -142,24 +143,29 @@ TEST_CASE("Work large enough to be shared out gives the same bits with 1, 2, 3 a
   }
 }
 
-TEST_CASE("Every tile is run once, and no two threads have the same index") {
+TEST_CASE("Every tile is run once, and each thread has an index of its own") {
   const Threads team(4);
-  for (int round = 0; round < 200; ++round) {
+  std::array<std::atomic<std::thread::id>, 4> owner;
+  for (int round = 0; round < 50; ++round) {
     std::vector<std::atomic<int>> runs(64);
-    std::array<std::atomic<int>, 4> inside{};
     std::atomic<int> wrong = 0;
     cpu::parallel_for(64, 1, [&](std::int64_t begin, std::int64_t end) {
       const int index = cpu::current_thread();
-      if (index < 0 || index >= 4 || end != begin + 1) ++wrong;
-      const auto i = static_cast<std::size_t>(std::clamp(index, 0, 3));
-      if (++inside[i] != 1) ++wrong;
+      const std::thread::id self = std::this_thread::get_id();
+      std::thread::id before;
+      if (index < 0 || index >= 4 || end != begin + 1) {
+        ++wrong;
+      } else if (!owner[static_cast<std::size_t>(index)].compare_exchange_strong(before, self) && before != self) {
+        ++wrong;
+      }
       ++runs[static_cast<std::size_t>(begin)];
-      --inside[i];
+      const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(50);  // so that all take some
+      while (std::chrono::steady_clock::now() < until) continue;
     });
     for (const std::atomic<int>& count : runs) wrong += count != 1;
     REQUIRE(wrong == 0);
   }
-  CHECK(cpu::current_thread() == 0);
+  CHECK(owner[0].load() == std::this_thread::get_id());
 }
 
 TEST_CASE("Work within a tile is done by the thread that runs it") {
