@@ -11,9 +11,6 @@ if(CMAKE_CROSSCOMPILING AND NOT IS_DIRECTORY "${CMAKE_SYSROOT}")
   message(FATAL_ERROR "Compiling for ${CMAKE_SYSTEM_PROCESSOR}: expected a directory with its libraries in CMAKE_SYSROOT (of "
                       "preset arm64: the environment variable SYSROOT), got '${CMAKE_SYSROOT}'. See docs/arm64.md")
 endif()
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm")
-  add_compile_options(-fsigned-char)  # as everywhere else
-endif()
 if(HEED_MARCH)
   set(CMAKE_REQUIRED_FLAGS -march=${HEED_MARCH})
 endif()
