@@ -3,13 +3,13 @@
 #   ./setup.sh         for the programs and their tests
 #   ./setup.sh clang   for the preset "clang" as well
 #   ./setup.sh page    for the tests that open inspect's page in a browser as well
-#   ./setup.sh lint    for the checks of .ci/run: clang-format, clang-tidy
+#   ./setup.sh lint    for the preset "lint" as well
 #   ./setup.sh docs    for the preset "docs" as well
-#   ./setup.sh deb     for a package of the preset "portable", and pkg-config
+#   ./setup.sh deb     to make a package of the preset "portable" as well
 set -euo pipefail
 
 packages=(g++ cmake ninja-build libopenblas-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libcxxopts-dev
-          libutf8proc-dev catch2)
+          libutf8proc-dev catch2 pkg-config)
 
 die() {
   printf 'setup.sh: %s\n' "$@" >&2
@@ -22,7 +22,7 @@ case "$*" in
   page) packages+=(chromium) ;;
   lint) packages+=(clang-format clang-tidy libomp-dev) ;;
   docs) packages+=(doxygen) ;;
-  deb) packages+=(dpkg-dev file pkg-config) ;;
+  deb) packages+=(dpkg-dev file) ;;
   *) die "expected no argument, 'clang', 'page', 'lint', 'docs' or 'deb', got '$*'" ;;
 esac
 

@@ -12,5 +12,5 @@ if(HEED_CLANG_FORMAT AND HEED_RUN_CLANG_TIDY AND CMAKE_EXPORT_COMPILE_COMMANDS)
                     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} USES_TERMINAL VERBATIM)
 else()
   add_custom_target(lint COMMAND ${CMAKE_COMMAND} -E echo
-                    "lint: needs clang-format and clang-tidy (./setup.sh clang), and the preset lint" COMMAND false)
+                    "lint: needs clang-format and clang-tidy (./setup.sh lint), and the preset lint" COMMAND false)
 endif()

@@ -40,20 +40,15 @@ set_tests_properties(page PROPERTIES SKIP_REGULAR_EXPRESSION "chromium is not in
 
 target_compile_options(autograd_test PRIVATE -Wno-unknown-pragmas)  # "omp simd" in the kernels' headers
 
-# A user's program: install, find_package(heed), build, run.
-set(scratch ${PROJECT_BINARY_DIR}/install-test)
-add_test(NAME install COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${scratch}/prefix)
-add_test(NAME consumer COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test ${PROJECT_SOURCE_DIR}/tests/install ${scratch}/build
-         --build-generator ${CMAKE_GENERATOR} --build-options -DCMAKE_PREFIX_PATH=${scratch}/prefix
-         -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DCMAKE_BUILD_TYPE=Release --test-command consumer)
-set_tests_properties(install PROPERTIES FIXTURES_SETUP installed)
-set_tests_properties(consumer PROPERTIES FIXTURES_REQUIRED installed)
-
-# With sanitizers the many runs of README would take minutes.
+# What README says. With sanitizers its many runs would take minutes.
 if(NOT HEED_SANITIZE)
   add_test(NAME readme_commands WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
            COMMAND tests/readme/commands.sh ${PROJECT_BINARY_DIR} README.md README.zh-CN.md)
 endif()
+add_test(NAME readme_install WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+         COMMAND tests/readme/install.sh ${PROJECT_BINARY_DIR} README.md)
+set_tests_properties(readme_install PROPERTIES ENVIRONMENT CXX=${CMAKE_CXX_COMPILER})
+add_test(NAME readme_part WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} COMMAND tests/readme/part.sh README.md)
 
 # Each runs a program of examples/ and checks the figures that it prints.
 add_executable(examples_test tests/examples/examples_test.cpp)

@@ -6,6 +6,11 @@ blocks() {
     $0 ~ open         { inside = 1 }' "$2"
 }
 
+# programs LANGUAGE REGEX FILE: its blocks that have a match, each ended by the line "----".
+programs() {
+  blocks "$1" "$3" | awk -v RS= -v wanted="$2" '$0 ~ wanted { gsub(/(^|\n)[0-9]+:/, "\n"); print $0 "\n----" }'
+}
+
 # commands FILE: the commands of its sh blocks, one a line as "LINE:command", without comments; && separates commands.
 commands() {
   blocks sh "$1" | sed -E -e 's/[[:space:]]+#.*$//' -e '/^[0-9]*:?$/d' -e '/^[0-9]+:#/d' |

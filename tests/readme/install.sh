@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# install.sh BUILD README: installs BUILD and builds on it as README says, with the programs, the CMakeLists.txt and the
+# commands that are written there; ~ is a scratch directory. Every installed header compiles alone.
+# $CXX is the compiler that BUILD was built with; README's prefix is ~/heed.
+set -euo pipefail
+export CXX=${CXX:-g++}
+source "$(dirname "$0")/blocks.sh"
+build=$(realpath "$1") readme=$(realpath "$2")
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+ln -s "$build" build
+mkdir mine
+
+fail() {
+  printf 'install.sh: %s\n' "$@" >&2
+  exit 1
+}
+
+mkdir programs
+programs cpp "int main" "$readme" | awk '/^----$/ { ++n; next } { print > ("programs/" n + 1 ".cpp") }'
+programs cmake find_package.heed "$readme" | sed '/^----$/,$d' > mine/CMakeLists.txt
+[ -f programs/1.cpp ] || fail "expected a program in a cpp block of $readme, found none"
+[ -s mine/CMakeLists.txt ] || fail "expected find_package(heed in a cmake block of $readme"
+
+commands "$readme" | cut -d: -f2- | while IFS= read -r command; do
+  [ "$(kind "$command")" != install ] || echo "$command"
+done > commands
+for expected in "cmake --install " CMAKE_PREFIX_PATH pkg-config; do
+  grep -qF -- "$expected" commands || fail "expected '$expected' in an sh block of $readme"
+done
+
+# README's compiler is the build's; of a shared library it is told where it is, as README says.
+compiler='g++() { "$CXX" "$@"; }'
+[ ! -e build/lib/libheed.so ] || compiler='g++() { "$CXX" "$@" "-Wl,-rpath,$HOME/heed/lib"; }'
+for program in programs/*.cpp; do
+  cp "$program" mine/mine.cpp
+  { echo "$compiler"; echo 'set -x'; cat commands; } > script
+  HOME=$scratch bash -eu script
+  sed -i '/^cmake --install /d' commands
+done
+heed/bin/heed-train --version
+heed/bin/heed-inspect --version
+
+cd heed/include/heed
+internal=$(find . -path '*/cpu/*' -o -name json.h)
+[ -z "$internal" ] || fail "installed, though internal:" "$internal"
+find . -name '*.h' | sed 's|^\./||' | sort > "$scratch/headers"
+xargs -P "$(nproc)" -I '{}' "$CXX" -std=c++20 -Wall -Wextra -Werror -fsyntax-only -I.. -include 'heed/{}' -x c++ /dev/null \
+  < "$scratch/headers" || fail "an installed header does not compile alone"
+echo "$(wc -l < "$scratch/headers") headers, $(find "$scratch/programs" -name '*.cpp' | wc -l) programs"
