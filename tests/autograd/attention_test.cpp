@@ -207,3 +207,16 @@ TEST_CASE("Fused attention needs no memory of T x T") {
   CHECK(growth(Weights::no) < T * T * 4 / 8);
   CHECK(growth(Weights::yes) >= T * T * 4);  // what the measure shows when there is such memory
 }
+
+TEST_CASE("Wrong use of attention is an error that says what was expected") {
+  const Tensor x = zeros({2, 3});
+  check_messages(
+      {{"attention: expected Q (..., T_q, d_k), K (..., T_k, d_k), V (..., T_k, d_v) of one dtype, got (2, 3), "
+        "(2, 4), (2, 3)",
+        [&] {
+          attention(x, zeros({2, 4}), x);
+        }},
+       {"attention: a mask of shape (2, 2, 2) does not broadcast to the weights' (2, 2)", [&] {
+          attention(x, x, x, Mask(Booleans({2, 2, 2}, std::vector<std::uint8_t>(8, 1))));
+        }}});
+}

@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -117,6 +118,26 @@ inline double distance(const Tensor& x, const Naive& y) {
   return x.shape() == y.shape ? distance(x.to_vector(), y.values) : std::numeric_limits<double>::infinity();
 }
 inline double distance(const Tensor& x, const Tensor& y) { return distance(x, Naive(y)); }
+
+// Each row of x along the last axis replaced by f(row).
+template <class F>
+Naive by_rows(const Tensor& x, F f) {
+  Naive y(x);
+  const std::ptrdiff_t n = x.size(-1);
+  for (auto row = y.values.begin(); n > 0 && row != y.values.end(); row += n) {
+    const std::vector<double> result = f(std::vector<double>(row, row + n));
+    std::copy(result.begin(), result.end(), row);
+  }
+  return y;
+}
+
+// What results of elementwise work and sums may be wrong by, as distance() measures.
+inline double rounding(DType dtype) { return dtype == DType::float32 ? 2e-6 : 1e-13; }
+
+// Calls that must throw an Error, each with its text.
+inline void check_messages(const std::vector<std::pair<std::string, std::function<void()>>>& cases) {
+  for (const auto& [expected, function] : cases) CHECK(message(function) == expected);
+}
 
 // Equal bit for bit: NaN equals itself, 0 does not equal -0.
 inline bool same_bits(const Tensor& x, const Tensor& y) {

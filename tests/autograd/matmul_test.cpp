@@ -115,3 +115,27 @@ TEST_CASE("linear is a product and a sum") {
     CHECK(distance(linear(x, W, {}), reshape(matmul(rows, W), expected)) < allowed);
   }
 }
+
+TEST_CASE("Wrong use of products is an error that says what was expected") {
+  const Tensor x = zeros({2, 3}), wide = x.to(DType::float64);
+  check_messages(
+      {{"matmul: inner dimensions must match: (2, 3) x (2, 3): 3 != 2. Did you mean transpose(b)?",
+        [&] { matmul(x, x); }},
+       {"matmul: inner dimensions must match: (8, 12, 64) x (32, 64): 64 != 32. Did you mean transpose(b)?",
+        [&] {
+          matmul(zeros({8, 12, 64}), zeros({32, 64}));
+        }},
+       {"matmul: inner dimensions must match: (2, 3) x (4, 5): 3 != 4",
+        [&] {
+          matmul(x, zeros({4, 5}));
+        }},
+       {"matmul: expected matrices (..., n, k) x (..., k, m), got (2, 3) x (3)", [&] { matmul(x, zeros({3})); }},
+       {"matmul: both tensors must have one dtype, got float32 x float64", [&] { matmul(x, transpose(wide)); }},
+       {"matmul: shapes (2) and (3) do not broadcast: 2 != 3 at axis -1. Sizes must be equal, or one of them 1",
+        [&] {
+          matmul(zeros({2, 4, 5}), zeros({3, 5, 4}));
+        }},
+       {"linear: W (3, 4) needs a bias of shape (4) and its dtype, got (3)", [&] {
+          linear(x, zeros({3, 4}), zeros({3}));
+        }}});
+}

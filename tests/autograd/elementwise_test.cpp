@@ -1,0 +1,38 @@
+#include "tests/autograd/helpers.h"
+
+#include <heed/autograd/gradcheck/samples.h>
+
+using namespace heed;
+
+TEST_CASE("Elementwise operations broadcast as NumPy does, whatever the layout") {
+  Random random(5);
+  const auto check = [&](const Shape& shape_a, const Shape& shape_b, DType dtype) {
+    INFO(to_string(shape_a) << " with " << to_string(shape_b) << " " << to_string(dtype));
+    const Tensor a = scattered(uniform(shape_a, random, dtype), random);
+    const Tensor b = scattered(uniform(shape_b, random, dtype, 0.5, 2), random);
+    Naive x(a), y(b);
+    const auto same = [&](const Tensor& result, auto f) {
+      Naive expected(broadcast_shapes("test", shape_a, shape_b));
+      for_each_index(expected.shape, [&](const Shape& index) { expected[index] = f(x[index], y[index]); });
+      return distance(result, expected) <= (dtype == DType::float32 ? 3e-7 : 1e-15);
+    };
+    CHECK(same(a + b, [](double u, double v) { return u + v; }));
+    CHECK(same(a - b, [](double u, double v) { return u - v; }));
+    CHECK(same(a * b, [](double u, double v) { return u * v; }));
+    CHECK(same(a / b, [](double u, double v) { return u / v; }));
+  };
+  for (const auto& [a, b] : broadcast_pairs()) {
+    check(a, b, DType::float64);
+    check(a, b, DType::float32);
+  }
+  check({70, 1, 130}, {3, 130}, DType::float32);  // several tiles
+  check({}, {20000}, DType::float32);
+}
+
+TEST_CASE("Wrong use of elementwise operations is an error that says what was expected") {
+  const Tensor x = zeros({2, 3}), wide = x.to(DType::float64);
+  check_messages(
+      {{"add: shapes (2, 3) and (2) do not broadcast: 3 != 2 at axis -1. Sizes must be equal, or one of them 1",
+        [&] { x + ones({2}); }},
+       {"multiply: both tensors must have one dtype, got float32 (2, 3) and float64 (2, 3)", [&] { x* wide; }}});
+}

@@ -1,0 +1,50 @@
+#include "tests/autograd/helpers.h"
+
+#include <heed/autograd/gradcheck/check.h>
+
+using namespace heed;
+
+namespace {
+
+const Operation doubtful("doubtful", Samples::none("an operation whose gradient is wrong"));
+
+// y = x^2 with a gradient of the test's choice
+template <class F>
+Tensor square_with(const Tensor& x, F gradient) {
+  return record(doubtful, {&x}, square(x.detach()),
+                [v = x.detach(), gradient](const Tensor& dy) { return std::vector{gradient(dy, v)}; });
+}
+
+template <class F>
+CheckReport check_square(F gradient) {
+  return check_gradients([&](const std::vector<Tensor>& x) { return square_with(x[0], gradient); },
+                         {tensor({3}, {1, -2, 0.5}, DType::float64)});
+}
+
+}  // namespace
+
+TEST_CASE("A wrong gradient fails the check, which says where") {
+  CHECK(check_square([](const Tensor& dy, const Tensor& x) { return dy * x * 2; }).passed);
+  const CheckReport half = check_square([](const Tensor& dy, const Tensor& x) { return dy * x; });
+  CHECK_FALSE(half.passed);
+  CHECK(half.worst.computed == Approx(half.worst.expected / 2));
+  CHECK(half.worst.excess > 1e6);
+
+  const CheckReport one = check_square([](const Tensor& dy, const Tensor& x) {
+    return dy * x * tensor({3}, {2, 2, 2.001}, DType::float64);
+  });
+  CHECK_FALSE(one.passed);
+  CHECK(one.worst.where.find("input 0, element 2, ") == 0);
+  CHECK(one.worst.computed == Approx(one.worst.expected * 1.0005).epsilon(1e-9));
+
+  CHECK_FALSE(check_square([](const Tensor& dy, const Tensor&) { return dy * std::nan(""); }).passed);
+  CHECK(check_square([](const Tensor& dy, const Tensor& x) { return dy * x * 2; }).entries == 3 * (3 + 2));
+}
+
+TEST_CASE("The checker refuses what it cannot check") {
+  const auto first = [](const std::vector<Tensor>& x) { return square(x[0]); };
+  CHECK(message([&] { check_gradients(first, {ones({2})}); }) == "check_gradients: input 0 must be float64");
+  CHECK(message([&] {
+          check_gradients(first, {ones({2}, DType::float64), ones({2}, DType::float64)});
+        }) == "check_gradients: input 1 received no gradient");
+}

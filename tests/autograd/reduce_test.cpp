@@ -1,0 +1,75 @@
+#include "tests/autograd/helpers.h"
+
+#include <algorithm>
+
+using namespace heed;
+
+TEST_CASE("Reductions over any axes of any layout are the naive ones") {
+  Random random(21);
+  for (int trial = 0; trial < 600; ++trial) {
+    const DType dtype = trial % 2 ? DType::float32 : DType::float64;
+    Shape shape, output;
+    std::vector<int> axes;
+    std::int64_t n = 1;
+    for (std::int64_t rank = random.below(5), axis = 0; axis < rank; ++axis) {
+      shape.append(random.below(25) ? 1 + random.below(trial % 10 ? 5 : 40) : 0);
+      const bool reduced = random.below(2) == 1;
+      if (reduced) axes.push_back(static_cast<int>(random.below(2) ? axis : axis - rank));
+      output.append(reduced ? 1 : shape[-1]);
+      if (reduced) n *= shape[-1];
+    }
+    if (axes.empty()) {
+      n = shape.numel();
+      for (int axis = 0; axis < shape.rank(); ++axis) output[axis] = 1;
+    }
+    if (n == 0) continue;
+    const Tensor x = scattered(uniform(shape, random, dtype), random);
+    INFO(to_string(shape) << " over " << fmt::format("{}", fmt::join(axes, ", ")));
+    Naive values(x), total(output), largest(output);
+    std::vector<long double> totals(total.values.size());
+    largest.values.assign(largest.values.size(), -std::numeric_limits<double>::infinity());
+    for_each_index(shape, [&](const Shape& index) {
+      totals[static_cast<std::size_t>(&total[index] - total.values.data())] += values[index];
+      largest[index] = std::max(largest[index], values[index]);
+    });
+    total.values.assign(totals.begin(), totals.end());
+    CHECK(distance(sum(x, axes, true), total) < rounding(dtype));
+    CHECK(distance(max(x, axes, true), largest) == 0);
+    for (double& v : total.values) v /= static_cast<double>(n);
+    CHECK(distance(mean(x, axes, true), total) < rounding(dtype));
+    CHECK(sum(x, axes).to_vector() == sum(x, axes, true).to_vector());
+    CHECK(sum(x, axes).rank() == (axes.empty() ? 0 : shape.rank() - static_cast<int>(axes.size())));
+  }
+  CHECK(sum(zeros({0, 2}), {0}).to_vector() == std::vector<double>{0, 0});
+  CHECK(std::isnan(max(tensor({3}, {1, std::nan(""), 2})).item()));
+}
+
+TEST_CASE("The error of a float sum does not grow with its length") {
+  constexpr std::int64_t n = 10000000;
+  Tensor x({n}, DType::float32);
+  long double exact = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float value = 1 + static_cast<float>(i * 7919 % 1000) * 1e-3F;
+    x.mutable_data<float>()[i] = value;
+    exact += static_cast<long double>(value);
+  }
+  const double expected = static_cast<double>(exact);
+  CHECK(sum(x).item() == Approx(expected).epsilon(1e-6));
+  CHECK(mean(x).item() == Approx(expected / n).epsilon(1e-6));
+  CHECK(sum(sum(reshape(x, {n / 10, 10}), {0})).item() == Approx(expected).epsilon(1e-6));   // columns
+  CHECK(sum(sum(reshape(x, {10, n / 10}), {1})).item() == Approx(expected).epsilon(1e-6));   // rows
+  CHECK(sum(transpose(reshape(x, {10, n / 10}))).item() == Approx(expected).epsilon(1e-6));  // strides
+  CHECK(sum(slice(x, 0, 0, n, 1000)).item() == Approx(static_cast<double>(n) / 1000).epsilon(1e-6));
+}
+
+TEST_CASE("Wrong use of reductions is an error that says what was expected") {
+  const Tensor x = zeros({2, 3});
+  check_messages({{"sum: axis 2 is outside [-2, 2) for 2 axes", [&] { sum(x, {2}); }},
+                  {"sum: axis -2 is given twice for shape (2, 3)",
+                   [&] {
+                     sum(x, {0, -2});
+                   }},
+                  {"max: of no elements, for shape (2, 0)", [&] {
+                     max(zeros({2, 0}), {1});
+                   }}});
+}

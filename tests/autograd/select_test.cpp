@@ -1,0 +1,38 @@
+#include "tests/autograd/helpers.h"
+
+#include <heed/autograd/gradcheck/samples.h>
+
+using namespace heed;
+
+TEST_CASE("where and masked_fill broadcast as NumPy does, whatever the layout") {
+  Random random(5);
+  const auto check = [&](const Shape& shape_a, const Shape& shape_b, DType dtype) {
+    INFO(to_string(shape_a) << " with " << to_string(shape_b) << " " << to_string(dtype));
+    const Tensor a = scattered(uniform(shape_a, random, dtype), random);
+    const Tensor b = scattered(uniform(shape_b, random, dtype, 0.5, 2), random);
+    Naive x(a), y(b);
+    std::vector<std::uint8_t> chosen;
+    for (std::int64_t i = 0; i < a.numel(); ++i) chosen.push_back(static_cast<std::uint8_t>(random.below(2)));
+    Naive c(shape_a);
+    c.values.assign(chosen.begin(), chosen.end());
+    const Booleans condition(shape_a, chosen);
+    Naive where_expected(broadcast_shapes("test", shape_a, shape_b)), filled(where_expected);
+    for_each_index(filled.shape, [&](const Shape& index) {
+      where_expected[index] = c[index] != 0 ? x[index] : y[index];
+      filled[index] = c[index] != 0 ? -7 : y[index];
+    });
+    CHECK(distance(where(condition, a, b), where_expected) == 0);
+    CHECK(distance(masked_fill(b, condition, -7), filled) == 0);
+  };
+  for (const auto& [a, b] : broadcast_pairs()) {
+    check(a, b, DType::float64);
+    check(a, b, DType::float32);
+  }
+  check({70, 1, 130}, {3, 130}, DType::float32);  // several tiles
+  check({}, {20000}, DType::float32);
+}
+
+TEST_CASE("Wrong use of where is an error that says what was expected") {
+  const Tensor x = zeros({2, 3}), wide = x.to(DType::float64);
+  check_messages({{"where: a is float32, b is float64", [&] { where(Booleans({}, {1}), x, wide); }}});
+}
