@@ -162,7 +162,7 @@ void check_sample(const Sample& sample) {
 }  // namespace
 
 TEST_CASE("The gradient of every operation is the derivative, whatever the layout of its inputs") {
-  const Threads one(1);  // the products are tiny; threads_test.cpp shows that results do not depend on it
+  const Threads one(1);  // the products are tiny; cpu/thread_pool_test.cpp shows that results do not depend on it
   for (const Operation* operation : operations()) {
     INFO("operation " << operation->name());
     const std::vector<Sample> samples = operation->samples().all();
