@@ -65,6 +65,9 @@ TEST_CASE("an excerpt is cut at a character, whatever its length") {
   CHECK(excerpt("a\x1b[31m") == "a␛[31m");
   CHECK(excerpt("苹果苹果", 8) == "苹果苹果");
   CHECK(excerpt("苹果苹果", 7) == "苹果苹…");
+  std::string accents = "e";
+  for (int i = 0; i < 1000; ++i) accents += "\u0301";
+  CHECK(excerpt(accents, 5).find("\uFFFD") == std::string::npos);  // cut between code points
   for (const std::string& character : {std::string("x"), std::string("苹"), std::string("👩‍👩‍👧"),
                                        std::string("\xff"), std::string("\xe2\x80\xae"), std::string("e\u0301")}) {
     std::string text;
