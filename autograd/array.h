@@ -19,6 +19,7 @@ class Array {
     }
   }
 
+  // Row-major; operator[] counts in that order.
   const Shape& shape() const { return shape_; }
   std::int64_t numel() const { return static_cast<std::int64_t>(values_->size()); }
   const T* data() const { return values_->data(); }

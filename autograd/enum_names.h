@@ -28,6 +28,7 @@ template <class E>
 concept HasNames = enum_names<E>
 [0].name != nullptr;
 
+// In the order of the table.
 template <HasNames E>
 std::vector<std::string> names_of() {
   std::vector<std::string> names;

@@ -14,6 +14,7 @@ struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Throws Error with the formatted text.
 template <class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
   throw Error(fmt::format(format, std::forward<Args>(args)...));

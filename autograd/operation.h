@@ -14,6 +14,7 @@ namespace heed {
 
 // An input of a gradient-check sample: how its float64 values are drawn.
 struct Argument {
+  // What the derivative allows.
   enum class Values {
     any,       // uniform in [-2, 2)
     positive,  // uniform in [0.5, 2)
@@ -35,11 +36,13 @@ struct Sample {
 // What an operation must bring to exist: samples to check its gradient on, or a written reason for having none.
 class Samples {
  public:
+  // From a lambda without captures.
   using Make = std::vector<Sample> (*)();
   template <class Lambda>
   requires std::is_convertible_v<Lambda, Make> Samples(Lambda make) : make_(make) {}
   static Samples none(const char* reason) { return Samples(reason); }
 
+  // None, with the reason, or all.
   std::vector<Sample> all() const { return make_ ? make_() : std::vector<Sample>{}; }
   const char* reason_for_none() const { return reason_; }
 
@@ -64,6 +67,7 @@ class Operation {
   Operation(const char* name, Samples samples, Broadcasting broadcasting = Broadcasting::no);
   Operation(const Operation&) = delete;
 
+  // As it was declared.
   const char* name() const { return name_; }
   const Samples& samples() const { return samples_; }
   bool broadcasts() const { return broadcasting_ == Broadcasting::yes; }
@@ -97,15 +101,18 @@ class NeedsInputGrad {
 class Backward {
  public:
   virtual ~Backward() = default;
+  // One gradient for each input, undefined where none is needed.
   virtual std::vector<Tensor> operator()(const Tensor& dy, const NeedsInputGrad& needs_input_grad) const = 0;
   virtual std::unique_ptr<Backward> clone() const = 0;  // copies each tensor that it holds
 };
 
+// In the order in which backward gives their gradients.
 using Inputs = std::initializer_list<const Tensor*>;
 
 // The functions of record() below that are no template; an operation calls record().
 class Recorder {
  public:
+  // Charges the time to an open Profile; tells whether there is a tape for it; appends a node.
   static void note(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output);
   static bool depends_on_variable(const Operation& operation, std::span<const Tensor* const> inputs);
   static Tensor record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,
@@ -135,6 +142,7 @@ Tensor record(const Operation& operation, std::span<const Tensor* const> inputs,
   return Recorder::record(operation, inputs, output, Closure(std::move(backward)));
 }
 
+// The same for inputs that are written out.
 template <class Function>
 Tensor record(const Operation& operation, Inputs inputs, const Tensor& output, Function backward) {
   return record(operation, std::span<const Tensor* const>(inputs.begin(), inputs.size()), output, std::move(backward));

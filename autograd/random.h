@@ -25,6 +25,7 @@ class Random {
   double normal();                          // mean 0, variance 1
   std::int64_t below(std::int64_t n);       // {0, ..., n - 1}, unbiased; n > 0
 
+  // In place; each order is as likely as any other.
   template <class T>
   void shuffle(std::vector<T>& values) {  // Fisher-Yates
     for (std::size_t i = values.size(); i > 1; --i) {

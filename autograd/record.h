@@ -43,10 +43,12 @@ class Gradients {
  public:
   const Tensor& operator[](
       const Tensor& variable) const;  // of the variable's shape and dtype; Error when there is none
+  // Whether the loss depends on it.
   bool contains(const Tensor& variable) const { return find(variable) != nullptr; }
-  const Tensor* find(const Tensor& variable) const;     // nullptr when there is none
-  void set(const Tensor& variable, Tensor gradient);    // same shape and dtype, else Error
-  Gradients& operator+=(const Gradients& other);        // accumulates: a variable of one only keeps its gradient
+  const Tensor* find(const Tensor& variable) const;   // nullptr when there is none
+  void set(const Tensor& variable, Tensor gradient);  // same shape and dtype, else Error
+  Gradients& operator+=(const Gradients& other);      // accumulates: a variable of one only keeps its gradient
+  // Of how many variables; and these, in the order in which they were made.
   std::size_t size() const { return entries_.size(); }  // variables
   auto begin() { return entries_.begin(); }             // (variable's number, gradient)
   auto end() { return entries_.end(); }

@@ -18,6 +18,7 @@ class Shape {
       : Shape(std::span<const std::int64_t>(sizes.begin(), sizes.size())) {}
   explicit Shape(std::span<const std::int64_t> sizes);
 
+  // Number of axes, and product of the sizes: 1 for a scalar.
   int rank() const { return rank_; }
   std::int64_t numel() const;  // the product of the sizes; Error when it exceeds 2^63 - 1
 
@@ -25,10 +26,13 @@ class Shape {
   std::int64_t operator[](int axis) const { return sizes_[static_cast<std::size_t>(axis < 0 ? axis + rank_ : axis)]; }
   std::int64_t& operator[](int axis) { return sizes_[static_cast<std::size_t>(axis < 0 ? axis + rank_ : axis)]; }
 
+  // Outermost first.
   const std::int64_t* begin() const { return sizes_.data(); }
   const std::int64_t* end() const { return sizes_.data() + rank_; }
 
+  // Adds an innermost axis. Error beyond max_rank.
   void append(std::int64_t size);
+  // Same sizes in the same order.
   bool operator==(const Shape& other) const;
 
  private:

@@ -9,8 +9,10 @@
 
 namespace heed {
 
+// What a tensor holds, chosen at run time.
 enum class DType : std::uint8_t { float32, float64 };
 
+// "float32", "float64"
 const char* to_string(DType dtype);
 std::int64_t size_of(DType dtype);  // bytes
 
@@ -65,6 +67,7 @@ class Tensor {
   Tensor& operator=(const Tensor&) & = default;  // not to a temporary: slice(a, 0, 1, 2) = b would change nothing
   Tensor& operator=(Tensor&&) & noexcept = default;
 
+  // Of an undefined tensor the shape is () and the dtype float32.
   bool defined() const { return storage_ != nullptr; }
   const Shape& shape() const { return shape_; }
   const Shape& strides() const { return strides_; }  // in elements
@@ -97,10 +100,12 @@ class Tensor {
   // would lie outside the storage.
   Tensor view(const Shape& shape, const Shape& strides, std::int64_t offset = 0) const;
 
+  // How recordings know it: variable(), the output of a recorded operation, or a constant.
   bool is_variable() const { return trace_.recording == 0 && trace_.node != 0; }
   const Trace& trace() const { return trace_; }
   std::uint64_t version() const;    // grows when the storage is written through mutable_data
   bool may_be_overwritten() const;  // contiguous, and no other handle sees the storage
+  // Whether both see one block of memory.
   bool shares_storage(const Tensor& other) const { return storage_ == other.storage_; }
 
  private:

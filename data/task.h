@@ -26,6 +26,7 @@ struct Example {
 // The index of the first token that is `word`; -1 when there is none.
 int index_of(std::string_view word, const std::vector<std::string>& tokens);
 
+// What is to be learned, and on what it is tested.
 struct Task {
   std::string name;
   std::vector<Example> train, held_out;
@@ -50,9 +51,11 @@ class NumberedExamples {
   // Error for a word that the vocabulary does not know, and where only some of the texts are divided into sentences.
   NumberedExamples(const std::vector<Example>& examples, const Vocabulary& vocabulary);
 
+  // Number of examples.
   std::int64_t size() const { return std::ssize(query_); }
   Batch batch(const std::vector<int>& chosen) const;        // those of these numbers
   Batch batch(std::int64_t first, std::int64_t end) const;  // those from `first` to before `end`
+  // Of example n, as in Example.
   int antecedent(std::int64_t n) const { return antecedent_[static_cast<std::size_t>(n)]; }
   int twin(std::int64_t n) const { return twin_[static_cast<std::size_t>(n)]; }
 

@@ -49,6 +49,7 @@ function follow(code,    i, c, text) {
       sub(/^.*(class|struct|union) +/, "", name[depth])
       sub(/[^A-Za-z0-9_].*$/, "", name[depth])
       declares[depth] = parentheses == 0 && text ~ /(^|[^A-Za-z_])(namespace|class|struct|union|enum)[^=()]*$/
+      spaces[depth] = text ~ /(^|[^A-Za-z_])namespace[^=()]*$/
       lists[depth] = text ~ /(^|[^A-Za-z_])enum[^=()]*$/
       shared[depth] = group
       if (declares[depth]) {
@@ -58,8 +59,8 @@ function follow(code,    i, c, text) {
     } else if (c == "}") {
       if (declares[depth]) group = shared[depth]
       else if (parentheses == 0 && substr(code, i + 1) ~ /^ *$/) ended = 1
-      pending = declares[depth] ? "}" : pending
-      --depth
+      if (declares[depth]) pending = spaces[depth] ? "" : "}"
+      if (spaces[depth--]) continue
     } else if (c == ";" && parentheses == 0 && (depth == 0 || declares[depth])) {
       ended = 1
       pending = ""
@@ -74,6 +75,11 @@ function follow(code,    i, c, text) {
 {
   inside = depth > 0 && !declares[depth]  # a function's body
   beginning = pending ~ /^[ ]*$/ && parentheses == 0
+}
+
+depth == 0 && /^(template <>|struct fmt::)/ {  # specialisations of other libraries' templates
+  print ""
+  next
 }
 
 inside || !beginning {
@@ -118,7 +124,8 @@ inside || !beginning {
     sub(/^ *\/\/ /, "", behind)
   }
   if (code ~ /^namespace/) {
-    if (lines > 0) print "/** @file\n" collected() "*/"
+    print "/** @file\n" collected() "*/"
+    if (FILENAME ~ /autograd\/tensor\.h$/) print "/** The library; one header is enough to say so. */"
     lines = 0
     print code
     follow(code)

@@ -15,6 +15,7 @@ class TextFile {
   explicit TextFile(const std::filesystem::path& path);  // Error when it cannot be read or is not UTF-8
   TextFile(const TextFile&) = delete;                    // lines() point into it
 
+  // Its path, as in messages.
   const std::string& name() const { return name_; }
   const std::vector<std::string_view>& lines() const { return lines_; }  // without LF or CR LF
 

@@ -10,6 +10,7 @@ template <>
 inline constexpr EnumName<Tie> enum_names<Tie>[] = {
     {Tie::none, "none"}, {Tie::K_is_V, "K_is_V"}, {Tie::Q_is_K, "Q_is_K"}};
 
+// Sizes of an attention layer.
 struct AttentionConfig {
   int d_model = 0;
   int heads = 1;

@@ -17,6 +17,7 @@ struct Dropout {
   }
 };
 
+// Whether a layer adds to what it was given, or replaces it.
 enum class Residual { no, yes };
 
 // Pre-norm (Xiong et al. 2020, arXiv:2002.04745): x += attention(norm(x)); with an MLP also x += mlp(norm(x)),
@@ -26,6 +27,7 @@ struct EncoderBlock {
   std::string name;
   LayerNorm attention_norm;
   MultiHeadAttention attention;
+  // norm, then in (d_model, mlp), GELU, out (mlp, d_model).
   struct Mlp {
     LayerNorm norm;
     Linear in, out;

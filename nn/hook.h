@@ -21,12 +21,14 @@ namespace heed {
 // Error naming the value when it is replaced by one of another shape or dtype.
 class Hook {
  public:
+  // Is given the name and the value, which it may replace.
   using Function = std::function<void(const std::string& name, Tensor& value)>;
   explicit Hook(Function function) : function_(std::move(function)), earlier_(latest_) { latest_ = this; }
   ~Hook() { latest_ = earlier_; }
   Hook(const Hook&) = delete;
   Hook& operator=(const Hook&) = delete;
 
+  // Whether one is open on this thread.
   static bool is_open() { return latest_ != nullptr; }
 
   // For layers: shows `value` as LAYER.WHAT, or as WHAT where the layer has no name.

@@ -5,6 +5,7 @@
 
 namespace heed {
 
+// Sizes of a language model.
 struct LanguageModelConfig {
   int vocabulary = 0;
   int max_length = 0;  // tokens in a text

@@ -8,6 +8,7 @@ namespace heed {
 
 // Layers show their values to a Hook (nn/hook.h) under their names, which are those of their parameters.
 
+// Whether a layer has one.
 enum class Bias { no, yes };
 
 // y = x W + b: (..., in) -> (..., out). weight (in, out), bias (out).
@@ -26,6 +27,7 @@ struct Embedding {
   Tensor operator()(const Ids& ids) const;
 };
 
+// y = (x - mean) / sqrt(variance + eps) * gain + bias over the last axis: (..., d) -> (..., d).
 struct LayerNorm {
   std::string name;
   double eps;

@@ -11,6 +11,7 @@
 
 namespace heed {
 
+// A state dictionary, in order.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 // Copies the values of `from` into the storage of the tensors of `to` that have the same names. All missing,
@@ -28,6 +29,7 @@ class Parameters {
 
   void add(const std::string& name, const Tensor& value);   // Error for a duplicate name
   const Tensor& operator[](const std::string& name) const;  // Error naming the nearest
+  // Whether there is one of this name; how many there are; how many numbers they hold.
   bool contains(const std::string& name) const { return find(name) != nullptr; }
   std::size_t size() const { return entries_->size(); }
   std::int64_t numel() const;
@@ -44,9 +46,11 @@ class Parameters {
 
 // How a parameter's first values are drawn.
 struct Init {
+  // What `scale` is of.
   enum class Kind { constant, uniform, normal } kind;
   double scale;  // the constant, the bound of uniform [-scale, scale), or the standard deviation
 
+  // The same value throughout.
   static Init zeros() { return {Kind::constant, 0}; }
   static Init ones() { return {Kind::constant, 1}; }
   // Uniform with bound sqrt(6 / (fan_in + fan_out)) (Glorot & Bengio 2010, equation 16).
@@ -62,6 +66,7 @@ class Scope {
       : parameters_(&parameters), random_(seed), dtype_(dtype) {}
 
   Scope operator/(const std::string& name) const;  // a scope inside this one
+  // A scope named by a number.
   Scope operator/(int number) const { return *this / std::to_string(number); }
 
   // The only way to make a parameter. Error for a size that is not positive, and for a name that exists.

@@ -5,11 +5,13 @@
 
 namespace heed {
 
+// What is added to the tokens.
 enum class Positions { none, learned, sinusoidal };
 template <>
 inline constexpr EnumName<Positions> enum_names<Positions>[] = {
     {Positions::none, "none"}, {Positions::learned, "learned"}, {Positions::sinusoidal, "sinusoidal"}};
 
+// Sizes of a Reader, and what it is made of.
 struct ReaderConfig {
   int vocabulary = 0;  // words
   int max_length = 0;  // tokens in a text
@@ -52,6 +54,7 @@ struct Reader {
   Tensor output_bias;  // (vocabulary)
   Reader(Scope scope, const ReaderConfig& config);
 
+  // What it makes of a batch.
   struct Output {
     Tensor logits;                // (B, vocabulary)
     std::vector<Tensor> weights;  // (B, heads, T, T) a layer, when asked for

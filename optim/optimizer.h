@@ -16,6 +16,7 @@ namespace heed {
 //   adamw  p -= lr weight_decay p, then adam without the decay in g
 //          (Loshchilov & Hutter 2019, arXiv:1711.05101)
 struct OptimizerOptions {
+  // The formula above.
   enum class Method { sgd, adam, adamw } method = Method::adam;
   double momentum = 0;
   bool nesterov = false;
@@ -29,6 +30,7 @@ inline constexpr EnumName<OptimizerOptions::Method> enum_names<OptimizerOptions:
     {OptimizerOptions::Method::adam, "adam"},
     {OptimizerOptions::Method::adamw, "adamw"}};
 
+// Updates parameters in place by their gradients, and keeps what the formula remembers.
 class Optimizer {
  public:
   // For all the parameters of the store, so the layers are made before. Error when it has none, when a name in `frozen`
@@ -40,6 +42,7 @@ class Optimizer {
   // rate that is negative or not finite.
   void step(const Gradients& gradients, double lr);
 
+  // Updates so far.
   std::int64_t steps() const { return steps_; }
 
   // All that a continued run needs: "<parameter>.b", or ".m" and ".v", and the number of "steps".

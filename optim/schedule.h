@@ -11,6 +11,7 @@ namespace heed {
 //   linear      lr (1 - u)
 //   cosine      lr (1 + cos(pi u)) / 2      (Loshchilov & Hutter 2017, arXiv:1608.03983, equation 5)
 struct Schedule {
+  // What follows the warm-up.
   enum class Kind { constant, linear, cosine } kind = Kind::constant;
   double lr = 1e-3;
   int warmup = 0, steps = 1;

@@ -7,6 +7,7 @@
 
 namespace heed {
 
+// How close computed and expected must be, and how the latter is found.
 struct CheckOptions {
   double rtol = 1e-7;
   double atol = 1e-9;
@@ -15,12 +16,14 @@ struct CheckOptions {
   std::uint64_t seed = 0;     // of the random signed cotangents
 };
 
+// The entry that is farthest from its difference.
 struct GradientError {
   std::string where;  // "input 1, element 7, output 3"
   double computed = 0, expected = 0;
   double excess = 0;  // |computed - expected| / (atol + rtol |expected|): passes up to 1
 };
 
+// Whether every entry passed.
 struct CheckReport {
   bool passed = true;
   std::int64_t entries = 0;  // Jacobian entries compared

@@ -15,6 +15,7 @@ inline constexpr EnumName<TaskKind> enum_names<TaskKind>[] = {{TaskKind::corefer
                                                               {TaskKind::jsonl, "jsonl"}};
 constexpr bool reads_files(TaskKind kind) { return kind == TaskKind::babi || kind == TaskKind::jsonl; }
 
+// Which task, and how much of it.
 struct TaskOptions {
   TaskKind kind = TaskKind::coreference;
   std::string train = {}, test = {};      // of those that read files; without `test` a tenth of `train` is held out
