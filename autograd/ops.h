@@ -113,8 +113,9 @@ AttentionResult attention(const Tensor& Q, const Tensor& K, const Tensor& V, con
                           Weights weights = Weights::no);
 
 // Not recorded, for what is done with gradients (reduce.cpp)
-void add_in_place(Tensor& total, const Tensor& x);  // total += x in total's own storage; same shape and dtype, else Error
-double sum_of_squares(const Tensor& x);             // in double, the same for any number of threads
-void scale_in_place(Tensor& x, double factor);      // x *= factor, in new storage where another handle sees x's
+void add_in_place(Tensor& total,
+                  const Tensor& x);             // total += x in total's own storage; same shape and dtype, else Error
+double sum_of_squares(const Tensor& x);         // in double, the same for any number of threads
+void scale_in_place(Tensor& x, double factor);  // x *= factor, in new storage where another handle sees x's
 
 }  // namespace heed

@@ -162,9 +162,10 @@ Example question(const SavedModel& model, std::string_view text, const std::stri
     const std::vector<std::string> sought = query.empty() ? model.queries : std::vector<std::string>{query};
     for (const std::string& word : sought) {
       if (model.split == Split::characters || !is_run_together(word, example.tokens)) continue;
-      fail("the sentence holds '{}', but not as a token of its own: put spaces between the words, as in training, or "
-           "train with data.split: characters; its tokens: {}",
-           word, fmt::join(example.tokens, " "));
+      fail(
+          "the sentence holds '{}', but not as a token of its own: put spaces between the words, as in training, or "
+          "train with data.split: characters; its tokens: {}",
+          word, fmt::join(example.tokens, " "));
     }
     if (!query.empty()) {
       fail("the sentence has no token '{}'{}; its tokens: {}", query, did_you_mean(query, example.tokens),

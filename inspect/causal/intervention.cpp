@@ -54,14 +54,14 @@ HeldOut::Change mean_output(Heads heads, const HeldOut& held_out, MeanOutput mea
   });
 }
 
-HeldOut::Change cut(Heads heads, const HeldOut& held_out, EdgeOf edge_of) {
+HeldOut::Change cut(Heads heads, const HeldOut& held_out, const EdgeOf& edge_of) {
   return editing(heads, "scores", [&held_out, edge_of](Rows rows, std::int64_t, std::size_t i) {
     const Edge edge = edge_of(held_out.sentences()[i]);
     if (edge.exists()) rows[edge.from][edge.to] = unseen;
   });
 }
 
-HeldOut::Change keep_only(Heads heads, const HeldOut& held_out, EdgeOf edge_of) {
+HeldOut::Change keep_only(Heads heads, const HeldOut& held_out, const EdgeOf& edge_of) {
   return editing(heads, "scores", [&held_out, edge_of](Rows rows, std::int64_t, std::size_t i) {
     const Edge edge = edge_of(held_out.sentences()[i]);
     if (!edge.exists()) return;

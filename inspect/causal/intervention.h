@@ -30,10 +30,10 @@ struct Edge {
   bool exists() const { return from >= 0 && to >= 0; }
 };
 using EdgeOf = std::function<Edge(const Example&)>;
-HeldOut::Change cut(Heads heads, const HeldOut& held_out, EdgeOf edge_of);
+HeldOut::Change cut(Heads heads, const HeldOut& held_out, const EdgeOf& edge_of);
 
 // The query `from` sees the key `to` alone.
-HeldOut::Change keep_only(Heads heads, const HeldOut& held_out, EdgeOf edge_of);
+HeldOut::Change keep_only(Heads heads, const HeldOut& held_out, const EdgeOf& edge_of);
 
 // The heads' output is that of the twin sentence.
 HeldOut::Change output_of_twin(Heads heads, const HeldOut& held_out);

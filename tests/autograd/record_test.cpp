@@ -8,7 +8,7 @@ namespace {
 
 const Operation local("local", Samples::none("returns whatever gradients a test wants"));
 
-Tensor with_gradients(const Tensor& x, std::vector<Tensor> gradients) {
+Tensor with_gradients(const Tensor& x, const std::vector<Tensor>& gradients) {
   return record(local, {&x}, x.clone(), [gradients](const Tensor&) { return gradients; });
 }
 

@@ -12,7 +12,7 @@ TEST_CASE("UTF-8 is checked to the byte") {
                      "f") == "abc");
   CHECK(checked_utf8("", "f").empty());
   CHECK(checked_utf8("\xf4\x8f\xbf\xbf", "f").size() == 4);  // U+10FFFF, the last one
-  const auto refusal = [](std::string text) { return message([&] { checked_utf8(text, "f.txt"); }); };
+  const auto refusal = [](const std::string& text) { return message([&] { checked_utf8(text, "f.txt"); }); };
   CHECK(refusal("ab\xff") == "f.txt: not UTF-8 at byte 2: 0xff");
   CHECK(refusal("\xef\xbb\xbf"
                 "a\x80") == "f.txt: not UTF-8 at byte 4: 0x80");
