@@ -151,7 +151,8 @@ std::string compare_view(const Side& a, const Side& b, const View& view) {
   const int most = lines_for_heads(view.terminal, shared.size()) / (layout.narrow ? 2 : 1);
   bool marked = false;
   ShownHeads shown;
-  for (const auto& [of_a, of_b] : shared) {
+  for (const auto& pair : shared) {
+    const SentenceAttention *of_a = pair.first, *of_b = pair.second;  // clang 14 captures no structured binding
     shown = shown_heads(shared_heads(*of_a, *of_b), view, most,
                         [&](HeadIndex at) { return std::abs(most_apart(*of_a, *of_b, at).weight); });
     text += sentence_lines(*of_a, *of_b, shown, layout, view.terminal);
