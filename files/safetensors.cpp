@@ -1,3 +1,4 @@
+#include "files/digest.h"
 #include "files/json.h"
 
 #include <heed/files/file.h>
@@ -7,7 +8,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
 #include <limits>
+#include <numeric>
 
 namespace heed {
 namespace {
@@ -17,6 +20,19 @@ static_assert(std::endian::native == std::endian::little, "the format is little-
 constexpr std::uint64_t largest_header = 100'000'000;  // the format's own limit
 constexpr int deepest_header = 3;                      // {"name": {"shape": [...]}}
 constexpr const char* metadata_key = "__metadata__";
+constexpr const char* digest_key = "heed.digest";
+
+constexpr std::size_t digest_digits = 16;
+
+// Where `digits` are in a header as the value of heed.digest.
+std::size_t digest_position(std::string_view header, std::string_view digits) {
+  return header.find(digits, header.find(fmt::format("\"{}\"", digest_key)));
+}
+
+// Of data and header, in which the digest's own digits are 0.
+std::string digest_of(std::string_view header, std::string_view data) {
+  return hexadecimal(xxh64(data, xxh64(header)));
+}
 
 struct Entry {
   std::string name;
@@ -41,6 +57,8 @@ class Parser {
       }
     }
     check_cover(entries);
+    content.has_digest = check_digest(content.metadata);
+    content.metadata.erase(digest_key);
     for (const Entry& e : entries) {
       Tensor tensor(e.shape, e.dtype);
       dispatch(e.dtype, [&]<class T>() {
@@ -67,15 +85,36 @@ class Parser {
     if (length > bytes_.size() - sizeof length) {
       wrong("expected a header of {} bytes, got {}. Is it cut?", length, bytes_.size() - sizeof length);
     }
-    const std::string_view header = bytes_.substr(sizeof length, length);
+    header_ = bytes_.substr(sizeof length, length);
     data_ = bytes_.substr(sizeof length + length);
-    if (!header.starts_with('{')) wrong("the header must begin with '{{'");
+    if (!header_.starts_with('{')) wrong("the header must begin with '{{'");
 
     try {
-      return parse_json(header, deepest_header);
+      return parse_json(header_, deepest_header);
     } catch (const Error& error) {
       wrong("the header: {}", error.what());
     }
+  }
+
+  // Whether there is a digest. A damaged name of one does not hide it.
+  bool check_digest(const std::map<std::string, std::string>& metadata) const {
+    for (const auto& [name, digits] : metadata) {
+      const std::string_view key = digest_key;
+      if (name.size() != key.size()) continue;
+      const auto differ =
+          std::inner_product(name.begin(), name.end(), key.begin(), 0, std::plus(), std::not_equal_to());
+      if (differ > 1) continue;
+      std::string header(header_);
+      const std::size_t at = digest_position(header_, digits);
+      if (differ == 0 && digits.size() == digest_digits && at != header.npos)
+        header.replace(at, digest_digits, digest_digits, '0');
+      if (digest_of(header, data_) == digits) return true;
+      fail(
+          "{}: its bytes are not those that were written: they do not give its digest. Is the disk damaged, or was it "
+          "changed by another program? That has to leave out the metadata '{}'",
+          source_, digest_key);
+    }
+    return false;
   }
 
   std::map<std::string, std::string> metadata(const Json& value) const {
@@ -166,7 +205,7 @@ class Parser {
 
   std::string source_;
   std::string_view bytes_;
-  std::string_view data_;
+  std::string_view header_, data_;
 };
 
 }  // namespace
@@ -182,7 +221,9 @@ const Tensor& SafeTensors::operator[](const std::string& name) const {
 
 void write_safetensors(const std::filesystem::path& path, const SafeTensors& content) {
   Json header = Json::object();
-  if (!content.metadata.empty()) header[metadata_key] = content.metadata;
+  const std::string no_digest(digest_digits, '0');
+  header[metadata_key] = content.metadata;
+  header[metadata_key][digest_key] = no_digest;
   std::string data;
   for (const auto& [name, tensor] : content.tensors) {
     if (name == metadata_key || header.contains(name)) {
@@ -205,6 +246,7 @@ void write_safetensors(const std::filesystem::path& path, const SafeTensors& con
     fail("{}: names and metadata {}", path.string(), error.what());
   }
   text.resize((text.size() + 7) / 8 * 8, ' ');  // the data begins at a multiple of 8
+  text.replace(digest_position(text, no_digest), digest_digits, digest_of(text, data));
   const std::uint64_t length = text.size();
   write_file(path, std::string(reinterpret_cast<const char*>(&length), sizeof length) + text + data);
 }

@@ -11,10 +11,13 @@
 namespace heed {
 
 // A safetensors file (github.com/huggingface/safetensors, "Format"): 8 bytes little-endian header length, a
-// JSON header, the tensors' bytes. Only F32 and F64 are read and written. Order of `tensors` is kept.
+// JSON header, the tensors' bytes. Only F32 and F64 are read and written. Order of `tensors` is kept. What is written has
+// a digest (files/digest.h) of header and data in the metadata, as `heed.digest`, which is checked where a file has one
+// and is not part of `metadata`.
 struct SafeTensors {
   std::vector<std::pair<std::string, Tensor>> tensors;
   std::map<std::string, std::string> metadata;  // __metadata__: strings by name
+  bool has_digest = false;                      // it was read from a file with a digest, which agreed
 
   const Tensor& operator[](const std::string& name) const;  // Error naming the nearest when missing
 };

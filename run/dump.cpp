@@ -172,4 +172,10 @@ std::vector<std::int64_t> dump_steps(const std::filesystem::path& run) {
   return steps;
 }
 
+Dump last_dump(const std::filesystem::path& run) {
+  const std::vector<std::int64_t> steps = dump_steps(run);
+  if (steps.empty()) fail("{}: holds no attention dumps", run.string());
+  return read_dump(dump_path(run, steps.back()));
+}
+
 }  // namespace heed

@@ -36,4 +36,7 @@ Dump read_dump(const std::filesystem::path& file);
 // The steps of which `run` holds a dump, in order; empty when there are none.
 std::vector<std::int64_t> dump_steps(const std::filesystem::path& run);
 
+// That of the last step. Error where `run` holds none.
+Dump last_dump(const std::filesystem::path& run);
+
 }  // namespace heed

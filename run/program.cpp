@@ -1,10 +1,14 @@
 #include "run/program.h"
 
+#include <heed/files/utf8.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <string>
 
 namespace heed {
 namespace {
@@ -17,6 +21,20 @@ void open_standard_streams() {
   }
 }
 
+// A message as a terminal can show it: with a sign for each control, its lines cut at a character where they are very long.
+std::string printable(std::string_view message) {
+  constexpr int widest = 1000;
+  std::string text;
+  while (true) {
+    const std::size_t end = std::min(message.find('\n'), message.size());
+    const std::string line = visible(message.substr(0, end));
+    text += display_width(line) > widest ? fit_width(line, widest) : line;
+    if (end == message.size()) return text;
+    text += '\n';
+    message.remove_prefix(end + 1);
+  }
+}
+
 }  // namespace
 
 int run_program(const char* name, const std::function<int()>& body) {
@@ -26,10 +44,10 @@ int run_program(const char* name, const std::function<int()>& body) {
   try {
     code = body();
   } catch (const UsageError& error) {
-    std::fprintf(stderr, "%s: %s\n", name, error.what());
+    std::fprintf(stderr, "%s: %s\n", name, printable(error.what()).c_str());
     code = 2;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", name, error.what());
+    std::fprintf(stderr, "%s: %s\n", name, printable(error.what()).c_str());
   }
   errno = 0;
   if ((std::fflush(stdout) != 0 || std::ferror(stdout)) && code == 0) {

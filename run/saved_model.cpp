@@ -1,6 +1,8 @@
 #include "run/saved_model.h"
 
+#include <heed/autograd/record.h>
 #include <heed/files/safetensors.h>
+#include <heed/nn/hook.h>
 #include <heed/files/utf8.h>
 
 #include <fmt/format.h>
@@ -77,6 +79,14 @@ std::vector<int> sentence_numbers(const std::vector<std::string>& tokens) {
   return numbers;
 }
 
+void check_finite(const std::string& name, const Tensor& values, const std::string& file) {
+  if (is_finite(values)) return;
+  const std::vector<double> all = values.to_vector();
+  const auto bad = std::ranges::find_if(all, [](double value) { return !std::isfinite(value); });
+  fail("{}: tensor '{}' {}: value {} (from 0) is {}, which is not finite; the file is damaged, or its training diverged",
+       file, name, to_string(values.shape()), bad - all.begin(), *bad);
+}
+
 }  // namespace
 
 Json to_json(const ReaderConfig& config) {
@@ -138,6 +148,7 @@ SavedModel load_model(const std::filesystem::path& path) {
   }
   model.reader = std::make_unique<Reader>(Scope(model.parameters, 0), config);
   model.parameters.load(content.tensors, file);
+  for (const auto& [name, parameter] : model.parameters) check_finite(name, parameter, file);
   return model;
 }
 
@@ -221,8 +232,10 @@ ReaderInput reader_input(const Reader& reader, const Vocabulary& vocabulary, con
 }
 
 SentenceAttention attend(const Reader& reader, const Vocabulary& vocabulary, const Example& example) {
-  const Reader::Output output = reader(reader_input(reader, vocabulary, example), Weights::yes);
+  const ReaderInput input = reader_input(reader, vocabulary, example);
+  const Reader::Output output = reader(input, Weights::yes);
   const std::vector<double> probabilities = softmax(output.logits.to(DType::float64)).to_vector();
+  if (!std::isfinite(probabilities[0])) fail_not_finite(reader, input);  // softmax makes NaN of all when one is not
   const auto best = std::max_element(probabilities.begin(), probabilities.end());
   SentenceAttention result{.tokens = example.tokens,
                            .query = example.query,
@@ -234,6 +247,37 @@ SentenceAttention attend(const Reader& reader, const Vocabulary& vocabulary, con
     result.layers.push_back(reshape(weights, {weights.size(1), weights.size(2), weights.size(3)}).to(DType::float32));
   }
   return result;
+}
+
+void fail_not_finite(const Reader& reader, const ReaderInput& input) {
+  std::string first = "logits";
+  {
+    bool found = false;
+    const Hook hook([&](const std::string& name, const Tensor& value) {
+      if (found || is_finite(value)) return;
+      found = true;
+      first = fmt::format("{} {}", name, to_string(value.shape()));
+    });
+    reader(input);
+  }
+  throw NotFinite(fmt::format("the model computes values that are not finite, the first of them in {}: its weights are too "
+                              "large; the file is damaged, or its training diverged",
+                              first));
+}
+
+void check_same_model(const Dump& dump, const SavedModel& model, const std::string& file) {
+  const int layers = model.reader->config.layers, heads = model.reader->config.attention.heads;
+  for (const SentenceAttention& sentence : dump.sentences) {
+    for (const Tensor& weights : sentence.layers) {
+      if (std::ssize(sentence.layers) == layers && weights.size(0) == heads) continue;
+      fail("{}: is of a model with {} layers of {} heads, the run's model has {} of {}: they are of different runs", file,
+           sentence.layers.size(), weights.size(0), layers, heads);
+    }
+    for (const std::string& token : sentence.tokens) {
+      if (model.vocabulary.contains(token)) continue;
+      fail("{}: the run's model does not know its word '{}': they are of different runs", file, token);
+    }
+  }
 }
 
 }  // namespace heed

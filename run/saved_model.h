@@ -37,7 +37,8 @@ std::filesystem::path held_out_path(const std::filesystem::path& run);
 // `heed.vocabulary` and `heed.queries` (JSON arrays), `heed.split`, `heed.step`.
 void save_model(const std::filesystem::path& path, const SavedModel& model);
 
-// Error when the file is no such model; nothing is allocated that the file's own tensors do not justify.
+// Error when the file is no such model or holds a value that is not finite; nothing is allocated that the file's own
+// tensors do not justify.
 SavedModel load_model(const std::filesystem::path& path);
 
 // Whether one of `tokens` holds `word` among other signs of a script without spaces: "它" in "因为它太累了".
@@ -55,7 +56,13 @@ ReaderInput reader_input(const Batch& batch);
 // One example as a batch. Error when it is longer than the model reads or holds unknown words.
 ReaderInput reader_input(const Reader& reader, const Vocabulary& vocabulary, const Example& example);
 
-// What the model makes of an example: unrecorded, with its weights.
+// What the model makes of an example: unrecorded, with its weights. NotFinite where that is infinite or NaN.
 SentenceAttention attend(const Reader& reader, const Vocabulary& vocabulary, const Example& example);
+
+// NotFinite that names the first value within the reader (nn/hook.h) that is infinite or NaN while it reads `input`.
+[[noreturn]] void fail_not_finite(const Reader& reader, const ReaderInput& input);
+
+// Error naming `file` unless the dump that it holds has the layers, heads and words of `model`.
+void check_same_model(const Dump& dump, const SavedModel& model, const std::string& file);
 
 }  // namespace heed

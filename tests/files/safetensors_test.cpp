@@ -1,3 +1,4 @@
+#include "files/digest.h"
 #include "tests/catch.h"
 #include "tests/message.h"
 #include "tests/scratch.h"
@@ -69,12 +70,46 @@ TEST_CASE("The bytes of a file are those of the format") {
     content.tensors = {{"x", tensor({2}, {1, 2})}};
     content.metadata = {{"step", std::string(digits, '3')}};
     write_safetensors(scratch / "a", content);
-    std::string header = R"({"__metadata__":{"step":")" + content.metadata["step"] +
-                         R"("},"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
-    while (header.size() % 8 != 0) header += ' ';
+    const auto header_with = [&](const std::string& digest) {
+      std::string header = R"({"__metadata__":{"step":")" + content.metadata["step"] + R"(","heed.digest":")" + digest +
+                           R"("},"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
+      while (header.size() % 8 != 0) header += ' ';
+      return header;
+    };
+    const std::string data("\0\0\x80\x3f\0\0\0\x40", 8);
+    const std::string header = header_with(hexadecimal(xxh64(data, xxh64(header_with(std::string(16, '0'))))));
     const std::string length{static_cast<char>(header.size()), 0, 0, 0, 0, 0, 0, 0};
-    CHECK(read_file(scratch / "a") == length + header + std::string("\0\0\x80\x3f\0\0\0\x40", 8));
+    CHECK(read_file(scratch / "a") == length + header + data);
   }
+}
+
+TEST_CASE("Any one flipped bit of a file is noticed") {
+  const Scratch scratch;
+  write_safetensors(scratch / "a", small());
+  std::string bytes = read_file(scratch / "a");
+  CHECK(parse_safetensors(bytes, "a").has_digest);
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ 1 << bit % 8);
+    const std::string told = message([&] { parse_safetensors(bytes, "a"); });
+    INFO("bit " << bit);
+    CHECK(told.starts_with("a: "));
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ 1 << bit % 8);
+  }
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  CHECK(message([&] { parse_safetensors(bytes, "a"); }).starts_with("a: its bytes are not those that were written: "));
+}
+
+TEST_CASE("A file without a digest is read; metadata may look like one") {
+  const SafeTensors read = parse_safetensors(
+      file_of(R"({"__metadata__":{"by":"another"},"x":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})", 4), "a");
+  CHECK_FALSE(read.has_digest);
+  CHECK(read["x"].item() == 0);
+  const Scratch scratch;
+  SafeTensors content = small();
+  content.metadata = {{"a", "heed.digest"}, {"heed.digest", "mine"}, {"z", R"("heed.digest":"0000000000000000")"}};
+  write_safetensors(scratch / "a", content);
+  content.metadata.erase("heed.digest");
+  CHECK(read_safetensors(scratch / "a").metadata == content.metadata);
 }
 
 TEST_CASE("What cannot be written is refused before anything is") {
@@ -108,21 +143,32 @@ TEST_CASE("A file cut anywhere is refused") {
         path + ": not a safetensors file: 45 bytes of data, but its tensors cover 44");
 }
 
-TEST_CASE("A file with broken bytes is read or refused, never worse") {
+TEST_CASE("A file with broken bytes is refused where it has a digest, else read or refused, never worse") {
   const Scratch scratch;
   write_safetensors(scratch / "whole", small());
-  const std::string bytes = read_file(scratch / "whole");
-  Random random(1);
-  int refused = 0;
-  for (int i = 0; i < 3000; ++i) {
-    std::string broken = bytes;
-    for (std::int64_t flips = random.below(4); flips >= 0; --flips) {
-      broken[static_cast<std::size_t>(random.below(std::ssize(broken)))] = static_cast<char>(random.below(256));
+  const std::string with_digest = read_file(scratch / "whole");
+  const std::string without = file_of(R"({"W_Q.weight":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"
+                                      R"("bias":{"dtype":"F64","shape":[16],"data_offsets":[24,152]}})",
+                                      152);
+  for (const std::string& bytes : {with_digest, without}) {
+    Random random(1);
+    int broken_files = 0, refused = 0;
+    for (int i = 0; i < 3000; ++i) {
+      std::string broken = bytes;
+      for (std::int64_t flips = random.below(4); flips >= 0; --flips) {
+        broken[static_cast<std::size_t>(random.below(std::ssize(broken)))] = static_cast<char>(random.below(256));
+      }
+      broken_files += broken != bytes;
+      refused += message([&] { parse_safetensors(broken, "broken"); }) != "no error";
     }
-    refused += message([&] { parse_safetensors(broken, "broken"); }) != "no error";
+    CHECK(broken_files > 2900);
+    if (bytes == with_digest) {
+      CHECK(refused == broken_files);
+    } else {
+      CHECK(refused > 1000);
+      CHECK(refused < broken_files);
+    }
   }
-  CHECK(refused > 1500);
-  CHECK(refused < 3000);
 }
 
 TEST_CASE("Whatever a header gets wrong is named") {

@@ -80,6 +80,13 @@ TEST_CASE("dump_steps lists the dumps in order and nothing else") {
   CHECK(dump_steps(scratch.path) == std::vector<std::int64_t>{0, 20, 100, 1000000});
 }
 
+TEST_CASE("last_dump is that of the last step") {
+  const ScratchDirectory scratch;
+  CHECK(message([&] { last_dump(scratch.path); }) == scratch.path.string() + ": holds no attention dumps");
+  for (const int step : {100, 20}) write_dump(scratch.path, {step, {chinese_sentence()}});
+  CHECK(last_dump(scratch.path).step == 100);
+}
+
 TEST_CASE("reading a dump that contradicts itself says where") {
   REQUIRE(reading(small_dump()) == "no error");
   SafeTensors content = small_dump();

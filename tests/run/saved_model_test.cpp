@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <limits>
+
 using namespace heed;
 
 namespace {
@@ -84,6 +86,42 @@ TEST_CASE("loading a file that is no model says why") {
         "metadata 'heed.model': expected one of none, learned, sinusoidal, got 'random'");
   CHECK(describing("/mlp", 17).find("encoder.0.mlp.in.weight: expected shape (8, 17), got (8, 16)") !=
         std::string::npos);
+}
+
+TEST_CASE("a model with a value that is not finite is not loaded, and the value is named") {
+  const auto with = [](float value) {
+    return loading([=](SafeTensors& content) {
+      for (auto& [name, tensor] : content.tensors) {
+        if (name == "encoder.0.attention.W_K.weight") tensor.mutable_data<float>()[7] = value;
+      }
+    });
+  };
+  const std::string told = "tensor 'encoder.0.attention.W_K.weight' (8, 6): value 7 (from 0) is ";
+  CHECK(with(std::numeric_limits<float>::quiet_NaN()).starts_with(told + "nan, which is not finite"));
+  CHECK(with(-std::numeric_limits<float>::infinity()).starts_with(told + "-inf, which is not finite"));
+  CHECK(with(3.4e38f) == "no error");  // finite; what it computes with it may not be
+}
+
+TEST_CASE("attend refuses what is not finite, and names where it begins") {
+  SavedModel model = small_model();
+  const Tensor gain = model.parameters["encoder.1.attention_norm.gain"];
+  Tensor(gain).copy_from(zeros(gain.shape()) + 3.4e38);
+  CHECK(message([&] { attend(*model.reader, model.vocabulary, question(model, famous)); })
+            .starts_with("the model computes values that are not finite, the first of them in "
+                         "encoder.1.attention_norm.output (1, 11, 8): its weights are too large"));
+}
+
+TEST_CASE("a dump is of a model when its layers, heads and words are") {
+  const SavedModel model = small_model();
+  const auto checking = [&](const SentenceAttention& sentence) {
+    return message([&] { check_same_model({400, {sentence}}, model, "dump"); });
+  };
+  CHECK(checking(english_sentence()) == "no error");
+  CHECK(checking(chinese_sentence()) ==
+        "dump: is of a model with 1 layers of 1 heads, the run's model has 2 of 2: they are of different runs");
+  SentenceAttention other = english_sentence();
+  other.tokens[0] = "wombat";
+  CHECK(checking(other) == "dump: the run's model does not know its word 'wombat': they are of different runs");
 }
 
 TEST_CASE("a description larger than its file allocates nothing") {

@@ -1,0 +1,26 @@
+#include "files/digest.h"
+
+#include "tests/catch.h"
+
+using namespace heed;
+
+TEST_CASE("xxh64 gives the figures of its specification and of its reference implementation") {
+  CHECK(hexadecimal(xxh64("")) == "ef46db3751d8e999");
+  CHECK(hexadecimal(xxh64("a")) == "d24ec4f1a98c6e5b");
+  CHECK(hexadecimal(xxh64("abc")) == "44bc2cf5ad770999");
+  CHECK(hexadecimal(xxh64("Nobody inspects the spammish repetition")) == "fbcea83c8a378bf1");
+  CHECK(hexadecimal(1) == "0000000000000001");
+}
+
+TEST_CASE("any one flipped bit, and another seed, change the hash") {
+  for (const std::size_t size : {1, 3, 4, 7, 8, 31, 32, 33, 100}) {
+    std::string bytes(size, 'x');
+    const std::uint64_t whole = xxh64(bytes);
+    CHECK(xxh64(bytes, 1) != whole);
+    for (std::size_t bit = 0; bit < 8 * size; ++bit) {
+      bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ 1 << bit % 8);
+      CHECK(xxh64(bytes) != whole);
+      bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ 1 << bit % 8);
+    }
+  }
+}
