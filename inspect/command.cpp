@@ -1,7 +1,9 @@
 #include "inspect/command.h"
 
 #include "inspect/causal/causes.h"
+#include "inspect/output_file.h"
 #include "inspect/page/page.h"
+#include "inspect/verify.h"
 #include "inspect/views/picture.h"
 #include "inspect/views/view.h"
 #include "run/metrics.h"
@@ -15,6 +17,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 namespace heed {
 namespace {
@@ -48,8 +51,10 @@ cxxopts::Options options() {
        "FILE")                                                                                        //
       ("csv", "Write all weights as a table, counted from 1", cxxopts::value<std::string>(), "FILE")  //
       ("npy", "Write one sentence's weights for NumPy: (layers, heads, T, T)", cxxopts::value<std::string>(),
-       "FILE")                                                //
-      ("help", "Print this")("version", "Print the version")  //
+       "FILE")                                                                        //
+      ("verify", "Read every file of the run, and say of each whether it is whole")   //
+      ("force", "Let --page, --svg, --csv and --npy replace a file of another kind")  //
+      ("help", "Print this")("version", "Print the version")                          //
       ("run", "", cxxopts::value<std::vector<std::string>>());
   result.parse_positional({"run"});
   return result;
@@ -72,7 +77,7 @@ void check(const cxxopts::ParseResult& arguments) {
   const std::size_t steps = arguments.count("step");
   if (runs.size() > 2) misused("expected one run directory, or two to compare, got '{}' too", runs[2]);
   if (steps > 2) misused("expected one --step, or two to compare, got {}", steps);
-  const std::vector<const char*> views{"matrix", "weights", "steps", "causes"};
+  const std::array views{"matrix", "weights", "steps", "causes"};
   const auto is_given = [&](const char* name) { return arguments.count(name) > 0; };
   if (std::count_if(views.begin(), views.end(), is_given) > 1) {
     misused("--{} are different views: choose one", fmt::join(views, ", --"));
@@ -82,6 +87,12 @@ void check(const cxxopts::ParseResult& arguments) {
   }
   if (is_given("limit") && !is_given("causes") && !is_given("page")) misused("--limit needs --causes or --page");
   if (is_given("limit") && arguments["limit"].as<int>() < 1) misused("--limit must be at least 1");
+  if (is_given("verify") && arguments.arguments().size() > runs.size() + 1)
+    misused("--verify goes without other options");
+  const std::array files{"page", "svg", "csv", "npy"};
+  if (is_given("force") && std::none_of(files.begin(), files.end(), is_given)) {
+    misused("--force needs --{}", fmt::join(files, ", --"));
+  }
   if (is_given("page")) {
     for (const char* option : {"matrix", "weights", "steps", "causes", "json", "sentence", "probe", "step", "layer",
                                "head", "svg", "csv", "npy"}) {
@@ -90,7 +101,8 @@ void check(const cxxopts::ParseResult& arguments) {
     return;
   }
   if (runs.size() == 2 || steps == 2) {
-    for (const char* option : {"matrix", "weights", "steps", "causes", "json", "sentence", "svg", "csv", "npy"}) {
+    for (const char* option :
+         {"matrix", "weights", "steps", "causes", "verify", "json", "sentence", "svg", "csv", "npy"}) {
       if (is_given(option)) misused("two runs or steps are compared; --{} shows one", option);
     }
   }
@@ -129,12 +141,13 @@ Dump dump_of(const fs::path& run, const std::optional<std::int64_t>& step) {
     if (step && *step != dump.step) fail("{}: is the dump of step {}, not {}", run.string(), dump.step, *step);
     return dump;
   }
+  if (!step) return last_dump(run);
   const std::vector<std::int64_t> steps = dump_steps(run);
-  if (steps.empty()) fail("{}: holds no attention dumps", run.string());
-  if (step && std::find(steps.begin(), steps.end(), *step) == steps.end()) {
-    fail("{}: has no dump of step {}; there are {}", run.string(), *step, fmt::join(steps, ", "));
+  if (std::find(steps.begin(), steps.end(), *step) == steps.end()) {
+    const std::string others = steps.empty() ? "it holds none" : fmt::format("there are {}", fmt::join(steps, ", "));
+    fail("{}: has no dump of step {}; {}", run.string(), *step, others);
   }
-  return read_dump(dump_path(run, step.value_or(steps.back())));
+  return read_dump(dump_path(run, *step));
 }
 
 Side side_of(const fs::path& run, const std::optional<std::int64_t>& step, bool by_step) {
@@ -146,6 +159,12 @@ Side side_of(const fs::path& run, const std::optional<std::int64_t>& step, bool 
   return side;
 }
 
+// With the run's name: "causes of runs/toy".
+OnProgress of_run(const fs::path& run, const OnProgress& progress) {
+  if (!progress) return {};
+  return [=](const std::string& what, double share) { progress(fmt::format("{} of {}", what, run.string()), share); };
+}
+
 // One step, one run: for both sides.
 std::string compare(const std::vector<std::string>& runs, const std::vector<std::int64_t>& steps, const View& view) {
   const auto step = [&](std::size_t i) {
@@ -155,15 +174,25 @@ std::string compare(const std::vector<std::string>& runs, const std::vector<std:
   return compare_view(side_of(runs.front(), step(0), by_step), side_of(runs.back(), step(1), by_step), view);
 }
 
-// Writes what is asked for, and says so.
-std::string write_files(const cxxopts::ParseResult& arguments, const Dump& dump, const View& view) {
-  std::string text;
+// Before anything is computed.
+void check_outputs(const cxxopts::ParseResult& arguments, const std::vector<fs::path>& runs) {
+  const std::array<std::pair<const char*, std::string_view>, 4> files{
+      {{"page", page_beginning}, {"svg", svg_beginning}, {"csv", csv_beginning}, {"npy", npy_beginning}}};
+  for (const auto& [option, beginning] : files) {
+    if (const auto file = given<std::string>(arguments, option)) {
+      check_output(*file, beginning, runs, arguments.count("force") > 0);
+    }
+  }
+}
+
+// Writes what is asked for, and says so; none where nothing is asked for.
+std::optional<std::string> write_files(const cxxopts::ParseResult& arguments, const Dump& dump, const View& view) {
+  std::optional<std::string> text;
   const auto write = [&](const char* option, const auto& content) {
     if (const auto file = given<std::string>(arguments, option)) {
       if (dump.sentences.empty()) fail("step {}: the dump holds no sentences", dump.step);
       const std::string bytes = content();
-      write_file(*file, bytes);
-      text += fmt::format("{}: {} bytes\n", *file, bytes.size());
+      text = text.value_or("") + write_output(*file, bytes, fmt::format("{}: {} bytes\n", *file, bytes.size()));
     }
   };
   write("svg", [&] { return attention_svg(dump.sentences[0], dump.step, view); });
@@ -172,17 +201,18 @@ std::string write_files(const cxxopts::ParseResult& arguments, const Dump& dump,
   return text;
 }
 
-std::string write_page(const std::vector<fs::path>& runs, const fs::path& file, int limit) {
+std::string write_page(const std::vector<fs::path>& runs, const fs::path& file, int limit, const OnProgress& progress) {
   std::vector<PageRun> contents;
-  for (const fs::path& run : runs) contents.push_back(page_run(run, limit));
+  for (const fs::path& run : runs) contents.push_back(page_run(run, limit, most_page_bytes, of_run(run, progress)));
   const std::string html = page(contents);
-  write_file(file, html);
-  return fmt::format("{}: {:.1f} MB; open it in a browser\n", file.string(), static_cast<double>(html.size()) / 1e6);
+  return write_output(
+      file, html,
+      fmt::format("{}: {:.1f} MB; open it in a browser\n", file.string(), static_cast<double>(html.size()) / 1e6));
 }
 
 }  // namespace
 
-std::string inspect(int argc, const char* const* argv, const Terminal& terminal) {
+std::string inspect(int argc, const char* const* argv, const Terminal& terminal, const OnProgress& progress) {
   cxxopts::ParseResult arguments;
   try {
     arguments = options().parse(argc, argv);
@@ -196,17 +226,23 @@ std::string inspect(int argc, const char* const* argv, const Terminal& terminal)
   const auto steps = given<std::vector<std::int64_t>>(arguments, "step").value_or(std::vector<std::int64_t>{});
   const auto& runs = arguments["run"].as<std::vector<std::string>>();
   for (const fs::path path : runs) {
-    if (!fs::exists(path)) fail("{}: there is no such run; train --config FILE makes one", path.string());
+    std::error_code error;
+    if (fs::exists(path, error)) continue;
+    if (error) fail("{}: cannot be read: {}", path.string(), error.message());
+    fail("{}: there is no such run; train --config FILE makes one", path.string());
   }
+  check_outputs(arguments, {runs.begin(), runs.end()});
   if (const auto file = given<std::string>(arguments, "page")) {
-    return write_page({runs.begin(), runs.end()}, *file, given<int>(arguments, "limit").value_or(0));
+    return write_page({runs.begin(), runs.end()}, *file, given<int>(arguments, "limit").value_or(0), progress);
   }
   if (runs.size() == 2 || steps.size() == 2) return compare(runs, steps, view);
   const fs::path run = runs[0];
   const auto step = steps.empty() ? std::nullopt : std::optional(steps[0]);
 
+  if (arguments.count("verify")) return verify(run);
   if (arguments.count("causes")) {
-    const Causes found = causes(model_of(run, step), run, given<int>(arguments, "limit").value_or(0));
+    const Causes found =
+        causes(model_of(run, step), run, given<int>(arguments, "limit").value_or(0), of_run(run, progress));
     return arguments.count("json") ? format_json(causes_json(found)) + "\n" : causes_view(found, view);
   }
   if (arguments.count("weights")) return weights_view(model_of(run, step), view);
@@ -220,10 +256,10 @@ std::string inspect(int argc, const char* const* argv, const Terminal& terminal)
     dump = dump_of(run, step);
   }
   if (const auto probe = given<int>(arguments, "probe")) {
-    const Range chosen = chosen_range("probe", probe, static_cast<int>(dump.sentences.size()));
+    const Range chosen = chosen_range("watched sentence", probe, static_cast<int>(dump.sentences.size()));
     dump.sentences = {dump.sentences[static_cast<std::size_t>(chosen.begin)]};
   }
-  if (const std::string written = write_files(arguments, dump, view); !written.empty()) return written;
+  if (const auto written = write_files(arguments, dump, view)) return *written;
   if (arguments.count("json")) return json_view(dump);
   return arguments.count("matrix") ? matrix_view(dump, view) : query_view(dump, view);
 }

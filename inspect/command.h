@@ -1,4 +1,5 @@
 #pragma once
+#include "inspect/progress.h"
 #include "inspect/views/terminal.h"
 
 #include <string>
@@ -6,6 +7,7 @@
 namespace heed {
 
 // What the program `inspect` prints for its arguments (argv[0] is its name). UsageError for others than --help lists.
-std::string inspect(int argc, const char* const* argv, const Terminal& terminal);
+// `progress` hears of what takes long.
+std::string inspect(int argc, const char* const* argv, const Terminal& terminal, const OnProgress& progress = {});
 
 }  // namespace heed

@@ -39,7 +39,7 @@ class Projection {
   double bias() const { return bias_; }
 
  private:
-  std::vector<double> word_;  // its vector, as it stands before the norm
+  std::vector<double> word_;  // its vector, as it is before the norm
   double bias_;
 };
 

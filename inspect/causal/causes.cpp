@@ -37,17 +37,35 @@ std::string name_of(const Example& e, int token) {
   return "rest";
 }
 
-bool is_patch(Cause::What what) { return what == Cause::patch_head || what == Cause::patch_layer; }
+bool is_patch(Cause::What what) { return what == Cause::What::patch_head || what == Cause::What::patch_layer; }
 
 // One row as it is gathered from the sentences to which it applies.
 struct Gathered {
   std::vector<double> weights, changes, right, flipped;
 };
 
+std::size_t longest(const std::vector<Example>& sentences) {
+  std::size_t most = 0;
+  for (const Example& e : sentences) most = std::max(most, e.tokens.size());
+  return most;
+}
+
+// How often the sentences are read, the longest of which has T tokens: for each head its outputs, each key of the query,
+// that of the antecedent alone and 9 edges between the other roles; for each layer all its heads at once.
+double passes(int layers, int heads, std::size_t T) {
+  const auto keys = static_cast<double>(T);
+  return layers * (heads * (keys + 13) + keys + 1);
+}
+
 class Study {
  public:
-  Study(const HeldOut& held_out, Causes& causes)
-      : held_out_(held_out), sentences_(held_out.sentences()), causes_(causes), before_(held_out) {
+  Study(const HeldOut& held_out, Causes& causes, const OnProgress& progress)
+      : held_out_(held_out),
+        sentences_(held_out.sentences()),
+        causes_(causes),
+        progress_(progress),
+        passes_(passes(held_out.layers(), held_out.heads(), longest(sentences_))),
+        before_(held_out) {
     summarise();
     find_pointing_head();
   }
@@ -56,16 +74,16 @@ class Study {
     for (int layer = 0; layer < held_out_.layers(); ++layer) {
       for (int head = 0; head < held_out_.heads(); ++head) {
         const Heads heads{layer, head};
-        outputs(Cause::zero_ablation, heads, zero_output(heads));
-        outputs(Cause::mean_ablation, heads, mean_output(heads, held_out_, before_.mean_output(layer)));
-        edges_of_query(Cause::edge, heads);
-        one_edge(Cause::only_edge, heads, Role::query, Role::antecedent);
+        outputs(Cause::What::zero_ablation, heads, zero_output(heads));
+        outputs(Cause::What::mean_ablation, heads, mean_output(heads, held_out_, before_.mean_output(layer)));
+        edges_of_query(Cause::What::edge, heads);
+        one_edge(Cause::What::only_edge, heads, Role::query, Role::antecedent);
         if (layer + 1 < held_out_.layers()) edges_between_roles(heads);
-        outputs(Cause::patch_head, heads, output_of_twin(heads, held_out_));
+        outputs(Cause::What::patch_head, heads, output_of_twin(heads, held_out_));
       }
       if (held_out_.heads() == 1) continue;
-      edges_of_query(Cause::edge_all_heads, {layer, -1});
-      outputs(Cause::patch_layer, {layer, -1}, output_of_twin({layer, -1}, held_out_));
+      edges_of_query(Cause::What::edge_all_heads, {layer, -1});
+      outputs(Cause::What::patch_layer, {layer, -1}, output_of_twin({layer, -1}, held_out_));
     }
     say_what_is_left_out();
     causes_.rank_correlation_last = rank_correlation(last_.weights, last_.changes);
@@ -78,6 +96,11 @@ class Study {
   bool is_right(std::size_t i, const Answers& answers) const { return answers[i].word == held_out_.right(i); }
   double change(std::size_t i, const Answers& after) const {
     return after[i].probability - before_.answers()[i].probability;
+  }
+
+  Answers answers_when(const HeldOut::Change& changed) {
+    if (progress_) progress_("causes", asked_++ / passes_);
+    return held_out_.answers(changed);
   }
 
   void summarise() {
@@ -153,7 +176,7 @@ class Study {
   // The heads' whole output is changed: in all sentences or, by a patch, in those that have a twin.
   void outputs(Cause::What what, Heads heads, const HeldOut::Change& changed) {
     if (is_patch(what) && std::isnan(causes_.twin_accuracy)) return;
-    const Answers after = held_out_.answers(changed);
+    const Answers after = answers_when(changed);
     Gathered row;
     for (std::size_t i = 0; i < sentences_.size(); ++i) {
       if (is_patch(what) && sentences_[i].twin < 0) continue;
@@ -165,9 +188,8 @@ class Study {
   void one_edge(Cause::What what, Heads heads, Role from, Role to) {
     const EdgeOf edge_of = [=](const Example& e) { return Edge{token_of(e, from), token_of(e, to)}; };
     if (std::ranges::none_of(sentences_, [&](const Example& e) { return edge_of(e).exists(); })) return;
-    const bool only = what == Cause::only_edge;
-    const Answers after =
-        held_out_.answers(only ? keep_only(heads, held_out_, edge_of) : cut(heads, held_out_, edge_of));
+    const bool only = what == Cause::What::only_edge;
+    const Answers after = answers_when(only ? keep_only(heads, held_out_, edge_of) : cut(heads, held_out_, edge_of));
     Gathered row;
     for (std::size_t i = 0; i < sentences_.size(); ++i) {
       const Edge edge = edge_of(sentences_[i]);
@@ -179,7 +201,7 @@ class Study {
   void edges_between_roles(Heads heads) {
     constexpr std::array others{Role::antecedent, Role::distractor, Role::decider};
     for (const Role from : others) {
-      for (const Role to : others) one_edge(Cause::edge, heads, from, to);
+      for (const Role to : others) one_edge(Cause::What::edge, heads, from, to);
     }
   }
 
@@ -188,11 +210,9 @@ class Study {
     const std::vector<std::string> names{"antecedent", "other", "decider", "itself", "rest"};
     std::vector<Gathered> rows(names.size());
     std::vector<bool> has_rest(sentences_.size()), moved(sentences_.size());
-    std::size_t longest = 0;
-    for (const Example& e : sentences_) longest = std::max(longest, e.tokens.size());
-    for (int key = 0; key < static_cast<int>(longest); ++key) {
+    for (int key = 0; key < static_cast<int>(longest(sentences_)); ++key) {
       const auto edge_of = [key](const Example& e) { return Edge{e.query, key < std::ssize(e.tokens) ? key : -1}; };
-      const Answers after = held_out_.answers(cut(heads, held_out_, edge_of));
+      const Answers after = answers_when(cut(heads, held_out_, edge_of));
       for (std::size_t i = 0; i < sentences_.size(); ++i) {
         if (!edge_of(sentences_[i]).exists()) continue;
         const auto name = std::find(names.begin(), names.end(), name_of(sentences_[i], key)) - names.begin();
@@ -202,7 +222,7 @@ class Study {
           has_rest[i] = true;
           moved[i] = moved[i] || after[i].word != before_.answers()[i].word;
         }
-        if (what == Cause::edge) correlate(heads.layer, weight, std::abs(change(i, after)));
+        if (what == Cause::What::edge) correlate(heads.layer, weight, std::abs(change(i, after)));
       }
     }
     for (std::size_t n = 0; n < names.size(); ++n) {
@@ -226,19 +246,20 @@ class Study {
   const HeldOut& held_out_;
   const std::vector<Example>& sentences_;
   Causes& causes_;
+  const OnProgress& progress_;
+  double asked_ = 0, passes_;  // times that the sentences were read, and about how often they will be
   Baseline before_;
   Gathered all_, last_;  // edges of the query: weights and absolute changes
 };
 
 // How many sentences take about a minute of one core: 10^12 multiplications and additions.
 std::size_t affordable(const ReaderConfig& config, const std::vector<Example>& held_out) {
-  double T = 0;
-  for (const Example& e : held_out) T = std::max(T, static_cast<double>(e.tokens.size()));
+  const auto T = static_cast<double>(longest(held_out));
   const AttentionConfig& a = config.attention;
   const double d_k = a.d_k > 0 ? a.d_k : a.d_model / a.heads, d_v = a.d_v > 0 ? a.d_v : a.d_model / a.heads;
   const double a_token = config.layers * (2 * a.heads * (a.d_model + T) * (d_k + d_v) + 2.0 * a.d_model * config.mlp);
-  const double times = config.layers * (a.heads * (T + 13) + T + 1);  // that a sentence is read
-  return static_cast<std::size_t>(std::max(100.0, 1e12 / (2 * times * T * a_token)));
+  const double operations = 2 * passes(config.layers, a.heads, longest(held_out)) * T * a_token;
+  return static_cast<std::size_t>(std::max(100.0, 1e12 / operations));
 }
 
 }  // namespace
@@ -251,30 +272,29 @@ const Cause* Causes::find(Cause::What what, int layer, int head, const std::stri
   return found == rows.end() ? nullptr : &*found;
 }
 
-Causes causes(const SavedModel& model, const std::vector<Example>& held_out, const std::vector<Example>& probes,
-              int most) {
+Causes causes(const SavedModel& model, const std::vector<Example>& held_out, const std::vector<Example>& watched,
+              int most, const OnProgress& progress) {
   Causes result;
   result.step = model.step;
   result.held_out = static_cast<int>(held_out.size());
   const HeldOut used(model, held_out,
                      most > 0 ? static_cast<std::size_t>(most) : affordable(model.reader->config, held_out));
-  Study(used, result).run();
-  for (const Example& probe : probes) result.attribution.push_back(attribute(model, probe));
+  Study(used, result, progress).run();
+  for (const Example& example : watched) result.attribution.push_back(attribute(model, example));
   return result;
 }
 
-Causes causes(const SavedModel& model, const std::filesystem::path& run, int most) {
+Causes causes(const SavedModel& model, const std::filesystem::path& run, int most, const OnProgress& progress) {
   const std::filesystem::path file = held_out_path(run);
   if (!std::filesystem::exists(file)) {
     fail("{}: is missing; train --resume {} writes it", file.string(), run.string());
   }
-  std::vector<Example> probes;
-  const std::vector<std::int64_t> steps = dump_steps(run);
-  if (steps.empty()) fail("{}: holds no attention dumps", run.string());
-  for (const SentenceAttention& sentence : read_dump(dump_path(run, steps.back())).sentences) {
-    probes.push_back(question(sentence));
-  }
-  return causes(model, read_jsonl(file), probes, most);
+  const std::vector<Example> held_out = read_jsonl(file);
+  const Dump dump = last_dump(run);
+  check_same_model(dump, model, dump_path(run, dump.step).string());
+  std::vector<Example> watched;
+  for (const SentenceAttention& sentence : dump.sentences) watched.push_back(question(sentence));
+  return causes(model, held_out, watched, most, progress);
 }
 
 }  // namespace heed

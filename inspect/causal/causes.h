@@ -2,6 +2,7 @@
 #include "files/json.h"
 #include "inspect/causal/attribution.h"
 #include "inspect/causal/held_out.h"
+#include "inspect/progress.h"
 
 #include <optional>
 #include <string>
@@ -13,7 +14,7 @@ namespace heed {
 
 // One intervention, over all the sentences to which it applies.
 struct Cause {
-  enum What {
+  enum class What {
     zero_ablation,   // the head's output is 0 at every token
     mean_ablation,   // ... is its mean over the sentences: at the query over queries, elsewhere over the other tokens
     edge,            // the score of one key for one query is -infinity, so that the others share its weight (attention
@@ -23,17 +24,17 @@ struct Cause {
     patch_head,      // the head's output is that of the twin sentence (activation patching; Meng et al. 2022,
                      // arXiv:2202.05262)
     patch_layer      // the output of every head of the layer is
-  } what = zero_ablation;
+  } what = What::zero_ablation;
   int layer = 0;
   int head = -1;  // -1: all
-  std::string from = {},
-              to = {};     // of an edge: "query", "antecedent", "other" (candidate), "decider"; to also "itself", or
-                           // "rest": all other places, one after the other
+  // Of an edge: "query", "antecedent", "other" (the distractor) or "decider"; `to` also "itself", or "rest": all other
+  // tokens, one after the other.
+  std::string from = {}, to = {};
   int sentences = 0;       // to which it applies
   double weight = 0;       // mean attention weight of the edge, query -> antecedent where it is no edge; NaN: unknown
   double probability = 0;  // mean change of the answer's probability
-  double spread = 0;       // its standard deviation over sentences (`rest`: over sentences and places)
-  double accuracy = 0;     // then answered right (`rest`: mean over sentences and places)
+  double spread = 0;       // its standard deviation over sentences (`rest`: over sentences and tokens)
+  double accuracy = 0;     // then answered right (`rest`: mean over sentences and tokens)
   double flipped = 0;      // patches: share of sentences that then get the twin's answer; NaN otherwise
   double unmoved = 0;      // `rest`: share of sentences in which no such cut changes the answer; NaN otherwise
 };
@@ -53,18 +54,19 @@ struct Causes {
   // Spearman's, of attention weight and absolute change of the answer's probability when the edge is cut, over all
   // (sentence, head, token), from the query.
   double rank_correlation_last = 0, rank_correlation_all = 0;
-  std::vector<Attribution> attribution;  // one a probe
+  std::vector<Attribution> attribution;  // one a watched sentence
 
   const Cause* find(Cause::What what, int layer, int head, const std::string& to = "") const;  // from the query
 };
 
 // `most`: how many of the held-out sentences to use; 0: as many as can be done in about a minute, and at least 100.
-Causes causes(const SavedModel& model, const std::vector<Example>& held_out, const std::vector<Example>& probes,
-              int most = 0);
+// NotFinite where the model computes infinities or NaN.
+Causes causes(const SavedModel& model, const std::vector<Example>& held_out, const std::vector<Example>& watched,
+              int most = 0, const OnProgress& progress = {});
 
-// With the held-out sentences of the run directory that the model is of, and the probes of its last dump. Error where
-// they are missing.
-Causes causes(const SavedModel& model, const std::filesystem::path& run, int most = 0);
+// With the held-out sentences of the run directory that the model is of, and the watched sentences of its last dump.
+// Error where they are missing, or of another model.
+Causes causes(const SavedModel& model, const std::filesystem::path& run, int most = 0, const OnProgress& progress = {});
 
 // {"sentences":1000,"accuracy":1.0,...,"rows":[{"what":"edge","layer":1,"head":0,"from":"query","to":"antecedent",...}]}:
 // layers and heads count from 0; what is unknown, and the head of a whole layer, is null.

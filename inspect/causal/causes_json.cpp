@@ -11,7 +11,9 @@ Json number(double value) { return std::isnan(value) ? Json() : Json(value); }
 Json row_json(const Cause& row) {
   constexpr std::array names{"head zero",      "head mean",  "edge",       "only edge",
                              "edge all heads", "patch head", "patch layer"};
-  Json json = {{"what", names.at(row.what)}, {"layer", row.layer}, {"head", row.head < 0 ? Json() : Json(row.head)}};
+  Json json = {{"what", names.at(static_cast<std::size_t>(row.what))},
+               {"layer", row.layer},
+               {"head", row.head < 0 ? Json() : Json(row.head)}};
   if (!row.from.empty()) {
     json["from"] = row.from;
     json["to"] = row.to;

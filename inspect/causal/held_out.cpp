@@ -3,6 +3,7 @@
 #include <heed/nn/hook.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace heed {
 namespace {
@@ -49,6 +50,8 @@ std::vector<HeldOut::Answer> HeldOut::answers(const Change& change) const {
     const std::vector<double> probabilities = softmax(logits.to(DType::float64)).to_vector();
     auto row = probabilities.begin();
     for (std::int64_t b = 0; b < logits.size(0); ++b, row += logits.size(1)) {
+      if (!std::isfinite(*row))
+        fail_not_finite(*model_.reader, reader_input(*model_.reader, model_.vocabulary, sentences_[result.size()]));
       const auto end = row + logits.size(1);
       result.push_back({row[right_[result.size()]], static_cast<int>(std::max_element(row, end) - row)});
     }

@@ -23,7 +23,7 @@ class HeldOut {
 
   // A hook's function that knows which sentences it is shown: row b of `value` is of sentence `first` + b.
   using Change = std::function<void(const std::string& name, Tensor& value, std::size_t first)>;
-  std::vector<Answer> answers(const Change& change) const;
+  std::vector<Answer> answers(const Change& change) const;  // NotFinite where they are infinite or NaN
 
   int layers() const { return model_.reader->config.layers; }
   int heads() const { return model_.reader->config.attention.heads; }

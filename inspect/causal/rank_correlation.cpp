@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace heed {
@@ -24,6 +25,8 @@ std::vector<double> centred_ranks(const std::vector<double>& x) {
 }  // namespace
 
 double rank_correlation(const std::vector<double>& x, const std::vector<double>& y) {
+  const auto is_nan = [](double value) { return std::isnan(value); };  // which has no rank
+  if (std::ranges::any_of(x, is_nan) || std::ranges::any_of(y, is_nan)) return std::numeric_limits<double>::quiet_NaN();
   const std::vector<double> a = centred_ranks(x), b = centred_ranks(y);
   const auto product = [](const std::vector<double>& u, const std::vector<double>& v) {
     return std::inner_product(u.begin(), u.end(), v.begin(), 0.0);

@@ -10,7 +10,7 @@ namespace heed {
 // RFC 4648, section 4.
 std::string base64(std::string_view bytes);
 
-// The bytes that hexadecimal digits stand for: "00ff" -> "\0\xff".
+// The bytes that hexadecimal digits mean: "00ff" -> "\0\xff".
 std::string from_hex(std::string_view digits);
 
 // Attention weights in [0, 1], each cut to ten thousandths, n = floor(10,000 w); a reader takes (n + 1/2) / 10,000, which

@@ -9,6 +9,7 @@
 #include "run/metrics.h"
 
 #include <heed/autograd/ops.h>
+#include <heed/autograd/record.h>
 #include <heed/files/file.h>
 #include <heed/version.h>
 
@@ -89,7 +90,8 @@ void check_same(const Dump& dump, const Dump& last, const fs::path& run) {
                  [](const SentenceAttention& a, const SentenceAttention& b) { return a.tokens == b.tokens; })) {
     return;
   }
-  fail("{}: the dumps of steps {} and {} hold different sentences", run.string(), dump.step, last.step);
+  fail("{}: the dumps of steps {} and {} differ in their sentences, layers or heads", run.string(), dump.step,
+       last.step);
 }
 
 // At most `most` of the steps, evenly spread, with the first and the last.
@@ -102,16 +104,16 @@ std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& steps, std::s
   return kept;
 }
 
-void add_dumps(PageRun& result, const fs::path& run, std::size_t most) {
+void add_dumps(PageRun& result, const fs::path& run, std::size_t most, const OnProgress& progress) {
+  const Dump last = last_dump(run);
   const std::vector<std::int64_t> steps = dump_steps(run);
-  if (steps.empty()) fail("{}: holds no attention dumps", run.string());
-  const Dump last = read_dump(dump_path(run, steps.back()));
   if (last.sentences.empty()) fail("{}: holds no sentences", dump_path(run, steps.back()).string());
   const std::size_t size = std::max(size_of(packed(last)), size_of(packed(read_dump(dump_path(run, steps[0])))));
   const std::vector<std::int64_t> kept = thinned(steps, std::max<std::size_t>(1, most / (size + 1)));
 
   Json& page_steps = result.description["steps"] = Json::array();
   for (const std::int64_t step : kept) {
+    if (progress) progress("dumps", static_cast<double>(page_steps.size()) / static_cast<double>(kept.size()));
     const Dump dump = step == last.step ? last : read_dump(dump_path(run, step));
     check_same(dump, last, run);
     page_steps.push_back({{"step", step}, {"answers", answers(dump)}});
@@ -164,17 +166,20 @@ Json model_json(const SavedModel& model) {
 }
 
 // What the causes are cannot always be said: then why not.
-void add_causes(Json& description, const SavedModel& model, const fs::path& run, int limit) {
+void add_causes(Json& description, const SavedModel& model, const fs::path& run, int limit,
+                const OnProgress& progress) {
   try {
-    const Causes found = causes(model, run, limit);
+    const Causes found = causes(model, run, limit, progress);
     description["causes"] = causes_json(found);
     description["causes"]["verdict"] = causes_verdict(found);
+  } catch (const NotFinite&) {
+    throw;  // what such a model computes is nothing to show
   } catch (const Error& error) {
     description["causes_missing"] = fmt::format("Causes were not looked for: {}", error.what());
   }
 }
 
-void add_model(PageRun& result, const fs::path& run, int limit) {
+void add_model(PageRun& result, const fs::path& run, int limit, const OnProgress& progress) {
   Json& description = result.description;
   description["model"] = nullptr;
   if (!fs::exists(model_path(run))) {
@@ -183,7 +188,9 @@ void add_model(PageRun& result, const fs::path& run, int limit) {
   }
   const SavedModel model = load_model(model_path(run));
   description["parameters"] = model.parameters.numel();
-  add_causes(description, model, run, limit);
+  const Dump dump = last_dump(run);
+  check_same_model(dump, model, dump_path(run, dump.step).string());
+  add_causes(description, model, run, limit, progress);
   const std::int64_t bytes = model.parameters.numel() * static_cast<std::int64_t>(sizeof(float));
   if (bytes > page_model_bytes) {
     description["model_missing"] =
@@ -217,14 +224,14 @@ std::string policy(const PageSource& source) {
 
 }  // namespace
 
-PageRun page_run(const fs::path& run, int limit, std::size_t most) {
+PageRun page_run(const fs::path& run, int limit, std::size_t most, const OnProgress& progress) {
   if (!fs::is_directory(run)) fail("{}: is a single file; --page needs the run directory", run.string());
   PageRun result;
   result.description["name"] = run.lexically_normal().string();
-  add_dumps(result, run, most);
+  add_dumps(result, run, most, progress);
   result.description["metrics"] = Json::array();
   for (const Metrics& line : read_metrics(run)) result.description["metrics"].push_back(to_json(line));
-  add_model(result, run, limit);
+  add_model(result, run, limit, progress);
   return result;
 }
 
@@ -234,7 +241,7 @@ std::string page(const std::vector<PageRun>& runs) {
   for (const PageRun& run : runs) descriptions.push_back(run.description);
   const Json data = {
       {"version", HEED_VERSION}, {"colours", colours}, {"white_text_from", white_text_from}, {"runs", descriptions}};
-  // What the page shows first stands before its script, the rest after it: a large page is seen before it is read whole.
+  // What the page shows first comes before its script, the rest after it: a large page is seen before it is read whole.
   const auto add_weights = [&](std::string& text, bool first) {
     for (std::size_t r = 0; r < runs.size(); ++r) {
       for (std::size_t s = 0; s < runs[r].weights.size(); ++s) {

@@ -1,5 +1,6 @@
 #pragma once
 #include "files/json.h"
+#include "inspect/progress.h"
 #include "run/saved_model.h"
 
 #include <filesystem>
@@ -16,11 +17,14 @@ struct PageRun {
   std::vector<std::vector<std::string>> weights;  // [step][sentence]: pack_weights() of its layers in turn, in base64
 };
 
-// Reads dumps, metrics and the model of a run directory, and asks the model for causes, with up to `limit`
-// held-out sentences (causes.h). Where the weights of all dumped
-// steps would take more than about `most` bytes, some steps between the first and the last are left out. Error for a run
-// without dumps, or whose dumps or metrics are damaged.
-PageRun page_run(const std::filesystem::path& run, int limit = 0, std::size_t most = 200 << 20);
+constexpr std::size_t most_page_bytes = 200 << 20;
+
+// Reads dumps, metrics and the model of a run directory, and asks the model for causes, with up to `limit` held-out
+// sentences (causes.h). Where the weights of all dumped steps would take more than about `most` bytes, some steps between
+// the first and the last are left out. Error for a run without dumps, or whose dumps, metrics or model are damaged or of
+// different runs.
+PageRun page_run(const std::filesystem::path& run, int limit = 0, std::size_t most = most_page_bytes,
+                 const OnProgress& progress = {});
 
 // Models of more bytes than this stay out of the page.
 constexpr std::int64_t page_model_bytes = 2 << 20;

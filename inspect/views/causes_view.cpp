@@ -34,14 +34,14 @@ std::string row_text(const std::string& what, const std::string& weight, const s
 std::string label(const Cause& row) {
   const std::string to = row.to == "rest" ? "each of the rest" : row.to;
   switch (row.what) {
-    case Cause::zero_ablation:
+    case Cause::What::zero_ablation:
       return "  output 0";
-    case Cause::mean_ablation:
+    case Cause::What::mean_ablation:
       return "  output its mean";
-    case Cause::only_edge:
+    case Cause::What::only_edge:
       return fmt::format("  keep {} -> {} alone", row.from, to);
-    case Cause::patch_head:
-    case Cause::patch_layer:
+    case Cause::What::patch_head:
+    case Cause::What::patch_layer:
       return "  output of the twin sentence";
     default:
       return fmt::format("  cut {} -> {}", row.from, to);
@@ -63,7 +63,7 @@ std::string rows_text(const Causes& causes, int layer, int head, const View& vie
         row_text(label(row), weight, fmt::format("{} ± {:.3f}", signed_figure(row.probability), row.spread),
                  percent(row.accuracy, ""), percent(row.flipped, ""), view.terminal);
     const bool points = causes.pointing && layer == causes.pointing->layer && head == causes.pointing->head &&
-                        row.what == Cause::edge && row.to == "antecedent";
+                        row.what == Cause::What::edge && row.to == "antecedent";
     text += points ? highlighted(line, view.terminal) : line;
     if (row.sentences != causes.sentences)
       text += fmt::format("    in {} of {} sentences\n", row.sentences, causes.sentences);
@@ -129,8 +129,8 @@ ShownHeads heads_of(const Causes& causes, const View& view) {
     heads.back() = std::max(heads.back(), row.head + 1);
   }
   const auto importance = [&](HeadIndex at) {
-    if (const Cause* edge = causes.find(Cause::edge, at.layer, at.head, "antecedent")) return edge->weight;
-    const Cause* zeroed = causes.find(Cause::zero_ablation, at.layer, at.head);
+    if (const Cause* edge = causes.find(Cause::What::edge, at.layer, at.head, "antecedent")) return edge->weight;
+    const Cause* zeroed = causes.find(Cause::What::zero_ablation, at.layer, at.head);
     return zeroed ? std::abs(zeroed->probability) : 0;
   };
   const ShownHeads all = shown_heads(heads, view, always_shown, importance);
@@ -144,7 +144,7 @@ std::vector<std::string> causes_verdict(const Causes& causes) {
   const auto [layer, head, weight] = *causes.pointing;
   std::vector<std::string> lines{fmt::format("Layer {} head {} points: weight {:.2f} from the query to the antecedent.",
                                              layer + 1, head + 1, weight)};
-  const Cause* cut = causes.find(Cause::edge, layer, head, "antecedent");
+  const Cause* cut = causes.find(Cause::What::edge, layer, head, "antecedent");
   lines.push_back(fmt::format("Without that edge {} of the answers are right", percent(cut->accuracy)));
   if (!std::isnan(causes.chance)) {
     const double error = 1.96 * std::sqrt(causes.chance * (1 - causes.chance) / cut->sentences);
@@ -154,26 +154,26 @@ std::vector<std::string> causes_verdict(const Causes& causes) {
   lines.back() += ".";
   double least = 1;
   for (const char* to : {"other", "decider", "itself", "rest"}) {
-    if (const Cause* row = causes.find(Cause::edge, layer, head, to)) least = std::min(least, row->accuracy);
+    if (const Cause* row = causes.find(Cause::What::edge, layer, head, to)) least = std::min(least, row->accuracy);
   }
   lines.push_back(fmt::format("Without any other one edge of that head, at least {}", percent(least)));
-  if (const Cause* rest = causes.find(Cause::edge, layer, head, "rest")) {
+  if (const Cause* rest = causes.find(Cause::What::edge, layer, head, "rest")) {
     lines.back() +=
         fmt::format("; in {} of the sentences no cut among the rest changes the answer", percent(rest->unmoved));
   }
   lines.back() += ".";
-  if (const Cause* all = causes.find(Cause::edge_all_heads, layer, -1, "antecedent")) {
+  if (const Cause* all = causes.find(Cause::What::edge_all_heads, layer, -1, "antecedent")) {
     lines.push_back(fmt::format("Without that edge in every head of the layer, {}{}.", percent(all->accuracy),
                                 all->accuracy < cut->accuracy - 0.05 ? ": another head points too" : ""));
   }
-  if (const Cause* patch = causes.find(Cause::patch_head, layer, head)) {
+  if (const Cause* patch = causes.find(Cause::What::patch_head, layer, head)) {
     lines.push_back(
         fmt::format("With the twin's output in that head, {} give the twin's answer", percent(patch->flipped)));
-    if (const Cause* all = causes.find(Cause::patch_layer, layer, -1)) {
+    if (const Cause* all = causes.find(Cause::What::patch_layer, layer, -1)) {
       lines.back() += fmt::format("; in every head of the layer, {}", percent(all->flipped));
     }
     const auto most = std::ranges::max_element(
-        causes.rows, {}, [](const Cause& row) { return row.what == Cause::patch_head ? row.flipped : -1; });
+        causes.rows, {}, [](const Cause& row) { return row.what == Cause::What::patch_head ? row.flipped : -1; });
     if (most->flipped > patch->flipped) {
       lines.back() +=
           fmt::format("; in layer {} head {} alone, {}", most->layer + 1, most->head + 1, percent(most->flipped));

@@ -6,7 +6,7 @@
 
 namespace heed {
 
-// The token; where the same word stands elsewhere too, with its place counted from 1: the₅.
+// The token; where the same word occurs elsewhere too, with its position counted from 1: the₅.
 std::string token_label(const std::vector<std::string>& tokens, int token);
 
 // The tokens, the antecedent in [brackets] (-1: none), broken at the terminal's width.

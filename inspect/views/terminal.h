@@ -20,7 +20,7 @@ Terminal terminal_of(int descriptor);
 // `value` in [0, 1] as a bar of up to `columns` columns, in eighths.
 std::string bar(double value, int columns);
 
-// `text`, which stands out where there is colour.
+// `text`, bold and green where there is colour.
 std::string highlighted(std::string_view text, const Terminal& terminal);
 
 // "99.3 %"; `unknown` for NaN.

@@ -46,17 +46,17 @@ TEST_CASE("What the head of toy.yaml that points attends to is the cause of the 
   REQUIRE(found.pointing);
   const auto [layer, head, weight] = *found.pointing;
   CHECK((layer == 1 && weight > 0.9));
-  const Cause& cut = *found.find(Cause::edge, layer, head, "antecedent");
+  const Cause& cut = *found.find(Cause::What::edge, layer, head, "antecedent");
   CHECK(cut.accuracy < 0.5);  // chance: 0.5
   for (const char* to : {"other", "decider", "itself", "rest"}) {
     CAPTURE(to);
-    CHECK(found.find(Cause::edge, layer, head, to)->accuracy > 0.95);
+    CHECK(found.find(Cause::What::edge, layer, head, to)->accuracy > 0.95);
   }
-  CHECK(found.find(Cause::edge, layer, head, "rest")->unmoved > 0.95);
-  CHECK(found.find(Cause::only_edge, layer, head, "antecedent")->accuracy > 0.95);
-  CHECK(found.find(Cause::edge_all_heads, layer, -1, "antecedent")->accuracy < 0.3);
-  CHECK(found.find(Cause::patch_head, layer, head)->flipped > 0.85);
-  CHECK(found.find(Cause::patch_layer, layer, -1)->flipped > 0.95);
+  CHECK(found.find(Cause::What::edge, layer, head, "rest")->unmoved > 0.95);
+  CHECK(found.find(Cause::What::only_edge, layer, head, "antecedent")->accuracy > 0.95);
+  CHECK(found.find(Cause::What::edge_all_heads, layer, -1, "antecedent")->accuracy < 0.3);
+  CHECK(found.find(Cause::What::patch_head, layer, head)->flipped > 0.85);
+  CHECK(found.find(Cause::What::patch_layer, layer, -1)->flipped > 0.95);
   CHECK(found.rank_correlation_last > 0.8);
   for (const Attribution& one : found.attribution) {
     double of_answer = 0;

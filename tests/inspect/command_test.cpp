@@ -1,6 +1,7 @@
 #include "inspect/command.h"
 
 #include "inspect/causal/causes.h"
+#include "inspect/output_file.h"
 #include "inspect/views/picture.h"
 #include "inspect/views/view.h"
 #include "run/program.h"
@@ -98,7 +99,7 @@ TEST_CASE("inspect asks held-out sentences for causes") {
 
 TEST_CASE("inspect writes pictures and tables, and replaces what was there") {
   const Run run;
-  write_file(run.path / "it.svg", "old");
+  write_file(run.path / "it.svg", "<svg old");
   const std::string svg = attention_svg(english_sentence(), 400, {});
   CHECK(run.inspect({"RUN", "--svg", "RUN/it.svg", "--csv", "RUN/it.csv"}) ==
         fmt::format("{0}/it.svg: {1} bytes\n{0}/it.csv: {2} bytes\n", run.path.string(), svg.size(),
@@ -110,6 +111,99 @@ TEST_CASE("inspect writes pictures and tables, and replaces what was there") {
   CHECK(read_file(run.path / "it.npy") == attention_npy(chinese_sentence(), view));
   run.inspect({"RUN", "--sentence", dog_sentence, "--csv", "RUN/dog.csv"});
   CHECK(read_file(run.path / "dog.csv").find(",it,dog,") != std::string::npos);
+}
+
+TEST_CASE("inspect asks before it replaces a file of another kind") {
+  const Run run;
+  write_file(run.path / "notes.txt", "mine");
+  for (const char* option : {"--svg", "--csv", "--npy", "--page"}) {
+    INFO(option);
+    CHECK(run.error({"RUN", option, "RUN/notes.txt"}).starts_with("RUN/notes.txt: exists, and is not what is to be "));
+    CHECK(run.error({"RUN", option, "RUN/model.safetensors", "--force"})
+              .starts_with("RUN/model.safetensors: belongs to "));
+  }
+  CHECK(read_file(run.path / "notes.txt") == "mine");
+  run.inspect({"RUN", "--csv", "RUN/notes.txt", "--force"});
+  CHECK(read_file(run.path / "notes.txt").starts_with(csv_beginning));
+  run.inspect({"RUN", "--csv", "RUN/notes.txt"});  // a table is replaced by a table
+  CHECK(run.inspect({"RUN", "--csv", "/dev/stdout"}) == attention_csv({400, {english_sentence()}}, {}));
+  CHECK(attention_svg(english_sentence(), 0, {}).starts_with(svg_beginning));
+  CHECK(attention_npy(english_sentence(), {}).starts_with(npy_beginning));
+  CHECK(run.is_usage_error({"RUN", "--force"}, "--force needs --page, --svg, --csv, --npy"));
+}
+
+TEST_CASE("inspect tells what it computes of which run") {
+  const Run run;
+  Example example;
+  example.tokens = {"dog", "street", "it", "was", "tired"};
+  example.query = 2, example.antecedent = 0;
+  example.answer = "dog";
+  write_jsonl(run.path / "held_out.jsonl", {example, example});
+  const std::string path = run.path.string(), page = path + "/it.html";
+  std::vector<std::string> told;
+  const auto progress = [&](const std::string& what, double) {
+    if (told.empty() || told.back() != what) told.push_back(what);
+  };
+  const std::vector<const char*> causes{"inspect", path.c_str(), "--causes"};
+  heed::inspect(3, causes.data(), {}, progress);
+  CHECK(told == std::vector<std::string>{"causes of " + path});
+  told.clear();
+  write_dump(run.path, {0, {english_sentence()}});
+  const std::vector<const char*> written{"inspect", path.c_str(), "--page", page.c_str()};
+  heed::inspect(4, written.data(), {}, progress);
+  CHECK(told == std::vector<std::string>{"dumps of " + path, "causes of " + path});
+  CHECK(read_file(page).starts_with(page_beginning));
+}
+
+TEST_CASE("a damaged run gives a message in every view, and never a crash") {
+  const Run run;
+  Example example;
+  example.tokens = {"dog", "street", "it"};
+  example.query = 2;
+  example.answer = "dog";
+  write_jsonl(run.path / "held_out.jsonl", {example});
+  write_dump(run.path, {0, {english_sentence()}});
+  const std::vector<std::vector<std::string>> views{{"RUN"},
+                                                    {"RUN", "--matrix"},
+                                                    {"RUN", "--json"},
+                                                    {"RUN", "--weights"},
+                                                    {"RUN", "--causes"},
+                                                    {"RUN", "--svg", "RUN/a.svg"},
+                                                    {"RUN", "RUN"},
+                                                    {"RUN", "--page", "RUN/a.html"},
+                                                    {"RUN", "--sentence", dog_sentence},
+                                                    {"RUN", "--sentence", dog_sentence, "--steps"}};
+  const auto all_of = [&](const char* file) {
+    for (const std::vector<std::string>& view : views) {
+      INFO(fmt::format("{} with a damaged {}", fmt::join(view, " "), file));
+      const std::string text = run.error(view);
+      CHECK((text == "no error" || text.find(file) != std::string::npos));
+    }
+  };
+  const std::filesystem::path last = dump_path(run.path, 400);
+  const std::string model = read_file(model_path(run.path)), dump = read_file(last);
+  for (const std::string& bytes : {std::string(), std::string("x"), model.substr(0, model.size() / 2), dump}) {
+    write_file(model_path(run.path), bytes);
+    all_of("model.safetensors");
+    CHECK(run.error({"RUN", "--weights"}).starts_with("RUN/model.safetensors: "));
+  }
+  write_file(model_path(run.path), model);
+  for (const std::string& bytes : {std::string(), std::string("x"), dump.substr(0, dump.size() / 2), model}) {
+    write_file(last, bytes);
+    all_of("step-000400.safetensors");
+    CHECK(run.error({"RUN"}).starts_with("RUN/attention/step-000400.safetensors: "));
+  }
+  write_file(last, dump);
+  for (const char* metrics :
+       {R"({"step":400,"antecedent_weight":[[]]})", R"([])", R"({"step":400,"antecedent_weight":5})",
+        R"({"step":1e99})", "\xff", R"({"step":400,"antecedent_weight":[["a"]]})"}) {
+    write_file(run.path / "metrics.jsonl", metrics);
+    all_of("metrics.jsonl");
+    CHECK(run.error({"RUN", "RUN"}).starts_with("RUN/metrics.jsonl"));
+  }
+  write_file(run.path / "metrics.jsonl", R"({"step":400,"antecedent_weight":[],"held_out_loss":null})"
+                                         "\n");
+  CHECK(run.inspect({"RUN", "RUN"}).find("weight on antecedent, best head") != std::string::npos);
 }
 
 TEST_CASE("inspect compares two steps, or two runs") {
@@ -164,7 +258,8 @@ TEST_CASE("inspect says what is not there") {
         "RUN/attention/step-000000.safetensors: is a single file; --sentence, --weights, --steps and --causes need the "
         "run directory with its model");
   CHECK(run.error({"RUN", "--causes"}).starts_with("RUN/held_out.jsonl: is missing; train --resume "));
-  CHECK(run.error({"RUN", "--probe", "2"}) == "there is no probe 2: probes are numbered from 1 to 1");
+  CHECK(run.error({"RUN", "--probe", "2"}) ==
+        "there is no watched sentence 2: watched sentences are numbered from 1 to 1");
   CHECK(run.error({"RUN", "--csv", "/nowhere/a.csv"}) ==
         "cannot write /nowhere/a.csv: No such file or directory: there is no directory /nowhere");
   CHECK(run.error({"RUN/model.safetensors"}) ==
@@ -200,9 +295,9 @@ TEST_CASE("inspect tells wrong usage from other errors") {
 TEST_CASE("inspect --help and --version need no run") {
   const Run run;
   const std::string help = run.inspect({"--help"});
-  for (const char* option :
-       {"--causes", "--limit", "--probe", "--svg", "--csv", "--npy", "compared", "--sentence", "--query", "--matrix",
-        "--weights", "--steps", "--json", "--step ", "--layer", "--head", "counted from 1", "count from 0"}) {
+  for (const char* option : {"--causes", "--force", "--limit", "--probe", "--svg", "--csv", "--npy", "compared",
+                             "--sentence", "--query", "--matrix", "--weights", "--steps", "--json", "--step ",
+                             "--layer", "--head", "counted from 1", "count from 0"}) {
     CHECK(help.find(option) != std::string::npos);
   }
   CHECK(run.inspect({"--version"}) == "inspect " HEED_VERSION "\n");

@@ -6,6 +6,7 @@
 #include "tests/message.h"
 #include "tests/scratch.h"
 
+#include <heed/data/tasks/jsonl.h>
 #include <heed/files/file.h>
 
 using namespace heed;
@@ -109,9 +110,34 @@ TEST_CASE("A page is not made of what is no run") {
   CHECK(run.error().find("metrics.jsonl:2: not JSON at byte") != std::string::npos);
   std::filesystem::remove(run.run / "metrics.jsonl");
   write_dump(run.run, {200, {chinese_sentence()}});
-  CHECK(run.error() == "RUN: the dumps of steps 200 and 400 hold different sentences");
+  CHECK(run.error() == "RUN: the dumps of steps 200 and 400 differ in their sentences, layers or heads");
   std::filesystem::remove_all(run.run / "attention");
   CHECK(run.error() == "RUN: holds no attention dumps");
   CHECK(
       message([&] { page_run(model_path(run.run)); }).ends_with(": is a single file; --page needs the run directory"));
+}
+
+TEST_CASE("A page is not made of dumps and a model of different runs, nor of a model that computes no numbers") {
+  const PageFiles run;
+  SentenceAttention deeper = english_sentence();
+  deeper.layers.push_back(deeper.layers[0]);
+  write_dump(run.run, {0, {deeper}});
+  write_dump(run.run, {400, {deeper}});
+  CHECK(run.error() ==
+        "RUN/attention/step-000400.safetensors: is of a model with 3 layers of 2 heads, the run's model "
+        "has 2 of 2: they are of different runs");
+  write_dump(run.run, {0, {english_sentence()}});
+  write_dump(run.run, {400, {english_sentence()}});
+  SavedModel huge = small_model();
+  const Tensor gain = huge.parameters["encoder.0.attention_norm.gain"];
+  Tensor(gain).copy_from(zeros(gain.shape()) + 3.4e38);
+  save_model(model_path(run.run), huge);
+  Example example;
+  example.tokens = {"dog", "street", "it"};
+  example.query = 2;
+  example.answer = "dog";
+  write_jsonl(held_out_path(run.run), {example});
+  CHECK(
+      run.error().starts_with("the model computes values that are not finite, the first of them in "
+                              "encoder.0.attention_norm.output (1, 3, 8): "));
 }

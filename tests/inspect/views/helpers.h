@@ -53,4 +53,17 @@ inline Dump large_dump() {
   return {60, {sentence, sentence}};
 }
 
+inline int count_of(const std::string& text, const std::string& part) {
+  int found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+inline SentenceAttention hostile_sentence() {
+  SentenceAttention sentence = chinese_sentence();
+  sentence.tokens = {"</script><script>alert(1)</script>", "<!--", "a\"b,\n\xe2\x80\xae"};
+  sentence.predicted = sentence.tokens[0];
+  return sentence;
+}
+
 }  // namespace heed

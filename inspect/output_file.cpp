@@ -1,0 +1,84 @@
+#include "inspect/output_file.h"
+
+#include <heed/autograd/error.h>
+#include <heed/files/file.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace heed {
+namespace fs = std::filesystem;
+namespace {
+
+// What a path leads to by links, though that may not exist.
+fs::path target_of(fs::path path) {
+  constexpr int most_links = 40;
+  std::error_code ignored;
+  for (int links = 0; links < most_links && fs::is_symlink(path, ignored); ++links) {
+    path = path.parent_path() / fs::read_symlink(path, ignored);
+  }
+  return fs::weakly_canonical(path, ignored);
+}
+
+// Whether `path` is a file of this run, under any name: a link, a hard link, a longer way.
+bool belongs_to(const fs::path& path, const fs::path& run) {
+  constexpr std::array names{"config.yaml",       "held_out.jsonl",         "metrics.jsonl",
+                             "model.safetensors", "checkpoint.safetensors", "trace.json"};
+  std::error_code ignored;
+  const auto is = [&](const fs::path& own) {
+    return fs::equivalent(path, own, ignored) || target_of(path) == target_of(own);
+  };
+  if (!fs::is_directory(run, ignored)) return is(run);
+  if (std::ranges::any_of(names, [&](const char* name) { return is(run / name); })) return true;
+  const fs::path attention = target_of(run / "attention");
+  if (target_of(path).parent_path() == attention) return true;
+  return std::ranges::any_of(fs::directory_iterator(attention, ignored),
+                             [&](const fs::directory_entry& own) { return is(own.path()); });
+}
+
+bool begins_with(const fs::path& path, std::string_view beginning) {
+  std::ifstream file(path, std::ios::binary);
+  std::string first(beginning.size(), '\0');
+  file.read(first.data(), static_cast<std::streamsize>(first.size()));
+  return file.gcount() == 0 || first == beginning;  // nothing is lost with an empty file
+}
+
+bool is_standard_output(const fs::path& path) {
+  struct stat file {
+  }, output{};
+  return ::stat(path.c_str(), &file) == 0 && ::fstat(STDOUT_FILENO, &output) == 0 && file.st_dev == output.st_dev &&
+         file.st_ino == output.st_ino;
+}
+
+}  // namespace
+
+void check_output(const fs::path& path, std::string_view beginning, const std::vector<fs::path>& runs, bool force) {
+  std::error_code ignored;
+  if (path.empty()) fail("expected the name of a file to write, got an empty one");
+  if (fs::is_directory(path, ignored)) fail("{}: is a directory; name a file to write", path.string());
+  for (const fs::path& run : runs) {
+    if (belongs_to(path, run))
+      fail("{}: belongs to the run {}, which inspect never changes", path.string(), run.string());
+  }
+  if (force || !fs::is_regular_file(path, ignored) || is_standard_output(path)) return;
+  if (!begins_with(path, beginning)) {
+    fail(
+        "{}: exists, and is not what is to be written (that begins with '{}'); choose another name, or replace it with "
+        "--force",
+        path.string(), beginning == npy_beginning ? "\\x93NUMPY" : beginning);
+  }
+}
+
+std::string write_output(const fs::path& path, const std::string& bytes, const std::string& said) {
+  if (is_standard_output(path)) return bytes;
+  std::error_code ignored;
+  write_file(path, bytes);
+  return fs::is_regular_file(path, ignored) ? said : "";
+}
+
+}  // namespace heed

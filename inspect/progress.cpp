@@ -1,0 +1,50 @@
+#include "inspect/progress.h"
+
+#include "inspect/views/terminal.h"
+
+#include <heed/files/utf8.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unistd.h>
+
+namespace heed {
+
+LiveLine::LiveLine(int descriptor)
+    : descriptor_(descriptor), silent_(isatty(descriptor) != 1), start_(Clock::now()), shown_(start_) {}
+
+LiveLine::~LiveLine() {
+  if (on_line_) write("\r\x1b[K");
+}
+
+void LiveLine::show(const std::string& what, double share) {
+  constexpr std::chrono::milliseconds between(200);
+  const Clock::time_point now = Clock::now();
+  if (what != what_) {
+    what_ = what;
+    start_ = now;
+  }
+  if (silent_ || now - shown_ < between) return;
+  shown_ = now;
+  on_line_ = true;
+  const double seconds = std::chrono::duration<double>(now - start_).count();
+  // The last column stays free: a terminal that has filled it may begin a new line.
+  write("\r" + progress_text(what, share, seconds, window_columns(descriptor_) - 1) + "\x1b[K");
+}
+
+void LiveLine::write(const std::string& text) const {
+  const ssize_t ignored = ::write(descriptor_, text.data(), text.size());
+  static_cast<void>(ignored);
+}
+
+std::string progress_text(const std::string& what, double share, double seconds, int width) {
+  share = std::clamp(share, 0.0, 1.0);
+  std::string figures = fmt::format(": {:.0f} %", 100 * share);
+  if (share > 0 && seconds > 1) figures += fmt::format(", {:.0f} s left", seconds * (1 - share) / share);
+  const int room = width - display_width(figures);
+  const std::string name = visible(what);
+  return trimmed(fit_width(name, std::min(display_width(name), room)) + figures);
+}
+
+}  // namespace heed

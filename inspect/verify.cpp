@@ -1,0 +1,74 @@
+#include "inspect/verify.h"
+
+#include "run/metrics.h"
+#include "run/saved_model.h"
+
+#include <heed/data/tasks/jsonl.h>
+#include <heed/files/safetensors.h>
+#include <heed/files/text_file.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+namespace heed {
+namespace fs = std::filesystem;
+namespace {
+
+struct RunFile {
+  fs::path file;
+  std::function<void()> read;
+};
+
+// Those that every run has, and its dumps.
+std::vector<RunFile> files_of(const fs::path& run) {
+  std::vector<RunFile> files{
+      {run / "config.yaml", [=] { const TextFile text(run / "config.yaml"); }},
+      {held_out_path(run), [=] { read_jsonl(held_out_path(run)); }},
+      {run / "metrics.jsonl", [=] { read_metrics(run); }},
+      {model_path(run), [=] { load_model(model_path(run)); }},
+      {run / "checkpoint.safetensors", [=] { read_safetensors(run / "checkpoint.safetensors"); }}};
+  for (const std::int64_t step : dump_steps(run)) {
+    const fs::path file = dump_path(run, step);
+    files.push_back({file, [=] {
+                       if (const std::int64_t said = read_dump(file).step; said != step)
+                         fail("{}: is of step {}", file.string(), said);
+                     }});
+  }
+  return files;
+}
+
+std::string state_of(const RunFile& one) {
+  if (!fs::exists(one.file)) return "missing";
+  one.read();
+  if (one.file.extension() != ".safetensors") return "can be read (text, without a digest)";
+  return read_safetensors(one.file).has_digest ? "whole" : "can be read (without a digest)";
+}
+
+}  // namespace
+
+std::string verify(const fs::path& run) {
+  if (!fs::is_directory(run)) fail("{}: is a single file; --verify needs the run directory", run.string());
+  const std::vector<RunFile> files = files_of(run);
+  std::size_t widest = 0;
+  for (const RunFile& one : files) widest = std::max(widest, one.file.lexically_relative(run).string().size());
+  std::string text;
+  int damaged = 0;
+  for (const RunFile& one : files) {
+    std::string state;
+    try {
+      state = state_of(one);
+    } catch (const std::exception& error) {
+      state = fmt::format("DAMAGED: {}", error.what());
+    }
+    damaged += state.starts_with("DAMAGED") || state == "missing";
+    text += fmt::format("{:<{}}  {}\n", one.file.lexically_relative(run).string(), widest, state);
+  }
+  if (damaged > 0)
+    fail("{}: {} of {} files are not whole\n{}", run.string(), damaged, files.size(), text.substr(0, text.size() - 1));
+  return text;
+}
+
+}  // namespace heed

@@ -1,0 +1,29 @@
+#include "inspect/causal/attribution.h"
+
+#include "tests/catch.h"
+#include "tests/inspect/sample.h"
+
+#include <cmath>
+
+using namespace heed;
+
+TEST_CASE("a logit is the sum of what heads brought from tokens and of the biases") {
+  const auto tie = GENERATE(Tie::none, Tie::K_is_V);
+  SavedModel model = small_model(Positions::learned, tie, Bias::yes);
+  for (const auto& [name, parameter] : model.parameters) {  // biases and gains begin as 0 and 1
+    std::vector<double> values = parameter.to_vector();
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += 0.3 * std::sin(static_cast<double>(i * i + 1));
+    Tensor(parameter).copy_from(tensor(parameter.shape(), values));
+  }
+  const Example example = question(model, "The dog didn't cross the street because it was too tired");
+  const Attribution one = attribute(model, example);
+  REQUIRE(one.terms.size() == 22);
+  std::vector<std::string> rest;
+  for (const auto& part : one.rest) rest.push_back(part.what);
+  CHECK(rest == std::vector<std::string>{"W_O bias", "MLP", "final norm bias", "output bias"});
+  for (const auto& part : one.rest) CHECK(std::abs(part.logit) > 1e-4);
+  CHECK(one.sum() == Approx(one.logit).epsilon(1e-5));
+  const SentenceAttention read = attend(*model.reader, model.vocabulary, example);
+  CHECK(one.answer == read.predicted);
+  CHECK((one.query == 7 && one.layer == 1));
+}

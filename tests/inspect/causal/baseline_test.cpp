@@ -1,0 +1,36 @@
+#include "inspect/causal/baseline.h"
+
+#include "tests/inspect/causal/helpers.h"
+
+#include <heed/nn/hook.h>
+
+using namespace heed;
+
+TEST_CASE("a baseline keeps the mean outputs of heads, and the weights of tokens that have a role") {
+  const SavedModel model = small_model();
+  const HeldOut held_out(model, sentences(), any_number);
+  const Baseline baseline(held_out);
+  std::vector<double> at_query(10, 0.0), elsewhere(10, 0.0);
+  std::size_t first_word = 0, others = 0;
+  for (const Example& e : held_out.sentences()) {
+    const Hook hook([&](const std::string& name, Tensor& value) {
+      if (name != "encoder.1.attention.heads") return;
+      for (int t = 0; t < std::ssize(e.tokens); ++t) {
+        for (std::size_t d = 0; d < 10; ++d) {
+          (t == 2 ? at_query : elsewhere)[d] += value.at({0, static_cast<int>(d / 5), t, static_cast<int>(d % 5)});
+        }
+        others += t != 2;
+      }
+    });
+    (*model.reader)(reader_input(*model.reader, model.vocabulary, e));
+    ++first_word;
+  }
+  for (std::size_t d = 0; d < 10; ++d) {
+    CHECK(baseline.mean_output(1).at_query[d] == Approx(at_query[d] / 5).margin(1e-6));
+    CHECK(baseline.mean_output(1).elsewhere[d] == Approx(elsewhere[d] / static_cast<double>(others)).margin(1e-6));
+  }
+  const SentenceAttention read = attend(*model.reader, model.vocabulary, sentences()[0]);
+  CHECK(baseline.weight(0, {1, 0}, Role::query, 4) == Approx(read.layers[1].at({0, 2, 4})));
+  CHECK(baseline.weight(0, {1, -1}, Role::decider, 0) ==
+        Approx((read.layers[1].at({0, 4, 0}) + read.layers[1].at({1, 4, 0})) / 2));
+}

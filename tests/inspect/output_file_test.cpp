@@ -1,0 +1,93 @@
+#include "inspect/output_file.h"
+
+#include "tests/catch.h"
+#include "tests/message.h"
+#include "tests/scratch.h"
+
+#include <heed/files/file.h>
+
+#include <sys/stat.h>
+
+using namespace heed;
+
+namespace {
+
+struct Files : Scratch {
+  std::filesystem::path run = path / "run";
+  Files() {
+    std::filesystem::create_directories(run / "attention");
+    for (const char* name : {"config.yaml", "model.safetensors", "attention/step-000000.safetensors"}) {
+      write_file(run / name, "own");
+    }
+  }
+  std::string check(const std::filesystem::path& file, bool force = false) const {
+    std::string text = message([&] { check_output(file, svg_beginning, {run}, force); });
+    for (std::size_t at; (at = text.find(path.string())) != std::string::npos;)
+      text.replace(at, path.string().size(), "D");
+    return text;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a new file, an empty one and one of the same format are written without asking") {
+  const Files files;
+  CHECK(files.check(files / "new.svg") == "no error");
+  write_file(files / "empty", "");
+  CHECK(files.check(files / "empty") == "no error");
+  write_file(files / "old.svg", "<svg xmlns");
+  CHECK(files.check(files / "old.svg") == "no error");
+}
+
+TEST_CASE("a file of another kind is replaced by force alone, also behind a link") {
+  const Files files;
+  write_file(files / "thesis.txt", "Chapter 1");
+  const std::string refused =
+      "exists, and is not what is to be written (that begins with '<svg '); choose another name, or replace it with "
+      "--force";
+  CHECK(files.check(files / "thesis.txt") == "D/thesis.txt: " + refused);
+  CHECK(files.check(files / "thesis.txt", true) == "no error");
+  std::filesystem::create_symlink("thesis.txt", files / "link");
+  CHECK(files.check(files / "link") == "D/link: " + refused);
+  write_file(files / "short", "<s");
+  CHECK(files.check(files / "short").starts_with("D/short: exists"));
+}
+
+TEST_CASE("a run's own files are never written, by whatever name or force") {
+  const Files files;
+  const auto refused = [&](const std::filesystem::path& file) {
+    return files.check(file, true).ends_with(": belongs to the run D/run, which inspect never changes");
+  };
+  for (const char* name :
+       {"config.yaml", "model.safetensors", "metrics.jsonl", "held_out.jsonl", "checkpoint.safetensors",
+        "attention/step-000000.safetensors", "attention/new.svg", "../run/config.yaml"}) {
+    INFO(name);
+    CHECK(refused(files.run / name));
+  }
+  std::filesystem::create_symlink(files.run / "config.yaml", files / "link.svg");
+  CHECK(refused(files / "link.svg"));
+  std::filesystem::create_hard_link(files.run / "config.yaml", files / "hard.svg");
+  CHECK(refused(files / "hard.svg"));
+  std::filesystem::create_symlink(files.run / "metrics.jsonl", files / "dangling.svg");
+  CHECK(refused(files / "dangling.svg"));
+  CHECK(files.check(files.run / "it.svg") == "no error");
+  const std::filesystem::path dump = files.run / "attention/step-000000.safetensors";
+  CHECK(message([&] { check_output(dump, svg_beginning, {dump}, true); }).find("belongs to the run") !=
+        std::string::npos);
+}
+
+TEST_CASE("a directory is refused; devices and FIFOs are written to") {
+  const Files files;
+  CHECK(files.check(files.path, true) == "D: is a directory; name a file to write");
+  CHECK(files.check("") == "expected the name of a file to write, got an empty one");
+  REQUIRE(::mkfifo((files / "fifo").c_str(), 0666) == 0);
+  CHECK(files.check(files / "fifo") == "no error");
+  CHECK(files.check("/dev/null") == "no error");
+}
+
+TEST_CASE("what is written to standard output is printed, and nothing beside it") {
+  CHECK(write_output("/dev/stdout", "bytes", "said") == "bytes");
+  const Files files;
+  CHECK(write_output(files / "it.svg", "bytes", "said") == "said");
+  CHECK(read_file(files / "it.svg") == "bytes");
+}

@@ -1,0 +1,63 @@
+#include "inspect/progress.h"
+
+#include "tests/catch.h"
+#include "tests/scratch.h"
+
+#include <heed/files/file.h>
+#include <heed/files/utf8.h>
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+using namespace heed;
+
+TEST_CASE("progress says the share that is done and the seconds that are left") {
+  CHECK(progress_text("causes of runs/toy", 0.47, 0.5, 79) == "causes of runs/toy: 47 %");
+  CHECK(progress_text("causes of runs/toy", 0.25, 4, 79) == "causes of runs/toy: 25 %, 12 s left");
+  CHECK(progress_text("causes", 1.2, 4, 79) == "causes: 100 %, 0 s left");
+  CHECK(progress_text("causes of a\x1b[1m", 0, 4, 79) == "causes of a␛[1m: 0 %");
+}
+
+TEST_CASE("progress fits the width, and keeps the figures") {
+  const std::string text = progress_text("causes of runs/with-a-name-that-is-long", 0.25, 4, 39);
+  CHECK(text == "causes of runs/with-a…: 25 %, 12 s left");
+  CHECK(display_width(text) == 39);
+}
+
+TEST_CASE("a live line writes nothing into what is no terminal") {
+  const Scratch scratch;
+  const std::string file = (scratch / "line").string();
+  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT, 0666);
+  {
+    LiveLine line(descriptor);
+    ::usleep(250'000);
+    line.show("causes", 0.5);
+  }
+  ::close(descriptor);
+  CHECK(read_file(file).empty());
+}
+
+TEST_CASE("a live line of a terminal is written over and gone at the end") {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  REQUIRE(terminal >= 0);
+  REQUIRE((::grantpt(terminal) == 0 && ::unlockpt(terminal) == 0));
+  const int descriptor = ::open(::ptsname(terminal), O_RDWR | O_NOCTTY);
+  REQUIRE(descriptor >= 0);
+  const winsize size{24, 40, 0, 0};
+  REQUIRE(::ioctl(descriptor, TIOCSWINSZ, &size) == 0);
+  {
+    LiveLine line(descriptor);
+    line.show("at once", 0.1);  // what is done within a moment is not worth a line
+    ::usleep(250'000);
+    line.show("causes of a run with a name of more than forty columns", 0.5);
+    line.show("too soon", 0.6);
+  }
+  char bytes[400];
+  const ssize_t count = ::read(terminal, bytes, sizeof bytes);
+  CHECK(std::string(bytes, static_cast<std::size_t>(std::max<ssize_t>(count, 0))) ==
+        "\rcauses of a run with a name of m…: 50 %\x1b[K\r\x1b[K");
+  ::close(descriptor);
+  ::close(terminal);
+}

@@ -1,0 +1,76 @@
+#include "inspect/verify.h"
+
+#include "inspect/command.h"
+#include "run/program.h"
+#include "tests/catch.h"
+#include "tests/inspect/sample.h"
+#include "tests/message.h"
+#include "tests/scratch.h"
+
+#include <heed/data/tasks/jsonl.h>
+#include <heed/files/file.h>
+#include <heed/files/safetensors.h>
+
+using namespace heed;
+
+namespace {
+
+struct WholeRun : Scratch {
+  WholeRun() {
+    write_file(path / "config.yaml", "name: toy\n");
+    Example example;
+    example.tokens = {"dog", "it"};
+    example.query = 1;
+    example.answer = "dog";
+    write_jsonl(held_out_path(path), {example});
+    write_file(path / "metrics.jsonl", "{\"step\":400}\n");
+    save_model(model_path(path), small_model());
+    write_safetensors(path / "checkpoint.safetensors", {});
+    write_dump(path, {400, {english_sentence()}});
+  }
+  void flip(const char* file) const {
+    std::string bytes = read_file(path / file);
+    bytes[bytes.size() - 2] = static_cast<char>(bytes[bytes.size() - 2] ^ 4);
+    write_file(path / file, bytes);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("verify says of each file of a run that it is whole") {
+  const WholeRun run;
+  CHECK("\n" + verify(run.path) == R"(
+config.yaml                        can be read (text, without a digest)
+held_out.jsonl                     can be read (text, without a digest)
+metrics.jsonl                      can be read (text, without a digest)
+model.safetensors                  whole
+checkpoint.safetensors             whole
+attention/step-000400.safetensors  whole
+)");
+}
+
+TEST_CASE("verify names every damaged or missing file, not the first alone") {
+  const WholeRun run;
+  run.flip("model.safetensors");
+  run.flip("attention/step-000400.safetensors");
+  write_file(run / "metrics.jsonl", "{");
+  std::filesystem::remove(run / "checkpoint.safetensors");
+  const std::string told = message([&] { verify(run.path); });
+  CHECK(told.starts_with(run.path.string() + ": 4 of 6 files are not whole\nconfig.yaml "));
+  CHECK(told.find("\nmodel.safetensors                  DAMAGED: ") != std::string::npos);
+  CHECK(told.find("model.safetensors: its bytes are not those that were written") != std::string::npos);
+  CHECK(told.find("\nmetrics.jsonl                      DAMAGED: ") != std::string::npos);
+  CHECK(told.find("\ncheckpoint.safetensors             missing\n") != std::string::npos);
+  CHECK(told.find("step-000400.safetensors: its bytes are not") != std::string::npos);
+}
+
+TEST_CASE("inspect --verify is alone") {
+  const WholeRun run;
+  const std::string path = run.path.string();
+  const char* alone[] = {"inspect", path.c_str(), "--verify"};
+  CHECK(inspect(3, alone, {}) == verify(run.path));
+  const char* with[] = {"inspect", path.c_str(), "--verify", "--json"};
+  CHECK_THROWS_AS(inspect(4, with, {}), UsageError);
+  CHECK(
+      message([&] { verify(model_path(run.path)); }).ends_with(": is a single file; --verify needs the run directory"));
+}
