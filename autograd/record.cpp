@@ -158,14 +158,12 @@ void check_leaves_unchanged() {
   if (kept.input == Kept::other) {
     fail(
         "backward of {}: a tensor of shape {} that it keeps was written, perhaps as a gradient that an earlier "
-        "backward "
-        "gave; write to a clone()",
+        "backward gave; write to a clone()",
         node.operation->name(), shape);
   }
   fail(
       "backward of {}: the memory of {}, of shape {}, was written after the operation, and its gradient needs the "
-      "values "
-      "of then; write to a clone(), or after backward",
+      "values of then; write to a clone(), or after backward",
       node.operation->name(), kept.input == Kept::output ? "its output" : fmt::format("input {}", kept.input), shape);
 }
 
