@@ -32,8 +32,8 @@ for expected in "cmake --install " CMAKE_PREFIX_PATH pkg-config; do
 done
 
 # README's compiler is the build's; of a shared library it is told where it is, as README says.
-compiler='g++() { "$CXX" "$@"; }'
-[ ! -e build/lib/libheed.so ] || compiler='g++() { "$CXX" "$@" "-Wl,-rpath,$HOME/heed/lib"; }'
+compiler='g++() { command "$CXX" "$@"; }'
+[ ! -e build/lib/libheed.so ] || compiler='g++() { command "$CXX" "$@" "-Wl,-rpath,$HOME/heed/lib"; }'
 for program in programs/*.cpp; do
   cp "$program" mine/mine.cpp
   { echo "$compiler"; echo 'set -x'; cat commands; } > script
