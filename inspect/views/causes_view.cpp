@@ -194,8 +194,8 @@ std::string causes_view(const Causes& causes, const View& view) {
   text += row_text("", "", "change ± sd", "", "answer", view.terminal);
   const ShownHeads shown = heads_of(causes, view);
   for (std::size_t i = 0; i < shown.heads.size(); ++i) {
-    const auto [layer, head] = shown.heads[i];
-    text += rows_text(causes, layer, head, view);
+    const int layer = shown.heads[i].layer;
+    text += rows_text(causes, layer, shown.heads[i].head, view);
     const bool last_of_layer = std::none_of(shown.heads.begin() + static_cast<std::ptrdiff_t>(i) + 1, shown.heads.end(),
                                             [&](HeadIndex later) { return later.layer == layer; });
     if (last_of_layer && !view.head) text += rows_text(causes, layer, -1, view);
