@@ -28,7 +28,7 @@ TEST_CASE("Fused passes keep the maximum and the inverse sum of each row of scor
   REQUIRE(f.inverse_row_sum.shape() == Shape{2, T_q});
 
   const Booleans hidden = mask.hidden(T_q, T_k);
-  const auto visible = [&](std::int64_t i, std::int64_t j) { return hidden[i * T_k + j] == 0; };
+  const auto visible = [&, keys = T_k](std::int64_t i, std::int64_t j) { return hidden[i * keys + j] == 0; };
   double off = 0;
   for (std::int64_t b = 0; b < 2; ++b) {
     for (std::int64_t i = 0; i < T_q; ++i) {
