@@ -192,7 +192,7 @@ TEST_CASE("A learning rate that is no finite number from 0 up is an error that c
   Optimizer optimizer(walk.parameters, {});
   const auto before = walk.parameters["p"].to_vector();
   for (const auto& [lr, shown] : {std::pair(-0.1, "-0.1"), {std::nan(""), "nan"}, {INFINITY, "inf"}}) {
-    CHECK(message([&] { optimizer.step(walk.gradients(0), lr); }) ==
+    CHECK(message([&, rate = lr] { optimizer.step(walk.gradients(0), rate); }) ==
           fmt::format("Optimizer: expected a finite learning rate of at least 0, got {}", shown));
   }
   CHECK(walk.parameters["p"].to_vector() == before);
