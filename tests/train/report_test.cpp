@@ -5,6 +5,7 @@
 
 #include <heed/files/utf8.h>
 
+#include <csignal>
 #include <sstream>
 
 using namespace heed;
