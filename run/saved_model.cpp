@@ -2,8 +2,8 @@
 
 #include <heed/autograd/record.h>
 #include <heed/files/safetensors.h>
-#include <heed/nn/hook.h>
 #include <heed/files/utf8.h>
+#include <heed/nn/hook.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -83,8 +83,9 @@ void check_finite(const std::string& name, const Tensor& values, const std::stri
   if (is_finite(values)) return;
   const std::vector<double> all = values.to_vector();
   const auto bad = std::ranges::find_if(all, [](double value) { return !std::isfinite(value); });
-  fail("{}: tensor '{}' {}: value {} (from 0) is {}, which is not finite; the file is damaged, or its training diverged",
-       file, name, to_string(values.shape()), bad - all.begin(), *bad);
+  fail(
+      "{}: tensor '{}' {}: value {} (from 0) is {}, which is not finite; the file is damaged, or its training diverged",
+      file, name, to_string(values.shape()), bad - all.begin(), *bad);
 }
 
 }  // namespace
@@ -260,9 +261,10 @@ void fail_not_finite(const Reader& reader, const ReaderInput& input) {
     });
     reader(input);
   }
-  throw NotFinite(fmt::format("the model computes values that are not finite, the first of them in {}: its weights are too "
-                              "large; the file is damaged, or its training diverged",
-                              first));
+  throw NotFinite(
+      fmt::format("the model computes values that are not finite, the first of them in {}: its weights are too "
+                  "large; the file is damaged, or its training diverged",
+                  first));
 }
 
 void check_same_model(const Dump& dump, const SavedModel& model, const std::string& file) {
@@ -270,8 +272,8 @@ void check_same_model(const Dump& dump, const SavedModel& model, const std::stri
   for (const SentenceAttention& sentence : dump.sentences) {
     for (const Tensor& weights : sentence.layers) {
       if (std::ssize(sentence.layers) == layers && weights.size(0) == heads) continue;
-      fail("{}: is of a model with {} layers of {} heads, the run's model has {} of {}: they are of different runs", file,
-           sentence.layers.size(), weights.size(0), layers, heads);
+      fail("{}: is of a model with {} layers of {} heads, the run's model has {} of {}: they are of different runs",
+           file, sentence.layers.size(), weights.size(0), layers, heads);
     }
     for (const std::string& token : sentence.tokens) {
       if (model.vocabulary.contains(token)) continue;
