@@ -2,6 +2,7 @@
 
 #include "tests/catch.h"
 #include "tests/scratch.h"
+#include "train/training.h"
 
 #include <heed/files/utf8.h>
 
