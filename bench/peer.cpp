@@ -23,35 +23,35 @@ Peer::Peer(const std::vector<std::string>& command) : name_(fmt::format("{}", fm
   if (process_ == 0) {
     dup2(requests[0], STDIN_FILENO);
     dup2(answers[1], STDOUT_FILENO);
-    for (const int end : {requests[0], requests[1], answers[0], answers[1]}) close(end);
+    for (const int end : {requests[0], requests[1], answers[0], answers[1]}) ::close(end);
     execvp(arguments[0], arguments.data());
     _exit(127);
   }
-  close(requests[0]);
-  close(answers[1]);
+  ::close(requests[0]);
+  ::close(answers[1]);
   to_ = requests[1];
   from_ = answers[0];
   try {
     if (process_ < 0) fail("{}: cannot be started", name_);
     greeting_ = read_line();
   } catch (...) {
-    close(to_);
-    close(from_);
-    if (process_ > 0) waitpid(process_, nullptr, 0);
+    ::close(to_);
+    ::close(from_);
+    if (process_ > 0) ::waitpid(process_, nullptr, 0);
     throw;
   }
 }
 
 Peer::~Peer() {
-  close(to_);  // its sign to end
-  close(from_);
-  waitpid(process_, nullptr, 0);
+  ::close(to_);  // its sign to end
+  ::close(from_);
+  ::waitpid(process_, nullptr, 0);
 }
 
 Json Peer::ask(const Json& request) {
   const std::string line = format_json(request) + "\n";
   for (std::size_t sent = 0; sent < line.size();) {
-    const ssize_t count = write(to_, line.data() + sent, line.size() - sent);
+    const ssize_t count = ::write(to_, line.data() + sent, line.size() - sent);
     if (count <= 0) fail("{}: it takes no more requests", name_);
     sent += static_cast<std::size_t>(count);
   }
@@ -62,7 +62,7 @@ Json Peer::read_line() {
   std::size_t end = 0;
   while ((end = buffer_.find('\n')) == std::string::npos) {
     std::array<char, 4096> bytes;
-    const ssize_t count = read(from_, bytes.data(), bytes.size());
+    const ssize_t count = ::read(from_, bytes.data(), bytes.size());
     if (count <= 0) fail("{}: it ended without an answer", name_);
     buffer_.append(bytes.data(), static_cast<std::size_t>(count));
   }

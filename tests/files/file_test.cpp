@@ -89,14 +89,17 @@ TEST_CASE("What never ends, or never begins, is refused in time") {
   CHECK(message([] { read_file("/dev/zero"); }) ==
         "cannot read /dev/zero: it is no regular file, and has more than 256 MiB");
   CHECK(read_file("/dev/null").empty());
-  const std::string fifo = (scratch / "fifo").string(), huge = (scratch / "huge").string();
+  const std::string fifo = (scratch / "fifo").string();
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
   CHECK(message([&] { read_file(fifo); }) == "cannot read " + fifo + ": it is a FIFO, and nobody writes to it");
+#if !defined(__SANITIZE_ADDRESS__)  // whose operator new ends the program where it should throw
+  const std::string huge = (scratch / "huge").string();
   write_file(huge, "x");
   std::error_code too_large;
   std::filesystem::resize_file(huge, std::uintmax_t{1} << 43, too_large);  // a hole of 8 TiB
   if (too_large) std::filesystem::resize_file(huge, std::uintmax_t{1} << 42);
   CHECK(message([&] { read_file(huge); }).ends_with(" bytes do not fit into memory"));
+#endif
 }
 
 TEST_CASE("A FIFO is read to its end, however slowly it is written") {
