@@ -51,10 +51,10 @@ Tensor where(const Booleans& condition, const Tensor& a, const Tensor& b);  // c
 Tensor masked_fill(const Tensor& x, const Booleans& mask, double value);    // mask ? value : x
 
 // Over `axes`, all when empty; each axis once. `keepdim` leaves them with size 1. (reduce.cpp)
-Tensor sum(const Tensor& x, std::vector<int> axes = {}, bool keepdim = false);  // accumulated in double
-Tensor mean(const Tensor& x, std::vector<int> axes = {}, bool keepdim = false);
+Tensor sum(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);  // accumulated in double
+Tensor mean(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
 // NaN when there is one. Of several equal maxima the first takes the gradient. Of no elements: Error.
-Tensor max(const Tensor& x, std::vector<int> axes = {}, bool keepdim = false);
+Tensor max(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
 
 // Shapes: views of x where its strides allow it, else copies (shape_ops.cpp)
 Tensor reshape(const Tensor& x, const Shape& shape);  // one size may be -1: whatever is left

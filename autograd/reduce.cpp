@@ -4,6 +4,7 @@
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
 
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -92,8 +93,8 @@ void sum_into(const Tensor& x, const Split& s, T* y) {
   });
 }
 
-std::vector<Sample> reduction_samples(Tensor (*f)(const Tensor&, std::vector<int>, bool), Argument::Values values,
-                                      bool empty_allowed) {
+std::vector<Sample> reduction_samples(Tensor (*f)(const Tensor&, const std::vector<int>&, bool),
+                                      Argument::Values values, bool empty_allowed) {
   std::vector<Sample> samples;
   const auto add = [&](const Shape& shape, const std::vector<int>& axes, bool keepdim) {
     samples.push_back({fmt::format("{} over ({}){}", to_string(shape), fmt::join(axes, ", "), keepdim ? " kept" : ""),
@@ -126,7 +127,7 @@ static const Operation sum_operation("sum", [] {
   }
   return samples;
 });
-Tensor sum(const Tensor& x, std::vector<int> axes, bool keepdim) {
+Tensor sum(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
   const Split s = split_axes("sum", x, axes);
   Tensor y(keepdim ? s.output_keepdim : s.output, x.dtype());
   dispatch(x.dtype(), [&]<class T>() { sum_into(x, s, y.mutable_data<T>()); });
@@ -136,14 +137,14 @@ Tensor sum(const Tensor& x, std::vector<int> axes, bool keepdim) {
 }
 
 // y = sum(x) / n
-Tensor mean(const Tensor& x, std::vector<int> axes, bool keepdim) {
+Tensor mean(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
   const std::int64_t n = split_axes("mean", x, axes).reduced.numel();
-  return sum(x, std::move(axes), keepdim) / static_cast<double>(n);
+  return sum(x, axes, keepdim) / static_cast<double>(n);
 }
 
 // y = x[i], i the first index of the maximum        dx[i] = dy, 0 elsewhere
 static const Operation max_operation("max", [] { return reduction_samples(max, Argument::Values::distinct, false); });
-Tensor max(const Tensor& x, std::vector<int> axes, bool keepdim) {
+Tensor max(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
   const Split s = split_axes("max", x, axes);
   if (s.reduced.numel() == 0 && s.kept.numel() > 0) fail("max: of no elements, for shape {}", to_string(x.shape()));
   Tensor y(keepdim ? s.output_keepdim : s.output, x.dtype());
@@ -162,7 +163,7 @@ Tensor max(const Tensor& x, std::vector<int> axes, bool keepdim) {
       reduced.rows(0, n / reduced.size[0], [&](std::int64_t, const std::array<std::int64_t, 2>& offset) {
         for (std::int64_t i = 0; i < reduced.size[0]; ++i) {
           const T value = data[from + offset[0] + i * reduced.stride[0][0]];
-          if (winner < 0 || value > best || (value != value && best == best)) {
+          if (winner < 0 || value > best || (std::isnan(value) && !std::isnan(best))) {
             best = value;
             winner = number + offset[1] + i * reduced.stride[1][0];
           }

@@ -16,7 +16,7 @@ struct Trained {
   std::unique_ptr<Optimizer> optimizer;
   std::shared_ptr<void> model;
 
-  double step(int number) {
+  double step(int number) const {
     const Recording recording;
     const Tensor value = loss(number % steps_with_data);
     Gradients gradients = backward(value);

@@ -2,11 +2,11 @@
 # Most of its time goes into reading headers, so the preset "lint" joins sources.
 find_program(HEED_CLANG_FORMAT clang-format)
 find_program(HEED_RUN_CLANG_TIDY run-clang-tidy)
-file(GLOB_RECURSE sources CONFIGURE_DEPENDS heed.h autograd/*.h autograd/*.cpp files/*.h files/*.cpp nn/*.h nn/*.cpp
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS autograd/*.h autograd/*.cpp files/*.h files/*.cpp nn/*.h nn/*.cpp
      optim/*.h optim/*.cpp data/*.h data/*.cpp run/*.h run/*.cpp train/*.h train/*.cpp inspect/*.h inspect/*.cpp
      bench/*.h bench/*.cpp examples/*.h examples/*.cpp tests/*.h tests/*.cpp)
 if(HEED_CLANG_FORMAT AND HEED_RUN_CLANG_TIDY AND CMAKE_EXPORT_COMPILE_COMMANDS)
-  add_custom_target(lint COMMAND ${HEED_CLANG_FORMAT} --dry-run -Werror ${sources}
+  add_custom_target(lint COMMAND ${HEED_CLANG_FORMAT} --dry-run -Werror ${sources} heed.h version.h
                     COMMAND ${HEED_RUN_CLANG_TIDY} -quiet -p ${PROJECT_BINARY_DIR}
                     DEPENDS ${PROJECT_BINARY_DIR}/page_source.cpp
                     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} USES_TERMINAL VERBATIM)

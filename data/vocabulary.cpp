@@ -4,7 +4,7 @@
 
 namespace heed {
 
-Vocabulary::Vocabulary(std::vector<std::string> words) {
+Vocabulary::Vocabulary(const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     if (contains(word)) fail("vocabulary: '{}' occurs twice", excerpt(word));
     add(word);

@@ -10,9 +10,9 @@ namespace heed {
 class Vocabulary {
  public:
   Vocabulary() = default;
-  explicit Vocabulary(std::vector<std::string> words);  // Error for a duplicate
-  int add(const std::string& word);                     // its number, new or not
-  int operator[](const std::string& word) const;        // Error naming the word and the nearest known
+  explicit Vocabulary(const std::vector<std::string>& words);  // Error for a duplicate
+  int add(const std::string& word);                            // its number, new or not
+  int operator[](const std::string& word) const;               // Error naming the word and the nearest known
   // Whether it is known; the word of a number; how many; all, by number.
   bool contains(const std::string& word) const { return numbers_.count(word) > 0; }
   const std::string& word(int number) const;  // Error when it is none's

@@ -51,7 +51,8 @@ Tensor sinusoidal_positions(int T, int d, DType dtype) {
   std::vector<double> values;
   for (int t = 0; t < T; ++t) {
     for (int i = 0; i < d; ++i) {
-      const double angle = t / std::pow(10000.0, static_cast<double>(i / 2 * 2) / d);
+      const int pair = i / 2;
+      const double angle = t / std::pow(10000.0, 2.0 * pair / d);
       values.push_back(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
     }
   }

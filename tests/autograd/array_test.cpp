@@ -3,7 +3,9 @@
 using namespace heed;
 
 TEST_CASE("An array is row-major, shared and empty by default") {
-  const Ids ids({2, 3}, {0, 1, 2, 3, 4, 5}), copy = ids;
+  const Ids ids({2, 3}, {0, 1, 2, 3, 4, 5});
+  Ids copy;
+  copy = ids;
   CHECK(ids.shape() == Shape{2, 3});
   CHECK(ids.numel() == 6);
   CHECK(ids[4] == 4);

@@ -157,7 +157,7 @@ TEST_CASE("An optimiser notices later parameters when its store was moved, and o
   auto first = std::make_unique<Parameters>();
   Scope(*first, 1).parameter("a", {1}, Init::ones());
   Optimizer optimizer(*first, {});
-  Parameters second = std::move(*first);
+  Parameters second = std::move(*first);  // NOLINT(performance-move-const-arg): moving is copying
   first.reset();
   Gradients gradients;
   gradients.set(second["a"], ones({1}));

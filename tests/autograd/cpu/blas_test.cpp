@@ -99,7 +99,7 @@ TEMPLATE_TEST_CASE("Products that OpenBLAS does are right: few columns, no sum, 
       for (int j = 0; j < n; ++j) {
         int sum = 0;
         for (int p = 0; p < k; ++p) sum += (i + p) % 9 * ((p - j) % 5);
-        wrong += C[static_cast<std::size_t>(i * n + j)] != static_cast<TestType>(2 * sum + 3);
+        wrong += C[static_cast<std::size_t>(i) * n + j] != static_cast<TestType>(2 * sum + 3);
       }
     }
     CHECK(wrong == 0);

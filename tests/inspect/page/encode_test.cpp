@@ -18,7 +18,7 @@ std::vector<double> unpacked(const std::string& bytes) {
     const int byte = static_cast<unsigned char>(bytes[at++]);
     const auto next = [&] { return static_cast<int>(static_cast<unsigned char>(bytes[at++])); };
     if (byte == 254) {
-      values.insert(values.end(), static_cast<std::size_t>(next() + 3), 0.5e-4);
+      values.insert(values.end(), static_cast<std::size_t>(next()) + 3, 0.5e-4);
     } else {
       values.push_back((byte < 215 ? byte + 0.5 : 215 + (byte - 215) * 256 + next() + 0.5) / 10'000);
     }

@@ -27,7 +27,7 @@ struct PageFiles : Scratch {
   }
 };
 
-std::string command(std::vector<std::string> arguments) {
+std::string command(const std::vector<std::string>& arguments) {
   std::vector<const char*> argv{"inspect"};
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());
   return heed::inspect(static_cast<int>(argv.size()), argv.data(), {});
