@@ -267,6 +267,17 @@ Gradients backward(const Tensor& loss) {
 
 Gradients backward(const Tensor& output, const Tensor& cotangent) {
   if (!output.defined() || !cotangent.defined()) fail("backward: the output or its cotangent is undefined");
+  const auto check_cotangent = [&] {
+    if (cotangent.shape() == output.shape() && cotangent.dtype() == output.dtype()) return;
+    fail("backward: the cotangent must be {} {} like the output, got {} {}", to_string(output.dtype()),
+         to_string(output.shape()), to_string(cotangent.dtype()), to_string(cotangent.shape()));
+  };
+  if (tape && output.is_variable()) {  // dv/dv
+    check_cotangent();
+    Gradients result;
+    result.set(output, cotangent.detach());
+    return result;
+  }
   if (output.is_variable() || output.trace().recording == 0) {
     fail("backward: the output, of shape {}, was not recorded: no Recording was open, or it depends on no variable",
          to_string(output.shape()));
@@ -275,10 +286,7 @@ Gradients backward(const Tensor& output, const Tensor& cotangent) {
     fail("backward: the output, of shape {}, belongs to a recording that has ended or to another thread's",
          to_string(output.shape()));
   }
-  if (cotangent.shape() != output.shape() || cotangent.dtype() != output.dtype()) {
-    fail("backward: the cotangent must be {} {} like the output, got {} {}", to_string(output.dtype()),
-         to_string(output.shape()), to_string(cotangent.dtype()), to_string(cotangent.shape()));
-  }
+  check_cotangent();
   check_leaves_unchanged();
 
   const Pause pause;

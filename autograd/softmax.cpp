@@ -21,6 +21,12 @@ void for_rows(const Tensor& x, Row row) {
   });
 }
 
+// -infinity throughout
+template <class T>
+bool is_masked(const T* row, std::int64_t n) {
+  return std::all_of(row, row + n, [](T v) { return v == -std::numeric_limits<T>::infinity(); });
+}
+
 std::vector<Sample> row_samples(Tensor (*f)(const Tensor&)) {
   std::vector<Sample> samples;
   for (const Shape& shape : {Shape{4}, Shape{2, 3}, Shape{2, 1, 3}, Shape{0, 3}, Shape{2, 0}, Shape{3, 20}}) {
@@ -89,7 +95,7 @@ Tensor log_softmax(const Tensor& x) {
       T* to = dx.mutable_data<T>();
       for_rows(y, [&, out = y.data<T>(), g = dense_dy.data<T>()](std::int64_t i) {
         const T total = static_cast<T>(cpu::sum_row(g + i * n, n));
-        const bool masked = cpu::max_row(out + i * n, n) == -std::numeric_limits<T>::infinity();
+        const bool masked = is_masked(out + i * n, n);
         for (std::int64_t j = i * n; j < (i + 1) * n; ++j)
           to[j] = masked ? T{0} : g[j] - cpu::exp_nonpositive(out[j]) * total;
       });
@@ -142,9 +148,14 @@ Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropy
       const std::int32_t label = labels[i];
       if (label == options.ignored_label) return std::fill_n(g, classes, T{0}), void();
       const T m = cpu::max_row(row, classes), log_rest = cpu::softmax_row(row, g, classes, m);
-      const double log_total = static_cast<double>(m) + static_cast<double>(log_rest);
-      double loss = (1 - e) * (log_total - static_cast<double>(row[label]));
-      if (e > 0) loss += e * (log_total - cpu::sum_row(row, classes) / static_cast<double>(classes));
+      if (std::isinf(log_rest)) std::fill_n(g, classes, std::numeric_limits<T>::quiet_NaN());  // 0 / 0: no distribution
+      const double rest_of_log = std::isinf(log_rest) ? std::nan("") : static_cast<double>(log_rest);
+      // -log p = (m - x) + log sum e^(x - m), in this order: the second part would be lost beside a large m
+      double loss = rest_of_log + (1 - e) * (static_cast<double>(m) - static_cast<double>(row[label]));
+      if (e > 0) {
+        loss +=
+            e / static_cast<double>(classes) * cpu::sum_terms<T>(classes, [=](std::int64_t c) { return m - row[c]; });
+      }
       losses[static_cast<std::size_t>(i)] = loss;
       for (std::int64_t c = 0; c < classes; ++c) g[c] = (g[c] - spread) * weight;
       g[label] -= rest * weight;

@@ -96,12 +96,12 @@ Tensor gelu_tanh(const Tensor& x) {
     using T = decltype(v);
     return cpu::tanh(static_cast<T>(c) * (v + static_cast<T>(a) * v * v * v));
   };
-  const Tensor y = cpu::map(x, [t](auto v) { return v * (1 + t(v)) / 2; });
+  const Tensor y = cpu::map(x, [t](auto v) { return v * ((1 + t(v)) / 2); });
   return record(gelu_tanh_operation, {&x}, y, [x, t](const Tensor& dy) {
     return std::vector{times(dy, x, [t](auto v) {
       using T = decltype(v);
-      const T u = t(v);
-      return ((1 + u) + v * (1 - u * u) * static_cast<T>(c) * (1 + static_cast<T>(3 * a) * v * v)) / 2;
+      const T u = t(v), w = v < -10 ? T{-10} : v > 10 ? T{10} : v;  // beyond, 1 - t^2 is 0, and w^3 stays finite
+      return ((1 + u) + w * (1 - u * u) * static_cast<T>(c) * (1 + static_cast<T>(3 * a) * w * w)) / 2;
     })};
   });
 }

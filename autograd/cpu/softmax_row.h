@@ -3,6 +3,7 @@
 #include "autograd/cpu/vector_bytes.h"
 #include "autograd/cpu/vector_math.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -44,15 +45,16 @@ T exp_row(const T* x, T* y, std::int64_t n, T m) {
   return static_cast<T>(sum_row(y, n));  // in a loop of its own: g++ would load exp's constants again for each vector
 }
 
-// y = softmax(x); x and y may be one row. `m` is max_row(x). Returns log sum e^(x - m), or infinity for a row of
-// -infinity, whose y is 0.
+// y = softmax(x); x and y may be one row. `m` is max_row(x). Returns log sum e^(x - m): infinity for a row of -infinity,
+// whose y is 0; NaN, as is all of y, where there is one in x.
 template <class T>
 T softmax_row(const T* x, T* y, std::int64_t n, T m) {
   if (m == -std::numeric_limits<T>::infinity()) {
     bool masked = true;
     for (std::int64_t i = 0; i < n; ++i) masked = masked && x[i] == m;  // not NaN
-    for (std::int64_t i = 0; i < n; ++i) y[i] = masked ? T{0} : std::numeric_limits<T>::quiet_NaN();
-    return std::numeric_limits<T>::infinity();
+    constexpr T nan = std::numeric_limits<T>::quiet_NaN();
+    std::fill_n(y, n, masked ? T{0} : nan);
+    return masked ? std::numeric_limits<T>::infinity() : nan;
   }
   const T total = exp_row(x, y, n, m), share = 1 / total;
   for (std::int64_t i = 0; i < n; ++i) y[i] *= share;

@@ -9,11 +9,12 @@
 // the last place. For double, where nothing is trained in a hurry, the C library's.
 namespace heed::cpu {
 
-// x = n ln 2 + r with |r| <= ln(2) / 2; gives 2^n and e^r - 1 = r + r^2/2! + ... + r^7/7!. -87.33 <= x <= 88.
+// x = n ln 2 + r with |r| <= ln(2) / 2; gives 2^(n - k) and e^r - 1 = r + r^2/2! + ... + r^7/7!. -126 <= n - k <= 127, which
+// with k = 0 is -87.33 <= x <= 88.
 struct PowerOfTwo {
   float scale, expm1_r;
 };
-[[gnu::always_inline]] inline PowerOfTwo split_exp(float x) {
+[[gnu::always_inline]] inline PowerOfTwo split_exp(float x, std::uint32_t k = 0) {
   const float shifted = x * 1.44269504F + 12582912.0F;  // adding 1.5 * 2^23 rounds to an integer, kept in the low bits
   const float n = shifted - 12582912.0F;
   const float r = (x - n * 0.693359375F) + n * 2.12194440e-4F;  // ln 2 in two parts: the first has 9 bits
@@ -24,18 +25,16 @@ struct PowerOfTwo {
   p = p * r + 1.0F / 6;
   p = p * r + 0.5F;
   p = p * r * r + r;
-  const std::uint32_t exponent = (std::bit_cast<std::uint32_t>(shifted) + 127U) << 23U;
+  const std::uint32_t exponent = (std::bit_cast<std::uint32_t>(shifted) + 127U - k) << 23U;
   return {std::bit_cast<float>(exponent), p};
 }
 
 [[gnu::always_inline]] inline float exp(float x) {
-  // e^x = e^(x - 1) e where 2^n would be no float
-  const bool large = x > 88.0F;
-  const float clamped = large ? (x < 89.0F ? x : 89.0F) - 1.0F : x > -87.33F ? x : -87.33F;
-  const PowerOfTwo e = split_exp(clamped);
-  float y = (e.scale + e.scale * e.expm1_r) * (large ? 2.71828183F : 1.0F);
-  y = x > 88.72283F ? std::numeric_limits<float>::infinity() : y;
-  y = x < -87.33F ? 0.0F : y;
+  // e^x = 2^k (2^(n - k) e^r), with k where 2^n would be no float, or one without all of its bits
+  const bool large = x > 88.0F, small = x < -87.0F;
+  const float clamped = x < 89.0F ? (x > -104.0F ? x : -104.0F) : 89.0F;
+  const PowerOfTwo e = split_exp(clamped, large ? 1U : small ? 0U - 32U : 0U);
+  const float y = (e.scale + e.scale * e.expm1_r) * (large ? 2.0F : small ? 0x1p-32F : 1.0F);
   return x != x ? x : y;
 }
 inline double exp(double x) { return std::exp(x); }

@@ -32,6 +32,17 @@ TEST_CASE("layer_norm is the naive one") {
   }
 }
 
+TEST_CASE("layer_norm of equal numbers is 0, whatever their number and size") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  for (const std::int64_t n : {1, 3, 64, 100, 768, 4096, 50257}) {
+    for (const double value : {0.1, 1000.1, -1e6 - 0.7, 3e30}) {
+      CAPTURE(n, value);
+      const Tensor y = layer_norm(full({2, n}, value, dtype), {}, {});
+      CHECK(max(sqrt(square(y))).item() < 1e-3);
+    }
+  }
+}
+
 TEST_CASE("Wrong use of layer_norm is an error that says what was expected") {
   const Tensor x = zeros({2, 3});
   check_messages({{"layer_norm: x float32 (2, 3) needs gain and bias of shape (3) and its dtype, or neither",

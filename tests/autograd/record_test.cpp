@@ -203,6 +203,17 @@ TEST_CASE("What backward does not read may be written") {
   CHECK(backward(sum(v * x))[v].to_vector() == std::vector<double>{7, 1});
 }
 
+TEST_CASE("The gradient of a variable by itself is 1, and its cotangent") {
+  const Tensor x = variable(full({}, 3)), rows = variable(zeros({2}));
+  CHECK(message([&] { backward(x); }) ==
+        "backward: the output, of shape (), was not recorded: no Recording was open, or it depends on no variable");
+  const Recording recording;
+  CHECK(backward(x)[x].item() == 1);
+  CHECK(backward(rows, tensor({2}, {5, 7}))[rows].to_vector() == std::vector<double>{5, 7});
+  CHECK(message([&] { backward(rows, ones({3})); }) ==
+        "backward: the cotangent must be float32 (2) like the output, got float32 (3)");
+}
+
 TEST_CASE("Gradients are values, found by variable") {
   const Tensor a = variable(tensor({2}, {1, 2})), b = variable(tensor({2}, {3, 4})), c = variable(ones({3}));
   const Recording recording;

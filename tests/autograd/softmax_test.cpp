@@ -82,6 +82,46 @@ TEST_CASE("cross_entropy is the mean of -log softmax at the labels that count") 
   CHECK(cross_entropy(tensor({1, 2}, {2000, -2000}, dtype), Ids({1}, {1})).item() == 4000);
 }
 
+TEST_CASE("cross_entropy of logits of any size is that of their differences") {
+  const Ids first({1}, {0});
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  for (const double size : {0.0, 1e4, 1e16, 1e30}) {
+    CHECK(cross_entropy(full({1, 2}, size, dtype), first).item() == Approx(std::log(2)));
+    CHECK(cross_entropy(full({1, 3}, -size, dtype), first, {.label_smoothing = 0.1}).item() == Approx(std::log(3)));
+  }
+  CHECK(cross_entropy(tensor({1, 2}, {1e4, 1e4 - 30}, DType::float64), first).item() == Approx(9.36e-14).epsilon(2e-3));
+  const Tensor apart = tensor({1, 2}, {1e6, 1e6 - 4}, dtype);
+  CHECK(cross_entropy(apart, first).item() == Approx(std::log1p(std::exp(-4))));
+  CHECK(cross_entropy(apart, first, {.label_smoothing = 0.5}).item() == Approx(std::log1p(std::exp(-4)) + 1));
+}
+
+TEST_CASE("A NaN that goes into a row comes out of it, in values and gradients") {
+  const double nan = std::nan("");
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  for (const auto& [a, b] : {std::pair(nan, 0.0), {0.0, nan}, {infinite, 0.0}, {nan, -infinite}, {-infinite, nan}}) {
+    CAPTURE(a, b);
+    const Tensor x = variable(tensor({2, 2}, {a, b, 1, 2}, dtype));
+    const Recording recording;
+    const auto is_nan = [](const Tensor& y, std::int64_t row) {
+      return std::isnan(y.at({row, 0})) && std::isnan(y.at({row, 1}));
+    };
+    for (const Tensor& y : {softmax(x), log_softmax(x)}) {
+      const Tensor dx = backward(y, tensor({2, 2}, {1, -2, 1, -2}, dtype))[x];
+      CHECK((is_nan(y, 0) && is_nan(dx, 0)));
+      CHECK((is_finite(slice(y, 0, 1, 2)) && is_finite(slice(dx, 0, 1, 2))));
+    }
+    for (const double e : {0.0, 0.1}) {
+      const Tensor loss = cross_entropy(x, Ids({2}, {1, 1}), {.label_smoothing = e}), dx = backward(loss)[x];
+      CHECK((std::isnan(loss.item()) && is_nan(dx, 0) && is_finite(slice(dx, 0, 1, 2))));
+    }
+  }
+  // A row without any probability has no cross-entropy, and no gradient that would pass for one.
+  const Tensor none = variable(full({1, 2}, -infinite, dtype));
+  const Recording recording;
+  const Tensor loss = cross_entropy(none, Ids({1}, {0})), dx = backward(loss)[none];
+  CHECK((std::isnan(loss.item()) && std::isnan(dx.at({0, 0})) && std::isnan(dx.at({0, 1}))));
+}
+
 TEST_CASE("Wrong use of softmax and cross_entropy is an error that says what was expected") {
   const Tensor x = zeros({2, 3});
   check_messages({{"softmax: expected at least one axis, got shape ()", [] { softmax(ones({})); }},
