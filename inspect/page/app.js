@@ -1,4 +1,5 @@
-// What is looked at. `sentence` is OWN for the sentence typed in the view "Try"; `shown` are the heads of the sentence view.
+// What is looked at. `sentence` is OWN for one's own, of the view "Try"; `shown` are the heads of the sentence view, each
+// with the number of its colour. `chosen`: by the reader, not by bestHead().
 const OWN = -1;
 const state = {
   run: 0,
@@ -7,12 +8,15 @@ const state = {
   layer: 0,
   head: 0,
   token: 0,
-  shown: new Set(),
+  shown: new Map(),
+  chosen: false,
   tab: 0,
   playing: false,
   own: null
 };
 const key = (layer, head) => `${layer}.${head}`;
+const headOfKey = (name) => name.split('.').map(Number);
+const shortName = (name) => headOfKey(name).map((n) => n + 1).join('.');  // as people count
 const runNow = () => content.runs[state.run];
 
 // What a run did with a sentence at a dumped step.
@@ -36,27 +40,58 @@ function update(changes) {
   if (!frame) frame = requestAnimationFrame(draw);
 }
 
-function chooseRun(run) {
-  const {steps, heads, sentences} = content.runs[run];
-  const sentence = Math.min(Math.max(state.sentence, 0), sentences.length - 1);
-  const layer = heads.length - 1;
-  update({
+const lastStep = (run) => content.runs[run].steps.length - 1;
+
+// The head that gives the antecedent most of the query's attention, at the last step; where no antecedent is known, the
+// one with the largest weight from the query.
+function bestHead(run, sentence) {
+  const {query, antecedent, heads, attention} = dumped(run, lastStep(run), sentence);
+  let best = {layer: heads.length - 1, head: 0, weight: -1};
+  if (!attention) return best;
+  const T = attention.T;
+  for (const [layer, head] of allHeads(heads)) {
+    const row = attention.of(layer, head).subarray(query * T, (query + 1) * T);
+    const weight = antecedent >= 0 ? row[antecedent] : Math.max(...row);
+    if (weight > best.weight) best = {layer, head, weight};
+  }
+  return best;
+}
+
+const allHeads = (heads) => heads.flatMap((count, layer) => Array.from({length: count}, (_, head) => [layer, head]));
+
+// What is seen when nothing but a run and a sentence was chosen: the head that points, at the token asked about.
+function storyOf(run, sentence) {
+  const {layer, head} = bestHead(run, sentence);
+  return {
     run,
-    step: steps.length - 1,
     sentence,
     layer,
-    head: 0,
-    own: null,
-    token: sentences[sentence].query,
-    shown: new Set(Array.from({length: Math.min(heads[layer], 8)}, (_, head) => key(layer, head)))
-  });
+    head,
+    chosen: false,
+    token: content.runs[run].sentences[sentence].query,
+    shown: new Map([[key(layer, head), 0]])
+  };
 }
 
+function chooseRun(run) {
+  const sentence = Math.min(Math.max(state.sentence, 0), content.runs[run].sentences.length - 1);
+  update({...storyOf(run, sentence), step: lastStep(run), own: null});
+}
+
+// A head that the reader chose is kept.
 function chooseSentence(sentence) {
-  update({sentence, token: sentence === OWN ? state.own.query : runNow().sentences[sentence].query});
+  if (sentence === OWN) return update({sentence, token: state.own.query});
+  const {layer, head, shown, ...story} = storyOf(state.run, sentence);
+  return update({...story, ...(state.chosen ? {chosen: true} : {layer, head, shown})});
 }
 
-// A view is {title, make}; make() gives {element, draw, figures, followsTraining, ownsSentence}.
+function chooseOneHead(layer, head) {
+  const shown = state.shown.has(key(layer, head)) ? state.shown : new Map([[key(layer, head), 0]]);
+  update({layer, head, shown, chosen: true});
+}
+
+// A view is {title, lead, make}; make() gives {element, draw, figures, followsTraining, sliderOnly, ownsSentence, says}: lead
+// tells how to read it and what to try, says() what it shows now; sliderOnly: without the curves.
 const made = new Map();  // of `views` (start.js) those that were shown, by number
 
 function draw() {
@@ -68,11 +103,17 @@ function draw() {
     tab.setAttribute('aria-selected', String(i === state.tab));
     tab.tabIndex = i === state.tab ? 0 : -1;
   });
-  const main = document.getElementById('main');
-  if (main.firstChild !== view.element) main.replaceChildren(view.element);
-  main.setAttribute('aria-labelledby', `tab-${state.tab}`);
+  const panel = document.getElementById('panel');
+  if (panel.lastChild !== view.element) {
+    view.spoken = el('p', {class: 'says'});
+    panel.replaceChildren(el('p', {class: 'lead muted'}, views[state.tab].lead), view.spoken, view.element);
+  }
+  panel.setAttribute('aria-labelledby', `tab-${state.tab}`);
   view.draw();
+  view.spoken.replaceChildren(...[view.says?.() ?? []].flat());
+  view.spoken.hidden = view.spoken.textContent === '';
   keepFocus(held);
+  remember();
 }
 
 // What was drawn anew in place of the element that had the focus takes it over.
@@ -89,31 +130,63 @@ function viewNow() {
   return made.get(state.tab);
 }
 
-function chooseTab(tab) { update({tab: (tab + views.length) % views.length}); }
+const chooseTab = (tab) => update({tab: (tab + views.length) % views.length});
 
 function drawTabs() {
-  const keys = {ArrowRight: 1, ArrowLeft: -1};
+  const moved = (from, name) => ({
+    ArrowRight: from + 1,
+    ArrowLeft: from - 1,
+    Home: 0,
+    End: views.length - 1
+  })[name];
   document.getElementById('tabs').replaceChildren(
       ...views.map(({title}, i) => button(title, () => chooseTab(i), {
                      role: 'tab',
                      id: `tab-${i}`,
-                     'aria-controls': 'main',
+                     'aria-controls': 'panel',
                      onkeydown: (event) => {
-                       if (!keys[event.key]) return;
+                       const to = moved(state.tab, event.key);
+                       if (to === undefined) return;
                        event.preventDefault();
-                       chooseTab(state.tab + keys[event.key]);
-                       document.getElementById(`tab-${(state.tab + views.length) % views.length}`).focus();
+                       chooseTab(to);
+                       document.getElementById(`tab-${state.tab}`).focus();
                      }
                    })));
-  document.getElementById('main').setAttribute('role', 'tabpanel');
 }
 
 // A figure's width within the view.
 const roomFor = () => Math.max(300, Math.min(1180, document.getElementById('main').clientWidth));
 
+// How many pixels of a window's height are a figure's, below the header and the words above it.
+const heightFor = () => Math.max(300, window.innerHeight - document.getElementById('main').offsetTop - 150);
+
+// Of what a picture is: run, sentence, step and head, those that it shows.
+function aboutNow({sentence = true, step = true, head = true} = {}) {
+  const now = subject();
+  return [
+    runName(state.run), step && `step ${now.step}`, head && headName(state.layer, state.head),
+    sentence && shortened(now.tokens)
+  ].filter(Boolean);
+}
+
+const runName = (run) => content.runs[run].name.split('/').filter(Boolean).at(-1);
+
 function toggleTheme() {
   setTheme(isDark() ? 'light' : 'dark');
   draw();
+}
+
+// What make() gives when the page is light.
+function inLight(make) {
+  if (!isDark()) return make();
+  setTheme('light');
+  draw();
+  try {
+    return make();
+  } finally {
+    setTheme('dark');
+    draw();
+  }
 }
 
 function start() {
@@ -134,9 +207,11 @@ function start() {
     draw();
   });
   addEventListener('resize', () => update({}));
-  // What had not arrived when the page was first drawn.
-  addEventListener('DOMContentLoaded', () => update({}));
+  addEventListener('popstate', followAddress);
   drawTabs();
-  chooseRun(0);
+  followAddress();
+  // What had not arrived when the page was first drawn, for a reader who has chosen nothing else by then.
+  const first = addressNow().all;
+  addEventListener('DOMContentLoaded', () => addressNow().all === first ? followAddress() : update({}));
   drawFooter();
 }

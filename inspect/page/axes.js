@@ -27,17 +27,7 @@ function drawMatrix(
       });
     });
   }
-  const figureSize = Math.min(14, cell / 2.9);
-  if (cell >= 28 && values.length <= 2500) {
-    const least = 0.5 * 10 ** -decimals;
-    values.forEach((value, n) => {
-      if (Math.abs(value) < least) return;
-      const i = Math.floor(n / columns.length), j = n % columns.length;
-      figure.text(
-          x0 + (j + 0.5) * cell - 0.5, y0 + (i + 0.5) * cell, fixed(value, decimals),
-          {'text-anchor': 'middle', 'font-size': figureSize, fill: scale.text(value)});
-    });
-  }
+  if (values.length <= 2500) drawFigures(figure, {x: x0, y: y0, cell, columns: columns.length, values, scale, decimals});
   if (markRow >= 0)
     figure.add('rect', {
       x: x0 - 1,
@@ -49,6 +39,26 @@ function drawMatrix(
       'stroke-width': 2
     });
   return {left, top, width: left + width + right, height: top + height};
+}
+
+// The values in their cells, as large as all of them fit; without the 0 before the point where the cells are narrow, and
+// none where they would be too small to read.
+function drawFigures(figure, {x, y, cell, columns, values, scale, decimals}) {
+  const least = 0.5 * 10 ** -decimals, largest = values.reduce((most, v) => Math.max(most, Math.abs(v)), 0);
+  const negative = values.some((v) => v <= -least);
+  const sizeOf = (text) => Math.min(14, (cell - 3) / textWidth(text, 100) * 100);
+  const widest = `${negative ? '−' : ''}${fixed(Math.max(largest, least), decimals)}`;
+  const short = sizeOf(widest) < 10;
+  const shortened = (text) => short ? text.replace(/^(−?)0\./, '$1.') : text;
+  const size = sizeOf(shortened(widest));
+  if (size < 8 || cell < size * 1.3) return;
+  values.forEach((value, n) => {
+    if (Math.abs(value) < least) return;
+    const i = Math.floor(n / columns), j = n % columns;
+    figure.text(
+        x + (j + 0.5) * cell - 0.5, y + (i + 0.5) * cell, shortened(fixed(value, decimals)),
+        {'text-anchor': 'middle', 'font-size': size, fill: scale.text(value)});
+  });
 }
 
 // Room for the labels: {left, top, right, size of the letters, 0 when they do not fit}.
@@ -75,7 +85,7 @@ function cellFor(rows, columns, width, most) {
 function drawLegend(figure, x, y, width, scale, label) {
   const count = 128;
   const values = Float32Array.from({length: count}, (_, i) => scale.low + (scale.high - scale.low) * i / (count - 1));
-  figure.heat(x, y, width, 10, 1, count, values, scale);
+  figure.heat(x, y, width, 10, 1, count, values, scale, true);
   const [low, high] = label?.ends ?? [String(scale.low), String(scale.high)];
   figure.text(x, y + 20, low.replace('-', '−'), {'font-size': 11, fill: ink.muted});
   figure.text(x + width, y + 20, high, {'font-size': 11, fill: ink.muted, 'text-anchor': 'end'});
@@ -111,7 +121,10 @@ function explore(figure, describe, choose = () => {}) {
   figure.box.addEventListener('keydown', (event) => {
     const moves = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]};
     const map = figure.maps[0];
-    if (event.key === 'Enter' && event.target === figure.box && at && map) return choose(...at, map);
+    if ((event.key === 'Enter' || event.key === ' ') && event.target === figure.box && at && map) {
+      event.preventDefault();
+      return choose(...at, map);
+    }
     if (!moves[event.key] || !map) return;
     event.preventDefault();
     const [rows, columns] = moves[event.key];

@@ -1,24 +1,33 @@
 // Is the attention the cause of the answer? What inspect/causes.cpp found on held-out sentences, and what can be cut here.
 const causesView = {
   title: 'Why',
+  lead: 'A large weight need not matter. Here parts of the model are cut or replaced while it answers held-out sentences; ' +
+      'what changes the answers is a cause, whatever its weight.',
   make() {
-    const effects = new Figure('causes', () => causeRows(runNow().causes));
-    const parts = new Figure('attribution', () => attributionRows(runNow().causes.attribution[state.sentence]));
+    const effects = new Figure('causes', () => causeRows(runNow().causes), aboutCauses);
+    const parts = new Figure(
+        'who wrote the answer', () => attributionRows(runNow().causes.attribution[state.sentence]),
+        () => aboutNow({head: false}));
     const scatter = new Figure(
         'weight and effect',
         () => [
             ['layer', 'head', 'token', 'weight', 'effect'],
-            ...cutEdges(readerOf(state.run))
-                .map(({layer, head, token, weight, effect}) => [layer + 1, head + 1, token, weight, effect])]);
-    const below = new TableBelow('As a table'), element = el('section');
-    explore(parts, (row, column, map) => map.rows === 1 ? null : [signed(map.values[row * map.columns + column])]);
+            ...edgesOf(readerOf(state.run))
+                .found.map(({layer, head, token, weight, effect}) => [layer + 1, head + 1, token, weight, effect])],
+        aboutCauses);
+    const below = new TableBelow('All of them as a table'), element = el('section');
+    explore(parts, (row, column, map) => map.ramp ? null : [signed(map.values[row * map.columns + column])]);
+    let groupsOf = null, groups = [];
     return {
       figures: [effects, parts, scatter],
       element,
       draw() {
         const {causes, causes_missing} = runNow(), reader = readerOf(state.run), content = [];
         if (causes) {
-          content.push(...headline(causes), el('div', {class: 'scroll'}, effects.element), below.element);
+          if (groupsOf !== causes) groups = groupTables(causes);
+          groupsOf = causes;
+          content.push(
+              ...headline(causes), el('h2', {}, 'What changes the answers most'), effects.element, ...groups, below.element);
           drawEffects(effects, causes);
           below.draw(() => {
             const [head, ...rows] = causeRows(causes);
@@ -39,24 +48,50 @@ const causesView = {
   },
 };
 
+const aboutCauses = () => [...aboutNow({sentence: false, step: false, head: false}), `step ${runNow().steps.at(-1).step}`];
+
 const causeGroups = [
-  ['head zero', 'Switch a head off'],
-  ['head mean', 'Put its mean in a head’s place'],
-  ['edge', 'Cut one edge'],
-  ['edge all heads', 'Cut one edge in every head of a layer'],
-  ['only edge', 'Leave one edge only'],
-  ['patch head', 'Put the twin’s output in a head’s place'],
-  ['patch layer', 'Put the twin’s output in every head of a layer'],
+  ['head zero', 'Switch a head off', 'switched off'],
+  ['head mean', 'Put its mean in a head’s place', 'its mean'],
+  ['edge', 'Cut one edge', 'cut'],
+  ['edge all heads', 'Cut one edge in every head of a layer', 'cut'],
+  ['only edge', 'Leave one edge only', 'nothing else'],
+  ['patch head', 'Put the twin’s output in a head’s place', 'output of the twin'],
+  ['patch layer', 'Put the twin’s output in every head of a layer', 'output of the twin'],
 ];
 
-function headline({sentences, accuracy, probability, verdict, left_out}) {
+function headline(causes) {
+  const {sentences, accuracy, probability, verdict, left_out} = causes;
   return [
-    el('h2', {}, 'Is the attention the cause?'),
+    el('h2', {}, 'Is the attention the cause?'), el('p', {class: 'verdict'}, ...plainVerdict(causes)),
     el('p', {},
-       `${sentences.toLocaleString('en')} held-out sentences, ${
-           percent(accuracy)} right, mean probability of the answer ${fixed(probability)}.`),
-    el('p', {class: 'verdict'}, verdict.join('\n')), ...left_out.map((text) => el('p', {class: 'muted'}, text))
+       `Asked of ${sentences.toLocaleString('en')} held-out sentences, of which ${
+           percent(accuracy)} are answered right; the answer has a mean probability of ${fixed(probability)}.`),
+    el('p', {class: 'figures'}, verdict.join('\n')), ...left_out.map((text) => el('p', {class: 'muted'}, text)),
+    el('p', {class: 'muted'},
+       'Query: the word asked about. Antecedent: what it refers to; other: the other candidate; decider: the word that ' +
+           'decides between them. Twin: the same sentence but for the decider, with the other answer. An edge is what one ' +
+           'head lets one word see of another.')
   ];
+}
+
+// The verdict in plain words. By chance an answer is right with `chance`, where that is known, give or take 1.96 standard
+// errors.
+function plainVerdict({rows, pointing, accuracy, chance}) {
+  if (!pointing) return ['No held-out sentence says what its query refers to, so there is no one edge to ask about.'];
+  const cut = rows.find(
+      (one) => one.what === 'edge' && one.layer === pointing.layer && one.head === pointing.head &&
+          one.from === 'query' && one.to === 'antecedent');
+  const coin = Number.isFinite(chance), error = coin ? 1.96 * Math.sqrt(chance * (1 - chance) / cut.sentences) : 0;
+  const {tokens, antecedent} = runNow().sentences[Math.max(0, state.sentence)];
+  const at = antecedent >= 0 ? [el('b', {}, visible(tokens[antecedent])), ', the antecedent,'] : ['the antecedent'];
+  const figures = `the model is right ${percent(cut.accuracy)} of the time, with it ${percent(accuracy)}${
+      coin ? `; a coin is right ${percent(chance)}` : ''}.`;
+  const [answer, end] = coin && accuracy <= chance + error ? ['It has not learned the task', ''] :
+      accuracy - cut.accuracy < 0.05                       ? ['No', ' It finds the answer another way.'] :
+      coin && cut.accuracy > chance + error                ? ['In part', ' There is another way to the answer, too.'] :
+                                                             ['Yes', ''];
+  return [`${answer}: without ${headName(pointing.layer, pointing.head)}’s look at `, ...at, ` ${figures}${end}`];
 }
 
 function causeName({what, layer, head, from, to}) {
@@ -75,64 +110,95 @@ function causeRows({rows}) {
   ];
 }
 
-// Rows of one group that are worth a line each, and how many others there are: edges between other tokens than the query
-// that change next to nothing.
-function worthShowing(rows) {
-  const shown = rows.filter(({from, probability}) => !from || from === 'query' || Math.abs(probability) >= 0.01);
-  return {shown, others: rows.length - shown.length};
+const byEffect = (rows) => [...rows].sort((a, b) => Math.abs(b.probability) - Math.abs(a.probability));
+const firstShown = 10;
+
+// The first of a long table, and a button for the rest.
+function foldedTable(head, rows, cells, attributes) {
+  const box = el('div'), show = (count) => box.replaceChildren(
+                             table(head, rows.slice(0, count).map(cells), attributes),
+                             ...(count < rows.length ?
+                                     [button(`Show the other ${rows.length - count}`, () => show(rows.length))] :
+                                     []));
+  show(firstShown);
+  return box;
 }
 
-// A line an intervention: attention weight, mean change of the answer's probability with its spread, accuracy.
+// Each kind of intervention, folded, those that change most first.
+function groupTables({rows}) {
+  const cells = (one) => [
+    causeName(one), Number.isFinite(one.weight) ? fixed(one.weight, 2) : '',
+    bar(one.probability, `${signed(one.probability, 2)} ± ${fixed(one.spread, 2)}`, one.probability < 0 ? 'negative' : ''),
+    percent(one.accuracy), Number.isFinite(one.flipped) ? percent(one.flipped) : ''
+  ];
+  return causeGroups.map(([what, title]) => ({title, found: byEffect(rows.filter((one) => one.what === what))}))
+      .filter(({found}) => found.length > 0)
+      .map(({title, found}) => {
+        const below = new TableBelow(`${title}: ${found.length}`);
+        below.draw(
+            () => foldedTable(
+                ['where', 'weight', 'change of the answer’s probability ± deviation', 'right', 'twin’s answer'], found, cells,
+                {'aria-label': title}));
+        return below.element;
+      });
+}
+
+// A line an intervention: attention weight, mean change of the answer's probability with its spread, share then right.
 function drawEffects(figure, {rows, accuracy, pointing}) {
-  const groups = causeGroups.map(([what, title]) => ({title, ...worthShowing(rows.filter((one) => one.what === what))}))
-                     .filter(({shown}) => shown.length);
-  const room = Math.max(760, roomFor()), row = 26, label = 300, weightAt = label + 28, from = label + 70,
-        zero = room - 340, changeAt = room - 204, accuracyAt = room - 96;
-  const heights = groups.map(({shown, others}) => 40 + (shown.length + (others ? 1 : 0)) * row);
+  const shown = byEffect(rows).slice(0, firstShown), room = roomFor(), wide = room >= 760;
+  const row = wide ? 30 : 50, top = 46, bottom = top + shown.length * row;
+  const short = new Map(causeGroups.map(([what, , text]) => [what, text]));
+  const nameOf = (one) => `${causeName(one)}: ${short.get(one.what)}`;
+  const labels = wide ? Math.min(380, Math.max(...shown.map((one) => textWidth(nameOf(one), 14))) + 10) : 0;
+  const weightAt = wide ? labels + 30 : 28, from = weightAt + 44, zeroSide = wide ? 320 : 62, to = room - zeroSide;
+  const ends = shown.flatMap(({probability, spread}) => [probability - spread, probability + spread]);
+  const low = Math.max(-1, Math.min(-0.1, ...ends)), high = Math.min(1, Math.max(0.02, ...ends));
+  const at = (value) => from + (Math.max(low, Math.min(high, value)) - low) / (high - low) * (to - from), zero = at(0);
   figure.begin(
-      room, 24 + total(heights),
-      rows.map((one) => `${one.what} ${causeName(one)}: accuracy ${percent(one.accuracy)}`).join('; '));
-  const small = {'font-size': 12, fill: ink.muted, 'text-anchor': 'middle'},
-        right = {'text-anchor': 'end', 'font-size': 14};
-  figure.text(weightAt, 10, 'weight', small);
-  figure.text((from + zero) / 2, 10, 'change of the answer’s probability', small);
-  figure.text(changeAt - 60, 10, 'mean ± deviation', small);
-  figure.text(accuracyAt - 24, 10, 'right after', small);
-  figure.text(room - 36, 10, 'twin’s answer', small);
-  const at = (value) => zero + Math.max(-1, Math.min(0.06, value)) * (zero - from);
-  let y = 24;
-  groups.forEach(({title, shown, others}, g) => {
-    figure.text(0, y + 22, title, {'font-weight': 700, 'font-size': 15});
-    shown.forEach((one, i) => {
-      const middle = y + 36 + (i + 0.5) * row, x = at(one.probability);
-      const points = pointing && one.layer === pointing.layer && one.head === pointing.head;
-      figure.text(12, middle, causeName(one), {'font-size': 14, fill: points ? ink.accent : ink.text});
-      if (Number.isFinite(one.weight)) {
-        figure.add(
-            'rect', {x: weightAt - 26, y: middle - 11, width: 52, height: 22, fill: scales.weight.colour(one.weight)});
-        figure.text(
-            weightAt, middle, fixed(one.weight, 2),
-            {'text-anchor': 'middle', 'font-size': 13, fill: scales.weight.text(one.weight)});
-      }
-      const fill = one.probability < 0 ? ink.orange : ink['head-0'];
-      figure.add(
-          'rect', {x: Math.min(x, zero), y: middle - 7, width: Math.max(1, Math.abs(x - zero)), height: 14, fill});
-      const ends = [one.probability - one.spread, one.probability + one.spread].map(at);
-      figure.add('path', {d: `M${ends[0]},${middle}H${ends[1]}`, stroke: ink.text, 'stroke-opacity': 0.7});
-      const strong = accuracy - one.accuracy > 0.05 ? 700 : 400;
-      figure.text(changeAt, middle, `${signed(one.probability, 2)} ± ${fixed(one.spread, 2)}`, right);
-      figure.text(accuracyAt, middle, percent(one.accuracy), {...right, 'font-weight': strong});
-      if (Number.isFinite(one.flipped))
-        figure.text(room - 4, middle, percent(one.flipped), {...right, 'font-weight': strong});
-    });
-    if (others) {
+      room, bottom + 34,
+      shown.map((one) => `${one.what} ${causeName(one)}: accuracy ${percent(one.accuracy)}`).join('; '));
+  const small = {'font-size': 12, fill: ink.muted, 'text-anchor': 'middle'}, right = {'text-anchor': 'end', 'font-size': 14};
+  figure.text(weightAt, 12, 'weight', small);
+  figure.text((from + to) / 2, 12, wide ? 'change of the answer’s probability' : 'change of probability', small);
+  if (wide) {
+    figure.text(room - 190, 12, 'mean ± deviation', {...small, 'text-anchor': 'end'});
+    figure.text(room, 12, 'twin’s answer', {...small, 'text-anchor': 'end'});
+  }
+  figure.text(wide ? room - 100 : room, 12, 'then right', {...small, 'text-anchor': 'end'});
+  for (const tick of [-1, -0.75, -0.5, -0.25, 0, 0.25, 0.5].filter((value) => value >= low && value <= high)) {
+    figure.add('line', {x1: at(tick), x2: at(tick), y1: 38, y2: bottom, stroke: tick === 0 ? ink.muted : ink.line});
+    figure.text(at(tick), 30, fixed(tick, tick === 0 ? 0 : 2), {...small, 'font-size': 11});
+  }
+  shown.forEach((one, i) => {
+    const y = top + i * row, middle = wide ? y + row / 2 : y + 34, x = at(one.probability);
+    const points = pointing && one.layer === pointing.layer && one.head === pointing.head;
+    const strong = accuracy - one.accuracy > 0.05 ? 700 : 400;
+    figure.text(
+        0, wide ? middle : y + 12, fitted(nameOf(one), 14, wide ? labels - 4 : room),
+        {'font-size': 14, fill: points ? ink.accent : ink.text, title: nameOf(one)});
+    if (Number.isFinite(one.weight)) {
+      figure.add('rect', {x: weightAt - 26, y: middle - 11, width: 52, height: 22, fill: scales.weight.colour(one.weight)});
       figure.text(
-          12, y + 36 + (shown.length + 0.5) * row, `${others} edges between other tokens: less than 0.01 each`,
-          {'font-size': 13, fill: ink.muted});
+          weightAt, middle, fixed(one.weight, 2),
+          {'text-anchor': 'middle', 'font-size': 13, fill: scales.weight.text(one.weight)});
     }
-    y += heights[g];
+    figure.add('rect', {
+      x: Math.min(x, zero),
+      y: middle - 7,
+      width: Math.max(1, Math.abs(x - zero)),
+      height: 14,
+      fill: one.probability < 0 ? ink.orange : ink['head-0']
+    });
+    const [a, b] = [one.probability - one.spread, one.probability + one.spread].map(at);
+    figure.add('path', {d: `M${a},${middle}H${b}`, stroke: ink.text, 'stroke-opacity': 0.7});
+    figure.text(wide ? room - 100 : room, middle, percent(one.accuracy), {...right, 'font-weight': strong});
+    if (!wide) return;
+    figure.text(room - 190, middle, `${signed(one.probability, 2)} ± ${fixed(one.spread, 2)}`, right);
+    if (Number.isFinite(one.flipped)) figure.text(room, middle, percent(one.flipped), {...right, 'font-weight': strong});
   });
-  figure.add('line', {x1: zero, x2: zero, y1: 26, y2: y, stroke: ink.muted});
+  figure.text(
+      0, bottom + 18, fitted(`The ${shown.length} of ${rows.length} that change most; a line is ± one deviation.`, 12, room),
+      {'font-size': 12, fill: ink.muted});
 }
 
 // The answer's logit as a sum over heads and tokens, for the sentence that is chosen.
@@ -144,7 +210,7 @@ function attributionPart(figure, {attribution}) {
   const layer = one.terms[0].layer ?? runNow().heads.length - 1, values = new Float32Array(heads.length * T);
   for (const {head, source, logit} of one.terms) values[heads.indexOf(head) * T + source] = logit;
   const range = values.reduce((most, x) => Math.max(most, Math.abs(x)), 1e-9),
-        labels = heads.map((head) => headName(layer, head));
+        labels = heads.map((head) => roomFor() > 600 ? headName(layer, head) : `${layer + 1}.${head + 1}`);
   const columns = tokens.map((_, i) => placed(tokens, i)), cell = cellFor(labels, columns, roomFor(), 52),
         {left, top, right} = axisSizes(labels, columns, cell);
   const sum = total(one.terms.map(({logit}) => logit));
@@ -175,32 +241,46 @@ function attributionRows({terms, rest}) {
   ];
 }
 
-// Every edge from the query in the last layer, cut in turn in the watched sentences: {layer, head, token, weight, effect}.
+// Every edge from the query in the last layer, cut in turn in the watched sentences: {found: [{layer, head, token, weight,
+// effect}], done}. Found a slice at a time, so that nothing waits for them.
 const edgeCache = new Map();
-function cutEdges(reader) {
-  if (edgeCache.has(reader)) return edgeCache.get(reader);
-  const layer = reader.blocks.length - 1, edges = [], most = 400;
-  for (const {tokens, query} of runNow().sentences) {
-    const T = tokens.length;
-    if (edges.length + T * reader.H > most && edges.length > 0) break;
-    const whole = reader.read(tokens, query), [best] = reader.best(whole.probabilities, 1),
-          answer = reader.numbers.get(best.word);
-    for (let head = 0; head < reader.H && edges.length < most; ++head) {
-      for (let token = 0; token < T; ++token) {
-        const cut =
-            reader.read(tokens, query, {cut: (l, h, i, j) => l === layer && h === head && i === query && j === token});
-        edges.push({
-          layer,
-          head,
-          token: tokens[token],
-          weight: whole.layers[layer].heads[head].weights[query * T + token],
-          effect: Math.abs(best.probability - cut.probabilities[answer])
-        });
-      }
+function edgesOf(reader) {
+  if (!edgeCache.has(reader)) {
+    const edges = {found: [], done: false};
+    edgeCache.set(reader, edges);
+    inSlices(cutEdges(reader, runNow().sentences, edges.found), () => {
+      edges.done = true;
+      update({});
+    });
+  }
+  return edgeCache.get(reader);
+}
+
+function* cutEdges(reader, sentences, found) {
+  const layer = reader.blocks.length - 1, most = 400;
+  for (const {tokens, query} of sentences) {
+    if (found.length + tokens.length * reader.H > most && found.length > 0) return;
+    yield;
+    const whole = reader.read(tokens, query), [best] = reader.best(whole.probabilities, 1);
+    for (const {head, token, weight, probabilities} of reader.cutsOfLast(tokens, query, whole)) {
+      const effect = Math.abs(best.probability - probabilities[reader.numbers.get(best.word)]);
+      found.push({layer, head, token: tokens[token], weight, effect});
+      if (found.length === most) return;
+      yield;
     }
   }
-  edgeCache.set(reader, edges);
-  return edges;
+}
+
+// Runs a generator in slices of a few milliseconds, then done().
+function inSlices(work, done) {
+  const slice = () => {
+    const until = performance.now() + 12;
+    do {
+      if (work.next().done) return done();
+    } while (performance.now() < until);
+    return setTimeout(slice);
+  };
+  setTimeout(slice);
 }
 
 // Spearman's rank correlation; ties share their mean rank.
@@ -212,10 +292,16 @@ function rankCorrelation(a, b) {
 }
 
 function drawScatter(figure, reader, causes) {
-  const edges = cutEdges(reader), width = Math.min(roomFor(), 560), height = 330, left = 56, low = height - 46;
+  const {found: edges, done} = edgesOf(reader), width = Math.min(roomFor(), 560), height = 350, left = 56, low = height - 66;
+  if (!done) {
+    figure.begin(width, height, 'Each edge of the last layer is being cut');
+    figure.text(0, 20, 'Each edge of the last layer is being cut …', {fill: ink.muted});
+    return [];
+  }
   const top = Math.max(0.1, ...edges.map(({effect}) => effect));
-  const place = ({weight, effect}) => [left + weight * (width - left - 16), low - effect / top * (low - 20)];
+  const place = ({weight, effect}) => [left + weight * (width - left - 16), low - effect / top * (low - 26)];
   const here = rankCorrelation(edges.map(({weight}) => weight), edges.map(({effect}) => effect));
+  const pointing = causes?.pointing ?? bestHead(state.run, 0);
   figure.begin(width, height, `${edges.length} edges of the last layer; rank correlation ${fixed(here, 2)}`);
   for (const value of [0, 0.5, 1])
     figure.text(
@@ -226,15 +312,24 @@ function drawScatter(figure, reader, causes) {
     figure.add('line', {x1: left, x2: width - 16, y1: y, y2: y, stroke: ink.line});
     figure.text(left - 6, y, fixed(value, 2), {'text-anchor': 'end', 'font-size': 11, fill: ink.muted});
   }
-  figure.text(left + (width - left) / 2, low + 34, 'attention weight', {'text-anchor': 'middle', 'font-size': 13});
-  figure.text(left, 8, 'change of the answer’s probability when cut', {'font-size': 13});
+  figure.text(left + (width - left) / 2, low + 32, 'attention weight', {'text-anchor': 'middle', 'font-size': 13});
+  figure.text(left, 10, 'change of the answer’s probability when cut', {'font-size': 13});
+  const colour = ({layer, head}) => layer === pointing.layer && head === pointing.head ? ink.mark : ink.muted;
   for (const edge of edges) {
     const [cx, cy] = place(edge);
     figure.add(
-        'circle', {cx, cy, r: 5, fill: ink[`head-${edge.head % 8}`], 'fill-opacity': 0.65},
+        'circle', {cx, cy, r: 5, fill: colour(edge), 'fill-opacity': 0.65},
         svg('title', {},
             `${headName(edge.layer, edge.head)} → ${visible(edge.token)}: weight ${fixed(edge.weight)}, effect ${
                 fixed(edge.effect)}`));
+  }
+  const others = [[ink.muted, 'other heads'], [ink.mark, headName(pointing.layer, pointing.head)]]
+                     .slice(0, pointing.layer + 1 === reader.blocks.length ? 2 : 1);
+  let x = left;
+  for (const [fill, text] of others) {
+    figure.add('circle', {cx: x + 5, cy: height - 12, r: 5, fill});
+    figure.text(x + 15, height - 12, text, {'font-size': 12});
+    x += textWidth(text, 12) + 40;
   }
   const all = causes?.rank_correlation;
   return [el(

@@ -91,10 +91,10 @@ function circuitPart(kind) {
   const figure = new Figure(`${kind} circuit`, () => {
     const {V, values} = now, name = (i) => readerOf(state.run).vocabulary[i];
     return [head, ...Array.from(values, (value, n) => [name(Math.floor(n / V)), name(n % V), value])];
-  });
+  }, aboutModel);
   const element = el('section', {class: 'circuit'});
   explore(figure, (row, column, map) => {
-    if (map.rows === 1) return null;
+    if (map.ramp) return null;
     const name = (i) => visible(readerOf(state.run).vocabulary[i]);
     return [
       `${name(now.order.rows[row])} ${verb} ${name(now.order.columns[column])} `,

@@ -38,14 +38,14 @@ class Scale {
       const place = i / 255 * (stops.length - 1), below = Math.min(Math.floor(place), stops.length - 2);
       const [r, g, b] = stops[below].map((x, c) => Math.round(x + (stops[below + 1][c] - x) * (place - below)));
       this.packed[i] = 255 << 24 | b << 16 | g << 8 | r;
-      this.names.push({rgb: `rgb(${r},${g},${b})`, light: 0.299 * r + 0.587 * g + 0.114 * b > 140});
+      this.names.push({rgb: `rgb(${r},${g},${b})`, text: textOn([r, g, b])});
     }
   }
   // The same colours, for numbers from -range to range.
   within(range) { return Object.assign(Object.create(this), {low: -range, high: range}); }
   name(x) { return this.names[Math.max(0, Math.min(255, Math.round((x - this.low) / (this.high - this.low) * 255)))]; }
   colour(x) { return this.name(x).rgb; }
-  text(x) { return this.name(x).light ? '#10151c' : '#ffffff'; }
+  text(x) { return this.name(x).text; }
   // Of all values at once, for the pixels of an image.
   pixels(values, into) {
     const {low, packed} = this, factor = 255 / (this.high - low);
@@ -56,4 +56,16 @@ class Scale {
   }
 }
 
-const headColour = (layer, head, heads) => ink[`head-${(total(heads.slice(0, layer)) + head) % 8}`];
+// A head has a colour while the sentence view shows it; the others share one.
+const headColour = (layer, head) => state.shown.has(key(layer, head)) ? ink[`head-${state.shown.get(key(layer, head))}`] : ink.accent;
+
+// Relative luminance and contrast (WCAG 2.2, section 1.4.3): black or white always has more than 4.5.
+const luminance = (rgb) => {
+  const [r, g, b] = rgb.map((x) => x / 255).map((x) => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const contrast = (a, b) => {
+  const [low, high] = [luminance(a), luminance(b)].sort((x, y) => x - y);
+  return (high + 0.05) / (low + 0.05);
+};
+const textOn = (rgb) => contrast(rgb, [0, 0, 0]) >= contrast(rgb, [255, 255, 255]) ? '#000000' : '#ffffff';

@@ -32,17 +32,20 @@ const button = (text, action, attributes) => el('button', {type: 'button', oncli
 // A table of figures: `head` and `rows` are lists of cells, each text or an element.
 function table(head, rows, attributes) {
   const cell = (tag, scope) => (value) => el(tag, {scope}, value);
+  const title = (value) => value === '' ? el('td') : cell('th', 'col')(value);
   return el(
       'div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': attributes?.['aria-label'] ?? 'Table'},
-      el('table', attributes, el('thead', {}, el('tr', {}, head.map(cell('th', 'col')))),
+      el('table', attributes, el('thead', {}, el('tr', {}, head.map(title))),
          el('tbody', {},
             rows.map(
                 (row) =>
                     el('tr', {}, row.map((value, i) => cell(i === 0 ? 'th' : 'td', i === 0 ? 'row' : null)(value)))))));
 }
 
-// A bar of length |x| in [0, 1], with its figure. Its width is set by the CSSOM, as the page's policy asks.
+// A bar of length |x| in [0, 1], with its figure; none of what is not known. Its width is set by the CSSOM, as the page's
+// policy asks.
 function bar(x, text, kind = '') {
+  if (!Number.isFinite(x)) return el('span', {class: 'muted'}, 'not known');
   const inner = el('span', {class: `bar ${kind}`});
   inner.style.width = `${Math.min(1, Math.abs(x)) * 100}%`;
   return el(
@@ -54,15 +57,20 @@ function announce(text) {
   if (place.textContent !== text) place.textContent = text;
 }
 
-// One button for each head, a row a layer. pressed(layer, head) says which are down.
-function headButtons(heads, pressed, press, label) {
+// One button for each head, a row a layer. pressed(layer, head) says which are down, colour(layer, head) in which colour.
+function headButtons(heads, pressed, press, label, colour = () => null) {
+  const one = (layer, head) => {
+    const down = pressed(layer, head);
+    const node = button(
+        String(head + 1), () => press(layer, head),
+        {'aria-pressed': String(down), 'aria-label': headName(layer, head), title: headName(layer, head)});
+    if (down && colour(layer, head)) node.style.background = node.style.borderColor = colour(layer, head);
+    return node;
+  };
   return el(
       'div', {class: `head-buttons ${total(heads) > 12 ? 'many' : ''}`, role: 'group', 'aria-label': label},
       heads.map(
-          (count, layer) =>
-              el('div', {}, el('span', {class: 'muted'}, `layer ${layer + 1}`),
-                 Array.from({length: count}, (_, head) => button(String(head + 1), () => press(layer, head), {
-                                               'aria-pressed': String(pressed(layer, head)),
-                                               'aria-label': headName(layer, head)
-                                             })))));
+          (count, layer) => el(
+              'div', {}, el('span', {class: 'muted'}, `layer ${layer + 1} head`),
+              Array.from({length: count}, (_, head) => one(layer, head)))));
 }

@@ -1,16 +1,16 @@
 // A picture that can be kept: an SVG over a canvas in the same coordinates. Heat maps go to the canvas, which stays quick at
 // a million cells; in a kept SVG they are rectangles, or, when there are very many, an image of one pixel a cell.
 class Figure {
-  // csv: () => rows of cells, to be kept as a table.
-  constructor(name, csv) {
-    this.name = name;
+  // csv: () => rows of cells, to be kept as a table. about: () => of what the picture is, as a list of texts.
+  constructor(name, csv, about) {
+    Object.assign(this, {name, about});
     this.canvas = el('canvas', {'aria-hidden': 'true'});
     this.svg = svg('svg', {role: 'img'});
     this.tip = el('div', {class: 'tip', hidden: true});
     this.box = el('div', {class: 'picture'}, this.canvas, this.svg, this.tip);
     const keep = [
       ['SVG', () => this.keep('svg')], ['PNG', () => this.keep('png')],
-      csv && ['CSV', () => save(`${fileName(this.name)}.csv`, csvText(csv()))]
+      csv && ['CSV', () => save(this.fileName('csv'), csvText(csv()))]
     ];
     this.tools =
         el('div', {class: 'keep', role: 'group', 'aria-label': `Keep this picture: ${name}`},
@@ -42,13 +42,13 @@ class Figure {
   text(x, y, content, attributes) {
     const {title, ...rest} = attributes ?? {};
     return this.add(
-        'text', {x, y, fill: ink.text, 'font-size': 14, 'dominant-baseline': 'central', ...rest}, content,
+        'text', {x, y, dy: '0.35em', fill: ink.text, 'font-size': 14, ...rest}, content,
         title ? svg('title', {}, title) : null);
   }
 
-  // rows x columns `values` in the rectangle, coloured by a scale of colour.js.
-  heat(x, y, width, height, rows, columns, values, scale) {
-    const map = {x, y, width, height, rows, columns, values, scale};
+  // rows x columns `values` in the rectangle, coloured by a scale of colour.js; a ramp has one row of rising values.
+  heat(x, y, width, height, rows, columns, values, scale, ramp = false) {
+    const map = {x, y, width, height, rows, columns, values, scale, ramp};
     this.maps.push(map);
     const cellWidth = width / columns, cellHeight = height / rows;
     if (Math.min(cellWidth, cellHeight) >= 8) {
@@ -83,18 +83,33 @@ class Figure {
   }
   hideTip() { this.tip.hidden = true; }
 
-  // The picture alone, as a file of its own.
+  caption() { return [this.name, ...this.about()].join(' · '); }
+
+  // The picture alone, as a file of its own: a line above it says of what it is.
   svgText() {
-    const copy = this.svg.cloneNode(true);
+    const copy = this.svg.cloneNode(true), {width, height} = this.keptSize(), top = this.height - height;
     copy.removeAttribute('style');
-    copy.setAttribute('width', this.width);
-    copy.setAttribute('height', this.height);
+    copy.setAttribute('width', width);
+    copy.setAttribute('height', height);
+    copy.setAttribute('viewBox', `0 ${top} ${width} ${height}`);
     copy.setAttribute('font-family', 'system-ui, sans-serif');
     copy.querySelectorAll('[tabindex]').forEach((node) => node.removeAttribute('tabindex'));
-    const below = [svg('rect', {width: this.width, height: this.height, fill: ink.ground})];
+    const below = [
+      svg('rect', {y: top, width, height, fill: ink.ground}),
+      svg('text', {x: 2, y: top + 18, fill: ink.text, 'font-size': captionSize}, this.caption())
+    ];
     const many = total(this.maps.map(({rows, columns}) => rows * columns)) > 40000;
-    for (const map of this.maps) {
-      if (many) {
+    for (const [n, map] of this.maps.entries()) {
+      if (map.ramp) {
+        const {x, y, width, height, columns, values, scale} = map;
+        below.push(
+            svg('linearGradient', {id: `ramp-${n}`},
+                Array.from({length: 17}, (_, i) => svg('stop', {
+                                           offset: i / 16,
+                                           'stop-color': scale.colour(values[Math.round(i / 16 * (columns - 1))])
+                                         }))),
+            svg('rect', {x, y, width, height, fill: `url(#ramp-${n})`}));
+      } else if (many) {
         below.push(svg('image', {
           x: map.x,
           y: map.y,
@@ -113,21 +128,32 @@ class Figure {
     return new XMLSerializer().serializeToString(copy);
   }
 
-  async pngBlob() {
-    const image = new Image();
-    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(this.svgText())}`;
+  keptSize() { return {width: Math.max(this.width, textWidth(this.caption(), captionSize) + 8), height: this.height + 32}; }
+
+  async pngBlob(text = this.svgText()) {
+    const image = new Image(), {width, height} = this.keptSize();
+    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
     await image.decode();
-    const scale = Math.min(3, Math.sqrt(64e6 / (this.width * this.height)));  // canvases have a largest size
-    const canvas = el('canvas', {width: Math.round(this.width * scale), height: Math.round(this.height * scale)});
+    const scale = Math.min(3, Math.sqrt(64e6 / (width * height)));  // canvases have a largest size
+    const canvas = el('canvas', {width: Math.round(width * scale), height: Math.round(height * scale)});
     canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
     return new Promise((done) => canvas.toBlob(done, 'image/png'));
   }
 
+  // Light, whatever the theme: it goes into a paper.
   async keep(kind) {
-    const blob = kind === 'svg' ? new Blob([this.svgText()], {type: 'image/svg+xml'}) : await this.pngBlob();
-    save(`${fileName(this.name)}.${kind}`, blob);
+    const text = inLight(() => this.svgText());
+    save(this.fileName(kind), kind === 'svg' ? new Blob([text], {type: 'image/svg+xml'}) : await this.pngBlob(text));
+  }
+
+  // toy-step-300-layer-2-head-1-the-animal-didn-t-matrix.svg
+  fileName(kind) {
+    const words = [...this.about(), this.name].map((text) => fileName(text).slice(0, 60).replace(/-$/, ''));
+    return `${words.filter(Boolean).join('-')}.${kind}`;
   }
 }
+
+const captionSize = 13;
 
 function* cells({x, y, width, height, rows, columns, values, scale}) {
   const w = width / columns, h = height / rows, gap = Math.min(w, h) >= 8 ? 1 : 0;

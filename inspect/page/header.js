@@ -12,25 +12,47 @@ function drawHeader(view) {
       ...(content.runs.length > 1 ? [select('Run', content.runs.map(({name}) => name), state.run, chooseRun)] : []),
       select('Sentence', [...sentences, ...own], chosen, (i) => chooseSentence(i < sentences.length ? i : OWN)));
   header.controls.hidden = view.ownsSentence ?? false;
-  const now = subject();
-  header.sentence.replaceChildren(...sentenceLine(now));
-  header.sentence.dir = direction(now.tokens);
-  header.sentence.classList.toggle('long', now.tokens.length > 40);
-  header.sentence.hidden = view.ownsSentence ?? false;
-  header.training.hidden = !view.followsTraining || state.sentence === OWN;
-  if (!header.training.hidden) training.draw();
+  header.sentence.hidden = header.signs.hidden = view.ownsSentence ?? false;
+  if (!header.sentence.hidden) drawSentenceLine(subject());
+  header.training.hidden = !view.followsTraining || (state.sentence === OWN && !view.ownsSentence);
+  if (!header.training.hidden) training.draw(view);
+}
+
+function drawSentenceLine(now) {
+  const drawn = `${state.run} ${state.sentence} ${now.tokens.join(' ')} ${now.query}`;
+  if (header.drawn !== drawn) {
+    header.drawn = drawn;
+    const long = now.tokens.length > 40, {words} = header;
+    words.replaceChildren(...markedWords(now));
+    header.sentence.dir = direction(now.tokens);
+    header.sentence.classList.toggle('long', long);
+    for (const [name, value] of [['tabindex', 0], ['role', 'group'], ['aria-label', 'The sentence']]) {
+      if (long) {
+        words.setAttribute(name, value);
+      } else {
+        words.removeAttribute(name);
+      }
+    }
+    const asked = words.querySelector('.asked');
+    words.scrollTop = Math.max(0, asked.offsetTop - words.clientHeight / 2);
+    header.signs.replaceChildren(...signsOf(now));
+  }
+  header.answer.replaceChildren(...answerOf(now));
 }
 
 function makeHeader() {
   header.summary = el('p', {class: 'muted summary'});
   header.controls = el('div', {class: 'controls'});
-  header.sentence = el('p', {class: 'sentence'});
+  header.words = el('span', {class: 'words'});
+  header.answer = el('span', {class: 'answer', dir: 'ltr'});
+  header.sentence = el('p', {class: 'sentence'}, header.words, header.answer);
+  header.signs = el('p', {class: 'muted signs'});
   header.training = training.make();
   header.element =
       el('div', {},
          el('div', {class: 'top'}, el('h1', {}, 'heed'), header.summary,
             button('Light or dark', toggleTheme, {class: 'theme', 'aria-label': 'Switch between light and dark'})),
-         header.controls, header.sentence, header.training);
+         header.controls, header.sentence, header.signs, header.training);
   document.getElementById('header').replaceChildren(header.element);
   document.title = `heed: ${content.runs.map(({name}) => name).join(' and ')}`;
 }
@@ -53,22 +75,41 @@ const shortened = (tokens) => {
   return text.length > 90 ? `${[...text].slice(0, 88).join('')} …` : text;
 };
 
-// The tokens, the one asked about underlined and its antecedent framed, with the answer.
-function sentenceLine({tokens, query, antecedent, predicted, probability, step}) {
-  const words = tokens.flatMap(
-      (token, i) =>
-          [word(
-               token,
-               {class: i === query   ? 'asked' :
-                    i === antecedent ? 'antecedent' :
-                                       null}),
-           ' ']);
-  const right = antecedent >= 0 && tokens[antecedent] === predicted;
+// The tokens, the one asked about underlined and its antecedent framed.
+const markedWords = ({tokens, query, antecedent}) => tokens.flatMap(
+    (token, i) =>
+        [word(
+             token,
+             {class: i === query   ? 'asked' :
+                  i === antecedent ? 'antecedent' :
+                                     null}),
+         ' ']);
+
+// What the signs in the sentence mean.
+function signsOf({tokens, query, antecedent}) {
+  const asked = el('span', {class: 'sentence-sign asked'}, word(tokens[query])), own = state.sentence === OWN;
   return [
-    ...words,
-    el('span', {class: 'answer', dir: 'ltr'}, ' → ', word(predicted, {class: right ? 'right' : null}),
-       ` ${fixed(probability)}`, el('span', {class: 'muted'}, ` at step ${step}`))
-  ];
+    'The model is asked about ', asked,
+    ...(antecedent < 0 ?
+            ['.'] :
+            [', whose antecedent is ', el('span', {class: 'sentence-sign antecedent'}, word(tokens[antecedent])), '.']),
+    own ? ' Your own sentence, read by the last model. ' : '',
+    own ? button('Back to the watched sentence', () => chooseSentence(0)) : null
+  ].filter((part) => part !== null);
+}
+
+// The word to be answered, where it is known.
+const expectedAnswer = ({answer, tokens, antecedent, predicted}) =>
+    answer ?? (antecedent >= 0 && tokens[antecedent] === predicted ? predicted : null);
+
+function answerOf(now) {
+  const {predicted, probability, step} = now, expected = expectedAnswer(now);
+  const verdict = expected === null ? null :
+      expected === predicted        ? el('span', {class: 'right'}, ' ✓ right') :
+                                      el('span', {class: 'wrong'}, ' ✗ not ', word(expected));
+  return [
+    '→ ', word(predicted), verdict, el('span', {class: 'muted'}, ` probability ${fixed(probability)} at step ${step}`)
+  ].filter(Boolean);
 }
 
 function drawFooter() {

@@ -1,71 +1,172 @@
-// Every head's matrix: a row a layer, a column a head. A click enlarges one.
+// Every head's matrix with its figures, in its place or sorted; the chosen one beside them with its words.
 const headsView = {
   title: 'All heads',
+  lead: 'Every small square is a head: its whole matrix, rows look at columns. Under it, how much of the attention of the ' +
+      'word asked about goes to its antecedent, and how many held-out answers are still right when that edge is cut. ' +
+      'Press a square to see it large.',
   make() {
-    const figure = new Figure('all heads', () => attentionRows(subject(), () => true));
-    let order = [];  // head of each map
-    const open = (l, h) => {
-      if (l !== undefined) update({layer: l, head: h, tab: views.indexOf(matrixView)});
-    };
+    const figure = new Figure('all heads', () => headRows(), () => aboutNow({head: false}));
+    const large = new Figure(
+        'head', () => attentionRows(subject(), (l, h) => l === state.layer && h === state.head), aboutNow);
+    figure.svg.setAttribute('role', 'group');  // its heads are buttons
+    let order = [], sorting = 0;
     explore(figure, (row, column, map) => {
       const of = order[figure.maps.indexOf(map)];
       const {tokens} = subject();
       return of && [`${headName(...of)}: `, ...pairText(tokens, row, column, map.values[row * tokens.length + column])];
-    }, (row, column, map) => open(...order[figure.maps.indexOf(map)] ?? []));
+    }, (row, column, map) => {
+      const of = order[figure.maps.indexOf(map)];
+      if (of) chooseOneHead(...of);
+    });
+    explore(
+        large,
+        (row, column, map) =>
+            map.ramp ? null : pairText(subject().tokens, row, column, map.values[row * map.columns + column]));
+    const sort = el('div');
     return {
       followsTraining: true,
-      figures: [figure],
-      element:
-          el('section', {},
-             el('p', {class: 'muted'}, 'Each square is one head: rows look at columns. A click enlarges it.'),
-             figure.element),
+      sliderOnly: true,
+      figures: [figure, large],
+      element: el('section', {}, sort, el('div', {class: 'beside heads'}, figure.element, large.element)),
+      says: () => headsSay(subject()),
       draw() {
         const now = subject();
         if (!now.attention) return waiting(figure);
-        const {heads, attention, tokens} = now, most = Math.max(...heads), room = roomFor(), left = 62,
-                                 gap = most > 6 ? 6 : 14;
-        const side = Math.max(24, Math.min(260, (room - left) / most - gap)), step = side + gap;
-        figure.begin(
-            left + most * step, 26 + heads.length * step + 40,
-            heads
-                .flatMap(
-                    (count, l) =>
-                        Array.from({length: count}, (_, h) => `${headName(l, h)}: ${looksAtIn(now, l, h, now.query)}`))
-                .join('; '));
-        order = [];
-        for (let h = 0; h < most; ++h)
-          figure.text(
-              left + h * step + side / 2, 12, side > 70 ? `head ${h + 1}` : String(h + 1),
-              {'text-anchor': 'middle', 'font-size': 13, fill: ink.muted});
-        heads.forEach((count, l) => {
-          const y = 26 + l * step;
-          figure.text(
-              left - 8, y + side / 2, `layer ${l + 1}`, {'text-anchor': 'end', 'font-size': 13, fill: ink.muted});
-          for (let h = 0; h < count; ++h) {
-            const x = left + h * step, chosen = l === state.layer && h === state.head;
-            order.push([l, h]);
-            figure.heat(x, y, side, side, tokens.length, tokens.length, attention.of(l, h), scales.weight);
-            figure.add('rect', {
-              x: x - 1,
-              y: y - 1,
-              width: side + 2,
-              height: side + 2,
-              rx: 2,
-              fill: 'transparent',
-              stroke: chosen ? ink.accent : ink.line,
-              'stroke-width': chosen ? 2 : 1,
-              class: 'head',
-              tabindex: 0,
-              role: 'button',
-              'aria-label': `Enlarge ${headName(l, h)}`,
-              onkeydown: (event) => {
-                if (event.key === 'Enter') open(l, h);
-              }
-            });
-          }
-        });
-        drawLegend(figure, left, 26 + heads.length * step + 6, Math.min(190, most * step), scales.weight);
+        const facts = headFacts(now), sortings = sortingsOf(facts);
+        sorting = Math.min(sorting, sortings.length - 1);
+        sort.replaceChildren(select('Order', sortings.map(({name}) => name), sorting, (next) => {
+          sorting = next;
+          update({});
+        }));
+        order = drawHeads(figure, now, sortings[sorting]);
+        drawOneHead(large, now);
       },
     };
   },
 };
+
+// Of each head: [{layer, head, weight, right}]: weight from the query to the antecedent (the largest where none is known),
+// and the share of held-out answers that are right without that edge (NaN: unknown).
+function headFacts({tokens, query, antecedent, heads, attention}) {
+  const T = tokens.length, rows = runNow().causes?.rows ?? [];
+  return allHeads(heads).map(([layer, head]) => {
+    const row = attention.of(layer, head).subarray(query * T, (query + 1) * T);
+    const cut = rows.find(
+        (one) => one.what === 'edge' && one.layer === layer && one.head === head && one.from === 'query' &&
+            one.to === 'antecedent');
+    return {
+      layer,
+      head,
+      weight: antecedent >= 0 ? row[antecedent] : Math.max(...row),
+      right: cut?.accuracy ?? NaN
+    };
+  });
+}
+
+function sortingsOf(facts) {
+  const by = (name, of) => ({name, facts: [...facts].sort((a, b) => of(b) - of(a)), sorted: true});
+  const known = facts.some(({right}) => Number.isFinite(right));
+  return [
+    {name: 'by layer and head', facts, sorted: false}, by('by weight on the antecedent', ({weight}) => weight),
+    ...(known ? [by('by the effect of cutting it', ({right}) => -right)] : [])
+  ];
+}
+
+function headRows() {
+  const [head, ...rows] = attentionRows(subject(), () => true), facts = headFacts(subject());
+  const of = (layer, number) => facts.find((one) => one.layer === layer - 1 && one.head === number - 1);
+  return [
+    [...head, 'weight on the antecedent', 'right when it is cut'], ...rows.map((row) => {
+      const {weight, right} = of(row[0], row[1]);
+      return [...row, weight.toFixed(3), Number.isFinite(right) ? right.toFixed(4) : ''];
+    })
+  ];
+}
+
+function headsSay(now) {
+  if (!now.attention) return [];
+  const [best] = headFacts(now).sort((a, b) => b.weight - a.weight), whole = runNow().causes?.accuracy;
+  const to = now.antecedent >= 0 ? placed(now.tokens, now.antecedent) : 'one word';
+  return [
+    `At step ${now.step}, ${headName(best.layer, best.head)} gives `, el('b', {}, to), ' the most of ',
+    el('b', {}, placed(now.tokens, now.query)), `’s attention: ${fixed(best.weight, 2)}.`,
+    Number.isFinite(best.right) ?
+        ` Of the trained model’s answers ${percent(whole)} are right; without that edge ${percent(best.right)}.` :
+        ''
+  ];
+}
+
+// Returns which head each heat map is.
+function drawHeads(figure, now, {facts, sorted}) {
+  const {heads, attention, tokens} = now, room = roomFor(), wide = room > 900, width = wide ? room * 0.56 : room;
+  const left = sorted ? 4 : 62, gap = Math.max(...heads) > 6 ? 6 : 14, caption = 34;
+  const columns = sorted ? Math.ceil(Math.sqrt(facts.length * 1.5)) : Math.max(...heads);
+  const lines = sorted ? Math.ceil(facts.length / columns) : heads.length;
+  const tall = Math.max(56, heightFor() / lines - caption - gap);
+  const side = Math.max(30, Math.min(260, tall, (width - left) / columns - gap)), step = side + gap;
+  const rowStep = side + caption + gap, top = sorted ? 4 : 24;
+  figure.begin(
+      left + columns * step, top + lines * rowStep + 40,
+      facts.map(({layer, head}) => `${headName(layer, head)}: ${looksAtIn(now, layer, head, now.query)}`).join('; '));
+  const note = (x, y, text, attributes) =>
+      figure.text(x, y, text, {'font-size': 13, fill: ink.muted, 'text-anchor': 'middle', ...attributes});
+  if (!sorted) {
+    for (let h = 0; h < columns; ++h) note(left + h * step + side / 2, 12, side > 70 ? `head ${h + 1}` : String(h + 1));
+    heads.forEach((_, l) => note(left - 8, top + l * rowStep + side / 2, `layer ${l + 1}`, {'text-anchor': 'end'}));
+  }
+  facts.forEach(({layer, head, weight, right}, n) => {
+    const x = left + (sorted ? n % columns : head) * step;
+    const y = top + (sorted ? Math.floor(n / columns) : layer) * rowStep;
+    const chosen = layer === state.layer && head === state.head, small = side < 76;
+    figure.heat(x, y, side, side, tokens.length, tokens.length, attention.of(layer, head), scales.weight);
+    const name = sorted ? `${layer + 1}.${head + 1}  ` : '';
+    note(x + side / 2, y + side + 11, `${name}${fixed(weight, 2)}`, {
+      'font-size': small ? 11 : 13,
+      'font-weight': weight >= 0.5 ? 700 : 400,
+      fill: weight >= 0.5 ? ink.text : ink.muted
+    });
+    if (Number.isFinite(right))
+      note(
+          x + side / 2, y + side + 25, small ? `${(100 * right).toFixed(0)} %` : `cut: ${(100 * right).toFixed(0)} % right`,
+          {'font-size': small ? 11 : 12});
+    const open = () => chooseOneHead(layer, head);
+    figure.add('rect', {
+      x: x - 1,
+      y: y - 1,
+      width: side + 2,
+      height: side + 2,
+      rx: 2,
+      fill: 'transparent',
+      stroke: chosen ? ink.accent : ink.line,
+      'stroke-width': chosen ? 3 : 1,
+      class: 'head',
+      tabindex: 0,
+      role: 'button',
+      'aria-pressed': String(chosen),
+      'aria-label': `Enlarge ${headName(layer, head)}`,
+      onkeydown: (event) => {
+        if (event.key !== 'Enter' && event.key !== ' ') return;
+        event.preventDefault();
+        open();
+      }
+    });
+  });
+  drawLegend(figure, left, top + lines * rowStep + 4, Math.max(120, Math.min(190, columns * step)), scales.weight);
+  return facts.map(({layer, head}) => [layer, head]);
+}
+
+function drawOneHead(figure, now) {
+  const labels = now.tokens.map((_, i) => placed(now.tokens, i)), room = roomFor(), title = 26;
+  const width = room > 900 ? room * 0.44 - 30 : room;
+  const cell = cellFor(labels, labels, width, 40), {left, top, right} = axisSizes(labels, labels, cell);
+  figure.begin(
+      Math.max(170, left + cell * labels.length + right), title + top + cell * labels.length + 8,
+      `${headName(state.layer, state.head)}: ${looksAtIn(now, state.layer, state.head, now.query)}`);
+  figure.text(0, 10, headName(state.layer, state.head), {'font-weight': 700});
+  drawMatrix(figure, 0, title, cell, {
+    rows: labels,
+    values: now.attention.of(state.layer, state.head),
+    markRow: now.query,
+    markColumn: now.antecedent
+  });
+}

@@ -1,35 +1,42 @@
 // T x T: each row a token that looks, each column one that is looked at.
 const matrixView = {
   title: 'Matrix',
+  lead: 'Row by row, how a word (at the left) divides its attention among all words (at the top): each row adds up to 1. ' +
+      'Point at a square to read it, press it for its whole row; the word asked about has a frame.',
   make() {
-    const figure =
-        new Figure('matrix', () => attentionRows(subject(), (l, h) => l === state.layer && h === state.head));
-    const choose = el('div'), below = new TableBelow('As a table');
+    const figure = new Figure(
+        'matrix', () => attentionRows(subject(), (l, h) => l === state.layer && h === state.head), aboutNow);
+    const choose = el('div'), beside = el('div'), below = new TableBelow('As a table');
     explore(
         figure,
         (row, column, map) =>
-            map.rows === 1 ? null : pairText(subject().tokens, row, column, map.values[row * map.columns + column]));
+            map.ramp ? null : pairText(subject().tokens, row, column, map.values[row * map.columns + column]),
+        (row, column, map) => map.ramp || update({token: row}));
     return {
       followsTraining: true,
+      sliderOnly: true,
       figures: [figure],
-      element: el('section', {}, choose, figure.element, below.element),
+      element: el('section', {}, choose, el('div', {class: 'beside'}, figure.element, beside), below.element),
+      says: () => saysOf(subject()),
       draw() {
-        const now = subject();
+        const now = subject(), token = Math.min(state.token, now.tokens.length - 1);
         choose.replaceChildren(chooseHead(now.heads));
         if (!now.attention) return waiting(figure);
         const labels = now.tokens.map((_, i) => placed(now.tokens, i)),
               values = now.attention.of(state.layer, state.head);
-        const room = roomFor(), cell = cellFor(labels, labels, room, 46),
-              {left, top, right} = axisSizes(labels, labels, cell);
+        const room = roomFor(), width = room > 900 ? room - 330 : room;
+        const most = Math.max(26, Math.min(46, (heightFor() - 60) / labels.length));
+        const cell = cellFor(labels, labels, width, most), {left, top, right} = axisSizes(labels, labels, cell);
         const side = cell * labels.length;
         figure.begin(
-            left + side + right, top + side + 76,
+            Math.max(left + side + right, left + 170), top + side + 52,
             `Attention of ${headName(state.layer, state.head)}, ${labels.length} tokens by ${labels.length}. ${
                 looksAtIn(now, state.layer, state.head, now.query)}`);
-        figure.text(0, 14, headName(state.layer, state.head), {'font-weight': 700, fill: ink.muted});
-        drawMatrix(figure, 0, 24, cell, {rows: labels, values, markRow: now.query, markColumn: now.antecedent});
+        drawMatrix(figure, 0, 0, cell, {rows: labels, values, markRow: now.query, markColumn: now.antecedent});
         drawLegend(
-            figure, left, 24 + top + side + 12, Math.min(220, side), scales.weight, {text: 'row looks at column'});
+            figure, left, top + side + 12, Math.max(150, Math.min(220, side)), scales.weight,
+            {text: 'row looks at column'});
+        beside.replaceChildren(rowList(now, state.layer, state.head, token));
         below.draw(
             () => table(
                 ['', ...labels],
@@ -48,7 +55,23 @@ const pairText =
      weight) => [word(placed(tokens, i)), ' → ', word(placed(tokens, j)), el('b', {}, ` ${fixed(weight)}`)];
 
 const chooseHead = (heads) =>
-    headButtons(heads, (l, h) => l === state.layer && h === state.head, (layer, head) => update({layer, head}), 'Head');
+    headButtons(heads, (l, h) => l === state.layer && h === state.head, chooseOneHead, 'Head', headColour);
+
+// The row of one token as a list, the largest weight first.
+function rowList({tokens, attention}, layer, head, i) {
+  const T = tokens.length, row = Array.from(attention.of(layer, head).subarray(i * T, (i + 1) * T)), most = 10;
+  const order = row.map((weight, j) => ({weight, j})).sort((a, b) => b.weight - a.weight);
+  const others = order.slice(most), rest = total(others.map(({weight}) => weight));
+  return el(
+      'div', {class: 'row-list'}, el('h2', {}, 'From ', word(placed(tokens, i)), `, in ${headName(layer, head)}`),
+      table(
+          ['to', 'weight'],
+          [
+            ...order.slice(0, most).map(({weight, j}) => [word(placed(tokens, j)), bar(weight, fixed(weight))]),
+            ...(others.length ? [[others.length === 1 ? 'one other' : `${others.length} others`, bar(rest, fixed(rest), 'before')]] : [])
+          ],
+          {'aria-label': `Where ${visible(tokens[i])} looks`}));
+}
 
 function looksAtIn({tokens, attention}, layer, head, i) {
   const T = tokens.length, row = attention.of(layer, head).subarray(i * T, (i + 1) * T),

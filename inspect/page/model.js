@@ -86,6 +86,7 @@ class Reader {
       };
     });
     this.finalNorm = this.norm('encoder.norm');
+    this.whole = new Map();
   }
 
   values(name) { return this.tensors.get(name)?.values; }
@@ -140,6 +141,15 @@ class Reader {
     return x;
   }
 
+  // What the whole model makes of a text; the last two are kept.
+  readWhole(tokens, query) {
+    const name = JSON.stringify([tokens, query]), known = this.whole.get(name) ?? this.read(tokens, query);
+    this.whole.delete(name);
+    this.whole.set(name, known);
+    if (this.whole.size > 2) this.whole.delete(this.whole.keys().next().value);
+    return known;
+  }
+
   // change.off(layer, head): the head's output is 0. change.cut(layer, head, i, j): token i does not see token j there.
   read(tokens, query, {off = () => false, cut = () => false} = {}) {
     const T = tokens.length, {d} = this;
@@ -164,6 +174,30 @@ class Reader {
     });
     const logits = this.logits(layerNorm(x, this.finalNorm).subarray(query * d, (query + 1) * d));
     return {layers, logits, probabilities: softmax(logits.slice())};
+  }
+
+  // The answers when one edge from the query in the last layer is cut: {head, token, weight, probabilities}, one by one.
+  * cutsOfLast(tokens, query, reading) {
+    const T = tokens.length, block = this.blocks.at(-1), {d_v} = block, row = query * T;
+    const {heads} = reading.layers.at(-1), joined = new Float64Array(block.W_O.k);
+    heads.forEach(({output}, h) => joined.set(output.subarray(query * d_v, (query + 1) * d_v), h * d_v));
+    for (let head = 0; head < this.H; ++head) {
+      const {scores, weights, V} = heads[head];
+      for (let token = 0; token < T; ++token) {
+        const left = scores.slice(row, row + T);
+        left[token] = -Infinity;
+        softmax(left);
+        const changed = joined.slice();
+        for (let c = 0; c < d_v; ++c) {
+          let sum = 0;
+          for (let j = 0; j < T; ++j) sum += left[j] * V[j * d_v + c];
+          changed[head * d_v + c] = sum;
+        }
+        let y = linear(changed, 1, block.W_O);
+        if (block.mlp) y = plus(y, linear(linear(layerNorm(y, block.mlp.norm), 1, block.mlp.in).map(gelu), 1, block.mlp.out));
+        yield {head, token, weight: weights[row + token], probabilities: softmax(this.logits(layerNorm(y, this.finalNorm)))};
+      }
+    }
   }
 
   // One head on X (T, d_model): softmax(Q K^T / sqrt(d_k)) V.

@@ -10,6 +10,7 @@
 
 #include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
+#include <heed/data/tasks/jsonl.h>
 #include <heed/files/file.h>
 #include <heed/version.h>
 
@@ -69,10 +70,34 @@ Json answers(const Dump& dump) {
   return result;
 }
 
-Json sentences_of(const Dump& dump) {
+// The word to be answered: that of all held-out sentences which ask about the same word and have the same antecedent, as
+// far as they agree. Empty where there is none.
+std::string expected_answer(const SentenceAttention& sentence, const std::vector<Example>& held_out) {
+  if (sentence.antecedent < 0) return "";
+  const auto word = [](const auto& of, int i) -> const std::string& { return of.tokens[static_cast<std::size_t>(i)]; };
+  std::string answer;
+  for (const Example& e : held_out) {
+    if (e.antecedent < 0 || word(e, e.query) != word(sentence, sentence.query)) continue;
+    if (word(e, e.antecedent) != word(sentence, sentence.antecedent)) continue;
+    if (!answer.empty() && answer != e.answer) return "";
+    answer = e.answer;
+  }
+  return answer;
+}
+
+Json sentences_of(const Dump& dump, const fs::path& run) {
+  std::vector<Example> held_out;
+  try {
+    if (fs::exists(held_out_path(run))) held_out = read_jsonl(held_out_path(run));
+  } catch (const Error&) {
+    held_out.clear();  // what is wrong with the file is said where the causes would be
+  }
   Json result = Json::array();
   for (const SentenceAttention& sentence : dump.sentences) {
-    result.push_back({{"tokens", sentence.tokens}, {"query", sentence.query}, {"antecedent", sentence.antecedent}});
+    Json one = {{"tokens", sentence.tokens}, {"query", sentence.query}, {"antecedent", sentence.antecedent}};
+    const std::string answer = expected_answer(sentence, held_out);
+    if (!answer.empty()) one["answer"] = answer;
+    result.push_back(std::move(one));
   }
   return result;
 }
@@ -120,7 +145,7 @@ void add_dumps(PageRun& result, const fs::path& run, std::size_t most, const OnP
     result.weights.push_back(packed(dump));
   }
   result.description["dumped_steps"] = steps.size();
-  result.description["sentences"] = sentences_of(last);
+  result.description["sentences"] = sentences_of(last, run);
   result.description["heads"] = heads_of(last);
 }
 

@@ -1,15 +1,22 @@
 // The tokens twice, with lines of attention from each at the left to those at the right that it looks at.
 const sentenceView = {
   title: 'Sentence',
+  lead: 'Each line runs from a word at the left to a word that it looks at, at the right; the thicker, the more of its ' +
+      'attention goes there. Point at a word for its lines alone, press other heads, move the slider to watch it learn.',
   make() {
-    const figure = new Figure('sentence', () => attentionRows(subject(), (l, h) => state.shown.has(key(l, h))));
-    const choose = el('div'), below = new TableBelow('As a table');
+    const figure =
+        new Figure('lines', () => attentionRows(subject(), (l, h) => state.shown.has(key(l, h))), () => [
+          ...aboutNow({head: false}), [...state.shown.keys()].map((name) => `head ${shortName(name)}`).join(' ')
+        ]);
+    const choose = el('div'), below = new TableBelow('As a table'), frame = el('div', {}, figure.element);
     const view = {
       followsTraining: true,
       figures: [figure],
-      element: el('section', {}, choose, figure.element, below.element)
+      element: el('section', {}, choose, frame, below.element),
+      says: () => saysOf(subject())
     };
     let hover = null;  // {side, token}
+    let inView = '';   // for which text the token asked about was brought into view
     figure.box.tabIndex = 0;
     figure.box.setAttribute('role', 'group');
     figure.box.setAttribute('aria-label', 'Arrow keys up and down choose a token');
@@ -24,6 +31,7 @@ const sentenceView = {
       hover = next;
       view.draw();
     };
+    const bring = (token) => { frame.scrollTop = view.top + (token + 0.5) * view.row - frame.clientHeight / 2; };
     figure.box.addEventListener('pointermove', (event) => hoverOver(at(event)));
     figure.box.addEventListener('pointerleave', () => hoverOver(null));
     figure.box.addEventListener('click', (event) => {
@@ -37,23 +45,41 @@ const sentenceView = {
       const {tokens} = subject();
       hover = null;
       update({token: Math.max(0, Math.min(tokens.length - 1, state.token + move))});
+      bring(state.token);
       announce(looksAt(subject(), state.token));
     });
     view.draw = () => {
-      const now = subject();
-      choose.replaceChildren(headButtons(now.heads, (l, h) => state.shown.has(key(l, h)), toggleHead, 'Heads shown'));
+      const now = subject(), token = Math.min(state.token, now.tokens.length - 1);
+      choose.replaceChildren(
+          headButtons(now.heads, (l, h) => state.shown.has(key(l, h)), toggleHead, 'Heads shown', headColour));
+      frame.className = now.tokens.length > 40 ? 'tall' : '';
       if (!now.attention) return waiting(figure);
-      drawSentence(figure, view, now, hover ?? {side: 'left', token: Math.min(state.token, now.tokens.length - 1)});
-      below.draw(() => rowTable(now, state.token));
+      drawSentence(figure, view, now, hover ?? {side: 'left', token});
+      below.draw(() => rowTable(now, token));
+      const text = `${state.run} ${state.sentence} ${now.tokens.length}`;
+      if (inView !== text) bring(token);
+      inView = text;
     };
     return view;
   },
 };
 
+// Of as many heads as there are colours: one more takes the colour of the one shown longest.
+const mostShown = 8;
 function toggleHead(layer, head) {
-  const shown = new Set(state.shown);
-  if (!shown.delete(key(layer, head))) shown.add(key(layer, head));
-  update({shown, layer, head});
+  const shown = new Map(state.shown), name = key(layer, head);
+  if (shown.delete(name)) {
+    const last = shown.size > 0 ? headOfKey([...shown.keys()].at(-1)) : [layer, head];
+    return update({shown, layer: last[0], head: last[1], chosen: true});
+  }
+  if (shown.size === mostShown) {
+    const [oldest] = shown.keys();
+    announce(`${mostShown} heads are shown at once: ${headName(...headOfKey(oldest))} was put away`);
+    shown.delete(oldest);
+  }
+  const used = new Set(shown.values());
+  shown.set(name, Array.from({length: mostShown}, (_, i) => i).find((colour) => !used.has(colour)));
+  return update({shown, layer, head, chosen: true});
 }
 
 const waiting = (figure) => {
@@ -61,45 +87,66 @@ const waiting = (figure) => {
   figure.text(0, 20, 'This part of the page is still loading …', {fill: ink.muted});
 };
 
+// In the order of layers and heads.
 function shownHeads(heads) {
-  return heads.flatMap((count, layer) => Array.from({length: count}, (_, head) => ({layer, head})))
-      .filter(({layer, head}) => state.shown.has(key(layer, head)))
-      .map(({layer, head}) => ({layer, head, colour: headColour(layer, head, heads)}));
+  return allHeads(heads)
+      .filter(([layer, head]) => state.shown.has(key(layer, head)))
+      .map(([layer, head]) => ({layer, head, colour: headColour(layer, head)}));
+}
+
+// What is seen, in words.
+function saysOf({tokens, query, antecedent, heads, attention, step}) {
+  if (!attention) return [];
+  const shown = shownHeads(heads), T = tokens.length;
+  if (shown.length === 0) return ['No head is chosen: press one of the numbers.'];
+  const {layer, head} = shown.find((one) => one.layer === state.layer && one.head === state.head) ?? shown[0];
+  const from = Math.min(state.token, T - 1), row = attention.of(layer, head).subarray(from * T, (from + 1) * T);
+  const best = row.indexOf(Math.max(...row));
+  const that = best === antecedent && from === query ? ', its antecedent' : '';
+  return [
+    `At step ${step}, in ${headName(layer, head)}, `, el('b', {}, placed(tokens, from)), ' looks most at ',
+    el('b', {}, placed(tokens, best)), `${that}: ${fixed(row[best], 2)} of its attention.`,
+    shown.length > 1 ? ` ${shown.length} heads are shown, each in the colour of its button.` : ''
+  ];
 }
 
 function drawSentence(figure, view, {tokens, query, antecedent, heads, attention}, focus) {
   const T = tokens.length, shown = shownHeads(heads);
-  const row = T <= 16 ? 36 : T <= 40 ? 26 : 18, size = T <= 16 ? 18 : T <= 40 ? 15 : 12;
-  const room = roomFor(),
-        labels = Math.min(room * 0.24, Math.max(...tokens.map((_, i) => textWidth(placed(tokens, i), size))) + 14);
-  const figures = shown.length <= (room > 700 ? 6 : 2) ? shown.length : 0, column = 58;
+  const row = T <= 16 ? 32 : T <= 40 ? 26 : 18, size = T <= 16 ? 18 : T <= 40 ? 15 : 12;
+  const room = roomFor(), column = room > 520 ? 58 : 40, least = 120;  // pixels that lines take at least
+  const labels = Math.min(room * 0.24, Math.max(...tokens.map((_, i) => textWidth(placed(tokens, i), size))) + 14);
+  const columns = Math.floor((room - 2 * labels - least) / column);
+  const figures = shown.length <= Math.min(6, columns) ? shown.length : 0;
   const width = Math.min(room, 560 + 2 * labels + figures * column), top = figures ? 34 : 12;
   const left = labels, right = width - labels - figures * column;
   Object.assign(view, {row, top, middle: (left + right) / 2});
   figure.begin(
       width, top + T * row + 44,
       `Attention in ${shown.length} heads. ${looksAt({tokens, heads, attention}, focus.token)}`);
-  const y = (token) => top + (token + 0.5) * row;
-  const line = (i, j, weight, colour, opacity) => figure.add('path', {
-    d: `M${left + 4},${y(i)}C${left + (right - left) * 0.4},${y(i)} ${left + (right - left) * 0.6},${y(j)} ${
-        right - 4},${y(j)}`,
-    fill: 'none',
-    stroke: colour,
-    'stroke-opacity': opacity.toFixed(3),
-    'stroke-width': (0.8 + 6 * weight).toFixed(2)
-  });
+  const y = (token) => top + (token + 0.5) * row, apart = Math.min(5, row / (shown.length + 1));
+  const line = (i, j, weight, colour, opacity, n) => {
+    const shift = (n - (shown.length - 1) / 2) * apart, [from, to] = [y(i) + shift, y(j) + shift];
+    figure.add('path', {
+      d: `M${left + 4},${from}C${left + (right - left) * 0.4},${from} ${left + (right - left) * 0.6},${to} ${
+          right - 4},${to}`,
+      fill: 'none',
+      stroke: colour,
+      'stroke-opacity': opacity.toFixed(3),
+      'stroke-width': (0.8 + 6 * weight).toFixed(2)
+    });
+  };
   const isFocus = (i, j) => focus.side === 'left' ? i === focus.token : j === focus.token;
   const background = T * T * shown.length <= 8000;
   const over = [];
-  for (const {layer, head, colour} of shown) {
+  for (const [n, {layer, head, colour}] of shown.entries()) {
     const weights = attention.of(layer, head);
     for (let i = 0; i < T; ++i) {
       for (let j = 0; j < T; ++j) {
         const weight = weights[i * T + j];
         if (isFocus(i, j) && weight >= 0.005)
-          over.push([i, j, weight, colour, 0.25 + 0.75 * weight]);
+          over.push([i, j, weight, colour, 0.25 + 0.75 * weight, n]);
         else if (background && weight >= 0.1)
-          line(i, j, weight, colour, 0.14 * weight);
+          line(i, j, weight, colour, 0.14 * weight, n);
       }
     }
   }
@@ -134,7 +181,10 @@ function drawSentence(figure, view, {tokens, query, antecedent, heads, attention
       });
     }
   });
-  if (figures) drawLegend(figure, Math.max(0, width - 200), top + T * row + 12, 190, scales.weight);
+  if (figures) {
+    const wide = Math.min(190, figures * column + labels - 10);
+    drawLegend(figure, width - wide - 4, top + T * row + 12, wide, scales.weight);
+  }
 }
 
 // "it looks at animal 0.99, ..." for a screen reader.

@@ -1,50 +1,85 @@
-// Two maps and their difference: twins, two steps of one run, or two runs.
+// Two sentences, steps, heads or runs beside each other: lines, maps and their difference.
+// A side is {run, sentence, step, head}: step null follows the slider, head null is chosen by headOf().
 const sideView = {
   title: 'Side by side',
+  lead: 'Two pictures of attention, A and B, and what differs: blue where B looks more, orange where A does. Choose what ' +
+      'they are of; the slider moves those that follow it.',
   make() {
-    const figure = new Figure('side by side', () => this.rows(sides));
-    const element = el('section');
+    const figure = new Figure('side by side', () => sideRows(resolved()), () => resolved().flatMap((one, i) => [
+      'AB'[i], ...sideNames(one)
+    ]));
+    const element = el('section'), play = {followsTraining: true, sliderOnly: true, ownsSentence: true};
     let sides = null, presets = [], madeFor = '';
     const setSides = (next) => {
       sides = next;
       update({});
     };
+    const resolved = () => sides.map((_, i) => sideNow(sides, i));
     explore(figure, (row, column, map) => {
-      const [a, b] = sides.map(({run, step, sentence}) => dumped(run, step, sentence));
-      const n = row * map.columns + column;
-      if (map.rows !== a.tokens.length && map.rows !== b.tokens.length) return null;
-      const of = figure.maps.indexOf(map) === 1 ? b : a;
-      return pairText(of.tokens, row, column, map.values[n]);
+      const {tokens} = map.of ?? {};
+      return tokens ? pairText(tokens, row, column, map.values[row * map.columns + column]) : null;
     });
     return {
-      ownsSentence: true,
+      ...play,
       figures: [figure],
       element,
+      says: () => sidesSay(resolved()),
       draw() {
         if (madeFor !== `${state.run} ${state.sentence}`) {
           madeFor = `${state.run} ${state.sentence}`;
           presets = presetsOf(state.run, Math.max(0, state.sentence));
           sides = presets[0].sides;
         }
-        const [a, b] = sides.map(({run, step, sentence}) => ({...dumped(run, step, sentence), run}));
+        const [a, b] = resolved();
         element.replaceChildren(
-            el('div', {class: 'controls'}, presets.map(({name, sides}) => button(name, () => setSides(sides)))),
+            el('div', {class: 'controls'},
+               presets.map(
+                   (preset) => button(
+                       preset.name, () => setSides(preset.sides),
+                       {'aria-pressed': String(JSON.stringify(preset.sides) === JSON.stringify(sides))}))),
             el('div', {class: 'two'},
-               sides.map((side, i) => pickers(side, 'AB'[i], (next) => setSides(sides.with(i, next))))),
-            chooseHead(a.heads), figure.element, answersOf([a, b]));
+               [a, b].map(
+                   (one, i) => pickers(sides[i], one, i === 0 ? b : a, 'AB'[i], (next) => setSides(sides.with(i, next))))),
+            figure.element, answersOf([a, b]));
         if (!a.attention || !b.attention) return waiting(figure);
         drawSides(figure, a, b);
       },
     };
   },
-  rows(sides) {
-    const [a, b] = sides.map(({run, step, sentence}) => dumped(run, step, sentence).attention);
-    const chosen = (l, h) => l === state.layer && h === state.head;
-    const [head, ...rows] = attentionRows({tokens: a.tokens, attention: a}, chosen);
-    const [, ...others] = attentionRows({tokens: b.tokens, attention: b}, chosen);
-    return [['side', ...head], ...rows.map((row) => ['A', ...row]), ...others.map((row) => ['B', ...row])];
-  },
 };
+
+// What a side shows now: as dumped(), with its run, layer and head.
+function sideNow(sides, i) {
+  const {run, sentence, step} = sides[i], at = step ?? nearestStep(run);
+  return {...dumped(run, at, sentence), ...headOf(sides, i), run, at};
+}
+
+// The dumped step of a run that is nearest to where the slider is.
+function nearestStep(run) {
+  const {step} = runNow().steps[state.step];
+  const distances = content.runs[run].steps.map((one) => Math.abs(one.step - step));
+  return distances.indexOf(Math.min(...distances));
+}
+
+// The one chosen for the side; else that of the page, or for B the one of A, where the run is the same; else the one that
+// points.
+function headOf(sides, i) {
+  const {run, sentence, head} = sides[i];
+  if (head) return head;
+  if (run === state.run && i === 0) return {layer: state.layer, head: state.head};
+  if (i === 1 && run === sides[0].run) return headOf(sides, 0);
+  const best = bestHead(run, sentence);
+  return {layer: best.layer, head: best.head};
+}
+
+const sideNames = ({run, step, layer, head, tokens}) =>
+    [runName(run), `step ${step}`, headName(layer, head), shortened(tokens)];
+
+function sideRows(both) {
+  const all = both.map(
+      (one) => attentionRows(one, (l, h) => l === one.layer && h === one.head));
+  return [['side', ...all[0][0]], ...all.flatMap((rows, i) => rows.slice(1).map((row) => ['AB'[i], ...row]))];
+}
 
 // A sentence of the run that differs in one token alone and means another; -1 when there is none.
 function twinOf({sentences}, sentence) {
@@ -56,49 +91,59 @@ function twinOf({sentences}, sentence) {
 
 // [{name, sides}], the most telling one first.
 function presetsOf(run, sentence) {
-  const last = content.runs[run].steps.length - 1, twin = twinOf(content.runs[run], sentence);
-  const presets = [{name: 'First and last step', sides: [{run, step: 0, sentence}, {run, step: last, sentence}]}];
-  if (twin >= 0)
-    presets.unshift({name: 'Twin sentences', sides: [{run, step: last, sentence}, {run, step: last, sentence: twin}]});
+  const twin = twinOf(content.runs[run], sentence), side = {run, sentence, step: null, head: null};
+  const presets = [{name: 'First and last step', sides: [{...side, step: 0}, side]}];
+  if (twin >= 0) presets.unshift({name: 'Twin sentences', sides: [side, {...side, sentence: twin}]});
   if (content.runs.length > 1) {
     presets.unshift({
       name: 'The two runs',
-      sides: [0, 1].map((run) => {
-        const {steps, sentences} = content.runs[run];
-        return {run, step: steps.length - 1, sentence: Math.min(sentence, sentences.length - 1)};
-      })
+      sides: [0, 1].map(
+          (other) => ({...side, run: other, sentence: Math.min(sentence, content.runs[other].sentences.length - 1)}))
     });
   }
   return presets;
 }
 
-function pickers(side, name, change) {
-  const {steps, sentences} = content.runs[side.run];
-  const chooseRun = (run) => change({
-    run,
-    step: content.runs[run].steps.length - 1,
-    sentence: Math.min(side.sentence, content.runs[run].sentences.length - 1)
-  });
-  const runs = content.runs.map((run) => run.name);
+// `now`: the side as sideNow() gives it, `other` the one that it is compared with.
+function pickers(side, now, other, name, change) {
+  const {steps, sentences, heads} = content.runs[side.run];
+  const chooseRun = (run) => change(
+      {run, step: null, head: null, sentence: Math.min(side.sentence, content.runs[run].sentences.length - 1)});
+  const runs = content.runs.map((run) => run.name), all = allHeads(heads);
   const texts = sentences.map(({tokens}, i) => `${i + 1}  ${shortened(tokens)}`);
   return el(
       'fieldset', {}, el('legend', {}, name),
       runs.length > 1 ? select('Run', runs, side.run, chooseRun, `Run ${name}`) : null,
-      select('Sentence', texts, side.sentence, (sentence) => change({...side, sentence}), `Sentence ${name}`),
+      select('Sentence', texts, side.sentence, (sentence) => change({...side, sentence, head: side.head}), `Sentence ${name}`),
       select(
-          'Step', steps.map(({step}) => String(step)), side.step, (step) => change({...side, step}), `Step ${name}`));
+          'Step', [`as the slider: ${now.step}`, ...steps.map(({step}) => String(step))],
+          side.step === null ? 0 : side.step + 1, (i) => change({...side, step: i === 0 ? null : i - 1}), `Step ${name}`),
+      select(
+          'Head', all.map(([l, h]) => `${l + 1}.${h + 1}`),
+          all.findIndex(([l, h]) => l === now.layer && h === now.head),
+          (i) => change({...side, head: {layer: all[i][0], head: all[i][1]}}), `Head ${name}`),
+      el('p', {class: 'side-sentence', dir: direction(now.tokens)}, ...markedDifferences(now.tokens, other.tokens)));
+}
+
+// The tokens, those that differ marked; of a long text what is around the first of them.
+function markedDifferences(tokens, others) {
+  const words = tokens.map((token, i) => word(token, {class: token === others[i] ? null : 'differs'}));
+  const first = Math.max(0, tokens.findIndex((token, i) => token !== others[i]));
+  const [from, to] = tokens.length > 40 ? [Math.max(0, first - 12), first + 12] : [0, tokens.length];
+  return [
+    from > 0 ? '… ' : '', ...words.slice(from, to).flatMap((node) => [node, ' ']), to < tokens.length ? '…' : ''
+  ];
 }
 
 // What each side answers, and, for the step of the saved model, the probability of every answer given.
 function answersOf(both) {
-  const candidates = [...new Set(both.flatMap(
-      ({tokens, antecedent, predicted}) => antecedent >= 0 ? [tokens[antecedent], predicted] : [predicted]))];
+  const candidates = [...new Set(both.flatMap((one) => [expectedAnswer(one) ?? one.predicted, one.predicted]))];
   const rows = both.map((one, i) => {
     const reader = readerOf(one.run);
-    const known = reader?.step === one.step ? reader.read(one.tokens, one.query).probabilities : null;
-    const probability = (candidate) => known ? known[reader.numbers.get(candidate)] :
-        candidate === one.predicted          ? one.probability :
-                                               NaN;
+    const known = reader?.step === one.step ? reader.readWhole(one.tokens, one.query).probabilities : null;
+    const probability = (candidate) => known && reader.numbers.has(candidate) ? known[reader.numbers.get(candidate)] :
+        candidate === one.predicted                                           ? one.probability :
+                                                                                NaN;
     return [
       'AB'[i], word(one.predicted),
       ...candidates.map((candidate) => bar(probability(candidate), fixed(probability(candidate))))
@@ -109,18 +154,31 @@ function answersOf(both) {
       {'aria-label': 'Answers', class: 'answers'});
 }
 
+// Of each side, where its query looks most.
+function sidesSay(both) {
+  if (!both.every(({attention}) => attention)) return [];
+  return both.flatMap((one, i) => {
+    const T = one.tokens.length, row = one.attention.of(one.layer, one.head).subarray(one.query * T, (one.query + 1) * T);
+    const best = row.indexOf(Math.max(...row));
+    return [
+      `${'AB'[i]}, ${headName(one.layer, one.head)}: `, el('b', {}, placed(one.tokens, one.query)), ' looks most at ',
+      el('b', {}, placed(one.tokens, best)), `, ${fixed(row[best], 2)}. `
+    ];
+  });
+}
+
+const mostLineTokens = 24;
+
 function drawSides(figure, a, b) {
   const room = roomFor(), same = a.tokens.length === b.tokens.length, beside = room > 820;
-  const count = same ? 3 : 2, width = beside ? room / count - 12 : room;
-  const {layer, head} = state;
-  const maps = [a, b].map(
-      (one) => ({
-        rows: one.tokens.map((_, i) => placed(one.tokens, i)),
-        values: one.attention.of(Math.min(layer, one.heads.length - 1), Math.min(head, one.heads.at(-1) - 1)),
-        markRow: one.query,
-        markColumn: one.antecedent,
-        scale: scales.weight
-      }));
+  const count = same ? 3 : 2, gap = 18, width = beside ? (room - (count - 1) * gap) / count : room;
+  const maps = [a, b].map((one) => ({
+                            rows: one.tokens.map((_, i) => placed(one.tokens, i)),
+                            values: one.attention.of(one.layer, one.head),
+                            markRow: one.query,
+                            markColumn: one.antecedent,
+                            scale: scales.weight
+                          }));
   if (same) {
     const rows = maps[1].rows.map((label, i) => a.tokens[i] === b.tokens[i] ? label : `${maps[0].rows[i]}/${label}`);
     maps.push({
@@ -131,20 +189,91 @@ function drawSides(figure, a, b) {
     });
   }
   const cell = Math.min(...maps.map(({rows}) => cellFor(rows, rows, width, 40)));
-  const sizes = maps.map(({rows}) => { return {height: axisSizes(rows, rows, cell).top + cell * rows.length}; });
-  const height = Math.max(...sizes.map((size) => size.height)) + 30;
-  const titles = [`A: step ${a.step}`, `B: step ${b.step}`, 'B − A'];
+  const heights = maps.map(({rows}) => axisSizes(rows, rows, cell).top + cell * rows.length);
+  const row = 22, lines = Math.max(a.tokens.length, b.tokens.length) <= mostLineTokens,
+        linesHeight = lines ? Math.max(a.tokens.length, b.tokens.length) * row + 14 : 0;
+  const title = 46, tallest = Math.max(...heights), one = (i) => title + (i < 2 ? linesHeight : 0) + heights[i] + 22;
+  const all = beside ? title + linesHeight + tallest + 22 : total(maps.map((_, i) => one(i)));
   figure.begin(
-      room, (beside ? height : maps.reduce((sum, _, i) => sum + sizes[i].height + 30, 0)) + 40,
-      `${headName(layer, head)}: A, ${looksAtIn(a, layer, head, a.query)}; B, ${looksAtIn(b, layer, head, b.query)}`);
+      room, all + 40,
+      `A, ${looksAtIn(a, a.layer, a.head, a.query)}; B, ${looksAtIn(b, b.layer, b.head, b.query)}`);
+  const differs = a.tokens.findIndex((token, i) => token !== b.tokens[i]);
   let y = 0;
   maps.forEach((map, i) => {
-    const x = beside ? i * (width + 18) : 0;
-    figure.text(x, y + 12, titles[i], {'font-weight': 700, fill: ink.muted});
-    drawMatrix(figure, x, y + (beside ? height - sizes[i].height : 24), cell, map);
-    if (!beside) y += sizes[i].height + 30;
+    const x = beside ? i * (width + gap) : 0, of = [a, b][i];
+    const [run, ...names] = of ? sideNames(of) : ['', ''];
+    figure.text(
+        x, y + 10,
+        of ? fitted([`${'AB'[i]}:`, content.runs.length > 1 ? run : '', names[0], names[1]].filter(Boolean).join(' '), 14, width) :
+             'B − A',
+        {'font-weight': 700});
+    figure.text(
+        x, y + 30, of ? sentenceAround(of.tokens, differs, 13, width) : 'blue: B looks more, orange: A does',
+        {'font-size': 13, fill: ink.muted});
+    if (of && lines) drawQueryLines(figure, x, y + title, Math.min(width, 420), row, of);
+    if (!of && lines && beside) drawDifferences(figure, x, y + title, row, a, b, map.values);
+    const under = y + title + (beside || of ? linesHeight : 0);
+    drawMatrix(figure, x, under + (beside ? tallest - heights[i] : 0), cell, map);
+    figure.maps.at(-1).of = of ?? b;
+    if (!beside) y += one(i);
   });
   const bottom = figure.height - 34;
-  drawLegend(figure, 4, bottom, 170, scales.weight);
-  if (same) drawLegend(figure, 200, bottom, 170, scales.signed, {text: 'difference'});
+  drawLegend(figure, 4, bottom, 150, scales.weight);
+  if (same) drawLegend(figure, 184, bottom, 150, scales.signed, {text: 'difference'});
+}
+
+// As much of a sentence as fits, with the token that differs.
+function sentenceAround(tokens, differs, size, width) {
+  let words = tokens.map(visible);
+  const text = () => words.join(' ');
+  const fromFront = differs > tokens.length / 2;
+  while (words.length > 2 && textWidth(text(), size) > width) words = fromFront ? ['…', ...words.slice(2)] : [...words.slice(0, -2), '…'];
+  return fitted(text(), size, width);
+}
+
+// The lines from the query alone.
+function drawQueryLines(figure, x, y, width, row, {tokens, query, antecedent, attention, layer, head}) {
+  const T = tokens.length, size = 13, labels = Math.min(width * 0.32, Math.max(...tokens.map((_, i) => textWidth(placed(tokens, i), size))) + 6);
+  const left = x + labels, right = x + width - labels, middle = (i) => y + (i + 0.5) * row;
+  const weights = attention.of(layer, head).subarray(query * T, (query + 1) * T);
+  weights.forEach((weight, j) => {
+    if (weight < 0.005) return;
+    figure.add('path', {
+      d: `M${left + 4},${middle(query)}C${left + (right - left) * 0.4},${middle(query)} ${
+          left + (right - left) * 0.6},${middle(j)} ${right - 4},${middle(j)}`,
+      fill: 'none',
+      stroke: ink['head-0'],
+      'stroke-opacity': (0.25 + 0.75 * weight).toFixed(3),
+      'stroke-width': (0.8 + 6 * weight).toFixed(2),
+      class: 'line'
+    });
+  });
+  tokens.forEach((_, i) => {
+    const text = fitted(placed(tokens, i), size, labels), bold = i === query || i === antecedent ? 700 : 400;
+    figure.text(left, middle(i), text, {
+      'text-anchor': 'end',
+      'font-size': size,
+      'font-weight': i === query ? 700 : 400,
+      fill: i === query ? ink.accent : ink.muted
+    });
+    figure.text(
+        right, middle(i), text,
+        {'font-size': size, 'font-weight': bold, fill: i === antecedent ? ink.mark : ink.text});
+  });
+}
+
+// The entries of B - A that are furthest from 0, in words.
+function drawDifferences(figure, x, y, row, a, b, values) {
+  const T = b.tokens.length, most = Math.min(8, T - 1);
+  const order = Array.from(values.keys()).sort((m, n) => Math.abs(values[n]) - Math.abs(values[m])).slice(0, most);
+  const name = (i) => a.tokens[i] === b.tokens[i] ? placed(b.tokens, i) : `${visible(a.tokens[i])}/${visible(b.tokens[i])}`;
+  figure.text(x, y + row / 2, 'What differs most', {'font-size': 13, fill: ink.muted});
+  order.forEach((n, i) => {
+    const middle = y + (i + 1.5) * row;
+    figure.add('rect', {x, y: middle - 8, width: 48, height: 16, fill: scales.signed.colour(values[n])});
+    figure.text(
+        x + 24, middle, signed(values[n], 2),
+        {'text-anchor': 'middle', 'font-size': 12, fill: scales.signed.text(values[n])});
+    figure.text(x + 58, middle, `${name(Math.floor(n / T))} → ${name(n % T)}`, {'font-size': 13});
+  });
 }

@@ -1,9 +1,13 @@
 // One token's attention in one head, number by number (Vaswani et al. 2017, equation 1).
 const stepsView = {
-  title: 'Step by step',
+  title: 'Calculation',
+  lead: 'How one word’s attention in one head comes about, from the top to the bottom and from left to right. q asks, each ' +
+      'k answers; the softmax of q · k / √d_k says how much of each v is taken. Point at a square to read it.',
   make() {
     let walked = null;
-    const figure = new Figure('step by step', () => walkRows(walked));
+    const figure = new Figure('calculation', () => walkRows(walked), () => [
+      ...aboutNow({step: false}), `step ${readerOf(state.run).step}`, `from ${visible(walked.tokens[walked.i])}`
+    ]);
     const element = el('section'), below = new TableBelow('All numbers');
     let names = [];  // what each heat map holds
     explore(figure, (row, column, map) => {
@@ -13,6 +17,7 @@ const stepsView = {
     return {
       figures: [figure],
       element,
+      says: () => walked && walkSays(walked, readerOf(state.run).step),
       draw() {
         const reader = readerOf(state.run), now = subject();
         if (!reader) return element.replaceChildren(missingModel());
@@ -24,21 +29,26 @@ const stepsView = {
             el('div', {class: 'controls'}, chooseHead(runNow().heads),
                select(
                    'Token', now.tokens.map((_, i) => placed(now.tokens, i)), token, (next) => update({token: next}))),
-            el('p', {class: 'muted'},
-               `The saved model, of step ${reader.step}. q asks, each k answers; the softmax of q · k / √${
-                   walked.d_k} says how much of each v is taken. ` +
-                   'Point at a square to read it.'),
             el('div', {class: 'scroll'}, figure.element), below.element);
       },
     };
   },
 };
 
+function walkSays({tokens, i, layer, head, parts}, step) {
+  const best = parts.reduce((most, {weight}, j) => weight > parts[most].weight ? j : most, 0);
+  return [
+    `In the saved model, of step ${step}, q of `, el('b', {}, placed(tokens, i)), ` fits k of `,
+    el('b', {}, placed(tokens, best)), ` best in ${headName(layer, head)}: score ${fixed(parts[best].scaled, 2)}, weight ${
+        fixed(parts[best].weight)}.`
+  ];
+}
+
 const missingModel = () => el('p', {class: 'notice'}, runNow().model_missing);
 
 // What head state.head of layer state.layer computes for token i.
 function walk(reader, tokens, i, query) {
-  const {layers} = reader.read(tokens, query), {layer} = state, head = Math.min(state.head, reader.H - 1);
+  const {layers} = reader.readWhole(tokens, query), {layer} = state, head = Math.min(state.head, reader.H - 1);
   const block = reader.blocks[layer], {X} = layers[layer],
         {Q, K, V, scores, weights, output} = layers[layer].heads[head];
   const {d} = reader, {d_k, d_v} = block, T = tokens.length, row = (x, t, n) => x.slice(t * n, (t + 1) * n);
@@ -62,6 +72,8 @@ function walk(reader, tokens, i, query) {
                       }))
   };
 }
+
+const colourRange = (range) => `colours −${fixed(range, 2)} to ${fixed(range, 2)}`;
 
 // Draws it; returns the name of each heat map.
 function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts}) {
@@ -90,14 +102,14 @@ function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts
   figure.text(
       left - 10, 26, labels[i], {'text-anchor': 'end', 'font-weight': 700, 'font-size': size, fill: ink.accent});
   draw('x', x, left, 14, room - left - 4, 24, ranges.x);
-  note(left, 50, `x: what the layer reads, normalised (${x.length} numbers, ±${fixed(ranges.x, 2)})`);
+  note(left, 50, `x: what the layer reads, normalised: ${x.length} numbers; ${colourRange(ranges.x)}`);
   draw('q', q, left, 76, strip, 24, ranges.q);
-  note(left, 112, `q = x W_Q (±${fixed(ranges.q, 2)})`);
-  note(xs.k, top - 12, `k (±${fixed(ranges.k, 2)})`);
+  note(left, 112, `q = x W_Q; ${colourRange(ranges.q)}`);
+  note(xs.k, top - 12, `k; ${colourRange(ranges.k)}`);
   note(xs.product, top - 12, 'q · k', {'text-anchor': 'middle'});
   note(xs.scaled, top - 12, `/ √${d_k}`, {'text-anchor': 'middle'});
   note(xs.weight, top - 12, 'softmax', {'text-anchor': 'middle'});
-  note(xs.v, top - 12, `v (±${fixed(ranges.v, 2)})`);
+  note(xs.v, top - 12, `v; ${colourRange(ranges.v)}`);
   note(xs.weighted, top - 12, 'weight × v');
   parts.forEach(({k, product, scaled, weight, v, weighted}, j) => {
     const y = top + j * row, middle = y + row / 2;

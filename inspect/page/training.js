@@ -1,7 +1,8 @@
 // The slider through the dumped steps, with loss and accuracy above it.
 const training = {
   make() {
-    this.figure = new Figure('training', () => this.rows());
+    this.figure = new Figure('training', () => this.rows(), () => aboutNow({sentence: false, step: false}));
+    this.note = el('p', {class: 'muted note'});
     this.slider = el('input', {
       type: 'range',
       min: 0,
@@ -13,7 +14,8 @@ const training = {
     this.figure.svg.addEventListener('click', (event) => this.jump(event));
     return el(
         'section', {class: 'training', 'aria-label': 'Training'},
-        el('div', {class: 'slider'}, this.play, this.slider, this.label, this.figure.tools), this.figure.element);
+        el('div', {class: 'slider'}, this.play, this.slider, this.label, this.figure.tools), this.figure.element,
+        this.note);
   },
 
   toggle() {
@@ -26,7 +28,7 @@ const training = {
 
   advance() {
     const last = runNow().steps.length - 1;
-    if (state.step < last && state.sentence !== OWN) return update({step: state.step + 1});
+    if (state.step < last && !header.training.hidden) return update({step: state.step + 1});
     clearInterval(this.timer);
     return update({playing: false});
   },
@@ -42,7 +44,7 @@ const training = {
     return [keys, ...runNow().metrics.map((line) => keys.map((name) => line[name] ?? ''))];
   },
 
-  draw() {
+  draw({sliderOnly = false}) {
     const {steps, metrics} = runNow();
     const {step} = steps[state.step];
     this.slider.max = steps.length - 1;
@@ -51,10 +53,13 @@ const training = {
     this.slider.disabled = steps.length < 2;
     this.label.textContent = `step ${step}`;
     this.play.textContent = state.playing ? '❚❚ Pause' : '▶ Play';
-    this.figure.element.hidden = metrics.length < 2;
-    if (metrics.length < 2) return;
+    this.figure.element.hidden = this.figure.tools.hidden = metrics.length < 2 || sliderOnly;
+    this.note.hidden = this.figure.element.hidden || !(metrics.at(-1).train_loss > metrics.at(-1).held_out_loss);
+    this.note.textContent =
+        'Training loss: the mean since the point before, with dropout where the run has it, so it may lie above the held-out loss.';
+    if (this.figure.element.hidden) return;
 
-    const room = roomFor(), beside = room > 700, width = beside ? room / 2 - 10 : room, height = 118;
+    const room = roomFor(), beside = room > 700, width = beside ? room / 2 - 10 : room, height = 100;
     const last = Math.max(metrics.at(-1).step, steps.at(-1).step, 1);
     const now = metrics.findLast((line) => line.step <= step) ?? metrics[0];
     this.figure.begin(
@@ -71,8 +76,8 @@ const training = {
         ticks: [0, largest],
         name: (v) => fixed(v, 1),
         curves: [
-          {label: 'loss', colour: ink['head-1'], of: (line) => line.train_loss},
-          {label: 'held-out loss', colour: ink['head-0'], of: (line) => line.held_out_loss}
+          {label: 'training loss', colour: ink.muted, dashed: true, of: (line) => line.train_loss},
+          {label: 'held-out loss', colour: ink.text, of: (line) => line.held_out_loss}
         ]
       },
       {
@@ -82,9 +87,12 @@ const training = {
         ticks: [0, 1],
         name: (v) => `${100 * v} %`,
         curves: [
-          {label: 'accuracy', colour: ink['head-0'], of: (line) => line.held_out_accuracy},
-          {label: 'both twins', colour: ink['head-2'], of: (line) => line.twin_accuracy},
-          {label: `${state.layer + 1}.${state.head + 1} on the antecedent`, colour: ink['head-1'], of: pointing}
+          {label: 'right', colour: ink.text, of: (line) => line.held_out_accuracy},
+          {label: 'both twins', colour: ink.muted, dashed: true, of: (line) => line.twin_accuracy}, {
+            label: `weight of ${state.layer + 1}.${state.head + 1}${width > 450 ? ' on the antecedent' : ''}`,
+            colour: headColour(state.layer, state.head),
+            of: pointing
+          }
         ]
       }
     ];
@@ -107,7 +115,7 @@ const training = {
         {x1: cursor, x2: cursor, y1: high - 6, y2: low, stroke: ink.accent, 'stroke-width': 2, class: 'cursor'});
     const now = metrics.findLast((line) => line.step <= step) ?? metrics[0];
     let labelX = x + left;
-    for (const {label, colour, of} of curves) {
+    for (const {label, colour, dashed, of} of curves) {
       const points = metrics.filter((line) => Number.isFinite(of(line))).map((line) => place(line.step, of(line)));
       if (points.length === 0) continue;
       figure.add('polyline', {
@@ -115,6 +123,7 @@ const training = {
         fill: 'none',
         stroke: colour,
         'stroke-width': 2,
+        'stroke-dasharray': dashed ? '5 3' : null,
         'stroke-linejoin': 'round'
       });
       if (Number.isFinite(of(now))) {
@@ -122,9 +131,10 @@ const training = {
         figure.add('circle', {cx, cy, r: 3.5, fill: colour});
       }
       const text = `${label} ${fixed(of(now), 2)}`;
-      figure.add('rect', {x: labelX, y: y + 7, width: 10, height: 4, fill: colour});
+      for (let dash = 0; dash < (dashed ? 2 : 1); ++dash)
+        figure.add('rect', {x: labelX + 6 * dash, y: y + 7, width: dashed ? 4 : 10, height: 4, fill: colour});
       figure.text(labelX + 14, y + 9, text, {'font-size': 12});
-      labelX += textWidth(text, 12) + 24;
+      labelX += textWidth(text, 12) + 22;
     }
   },
 };

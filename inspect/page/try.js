@@ -1,23 +1,58 @@
-// A sentence of one's own, read by the model that the page holds; heads and edges can be switched off.
+// A sentence of one's own, read by the model that the page holds; heads and edges can be switched off. What is tried stays
+// here: the other views show a sentence of one's own only where it is asked for, and as the whole model reads it.
+const trial = {
+  now: null  // {tokens, query, antecedent, predicted, probability, attention, heads, step, reading, whole}
+};
+
 const tryView = {
   title: 'Try it',
+  lead: 'The trained model itself is in this page. Type a sentence of its words and it answers as you type; ask about ' +
+      'another word; switch heads off; press a square to cut what one head sees. The other views stay as they are.',
   make() {
-    const figure = new Figure('your sentence', () => attentionRows(subject(), () => true));
+    const figure = new Figure('tried', () => attentionRows(trial.now, () => true), () => [
+      runName(state.run), `step ${trial.now.step}`, shortened(trial.now.tokens), ...changesText()
+    ]);
     const input =
         el('textarea', {rows: 2, spellcheck: 'false', 'aria-label': 'Your sentence', oninput: () => retype()});
     const notice = el('p', {class: 'notice', role: 'alert'}), result = el('div'), element = el('section');
-    let readFor = -1, off = new Set(), cut = new Set(), asked = -1;  // asked: the token chosen, or -1 for the usual one
+    const marks = el('p', {class: 'changed'}), words = el('p');
+    let off = new Set(), cut = new Set(), asked = -1;  // asked: the token chosen, or -1 for the usual one
+    let begun = {run: -1, sentence: -1}, touched = false;
 
-    const retype = () => {
-      cut = new Set();
-      asked = -1;
+    const redo = () => {
+      touched = true;
       compute();
       update({});
     };
+    const retype = () => {
+      cut = new Set();
+      asked = -1;
+      redo();
+    };
     const toggle = (set, name) => {
       if (!set.delete(name)) set.add(name);
-      compute();
+      redo();
+    };
+    const reset = () => {
+      begun.run = -1;
       update({});
+    };
+    // Which parts of the model are switched off.
+    const changesText = () => [
+      ...[...off].map((name) => `without head ${shortName(name)}`),
+      ...(cut.size ? [counted(cut.size, 'edge') + ' cut'] : [])
+    ];
+    const begin = (reader) => {
+      const sentence = Math.max(0, state.sentence), {tokens, query} = runNow().sentences[sentence];
+      begun = {run: state.run, sentence};
+      touched = false;
+      off = new Set();
+      cut = new Set();
+      input.value = tokens.join(reader.split === 'characters' ? '' : ' ');
+      // Asked about what was asked there, where the text is split into the same tokens.
+      asked = tokenize(input.value, reader.split).join(' ') === tokens.join(' ') ? query : -1;
+      words.replaceChildren(...reader.vocabulary.flatMap((one) => [word(one), ' ']));
+      compute();
     };
     const compute = () => {
       const reader = readerOf(state.run), text = reader.understand(input.value);
@@ -37,109 +72,109 @@ const tryView = {
         off: (l, h) => off.has(key(l, h)),
         cut: (l, h, i, j) => i === query && cuts.some(([a, b, c]) => a === l && b === h && c === j)
       };
-      const reading = reader.read(text.tokens, query, change), whole = reader.read(text.tokens, query);
-      const [best] = reader.best(reading.probabilities, 1);
-      Object.assign(state, {
-        sentence: OWN,
-        token: query,
-        own: {
-          tokens: text.tokens,
-          query,
-          antecedent: -1,
-          predicted: best.word,
-          probability: best.probability,
-          attention: reader.attention(text.tokens, reading),
-          heads: runNow().heads,
-          step: reader.step,
-          reading,
-          whole
-        }
-      });
+      const whole = reader.readWhole(text.tokens, query);
+      const reading = off.size + cut.size > 0 ? reader.read(text.tokens, query, change) : whole;
+      trial.now = {...asSubject(reader, text.tokens, query, reading), reading, whole};
+    };
+    const ask = (i) => {
+      asked = i;
+      cut = new Set();
+      redo();
+    };
+    const show = () => {
+      const {tokens, query, whole} = trial.now;
+      const own = asSubject(readerOf(state.run), tokens, query, whole);
+      update({own, sentence: OWN, token: query, tab: views.indexOf(sentenceView)});
     };
     explore(
         figure,
         (row, column, map) => {
-          const [l, h] = rowsOf(runNow().heads)[row] ?? [];
-          if (map.rows === 1) return null;
+          const [l, h] = allHeads(runNow().heads)[row] ?? [];
+          if (map.ramp) return null;
           return [
             `${headName(l, h)}: `,
-            ...pairText(state.own.tokens, state.own.query, column, map.values[row * map.columns + column]),
-            ' Click to cut or mend.'
+            ...pairText(trial.now.tokens, trial.now.query, column, map.values[row * map.columns + column]),
+            ' Press to cut or mend.'
           ];
         },
         (row, column, map) => {
-          if (map.rows > 1 || rowsOf(runNow().heads).length === 1)
-            toggle(cut, [...rowsOf(runNow().heads)[row], column].join('.'));
+          if (!map.ramp) toggle(cut, [...allHeads(runNow().heads)[row], column].join('.'));
         });
 
     return {
       ownsSentence: true,
       figures: [figure],
       element,
+      says: () => trial.now && trySays(trial.now, changesText()),
       draw() {
         const reader = readerOf(state.run);
         if (!reader) return element.replaceChildren(missingModel());
-        if (readFor !== state.run) {
-          const {tokens, query} = runNow().sentences[Math.max(0, state.sentence)];
-          readFor = state.run;
-          off = new Set();
-          input.value = tokens.join(reader.split === 'characters' ? '' : ' ');
-          // Asked about what was asked there, where the text is split into the same tokens.
-          asked = tokenize(input.value, reader.split).join(' ') === tokens.join(' ') ? query : -1;
-          compute();
-        }
-        if (state.sentence !== OWN) compute();
-        const {own} = state;
-        if (own) {
-          drawFromQuery(figure, own, off, cut);
+        const another = !touched && state.sentence !== OWN && begun.sentence !== state.sentence;
+        if (begun.run !== state.run || another) begin(reader);
+        const {now} = trial, changed = changesText();
+        if (now) {
+          drawFromQuery(figure, now, off, cut);
+          marks.replaceChildren(
+              changed.length ? el('b', {}, `Changed: ${changed.join(', ')}. `) : '',
+              button('Reset', reset, {'aria-label': 'Reset: the watched sentence and the whole model'}), ' ',
+              button('Show this sentence in the other views', show));
           result.replaceChildren(
-              el('p', {class: 'sentence', dir: direction(own.tokens)},
-                 own.tokens.flatMap(
+              el('p', {class: 'sentence', dir: direction(now.tokens)},
+                 now.tokens.flatMap(
                      (token, i) =>
-                         [button(
-                              '',
-                              () => {
-                                asked = i;
-                                cut = new Set();
-                                compute();
-                                update({});
-                              },
-                              {
-                                class: `token ${i === own.query ? 'asked' : ''}`,
-                                'aria-pressed': String(i === own.query),
-                                'aria-label': `Ask about ${visible(token)}`
-                              }),
+                         [button(word(token), () => ask(i), {
+                            class: `token ${i === now.query ? 'asked' : ''}`,
+                            'aria-pressed': String(i === now.query),
+                            'aria-label': `Ask about ${visible(token)}`
+                          }),
                           ' '])),
-              el('div', {class: 'two'}, answerTable(reader, own, off.size + cut.size > 0),
+              marks,
+              el('div', {class: 'two'}, answerTable(reader, now, changed.length > 0),
                  el('div', {}, el('p', {class: 'muted'}, 'Heads: switch one off, and what it would add becomes 0.'),
                     headButtons(
                         runNow().heads, (l, h) => !off.has(key(l, h)), (l, h) => toggle(off, key(l, h)),
                         'Heads switched on'))),
-              el('h2', {}, 'Where ', word(own.tokens[own.query]), ' looks'),
+              el('h2', {}, 'Where ', word(now.tokens[now.query]), ' looks'),
               el('p', {class: 'muted'},
-                 'Click a square to cut that edge: the token is no longer seen there, and the others share its weight.'),
+                 'Press a square to cut that edge: the token is no longer seen there, and the others share its weight.'),
               figure.element);
-          result.querySelectorAll('button.token').forEach((node, i) => node.append(word(own.tokens[i])));
         }
         if (input.parentNode === null || element.firstChild === null) {
           element.replaceChildren(
-              el('p', {class: 'muted'},
-                 `The model of step ${reader.step} is in this page and knows ${
-                     reader.vocabulary.length} words. Type; it answers as you do.`),
               input, notice,
-              el('details', {class: 'as-table'}, el('summary', {}, 'Words that it knows'),
-                 el('p', {}, reader.vocabulary.flatMap((one) => [word(one), ' ']))),
+              el('details', {class: 'as-table'},
+                 el('summary', {}, `The ${reader.vocabulary.length} words that it knows`), words),
               result);
         }
         announce(
-            own && !notice.textContent ? `Answer ${visible(own.predicted)}, ${fixed(own.probability)}` :
+            now && !notice.textContent ? `Answer ${visible(now.predicted)}, ${fixed(now.probability)}` :
                                          notice.textContent);
       },
     };
   },
 };
 
-const rowsOf = (heads) => heads.flatMap((count, l) => Array.from({length: count}, (_, h) => [l, h]));
+// A reading as the views take a sentence.
+function asSubject(reader, tokens, query, reading) {
+  const [best] = reader.best(reading.probabilities, 1);
+  return {
+    tokens,
+    query,
+    antecedent: -1,
+    predicted: best.word,
+    probability: best.probability,
+    attention: reader.attention(tokens, reading),
+    heads: runNow().heads,
+    step: reader.step
+  };
+}
+
+function trySays({tokens, query, predicted, probability, step}, changed) {
+  return [
+    `The model of step ${step}${changed.length ? `, ${changed.join(', ')},` : ''} answers `, el('b', {}, visible(predicted)),
+    ' at ', el('b', {}, placed(tokens, query)), `, with probability ${fixed(probability)}.`
+  ];
+}
 
 // The five most probable words, beside their probability in the whole model when something is off.
 function answerTable(reader, {reading, whole}, changed) {
@@ -155,7 +190,7 @@ function answerTable(reader, {reading, whole}, changed) {
 }
 
 function drawFromQuery(figure, {tokens, query, heads, attention}, off, cut) {
-  const T = tokens.length, rows = rowsOf(heads), labels = rows.map(([l, h]) => headName(l, h)),
+  const T = tokens.length, rows = allHeads(heads), labels = rows.map(([l, h]) => headName(l, h)),
         columns = tokens.map((_, i) => placed(tokens, i));
   const values =
       Float32Array.from(rows.flatMap(([l, h]) => Array.from(attention.of(l, h).subarray(query * T, (query + 1) * T))));

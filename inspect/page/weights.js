@@ -1,8 +1,10 @@
 // The learned matrices of one head, and what they do on the model's words.
 const weightsView = {
   title: 'Weights',
+  lead: 'What this head has learned, once for all sentences: its four matrices with their singular values, and what they ' +
+      'do on the model’s words, which word seeks which (QK) and which word writes which answer (OV). Press another head.',
   make() {
-    const matrices = new Figure('weights', () => matrixRows());
+    const matrices = new Figure('weights', () => matrixRows(), aboutModel);
     const circuits = ['QK', 'OV'].map((kind) => circuitPart(kind));
     const element = el('section');
     let names = [];
@@ -15,18 +17,30 @@ const weightsView = {
     return {
       figures: [matrices, ...circuits.map((part) => part.figure)],
       element,
+      says: () => weightsSay(),
       draw() {
         const reader = readerOf(state.run);
         if (!reader) return element.replaceChildren(missingModel());
         names = drawMatrices(matrices, reader);
         element.replaceChildren(
-            chooseHead(runNow().heads), el('p', {class: 'muted'}, `The saved model, of step ${reader.step}.`),
-            matrices.element, el('div', {class: 'two'}, circuits.map((part) => part.element)));
+            chooseHead(runNow().heads), matrices.element, el('div', {class: 'two'}, circuits.map((part) => part.element)));
         circuits.forEach((part) => part.draw(reader));
       },
     };
   },
 };
+
+const aboutModel = () =>
+    [...aboutNow({sentence: false, step: false}), `step ${readerOf(state.run).step}`];
+
+function weightsSay() {
+  const reader = readerOf(state.run);
+  if (!reader) return [];
+  const [Q, , , O] = matricesOf(reader, state.layer, state.head);
+  return [`The saved model, of step ${reader.step}: W_Q of ${headName(state.layer, state.head)} has norm ${
+      fixed(Q.norm, 2)} and largest singular value ${fixed(Q.singular[0], 2)}; W_O ${fixed(O.norm, 2)} and ${
+      fixed(O.singular[0], 2)}.`];
+}
 
 // W_Q, W_K, W_V (d_model, d) and W_O (d, d_model) of one head: [{name, rows, columns, values, singular}].
 function matricesOf(reader, layer, head) {
@@ -69,12 +83,12 @@ function drawMatrices(figure, reader) {
   const narrow = cell * matrices[0].columns < 90;
   for (const {name, rows, columns, values, singular, norm} of matrices) {
     const range = values.reduce((most, v) => Math.max(most, Math.abs(v)), 1e-9);
-    figure.text(x, 10, name, {'font-weight': 700, fill: headColours(name)});
+    figure.text(x, 10, name, {'font-weight': 700, fill: matrixColour(name)});
     figure.text(
         x, 29, narrow ? fixed(norm, 1) : `norm ${fixed(norm, 2)}`,
         {'font-size': 12, fill: ink.muted, title: 'Frobenius norm'});
     figure.text(
-        x, 46, narrow ? `σ ${fixed(singular[0], 1)}` : `σ₁ ${fixed(singular[0], 2)}  ±${fixed(range, 2)}`,
+        x, 46, narrow ? `σ ${fixed(singular[0], 1)}` : `σ₁ ${fixed(singular[0], 2)}, largest entry ${fixed(range, 2)}`,
         {'font-size': 12, fill: ink.muted, title: 'Largest singular value, largest entry'});
     figure.heat(x, top, columns * cell, rows * cell, rows, columns, values, scales.signed.within(range));
     names.push(name);
@@ -86,7 +100,7 @@ function drawMatrices(figure, reader) {
   return names;
 }
 
-const headColours = (name) => ink[`head-${['W_Q', 'W_K', 'W_V', 'W_O'].indexOf(name)}`];
+const matrixColour = (name) => ink[`head-${['W_Q', 'W_K', 'W_V', 'W_O'].indexOf(name)}`];
 
 // The singular values of each matrix, the largest first.
 function drawSingular(figure, x, y, width, height, matrices) {
@@ -104,13 +118,13 @@ function drawSingular(figure, x, y, width, height, matrices) {
     figure.add('polyline', {
       points: singular.map((value, i) => place(value, i).map((v) => v.toFixed(1)).join()).join(' '),
       fill: 'none',
-      stroke: headColours(name),
+      stroke: matrixColour(name),
       'stroke-width': 2
     });
     singular.forEach((value, i) => {
       const [cx, cy] = place(value, i);
       figure.add(
-          'circle', {cx, cy, r: 3, fill: headColours(name)}, svg('title', {}, `${name} σ${i + 1} = ${fixed(value)}`));
+          'circle', {cx, cy, r: 3, fill: matrixColour(name)}, svg('title', {}, `${name} σ${i + 1} = ${fixed(value)}`));
     });
   }
 }

@@ -28,6 +28,23 @@ struct Pipe {
   }
 };
 
+std::string from_base64(const std::string& text) {
+  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  unsigned gathered = 0;
+  int bits = 0;
+  for (const char c : text) {
+    const std::size_t digit = digits.find(c);
+    if (digit == std::string_view::npos) break;
+    gathered = gathered << 6 | static_cast<unsigned>(digit);
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes += static_cast<char>(gathered >> bits & 0xff);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::string Browser::program() {
@@ -168,19 +185,20 @@ void Browser::note(const Json& event) {
     complaints_.push_back("dialog: " + what.at("message").get<std::string>());
   } else if (method == "Network.requestWillBeSent") {
     const std::string url = what.at("request").at("url");
-    const bool own = url.starts_with("data:") || url.starts_with("blob:");
+    const bool own = url.starts_with("data:") || url.starts_with("blob:") || url == "about:blank";
     if (!own && url != opened_) complaints_.push_back("request: " + url);
   }
 }
 
-void Browser::open(const fs::path& file, int width, bool dark) {
+void Browser::open(const fs::path& file, int width, bool dark, const std::string& hash) {
   opened_ = "file://" + file.string();
   call("Emulation.setDeviceMetricsOverride",
        {{"width", width}, {"height", 800}, {"deviceScaleFactor", 1}, {"mobile", false}});
   const Json scheme = {{"name", "prefers-color-scheme"}, {"value", dark ? "dark" : "light"}};
   call("Emulation.setEmulatedMedia", {{"features", Json::array({scheme})}});
   complaints_.clear();
-  call("Page.navigate", {{"url", opened_}});
+  call("Page.navigate", {{"url", "about:blank"}});  // else another hash alone would load nothing
+  call("Page.navigate", {{"url", opened_ + hash}});
   wait_for("location.href !== 'about:blank' && document.readyState === 'complete'");
   settle();
 }
@@ -201,6 +219,14 @@ void Browser::wait_for(const std::string& javascript) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   fail("browser: never true: {}", javascript);
+}
+
+std::string Browser::screenshot() {
+  const Json clip =
+      run("({x: 0, y: 0, width: document.documentElement.clientWidth, height: document.documentElement.scrollHeight, "
+          "scale: 1})");
+  return from_base64(
+      call("Page.captureScreenshot", {{"format", "png"}, {"captureBeyondViewport", true}, {"clip", clip}}).at("data"));
 }
 
 void Browser::settle() { run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"); }
@@ -235,11 +261,15 @@ void Browser::click(const std::string& javascript, double across, double down) {
 }
 
 void Browser::press(const std::string& key) {
-  static const std::map<std::string, int> codes{
-      {"ArrowLeft", 37}, {"ArrowUp", 38}, {"ArrowRight", 39}, {"ArrowDown", 40}};
+  static const std::map<std::string, int> codes{{"Enter", 13},      {" ", 32},         {"End", 35},
+                                                {"Home", 36},       {"ArrowLeft", 37}, {"ArrowUp", 38},
+                                                {"ArrowRight", 39}, {"ArrowDown", 40}};
   for (const char* type : {"keyDown", "keyUp"}) {
-    call("Input.dispatchKeyEvent",
-         {{"type", type}, {"key", key}, {"code", key}, {"windowsVirtualKeyCode", codes.at(key)}});
+    Json event = {{"type", type}, {"key", key}, {"code", key == " " ? "Space" : key}};
+    event["windowsVirtualKeyCode"] = codes.at(key);
+    if (key == " ") event["text"] = key;
+    if (key == "Enter") event["text"] = "\r";
+    call("Input.dispatchKeyEvent", event);
   }
   settle();
 }

@@ -17,20 +17,21 @@ class Browser {
 
   Browser();  // Error when it does not start
 
-  // Opens a file in a window of this size, and waits until it is read whole.
-  void open(const std::filesystem::path& file, int width = 1280, bool dark = false);
+  // Opens a file, at the place that `hash` names ("#view=why"), in a window of this size; waits until it is read whole.
+  void open(const std::filesystem::path& file, int width = 1280, bool dark = false, const std::string& hash = "");
 
   // What the expression gives; a promise is waited for. Error with the script's own message when it throws.
   Json run(const std::string& javascript);
   std::string text(const std::string& javascript) { return run(javascript).get<std::string>(); }
   // Waits until the expression is true: Error after 10 s.
   void wait_for(const std::string& javascript);
-  void settle();  // until the page has drawn what it was told
+  std::string screenshot();  // of the whole page, as a PNG file
+  void settle();             // until the page has drawn what it was told
 
   // Moves the pointer to, or clicks, a place of the element that the expression gives: fractions of its width and height.
   void point_at(const std::string& javascript, double across = 0.5, double down = 0.5);
   void click(const std::string& javascript, double across = 0.5, double down = 0.5);
-  void press(const std::string& key);  // an arrow key
+  void press(const std::string& key);  // an arrow key, Home, End, Enter or " "
 
   // What was written to the console since the page was opened, scripts' errors, dialogs, and each request but for the file
   // itself and for what the page made of its own (data: and blob:).

@@ -37,7 +37,7 @@ std::vector<double> expected(const SavedModel& model, const Example& example) {
   return numbers;
 }
 
-constexpr const char* typed = "[...subject().attention.values, ...subject().reading.probabilities]";
+constexpr const char* typed = "[...trial.now.attention.values, ...trial.now.reading.probabilities]";
 
 void type(Browser& chromium, const std::string& text) {
   chromium.run("(() => { const field = document.querySelector('textarea'); field.value = " + Json(text).dump() +
@@ -85,11 +85,23 @@ TEST_CASE("The page of a run of toy.yaml holds its model and its causes") {
   }
   show(*chromium, "Why");
   const Ended causes = run_program(place, "inspect run --causes --limit 20");
-  const std::string verdict = chromium->text("document.querySelector('.verdict').textContent");
+  const std::string plain = chromium->text("document.querySelector('.verdict').textContent");
+  CHECK(plain.find(": without layer ") != std::string::npos);
+  CHECK(plain.find("; a coin is right 50.0 %.") != std::string::npos);
+  const std::string verdict = chromium->text("document.querySelector('.figures').textContent");
   CHECK(verdict.find(" points: weight ") != std::string::npos);
   CHECK(causes.out.find(verdict.substr(0, verdict.find('\n'))) != std::string::npos);
-  const std::string figure = chromium->text("viewNow().figures[0].svg.getAttribute('aria-label')");
-  CHECK(figure.find("edge layer 2 head 1: query → antecedent: accuracy ") != std::string::npos);
+  // Those that change most are drawn, in that order; the others are folded.
+  CHECK(chromium->run("byEffect(content.runs[0].causes.rows).length") == 66);
+  CHECK(chromium->run("viewNow().figures[0].svg.getAttribute('aria-label').split('; ').length") == 10);
+  CHECK(chromium->run("viewNow().figures[0].height") < 500);
+  chromium->run(
+      "[...document.querySelectorAll('#main summary')].find((s) => s.textContent === 'Cut one edge: 38').click()");
+  chromium->settle();
+  const char* rows = "document.querySelectorAll('#main table[aria-label=\"Cut one edge\"] tbody tr').length";
+  CHECK(chromium->run(rows) == 10);
+  chromium->click("[...document.querySelectorAll('#main button')].find((b) => b.textContent === 'Show the other 28')");
+  CHECK(chromium->run(rows) == 38);
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
@@ -122,11 +134,46 @@ TEST_CASE("A typed sentence, another question, and heads switched off are answer
   chromium->click("document.querySelector('#main [aria-label=\"layer 1 head 2\"]')");
   CHECK(largest_difference(chromium->run(typed), expected(model, question(model, text, "dog"))) < tolerance);
 
-  // The sentence is there in the other views too.
-  show(*chromium, "Matrix");
-  CHECK(chromium->text("document.querySelector('#header .sentence').textContent").starts_with(text));
-  CHECK(chromium->run("viewNow().figures[0].maps[0].values[7 * 11 + 1] === subject().attention.of(1, 0)[7 * 11 + 1]") ==
-        true);
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
+TEST_CASE("What is tried changes no other view, stays, and can be reset or shown there") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(shaken(small_model()));
+  chromium->open(page.file);
+  const char* header = "document.querySelector('.sentence').innerText + document.querySelector('.signs').innerText";
+  const std::string before = chromium->text(header);
+  const std::string picture = chromium->text("viewNow().figures[0].svgText()");
+  show(*chromium, "Try it");
+  const std::string text = "The dog didn't cross the street because it was too tired";
+  type(*chromium, text);
+  chromium->click("document.querySelector('#main [aria-label=\"layer 1 head 2\"]')");
+  show(*chromium, "Sentence");
+  CHECK(chromium->text(header) == before);
+  CHECK(chromium->text("viewNow().figures[0].svgText()") == picture);
+  show(*chromium, "Try it");
+  CHECK(chromium->text("document.querySelector('textarea').value") == text);
+  CHECK(chromium->text("document.querySelector('.changed').textContent").starts_with("Changed: without head 1.2. "));
+
+  // Elsewhere it is shown only when it is asked for, as the whole model reads it.
+  const auto press = [&](const std::string& name) {
+    chromium->click("[...document.querySelectorAll('button')].find((b) => b.textContent === '" + name + "')");
+  };
+  press("Show this sentence in the other views");
+  CHECK(chromium->text("document.querySelector('#header .words').textContent").starts_with(text));
+  CHECK(chromium->text("document.querySelector('.signs').textContent").find("Your own sentence") != std::string::npos);
+  const SavedModel whole = shaken(small_model());
+  const std::vector<double> weights = expected(whole, question(whole, text));
+  CHECK(largest_difference(chromium->run("[...subject().attention.values]"),
+                           {weights.begin(), weights.begin() + 4 * 121}) < tolerance);
+  press("Back to the watched sentence");
+  CHECK(chromium->text(header) == before);
+
+  show(*chromium, "Try it");
+  press("Reset");
+  CHECK(chromium->text("document.querySelector('textarea').value") == animal);
+  CHECK(chromium->text("document.querySelector('.changed').textContent").find("Changed") == std::string::npos);
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
@@ -137,18 +184,18 @@ TEST_CASE("A click on a square cuts that edge: the others share its weight") {
   const Page page(model);
   chromium->open(page.file);
   show(*chromium, "Try it");
-  const Json before = chromium->run("Array.from(subject().attention.of(1, 1).subarray(77, 88))");
+  const Json before = chromium->run("Array.from(trial.now.attention.of(1, 1).subarray(77, 88))");
   const Json map = chromium->run(
       "(() => { const {maps: [map], width, height} = viewNow().figures[0]; return "
       "[(map.x + 1.5 * map.width / 11) / width, (map.y + 3.5 * map.height / 4) / height]; })()");
   chromium->click("document.querySelector('#main .picture')", map[0], map[1]);
-  const Json after = chromium->run("Array.from(subject().attention.of(1, 1).subarray(77, 88))");
+  const Json after = chromium->run("Array.from(trial.now.attention.of(1, 1).subarray(77, 88))");
   CHECK(after[1] == 0);
   for (const std::size_t key : {0U, 2U, 7U, 10U}) {
     CHECK(after[key].get<double>() == Approx(before[key].get<double>() / (1 - before[1].get<double>())).epsilon(1e-4));
   }
   chromium->click("document.querySelector('#main .picture')", map[0], map[1]);
-  CHECK(chromium->run("Array.from(subject().attention.of(1, 1).subarray(77, 88))") == before);
+  CHECK(chromium->run("Array.from(trial.now.attention.of(1, 1).subarray(77, 88))") == before);
 }
 
 TEST_CASE("What cannot be read is said: an unknown word with its neighbours, too long, nothing") {
@@ -191,13 +238,13 @@ TEST_CASE("The page splits a text as the program does") {
   }
 }
 
-TEST_CASE("Step by step shows the program's own steps") {
+TEST_CASE("Calculation shows the program's own steps") {
   Browser* chromium = browser();
   if (!chromium) return;
   const SavedModel model = shaken(small_model());
   const Page page(model);
-  chromium->open(page.file);
-  show(*chromium, "Step by step");
+  chromium->open(page.file, 1280, false, "#layer=2&head=1");
+  show(*chromium, "Calculation");
   const std::vector<double> all = expected(model, question(model, animal));
   const Json shown = chromium->run("[...document.querySelectorAll('#main .picture text')].map((t) => t.textContent)");
   for (std::size_t key = 0; key < 11; ++key) {

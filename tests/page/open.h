@@ -70,8 +70,8 @@ inline void show(Browser& chromium, const std::string& view) {
   chromium.click("[...document.querySelectorAll('#tabs button')].find((tab) => tab.textContent === '" + view + "')");
 }
 
-inline const std::vector<std::string> views{"Sentence",     "Matrix",  "All heads", "Side by side",
-                                            "Step by step", "Weights", "Why",       "Try it"};
+inline const std::vector<std::string> views{"Sentence",    "Matrix",  "All heads", "Side by side",
+                                            "Calculation", "Weights", "Why",       "Try it"};
 
 inline double largest_difference(const Json& numbers, const std::vector<double>& expected) {
   REQUIRE(numbers.size() == expected.size());

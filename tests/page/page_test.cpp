@@ -71,7 +71,7 @@ TEST_CASE("The slider shows each dumped step, by pointer, key and play") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(small_model());
-  chromium->open(page.file);
+  chromium->open(page.file, 1280, false, "#layer=2&head=1");
   const auto weights = [&] { return chromium->run("Array.from(subject().attention.of(1, 0))"); };
   const auto close_to = [&](std::int64_t step) {
     const Tensor layer = read_dump(dump_path(page.path / "run", step)).sentences[0].layers[1];
@@ -98,7 +98,7 @@ TEST_CASE("Pointer and arrow keys choose tokens and read figures") {
   const Page page(small_model());
   const Dump dump = read_dump(dump_path(page.path / "run", 400));
   const auto figure = [&](int i, int j) { return fmt::format("{:.3f}", dump.sentences[0].layers[1].at({0, i, j})); };
-  chromium->open(page.file);
+  chromium->open(page.file, 1280, false, "#layer=2&head=1");
   CHECK(chromium->text("document.querySelector('.sentence').textContent").starts_with(animal));
   chromium->run("document.querySelector('#main .picture').focus()");
   chromium->press("ArrowUp");
@@ -129,7 +129,7 @@ TEST_CASE("Pointer and arrow keys choose tokens and read figures") {
   CHECK(chromium->text("document.getElementById('announcements').textContent") == "animal → animal " + figure(1, 1));
 
   chromium->click("document.querySelector('#main summary')");
-  CHECK(chromium->text("document.querySelector('#main table').rows[8].cells[2].textContent") == figure(7, 1));
+  CHECK(chromium->text("document.querySelector('#main .as-table table').rows[8].cells[2].textContent") == figure(7, 1));
   // What is drawn anew keeps the focus.
   chromium->run(
       "(() => { const head = document.querySelector('#main [aria-label=\"layer 2 head 2\"]'); head.focus(); "
@@ -140,8 +140,8 @@ TEST_CASE("Pointer and arrow keys choose tokens and read figures") {
   CHECK(chromium->text("document.activeElement.getAttribute('aria-pressed')") == "true");
   show(*chromium, "All heads");
   chromium->click("document.querySelectorAll('#main .head')[1]");
-  CHECK(chromium->text("document.querySelector('[aria-selected=true]').textContent") == "Matrix");
   CHECK((chromium->run("state.layer") == 0 && chromium->run("state.head") == 1));
+  CHECK(chromium->text("viewNow().figures[1].svg.querySelector('text').textContent") == "layer 1 head 2");
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
@@ -150,20 +150,30 @@ TEST_CASE("Each picture is kept as SVG, PNG and CSV") {
   if (!chromium) return;
   const Page page(small_model());
   const Dump dump = read_dump(dump_path(page.path / "run", 400));
-  chromium->open(page.file);
+  chromium->open(page.file, 1280, true, "#layer=2&head=1");
   show(*chromium, "Matrix");
-  const std::string svg = kept(*chromium, "SVG", "matrix.svg");
+  const std::string name =
+      "run-step-400-layer-2-head-1-the-animal-didn-t-cross-the-street-because-it-was-too-tired-matrix";
+  const std::string svg = kept(*chromium, "SVG", name + ".svg");
   CHECK(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
+  CHECK(svg.find(">matrix · run · step 400 · layer 2 head 1 · " + std::string(animal) + "<") != std::string::npos);
+  CHECK(svg.find("fill=\"#ffffff\"") != std::string::npos);  // light, whatever the theme
+  CHECK(svg.find("#10141a") == std::string::npos);
+  CHECK(chromium->run("isDark()") == true);
+  // Words on their lines without dominant-baseline, legends without seams.
+  CHECK(svg.find("dominant-baseline") == std::string::npos);
+  CHECK(svg.find("dy=\"0.35em\"") != std::string::npos);
+  CHECK(svg.find("linearGradient") != std::string::npos);
   CHECK(svg.find(">animal<") != std::string::npos);
   CHECK(chromium
             ->run("(() => { const parsed = new DOMParser().parseFromString(viewNow().figures[0].svgText(), "
                   "'image/svg+xml'); "
                   "return [parsed.querySelector('parsererror'), parsed.querySelectorAll('rect').length >= 121]; })()")
             .dump() == "[null,true]");
-  const std::string png = kept(*chromium, "PNG", "matrix.png");
+  const std::string png = kept(*chromium, "PNG", name + ".png");
   CHECK(png.starts_with("\x89PNG\r\n"));
   CHECK(png.size() > 10'000);
-  const std::string csv = kept(*chromium, "CSV", "matrix.csv");
+  const std::string csv = kept(*chromium, "CSV", name + ".csv");
   CHECK(csv.starts_with("layer,head,from,to,query token,key token,weight\r\n2,1,1,1,The,The," +
                         fmt::format("{:.3f}\r\n", dump.sentences[0].layers[1].at({0, 0, 0}))));
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 122);

@@ -1,0 +1,63 @@
+// What is looked at as the page's address, so that it can be sent: #view=matrix&sentence=2&step=300&layer=2&head=1&word=8,
+// all counted from 1. Another view, run, sentence or head is a step for the browser's back and forward.
+const viewName = (tab) => fileName(views[tab].title);
+
+function addressNow() {
+  const {run, step, sentence, layer, head, token, tab} = state;
+  const parts = {view: viewName(tab)};
+  if (content.runs.length > 1) parts.run = run + 1;
+  if (sentence !== OWN) parts.sentence = sentence + 1;
+  return {
+    place: new URLSearchParams({...parts, layer: layer + 1, head: head + 1}).toString(),
+    all: `#${new URLSearchParams({
+      ...parts,
+      step: runNow().steps[step].step,
+      layer: layer + 1,
+      head: head + 1,
+      word: token + 1
+    })}`
+  };
+}
+
+const visited = {
+  place: null,
+  timer: 0
+};
+
+// Browsers limit how often an address may change: within a place it follows when the slider rests.
+function remember() {
+  if (document.readyState === 'loading') return;
+  const {place, all} = addressNow();
+  clearTimeout(visited.timer);
+  if (visited.place === place) {
+    visited.timer = setTimeout(() => history.replaceState(null, '', all), 300);
+  } else if (visited.place === null || state.playing) {
+    history.replaceState(null, '', all);
+  } else {
+    history.pushState(null, '', all);
+  }
+  visited.place = place;
+}
+
+// Shows what the address says; where it says nothing, the story of the first run's first sentence.
+function followAddress() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  const number = (name, count) => {
+    const n = Number(given.get(name) ?? NaN) - 1;
+    return n >= 0 && n < count && Number.isInteger(n) ? n : null;
+  };
+  const run = number('run', content.runs.length) ?? 0, {sentences, steps, heads} = content.runs[run];
+  const sentence = number('sentence', sentences.length) ?? 0;
+  const changes = {...storyOf(run, sentence), step: lastStep(run), own: state.run === run ? state.own : null};
+  const step = steps.findIndex((one) => one.step === Number(given.get('step') ?? NaN));
+  if (step >= 0) changes.step = step;
+  const layer = number('layer', heads.length), head = layer === null ? null : number('head', heads[layer]);
+  if (head !== null && key(layer, head) !== key(changes.layer, changes.head))
+    Object.assign(changes, {layer, head, shown: new Map([[key(layer, head), 0]]), chosen: true});
+  changes.token = number('word', sentences[sentence].tokens.length) ?? changes.token;
+  const tab = views.findIndex((_, i) => viewName(i) === given.get('view'));
+  changes.tab = Math.max(0, tab);
+  Object.assign(state, changes);
+  visited.place = null;
+  update({});
+}

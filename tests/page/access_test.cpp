@@ -1,0 +1,74 @@
+#include "browser.h"
+#include "open.h"
+
+#include <array>
+#include <cstdio>
+
+using namespace heed;
+
+namespace {
+
+// axe-core's script, of the Python package axe-core-python; empty where that is not installed.
+std::string axe() {
+  std::string path;
+  FILE* answer = popen(
+      "python3 -c 'import axe_core_python, os; print(os.path.dirname(axe_core_python.__file__), end=\"\")' "
+      "2>/dev/null",
+      "r");
+  if (!answer) return "";
+  std::array<char, 4096> block{};
+  while (const std::size_t count = std::fread(block.data(), 1, block.size(), answer)) path.append(block.data(), count);
+  pclose(answer);
+  const std::filesystem::path file = std::filesystem::path(path) / "axe.min.js";
+  return !path.empty() && std::filesystem::exists(file) ? read_file(file) : "";
+}
+
+}  // namespace
+
+TEST_CASE("axe-core finds nothing in any view") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const std::string script = axe();
+  if (script.empty()) {
+    fmt::print("page: axe-core was not asked (pip install axe-core-python)\n");
+    return;
+  }
+  const Page page(small_model());
+  for (const bool dark : {false, true}) {
+    chromium->open(page.file, 1280, dark);
+    chromium->run(script + "; 0");
+    for (const std::string& view : views) {
+      INFO(view);
+      show(*chromium, view);
+      CHECK(chromium->run("axe.run().then(({violations, passes}) => passes.length < 10 ? ['nothing was looked at'] : "
+                          "violations.map(({id, nodes}) => `${id}: ${nodes[0].html.slice(0, 160)}`))") ==
+            Json::array());
+    }
+  }
+}
+
+TEST_CASE("Every head is pressed by Enter and Space; Home and End go to the first and last view") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(small_model());
+  chromium->open(page.file, 1280, false, "#view=all-heads&layer=2&head=1");
+  const auto heads = [&](int head, const std::string& key) {
+    chromium->run(fmt::format("document.querySelectorAll('#main .head')[{}].focus()", head));
+    chromium->press(key);
+    return chromium->text("key(state.layer, state.head)");
+  };
+  CHECK(heads(0, " ") == "0.0");
+  CHECK(heads(3, "Enter") == "1.1");
+  CHECK(heads(2, " ") == "1.0");
+  CHECK(chromium->text("document.activeElement.getAttribute('aria-label')") == "Enlarge layer 2 head 1");
+  chromium->run("document.getElementById('tab-2').focus()");
+  const auto tab = [&](const std::string& key) {
+    chromium->press(key);
+    return chromium->text("document.querySelector('[aria-selected=true]').textContent + document.activeElement.id");
+  };
+  CHECK(tab("End") == "Try ittab-7");
+  CHECK(tab("ArrowRight") == "Sentencetab-0");
+  CHECK(tab("ArrowLeft") == "Try ittab-7");
+  CHECK(tab("Home") == "Sentencetab-0");
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}

@@ -1,0 +1,47 @@
+#include "browser.h"
+#include "open.h"
+
+using namespace heed;
+
+TEST_CASE("The address says what is looked at, and a link opens it") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(small_model());
+  chromium->open(page.file, 1280, false, "#view=matrix&sentence=2&step=0&layer=1&head=2&word=3");
+  CHECK(chromium->text("document.querySelector('[aria-selected=true]').textContent") == "Matrix");
+  CHECK(chromium->run("[state.sentence, subject().step, state.layer, state.head, state.token]") ==
+        Json({1, 0, 0, 1, 2}));
+  CHECK(chromium->text("location.hash") == "#view=matrix&sentence=2&step=0&layer=1&head=2&word=3");
+  show(*chromium, "All heads");
+  CHECK(chromium->text("location.hash").starts_with("#view=all-heads&sentence=2&"));
+  // What makes no sense is left to the story.
+  chromium->open(page.file, 1280, false, "#view=nothing&sentence=99&step=7&layer=x&head=-1");
+  CHECK(chromium->run("[state.tab, state.sentence, subject().step]") == Json({0, 0, 400}));
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
+TEST_CASE("Back and forward go through views, sentences and heads, not through every step of the slider") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(small_model());
+  chromium->open(page.file, 1280, false, "#layer=2&head=1");
+  show(*chromium, "Matrix");
+  chromium->click("document.querySelector('#main [aria-label=\"layer 1 head 2\"]')");
+  chromium->run("document.querySelector('.slider input').focus()");
+  chromium->press("ArrowLeft");
+  chromium->wait_for("location.hash.includes('step=0')");
+  const auto go = [&](const char* where) {
+    chromium->run(
+        fmt::format("new Promise((done) => {{ addEventListener('popstate', done, {{once: true}}); history.{}(); }})"
+                    ".then(() => 0)",
+                    where));
+    chromium->settle();
+    return chromium->text(
+        "document.querySelector('[aria-selected=true]').textContent + ' ' + key(state.layer, state.head)");
+  };
+  CHECK(go("back") == "Matrix 1.0");
+  CHECK(go("back") == "Sentence 1.0");
+  CHECK(go("forward") == "Matrix 1.0");
+  CHECK(go("forward") == "Matrix 0.1");
+  CHECK(chromium->run("subject().step") == 0);
+}

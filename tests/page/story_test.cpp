@@ -1,0 +1,260 @@
+#include "browser.h"
+#include "open.h"
+
+#include <heed/data/tasks/jsonl.h>
+
+// What a page of any run shows first, and says of it.
+using namespace heed;
+
+namespace {
+
+// An untrained model of other sizes; its words are those of small_model().
+SavedModel model_of(int layers, int heads, int max_length = 12) {
+  SavedModel model = small_model();
+  model.parameters = Parameters();
+  ReaderConfig config = model.reader->config;
+  config.layers = layers;
+  config.attention.heads = heads;
+  config.max_length = max_length;
+  model.reader = std::make_unique<Reader>(Scope(model.parameters, 5), config);
+  return model;
+}
+
+// Gives `weight` of the query's attention in one head to the antecedent, at the last step.
+void point(const std::filesystem::path& run, std::size_t sentence, std::size_t layer, int head, double weight) {
+  Dump dump = last_dump(run);
+  SentenceAttention& one = dump.sentences[sentence];
+  const auto T = static_cast<int>(one.tokens.size());
+  std::vector<double> values = one.layers[layer].to_vector();
+  for (int key = 0; key < T; ++key) {
+    values[static_cast<std::size_t>((head * T + one.query) * T + key)] =
+        key == one.antecedent ? weight : (1 - weight) / (T - 1);
+  }
+  one.layers[layer] = tensor(one.layers[layer].shape(), values).to(DType::float32);
+  write_dump(run, dump);
+}
+
+// A run of a model of these sizes, whose head `head` of layer `layer` (from 0) points in the first sentence.
+std::filesystem::path run_of(const Scratch& place, const std::string& name, int layers, int heads, std::size_t layer,
+                             int head) {
+  const SavedModel model = model_of(layers, heads);
+  write_run(place / name, model, examples_of(model));
+  point(place / name, 0, layer, head, 0.97);
+  return place / name;
+}
+
+constexpr const char* shown_heads_of_page = "[...state.shown.keys()].join()";
+
+}  // namespace
+
+TEST_CASE("A page opens on the head that points in its sentence, at the word asked about") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Scratch place;
+  const std::filesystem::path run = run_of(place, "deep", 3, 4, 1, 2);
+  point(run, 1, 2, 3, 0.96);
+  write_file(place / "page.html", page({page_run(run)}));
+  chromium->open(place / "page.html");
+  CHECK(chromium->text(shown_heads_of_page) == "1.2");
+  CHECK(chromium->run("state.token") == 7);
+  CHECK(chromium->text("document.querySelector('.says').textContent") ==
+        "At step 400, in layer 2 head 3, it looks most at animal, its antecedent: 0.97 of its attention.");
+  // Another sentence, another head; but one that the reader has chosen stays.
+  chromium->run("chooseSentence(1)");
+  chromium->settle();
+  CHECK(chromium->text(shown_heads_of_page) == "2.3");
+  chromium->run("chooseOneHead(0, 1)");
+  chromium->run("chooseSentence(0)");
+  chromium->settle();
+  CHECK(chromium->text(shown_heads_of_page) == "0.1");
+}
+
+TEST_CASE("A long text is opened at the word asked about") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const SavedModel model = model_of(2, 2, 100);
+  Example example = question(model, animal);
+  std::vector<std::string> before(80, "the");
+  example.tokens.insert(example.tokens.begin(), before.begin(), before.end());
+  example.query += 80;
+  example.antecedent = 81;
+  const Page page(model, {example});
+  for (const int width : {1440, 390}) {
+    chromium->open(page.file, width);
+    const char* seen =
+        "((node, box) => { const a = node.getBoundingClientRect(), b = box.getBoundingClientRect(); return a.top >= "
+        "b.top "
+        "&& a.bottom <= b.bottom; })";
+    CHECK(chromium->run(std::string(seen) +
+                        "(document.querySelectorAll('.token-left')[87], document.querySelector('.tall'))") == true);
+    CHECK(chromium->run(std::string(seen) +
+                        "(document.querySelector('.words .asked'), document.querySelector('.words'))") == true);
+  }
+}
+
+TEST_CASE("Each head that is shown has a colour of its own, the same in button, lines and curve") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Scratch place;
+  const std::filesystem::path run = run_of(place, "wide", 2, 6, 1, 2);
+  const std::string weights = "[[0.1,0.1,0.1,0.1,0.1,0.1],[0.1,0.1,0.9,0.1,0.1,0.1]]";
+  write_file(
+      run / "metrics.jsonl",
+      R"({"step":0,"train_loss":3,"held_out_loss":2,"held_out_accuracy":0,"twin_accuracy":0,"antecedent_weight":)" +
+          weights + "}\n" +
+          R"({"step":400,"train_loss":2,"held_out_loss":1,"held_out_accuracy":1,"twin_accuracy":1,"antecedent_weight":)" +
+          weights + "}\n");
+  write_file(place / "page.html", page({page_run(run)}));
+  chromium->open(place / "page.html");
+  for (int head = 1; head <= 6; ++head) {
+    chromium->click(fmt::format("document.querySelector('#main [aria-label=\"layer 1 head {}\"]')", head));
+  }
+  chromium->run(
+      "colours = () => [...document.querySelectorAll('#main .head-buttons [aria-pressed=true]')].map((b) => "
+      "getComputedStyle(b).backgroundColor)");
+  CHECK(chromium->run("colours().length") == 7);
+  CHECK(chromium->run("new Set(colours()).size") == 7);
+  CHECK(chromium->run("new Set([...viewNow().figures[0].svg.querySelectorAll('path')].map((p) => "
+                      "p.getAttribute('stroke'))).size") == 7);
+  // The lines of two heads between the same words do not lie on each other.
+  CHECK(chromium->run("(() => { const d = [...viewNow().figures[0].svg.querySelectorAll('path')].map((p) => "
+                      "p.getAttribute('d')); return new Set(d).size === d.length; })()") == true);
+  // Of more heads than colours, the one shown longest goes, and that is said.
+  chromium->click("document.querySelector('#main [aria-label=\"layer 2 head 1\"]')");
+  chromium->click("document.querySelector('#main [aria-label=\"layer 2 head 2\"]')");
+  CHECK(chromium->run("colours().length") == 8);
+  CHECK(chromium->run("new Set(colours()).size") == 8);
+  CHECK(chromium->text("document.getElementById('announcements').textContent") ==
+        "8 heads are shown at once: layer 2 head 3 was put away");
+  const std::string curve =
+      chromium->text("training.figure.svg.lastElementChild.previousElementSibling.getAttribute('fill')");
+  CHECK(curve == chromium->text("headColour(1, 1)"));
+}
+
+TEST_CASE("Every view says how it is read and what it shows") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(small_model());
+  chromium->open(page.file);
+  for (const std::string& view : views) {
+    INFO(view);
+    show(*chromium, view);
+    CHECK(chromium->text("document.querySelector('#panel .lead').textContent").size() > 80);
+    const bool speaks =
+        view == "Why" || chromium->text("document.querySelector('#panel .says').textContent").size() > 40;
+    CHECK(speaks);
+  }
+  show(*chromium, "Sentence");
+  CHECK(chromium->text("document.querySelector('.signs').textContent") ==
+        "The model is asked about it, whose antecedent is animal.");
+  // Colours that end at a number do not read as errors.
+  for (const char* view : {"Calculation", "Weights"}) {
+    show(*chromium, view);
+    CHECK(chromium->text("document.querySelector('#main').textContent").find("±") == std::string::npos);
+  }
+}
+
+TEST_CASE("An answer is marked right where held-out sentences say what is right") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Scratch place;
+  const SavedModel model = small_model();
+  const std::vector<Example> examples = examples_of(model);
+  write_run(place / "run", model, examples);
+  const auto shown = [&](const std::string& answer) {
+    Example example = examples[0];
+    example.answer = answer;
+    write_jsonl(held_out_path(place / "run"), {example});
+    write_file(place / "page.html", page({page_run(place / "run", 1)}));
+    chromium->open(place / "page.html");
+    return chromium->text("document.querySelector('.answer').textContent");
+  };
+  const std::string said = attend(*model.reader, model.vocabulary, examples[0]).predicted;
+  CHECK(shown(said).find("→ " + said + " ✓ right") == 0);
+  const std::string other = said == "dog" ? "tired" : "dog";
+  CHECK(shown(other).find("→ " + said + " ✗ not " + other) == 0);
+}
+
+TEST_CASE("Two runs with different numbers of heads stand side by side, each with a head of its own") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Scratch place;
+  const std::filesystem::path few = run_of(place, "few", 1, 1, 0, 0), many = run_of(place, "many", 3, 5, 2, 4);
+  for (const bool swapped : {false, true}) {
+    const PageRun a = page_run(few), b = page_run(many);
+    write_file(place / "page.html", page(swapped ? std::vector{b, a} : std::vector{a, b}));
+    chromium->open(place / "page.html");
+    show(*chromium, "Side by side");
+    const std::string A = swapped ? "many step 400 layer 3 head 5" : "few step 400 layer 1 head 1";
+    const std::string B = swapped ? "few step 400 layer 1 head 1" : "many step 400 layer 3 head 5";
+    chromium->run("words = () => [...viewNow().figures[0].svg.querySelectorAll('text')].map((t) => t.textContent)");
+    CHECK(chromium->run("words().includes('A: " + A + "')") == true);
+    CHECK(chromium->run("words().includes('B: " + B + "')") == true);
+    CHECK(chromium->run("viewNow().figures[0].maps.filter((map) => map.of).length") == 3);
+    CHECK(chromium->run("viewNow().figures[0].svg.querySelectorAll('path.line').length >= 2") == true);
+    // Every head of the larger run is within reach.
+    const char* of_many = swapped ? "Head A" : "Head B";
+    CHECK(chromium->run(fmt::format("document.querySelector('[aria-label=\"{}\"]').options.length", of_many)) == 15);
+    chromium->run(
+        fmt::format("(() => {{ const list = document.querySelector('[aria-label=\"{}\"]'); list.value = 6; "
+                    "list.dispatchEvent(new Event('change')); }})()",
+                    of_many));
+    chromium->settle();
+    CHECK(chromium->run("words().some((text) => text.endsWith('many step 400 layer 2 head 2'))") == true);
+    // The slider moves both.
+    chromium->run("document.querySelector('.slider input').focus()");
+    chromium->press("ArrowLeft");
+    CHECK(chromium->run("words().filter((text) => text.includes(' step 0 layer ')).length") == 2);
+    CHECK(chromium->complaints() == std::vector<std::string>{});
+  }
+}
+
+TEST_CASE("A probability that is not known is no bar") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(small_model());
+  chromium->open(page.file);
+  show(*chromium, "Side by side");
+  chromium->click("[...document.querySelectorAll('button')].find((b) => b.textContent === 'First and last step')");
+  CHECK(chromium
+            ->run("(() => { const cell = document.createElement('td'); cell.append(bar(NaN, fixed(NaN))); return "
+                  "[cell.textContent, cell.querySelector('.bar') === null]; })()")
+            .dump() == R"(["not known",true])");
+  CHECK(chromium->run("[...document.querySelectorAll('#main .answers tr')].every((row) => "
+                      "[...row.querySelectorAll('.bar')].every((bar) => /^\\d/.test(bar.style.width)))") == true);
+}
+
+TEST_CASE("Figures on every colour have a contrast of 4.5 to 1, in both themes") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(small_model());
+  for (const bool dark : {false, true}) {
+    chromium->open(page.file, 1280, dark);
+    CHECK(chromium->run(
+              "Math.min(...[scales.weight, scales.signed].flatMap((scale) => scale.names.map(({rgb, text}) => "
+              "contrast(rgb.match(/\\d+/g).map(Number), text === '#ffffff' ? [255, 255, 255] : [0, 0, 0]))))") >= 4.5);
+    CHECK(chromium->run("contrast([0, 0, 0], [255, 255, 255])") == 21);
+  }
+}
+
+TEST_CASE("On a phone lines are wide enough and matrices have figures") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(small_model());
+  chromium->open(page.file, 390);
+  CHECK(chromium->run("(() => { const boxes = [...viewNow().figures[0].svg.querySelectorAll('path')].map((p) => "
+                      "p.getBBox().width); return Math.max(...boxes); })()") >= 110);
+  show(*chromium, "Matrix");
+  CHECK(chromium->run("[...viewNow().figures[0].svg.querySelectorAll('text')].filter((t) => "
+                      "/^0?[.]\\d\\d$/.test(t.textContent)).length > 60") == true);
+  for (const std::string& view : views) {
+    INFO(view);
+    show(*chromium, view);
+    // No letters beyond the edge of a picture.
+    CHECK(chromium->run(
+              "viewNow().figures.filter(({svg}) => svg.isConnected).flatMap(({svg, width, height}) => "
+              "[...svg.querySelectorAll('text')].map((t) => [t.getBoundingClientRect(), "
+              "svg.getBoundingClientRect(), t.textContent]).filter(([t, s]) => t.left < s.left - 1 || t.right > "
+              "s.right + 1 || t.bottom > s.bottom + 1).map(([, , text]) => text))") == Json::array());
+  }
+}
