@@ -198,9 +198,16 @@ function save(name, content) {
 }
 
 const ruler = el('canvas').getContext('2d');
+const widths = new Map();  // of texts that were measured, at size 100
 function textWidth(text, size) {
-  ruler.font = `${size}px system-ui, sans-serif`;
-  return ruler.measureText(text).width;
+  let width = widths.get(text);
+  if (width === undefined) {
+    ruler.font = '100px system-ui, sans-serif';
+    width = ruler.measureText(text).width;
+    if (widths.size > 20000) widths.clear();
+    widths.set(text, width);
+  }
+  return width * size / 100;
 }
 
 // Cut to at most `width` pixels, with … where something is left out.

@@ -150,6 +150,17 @@ class Reader {
     return known;
   }
 
+  // The same, or null where it takes long and is not known yet: then later(), when it is.
+  readSoon(tokens, query, later) {
+    const name = JSON.stringify([tokens, query]), quick = tokens.length * this.H * this.blocks.length < 1000;
+    if (quick || this.whole.has(name)) return this.readWhole(tokens, query);
+    setTimeout(() => {
+      this.readWhole(tokens, query);
+      later();
+    });
+    return null;
+  }
+
   // change.off(layer, head): the head's output is 0. change.cut(layer, head, i, j): token i does not see token j there.
   read(tokens, query, {off = () => false, cut = () => false} = {}) {
     const T = tokens.length, {d} = this;

@@ -140,7 +140,7 @@ function answersOf(both) {
   const candidates = [...new Set(both.flatMap((one) => [expectedAnswer(one) ?? one.predicted, one.predicted]))];
   const rows = both.map((one, i) => {
     const reader = readerOf(one.run);
-    const known = reader?.step === one.step ? reader.readWhole(one.tokens, one.query).probabilities : null;
+    const known = reader?.step === one.step ? reader.readSoon(one.tokens, one.query, () => update({}))?.probabilities : null;
     const probability = (candidate) => known && reader.numbers.has(candidate) ? known[reader.numbers.get(candidate)] :
         candidate === one.predicted                                           ? one.probability :
                                                                                 NaN;

@@ -44,9 +44,12 @@ TEST_CASE("inspect --page writes one file, of one run or of two") {
   CHECK(html.find("<script type=\"application/json\" id=\"weights-0-1-0\">") < html.find("<script>"));
   CHECK(html.find("<script type=\"application/json\" id=\"weights-0-0-0\">") > html.find("<script>"));
   CHECK(html.find("weights-1-0-0") == std::string::npos);
-  for (const char* outside : {"https:", "src=\"", "@import", "url("}) {
+  for (const char* outside : {"https:", "src=\"", "@import"}) {
     INFO(outside);
     CHECK(html.find(outside) == std::string::npos);
+  }
+  for (std::size_t at = html.find("url("); at != std::string::npos; at = html.find("url(", at + 1)) {
+    CHECK(html.substr(at, 5) == "url(#");  // a colour ramp of the same picture
   }
   command({one.run.string(), two.run.string(), "--page", file});
   CHECK(read_file(file).find("weights-1-0-0") != std::string::npos);
