@@ -64,8 +64,8 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
       for (std::int64_t first = begin, last; first < end; first = last) {
         last = std::min(end, first + together);
         for (std::int64_t i = first; i < last; ++i) means[i] = static_cast<T>(cpu::sum_row(from + i * n, n) / count);
-        for (std::int64_t i = first; i < last;
-             ++i) {  // what rounding left of the mean, which equal numbers must not show
+        // What rounding left of the mean, which equal numbers must not show.
+        for (std::int64_t i = first; i < last; ++i) {
           const T *row = from + i * n, mu = means[i];
           means[i] = static_cast<T>(static_cast<double>(mu) +
                                     cpu::sum_terms<T>(n, [=](std::int64_t j) { return row[j] - mu; }) / count);
