@@ -91,7 +91,7 @@ TEST_CASE("A hook that only looks changes neither output, weights nor gradients"
   const Gradients gradients = backward(seen.logits, cotangent);
   for (const auto& [name, parameter] : small.parameters) {
     CAPTURE(name);
-    CHECK(error(gradients[parameter], expected[parameter]) <= 20 * tolerance(dtype));
+    CHECK(error(gradients[parameter], expected[parameter]) <= 40 * tolerance(dtype));
   }
 }
 
