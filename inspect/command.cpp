@@ -1,6 +1,7 @@
 #include "inspect/command.h"
 
 #include "inspect/causal/causes.h"
+#include "inspect/causal/score_parts.h"
 #include "inspect/output_file.h"
 #include "inspect/page/page.h"
 #include "inspect/verify.h"
@@ -33,15 +34,16 @@ cxxopts::Options options() {
   result.add_options()                                                                                //
       ("sentence", "Read this sentence with the saved model", cxxopts::value<std::string>(), "TEXT")  //
       ("query", "Its token to ask about; by default the last one of a kind that training asked about",
-       cxxopts::value<std::string>(), "WORD")                                                                     //
-      ("matrix", "All weights as heat maps")                                                                      //
-      ("weights", "The learned W_Q, W_K, W_V and W_O: shapes, norms, heat maps")                                  //
-      ("steps", "Every matrix from X to the output for --sentence, in one layer and head")                        //
-      ("causes", "What cutting and replacing attention does to the answers to held-out sentences")                //
-      ("limit", "How many of them to ask (default: as many as take up to a minute)", cxxopts::value<int>(), "N")  //
+       cxxopts::value<std::string>(), "WORD")                                                                      //
+      ("matrix", "All weights as heat maps")                                                                       //
+      ("weights", "The learned W_Q, W_K, W_V and W_O: shapes, norms, heat maps")                                   //
+      ("steps", "Every matrix from X to the output for --sentence, in one layer and head")                         //
+      ("causes", "What cutting and replacing attention does to the answers to held-out sentences")                 //
+      ("why-attends", "What makes a head look where it looks: its score as a sum over what wrote the two tokens")  //
+      ("limit", "How many of them to ask (default: as many as take up to a minute)", cxxopts::value<int>(), "N")   //
       ("page", "Write it all as one HTML file that opens offline in a browser; with RUN RUN, of both",
-       cxxopts::value<std::string>(), "FILE")                                                     //
-      ("json", "The dump, or --causes, as JSON, with every layer and head; arrays count from 0")  //
+       cxxopts::value<std::string>(), "FILE")                                                                  //
+      ("json", "The dump, --causes or --why-attends as JSON, with every layer and head; arrays count from 0")  //
       ("step", "The training step to look at (default: the last); given twice, both are compared",
        cxxopts::value<std::vector<std::int64_t>>(), "N")                                                             //
       ("probe", "Only this watched sentence, counted from 1 (--svg, --npy: the first)", cxxopts::value<int>(), "N")  //
@@ -77,13 +79,14 @@ void check(const cxxopts::ParseResult& arguments) {
   const std::size_t steps = arguments.count("step");
   if (runs.size() > 2) misused("expected one run directory, or two to compare, got '{}' too", runs[2]);
   if (steps > 2) misused("expected one --step, or two to compare, got {}", steps);
-  const std::array views{"matrix", "weights", "steps", "causes"};
+  const std::array views{"matrix", "weights", "steps", "causes", "why-attends"};
   const auto is_given = [&](const char* name) { return arguments.count(name) > 0; };
   if (std::count_if(views.begin(), views.end(), is_given) > 1) {
     misused("--{} are different views: choose one", fmt::join(views, ", --"));
   }
   for (const char* view : {"matrix", "weights", "steps"}) {
-    if (is_given("json") && is_given(view)) misused("--json prints the dump or --causes, not --{}", view);
+    if (is_given("json") && is_given(view))
+      misused("--json prints the dump, --causes or --why-attends, not --{}", view);
   }
   if (is_given("limit") && !is_given("causes") && !is_given("page")) misused("--limit needs --causes or --page");
   if (is_given("limit") && arguments["limit"].as<int>() < 1) misused("--limit must be at least 1");
@@ -94,20 +97,20 @@ void check(const cxxopts::ParseResult& arguments) {
     misused("--force needs --{}", fmt::join(files, ", --"));
   }
   if (is_given("page")) {
-    for (const char* option : {"matrix", "weights", "steps", "causes", "json", "sentence", "probe", "step", "layer",
-                               "head", "svg", "csv", "npy"}) {
+    for (const char* option : {"matrix", "weights", "steps", "causes", "why-attends", "json", "sentence", "probe",
+                               "step", "layer", "head", "svg", "csv", "npy"}) {
       if (is_given(option)) misused("--page shows all of a run; it goes without --{}", option);
     }
     return;
   }
   if (runs.size() == 2 || steps == 2) {
     for (const char* option :
-         {"matrix", "weights", "steps", "causes", "verify", "json", "sentence", "svg", "csv", "npy"}) {
+         {"matrix", "weights", "steps", "causes", "why-attends", "verify", "json", "sentence", "svg", "csv", "npy"}) {
       if (is_given(option)) misused("two runs or steps are compared; --{} shows one", option);
     }
   }
   for (const char* file : {"svg", "csv", "npy"}) {
-    for (const char* view : {"matrix", "weights", "steps", "causes", "json"}) {
+    for (const char* view : {"matrix", "weights", "steps", "causes", "why-attends", "json"}) {
       if (is_given(file) && is_given(view)) misused("--{} writes attention weights, not --{}", file, view);
     }
   }
@@ -119,13 +122,17 @@ void check(const cxxopts::ParseResult& arguments) {
   if (is_given("steps") && !is_given("sentence")) misused("--steps needs --sentence");
   if (is_given("query") && !is_given("sentence")) misused("--query needs --sentence");
   if (is_given("weights") && is_given("sentence")) misused("--weights shows the model, not a --sentence");
-  if (is_given("json") && (is_given("layer") || is_given("head"))) misused("--json prints every layer and head");
+  if (is_given("json") && !is_given("why-attends") && (is_given("layer") || is_given("head"))) {
+    misused("--json prints every layer and head");
+  }
 }
 
 SavedModel model_of(const fs::path& run, const std::optional<std::int64_t>& step) {
   if (fs::is_regular_file(run)) {
-    fail("{}: is a single file; --sentence, --weights, --steps and --causes need the run directory with its model",
-         run.string());
+    fail(
+        "{}: is a single file; --sentence, --weights, --steps, --causes and --why-attends need the run directory with "
+        "its model",
+        run.string());
   }
   if (!fs::exists(model_path(run))) fail("{}: is missing; has the run been saved?", model_path(run).string());
   SavedModel model = load_model(model_path(run));
@@ -255,9 +262,19 @@ std::string inspect(int argc, const char* const* argv, const Terminal& terminal,
   } else {
     dump = dump_of(run, step);
   }
+  const std::vector<SentenceAttention> watched = dump.sentences;
   if (const auto probe = given<int>(arguments, "probe")) {
     const Range chosen = chosen_range("watched sentence", probe, static_cast<int>(dump.sentences.size()));
     dump.sentences = {dump.sentences[static_cast<std::size_t>(chosen.begin)]};
+  }
+  if (arguments.count("why-attends")) {
+    const SavedModel model = model_of(run, step);
+    check_same_model(dump, model, dump_path(run, dump.step).string());
+    const std::vector<ScoreParts> all = why_attends(model, dump, watched, view);
+    if (!arguments.count("json")) return why_attends_view(all, dump, view);
+    Json result = Json::array();
+    for (const ScoreParts& one : all) result.push_back(score_parts_json(one));
+    return format_json(result) + "\n";
   }
   if (const auto written = write_files(arguments, dump, view)) return *written;
   if (arguments.count("json")) return json_view(dump);

@@ -17,6 +17,7 @@ const causesView = {
         aboutCauses);
     const below = new TableBelow('All of them as a table'), element = el('section');
     explore(parts, (row, column, map) => map.ramp ? null : [signed(map.values[row * map.columns + column])]);
+    const why = new WhyAttends();
     let groupsOf = null, groups = [];
     return {
       figures: [effects, parts, scatter],
@@ -38,8 +39,9 @@ const causesView = {
           content.push(el('p', {class: 'notice'}, causes_missing ?? 'The run holds no held-out examples to ask.'));
         }
         if (reader) {
+          why.draw(reader, subject());
           content.push(
-              el('h2', {}, 'Does a large weight mean a large effect?'), ...drawScatter(scatter, reader, causes),
+              why.element, el('h2', {}, 'Does a large weight mean a large effect?'), ...drawScatter(scatter, reader, causes),
               scatter.element);
         }
         element.replaceChildren(...content);

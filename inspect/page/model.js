@@ -120,25 +120,23 @@ class Reader {
     return {tokens, problem, query: asked >= 0 ? asked : tokens.length - 1, asked: asked >= 0};
   }
 
-  // What the first layer reads: (T, d_model).
-  embed(tokens) {
-    const {d} = this, x = new Float64Array(tokens.length * d);
+  // What the first layer reads is the sum of these: [{what, values (T, d_model)}].
+  embedded(tokens) {
+    const {d} = this, numbers = sentenceNumbers(tokens);
+    const rows = (of) => Float64Array.from({length: tokens.length * d}, (_, n) => of(Math.floor(n / d), n % d));
+    const parts = [{
+      what: 'token',
+      values: rows((t, c) => this.words[this.numbers.get(tokens[t]) * d + c] * Math.sqrt(d))
+    }];
     const positions = this.values('positions.weight'), sentences = this.values('sentences.weight');
-    const numbers = sentenceNumbers(tokens);
-    tokens.forEach((token, t) => {
-      const from = this.numbers.get(token) * d;
-      for (let c = 0; c < d; ++c) {
-        let value = this.words[from + c] * Math.sqrt(d);
-        if (positions) value += positions[t * d + c];
-        if (this.shape.positions === 'sinusoidal') {
-          const angle = t / 10000 ** ((c - c % 2) / d);
-          value += c % 2 === 0 ? Math.sin(angle) : Math.cos(angle);
-        }
-        if (sentences) value += sentences[numbers[t] * d + c];
-        x[t * d + c] = value;
-      }
-    });
-    return x;
+    if (positions) parts.push({what: 'position', values: rows((t, c) => positions[t * d + c])});
+    if (this.shape.positions === 'sinusoidal') {
+      const angle = (t, c) => t / 10000 ** ((c - c % 2) / d);
+      parts.push(
+          {what: 'position', values: rows((t, c) => c % 2 === 0 ? Math.sin(angle(t, c)) : Math.cos(angle(t, c)))});
+    }
+    if (sentences) parts.push({what: 'sentence', values: rows((t, c) => sentences[numbers[t] * d + c])});
+    return parts;
   }
 
   // What the whole model makes of a text; the last two are kept.
@@ -162,11 +160,13 @@ class Reader {
   }
 
   // change.off(layer, head): the head's output is 0. change.cut(layer, head, i, j): token i does not see token j there.
-  read(tokens, query, {off = () => false, cut = () => false} = {}) {
+  // change.enter(layer, x): may change what the layer reads, in place.
+  read(tokens, query, {off = () => false, cut = () => false, enter = () => {}} = {}) {
     const T = tokens.length, {d} = this;
-    let x = this.embed(tokens);
+    let x = this.embedded(tokens).map(({values}) => values).reduce(plus);
     const layers = this.blocks.map((block, layer) => {
-      const X = layerNorm(x, block.norm);
+      enter(layer, x);
+      const read = x, X = layerNorm(x, block.norm);
       const heads = Array.from({length: this.H}, (_, h) => this.attend(block, X, T, h, (i, j) => cut(layer, h, i, j)));
       const joined = new Float64Array(T * block.W_O.k);
       heads.forEach(({output}, h) => {
@@ -176,12 +176,14 @@ class Reader {
       });
       let y = linear(joined, T, block.W_O);
       if (layer + 1 < this.blocks.length) y = plus(x, y);
+      let mlp = null;
       if (block.mlp) {
         const inner = linear(layerNorm(y, block.mlp.norm), T, block.mlp.in).map(gelu);
-        y = plus(y, linear(inner, T, block.mlp.out));
+        mlp = linear(inner, T, block.mlp.out);
+        y = plus(y, mlp);
       }
       x = y;
-      return {X, heads};
+      return {read, X, heads, mlp};
     });
     const logits = this.logits(layerNorm(x, this.finalNorm).subarray(query * d, (query + 1) * d));
     return {layers, logits, probabilities: softmax(logits.slice())};

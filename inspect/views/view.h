@@ -13,6 +13,7 @@
 namespace heed {
 
 struct Causes;
+struct ScoreParts;
 
 struct View {
   Terminal terminal;
@@ -40,6 +41,13 @@ std::string steps_view(const SavedModel& model, const Example& example, const Vi
 // probe's logit.
 std::string causes_view(const Causes& causes, const View& view);
 std::vector<std::string> causes_verdict(const Causes& causes);  // what it says of that head, a line each
+
+// Of each sentence of a dump of the model, why its query attends to its antecedent (or to what it looks at most, where that
+// is not known) rather than to another, in the chosen head or the one that points; and that in words.
+// The other candidate is what another of the `watched` sentences means that differs in one token.
+std::vector<ScoreParts> why_attends(const SavedModel& model, const Dump& dump,
+                                    const std::vector<SentenceAttention>& watched, const View& view);
+std::string why_attends_view(const std::vector<ScoreParts>& all, const Dump& dump, const View& view);
 
 // A run at a step, and its line of metrics.jsonl, where that has one of the step.
 struct Side {

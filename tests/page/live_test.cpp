@@ -1,4 +1,5 @@
 #include "browser.h"
+#include "inspect/causal/score_parts.h"
 #include "inspect/page/page.h"
 #include "open.h"
 #include "tests/catch.h"
@@ -255,4 +256,46 @@ TEST_CASE("Calculation shows the program's own steps") {
   CHECK(chromium->run("(() => { const w = walk(readerOf(0), subject().tokens, 7, 7); return w.output.every((x, c) => "
                       "Math.abs(x - w.parts.reduce((sum, {weighted}) => sum + weighted[c], 0)) < 1e-12); })()") ==
         true);
+}
+
+TEST_CASE("The page takes a score apart as the program does") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const auto check = [&](const SavedModel& model) {
+    const Page page(model);
+    chromium->open(page.file, 1280, false, "#view=why&layer=2&head=1");
+    Example example = question(model, animal);
+    example.antecedent = 1;
+    example.distractor = 5;  // what the second sentence means
+    const ScoreParts parts = score_parts(model, example, 1, 0);
+    std::vector<double> numbers{parts.score, parts.reference, parts.weight};
+    for (const auto* side : {&parts.query, &parts.key}) {
+      for (const ScoreParts::Part& part : *side) numbers.insert(numbers.end(), {part.score, part.ahead});
+    }
+    for (const ScoreParts::Cut& cut : parts.cuts) numbers.insert(numbers.end(), {cut.weight, cut.probability});
+    const ScoreParts::Product& product = parts.products[0];
+    numbers.insert(numbers.end(), {product.score, product.ahead});
+    const Json found = chromium->run(fmt::format(
+        "(() => {{ const p = scoreParts(readerOf(0), subject().tokens, 7, 1, 0, 7, 1, 5); "
+        "const cuts = [p.without(true, {}), p.without(false, {})], product = p.product({}, {}); "
+        "return [p.score, p.reference, p.weight, ...[...p.query, ...p.key].flatMap(({{score, ahead}}) => [score, "
+        "ahead]), "
+        "...cuts.flatMap(({{weight, probability}}) => [weight, probability]), product.score, product.ahead]; }})()",
+        parts.cuts[0].part, parts.cuts[1].part, product.query, product.key));
+    CHECK(largest_difference(found, numbers) < tolerance);
+  };
+  check(shaken(small_model(Positions::learned, Tie::none, Bias::yes)));
+  check(shaken(small_model(Positions::sinusoidal, Tie::K_is_V, Bias::yes)));
+  check(shaken(small_model(Positions::none, Tie::Q_is_K, Bias::no)));
+  // In words: rather than at what the twin means, and what it takes.
+  chromium->wait_for("document.querySelector('#main').textContent.includes('taken out: the weight is ')");
+  const std::string text = chromium->text("document.querySelector('#main').textContent");
+  CHECK(text.find("In layer 2 head 1 it gives animal the weight ") != std::string::npos);
+  CHECK(text.find(" ahead of that of street (") != std::string::npos);
+  CHECK(text.find("What it asks with") != std::string::npos);
+  chromium->run(
+      "(() => { const list = document.querySelector('[aria-label=\"Rather than\"]'); list.value = 0; "
+      "list.dispatchEvent(new Event('change')); })()");
+  chromium->wait_for("document.querySelector('#main').textContent.includes(' ahead of the mean over all words (')");
+  CHECK(chromium->complaints() == std::vector<std::string>{});
 }

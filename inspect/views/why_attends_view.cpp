@@ -1,0 +1,123 @@
+#include "inspect/causal/score_parts.h"
+#include "inspect/views/sentence_text.h"
+#include "inspect/views/view.h"
+
+#include <heed/files/utf8.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace heed {
+namespace {
+
+constexpr std::size_t shown_parts = 6;
+
+// "layer 1 head 2 from tired"
+std::string part_name(const ScoreParts& of, const ScoreParts::Part& part) {
+  if (part.what == "head") {
+    return fmt::format("layer {} head {} from {}", part.layer + 1, part.head + 1, token_label(of.tokens, part.token));
+  }
+  return part.layer < 0 ? part.what : fmt::format("layer {} {}", part.layer + 1, part.what);
+}
+
+std::string figure_of(double value) { return std::abs(value) < 0.005 ? " 0.00" : fmt::format("{:+.2f}", value); }
+
+// Those furthest ahead or behind, and the sum of the rest.
+std::string parts_text(const ScoreParts& of, const std::vector<ScoreParts::Part>& parts) {
+  std::vector<const ScoreParts::Part*> order;
+  for (const ScoreParts::Part& part : parts) order.push_back(&part);
+  std::ranges::stable_sort(order, std::greater(), [](const auto* part) { return std::abs(part->ahead); });
+  std::string text;
+  double rest = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i < shown_parts) {
+      text += fmt::format("  {:>7}  {}\n", figure_of(order[i]->ahead), part_name(of, *order[i]));
+    } else {
+      rest += order[i]->ahead;
+    }
+  }
+  if (order.size() > shown_parts) {
+    text += fmt::format("  {:>7}  {} others\n", figure_of(rest), order.size() - shown_parts);
+  }
+  return text;
+}
+
+std::string one_text(const ScoreParts& of, int antecedent, const View& view) {
+  const int width = view.terminal.width;
+  const std::string from = token_label(of.tokens, of.from), to = token_label(of.tokens, of.to);
+  std::string text = sentence_text(of.tokens, of.from, antecedent, view.terminal) + "\n";
+  text +=
+      wrapped(fmt::format(
+                  "layer {} head {}: {} -> {} has weight {:.2f}. Its score {:.2f} is {:.2f} ahead of {}, {:.2f}: the "
+                  "sum of either list.",
+                  of.layer + 1, of.head + 1, from, to, of.weight, of.score, of.score - of.reference,
+                  of.rather >= 0 ? "that of " + token_label(of.tokens, of.rather) : "the mean over all tokens",
+                  of.reference),
+              width) +
+      "\n";
+  text += fmt::format("what {} asks with\n", from) + parts_text(of, of.query);
+  text += fmt::format("what {} answers with\n", to) + parts_text(of, of.key);
+  text += "what meets\n";
+  for (std::size_t i = 0; i < std::min(shown_parts, of.products.size()); ++i) {
+    const auto& [query, key, score, ahead] = of.products[i];
+    text += wrapped(fmt::format("  {:>7}  {} x {}", figure_of(ahead),
+                                part_name(of, of.query[static_cast<std::size_t>(query)]),
+                                part_name(of, of.key[static_cast<std::size_t>(key)])),
+                    width, 11) +
+            "\n";
+  }
+  text += wrapped(fmt::format("taken out of what layer {} reads:", of.layer + 1), width) + "\n";
+  for (const auto& [of_query, part, weight, probability] : of.cuts) {
+    const ScoreParts::Part& taken = (of_query ? of.query : of.key)[static_cast<std::size_t>(part)];
+    text += wrapped(fmt::format("  at {}, {}: weight {:.2f} instead of {:.2f}, {} {:.3f} instead of {:.3f}",
+                                of_query ? from : to, part_name(of, taken), weight, of.weight, visible(of.answer),
+                                probability, of.probability),
+                    width, 4) +
+            "\n";
+  }
+  return text + "\n";
+}
+
+// The token that another sentence means which differs in one token: the other candidate. -1: there is none.
+int antecedent_of_twin(const std::vector<SentenceAttention>& watched, const SentenceAttention& sentence) {
+  for (const SentenceAttention& other : watched) {
+    if (other.tokens.size() != sentence.tokens.size() || other.query != sentence.query) continue;
+    int differ = 0;
+    for (std::size_t i = 0; i < other.tokens.size(); ++i) differ += other.tokens[i] != sentence.tokens[i];
+    if (differ == 1 && other.antecedent != sentence.antecedent) return other.antecedent;
+  }
+  return -1;
+}
+
+}  // namespace
+
+std::vector<ScoreParts> why_attends(const SavedModel& model, const Dump& dump,
+                                    const std::vector<SentenceAttention>& watched, const View& view) {
+  std::vector<ScoreParts> all;
+  for (const SentenceAttention& sentence : dump.sentences) {
+    const auto [best_layer, best_head] = pointing_head(sentence);
+    const int layers = static_cast<int>(sentence.layers.size());
+    const int layer = view.layer ? chosen_range("layer", view.layer, layers).begin : best_layer;
+    const auto heads = static_cast<int>(sentence.layers[static_cast<std::size_t>(layer)].size(0));
+    const int head = view.head ? chosen_range("head", view.head, heads).begin : best_head;
+    Example example = question(sentence);
+    example.distractor = sentence.antecedent >= 0 ? antecedent_of_twin(watched, sentence) : -1;
+    all.push_back(score_parts(model, example, layer, head));
+  }
+  return all;
+}
+
+std::string why_attends_view(const std::vector<ScoreParts>& all, const Dump& dump, const View& view) {
+  std::string text;
+  for (std::size_t i = 0; i < all.size(); ++i) text += one_text(all[i], dump.sentences[i].antecedent, view);
+  return text +
+         wrapped(
+             "+ speaks for looking there rather than elsewhere, - against. Norms are as they are in the sentence; "
+             "where something is taken out, all that follows is computed anew.",
+             view.terminal.width) +
+         "\n";
+}
+
+}  // namespace heed

@@ -1,0 +1,58 @@
+#include "inspect/causal/score_parts.h"
+#include "inspect/command.h"
+#include "inspect/views/view.h"
+#include "tests/catch.h"
+#include "tests/inspect/sample.h"
+
+#include <heed/files/file.h>
+
+#include <cmath>
+
+using namespace heed;
+
+TEST_CASE(
+    "--why-attends says what a score is made of, in words and as JSON, in the head that points or the one chosen") {
+  const ScratchDirectory place;
+  const SavedModel model = small_model();
+  Example first = question(model, "The animal didn't cross the street because it was too tired"), second = first;
+  second.tokens.back() = "was";
+  first.antecedent = 1;
+  second.antecedent = 5;
+  const Dump dump{model.step,
+                  {attend(*model.reader, model.vocabulary, first), attend(*model.reader, model.vocabulary, second)}};
+  write_dump(place.path, dump);
+  save_model(model_path(place.path), model);
+  const auto inspected = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"inspect", place.path.string(), "--why-attends"});
+    std::vector<const char*> given;
+    for (const std::string& one : arguments) given.push_back(one.c_str());
+    return inspect(static_cast<int>(given.size()), given.data(), Terminal{.width = 200}, {});
+  };
+  const std::string text = inspected({"--layer", "2", "--head", "1"});
+  CHECK(text.starts_with(
+      "The [animal] didn't cross the street because it was too tired\nlayer 2 head 1: it -> animal has weight "));
+  CHECK(text.find(" ahead of that of street") != std::string::npos);  // what its twin means
+  CHECK(inspected({"--probe", "2"}).find(" ahead of that of animal") != std::string::npos);
+  CHECK(text.find("\nwhat it asks with\n") != std::string::npos);
+  CHECK(text.find("\nwhat animal answers with\n") != std::string::npos);
+  CHECK(text.find(" instead of ") != std::string::npos);
+
+  const Json all = Json::parse(inspected({"--json"}));
+  REQUIRE(all.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Json& one = all[i];
+    CHECK((one["from"] == 7 && one["to"] == (i == 0 ? 1 : 5) && one["rather"] == (i == 0 ? 5 : 1)));
+    const ScoredHead head = pointing_head(dump.sentences[i]);
+    CHECK((one["layer"] == head.layer && one["head"] == head.head));
+    for (const char* side : {"query", "key"}) {
+      double score = 0, ahead = 0;
+      for (const Json& part : one[side]) {
+        score += part["score"].get<double>();
+        ahead += part["ahead"].get<double>();
+      }
+      CHECK(std::abs(score - one["score"].get<double>()) < 1e-6);
+      CHECK(std::abs(ahead - (one["score"].get<double>() - one["reference_score"].get<double>())) < 1e-6);
+    }
+    CHECK((one["products"].size() == most_products && one["cuts"].size() == 2));
+  }
+}
