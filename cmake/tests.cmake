@@ -79,5 +79,10 @@ if(HEED_PORTABLE)
   set_tests_properties(first_level PROPERTIES ENVIRONMENT GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2)
 endif()
 
+# Slow: pictures of every view of inspect's page, of several runs, in BUILD/screenshots.
+add_custom_target(page-screenshots COMMAND ${PROJECT_SOURCE_DIR}/tests/page/screenshots.sh ${PROJECT_BINARY_DIR}
+                  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} USES_TERMINAL VERBATIM)
+add_dependencies(page-screenshots page_test)
+
 # Slow: 20 kills at random moments, each resumed.
 add_custom_target(kill-test COMMAND ${PROJECT_SOURCE_DIR}/tests/train/kill.sh $<TARGET_FILE:heed_train> USES_TERMINAL VERBATIM)

@@ -71,7 +71,7 @@ function drawMatrices(figure, reader) {
   const matrices = matricesOf(reader, state.layer, state.head), names = [];
   const room = roomFor(), gap = 22,
         cell = Math.min(8, (room - 3 * gap - 4) / total(matrices.map(({columns}) => columns)));
-  const top = 64, tall = matrices[0].rows * cell, curves = Math.max(150, tall - matrices[3].rows * cell - 60);
+  const top = 80, tall = matrices[0].rows * cell, curves = Math.max(150, tall - matrices[3].rows * cell - 60);
   figure.begin(
       room, top + Math.max(tall, matrices[3].rows * cell + 60 + curves) + 50,
       matrices
@@ -88,8 +88,11 @@ function drawMatrices(figure, reader) {
         x, 29, narrow ? fixed(norm, 1) : `norm ${fixed(norm, 2)}`,
         {'font-size': 12, fill: ink.muted, title: 'Frobenius norm'});
     figure.text(
-        x, 46, narrow ? `σ ${fixed(singular[0], 1)}` : `σ₁ ${fixed(singular[0], 2)}, largest entry ${fixed(range, 2)}`,
-        {'font-size': 12, fill: ink.muted, title: 'Largest singular value, largest entry'});
+        x, 46, narrow ? `σ ${fixed(singular[0], 1)}` : `σ₁ ${fixed(singular[0], 2)}`,
+        {'font-size': 12, fill: ink.muted, title: 'Largest singular value'});
+    figure.text(
+        x, 63, narrow ? fixed(range, 2) : `colours to ${fixed(range, 2)}`,
+        {'font-size': 12, fill: ink.muted, title: 'Largest entry, the end of the colours'});
     figure.heat(x, top, columns * cell, rows * cell, rows, columns, values, scales.signed.within(range));
     names.push(name);
     if (name === 'W_O')
