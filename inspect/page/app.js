@@ -212,6 +212,9 @@ function start() {
   followAddress();
   // What had not arrived when the page was first drawn, for a reader who has chosen nothing else by then.
   const first = addressNow().all;
-  addEventListener('DOMContentLoaded', () => addressNow().all === first ? followAddress() : update({}));
+  addEventListener('DOMContentLoaded', () => {
+    if (addressNow().all === first) followAddress();
+    draw();
+  });
   drawFooter();
 }

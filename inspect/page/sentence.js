@@ -8,7 +8,7 @@ const sentenceView = {
         new Figure('lines', () => attentionRows(subject(), (l, h) => state.shown.has(key(l, h))), () => [
           ...aboutNow({head: false}), [...state.shown.keys()].map((name) => `head ${shortName(name)}`).join(' ')
         ]);
-    const choose = el('div'), below = new TableBelow('As a table'), frame = el('div', {}, figure.element);
+    const choose = el('div', {class: 'controls'}), below = new TableBelow('As a table'), frame = el('div', {}, figure.element);
     const view = {
       followsTraining: true,
       figures: [figure],
@@ -16,6 +16,7 @@ const sentenceView = {
       says: () => saysOf(subject())
     };
     let hover = null;  // {side, token}
+    let least = 0;     // number of leastWeights
     let inView = '';   // for which text the token asked about was brought into view
     figure.box.tabIndex = 0;
     figure.box.setAttribute('role', 'group');
@@ -51,10 +52,14 @@ const sentenceView = {
     view.draw = () => {
       const now = subject(), token = Math.min(state.token, now.tokens.length - 1);
       choose.replaceChildren(
-          headButtons(now.heads, (l, h) => state.shown.has(key(l, h)), toggleHead, 'Heads shown', headColour));
+          headButtons(now.heads, (l, h) => state.shown.has(key(l, h)), toggleHead, 'Heads shown', headColour),
+          select('Lines of a weight from', leastWeights.map(String), least, (next) => {
+            least = next;
+            update({});
+          }));
       frame.className = now.tokens.length > 40 ? 'tall' : '';
       if (!now.attention) return waiting(figure);
-      drawSentence(figure, view, now, hover ?? {side: 'left', token});
+      drawSentence(figure, view, now, hover ?? {side: 'left', token}, leastWeights[least]);
       below.draw(() => rowTable(now, token));
       const text = `${state.run} ${state.sentence} ${now.tokens.length}`;
       if (inView !== text) bring(token);
@@ -63,6 +68,8 @@ const sentenceView = {
     return view;
   },
 };
+
+const leastWeights = [0.005, 0.05, 0.1, 0.25, 0.5];
 
 // Of as many heads as there are colours: one more takes the colour of the one shown longest.
 const mostShown = 8;
@@ -110,12 +117,12 @@ function saysOf({tokens, query, antecedent, heads, attention, step}) {
   ];
 }
 
-function drawSentence(figure, view, {tokens, query, antecedent, heads, attention}, focus) {
+function drawSentence(figure, view, {tokens, query, antecedent, heads, attention}, focus, leastWeight) {
   const T = tokens.length, shown = shownHeads(heads);
   const row = T <= 16 ? 32 : T <= 40 ? 26 : 18, size = T <= 16 ? 18 : T <= 40 ? 15 : 12;
-  const room = roomFor(), column = room > 520 ? 58 : 40, least = 120;  // pixels that lines take at least
+  const room = roomFor(), column = room > 520 ? 58 : 40, narrowest = 120;  // pixels that lines take at least
   const labels = Math.min(room * 0.24, Math.max(...tokens.map((_, i) => textWidth(placed(tokens, i), size))) + 14);
-  const columns = Math.floor((room - 2 * labels - least) / column);
+  const columns = Math.floor((room - 2 * labels - narrowest) / column);
   const figures = shown.length <= Math.min(6, columns) ? shown.length : 0;
   const width = Math.min(room, 560 + 2 * labels + figures * column), top = figures ? 34 : 12;
   const left = labels, right = width - labels - figures * column;
@@ -143,9 +150,9 @@ function drawSentence(figure, view, {tokens, query, antecedent, heads, attention
     for (let i = 0; i < T; ++i) {
       for (let j = 0; j < T; ++j) {
         const weight = weights[i * T + j];
-        if (isFocus(i, j) && weight >= 0.005)
+        if (isFocus(i, j) && weight >= leastWeight)
           over.push([i, j, weight, colour, 0.25 + 0.75 * weight, n]);
-        else if (background && weight >= 0.1)
+        else if (background && weight >= Math.max(0.1, leastWeight))
           line(i, j, weight, colour, 0.14 * weight, n);
       }
     }

@@ -4,7 +4,7 @@ const stepsView = {
   lead: 'How one word’s attention in one head comes about, from the top to the bottom and from left to right. q asks, each ' +
       'k answers; the softmax of q · k / √d_k says how much of each v is taken. Point at a square to read it.',
   make() {
-    let walked = null;
+    let walked = null, byDimension = 0;
     const figure = new Figure('calculation', () => walkRows(walked), () => [
       ...aboutNow({step: false}), `step ${readerOf(state.run).step}`, `from ${visible(walked.tokens[walked.i])}`
     ]);
@@ -23,12 +23,16 @@ const stepsView = {
         if (!reader) return element.replaceChildren(missingModel());
         const token = Math.min(state.token, now.tokens.length - 1);
         walked = walk(reader, now.tokens, token, now.query);
-        names = drawWalk(figure, walked);
+        names = drawWalk(figure, walked, byDimension === 1);
         below.draw(() => table(...tableOf(walked)));
         element.replaceChildren(
             el('div', {class: 'controls'}, chooseHead(runNow().heads),
                select(
-                   'Token', now.tokens.map((_, i) => placed(now.tokens, i)), token, (next) => update({token: next}))),
+                   'Token', now.tokens.map((_, i) => placed(now.tokens, i)), token, (next) => update({token: next})),
+               select('Left squares', ['k', 'q × k: what adds up to q · k'], byDimension, (next) => {
+                 byDimension = next;
+                 update({});
+               })),
             el('div', {class: 'scroll'}, figure.element), below.element);
       },
     };
@@ -76,7 +80,7 @@ function walk(reader, tokens, i, query) {
 const colourRange = (range) => `colours −${fixed(range, 2)} to ${fixed(range, 2)}`;
 
 // Draws it; returns the name of each heat map.
-function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts}) {
+function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts}, byDimension) {
   const labels = tokens.map((_, j) => placed(tokens, j)), row = tokens.length > 40 ? 18 : 30,
         size = row === 30 ? 15 : 12;
   const left = Math.min(140, Math.max(60, ...labels.map((text) => textWidth(text, size)))) + 14,
@@ -91,8 +95,9 @@ function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts
       `${headName(layer, head)}, ${visible(tokens[i])}: ` +
           parts.map(({weight}, j) => `${visible(tokens[j])} ${fixed(weight, 2)}`).join(', '));
   const largest = (list) => Math.max(1e-9, ...list.flatMap((values) => Array.from(values, Math.abs)));
-  const ranges =
-      {x: largest([x]), q: largest([q]), k: largest(parts.map(({k}) => k)), v: largest(parts.map(({v}) => v))};
+  const leftSquares = parts.map(({k}) => byDimension ? k.map((value, c) => value * q[c]) : k);
+  const leftName = byDimension ? 'q × k' : 'k';
+  const ranges = {x: largest([x]), q: largest([q]), k: largest(leftSquares), v: largest(parts.map(({v}) => v))};
   const draw = (name, values, px, py, width, height, range) => {
     names.push(name);
     figure.heat(px, py, width, height, 1, values.length, values, scales.signed.within(range));
@@ -105,18 +110,18 @@ function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts
   note(left, 50, `x: what the layer reads, normalised: ${x.length} numbers; ${colourRange(ranges.x)}`);
   draw('q', q, left, 76, strip, 24, ranges.q);
   note(left, 112, `q = x W_Q; ${colourRange(ranges.q)}`);
-  note(xs.k, top - 12, `k; ${colourRange(ranges.k)}`);
+  note(xs.k, top - 12, `${leftName}; ${colourRange(ranges.k)}`);
   note(xs.product, top - 12, 'q · k', {'text-anchor': 'middle'});
   note(xs.scaled, top - 12, `/ √${d_k}`, {'text-anchor': 'middle'});
   note(xs.weight, top - 12, 'softmax', {'text-anchor': 'middle'});
   note(xs.v, top - 12, `v; ${colourRange(ranges.v)}`);
   note(xs.weighted, top - 12, 'weight × v');
-  parts.forEach(({k, product, scaled, weight, v, weighted}, j) => {
+  parts.forEach(({product, scaled, weight, v, weighted}, j) => {
     const y = top + j * row, middle = y + row / 2;
     figure.text(
         left - 10, middle, fitted(labels[j], size, left - 14),
         {'text-anchor': 'end', 'font-size': size, fill: j === i ? ink.accent : ink.text});
-    draw(`k of ${visible(tokens[j])} `, k, xs.k, y, strip, row - 2, ranges.k);
+    draw(`${leftName} of ${visible(tokens[j])} `, leftSquares[j], xs.k, y, strip, row - 2, ranges.k);
     figure.text(xs.product + 26, middle, fixed(product, 2), {'text-anchor': 'end', 'font-size': size - 1});
     figure.text(xs.scaled + 26, middle, fixed(scaled, 2), {'text-anchor': 'end', 'font-size': size - 1});
     figure.add('rect', {x: xs.weight - 28, y, width: 60, height: row - 2, fill: scales.weight.colour(weight)});

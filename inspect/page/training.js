@@ -66,7 +66,9 @@ const training = {
         room, beside ? height : 2 * height,
         `Loss ${fixed(now.held_out_loss)} and accuracy ${percent(now.held_out_accuracy)} at step ${step}`);
     const largest =
-        Math.max(...metrics.flatMap((line) => [line.train_loss, line.held_out_loss]).filter(Number.isFinite));
+        Math.max(...content.runs.flatMap((run) => run.metrics)
+                     .flatMap((line) => [line.train_loss, line.held_out_loss])
+                     .filter(Number.isFinite));
     const pointing = (line) => line.antecedent_weight?.[state.layer]?.[state.head];
     const plots = [
       {
@@ -98,10 +100,14 @@ const training = {
     ];
     const left = 44, inner = width - left - 8;
     this.stepAt = (x) => ((beside && x > width + 20 ? x - width - 20 : x) - left) / inner * last;
-    for (const plot of plots) this.plot(plot, {left, inner, height, last, step, metrics});
+    const others = content.runs.filter((_, run) => run !== state.run).map(({metrics}) => metrics);
+    for (const plot of plots) this.plot(plot, {left, inner, height, last, step, metrics, others});
+    if (others.length > 0)
+      this.note.textContent = `Faint: the same of ${runName(1 - state.run)}, without its training loss and weight. ${this.note.textContent}`;
+    this.note.hidden = this.note.hidden && others.length === 0;
   },
 
-  plot({x, y, top, ticks, name, curves}, {left, inner, height, last, step, metrics}) {
+  plot({x, y, top, ticks, name, curves}, {left, inner, height, last, step, metrics, others}) {
     const low = y + height - 14, high = y + 26, figure = this.figure;
     const place = (at, value) => [x + left + at / last * inner, low - value / top * (low - high)];
     for (const tick of ticks) {
@@ -115,6 +121,21 @@ const training = {
         {x1: cursor, x2: cursor, y1: high - 6, y2: low, stroke: ink.accent, 'stroke-width': 2, class: 'cursor'});
     const now = metrics.findLast((line) => line.step <= step) ?? metrics[0];
     let labelX = x + left;
+    for (const {of} of curves.slice(0, 2).filter((curve) => curve.label !== 'training loss')) {
+      for (const other of others) {
+        const points = other.filter((line) => Number.isFinite(of(line)) && line.step <= last)
+                           .map((line) => place(line.step, of(line)));
+        if (points.length === 0) continue;
+        figure.add('polyline', {
+          points: points.map((p) => p.map((v) => v.toFixed(1)).join()).join(' '),
+          fill: 'none',
+          stroke: ink.muted,
+          'stroke-width': 1.5,
+          'stroke-opacity': 0.6,
+          class: 'other-run'
+        });
+      }
+    }
     for (const {label, colour, dashed, of} of curves) {
       const points = metrics.filter((line) => Number.isFinite(of(line))).map((line) => place(line.step, of(line)));
       if (points.length === 0) continue;

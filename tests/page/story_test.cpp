@@ -258,3 +258,47 @@ TEST_CASE("On a phone lines are wide enough and matrices have figures") {
               "s.right + 1 || t.bottom > s.bottom + 1).map(([, , text]) => text))") == Json::array());
   }
 }
+
+TEST_CASE("Two runs have their curves over each other") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Scratch place;
+  const std::filesystem::path a = run_of(place, "few", 1, 1, 0, 0), b = run_of(place, "many", 2, 2, 1, 0);
+  write_file(place / "page.html", page({page_run(a), page_run(b)}));
+  chromium->open(place / "page.html");
+  CHECK(chromium->run("document.querySelectorAll('.training .other-run').length") == 2);  // loss and accuracy
+  CHECK(chromium->text("document.querySelector('.training .note').textContent").starts_with("Faint: the same of many"));
+  write_file(place / "page.html", page({page_run(a)}));
+  chromium->open(place / "page.html");
+  CHECK(chromium->run("document.querySelectorAll('.training .other-run').length") == 0);
+}
+
+TEST_CASE("Lines are drawn from a chosen weight on, products dimension by dimension") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(small_model());
+  chromium->open(page.file, 1280, false, "#layer=2&head=1");
+  const auto choose = [&](const char* list, int value) {
+    chromium->run(
+        fmt::format("(() => {{ const list = document.querySelector('[aria-label=\"{}\"]'); list.value = {}; "
+                    "list.dispatchEvent(new Event('change')); }})()",
+                    list, value));
+    chromium->settle();
+  };
+  const auto lines = [&] {
+    return chromium->run("viewNow().figures[0].svg.querySelectorAll('path').length").get<int>();
+  };
+  const int all = lines();
+  choose("Lines of a weight from", 2);
+  const int strong = lines();
+  CHECK(strong < all);
+  choose("Lines of a weight from", 4);
+  CHECK(lines() < strong);
+  show(*chromium, "Calculation");
+  choose("Left squares", 1);
+  CHECK(chromium->run(
+            "(() => { const w = walk(readerOf(0), subject().tokens, 7, 7); return w.parts.every(({product}, j) => "
+            "Math.abs(total(Array.from(viewNow().figures[0].maps[2 + 3 * j].values)) - product) < 1e-9); })()") ==
+        true);
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
