@@ -6,8 +6,25 @@
 namespace heed {
 namespace {
 
+// Of UTF-8; each byte that is none is a character of its own.
+std::vector<std::string_view> characters(std::string_view text) {
+  std::vector<std::string_view> result;
+  while (!text.empty()) {
+    std::size_t size = 1;
+    while (size < std::min<std::size_t>(text.size(), 4) && (text[size] & 0xC0) == 0x80) ++size;
+    result.push_back(text.substr(0, size));
+    text.remove_prefix(size);
+  }
+  return result;
+}
+
+bool differ_in_case_alone(std::string_view a, std::string_view b) {
+  const auto small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return a != b && std::ranges::equal(a, b, {}, small, small);
+}
+
 // Insertions, deletions, substitutions and swaps of neighbours that turn a into b.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
+std::size_t edit_distance(const std::vector<std::string_view>& a, const std::vector<std::string_view>& b) {
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
   for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
@@ -25,9 +42,15 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
   const std::string* nearest = nullptr;
-  std::size_t least = std::min(word.size(), std::max<std::size_t>(3, word.size() / 2 + 1));
+  const std::vector<std::string_view> letters = characters(word);
+  // Of very few letters another word is never far: one change of three, a swap of two.
+  const std::size_t n = letters.size();
+  std::size_t least = n < 2 ? 0 : n < 4 ? 2 : std::max<std::size_t>(3, n / 2 + 1);
   for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(word, candidate);
+    if (differ_in_case_alone(word, candidate)) return fmt::format(" (did you mean '{}'?)", candidate);
+    const std::vector<std::string_view> others = characters(candidate);
+    if (n == 2 && !(others.size() == 2 && others[0] == letters[1] && others[1] == letters[0])) continue;
+    const std::size_t distance = edit_distance(letters, others);
     if (distance < least) {
       least = distance;
       nearest = &candidate;

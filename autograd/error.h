@@ -20,7 +20,8 @@ template <class... Args>
   throw Error(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// " (did you mean 'lr'?)" for the candidate with the smallest edit distance to `word`; "" when none is near.
+// " (did you mean 'lr'?)" for the candidate that is `word` but for its case, or has the smallest edit distance to it; ""
+// when none is near.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace heed

@@ -5,7 +5,6 @@
 #include <heed/autograd/tensor.h>
 
 #include <functional>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>

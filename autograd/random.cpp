@@ -12,17 +12,11 @@
 namespace heed {
 namespace {
 
-// Spreads a name or number over 64 bits (FNV-1a, then the finaliser of SplitMix64).
+// Spreads a number over 64 bits: the finaliser of SplitMix64.
 std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
   return x ^ (x >> 31);
-}
-
-std::uint64_t hash(std::string_view text) {
-  std::uint64_t h = 0xcbf29ce484222325U;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return mix(h);
 }
 
 // Four numbers of 32 bits, in 64 each, of which the upper half does not count.
@@ -69,7 +63,12 @@ std::array<std::uint32_t, 32> eight_blocks(std::uint64_t seed, std::uint64_t str
 
 }  // namespace
 
-Random Random::stream(std::string_view name) const { return Random(seed_, mix(stream_ ^ hash(name)) + 1); }
+std::uint64_t fnv1a(std::string_view text, std::uint64_t hash) {
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return hash;
+}
+
+Random Random::stream(std::string_view name) const { return Random(seed_, mix(stream_ ^ mix(fnv1a(name))) + 1); }
 
 Random Random::stream(std::uint64_t number) const {
   return Random(seed_, mix(stream_ ^ mix(number + 0x9e3779b97f4a7c15U)) + 1);

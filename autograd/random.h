@@ -8,6 +8,9 @@
 
 namespace heed {
 
+// FNV-1a (Fowler, Noll, Vo) of the bytes of `text`, going on from `hash`.
+std::uint64_t fnv1a(std::string_view text, std::uint64_t hash = 0xcbf29ce484222325U);
+
 // Philox4x32-10, a counter-based generator (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): the n-th
 // number of a stream is a function of (seed, stream, n), so that any thread can draw it and a saved position resumes bit
 // for bit.

@@ -9,8 +9,7 @@ namespace heed {
 namespace {
 
 std::uint64_t token_hash(std::size_t index, std::string_view token) {
-  std::uint64_t h = (index + 1) * 0x9e3779b97f4a7c15U;
-  for (const char c : token) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  std::uint64_t h = fnv1a(token, (index + 1) * 0x9e3779b97f4a7c15U);
   h = (h ^ (h >> 31)) * 0xbf58476d1ce4e5b9U;
   return h ^ (h >> 29);
 }

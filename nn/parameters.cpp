@@ -1,3 +1,4 @@
+#include <heed/autograd/ops.h>
 #include <heed/nn/parameters.h>
 
 #include <algorithm>
@@ -82,6 +83,11 @@ Tensor Scope::parameter(const std::string& name, const Shape& shape, Init init) 
   }
   if (init.kind == Init::Kind::normal && !(init.scale >= 0 && std::isfinite(init.scale))) {
     fail("parameter '{}': its deviation must be finite and at least 0, got {}", full_name, init.scale);
+  }
+  if (values_ == Values::none) {
+    const Tensor unset = broadcast_to(zeros({}, dtype_), shape);
+    parameters_->add(full_name, unset);
+    return unset;
   }
   Random random = random_.stream(full_name);
   std::vector<double> values(static_cast<std::size_t>(shape.numel()), init.scale);

@@ -58,12 +58,16 @@ struct Init {
   static Init gaussian(double deviation) { return {Kind::normal, deviation}; }
 };
 
+// Whether parameters get first values, or are shapes alone: all elements of one are then one and the same 0, so that the
+// largest model takes no memory and its sizes can be asked for.
+enum class Values { drawn, none };
+
 // Where a layer makes its parameters: a store, a prefix of names, a seed. A parameter's first values depend
 // on the seed and its full name alone.
 class Scope {
  public:
-  Scope(Parameters& parameters, std::uint64_t seed, DType dtype = DType::float32)
-      : parameters_(&parameters), random_(seed), dtype_(dtype) {}
+  Scope(Parameters& parameters, std::uint64_t seed, DType dtype = DType::float32, Values values = Values::drawn)
+      : parameters_(&parameters), random_(seed), dtype_(dtype), values_(values) {}
 
   Scope operator/(const std::string& name) const;  // a scope inside this one
   // A scope named by a number.
@@ -79,6 +83,7 @@ class Scope {
   std::string prefix_;
   Random random_;
   DType dtype_;
+  Values values_;
 };
 
 }  // namespace heed

@@ -3,6 +3,7 @@
 #include "autograd/cpu/blocked_gemm.h"
 
 #include <heed/autograd/error.h>
+#include <heed/autograd/machine.h>
 #include <heed/autograd/profile.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <dlfcn.h>
 #include <limits>
 #include <optional>
+#include <sys/mman.h>
 
 namespace heed::cpu {
 namespace {
@@ -43,6 +45,21 @@ const char* preferred_kernels() {
   return nullptr;
 }
 
+// Where the system refuses its work buffers, of 128 MiB a thread, OpenBLAS asks for them without end.
+void check_address_space() {
+  constexpr std::size_t mib = 1 << 20, code = 64 * mib, buffer = 129 * mib;
+  const std::size_t bytes = code + static_cast<std::size_t>(threads()) * buffer;
+  void* space = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (space == MAP_FAILED) {
+    fail(
+        "OpenBLAS cannot be loaded: for {} threads it takes {} MiB of address space, which the system refuses; is "
+        "there a "
+        "limit (ulimit -v)?",
+        threads(), bytes / mib);
+  }
+  munmap(space, bytes);
+}
+
 // OpenBLAS reads its variables when it is loaded: so it is loaded here, after they are set, and not linked.
 struct OpenBlas {
   void* library = nullptr;
@@ -51,6 +68,7 @@ struct OpenBlas {
   std::string description;
 
   OpenBlas() {
+    check_address_space();
     {
       const ScopedVariable one_thread("OPENBLAS_NUM_THREADS", "1");
       std::optional<ScopedVariable> kernels;

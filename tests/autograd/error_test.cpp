@@ -15,3 +15,16 @@ TEST_CASE("The nearest name is suggested, and none when none is near") {
   CHECK(did_you_mean("zzzzzz", names).empty());
   CHECK(did_you_mean("x", {}).empty());
 }
+
+TEST_CASE("A word of few letters is near only to what it nearly is") {
+  const std::vector<std::string> words{"he", "is", "in", "it", "dog", "the", "gut", "鳥", "狗"};
+  CHECK(did_you_mean("It", words) == " (did you mean 'it'?)");
+  CHECK(did_you_mean("A", words).empty());
+  CHECK(did_you_mean("an", words).empty());
+  CHECK(did_you_mean("ti", words) == " (did you mean 'it'?)");
+  CHECK(did_you_mean("dgo", words) == " (did you mean 'dog'?)");
+  CHECK(did_you_mean("teh", words) == " (did you mean 'the'?)");
+  CHECK(did_you_mean("cat", words).empty());
+  CHECK(did_you_mean("鸟", words).empty());  // another character, of whose three bytes two are equal
+  CHECK(did_you_mean("IT WAS", std::vector<std::string>{"it wax", "it was"}) == " (did you mean 'it was'?)");
+}

@@ -3,6 +3,7 @@
 #include "tests/catch.h"
 #include "tests/message.h"
 
+#include <heed/autograd/gradcheck/samples.h>
 #include <heed/autograd/machine.h>
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
@@ -133,6 +134,21 @@ Naive by_rows(const Tensor& x, F f) {
 
 // What results of elementwise work and sums may be wrong by, as distance() measures.
 inline double rounding(DType dtype) { return dtype == DType::float32 ? 2e-6 : 1e-13; }
+
+// check(shape_a, shape_b, dtype) for shapes that broadcast to one another, some of several tiles.
+template <class F>
+void for_each_broadcast(F check) {
+  const auto checked = [&](const Shape& a, const Shape& b, DType dtype) {
+    INFO(to_string(a) << " with " << to_string(b) << " " << to_string(dtype));
+    check(a, b, dtype);
+  };
+  for (const auto& [a, b] : broadcast_pairs()) {
+    checked(a, b, DType::float64);
+    checked(a, b, DType::float32);
+  }
+  checked({70, 1, 130}, {3, 130}, DType::float32);
+  checked({}, {20000}, DType::float32);
+}
 
 // Calls that must throw an Error, each with its text.
 inline void check_messages(const std::vector<std::pair<std::string, std::function<void()>>>& cases) {

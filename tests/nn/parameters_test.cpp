@@ -1,6 +1,7 @@
 #include "tests/catch.h"
 #include "tests/message.h"
 
+#include <heed/nn/layers.h>
 #include <heed/nn/parameters.h>
 
 #include <cmath>
@@ -86,4 +87,14 @@ TEST_CASE("Loading copies every value, or nothing") {
         "short: its tensors are not those expected; was the model configured otherwise?\n"
         "  missing: b (3)");
   CHECK(a.to_vector() == std::vector<double>{1, 2});
+}
+
+TEST_CASE("A model can be made of shapes alone, which take no memory") {
+  Parameters shapes, drawn;
+  const std::int64_t before = memory_use().bytes_in_use;
+  const Linear layer(Scope(shapes, 1, DType::float32, Values::none) / "large", 1 << 20, 1 << 20);
+  CHECK(shapes.numel() == (std::int64_t{1} << 40) + (1 << 20));
+  CHECK(memory_use().bytes_in_use - before < 1 << 16);
+  const Linear small(Scope(drawn, 1) / "large", 2, 3);
+  CHECK(shapes.begin()->first == drawn.begin()->first);
 }
