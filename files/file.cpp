@@ -1,6 +1,7 @@
 #include <heed/autograd/error.h>
 #include <heed/files/file.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -27,7 +28,7 @@ constexpr int writer_awaited_ms = 2000;
   if (reason == ENOENT && !fs::exists(directory, ignored)) {
     hint = fmt::format(": there is no directory {}", directory.string());
   }
-  fail("cannot {} {}: {}{}", action, path.string(), std::strerror(reason), hint);
+  throw FileError(fmt::format("cannot {} {}: {}{}", action, path.string(), std::strerror(reason), hint));
 }
 
 // An open file, closed at the end of its scope.
@@ -140,6 +141,17 @@ void read_all(const Descriptor& file, const fs::path& path, mode_t mode, std::st
 }
 
 }  // namespace
+
+std::vector<fs::path> entries_of(const fs::path& directory) {
+  std::vector<fs::path> entries;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
+    entries.push_back(entry->path());
+  }
+  if (error && error != std::errc::no_such_file_or_directory) fail_with_reason("read", directory, error.value());
+  std::ranges::sort(entries);
+  return entries;
+}
 
 std::string read_file(const fs::path& path) {
   Descriptor file(path, O_RDONLY | O_NONBLOCK);  // a FIFO without a writer would not open

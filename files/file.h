@@ -1,16 +1,27 @@
 #pragma once
+#include <heed/autograd/error.h>
+
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace heed {
 
-// The file's bytes. Error with the path and the system's reason; also for a FIFO that nobody writes to, for a device that
+// The system refused: the text has the path and the system's reason.
+struct FileError : Error {
+  using Error::Error;
+};
+
+// The paths of what is in a directory, sorted; none where there is no such directory. FileError when it cannot be read.
+std::vector<std::filesystem::path> entries_of(const std::filesystem::path& directory);
+
+// The file's bytes. FileError with the path and the system's reason; also for a FIFO that nobody writes to, for a device that
 // has more than 256 MiB, and for a file larger than memory.
 std::string read_file(const std::filesystem::path& path);
 
-// Replaces `path`, or what it links to, whole or not at all: written aside, synced, renamed, directory synced. Error with
-// the path and the system's reason; then the file is as it was (as the new one, if its directory alone was not synced)
+// Replaces `path`, or what it links to, whole or not at all: written aside, synced, renamed, directory synced. FileError
+// with the path and the system's reason; then the file is as it was (as the new one, if its directory alone was not synced)
 // and nothing is left beside it. A device, a FIFO or a descriptor (/dev/stdout) is written to instead.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 

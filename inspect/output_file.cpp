@@ -37,14 +37,14 @@ bool belongs_to(const fs::path& path, const fs::path& run) {
   if (std::ranges::any_of(names, [&](const char* name) { return is(run / name); })) return true;
   const fs::path attention = target_of(run / "attention");
   if (target_of(path).parent_path() == attention) return true;
-  return std::ranges::any_of(fs::directory_iterator(attention, ignored),
-                             [&](const fs::directory_entry& own) { return is(own.path()); });
+  return std::ranges::any_of(entries_of(attention), is);
 }
 
 bool begins_with(const fs::path& path, std::string_view beginning) {
   std::ifstream file(path, std::ios::binary);
   std::string first(beginning.size(), '\0');
   file.read(first.data(), static_cast<std::streamsize>(first.size()));
+  if (!file.is_open() || file.bad()) return false;
   return file.gcount() == 0 || first == beginning;  // nothing is lost with an empty file
 }
 

@@ -3,6 +3,7 @@
 #include "files/json.h"
 
 #include <heed/autograd/ops.h>
+#include <heed/files/file.h>
 #include <heed/files/safetensors.h>
 
 #include <fmt/format.h>
@@ -161,12 +162,10 @@ Dump read_dump(const std::filesystem::path& path) {
 
 std::vector<std::int64_t> dump_steps(const std::filesystem::path& run) {
   std::vector<std::int64_t> steps;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(run / "attention", error), end; !error && entry != end;
-       entry.increment(error)) {
-    const std::string stem = entry->path().stem().string();
+  for (const std::filesystem::path& path : entries_of(run / "attention")) {
+    const std::string stem = path.stem().string();
     const std::int64_t step = stem.starts_with("step-") ? whole_number(std::string_view(stem).substr(5)) : -1;
-    if (step >= 0 && entry->path() == dump_path(run, step)) steps.push_back(step);
+    if (step >= 0 && path == dump_path(run, step)) steps.push_back(step);
   }
   std::sort(steps.begin(), steps.end());
   return steps;

@@ -6,9 +6,32 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <fcntl.h>
+#include <new>
 #include <string>
+
+namespace {
+
+// Says what was asked for, which std::bad_alloc does not. Its text needs no memory.
+struct OutOfMemory : std::bad_alloc {
+  char text[80];
+  explicit OutOfMemory(std::size_t bytes) {
+    std::snprintf(text, sizeof text, "out of memory: the system refused %zu bytes", bytes);
+  }
+  const char* what() const noexcept override { return text; }
+};
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  if (void* block = std::malloc(std::max<std::size_t>(bytes, 1))) return block;
+  throw OutOfMemory(bytes);
+}
+void operator delete(void* block) noexcept { std::free(block); }
+void operator delete(void* block, std::size_t) noexcept { std::free(block); }
 
 namespace heed {
 namespace {
@@ -35,9 +58,27 @@ std::string printable(std::string_view message) {
   }
 }
 
+const char* program = "";
+
+// Some destructors of libraries allocate, and cannot throw.
+[[noreturn]] void end_without_memory() {
+  if (const std::exception_ptr thrown = std::current_exception()) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const std::bad_alloc& error) {
+      std::fprintf(stderr, "%s: %s\n", program, error.what());
+      std::_Exit(1);
+    } catch (...) {
+    }
+  }
+  std::abort();
+}
+
 }  // namespace
 
 int run_program(const char* name, const std::function<int()>& body) {
+  program = name;
+  std::set_terminate(end_without_memory);
   open_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error of its write
   int code = 1;
@@ -46,6 +87,8 @@ int run_program(const char* name, const std::function<int()>& body) {
   } catch (const UsageError& error) {
     std::fprintf(stderr, "%s: %s\n", name, printable(error.what()).c_str());
     code = 2;
+  } catch (const std::bad_alloc& error) {
+    std::fprintf(stderr, "%s: %s\n", name, error.what());  // as it is: there is no memory to make it another text
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", name, printable(error.what()).c_str());
   }

@@ -59,8 +59,8 @@ bool is_ours(std::string_view name) {
 }
 
 // Set aside by write_file(), as NAME.tmp-PROCESS-NUMBER, when its process was killed.
-bool is_unfinished(const fs::directory_entry& entry) {
-  const std::string name = entry.path().filename().string();
+bool is_unfinished(const fs::path& path) {
+  const std::string name = path.filename().string();
   const std::size_t mark = name.rfind(".tmp-");
   if (mark == std::string::npos || !is_ours(std::string_view(name).substr(0, mark))) return false;
   const std::string_view numbers = std::string_view(name).substr(mark + 5);
@@ -69,18 +69,31 @@ bool is_unfinished(const fs::directory_entry& entry) {
 }
 
 void remove_unfinished(const fs::path& directory) {
-  std::error_code error;
-  std::vector<fs::path> unfinished;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
-    if (is_unfinished(entry)) unfinished.push_back(entry.path());
+  std::error_code told_by_the_next_write;
+  for (const fs::path& path : entries_of(directory)) {
+    if (is_unfinished(path)) fs::remove(path, told_by_the_next_write);
   }
-  for (const fs::path& path : unfinished) fs::remove(path, error);
+}
+
+// Error where a file that a run writes is a link: what it leads to may be anything of the user's.
+void refuse_links(const fs::path& run) {
+  std::error_code error;
+  const auto refuse = [&](const fs::path& path) {
+    if (!fs::is_symlink(path, error)) return;
+    fail("{}: is a link to {}; a run writes into no file but its own. Put the file itself there, or link the whole run",
+         path.string(), fs::read_symlink(path, error).string());
+  };
+  refuse(run / "attention");
+  for (const fs::path& directory : {run, run / "attention"}) {
+    for (const fs::path& path : entries_of(directory)) {
+      if (is_ours(path.filename().string())) refuse(path);
+    }
+  }
 }
 
 // A directory in which no run has begun: empty, but for what a killed process had set aside.
 bool is_unused(const fs::path& path) {
-  std::error_code error;
-  return fs::is_directory(path) && std::ranges::all_of(fs::directory_iterator(path, error), is_unfinished);
+  return fs::is_directory(path) && std::ranges::all_of(entries_of(path), is_unfinished);
 }
 
 }  // namespace
@@ -128,6 +141,7 @@ RunDirectory RunDirectory::open(const fs::path& path) {
     fail("{}: has no config.yaml, so nothing was trained in it; start with train --config FILE --out {}", path.string(),
          path.string());
   }
+  refuse_links(run.path());
   remove_unfinished(run.path());
   remove_unfinished(run.path() / "attention");
   return run;
@@ -156,10 +170,10 @@ void save_checkpoint(const RunDirectory& run, const SavedModel& model, const Opt
   write_safetensors(checkpoint_path(run.path()), content);
 }
 
-void load_checkpoint(const RunDirectory& run, SavedModel& model, Optimizer& optimizer, Progress& progress) {
-  if (!run.has_checkpoint()) return;
-  const fs::path path = checkpoint_path(run.path());
-  const SafeTensors content = read_safetensors(path);
+namespace {
+
+Progress progress_of(const SafeTensors& content, const fs::path& path) {
+  Progress progress;
   try {
     if (!content.metadata.contains("heed.progress")) fail("there is none");
     const Json json = parse_json(content.metadata.at("heed.progress"));
@@ -175,6 +189,22 @@ void load_checkpoint(const RunDirectory& run, SavedModel& model, Optimizer& opti
   } catch (const std::exception& error) {
     fail("{}: metadata 'heed.progress' cannot be read: {}", path.string(), message_of(error));
   }
+  return progress;
+}
+
+}  // namespace
+
+std::int64_t steps_taken(const RunDirectory& run) {
+  if (!run.has_checkpoint()) return 0;
+  const fs::path path = checkpoint_path(run.path());
+  return progress_of(read_safetensors(path), path).step;
+}
+
+void load_checkpoint(const RunDirectory& run, SavedModel& model, Optimizer& optimizer, Progress& progress) {
+  if (!run.has_checkpoint()) return;
+  const fs::path path = checkpoint_path(run.path());
+  const SafeTensors content = read_safetensors(path);
+  progress = progress_of(content, path);
   model.parameters.load(with_prefix(content.tensors, parameter_prefix), path.string());
   optimizer.load_state(with_prefix(content.tensors, moment_prefix), path.string());
   if (optimizer.steps() != progress.step) {

@@ -10,14 +10,15 @@
 
 namespace heed {
 
-// A run directory, locked against other processes for as long as this stands. It holds config.yaml, held_out.jsonl,
+// A run directory, locked against other processes for as long as this lives. It holds config.yaml, held_out.jsonl,
 // metrics.jsonl, model.safetensors, checkpoint.safetensors and attention/; each file appears whole or not at all.
 class RunDirectory {
  public:
   // Makes `path`, or the next free of runs/NAME, runs/NAME-2, ... when `path` is empty, and writes `config` to config.yaml.
   // Error when `path` exists and is not empty.
   static RunDirectory create(const std::string& name, const std::string& config, const std::filesystem::path& path);
-  // Removes the half-written files of a killed process. Error when it is no run, or another process is at work on it.
+  // Removes the half-written files of a killed process. Error when it is no run, when another process is at work on it,
+  // or when one of its files is a link.
   static RunDirectory open(const std::filesystem::path& path);
 
   RunDirectory(RunDirectory&& other) noexcept;
@@ -54,6 +55,8 @@ struct Progress {
 // checkpoint.safetensors: parameters, moments and progress: all that a resumed run needs to give the same bits.
 void save_checkpoint(const RunDirectory& run, const SavedModel& model, const Optimizer& optimizer,
                      const Progress& progress);
+// The steps that the run has taken: those of its checkpoint, 0 without one. Error for one that cannot be read.
+std::int64_t steps_taken(const RunDirectory& run);
 // Leaves all as it is when there is no checkpoint yet. Error for one that is damaged or of another model.
 void load_checkpoint(const RunDirectory& run, SavedModel& model, Optimizer& optimizer, Progress& progress);
 

@@ -153,6 +153,14 @@ SavedModel load_model(const std::filesystem::path& path) {
   return model;
 }
 
+std::int64_t saved_step(const std::filesystem::path& path) {
+  try {
+    return parse_json(read_safetensors(path).metadata.at("heed.step")).get<std::int64_t>();
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
 bool is_run_together(const std::string& word, const std::vector<std::string>& tokens) {
   const bool is_ascii = std::all_of(word.begin(), word.end(), [](char c) { return c >= 0; });
   return !is_ascii && std::any_of(tokens.begin(), tokens.end(), [&](const std::string& token) {

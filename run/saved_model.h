@@ -41,6 +41,9 @@ void save_model(const std::filesystem::path& path, const SavedModel& model);
 // tensors do not justify.
 SavedModel load_model(const std::filesystem::path& path);
 
+// The step of the model in a file, without its parameters; 0 where it cannot be read, which load_model() says.
+std::int64_t saved_step(const std::filesystem::path& path);
+
 // Whether one of `tokens` holds `word` among other signs of a script without spaces: "它" in "因为它太累了".
 bool is_run_together(const std::string& word, const std::vector<std::string>& tokens);
 

@@ -199,6 +199,8 @@ void add_causes(Json& description, const SavedModel& model, const fs::path& run,
     description["causes"]["verdict"] = causes_verdict(found);
   } catch (const NotFinite&) {
     throw;  // what such a model computes is nothing to show
+  } catch (const FileError&) {
+    throw;  // what is there and cannot be read
   } catch (const Error& error) {
     description["causes_missing"] = fmt::format("Causes were not looked for: {}", error.what());
   }

@@ -192,3 +192,12 @@ TEST_CASE("Nothing is written where the directory could not be synced") {
   CHECK(read_file(scratch / "file") == "old");
   CHECK(scratch.files() == 1);
 }
+
+TEST_CASE("A directory is listed in order; none is empty, and what cannot be read is no empty one") {
+  const Scratch scratch;
+  write_file(scratch / "b", "");
+  write_file(scratch / "a", "");
+  CHECK(entries_of(scratch.path) == std::vector{scratch / "a", scratch / "b"});
+  CHECK(entries_of(scratch / "none").empty());
+  CHECK(message([&] { entries_of(scratch / "a"); }, scratch.path.string()) == "cannot read FILE/a: Not a directory");
+}

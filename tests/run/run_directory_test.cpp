@@ -64,3 +64,25 @@ TEST_CASE("Only what write_file() had set aside of a run's own files is removed"
     CHECK(message([&] { RunDirectory::create("name", "", fresh); }) != "no error");
   }
 }
+
+TEST_CASE("A run whose files are links is not opened, and what they lead to stays as it is") {
+  const Scratch scratch;
+  const std::filesystem::path run = scratch / "r", mine = scratch / "mine";
+  std::filesystem::create_directories(run / "attention");
+  write_file(run / "config.yaml", "seed: 1\n");
+  write_file(mine, "mine");
+  for (const char* name : {"model.safetensors", "metrics.jsonl", "attention/step-000004.safetensors"}) {
+    CAPTURE(name);
+    std::filesystem::create_symlink(mine, run / name);
+    CHECK(message([&] { RunDirectory::open(run); }) ==
+          fmt::format(
+              "{}: is a link to {}; a run writes into no file but its own. Put the file itself there, or link the "
+              "whole run",
+              (run / name).string(), mine.string()));
+    std::filesystem::remove(run / name);
+  }
+  std::filesystem::create_symlink(mine, run / "notes");  // none of a run's
+  std::filesystem::create_symlink(run, scratch / "link");
+  CHECK(RunDirectory::open(scratch / "link").has_checkpoint() == false);
+  CHECK(read_file(mine) == "mine");
+}
