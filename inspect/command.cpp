@@ -166,6 +166,53 @@ Side side_of(const fs::path& run, const std::optional<std::int64_t>& step, bool 
   return side;
 }
 
+// Error for what is no run, with the command that was meant.
+void check_run(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    if (error) fail("{}: cannot be read: {}", path.string(), error.message());
+    fail("{}: there is no such run; train --config FILE makes one", path.string());
+  }
+  if (path.extension() == ".yaml" || path.extension() == ".yml") {
+    fail("{0}: is a configuration, not a run; train --config {0} makes a run of it, which inspect shows",
+         path.string());
+  }
+  if (!fs::is_directory(path) || fs::exists(path / "config.yaml")) return;
+  std::vector<std::string> runs;
+  for (const fs::path& entry : entries_of(path)) {
+    if (fs::exists(entry / "config.yaml", error)) runs.push_back(entry.string());
+  }
+  constexpr std::size_t most = 5;
+  const std::size_t more = runs.size() > most ? runs.size() - most : 0;
+  runs.resize(runs.size() - more);
+  if (runs.empty()) return;
+  fail("{}: is no run, but holds runs; inspect one of them: {}{}", path.string(), fmt::join(runs, ", "),
+       more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+// Where the model has gone on since its last dump: what a view of the dump says below. "" else, or of one file.
+std::string newer_model_note(const fs::path& run, std::int64_t dumped, const Terminal& terminal) {
+  if (fs::is_regular_file(run) || !fs::exists(model_path(run))) return "";
+  const std::int64_t step = saved_step(model_path(run));
+  if (step <= dumped) return "";
+  return "\n" +
+         wrapped(fmt::format("The model is of step {}; attention was last dumped at step {}. train --resume {} "
+                             "goes on, and --sentence asks the model itself.",
+                             step, dumped, run.string()),
+                 terminal.width) +
+         "\n";
+}
+
+// Leaves of both dumps the watched sentence number `probe` of the first, from 1.
+void keep_probe(Side& a, Side& b, int probe) {
+  const Range chosen = chosen_range("watched sentence", probe, static_cast<int>(a.dump.sentences.size()));
+  const SentenceAttention kept = a.dump.sentences[static_cast<std::size_t>(chosen.begin)];
+  a.dump.sentences = {kept};
+  std::erase_if(b.dump.sentences,
+                [&](const SentenceAttention& s) { return s.tokens != kept.tokens || s.query != kept.query; });
+  if (b.dump.sentences.empty()) fail("{}: did not watch sentence {} of {}", b.run, probe, a.run);
+}
+
 // With the run's name: "causes of runs/toy".
 OnProgress of_run(const fs::path& run, const OnProgress& progress) {
   if (!progress) return {};
@@ -173,12 +220,15 @@ OnProgress of_run(const fs::path& run, const OnProgress& progress) {
 }
 
 // One step, one run: for both sides.
-std::string compare(const std::vector<std::string>& runs, const std::vector<std::int64_t>& steps, const View& view) {
+std::string compare(const std::vector<std::string>& runs, const std::vector<std::int64_t>& steps,
+                    std::optional<int> probe, const View& view) {
   const auto step = [&](std::size_t i) {
     return steps.empty() ? std::nullopt : std::optional(steps[std::min(i, steps.size() - 1)]);
   };
   const bool by_step = runs.size() == 1;
-  return compare_view(side_of(runs.front(), step(0), by_step), side_of(runs.back(), step(1), by_step), view);
+  Side a = side_of(runs.front(), step(0), by_step), b = side_of(runs.back(), step(1), by_step);
+  if (probe) keep_probe(a, b, *probe);
+  return compare_view(a, b, view);
 }
 
 // Before anything is computed.
@@ -232,17 +282,12 @@ std::string inspect(int argc, const char* const* argv, const Terminal& terminal,
   const View view{terminal, given<int>(arguments, "layer"), given<int>(arguments, "head")};
   const auto steps = given<std::vector<std::int64_t>>(arguments, "step").value_or(std::vector<std::int64_t>{});
   const auto& runs = arguments["run"].as<std::vector<std::string>>();
-  for (const fs::path path : runs) {
-    std::error_code error;
-    if (fs::exists(path, error)) continue;
-    if (error) fail("{}: cannot be read: {}", path.string(), error.message());
-    fail("{}: there is no such run; train --config FILE makes one", path.string());
-  }
+  for (const fs::path path : runs) check_run(path);
   check_outputs(arguments, {runs.begin(), runs.end()});
   if (const auto file = given<std::string>(arguments, "page")) {
     return write_page({runs.begin(), runs.end()}, *file, given<int>(arguments, "limit").value_or(0), progress);
   }
-  if (runs.size() == 2 || steps.size() == 2) return compare(runs, steps, view);
+  if (runs.size() == 2 || steps.size() == 2) return compare(runs, steps, given<int>(arguments, "probe"), view);
   const fs::path run = runs[0];
   const auto step = steps.empty() ? std::nullopt : std::optional(steps[0]);
 
@@ -278,7 +323,9 @@ std::string inspect(int argc, const char* const* argv, const Terminal& terminal,
   }
   if (const auto written = write_files(arguments, dump, view)) return *written;
   if (arguments.count("json")) return json_view(dump);
-  return arguments.count("matrix") ? matrix_view(dump, view) : query_view(dump, view);
+  const bool is_last = steps.empty() && !arguments.count("sentence");
+  return (arguments.count("matrix") ? matrix_view(dump, view) : query_view(dump, view)) +
+         (is_last ? newer_model_note(run, dump.step, terminal) : "");
 }
 
 }  // namespace heed

@@ -14,12 +14,12 @@ std::vector<std::string> words_asked_about(const std::vector<Example>& examples)
   return words;
 }
 
-std::vector<Example> probes(const Config& config, const SavedModel& model, const Task& task) {
+std::vector<Example> watched_sentences(const Config& config, const SavedModel& model, const Task& task) {
   std::vector<Example> result;
-  for (const WatchedSentence& probe : config.watched) {
-    Example example = question(model, probe.text, probe.query);
-    example.antecedent = index_of(probe.antecedent, example.tokens);
-    example.answer = probe.antecedent;
+  for (const WatchedSentence& sentence : config.watched) {
+    Example example = question(model, sentence.text, sentence.query);
+    example.antecedent = index_of(sentence.antecedent, example.tokens);
+    example.answer = sentence.antecedent;
     result.push_back(std::move(example));
   }
   const std::size_t count = std::min(task.held_out.size(), static_cast<std::size_t>(config.dump.sentences));
@@ -40,9 +40,15 @@ std::vector<Example> probes(const Config& config, const SavedModel& model, const
 
 }  // namespace
 
-Experiment make_experiment(const Config& config, DType dtype, Resumed resumed) {
-  Experiment e{
-      .config = config, .task = {}, .examples = {}, .held_out = {}, .model = {}, .watched = {}, .begun_from = {}};
+Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, Values values) {
+  Experiment e{.config = config,
+               .task = {},
+               .examples = {},
+               .held_out = {},
+               .model = {},
+               .watched = {},
+               .begun_from = {},
+               .memory = {}};
   e.task = make_task(config.data, Random(config.seed).stream("data"));
   e.examples = NumberedExamples(e.task.train, e.task.vocabulary);
   e.held_out = NumberedExamples(e.task.held_out, e.task.vocabulary);
@@ -53,9 +59,18 @@ Experiment make_experiment(const Config& config, DType dtype, Resumed resumed) {
   model.vocabulary = e.task.vocabulary.size();
   model.max_length = e.task.max_length;
   model.sentences = e.task.max_sentences;
-  e.model.reader = std::make_unique<Reader>(Scope(e.model.parameters, config.seed, dtype), model);
+  const auto make_model = [&](Values with) {
+    e.model.parameters = Parameters();
+    e.model.reader = std::make_unique<Reader>(Scope(e.model.parameters, config.seed, dtype, with), model);
+  };
+  make_model(Values::none);
+  e.memory = memory_need(config, e.task, e.model.parameters.numel());
+  if (values == Values::drawn) {
+    check_memory(e.memory, memory_limit());
+    make_model(Values::drawn);
+  }
   if (!config.from.empty() && resumed == Resumed::no) e.begun_from = warm_start(config.from, e.model);
-  e.watched = probes(config, e.model, e.task);
+  e.watched = watched_sentences(config, e.model, e.task);
   return e;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include "run/saved_model.h"
 #include "train/config/config.h"
+#include "train/memory.h"
 #include "train/warm_start.h"
 
 #include <heed/data/task.h>
@@ -17,13 +18,16 @@ struct Experiment {
   SavedModel model;
   std::vector<Example> watched;
   std::optional<WarmStart> begun_from;
+  MemoryNeed memory;
 };
 
 enum class Resumed { no, yes };  // yes: the weights are those of a checkpoint, whatever the run began with
 
-// Error for a task that cannot be made, a probe with words that the task does not have, or a model to begin
-// from that does not fit.
-Experiment make_experiment(const Config& config, DType dtype = DType::float32, Resumed resumed = Resumed::no);
+// Error for a task that cannot be made, a probe with words that the task does not have, a model to begin from that does
+// not fit, or, before any of it is allocated, more than the machine's memory.
+// With Values::none the model is shapes alone, for whoever asks about its size.
+Experiment make_experiment(const Config& config, DType dtype = DType::float32, Resumed resumed = Resumed::no,
+                           Values values = Values::drawn);
 
 // The examples of training step `step` (from 0).
 Batch training_batch(const Experiment& experiment, std::int64_t step);

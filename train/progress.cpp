@@ -92,6 +92,11 @@ std::string ProgressLine::live_text() const {
   return "\x1b[J" + progress_text(state_, window_columns(STDOUT_FILENO) - 1);
 }
 
+void ProgressLine::erase() {
+  if (on_line_) write_out("\x1b[J");
+  on_line_ = false;
+}
+
 void ProgressLine::finish() {
   if (on_line_) write_out(live_text() + "\n");
   on_line_ = false;

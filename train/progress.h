@@ -28,6 +28,7 @@ class ProgressLine {
   ~ProgressLine() { finish(); }
   Listener listener();
   void finish();  // leaves the live line
+  void erase();   // leaves nothing of it
 
  private:
   void show(std::int64_t step, double loss, bool evaluated);

@@ -7,9 +7,14 @@
 #include "train/relations.h"
 
 #include <heed/autograd/machine.h>
+#include <heed/data/tokenize.h>
+#include <heed/files/utf8.h>
 #include <heed/version.h>
 
 #include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
 
 namespace heed {
 namespace {
@@ -25,9 +30,12 @@ std::string plural(std::int64_t count, const std::string& noun) {
 
 std::string model_line(const Experiment& e) {
   const ReaderConfig& config = e.model.reader->config;
-  return fmt::format("{}, {} each, d_model {}{}: {} parameters", plural(config.layers, "layer"),
-                     plural(config.attention.heads, "head"), config.attention.d_model,
-                     config.mlp ? fmt::format(", mlp {}", config.mlp) : "", grouped(e.model.parameters.numel()));
+  const AttentionConfig& a = config.attention;
+  const bool divides = a.d_model % a.heads == 0;
+  return fmt::format(
+      "{}, {} each, d_model {}{}{}: {} parameters", plural(config.layers, "layer"), plural(a.heads, "head"), a.d_model,
+      divides ? "" : fmt::format(" (not divided by {} heads, so d_k {} and d_v {})", a.heads, a.d_k, a.d_v),
+      config.mlp ? fmt::format(", mlp {}", config.mlp) : "", grouped(e.model.parameters.numel()));
 }
 
 std::string data_line(const Experiment& e) {
@@ -35,6 +43,51 @@ std::string data_line(const Experiment& e) {
                      grouped(std::ssize(e.task.train)), grouped(std::ssize(e.task.held_out)),
                      grouped(e.task.vocabulary.size()),
                      e.config.data.shuffle_antecedents ? "; ANTECEDENTS SHUFFLED" : "");
+}
+
+// What a file of sentences asks about, as it was understood: an index that was counted from 1 is seen here.
+std::string asked_line(const Task& task) {
+  std::map<std::string, std::int64_t> asked, meant;
+  std::int64_t twins = 0;
+  for (const std::vector<Example>* set : {&task.train, &task.held_out}) {
+    for (const Example& example : *set) {
+      ++asked[example.tokens[static_cast<std::size_t>(example.query)]];
+      ++meant[example.answer];
+      twins += example.twin >= 0;
+    }
+  }
+  const auto most_first = [](const std::map<std::string, std::int64_t>& counts) {
+    constexpr std::size_t most = 4;
+    std::vector<std::pair<std::string, std::int64_t>> words(counts.begin(), counts.end());
+    std::ranges::stable_sort(words, std::greater(), &std::pair<std::string, std::int64_t>::second);
+    std::string text;
+    for (std::size_t i = 0; i < std::min(most, words.size()); ++i) {
+      text += fmt::format("{}'{}' {}", i > 0 ? ", " : "", excerpt(words[i].first, 20), grouped(words[i].second));
+    }
+    return text + (words.size() > most ? fmt::format(", and {} more", words.size() - most) : "");
+  };
+  return fmt::format("{}; answers: {}; {} of twins", most_first(asked), most_first(meant), plural(twins / 2, "pair"));
+}
+
+// Of the tokens of a file those that no sentence typed later can hold. "" when there are none.
+std::string untypable_line(const Experiment& e) {
+  std::vector<std::string> words;
+  for (const std::string& word : e.task.vocabulary.words()) {
+    if (tokenize(word, e.config.data.split) != std::vector{word}) words.push_back(word);
+  }
+  if (words.empty()) return "";
+  return fmt::format("'{}'{} can be in no sentence that is typed, which is cut into {}: {}", excerpt(words[0], 30),
+                     words.size() > 1 ? fmt::format(" and {} more tokens", words.size() - 1) : "",
+                     e.config.data.split == Split::words ? "words and punctuation" : "characters",
+                     excerpt(fmt::format("{}", fmt::join(tokenize(words[0], e.config.data.split), " ")), 40));
+}
+
+// What is to be known of one's own sentences.
+std::vector<std::string> notes_on_sentences(const Experiment& e) {
+  if (e.config.data.kind != TaskKind::jsonl) return {};
+  std::vector<std::string> lines{"asked  " + asked_line(e.task)};
+  if (const std::string untypable = untypable_line(e); !untypable.empty()) lines.push_back("note   " + untypable);
+  return lines;
 }
 
 }  // namespace
@@ -51,6 +104,8 @@ std::string opening(const Experiment& e, const std::filesystem::path& run, const
                              e.begun_from->step, grouped(e.begun_from->words_known), grouped(words),
                              e.begun_from->words_known < words ? "; the others begin anew" : ""));
   }
+  const std::vector<std::string> notes = notes_on_sentences(e);
+  lines.insert(lines.begin() + 3, notes.begin(), notes.end());
   std::string text;
   for (const std::string& line : lines) text += wrapped(line, terminal.width, line.starts_with("The") ? 0 : 7) + "\n";
   return text;
@@ -70,18 +125,23 @@ std::string resumption(std::int64_t step, const Config& config, const std::vecto
 std::string dry_run(const Experiment& e) {
   const Config& config = e.config;
   const std::int64_t tokens = std::int64_t{config.train.batch_size} * e.task.max_length;
+  std::string notes;
+  for (const std::string& line : notes_on_sentences(e)) notes += "# " + line + "\n";
   return fmt::format(
       "{}\n"
       "# heed {} ({}), {}, {}\n"
       "# model  {}\n"
       "# data   {}\n"
+      "{}"
       "# steps  {} of {} examples: up to {} tokens a step, {:.1f} times through the data\n"
-      "# disk   {} bytes of weights, {} of checkpoint\n",
+      "# disk   {} bytes of weights, {} of checkpoint\n"
+      "# memory {}\n",
       to_yaml(config), HEED_VERSION, vector_instructions(), blas_description(), plural(threads(), "thread"),
-      model_line(e), data_line(e), grouped(config.schedule.steps), grouped(config.train.batch_size), grouped(tokens),
+      model_line(e), data_line(e), notes, grouped(config.schedule.steps), grouped(config.train.batch_size),
+      grouped(tokens),
       static_cast<double>(config.schedule.steps) * config.train.batch_size /
           static_cast<double>(std::ssize(e.task.train)),
-      grouped(4 * e.model.parameters.numel()), grouped(12 * e.model.parameters.numel()));
+      grouped(e.memory.parameters), grouped(e.memory.parameters + e.memory.moments), memory_text(e.memory));
 }
 
 std::string closing(const Experiment& e, const RunDirectory& run, const Terminal& terminal) {

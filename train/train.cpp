@@ -48,10 +48,31 @@ cxxopts::Options options() {
   return result;
 }
 
+std::vector<std::string> settings_of(const cxxopts::ParseResult& arguments) {
+  return arguments.count("set") ? arguments["set"].as<std::vector<std::string>>() : std::vector<std::string>{};
+}
+
+// "unexpected '4'; did you mean --set model.heads=4?"
+std::string unexpected(const std::string& argument, const std::vector<std::string>& settings) {
+  const std::filesystem::path path = argument;
+  std::error_code ignored;
+  std::string meant;
+  if (!settings.empty() && settings.back().find('=') == std::string::npos) {
+    meant = fmt::format("--set {}={}", settings.back(), argument);
+  } else if (path.extension() == ".yaml" || path.extension() == ".yml") {
+    meant = "--config " + argument;
+  } else if (std::filesystem::exists(path / "config.yaml", ignored)) {
+    meant = "--resume " + argument;
+  } else if (argument.find('=') != std::string::npos) {
+    meant = "--set " + argument;
+  }
+  return fmt::format("unexpected '{}'{}", argument, meant.empty() ? "" : fmt::format("; did you mean {}?", meant));
+}
+
 void check(const cxxopts::ParseResult& arguments) {
   const auto is_given = [&](const char* name) { return arguments.count(name) > 0; };
   const auto refuse = [](const std::string& what) { throw heed::UsageError(what + " (see train --help)"); };
-  if (!arguments.unmatched().empty()) refuse("unexpected '" + arguments.unmatched()[0] + "'");
+  if (!arguments.unmatched().empty()) refuse(unexpected(arguments.unmatched()[0], settings_of(arguments)));
   if (is_given("config") == is_given("resume")) refuse("expected either --config FILE or --resume DIR");
   for (const char* name : {"out", "dry-run", "check-gradients"}) {
     if (is_given("resume") && is_given(name)) {
@@ -67,11 +88,10 @@ int run(const cxxopts::ParseResult& arguments) {
   const auto text = [&](const char* name) {
     return arguments.count(name) ? arguments[name].as<std::string>() : std::string();
   };
-  const auto overrides =
-      arguments.count("set") ? arguments["set"].as<std::vector<std::string>>() : std::vector<std::string>{};
+  const std::vector<std::string> overrides = settings_of(arguments);
   std::optional<RunDirectory> directory;
   if (arguments.count("resume")) directory.emplace(RunDirectory::open(text("resume")));
-  const ResumedConfig read = directory ? read_resumed_config(directory->config(), overrides)
+  const ResumedConfig read = directory ? read_resumed_config(directory->config(), overrides, steps_taken(*directory))
                                        : ResumedConfig{read_config(text("config"), overrides), {}};
   const Config& config = read.config;
   if (arguments.count("check-gradients")) {
@@ -79,11 +99,14 @@ int run(const cxxopts::ParseResult& arguments) {
     fmt::print("{}", check.table);
     return check.passed ? 0 : 1;
   }
+  const bool is_dry = arguments.count("dry-run") > 0;
   const bool resumed = directory.has_value();
   Experiment experiment =
-      make_experiment(config, DType::float32, resumed && directory->has_checkpoint() ? Resumed::yes : Resumed::no);
-  if (arguments.count("dry-run")) {
+      make_experiment(config, DType::float32, resumed && directory->has_checkpoint() ? Resumed::yes : Resumed::no,
+                      is_dry && config.from.empty() ? Values::none : Values::drawn);
+  if (is_dry) {
     fmt::print("{}", dry_run(experiment));
+    check_memory(experiment.memory, memory_limit());
     return 0;
   }
   if (!directory) directory.emplace(RunDirectory::create(config.name, to_yaml(config), text("out")));
@@ -110,7 +133,7 @@ int run(const cxxopts::ParseResult& arguments) {
     profile.emplace();
   }
   const std::int64_t steps = train(experiment, *directory, listener, stop);
-  progress.finish();
+  steps < config.schedule.steps ? progress.erase() : progress.finish();
   if (profile) {
     write_trace(directory->path() / "trace.json", *profile);
     if (!quiet) fmt::print("{}", profile_table(*profile, *limits));

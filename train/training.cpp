@@ -108,8 +108,8 @@ class Training {
 
   void dump() {
     Dump dump{.step = progress_.step, .sentences = {}};
-    for (const Example& probe : experiment_.watched) {
-      dump.sentences.push_back(attend(*experiment_.model.reader, experiment_.model.vocabulary, probe));
+    for (const Example& sentence : experiment_.watched) {
+      dump.sentences.push_back(attend(*experiment_.model.reader, experiment_.model.vocabulary, sentence));
     }
     write_dump(run_.path(), dump);
     note_work("(dump)");

@@ -21,6 +21,21 @@ Json parse_object(std::string_view line) {
   return object;
 }
 
+// A whole file that is one JSON value over several lines, or one list: said once instead of for every line.
+void refuse_one_value(const TextFile& file) {
+  std::string text;
+  for (const std::string_view line : file.lines()) text.append(line).append("\n");
+  const std::size_t first = text.find_first_not_of(" \t\n"), last = text.find_last_not_of(" \t\n");
+  if (first == text.npos) return;
+  const char* expected = "expected one object a line, without brackets around them or commas between them";
+  if (text[first] == '[' && text[last] == ']' && text.find('{') != text.npos) {
+    fail("{}: this is one JSON array; {} (jq -c '.[]' makes that of it)", file.name(), expected);
+  }
+  if (text[first] == '{' && text.find_first_not_of(" \t", first + 1) == text.find('\n', first)) {
+    fail("{}: an object goes on over several lines; {} (jq -c . makes that of it)", file.name(), expected);
+  }
+}
+
 class LineReader {
  public:
   LineReader(TextFile& file, std::size_t line, const Json& object) : file_(file), line_(line), object_(object) {}
@@ -136,6 +151,7 @@ std::vector<Example> read_jsonl(const std::filesystem::path& path) {
   TextFile file(path);
   std::vector<Example> examples;
   std::vector<std::size_t> lines;  // of the examples
+  refuse_one_value(file);
   for (std::size_t i = 0; i < file.lines().size(); ++i) {
     const std::string_view line = file.lines()[i];
     if (line.find_first_not_of(" \t") == std::string_view::npos) continue;

@@ -27,10 +27,10 @@ constexpr std::array<Colour, 9> colour_stops{{{248, 250, 252},
 
 // The colour of a weight in [0, 1].
 inline Colour colour_of(double weight) {
-  const double place = std::clamp(weight, 0.0, 1.0) * (colour_stops.size() - 1);
-  const std::size_t below = std::min(static_cast<std::size_t>(place), colour_stops.size() - 2);
+  const double position = std::clamp(weight, 0.0, 1.0) * (colour_stops.size() - 1);
+  const std::size_t below = std::min(static_cast<std::size_t>(position), colour_stops.size() - 2);
   const auto between = [&](std::uint8_t a, std::uint8_t b) {
-    return static_cast<std::uint8_t>(std::lround(a + (b - a) * (place - static_cast<double>(below))));
+    return static_cast<std::uint8_t>(std::lround(a + (b - a) * (position - static_cast<double>(below))));
   };
   const Colour a = colour_stops[below], b = colour_stops[below + 1];
   return {between(a.red, b.red), between(a.green, b.green), between(a.blue, b.blue)};

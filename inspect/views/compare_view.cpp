@@ -148,7 +148,7 @@ std::string compare_view(const Side& a, const Side& b, const View& view) {
         b.dump.sentences, [&](const SentenceAttention& s) { return s.tokens == of_a.tokens && s.query == of_a.query; });
     if (of_b != b.dump.sentences.end()) shared.emplace_back(&of_a, &*of_b);
   }
-  const int most = lines_for_heads(view.terminal, shared.size()) / (layout.narrow ? 2 : 1);
+  const int most = heads_that_fit(view.terminal, shared.size(), layout.narrow ? 2 : 1);
   bool marked = false;
   ShownHeads shown;
   for (const auto& pair : shared) {

@@ -11,7 +11,7 @@ namespace heed {
 // grid of all of those chosen. In a single map each cell carries its figure, and its words under the pointer.
 std::string attention_svg(const SentenceAttention& sentence, std::int64_t step, const View& view);
 
-// One line a weight, RFC 4180: sentence, layer, head, from and to (places of tokens), all counted from 1, the two tokens,
+// One line a weight, RFC 4180: sentence, layer, head, from and to (positions of tokens), all counted from 1, the two tokens,
 // the weight with the fewest digits that give the float32 back.
 std::string attention_csv(const Dump& dump, const View& view);
 

@@ -143,7 +143,7 @@ std::string query_view(const Dump& dump, const View& view) {
   const int items = width < 72 ? 1 : 2 + std::max(0, width - 80) / 24;
   const Dump& untrained = view.before ? *view.before : dump;
   std::string text = fmt::format("step {}\n", dump.step);
-  const int most = lines_for_heads(view.terminal, dump.sentences.size()) / (view.before ? 2 : 1);
+  const int most = heads_that_fit(view.terminal, dump.sentences.size(), view.before ? 2 : 1);
   bool marked = false;
   ShownHeads shown;
   for (std::size_t i = 0; i < dump.sentences.size(); ++i) {

@@ -12,12 +12,12 @@ std::string token_label(const std::vector<std::string>& tokens, int token) {
   const std::string& raw = tokens[static_cast<std::size_t>(token)];
   const std::string word = visible(raw);
   if (std::count(tokens.begin(), tokens.end(), raw) == 1) return word;
-  std::string place;
+  std::string position;
   for (const char digit : std::to_string(token + 1)) {
-    place += "\xe2\x82";  // UTF-8 of U+2080, subscript zero, is e2 82 80
-    place += static_cast<char>(digit - '0' + '\x80');
+    position += "\xe2\x82";  // UTF-8 of U+2080, subscript zero, is e2 82 80
+    position += static_cast<char>(digit - '0' + '\x80');
   }
-  return word + place;
+  return word + position;
 }
 
 std::string sentence_text(const std::vector<std::string>& tokens, int query, int antecedent, const Terminal& terminal) {

@@ -36,8 +36,14 @@ ShownHeads shown_heads(const SentenceAttention& sentence, const View& view, int 
 }
 
 int lines_for_heads(const Terminal& terminal, std::size_t sentences) {
-  constexpr int fewest = 8, around_all = 4, above_each = 3;
-  return std::max(fewest, (terminal.height - around_all) / std::max(1, static_cast<int>(sentences)) - above_each);
+  // Around all of them: the step, a blank line, the legend, two lines on what is left out, the prompt. Above each: a blank
+  // line, the sentence, the answer.
+  constexpr int around_all = 6, above_each = 3;
+  return std::max(always_shown, (terminal.height - around_all) / std::max(1, static_cast<int>(sentences)) - above_each);
+}
+
+int heads_that_fit(const Terminal& terminal, std::size_t sentences, int lines_each) {
+  return std::max(always_shown, lines_for_heads(terminal, sentences) / lines_each);
 }
 
 std::string left_out_text(const ShownHeads& shown, const std::string& which, const Terminal& terminal) {

@@ -28,8 +28,10 @@ ShownHeads shown_heads(const std::vector<int>& heads_of, const View& view, int m
 // The same of a sentence's heads: the weight from the query to the antecedent, or where that is unknown its largest one.
 ShownHeads shown_heads(const SentenceAttention& sentence, const View& view, int most);
 
-// How many lines of a screen each of `sentences` has for its heads: at least 8.
+// How many lines of a screen each of `sentences` has for its heads: at least always_shown.
 int lines_for_heads(const Terminal& terminal, std::size_t sentences);
+// The same in heads of `lines_each` lines: at least always_shown of them.
+int heads_that_fit(const Terminal& terminal, std::size_t sentences, int lines_each);
 
 // "Shown: 8 of 48 heads, those with the most weight on the antecedent. --layer 4 shows all of layer 4.", wrapped; empty
 // when all are shown.

@@ -8,6 +8,7 @@
 #include "tests/catch.h"
 #include "tests/inspect/sample.h"
 #include "tests/message.h"
+#include "tests/scratch.h"
 
 #include <heed/data/tasks/jsonl.h>
 #include <heed/files/file.h>
@@ -16,6 +17,7 @@
 #include <fmt/ranges.h>
 
 using namespace heed;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -204,6 +206,52 @@ TEST_CASE("a damaged run gives a message in every view, and never a crash") {
   write_file(run.path / "metrics.jsonl", R"({"step":400,"antecedent_weight":[],"held_out_loss":null})"
                                          "\n");
   CHECK(run.inspect({"RUN", "RUN"}).find("weight on antecedent, best head") != std::string::npos);
+}
+
+TEST_CASE("what is no run is answered with the command that was meant") {
+  const Run run;
+  write_file(run.path / "config.yaml", "");
+  const std::string file = (run.path / "config.yaml").string();
+  CHECK(message([&] { run.inspect({file}); }) ==
+        fmt::format("{0}: is a configuration, not a run; train --config {0} makes a run of it, which inspect shows",
+                    file));
+  const Scratch runs;
+  CHECK(message([&] { run.inspect({runs.path.string()}); }).ends_with(": holds no attention dumps"));
+  for (const char* name : {"b", "a"}) {
+    fs::create_directory(runs / name);
+    write_file(runs / name / "config.yaml", "");
+  }
+  CHECK(message([&] { run.inspect({runs.path.string()}); }) ==
+        fmt::format("{0}: is no run, but holds runs; inspect one of them: {0}/a, {0}/b", runs.path.string()));
+}
+
+TEST_CASE("of two steps or runs one watched sentence is compared when it is chosen") {
+  const Run run;
+  SentenceAttention other = english_sentence();
+  other.tokens[1] = "dog";
+  write_dump(run.path, {500, {other, english_sentence()}});
+  write_dump(run.path, {600, {english_sentence(), other}});
+  const std::string second = run.inspect({"RUN", "--step", "500", "--step", "600", "--probe", "2"});
+  CHECK(second.find("animal") != std::string::npos);
+  CHECK(second.find("dog") == std::string::npos);
+  CHECK(second.find("left out") == std::string::npos);
+  CHECK(run.error({"RUN", "--step", "500", "--step", "600", "--probe", "3"}) ==
+        "there is no watched sentence 3: watched sentences are numbered from 1 to 2");
+  CHECK(run.error({"RUN", "--step", "500", "--step", "400", "--probe", "1"})
+            .starts_with("RUN: did not watch sentence 1 of "));
+}
+
+TEST_CASE("a view of the last dump says when the model has gone on since") {
+  const Run run;
+  SavedModel model = small_model();
+  model.step = 450;
+  save_model(model_path(run.path), model);
+  const std::string text = run.inspect({"RUN"});
+  CHECK(text.find("\nThe model is of step 450; attention was last dumped at step 400. ") != std::string::npos);
+  CHECK(run.inspect({"RUN", "--matrix"}).find("The model is of step 450;") != std::string::npos);
+  CHECK(run.inspect({"RUN", "--step", "400"}) == query_view({400, {english_sentence()}}, {}));
+  write_file(model_path(run.path), "damaged");
+  CHECK(run.inspect({"RUN"}) == query_view({400, {english_sentence()}}, {}));
 }
 
 TEST_CASE("inspect compares two steps, or two runs") {

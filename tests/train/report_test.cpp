@@ -39,6 +39,33 @@ TEST_CASE("The first lines of a run fit the terminal") {
   CHECK(text.find("\nrun    runs/toy\n") != std::string::npos);
 }
 
+TEST_CASE("Heads that do not divide d_model are told with the widths that they get") {
+  const std::string text = opening(small_experiment({"model.heads=3"}), "runs/toy", {.width = 200});
+  CHECK(text.find("\nmodel  2 layers, 3 heads each, d_model 8 (not divided by 3 heads, so d_k 2 and d_v 2): ") !=
+        std::string::npos);
+}
+
+TEST_CASE("Of one's own sentences is said what they ask, and which token cannot be typed") {
+  const Scratch scratch;
+  std::string lines;
+  for (const char* animal : {"cat", "dog", "cow"}) {
+    for (const char* end : {"tired.", "ill"}) {
+      lines += fmt::format(R"({{"tokens": ["The", "{}", "slept", "it", "was", "{}"], "query": 3, "antecedent": 1}})",
+                           animal, end) +
+               "\n";
+    }
+  }
+  write_file(scratch / "mine.jsonl", lines);
+  const Experiment e = small_experiment({"data.task=jsonl", "data.train=" + (scratch / "mine.jsonl").string(),
+                                         "data.sentences=4000", "data.held_out=1000"});
+  const std::string text = opening(e, "runs/toy", {.width = 200});
+  CHECK(text.find("\nasked  'it' 6; answers: 'cat' 2, 'cow' 2, 'dog' 2; 0 pairs of twins\n") != std::string::npos);
+  CHECK(text.find("\nnote   'tired.' can be in no sentence that is typed, which is cut into words and punctuation: "
+                  "tired .\n") != std::string::npos);
+  CHECK(dry_run(e).find("\n# asked  'it' 6; ") != std::string::npos);
+  CHECK(opening(small_experiment(), "runs/toy", {}).find("asked") == std::string::npos);
+}
+
 TEST_CASE("A resumed run says where it goes on, and with what") {
   const Config config = parse_config("train: {steps: 300}", "f");
   CHECK(resumption(120, config, {}, {}) == "from   step 120 of 300\n");

@@ -32,6 +32,12 @@ TEST_CASE("train refuses a command line or file that it does not understand, and
   const TrainScratch place;
   CHECK(place.error("train") == "2: train: expected either --config FILE or --resume DIR (see train --help)\n");
   CHECK(place.error("train extra") == "2: train: unexpected 'extra' (see train --help)\n");
+  CHECK(place.error("train small.yaml") ==
+        "2: train: unexpected 'small.yaml'; did you mean --config small.yaml? (see train --help)\n");
+  CHECK(place.error("train --config small.yaml --set model.heads 4") ==
+        "2: train: unexpected '4'; did you mean --set model.heads=4? (see train --help)\n");
+  CHECK(place.error("train --config small.yaml model.heads=4") ==
+        "2: train: unexpected 'model.heads=4'; did you mean --set model.heads=4? (see train --help)\n");
   CHECK(place.error("train --foo").starts_with("2: train: Option "));
   CHECK(place.error("train --config small.yaml --threads 0") ==
         "2: train: --threads must be at least 1 (see train --help)\n");
@@ -81,6 +87,22 @@ TEST_CASE("A run killed before it wrote its configuration is begun again") {
         "1: train: r: has no config.yaml, so nothing was trained in it; start with train --config FILE --out r\n");
   CHECK(place.error("train --quiet --config small.yaml --out r") == "0: ");
   CHECK_FALSE(fs::exists(place / "r/config.yaml.tmp-12-1"));
+}
+
+TEST_CASE("A stopped run leaves no progress line on a terminal, and its views say what is newer") {
+  const TrainScratch place;
+  const Ended stopped =
+      run_program(place,
+                  "script -qec 'train --config small.yaml --set train.steps=100000 --set dump.every=90000 --set "
+                  "train.checkpoint_every=1 --out r' typescript >/dev/null & until grep -q step.[1-9] typescript; do "
+                  "sleep 0.01; done; "
+                  "pkill -TERM -P $! train; pkill -TERM -P $! -f 'heed-train|train --config small'; wait $!; tail -c "
+                  "400 typescript");
+  CAPTURE(stopped.out);
+  CHECK(stopped.out.find("\r\x1b[Jtrain: stopped after step ") != std::string::npos);
+  const Ended shown = run_program(place, "inspect r");
+  CHECK(shown.out.find("\nThe model is of step ") != std::string::npos);
+  CHECK(shown.out.find("; attention was last dumped at step 0. ") != std::string::npos);
 }
 
 TEST_CASE("A signal stops a run, which is resumed to the very same model") {
@@ -193,8 +215,8 @@ TEST_CASE("A finished run goes on with other steps, and an interruption changes 
   }
 
   const std::string before = read_file(place / "c/config.yaml");
-  CHECK(place.error("train --resume c --set train.steps=50") ==
-        "1: train: c: 60 steps are taken; train.steps must not be less, got 50\n");
+  CHECK(place.error("train --resume c --set train.steps=20") ==
+        "1: train: --set train.steps=20: train.steps must be at least the 60 steps already taken, got 20\n");
   CHECK(place.error("train --resume c --set optim.lr=0.1") ==
         "1: train: c: all of its 60 steps are taken, and nothing would be done with optim.lr 0.1 (was 0.003); set "
         "train.steps to more, too\n");
@@ -261,6 +283,29 @@ TEST_CASE("A loss that is not finite, or a disk that is full, ends a run with it
   CHECK(run_program(place, "inspect bad --weights").code == 0);
   CHECK(place.error("ulimit -f 1; train --quiet --config small.yaml --out full") ==
         "1: train: cannot write full/config.yaml: File too large\n");
+}
+
+TEST_CASE("Too little memory is said before anything is allocated, or with what was asked for") {
+  const TrainScratch place;
+  const Ended dry =
+      run_program(place,
+                  "ulimit -v 33554432; train --config small.yaml --dry-run --set model.d_model=4096 --set "
+                  "model.layers=64 --set model.mlp=8192");
+  CHECK(dry.code == 1);
+  CHECK(dry.out.find("\n# memory ") != std::string::npos);
+  CHECK(dry.err.starts_with("train: training needs "));
+  CHECK(place
+            .error("ulimit -v 33554432; train --config small.yaml --out r --set model.d_model=4096 --set "
+                   "model.layers=64 --set model.mlp=8192")
+            .starts_with("1: train: training needs "));
+  CHECK_FALSE(fs::exists(place / "r"));
+  const std::string said = place.error(
+      "ulimit -v 100000; train --quiet --config small.yaml --out r --threads 1 --set data.sentences=140000");
+  CHECK(said.starts_with("1: train: out of memory: the system refused "));
+  CHECK(place.error("ulimit -v 52000; timeout 60 train --quiet --config small.yaml --out r --threads 1") ==
+        "1: train: OpenBLAS cannot be loaded: for 1 threads it takes 193 MiB of address space, which the system "
+        "refuses; is "
+        "there a limit (ulimit -v)?\n");
 }
 
 TEST_CASE("train --profile prints where the time went and writes a trace") {

@@ -39,15 +39,16 @@ std::string got(const Yaml& value) {
 
 class ConfigReader {
  public:
-  ConfigReader(const std::string& source, std::string_view text, bool resuming = false)
-      : source_(source), text_(text), resuming_(resuming), keys_(keys(config_)) {}
+  // steps_taken: by the run that goes on, if one does
+  ConfigReader(const std::string& source, std::string_view text, std::optional<std::int64_t> steps_taken = {})
+      : source_(source), text_(text), steps_taken_(steps_taken), keys_(keys(config_)) {}
 
   Config read(const std::vector<std::string>& overrides) {
     for (const std::string& setting : overrides) checked_utf8(setting, "--set");
     read_document(parse_yaml(text_, source_, mistakes_));
     Config before = config_;
     for (std::size_t i = 0; i < overrides.size(); ++i) read_override(overrides[i], i);
-    if (resuming_) compare(before);
+    if (steps_taken_) compare(before, *steps_taken_);
     fit_defaults(config_, [&](const std::string& key) { return given_.contains(key); });
     check_rules();
     fail_with(mistakes_, text_, source_);
@@ -57,7 +58,7 @@ class ConfigReader {
   const std::vector<std::string>& changes() const { return changes_; }  // by the overrides, of a run that goes on
 
  private:
-  void compare(Config& before) {
+  void compare(Config& before, std::int64_t taken) {
     const auto refuse = [&](const std::string& key, const Mistake& where) {
       mistakes_.push_back({where.place,
                            fmt::format("{} may not change when a run goes on; what may: {}", key, resumable_keys()),
@@ -71,6 +72,14 @@ class ConfigReader {
       if (key.on_resume == Key::OnResume::fixed) refuse(key.name, given_[key.name]);
     }
     if (before.watched != config_.watched) refuse("probes", {0, "", "--set probes=[]"});
+    if (config_.schedule.steps < taken && config_.schedule.steps != before.schedule.steps) {
+      bad_.insert("train.steps");
+      const Mistake& where = given_["train.steps"];
+      mistakes_.push_back({where.place,
+                           fmt::format("train.steps must be at least the {} steps already taken, got {}", taken,
+                                       config_.schedule.steps),
+                           where.origin});
+    }
   }
 
   void wrong(std::size_t place, std::string message) { mistakes_.push_back({place, std::move(message), ""}); }
@@ -85,7 +94,7 @@ class ConfigReader {
       const Yaml& key = root.keys[i];
       const Yaml& value = root.items[i];
       if (key.text == "probes") {
-        read_probes(key, value);
+        read_watched_list(key, value);
       } else if (is_section(key.text)) {
         read_section(key, value);
       } else {
@@ -133,7 +142,7 @@ class ConfigReader {
     } else if (name == "probes") {
       if (setting.substr(equals + 1) == "[]") {
         config_.watched.clear();
-        probe_places_.clear();
+        watched_places_.clear();
       } else {
         mistake.message =
             "only probes=[] can be set here, which watches no sentence of your own; write others in the file";
@@ -170,7 +179,7 @@ class ConfigReader {
     }
     const std::string hint = did_you_mean(word, others);
     for (std::size_t i = 0; i < others.size(); ++i) {
-      if (!names[i].empty() && hint == meant(others[i])) return meant(names[i]);
+      if (hint == meant(others[i])) return names[i].empty() ? hint : meant(names[i]);
     }
     return hint;
   }
@@ -224,36 +233,36 @@ class ConfigReader {
     return choice ? did_you_mean(value, choice->names) : "";
   }
 
-  void read_probes(const Yaml& key, const Yaml& list) {
+  void read_watched_list(const Yaml& key, const Yaml& list) {
     if (list.kind == Yaml::refused) return;
     if (list.kind != Yaml::sequence) {
       wrong(key.place, "probes must be a sequence of {text, query, antecedent}, got " + got(list));
       return;
     }
     for (const Yaml& item : list.items) {
-      if (item.kind != Yaml::refused) read_probe(item);
+      if (item.kind != Yaml::refused) read_watched(item);
     }
   }
 
-  void read_probe(const Yaml& item) {
+  void read_watched(const Yaml& item) {
     const std::string name = fmt::format("probe {}", config_.watched.size() + 1);
-    WatchedSentence& probe = config_.watched.emplace_back();
-    std::map<std::string, std::size_t>& places = probe_places_.emplace_back();
+    WatchedSentence& sentence = config_.watched.emplace_back();
+    std::map<std::string, std::size_t>& places = watched_places_.emplace_back();
     if (item.kind != Yaml::mapping) {
       wrong(item.place, fmt::format("{} must be a mapping of text, query and antecedent, got {}", name, got(item)));
       return;
     }
     for (std::size_t i = 0; i < item.keys.size(); ++i)
-      read_probe_value(name, item.keys[i], item.items[i], probe, places);
+      read_watched_value(name, item.keys[i], item.items[i], sentence, places);
     for (const char* field : {"text", "query", "antecedent"}) {
       if (!places.contains(field)) wrong(item.place, fmt::format("{} has no {}", name, field));
     }
   }
 
-  void read_probe_value(const std::string& name, const Yaml& key, const Yaml& value, WatchedSentence& probe,
-                        std::map<std::string, std::size_t>& places) {
+  void read_watched_value(const std::string& name, const Yaml& key, const Yaml& value, WatchedSentence& sentence,
+                          std::map<std::string, std::size_t>& places) {
     const std::map<std::string, std::string*> fields{
-        {"text", &probe.text}, {"query", &probe.query}, {"antecedent", &probe.antecedent}};
+        {"text", &sentence.text}, {"query", &sentence.query}, {"antecedent", &sentence.antecedent}};
     const auto field = fields.find(key.text);
     if (field == fields.end()) {
       const std::vector<std::string> names{"text", "query", "antecedent"};
@@ -280,38 +289,42 @@ class ConfigReader {
       mistakes_.push_back({last.place, rule.message, last.origin});
     }
     if (bad_.contains("data.split")) return;
-    for (std::size_t i = 0; i < probe_places_.size(); ++i) check_probe(i);
+    for (std::size_t i = 0; i < watched_places_.size(); ++i) check_watched(i);
   }
 
-  void check_probe(std::size_t i) {
-    const WatchedSentence& probe = config_.watched[i];
-    for (const auto& [field, word] : {std::pair("query", probe.query), std::pair("antecedent", probe.antecedent)}) {
-      if (probe.text.empty() || word.empty()) continue;  // already reported
-      const std::string message = watched_mistake(probe, word, config_.data.split);
-      if (!message.empty()) wrong(probe_places_[i].at(field), fmt::format("{} of probe {}: {}", field, i + 1, message));
+  void check_watched(std::size_t i) {
+    const WatchedSentence& sentence = config_.watched[i];
+    for (const auto& [field, word] :
+         {std::pair("query", sentence.query), std::pair("antecedent", sentence.antecedent)}) {
+      if (sentence.text.empty() || word.empty()) continue;  // already reported
+      const std::string message = watched_mistake(sentence, word, config_.data.split);
+      if (!message.empty())
+        wrong(watched_places_[i].at(field), fmt::format("{} of probe {}: {}", field, i + 1, message));
     }
-    if (!probe.query.empty() && probe.query == probe.antecedent) {
-      wrong(probe_places_[i].at("antecedent"), fmt::format("antecedent of probe {} must differ from its query", i + 1));
+    if (!sentence.query.empty() && sentence.query == sentence.antecedent) {
+      wrong(watched_places_[i].at("antecedent"),
+            fmt::format("antecedent of probe {} must differ from its query", i + 1));
     }
   }
 
   std::string source_;
   std::string_view text_;
-  bool resuming_;
+  std::optional<std::int64_t> steps_taken_;
   Config config_;
   std::vector<Key> keys_;
   std::vector<Mistake> mistakes_;
   std::map<std::string, Mistake> given_;  // where each key was given, the later of file and overrides
   std::set<std::string> bad_;             // keys whose value was refused
-  std::vector<std::map<std::string, std::size_t>> probe_places_;
+  std::vector<std::map<std::string, std::size_t>> watched_places_;
   std::vector<std::string> changes_;
 };
 
 }  // namespace
 
-ResumedConfig read_resumed_config(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+ResumedConfig read_resumed_config(const std::filesystem::path& path, const std::vector<std::string>& overrides,
+                                  std::int64_t steps_taken) {
   const std::string text = read_file(path);
-  ConfigReader reader(path.string(), checked_utf8(text, path.string()), true);
+  ConfigReader reader(path.string(), checked_utf8(text, path.string()), steps_taken);
   Config config = reader.read(overrides);
   return {std::move(config), reader.changes()};
 }

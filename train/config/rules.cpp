@@ -61,15 +61,15 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
   return broken;
 }
 
-std::string watched_mistake(const WatchedSentence& probe, const std::string& word, Split split) {
-  const std::vector<std::string> tokens = tokenize(probe.text, split);
+std::string watched_mistake(const WatchedSentence& sentence, const std::string& word, Split split) {
+  const std::vector<std::string> tokens = tokenize(sentence.text, split);
   const auto count = std::ranges::count(tokens, word);
   if (count == 1) return "";
   if (count > 1) return fmt::format("'{}' must be one token of the text, found {} times", word, count);
   std::string hint = did_you_mean(word, tokens);
   if (split == Split::words && is_run_together(word, tokens)) {
     hint = ": put spaces between the words, or set data.split: characters";
-  } else if (split == Split::characters && probe.text.find(word) != std::string::npos) {
+  } else if (split == Split::characters && sentence.text.find(word) != std::string::npos) {
     hint = ": with data.split: characters each character is a token";
   }
   return fmt::format("'{}' must be one token of the text, found none{}", word, hint);

@@ -50,9 +50,9 @@ std::string write_keys(Config config, Comment comment) {
 std::string to_yaml(const Config& config) {
   std::string text = write_keys(config, [](const Key&, const std::string&) { return ""; });
   text += config.watched.empty() ? "probes: []\n" : "probes:\n";
-  for (const WatchedSentence& probe : config.watched) {
-    text += fmt::format("  - text: {}\n    query: {}\n    antecedent: {}\n", in_quotes(probe.text),
-                        in_quotes(probe.query), in_quotes(probe.antecedent));
+  for (const WatchedSentence& sentence : config.watched) {
+    text += fmt::format("  - text: {}\n    query: {}\n    antecedent: {}\n", in_quotes(sentence.text),
+                        in_quotes(sentence.query), in_quotes(sentence.antecedent));
   }
   return text;
 }

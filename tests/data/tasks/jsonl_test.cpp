@@ -136,6 +136,19 @@ TEST_CASE("broken JSON is refused at its line") {
         "FILE:1: query: expected a number from 0 to 1, got 4294967296");
 }
 
+TEST_CASE("a file that is one JSON array, or whose objects go on over lines, is refused once") {
+  const std::string object = "{\"tokens\": [\"a\", \"b\"], \"query\": 1, \"antecedent\": 0}";
+  const std::string array =
+      "FILE: this is one JSON array; expected one object a line, without brackets around them or commas between them "
+      "(jq -c '.[]' makes that of it)";
+  CHECK(jsonl_refusal("[\n" + object + ",\n" + object + "\n]\n") == array);
+  CHECK(jsonl_refusal("[" + object + "]") == array);
+  CHECK(
+      jsonl_refusal("\n{ \n \"tokens\": [\"a\", \"b\"],\n\"query\": 1, \"antecedent\": 0\n}\n") ==
+      "FILE: an object goes on over several lines; expected one object a line, without brackets around them or commas "
+      "between them (jq -c . makes that of it)");
+}
+
 TEST_CASE("a long list of mistakes is cut") {
   std::string content;
   for (int i = 0; i < 25; ++i) content += "{}\n";  // three missing keys would hide behind the first: tokens

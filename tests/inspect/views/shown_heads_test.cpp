@@ -48,9 +48,18 @@ TEST_CASE("what is left out is said with the way to see it") {
   CHECK(left_out_text(shown_heads({1}, {}, 2, [](HeadIndex) { return 0; }), "", {}) == "");
 }
 
-TEST_CASE("each sentence has its part of the screen, and never less than eight lines") {
-  CHECK(lines_for_heads({80, false, 24}, 1) == 17);
-  CHECK(lines_for_heads({80, false, 24}, 4) == 8);
-  CHECK(lines_for_heads({80, false, 100}, 4) == 21);
-  CHECK(lines_for_heads({80, false, 24}, 0) == 17);
+TEST_CASE("each sentence has its part of the screen, and never less than four lines") {
+  CHECK(lines_for_heads({80, false, 24}, 1) == 15);
+  CHECK(lines_for_heads({80, false, 24}, 4) == 4);
+  CHECK(lines_for_heads({80, false, 100}, 4) == 20);
+  CHECK(lines_for_heads({80, false, 24}, 0) == 15);
+  CHECK(heads_that_fit({80, false, 24}, 1, 2) == 7);
+  CHECK(heads_that_fit({80, false, 24}, 2, 2) == 4);
+}
+
+TEST_CASE("two sentences of a large model fit a screen of 24 rows, with the prompt below") {
+  const std::string text = query_view(large_dump(), {});
+  REQUIRE(large_dump().sentences.size() == 2);
+  CHECK(text.find("\nShown: 6 of 48 heads") != std::string::npos);
+  CHECK(std::ranges::count(text, '\n') < 24);
 }

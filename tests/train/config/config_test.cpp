@@ -52,6 +52,7 @@ TEST_CASE("All mistakes of a configuration are told at once, in their order") {
 
 TEST_CASE("An unknown key is told its nearest") {
   CHECK(config_error("sed: 3") == "f:1:1: unknown key 'sed' (did you mean 'seed'?)");
+  CHECK(config_error("trian: {}") == "f:1:1: unknown key 'trian' (did you mean 'train'?)");
   CHECK(config_error("modle: {}") == "f:1:1: unknown key 'modle' (did you mean 'model'?)");
   CHECK(config_error("probe: []") == "f:1:1: unknown key 'probe' (did you mean 'probes'?)");
   CHECK(config_error("head: 3") == "f:1:1: unknown key 'head' (did you mean 'model.heads'?)");

@@ -1,0 +1,76 @@
+#include "train/memory.h"
+
+#include "tests/catch.h"
+#include "tests/message.h"
+#include "tests/scratch.h"
+#include "train/evaluation.h"
+#include "train/training.h"
+
+#include <heed/autograd/machine.h>
+
+#include <chrono>
+#include <csignal>
+
+using namespace heed;
+
+namespace {
+
+Config sized(const std::string& model, const std::string& optimizer = "{}", int batch_size = 32) {
+  return parse_config(fmt::format("data: {{sentences: 300, held_out: 150}}\nmodel: {}\noptim: {}\n"
+                                  "train: {{steps: 2, batch_size: {}}}\n",
+                                  model, optimizer, batch_size),
+                      "f");
+}
+
+// By tensors, while it is trained, of what is said: parameters, gradients, moments and activations.
+double share_taken(const Config& config) {
+  const Scratch scratch;
+  Experiment e = make_experiment(config);
+  const RunDirectory run = RunDirectory::create("r", to_yaml(e.config), scratch / "r");
+  const std::int64_t before = memory_use().bytes_in_use - 4 * e.model.parameters.numel();
+  reset_peak_memory();
+  const volatile std::sig_atomic_t stop = 0;
+  train(e, run, {[](std::int64_t, double) {}, [](std::int64_t, double, const Evaluation&) {}}, stop);
+  return static_cast<double>(memory_use().peak_bytes - before) /
+         static_cast<double>(e.memory.total() - e.memory.checkpoint);
+}
+
+}  // namespace
+
+TEST_CASE("What a run is said to need is what its tensors take, and not much more") {
+  for (const char* model :
+       {"{d_model: 64, layers: 2}", "{d_model: 64, layers: 4, heads: 8, mlp: 256}",
+        "{d_model: 256, layers: 1, heads: 4, mlp: 64}", "{d_model: 32, d_k: 64, d_v: 128, heads: 4}"}) {
+    for (const char* optimizer : {"{name: adam}", "{name: sgd}"}) {
+      for (const int batch_size : {8, 300}) {  // the evaluation takes more, or a step
+        const double share = share_taken(sized(model, optimizer, batch_size));
+        CAPTURE(model, optimizer, batch_size, share);
+        CHECK(share <= 1);
+        CHECK(share > 0.4);
+      }
+    }
+  }
+}
+
+TEST_CASE("A model that cannot fit is measured in a moment, without memory, and refused with the sum") {
+  const Config config = sized("{d_model: 4096, layers: 64, mlp: 8192}");
+  const std::int64_t before = memory_use().bytes_reserved;
+  const auto start = std::chrono::steady_clock::now();
+  const Experiment e = make_experiment(config, DType::float32, Resumed::no, Values::none);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(2));
+  CHECK(memory_use().bytes_reserved - before < 1 << 20);
+  CHECK(e.model.parameters.numel() > std::int64_t{8'500'000'000});
+  CHECK(memory_text(e.memory).find(" GiB: parameters 32, gradients 32, moments 64, a step ") != std::string::npos);
+  CHECK(message([&] {
+          check_memory(e.memory, {std::int64_t{16} << 30, "its cgroup"});
+        }) == "training needs " + memory_text(e.memory) +
+                  "; its cgroup has 16 GiB. Choose smaller model.d_model, model.layers, model.mlp or train.batch_size");
+  check_memory(e.memory, {e.memory.total(), "this machine"});
+}
+
+TEST_CASE("The limit is what the machine has, or less") {
+  const MemoryLimit limit = memory_limit();
+  CHECK(limit.bytes > 1 << 26);
+  CHECK(limit.bytes < std::int64_t{1} << 50);
+  CHECK_FALSE(limit.of.empty());
+}

@@ -1,0 +1,110 @@
+#include "train/memory.h"
+
+#include <heed/autograd/error.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <limits>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+
+namespace heed {
+namespace {
+
+constexpr std::int64_t evaluated_at_once = 128;  // examples, as evaluate() takes them
+
+int moments_of(const OptimizerOptions& options) {
+  if (options.method == OptimizerOptions::Method::sgd) return options.momentum > 0 ? 1 : 0;
+  return 2;
+}
+
+struct Numbers {
+  std::int64_t kept;    // of one token in a layer until its backward is done: before and after each operation
+  std::int64_t passed;  // at once where nothing is kept
+};
+Numbers numbers_a_token(const ReaderConfig& model) {
+  const AttentionConfig& a = model.attention;
+  const std::int64_t d_k = a.d_k > 0 ? a.d_k : a.d_model / a.heads, d_v = a.d_v > 0 ? a.d_v : a.d_model / a.heads;
+  const std::int64_t d = a.d_model, mlp = model.mlp;
+  return {.kept = 3 * d + a.heads * (2 * d_k + 3 * d_v) + (mlp > 0 ? 3 * d + 2 * mlp : 0),
+          .passed = 3 * d + a.heads * (2 * d_k + 2 * d_v) + 2 * mlp};
+}
+
+std::string gibibytes(std::int64_t bytes) {
+  const double gib = static_cast<double>(bytes) / (std::int64_t{1} << 30);
+  return fmt::format("{:.{}f}", gib, gib < 0.095 ? 3 : gib < 9.5 ? 1 : 0);
+}
+
+// The number in a file of the kernel; the largest where there is none ("max").
+std::int64_t number_in(const std::string& path) {
+  std::int64_t number = 0;
+  return std::ifstream(path) >> number && number > 0 ? number : std::numeric_limits<std::int64_t>::max();
+}
+
+// The least limit of the cgroups that this process is in (version 2, or the memory hierarchy of version 1).
+std::int64_t cgroup_limit() {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == line.npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    if (!controllers.empty() && controllers != "memory") continue;
+    const std::string root = controllers.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+    const char* file = controllers.empty() ? "/memory.max" : "/memory.limit_in_bytes";
+    for (std::string path = line.substr(second + 1); true; path.resize(path.rfind('/'))) {
+      least = std::min(least, number_in(root + path + file));
+      if (path.find('/') == path.npos) break;
+    }
+  }
+  return least;
+}
+
+}  // namespace
+
+MemoryNeed memory_need(const Config& config, const Task& task, std::int64_t parameters) {
+  const ReaderConfig& model = config.model;
+  const std::int64_t T = task.max_length, words = task.vocabulary.size(), B = config.train.batch_size;
+  const Numbers a_token = numbers_a_token(model);
+  // The layers' numbers and the embedding's; the last layer, most of which is at the query alone, leaves room for gradients.
+  const std::int64_t step = B * (T * (model.layers * a_token.kept + 6 * model.attention.d_model) + 3 * words);
+  const std::int64_t examples = std::min<std::int64_t>(evaluated_at_once, std::ssize(task.held_out));
+  const std::int64_t weights = model.layers * model.attention.heads * T * T;
+  const std::int64_t evaluation = examples * (T * a_token.passed + weights + 3 * words);
+  MemoryNeed need;
+  need.parameters = need.gradients = 4 * parameters;
+  need.moments = 4 * moments_of(config.optimizer) * parameters;
+  need.activations = 5 * std::max(step, evaluation);       // of 4 bytes each, in blocks of which a fifth may be unused
+  need.checkpoint = 2 * (need.parameters + need.moments);  // its bytes, and once more with their header before them
+  return need;
+}
+
+std::string memory_text(const MemoryNeed& need) {
+  return fmt::format("{} GiB: parameters {}, gradients {}, moments {}, a step {}, writing a checkpoint {}",
+                     gibibytes(need.total()), gibibytes(need.parameters), gibibytes(need.gradients),
+                     gibibytes(need.moments), gibibytes(need.activations), gibibytes(need.checkpoint));
+}
+
+MemoryLimit memory_limit() {
+  struct sysinfo machine {};
+  MemoryLimit limit{std::numeric_limits<std::int64_t>::max(), "this machine"};
+  if (::sysinfo(&machine) == 0) {
+    limit.bytes = static_cast<std::int64_t>(machine.totalram + machine.totalswap) * machine.mem_unit;
+  }
+  if (const std::int64_t group = cgroup_limit(); group < limit.bytes) limit = {group, "its cgroup"};
+  rlimit address_space{};
+  if (::getrlimit(RLIMIT_AS, &address_space) == 0 && address_space.rlim_cur != RLIM_INFINITY) {
+    const auto given = static_cast<std::int64_t>(std::min<rlim_t>(address_space.rlim_cur, INT64_MAX));
+    if (given < limit.bytes) limit = {given, "ulimit -v"};
+  }
+  return limit;
+}
+
+void check_memory(const MemoryNeed& need, const MemoryLimit& limit) {
+  if (need.total() <= limit.bytes) return;
+  fail("training needs {}; {} has {} GiB. Choose smaller model.d_model, model.layers, model.mlp or train.batch_size",
+       memory_text(need), limit.of, gibibytes(limit.bytes));
+}
+
+}  // namespace heed

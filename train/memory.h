@@ -1,0 +1,34 @@
+#pragma once
+#include "train/config/config.h"
+
+#include <heed/data/task.h>
+
+#include <cstdint>
+#include <string>
+
+namespace heed {
+
+// The bytes that training takes, worked out from sizes alone: an estimate from above.
+struct MemoryNeed {
+  std::int64_t parameters = 0, gradients = 0, moments = 0;
+  std::int64_t activations = 0;  // of a step, or of an evaluation where that takes more
+  std::int64_t checkpoint = 0;   // while it is written
+  std::int64_t total() const { return parameters + gradients + moments + activations + checkpoint; }
+};
+// `parameters`: how many numbers the model has.
+MemoryNeed memory_need(const Config& config, const Task& task, std::int64_t parameters);
+
+// "3.2 GiB: parameters 0.8, gradients 0.8, moments 1.6, a step 0.01, writing a checkpoint 2.4"
+std::string memory_text(const MemoryNeed& need);
+
+// What this process can have: the machine's memory and swap, or less where a cgroup or ulimit -v gives less.
+struct MemoryLimit {
+  std::int64_t bytes;
+  std::string of;  // "this machine", "its cgroup", "ulimit -v"
+};
+MemoryLimit memory_limit();
+
+// Error with the sum when `need` is more than `limit`.
+void check_memory(const MemoryNeed& need, const MemoryLimit& limit);
+
+}  // namespace heed
