@@ -84,5 +84,22 @@ add_custom_target(page-screenshots COMMAND ${PROJECT_SOURCE_DIR}/tests/page/scre
                   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} USES_TERMINAL VERBATIM)
 add_dependencies(page-screenshots page_test)
 
-# Slow: 20 kills at random moments, each resumed.
-add_custom_target(kill-test COMMAND ${PROJECT_SOURCE_DIR}/tests/train/kill.sh $<TARGET_FILE:heed_train> USES_TERMINAL VERBATIM)
+add_custom_target(reproducible-test COMMAND ${PROJECT_SOURCE_DIR}/tests/reproducible.sh ${CMAKE_CXX_COMPILER}
+                  USES_TERMINAL VERBATIM)
+
+# What a killed process leaves, and one whose calls of the system fail. The targets are slow, and leave nothing out.
+add_custom_target(kill-test DEPENDS heed_train USES_TERMINAL VERBATIM
+                  COMMAND ${PROJECT_SOURCE_DIR}/tests/train/kill.sh $<TARGET_FILE:heed_train> 200)
+if(NOT HEED_SANITIZE)
+  add_test(NAME kill COMMAND ${PROJECT_SOURCE_DIR}/tests/train/kill.sh $<TARGET_FILE:heed_train> 20)
+  if(CMAKE_BUILD_TYPE STREQUAL Release)
+    add_test(NAME hardened COMMAND ${PROJECT_SOURCE_DIR}/tests/hardened.sh $<TARGET_FILE:heed_train>
+                                   $<TARGET_FILE:heed_inspect>)
+  endif()
+  add_library(heed_inject MODULE tests/fault/inject.cpp)
+  heed_options(heed_inject)
+  target_link_libraries(heed_inject PRIVATE ${CMAKE_DL_LIBS})
+  add_test(NAME fault COMMAND ${PROJECT_SOURCE_DIR}/tests/fault/fault.sh ${PROJECT_BINARY_DIR} 60)
+  add_custom_target(fault-test DEPENDS heed_train heed_inspect heed_inject USES_TERMINAL VERBATIM
+                    COMMAND ${PROJECT_SOURCE_DIR}/tests/fault/fault.sh ${PROJECT_BINARY_DIR} all)
+endif()

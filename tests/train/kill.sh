@@ -1,12 +1,14 @@
 #!/bin/bash
-# kill.sh TRAIN [KILLS]: trains toy.yaml, kills it with SIGKILL at random moments and resumes it each time. The final
-# model must equal, byte for byte, that of runs left alone with 1, 2, 3 and the default number of threads.
+# kill.sh TRAIN [KILLS]: trains toy.yaml, kills it with SIGKILL at random moments, in saving and outside, and resumes it each
+# time with another number of threads. The final model must equal, byte for byte, that of runs left alone with 1, 2, 3 and
+# the default number of threads.
 set -u
 train=$(realpath "$1") kills=${2:-20}
 cd "$(dirname "$0")/../.."
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 run=$scratch/killed
+settings=(--config toy.yaml --set train.steps=80)
 failures=0
 
 verdict() {  # verdict DIR WHAT
@@ -18,20 +20,23 @@ verdict() {  # verdict DIR WHAT
   fi
 }
 
-start() {  # in the background; more checkpoints than toy.yaml has, so that more kills meet a file half written
+start() {  # in the background; saves after each second step, so that many kills meet a file half written
+  local threads=$((1 + killed % 3))
   if [ -e "$run/config.yaml" ]; then
-    "$train" --quiet --resume "$run" &
+    "$train" --quiet --threads $threads --resume "$run" &
   else
     rm -rf "$run"
-    "$train" --quiet --config toy.yaml --set train.checkpoint_every=10 --out "$run" &
+    "$train" --quiet --threads $threads "${settings[@]}" --set train.checkpoint_every=2 --out "$run" &
   fi
 }
 
+killed=0 in_saving=0
+"$train" --quiet "${settings[@]}" --out "$scratch/alone" || exit 1
 began=$(date +%s%N)
-"$train" --quiet --config toy.yaml --out "$scratch/alone" || exit 1
+"$train" --quiet "${settings[@]}" --set train.checkpoint_every=2 --out "$scratch/timed" || exit 1
 microseconds=$((($(date +%s%N) - began) / 1000))
+verdict "$scratch/timed" "saved more often"
 
-killed=0
 while [ $killed -lt "$kills" ]; do
   start
   delay=$((RANDOM * 32768 + RANDOM))
@@ -42,8 +47,8 @@ while [ $killed -lt "$kills" ]; do
   status=$?
   if [ $status -eq 137 ]; then
     killed=$((killed + 1))
-    state=$(ls "$run" 2>/dev/null | tr '\n' ' ')
-    printf 'kill %2d after %4d ms: %s\n' $killed $((delay / 1000)) "${state:-nothing there yet}"
+    half=$(find "$run" -name '*.tmp-*' 2>/dev/null | wc -l)
+    in_saving=$((in_saving + (half > 0)))
   else
     verdict "$run" "came to its end with exit code $status before the next kill"
     rm -rf "$run"
@@ -51,12 +56,12 @@ while [ $killed -lt "$kills" ]; do
 done
 start
 wait $! || failures=$((failures + 1))
-verdict "$run" "after $killed kills"
+verdict "$run" "after $killed kills, $in_saving of them with a file half written"
 for files in "$run"/*.tmp-* "$run"/attention/*.tmp-*; do
   [ ! -e "$files" ] || { echo "FAIL  left behind: $files"; failures=$((failures + 1)); }
 done
 for threads in 1 2 3; do
-  "$train" --quiet --config toy.yaml --threads $threads --out "$scratch/threads-$threads"
+  "$train" --quiet "${settings[@]}" --threads $threads --out "$scratch/threads-$threads"
   verdict "$scratch/threads-$threads" "--threads $threads"
 done
 [ $failures -eq 0 ] && echo PASS || echo "FAIL ($failures)"

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# hardened.sh PROGRAM...: each is loaded at a random address, with relocations that are read-only once it runs, a stack that
+# does not run, and checks of its stack and of what the C library writes.
+set -euo pipefail
+failed=0
+demand() {  # demand PROGRAM WHAT TEXT READELF...
+  readelf -W "${@:4}" "$1" | grep -qE -- "$3" || { echo "$1: no $2"; failed=1; }
+}
+for program in "$@"; do
+  demand "$program" "position-independent code" 'Type: +DYN' -h
+  demand "$program" "read-only relocations" 'GNU_RELRO' -l
+  demand "$program" "binding at the start" 'BIND_NOW|Flags:.* NOW' -d
+  demand "$program" "stack without code" 'GNU_STACK.* RW ' -l
+  demand "$program" "stack protector" '__stack_chk_fail' --dyn-syms
+  demand "$program" "fortified functions" '__[a-z]+_chk' --dyn-syms
+done
+exit $failed
