@@ -19,11 +19,14 @@ die() {
 case "$*" in
   "") ;;
   clang) packages+=(clang libomp-dev) ;;
+  fuzz) # what clang links with the sanitizers and libFuzzer, of the version that "clang" is
+    version=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -1)
+    packages+=(clang libomp-dev "libclang-rt-${version:-14}-dev") ;;
   page) packages+=(chromium) ;;
   lint) packages+=(clang-format clang-tidy libomp-dev) ;;
   docs) packages+=(doxygen) ;;
   deb) packages+=(dpkg-dev file) ;;
-  *) die "expected no argument, 'clang', 'page', 'lint', 'docs' or 'deb', got '$*'" ;;
+  *) die "expected no argument, 'clang', 'fuzz', 'page', 'lint', 'docs' or 'deb', got '$*'" ;;
 esac
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then

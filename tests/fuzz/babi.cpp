@@ -1,0 +1,22 @@
+// A file of bAbI is refused, or its questions lie within its stories.
+#include "tests/fuzz/fuzz.h"
+
+#include <heed/data/tasks/babi.h>
+
+using namespace heed;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const fuzz::MemoryFile file;
+  const std::filesystem::path path = file.path(fuzz::text_of(data, size));
+  fuzz::accepts([&] {
+    for (const std::vector<Example>& story : read_babi(path)) {
+      for (const Example& example : story) {
+        const int tokens = static_cast<int>(example.tokens.size());
+        fuzz::demand(0 <= example.query && example.query < tokens, "the query is one of the tokens");
+        fuzz::demand(example.antecedent < tokens, "so is the antecedent");
+        fuzz::demand(example.sentences.size() == example.tokens.size(), "each token has its sentence");
+      }
+    }
+  });
+  return 0;
+}

@@ -1,0 +1,24 @@
+// A dump of attention is refused, or every view shows it.
+#include "inspect/views/picture.h"
+#include "inspect/views/view.h"
+#include "tests/fuzz/fuzz.h"
+
+using namespace heed;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const fuzz::MemoryFile file;
+  const std::filesystem::path path = file.path(fuzz::text_of(data, size));
+  Dump dump;
+  if (!fuzz::accepts([&] { dump = read_dump(path); })) return 0;
+  for (const int width : {40, 80, 200}) {
+    const View view{.terminal = {width, width > 80}, .layer = {}, .head = {}, .before = &dump};
+    checked_utf8(query_view(dump, view), "query_view");
+    checked_utf8(matrix_view(dump, view), "matrix_view");
+  }
+  const Side side{.run = "r", .name = "r", .dump = dump, .metrics = {}};
+  compare_view(side, side, {});
+  json_view(dump);
+  attention_csv(dump, {});
+  if (!dump.sentences.empty()) attention_svg(dump.sentences[0], dump.step, {});
+  return 0;
+}

@@ -1,0 +1,19 @@
+// Annotated sentences are refused, or written and read again as the same.
+#include "tests/fuzz/fuzz.h"
+
+#include <heed/data/tasks/jsonl.h>
+
+using namespace heed;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const fuzz::MemoryFile file, again;
+  const std::filesystem::path path = file.path(fuzz::text_of(data, size)), written = again.path("");
+  fuzz::accepts([&] {
+    const std::vector<Example> examples = read_jsonl(path);
+    write_jsonl(written, examples);
+    fuzz::demand(read_jsonl(written) == examples, "written sentences are read as they were");
+    std::vector<Example> paired = examples;
+    pair_twins(paired);
+  });
+  return 0;
+}

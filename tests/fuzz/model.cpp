@@ -1,0 +1,29 @@
+// A saved model is refused, or shown, and answers or says which value is not finite.
+#include "inspect/views/view.h"
+#include "run/saved_model.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <heed/autograd/record.h>
+
+using namespace heed;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const fuzz::MemoryFile file;
+  const std::filesystem::path path = file.path(fuzz::text_of(data, size));
+  SavedModel model;
+  if (!fuzz::accepts([&] { model = load_model(path); })) return 0;
+  fuzz::accepts([&] { checked_utf8(weights_view(model, {}), "weights_view"); });
+  Example example;
+  for (const std::string& word : model.vocabulary.words()) {
+    if (example.tokens.size() < 8) example.tokens.push_back(word);
+  }
+  example.sentences.assign(example.tokens.size(), 0);
+  if (example.tokens.empty()) return 0;
+  fuzz::accepts([&] {
+    const SentenceAttention seen = attend(*model.reader, model.vocabulary, example);
+    fuzz::demand(seen.probability >= 0 && seen.probability <= 1.001, "a probability lies in [0, 1]");
+    query_view({model.step, {seen}}, {});
+    steps_view(model, example, {});
+  });
+  return 0;
+}

@@ -1,0 +1,18 @@
+// Each line is a --set.
+#include "tests/fuzz/fuzz.h"
+#include "train/config/config.h"
+
+#include <sstream>
+
+using namespace heed;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::vector<std::string> settings;
+  std::istringstream lines{std::string(fuzz::text_of(data, size))};
+  for (std::string line; std::getline(lines, line);) settings.push_back(line);
+  fuzz::accepts([&] {
+    const std::string written = to_yaml(parse_config("seed: 1\n", "f", settings));
+    fuzz::demand(to_yaml(parse_config(written, "written")) == written, "a written configuration is read as it was");
+  });
+  return 0;
+}

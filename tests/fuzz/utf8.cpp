@@ -1,0 +1,30 @@
+// Text is refused, or cut into characters and tokens that are all of it, and made fit for a terminal.
+#include "tests/fuzz/fuzz.h"
+
+#include <heed/data/tokenize.h>
+
+using namespace heed;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text = fuzz::text_of(data, size);
+  for (const std::string& shown : {visible(text), excerpt(text), fit_width(text, 7)}) checked_utf8(shown, "shown");
+  fuzz::demand(display_width(excerpt(text, 9)) <= 9, "an excerpt is no wider than asked for");
+  fuzz::accepts([&] {
+    const std::string_view whole = checked_utf8(text, "f");
+    std::string joined;
+    int width = 0;
+    for (const Grapheme& g : graphemes(whole)) {
+      joined += g.text;
+      width += g.width;
+    }
+    fuzz::demand(joined == whole, "the characters are all of the text");
+    fuzz::demand(width == display_width(whole), "and as wide");
+    fuzz::demand(display_width(fit_width(whole, 5)) == 5, "fit_width() gives the width asked for");
+    for (const Split split : {Split::words, Split::characters}) {
+      for (const std::string& token : tokenize(whole, split)) {
+        fuzz::demand(!token.empty() && whole.find(token) != whole.npos, "a token is a part of the text");
+      }
+    }
+  });
+  return 0;
+}

@@ -1,0 +1,23 @@
+// Each line is a word: the vocabulary refuses a second one, numbers the others, and proposes one of them at most.
+#include "tests/fuzz/fuzz.h"
+
+#include <heed/data/vocabulary.h>
+
+#include <sstream>
+
+using namespace heed;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::vector<std::string> words;
+  std::istringstream lines{std::string(fuzz::text_of(data, size))};
+  for (std::string line; std::getline(lines, line) && words.size() < 50;) words.push_back(line.substr(0, 100));
+  fuzz::accepts([&] {
+    const Vocabulary vocabulary(words);
+    for (int i = 0; i < vocabulary.size(); ++i) {
+      fuzz::demand(vocabulary[vocabulary.word(i)] == i, "a word has its number");
+    }
+    vocabulary["no word of these"];
+  });
+  for (const std::string& word : words) did_you_mean(word + "x", words);
+  return 0;
+}
