@@ -8,7 +8,6 @@
 #include <heed/data/task.h>
 #include <heed/files/safetensors.h>
 #include <heed/nn/hook.h>
-#include <heed/nn/language_model.h>
 #include <heed/nn/layers.h>
 #include <heed/nn/reader.h>
 #include <heed/optim/clip.h>

@@ -9,7 +9,7 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build libopenblas-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libcxxopts-dev
-          libutf8proc-dev catch2 pkg-config)
+          libutf8proc-dev libsentencepiece-dev catch2 pkg-config)
 
 die() {
   printf 'setup.sh: %s\n' "$@" >&2

@@ -2,7 +2,6 @@
 
 #include <heed/files/file.h>
 #include <heed/heed.h>
-#include <heed/nn/language_model.h>
 
 #include <fmt/format.h>
 
@@ -19,18 +18,19 @@ struct Sizes {
 
 Point measure_model(double size, const Sizes& s) {
   Parameters parameters;
-  const LanguageModel model(Scope(parameters, 1), {.vocabulary = 64,
-                                                   .max_length = s.T,
-                                                   .layers = s.layers,
-                                                   .mlp = 4 * s.d_model,
-                                                   .attention = {.d_model = s.d_model, .heads = 4}});
+  const Reader model(Scope(parameters, 1), {.vocabulary = 64,
+                                            .max_length = s.T,
+                                            .layers = s.layers,
+                                            .mlp = 4 * s.d_model,
+                                            .predicts = Predicts::next,
+                                            .attention = {.d_model = s.d_model, .heads = 4}});
   Optimizer adam(parameters, {});
   std::vector<std::int32_t> ids(static_cast<std::size_t>(s.T * s.batch));
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * 7 % 64);
   const Ids tokens({s.batch, s.T}, ids), next({s.batch * s.T}, ids);
   return measure_point(size, [&] {
     const Recording recording;
-    Gradients gradients = backward(cross_entropy(reshape(model(tokens), {s.batch * s.T, 64}), next));
+    Gradients gradients = backward(cross_entropy(reshape(model.next(tokens), {s.batch * s.T, 64}), next));
     clip_by_global_norm(gradients, 1);
     adam.step(gradients, 1e-3);
   });

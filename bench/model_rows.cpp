@@ -2,7 +2,6 @@
 #include "bench/toy_data.h"
 
 #include <heed/heed.h>
-#include <heed/nn/language_model.h>
 
 namespace heed::bench {
 namespace {
@@ -64,14 +63,14 @@ Row language_row(const std::string& name, int layers, int heads, int d_model, in
   const std::filesystem::path file = scratch / (name + ".safetensors");
   const auto make = [=] {
     auto trained = std::make_unique<Trained>();
-    const auto model = std::make_shared<LanguageModel>(
+    const auto model = std::make_shared<Reader>(
         Scope(trained->parameters, 1),
-        LanguageModelConfig{
-            .vocabulary = vocabulary,
-            .max_length = T,
-            .layers = layers,
-            .mlp = 4 * d_model,
-            .attention = {.d_model = d_model, .heads = heads, .bias = Bias::yes, .output_bias = Bias::yes}});
+        ReaderConfig{.vocabulary = vocabulary,
+                     .max_length = T,
+                     .layers = layers,
+                     .mlp = 4 * d_model,
+                     .predicts = Predicts::next,
+                     .attention = {.d_model = d_model, .heads = heads, .bias = Bias::yes, .output_bias = Bias::yes}});
     if (!std::filesystem::exists(file)) {
       SafeTensors content{{trained->parameters.begin(), trained->parameters.end()}, {}};
       for (int step = 0; step < steps_with_data; ++step) {
@@ -91,7 +90,7 @@ Row language_row(const std::string& name, int layers, int heads, int d_model, in
     }
     trained->loss = [=](int step) {
       const auto& [read, next] = batches[static_cast<std::size_t>(step)];
-      return cross_entropy(reshape((*model)(read), {B * T, vocabulary}), next);
+      return cross_entropy(reshape(model->next(read), {B * T, vocabulary}), next);
     };
     trained->optimizer = std::make_unique<Optimizer>(trained->parameters, adamw());
     trained->model = model;

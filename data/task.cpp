@@ -97,6 +97,28 @@ Batch NumberedExamples::batch(std::int64_t first, std::int64_t end) const {
   return batch(chosen);
 }
 
+Batch part_of(const Batch& batch, int part, int parts) {
+  const std::int64_t B = batch.tokens.shape()[0];
+  if (B % parts != 0) fail("part_of: {} parts do not divide a batch of {}", parts, B);
+  const auto rows = [&](const Ids& ids) {  // of B rows, whatever their length
+    const std::int64_t size = ids.numel() / parts;
+    Shape shape = ids.shape();
+    shape[0] /= parts;
+    return ids.numel() == 0 ? ids : Ids(shape, {ids.data() + part * size, ids.data() + (part + 1) * size});
+  };
+  Batch result{.tokens = rows(batch.tokens),
+               .next = rows(batch.next),
+               .lengths = {},
+               .query = rows(batch.query),
+               .answer = rows(batch.answer),
+               .sentences = rows(batch.sentences)};
+  if (!batch.lengths.empty()) {
+    const std::ptrdiff_t size = B / parts;
+    result.lengths = {batch.lengths.begin() + part * size, batch.lengths.begin() + (part + 1) * size};
+  }
+  return result;
+}
+
 std::vector<int> batch_order(std::int64_t count, int batch_size, std::int64_t step, const Random& random) {
   if (count <= 0) fail("batch_order: expected at least one example");
   std::vector<int> batch;

@@ -1,8 +1,11 @@
 #pragma once
 #include <heed/autograd/array.h>
 #include <heed/autograd/random.h>
+#include <heed/data/corpus.h>
+#include <heed/data/tokenize.h>
 #include <heed/data/vocabulary.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,11 +36,15 @@ struct Task {
   Vocabulary vocabulary;  // every word of both sets
   int max_length = 0;     // longest text
   int max_sentences = 0;  // 0: texts are not divided into sentences
+  Tokenizer tokenizer{};  // of texts that are asked about later
+  // What a language model learns from. Then `train` is empty, and `held_out` holds pieces to look at.
+  std::optional<Corpus> corpus{};
 };
 
-// B examples, padded to the longest among them (T).
+// B examples, padded to the longest among them (T), or B windows of a corpus.
 struct Batch {
   Ids tokens;                // (B, T)
+  Ids next{};                // (B T), of a corpus: what follows each token; -1 where that does not count
   std::vector<int> lengths;  // (B)
   Ids query;                 // (B)
   Ids answer;                // (B), word numbers
@@ -64,6 +71,9 @@ class NumberedExamples {
   std::vector<std::size_t> end_;                  // of each example in tokens_
   std::vector<std::int32_t> query_, answer_, antecedent_, twin_;
 };
+
+// The rows of part `part` of `parts` equal ones; T stays that of the whole batch. Error where they are not equal.
+Batch part_of(const Batch& batch, int part, int parts);
 
 // The numbers of the examples in batch `step` (0, 1, ...) of an endless walk over `count` examples, shuffled
 // anew each time round: a function of (seed, step) alone, so that a resumed run sees the same data.

@@ -1,6 +1,9 @@
 #pragma once
 #include <heed/autograd/enum_names.h>
+#include <heed/data/subwords.h>
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,10 +14,48 @@ namespace heed {
 //   words       at white space (Unicode's, U+3000 among it), with punctuation (ASCII and full-width) as tokens of its own,
 //               except apostrophes and hyphens inside a word ("didn't")
 //   characters  each grapheme cluster, except that runs of ASCII letters and digits stay together
-enum class Split { words, characters };
+//   bytes       each byte, of texts alone
+//   subwords    as they were learned from a text, of texts alone
+enum class Split { words, characters, bytes, subwords };
 template <>
-inline constexpr EnumName<Split> enum_names<Split>[] = {{Split::words, "words"}, {Split::characters, "characters"}};
+inline constexpr EnumName<Split> enum_names<Split>[] = {
+    {Split::words, "words"}, {Split::characters, "characters"}, {Split::bytes, "bytes"}, {Split::subwords, "subwords"}};
+constexpr bool is_of_texts_alone(Split split) { return split == Split::bytes || split == Split::subwords; }
 
-std::vector<std::string> tokenize(std::string_view text, Split split);  // Error where `text` is not UTF-8
+// A sentence by words or characters, without its white space. Error where `text` is not UTF-8.
+std::vector<std::string> tokenize(std::string_view text, Split split);
+
+// Cuts texts into tokens, and puts them together again.
+class Tokenizer {
+ public:
+  // For sentences: tokenize().
+  explicit Tokenizer(Split split = Split::words);
+  // For texts that are to be written again: join() of its tokens is the text, byte for byte.
+  //   words       as above, each with the space before it, and all other characters alone: "a cat, \n" -> "a", " cat",
+  //               ",", " ", "\n"
+  //   characters  each code point
+  //   bytes       each byte; those from 128 on are the tokens <0x80> to <0xFF>
+  static Tokenizer of_text(Split split);
+  static Tokenizer of_text(Subwords subwords);
+
+  // The tokens in their order, one after another, or all at once. Error where `text` is not UTF-8, but for bytes
+  // and subwords.
+  void each(std::string_view text, const std::function<void(std::string_view token)>& visit) const;
+  std::vector<std::string> operator()(std::string_view text) const;
+
+  // What a token, or several, are written as.
+  std::string written(std::string_view token) const;
+  std::string join(const std::vector<std::string>& tokens) const;
+
+  // What it was made of.
+  Split split() const { return split_; }
+  bool is_of_text() const { return is_of_text_; }
+  const std::optional<Subwords>& subwords() const { return subwords_; }
+
+ private:
+  Split split_;
+  bool is_of_text_ = false;
+  std::optional<Subwords> subwords_;
+};
 
 }  // namespace heed

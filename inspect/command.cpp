@@ -5,6 +5,7 @@
 #include "inspect/output_file.h"
 #include "inspect/page/page.h"
 #include "inspect/verify.h"
+#include "inspect/views/induction_view.h"
 #include "inspect/views/picture.h"
 #include "inspect/views/view.h"
 #include "run/metrics.h"
@@ -40,6 +41,7 @@ cxxopts::Options options() {
       ("steps", "Every matrix from X to the output for --sentence, in one layer and head")                         //
       ("causes", "What cutting and replacing attention does to the answers to held-out sentences")                 //
       ("why-attends", "What makes a head look where it looks: its score as a sum over what wrote the two tokens")  //
+      ("induction", "By step, how each head looks at the token before, and at what followed the same token")       //
       ("limit", "How many of them to ask (default: as many as take up to a minute)", cxxopts::value<int>(), "N")   //
       ("page", "Write it all as one HTML file that opens offline in a browser; with RUN RUN, of both",
        cxxopts::value<std::string>(), "FILE")                                                                  //
@@ -53,10 +55,18 @@ cxxopts::Options options() {
        "FILE")                                                                                        //
       ("csv", "Write all weights as a table, counted from 1", cxxopts::value<std::string>(), "FILE")  //
       ("npy", "Write one sentence's weights for NumPy: (layers, heads, T, T)", cxxopts::value<std::string>(),
-       "FILE")                                                                        //
-      ("verify", "Read every file of the run, and say of each whether it is whole")   //
-      ("force", "Let --page, --svg, --csv and --npy replace a file of another kind")  //
-      ("help", "Print this")("version", "Print the version")                          //
+       "FILE")                                                                                                      //
+      ("continue", "Go on with this text, with a model of data.task: text", cxxopts::value<std::string>(), "TEXT")  //
+      ("tokens", "How many tokens to write (default: 500)", cxxopts::value<int>(), "N")                             //
+      ("temperature", "Above 1 bolder, below 1 more cautious, 0 always the likeliest (default: 1)",
+       cxxopts::value<double>(), "X")                                                                                //
+      ("top-k", "Draw from the K likeliest tokens only", cxxopts::value<int>(), "K")                                 //
+      ("top-p", "Draw from the likeliest tokens only whose probabilities sum to P", cxxopts::value<double>(), "P")   //
+      ("seed", "Of what is drawn (default: 1); the same seed, the same text", cxxopts::value<std::uint64_t>(), "N")  //
+      ("stop", "End before this text; \\n is a line's end", cxxopts::value<std::string>(), "TEXT")                   //
+      ("verify", "Read every file of the run, and say of each whether it is whole")                                  //
+      ("force", "Let --page, --svg, --csv and --npy replace a file of another kind")                                 //
+      ("help", "Print this")("version", "Print the version")                                                         //
       ("run", "", cxxopts::value<std::vector<std::string>>());
   result.parse_positional({"run"});
   return result;
@@ -73,21 +83,78 @@ std::optional<T> given(const cxxopts::ParseResult& arguments, const char* name) 
   return arguments[name].as<T>();
 }
 
+// "\\n", "\\t" and "\\\\", as a shell leaves them, as what they mean.
+std::string unescaped(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::size_t known = text[i] == '\\' && i + 1 < text.size() ? std::string_view("nt\\").find(text[i + 1]) : 3;
+    result += known < 3 ? "\n\t\\"[known] : text[i];
+    i += known < 3;
+  }
+  return result;
+}
+
+void check_continuation(const cxxopts::ParseResult& arguments) {
+  const std::array options{"tokens", "temperature", "top-k", "top-p", "seed", "stop"};
+  for (const char* option : options) {
+    if (arguments.count(option) && !arguments.count("continue")) misused("--{} needs --continue", option);
+  }
+  if (!arguments.count("continue")) return;
+  for (const auto& argument : arguments.arguments()) {
+    if (argument.key() == "run" || argument.key() == "continue") continue;
+    if (std::ranges::find(options, argument.key()) == options.end()) {
+      misused("--continue writes a text; it goes without --{}", argument.key());
+    }
+  }
+  if (arguments["run"].as<std::vector<std::string>>().size() > 1) misused("--continue is of one run");
+  const auto number = [&](const char* name, double usual) {
+    return arguments.count(name) ? arguments[name].as<double>() : usual;
+  };
+  const auto count = [&](const char* name, int usual) {
+    return arguments.count(name) ? arguments[name].as<int>() : usual;
+  };
+  if (count("tokens", 1) < 1) misused("--tokens must be at least 1");
+  if (!(number("temperature", 1) >= 0)) misused("--temperature must be at least 0");
+  if (count("top-k", 1) < 1) misused("--top-k must be at least 1");
+  if (!(number("top-p", 1) > 0 && number("top-p", 1) <= 1)) misused("--top-p must be above 0 and at most 1");
+}
+
+// All that it writes is returned where nobody else takes it.
+std::string write_on(const SavedModel& model, const cxxopts::ParseResult& arguments, const OnText& write) {
+  const Continuation defaults;
+  const Continuation asked{
+      .begin = arguments["continue"].as<std::string>(),
+      .tokens = given<int>(arguments, "tokens").value_or(defaults.tokens),
+      .sampling = {.temperature = given<double>(arguments, "temperature").value_or(defaults.sampling.temperature),
+                   .top_k = given<int>(arguments, "top-k").value_or(defaults.sampling.top_k),
+                   .top_p = given<double>(arguments, "top-p").value_or(defaults.sampling.top_p)},
+      .seed = given<std::uint64_t>(arguments, "seed").value_or(defaults.seed),
+      .stop = unescaped(given<std::string>(arguments, "stop").value_or(""))};
+  std::string text;
+  continue_text(model, asked, [&](std::string_view piece) {
+    if (write) return write(piece);
+    text += piece;
+    return true;
+  });
+  return text;
+}
+
 void check(const cxxopts::ParseResult& arguments) {
   if (!arguments.count("run")) misused("expected a run directory");
   const auto& runs = arguments["run"].as<std::vector<std::string>>();
   const std::size_t steps = arguments.count("step");
   if (runs.size() > 2) misused("expected one run directory, or two to compare, got '{}' too", runs[2]);
   if (steps > 2) misused("expected one --step, or two to compare, got {}", steps);
-  const std::array views{"matrix", "weights", "steps", "causes", "why-attends"};
+  const std::array views{"matrix", "weights", "steps", "causes", "why-attends", "induction"};
   const auto is_given = [&](const char* name) { return arguments.count(name) > 0; };
   if (std::count_if(views.begin(), views.end(), is_given) > 1) {
     misused("--{} are different views: choose one", fmt::join(views, ", --"));
   }
-  for (const char* view : {"matrix", "weights", "steps"}) {
+  for (const char* view : {"matrix", "weights", "steps", "induction"}) {
     if (is_given("json") && is_given(view))
       misused("--json prints the dump, --causes or --why-attends, not --{}", view);
   }
+  check_continuation(arguments);
   if (is_given("limit") && !is_given("causes") && !is_given("page")) misused("--limit needs --causes or --page");
   if (is_given("limit") && arguments["limit"].as<int>() < 1) misused("--limit must be at least 1");
   if (is_given("verify") && arguments.arguments().size() > runs.size() + 1)
@@ -120,6 +187,9 @@ void check(const cxxopts::ParseResult& arguments) {
   }
   if (is_given("causes") && is_given("sentence")) misused("--causes is about held-out sentences, not a --sentence");
   if (is_given("steps") && !is_given("sentence")) misused("--steps needs --sentence");
+  for (const char* option : {"sentence", "probe", "step", "svg", "csv", "npy"}) {
+    if (is_given("induction") && is_given(option)) misused("--induction is of all steps; it goes without --{}", option);
+  }
   if (is_given("query") && !is_given("sentence")) misused("--query needs --sentence");
   if (is_given("weights") && is_given("sentence")) misused("--weights shows the model, not a --sentence");
   if (is_given("json") && !is_given("why-attends") && (is_given("layer") || is_given("head"))) {
@@ -130,8 +200,8 @@ void check(const cxxopts::ParseResult& arguments) {
 SavedModel model_of(const fs::path& run, const std::optional<std::int64_t>& step) {
   if (fs::is_regular_file(run)) {
     fail(
-        "{}: is a single file; --sentence, --weights, --steps, --causes and --why-attends need the run directory with "
-        "its model",
+        "{}: is a single file; --sentence, --weights, --steps, --causes, --why-attends and --continue need the run "
+        "directory with its model",
         run.string());
   }
   if (!fs::exists(model_path(run))) fail("{}: is missing; has the run been saved?", model_path(run).string());
@@ -269,7 +339,8 @@ std::string write_page(const std::vector<fs::path>& runs, const fs::path& file, 
 
 }  // namespace
 
-std::string inspect(int argc, const char* const* argv, const Terminal& terminal, const OnProgress& progress) {
+std::string inspect(int argc, const char* const* argv, const Terminal& terminal, const OnProgress& progress,
+                    const OnText& write) {
   cxxopts::ParseResult arguments;
   try {
     arguments = options().parse(argc, argv);
@@ -292,10 +363,17 @@ std::string inspect(int argc, const char* const* argv, const Terminal& terminal,
   const auto step = steps.empty() ? std::nullopt : std::optional(steps[0]);
 
   if (arguments.count("verify")) return verify(run);
+  if (arguments.count("continue")) return write_on(model_of(run, step), arguments, write);
   if (arguments.count("causes")) {
     const Causes found =
         causes(model_of(run, step), run, given<int>(arguments, "limit").value_or(0), of_run(run, progress));
     return arguments.count("json") ? format_json(causes_json(found)) + "\n" : causes_view(found, view);
+  }
+  if (arguments.count("induction")) {
+    std::vector<Dump> dumps;
+    for (const std::int64_t dumped : dump_steps(run)) dumps.push_back(read_dump(dump_path(run, dumped)));
+    if (dumps.empty()) dumps.push_back(last_dump(run));  // an Error that says so
+    return induction_view(dumps, read_metrics(run), view);
   }
   if (arguments.count("weights")) return weights_view(model_of(run, step), view);
   Dump dump;

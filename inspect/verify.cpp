@@ -30,6 +30,7 @@ std::vector<RunFile> files_of(const fs::path& run) {
       {run / "metrics.jsonl", [=] { read_metrics(run); }},
       {model_path(run), [=] { load_model(model_path(run)); }},
       {run / "checkpoint.safetensors", [=] { read_safetensors(run / "checkpoint.safetensors"); }}};
+  if (const fs::path best = best_model_path(run); fs::exists(best)) files.push_back({best, [=] { load_model(best); }});
   for (const std::int64_t step : dump_steps(run)) {
     const fs::path file = dump_path(run, step);
     files.push_back({file, [=] {

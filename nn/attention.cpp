@@ -1,5 +1,7 @@
 #include <heed/nn/attention.h>
 
+#include <algorithm>
+
 namespace heed {
 namespace {
 
@@ -31,6 +33,19 @@ Tensor join_heads(const Tensor& x) {
   return reshape(transpose(x, 1, 2), {x.size(0), x.size(2), x.size(1) * x.size(3)});
 }
 
+// to[:, :, begin : begin + T] = x, both (B, heads, ..., d)
+void put(const Tensor& x, Tensor to, std::int64_t begin) {
+  const Tensor dense = contiguous(x);
+  const std::int64_t rows = x.size(2), d = x.size(3);
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* from = dense.data<T>();
+    T* into = to.mutable_data<T>() + begin * d;
+    for (std::int64_t i = 0; i < x.size(0) * x.size(1); ++i) {
+      std::copy_n(from + i * rows * d, rows * d, into + i * to.size(2) * d);
+    }
+  });
+}
+
 }  // namespace
 
 MultiHeadAttention::MultiHeadAttention(Scope scope, AttentionConfig given)
@@ -58,6 +73,17 @@ AttentionResult MultiHeadAttention::operator()(const Tensor& queries, const Tens
   attended.output = W_O(join_heads(attended.output));  // (B, T_q, d_model)
   Hook::show(name, "output", attended.output);
   return attended;
+}
+
+Tensor MultiHeadAttention::go_on(const Tensor& x, KeyValues& past, std::int64_t read) const {
+  const std::int64_t end = read + x.size(1);
+  if (end > past.K.size(2))
+    fail("MultiHeadAttention: {} tokens were read, and there is room for {}", end, past.K.size(2));
+  const Tensor Q = split_heads(W_Q(x), config.heads);  // (B, heads, T, d_k)
+  put(split_heads(W_K(x), config.heads), past.K, read);
+  put(split_heads(W_V(x), config.heads), past.V, read);
+  const Tensor K = slice(past.K, 2, 0, end), V = slice(past.V, 2, 0, end);
+  return W_O(join_heads(attention(Q, K, V, Mask::causal()).output));  // (B, T, d_model)
 }
 
 }  // namespace heed

@@ -33,6 +33,11 @@ struct AttentionConfig {
   }
 };
 
+// What attention keeps of the tokens that were read, so that those after them are computed alone: room for `capacity`.
+struct KeyValues {
+  Tensor K, V;  // (B, heads, capacity, d_k), (B, heads, capacity, d_v)
+};
+
 // Multi-head self-attention (Vaswani et al. 2017, section 3.2.2): x (B, T, d_model) -> output (B, T, d_model),
 // weights (B, heads, T, T) when asked for. One head is plain self-attention.
 //   W_Q, W_K (d_model, heads d_k), W_V (d_model, heads d_v), W_O (heads d_v, d_model)
@@ -49,6 +54,9 @@ struct MultiHeadAttention {
   }
   // Queries of their own (section 3.2.3), (B, T_q, d_model) -> output (B, T_q, d_model), weights (B, heads, T_q, T).
   AttentionResult operator()(const Tensor& queries, const Tensor& x, const Mask& mask, Weights weights) const;
+  // Causal, of tokens x (B, T, d_model) that follow `read` others, whose keys and values are in `past`, where theirs are
+  // put as well: output (B, T, d_model). Not recorded. Error where `past` has no room.
+  Tensor go_on(const Tensor& x, KeyValues& past, std::int64_t read) const;
 };
 
 }  // namespace heed

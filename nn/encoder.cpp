@@ -58,6 +58,10 @@ AttentionResult EncoderBlock::at(const Ids& query, const Tensor& x, const Mask& 
   return y;
 }
 
+Tensor EncoderBlock::go_on(const Tensor& x, KeyValues& past, std::int64_t read) const {
+  return passed_on(*this, x, attention.go_on(attention_norm(x), past, read), {});
+}
+
 Encoder::Encoder(Scope scope, int layers, const AttentionConfig& config, int mlp, Residual last)
     : norm(scope / "norm", config.d_model) {
   if (layers < 0) fail("Encoder: expected layers from 0 up, got {}", layers);
@@ -79,6 +83,12 @@ Encoded Encoder::operator()(Tensor x, const Mask& mask, Weights weights, const D
 
 Encoded Encoder::at(const Ids& query, Tensor x, const Mask& mask, Weights weights, const Dropout& drop) const {
   Encoded encoded;
+  if (mask.is_causal()) {  // each token sees other keys than the others do: all are computed
+    encoded = (*this)(std::move(x), mask, weights, drop);
+    encoded.output = select_rows(encoded.output, query);
+    for (Tensor& layer : encoded.weights) layer = rows_of_heads(layer, query);
+    return encoded;
+  }
   for (const EncoderBlock& block : blocks) {
     const bool is_last = &block == &blocks.back();
     AttentionResult attended = is_last ? block.at(query, x, mask, weights, drop) : block(x, mask, weights, drop);

@@ -40,6 +40,8 @@ struct EncoderBlock {
   // Error for a mask that hides other keys from one token than from another.
   AttentionResult at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights,
                      const Dropout& drop = {}) const;
+  // Causal, of tokens x (B, T, d_model) that follow `read` others: as MultiHeadAttention::go_on.
+  Tensor go_on(const Tensor& x, KeyValues& past, std::int64_t read) const;
 };
 
 // `layers` blocks and a final norm. weights[l]: (B, heads, T, T).

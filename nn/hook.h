@@ -13,8 +13,8 @@ namespace heed {
 //   attention      Q, K (B, H, T, d_k), V (B, H, T, d_v), scores (B, H, T, T): Q K^T / sqrt(d_k) before the mask, which
 //                  applies to what replaces them too; weights (B, H, T, T), heads (B, H, T, d_v): weights V
 //   encoder block  attended (B, T, d_model): what the MLP reads; mlp.hidden: what its second layer reads
-//   Reader         embedded (B, T, d_model): what the first layer reads; at_query (B, d_model), logits (B, vocabulary)
-//   LanguageModel  embedded (B, T, d_model), logits (B, T, vocabulary)
+//   Reader         embedded (B, T, d_model): what the first layer reads; at_query (B, d_model), logits (B, vocabulary);
+//                  where the next token is predicted at each of them, logits (B, T, vocabulary)
 // A layer computed at one token of each text (EncoderBlock::at) has one query: Q (B, H, 1, d_k), its output (B, d_model).
 // Several may be open: each sees what the earlier ones made of a value, so the latest has the last word. They close in
 // reverse order. While a hook's function runs, none is open, so it may itself run a model.

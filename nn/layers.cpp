@@ -40,16 +40,16 @@ Tensor LayerNorm::operator()(const Tensor& x) const { return shown(name, layer_n
 LearnedPositions::LearnedPositions(Scope scope, int max_length, int d, double deviation)
     : name(scope.name()), weight(scope.parameter("weight", {max_length, d}, Init::gaussian(deviation))) {}
 
-Tensor LearnedPositions::operator()(const Tensor& x) const {
-  const std::int64_t T = x.size(-2);
-  if (T > weight.size(0)) fail("positions: a text has {} tokens, but max_length is {}", T, weight.size(0));
-  return shown(name, x + slice(weight, 0, 0, T));
+Tensor LearnedPositions::operator()(const Tensor& x, std::int64_t first) const {
+  const std::int64_t end = first + x.size(-2);
+  if (end > weight.size(0)) fail("positions: a text has {} tokens, but max_length is {}", end, weight.size(0));
+  return shown(name, x + slice(weight, 0, first, end));
 }
 
-Tensor sinusoidal_positions(int T, int d, DType dtype) {
+Tensor sinusoidal_positions(int T, int d, DType dtype, int first) {
   if (T < 1 || d < 1) fail("sinusoidal_positions: sizes must be positive, got ({}, {})", T, d);
   std::vector<double> values;
-  for (int t = 0; t < T; ++t) {
+  for (int t = first; t < first + T; ++t) {
     for (int i = 0; i < d; ++i) {
       const int pair = i / 2;
       const double angle = t / std::pow(10000.0, 2.0 * pair / d);

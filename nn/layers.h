@@ -42,10 +42,10 @@ struct LearnedPositions {
   std::string name;
   Tensor weight;  // (max_length, d)
   LearnedPositions(Scope scope, int max_length, int d, double deviation = 1.0);
-  Tensor operator()(const Tensor& x) const;
+  Tensor operator()(const Tensor& x, std::int64_t first = 0) const;  // first: position of x's first token
 };
 
-// PE(t, 2i) = sin(t / 10000^(2i/d)), PE(t, 2i + 1) = cos(same) (Vaswani et al. 2017, section 3.5): (T, d).
-Tensor sinusoidal_positions(int T, int d, DType dtype = DType::float32);
+// PE(t, 2i) = sin(t / 10000^(2i/d)), PE(t, 2i + 1) = cos(same) (Vaswani et al. 2017, section 3.5), for t from `first`: (T, d).
+Tensor sinusoidal_positions(int T, int d, DType dtype = DType::float32, int first = 0);
 
 }  // namespace heed

@@ -5,46 +5,79 @@
 namespace heed {
 namespace {
 
-Mask padding(const ReaderInput& input, const Tensor& x) {
+constexpr double gpt2_deviation = 0.02;  // of a language model's embeddings at first
+
+double deviation_of_words(const ReaderConfig& config) {
+  return config.predicts == Predicts::next ? gpt2_deviation : 1 / std::sqrt(config.attention.d_model);
+}
+
+// What follows a text's last token is seen by none of them, when a token sees those up to itself.
+Mask mask_of(const Reader& reader, const ReaderInput& input, const Tensor& x) {
+  if (reader.config.predicts == Predicts::next) return Mask::causal();
   return Mask::padding(input.lengths, static_cast<int>(x.size(1)));
 }
 
-// at_query (B, d_model) -> (B, vocabulary)
-Tensor logits(const Reader& reader, Tensor at_query) {
-  Hook::show(reader.name, "at_query", at_query);
-  Tensor result = linear(at_query, transpose(reader.token_embedding.weight), reader.output_bias);
+// encoded (..., d_model) -> (..., vocabulary)
+Tensor logits_of(const Reader& reader, const Tensor& encoded) {
+  Tensor result = linear(encoded, transpose(reader.unembedding), reader.output_bias);
   Hook::show(reader.name, "logits", result);
   return result;
+}
+
+// at_query (B, d_model) -> (B, vocabulary)
+Tensor logits_at_query(const Reader& reader, Tensor at_query) {
+  Hook::show(reader.name, "at_query", at_query);
+  return logits_of(reader, at_query);
+}
+
+// Texts of which every token is asked about what comes next.
+ReaderInput whole(const Reader& reader, const Ids& tokens) {
+  if (reader.config.predicts != Predicts::next) {
+    fail("Reader::next: it predicts an answer, not the next token of each");
+  }
+  if (tokens.shape().rank() != 2) fail("Reader::next: expected tokens (B, T), got {}", to_string(tokens.shape()));
+  const std::size_t B = static_cast<std::size_t>(tokens.shape()[0]);
+  return {tokens, std::vector<int>(B, static_cast<int>(tokens.shape()[1])), {}, {}};
 }
 
 }  // namespace
 
 // Words have vectors of length about 1 where they meet the encoder's output in logits, and sqrt(d_model) times that
 // where they enter it (Vaswani et al. 2017, section 3.4), so that what a token is outweighs what is first mixed into it.
+// A language model's are as GPT-2's.
 Reader::Reader(Scope scope, const ReaderConfig& given)
     : name(scope.name()),
       config(given),
-      token_embedding(scope / "words", config.vocabulary, config.attention.d_model,
-                      1 / std::sqrt(config.attention.d_model)),
+      token_embedding(scope / "words", config.vocabulary, config.attention.d_model, deviation_of_words(config)),
       learned_positions(config.positions == Positions::learned
                             ? std::optional<LearnedPositions>(std::in_place, scope / "positions", config.max_length,
-                                                              config.attention.d_model)
+                                                              config.attention.d_model,
+                                                              config.predicts == Predicts::next ? gpt2_deviation : 1.0)
                             : std::nullopt),
       sentence(config.sentences > 0 ? std::optional<Embedding>(std::in_place, scope / "sentences", config.sentences,
                                                                config.attention.d_model)
                                     : std::nullopt),
-      encoder(scope / "encoder", config.layers, config.attention, config.mlp, Residual::no),
-      output_bias(scope.parameter("output_bias", {config.vocabulary}, Init::zeros())) {}
+      encoder(scope / "encoder", config.layers, config.attention, config.mlp,
+              config.predicts == Predicts::next ? Residual::yes : Residual::no),
+      unembedding(config.logits == Logits::tied
+                      ? token_embedding.weight
+                      : scope.parameter("unembedding", {config.vocabulary, config.attention.d_model},
+                                        Init::gaussian(deviation_of_words(config)))),
+      output_bias(config.predicts == Predicts::next
+                      ? Tensor()
+                      : scope.parameter("output_bias", {config.vocabulary}, Init::zeros())) {}
 
-Tensor Reader::embed(const ReaderInput& input) const {
+Tensor Reader::embed(const ReaderInput& input, std::int64_t first) const {
   const Shape& size = input.tokens.shape();
   if (size.rank() != 2 || input.lengths.size() != static_cast<std::size_t>(size[0])) {
     fail("Reader: expected tokens (B, T) and B lengths, got {} and {} lengths", to_string(size), input.lengths.size());
   }
   const int T = static_cast<int>(size[1]);
-  Tensor x = token_embedding(input.tokens) * std::sqrt(config.attention.d_model);  // (B, T, d_model)
-  if (learned_positions) x = (*learned_positions)(x);
-  if (config.positions == Positions::sinusoidal) x = x + sinusoidal_positions(T, config.attention.d_model, x.dtype());
+  Tensor x = token_embedding(input.tokens);  // (B, T, d_model)
+  if (config.predicts == Predicts::answer) x = x * std::sqrt(config.attention.d_model);
+  if (learned_positions) x = (*learned_positions)(x, first);
+  if (config.positions == Positions::sinusoidal)
+    x = x + sinusoidal_positions(T, config.attention.d_model, x.dtype(), static_cast<int>(first));
   if (sentence) x = x + (*sentence)(input.sentences);
   Hook::show(name, "embedded", x);
   return x;
@@ -52,14 +85,39 @@ Tensor Reader::embed(const ReaderInput& input) const {
 
 Reader::Output Reader::operator()(const ReaderInput& input, Weights weights, const Dropout& drop) const {
   const Tensor x = embed(input);
-  Encoded encoded = encoder(x, padding(input, x), weights, drop);
-  return {logits(*this, select_rows(encoded.output, input.query)), std::move(encoded.weights)};
+  Encoded encoded = encoder(x, mask_of(*this, input, x), weights, drop);
+  return {logits_at_query(*this, select_rows(encoded.output, input.query)), std::move(encoded.weights)};
 }
 
 Reader::Output Reader::at_query(const ReaderInput& input, Weights weights, const Dropout& drop) const {
   const Tensor x = embed(input);
-  Encoded encoded = encoder.at(input.query, x, padding(input, x), weights, drop);
-  return {logits(*this, encoded.output), std::move(encoded.weights)};
+  Encoded encoded = encoder.at(input.query, x, mask_of(*this, input, x), weights, drop);
+  return {logits_at_query(*this, encoded.output), std::move(encoded.weights)};
+}
+
+Tensor Reader::next(const Ids& tokens, const Dropout& drop) const {
+  return logits_of(*this, encoder(embed(whole(*this, tokens)), Mask::causal(), Weights::no, drop).output);
+}
+
+Tensor Reader::go_on(const Ids& tokens, Past& past) const {
+  const ReaderInput input = whole(*this, tokens);
+  const std::int64_t B = tokens.shape()[0], T = tokens.shape()[1];
+  if (past.read + T > config.max_length) {
+    fail("Reader::go_on: {} tokens after {} are more than max_length, {}", T, past.read, config.max_length);
+  }
+  Tensor x = embed(input, past.read);
+  if (past.layers.empty()) {
+    for (const EncoderBlock& block : encoder.blocks) {
+      const AttentionConfig& a = block.attention.config;
+      past.layers.push_back({full({B, a.heads, config.max_length, a.d_k}, 0, x.dtype()),
+                             full({B, a.heads, config.max_length, a.d_v}, 0, x.dtype())});
+    }
+  }
+  for (std::size_t layer = 0; layer < encoder.blocks.size(); ++layer) {
+    x = encoder.blocks[layer].go_on(x, past.layers[layer], past.read);
+  }
+  past.read += T;
+  return logits_of(*this, encoder.norm(reshape(slice(x, 1, T - 1, T), {B, config.attention.d_model})));
 }
 
 }  // namespace heed

@@ -11,6 +11,18 @@ template <>
 inline constexpr EnumName<Positions> enum_names<Positions>[] = {
     {Positions::none, "none"}, {Positions::learned, "learned"}, {Positions::sinusoidal, "sinusoidal"}};
 
+// What is predicted: the word that is meant at one token, which sees the whole text; or, by a language model, the token
+// that comes next after each, which sees itself and those before.
+enum class Predicts { answer, next };
+template <>
+inline constexpr EnumName<Predicts> enum_names<Predicts>[] = {{Predicts::answer, "answer"}, {Predicts::next, "next"}};
+
+// What a vector is compared with to give the logits: the words' own vectors (Press & Wolf 2017, arXiv:1608.05859), or
+// others.
+enum class Logits { tied, untied };
+template <>
+inline constexpr EnumName<Logits> enum_names<Logits>[] = {{Logits::tied, "tied"}, {Logits::untied, "untied"}};
+
 // Sizes of a Reader, and what it is made of.
 struct ReaderConfig {
   int vocabulary = 0;  // words
@@ -19,9 +31,12 @@ struct ReaderConfig {
   int layers = 2;
   int mlp = 0;  // width of the MLP, 0: none
   Positions positions = Positions::learned;
+  Predicts predicts = Predicts::answer;
+  Logits logits = Logits::tied;
   AttentionConfig attention;
 
-  // As AttentionConfig's; all but the vocabulary, which a saved model holds as words.
+  // As AttentionConfig's; all but the vocabulary, which a saved model holds as words. What has a default here is left out
+  // of a saved model that has it.
   template <class Self, class Field>
   static void for_each_field(Self& self, Field&& field) {
     field("max_length", self.max_length, 1);
@@ -29,6 +44,8 @@ struct ReaderConfig {
     field("layers", self.layers, 1);
     field("mlp", self.mlp, 0);
     field("positions", self.positions);
+    field("predicts", self.predicts, Predicts::answer);
+    field("logits", self.logits, Logits::tied);
     field("attention", self.attention);
   }
 };
@@ -41,9 +58,17 @@ struct ReaderInput {
   Ids sentences;             // (B, T) when config.sentences > 0
 };
 
-// Reads a text and predicts, at its query token, a word: embedding + positions -> encoder -> logits over the
-// vocabulary with the embedding's transpose (Press & Wolf 2017, arXiv:1608.05859). The last layer has no residual: the
-// answer is made of what the query attended to there, and of nothing else.
+// What a language model keeps of the tokens that it has read.
+struct Past {
+  std::int64_t read = 0;  // tokens
+  std::vector<KeyValues> layers;
+};
+
+// Reads a text and predicts, at its query token, a word: embedding + positions -> encoder -> logits over the vocabulary.
+//   Predicts::answer  the last layer has no residual: the answer is made of what the query attended to there, and of
+//                     nothing else. Logits have a bias.
+//   Predicts::next    a decoder, causal in every layer: GPT-2's architecture (Radford et al. 2019) or LLaMA's (Touvron et
+//                     al. 2023, arXiv:2302.13971), as it is configured.
 struct Reader {
   std::string name;
   ReaderConfig config;
@@ -51,7 +76,8 @@ struct Reader {
   std::optional<LearnedPositions> learned_positions;
   std::optional<Embedding> sentence;
   Encoder encoder;
-  Tensor output_bias;  // (vocabulary)
+  Tensor unembedding;  // (vocabulary, d_model): that of token_embedding when they are tied
+  Tensor output_bias;  // (vocabulary), or undefined
   Reader(Scope scope, const ReaderConfig& config);
 
   // What it makes of a batch.
@@ -59,10 +85,16 @@ struct Reader {
     Tensor logits;                // (B, vocabulary)
     std::vector<Tensor> weights;  // (B, heads, T, T) a layer, when asked for
   };
-  Tensor embed(const ReaderInput& input) const;  // what the first layer reads: (B, T, d_model)
+  // What the first layer reads, of tokens after `first` others: (B, T, d_model).
+  Tensor embed(const ReaderInput& input, std::int64_t first = 0) const;
   Output operator()(const ReaderInput& input, Weights weights = Weights::no, const Dropout& drop = {}) const;
   // The same with the last layer computed at the query alone, and weights from there: (B, heads, T) a layer.
   Output at_query(const ReaderInput& input, Weights weights = Weights::no, const Dropout& drop = {}) const;
+  // At every token, of Predicts::next: tokens (B, T) -> logits of the next one (B, T, vocabulary).
+  Tensor next(const Ids& tokens, const Dropout& drop = {}) const;
+  // The same for tokens (B, T) that follow those of `past`, with which they are then: logits of the last (B, vocabulary).
+  // They are those of the whole text, read at once, but for their rounding. Error beyond max_length tokens; not recorded.
+  Tensor go_on(const Ids& tokens, Past& past) const;
 };
 
 }  // namespace heed

@@ -7,7 +7,7 @@
 namespace heed {
 
 double learning_rate(const Schedule& schedule, std::int64_t step) {
-  const auto& [kind, lr, warmup, steps] = schedule;
+  const auto& [kind, lr, warmup, steps, least] = schedule;
   if (step < warmup) return lr * static_cast<double>(step + 1) / static_cast<double>(warmup + 1);
   const int length = std::max(steps - warmup, 1);
   const double u = std::min(static_cast<double>(step - warmup) / static_cast<double>(length), 1.0);
@@ -15,9 +15,9 @@ double learning_rate(const Schedule& schedule, std::int64_t step) {
     case Schedule::Kind::constant:
       return lr;
     case Schedule::Kind::linear:
-      return lr * (1 - u);
+      return least + (lr - least) * (1 - u);
     case Schedule::Kind::cosine:
-      return lr * (1 + std::cos(std::numbers::pi * u)) / 2;
+      return least + (lr - least) * (1 + std::cos(std::numbers::pi * u)) / 2;
   }
   fail("learning_rate: {} is no kind of schedule", static_cast<int>(kind));
 }

@@ -8,13 +8,14 @@ namespace heed {
 // The learning rate of step t = 0, 1, ..., steps - 1, with u = (t - warmup) / (steps - warmup):
 //   t < warmup  lr (t + 1) / (warmup + 1)
 //   constant    lr
-//   linear      lr (1 - u)
-//   cosine      lr (1 + cos(pi u)) / 2      (Loshchilov & Hutter 2017, arXiv:1608.03983, equation 5)
+//   linear      least + (lr - least) (1 - u)
+//   cosine      least + (lr - least) (1 + cos(pi u)) / 2      (Loshchilov & Hutter 2017, arXiv:1608.03983, equation 5)
 struct Schedule {
   // What follows the warm-up.
   enum class Kind { constant, linear, cosine } kind = Kind::constant;
   double lr = 1e-3;
   int warmup = 0, steps = 1;
+  double least = 0;  // where linear and cosine end
 };
 template <>
 inline constexpr EnumName<Schedule::Kind> enum_names<Schedule::Kind>[] = {

@@ -3,6 +3,7 @@
 #include <heed/files/text_file.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace heed {
@@ -41,6 +42,8 @@ Metrics metrics_of(const Json& line) {
           .held_out = {.loss = number(line, "held_out_loss"),
                        .accuracy = number(line, "held_out_accuracy"),
                        .twin_accuracy = number(line, "twin_accuracy"),
+                       .perplexity = number(line, "perplexity"),
+                       .bits_per_byte = number(line, "bits_per_byte"),
                        .antecedent_weight = weights(line)},
           .learning_rate = number(line, "learning_rate")};
 }
@@ -59,13 +62,22 @@ std::optional<Evaluation::BestHead> Evaluation::best_head() const {
 }
 
 Json to_json(const Metrics& m) {
-  return {{"step", m.step},
-          {"train_loss", m.train_loss},
-          {"held_out_loss", m.held_out.loss},
-          {"held_out_accuracy", m.held_out.accuracy},
-          {"twin_accuracy", m.held_out.twin_accuracy},
-          {"antecedent_weight", m.held_out.antecedent_weight},
-          {"learning_rate", m.learning_rate}};
+  Json line{{"step", m.step},
+            {"train_loss", m.train_loss},
+            {"held_out_loss", m.held_out.loss},
+            {"held_out_accuracy", m.held_out.accuracy},
+            {"twin_accuracy", m.held_out.twin_accuracy},
+            {"antecedent_weight", m.held_out.antecedent_weight},
+            {"learning_rate", m.learning_rate}};
+  if (!std::isnan(m.held_out.perplexity)) line["perplexity"] = m.held_out.perplexity;
+  if (!std::isnan(m.held_out.bits_per_byte)) line["bits_per_byte"] = m.held_out.bits_per_byte;
+  return line;
+}
+
+std::int64_t evaluations_since_best(const std::filesystem::path& run) {
+  const std::vector<Metrics> lines = read_metrics(run);
+  const auto best = std::ranges::min_element(lines, {}, [](const Metrics& m) { return m.held_out.loss; });
+  return best == lines.end() ? 0 : lines.end() - best - 1;
 }
 
 std::vector<Metrics> read_metrics(const std::filesystem::path& run) {

@@ -2,6 +2,7 @@
 #include "files/json.h"
 
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -12,6 +13,9 @@ struct Evaluation {
   double loss = 0;           // mean cross-entropy, nats
   double accuracy = 0;       // fraction answered right
   double twin_accuracy = 0;  // fraction of twins with both answered right; NaN when no example has a twin
+  // Of a language model, NaN for others: e^loss, and what the held-out text takes, in bits for each of its bytes.
+  double perplexity = std::numeric_limits<double>::quiet_NaN();
+  double bits_per_byte = std::numeric_limits<double>::quiet_NaN();
   // Mean attention weight from the query to the antecedent, [layer][head], over the examples that have one.
   std::vector<std::vector<double>> antecedent_weight;
 
@@ -31,6 +35,9 @@ struct Metrics {
 };
 
 Json to_json(const Metrics& metrics);
+
+// How many evaluations there were after the one with the smallest held-out loss; 0 where there are none.
+std::int64_t evaluations_since_best(const std::filesystem::path& run);
 
 // The lines of RUN/metrics.jsonl; none where there is no such file. Error naming each line that is not one of to_json().
 std::vector<Metrics> read_metrics(const std::filesystem::path& run);

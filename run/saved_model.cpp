@@ -32,6 +32,10 @@ struct FieldWriter {
   void operator()(const char* name, E value) {
     object[name] = name_of(value);
   }
+  template <HasNames E>
+  void operator()(const char* name, E value, E usual) {
+    if (value != usual) object[name] = name_of(value);
+  }
   void operator()(const char* name, const AttentionConfig& value) {
     AttentionConfig::for_each_field(value, FieldWriter{object[name] = Json::object()});
   }
@@ -50,6 +54,10 @@ struct FieldReader {
   template <HasNames E>
   void operator()(const char* name, E& value) {
     value = read_name<E>(object.at(name));
+  }
+  template <HasNames E>
+  void operator()(const char* name, E& value, E usual) {
+    value = object.contains(name) ? read_name<E>(object.at(name)) : usual;
   }
   void operator()(const char* name, AttentionConfig& value) {
     AttentionConfig::for_each_field(value, FieldReader{object.at(name)});
@@ -98,6 +106,8 @@ Json to_json(const ReaderConfig& config) {
 
 std::filesystem::path model_path(const std::filesystem::path& run) { return run / "model.safetensors"; }
 
+std::filesystem::path best_model_path(const std::filesystem::path& run) { return run / "best.safetensors"; }
+
 std::filesystem::path held_out_path(const std::filesystem::path& run) { return run / "held_out.jsonl"; }
 
 void save_model(const std::filesystem::path& path, const SavedModel& model) {
@@ -106,8 +116,13 @@ void save_model(const std::filesystem::path& path, const SavedModel& model) {
   content.metadata = {{"heed.model", format_json(to_json(model.reader->config))},
                       {"heed.vocabulary", format_json(model.vocabulary.words())},
                       {"heed.queries", format_json(model.queries)},
-                      {"heed.split", name_of(model.split)},
+                      {"heed.split", name_of(model.tokenizer.split())},
                       {"heed.step", std::to_string(model.step)}};
+  if (model.tokenizer.is_of_text()) content.metadata["heed.of"] = "text";
+  if (const auto& subwords = model.tokenizer.subwords()) {
+    content.metadata["heed.subwords"] =
+        format_json(std::vector<std::uint8_t>(subwords->model().begin(), subwords->model().end()));
+  }
   write_safetensors(path, content);
 }
 
@@ -132,7 +147,17 @@ SavedModel load_model(const std::filesystem::path& path) {
   SavedModel model;
   model.vocabulary = parsed("heed.vocabulary", [&](const std::string& text) { return Vocabulary(words(text)); });
   model.queries = parsed("heed.queries", words);
-  model.split = parsed("heed.split", [](const std::string& text) { return read_name<Split>(text); });
+  const Split split = parsed("heed.split", [](const std::string& text) { return read_name<Split>(text); });
+  model.tokenizer = content.metadata.contains("heed.of") ? Tokenizer::of_text(split) : Tokenizer(split);
+  if (split == Split::subwords) {
+    model.tokenizer = Tokenizer::of_text(parsed("heed.subwords", [](const std::string& text) {
+      const auto bytes = parse_json(text).get<std::vector<std::uint8_t>>();
+      return Subwords(std::string(bytes.begin(), bytes.end()));
+    }));
+    if (model.tokenizer.subwords()->words() != model.vocabulary.words()) {
+      fail("{}: metadata 'heed.subwords': its words are not those of 'heed.vocabulary'", file);
+    }
+  }
   model.step = parsed("heed.step", [](const std::string& text) { return parse_json(text).get<std::int64_t>(); });
   const ReaderConfig config = parsed("heed.model", [&](const std::string& text) {
     ReaderConfig read;
@@ -170,8 +195,12 @@ bool is_run_together(const std::string& word, const std::vector<std::string>& to
 
 Example question(const SavedModel& model, std::string_view text, const std::string& query) {
   Example example;
-  example.tokens = tokenize(checked_utf8(text, "sentence"), model.split);
+  example.tokens = model.tokenizer(is_of_texts_alone(model.tokenizer.split()) ? text : checked_utf8(text, "sentence"));
   if (example.tokens.empty()) fail("the sentence is empty");
+  if (query.empty() && model.reader->config.predicts == Predicts::next) {
+    example.query = static_cast<int>(example.tokens.size()) - 1;
+    return example;
+  }
   example.sentences = sentence_numbers(example.tokens);
   const auto asked = [&](const std::string& token) {
     return query.empty() ? std::find(model.queries.begin(), model.queries.end(), token) != model.queries.end()
@@ -181,10 +210,10 @@ Example question(const SavedModel& model, std::string_view text, const std::stri
   if (last == example.tokens.rend()) {
     const std::vector<std::string> sought = query.empty() ? model.queries : std::vector<std::string>{query};
     for (const std::string& word : sought) {
-      if (model.split == Split::characters || !is_run_together(word, example.tokens)) continue;
+      if (model.tokenizer.split() != Split::words || !is_run_together(word, example.tokens)) continue;
       fail(
           "the sentence holds '{}', but not as a token of its own: put spaces between the words, as in training, or "
-          "train with data.split: characters; its tokens: {}",
+          "train with data.tokens: characters; its tokens: {}",
           word, fmt::join(example.tokens, " "));
     }
     if (!query.empty()) {
@@ -224,6 +253,9 @@ ReaderInput reader_input(const Reader& reader, const Vocabulary& vocabulary, con
   }
   if (!unknown.empty()) {
     fail("not among the {} words that the model knows: {}", vocabulary.size(), fmt::join(unknown, ", "));
+  }
+  if (T > reader.config.max_length && reader.config.predicts == Predicts::next) {
+    fail("the text has {} tokens; the model sees {} at once", T, reader.config.max_length);
   }
   if (reader.learned_positions && T > reader.config.max_length) {
     fail("the text has {} tokens; the model learned positions for {}", T, reader.config.max_length);

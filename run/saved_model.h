@@ -19,7 +19,7 @@ struct SavedModel {
   Parameters parameters;
   std::unique_ptr<Reader> reader;  // of these parameters
   Vocabulary vocabulary;
-  Split split = Split::words;
+  Tokenizer tokenizer{};
   std::vector<std::string> queries;  // words asked about in training
   std::int64_t step = 0;
 };
@@ -30,11 +30,15 @@ Json to_json(const ReaderConfig& config);
 // RUN/model.safetensors
 std::filesystem::path model_path(const std::filesystem::path& run);
 
+// RUN/best.safetensors: the one with the smallest held-out loss, where train.patience asks for it.
+std::filesystem::path best_model_path(const std::filesystem::path& run);
+
 // RUN/held_out.jsonl: the sentences that the model did not learn from, as write_jsonl() writes them.
 std::filesystem::path held_out_path(const std::filesystem::path& run);
 
 // A safetensors file that describes itself: all parameters; metadata `heed.model` (ReaderConfig as JSON),
-// `heed.vocabulary` and `heed.queries` (JSON arrays), `heed.split`, `heed.step`.
+// `heed.vocabulary` and `heed.queries` (JSON arrays), `heed.split` (and `heed.of` "text" for
+// Tokenizer::of_text(), with its Subwords as `heed.subwords`, a JSON array of bytes), `heed.step`.
 void save_model(const std::filesystem::path& path, const SavedModel& model);
 
 // Error when the file is no such model or holds a value that is not finite; nothing is allocated that the file's own
@@ -47,7 +51,8 @@ std::int64_t saved_step(const std::filesystem::path& path);
 // Whether one of `tokens` holds `word` among other signs of a script without spaces: "它" in "因为它太累了".
 bool is_run_together(const std::string& word, const std::vector<std::string>& tokens);
 
-// `text` as a question: its last token `query`, or, when that is empty, its last token among model.queries. Texts of
+// `text` as a question: its last token `query`, or, when that is empty, its last token among model.queries; of a
+// language model, its last token. Texts of
 // several sentences (for models that count them) end in the question. Error for a word that the model does not know.
 Example question(const SavedModel& model, std::string_view text, const std::string& query = "");
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace heed {
 namespace {
@@ -50,7 +51,47 @@ double twins_right(const NumberedExamples& examples, const std::vector<bool>& ri
   return pairs ? static_cast<double>(both) / pairs : unknown;
 }
 
+// How many rows of logits (N, C) have their largest entry at the label, of those that have one.
+std::int64_t right_predictions(const Tensor& logits, const Ids& labels) {
+  const Tensor rows = contiguous(logits).to(DType::float32);
+  const std::int64_t C = rows.size(1);
+  std::int64_t right = 0;
+  for (std::int64_t i = 0; i < rows.size(0); ++i) {
+    const float* row = rows.data<float>() + i * C;
+    right += labels[i] >= 0 && std::max_element(row, row + C) - row == labels[i];
+  }
+  return right;
+}
+
 }  // namespace
+
+Evaluation evaluate(const Reader& reader, const Corpus& corpus) {
+  constexpr std::int64_t most_logits = 1 << 22;
+  const std::int64_t a_window = std::int64_t{corpus.context} * reader.config.vocabulary;
+  const std::int64_t windows = held_out_windows(corpus), B = std::max<std::int64_t>(1, most_logits / a_window);
+  double sum = 0;
+  std::int64_t predicted = 0, right = 0;
+  for (std::int64_t begin = 0, end; begin < windows; begin = end) {
+    end = std::min(windows, begin + B);
+    const Windows part = held_out_windows(corpus, begin, end);
+    const Tensor whole = reader.next(part.tokens);  // (B, T, vocabulary)
+    const Tensor logits = reshape(whole, {-1, whole.size(2)});
+    std::int64_t counted = 0;
+    for (std::int64_t i = 0; i < part.next.numel(); ++i) counted += part.next[i] >= 0;
+    sum += cross_entropy(logits, part.next).item() * static_cast<double>(counted);
+    right += right_predictions(logits, part.next);
+    predicted += counted;
+  }
+  Evaluation result;
+  result.loss = sum / static_cast<double>(predicted);
+  result.accuracy = static_cast<double>(right) / static_cast<double>(predicted);
+  result.twin_accuracy = unknown;
+  result.perplexity = std::exp(result.loss);
+  if (corpus.held_out_bytes > 0) {
+    result.bits_per_byte = sum / std::numbers::ln2 / static_cast<double>(corpus.held_out_bytes);
+  }
+  return result;
+}
 
 Evaluation evaluate(const Reader& reader, const NumberedExamples& examples) {
   constexpr std::int64_t examples_a_batch = 128;

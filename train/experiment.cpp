@@ -1,5 +1,7 @@
 #include "train/experiment.h"
 
+#include "train/evaluation.h"
+
 #include <algorithm>
 
 namespace heed {
@@ -18,7 +20,7 @@ std::vector<Example> watched_sentences(const Config& config, const SavedModel& m
   std::vector<Example> result;
   for (const WatchedSentence& sentence : config.watched) {
     Example example = question(model, sentence.text, sentence.query);
-    example.antecedent = index_of(sentence.antecedent, example.tokens);
+    example.antecedent = index_of(sentence.antecedent, example.tokens);  // -1 where there is none
     example.answer = sentence.antecedent;
     result.push_back(std::move(example));
   }
@@ -53,12 +55,13 @@ Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, V
   e.examples = NumberedExamples(e.task.train, e.task.vocabulary);
   e.held_out = NumberedExamples(e.task.held_out, e.task.vocabulary);
   e.model.vocabulary = e.task.vocabulary;
-  e.model.split = config.data.split;
+  e.model.tokenizer = e.task.tokenizer;
   e.model.queries = words_asked_about(e.task.train);
   ReaderConfig model = config.model;
   model.vocabulary = e.task.vocabulary.size();
   model.max_length = e.task.max_length;
   model.sentences = e.task.max_sentences;
+  model.predicts = e.task.corpus ? Predicts::next : Predicts::answer;
   const auto make_model = [&](Values with) {
     e.model.parameters = Parameters();
     e.model.reader = std::make_unique<Reader>(Scope(e.model.parameters, config.seed, dtype, with), model);
@@ -76,8 +79,31 @@ Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, V
 
 Batch training_batch(const Experiment& experiment, std::int64_t step) {
   const Random random = Random(experiment.config.seed).stream("batches");
+  const int B = experiment.config.train.batch_size;
+  if (experiment.task.corpus) {
+    Windows windows = training_windows(*experiment.task.corpus, B, step, random);
+    return batch_of(std::move(windows));
+  }
   const NumberedExamples& examples = experiment.examples;
-  return examples.batch(batch_order(examples.size(), experiment.config.train.batch_size, step, random));
+  return examples.batch(batch_order(examples.size(), B, step, random));
+}
+
+Evaluation evaluate(const Experiment& e) {
+  if (!e.task.corpus) return evaluate(*e.model.reader, e.held_out);
+  Evaluation result = evaluate(*e.model.reader, *e.task.corpus);
+  if (std::ranges::any_of(e.task.held_out, [](const Example& piece) { return piece.antecedent >= 0; })) {
+    result.antecedent_weight = evaluate(*e.model.reader, e.held_out).antecedent_weight;
+  }
+  return result;
+}
+
+Batch batch_of(Windows windows) {
+  return {.tokens = std::move(windows.tokens),
+          .next = std::move(windows.next),
+          .lengths = {},
+          .query = {},
+          .answer = {},
+          .sentences = {}};
 }
 
 Reader::Output read(const Reader& reader, const Batch& batch, Weights weights, const Dropout& drop) {
@@ -85,6 +111,10 @@ Reader::Output read(const Reader& reader, const Batch& batch, Weights weights, c
 }
 
 Tensor answer_loss(const Reader& reader, const Batch& batch, const Dropout& drop) {
+  if (batch.next.numel() > 0) {
+    const Tensor logits = reader.next(batch.tokens, drop);  // (B, T, vocabulary)
+    return cross_entropy(reshape(logits, {-1, logits.size(2)}), batch.next);
+  }
   return cross_entropy(read(reader, batch, Weights::no, drop).logits, batch.answer);
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include "run/metrics.h"
 #include "run/saved_model.h"
 #include "train/config/config.h"
 #include "train/memory.h"
@@ -29,11 +30,17 @@ enum class Resumed { no, yes };  // yes: the weights are those of a checkpoint, 
 Experiment make_experiment(const Config& config, DType dtype = DType::float32, Resumed resumed = Resumed::no,
                            Values values = Values::drawn);
 
-// The examples of training step `step` (from 0).
+// The examples, or the windows, of training step `step` (from 0).
 Batch training_batch(const Experiment& experiment, std::int64_t step);
 
-// The reader's logits (B, vocabulary) for a batch, with weights from the query, and their cross-entropy with the answers:
-// ().
+// On what it does not learn from. Of a corpus whose pieces have antecedents, with the weights on those.
+Evaluation evaluate(const Experiment& experiment);
+
+// Without a question: what is predicted is `next`.
+Batch batch_of(Windows windows);
+
+// The reader's logits (B, vocabulary) for a batch, with weights from the query, and their cross-entropy with the answers, or of
+// windows with what comes next: ().
 Reader::Output read(const Reader& reader, const Batch& batch, Weights weights = Weights::no, const Dropout& drop = {});
 Tensor answer_loss(const Reader& reader, const Batch& batch, const Dropout& drop = {});
 

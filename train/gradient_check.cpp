@@ -35,7 +35,10 @@ std::vector<Tensor> unit_vectors(const Shape& shape, Random random) {
 
 ModelCheck check_model_gradients(const Config& config) {
   const Experiment e = make_experiment(config, DType::float64);
-  const Batch batch = e.examples.batch(0, std::min<std::int64_t>(sentences, e.examples.size()));
+  const Batch batch = e.task.corpus
+                          ? batch_of(held_out_windows(
+                                *e.task.corpus, 0, std::min<std::int64_t>(sentences, held_out_windows(*e.task.corpus))))
+                          : e.examples.batch(0, std::min<std::int64_t>(sentences, e.examples.size()));
 
   ModelCheck check;
   check.table = fmt::format("{:<44} {:<14} {:>10}\n", "parameter", "shape", "error");

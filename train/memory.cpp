@@ -68,10 +68,11 @@ MemoryNeed memory_need(const Config& config, const Task& task, std::int64_t para
   const std::int64_t T = task.max_length, words = task.vocabulary.size(), B = config.train.batch_size;
   const Numbers a_token = numbers_a_token(model);
   // The layers' numbers and the embedding's; the last layer, most of which is at the query alone, leaves room for gradients.
-  const std::int64_t step = B * (T * (model.layers * a_token.kept + 6 * model.attention.d_model) + 3 * words);
-  const std::int64_t examples = std::min<std::int64_t>(evaluated_at_once, std::ssize(task.held_out));
+  const std::int64_t answers = task.corpus ? T : 1;  // of an example, each with logits of its own
+  const std::int64_t step = B * (T * (model.layers * a_token.kept + 6 * model.attention.d_model) + answers * 3 * words);
+  const std::int64_t examples = task.corpus ? B : std::min<std::int64_t>(evaluated_at_once, std::ssize(task.held_out));
   const std::int64_t weights = model.layers * model.attention.heads * T * T;
-  const std::int64_t evaluation = examples * (T * a_token.passed + weights + 3 * words);
+  const std::int64_t evaluation = examples * (T * a_token.passed + weights + answers * 3 * words);
   MemoryNeed need;
   need.parameters = need.gradients = 4 * parameters;
   need.moments = 4 * moments_of(config.optimizer) * parameters;

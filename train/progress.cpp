@@ -35,10 +35,15 @@ std::string progress_text(const ProgressState& s, int width) {
     bool fits = false;
   };
   std::vector<Part> parts{{0, fmt::format("step {}/{}", s.step, s.steps)}, {1, fmt::format("loss {:.4f}", s.loss)}};
-  if (!std::isnan(s.accuracy)) parts.push_back({3, "held-out " + percent(s.accuracy)});
+  if (!std::isnan(s.perplexity)) {
+    parts.push_back({3, fmt::format("held-out {:.4f}", std::log(s.perplexity))});
+    parts.push_back({4, fmt::format("perplexity {:.2f}", s.perplexity)});
+  } else if (!std::isnan(s.accuracy))
+    parts.push_back({3, "held-out " + percent(s.accuracy)});
   if (!std::isnan(s.twin_accuracy)) parts.push_back({4, "twins " + percent(s.twin_accuracy)});
   if (s.steps_a_second > 0) {
-    parts.push_back({5, fmt::format("{:.0f} steps/s", s.steps_a_second)});
+    parts.push_back({5, s.tokens_a_step > 0 ? fmt::format("{:.0f} tokens/s", s.steps_a_second * s.tokens_a_step)
+                                            : fmt::format("{:.0f} steps/s", s.steps_a_second)});
     parts.push_back({2, duration(static_cast<double>(s.steps - s.step) / s.steps_a_second) + " left"});
   }
   const auto line = [&] {
@@ -58,7 +63,10 @@ std::string progress_text(const ProgressState& s, int width) {
   return line().substr(0, static_cast<std::size_t>(std::max(width, 0)));
 }
 
-ProgressLine::ProgressLine(std::int64_t steps, bool live) : live_(live) { state_.steps = steps; }
+ProgressLine::ProgressLine(std::int64_t steps, bool live, double tokens_a_step) : live_(live) {
+  state_.steps = steps;
+  state_.tokens_a_step = tokens_a_step;
+}
 
 Listener ProgressLine::listener() {
   return {.on_step = [this](std::int64_t step, double loss) { show(step, loss, false); },
@@ -66,6 +74,7 @@ Listener ProgressLine::listener() {
               [this](std::int64_t step, double train_loss, const Evaluation& e) {
                 state_.accuracy = e.accuracy;
                 state_.twin_accuracy = e.twin_accuracy;
+                state_.perplexity = e.perplexity;
                 show(step, train_loss, true);
               }};
 }

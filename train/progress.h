@@ -13,7 +13,9 @@ struct ProgressState {
   double loss = 0;
   double accuracy = std::numeric_limits<double>::quiet_NaN();       // NaN: nothing evaluated yet
   double twin_accuracy = std::numeric_limits<double>::quiet_NaN();  // NaN: no twins
+  double perplexity = std::numeric_limits<double>::quiet_NaN();     // NaN: no language model
   double steps_a_second = 0;                                        // 0: unknown
+  double tokens_a_step = 0;                                         // 0: no language model
 };
 
 // At most `width` columns: of the step, the loss, the time left, the accuracy, that of twins and the speed as many as
@@ -23,7 +25,7 @@ std::string progress_text(const ProgressState& state, int width);
 // One live line on a terminal, as wide as that is at the moment; one line an evaluation elsewhere.
 class ProgressLine {
  public:
-  ProgressLine(std::int64_t steps, bool live);
+  ProgressLine(std::int64_t steps, bool live, double tokens_a_step = 0);
   ProgressLine(const ProgressLine&) = delete;
   ~ProgressLine() { finish(); }
   Listener listener();

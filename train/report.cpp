@@ -14,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace heed {
@@ -39,6 +40,12 @@ std::string model_line(const Experiment& e) {
 }
 
 std::string data_line(const Experiment& e) {
+  if (e.task.corpus) {
+    const char* tokens = name_of(e.model.tokenizer.split());
+    return fmt::format("{}: {} {} to learn from, {} held out, {} different; context {}", e.task.name,
+                       grouped(e.task.corpus->train.size()), tokens, grouped(e.task.corpus->held_out.size()),
+                       grouped(e.task.vocabulary.size()), grouped(e.task.corpus->context));
+  }
   return fmt::format("{}: {} examples to learn from, {} held out, {} words{}", e.task.name,
                      grouped(std::ssize(e.task.train)), grouped(std::ssize(e.task.held_out)),
                      grouped(e.task.vocabulary.size()),
@@ -90,14 +97,43 @@ std::vector<std::string> notes_on_sentences(const Experiment& e) {
   return lines;
 }
 
+// Why a run ended before its last step, if it did.
+std::string stop_of(const Experiment& e, const RunDirectory& run) {
+  const std::vector<Metrics> lines = read_metrics(run.path());
+  if (lines.back().step == e.config.schedule.steps) return "";
+  const auto best = lines.end() - evaluations_since_best(run.path()) - 1;
+  return fmt::format("\nEnded at step {} of {}: the held-out loss was smallest at step {}, {:.4f}; that model is {}\n",
+                     lines.back().step, e.config.schedule.steps, best->step, best->held_out.loss,
+                     best_model_path(run.path()).string());
+}
+
+// What the weights of a language model are worth, trained beside untrained.
+std::string language_figures(const Metrics& after, const Metrics& before, const char* first) {
+  const auto row = [&](const char* name, const char* unit, double Evaluation::*figure) {
+    const auto cell = [&](const Metrics& m) { return fmt::format("{:.4f}{}", m.held_out.*figure, unit); };
+    return fmt::format("  {:<36} {:>20} {:>20}\n", name, cell(after), cell(before));
+  };
+  std::string text = fmt::format("\n  {:<36} {:>20} {:>20}\n", "on the whole held-out text", "trained", first);
+  text += row("loss of a token", " nats", &Evaluation::loss) + row("perplexity", "", &Evaluation::perplexity);
+  if (!std::isnan(after.held_out.bits_per_byte))
+    text += row("a byte of text takes", " bits", &Evaluation::bits_per_byte);
+  return text;
+}
+
 }  // namespace
+
+double tokens_a_step(const Experiment& e) {
+  return e.task.corpus ? static_cast<double>(e.config.train.batch_size) * e.task.corpus->context : 0;
+}
 
 std::string opening(const Experiment& e, const std::filesystem::path& run, const Terminal& terminal) {
   const int words = e.model.vocabulary.size();
   std::vector<std::string> lines{fmt::format("heed {} ({})  {}, {}", HEED_VERSION, vector_instructions(),
                                              blas_description(), plural(threads(), "thread")),
                                  "model  " + model_line(e), "data   " + data_line(e), "run    " + run.string(),
-                                 "The loss is the answer's cross-entropy; no attention weight is a term of it."};
+                                 e.task.corpus ? "The loss is the next token's cross-entropy, in nats."
+                                               : "The loss is the answer's cross-entropy; no attention weight is a "
+                                                 "term of it."};
   if (e.begun_from) {
     lines.insert(lines.begin() + 3,
                  fmt::format("from   {}, step {}: {} of {} words are known there{}", e.begun_from->file.string(),
@@ -127,6 +163,7 @@ std::string dry_run(const Experiment& e) {
   const std::int64_t tokens = std::int64_t{config.train.batch_size} * e.task.max_length;
   std::string notes;
   for (const std::string& line : notes_on_sentences(e)) notes += "# " + line + "\n";
+  const double all = static_cast<double>(e.task.corpus ? e.task.corpus->train.size() : std::ssize(e.task.train));
   return fmt::format(
       "{}\n"
       "# heed {} ({}), {}, {}\n"
@@ -139,14 +176,23 @@ std::string dry_run(const Experiment& e) {
       to_yaml(config), HEED_VERSION, vector_instructions(), blas_description(), plural(threads(), "thread"),
       model_line(e), data_line(e), notes, grouped(config.schedule.steps), grouped(config.train.batch_size),
       grouped(tokens),
-      static_cast<double>(config.schedule.steps) * config.train.batch_size /
-          static_cast<double>(std::ssize(e.task.train)),
+      static_cast<double>(config.schedule.steps) *
+          static_cast<double>(e.task.corpus ? tokens : std::int64_t{config.train.batch_size}) / all,
       grouped(e.memory.parameters), grouped(e.memory.parameters + e.memory.moments), memory_text(e.memory));
 }
 
 std::string closing(const Experiment& e, const RunDirectory& run, const Terminal& terminal) {
-  const Dump after = read_dump(dump_path(run.path(), e.config.schedule.steps));
   const char* first = e.config.from.empty() ? "untrained" : "at step 0";
+  if (e.task.corpus) {
+    const std::vector<Metrics> lines = read_metrics(run.path());
+    std::string text = stop_of(e, run) + language_figures(lines.back(), lines.front(), first) +
+                       fmt::format("\nLook closer: inspect {}\n", run.path().string());
+    if (e.model.tokenizer.is_of_text()) {
+      text += fmt::format("Write with it: inspect {} --continue TEXT\n", run.path().string());
+    }
+    return text;
+  }
+  const Dump after = last_dump(run.path());
   std::optional<Dump> before;  // may have been removed
   if (std::filesystem::exists(dump_path(run.path(), 0))) before = read_dump(dump_path(run.path(), 0));
   const std::vector<Metrics> history = read_metrics(run.path());
@@ -154,7 +200,8 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
     return fmt::format("  {:<36} {:>20} {:>20}\n", name, figure(history.back().held_out),
                        figure(history.front().held_out));
   };
-  return fmt::format("\n{}\n", query_view(after, {.terminal = terminal,
+  return stop_of(e, run) +
+         fmt::format("\n{}\n", query_view(after, {.terminal = terminal,
                                                   .layer = {},
                                                   .head = {},
                                                   .before = before ? &*before : nullptr,

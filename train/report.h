@@ -11,6 +11,9 @@ namespace heed {
 // The first lines: version, kernels and threads, model, data. With `run` where it is written.
 std::string opening(const Experiment& experiment, const std::filesystem::path& run, const Terminal& terminal);
 
+// How many tokens a step learns from; 0 where it learns from questions.
+double tokens_a_step(const Experiment& experiment);
+
 // Where a resumed run goes on, and with what: "train.steps 600 (was 300)".
 std::string resumption(std::int64_t step, const Config& config, const std::vector<std::string>& changes,
                        const Terminal& terminal);

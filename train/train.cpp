@@ -112,7 +112,7 @@ int run(const cxxopts::ParseResult& arguments) {
   if (!directory) directory.emplace(RunDirectory::create(config.name, to_yaml(config), text("out")));
   const bool quiet = arguments.count("quiet") > 0;
   if (!quiet) fmt::print("{}", opening(experiment, directory->path(), terminal_of(STDOUT_FILENO)));
-  ProgressLine progress(config.schedule.steps, isatty(STDOUT_FILENO));
+  ProgressLine progress(config.schedule.steps, isatty(STDOUT_FILENO), tokens_a_step(experiment));
   std::signal(SIGINT, ask_to_stop);
   std::signal(SIGTERM, ask_to_stop);
   const Listener silent{[](std::int64_t, double) {}, [](std::int64_t, double, const Evaluation&) {}};
@@ -139,7 +139,7 @@ int run(const cxxopts::ParseResult& arguments) {
     if (!quiet) fmt::print("{}", profile_table(*profile, *limits));
     profile.reset();
   }
-  if (steps < config.schedule.steps) {
+  if (stop && steps < config.schedule.steps) {
     const std::string told =
         fmt::format("train: stopped after step {} of {}; all is saved. Continue with: train --resume {}\n", steps,
                     config.schedule.steps, directory->path().string());

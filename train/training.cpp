@@ -46,13 +46,15 @@ class Training {
     } else {
       restore();
     }
-    while (progress_.step < config.schedule.steps && !stop) {
+    while (progress_.step < config.schedule.steps && !stop && !is_out_of_patience()) {
       step();
       const bool last = progress_.step == config.schedule.steps;
       const auto due = [&](int every) { return last || progress_.step % every == 0; };
       if (due(config.dump.every)) dump();
       if (due(config.train.evaluate_every)) evaluate();
-      if (due(config.train.checkpoint_every) || stop) save();
+      const bool ends = is_out_of_patience();
+      if (ends && !has_dump()) dump();
+      if (due(config.train.checkpoint_every) || stop || ends) save();
     }
     return progress_.step;
   }
@@ -70,10 +72,8 @@ class Training {
   void step() {
     const Batch batch = training_batch(experiment_, progress_.step);
     note_work("(batch)");
-    const Recording recording;
-    const Tensor loss = loss_of(batch);
-    if (!std::isfinite(loss.item())) stop_at_bad_loss(loss.item(), batch);
-    Gradients gradients = backward(loss);
+    double loss = 0;
+    Gradients gradients = gradients_of(batch, loss);
     const double limit = experiment_.config.clip;
     const double norm = clip_by_global_norm(gradients, limit > 0 ? limit : std::numeric_limits<double>::max());
     if (!std::isfinite(norm)) stop_at_bad_gradient(gradients);
@@ -81,19 +81,48 @@ class Training {
     optimizer_.step(gradients, learning_rate(schedule_, progress_.step));
     note_work("(optimizer)");
     ++progress_.step;
-    progress_.loss_sum += loss.item();
-    listener_.on_step(progress_.step, loss.item());
+    progress_.loss_sum += loss;
+    listener_.on_step(progress_.step, loss);
   }
 
-  Tensor loss_of(const Batch& batch) const {
+  // Of the mean over the parts of a batch, and that mean. The parts' gradients are added along a binary tree over their
+  // numbers: of those that wait, the last two are added as soon as they are of equally many parts.
+  Gradients gradients_of(const Batch& batch, double& loss) {
+    const int parts = experiment_.config.train.accumulate;
+    struct Sum {
+      Gradients gradients;
+      int parts;
+    };
+    std::vector<Sum> waiting;
+    const auto add_last_two = [&] {
+      const Sum last = std::move(waiting.back());
+      waiting.pop_back();
+      waiting.back().gradients += last.gradients;
+      waiting.back().parts += last.parts;
+    };
+    for (int part = 0; part < parts; ++part) {
+      const Batch of_part = parts == 1 ? batch : part_of(batch, part, parts);
+      const Recording recording;
+      const Tensor part_loss = loss_of(of_part, part);
+      if (!std::isfinite(part_loss.item())) stop_at_bad_loss(part_loss.item(), of_part, part);
+      loss += part_loss.item() / parts;
+      waiting.push_back({parts == 1 ? backward(part_loss) : backward(part_loss * (1.0 / parts)), 1});
+      while (waiting.size() > 1 && waiting.back().parts == waiting[waiting.size() - 2].parts) add_last_two();
+    }
+    while (waiting.size() > 1) add_last_two();
+    return std::move(waiting.back().gradients);
+  }
+
+  Tensor loss_of(const Batch& batch, int part = 0) const {
     Random random =
         Random(experiment_.config.seed).stream("dropout").stream(static_cast<std::uint64_t>(progress_.step));
+    if (part > 0) random = random.stream(static_cast<std::uint64_t>(part));
     return answer_loss(*experiment_.model.reader, batch, {experiment_.config.dropout, &random});
   }
 
   // Loss and accuracy on the held-out set, as a line of metrics.jsonl.
   void evaluate() {
-    const Evaluation e = heed::evaluate(*experiment_.model.reader, experiment_.held_out);
+    const Evaluation e = heed::evaluate(experiment_);
     const std::int64_t since = std::max<std::int64_t>(1, progress_.step - progress_.evaluated);
     const double train_loss = progress_.loss_sum / static_cast<double>(since);
     const double rate = learning_rate(schedule_, std::max<std::int64_t>(progress_.step - 1, 0));
@@ -103,7 +132,16 @@ class Training {
     progress_.evaluated = progress_.step;
     run_.write_metrics(progress_.metrics);
     note_work("(evaluation)");
+    if (experiment_.config.train.patience > 0 && evaluations_since_best(run_.path()) == 0) {
+      experiment_.model.step = progress_.step;
+      save_model(best_model_path(run_.path()), experiment_.model);
+    }
     listener_.on_evaluation(progress_.step, train_loss, e);
+  }
+
+  bool is_out_of_patience() const {
+    const int patience = experiment_.config.train.patience;
+    return patience > 0 && progress_.step == progress_.evaluated && evaluations_since_best(run_.path()) >= patience;
   }
 
   void dump() {
@@ -137,7 +175,7 @@ class Training {
         step, what, tensor, run_.path().string());
   }
 
-  [[noreturn]] void stop_at_bad_loss(double loss, const Batch& batch) {
+  [[noreturn]] void stop_at_bad_loss(double loss, const Batch& batch, int part) {
     const std::int64_t step = progress_.step + 1;
     const std::string what = fmt::format("the loss ({})", loss);
     for (const auto& [name, parameter] : experiment_.model.parameters) {
@@ -146,7 +184,7 @@ class Training {
     std::string first = "the loss itself";
     try {
       const FiniteCheck check;
-      loss_of(batch);
+      loss_of(batch, part);
     } catch (const NotFinite& bad) {
       first = bad.what();
     }

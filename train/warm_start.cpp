@@ -21,6 +21,8 @@ Json architecture(ReaderConfig config) {
   const Json whole = to_json(config);
   Json result = whole.at("attention");
   for (const char* name : {"layers", "mlp", "positions"}) result[name] = whole.at(name);
+  result["predicts"] = name_of(config.predicts);
+  result["logits"] = name_of(config.logits);
   return result;
 }
 
@@ -65,7 +67,7 @@ WarmStart warm_start(const fs::path& from, const SavedModel& model) {
     const Tensor& source = other.parameters[name];
     std::vector<std::pair<int, int>> rows;
     for (int row = 0; row < std::min(source.size(0), parameter.size(0)); ++row) rows.emplace_back(row, row);
-    const bool is_of_words = name == "words.weight" || name == "output_bias";
+    const bool is_of_words = name == "words.weight" || name == "output_bias" || name == "unembedding";
     copy_rows(source, parameter, is_of_words ? words : rows);
   }
   return {.file = file, .step = other.step, .words_known = static_cast<int>(words.size())};

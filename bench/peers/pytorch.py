@@ -95,7 +95,7 @@ def parameter(array):
 
 
 class Model(torch.nn.Module):
-    """heed's LanguageModel, and, with `reader`, its Reader."""
+    """heed's Reader, of the next token, and, with `reader`, of an answer."""
 
     def __init__(self, weights, layers, heads, reader):
         super().__init__()

@@ -2,8 +2,10 @@
 #include <heed/data/tasks/bank.h>
 #include <heed/data/tasks/chinese.h>
 #include <heed/data/tasks/coreference.h>
+#include <heed/data/tasks/induction.h>
 #include <heed/data/tasks/jsonl.h>
 #include <heed/data/tasks/tasks.h>
+#include <heed/data/tasks/text.h>
 
 namespace heed {
 namespace {
@@ -30,6 +32,10 @@ Task task_of(const TaskOptions& o, const Random& random) {
       return babi_task(o.train, o.test, random);
     case TaskKind::jsonl:
       return jsonl_task(o.train, o.test, random);
+    case TaskKind::text:
+      return text_task(o.train, o.test, o.split, o.context, o.vocabulary);
+    case TaskKind::induction:
+      return induction_task(o.sentences, o.held_out, o.context, random);
   }
   fail("make_task: {} is no task", static_cast<int>(o.kind));
 }
@@ -38,6 +44,7 @@ Task task_of(const TaskOptions& o, const Random& random) {
 
 Task make_task(const TaskOptions& options, const Random& random) {
   Task task = task_of(options, random);
+  if (options.kind != TaskKind::text) task.tokenizer = Tokenizer(options.split);
   if (options.shuffle_antecedents) shuffle_antecedents(task.train, random);
   return task;
 }

@@ -6,20 +6,29 @@
 namespace heed {
 
 // What is learned: sentences that are made, or those of a file.
-enum class TaskKind { coreference, bank, chinese, babi, jsonl };
+enum class TaskKind { coreference, bank, chinese, babi, jsonl, text, induction };
 template <>
 inline constexpr EnumName<TaskKind> enum_names<TaskKind>[] = {{TaskKind::coreference, "coreference"},
                                                               {TaskKind::bank, "bank"},
                                                               {TaskKind::chinese, "chinese"},
                                                               {TaskKind::babi, "babi"},
-                                                              {TaskKind::jsonl, "jsonl"}};
-constexpr bool reads_files(TaskKind kind) { return kind == TaskKind::babi || kind == TaskKind::jsonl; }
+                                                              {TaskKind::jsonl, "jsonl"},
+                                                              {TaskKind::text, "text"},
+                                                              {TaskKind::induction, "induction"}};
+constexpr bool reads_files(TaskKind kind) {
+  return kind == TaskKind::babi || kind == TaskKind::jsonl || kind == TaskKind::text;
+}
+
+// Whether a model of it predicts the next token, and not the answer to a question.
+constexpr bool predicts_next(TaskKind kind) { return kind == TaskKind::text || kind == TaskKind::induction; }
 
 // Which task, and how much of it.
 struct TaskOptions {
   TaskKind kind = TaskKind::coreference;
   std::string train = {}, test = {};      // of those that read files; without `test` a tenth of `train` is held out
-  Split split = Split::words;             // how sentences that are asked later are cut into tokens
+  Split split = Split::words;             // how a text, or a sentence that is asked later, is cut into tokens
+  int context = 64;                       // of `text` and `induction`: tokens that are seen at once
+  int vocabulary = 1024;                  // of `text` cut into subwords: how many are learned
   int sentences = 4000, held_out = 1000;  // to make, for the others
   bool shuffle_antecedents = false;       // control: answers of the training set dealt at random
 };

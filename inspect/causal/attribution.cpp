@@ -76,7 +76,7 @@ Attribution attribute(const SavedModel& model, const Example& example) {
   result.logit = logits[static_cast<std::size_t>(answer)];
   result.layer = static_cast<int>(reader.encoder.blocks.size()) - 1;
   const Projection projection(reader.encoder.norm, at_query(of_last(".output")),
-                              slice(reader.token_embedding.weight, 0, answer, answer + 1).to_vector());
+                              slice(reader.unembedding, 0, answer, answer + 1).to_vector());
 
   const Tensor W_O = last.attention.W_O.weight.to(DType::float64);
   const Tensor weights = of_last(".attention.weights"),
@@ -90,12 +90,18 @@ Attribution attribute(const SavedModel& model, const Example& example) {
       result.terms.push_back({head, source, weight * projection(slice(brought, 0, source, source + 1).to_vector())});
     }
   }
+  if (last.residual == Residual::yes) {
+    const bool is_only = result.layer == 0;
+    const std::string before =
+        is_only ? "embedded" : reader.encoder.blocks[static_cast<std::size_t>(result.layer) - 1].name + ".output";
+    result.rest.push_back({is_only ? "the token itself" : "earlier layers", projection(at_query(values.at(before)))});
+  }
   if (last.attention.W_O.bias.defined()) {
     result.rest.push_back({"W_O bias", projection(last.attention.W_O.bias.to_vector())});
   }
   if (last.mlp) result.rest.push_back({"MLP", projection(at_query(of_last(".mlp.out.output")))});
   result.rest.push_back({"final norm bias", projection.bias()});
-  result.rest.push_back({"output bias", reader.output_bias.at({answer})});
+  if (reader.output_bias.defined()) result.rest.push_back({"output bias", reader.output_bias.at({answer})});
 
   const double sum = result.sum();
   if (!(std::abs(sum - result.logit) <= 1e-4 * std::max(1.0, std::abs(result.logit)))) {

@@ -39,7 +39,8 @@ class WhoWrote {
   WhoWrote(const Reader& reader, const ReaderInput& input, const Values& values, int layer)
       : T_(input.tokens.shape()[1]) {
     const int d = reader.config.attention.d_model;
-    add({.what = "token"}, squeezed(reader.token_embedding(input.tokens)) * std::sqrt(d));
+    const double scale = reader.config.predicts == Predicts::answer ? std::sqrt(d) : 1;  // as Reader scales words
+    add({.what = "token"}, squeezed(reader.token_embedding(input.tokens)) * scale);
     if (reader.learned_positions) add({.what = "position"}, slice(reader.learned_positions->weight, 0, 0, T_));
     if (reader.config.positions == Positions::sinusoidal) {
       add({.what = "position"}, sinusoidal_positions(static_cast<int>(T_), d, DType::float64));

@@ -6,7 +6,7 @@ const mostWords = 1500;
 // Words come as the layer's LayerNorm gives them, without position and as if no earlier layer had changed them.
 function circuit(reader, layer, head, kind) {
   const {d} = reader, block = reader.blocks[layer], V = Math.min(mostWords, reader.vocabulary.length);
-  const E = Float64Array.from({length: V * d}, (_, i) => reader.words[i] * Math.sqrt(d));
+  const E = Float64Array.from({length: V * d}, (_, i) => reader.words[i] * (reader.isNext ? 1 : Math.sqrt(d)));
   const X = layerNorm(E, block.norm);
   const values = new Float32Array(V * V);
   let from, to, width, scale = 1;

@@ -58,8 +58,9 @@ const gelu = (x) => x * (1 + erf(x / Math.SQRT2)) / 2;
 function plus(a, b) { return a.map((value, i) => value + b[i]); }
 
 class Reader {
-  constructor({shape, eps, tensors, vocabulary, queries, split, step, singular_values}) {
-    Object.assign(this, {shape, eps, vocabulary, queries, split, step, singularValues: singular_values});
+  constructor({shape, eps, tensors, vocabulary, queries, split, of_text, step, singular_values}) {
+    Object.assign(this, {shape, eps, vocabulary, queries, split, ofText: of_text, step, singularValues: singular_values});
+    this.isNext = shape.predicts === 'next';  // a language model: causal, and with every residual
     this.numbers = new Map(vocabulary.map((word, i) => [word, i]));
     this.d = shape.attention.d_model;
     this.H = shape.attention.heads;
@@ -98,7 +99,7 @@ class Reader {
 
   // The tokens of a text as the model splits it; `problem` says, when there is one, why it cannot be read.
   understand(text) {
-    const tokens = tokenize(text, this.split);
+    const tokens = tokenize(text, this.split, this.ofText);
     const unknown = tokens.filter((token) => !this.numbers.has(token));
     let problem = null;
     if (tokens.length === 0) {
@@ -110,14 +111,14 @@ class Reader {
                       return `The model does not know “${visible(token)}”${near ? `; did you mean ${near}?` : '.'}`;
                     })
                     .join(' ');
-    } else if (this.shape.positions === 'learned' && tokens.length > this.shape.max_length) {
+    } else if ((this.isNext || this.shape.positions === 'learned') && tokens.length > this.shape.max_length) {
       problem = `The text has ${tokens.length} tokens; the model learned positions for ${this.shape.max_length}.`;
     } else if (this.shape.sentences > 0 && Math.max(...sentenceNumbers(tokens)) >= this.shape.sentences) {
       problem = `The text has ${Math.max(...sentenceNumbers(tokens)) + 1} sentences; the model reads up to ${
           this.shape.sentences}.`;
     }
     const asked = tokens.findLastIndex((token) => this.queries.includes(token));
-    return {tokens, problem, query: asked >= 0 ? asked : tokens.length - 1, asked: asked >= 0};
+    return {tokens, problem, query: asked >= 0 ? asked : tokens.length - 1, asked: asked >= 0 || this.isNext};
   }
 
   // What the first layer reads is the sum of these: [{what, values (T, d_model)}].
@@ -126,7 +127,7 @@ class Reader {
     const rows = (of) => Float64Array.from({length: tokens.length * d}, (_, n) => of(Math.floor(n / d), n % d));
     const parts = [{
       what: 'token',
-      values: rows((t, c) => this.words[this.numbers.get(tokens[t]) * d + c] * Math.sqrt(d))
+      values: rows((t, c) => this.words[this.numbers.get(tokens[t]) * d + c] * (this.isNext ? 1 : Math.sqrt(d)))
     }];
     const positions = this.values('positions.weight'), sentences = this.values('sentences.weight');
     if (positions) parts.push({what: 'position', values: rows((t, c) => positions[t * d + c])});
@@ -175,7 +176,7 @@ class Reader {
           joined.set(output.subarray(t * block.d_v, (t + 1) * block.d_v), t * block.W_O.k + h * block.d_v);
       });
       let y = linear(joined, T, block.W_O);
-      if (layer + 1 < this.blocks.length) y = plus(x, y);
+      if (this.isNext || layer + 1 < this.blocks.length) y = plus(x, y);
       let mlp = null;
       if (block.mlp) {
         const inner = linear(layerNorm(y, block.mlp.norm), T, block.mlp.in).map(gelu);
@@ -221,7 +222,7 @@ class Reader {
     const scores = new Float64Array(T * T), output = new Float64Array(T * d_v);
     for (let i = 0; i < T; ++i) {
       for (let j = 0; j < T; ++j)
-        scores[i * T + j] = cut(i, j) ? -Infinity : dot(Q, i * d_k, K, j * d_k, d_k) / Math.sqrt(d_k);
+        scores[i * T + j] = (this.isNext && j > i) || cut(i, j) ? -Infinity : dot(Q, i * d_k, K, j * d_k, d_k) / Math.sqrt(d_k);
     }
     const weights = scores.slice();
     for (let i = 0; i < T; ++i) {
@@ -235,8 +236,8 @@ class Reader {
 
   // Of one vector (d_model): with the words' vectors, plus the bias.
   logits(x) {
-    const bias = this.values('output_bias');
-    return Float64Array.from(this.vocabulary, (_, w) => dot(x, 0, this.words, w * this.d, this.d) + bias[w]);
+    const bias = this.values('output_bias'), rows = this.values('unembedding') ?? this.words;
+    return Float64Array.from(this.vocabulary, (_, w) => dot(x, 0, rows, w * this.d, this.d) + (bias ? bias[w] : 0));
   }
 
   // The `count` most probable words: [{word, probability}].

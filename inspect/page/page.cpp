@@ -182,7 +182,8 @@ Json model_json(const SavedModel& model) {
   }
   return {{"shape", to_json(model.reader->config)},
           {"eps", model.reader->encoder.norm.eps},
-          {"split", model.split == Split::words ? "words" : "characters"},
+          {"split", name_of(model.tokenizer.split())},
+          {"of_text", model.tokenizer.is_of_text()},
           {"step", model.step},
           {"queries", model.queries},
           {"vocabulary", model.vocabulary.words()},

@@ -46,8 +46,30 @@ const isMark = (cluster) => /^[\p{P}\p{S}]/u.test(cluster);
 const isLetter = (cluster) => !isSpace(cluster) && !isMark(cluster);
 const joinsLetters = (cluster) => ['\'', '’', '-', '‐', '‑'].includes(cluster);
 
-// As tokenize() in data/utf8.h. split: 'words' or 'characters'.
-function tokenize(text, split) {
+// As Tokenizer::of_text() in data/tokenize.h.
+function tokenizeText(text, split) {
+  if (split === 'characters') return [...text];
+  if (split === 'bytes') {
+    return Array.from(new TextEncoder().encode(text), (byte) => byte < 128 ?
+        String.fromCharCode(byte) : `<0x${byte.toString(16).toUpperCase()}>`);
+  }
+  const clusters = Array.from(segmenter.segment(text), (part) => part.segment), tokens = [];
+  for (let begin = 0, end; begin < clusters.length; begin = end) {
+    const leads = clusters[begin] === ' ' && begin + 1 < clusters.length && isLetter(clusters[begin + 1]);
+    end = begin + (leads ? 2 : 1);
+    const grows = () => isLetter(clusters[end]) ||
+        (joinsLetters(clusters[end]) && end + 1 < clusters.length && isLetter(clusters[end + 1]));
+    if (isLetter(clusters[end - 1])) {
+      while (end < clusters.length && grows()) ++end;
+    }
+    tokens.push(clusters.slice(begin, end).join(''));
+  }
+  return tokens;
+}
+
+// As tokenize() in data/tokenize.h. split: 'words' or 'characters'; or, with `ofText`, as tokenizeText().
+function tokenize(text, split, ofText = false) {
+  if (ofText) return tokenizeText(text, split);
   const clusters = Array.from(segmenter.segment(text), (part) => part.segment);
   const tokens = [];
   let open = false;  // the last token may grow

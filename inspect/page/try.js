@@ -48,9 +48,9 @@ const tryView = {
       touched = false;
       off = new Set();
       cut = new Set();
-      input.value = tokens.join(reader.split === 'characters' ? '' : ' ');
+      input.value = tokens.join(reader.ofText || reader.split === 'characters' ? '' : ' ');
       // Asked about what was asked there, where the text is split into the same tokens.
-      asked = tokenize(input.value, reader.split).join(' ') === tokens.join(' ') ? query : -1;
+      asked = tokenize(input.value, reader.split, reader.ofText).join(' ') === tokens.join(' ') ? query : -1;
       words.replaceChildren(...reader.vocabulary.flatMap((one) => [word(one), ' ']));
       compute();
     };

@@ -23,3 +23,22 @@ TEST_CASE("characters are grapheme clusters, ASCII runs stay together") {
   CHECK(tokenize("用GPT4写， 好!", Split::characters) == Words{"用", "GPT4", "写", "，", "好", "!"});
   CHECK(tokenize("e\u0301a 👩‍👩‍👧", Split::characters) == Words{"e\u0301", "a", "👩‍👩‍👧"});
 }
+
+TEST_CASE("A text's tokens are the text again, byte for byte") {
+  const Tokenizer words = Tokenizer::of_text(Split::words), characters = Tokenizer::of_text(Split::characters),
+                  bytes = Tokenizer::of_text(Split::bytes);
+  CHECK(words("a cat,  didn't\r\n\n it's - so") ==
+        Words{"a", " cat", ",", " ", " didn't", "\r\n", "\n", " it's", " ", "-", " so"});
+  CHECK(characters("e\u0301 \n苹") == Words{"e", "\u0301", " ", "\n", "苹"});
+  CHECK(bytes("a\xe2\n") == Words{"a", "<0xE2>", "\n"});
+  const std::string hard = "\xef\xbb\xbf  \u2581the\t'tis-  it's- \u3000 e\u0301\r\n\r\n<0xE2>👩‍👩‍👧\n ";
+  for (const Tokenizer& tokenizer : {words, characters, bytes}) CHECK(tokenizer.join(tokenizer(hard)) == hard);
+  std::string all;
+  for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
+  CHECK(bytes.join(bytes(all)) == all);
+  CHECK(bytes(all).size() == 256);
+  for (const Tokenizer& tokenizer : {words, characters}) {
+    CHECK(message([&] { tokenizer("ab\xc3"); }) == "text: not UTF-8 at byte 2: 0xc3");
+  }
+  CHECK(message([] { tokenize("a", Split::bytes); }) == "a sentence is cut into words or characters, not bytes");
+}

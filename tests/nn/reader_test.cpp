@@ -118,3 +118,116 @@ TEST_CASE("Texts that do not fit a Reader are errors") {
           reader({Ids({2, 1}, {1, 1}), {1}, Ids({2}, {0, 0}), {}});
         }) == "Reader: expected tokens (B, T) and B lengths, got (2, 1) and 1 lengths");
 }
+
+namespace {
+
+const ReaderConfig small_writer{.vocabulary = 7,
+                                .max_length = 6,
+                                .layers = 2,
+                                .mlp = 16,
+                                .predicts = Predicts::next,
+                                .attention = {.d_model = 8, .heads = 2}};
+
+}  // namespace
+
+TEST_CASE("What comes next after a token does not depend on what does") {
+  Parameters parameters;
+  const Reader model(Scope(parameters, 1, DType::float64), small_writer);
+  const Tensor a = model.next(Ids({1, 5}, {1, 2, 3, 4, 5})), b = model.next(Ids({1, 5}, {1, 2, 3, 0, 6}));
+  CHECK(a.shape() == Shape{1, 5, 7});
+  CHECK(error(slice(a, 1, 0, 3), slice(b, 1, 0, 3)) <= 1e-14);
+  CHECK(error(slice(a, 1, 3, 5), slice(b, 1, 3, 5)) > 1e-3);
+}
+
+TEST_CASE("A language model asked at one token says there what it says of all") {
+  Parameters parameters;
+  const Reader model(Scope(parameters, 1, DType::float64), small_writer);
+  const ReaderInput input{Ids({2, 4}, {1, 2, 3, 4, 5, 6, 0, 1}), {4, 3}, Ids({2}, {1, 2}), {}};
+  const Tensor all = model.next(input.tokens);
+  const Reader::Output output = model(input, Weights::yes), alone = model.at_query(input, Weights::yes);
+  for (const Tensor& logits : {output.logits, alone.logits}) {
+    CHECK(error(slice(logits, 0, 0, 1), reshape(slice(slice(all, 0, 0, 1), 1, 1, 2), {1, 7})) <= 1e-14);
+    CHECK(error(slice(logits, 0, 1, 2), reshape(slice(slice(all, 0, 1, 2), 1, 2, 3), {1, 7})) <= 1e-14);
+  }
+  REQUIRE(alone.weights.size() == 2);
+  CHECK(alone.weights[0].shape() == Shape{2, 2, 4});
+  CHECK(alone.weights[1].at({0, 1, 1}) == Approx(output.weights[1].at({0, 1, 1, 1})));
+  CHECK(alone.weights[1].at({0, 0, 2}) == 0);  // of query 1: it does not see what comes after it
+}
+
+TEST_CASE("Untied logits have a matrix of their own") {
+  ReaderConfig config = small_writer;
+  config.logits = Logits::untied;
+  Parameters parameters;
+  const Reader model(Scope(parameters, 1), config);
+  CHECK(parameters["unembedding"].shape() == Shape{7, 8});
+  CHECK_FALSE(parameters.contains("output_bias"));
+  const Tensor before = model.next(Ids({1, 2}, {1, 2}));
+  Tensor(parameters["unembedding"]).copy_from(full({7, 8}, 0.0));
+  CHECK(error(model.next(Ids({1, 2}, {1, 2})), before) > 1e-4);
+  CHECK(max(square(model.next(Ids({1, 2}, {1, 2})))).item() == 0);
+}
+
+TEST_CASE("A language model learns which word follows which, and the one before it") {
+  Parameters parameters;
+  const Reader model(Scope(parameters, 1), small_writer);
+  Optimizer adam(parameters, {});
+  const Ids tokens({2, 5}, {1, 2, 3, 2, 4, 1, 2, 3, 2, 4}), next({10}, {2, 3, 2, 4, 1, 2, 3, 2, 4, 1});
+  double loss = 0;
+  for (int step = 0; step < 150; ++step) {
+    const Recording recording;
+    const Tensor value = cross_entropy(reshape(model.next(tokens), {10, 7}), next);
+    adam.step(backward(value), 0.01);
+    loss = value.item();
+  }
+  CHECK(loss < 0.05);  // 2 is followed by 3, but after 3 by 4: no single word tells
+}
+
+TEST_CASE("A language model shows its values to hooks, and refuses what it cannot read") {
+  Parameters parameters;
+  const Reader model(Scope(parameters, 1) / "gpt", small_writer), reader(Scope(parameters, 1) / "reader", small_reader);
+  std::vector<std::string> seen;
+  {
+    const Hook hook([&](const std::string& name, Tensor&) { seen.push_back(name); });
+    model.next(Ids({1, 3}, {1, 2, 3}));
+  }
+  CHECK(std::count(seen.begin(), seen.end(), "gpt.embedded") == 1);
+  CHECK(seen.back() == "gpt.logits");
+  CHECK(message([&] { model.next(Ids({3}, {1, 2, 3})); }) == "Reader::next: expected tokens (B, T), got (3)");
+  CHECK(message([&] {
+          model.next(Ids({1, 7}, {1, 2, 3, 4, 5, 6, 0}));
+        }) == "positions: a text has 7 tokens, but max_length is 6");
+  CHECK(message([&] {
+          reader.next(Ids({1, 1}, {1}));
+        }) == "Reader::next: it predicts an answer, not the next token of each");
+}
+
+TEST_CASE("Read a few tokens at a time, a text has the logits that it has read at once") {
+  ReaderConfig config = small_writer;
+  config.positions = GENERATE(Positions::learned, Positions::sinusoidal, Positions::none);
+  config.logits = GENERATE(Logits::tied, Logits::untied);
+  Parameters parameters;
+  const Reader model(Scope(parameters, 1), config);
+  const Ids tokens({2, 6}, {1, 2, 3, 4, 5, 6, 0, 6, 5, 4, 3, 2});
+  const Tensor whole = model.next(tokens);  // (2, 6, 7)
+  const auto columns = [&](std::int64_t begin, std::int64_t end) {
+    std::vector<std::int32_t> ids;
+    for (std::int64_t b = 0; b < 2; ++b) {
+      for (std::int64_t t = begin; t < end; ++t) ids.push_back(tokens[b * 6 + t]);
+    }
+    return Ids({2, end - begin}, ids);
+  };
+  for (const std::vector<std::int64_t>& ends : {std::vector<std::int64_t>{1, 2, 3, 4, 5, 6},
+                                                std::vector<std::int64_t>{3, 4, 6}, std::vector<std::int64_t>{6}}) {
+    Past past;
+    std::int64_t begin = 0;
+    for (const std::int64_t end : ends) {
+      const Tensor logits = model.go_on(columns(begin, end), past);
+      CHECK(error(logits, reshape(slice(whole, 1, end - 1, end), {2, 7})) <= 1e-5);
+      begin = end;
+    }
+    CHECK(past.read == 6);
+    CHECK(message([&] { model.go_on(columns(0, 1), past); }) ==
+          "Reader::go_on: 1 tokens after 6 are more than max_length, 6");
+  }
+}

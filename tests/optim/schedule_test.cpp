@@ -24,3 +24,12 @@ TEST_CASE("A schedule rises to its peak after the warm-up and falls to 0 at its 
   CHECK(learning_rate(cosine, 1000) == learning_rate(cosine, 20));
   CHECK(learning_rate({Schedule::Kind::linear, 0.3, 0, 10}, 0) == 0.3);
 }
+
+TEST_CASE("A schedule falls to its least rate and no further") {
+  const Schedule cosine{Schedule::Kind::cosine, 0.3, 5, 20, 0.03}, linear{Schedule::Kind::linear, 0.3, 0, 10, 0.1};
+  CHECK(learning_rate(cosine, 0) == Approx(0.05));
+  CHECK(learning_rate(cosine, 5) == Approx(0.3));
+  CHECK(learning_rate(cosine, 20) == Approx(0.03));
+  CHECK(learning_rate(linear, 5) == Approx(0.2));
+  CHECK(learning_rate(linear, 10) == Approx(0.1));
+}

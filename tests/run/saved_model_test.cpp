@@ -51,7 +51,7 @@ TEST_CASE("a model is loaded as it was saved") {
 
   CHECK(loaded.vocabulary.words() == model.vocabulary.words());
   CHECK(loaded.queries == std::vector<std::string>{"it"});
-  CHECK(loaded.split == Split::words);
+  CHECK(loaded.tokenizer.split() == Split::words);
   CHECK(loaded.step == 400);
   const Example example = question(model, famous);
   const SentenceAttention before = attend(*model.reader, model.vocabulary, example);
@@ -76,7 +76,7 @@ TEST_CASE("loading a file that is no model says why") {
           }).starts_with(fmt::format("metadata '{}': ", name)));
   }
   CHECK(loading([](SafeTensors& content) { content.metadata["heed.split"] = "letters"; }) ==
-        "metadata 'heed.split': expected one of words, characters, got 'letters'");
+        "metadata 'heed.split': expected one of words, characters, bytes, got 'letters'");
   CHECK(loading([](SafeTensors& content) { content.metadata["heed.vocabulary"] = R"(["a","a"])"; }) ==
         "metadata 'heed.vocabulary': vocabulary: 'a' occurs twice");
   CHECK(describing("/layers", 0) == "metadata 'heed.model': 'layers' must be an integer from 1 to 16777216, got 0");
@@ -167,13 +167,13 @@ TEST_CASE("a question is the last token of a kind asked about, or the one that i
   for (const std::string query : {"", "它"}) {
     CHECK(message([&] { question(chinese, run_together, query); }) ==
           "the sentence holds '它', but not as a token of its own: put spaces between the words, as in training, or "
-          "train with data.split: characters; its tokens: " +
+          "train with data.tokens: characters; its tokens: " +
               run_together);
   }
   CHECK(question(chinese, "因为 它 太 累 了").query == 1);
   CHECK(message([&] { question(chinese, "苹果 很 甜", "果实"); }) ==
         "the sentence has no token '果实'; its tokens: 苹果 很 甜");
-  chinese.split = Split::characters;
+  chinese.tokenizer = Tokenizer(Split::characters);
   CHECK(question(chinese, run_together).query == 2);
   CHECK(message([&] { question(model, "it \xff"); }).find("sentence") != std::string::npos);
 }

@@ -1,8 +1,11 @@
 #include "files/json.h"
+#include "run/metrics.h"
 #include "tests/catch.h"
 #include "tests/train/program.h"
 
 #include <heed/files/safetensors.h>
+
+#include <cmath>
 
 using namespace heed;
 namespace fs = std::filesystem;
@@ -321,4 +324,71 @@ TEST_CASE("train --profile prints where the time went and writes a trace") {
     steps += work.at("name") == "cross_entropy backward";
   }
   CHECK(steps == 60);
+}
+
+TEST_CASE("A text is learned, looked at and written") {
+  const Scratch place;
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "the cat sat on the mat. the dog sat on the log.\n";
+  write_file(place / "text.txt", text);
+  write_file(place / "text.yaml",
+             "name: text\n"
+             "data: {task: text, train: text.txt, context: 48}\n"
+             "model: {d_model: 32, heads: 2, mlp: 64}\n"
+             "optim: {lr: 0.01}\n"
+             "train: {steps: 120, batch_size: 8, evaluate_every: 60, checkpoint_every: 60}\n"
+             "dump: {every: 60, sentences: 1}\n");
+  const Ended run = run_program(place, "train --config text.yaml --set data.tokens=characters --out r");
+  REQUIRE(run.err.empty());
+  CHECK(run.out.find("data   text: 17,280 characters to learn from, 1,920 held out, 15 different; context 48\n") !=
+        std::string::npos);
+  CHECK(run.out.find("perplexity ") != std::string::npos);
+  CHECK(run.out.find(" tokens/s") != std::string::npos);
+  CHECK(run.out.find("\n  on the whole held-out text ") != std::string::npos);
+  CHECK(run.out.ends_with("\nLook closer: inspect r\nWrite with it: inspect r --continue TEXT\n"));
+  const std::vector<Metrics> metrics = read_metrics(place / "r");
+  REQUIRE(metrics.size() == 3);
+  const Evaluation& last = metrics[2].held_out;
+  CHECK(last.loss < 0.3);  // of one line, "cat" or "dog" and so on are all that is not known
+  CHECK(last.perplexity == Approx(std::exp(last.loss)));
+  CHECK(last.bits_per_byte == Approx(last.loss * 1919 / 1920 / std::log(2.0)));
+  CHECK(last.accuracy > 0.9);
+
+  const std::string writes = "inspect r --continue 'the ' --temperature 0.5 --tokens 60 --seed 2";
+  const Ended written = run_program(place, writes);
+  CHECK((written.code == 0 && written.err.empty()));
+  CHECK(written.out.size() == 64);
+  CHECK(written.out.find("sat on the ") != std::string::npos);
+  CHECK(run_program(place, "OMP_NUM_THREADS=1 " + writes).out == written.out);
+  CHECK(run_program(place, "inspect r --continue 'the ' --stop '\\n'").out.find('\n') == std::string::npos);
+  CHECK(run_program(place, "inspect r --continue 'the ' --tokens 100000 | head -c 10").out ==
+        written.out.substr(0, 4) + run_program(place, "inspect r --continue 'the ' --tokens 6").out.substr(4));
+
+  for (const char* view : {"", "--matrix", "--weights", "--steps --sentence 'the cat sa'", "--json", "--verify",
+                           "--causes --limit 4", "--sentence 'the dog' --query g", "--page r.html --limit 2"}) {
+    CAPTURE(view);
+    const Ended shown = run_program(place, std::string("inspect r ") + view);
+    CHECK(shown.err.empty());
+    CHECK((shown.code == 0 && !shown.out.empty()));
+  }
+  CHECK(run_program(place, "inspect r --sentence 'the dog sat on th'").out.find("predicts e") != std::string::npos);
+  const std::string model = read_file(place / "r/model.safetensors");
+  const Ended again =
+      run_program(place, "train --quiet --config text.yaml --set data.split=characters --out again --threads 1");
+  CHECK((again.code == 0 && read_file(place / "again/model.safetensors") == model));
+  CHECK(run_program(place, "train --check-gradients --config text.yaml --set data.context=8").code == 0);
+}
+
+TEST_CASE("An interrupt ends a text cleanly") {
+  const Scratch place;
+  write_file(place / "text.txt", std::string(3000, 'a') + std::string(3000, 'b'));
+  write_file(
+      place / "text.yaml",
+      "data: {task: text, train: text.txt, tokens: bytes, context: 8}\nmodel: {d_model: 8, heads: 1, layers: 1}\n"
+      "train: {steps: 1}\noptim: {warmup: 0}\n");
+  REQUIRE(run_program(place, "train --quiet --config text.yaml --out r").code == 0);
+  const Ended ended =
+      run_program(place, "timeout -s INT 2 inspect r --continue aa --tokens 100000000 > many; test $? = 124");
+  CHECK((ended.code == 0 && ended.err.empty()));
+  CHECK(read_file(place / "many").size() > 10);
 }

@@ -103,6 +103,11 @@ class ConfigReader {
     }
   }
 
+  std::vector<Key>::const_iterator find(const std::string& name) const {
+    return std::ranges::find_if(
+        keys_, [&](const Key& key) { return key.name == name || (!name.empty() && key.old_name == name); });
+  }
+
   bool is_section(const std::string& name) const {
     return !name.empty() && std::ranges::find(keys_, name, &Key::section) != keys_.end();
   }
@@ -116,8 +121,8 @@ class ConfigReader {
   }
 
   void read_value(const std::string& section, const Yaml& key, const Yaml& value) {
-    const std::string name = section.empty() ? key.text : section + "." + key.text;
-    const auto found = std::ranges::find(keys_, name, &Key::name);
+    const auto found = find(section.empty() ? key.text : section + "." + key.text);
+    const std::string name = found == keys_.end() ? "" : found->name;
     if (found == keys_.end() || found->section() != section) {
       const std::string in = section.empty() ? "" : " in " + section;
       wrong(key.place, fmt::format("unknown key '{}'{}{}", shown(key.text), in, suggestion(section, key.text)));
@@ -136,7 +141,7 @@ class ConfigReader {
     Mistake mistake{number, "", "--set " + shown(setting)};
     const std::size_t equals = setting.find('=');
     const std::string name = setting.substr(0, equals);
-    const auto found = std::ranges::find(keys_, name, &Key::name);
+    const auto found = find(name);
     if (equals == setting.npos) {
       mistake.message = "expected KEY=VALUE, such as model.heads=4";
     } else if (name == "probes") {
@@ -254,9 +259,7 @@ class ConfigReader {
     }
     for (std::size_t i = 0; i < item.keys.size(); ++i)
       read_watched_value(name, item.keys[i], item.items[i], sentence, places);
-    for (const char* field : {"text", "query", "antecedent"}) {
-      if (!places.contains(field)) wrong(item.place, fmt::format("{} has no {}", name, field));
-    }
+    places[""] = item.place;
   }
 
   void read_watched_value(const std::string& name, const Yaml& key, const Yaml& value, WatchedSentence& sentence,
@@ -288,16 +291,26 @@ class ConfigReader {
       }
       mistakes_.push_back({last.place, rule.message, last.origin});
     }
-    if (bad_.contains("data.split")) return;
+    if (bad_.contains("data.tokens") || bad_.contains("data.task")) return;
     for (std::size_t i = 0; i < watched_places_.size(); ++i) check_watched(i);
   }
 
   void check_watched(std::size_t i) {
     const WatchedSentence& sentence = config_.watched[i];
+    const bool is_text = config_.data.kind == TaskKind::text;
+    for (const char* field : {"text", "query", "antecedent"}) {
+      const bool is_needed = !is_text || field == std::string_view("text");
+      if (is_needed && watched_places_[i].contains("") && !watched_places_[i].contains(field)) {
+        wrong(watched_places_[i].at(""), fmt::format("probe {} has no {}", i + 1, field));
+      }
+    }
+    if (is_of_texts_alone(config_.data.split) && !is_text) return;  // already reported
+    if (config_.data.split == Split::subwords) return;              // not known before they are learned
+    const Tokenizer tokenizer = is_text ? Tokenizer::of_text(config_.data.split) : Tokenizer(config_.data.split);
     for (const auto& [field, word] :
          {std::pair("query", sentence.query), std::pair("antecedent", sentence.antecedent)}) {
       if (sentence.text.empty() || word.empty()) continue;  // already reported
-      const std::string message = watched_mistake(sentence, word, config_.data.split);
+      const std::string message = watched_mistake(sentence, word, tokenizer);
       if (!message.empty())
         wrong(watched_places_[i].at(field), fmt::format("{} of probe {}: {}", field, i + 1, message));
     }

@@ -33,6 +33,8 @@ struct Config {
 
   struct Train {
     int batch_size = 64;
+    int accumulate = 1;  // parts of a batch, one after the other
+    int patience = 0;    // evaluations without a smaller held-out loss after which to stop; 0: never
     int evaluate_every = 100, checkpoint_every = 100;
   } train;
 

@@ -67,6 +67,7 @@ struct Key {
   std::vector<std::string> aliases{};  // what others call it
   // Whether a run that goes on may change it. What the moments, the order of the data or the dumps were made with may not.
   enum class OnResume { fixed, may_change } on_resume = OnResume::fixed;
+  std::string old_name{};       // what it was called before, and is still read as
   std::string section() const;  // "optim", or "" at the top
   std::string word() const;     // "lr"
 };

@@ -37,8 +37,17 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
          fmt::format("task {} needs a file: set data.train", task));
   for (const auto& [key, file] : {std::pair("data.train", c.data.train), std::pair("data.test", c.data.test)}) {
     demand(reads || file.empty(), {"data.task", key},
-           fmt::format("task {} makes its own sentences: {} is for babi and jsonl", task, key));
+           fmt::format("task {} makes its own sentences: {} is for babi, jsonl and text", task, key));
   }
+
+  demand(c.data.kind == TaskKind::text || !is_of_texts_alone(c.data.split), {"data.task", "data.tokens"},
+         fmt::format("task {} has sentences of words: data.tokens {} is for text", task, name_of(c.data.split)));
+  demand(!predicts_next(c.data.kind) || !c.data.shuffle_antecedents, {"data.task", "data.shuffle_antecedents"},
+         fmt::format("task {} asks about no antecedents: data.shuffle_antecedents is for the others", task));
+  demand(c.train.batch_size % c.train.accumulate == 0, {"train.accumulate", "train.batch_size"},
+         fmt::format("train.accumulate {} must divide train.batch_size {}", c.train.accumulate, c.train.batch_size));
+  demand(c.schedule.least <= c.schedule.lr, {"optim.min_lr", "optim.lr"},
+         fmt::format("optim.min_lr {} must not exceed optim.lr {}", c.schedule.least, c.schedule.lr));
 
   const AttentionConfig& a = c.model.attention;
   const bool divides = a.d_model % a.heads == 0;
@@ -61,16 +70,17 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
   return broken;
 }
 
-std::string watched_mistake(const WatchedSentence& sentence, const std::string& word, Split split) {
-  const std::vector<std::string> tokens = tokenize(sentence.text, split);
+std::string watched_mistake(const WatchedSentence& sentence, const std::string& word, const Tokenizer& tokenizer) {
+  const std::vector<std::string> tokens = tokenizer(sentence.text);
+  const Split split = tokenizer.split();
   const auto count = std::ranges::count(tokens, word);
   if (count == 1) return "";
   if (count > 1) return fmt::format("'{}' must be one token of the text, found {} times", word, count);
   std::string hint = did_you_mean(word, tokens);
   if (split == Split::words && is_run_together(word, tokens)) {
-    hint = ": put spaces between the words, or set data.split: characters";
+    hint = ": put spaces between the words, or set data.tokens: characters";
   } else if (split == Split::characters && sentence.text.find(word) != std::string::npos) {
-    hint = ": with data.split: characters each character is a token";
+    hint = ": with data.tokens: characters each character is a token";
   }
   return fmt::format("'{}' must be one token of the text, found none{}", word, hint);
 }

@@ -18,7 +18,7 @@ struct BrokenRule {
 };
 std::vector<BrokenRule> broken_rules(const Config& config);
 
-// What is wrong with `word` ("query" or "antecedent") as a token of the sentence's text; "" when it is there once.
-std::string watched_mistake(const WatchedSentence& sentence, const std::string& word, Split split);
+// What is wrong with `word` ("query" or "antecedent") as a token of the probe's text; "" when it is there once.
+std::string watched_mistake(const WatchedSentence& sentence, const std::string& word, const Tokenizer& tokenizer);
 
 }  // namespace heed

@@ -51,8 +51,9 @@ std::string to_yaml(const Config& config) {
   std::string text = write_keys(config, [](const Key&, const std::string&) { return ""; });
   text += config.watched.empty() ? "probes: []\n" : "probes:\n";
   for (const WatchedSentence& sentence : config.watched) {
-    text += fmt::format("  - text: {}\n    query: {}\n    antecedent: {}\n", in_quotes(sentence.text),
-                        in_quotes(sentence.query), in_quotes(sentence.antecedent));
+    text += fmt::format("  - text: {}\n", in_quotes(sentence.text));
+    if (!sentence.query.empty()) text += fmt::format("    query: {}\n", in_quotes(sentence.query));
+    if (!sentence.antecedent.empty()) text += fmt::format("    antecedent: {}\n", in_quotes(sentence.antecedent));
   }
   return text;
 }

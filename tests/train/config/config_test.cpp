@@ -78,7 +78,8 @@ TEST_CASE("A setting has a key and a value") {
   CHECK(set("=3") == "--set =3: unknown key ''");
   CHECK(set("seed=") == "--set seed=: seed must be an integer from 0 to 18446744073709551615, got ''");
   CHECK(set("data.split=word") ==
-        "--set data.split=word: data.split must be one of words, characters, got 'word' (did you mean 'words'?)");
+        "--set data.split=word: data.tokens must be one of words, characters, bytes, got 'word' (did you mean "
+        "'words'?)");
 }
 
 TEST_CASE("A setting's unknown key is told its nearest") {
@@ -110,8 +111,8 @@ TEST_CASE("probes=[] leaves out the probes of the file") {
 
 TEST_CASE("A run that goes on may change what its moments, data and dumps do not depend on, and nothing else") {
   CHECK(resumable_keys() ==
-        "optim.lr, optim.weight_decay, optim.schedule, optim.warmup, optim.clip, train.steps, train.evaluate_every, "
-        "train.checkpoint_every, dump.every");
+        "optim.lr, optim.weight_decay, optim.schedule, optim.min_lr, optim.warmup, optim.clip, train.steps, "
+        "train.patience, train.evaluate_every, train.checkpoint_every, dump.every");
   const Scratch scratch;
   const std::string file = (scratch / "config.yaml").string();
   write_file(file, to_yaml(parse_config("probes: [{text: a b, query: a, antecedent: b}]", "f")));

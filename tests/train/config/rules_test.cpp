@@ -24,7 +24,7 @@ TEST_CASE("Keys that do not go together are refused where the last of them is gi
         "f:2:16: optim.warmup 50 must not exceed train.steps 20");
   CHECK(config_error("data: {task: babi}") == "f:1:14: task babi needs a file: set data.train");
   CHECK(config_error("data: {task: bank, test: a}") ==
-        "f:1:26: task bank makes its own sentences: data.test is for babi and jsonl");
+        "f:1:26: task bank makes its own sentences: data.test is for babi, jsonl and text");
   CHECK(config_error("data: {task: babi}", {"data.train=a"}) == "no error");
   for (const std::string name : {"", "..", "a/b", ".a"}) {
     CHECK(config_error("name: \"" + name + "\"") ==
@@ -81,11 +81,11 @@ TEST_CASE("A probe's words must be in its text, each once") {
   CHECK(config_error("data: {split: characters}\n" + chinese) == "no error");
   CHECK(config_error(chinese) ==
         "f:1:30: query of probe 1: '甜' must be one token of the text, found none: put spaces between the words, or "
-        "set data.split: characters\n"
+        "set data.tokens: characters\n"
         "f:1:45: antecedent of probe 1: '果' must be one token of the text, found none: put spaces between the words, "
-        "or set data.split: characters");
+        "or set data.tokens: characters");
   CHECK(config_error("data: {split: characters}\nprobes: [{text: 小狗累了它, query: 它, antecedent: 小狗}]") ==
-        "f:2:46: antecedent of probe 1: '小狗' must be one token of the text, found none: with data.split: characters "
+        "f:2:46: antecedent of probe 1: '小狗' must be one token of the text, found none: with data.tokens: characters "
         "each character is a token");
   CHECK(config_error("probes: [{text: kitten, query: it, antecedent: kitten}]") ==
         "f:1:32: query of probe 1: 'it' must be one token of the text, found none");

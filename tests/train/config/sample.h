@@ -14,7 +14,8 @@ data:
   task: jsonl
   train: "some where/训练.jsonl"
   test: "#test"
-  split: characters
+  tokens: characters
+  context: 100
   sentences: 10
   held_out: 20
   shuffle_antecedents: true
@@ -26,6 +27,7 @@ model:
   layers: 3
   mlp: 128
   positions: sinusoidal
+  logits: untied
   tie: K_is_V
   dropout: 0.25
   bias: true

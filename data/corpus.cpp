@@ -1,0 +1,79 @@
+#include <heed/autograd/error.h>
+#include <heed/data/corpus.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace heed {
+namespace {
+
+constexpr std::int32_t not_counted = -1;
+
+// One from each of `begins`.
+Windows windows_at(const TokenNumbers& text, const Corpus& corpus, const std::vector<std::int64_t>& begins) {
+  std::vector<std::int32_t> tokens, next;
+  for (const std::int64_t begin : begins) {
+    for (std::int64_t t = 0; t < corpus.context; ++t) {
+      const bool is_there = begin + t + 1 < text.size();
+      tokens.push_back(begin + t < text.size() ? text[begin + t] : 0);
+      next.push_back(is_there && t >= corpus.first_counted ? text[begin + t + 1] : not_counted);
+    }
+  }
+  const std::int64_t B = std::ssize(begins);
+  return {Ids({B, corpus.context}, std::move(tokens)), Ids({B * corpus.context}, std::move(next))};
+}
+
+std::int64_t stride_of(const Corpus& corpus) { return corpus.context + (corpus.is_sequences ? 1 : 0); }
+
+}  // namespace
+
+TokenNumbers::TokenNumbers(std::size_t expected) { std::get<0>(numbers_).reserve(expected); }
+
+template <class T>
+void TokenNumbers::widen() {
+  numbers_ = std::visit([](const auto& narrow) { return std::vector<T>(narrow.begin(), narrow.end()); }, numbers_);
+}
+
+void TokenNumbers::add(std::int32_t number) {
+  if (numbers_.index() < 1 && number > std::numeric_limits<std::uint8_t>::max()) widen<std::uint16_t>();
+  if (numbers_.index() < 2 && number > std::numeric_limits<std::uint16_t>::max()) widen<std::int32_t>();
+  std::visit([&]<class T>(std::vector<T>& numbers) { numbers.push_back(static_cast<T>(number)); }, numbers_);
+}
+
+std::int64_t TokenNumbers::size() const {
+  return std::visit([](const auto& numbers) { return std::ssize(numbers); }, numbers_);
+}
+
+std::int32_t TokenNumbers::operator[](std::int64_t i) const {
+  return std::visit(
+      [&](const auto& numbers) { return static_cast<std::int32_t>(numbers[static_cast<std::size_t>(i)]); }, numbers_);
+}
+
+std::int64_t TokenNumbers::bytes() const {
+  return std::visit(
+      []<class T>(const std::vector<T>& numbers) { return static_cast<std::int64_t>(numbers.capacity() * sizeof(T)); },
+      numbers_);
+}
+
+Windows training_windows(const Corpus& corpus, int B, std::int64_t step, const Random& random) {
+  Random of_step = random.stream(static_cast<std::uint64_t>(step));
+  const std::int64_t N = corpus.train.size(), T = corpus.context;
+  std::vector<std::int64_t> begins;
+  for (int b = 0; b < B; ++b) {
+    begins.push_back(corpus.is_sequences ? (T + 1) * of_step.below(N / (T + 1)) : of_step.below(N - T));
+  }
+  return windows_at(corpus.train, corpus, begins);
+}
+
+std::int64_t held_out_windows(const Corpus& corpus) {
+  const std::int64_t stride = stride_of(corpus);
+  return corpus.is_sequences ? corpus.held_out.size() / stride : (corpus.held_out.size() - 2) / stride + 1;
+}
+
+Windows held_out_windows(const Corpus& corpus, std::int64_t first, std::int64_t end) {
+  std::vector<std::int64_t> begins;
+  for (std::int64_t i = first; i < end; ++i) begins.push_back(i * stride_of(corpus));
+  return windows_at(corpus.held_out, corpus, begins);
+}
+
+}  // namespace heed

@@ -1,0 +1,159 @@
+#include <heed/autograd/error.h>
+#include <heed/data/subwords.h>
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <array>
+#include <sentencepiece_processor.h>
+#include <sentencepiece_trainer.h>
+
+namespace heed {
+namespace {
+
+constexpr std::string_view space_sign = "\u2581";    // what SentencePiece writes for a space
+constexpr std::size_t longest_stretch = 4000;        // bytes; it reads no longer lines
+constexpr std::size_t most_learned_from = 64 << 20;  // bytes, evenly spread over more
+
+// How many bytes from `begin` on SentencePiece can give back: one line of UTF-8 without the sign that it has for a space.
+std::size_t stretch_at(std::string_view text, std::size_t begin) {
+  std::size_t end = begin;
+  while (end < text.size() && end - begin < longest_stretch) {
+    utf8proc_int32_t point = 0;
+    const std::string_view rest = text.substr(end, 4);
+    const utf8proc_ssize_t bytes = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(rest.data()),
+                                                    static_cast<utf8proc_ssize_t>(rest.size()), &point);
+    if (bytes <= 0 || point == '\n' || point == 0 || rest.starts_with(space_sign)) break;
+    end += static_cast<std::size_t>(bytes);
+  }
+  return end - begin;
+}
+
+// Lines of texts: every n-th, so that they are not too many.
+class Lines : public sentencepiece::SentenceIterator {
+ public:
+  explicit Lines(const std::vector<std::string_view>& texts) : texts_(texts) {
+    std::size_t bytes = 0;
+    for (const std::string_view text : texts) bytes += text.size();
+    every_ = bytes / most_learned_from + 1;
+    Next();
+  }
+  bool done() const override { return text_ == texts_.size(); }
+  void Next() override {
+    for (std::size_t skipped = 0; text_ < texts_.size();) {
+      const std::string_view text = texts_[text_];
+      if (at_ == text.size()) {
+        ++text_;
+        at_ = 0;
+        continue;
+      }
+      const std::size_t length = stretch_at(text, at_);
+      line_ = text.substr(at_, length);
+      at_ += std::max<std::size_t>(length, 1);
+      if (length > 0 && ++skipped == every_) return;
+    }
+  }
+  const std::string& value() const override { return line_; }
+  sentencepiece::util::Status status() const override { return {}; }
+
+ private:
+  const std::vector<std::string_view>& texts_;
+  std::size_t text_ = 0, at_ = 0, every_ = 1;
+  std::string line_;
+};
+
+std::string with_spaces(std::string_view piece) {
+  std::string word;
+  for (std::size_t at = 0; at < piece.size();) {
+    const bool is_space = piece.substr(at).starts_with(space_sign);
+    word += is_space ? ' ' : piece[at];
+    at += is_space ? space_sign.size() : 1;
+  }
+  return word;
+}
+
+}  // namespace
+
+struct Subwords::Processor {
+  sentencepiece::SentencePieceProcessor pieces;
+  std::array<int, 256> number_of_byte{};
+};
+
+Subwords Subwords::learn(const std::vector<std::string_view>& texts, int size) {
+  Lines lines(texts);
+  if (lines.done()) fail("data.tokens: subwords are learned from text; got none that is UTF-8");
+  std::string model;
+  const auto status =
+      sentencepiece::SentencePieceTrainer::Train({{"model_type", "bpe"},
+                                                  {"vocab_size", std::to_string(size)},
+                                                  {"hard_vocab_limit", "false"},
+                                                  {"character_coverage", "0.9999"},
+                                                  {"byte_fallback", "true"},
+                                                  {"normalization_rule_name", "identity"},
+                                                  {"add_dummy_prefix", "false"},
+                                                  {"remove_extra_whitespaces", "false"},
+                                                  {"max_sentence_length", std::to_string(longest_stretch + 4)},
+                                                  {"unk_id", "0"},
+                                                  {"bos_id", "-1"},
+                                                  {"eos_id", "-1"},
+                                                  {"num_threads", "1"},
+                                                  {"minloglevel", "2"}},
+                                                 &lines, &model);
+  if (!status.ok()) {
+    fail("data.vocabulary: {} subwords cannot be learned from this text: {}", size, status.ToString());
+  }
+  return Subwords(model);
+}
+
+Subwords::Subwords(const std::string& model) : model_(model) {
+  const auto processor = std::make_shared<Processor>();
+  processor->number_of_byte.fill(-1);
+  const auto status = processor->pieces.LoadFromSerializedProto(model);
+  if (!status.ok()) fail("the subwords cannot be read: {}", status.ToString());
+  for (int number = 0; number < processor->pieces.GetPieceSize(); ++number) {
+    const std::string& piece = processor->pieces.IdToPiece(number);
+    words_.push_back(processor->pieces.IsByte(number) ? piece : with_spaces(piece));
+    if (processor->pieces.IsByte(number)) {
+      processor->number_of_byte.at(std::stoul(piece.substr(3, 2), nullptr, 16)) = number;
+    }
+  }
+  if (std::ranges::find(processor->number_of_byte, -1) != processor->number_of_byte.end()) {
+    fail("the subwords cannot be read: they do not hold every byte");
+  }
+  processor_ = processor;
+}
+
+void Subwords::each(std::string_view text, const std::function<void(std::string_view word)>& visit) const {
+  const auto word = [&](int number) -> const std::string& { return words_[static_cast<std::size_t>(number)]; };
+  const auto visit_bytes = [&](std::string_view bytes) {
+    for (const char byte : bytes) visit(word(processor_->number_of_byte[static_cast<unsigned char>(byte)]));
+  };
+  std::vector<int> numbers;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t length = stretch_at(text, begin);
+    if (length == 0) {
+      visit_bytes(text.substr(begin, 1));
+      ++begin;
+      continue;
+    }
+    const std::string_view stretch = text.substr(begin, length);
+    begin += length;
+    std::string again;
+    const bool is_cut = processor_->pieces.Encode({stretch.data(), stretch.size()}, &numbers).ok();
+    for (const int number : numbers) {
+      if (processor_->pieces.IsByte(number)) {
+        again += static_cast<char>(std::ranges::find(processor_->number_of_byte, number) -
+                                   processor_->number_of_byte.begin());
+      } else {
+        again += word(number);
+      }
+    }
+    if (is_cut && again == stretch) {
+      for (const int number : numbers) visit(word(number));
+    } else {
+      visit_bytes(stretch);  // what it would change
+    }
+  }
+}
+
+}  // namespace heed

@@ -1,0 +1,128 @@
+#include <heed/autograd/error.h>
+#include <heed/data/tasks/text.h>
+#include <heed/files/mapped_file.h>
+#include <heed/files/utf8.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+namespace heed {
+namespace {
+
+constexpr int longest_piece = 32, most_pieces = 200;  // to look at
+
+struct TextFiles {
+  std::vector<std::unique_ptr<MappedFile>> files;
+  std::size_t bytes = 0;
+};
+
+TextFiles open_texts(const std::string& paths, Split split) {
+  TextFiles texts;
+  for (std::size_t begin = 0, end = 0; begin <= paths.size(); begin = end + 1) {
+    end = std::min(paths.find(',', begin), paths.size());
+    const std::string path = paths.substr(begin, end - begin);
+    texts.files.push_back(std::make_unique<MappedFile>(path));
+    const std::string_view bytes = texts.files.back()->bytes();
+    if (!is_of_texts_alone(split)) checked_utf8(bytes, path);
+    texts.bytes += bytes.size();
+  }
+  return texts;
+}
+
+// Numbers tokens as they come.
+class Numbering {
+ public:
+  Numbering(Vocabulary& vocabulary, const Tokenizer& tokenizer) : vocabulary_(vocabulary), tokenizer_(tokenizer) {
+    known_.fill(-1);
+  }
+
+  void add(std::string_view text, TokenNumbers& numbers) {
+    tokenizer_.each(text, [&](std::string_view token) { numbers.add(number(token)); });
+  }
+
+ private:
+  std::int32_t number(std::string_view token) {
+    if (token.size() > 1) return vocabulary_.add(std::string(token));
+    std::int32_t& known = known_[static_cast<unsigned char>(token[0])];  // most tokens, without a search
+    if (known < 0) known = vocabulary_.add(std::string(token));
+    return known;
+  }
+
+  Vocabulary& vocabulary_;
+  const Tokenizer& tokenizer_;
+  std::array<std::int32_t, 256> known_;
+};
+
+std::vector<std::string> words_at(const Corpus& corpus, const Vocabulary& vocabulary, std::int64_t begin, int count) {
+  std::vector<std::string> words;
+  for (int i = 0; i < count; ++i) words.push_back(vocabulary.word(corpus.held_out[begin + i]));
+  return words;
+}
+
+// Spread evenly over the held-out text.
+std::vector<Example> pieces_of(const Corpus& corpus, const Vocabulary& vocabulary) {
+  const int T = static_cast<int>(std::min<std::int64_t>({corpus.context, longest_piece, corpus.held_out.size() - 1}));
+  const std::int64_t room = corpus.held_out.size() - T;
+  const std::int64_t count = std::min<std::int64_t>(most_pieces, room);
+  std::vector<Example> pieces;
+  for (std::int64_t i = 0; i < count; ++i) {
+    Example piece;
+    piece.tokens = words_at(corpus, vocabulary, i * room / count, T + 1);
+    piece.answer = piece.tokens.back();
+    piece.tokens.pop_back();
+    piece.query = T - 1;
+    pieces.push_back(std::move(piece));
+  }
+  return pieces;
+}
+
+void check_length(const std::string& paths, const char* what, const TokenNumbers& text, std::int64_t least) {
+  if (text.size() >= least) return;
+  fail("{}: {} has {} tokens; expected at least {}, for data.context and the token after it", paths, what, text.size(),
+       least);
+}
+
+}  // namespace
+
+Task text_task(const std::string& train, const std::string& test, Split split, int context, int subwords) {
+  Task task;
+  task.name = "text";
+  task.max_length = context;
+  const TextFiles texts = open_texts(train, split), tests = test.empty() ? TextFiles{} : open_texts(test, split);
+  // What is learned from, and the last tenth of all files, as they follow one another.
+  const std::size_t learned = test.empty() ? texts.bytes / 10 * 9 + texts.bytes % 10 * 9 / 10 : texts.bytes;
+  std::vector<std::string_view> learned_from, held_out;
+  std::size_t before = 0;
+  for (const auto& file : texts.files) {
+    const std::string_view text = file->bytes();
+    std::size_t end = std::min(text.size(), learned - std::min(learned, before));
+    before += text.size();
+    while (end < text.size() && split != Split::bytes && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) ++end;
+    learned_from.push_back(text.substr(0, end));
+    held_out.push_back(text.substr(end));
+  }
+  for (const auto& file : tests.files) held_out.push_back(file->bytes());
+
+  task.tokenizer = split == Split::subwords ? Tokenizer::of_text(Subwords::learn(learned_from, subwords))
+                                            : Tokenizer::of_text(split);
+  if (task.tokenizer.subwords()) task.vocabulary = Vocabulary(task.tokenizer.subwords()->words());
+  for (int byte = 0; split == Split::bytes && byte < 256; ++byte) {
+    task.vocabulary.add(task.tokenizer(std::string(1, static_cast<char>(byte))).at(0));
+  }
+  Corpus& corpus = task.corpus.emplace();
+  corpus.train = TokenNumbers(learned);
+  corpus.context = context;
+  Numbering numbering(task.vocabulary, task.tokenizer);
+  for (const std::string_view text : learned_from) numbering.add(text, corpus.train);
+  for (const std::string_view text : held_out) {
+    numbering.add(text, corpus.held_out);
+    corpus.held_out_bytes += std::ssize(text);
+  }
+  check_length(train, "what is learned from", corpus.train, context + 1);
+  check_length(test.empty() ? train : test, "what is held out", corpus.held_out, 2);
+  task.held_out = pieces_of(corpus, task.vocabulary);
+  return task;
+}
+
+}  // namespace heed

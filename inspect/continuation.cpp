@@ -1,0 +1,73 @@
+#include "inspect/continuation.h"
+
+#include <heed/autograd/ops.h>
+
+#include <algorithm>
+
+namespace heed {
+namespace {
+
+// Passes text on, but for what may be the beginning of `stop`.
+class StoppedText {
+ public:
+  StoppedText(std::string stop, const OnText& write) : stop_(std::move(stop)), write_(write) {}
+
+  // False when it is to end: `stop` has come, or nobody listens any more.
+  bool add(std::string_view piece) {
+    held_ += piece;
+    if (stop_.empty()) return pass(held_.size());
+    const std::size_t found = held_.find(stop_);
+    if (found != std::string::npos) {
+      pass(found);
+      held_.clear();
+      return false;
+    }
+    std::size_t begun = std::min(held_.size(), stop_.size() - 1);
+    while (!held_.ends_with(std::string_view(stop_).substr(0, begun))) --begun;
+    return pass(held_.size() - begun);
+  }
+
+  void finish() { pass(held_.size()); }
+
+ private:
+  bool pass(std::size_t bytes) {
+    const bool goes_on = bytes == 0 || write_(std::string_view(held_).substr(0, bytes));
+    held_.erase(0, bytes);
+    return goes_on;
+  }
+
+  std::string stop_, held_;
+  const OnText& write_;
+};
+
+}  // namespace
+
+void continue_text(const SavedModel& model, const Continuation& continuation, const OnText& write) {
+  const Reader& reader = *model.reader;
+  if (reader.config.predicts != Predicts::next || !model.tokenizer.is_of_text()) {
+    fail("the model answers questions about sentences; one that was trained with data.task: text can write");
+  }
+  std::vector<std::int32_t> tokens;
+  for (const std::string& token : model.tokenizer(continuation.begin)) tokens.push_back(model.vocabulary[token]);
+  if (tokens.empty()) fail("--continue: expected a text of at least one token, got none");
+  if (!write(continuation.begin)) return;
+  StoppedText text(continuation.stop, write);
+  Random random = Random(continuation.seed).stream("continue");
+  const std::int64_t context = reader.config.max_length;
+  Past past;
+  std::int64_t unread = std::min(std::ssize(tokens), context);
+  for (int i = 0; i < continuation.tokens; ++i) {
+    if (past.read + unread > context) {  // begins anew, with the later half of what it saw
+      past.read = 0;
+      unread = std::max<std::int64_t>(1, context / 2);
+    }
+    const Tensor logits =
+        reader.go_on(Ids({1, unread}, {tokens.end() - unread, tokens.end()}), past);  // (1, vocabulary)
+    tokens.push_back(sample(reshape(logits, {logits.size(1)}), continuation.sampling, random));
+    unread = 1;
+    if (!text.add(model.tokenizer.written(model.vocabulary.word(tokens.back())))) return;
+  }
+  text.finish();
+}
+
+}  // namespace heed

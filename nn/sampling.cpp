@@ -1,0 +1,50 @@
+#include <heed/autograd/record.h>
+#include <heed/nn/sampling.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace heed {
+
+std::int32_t sample(const Tensor& logits, const Sampling& sampling, Random& random) {
+  const auto& [temperature, top_k, top_p] = sampling;
+  if (!(temperature >= 0) || top_k < 0 || !(top_p > 0 && top_p <= 1)) {
+    fail("sample: expected temperature from 0, top_k from 0 and top_p in (0, 1], got {}, {} and {}", temperature, top_k,
+         top_p);
+  }
+  std::vector<double> weights = logits.to_vector();
+  if (logits.rank() != 1 || weights.empty()) fail("sample: expected logits (C), got {}", to_string(logits.shape()));
+  if (std::ranges::any_of(weights, [](double x) { return std::isnan(x); })) {
+    throw NotFinite("sample: a logit is NaN: the model's weights are too large, or damaged");
+  }
+  const double largest = *std::ranges::max_element(weights);
+  if (temperature == 0 || std::isinf(largest)) {
+    return static_cast<std::int32_t>(std::ranges::max_element(weights) - weights.begin());
+  }
+  for (double& x : weights) x = std::exp((x - largest) / temperature);
+  std::vector<std::int32_t> order(weights.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto weight = [&](std::int32_t i) { return weights[static_cast<std::size_t>(i)]; };
+  if (top_k > 0 || top_p < 1) {
+    std::ranges::stable_sort(order, [&](std::int32_t a, std::int32_t b) { return weight(a) > weight(b); });
+    if (top_k > 0 && std::ssize(order) > top_k) order.resize(static_cast<std::size_t>(top_k));
+  }
+  double total = 0;
+  for (const std::int32_t i : order) total += weight(i);
+  if (top_p < 1) {
+    double kept = 0;
+    std::size_t count = 0;
+    while (count < order.size() && (count == 0 || kept < top_p * total)) kept += weight(order[count++]);
+    order.resize(count);
+    total = kept;
+  }
+  double left = random.uniform() * total;
+  for (const std::int32_t i : order) {
+    left -= weight(i);
+    if (left < 0) return i;
+  }
+  return order.back();
+}
+
+}  // namespace heed

@@ -1,0 +1,80 @@
+#include "tests/catch.h"
+
+#include <heed/data/corpus.h>
+
+#include <set>
+
+using namespace heed;
+
+namespace {
+
+std::vector<int> values_of(const Ids& ids) { return {ids.data(), ids.data() + ids.numel()}; }
+
+// 0, 1, 2, ...
+TokenNumbers counted(int count) {
+  TokenNumbers numbers;
+  for (int i = 0; i < count; ++i) numbers.add(i);
+  return numbers;
+}
+
+}  // namespace
+
+TEST_CASE("Token numbers take as few bytes as the largest needs, and stay what they were") {
+  TokenNumbers numbers(100);
+  for (int i = 0; i < 100; ++i) numbers.add(i);
+  CHECK(numbers.bytes() == 100);
+  numbers.add(256);
+  CHECK(numbers.bytes() >= 202);
+  CHECK(numbers.bytes() < 404);
+  numbers.add(70000);
+  CHECK(numbers.bytes() >= 408);
+  CHECK(numbers.size() == 102);
+  for (int i = 0; i < 100; ++i) CHECK(numbers[i] == i);
+  CHECK((numbers[100] == 256 && numbers[101] == 70000));
+}
+
+TEST_CASE("Windows of a text begin anywhere; each token's next is the one after it") {
+  const Corpus corpus{.train = counted(20), .held_out = counted(11), .context = 4};
+  std::set<int> begins;
+  for (int step = 0; step < 200; ++step) {
+    const Windows windows = training_windows(corpus, 3, step, Random(1));
+    REQUIRE(windows.tokens.shape() == Shape{3, 4});
+    for (std::int64_t i = 0; i < 12; ++i) {
+      CHECK(windows.next[i] == windows.tokens[i] + 1);
+      CHECK(windows.tokens[i] == windows.tokens[i / 4 * 4] + i % 4);
+    }
+    begins.insert(windows.tokens[0]);
+  }
+  CHECK(begins.size() == 16);  // 0 to 15: the last window ends with 18, and its next is 19
+  CHECK(values_of(training_windows(corpus, 3, 7, Random(1)).tokens) ==
+        values_of(training_windows(corpus, 3, 7, Random(1)).tokens));
+  CHECK(values_of(training_windows(corpus, 8, 7, Random(1)).tokens) !=
+        values_of(training_windows(corpus, 8, 8, Random(1)).tokens));
+}
+
+TEST_CASE("Each held-out token but the first is predicted once") {
+  for (const int count : {2, 3, 5, 6, 9, 10, 11}) {
+    const Corpus corpus{.train = counted(20), .held_out = counted(count), .context = 4};
+    CAPTURE(count);
+    std::vector<int> predicted;
+    for (std::int64_t i = 0; i < held_out_windows(corpus); ++i) {
+      for (const int next : values_of(held_out_windows(corpus, i, i + 1).next)) {
+        if (next >= 0) predicted.push_back(next);
+      }
+    }
+    REQUIRE(std::ssize(predicted) == count - 1);
+    for (int i = 0; i + 1 < count; ++i) CHECK(predicted[static_cast<std::size_t>(i)] == i + 1);
+  }
+}
+
+TEST_CASE("Windows of sequences are whole sequences, and count from where something can be known") {
+  const Corpus corpus{
+      .train = counted(15), .held_out = counted(10), .context = 4, .is_sequences = true, .first_counted = 2};
+  for (int step = 0; step < 20; ++step) {
+    const Windows windows = training_windows(corpus, 1, step, Random(1));
+    CHECK(windows.tokens[0] % 5 == 0);
+    CHECK(values_of(windows.next) == std::vector<int>{-1, -1, windows.tokens[0] + 3, windows.tokens[0] + 4});
+  }
+  CHECK(held_out_windows(corpus) == 2);
+  CHECK(values_of(held_out_windows(corpus, 1, 2).tokens) == std::vector<int>{5, 6, 7, 8});
+}

@@ -1,0 +1,97 @@
+#include "tests/catch.h"
+#include "tests/message.h"
+#include "tests/scratch.h"
+
+#include <heed/data/tasks/text.h>
+#include <heed/files/file.h>
+
+using namespace heed;
+
+namespace {
+
+struct Texts : Scratch {
+  Task task(const std::string& train, Split split, int context, const std::string& test = "") const {
+    std::string paths = (path / train).string();
+    for (std::size_t comma = paths.find(','); comma != std::string::npos; comma = paths.find(',', comma + 1)) {
+      paths.insert(comma + 1, path.string() + "/");
+    }
+    return text_task(paths, test.empty() ? test : (path / test).string(), split, context, 300);
+  }
+};
+
+std::string text_of(const Task& task, const TokenNumbers& numbers) {
+  std::string text;
+  for (std::int64_t i = 0; i < numbers.size(); ++i) text += task.tokenizer.written(task.vocabulary.word(numbers[i]));
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("The last tenth of a text is held out, and nothing of it is lost") {
+  const Texts texts;
+  const std::string text = "To be, or not to be:\nthat is the question.\n苹果很甜\n";  // 56 bytes
+  write_file(texts / "a", text);
+  for (const Split split : {Split::characters, Split::words, Split::bytes}) {
+    const Task task = texts.task("a", split, 4);
+    REQUIRE(task.corpus);
+    CHECK(text_of(task, task.corpus->train) + text_of(task, task.corpus->held_out) == text);
+    CHECK(text_of(task, task.corpus->held_out) == (split == Split::bytes ? text.substr(50) : text.substr(52)));
+    CHECK(task.corpus->held_out_bytes == (split == Split::bytes ? 6 : 4));
+    CHECK((task.corpus->context == 4 && task.max_length == 4 && task.train.empty()));
+  }
+  CHECK(texts.task("a", Split::bytes, 4).vocabulary.size() == 256);
+  CHECK(texts.task("a", Split::characters, 4).vocabulary.word(1) == "o");
+}
+
+TEST_CASE("Several files are one text, and a text of one's own may be held out") {
+  const Texts texts;
+  write_file(texts / "a", "abcdefghij");
+  write_file(texts / "b", "klmnopqrst");
+  const Task both = texts.task("a,b", Split::characters, 3);
+  CHECK(text_of(both, both.corpus->train) == "abcdefghijklmnopqr");
+  CHECK(text_of(both, both.corpus->held_out) == "st");
+  const Task other = texts.task("a", Split::characters, 3, "b");
+  CHECK(text_of(other, other.corpus->train) == "abcdefghij");
+  CHECK(text_of(other, other.corpus->held_out) == "klmnopqrst");
+}
+
+TEST_CASE("Pieces to look at are held-out tokens, each with the one that comes next") {
+  const Texts texts;
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += static_cast<char>('a' + i % 26);
+  write_file(texts / "a", text);
+  const Task task = texts.task("a", Split::characters, 8);
+  REQUIRE(task.held_out.size() == 92);  // 100 characters have so many pieces of 8 with a next one
+  for (const Example& piece : task.held_out) {
+    REQUIRE(piece.tokens.size() == 8);
+    CHECK(piece.query == 7);
+    CHECK(piece.answer[0] == 'a' + (piece.tokens[7][0] - 'a' + 1) % 26);
+  }
+}
+
+TEST_CASE("A text that cannot be learned from is refused") {
+  const Texts texts;
+  write_file(texts / "short", "abcdefghij");
+  write_file(texts / "broken", "abcdefghij\xff");
+  const auto refusal = [&](const std::string& name, Split split, int context) {
+    return message([&] { texts.task(name, split, context); }, texts.path.string());
+  };
+  CHECK(refusal("short", Split::characters, 9) ==
+        "FILE/short: what is learned from has 9 tokens; expected at least 10, for data.context and the token after it");
+  CHECK(refusal("short", Split::characters, 3) ==
+        "FILE/short: what is held out has 1 tokens; expected at least 2, for data.context and the token after it");
+  CHECK(refusal("broken", Split::words, 3) == "FILE/broken: not UTF-8 at byte 10: 0xff");
+  CHECK(refusal("broken", Split::bytes, 3) == "no error");
+  CHECK(refusal("none", Split::bytes, 3) == "FILE/none: cannot be opened: No such file or directory");
+}
+
+TEST_CASE("Subwords are learned from what is not held out, and are the text again") {
+  const Texts texts;
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += "the cat sat on the mat\u2581 \xff\n";
+  write_file(texts / "a", text);
+  const Task task = texts.task("a", Split::subwords, 8);
+  CHECK(text_of(task, task.corpus->train) + text_of(task, task.corpus->held_out) == text);
+  CHECK(task.vocabulary.contains(" the"));
+  CHECK(task.corpus->train.size() < 300 * 16);  // of 30 bytes a line
+}

@@ -1,0 +1,98 @@
+#include "inspect/continuation.h"
+
+#include "inspect/command.h"
+#include "run/program.h"
+#include "tests/catch.h"
+#include "tests/inspect/sample.h"
+#include "tests/message.h"
+
+using namespace heed;
+
+namespace {
+
+// An untrained model of the characters of "ab\n".
+SavedModel writer() {
+  SavedModel model;
+  for (const char* character : {"a", "b", "\n"}) model.vocabulary.add(character);
+  model.tokenizer = Tokenizer::of_text(Split::characters);
+  model.reader = std::make_unique<Reader>(
+      Scope(model.parameters, 5),
+      ReaderConfig{
+          .vocabulary = 3, .max_length = 4, .layers = 1, .predicts = Predicts::next, .attention = {.d_model = 8}});
+  return model;
+}
+
+std::string continued(const SavedModel& model, const Continuation& continuation) {
+  std::string text;
+  continue_text(model, continuation, [&](std::string_view piece) {
+    text += piece;
+    return true;
+  });
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("A text goes on by as many tokens as asked for, the same for the same seed") {
+  const SavedModel model = writer();
+  const std::string text = continued(model, {.begin = "ab", .tokens = 30});
+  CHECK(text.size() == 32);
+  CHECK(text.starts_with("ab"));
+  CHECK(continued(model, {.begin = "ab", .tokens = 30}) == text);
+  CHECK(continued(model, {.begin = "ab", .tokens = 10}) == text.substr(0, 12));
+  CHECK(continued(model, {.begin = "ab", .tokens = 30, .seed = 2}) != text);
+}
+
+TEST_CASE("A text ends before what stops it, and when nobody listens") {
+  const SavedModel model = writer();
+  const std::string text = continued(model, {.begin = "a", .tokens = 60});
+  for (const std::string stop : {"b", "\n\n", "ab", "aa", "b\n"}) {
+    CAPTURE(stop);
+    const std::size_t found = text.find(stop, 1);
+    REQUIRE(found != std::string::npos);
+    CHECK(continued(model, {.begin = "a", .tokens = 60, .stop = stop}) == text.substr(0, found));
+  }
+  CHECK(continued(model, {.begin = "a", .tokens = 60, .stop = "bc"}) == text);
+  int pieces = 0;
+  continue_text(model, {.begin = "a"}, [&](std::string_view) { return ++pieces < 3; });
+  CHECK(pieces == 3);
+}
+
+TEST_CASE("Only a model of texts writes, and only from what it knows") {
+  const auto saying = [](const SavedModel& model, const std::string& begin) {
+    return message([&] { continued(model, {.begin = begin}); });
+  };
+  CHECK(saying(small_model(), "animal") ==
+        "the model answers questions about sentences; one that was trained with data.task: text can write");
+  CHECK(saying(writer(), "") == "--continue: expected a text of at least one token, got none");
+  CHECK(saying(writer(), "ax") == "unknown word 'x': it is not among the 3 words of the vocabulary");
+}
+
+TEST_CASE("inspect --continue writes as its options say") {
+  const ScratchDirectory scratch;
+  save_model(model_path(scratch.path), writer());
+  const auto inspecting = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"inspect", scratch.path.string()});
+    std::vector<const char*> argv;
+    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+    return heed::inspect(static_cast<int>(argv.size()), argv.data(), {});
+  };
+  CHECK(inspecting({"--continue", "ab", "--tokens", "20", "--seed", "3"}) ==
+        continued(writer(), {.begin = "ab", .tokens = 20, .seed = 3}));
+  CHECK(inspecting({"--continue", "ab", "--temperature", "0.5", "--top-k", "2", "--top-p", "0.9", "--stop", "\\n"}) ==
+        continued(writer(), {.begin = "ab", .sampling = {.temperature = 0.5, .top_k = 2, .top_p = 0.9}, .stop = "\n"}));
+  const auto misuse = [&](const std::vector<std::string>& arguments) {
+    try {
+      inspecting(arguments);
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(misuse({"--top-k", "3"}) == "--top-k needs --continue (see inspect --help)");
+  CHECK(misuse({"--continue", "a", "--matrix"}) ==
+        "--continue writes a text; it goes without --matrix (see inspect --help)");
+  CHECK(misuse({"--continue", "a", "--top-p", "0"}) == "--top-p must be above 0 and at most 1 (see inspect --help)");
+  CHECK(misuse({"--continue", "a", "--tokens", "0"}) == "--tokens must be at least 1 (see inspect --help)");
+  CHECK(misuse({"--continue", "a", "--temperature", "-1"}) == "--temperature must be at least 0 (see inspect --help)");
+}
