@@ -17,7 +17,7 @@ struct Evaluation {
   double perplexity = std::numeric_limits<double>::quiet_NaN();
   double bits_per_byte = std::numeric_limits<double>::quiet_NaN();
   // Mean attention weight from the query to the antecedent, [layer][head], over the examples that have one.
-  std::vector<std::vector<double>> antecedent_weight;
+  std::vector<std::vector<double>> antecedent_weight{};
 
   struct BestHead {
     std::size_t layer, head;  // from 0

@@ -26,7 +26,7 @@ SavedModel deep_model(Positions positions, Tie tie, int sentences) {
   return model;
 }
 
-constexpr const char* text = "The dog didn't cross the street because it was too tired";
+constexpr const char* tired_dog = "The dog didn't cross the street because it was too tired";
 
 double total(const std::vector<ScoreParts::Part>& parts, double ScoreParts::Part::*of) {
   double sum = 0;
@@ -41,7 +41,7 @@ TEST_CASE("A score is the sum of what wrote its query and its key, to 1e-6") {
        {std::tuple{Positions::learned, Tie::none, 0}, std::tuple{Positions::sinusoidal, Tie::K_is_V, 2},
         std::tuple{Positions::none, Tie::Q_is_K, 0}}) {
     const SavedModel model = deep_model(positions, tie, sentences);
-    const Example example = question(model, text);
+    const Example example = question(model, tired_dog);
     for (int layer = 0; layer < 3; ++layer) {
       const ScoreParts parts = score_parts(model, example, layer, 1, -1, 1);
       const SentenceAttention read = attend(*model.reader, model.vocabulary, example);
@@ -74,7 +74,7 @@ TEST_CASE("A score is the sum of what wrote its query and its key, to 1e-6") {
 
 TEST_CASE("Where there is another candidate, what counts is how far ahead of it a score is") {
   const SavedModel model = deep_model(Positions::learned, Tie::none, 0);
-  Example example = question(model, text);
+  Example example = question(model, tired_dog);
   example.antecedent = 1;
   example.distractor = 5;
   const ScoreParts parts = score_parts(model, example, 2, 0);
@@ -88,7 +88,7 @@ TEST_CASE("Where there is another candidate, what counts is how far ahead of it 
 
 TEST_CASE("The part that is furthest ahead is taken out of what the layer reads") {
   const SavedModel model = deep_model(Positions::learned, Tie::none, 0);
-  const Example example = question(model, text);
+  const Example example = question(model, tired_dog);
   const ScoreParts parts = score_parts(model, example, 0, 0, -1, 1);
   REQUIRE(parts.cuts.size() == 2);
   for (const ScoreParts::Cut& cut : parts.cuts) {
