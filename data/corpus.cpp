@@ -13,10 +13,14 @@ constexpr std::int32_t not_counted = -1;
 Windows windows_at(const TokenNumbers& text, const Corpus& corpus, const std::vector<std::int64_t>& begins) {
   std::vector<std::int32_t> tokens, next;
   for (const std::int64_t begin : begins) {
+    const auto first = std::ssize(tokens);
     for (std::int64_t t = 0; t < corpus.context; ++t) {
       const bool is_there = begin + t + 1 < text.size();
-      tokens.push_back(begin + t < text.size() ? text[begin + t] : 0);
-      next.push_back(is_there && t >= corpus.first_counted ? text[begin + t + 1] : not_counted);
+      const std::int32_t token = begin + t < text.size() ? text[begin + t] : 0;
+      const bool counts =
+          !corpus.is_sequences || std::find(tokens.begin() + first, tokens.end(), token) != tokens.end();
+      tokens.push_back(token);
+      next.push_back(is_there && counts ? text[begin + t + 1] : not_counted);
     }
   }
   const std::int64_t B = std::ssize(begins);

@@ -55,7 +55,10 @@ ModelCheck check_model_gradients(const Config& config) {
     const Tensor value = parameter.clone();
     double largest = 0;
     bool passed = gradients.contains(parameter), caught = false;
-    for (const Tensor& direction : unit_vectors(parameter.shape(), Random(config.seed).stream(name))) {
+    // Steps that are small beside the parameter: a norm bends sharply where what it divides by is small.
+    const double rms = std::sqrt(mean(square(value)).item()), length = rms > 0 && rms < 0.1 ? rms : 1;
+    for (const Tensor& unit : unit_vectors(parameter.shape(), Random(config.seed).stream(name))) {
+      const Tensor direction = unit * length;
       if (!passed) break;
       const auto along = [&](const Tensor& t) {
         parameter.copy_from(value + direction * t.item());

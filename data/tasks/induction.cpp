@@ -49,7 +49,6 @@ Task induction_task(int train_sequences, int held_out_sequences, int context, co
   Corpus& corpus = task.corpus.emplace();
   corpus.context = context;
   corpus.is_sequences = true;
-  corpus.first_counted = context / 2;
   Random draws = random.stream("sequences"), cuts = random.stream("pieces");
   for (int i = 0; i < train_sequences + held_out_sequences; ++i) {
     const bool is_held_out = i >= train_sequences;

@@ -21,7 +21,7 @@ function circuit(reader, layer, head, kind) {
         linear(v, V, {weight: block.W_O.weight.subarray(head * d_v * d, (head + 1) * d_v * d), k: d_v, m: d});
     width = d;
     from = centred(written, V, d).map((x, i) => x * reader.finalNorm.gain[i % d]);
-    to = reader.words;
+    to = reader.unembedding;
   }
   for (let i = 0; i < V; ++i)
     for (let j = 0; j < V; ++j) values[i * V + j] = dot(from, i * width, to, j * width, width) * scale;

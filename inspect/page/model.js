@@ -59,7 +59,8 @@ function plus(a, b) { return a.map((value, i) => value + b[i]); }
 
 class Reader {
   constructor({shape, eps, tensors, vocabulary, queries, split, of_text, step, singular_values}) {
-    Object.assign(this, {shape, eps, vocabulary, queries, split, ofText: of_text, step, singularValues: singular_values});
+    Object.assign(
+        this, {shape, eps, vocabulary, queries, split, ofText: of_text, step, singularValues: singular_values});
     this.isNext = shape.predicts === 'next';  // a language model: causal, and with every residual
     this.numbers = new Map(vocabulary.map((word, i) => [word, i]));
     this.d = shape.attention.d_model;
@@ -87,6 +88,7 @@ class Reader {
       };
     });
     this.finalNorm = this.norm('encoder.norm');
+    this.unembedding = this.values('unembedding') ?? this.words;
     this.whole = new Map();
   }
 
@@ -175,6 +177,7 @@ class Reader {
         for (let t = 0; t < T; ++t)
           joined.set(output.subarray(t * block.d_v, (t + 1) * block.d_v), t * block.W_O.k + h * block.d_v);
       });
+      const before = x;
       let y = linear(joined, T, block.W_O);
       if (this.isNext || layer + 1 < this.blocks.length) y = plus(x, y);
       let mlp = null;
@@ -184,7 +187,7 @@ class Reader {
         y = plus(y, mlp);
       }
       x = y;
-      return {read, X, heads, mlp};
+      return {read, X, heads, mlp, before};
     });
     const logits = this.logits(layerNorm(x, this.finalNorm).subarray(query * d, (query + 1) * d));
     return {layers, logits, probabilities: softmax(logits.slice())};
@@ -193,7 +196,7 @@ class Reader {
   // The answers when one edge from the query in the last layer is cut: {head, token, weight, probabilities}, one by one.
   * cutsOfLast(tokens, query, reading) {
     const T = tokens.length, block = this.blocks.at(-1), {d_v} = block, row = query * T;
-    const {heads} = reading.layers.at(-1), joined = new Float64Array(block.W_O.k);
+    const {heads, before} = reading.layers.at(-1), joined = new Float64Array(block.W_O.k);
     heads.forEach(({output}, h) => joined.set(output.subarray(query * d_v, (query + 1) * d_v), h * d_v));
     for (let head = 0; head < this.H; ++head) {
       const {scores, weights, V} = heads[head];
@@ -208,6 +211,7 @@ class Reader {
           changed[head * d_v + c] = sum;
         }
         let y = linear(changed, 1, block.W_O);
+        if (this.isNext) y = plus(y, before.subarray(query * this.d, (query + 1) * this.d));
         if (block.mlp) y = plus(y, linear(linear(layerNorm(y, block.mlp.norm), 1, block.mlp.in).map(gelu), 1, block.mlp.out));
         yield {head, token, weight: weights[row + token], probabilities: softmax(this.logits(layerNorm(y, this.finalNorm)))};
       }
@@ -222,7 +226,9 @@ class Reader {
     const scores = new Float64Array(T * T), output = new Float64Array(T * d_v);
     for (let i = 0; i < T; ++i) {
       for (let j = 0; j < T; ++j)
-        scores[i * T + j] = (this.isNext && j > i) || cut(i, j) ? -Infinity : dot(Q, i * d_k, K, j * d_k, d_k) / Math.sqrt(d_k);
+        scores[i * T + j] = (this.isNext && j > i) || cut(i, j) ?
+            -Infinity :
+            dot(Q, i * d_k, K, j * d_k, d_k) / Math.sqrt(d_k);
     }
     const weights = scores.slice();
     for (let i = 0; i < T; ++i) {
@@ -236,8 +242,9 @@ class Reader {
 
   // Of one vector (d_model): with the words' vectors, plus the bias.
   logits(x) {
-    const bias = this.values('output_bias'), rows = this.values('unembedding') ?? this.words;
-    return Float64Array.from(this.vocabulary, (_, w) => dot(x, 0, rows, w * this.d, this.d) + (bias ? bias[w] : 0));
+    const bias = this.values('output_bias');
+    return Float64Array.from(
+        this.vocabulary, (_, w) => dot(x, 0, this.unembedding, w * this.d, this.d) + (bias ? bias[w] : 0));
   }
 
   // The `count` most probable words: [{word, probability}].

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 namespace heed {
@@ -45,11 +46,11 @@ struct Steps {
 };
 
 // x: what the layer reads, (1, T, d_model)
-Steps steps_of(const MultiHeadAttention& attention, const Tensor& x, int head) {
+Steps steps_of(const MultiHeadAttention& attention, const Tensor& x, const Mask& mask, int head) {
   std::map<std::string, Tensor> shown;  // (1, heads, T, n)
   {
     const Hook hook([&](const std::string& name, const Tensor& value) { shown.insert_or_assign(name, value); });
-    attention(x);
+    attention(x, mask);
   }
   const auto of_head = [&](const char* what) {
     const Tensor& all = shown.at(fmt::format("{}.{}", attention.name, what));
@@ -154,17 +155,21 @@ std::string steps_view(const SavedModel& model, const Example& example, const Vi
   const Tensor x = attention_input(reader, reader_input(reader, model.vocabulary, example), layer);
   const Tensor X = reshape(x, {x.size(1), x.size(2)});
 
-  const Steps s = steps_of(attention, x, head);
+  const bool looks_back = reader.config.predicts == Predicts::next;
+  const Mask mask = looks_back ? Mask::causal() : Mask();
+  const Steps s = steps_of(attention, x, mask, head);
   const int d_k = attention.config.d_k;
   check_step("Q = X W_Q", s.Q, s.W_Q(X));
   check_step("K = X W_K", s.K, s.W_K(X));
   check_step("V = X W_V", s.V, s.W_V(X));
   check_step("scaled = scores / sqrt(d_k)", s.scaled, s.scores / std::sqrt(static_cast<double>(d_k)));
-  check_step("weights = softmax(scaled)", s.weights, softmax(s.scaled));
+  const Tensor seen =
+      masked_fill(s.scaled, mask.hidden(X.size(0), X.size(0)), -std::numeric_limits<double>::infinity());
+  check_step("weights = softmax(scaled)", s.weights, softmax(seen));
   check_step("output = weights V", s.output, matmul(s.weights, s.V));
   const Tensor all = attention.W_O(s.joined);
   const double difference =
-      check_step("[heads] W_O = the layer's own output", all, reshape(attention(x).output, all.shape()));
+      check_step("[heads] W_O = the layer's own output", all, reshape(attention(x, mask).output, all.shape()));
   const Tensor own = attend(reader, model.vocabulary, example).layers[static_cast<std::size_t>(layer)];
   check_step("weights = the model's own", s.weights, reshape(slice(own, 0, head, head + 1), s.weights.shape()));
 
@@ -190,7 +195,8 @@ std::string steps_view(const SavedModel& model, const Example& example, const Vi
   text += step("V = X W_V" + biased(attention.W_V, "V"), {s.V, tokens}, "what each word hands over");
   text += step("scores = Q K^T", {s.scores, tokens, tokens});
   text += step(fmt::format("scaled = scores / sqrt({})", d_k), {s.scaled, tokens, tokens});
-  text += step("weights = softmax(scaled)", {s.weights, tokens, tokens}, "each row sums to 1");
+  text += step("weights = softmax(scaled)", {s.weights, tokens, tokens},
+               looks_back ? "each row sums to 1; later tokens are hidden" : "each row sums to 1");
   text += step("output = weights V", {s.output, tokens});
   text += step(fmt::format("[heads 1 to {}] W_O", attention.config.heads) + biased(attention.W_O, "O"), {all, tokens},
                fmt::format("the layer's own output, to {:.1e}", difference));

@@ -74,7 +74,9 @@ TEST_CASE("An Encoder needs a mask that is the same for all tokens, to be comput
   const Encoder encoder(Scope(parameters, 1), 2, config, 0);
   const Tensor x = ones({2, 5, 8});
   const Ids query({2}, {3, 1});
-  CHECK(message([&] { encoder.at(query, x, Mask::causal()); }) ==
+  CHECK(error(encoder.at(query, x, Mask::causal()).output, select_rows(encoder(x, Mask::causal()).output, query)) ==
+        0);  // then all are computed
+  CHECK(message([&] { encoder.blocks[0].at(query, x, Mask::causal(), Weights::no); }) ==
         "EncoderBlock::at: a causal mask is not the same for all tokens of a text");
   CHECK(message([&] {
           encoder.at(query, x, Mask(Booleans({5, 5}, std::vector<std::uint8_t>(25, 1))));

@@ -76,7 +76,7 @@ TEST_CASE("loading a file that is no model says why") {
           }).starts_with(fmt::format("metadata '{}': ", name)));
   }
   CHECK(loading([](SafeTensors& content) { content.metadata["heed.split"] = "letters"; }) ==
-        "metadata 'heed.split': expected one of words, characters, bytes, got 'letters'");
+        "metadata 'heed.split': expected one of words, characters, bytes, subwords, got 'letters'");
   CHECK(loading([](SafeTensors& content) { content.metadata["heed.vocabulary"] = R"(["a","a"])"; }) ==
         "metadata 'heed.vocabulary': vocabulary: 'a' occurs twice");
   CHECK(describing("/layers", 0) == "metadata 'heed.model': 'layers' must be an integer from 1 to 16777216, got 0");

@@ -340,7 +340,8 @@ TEST_CASE("A text is learned, looked at and written") {
              "dump: {every: 60, sentences: 1}\n");
   const Ended run = run_program(place, "train --config text.yaml --set data.tokens=characters --out r");
   REQUIRE(run.err.empty());
-  CHECK(run.out.find("data   text: 17,280 characters to learn from, 1,920 held out, 15 different; context 48\n") !=
+  CHECK(run.out.find(
+            "data   text: 17,280 characters to learn from, 1,920 held out, 15 different;\n       context 48\n") !=
         std::string::npos);
   CHECK(run.out.find("perplexity ") != std::string::npos);
   CHECK(run.out.find(" tokens/s") != std::string::npos);

@@ -65,7 +65,14 @@ std::string config_help() {
     const std::string space(margin - line.size(), ' ');
     const std::string whole = fmt::format("# {} ({})", key.meaning, range(key));
     if (margin + display_width(whole) <= columns) return space + whole;
-    return fmt::format("{}# {}\n{:{}}# ({})", space, key.meaning, "", margin, range(key));
+    std::string lines = fmt::format("{}# {}", space, key.meaning), next = "(" + range(key) + ")";
+    while (!next.empty()) {
+      constexpr std::size_t room = columns - margin - 2;
+      const std::size_t end = next.size() <= room ? next.size() : next.rfind(' ', room);
+      lines += fmt::format("\n{:{}}# {}", "", margin, next.substr(0, end));
+      next.erase(0, end + (end < next.size()));
+    }
+    return lines;
   };
   return write_keys(Config{}, comment) +
          fmt::format("{:{}}# to watch, each {{text, query, antecedent}}\n", "probes: []", margin);

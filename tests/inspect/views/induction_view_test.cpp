@@ -38,7 +38,9 @@ TEST_CASE("Heads are told that look at the token before, and that look at what f
 }
 
 TEST_CASE("The scores of every head are shown by step, with the loss there") {
-  Metrics line{.step = 100, .train_loss = 0, .held_out = {.loss = 1.25}, .learning_rate = 0};
+  Metrics line;
+  line.step = 100;
+  line.held_out.loss = 1.25;
   CHECK(induction_view({repeated_dump()}, {line}, {}) ==
         "Mean weight from a token to the one before it (prev), and to what followed it\n"
         "when it came before (ind).\n"

@@ -78,8 +78,8 @@ TEST_CASE("A setting has a key and a value") {
   CHECK(set("=3") == "--set =3: unknown key ''");
   CHECK(set("seed=") == "--set seed=: seed must be an integer from 0 to 18446744073709551615, got ''");
   CHECK(set("data.split=word") ==
-        "--set data.split=word: data.tokens must be one of words, characters, bytes, got 'word' (did you mean "
-        "'words'?)");
+        "--set data.split=word: data.tokens must be one of words, characters, bytes, subwords, got 'word' (did you "
+        "mean 'words'?)");
 }
 
 TEST_CASE("A setting's unknown key is told its nearest") {

@@ -16,6 +16,7 @@ data:
   test: "#test"
   tokens: characters
   context: 100
+  vocabulary: 500
   sentences: 10
   held_out: 20
   shuffle_antecedents: true
@@ -42,11 +43,14 @@ optim:
   eps: 1e-12
   weight_decay: 5e-324
   schedule: linear
+  min_lr: 0.05
   warmup: 0
   clip: 1.7976931348623157e+308
 train:
   steps: 999999
-  batch_size: 1
+  batch_size: 2
+  accumulate: 2
+  patience: 3
   evaluate_every: 7
   checkpoint_every: 8
 dump:
