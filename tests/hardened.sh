@@ -4,7 +4,7 @@
 set -euo pipefail
 failed=0
 demand() {  # demand PROGRAM WHAT TEXT READELF...
-  readelf -W "${@:4}" "$1" | grep -qE -- "$3" || { echo "$1: no $2"; failed=1; }
+  grep -qE -- "$3" <<< "$(readelf -W "${@:4}" "$1")" || { echo "$1: no $2"; failed=1; }
 }
 for program in "$@"; do
   demand "$program" "position-independent code" 'Type: +DYN' -h

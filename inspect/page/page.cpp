@@ -11,6 +11,7 @@
 #include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
 #include <heed/data/tasks/jsonl.h>
+#include <heed/autograd/machine.h>
 #include <heed/files/file.h>
 #include <heed/version.h>
 
@@ -194,6 +195,7 @@ Json model_json(const SavedModel& model) {
 // What the causes are cannot always be said: then why not.
 void add_causes(Json& description, const SavedModel& model, const fs::path& run, int limit,
                 const OnProgress& progress) {
+  blas_description();  // that it can be loaded is none of the causes' business
   try {
     const Causes found = causes(model, run, limit, progress);
     description["causes"] = causes_json(found);
