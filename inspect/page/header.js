@@ -108,7 +108,7 @@ function answerOf(now) {
       expected === predicted        ? el('span', {class: 'right'}, ' ✓ right') :
                                       el('span', {class: 'wrong'}, ' ✗ not ', word(expected));
   return [
-    '→ ', word(predicted), verdict, el('span', {class: 'muted'}, ` probability ${fixed(probability)} at step ${step}`)
+    '→ ', word(predicted), verdict, ' ', el('span', {class: 'muted'}, `probability ${fixed(probability)} at step ${step}`)
   ].filter(Boolean);
 }
 

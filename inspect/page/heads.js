@@ -98,7 +98,7 @@ function headsSay(now) {
 
 // Returns which head each heat map is.
 function drawHeads(figure, now, {facts, sorted}) {
-  const {heads, attention, tokens} = now, room = roomFor(), wide = room > 900, width = wide ? room * 0.56 : room;
+  const {heads, attention, tokens} = now, room = roomFor(), wide = room > 900, width = wide ? room * 0.54 : room;
   const left = sorted ? 4 : 62, gap = Math.max(...heads) > 6 ? 6 : 14, caption = 34;
   const columns = sorted ? Math.ceil(Math.sqrt(facts.length * 1.5)) : Math.max(...heads);
   const lines = sorted ? Math.ceil(facts.length / columns) : heads.length;

@@ -8,11 +8,13 @@ const sentenceView = {
         new Figure('lines', () => attentionRows(subject(), (l, h) => state.shown.has(key(l, h))), () => [
           ...aboutNow({head: false}), [...state.shown.keys()].map((name) => `head ${shortName(name)}`).join(' ')
         ]);
-    const choose = el('div', {class: 'controls'}), below = new TableBelow('As a table'), frame = el('div', {}, figure.element);
+    const choose = el('div', {class: 'controls'}), below = new TableBelow('As a table'), frame = el('div');
+    figure.element.prepend(frame);
+    frame.append(figure.box);
     const view = {
       followsTraining: true,
       figures: [figure],
-      element: el('section', {}, choose, frame, below.element),
+      element: el('section', {}, choose, figure.element, below.element),
       says: () => saysOf(subject())
     };
     let hover = null;  // {side, token}
