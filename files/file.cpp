@@ -144,11 +144,13 @@ void read_all(const Descriptor& file, const fs::path& path, mode_t mode, std::st
 
 std::vector<fs::path> entries_of(const fs::path& directory) {
   std::vector<fs::path> entries;
-  std::error_code error;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
-    entries.push_back(entry->path());
+  try {  // with an error_code instead, want of memory would end the program: that constructor is noexcept
+    for (const fs::directory_entry& entry : fs::directory_iterator(directory)) entries.push_back(entry.path());
+  } catch (const fs::filesystem_error& error) {
+    if (error.code() != std::errc::no_such_file_or_directory) {
+      fail_with_reason("read", directory, error.code().value());
+    }
   }
-  if (error && error != std::errc::no_such_file_or_directory) fail_with_reason("read", directory, error.value());
   std::ranges::sort(entries);
   return entries;
 }

@@ -90,6 +90,8 @@ Json sentences_of(const Dump& dump, const fs::path& run) {
   std::vector<Example> held_out;
   try {
     if (fs::exists(held_out_path(run))) held_out = read_jsonl(held_out_path(run));
+  } catch (const FileError&) {
+    throw;  // what is there and cannot be read
   } catch (const Error&) {
     held_out.clear();  // what is wrong with the file is said where the causes would be
   }

@@ -303,8 +303,8 @@ TEST_CASE("inspect says what is not there") {
   CHECK(run.error({"RUN/attention/step-000000.safetensors", "--step", "400"}) ==
         "RUN/attention/step-000000.safetensors: is the dump of step 0, not 400");
   CHECK(run.error({"RUN/attention/step-000000.safetensors", "--weights"}) ==
-        "RUN/attention/step-000000.safetensors: is a single file; --sentence, --weights, --steps, --causes and "
-        "--why-attends need the run directory with its model");
+        "RUN/attention/step-000000.safetensors: is a single file; --sentence, --weights, --steps, --causes, "
+        "--why-attends and --continue need the run directory with its model");
   CHECK(run.error({"RUN", "--causes"}).starts_with("RUN/held_out.jsonl: is missing; train --resume "));
   CHECK(run.error({"RUN", "--probe", "2"}) ==
         "there is no watched sentence 2: watched sentences are numbered from 1 to 1");
@@ -335,8 +335,9 @@ TEST_CASE("inspect tells wrong usage from other errors") {
   CHECK(run.is_usage_error({"RUN", "--query", "it"}, "--query needs --sentence"));
   CHECK(run.is_usage_error({"RUN", "--weights", "--sentence", "x"}, "--weights shows the model, not a --sentence"));
   CHECK(run.is_usage_error({"RUN", "--json", "--head", "1"}, "--json prints every layer and head"));
-  CHECK(run.is_usage_error({"RUN", "--causes", "--matrix"},
-                           "--matrix, --weights, --steps, --causes, --why-attends are different views: choose one"));
+  CHECK(run.is_usage_error(
+      {"RUN", "--causes", "--matrix"},
+      "--matrix, --weights, --steps, --causes, --why-attends, --induction are different views: choose one"));
   CHECK_THROWS_AS(run.inspect({"RUN", "--bogus"}), UsageError);
   CHECK_THROWS_AS(run.inspect({"RUN", "--layer", "two"}), UsageError);
 }

@@ -108,7 +108,7 @@ std::vector<Key> keys(Config& c) {
        {"grad_accum", "gradient_accumulation_steps"}},
       {"train.patience",
        Integer{&c.train.patience, 0, most_steps},
-       "evaluations without progress, then stop; 0: never",
+       "evaluations without progress; 0: no limit",
        {"early_stopping"},
        may_change},
       {"train.evaluate_every",
