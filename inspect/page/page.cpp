@@ -8,10 +8,10 @@
 #include "inspect/views/view.h"
 #include "run/metrics.h"
 
+#include <heed/autograd/machine.h>
 #include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
 #include <heed/data/tasks/jsonl.h>
-#include <heed/autograd/machine.h>
 #include <heed/files/file.h>
 #include <heed/version.h>
 
