@@ -5,7 +5,9 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <dirent.h>
 #include <fcntl.h>
+#include <memory>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -144,13 +146,17 @@ void read_all(const Descriptor& file, const fs::path& path, mode_t mode, std::st
 
 std::vector<fs::path> entries_of(const fs::path& directory) {
   std::vector<fs::path> entries;
-  try {  // with an error_code instead, want of memory would end the program: that constructor is noexcept
-    for (const fs::directory_entry& entry : fs::directory_iterator(directory)) entries.push_back(entry.path());
-  } catch (const fs::filesystem_error& error) {
-    if (error.code() != std::errc::no_such_file_or_directory) {
-      fail_with_reason("read", directory, error.code().value());
-    }
+  const auto close = [](DIR* open) { ::closedir(open); };
+  // Not fs::directory_iterator: libstdc++'s ends the program where it lacks memory.
+  const std::unique_ptr<DIR, decltype(close)> handle(::opendir(directory.c_str()), close);
+  if (!handle && errno != ENOENT) fail_with_reason("read", directory, errno);
+  errno = 0;
+  while (const dirent* entry = handle ? ::readdir(handle.get()) : nullptr) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") entries.push_back(directory / name);
+    errno = 0;
   }
+  if (handle && errno != 0) fail_with_reason("read", directory, errno);
   std::ranges::sort(entries);
   return entries;
 }
