@@ -2,8 +2,8 @@
 
 #include <heed/autograd/gradcheck/attention_samples.h>
 #include <heed/autograd/machine.h>
+#include <heed/autograd/more_ops.h>
 #include <heed/autograd/operation.h>
-#include <heed/autograd/ops.h>
 
 #include <cmath>
 #include <limits>
@@ -12,7 +12,7 @@
 namespace heed {
 namespace {
 
-void check_shapes(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask) {
+void check_shapes(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionOptions& options) {
   bool fits = Q.rank() >= 2 && K.rank() == Q.rank() && V.rank() == Q.rank() && Q.size(-1) == K.size(-1) &&
               K.size(-2) == V.size(-2) && Q.dtype() == K.dtype() && Q.dtype() == V.dtype();
   for (int axis = 0; fits && axis + 2 < Q.rank(); ++axis) {
@@ -24,59 +24,149 @@ void check_shapes(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask&
         "{}, {}",
         to_string(Q.shape()), to_string(K.shape()), to_string(V.shape()));
   }
-  if (!mask.has_visible()) return;
   Shape weights = Q.shape();  // (..., T_q, T_k)
   weights[-1] = K.size(-2);
-  if (broadcast_shapes("attention: mask", mask.visible().shape(), weights) != weights) {
-    fail("attention: a mask of shape {} does not broadcast to the weights' {}", to_string(mask.visible().shape()),
+  const auto check_broadcast = [&](const char* what, const Shape& shape) {
+    if (broadcast_shapes("attention: mask", shape, weights) == weights) return;
+    fail("attention: a {} of shape {} does not broadcast to the weights' {}", what, to_string(shape),
          to_string(weights));
+  };
+  if (options.mask.has_visible()) check_broadcast("mask", options.mask.visible().shape());
+  if (options.bias.defined()) check_broadcast("bias", options.bias.shape());
+  if (options.bias.defined() && options.bias.dtype() != Q.dtype())
+    fail("attention: Q is {}, the bias {}", to_string(Q.dtype()), to_string(options.bias.dtype()));
+  if (!(options.soft_cap >= 0)) fail("attention: expected a soft_cap above 0, or 0 for none, got {}", options.soft_cap);
+}
+
+// Heads of Q that share one of K and V: 1 where there are as many, or no heads.
+std::int64_t group_size(const Tensor& Q, const Tensor& K) {
+  if (Q.rank() < 3 || K.rank() != Q.rank() || K.size(-3) == 0 || Q.size(-3) % K.size(-3) != 0) return 1;
+  return Q.size(-3) / K.size(-3);
+}
+
+// (..., H, n, m) -> (..., H_kv, H / H_kv, n, m), or (..., 1, 1, n, m) where it broadcasts.
+Shape grouped(const Shape& shape, std::int64_t groups) {
+  Shape result;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (axis != shape.rank() - 3) {
+      result.append(shape[axis]);
+      continue;
+    }
+    result.append(shape[axis] == 1 ? 1 : groups);
+    result.append(shape[axis] == 1 ? 1 : shape[axis] / groups);
   }
+  return result;
+}
+
+// Each head of K or V as often as heads of Q read it, with stride 0: (..., H_kv, T, d) -> (..., H_kv, group, T, d).
+Tensor shared_heads(const Tensor& x, std::int64_t group) {
+  Tensor one = unsqueeze(x, -3);
+  Shape shape = one.shape();
+  shape[-3] = group;
+  return broadcast_to(one, shape);
+}
+
+Tensor joined_heads(const Tensor& x) { return x.defined() ? flatten(x, -4, -3) : x; }
+
+// softmax and what comes before it, one operation after the other.
+Tensor scaled(const Tensor& Q, const Tensor& K, double scale) {
+  const Tensor products = matmul(Q, transpose(K));  // (..., T_q, T_k)
+  return scale == 0 ? products / std::sqrt(static_cast<double>(Q.size(-1))) : products * scale;
 }
 
 }  // namespace
 
-AttentionResult attention_composed(Tensor Q, Tensor K, Tensor V, const Mask& mask, const AttentionWatch& watch) {
-  check_shapes(Q, K, V, mask);
+AttentionParts attention_composed(Tensor Q, Tensor K, Tensor V, const AttentionOptions& options,
+                                  const AttentionWatch& watch) {
   const auto show = [&](const char* name, Tensor& value) {
     if (watch) watch(name, value);
   };
+  const std::int64_t group = group_size(Q, K);
   show("Q", Q);
   show("K", K);
   show("V", V);
-  Tensor scores = matmul(Q, transpose(K)) / std::sqrt(static_cast<double>(Q.size(-1)));  // (..., T_q, T_k)
+  if (group > 1) K = joined_heads(shared_heads(K, group)), V = joined_heads(shared_heads(V, group));
+  check_shapes(Q, K, V, options);
+  Tensor scores = scaled(Q, K, options.scale);
   show("scores", scores);
-  const Booleans hidden = mask.hidden(Q.size(-2), K.size(-2));
-  Tensor weights = softmax(masked_fill(scores, hidden, -std::numeric_limits<double>::infinity()));  // (..., T_q, T_k)
+  Tensor capped = options.soft_cap == 0 ? scores : tanh(scores / options.soft_cap) * options.soft_cap;
+  if (options.bias.defined()) capped = capped + options.bias;
+  const Booleans hidden = options.mask.hidden(Q.size(-2), K.size(-2));
+  Tensor weights = softmax(masked_fill(capped, hidden, -std::numeric_limits<double>::infinity()));
   show("weights", weights);
   Tensor heads = matmul(weights, V);  // (..., T_q, d_v)
   show("heads", heads);
-  return {heads, weights};
+  return {heads, weights, scores};
 }
 
-// P  = softmax(Q K^T / sqrt(d_k)), an output of its own when asked for
-// dS = P (dP - sum(P dP)) / sqrt(d_k), dQ = dS K, dK = dS^T Q
+AttentionResult attention_composed(Tensor Q, Tensor K, Tensor V, const Mask& mask, const AttentionWatch& watch) {
+  const AttentionParts all =
+      attention_composed(std::move(Q), std::move(K), std::move(V), AttentionOptions{.mask = mask}, watch);
+  return {all.output, all.weights};
+}
+
+// P  = softmax(S), an output of its own when asked for
+// dS = P (dP - sum(P dP)) scale, dQ = dS K, dK = dS^T Q
 static const Operation weights_operation("attention weights",
                                          [] { return attention_samples(AttentionOutput::weights); });
 
 // O  = P V
-// dV = P^T dO, and with dP = dO V^T dQ and dK as above. Keeps Q, K, V, O and two numbers a query.
-static const Operation attention_operation("attention", [] { return attention_samples(AttentionOutput::output); });
-AttentionResult attention(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask, Weights weights) {
-  check_shapes(Q, K, V, mask);
+// dV = P^T dO, and with dP = dO V^T dQ and dK as above, dbias = P (dP - sum(P dP)). Keeps Q, K, V, O, the bias and two
+// numbers a query.
+static const Operation attention_operation(
+    "attention", [] { return attention_samples(AttentionOutput::output); }, Broadcasting::yes);
+AttentionParts attention(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionOptions& options) {
+  const bool want_weights = options.weights == Weights::yes;
+  if (const std::int64_t group = group_size(Q, K); group > 1) {
+    const std::int64_t groups = K.size(-3);
+    AttentionOptions inner = options;
+    if (options.bias.defined()) inner.bias = reshape(options.bias, grouped(options.bias.shape(), groups));
+    if (options.mask.has_visible()) {
+      const Booleans& visible = options.mask.visible();
+      const Booleans shaped(grouped(visible.shape(), groups), {visible.data(), visible.data() + visible.numel()});
+      inner.mask = options.mask.with_visible(shaped);
+    }
+    const AttentionParts result =
+        attention(reshape(Q, grouped(Q.shape(), groups)), shared_heads(K, group), shared_heads(V, group), inner);
+    return {joined_heads(result.output), joined_heads(result.weights), joined_heads(result.scores)};
+  }
+  check_shapes(Q, K, V, options);
+  // Whoever asks for (T_q x T_k) numbers has the memory for the steps between.
+  if (options.scores || (want_weights && (options.soft_cap > 0 || options.bias.defined()))) {
+    AttentionParts all = attention_composed(Q, K, V, options);
+    if (!want_weights) all.weights = {};
+    if (!options.scores) all.scores = {};
+    return all;
+  }
   blas_description();  // loaded before any thread needs it
-  cpu::AttentionForward f = cpu::attention_forward(Q, K, V, mask, weights == Weights::yes);
+  Shape full_shape = Q.shape();
+  full_shape[-1] = K.size(-2);
+  const double scale = options.scale == 0 ? 1 / std::sqrt(static_cast<double>(Q.size(-1))) : options.scale;
+  const cpu::AttentionTerms terms{options.mask, scale, options.soft_cap,
+                                  options.bias.defined() ? broadcast_to(options.bias.detach(), full_shape) : Tensor()};
+  cpu::AttentionForward f = cpu::attention_forward(Q, K, V, terms, want_weights);
   const Tensor P = std::exchange(f.weights, {});
-  AttentionResult result;
-  result.output = record(attention_operation, {&Q, &K, &V}, f.output, [Q, K, V, mask, f](const Tensor& dO) {
-    const auto [dQ, dK, dV] = cpu::attention_backward(Q, K, V, mask, f, dO);
-    return std::vector{dQ, dK, dV};
-  });
-  if (weights == Weights::no) return result;
-  result.weights = record(weights_operation, {&Q, &K}, P, [Q, K, P](const Tensor& dP) {
-    const Tensor dS = P * (dP - sum(dP * P, {-1}, true)) * (1 / std::sqrt(static_cast<double>(Q.size(-1))));
+  AttentionParts result;
+  const auto gradients = [Q, K, V, terms, f](const Tensor& dO, const NeedsInputGrad& needs_input_grad) {
+    const bool want_dbias = terms.bias.defined() && needs_input_grad[3];
+    const auto [dQ, dK, dV, dbias] = cpu::attention_backward(Q, K, V, terms, f, dO, want_dbias);
+    std::vector<Tensor> all{dQ, dK, dV};
+    if (terms.bias.defined()) all.push_back(dbias);
+    return all;
+  };
+  result.output = options.bias.defined() ? record(attention_operation, {&Q, &K, &V, &options.bias}, f.output, gradients)
+                                         : record(attention_operation, {&Q, &K, &V}, f.output, gradients);
+  if (!want_weights) return result;
+  result.weights = record(weights_operation, {&Q, &K}, P, [Q, K, P, scale](const Tensor& dP) {
+    const Tensor dS = P * (dP - sum(dP * P, {-1}, true)) * scale;
     return std::vector{matmul(dS, K), matmul(transpose(dS), Q)};
   });
   return result;
+}
+
+AttentionResult attention(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask, Weights weights) {
+  const AttentionParts parts = attention(Q, K, V, AttentionOptions{.mask = mask, .weights = weights});
+  return {parts.output, parts.weights};
 }
 
 }  // namespace heed

@@ -1,18 +1,22 @@
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/sums.h"
 
+#include <heed/autograd/more_ops.h>
 #include <heed/autograd/operation.h>
-#include <heed/autograd/ops.h>
 
 #include <cmath>
 
 namespace heed {
 namespace {
 
+// Whether the mean is subtracted: layer_norm, or rms_norm.
+enum class Centre { no, yes };
+
 template <class T>
-void backward_row(const T* x, T mean, T r, const T* gain, const T* dy, T* dx, T* dgain, T* dbias, std::int64_t n) {
+void backward_row(Centre centre, const T* x, T mean, T r, const T* gain, const T* dy, T* dx, T* dgain, T* dbias,
+                  std::int64_t n) {
   const double count = static_cast<double>(n);
-  const T mean_g = static_cast<T>(cpu::dot_row(dy, gain, n) / count);
+  const T mean_g = centre == Centre::yes ? static_cast<T>(cpu::dot_row(dy, gain, n) / count) : T{0};
   const T mean_gh = static_cast<T>(
       cpu::sum_terms<T>(n, [=](std::int64_t j) { return dy[j] * gain[j] * ((x[j] - mean) * r); }) / count);
 #pragma omp simd
@@ -22,6 +26,86 @@ void backward_row(const T* x, T mean, T r, const T* gain, const T* dy, T* dx, T*
     dgain[j] += dy[j] * h;
     dbias[j] += dy[j];
   }
+}
+
+// y = (x - mean) / sqrt(mean of (x - mean)^2 + eps) * gain + bias, with mean 0 where it is not subtracted.
+Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, const Tensor& gain, const Tensor& bias,
+                  double eps) {
+  const std::int64_t n = x.size(-1), rows = n ? x.numel() / n : 0;
+  const std::int64_t grain = cpu::row_grain(rows, n);
+  const Tensor dense = contiguous(x.detach());
+  const Tensor scale = gain.defined() ? contiguous(gain.detach()) : ones({n}, x.dtype());
+  const Tensor shift = bias.defined() ? contiguous(bias.detach()) : zeros({n}, x.dtype());
+  Tensor y(x.shape(), x.dtype()), mean({rows}, x.dtype()), r({rows}, x.dtype());
+  dispatch(x.dtype(), [&]<class T>() {
+    const T *from = dense.data<T>(), *a = scale.data<T>(), *b = shift.data<T>();
+    T *to = y.mutable_data<T>(), *means = mean.mutable_data<T>(), *inverse = r.mutable_data<T>();
+    cpu::parallel_for(rows, grain, [=](std::int64_t begin, std::int64_t end) {
+      constexpr std::int64_t together = 8;  // rows, so that the sums of several are under way at once
+      const double count = static_cast<double>(n);
+      for (std::int64_t first = begin, last; first < end; first = last) {
+        last = std::min(end, first + together);
+        for (std::int64_t i = first; i < last; ++i) {
+          means[i] = centre == Centre::yes ? static_cast<T>(cpu::sum_row(from + i * n, n) / count) : T{0};
+        }
+        for (std::int64_t i = first; i < last; ++i) {
+          const T* row = from + i * n;
+          const auto squares_around = [=](T mu) {
+            return cpu::sum_terms<T>(n, [=](std::int64_t j) { return (row[j] - mu) * (row[j] - mu); });
+          };
+          double squares = squares_around(means[i]);
+          const double mu = static_cast<double>(means[i]);
+          // Far from 0 the rounding of the mean shows, which equal numbers must not.
+          if (centre == Centre::yes && mu * mu * count > 4096 * squares) {
+            const double rest = cpu::sum_terms<T>(n, [=, m = means[i]](std::int64_t j) { return row[j] - m; });
+            means[i] = static_cast<T>(mu + rest / count);
+            squares = squares_around(means[i]);
+          }
+          inverse[i] = static_cast<T>(1 / std::sqrt(squares / count + eps));
+        }
+        for (std::int64_t i = first; i < last; ++i) {
+          const T *row = from + i * n, mu = means[i], inv = inverse[i];
+          T* out = to + i * n;
+#pragma omp simd
+          for (std::int64_t j = 0; j < n; ++j) out[j] = (row[j] - mu) * inv * a[j] + b[j];
+        }
+      }
+    });
+  });
+  const auto gradients = [centre, dense, mean, r, scale, n, rows](const Tensor& dy) {
+    // Rows in parts, each with its own sums for dgain and dbias.
+    constexpr std::int64_t elements_a_part = 16384;
+    const std::int64_t most_rows = std::max<std::int64_t>(1, elements_a_part / std::max<std::int64_t>(n, 1));
+    const std::int64_t rows_a_part = cpu::equal_grain(rows, most_rows);
+    const std::int64_t parts = (rows + rows_a_part - 1) / rows_a_part;
+    const Tensor dense_dy = contiguous(dy);
+    Tensor dx(dense.shape(), dense.dtype()), sums({parts, 2, n}, dense.dtype());
+    dispatch(dense.dtype(), [&]<class T>() {
+      const T *x_data = dense.data<T>(), *dy_data = dense_dy.data<T>(), *means = mean.data<T>(), *inverse = r.data<T>();
+      const T* a = scale.data<T>();
+      T *to = dx.mutable_data<T>(), *totals = sums.mutable_data<T>();
+      cpu::parallel_for(rows, rows_a_part, [=](std::int64_t begin, std::int64_t end) {
+        T* part = totals + begin / rows_a_part * 2 * n;
+        std::fill_n(part, 2 * n, T{0});
+        for (std::int64_t i = begin; i < end; ++i) {
+          backward_row(centre, x_data + i * n, means[i], inverse[i], a, dy_data + i * n, to + i * n, part, part + n, n);
+        }
+      });
+    });
+    const Tensor total = sum(sums, {0});  // (2, n)
+    return std::vector{dx, reshape(slice(total, 0, 0, 1), {n}), reshape(slice(total, 0, 1, 2), {n})};
+  };
+  if (bias.defined()) return record(operation, {&x, &gain, &bias}, y, gradients);
+  const auto without_bias = [gradients](const Tensor& dy) {
+    std::vector<Tensor> all = gradients(dy);
+    return std::vector{all[0], all[1]};
+  };
+  if (gain.defined()) return record(operation, {&x, &gain}, y, without_bias);
+  return record(operation, {&x}, y, [gradients](const Tensor& dy) { return std::vector{gradients(dy)[0]}; });
+}
+
+bool fits_row(const Tensor& parameter, const Tensor& x) {
+  return parameter.shape() == Shape{x.size(-1)} && parameter.dtype() == x.dtype();
 }
 
 }  // namespace
@@ -42,73 +126,33 @@ static const Operation layer_norm_operation("layer_norm", [] {
 });
 Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double eps) {
   if (x.rank() < 1) fail("layer_norm: expected at least one axis, got shape ()");
-  const std::int64_t n = x.size(-1), rows = n ? x.numel() / n : 0;
   for (const Tensor* parameter : {&gain, &bias}) {
-    if (parameter->defined() != gain.defined() ||
-        (parameter->defined() && (parameter->shape() != Shape{n} || parameter->dtype() != x.dtype()))) {
-      fail("layer_norm: x {} {} needs gain and bias of shape ({}) and its dtype, or neither", to_string(x.dtype()),
-           to_string(x.shape()), n);
-    }
+    if (parameter->defined() == gain.defined() && (!parameter->defined() || fits_row(*parameter, x))) continue;
+    fail("layer_norm: x {} {} needs gain and bias of shape ({}) and its dtype, or neither", to_string(x.dtype()),
+         to_string(x.shape()), x.size(-1));
   }
-  const std::int64_t grain = cpu::row_grain(rows, n);
-  const Tensor dense = contiguous(x.detach());
-  const Tensor scale = gain.defined() ? contiguous(gain.detach()) : ones({n}, x.dtype());
-  const Tensor shift = bias.defined() ? contiguous(bias.detach()) : zeros({n}, x.dtype());
-  Tensor y(x.shape(), x.dtype()), mean({rows}, x.dtype()), r({rows}, x.dtype());
-  dispatch(x.dtype(), [&]<class T>() {
-    const T *from = dense.data<T>(), *a = scale.data<T>(), *b = shift.data<T>();
-    T *to = y.mutable_data<T>(), *means = mean.mutable_data<T>(), *inverse = r.mutable_data<T>();
-    cpu::parallel_for(rows, grain, [=](std::int64_t begin, std::int64_t end) {
-      constexpr std::int64_t together = 8;  // rows, so that the sums of several are under way at once
-      const double count = static_cast<double>(n);
-      for (std::int64_t first = begin, last; first < end; first = last) {
-        last = std::min(end, first + together);
-        for (std::int64_t i = first; i < last; ++i) means[i] = static_cast<T>(cpu::sum_row(from + i * n, n) / count);
-        // What rounding left of the mean, which equal numbers must not show.
-        for (std::int64_t i = first; i < last; ++i) {
-          const T *row = from + i * n, mu = means[i];
-          means[i] = static_cast<T>(static_cast<double>(mu) +
-                                    cpu::sum_terms<T>(n, [=](std::int64_t j) { return row[j] - mu; }) / count);
-        }
-        for (std::int64_t i = first; i < last; ++i) {
-          const T *row = from + i * n, mu = means[i];
-          const double squares = cpu::sum_terms<T>(n, [=](std::int64_t j) { return (row[j] - mu) * (row[j] - mu); });
-          inverse[i] = static_cast<T>(1 / std::sqrt(squares / count + eps));
-        }
-        for (std::int64_t i = first; i < last; ++i) {
-          const T *row = from + i * n, mu = means[i], inv = inverse[i];
-          T* out = to + i * n;
-#pragma omp simd
-          for (std::int64_t j = 0; j < n; ++j) out[j] = (row[j] - mu) * inv * a[j] + b[j];
-        }
-      }
-    });
-  });
-  const auto gradients = [dense, mean, r, scale, n, rows](const Tensor& dy) {
-    // Rows in parts, each with its own sums for dgain and dbias.
-    constexpr std::int64_t elements_a_part = 16384;
-    const std::int64_t most_rows = std::max<std::int64_t>(1, elements_a_part / std::max<std::int64_t>(n, 1));
-    const std::int64_t rows_a_part = cpu::equal_grain(rows, most_rows);
-    const std::int64_t parts = (rows + rows_a_part - 1) / rows_a_part;
-    const Tensor dense_dy = contiguous(dy);
-    Tensor dx(dense.shape(), dense.dtype()), sums({parts, 2, n}, dense.dtype());
-    dispatch(dense.dtype(), [&]<class T>() {
-      const T *x_data = dense.data<T>(), *dy_data = dense_dy.data<T>(), *means = mean.data<T>(), *inverse = r.data<T>();
-      const T* a = scale.data<T>();
-      T *to = dx.mutable_data<T>(), *totals = sums.mutable_data<T>();
-      cpu::parallel_for(rows, rows_a_part, [=](std::int64_t begin, std::int64_t end) {
-        T* part = totals + begin / rows_a_part * 2 * n;
-        std::fill_n(part, 2 * n, T{0});
-        for (std::int64_t i = begin; i < end; ++i) {
-          backward_row(x_data + i * n, means[i], inverse[i], a, dy_data + i * n, to + i * n, part, part + n, n);
-        }
-      });
-    });
-    const Tensor total = sum(sums, {0});  // (2, n)
-    return std::vector{dx, reshape(slice(total, 0, 0, 1), {n}), reshape(slice(total, 0, 1, 2), {n})};
-  };
-  if (gain.defined()) return record(layer_norm_operation, {&x, &gain, &bias}, y, gradients);
-  return record(layer_norm_operation, {&x}, y, [gradients](const Tensor& dy) { return std::vector{gradients(dy)[0]}; });
+  return normalised(layer_norm_operation, Centre::yes, x, gain, bias, eps);
+}
+
+// xh = x / sqrt(mean(x^2) + eps), y = xh * gain
+// dx = r (g - xh mean(g * xh)), g = dy * gain, r = 1 / sqrt(mean(x^2) + eps); dgain = sum of dy * xh over rows
+static const Operation rms_norm_operation("rms_norm", [] {
+  std::vector<Sample> samples;
+  for (const Shape& shape : {Shape{4}, Shape{3, 4}, Shape{2, 2, 4}, Shape{0, 4}}) {
+    samples.push_back(
+        {to_string(shape), {{shape}, {{4}}}, [](const std::vector<Tensor>& x) { return rms_norm(x[0], x[1], 0.1); }});
+  }
+  samples.push_back({"without gain", {{{2, 4}}}, [](const std::vector<Tensor>& x) { return rms_norm(x[0], {}); }});
+  return samples;
+});
+Tensor rms_norm(const Tensor& x, const Tensor& gain, double eps) {
+  if (x.rank() < 1 || (gain.defined() && !fits_row(gain, x))) {
+    fail(
+        "rms_norm: x {} {} needs at least one axis, and a gain of its last one's size and of its dtype, or none; got "
+        "{} {}",
+        to_string(x.dtype()), to_string(x.shape()), to_string(gain.dtype()), to_string(gain.shape()));
+  }
+  return normalised(rms_norm_operation, Centre::no, x, gain, {}, eps);
 }
 
 }  // namespace heed

@@ -16,9 +16,10 @@ Booleans operator&(const Booleans& a, const Booleans& b) {
 
 }  // namespace
 
-Mask Mask::causal() {
+Mask Mask::window(std::int64_t before, std::int64_t after, Align align) {
+  if (before < 0 || after < 0) fail("Mask::window: expected numbers of keys from 0 up, got {} and {}", before, after);
   Mask mask;
-  mask.causal_ = true;
+  mask.band_ = {std::min(before, Band::unlimited), std::min(after, Band::unlimited), align};
   return mask;
 }
 
@@ -36,7 +37,11 @@ Mask Mask::padding(std::span<const int> lengths, int T) {
 
 Mask Mask::operator&(const Mask& other) const {
   Mask both = *this;
-  both.causal_ = causal_ || other.causal_;
+  if (has_band() && other.has_band() && band_.align != other.band_.align) {
+    fail("mask: one is aligned at the start, the other at the end");
+  }
+  both.band_ = {std::min(band_.before, other.band_.before), std::min(band_.after, other.band_.after),
+                has_band() ? band_.align : other.band_.align};
   if (!has_visible_) {
     both.visible_ = other.visible_;
     both.has_visible_ = other.has_visible_;
@@ -48,12 +53,13 @@ Mask Mask::operator&(const Mask& other) const {
 
 Booleans Mask::hidden(std::int64_t T_q, std::int64_t T_k) const {
   Booleans shown = has_visible_ ? visible_ : Booleans({}, {1});
-  if (causal_) {
-    std::vector<std::uint8_t> past;
+  if (has_band()) {
+    std::vector<std::uint8_t> inside(static_cast<std::size_t>(T_q * T_k), 0);
     for (std::int64_t i = 0; i < T_q; ++i) {
-      for (std::int64_t j = 0; j < T_k; ++j) past.push_back(j <= i + T_k - T_q);
+      const std::int64_t begin = band_.begin(i, T_q, T_k), end = band_.end(i, T_q, T_k);
+      if (begin < end) std::fill(inside.begin() + i * T_k + begin, inside.begin() + i * T_k + end, std::uint8_t{1});
     }
-    shown = shown & Booleans({T_q, T_k}, std::move(past));
+    shown = shown & Booleans({T_q, T_k}, std::move(inside));
   }
   std::vector<std::uint8_t> values;
   for (std::int64_t i = 0; i < shown.numel(); ++i) values.push_back(!shown[i]);

@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-// Every differentiable operation. Its formula, its gradient and the samples that prove it are in the file named beside it.
+// The differentiable operations that the first models use; more_ops.h has the others. The formula of each, its gradient and
+// the samples that prove it are in the file named beside it.
 //
 //   const Tensor scores = matmul(Q, transpose(K)) / std::sqrt(d_k);   // (B, H, T_q, T_k)
 //   const Tensor context = matmul(softmax(scores), V);                // (B, H, T_q, d_v)
@@ -74,12 +75,16 @@ Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b);
 Tensor softmax(const Tensor& x);      // e^x / sum(e^x); 0 in such a row
 Tensor log_softmax(const Tensor& x);  // x - log sum(e^x); such a row stays -infinity
 
-// Mean over rows of -log softmax(logits)[label]: logits (N, C), labels (N) in [0, C) -> (). Rows whose label is
+// Mean over rows of -log softmax(logits)[label]: logits (..., C), labels (...) in [0, C) -> (). Rows whose label is
 // `ignored_label` do not count; when none counts the loss is 0. Smoothing e in [0, 1) mixes the target with uniform e / C
-// (Szegedy et al. 2016, arXiv:1512.00567). (softmax.cpp)
+// (Szegedy et al. 2016, arXiv:1512.00567). (losses.cpp)
+enum class Reduction { mean, sum, none };
 struct CrossEntropyOptions {
   std::int32_t ignored_label = -1;
   double label_smoothing = 0;
+  int axis = -1;                          // of the classes
+  Tensor class_weights = {};              // (C), constants: how often a row of each label counts; undefined: 1
+  Reduction reduction = Reduction::mean;  // mean: divided by the weights of the labels that count; none: labels' shape
 };
 Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropyOptions& options = {});
 

@@ -63,6 +63,7 @@ struct Tape {
 thread_local std::unique_ptr<Tape> tape;
 thread_local bool checking = false;  // a FiniteCheck is open
 thread_local bool paused = false;    // backward computes with recorded tensors, but records nothing
+thread_local bool silent = false;    // a NoRecording is open
 
 struct Pause {
   Pause() { paused = true; }
@@ -194,6 +195,10 @@ Recording::Recording() {
 
 Recording::~Recording() { tape.reset(); }
 
+NoRecording::NoRecording() : before_(std::exchange(silent, true)) {}
+
+NoRecording::~NoRecording() { silent = before_; }
+
 std::int64_t Recording::size() const { return static_cast<std::int64_t>(tape->nodes.size()); }
 
 void Recorder::note(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output) {
@@ -217,7 +222,7 @@ bool Recorder::depends_on_variable(const Operation& operation, std::span<const T
     }
     depends = depends || trace.recording != 0 || (tape && inputs[i]->is_variable());
   }
-  return depends;
+  return depends && !silent;
 }
 
 Tensor Recorder::record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,

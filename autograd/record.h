@@ -38,6 +38,17 @@ class Recording {
   std::int64_t size() const;  // recorded operations and variables
 };
 
+// While one is open, inside a Recording or not, this thread records nothing: what is computed is a constant.
+class NoRecording {
+ public:
+  NoRecording();
+  ~NoRecording();
+  NoRecording(const NoRecording&) = delete;
+
+ private:
+  bool before_;
+};
+
 // dL/dv for each variable v that the loss depends on: a value, so none can be stale.
 class Gradients {
  public:

@@ -96,6 +96,9 @@ class Tensor {
   Tensor detach() const;         // the same values, unknown to any recording
   Tensor clone() const;          // a contiguous constant with its own storage
 
+  Tensor operator[](
+      std::int64_t i) const;  // number i of the first axis, from the end where negative; as slice(), a view
+
   // The same storage seen with another shape, strides and offset (in elements): a constant. Error when an element of it
   // would lie outside the storage.
   Tensor view(const Shape& shape, const Shape& strides, std::int64_t offset = 0) const;

@@ -53,7 +53,7 @@ heed_options(examples_test)
 target_compile_options(examples_test PRIVATE $<$<CONFIG:Release>:-Og>)
 target_link_libraries(examples_test PRIVATE Catch2::Catch2WithMain heed)
 target_precompile_headers(examples_test REUSE_FROM heed_tests)
-foreach(name journey self_attention multi_head d_k_and_masks scaling walk)
+foreach(name journey self_attention multi_head d_k_and_masks scaling walk rms_norm gru language_model)
   add_dependencies(examples_test example_${name})
 endforeach()
 add_test(NAME examples COMMAND examples_test)
@@ -102,4 +102,13 @@ if(NOT HEED_SANITIZE)
   add_test(NAME fault COMMAND ${PROJECT_SOURCE_DIR}/tests/fault/fault.sh ${PROJECT_BINARY_DIR} 60)
   add_custom_target(fault-test DEPENDS heed_train heed_inspect heed_inject USES_TERMINAL VERBATIM
                     COMMAND ${PROJECT_SOURCE_DIR}/tests/fault/fault.sh ${PROJECT_BINARY_DIR} all)
+endif()
+
+# Against PyTorch, where PYTHON names a Python that has it.
+if(DEFINED ENV{PYTHON})
+  add_executable(random_graphs tests/differential/random_graphs.cpp)
+  heed_options(random_graphs)
+  target_link_libraries(random_graphs PRIVATE heed)
+  add_test(NAME differential COMMAND $ENV{PYTHON} ${PROJECT_SOURCE_DIR}/tests/differential/random_graphs.py
+                                     $<TARGET_FILE:random_graphs>)
 endif()

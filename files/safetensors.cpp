@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -34,10 +35,102 @@ std::string digest_of(std::string_view header, std::string_view data) {
   return hexadecimal(xxh64(data, xxh64(header)));
 }
 
+// A type of the format, and what it becomes.
+struct StoredType {
+  const char* name;
+  std::int64_t bytes;
+  DType dtype;
+};
+constexpr StoredType stored_types[] = {
+    {"F32", 4, DType::float32}, {"F64", 8, DType::float64}, {"F16", 2, DType::float32}, {"BF16", 2, DType::float32},
+    {"I64", 8, DType::float64}, {"I32", 4, DType::float64}, {"U8", 1, DType::float32},  {"BOOL", 1, DType::float32}};
+
+// IEEE 754 binary16: 1 bit of sign, 5 of exponent, 10 of significand.
+float from_f16(std::uint16_t bits) {
+  const std::uint32_t sign = (bits & 0x8000U) << 16U, exponent = (bits >> 10U) & 31U, significand = bits & 1023U;
+  if (exponent == 0) return (sign ? -1.0F : 1.0F) * static_cast<float>(significand) * 0x1p-24F;
+  const std::uint32_t widened = exponent == 31 ? 255U : exponent + 112U;
+  return std::bit_cast<float>(sign | widened << 23U | significand << 13U);
+}
+
+std::uint16_t to_f16(float x) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x), sign = (bits >> 16U) & 0x8000U;
+  const float size = std::abs(x);
+  std::uint32_t result = 0x7e00U;  // NaN
+  if (size < 0x1p-14F) {
+    result = static_cast<std::uint32_t>(std::nearbyint(size * 0x1p24F));  // below the normal ones
+  } else if (size < 65520.0F) {
+    const std::uint32_t magnitude = bits & 0x7fffffffU;
+    result = (magnitude + 0xfffU + ((magnitude >> 13U) & 1U) - (112U << 23U)) >> 13U;
+  } else if (size >= 65520.0F) {
+    result = 0x7c00U;  // infinity
+  }
+  return static_cast<std::uint16_t>(sign | result);
+}
+
+std::uint16_t to_bf16(float x) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
+  if (x != x) return static_cast<std::uint16_t>(bits >> 16U | 0x40U);
+  return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U);
+}
+
+// n numbers of type `From`, wherever they begin.
+template <class From, class T, class F>
+void read_numbers(const char* from, T* to, std::int64_t n, F convert) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    From value;
+    std::memcpy(&value, from + i * static_cast<std::int64_t>(sizeof value), sizeof value);
+    to[i] = convert(value);
+  }
+}
+
+void read_into(Tensor& tensor, const std::string& stored, const char* from) {
+  const std::int64_t n = tensor.numel();
+  if (n == 0) return;
+  const auto as_float = [](auto value) { return static_cast<float>(value); };
+  const auto as_double = [](auto value) { return static_cast<double>(value); };
+  if (stored == "F16") {
+    read_numbers<std::uint16_t>(from, tensor.mutable_data<float>(), n, from_f16);
+  } else if (stored == "BF16") {
+    read_numbers<std::uint16_t>(from, tensor.mutable_data<float>(), n, [](std::uint16_t bits) {
+      return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
+    });
+  } else if (stored == "I64") {
+    read_numbers<std::int64_t>(from, tensor.mutable_data<double>(), n, as_double);
+  } else if (stored == "I32") {
+    read_numbers<std::int32_t>(from, tensor.mutable_data<double>(), n, as_double);
+  } else if (stored == "U8" || stored == "BOOL") {
+    read_numbers<std::uint8_t>(from, tensor.mutable_data<float>(), n, as_float);
+  } else {
+    dispatch(tensor.dtype(),
+             [&]<class T>() { std::memcpy(tensor.mutable_data<T>(), from, static_cast<std::size_t>(n) * sizeof(T)); });
+  }
+}
+
+// The bytes of a tensor, and the name of their type.
+std::pair<std::string, std::string> bytes_of(const Tensor& tensor, StoredAs stored) {
+  std::string data;
+  if (stored == StoredAs::as_it_is) {
+    const Tensor values = tensor.is_contiguous() ? tensor : tensor.clone();
+    dispatch(values.dtype(), [&]<class T>() {
+      data.assign(reinterpret_cast<const char*>(values.data<T>()),
+                  static_cast<std::size_t>(values.numel()) * sizeof(T));
+    });
+    return {std::move(data), values.dtype() == DType::float32 ? "F32" : "F64"};
+  }
+  const Tensor values = tensor.to(DType::float32).clone();
+  std::vector<std::uint16_t> halves(static_cast<std::size_t>(values.numel()));
+  const float* from = values.data<float>();
+  std::transform(from, from + values.numel(), halves.begin(), stored == StoredAs::F16 ? to_f16 : to_bf16);
+  data.assign(reinterpret_cast<const char*>(halves.data()), halves.size() * sizeof(std::uint16_t));
+  return {std::move(data), stored == StoredAs::F16 ? "F16" : "BF16"};
+}
+
 struct Entry {
   std::string name;
   Shape shape;
   DType dtype;
+  std::string stored;
   std::uint64_t begin, end;
 };
 
@@ -61,9 +154,10 @@ class Parser {
     content.metadata.erase(digest_key);
     for (const Entry& e : entries) {
       Tensor tensor(e.shape, e.dtype);
-      dispatch(e.dtype, [&]<class T>() {
-        if (e.end > e.begin) std::memcpy(tensor.mutable_data<T>(), data_.data() + e.begin, e.end - e.begin);
-      });
+      read_into(tensor, e.stored, data_.data() + e.begin);
+      if (e.stored != "F32" && e.stored != "F64") {
+        content.converted.push_back(fmt::format("{}: {} as {}", excerpt(e.name), e.stored, to_string(e.dtype)));
+      }
       content.tensors.emplace_back(e.name, tensor);
     }
     return content;
@@ -155,8 +249,10 @@ class Parser {
       }
     }
     const Json& dtype = value["dtype"];
-    if (dtype != "F32" && dtype != "F64") {
-      fail("{}: tensor '{}': dtype must be F32 or F64, got {}", source_, name, excerpt(format_json(dtype)));
+    const auto type = std::ranges::find_if(stored_types, [&](const StoredType& t) { return dtype == t.name; });
+    if (type == std::end(stored_types)) {
+      fail("{}: tensor '{}': dtype must be F32, F64, F16, BF16, I64, I32, U8 or BOOL, got {}", source_, name,
+           excerpt(format_json(dtype)));
     }
     const std::vector<std::int64_t> shape = integers(name, value, "shape");
     if (shape.size() > Shape::max_rank) {
@@ -165,13 +261,17 @@ class Parser {
     const std::vector<std::int64_t> offsets = integers(name, value, "data_offsets");
     if (offsets.size() != 2) wrong("tensor '{}': expected 2 data_offsets, got {}", name, offsets.size());
 
-    Entry e{full_name, Shape(shape), dtype == "F32" ? DType::float32 : DType::float64,
-            static_cast<std::uint64_t>(offsets[0]), static_cast<std::uint64_t>(offsets[1])};
+    Entry e{full_name,
+            Shape(shape),
+            type->dtype,
+            type->name,
+            static_cast<std::uint64_t>(offsets[0]),
+            static_cast<std::uint64_t>(offsets[1])};
     if (e.begin > e.end || e.end > data_.size()) {
       wrong("tensor '{}': data_offsets [{}, {}] are outside the {} bytes of data. Is it cut?", name, e.begin, e.end,
             data_.size());
     }
-    std::int64_t size = size_of(e.dtype);  // of the sizes above 0: their products are strides even of an empty tensor
+    std::int64_t size = type->bytes;  // of the sizes above 0: their products are strides even of an empty tensor
     for (const std::int64_t n : shape) {
       if (__builtin_mul_overflow(size, std::max<std::int64_t>(n, 1), &size)) {
         wrong("tensor '{}': shape {} overflows", name, to_string(e.shape));
@@ -179,8 +279,8 @@ class Parser {
     }
     if (std::ranges::find(shape, 0) != shape.end()) size = 0;
     if (static_cast<std::uint64_t>(size) != e.end - e.begin) {
-      wrong("tensor '{}': shape {} of {} needs {} bytes, data_offsets give {}", name, to_string(e.shape),
-            dtype.get<std::string>(), size, e.end - e.begin);
+      wrong("tensor '{}': shape {} of {} needs {} bytes, data_offsets give {}", name, to_string(e.shape), e.stored,
+            size, e.end - e.begin);
     }
     return e;
   }
@@ -219,7 +319,7 @@ const Tensor& SafeTensors::operator[](const std::string& name) const {
   fail("safetensors: no tensor '{}' among {}{}", name, tensors.size(), did_you_mean(name, names));
 }
 
-void write_safetensors(const std::filesystem::path& path, const SafeTensors& content) {
+void write_safetensors(const std::filesystem::path& path, const SafeTensors& content, StoredAs stored) {
   Json header = Json::object();
   const std::string no_digest(digest_digits, '0');
   header[metadata_key] = content.metadata;
@@ -231,12 +331,10 @@ void write_safetensors(const std::filesystem::path& path, const SafeTensors& con
            name == metadata_key ? "reserved" : "given twice");
     }
     const std::size_t begin = data.size();
-    const Tensor values = tensor.is_contiguous() ? tensor : tensor.clone();
-    dispatch(values.dtype(), [&]<class T>() {
-      data.append(reinterpret_cast<const char*>(values.data<T>()), values.numel() * sizeof(T));
-    });
-    header[name] = {{"dtype", values.dtype() == DType::float32 ? "F32" : "F64"},
-                    {"shape", std::vector<std::int64_t>(values.shape().begin(), values.shape().end())},
+    const auto [bytes, type] = bytes_of(tensor, stored);
+    data += bytes;
+    header[name] = {{"dtype", type},
+                    {"shape", std::vector<std::int64_t>(tensor.shape().begin(), tensor.shape().end())},
                     {"data_offsets", {begin, data.size()}}};
   }
   std::string text;

@@ -11,21 +11,28 @@
 namespace heed {
 
 // A safetensors file (github.com/huggingface/safetensors, "Format"): 8 bytes little-endian header length, a
-// JSON header, the tensors' bytes. Only F32 and F64 are read and written. Order of `tensors` is kept. What is written has
+// JSON header, the tensors' bytes. Order of `tensors` is kept. What is written has
 // a digest (files/digest.h) of header and data in the metadata, as `heed.digest`, which is checked where a file has one
 // and is not part of `metadata`.
 struct SafeTensors {
   std::vector<std::pair<std::string, Tensor>> tensors;
   std::map<std::string, std::string> metadata;  // __metadata__: strings by name
   bool has_digest = false;                      // it was read from a file with a digest, which agreed
+  // What was read as another type than it has in the file, for whoever shows it: "position_ids: I64 as float64".
+  std::vector<std::string> converted = {};
 
   const Tensor& operator[](const std::string& name) const;  // Error naming the nearest when missing
 };
 
-// Whole or not at all, as write_file. Same content, same bytes.
-void write_safetensors(const std::filesystem::path& path, const SafeTensors& content);
+// How numbers are written: as they are, F32 or F64; or rounded to 16 bits, to the nearest, of two the even one.
+enum class StoredAs { as_it_is, F16, BF16 };
 
-// Error naming the file and what is wrong with it (cut, overlapping or out-of-range offsets, unknown dtype,
+// Whole or not at all, as write_file. Same content, same bytes.
+void write_safetensors(const std::filesystem::path& path, const SafeTensors& content,
+                       StoredAs stored = StoredAs::as_it_is);
+
+// F32 is read as float32 and F64 as float64; F16, BF16, U8 and BOOL become float32, I32 and I64 float64 (integers beyond 2^53
+// are rounded). Error naming the file and what is wrong with it (cut, overlapping or out-of-range offsets, unknown dtype,
 // ...).
 SafeTensors read_safetensors(const std::filesystem::path& path);
 SafeTensors parse_safetensors(std::string_view bytes, const std::string& source);  // source: named in errors

@@ -48,7 +48,7 @@ AttentionResult EncoderBlock::operator()(const Tensor& x, const Mask& mask, Weig
 
 AttentionResult EncoderBlock::at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights,
                                  const Dropout& drop) const {
-  if (mask.is_causal()) fail("EncoderBlock::at: a causal mask is not the same for all tokens of a text");
+  if (mask.has_band()) fail("EncoderBlock::at: a causal mask is not the same for all tokens of a text");
   const Tensor normed = attention_norm(x), asking = select_rows(normed, query);  // (B, T, d_model), (B, d_model)
   const std::int64_t B = x.size(0), T = x.size(1);
   AttentionResult y = attention(reshape(asking, {B, 1, asking.size(1)}), normed, mask, weights);
@@ -83,7 +83,7 @@ Encoded Encoder::operator()(Tensor x, const Mask& mask, Weights weights, const D
 
 Encoded Encoder::at(const Ids& query, Tensor x, const Mask& mask, Weights weights, const Dropout& drop) const {
   Encoded encoded;
-  if (mask.is_causal()) {  // each token sees other keys than the others do: all are computed
+  if (mask.has_band()) {  // each token sees other keys than the others do: all are computed
     encoded = (*this)(std::move(x), mask, weights, drop);
     encoded.output = select_rows(encoded.output, query);
     for (Tensor& layer : encoded.weights) layer = rows_of_heads(layer, query);

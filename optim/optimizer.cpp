@@ -21,23 +21,40 @@ void check_ranges(const OptimizerOptions& o) {
     if (!(value >= 0 && value < 1)) fail("Optimizer: {} must lie in [0, 1), got {}", name, value);
   }
   if (!(o.eps > 0 && std::isfinite(o.eps))) fail("Optimizer: eps must be finite and above 0, got {}", o.eps);
-  if (!(o.weight_decay >= 0 && std::isfinite(o.weight_decay))) {
-    fail("Optimizer: weight_decay must be finite and at least 0, got {}", o.weight_decay);
+  const auto check_positive = [](const char* name, double value) {
+    if (!(value >= 0 && std::isfinite(value))) fail("Optimizer: {} must be finite and at least 0, got {}", name, value);
+  };
+  check_positive("weight_decay", o.weight_decay);
+  for (const OptimizerOptions::Group& group : o.groups) {
+    check_positive("a group's rate", group.rate);
+    check_positive("a group's weight_decay", group.weight_decay.value_or(0));
   }
   if (o.nesterov && (o.method != OptimizerOptions::Method::sgd || o.momentum == 0)) {
     fail("Optimizer: nesterov needs sgd with a momentum above 0");
   }
 }
 
-void check_frozen(const OptimizerOptions& options, const Parameters& parameters) {
+void check_names(const char* what, const std::vector<std::string>& given, const Parameters& parameters) {
   std::vector<std::string> names;
   for (const auto& [name, parameter] : parameters) names.push_back(name);
-  for (const std::string& frozen : options.frozen) {
-    if (std::none_of(names.begin(), names.end(), [&](const auto& name) { return covers(frozen, name); })) {
-      fail("Optimizer: no parameter to freeze is named '{0}' or begins with '{0}.'{1}", frozen,
-           did_you_mean(frozen, names));
+  for (const std::string& one : given) {
+    if (std::none_of(names.begin(), names.end(), [&](const auto& name) { return covers(one, name); })) {
+      fail("Optimizer: no parameter {0} is named '{1}' or begins with '{1}.'{2}", what, one, did_you_mean(one, names));
     }
   }
+}
+
+const OptimizerOptions::Group* group_of(const std::string& name, const OptimizerOptions& options) {
+  for (const OptimizerOptions::Group& group : options.groups) {
+    const auto has_it = [&](const std::string& one) { return covers(one, name); };
+    if (std::any_of(group.parameters.begin(), group.parameters.end(), has_it)) return &group;
+  }
+  return nullptr;
+}
+
+double weight_decay_of(const Tensor& parameter, const OptimizerOptions::Group* group, const OptimizerOptions& options) {
+  if (group && group->weight_decay) return *group->weight_decay;
+  return options.decay_matrices_only && parameter.rank() < 2 ? 0 : options.weight_decay;
 }
 
 std::vector<const char*> moment_names(const OptimizerOptions& options) {
@@ -58,14 +75,17 @@ Optimizer::Optimizer(const Parameters& parameters, OptimizerOptions options)
     : parameters_(parameters), known_(parameters.size()), options_(std::move(options)) {
   if (known_ == 0) fail("Optimizer: its store holds no parameters; make the layers first, then their optimiser");
   check_ranges(options_);
-  check_frozen(options_, parameters);
+  check_names("to freeze", options_.frozen, parameters);
+  for (const OptimizerOptions::Group& group : options_.groups) check_names("of a group", group.parameters, parameters);
   for (const auto& [name, parameter] : parameters) {
     if (is_frozen(name, options_)) continue;
     std::vector<Tensor> moments;
     for (std::size_t i = 0; i < moment_names(options_).size(); ++i) {
       moments.push_back(zeros(parameter.shape(), parameter.dtype()));
     }
-    slots_.push_back({name, parameter, std::move(moments)});
+    const OptimizerOptions::Group* group = group_of(name, options_);
+    slots_.push_back(
+        {name, parameter, std::move(moments), group ? group->rate : 1, weight_decay_of(parameter, group, options_)});
   }
 }
 
@@ -92,13 +112,16 @@ void Optimizer::step(const Gradients& gradients, double lr) {
   ++steps_;
   for (Slot& slot : slots_) {
     const Tensor& gradient = gradients[slot.parameter];
+    const double rate = lr * slot.rate;
     switch (options_.method) {
       case OptimizerOptions::Method::sgd:
-        update_sgd(slot.parameter, gradient, slot.moments.empty() ? nullptr : &slot.moments[0], lr, options_);
+        update_sgd(slot.parameter, gradient, slot.moments.empty() ? nullptr : &slot.moments[0], rate, slot.weight_decay,
+                   options_);
         break;
       case OptimizerOptions::Method::adam:
       case OptimizerOptions::Method::adamw:
-        update_adam(slot.parameter, gradient, slot.moments[0], slot.moments[1], steps_, lr, options_);
+        update_adam(slot.parameter, gradient, slot.moments[0], slot.moments[1], steps_, rate, slot.weight_decay,
+                    options_);
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <heed/nn/parameters.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,14 @@ struct OptimizerOptions {
   bool nesterov = false;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double weight_decay = 0;
+  bool decay_matrices_only = false;  // no weight decay of parameters with fewer than two axes, as in GPT-2's recipe
+  // Parameters with values of their own; the first group that has one counts.
+  struct Group {
+    std::vector<std::string> parameters;      // names, or the scopes of several ("encoder.0")
+    double rate = 1;                          // times the step's learning rate
+    std::optional<double> weight_decay = {};  // none: as the others
+  };
+  std::vector<Group> groups = {};
   std::vector<std::string> frozen = {};  // parameters left alone: a name, or the scope of several ("encoder.0")
 };
 template <>
@@ -34,7 +43,8 @@ inline constexpr EnumName<OptimizerOptions::Method> enum_names<OptimizerOptions:
 class Optimizer {
  public:
   // For all the parameters of the store, so the layers are made before. Error when it has none, when a name in `frozen`
-  // is none of theirs, and for an option out of its range: betas and momentum [0, 1), eps > 0, weight_decay >= 0.
+  // or of a group is none of theirs, and for an option out of its range: betas and momentum [0, 1), eps > 0, weight_decay
+  // and rate >= 0.
   Optimizer(const Parameters& parameters, OptimizerOptions options);
 
   // One update of every parameter that is not frozen; gradients of other variables are left to other optimisers. Error,
@@ -54,6 +64,7 @@ class Optimizer {
     std::string name;
     Tensor parameter;
     std::vector<Tensor> moments;  // sgd: b with momentum, else none; adam, adamw: m, v
+    double rate, weight_decay;    // of its group
   };
   void check_complete() const;  // Error that lists what was added
 

@@ -9,10 +9,11 @@ namespace {
 constexpr std::int64_t grain = 8192;
 }
 
-void update_sgd(Tensor parameter, const Tensor& gradient, Tensor* b, double lr, const OptimizerOptions& options) {
+void update_sgd(Tensor parameter, const Tensor& gradient, Tensor* b, double lr, double weight_decay,
+                const OptimizerOptions& options) {
   const Tensor dense = contiguous(gradient);
   dispatch(parameter.dtype(), [&]<class T>() {
-    const T rate = static_cast<T>(lr), decay = static_cast<T>(options.weight_decay);
+    const T rate = static_cast<T>(lr), decay = static_cast<T>(weight_decay);
     const T momentum = static_cast<T>(options.momentum);
     const T* dp = dense.data<T>();
     T* p = parameter.mutable_data<T>();
@@ -32,14 +33,14 @@ void update_sgd(Tensor parameter, const Tensor& gradient, Tensor* b, double lr, 
 }
 
 void update_adam(Tensor parameter, const Tensor& gradient, Tensor& m, Tensor& v, std::int64_t t, double lr,
-                 const OptimizerOptions& options) {
+                 double weight_decay, const OptimizerOptions& options) {
   const Tensor dense = contiguous(gradient);
   const bool decoupled = options.method == OptimizerOptions::Method::adamw;
   const double correction1 = 1 - std::pow(options.beta1, static_cast<double>(t));
   const double correction2 = 1 - std::pow(options.beta2, static_cast<double>(t));
   dispatch(parameter.dtype(), [&]<class T>() {
-    const T coupled_decay = static_cast<T>(decoupled ? 0 : options.weight_decay);
-    const T kept = static_cast<T>(decoupled ? 1 - lr * options.weight_decay : 1);
+    const T coupled_decay = static_cast<T>(decoupled ? 0 : weight_decay);
+    const T kept = static_cast<T>(decoupled ? 1 - lr * weight_decay : 1);
     const T beta1 = static_cast<T>(options.beta1), new1 = static_cast<T>(1 - options.beta1);
     const T beta2 = static_cast<T>(options.beta2), new2 = static_cast<T>(1 - options.beta2);
     const T rate = static_cast<T>(lr / correction1), eps = static_cast<T>(options.eps);

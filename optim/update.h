@@ -4,8 +4,10 @@
 namespace heed {
 
 // The update of one parameter at step t, in one pass over its elements.
-void update_sgd(Tensor parameter, const Tensor& gradient, Tensor* b, double lr, const OptimizerOptions& options);
+// `weight_decay` is that of the parameter's group.
+void update_sgd(Tensor parameter, const Tensor& gradient, Tensor* b, double lr, double weight_decay,
+                const OptimizerOptions& options);
 void update_adam(Tensor parameter, const Tensor& gradient, Tensor& m, Tensor& v, std::int64_t t, double lr,
-                 const OptimizerOptions& options);
+                 double weight_decay, const OptimizerOptions& options);
 
 }  // namespace heed

@@ -37,21 +37,27 @@ std::vector<std::int64_t> matrix_offsets(const Shape& batch, const Shape& stride
 struct Sizes {
   Shape batch;
   std::int64_t batches, T_q, T_k, d_k, d_v;
-  double scale;  // 1 / sqrt(d_k)
-  bool causal;
+  double scale, soft_cap;
+  Mask::Band band;
   const std::uint8_t* visible = nullptr;
   std::vector<std::int64_t> visible_offset;
   std::int64_t row_step = 0, key_step = 0;
+  Tensor bias;  // undefined, or (batch..., T_q, T_k) with any strides
+  std::vector<std::int64_t> bias_offset;
 
-  Sizes(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask)
+  Sizes(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionTerms& terms)
       : T_q(Q.size(-2)),
         T_k(K.size(-2)),
         d_k(Q.size(-1)),
         d_v(V.size(-1)),
-        scale(1 / std::sqrt(static_cast<double>(d_k))),
-        causal(mask.is_causal()) {
+        scale(terms.scale),
+        soft_cap(terms.soft_cap),
+        band(terms.mask.band()),
+        bias(terms.bias) {
+    const Mask& mask = terms.mask;
     for (int axis = 0; axis + 2 < Q.rank(); ++axis) batch.append(Q.size(axis));
     batches = batch.numel();
+    if (bias.defined()) bias_offset = matrix_offsets(batch, bias.strides());
     if (!mask.has_visible()) return;
     const Shape strides = operand(mask.visible(), with(T_q, T_k)).strides;
     visible = mask.visible().data();
@@ -91,8 +97,8 @@ struct Matrices {
   }
 };
 
-// A result, one (rows x columns) matrix a batch. (B, H, T, d) is in memory as (B, T, H, d), so that joining the heads
-// afterwards is a view.
+// A result, one (rows x columns) matrix a batch. (B, H, T, d) is in memory as (B, T, H, d), also where heads are in two
+// axes, so that joining the heads afterwards is a view.
 template <class T>
 struct Results {
   Tensor tensor;
@@ -101,9 +107,10 @@ struct Results {
   std::int64_t stride;
 
   Results(const Sizes& s, std::int64_t rows, std::int64_t columns)
-      : tensor(s.batch.rank() != 2
-                   ? Tensor(s.with(rows, columns), dtype_of<T>)
-                   : permute(Tensor({s.batch[0], rows, s.batch[1], columns}, dtype_of<T>), {0, 2, 1, 3})),
+      : tensor(s.batch.rank() == 2 ? permute(Tensor({s.batch[0], rows, s.batch[1], columns}, dtype_of<T>), {0, 2, 1, 3})
+               : s.batch.rank() == 3
+                   ? permute(Tensor({s.batch[0], rows, s.batch[1], s.batch[2], columns}, dtype_of<T>), {0, 2, 3, 1, 4})
+                   : Tensor(s.with(rows, columns), dtype_of<T>)),
         data(tensor.mutable_data<T>()),
         offset(matrix_offsets(s.batch, tensor.strides())),
         stride(tensor.strides()[-2]) {}
@@ -117,16 +124,19 @@ struct Results {
 // Queries [first, first + rows) of batch b, and what they may see.
 struct Block {
   std::int64_t b, first, rows;
-  std::int64_t keys;                      // those after are hidden from all of them
-  const std::uint8_t* visible = nullptr;  // of the first query and key; null: only causality hides
+  std::int64_t first_key = 0, keys;       // of a tile; those before it, and from `keys` on, are hidden from all of them
+  const std::uint8_t* visible = nullptr;  // of the first query and key; null: only the band hides
 
   Block(const Sizes& s, std::int64_t b_, std::int64_t first_)
       : b(b_), first(first_), rows(std::min(block_rows, s.T_q - first_)), keys(s.T_k) {
-    if (s.causal) keys = std::clamp<std::int64_t>(first + rows + s.T_k - s.T_q, 0, s.T_k);
+    keys = s.band.end(first + rows - 1, s.T_q, s.T_k);
+    first_key = s.band.begin(first, s.T_q, s.T_k) / tile_keys * tile_keys;
+    if (keys <= first_key) keys = first_key = 0;
     if (!s.visible) return;
     visible = s.visible + s.visible_offset[static_cast<std::size_t>(b)] + first * s.row_step;
     if (s.row_step != 0) return;  // a key hidden from one row only stays, or its mask would change the others' sums
     while (keys > 0 && !visible[(keys - 1) * s.key_step]) --keys;
+    if (keys <= first_key) keys = first_key = 0;
     bool all = true;
     for (std::int64_t j = 0; j < keys; ++j) all = all && visible[j * s.key_step];
     if (all) visible = nullptr;
@@ -139,13 +149,14 @@ constexpr std::int64_t padded(std::int64_t keys) { return (keys + 15) / 16 * 16 
 // Keys [first, first + keys), whose scores lie in rows of `stride` numbers.
 struct Tile {
   std::int64_t first, keys, stride;
+  bool is_first;
 };
 
 template <class Function>
 void for_tiles(const Block& block, Function&& function) {
-  for (std::int64_t first = 0; first < block.keys; first += tile_keys) {
+  for (std::int64_t first = block.first_key; first < block.keys; first += tile_keys) {
     const std::int64_t keys = std::min(tile_keys, block.keys - first);
-    function(Tile{first, keys, padded(keys)});
+    function(Tile{first, keys, padded(keys), first == block.first_key});
   }
 }
 
@@ -167,22 +178,38 @@ class Scratch {
 //   Q, dQ (rows, d_k)   K, dK (keys, d_k)   V, dV (keys, d_v)   O, dO (rows, d_v)
 //   S, P, dP, dS (rows, stride)   row_max, row_sum, inverse_row_sum, D (rows)
 
-// S = Q K^T / sqrt(d_k); -infinity where a key is hidden, and past the last.
+// S = cap(scale Q K^T) + bias, cap(s) = soft_cap tanh(s / soft_cap); -infinity where a key is hidden, and past the last.
+// `slope`, shaped as S where it is wanted: cap'(s) = 1 - tanh^2.
 template <class T>
 void compute_scores(const Sizes& s, const Block& block, const Tile& tile, const Matrices<T>& Q, const Matrices<T>& K,
-                    T* S) {
+                    T* S, T* slope = nullptr) {
   gemm(block.rows, tile.keys, s.d_k, static_cast<T>(s.scale), Q.rows(block.b, block.first),
        K.transposed(block.b, tile.first), T{0}, S, tile.stride);
   constexpr T hidden = -std::numeric_limits<T>::infinity();
   for (std::int64_t i = 0; i < block.rows; ++i) {
     T* row = S + i * tile.stride;
-    std::int64_t end = tile.keys;
+    if (s.soft_cap > 0) {
+      const T cap = static_cast<T>(s.soft_cap), inverse = 1 / cap;
+      for (std::int64_t j = 0; j < tile.keys; ++j) {
+        const T t = tanh(row[j] * inverse);
+        row[j] = cap * t;
+        if (slope) slope[i * tile.stride + j] = 1 - t * t;
+      }
+    }
+    if (s.bias.defined()) {
+      const std::int64_t step = s.bias.strides()[-1];
+      const T* from = s.bias.data<T>() + s.bias_offset[static_cast<std::size_t>(block.b)] +
+                      (block.first + i) * s.bias.strides()[-2] + tile.first * step;
+      for (std::int64_t j = 0; j < tile.keys; ++j) row[j] += from[j * step];
+    }
     if (block.visible) {
       const std::uint8_t* seen = block.visible + i * s.row_step + tile.first * s.key_step;
       for (std::int64_t j = 0; j < tile.keys; ++j) row[j] = seen[j * s.key_step] ? row[j] : hidden;
     }
-    if (s.causal) end = std::clamp<std::int64_t>(block.first + i + 1 + s.T_k - s.T_q - tile.first, 0, tile.keys);
-    std::fill(row + end, row + tile.stride, hidden);
+    const std::int64_t begin = s.band.begin(block.first + i, s.T_q, s.T_k) - tile.first;
+    const std::int64_t end = s.band.end(block.first + i, s.T_q, s.T_k) - tile.first;
+    if (begin > 0) std::fill(row, row + std::min(begin, tile.keys), hidden);
+    std::fill(row + std::clamp<std::int64_t>(end, 0, tile.keys), row + tile.stride, hidden);
   }
 }
 
@@ -196,9 +223,9 @@ void exponentiate(const Sizes& s, const Block& block, const Tile& tile, T* S, T*
     const T before = row_max[i], most = std::max(before, max_row(row, tile.stride));
     row_max[i] = most;
     const T m = most == -std::numeric_limits<T>::infinity() ? T{0} : most;  // where all is hidden, e^-infinity is 0
-    const T r = tile.first == 0 ? T{0} : exp_nonpositive(before - m);
+    const T r = tile.is_first ? T{0} : exp_nonpositive(before - m);
     sum = r * sum + exp_row(row, row, tile.stride, m);
-    for (std::int64_t j = 0; j < s.d_v && tile.first > 0 && r != T{1}; ++j) O[i * ldo + j] *= r;
+    for (std::int64_t j = 0; j < s.d_v && !tile.is_first && r != T{1}; ++j) O[i * ldo + j] *= r;
   }
 }
 
@@ -232,14 +259,19 @@ void sum_products(const Sizes& s, const Block& block, Matrix<T> O, Matrix<T> dO,
   }
 }
 
-// dS = P (dP - D) / sqrt(d_k), in dP.
+// dS = P (dP - D) scale slope, in dP; dbias, (rows, T_k) where it is wanted: P (dP - D).
 template <class T>
-void score_gradients(const Sizes& s, const Block& block, const Tile& tile, const T* P, const T* D, T* dP) {
+void score_gradients(const Sizes& s, const Block& block, const Tile& tile, const T* P, const T* D, const T* slope,
+                     T* dbias, T* dP) {
   const T scale = static_cast<T>(s.scale);
   for (std::int64_t i = 0; i < block.rows; ++i) {
     const T d = D[i];
     const std::int64_t row = i * tile.stride;
+    for (std::int64_t j = 0; j < tile.keys && dbias; ++j) {
+      dbias[i * s.T_k + tile.first + j] = P[row + j] * (dP[row + j] - d);
+    }
     for (std::int64_t j = row; j < row + tile.keys; ++j) dP[j] = P[j] * (dP[j] - d) * scale;
+    for (std::int64_t j = row; j < row + tile.keys && slope; ++j) dP[j] *= slope[j];
   }
 }
 
@@ -264,11 +296,11 @@ AttentionForward forward(const Sizes& s, const Tensor& Q_, const Tensor& K_, con
       compute_scores(s, block, tile, Q, K, S);
       exponentiate(s, block, tile, S, m, row_sum.data(), O, ldo);
       gemm(block.rows, s.d_v, tile.keys, T{1}, Matrix<T>{S, tile.stride, 1}, V.rows(block.b, tile.first),
-           static_cast<T>(tile.first > 0), O, ldo);  // O += S V
+           static_cast<T>(!tile.is_first), O, ldo);  // O += S V
     });
     normalise(s, block, row_sum.data(), m, inverse, O, ldo);
     if (!want_weights) return;
-    const bool one_tile = block.keys <= tile_keys;  // then S still holds e^(scores - row_max)
+    const bool one_tile = block.keys - block.first_key <= tile_keys;  // then S still holds e^(scores - row_max)
     for_tiles(block, [&](const Tile& tile) {
       if (!one_tile) {
         compute_scores(s, block, tile, Q, K, S);
@@ -290,37 +322,42 @@ AttentionForward forward(const Sizes& s, const Tensor& Q_, const Tensor& K_, con
   return {output.tensor, weights, row_max, inverse_row_sum};
 }
 
-// P = softmax(S); dV = P^T dO, dP = dO V^T, dS = P (dP - D) / sqrt(d_k), dQ = dS K, dK = dS^T Q
+// P = softmax(S); dV = P^T dO, dP = dO V^T, dS = P (dP - D) scale slope, dQ = dS K, dK = dS^T Q
 template <class T>
 AttentionGradients backward(const Sizes& s, const Tensor& Q_, const Tensor& K_, const Tensor& V_,
-                            const AttentionForward& f, const Tensor& dO_) {
+                            const AttentionForward& f, const Tensor& dO_, bool want_dbias) {
   const Matrices<T> Q(Q_, s.batch), K(K_, s.batch), V(V_, s.batch), O(f.output, s.batch);
   const Matrices<T> dO(dO_.strides()[-1] == 1 ? dO_ : dO_.clone(), s.batch);  // rows without gaps, as O's
   Results<T> dQ(s, s.T_q, s.d_k), dK(s, s.T_k, s.d_k), dV(s, s.T_k, s.d_v);
   const T *const all_row_max = f.row_max.data<T>(), *const all_inverse = f.inverse_row_sum.data<T>();
   const bool one_block = s.T_q > 0 && s.T_q <= block_rows;  // then dK and dV are written once, not added to
   const T add = static_cast<T>(!one_block);
-  const Scratch<T> scratch(s, 2);
+  Tensor dbias = want_dbias ? zeros(s.with(s.T_q, s.T_k), dtype_of<T>) : Tensor();
+  T* const all_dbias = want_dbias ? dbias.mutable_data<T>() : nullptr;
+  const Scratch<T> scratch(s, s.soft_cap > 0 ? 3 : 2);
 
   const auto attend_back = [&](const Block& block) {
     const std::int64_t b = block.b, first = block.first, rows = block.rows, query = b * s.T_q + first;
     T *const P = scratch.buffer(0), *const dS = scratch.buffer(1);
+    T* const slope = s.soft_cap > 0 ? scratch.buffer(2) : nullptr;
     std::array<T, block_rows> D;
     sum_products(s, block, O.rows(b, first), dO.rows(b, first), D.data());
     if (one_block) {
-      dK.clear(b, block.keys, s.T_k);
-      dV.clear(b, block.keys, s.T_k);
+      for (Results<T>* d : {&dK, &dV}) {
+        d->clear(b, 0, block.first_key);
+        d->clear(b, block.keys, s.T_k);
+      }
     }
     if (block.keys == 0) dQ.clear(b, first, first + rows);
     for_tiles(block, [&](const Tile& tile) {
       const std::int64_t key = tile.first, keys = tile.keys, stride = tile.stride;
-      compute_scores(s, block, tile, Q, K, P);
+      compute_scores(s, block, tile, Q, K, P, slope);
       weights_from_scores(block, tile, all_row_max + query, all_inverse + query, P);
       gemm(keys, s.d_v, rows, T{1}, Matrix<T>{P, 1, stride}, dO.rows(b, first), add, dV.rows(b, key),
            dV.stride);                                                                           // dV += P^T dO
       gemm(rows, keys, s.d_v, T{1}, dO.rows(b, first), V.transposed(b, key), T{0}, dS, stride);  // dP = dO V^T
-      score_gradients(s, block, tile, P, D.data(), dS);
-      gemm(rows, s.d_k, keys, T{1}, Matrix<T>{dS, stride, 1}, K.rows(b, key), static_cast<T>(key > 0),
+      score_gradients(s, block, tile, P, D.data(), slope, all_dbias ? all_dbias + query * s.T_k : nullptr, dS);
+      gemm(rows, s.d_k, keys, T{1}, Matrix<T>{dS, stride, 1}, K.rows(b, key), static_cast<T>(!tile.is_first),
            dQ.rows(b, first), dQ.stride);  // dQ += dS K
       gemm(keys, s.d_k, rows, T{1}, Matrix<T>{dS, 1, stride}, Q.rows(b, first), add, dK.rows(b, key),
            dK.stride);  // dK += dS^T Q
@@ -337,19 +374,19 @@ AttentionGradients backward(const Sizes& s, const Tensor& Q_, const Tensor& K_, 
       for (std::int64_t first = 0; first < s.T_q; first += block_rows) attend_back(Block(s, b, first));
     }
   });
-  return {dQ.tensor, dK.tensor, dV.tensor};
+  return {dQ.tensor, dK.tensor, dV.tensor, dbias};
 }
 
 }  // namespace
 
-AttentionForward attention_forward(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask,
+AttentionForward attention_forward(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionTerms& terms,
                                    bool want_weights) {
-  return dispatch(Q.dtype(), [&]<class T>() { return forward<T>(Sizes(Q, K, V, mask), Q, K, V, want_weights); });
+  return dispatch(Q.dtype(), [&]<class T>() { return forward<T>(Sizes(Q, K, V, terms), Q, K, V, want_weights); });
 }
 
-AttentionGradients attention_backward(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask,
-                                      const AttentionForward& f, const Tensor& dO) {
-  return dispatch(Q.dtype(), [&]<class T>() { return backward<T>(Sizes(Q, K, V, mask), Q, K, V, f, dO); });
+AttentionGradients attention_backward(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionTerms& terms,
+                                      const AttentionForward& f, const Tensor& dO, bool want_dbias) {
+  return dispatch(Q.dtype(), [&]<class T>() { return backward<T>(Sizes(Q, K, V, terms), Q, K, V, f, dO, want_dbias); });
 }
 
 }  // namespace heed::cpu

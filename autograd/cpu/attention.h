@@ -4,10 +4,18 @@
 
 namespace heed::cpu {
 
-// Fused attention, softmax(Q K^T / sqrt(d_k)) V: a tile of scores at a time, with the maximum and the sum of each row so far,
+// Fused attention, softmax(cap(scale Q K^T) + bias) V: a tile of scores at a time, with the maximum and the sum of each row so far,
 // so that no (T_q x T_k) memory is needed (Milakov & Gimelshein 2018, arXiv:1805.02867; Dao et al. 2022, arXiv:2205.14135).
 // Q (batch..., T_q, d_k), K (batch..., T_k, d_k), V (batch..., T_k, d_v), of one dtype and with any strides; a mask that
 // broadcasts to (batch..., T_q, T_k). Shapes are checked by the operation, blas_description() has been called.
+
+// What is done to Q K^T before softmax.
+struct AttentionTerms {
+  Mask mask;
+  double scale;
+  double soft_cap = 0;  // cap(s) = soft_cap tanh(s / soft_cap); 0: s
+  Tensor bias = {};     // (batch..., T_q, T_k) with any strides, or undefined
+};
 
 struct AttentionForward {
   Tensor output;           // (batch..., T_q, d_v)
@@ -15,14 +23,15 @@ struct AttentionForward {
   Tensor row_max;          // (batches, T_q): the greatest score of each query, 0 where it sees no key
   Tensor inverse_row_sum;  // (batches, T_q): 1 / sum of e^(score - row_max), 0 where it sees no key
 };
-AttentionForward attention_forward(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask,
+AttentionForward attention_forward(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionTerms& terms,
                                    bool want_weights);
 
 struct AttentionGradients {
   Tensor dQ, dK, dV;  // shaped as Q, K, V
+  Tensor dbias;       // (batch..., T_q, T_k) when asked for
 };
 // Of dO (batch..., T_q, d_v), the gradient of forward.output; the weights are computed once more, not kept.
-AttentionGradients attention_backward(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask,
-                                      const AttentionForward& forward, const Tensor& dO);
+AttentionGradients attention_backward(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionTerms& terms,
+                                      const AttentionForward& forward, const Tensor& dO, bool want_dbias = false);
 
 }  // namespace heed::cpu

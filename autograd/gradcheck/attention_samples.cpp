@@ -1,5 +1,5 @@
 #include <heed/autograd/gradcheck/attention_samples.h>
-#include <heed/autograd/ops.h>
+#include <heed/autograd/more_ops.h>
 
 namespace heed {
 namespace {
@@ -7,20 +7,35 @@ namespace {
 struct Case {
   const char* name;
   Shape Q, K, V;
-  Mask mask;
+  AttentionOptions options;
+  std::vector<Shape> bias = {};  // one or none
 };
 
 std::vector<Case> cases() {
   const std::vector<int> lengths = {3, 1};
+  const auto masked = [](const Mask& mask) { return AttentionOptions{.mask = mask}; };
   return {{"one sequence", {3, 2}, {3, 2}, {3, 2}, {}},
           {"d_v and T_k apart", {2, 3}, {4, 3}, {4, 2}, {}},
           {"heads", {2, 2, 3, 2}, {2, 2, 3, 2}, {2, 2, 3, 2}, {}},
-          {"causal", {1, 2, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 2}, Mask::causal()},
-          {"causal, fewer queries", {2, 2}, {4, 2}, {4, 2}, Mask::causal()},
-          {"padding", {2, 1, 3, 2}, {2, 1, 3, 2}, {2, 1, 3, 2}, Mask::padding(lengths, 3)},
-          {"padding and causal", {2, 1, 3, 2}, {2, 1, 3, 2}, {2, 1, 3, 2}, Mask::padding(lengths, 3) & Mask::causal()},
-          {"boolean with a blind query", {3, 2}, {3, 2}, {3, 2}, Mask(Booleans({3, 3}, {1, 0, 1, 0, 0, 0, 0, 1, 1}))},
+          {"causal", {1, 2, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 2}, masked(Mask::causal())},
+          {"causal, fewer queries", {2, 2}, {4, 2}, {4, 2}, masked(Mask::causal())},
+          {"padding", {2, 1, 3, 2}, {2, 1, 3, 2}, {2, 1, 3, 2}, masked(Mask::padding(lengths, 3))},
+          {"padding and causal",
+           {2, 1, 3, 2},
+           {2, 1, 3, 2},
+           {2, 1, 3, 2},
+           masked(Mask::padding(lengths, 3) & Mask::causal())},
+          {"boolean with a blind query",
+           {3, 2},
+           {3, 2},
+           {3, 2},
+           masked(Mask(Booleans({3, 3}, {1, 0, 1, 0, 0, 0, 0, 1, 1})))},
           {"more queries than a block", {130, 1}, {2, 1}, {2, 1}, {}},
+          {"scaled and capped", {2, 3}, {4, 3}, {4, 2}, {.scale = 0.7, .soft_cap = 1.5}},
+          {"a window", {6, 2}, {6, 2}, {6, 2}, masked(Mask::window(2, 0))},
+          {"causal from the start", {2, 2}, {4, 2}, {4, 2}, masked(Mask::causal(Mask::Align::start))},
+          {"with a bias", {2, 2, 3, 2}, {2, 2, 4, 2}, {2, 2, 4, 2}, {.soft_cap = 2}, {{2, 3, 4}}},
+          {"shared heads", {1, 4, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 2}, masked(Mask::causal()), {{4, 1, 3}}},
           {"no queries", {0, 2}, {3, 2}, {3, 2}, {}},
           {"no sequences", {0, 3, 2}, {0, 3, 2}, {0, 3, 2}, {}}};
 }
@@ -30,9 +45,14 @@ std::vector<Case> cases() {
 std::vector<Sample> attention_samples(AttentionOutput output) {
   std::vector<Sample> samples;
   for (const Case& c : cases()) {
-    samples.push_back({c.name, {{c.Q}, {c.K}, {c.V}}, [=](const std::vector<Tensor>& x) {
-                         if (output == AttentionOutput::output) return attention(x[0], x[1], x[2], c.mask).output;
-                         const AttentionResult both = attention(x[0], x[1], x[2], c.mask, Weights::yes);
+    std::vector<Argument> arguments{{c.Q}, {c.K}, {c.V}};
+    for (const Shape& bias : c.bias) arguments.push_back({bias});
+    samples.push_back({c.name, arguments, [=](const std::vector<Tensor>& x) {
+                         AttentionOptions options = c.options;
+                         if (x.size() > 3) options.bias = x[3];
+                         if (output == AttentionOutput::output) return attention(x[0], x[1], x[2], options).output;
+                         options.weights = Weights::yes;
+                         const AttentionParts both = attention(x[0], x[1], x[2], options);
                          return concat({both.output, both.weights}, -1);
                        }});
   }

@@ -1,5 +1,7 @@
 #include "tests/autograd/helpers.h"
 
+#include <heed/autograd/more_ops.h>
+
 #include <algorithm>
 
 using namespace heed;
@@ -208,6 +210,62 @@ TEST_CASE("Fused attention needs no memory of T x T") {
   CHECK(growth(Weights::yes) >= T * T * 4);  // what the measure shows when there is such memory
 }
 
+TEST_CASE("Attention's options, fused, are those of the composition, and of their formulas") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  const double allowed = dtype == DType::float32 ? 3e-5 : 1e-12;
+  Random random(36);
+  constexpr double hide = -std::numeric_limits<double>::infinity();
+  for (const auto& [T_q, T_k] : {std::pair<std::int64_t, std::int64_t>{5, 9}, {1, 300}, {140, 700}, {9, 5}}) {
+    for (const std::int64_t kv_heads : {4, 2, 1}) {
+      const Tensor Q = variable(uniform({2, 4, T_q, 3}, random, dtype)),
+                   K = variable(uniform({2, kv_heads, T_k, 3}, random, dtype));
+      const Tensor V = variable(uniform({2, kv_heads, T_k, 5}, random, dtype));
+      const Tensor bias = variable(uniform({4, 1, T_k}, random, dtype)), dO = uniform({2, 4, T_q, 5}, random, dtype);
+      std::vector<std::uint8_t> visible;
+      for (std::int64_t i = 0; i < 8 * T_k; ++i) visible.push_back(random.below(3) != 0);
+      for (const Mask& mask : {Mask(), Mask::causal(), Mask::causal(Mask::Align::start), Mask::window(3, 2),
+                               Mask::window(290, 0), Mask(Booleans({2, 4, 1, T_k}, visible)) & Mask::window(7, 0)}) {
+        for (const AttentionOptions& chosen :
+             {AttentionOptions{.mask = mask, .scale = 0.3}, AttentionOptions{.mask = mask, .soft_cap = 2},
+              AttentionOptions{.mask = mask, .bias = bias},
+              AttentionOptions{.mask = mask, .scale = 2, .soft_cap = 3, .bias = bias}}) {
+          CAPTURE(T_q, T_k, kv_heads, chosen.scale, chosen.soft_cap, chosen.bias.defined(), heed::to_string(dtype));
+          const Recording recording;
+          const Tensor fused = attention(Q, K, V, chosen).output, composed = attention_composed(Q, K, V, chosen).output;
+          CHECK(distance(fused, composed) < allowed);
+          const Gradients g = backward(fused, dO), expected = backward(composed, dO);
+          for (const Tensor* x : {&Q, &K, &V}) CHECK(distance(g[*x], expected[*x]) < allowed);
+          if (chosen.bias.defined()) CHECK(distance(g[bias], expected[bias]) < allowed);
+        }
+      }
+    }
+  }
+  // The composition by its formula, of one head read by two.
+  const Tensor Q = uniform({2, 3, 4}, random, dtype), K = uniform({1, 5, 4}, random, dtype),
+               V = uniform({1, 5, 2}, random, dtype);
+  Tensor bias = uniform({3, 5}, random, dtype);
+  bias = masked_fill(bias, Booleans({1, 5}, {0, 0, 1, 0, 0}), hide);
+  const AttentionParts y =
+      attention(Q, K, V, {.scale = 0.5, .soft_cap = 2, .bias = bias, .weights = Weights::yes, .scores = true});
+  const Tensor scores = matmul(Q, transpose(K)) * 0.5, weights = softmax(tanh(scores / 2) * 2 + bias);
+  CHECK(distance(y.scores, scores) < allowed);
+  CHECK(distance(y.weights, weights) < allowed);
+  CHECK(distance(y.output, matmul(weights, V)) < allowed);
+  CHECK(distance(attention(Q, K, V, {.scale = 0.5, .soft_cap = 2, .bias = bias}).output, y.output) < allowed);
+  CHECK(slice(y.weights, -1, 2, 3).to_vector() == std::vector<double>(6, 0));
+}
+
+TEST_CASE("Texts read piece by piece, with past keys before, give the same as at once") {
+  Random random(37);
+  const Tensor x = uniform({1, 2, 12, 4}, random);
+  const Tensor all = attention(x, x, x, Mask::causal()).output;
+  for (const auto& [begin, end] : {std::pair<std::int64_t, std::int64_t>{0, 5}, {5, 6}, {6, 12}}) {
+    const Tensor seen = slice(x, 2, 0, end);
+    CHECK(distance(attention(slice(x, 2, begin, end), seen, seen, Mask::causal()).output, slice(all, 2, begin, end)) <
+          1e-13);
+  }
+}
+
 TEST_CASE("Wrong use of attention is an error that says what was expected") {
   const Tensor x = zeros({2, 3});
   check_messages(
@@ -215,6 +273,10 @@ TEST_CASE("Wrong use of attention is an error that says what was expected") {
         "(2, 4), (2, 3)",
         [&] {
           attention(x, zeros({2, 4}), x);
+        }},
+       {"attention: a bias of shape (1, 2, 2) does not broadcast to the weights' (2, 2)",
+        [&] {
+          attention(x, x, x, AttentionOptions{.bias = zeros({1, 2, 2})});
         }},
        {"attention: a mask of shape (2, 2, 2) does not broadcast to the weights' (2, 2)", [&] {
           attention(x, x, x, Mask(Booleans({2, 2, 2}, std::vector<std::uint8_t>(8, 1))));

@@ -2,6 +2,24 @@
 
 using namespace heed;
 
+TEST_CASE("A window is a band around the query's own key, aligned at either end") {
+  const auto hidden = [](const Mask& mask, std::int64_t T_q, std::int64_t T_k) {
+    const Booleans array = mask.hidden(T_q, T_k);
+    return std::vector<int>(array.data(), array.data() + array.numel());
+  };
+  using Hidden = std::vector<int>;
+  CHECK(hidden(Mask::causal(), 2, 3) == Hidden{0, 0, 1, 0, 0, 0});
+  CHECK(hidden(Mask::causal(Mask::Align::start), 2, 3) == Hidden{0, 1, 1, 0, 0, 1});
+  CHECK(hidden(Mask::window(1, 0), 3, 3) == Hidden{0, 1, 1, 0, 0, 1, 1, 0, 0});
+  CHECK(hidden(Mask::window(0, 1), 3, 3) == Hidden{0, 0, 1, 1, 0, 0, 1, 1, 0});
+  CHECK(hidden(Mask::window(1, 0), 1, 4) == Hidden{1, 1, 0, 0});
+  CHECK(hidden(Mask::window(1, 1) & Mask::causal(), 3, 3) == hidden(Mask::window(1, 0), 3, 3));
+  CHECK(hidden(Mask::window(0, 0, Mask::Align::start), 3, 2) == Hidden{0, 1, 1, 0, 1, 1});
+  CHECK(message([] { Mask::causal() & Mask::causal(Mask::Align::start); }) ==
+        "mask: one is aligned at the start, the other at the end");
+  CHECK(message([] { Mask::window(-1, 0); }) == "Mask::window: expected numbers of keys from 0 up, got -1 and 0");
+}
+
 TEST_CASE("A mask hides what is later, what is padding, and what either of two hides") {
   const auto hidden = [](const Mask& mask, std::int64_t T_q, std::int64_t T_k) {
     const Booleans all = mask.hidden(T_q, T_k);
@@ -14,7 +32,7 @@ TEST_CASE("A mask hides what is later, what is padding, and what either of two h
   CHECK(padding.visible().shape() == Shape{2, 1, 1, 2});
   CHECK(hidden(padding, 2, 2) == std::vector{0, 0, 0, 1});
   const Mask both = padding & Mask::causal();
-  CHECK((both.is_causal() && both.has_visible()));
+  CHECK((both.has_band() && both.has_visible()));
   CHECK(both.hidden(2, 2).shape() == Shape{2, 1, 2, 2});
   CHECK(hidden(both, 2, 2) == std::vector{0, 1, 0, 0, 0, 1, 0, 1});
   CHECK(hidden(padding & Mask(Booleans({2}, {0, 1})), 2, 2) == std::vector{1, 0, 1, 1});

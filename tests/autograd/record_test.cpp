@@ -335,6 +335,25 @@ TEST_CASE("Nothing is recorded without a recording, nor what depends on no varia
   CHECK(recording.size() == 2);
 }
 
+TEST_CASE("Within a NoRecording nothing is recorded, and afterwards it is again") {
+  const Tensor x = variable(full({}, 3));
+  const Recording recording;
+  const Tensor y = x * x;
+  const std::int64_t before = recording.size();
+  Tensor constant;
+  {
+    const NoRecording outer;
+    {
+      const NoRecording inner;
+      constant = y * x;
+    }
+    constant = constant * x;
+  }
+  CHECK(recording.size() == before);
+  CHECK(constant.item() == 81);
+  CHECK(backward(y * constant)[x].item() == 6 * 81);
+}
+
 TEST_CASE("Steps that repeat ask the system for no memory, and all of it is given back") {
   const Threads one(1);  // each thread has scratch memory of its own: how many hold some at once is chance
   const std::int64_t before = memory_use().bytes_in_use;

@@ -159,3 +159,22 @@ TEST_CASE("walk prints every matrix, and apple and sweet attend each other", "[w
   CHECK(output.under("output = weights V  (3, 4)") ==
         Numbers{0.1065, 0.1065, 0, 0.7870, 0.2119, 0.2119, 0, 0.5761, 0.7870, 0.1065, 0, 0.1065});
 }
+
+TEST_CASE("rms_norm: an operation of one's own is the library's, and its check can fail") {
+  const Output output("rms_norm");
+  CHECK(output.after("own - composed") < 1e-15);
+  CHECK(output.after("own - rms_norm") < 1e-15);
+  CHECK(output.says("gradient x 1       passes, "));
+  CHECK(output.says("gradient x 1.01    fails, "));
+}
+
+TEST_CASE("gru: a recurrent layer of one's own remembers what it read first") {
+  const Output output("gru");
+  CHECK(output.after("step   0  loss ") > 1);
+  CHECK(output.after("step 300  loss ") < 0.1);
+  CHECK(output.says("right 64 of 64"));
+}
+
+TEST_CASE("language_model: a decoder says what it learned, letter by letter") {
+  CHECK(Output("language_model").says("\nPeter Piper picked a peck of pickled peppers.\n"));
+}

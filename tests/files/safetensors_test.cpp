@@ -83,6 +83,72 @@ TEST_CASE("The bytes of a file are those of the format") {
   }
 }
 
+TEST_CASE("Half precision, integers and booleans are read as floats, and said so") {
+  std::string file = file_of(R"({"half":{"dtype":"F16","shape":[7],"data_offsets":[0,14]},)"
+                             R"("brain":{"dtype":"BF16","shape":[2],"data_offsets":[14,18]},)"
+                             R"("long":{"dtype":"I64","shape":[2],"data_offsets":[18,34]},)"
+                             R"("int":{"dtype":"I32","shape":[1],"data_offsets":[34,38]},)"
+                             R"("byte":{"dtype":"U8","shape":[1],"data_offsets":[38,39]},)"
+                             R"("bool":{"dtype":"BOOL","shape":[1],"data_offsets":[39,40]}})",
+                             0);
+  const std::uint16_t half[] = {0x3c00, 0xc000, 0x7bff, 0x0001, 0xfc00, 0x7e00, 0x8400}, brain[] = {0x3f80, 0xc049};
+  const std::int64_t numbers[] = {-3, 1099511627777};
+  const std::int32_t number = -70000;
+  file.append(reinterpret_cast<const char*>(half), sizeof half);
+  file.append(reinterpret_cast<const char*>(brain), sizeof brain);
+  file.append(reinterpret_cast<const char*>(numbers), sizeof numbers);
+  file.append(reinterpret_cast<const char*>(&number), sizeof number);
+  file += "\xff\x01";
+  const SafeTensors read = parse_safetensors(file, "a");
+  const std::vector<double> halves = read["half"].to_vector();
+  CHECK(std::vector<double>(halves.begin(), halves.begin() + 4) == std::vector<double>{1, -2, 65504, 0x1p-24});
+  CHECK((std::isinf(halves[4]) && halves[4] < 0 && std::isnan(halves[5]) && halves[6] == -0x1p-14));
+  CHECK(read["brain"].to_vector() == std::vector<double>{1, -3.140625});
+  CHECK(read["long"].to_vector() == std::vector<double>{-3, 1099511627777});
+  CHECK(read["int"].to_vector() == std::vector<double>{-70000});
+  CHECK(read["byte"].to_vector() == std::vector<double>{255});
+  CHECK(read["bool"].to_vector() == std::vector<double>{1});
+  CHECK(read.converted == std::vector<std::string>{"half: F16 as float32", "brain: BF16 as float32",
+                                                   "long: I64 as float64", "int: I32 as float64", "byte: U8 as float32",
+                                                   "bool: BOOL as float32"});
+  CHECK(
+      parse_safetensors(file_of(R"({"x":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})", 4), "a").converted.empty());
+}
+
+TEST_CASE("Numbers of 16 bits are written rounded to the nearest, and come back as they are") {
+  const Scratch scratch;
+  SafeTensors content;
+  const double infinity = std::numeric_limits<double>::infinity();
+  // 2049 lies halfway between two numbers of F16, as does 2051: to the even ones
+  content.tensors = {{"x", tensor({9}, {1, 2049, 2051, -0.1, 65519, 65520, 3e-8, infinity, std::nan("")})}};
+  write_safetensors(scratch / "half", content, StoredAs::F16);
+  write_safetensors(scratch / "brain", content, StoredAs::BF16);
+  const std::vector<double> half = read_safetensors(scratch / "half")["x"].to_vector();
+  CHECK(std::vector<double>(half.begin(), half.begin() + 8) ==
+        std::vector<double>{1, 2048, 2052, -0.0999755859375, 65504, infinity, 0x1p-24, infinity});
+  CHECK(std::isnan(half[8]));
+  const std::vector<double> brain = read_safetensors(scratch / "brain")["x"].to_vector();
+  CHECK(std::vector<double>(brain.begin(), brain.begin() + 6) ==
+        std::vector<double>{1, 2048, 2048, -0.10009765625, 65536, 65536});
+  CHECK((brain[7] == infinity && std::isnan(brain[8])));
+  SafeTensors every;  // each number of 16 bits, but NaN, is its own rounding
+  for (const StoredAs stored : {StoredAs::F16, StoredAs::BF16}) {
+    const bool is_half = stored == StoredAs::F16;
+    std::string all = file_of(
+        fmt::format(R"({{"x":{{"dtype":"{}","shape":[65536],"data_offsets":[0,131072]}}}})", is_half ? "F16" : "BF16"),
+        0);
+    for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+      const bool nan = is_half ? (bits & 0x7fff) > 0x7c00 : (bits & 0x7fff) > 0x7f80;
+      const std::uint16_t kept = nan ? 0 : static_cast<std::uint16_t>(bits);
+      all.append(reinterpret_cast<const char*>(&kept), sizeof kept);
+    }
+    every.tensors = parse_safetensors(all, "a").tensors;
+    write_safetensors(scratch / "every", every, stored);
+    const std::string written = read_file(scratch / "every");
+    CHECK(written.substr(written.size() - 131072) == all.substr(all.size() - 131072));
+  }
+}
+
 TEST_CASE("Any one flipped bit of a file is noticed") {
   const Scratch scratch;
   write_safetensors(scratch / "a", small());
@@ -193,9 +259,11 @@ TEST_CASE("Whatever a header gets wrong is named") {
   CHECK(x(R"("dtype":"F32","data_offsets":[0,8])") == f + "tensor 'x' has no shape");
   CHECK(x(R"("dtype":"F32","shape":[2])") == f + "tensor 'x' has no data_offsets");
   CHECK(x(R"("dtype":"F32","shape":[2],"data_offsets":[0,8],"a":0)") == f + "tensor 'x': unknown field 'a'");
-  CHECK(x(R"("dtype":"BF16","shape":[4],"data_offsets":[0,8])") ==
-        "f: tensor 'x': dtype must be F32 or F64, got \"BF16\"");
-  CHECK(x(R"("dtype":4,"shape":[4],"data_offsets":[0,8])") == "f: tensor 'x': dtype must be F32 or F64, got 4");
+  const std::string types = "f: tensor 'x': dtype must be F32, F64, F16, BF16, I64, I32, U8 or BOOL, got ";
+  CHECK(x(R"("dtype":"F8_E4M3","shape":[8],"data_offsets":[0,8])") == types + "\"F8_E4M3\"");
+  CHECK(x(R"("dtype":4,"shape":[4],"data_offsets":[0,8])") == types + "4");
+  CHECK(x(R"("dtype":"BF16","shape":[5],"data_offsets":[0,8])") ==
+        f + "tensor 'x': shape (5) of BF16 needs 10 bytes, data_offsets give 8");
   CHECK(x(R"("dtype":"F32","shape":2,"data_offsets":[0,8])") == f + "tensor 'x': shape must be a list, got number");
   const std::string integers = " must hold integers from 0 to 9223372036854775807, got ";
   CHECK(x(R"("dtype":"F32","shape":[-2],"data_offsets":[0,8])") == f + "tensor 'x': shape" + integers + "-2");

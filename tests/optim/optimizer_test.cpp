@@ -236,3 +236,34 @@ TEST_CASE("Frozen parameters stay, by name or by scope") {
         "Optimizer: no parameter to freeze is named 'ab.weigth' or begins with 'ab.weigth.' (did you mean "
         "'ab.weight'?)");
 }
+
+TEST_CASE("A group has a rate and a decay of its own; vectors decay only where they are asked to") {
+  const auto method = GENERATE(OptimizerOptions::Method::sgd, OptimizerOptions::Method::adamw);
+  Parameters parameters;
+  const Scope scope(parameters, 1);
+  for (const std::string layer : {"a", "b", "c"}) {
+    (scope / layer).parameter("weight", {2, 1}, Init::ones());
+    (scope / layer).parameter("bias", {2}, Init::ones());
+  }
+  Optimizer optimizer(parameters, {.method = method,
+                                   .weight_decay = 0.5,
+                                   .decay_matrices_only = true,
+                                   .groups = {{.parameters = {"b.weight"}, .rate = 0.1},
+                                              {.parameters = {"b", "c.bias"}, .weight_decay = 0.25},
+                                              {.parameters = {"c"}, .rate = 0}}});
+  Gradients none;
+  for (const auto& [name, parameter] : parameters) none.set(parameter, zeros(parameter.shape()));
+  optimizer.step(none, 0.2);
+  const auto left = [&](const char* name) { return parameters[name].to_vector()[0]; };
+  CHECK(left("a.weight") == Approx(1 - 0.2 * 0.5));
+  CHECK(left("a.bias") == 1);
+  CHECK(left("b.weight") == Approx(1 - 0.02 * 0.5));
+  CHECK(left("b.bias") == Approx(1 - 0.2 * 0.25));
+  CHECK(left("c.weight") == 1);
+  CHECK(left("c.bias") == Approx(1 - 0.2 * 0.25));
+  CHECK(message([&] {
+          Optimizer(parameters, {.groups = {{.parameters = {"d"}}}});
+        }).starts_with("Optimizer: no parameter of a group is named 'd' or begins with 'd.'"));
+  CHECK(message([&] { Optimizer(parameters, {.groups = {{.parameters = {"a"}, .rate = -1}}}); }) ==
+        "Optimizer: a group's rate must be finite and at least 0, got -1");
+}

@@ -23,7 +23,7 @@ TEST_CASE("Fused passes keep the maximum and the inverse sum of each row of scor
   const Tensor Q = uniform({2, T_q, 5}, random), K = uniform({2, T_k, 5}, random), V = uniform({2, T_k, 3}, random);
   const Mask mask = sparse_mask(T_q, T_k, blind);
   blas_description();
-  const cpu::AttentionForward f = cpu::attention_forward(Q, K, V, mask, true);
+  const cpu::AttentionForward f = cpu::attention_forward(Q, K, V, {mask, 1 / std::sqrt(5.0)}, true);
   REQUIRE(f.row_max.shape() == Shape{2, T_q});
   REQUIRE(f.inverse_row_sum.shape() == Shape{2, T_q});
 
@@ -73,9 +73,11 @@ TEST_CASE("Heads and their gradients lie in memory so that joining them is a vie
   Random random(42);
   const Tensor Q = uniform({2, 3, 4, 5}, random), K = uniform({2, 3, 6, 5}, random), V = uniform({2, 3, 6, 7}, random);
   blas_description();
-  const cpu::AttentionForward f = cpu::attention_forward(Q, K, V, {}, false);
+  const cpu::AttentionTerms terms{{}, 0.5};
+  const cpu::AttentionForward f = cpu::attention_forward(Q, K, V, terms, false);
   CHECK_FALSE(f.weights.defined());
-  const auto [dQ, dK, dV] = cpu::attention_backward(Q, K, V, {}, f, uniform({2, 3, 4, 7}, random));
+  const auto [dQ, dK, dV, dbias] = cpu::attention_backward(Q, K, V, terms, f, uniform({2, 3, 4, 7}, random));
+  CHECK_FALSE(dbias.defined());
   CHECK(f.output.shape() == Shape{2, 3, 4, 7});
   CHECK(dQ.shape() == Q.shape());
   CHECK(dK.shape() == K.shape());

@@ -1,0 +1,115 @@
+#include "autograd/cpu/kernels.h"
+
+#include <heed/autograd/more_ops.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace heed {
+namespace {
+
+template <class Compare>
+Booleans compared(const char* operation, const Tensor& a, const Tensor& b, Compare compare) {
+  if (a.dtype() != b.dtype()) {
+    fail("{}: both tensors must have one dtype, got {} and {}", operation, to_string(a.dtype()), to_string(b.dtype()));
+  }
+  const Shape shape = broadcast_shapes(operation, a.shape(), b.shape());
+  std::vector<std::uint8_t> values(static_cast<std::size_t>(shape.numel()));
+  dispatch(a.dtype(), [&]<class T>() {
+    cpu::map(
+        shape, values.data(), [compare](T u, T v) { return static_cast<std::uint8_t>(compare(u, v)); },
+        cpu::operand<T>(a, shape), cpu::operand<T>(b, shape));
+  });
+  return Booleans(shape, std::move(values));
+}
+
+Tensor constant_like(const Tensor& a, double b) { return full({}, b, a.dtype()); }
+
+// The first k of each row along the axis, by `before`; `last` reverses the order of equals.
+Ids first_in_order(const char* operation, const Tensor& x, int axis, std::int64_t k, bool largest, bool last) {
+  const int a = checked_axis(operation, axis, x.rank());
+  const std::int64_t n = x.size(a);
+  if (k < 0 || k > n)
+    fail("{}: {} of the {} elements along axis {} of {}", operation, k, n, axis, to_string(x.shape()));
+  const Tensor rows = contiguous(transpose(x.detach(), a, -1));
+  Shape shape = rows.shape();
+  shape[-1] = k;
+  std::vector<std::int32_t> chosen(static_cast<std::size_t>(shape.numel()));
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* data = rows.data<T>();
+    const std::int64_t count = n ? x.numel() / n : 0;
+    cpu::parallel_for(count, cpu::row_grain(count, 8 * n), [&](std::int64_t begin, std::int64_t end) {
+      std::vector<std::int32_t> order(static_cast<std::size_t>(n));
+      for (std::int64_t r = begin; r < end; ++r) {
+        const T* row = data + r * n;
+        const auto before = [&](std::int32_t i, std::int32_t j) {
+          const T u = row[i], v = row[j];
+          const bool greater = u > v || (u != u && v == v), less = u < v || (v != v && u == u);
+          if (greater || less) return largest ? greater : less;
+          return last ? i > j : i < j;
+        };
+        std::iota(order.begin(), order.end(), 0);
+        std::partial_sort(order.begin(), order.begin() + k, order.end(), before);
+        std::copy_n(order.begin(), k, chosen.begin() + r * k);
+      }
+    });
+  });
+  Shape strides = shape;  // of the rows, seen with the axis in its own position
+  std::int64_t stride = 1;
+  for (int i = shape.rank() - 1; i >= 0; stride *= shape[i], --i) strides[i] = stride;
+  std::swap(strides[a], strides[-1]);
+  std::swap(shape[a], shape[-1]);
+  std::vector<std::int32_t> result(chosen.size());
+  cpu::map(
+      shape, result.data(), [](std::int32_t i) { return i; }, cpu::Operand<std::int32_t>{chosen.data(), strides});
+  return Ids(shape, std::move(result));
+}
+
+Ids extreme(const char* operation, const Tensor& x, int axis, bool keepdim, bool largest, bool last) {
+  const int a = checked_axis(operation, axis, x.rank());
+  const Ids found = first_in_order(operation, x, a, 1, largest, last);
+  if (keepdim) return found;
+  Shape shape;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (i != a) shape.append(x.size(i));
+  }
+  return Ids(shape, {found.data(), found.data() + found.numel()});
+}
+
+}  // namespace
+
+Booleans operator<(const Tensor& a, const Tensor& b) { return compared("<", a, b, std::less<>()); }
+Booleans operator<=(const Tensor& a, const Tensor& b) { return compared("<=", a, b, std::less_equal<>()); }
+Booleans operator>(const Tensor& a, const Tensor& b) { return compared(">", a, b, std::greater<>()); }
+Booleans operator>=(const Tensor& a, const Tensor& b) { return compared(">=", a, b, std::greater_equal<>()); }
+Booleans operator<(const Tensor& a, double b) { return a < constant_like(a, b); }
+Booleans operator<=(const Tensor& a, double b) { return a <= constant_like(a, b); }
+Booleans operator>(const Tensor& a, double b) { return a > constant_like(a, b); }
+Booleans operator>=(const Tensor& a, double b) { return a >= constant_like(a, b); }
+Booleans equal(const Tensor& a, const Tensor& b) { return compared("equal", a, b, std::equal_to<>()); }
+
+Booleans operator!(const Booleans& a) {
+  std::vector<std::uint8_t> values(static_cast<std::size_t>(a.numel()));
+  std::transform(a.data(), a.data() + a.numel(), values.begin(), [](std::uint8_t v) { return v == 0; });
+  return Booleans(a.shape(), std::move(values));
+}
+
+Ids argmax(const Tensor& x, int axis, bool keepdim, bool last_of_equals) {
+  return extreme("argmax", x, axis, keepdim, true, last_of_equals);
+}
+
+Ids argmin(const Tensor& x, int axis, bool keepdim, bool last_of_equals) {
+  return extreme("argmin", x, axis, keepdim, false, last_of_equals);
+}
+
+Ordered topk(const Tensor& x, std::int64_t k, int axis, bool largest) {
+  const Ids indices = first_in_order("topk", x, axis, k, largest, false);
+  return {gather(x, indices, axis), indices};
+}
+
+Ordered sort(const Tensor& x, int axis, bool descending) {
+  return topk(x, x.size(checked_axis("sort", axis, x.rank())), axis, descending);
+}
+
+}  // namespace heed

@@ -1,0 +1,207 @@
+#include <heed/autograd/more_ops.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+namespace heed {
+namespace {
+
+// Axes are named by letters; those of "..." by digits, the last one by '0'.
+struct Named {
+  std::string names;
+  Tensor x;
+};
+
+bool has(std::string_view names, char name) { return names.find(name) != names.npos; }
+
+struct Formula {
+  std::string text;
+  std::vector<std::string> operands;
+  std::string result;
+  bool has_result = false;
+
+  explicit Formula(std::string_view given) {
+    for (const char c : given) {
+      if (c != ' ') text += c;
+    }
+    std::string_view rest = text;
+    if (const std::size_t arrow = rest.find("->"); arrow != rest.npos) {
+      has_result = true;
+      result = rest.substr(arrow + 2);
+      rest = rest.substr(0, arrow);
+    }
+    for (;;) {
+      const std::size_t comma = rest.find(',');
+      operands.emplace_back(rest.substr(0, comma));
+      if (comma == rest.npos) break;
+      rest = rest.substr(comma + 1);
+    }
+  }
+
+  template <class... Args>
+  [[noreturn]] void wrong(fmt::format_string<Args...> format, Args&&... args) const {
+    fail("einsum: '{}': {}", text, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  // Replaces "..." by the names of `axes` axes, and checks that the others are letters.
+  std::string expanded(std::string names, int axes) const {
+    std::string digits;
+    for (int i = axes - 1; i >= 0; --i) digits += static_cast<char>('0' + i);
+    if (const std::size_t dots = names.find("..."); dots != names.npos) names.replace(dots, 3, digits);
+    for (const char c : names) {
+      if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || has(digits, c))) wrong("'{}' is no letter", c);
+    }
+    return names;
+  }
+};
+
+// Takes the diagonal of axes of one name, which become the last axis.
+Named with_names(const Formula& formula, const std::string& given, const Tensor& x) {
+  const bool dots = given.find("...") != given.npos;
+  const int axes = dots ? x.rank() - static_cast<int>(given.size()) + 3 : 0;
+  Named result{axes < 0 ? given : formula.expanded(given, axes), x};
+  if (axes < 0 || static_cast<int>(result.names.size()) != x.rank()) {
+    formula.wrong("'{}' does not name the axes of shape {}", given, to_string(x.shape()));
+  }
+  for (std::size_t i = 0; i < result.names.size();) {
+    const std::size_t j = result.names.find(result.names[i], i + 1);
+    if (j == result.names.npos) {
+      ++i;
+      continue;
+    }
+    const int first = static_cast<int>(i), second = static_cast<int>(j);
+    const std::int64_t n = result.x.size(first);
+    if (n != result.x.size(second)) {
+      formula.wrong("axes '{}' of shape {} differ", result.names[i], to_string(result.x.shape()));
+    }
+    std::vector<int> order;
+    for (int axis = 0; axis < result.x.rank(); ++axis) {
+      if (axis != first && axis != second) order.push_back(axis);
+    }
+    order.insert(order.end(), {first, second});
+    const Tensor moved = permute(result.x, order);
+    Shape shape;
+    for (int axis = 0; axis + 2 < moved.rank(); ++axis) shape.append(moved.size(axis));
+    shape.append(n * n);
+    result.x = n == 0 ? reshape(slice(moved, -1, 0, 0), shape) : slice(reshape(moved, shape), -1, 0, n * n, n + 1);
+    const char name = result.names[i];
+    std::erase(result.names, name);
+    result.names += name;
+    i = 0;
+  }
+  return result;
+}
+
+// The axes in this order; sums over those of no name in it, and adds those of size 1 that are missing.
+Tensor arranged(const Named& a, std::string_view names) {
+  std::vector<int> summed, order;
+  std::string kept;
+  for (std::size_t i = 0; i < a.names.size(); ++i) {
+    if (has(names, a.names[i])) {
+      kept += a.names[i];
+    } else {
+      summed.push_back(static_cast<int>(i));
+    }
+  }
+  Tensor x = summed.empty() ? a.x : sum(a.x, summed);
+  for (const char name : names) {
+    if (const std::size_t at = kept.find(name); at != kept.npos) order.push_back(static_cast<int>(at));
+  }
+  x = permute(x, order);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!has(kept, names[i])) x = unsqueeze(x, static_cast<int>(i));
+  }
+  return x;
+}
+
+// The names of the result, for operands of these.
+std::string result_names(const Formula& formula, const std::vector<Named>& operands) {
+  std::string all, digits;
+  for (const Named& operand : operands) all += operand.names;
+  for (char c = '9'; c >= '0'; --c) {
+    if (has(all, c)) digits += c;
+  }
+  if (formula.has_result) {
+    const std::string names = formula.expanded(formula.result, static_cast<int>(digits.size()));
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (!has(all, names[i])) formula.wrong("no operand has an axis '{}'", names[i]);
+      if (names.find(names[i], i + 1) != names.npos) formula.wrong("the result names '{}' twice", names[i]);
+    }
+    return names;
+  }
+  std::string once, written;
+  for (const std::string& operand : formula.operands) written += operand;
+  for (const char c : written) {
+    if (c != '.' && std::ranges::count(written, c) == 1) once += c;
+  }
+  std::ranges::sort(once);
+  return digits + once;
+}
+
+std::int64_t size_of_axis(const Named& a, char name) {
+  const std::size_t at = a.names.find(name);
+  return at == a.names.npos ? 1 : a.x.size(static_cast<int>(at));
+}
+
+}  // namespace
+
+Tensor einsum(std::string_view text, const Tensor& x) {
+  const Formula formula(text);
+  if (formula.operands.size() != 1) formula.wrong("expected 1 operand, got {}", formula.operands.size());
+  const Named a = with_names(formula, formula.operands[0], x);
+  return arranged(a, result_names(formula, {a}));
+}
+
+// As one product of matrices (batch..., rows, summed) x (batch..., summed, columns).
+Tensor einsum(std::string_view text, const Tensor& x, const Tensor& y) {
+  const Formula formula(text);
+  if (formula.operands.size() != 2) formula.wrong("expected 2 operands, got {}", formula.operands.size());
+  const Named a = with_names(formula, formula.operands[0], x), b = with_names(formula, formula.operands[1], y);
+  const std::string result = result_names(formula, {a, b});
+  std::string batch, rows, columns, inner;
+  Shape batch_shape, rows_shape, columns_shape;
+  std::int64_t rows_size = 1, columns_size = 1, inner_size = 1;
+  for (const char name : result) {
+    const std::int64_t m = size_of_axis(a, name), n = size_of_axis(b, name);
+    if (has(a.names, name) && has(b.names, name)) {
+      batch += name;
+      batch_shape.append(std::max(m, n) == 1 ? 1 : m == 1 ? n : m);
+    } else if (has(a.names, name)) {
+      rows += name;
+      rows_shape.append(m);
+      rows_size *= m;
+    } else {
+      columns += name;
+      columns_shape.append(n);
+      columns_size *= n;
+    }
+  }
+  for (const char name : a.names) {
+    const std::int64_t m = size_of_axis(a, name), n = size_of_axis(b, name);
+    const bool broadcasts = name >= '0' && name <= '9' && (m == 1 || n == 1);
+    if (has(b.names, name) && m != n && !broadcasts) {
+      formula.wrong("axis '{}' is {} in {} and {} in {}", name, m, to_string(x.shape()), n, to_string(y.shape()));
+    }
+    if (has(b.names, name) && !has(result, name)) {
+      inner += name;
+      inner_size *= m;
+    }
+  }
+  const auto matrices = [](const Tensor& t, std::size_t leading, std::int64_t n, std::int64_t m) {
+    Shape shape;
+    for (int axis = 0; axis < static_cast<int>(leading); ++axis) shape.append(t.size(axis));
+    shape.append(n);
+    shape.append(m);
+    return reshape(t, shape);
+  };
+  const Tensor left = matrices(arranged(a, batch + rows + inner), batch.size(), rows_size, inner_size);
+  const Tensor right = matrices(arranged(b, batch + inner + columns), batch.size(), inner_size, columns_size);
+  Shape shape = batch_shape;
+  for (const std::int64_t n : rows_shape) shape.append(n);
+  for (const std::int64_t n : columns_shape) shape.append(n);
+  const Tensor product = reshape(matmul(left, right), shape);
+  return arranged({batch + rows + columns, product}, result);
+}
+
+}  // namespace heed

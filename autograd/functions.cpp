@@ -1,0 +1,210 @@
+#include "autograd/cpu/kernels.h"
+#include "autograd/cpu/vector_math.h"
+
+#include <heed/autograd/gradcheck/samples.h>
+#include <heed/autograd/more_ops.h>
+#include <heed/autograd/operation.h>
+
+#include <cmath>
+#include <numbers>
+
+namespace heed {
+namespace {
+
+// y = f(x), recorded with dx = dy df(x).
+template <class F, class D>
+Tensor function(const Operation& operation, const Tensor& x, F f, D df) {
+  return record(operation, {&x}, cpu::map(x, f), [x, df](const Tensor& dy) {
+    return std::vector{cpu::map("backward", dy, x, [df](auto g, auto v) { return g * df(v); })};
+  });
+}
+
+// Grids a distance of 0.05 apart, so that no difference crosses where a = b; and both as they are.
+std::vector<Sample> choice_samples(Tensor (*f)(const Tensor&, const Tensor&)) {
+  std::vector<Sample> samples = broadcast_samples([f](auto& a, auto& b) { return f(a, b + 0.05); },
+                                                  Argument::Values::distinct, Argument::Values::distinct);
+  samples.push_back(
+      {"as they are", {{{2}, Argument::Values::distinct}, {{2}, Argument::Values::positive}}, [f](auto& x) {
+         return concat({f(x[0], x[1]), f(x[1], x[0])}, 0);
+       }});
+  return samples;
+}
+
+// y = a where wins(a, b), b where wins(b, a), NaN when one is      da, db = dy or 0, half of it where neither wins
+template <class Wins>
+Tensor choice(const Operation& operation, const Tensor& a, const Tensor& b, Wins wins) {
+  const Tensor y = cpu::map(operation.name(), a, b, [wins](auto u, auto v) { return wins(u, v) || u != u ? u : v; });
+  return record(operation, {&a, &b}, y, [a, b, wins](const Tensor& dy) {
+    const Tensor share = cpu::map("backward", a, b, [wins](auto u, auto v) {
+      using T = decltype(u);
+      return wins(u, v) ? T{1} : wins(v, u) ? T{0} : T{0.5};
+    });
+    return std::vector{dy * share, dy * (1 - share)};
+  });
+}
+
+}  // namespace
+
+// dx = dy sign(x)
+static const Operation abs_operation("abs", [] { return unary_samples(abs, Argument::Values::nonzero); });
+Tensor abs(const Tensor& x) {
+  return function(
+      abs_operation, x, [](auto v) { return std::abs(v); },
+      [](auto v) { return static_cast<decltype(v)>((v > 0) - (v < 0)); });
+}
+
+// dx = dy cos(x)
+static const Operation sin_operation("sin", [] { return unary_samples(sin); });
+Tensor sin(const Tensor& x) {
+  return function(
+      sin_operation, x, [](auto v) { return std::sin(v); }, [](auto v) { return std::cos(v); });
+}
+
+// dx = -dy sin(x)
+static const Operation cos_operation("cos", [] { return unary_samples(cos); });
+Tensor cos(const Tensor& x) {
+  return function(
+      cos_operation, x, [](auto v) { return std::cos(v); }, [](auto v) { return -std::sin(v); });
+}
+
+// dx = dy 2 / sqrt(pi) e^(-x^2)
+static const Operation erf_operation("erf", [] { return unary_samples(erf); });
+Tensor erf(const Tensor& x) {
+  return function(
+      erf_operation, x, [](auto v) { return std::erf(v); },
+      [](auto v) { return static_cast<decltype(v)>(2 * std::numbers::inv_sqrtpi) * std::exp(-v * v); });
+}
+
+// dx = dy / (1 + x)
+static const Operation log1p_operation("log1p", [] { return unary_samples(log1p, Argument::Values::positive); });
+Tensor log1p(const Tensor& x) {
+  return function(
+      log1p_operation, x, [](auto v) { return std::log1p(v); }, [](auto v) { return 1 / (1 + v); });
+}
+
+// dx = dy e^x
+static const Operation expm1_operation("expm1", [] { return unary_samples(expm1); });
+Tensor expm1(const Tensor& x) {
+  return function(
+      expm1_operation, x, [](auto v) { return std::expm1(v); }, [](auto v) { return cpu::exp(v); });
+}
+
+// y = max(x, 0) + ln(1 + e^-|x|)       dx = dy sigmoid(x)
+static const Operation softplus_operation("softplus", [] { return unary_samples(softplus); });
+Tensor softplus(const Tensor& x) {
+  return function(
+      softplus_operation, x, [](auto v) { return (v > 0 ? v : v * 0) + std::log1p(cpu::exp(v > 0 ? -v : v)); },
+      [](auto v) { return cpu::sigmoid(v); });
+}
+
+// y = x s, s = sigmoid(x)              dx = dy s (1 + x (1 - s))
+static const Operation silu_operation("silu", [] { return unary_samples(silu); });
+Tensor silu(const Tensor& x) {
+  return function(
+      silu_operation, x, [](auto v) { return v * cpu::sigmoid(v); },
+      [](auto v) {
+        const auto s = cpu::sigmoid(v);
+        return s * (1 + v * (1 - s));
+      });
+}
+
+// y = u s v, s = sigmoid(u)            du = dy v s (1 + u (1 - s)), dv = dy u s
+static const Operation swiglu_operation("swiglu", [] {
+  std::vector<Sample> samples;
+  for (const Shape& shape : {Shape{}, Shape{3}, Shape{0}, Shape{2, 3}}) {
+    samples.push_back({to_string(shape), {{shape}, {shape}}, [](auto& x) { return swiglu(x[0], x[1]); }});
+  }
+  return samples;
+});
+Tensor swiglu(const Tensor& gate, const Tensor& value) {
+  if (gate.shape() != value.shape()) {
+    fail("swiglu: gate and value must have one shape, got {} and {}", to_string(gate.shape()),
+         to_string(value.shape()));
+  }
+  const Tensor y = cpu::map("swiglu", gate, value, [](auto u, auto v) { return u * cpu::sigmoid(u) * v; });
+  return record(swiglu_operation, {&gate, &value}, y, [gate, value](const Tensor& dy) {
+    Tensor dgate(gate.shape(), gate.dtype()), dvalue(gate.shape(), gate.dtype());
+    const Tensor dense_dy = contiguous(dy), u_all = contiguous(gate.detach()), v_all = contiguous(value.detach());
+    dispatch(gate.dtype(), [&]<class T>() {
+      const T *g = dense_dy.data<T>(), *u = u_all.data<T>(), *v = v_all.data<T>();
+      T *du = dgate.mutable_data<T>(), *dv = dvalue.mutable_data<T>();
+      cpu::parallel_for(gate.numel(), cpu::row_grain(gate.numel()), [=](std::int64_t begin, std::int64_t end) {
+#pragma omp simd
+        for (std::int64_t i = begin; i < end; ++i) {
+          const T s = cpu::sigmoid(u[i]);
+          du[i] = g[i] * v[i] * s * (1 + u[i] * (1 - s));
+          dv[i] = g[i] * u[i] * s;
+        }
+      });
+    });
+    return std::vector{dgate, dvalue};
+  });
+}
+
+// dx = x > 0 ? dy : slope dy
+static const Operation leaky_relu_operation("leaky_relu", [] {
+  return unary_samples([](const Tensor& x) { return leaky_relu(x, 0.1); }, Argument::Values::nonzero);
+});
+Tensor leaky_relu(const Tensor& x, double slope) {
+  return function(
+      leaky_relu_operation, x, [slope](auto v) { return v > 0 ? v : v * static_cast<decltype(v)>(slope); },
+      [slope](auto v) { return static_cast<decltype(v)>(v > 0 ? 1 : slope); });
+}
+
+// dx = low <= x <= high ? dy : 0
+static const Operation clamp_operation("clamp", [] {
+  return unary_samples([](const Tensor& x) { return clamp(x, -0.05, 0.25); }, Argument::Values::distinct);
+});
+Tensor clamp(const Tensor& x, double low, double high) {
+  return function(
+      clamp_operation, x,
+      [=](auto v) {
+        using T = decltype(v);
+        const T least = static_cast<T>(low), most = static_cast<T>(high), w = v < least ? least : v;
+        return w > most ? most : w;
+      },
+      [=](auto v) {
+        using T = decltype(v);
+        return static_cast<T>(!(v < static_cast<T>(low)) && !(v > static_cast<T>(high)));
+      });
+}
+
+// dx = dy p x^(p - 1), 0 for p = 0
+static const Operation power_operation("power", [] {
+  return unary_samples([](const Tensor& x) { return pow(x, 2.5); }, Argument::Values::positive);
+});
+Tensor pow(const Tensor& x, double exponent) {
+  return function(
+      power_operation, x, [p = exponent](auto v) { return std::pow(v, static_cast<decltype(v)>(p)); },
+      [p = exponent](auto v) {
+        using T = decltype(v);
+        return p == 0 ? T{0} : static_cast<T>(p) * std::pow(v, static_cast<T>(p - 1));
+      });
+}
+
+// y = a^b          da = dy b a^(b - 1), db = dy y ln a
+static const Operation pow_operation(
+    "pow", [] { return broadcast_samples([](auto& a, auto& b) { return pow(a, b); }, Argument::Values::positive); },
+    Broadcasting::yes);
+Tensor pow(const Tensor& a, const Tensor& b) {
+  const Tensor y = cpu::map("pow", a, b, [](auto u, auto v) { return std::pow(u, v); });
+  return record(pow_operation, {&a, &b}, y, [a, b, y](const Tensor& dy) {
+    const Tensor da = cpu::map("pow", a, b, [](auto u, auto v) { return v == 0 ? v : v * std::pow(u, v - 1); });
+    const Tensor db = cpu::map("pow", a, y, [](auto u, auto w) { return u == 0 ? u : w * std::log(u); });
+    return std::vector{dy * da, dy * db};
+  });
+}
+
+static const Operation maximum_operation(
+    "maximum", [] { return choice_samples(maximum); }, Broadcasting::yes);
+Tensor maximum(const Tensor& a, const Tensor& b) {
+  return choice(maximum_operation, a, b, [](auto u, auto v) { return u > v; });
+}
+
+static const Operation minimum_operation(
+    "minimum", [] { return choice_samples(minimum); }, Broadcasting::yes);
+Tensor minimum(const Tensor& a, const Tensor& b) {
+  return choice(minimum_operation, a, b, [](auto u, auto v) { return u < v; });
+}
+
+}  // namespace heed

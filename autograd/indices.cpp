@@ -1,0 +1,146 @@
+#include "autograd/cpu/kernels.h"
+
+#include <heed/autograd/more_ops.h>
+#include <heed/autograd/operation.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace heed {
+namespace {
+
+void check_indices(const char* operation, const Shape& x, const Ids& indices, int axis) {
+  bool fits = indices.shape().rank() == x.rank();
+  for (int a = 0; fits && a < x.rank(); ++a) fits = a == axis || indices.shape()[a] <= x[a];
+  if (!fits) {
+    fail("{}: indices {} must have as many axes as {}, and none longer but axis {}", operation,
+         to_string(indices.shape()), to_string(x), axis);
+  }
+  for (std::int64_t i = 0; i < indices.numel(); ++i) {
+    if (indices[i] >= 0 && indices[i] < x[axis]) continue;
+    fail("{}: index {} at position {} lies outside [0, {})", operation, indices[i], i, x[axis]);
+  }
+}
+
+// f(e, offset) for each element e of the indices: the offset of the element of x, with `strides`, that it chooses.
+template <class F>
+void for_chosen(const Ids& indices, const Shape& strides, int axis, F f) {
+  if (indices.numel() == 0) return;
+  Shape others = strides;
+  others[axis] = 0;
+  const cpu::Walk<1> walk(indices.shape(), {&others});
+  const std::int64_t n = walk.size[0];
+  walk.rows(0, indices.numel() / n, [&](std::int64_t first, const std::array<std::int64_t, 1>& offset) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      f(first + i, offset[0] + i * walk.stride[0][0] + indices[first + i] * strides[axis]);
+    }
+  });
+}
+
+Ids sample_indices() { return Ids({2, 3}, {0, 1, 1, 1, 0, 1}); }
+
+}  // namespace
+
+// y[i, j] = x[i, indices[i, j]]            dx[i, indices[i, j]] += dy[i, j]
+static const Operation gather_operation("gather", [] {
+  return std::vector<Sample>{{"columns", {{{2, 2}}}, [](auto& x) { return gather(x[0], sample_indices(), 1); }},
+                             {"rows", {{{2, 3}}}, [](auto& x) { return gather(x[0], sample_indices(), 0); }},
+                             {"middle axis", {{{2, 2, 2}}}, [](auto& x) {
+                                return gather(x[0], Ids({1, 3, 2}, {0, 1, 1, 1, 0, 0}), 1);
+                              }}};
+});
+Tensor gather(const Tensor& x, const Ids& indices, int axis) {
+  const int a = checked_axis("gather", axis, x.rank());
+  check_indices("gather", x.shape(), indices, a);
+  Tensor y(indices.shape(), x.dtype());
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* from = x.data<T>();
+    T* to = y.mutable_data<T>();
+    for_chosen(indices, x.strides(), a, [=](std::int64_t e, std::int64_t offset) { to[e] = from[offset]; });
+  });
+  return record(gather_operation, {&x}, y, [indices, a, from = x.shape()](const Tensor& dy) {
+    return std::vector{scatter_add(zeros(from, dy.dtype()), indices, dy, a)};
+  });
+}
+
+// y = x, y[i, indices[i, j]] += values[i, j]            dx = dy, dvalues[i, j] = dy[i, indices[i, j]]
+static const Operation scatter_add_operation("scatter_add", [] {
+  return std::vector<Sample>{
+      {"columns", {{{2, 2}}, {{2, 3}}}, [](auto& x) { return scatter_add(x[0], sample_indices(), x[1], 1); }},
+      {"rows", {{{4, 3}}, {{2, 3}}}, [](auto& x) { return scatter_add(x[0], sample_indices(), x[1], 0); }}};
+});
+Tensor scatter_add(const Tensor& x, const Ids& indices, const Tensor& values, int axis) {
+  const int a = checked_axis("scatter_add", axis, x.rank());
+  check_indices("scatter_add", x.shape(), indices, a);
+  if (values.shape() != indices.shape() || values.dtype() != x.dtype()) {
+    fail("scatter_add: expected values {} {}, as x and the indices, got {} {}", to_string(x.dtype()),
+         to_string(indices.shape()), to_string(values.dtype()), to_string(values.shape()));
+  }
+  const Tensor dense = contiguous(values.detach());
+  Tensor y = x.clone();
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* from = dense.data<T>();
+    T* to = y.mutable_data<T>();
+    for_chosen(indices, y.strides(), a, [=](std::int64_t e, std::int64_t offset) { to[offset] += from[e]; });
+  });
+  return record(scatter_add_operation, {&x, &values}, y, [indices, a](const Tensor& dy) {
+    return std::vector{dy, gather(dy, indices, a)};
+  });
+}
+
+// Rows of a table, with the axis in front.
+Tensor index_select(const Tensor& x, const Ids& indices, int axis) {
+  const int a = checked_axis("index_select", axis, x.rank());
+  if (indices.shape().rank() != 1) fail("index_select: expected indices (n), got {}", to_string(indices.shape()));
+  const Tensor front = transpose(x, 0, a);
+  Shape shape = front.shape();
+  shape[0] = indices.numel();
+  const std::int64_t width = std::accumulate(shape.begin() + 1, shape.end(), std::int64_t{1}, std::multiplies<>());
+  return transpose(reshape(embedding(reshape(front, {x.size(a), width}), indices), shape), 0, a);
+}
+
+Tensor one_hot(const Ids& ids, std::int64_t classes, DType dtype) {
+  Shape shape = ids.shape();
+  shape.append(classes);
+  Tensor y = zeros(shape, dtype);
+  dispatch(dtype, [&]<class T>() {
+    T* to = y.mutable_data<T>();
+    for (std::int64_t i = 0; i < ids.numel(); ++i) {
+      if (ids[i] < 0 || ids[i] >= classes) {
+        fail("one_hot: id {} at position {} lies outside [0, {})", ids[i], i, classes);
+      }
+      to[i * classes + ids[i]] = T{1};
+    }
+  });
+  return y;
+}
+
+Tensor arange(double begin, double end, double step, DType dtype) {
+  const double count = std::ceil((end - begin) / step);
+  if (!(std::isfinite(count) && count < 0x1p62)) fail("arange: from {} to {} by {} has no end", begin, end, step);
+  std::vector<double> values(static_cast<std::size_t>(std::max(count, 0.0)));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = begin + static_cast<double>(i) * step;
+  return tensor({std::ssize(values)}, values, dtype);
+}
+
+Ids arange_ids(std::int32_t begin, std::int32_t end) {
+  std::vector<std::int32_t> values(static_cast<std::size_t>(std::max(end - begin, 0)));
+  std::iota(values.begin(), values.end(), begin);
+  const Shape shape{std::ssize(values)};
+  return Ids(shape, std::move(values));
+}
+
+Tensor random_uniform(const Shape& shape, Random& random, double low, double high, DType dtype) {
+  std::vector<double> values(static_cast<std::size_t>(shape.numel()));
+  for (double& value : values) value = random.uniform(low, high);
+  return tensor(shape, values, dtype);
+}
+
+Tensor random_normal(const Shape& shape, Random& random, double mean, double deviation, DType dtype) {
+  std::vector<double> values(static_cast<std::size_t>(shape.numel()));
+  for (double& value : values) value = mean + deviation * random.normal();
+  return tensor(shape, values, dtype);
+}
+
+}  // namespace heed

@@ -1,0 +1,168 @@
+#include "autograd/cpu/kernels.h"
+#include "autograd/cpu/softmax_row.h"
+
+#include <heed/autograd/more_ops.h>
+#include <heed/autograd/operation.h>
+
+#include <cmath>
+#include <numeric>
+
+namespace heed {
+namespace {
+
+Shape without_axis(const Shape& shape, int axis) {
+  Shape result;
+  for (int a = 0; a < shape.rank(); ++a) {
+    if (a != axis) result.append(shape[a]);
+  }
+  return result;
+}
+
+// Axis `from` becomes axis `to`.
+Tensor moved_axis(const Tensor& x, int from, int to) {
+  std::vector<int> order(static_cast<std::size_t>(x.rank()));
+  std::iota(order.begin(), order.end(), 0);
+  order.erase(order.begin() + from);
+  order.insert(order.begin() + to, from);
+  return permute(x, order);
+}
+
+// The labels' part in the loss: how often each row counts, and all of them together.
+struct LabelWeights {
+  std::vector<double> of_class;  // empty: 1 each
+  double of_all_classes = 0, of_rows = 0;
+
+  LabelWeights(const Ids& labels, std::int64_t classes, const CrossEntropyOptions& options)
+      : of_all_classes(static_cast<double>(classes)) {
+    const Tensor& given = options.class_weights;
+    if (given.defined()) {
+      if (given.shape() != Shape{classes} || given.is_variable() || given.trace().recording != 0) {
+        fail("cross_entropy: class_weights must be a constant of shape ({}), got {}", classes,
+             to_string(given.shape()));
+      }
+      of_class = given.to_vector();
+      of_all_classes = std::accumulate(of_class.begin(), of_class.end(), 0.0);
+    }
+    for (std::int64_t i = 0; i < labels.numel(); ++i) {
+      if (labels[i] == options.ignored_label) continue;
+      if (labels[i] < 0 || labels[i] >= classes) {
+        fail("cross_entropy: label {} of row {} lies outside [0, {})", labels[i], i, classes);
+      }
+      of_rows += of_label(labels[i]);
+    }
+  }
+  double of_label(std::int32_t label) const { return of_class.empty() ? 1 : of_class[static_cast<std::size_t>(label)]; }
+};
+
+Tensor reduced(const Tensor& each, Reduction reduction) {
+  return reduction == Reduction::none ? each : reduction == Reduction::sum ? sum(each) : mean(each);
+}
+
+}  // namespace
+
+// loss = (1 - e) w[label] (-log p[label]) + e / C sum(w (-log p)), p = softmax(logits), a row; mean: over sum of w[label]
+// dlogits = dy (s p - (1 - e) w[label] onehot(label) - e / C w), s = (1 - e) w[label] + e / C sum(w)
+static const Operation cross_entropy_operation("cross_entropy", [] {
+  const auto loss = [](const Ids& labels, double smoothing, Reduction reduction = Reduction::mean, int axis = -1,
+                       const Tensor& weights = {}) {
+    return [=](const std::vector<Tensor>& x) {
+      return cross_entropy(x[0], labels,
+                           {.ignored_label = -1,
+                            .label_smoothing = smoothing,
+                            .axis = axis,
+                            .class_weights = weights,
+                            .reduction = reduction});
+    };
+  };
+  const Tensor weights = tensor({4}, {0.5, 2, 0, 1}, DType::float64);
+  const Ids six({3, 2}, {1, 0, 3, -1, 3, 1});
+  return std::vector<Sample>{{"(3, 4)", {{{3, 4}}}, loss(Ids({3}, {1, 0, 3}), 0)},
+                             {"an ignored label", {{{3, 4}}}, loss(Ids({3}, {1, -1, 3}), 0)},
+                             {"smoothed", {{{3, 4}}}, loss(Ids({3}, {1, -1, 3}), 0.1)},
+                             {"all ignored", {{{2, 4}}}, loss(Ids({2}, {-1, -1}), 0), true},
+                             {"no rows", {{{0, 4}}}, loss(Ids({0}, {}), 0)},
+                             {"one class", {{{2, 1}}}, loss(Ids({2}, {0, 0}), 0), true},
+                             {"(4)", {{{4}}}, loss(Ids({}, {2}), 0)},
+                             {"weighted", {{{3, 2, 4}}}, loss(six, 0.2, Reduction::mean, -1, weights)},
+                             {"weighted sum along axis 1", {{{3, 4, 2}}}, loss(six, 0, Reduction::sum, 1, weights)},
+                             {"each along axis 0", {{{4, 3, 2}}}, loss(six, 0.2, Reduction::none, 0)}};
+});
+Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropyOptions& options) {
+  const int axis = checked_axis("cross_entropy", options.axis, logits.rank()), last = logits.rank() - 1;
+  const Shape expected = without_axis(logits.shape(), axis);
+  if (labels.shape() != expected) {
+    fail("cross_entropy: logits {} with their classes along axis {} need labels {}, got {}", to_string(logits.shape()),
+         options.axis, to_string(expected), to_string(labels.shape()));
+  }
+  const double e = options.label_smoothing;
+  if (!(e >= 0 && e < 1)) fail("cross_entropy: label_smoothing must lie in [0, 1), got {}", e);
+  const bool each = options.reduction == Reduction::none, is_mean = options.reduction == Reduction::mean;
+  const std::int64_t rows = labels.numel(), classes = logits.size(axis);
+  const LabelWeights w(labels, classes, options);
+  const Tensor dense = contiguous(moved_axis(logits.detach(), axis, last));
+  Tensor dlogits(dense.shape(), logits.dtype()), y(each ? labels.shape() : Shape{}, logits.dtype());
+  std::vector<double> losses(static_cast<std::size_t>(rows), 0.0);
+  dispatch(logits.dtype(), [&]<class T>() {
+    const T factor = is_mean && w.of_rows > 0 ? 1 / static_cast<T>(w.of_rows) : T{1};
+    const double a_class = e / static_cast<double>(classes);
+    const T spread = static_cast<T>(a_class);
+    const T* from = dense.data<T>();
+    T* to = dlogits.mutable_data<T>();
+    cpu::parallel_for(rows, cpu::row_grain(rows, classes), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const T* row = from + i * classes;
+        T* g = to + i * classes;
+        const std::int32_t label = labels[i];
+        if (label == options.ignored_label) {
+          std::fill_n(g, classes, T{0});
+          continue;
+        }
+        const double own = (1 - e) * w.of_label(label);
+        const T m = cpu::max_row(row, classes), log_rest = cpu::softmax_row(row, g, classes, m);
+        if (std::isinf(log_rest))
+          std::fill_n(g, classes, std::numeric_limits<T>::quiet_NaN());  // 0 / 0: no distribution
+        const double rest = std::isinf(log_rest) ? std::nan("") : static_cast<double>(log_rest);
+        // -log p = (m - x) + log sum e^(x - m), in this order: the second part would be lost beside a large m
+        double loss = own * (static_cast<double>(m) - static_cast<double>(row[label]));
+        if (w.of_class.empty()) {
+          loss += rest;
+          if (e > 0) loss += a_class * cpu::sum_terms<T>(classes, [=](std::int64_t c) { return m - row[c]; });
+          for (std::int64_t c = 0; c < classes; ++c) g[c] = (g[c] - spread) * factor;
+        } else {
+          const double total = own + a_class * w.of_all_classes;
+          loss += total * rest;
+          for (std::int64_t c = 0; c < classes; ++c) {
+            const double share = a_class * w.of_class[static_cast<std::size_t>(c)];
+            if (share > 0) loss += share * static_cast<double>(m - row[c]);
+            g[c] = (g[c] * static_cast<T>(total) - static_cast<T>(share)) * factor;
+          }
+        }
+        g[label] -= static_cast<T>(own) * factor;
+        losses[static_cast<std::size_t>(i)] = loss;
+      }
+    });
+    T* out = y.mutable_data<T>();
+    if (each) {
+      std::transform(losses.begin(), losses.end(), out, [](double loss) { return static_cast<T>(loss); });
+    } else {
+      *out = static_cast<T>(cpu::sum_row(losses.data(), rows) / (is_mean && w.of_rows > 0 ? w.of_rows : 1));
+    }
+  });
+  return record(cross_entropy_operation, {&logits}, y, [dlogits, each, axis, last](const Tensor& dy) {
+    Shape column = dy.shape();
+    if (each) column.append(1);
+    const bool as_it_is = !each && dy.item() == 1;
+    return std::vector{moved_axis(as_it_is ? dlogits : dlogits * reshape(dy, column), last, axis)};
+  });
+}
+
+Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
+  return reduced(square(x - target), reduction);
+}
+
+// t softplus(-x) + (1 - t) softplus(x)
+Tensor bce_with_logits(const Tensor& x, const Tensor& target, Reduction reduction) {
+  return reduced(target * softplus(-x) + (1 - target) * softplus(x), reduction);
+}
+
+}  // namespace heed

@@ -1,0 +1,96 @@
+#include "autograd/cpu/kernels.h"
+
+#include <heed/autograd/more_ops.h>
+#include <heed/autograd/operation.h>
+
+#include <cmath>
+
+namespace heed {
+namespace {
+
+// Each row of x turned by its row of angles; direction -1 turns back.
+Tensor turned(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryPairs pairs, int direction) {
+  const Tensor dense = contiguous(x.detach());
+  const std::int64_t d = x.size(-1), half = cosine.size(-1), rows = d ? x.numel() / d : 0;
+  Shape angles = x.shape();
+  angles[-1] = half;
+  const Tensor c_all = broadcast_to(cosine, angles), s_all = broadcast_to(sine, angles);
+  Tensor y(x.shape(), x.dtype());
+  dispatch(x.dtype(), [&]<class T>() {
+    const T *from = dense.data<T>(), *c_data = c_all.data<T>(), *s_data = s_all.data<T>();
+    T* to = y.mutable_data<T>();
+    const T sign = static_cast<T>(direction);
+    Shape leading;  // of rows: all axes but the last
+    Shape c_strides, s_strides;
+    for (int axis = 0; axis + 1 < x.rank(); ++axis) {
+      leading.append(x.size(axis));
+      c_strides.append(c_all.strides()[axis]);
+      s_strides.append(s_all.strides()[axis]);
+    }
+    if (rows == 0) return;
+    const std::int64_t c_step = c_all.strides()[-1], s_step = s_all.strides()[-1];
+    const std::int64_t step = pairs == RotaryPairs::halves ? 1 : 2, apart = pairs == RotaryPairs::halves ? half : 1;
+    const cpu::Walk<2> walk(leading, {&c_strides, &s_strides});
+    const std::int64_t n = walk.size[0];
+    cpu::parallel_for(rows / n, cpu::row_grain(rows / n, n * d), [&](std::int64_t begin, std::int64_t end) {
+      walk.rows(begin, end, [&](std::int64_t first, const std::array<std::int64_t, 2>& offset) {
+        for (std::int64_t k = 0; k < n; ++k) {
+          const T *c = c_data + offset[0] + k * walk.stride[0][0], *s = s_data + offset[1] + k * walk.stride[1][0];
+          const T* row = from + (first + k) * d;
+          T* out = to + (first + k) * d;
+          for (std::int64_t i = 0; i < half; ++i) {
+            const T u = row[i * step], v = row[i * step + apart], cos = c[i * c_step], sin = sign * s[i * s_step];
+            out[i * step] = u * cos - v * sin;
+            out[i * step + apart] = u * sin + v * cos;
+          }
+          std::copy(row + 2 * half, row + d, out + 2 * half);
+        }
+      });
+    });
+  });
+  return y;
+}
+
+}  // namespace
+
+// (u, v) -> (u cos - v sin, u sin + v cos)         dx = dy turned back
+static const Operation rotary_operation("rotary", [] {
+  std::vector<Sample> samples;
+  for (const RotaryPairs pairs : {RotaryPairs::halves, RotaryPairs::neighbours}) {
+    for (const Shape& shape : {Shape{3, 4}, Shape{2, 3, 5}, Shape{2, 2, 3, 6}, Shape{0, 4}}) {
+      samples.push_back({fmt::format("{} {}", to_string(shape), pairs == RotaryPairs::halves ? "halves" : "neighbours"),
+                         {{shape}},
+                         [pairs](const std::vector<Tensor>& x) {
+                           std::vector<double> cosine, sine;
+                           for (std::int64_t i = 0; i < x[0].size(-2) * 2; ++i) {
+                             cosine.push_back(std::cos(static_cast<double>(i)));
+                             sine.push_back(std::sin(static_cast<double>(i)));
+                           }
+                           const Shape angles = {x[0].size(-2), 2};
+                           return rotary(x[0], tensor(angles, cosine, x[0].dtype()), tensor(angles, sine, x[0].dtype()),
+                                         pairs);
+                         }});
+    }
+  }
+  return samples;
+});
+Tensor rotary(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryPairs pairs) {
+  bool fits = x.rank() >= 2 && cosine.shape() == sine.shape() && cosine.rank() >= 1 && cosine.rank() <= x.rank() &&
+              2 * cosine.size(-1) <= x.size(-1) && cosine.dtype() == x.dtype() && sine.dtype() == x.dtype();
+  for (int axis = 2; fits && axis <= cosine.rank(); ++axis) {
+    fits = cosine.size(-axis) == x.size(-axis) || cosine.size(-axis) == 1;
+  }
+  if (!fits) {
+    fail(
+        "rotary: x {} {} needs cosine and sine of its dtype that broadcast to (..., {}, r / 2), r <= {}; got {} and {}",
+        to_string(x.dtype()), to_string(x.shape()), x.rank() < 2 ? "T" : std::to_string(x.size(-2)),
+        x.rank() < 1 ? "d" : std::to_string(x.size(-1)), to_string(cosine.shape()), to_string(sine.shape()));
+  }
+  for (const Tensor* angle : {&cosine, &sine}) {
+    if (angle->is_variable() || angle->trace().recording != 0) fail("rotary: cosine and sine must be constants");
+  }
+  return record(rotary_operation, {&x}, turned(x, cosine, sine, pairs, 1),
+                [cosine, sine, pairs](const Tensor& dy) { return std::vector{turned(dy, cosine, sine, pairs, -1)}; });
+}
+
+}  // namespace heed

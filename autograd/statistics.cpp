@@ -1,0 +1,70 @@
+#include "autograd/cpu/kernels.h"
+
+#include <heed/autograd/more_ops.h>
+#include <heed/autograd/operation.h>
+
+#include <cmath>
+#include <limits>
+
+namespace heed {
+namespace {
+
+using Statistic = Tensor (*)(const Tensor&, std::vector<int>, bool);
+
+std::vector<Sample> statistic_samples(Statistic f) {
+  std::vector<Sample> samples;
+  for (const bool keepdim : {false, true}) {
+    for (const auto& [shape, axes] :
+         {std::pair<Shape, std::vector<int>>{{}, {}}, {{4}, {}}, {{2, 3}, {0}}, {{2, 3, 2}, {0, -1}}, {{0, 3}, {1}}}) {
+      samples.push_back({fmt::format("{} over ({}){}", to_string(shape), fmt::join(axes, ", "), keepdim ? " kept" : ""),
+                         {{shape, Argument::Values::nonzero}},
+                         [f, a = axes, keepdim](const std::vector<Tensor>& x) { return f(x[0], a, keepdim); }});
+    }
+  }
+  return samples;
+}
+
+// The shape of a reduction with its axes kept, 1 each.
+Shape kept_shape(const Tensor& x, const std::vector<int>& axes) {
+  Shape kept = x.shape();
+  for (int axis = 0; axis < x.rank() && axes.empty(); ++axis) kept[axis] = 1;
+  for (const int axis : axes) kept[axis] = 1;
+  return kept;
+}
+
+}  // namespace
+
+Tensor min(const Tensor& x, std::vector<int> axes, bool keepdim) { return -max(-x, std::move(axes), keepdim); }
+
+Tensor var(const Tensor& x, std::vector<int> axes, bool keepdim, double correction) {
+  const Tensor total = sum(square(x - mean(x, axes, true)), axes, keepdim);
+  const std::int64_t n = x.numel() / std::max<std::int64_t>(1, kept_shape(x, axes).numel());
+  return total / (static_cast<double>(n) - correction);
+}
+
+// y = sqrt(sum x^2)        dx = dy x / y, 0 where y is 0
+static const Operation norm_operation("norm", [] { return statistic_samples(norm); });
+Tensor norm(const Tensor& x, std::vector<int> axes, bool keepdim) {
+  const Tensor y = sqrt(sum(square(x.detach()), axes, keepdim));
+  return record(norm_operation, {&x}, y, [x, y, kept = kept_shape(x, axes)](const Tensor& dy) {
+    const Tensor share = cpu::map("norm", dy, y, [](auto g, auto v) { return v == 0 ? v : g / v; });
+    return std::vector{x * reshape(share, kept)};
+  });
+}
+
+// y = m + log sum e^(x - m), m = max x, or 0 where that is infinite          dx = dy e^(x - y), 0 where y is -infinity
+static const Operation logsumexp_operation("logsumexp", [] { return statistic_samples(logsumexp); });
+Tensor logsumexp(const Tensor& x, std::vector<int> axes, bool keepdim) {
+  const auto finite = [](auto v) { return std::isinf(v) ? decltype(v){0} : v; };
+  const Tensor fixed = x.detach();
+  const Shape kept = kept_shape(x, axes);
+  const bool is_empty = x.numel() == 0 && kept.numel() > 0;
+  const Tensor m = is_empty ? zeros(kept, x.dtype()) : cpu::map(max(fixed, axes, true), finite);
+  const Tensor y = m + log(sum(exp(fixed - m), axes, true));
+  const Tensor shaped = keepdim ? y : reshape(y, sum(fixed, axes).shape());
+  return record(logsumexp_operation, {&x}, shaped, [x, y, kept, finite](const Tensor& dy) {
+    return std::vector{reshape(dy, kept) * exp(x - cpu::map(y, finite))};
+  });
+}
+
+}  // namespace heed

@@ -1,0 +1,59 @@
+// A decoder of today's kind in its parts: RMSNorm, rotary positions, grouped attention and SwiGLU learn a rhyme letter by
+// letter, and say it again, each letter from those before with past keys and values kept.
+#include <heed/heed.h>
+
+#include <list>
+
+using namespace heed;
+
+struct Block {
+  RMSNorm norm, mlp_norm;
+  GroupedAttention attention;
+  SwiGLU mlp;
+  Block(const Scope& scope, int d)
+      : norm(scope / "norm", d),
+        mlp_norm(scope / "mlp_norm", d),
+        attention(scope / "attention", {.d_model = d, .heads = 4, .kv_heads = 2}),
+        mlp(scope / "mlp", d, 2 * d) {}
+};
+
+struct Decoder {
+  Embedding letters;
+  std::list<Block> blocks;
+  RMSNorm norm;
+  RotaryPositions positions{64, rotary_frequencies(12)};
+  Decoder(const Scope& scope, int layers, int d) : letters(scope / "letters", 128, d, 0.1), norm(scope / "norm", d) {
+    for (int i = 0; i < layers; ++i) blocks.emplace_back(scope / i, d);
+  }
+  Tensor operator()(const Ids& text, std::vector<KeyValueCache>* caches = nullptr) const {  // (B, T) -> (B, T, 128)
+    Tensor x = letters(text);
+    std::size_t i = 0;
+    for (const Block& block : blocks) {
+      x += block.attention(block.norm(x), &positions, caches ? &caches->at(i++) : nullptr);
+      x += block.mlp(block.mlp_norm(x));
+    }
+    return linear(norm(x), transpose(letters.weight), {});
+  }
+};
+
+int main() {
+  const std::string rhyme = "Peter Piper picked a peck of pickled peppers.";
+  const std::vector<std::int32_t> codes(rhyme.begin(), rhyme.end());
+  const std::int64_t T = std::ssize(codes) - 1;
+  const Ids input({1, T}, {codes.begin(), codes.end() - 1}), target({1, T}, {codes.begin() + 1, codes.end()});
+  Parameters parameters;
+  const Decoder model(Scope(parameters, 1), 2, 48);
+  Optimizer adam(parameters,
+                 {.method = OptimizerOptions::Method::adamw, .weight_decay = 0.01, .decay_matrices_only = true});
+  const Schedule schedule{.kind = Schedule::Kind::cosine, .lr = 3e-3, .warmup = 10, .steps = 100, .least = 3e-4};
+  for (int step = 0; step < 100; ++step) {
+    const Recording recording;
+    const Tensor loss = cross_entropy(model(input), target);
+    adam.step(backward(loss), learning_rate(schedule, step));
+    if (step % 33 == 0) fmt::print("step {:2}  loss {:.4f}\n", step, loss.item());
+  }
+  std::string said = "P";
+  std::vector<KeyValueCache> caches(2);
+  while (std::ssize(said) <= T) said += static_cast<char>(argmax(model(Ids({1, 1}, {said.back()}), &caches))[0]);
+  fmt::print("{}\n", said);
+}

@@ -1,0 +1,38 @@
+// An operation of one's own outside of the library, with its gradient and the check of it: x / sqrt(mean(x^2) + eps). The
+// same composed needs one line; heed has it as rms_norm.
+#include <heed/autograd/gradcheck/check.h>
+#include <heed/autograd/more_ops.h>
+#include <heed/autograd/operation.h>
+#include <heed/autograd/record.h>
+
+#include <fmt/format.h>
+
+using namespace heed;
+
+constexpr double eps = 1e-6;
+
+Tensor composed(const Tensor& x) { return x / sqrt(mean(square(x), {-1}, true) + eps); }
+
+// y = r x, r = 1 / sqrt(mean(x^2) + eps)        dx = r (dy - y mean(dy y))
+Tensor own(const Tensor& x);
+static const Operation own_operation("own rms_norm", [] {
+  return std::vector<Sample>{{"(2, 5)", {{{2, 5}}}, [](const std::vector<Tensor>& x) { return own(x[0]); }}};
+});
+Tensor own(const Tensor& x) {
+  const Tensor r = 1 / sqrt(mean(square(x.detach()), {-1}, true) + eps), y = x.detach() * r;
+  return record(own_operation, {&x}, y,
+                [r, y](const Tensor& dy) { return std::vector{r * (dy - y * mean(dy * y, {-1}, true))}; });
+}
+
+int main() {
+  Random random(1);
+  const Tensor x = random_normal({2, 5}, random, 0, 1, DType::float64);
+  const auto difference = [](const Tensor& a, const Tensor& b) { return max(abs(a - b)).item(); };
+  fmt::print("own - composed     {:.1e}\n", difference(own(x), composed(x)));
+  fmt::print("own - rms_norm     {:.1e}\n", difference(own(x), rms_norm(x, {}, eps)));
+  for (const double scale : {1.0, 1.01}) {
+    const CheckReport report =
+        check_gradients([](const std::vector<Tensor>& v) { return own(v[0]); }, {x}, {.scale_gradient = scale});
+    fmt::print("gradient x {:<4}    {} of {} entries\n", scale, report.passed ? "passes," : "fails,", report.entries);
+  }
+}

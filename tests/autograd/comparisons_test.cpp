@@ -1,0 +1,61 @@
+#include "tests/autograd/helpers.h"
+
+#include <heed/autograd/more_ops.h>
+
+#include <algorithm>
+
+using namespace heed;
+
+namespace {
+
+std::vector<int> numbers(const Booleans& x) { return {x.data(), x.data() + x.numel()}; }
+std::vector<int> numbers(const Ids& x) { return {x.data(), x.data() + x.numel()}; }
+
+}  // namespace
+
+TEST_CASE("Comparisons broadcast, and are false of NaN") {
+  const Tensor x = tensor({2, 2}, {1, 2, 3, std::nan("")}), y = tensor({2}, {2, 2});
+  CHECK(numbers(x < y) == std::vector<int>{1, 0, 0, 0});
+  CHECK(numbers(x <= y) == std::vector<int>{1, 1, 0, 0});
+  CHECK(numbers(x > 1) == std::vector<int>{0, 1, 1, 0});
+  CHECK(numbers(x >= 2) == std::vector<int>{0, 1, 1, 0});
+  CHECK(numbers(equal(x, y)) == std::vector<int>{0, 1, 0, 0});
+  CHECK(numbers(!(x > 1)) == std::vector<int>{1, 0, 0, 1});
+  CHECK((x < y).shape() == Shape{2, 2});
+  CHECK(message([&] { (void)(x < zeros({3})); }).starts_with("<: shapes (2, 2) and (3) do not broadcast"));
+}
+
+TEST_CASE("argmax and argmin take the first of equals, or the last, along any axis") {
+  const Tensor x = tensor({2, 3}, {1, 5, 5, 4, 4, 2});
+  CHECK(numbers(argmax(x)) == std::vector<int>{1, 0});
+  CHECK(numbers(argmax(x, -1, false, true)) == std::vector<int>{2, 1});
+  CHECK(numbers(argmax(x, 0)) == std::vector<int>{1, 0, 0});
+  CHECK(numbers(argmin(x)) == std::vector<int>{0, 2});
+  CHECK(argmax(x, 0, true).shape() == Shape{1, 3});
+  CHECK(argmax(x, 0).shape() == Shape{3});
+  CHECK(numbers(argmax(tensor({3}, {1, std::nan(""), 9}))) == std::vector<int>{1});
+  CHECK(message([] { argmax(zeros({2, 0})); }) == "argmax: 1 of the 0 elements along axis 1 of (2, 0)");
+}
+
+TEST_CASE("sort and topk give values in order, where they were, and their gradients") {
+  Random random(6);
+  const int axis = GENERATE(0, 1, 2);
+  const Tensor x = variable(uniform({4, 5, 3}, random));
+  const Recording recording;
+  const Ordered up = sort(x, axis), down = sort(x, axis, true), two = topk(x, 2, axis);
+  CHECK(same_bits(gather(x, up.indices, axis).detach(), up.values.detach()));
+  CHECK(same_bits(slice(down.values, axis, 0, 2).detach(), two.values.detach()));
+  for_each_index(x.shape(), [&](const Shape& i) {
+    Shape next = i;
+    if (++next[axis] == x.size(axis)) return;
+    CHECK(up.values.at({i[0], i[1], i[2]}) <= up.values.at({next[0], next[1], next[2]}));
+    CHECK(down.values.at({i[0], i[1], i[2]}) >= down.values.at({next[0], next[1], next[2]}));
+  });
+  const Tensor dx = backward(sum(two.values * 3))[x];
+  CHECK(sum(dx).item() == sum(full(two.values.shape(), 3, DType::float64)).item());
+  CHECK(same_bits(gather(dx, two.indices, axis), full(two.values.shape(), 3, DType::float64)));
+  const Ordered equals = sort(tensor({4}, {2, 1, 2, 1}));
+  CHECK(numbers(equals.indices) == std::vector<int>{1, 3, 0, 2});
+  CHECK(numbers(topk(tensor({4}, {2, 1, 2, 1}), 3, 0, false).indices) == std::vector<int>{1, 3, 0});
+  CHECK(message([] { topk(zeros({3}), 4); }) == "topk: 4 of the 3 elements along axis -1 of (3)");
+}

@@ -1,0 +1,16 @@
+#include "tests/autograd/helpers.h"
+
+#include <heed/autograd/more_ops.h>
+
+using namespace heed;
+
+TEST_CASE("cumsum adds up along any axis, from either end, with or without the element itself") {
+  const Tensor x = tensor({2, 3}, {1, 2, 3, 4, 5, 6});
+  using Values = std::vector<double>;
+  CHECK(cumsum(x, 1).to_vector() == Values{1, 3, 6, 4, 9, 15});
+  CHECK(cumsum(x, 0).to_vector() == Values{1, 2, 3, 5, 7, 9});
+  CHECK(cumsum(x, -1, {.exclusive = true}).to_vector() == Values{0, 1, 3, 0, 4, 9});
+  CHECK(cumsum(x, 1, {.reversed = true}).to_vector() == Values{6, 5, 3, 15, 11, 6});
+  CHECK(cumsum(x, 1, {.exclusive = true, .reversed = true}).to_vector() == Values{5, 3, 0, 11, 6, 0});
+  CHECK(cumsum(full({1000000}, 0.1), 0).at({999999}) == Approx(1e5).epsilon(1e-6));  // no error that grows
+}

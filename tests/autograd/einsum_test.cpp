@@ -1,0 +1,51 @@
+#include "tests/autograd/helpers.h"
+
+#include <heed/autograd/more_ops.h>
+
+using namespace heed;
+
+TEST_CASE("einsum is the sum of products that its formula says") {
+  Random random(11);
+  const auto x = [&](const Shape& shape) { return scattered(uniform(shape, random), random); };
+  const Tensor a = x({2, 3, 4}), b = x({2, 4, 5}), square_ = x({3, 3}), v = x({4}), w = x({4});
+  const auto close = [](const Tensor& y, const Tensor& expected) { return distance(y, expected) < 1e-13; };
+  CHECK(close(einsum("bij,bjk->bik", a, b), matmul(a, b)));
+  CHECK(close(einsum("bij, bjk -> kib", a, b), permute(matmul(a, b), {2, 1, 0})));
+  CHECK(close(einsum("bij,bjk", a, b), sum(matmul(a, b), {0})));  // b and j occur twice
+  CHECK(close(einsum("i,i", v, w), sum(v * w)));
+  CHECK(close(einsum("i,j->ij", v, w), reshape(v, {4, 1}) * w));
+  CHECK(close(einsum("bij,j->bi", a, v), sum(a * v, {2})));
+  CHECK(close(einsum("bij,bij->b", a, a), sum(a * a, {1, 2})));
+  CHECK(close(einsum("bij,k->k", a, v), sum(a) * v));
+  CHECK(close(einsum("ij->ji", square_), transpose(square_)));
+  CHECK(close(einsum("ij->i", square_), sum(square_, {1})));
+  CHECK(close(einsum("ii->i", square_), stack({square_[0][0], square_[1][1], square_[2][2]})));
+  CHECK(close(einsum("ii", square_), square_[0][0] + square_[1][1] + square_[2][2]));
+  CHECK(close(einsum("...ij,...jk->...ik", a, b), matmul(a, b)));
+  CHECK(close(einsum("...ij,jk->...ik", a, b[0]), matmul(a, b[0])));
+  CHECK(close(einsum("b...,b...->b...", a, a), a * a));
+  CHECK(einsum("...ii->...i", x({2, 5, 3, 3})).shape() == Shape{2, 5, 3});
+}
+
+TEST_CASE("The gradients of einsum are those of the products") {
+  Random random(12);
+  const Tensor a = variable(uniform({2, 3, 4}, random)), b = variable(uniform({2, 4, 5}, random));
+  const Tensor dy = uniform({2, 3, 5}, random);
+  const Recording recording;
+  const Gradients g = backward(einsum("bij,bjk->bik", a, b), dy), expected = backward(matmul(a, b), dy);
+  CHECK(distance(g[a], expected[a]) < 1e-14);
+  CHECK(distance(g[b], expected[b]) < 1e-14);
+  const Tensor m = variable(uniform({3, 3}, random));
+  CHECK(backward(einsum("ii", m))[m].to_vector() == std::vector<double>{1, 0, 0, 0, 1, 0, 0, 0, 1});
+}
+
+TEST_CASE("A formula that does not fit is an error that says where") {
+  const Tensor x = zeros({2, 3});
+  check_messages({{"einsum: 'ij,jk': axis 'j' is 3 in (2, 3) and 2 in (2, 3)", [&] { einsum("ij,jk", x, x); }},
+                  {"einsum: 'ijk->i': 'ijk' does not name the axes of shape (2, 3)", [&] { einsum("ijk->i", x); }},
+                  {"einsum: 'ij->k': no operand has an axis 'k'", [&] { einsum("ij->k", x); }},
+                  {"einsum: 'ij->ii': the result names 'i' twice", [&] { einsum("ij->ii", x); }},
+                  {"einsum: 'i?->i': '?' is no letter", [&] { einsum("i?->i", x); }},
+                  {"einsum: 'ii': axes 'i' of shape (2, 3) differ", [&] { einsum("ii", x); }},
+                  {"einsum: 'ij': expected 2 operands, got 1", [&] { einsum("ij", x, x); }}});
+}

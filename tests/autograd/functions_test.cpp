@@ -1,0 +1,88 @@
+#include "tests/autograd/helpers.h"
+
+#include <heed/autograd/more_ops.h>
+
+using namespace heed;
+
+namespace {
+
+double silu_exact(double x) { return x / (1 + std::exp(-x)); }
+
+double softplus_exact(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+
+}  // namespace
+
+TEST_CASE("Each function of one number is the C library's, also of the largest and smallest") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  CAPTURE(to_string(dtype));
+  struct Pair {
+    const char* name;
+    Tensor (*f)(const Tensor&);
+    double (*exact)(double);
+    double low;
+  };
+  for (const Pair& p : {Pair{"abs", abs, std::fabs, -50},
+                        {"sin", sin, std::sin, -50},
+                        {"cos", cos, std::cos, -50},
+                        {"erf", erf, std::erf, -50},
+                        {"log1p", log1p, std::log1p, -0.9},
+                        {"expm1", expm1, std::expm1, -50},
+                        {"softplus", softplus, softplus_exact, -50},
+                        {"silu", silu, silu_exact, -50}}) {
+    INFO(p.name);
+    for (double x = p.low; x < 50; x += 0.37) {
+      const double given = dtype == DType::float32 ? static_cast<float>(x) : x, expected = p.exact(given);
+      CHECK(p.f(tensor({}, {given}, dtype)).item() == Approx(expected).epsilon(rounding(dtype)).margin(1e-12));
+    }
+    CHECK(std::isnan(p.f(full({}, std::nan(""), dtype)).item()));
+  }
+  for (const double tiny : {1e-20, -1e-20}) {
+    CHECK(log1p(full({}, tiny, dtype)).item() == Approx(tiny).epsilon(1e-6).margin(0));
+    CHECK(expm1(full({}, tiny, dtype)).item() == Approx(tiny).epsilon(1e-6).margin(0));
+  }
+  CHECK(softplus(tensor({2}, {1e30, -1e30}, dtype)).to_vector() == tensor({2}, {1e30, 0}, dtype).to_vector());
+}
+
+TEST_CASE("clamp, leaky_relu, maximum and minimum choose, and NaN goes through") {
+  const double nan = std::nan("");
+  const Tensor x = tensor({5}, {-2, -0.5, 0, 0.5, 2}, DType::float64);
+  CHECK(clamp(x, -1, 1).to_vector() == std::vector<double>{-1, -0.5, 0, 0.5, 1});
+  CHECK(clamp(x, 1, -1).to_vector() == std::vector<double>(5, -1));
+  CHECK(leaky_relu(x, 0.1).to_vector() == std::vector<double>{-0.2, -0.05, 0, 0.5, 2});
+  CHECK(maximum(x, -x).to_vector() == std::vector<double>{2, 0.5, 0, 0.5, 2});
+  CHECK(minimum(x, zeros({}, DType::float64)).to_vector() == std::vector<double>{-2, -0.5, 0, 0, 0});
+  const Tensor none = full({}, nan, DType::float64);
+  for (const Tensor& y : {clamp(none, 0, 1), leaky_relu(none), maximum(x, none), maximum(none, x), minimum(x, none)}) {
+    for (const double v : y.to_vector()) CHECK(std::isnan(v));
+  }
+  const Tensor a = variable(zeros({2})), b = variable(tensor({2}, {0, 1}));
+  const Recording recording;
+  const Gradients g = backward(sum(maximum(a, b)));
+  CHECK(g[a].to_vector() == std::vector<double>{0.5, 0});
+  CHECK(g[b].to_vector() == std::vector<double>{0.5, 1});
+}
+
+TEST_CASE("Powers of 0 and of negative numbers have the derivatives they have") {
+  const Tensor x = variable(tensor({3}, {-2, 0, 3}, DType::float64));
+  const Recording recording;
+  CHECK(pow(x, 3).to_vector() == std::vector<double>{-8, 0, 27});
+  CHECK(backward(sum(pow(x, 3)))[x].to_vector() == std::vector<double>{12, 0, 27});
+  CHECK(backward(sum(pow(x, 1)))[x].to_vector() == std::vector<double>{1, 1, 1});
+  CHECK(backward(sum(pow(x, 0)))[x].to_vector() == std::vector<double>{0, 0, 0});
+  const Tensor base = variable(tensor({2}, {0, 2}, DType::float64)), two = variable(full({}, 2, DType::float64));
+  const Gradients g = backward(sum(pow(base, two)));
+  CHECK(g[base].to_vector() == std::vector<double>{0, 4});
+  CHECK(g[two].item() == Approx(4 * std::log(2)));
+}
+
+TEST_CASE("swiglu is silu(gate) value, and += is +") {
+  Random random(3);
+  const Tensor u = uniform({3, 5}, random), v = uniform({3, 5}, random);
+  CHECK(distance(swiglu(u, v), silu(u) * v) < 1e-15);
+  CHECK(message([&] { swiglu(u, transpose(v)); }) ==
+        "swiglu: gate and value must have one shape, got (3, 5) and (5, 3)");
+  Tensor a = u;
+  a += v, a -= 1, a *= v, a /= 2;
+  CHECK(same_bits(a, (u + v - 1) * v / 2));
+  CHECK_FALSE(same_bits(a, u));
+}

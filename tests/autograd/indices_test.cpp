@@ -1,0 +1,66 @@
+#include "tests/autograd/helpers.h"
+
+#include <heed/autograd/more_ops.h>
+
+using namespace heed;
+
+TEST_CASE("gather and scatter_add follow their formulas, whatever the layout") {
+  Random random(7);
+  const Tensor x = scattered(uniform({3, 4, 2}, random), random),
+               values = scattered(uniform({2, 5, 2}, random), random);
+  std::vector<std::int32_t> chosen;
+  for (int i = 0; i < 20; ++i) chosen.push_back(static_cast<std::int32_t>(random.below(4)));
+  const Ids indices({2, 5, 2}, chosen);
+  const Tensor y = gather(x, indices, 1);
+  Naive added(x);
+  std::size_t e = 0;
+  for_each_index({2, 5, 2}, [&](const Shape& i) {
+    const std::int64_t j = chosen[e++];
+    CHECK(y.at({i[0], i[1], i[2]}) == x.at({i[0], j, i[2]}));
+    added[{i[0], j, i[2]}] += values.at({i[0], i[1], i[2]});
+  });
+  CHECK(distance(scatter_add(x, indices, values, -2), added) == 0);
+}
+
+TEST_CASE("index_select, one_hot, arange and random numbers") {
+  const Tensor x = tensor({2, 3}, {1, 2, 3, 4, 5, 6});
+  CHECK(index_select(x, Ids({4}, {2, 0, 0, 1}), 1).to_vector() == std::vector<double>{3, 1, 1, 2, 6, 4, 4, 5});
+  CHECK(index_select(x, Ids({1}, {1}), 0).to_vector() == std::vector<double>{4, 5, 6});
+  CHECK(index_select(x, Ids({0}, {}), 0).shape() == Shape{0, 3});
+  const Tensor v = variable(x);
+  {
+    const Recording recording;
+    CHECK(backward(sum(index_select(v, Ids({3}, {2, 2, 0}), 1)))[v].to_vector() ==
+          std::vector<double>{1, 0, 2, 1, 0, 2});
+  }
+  CHECK(one_hot(Ids({2, 1}, {2, 0}), 3).to_vector() == std::vector<double>{0, 0, 1, 1, 0, 0});
+  CHECK(one_hot(Ids({2, 1}, {2, 0}), 3).shape() == Shape{2, 1, 3});
+  CHECK(arange(1, 2.1, 0.5).to_vector() == std::vector<double>{1, 1.5, 2});
+  CHECK(arange(3, 0, -1).to_vector() == std::vector<double>{3, 2, 1});
+  CHECK(arange(2, 2).shape() == Shape{0});
+  CHECK(arange_ids(2, 5)[2] == 4);
+  Random random(8);
+  const Tensor u = random_uniform({100, 100}, random, 2, 4), n = random_normal({100, 100}, random, 5, 3);
+  CHECK((min(u).item() >= 2 && max(u).item() < 4));
+  CHECK(mean(u).item() == Approx(3).margin(0.03));
+  CHECK(mean(n).item() == Approx(5).margin(0.15));
+  CHECK(var(n).item() == Approx(9).margin(0.6));
+}
+
+TEST_CASE("Wrong indices are an error that says which") {
+  const Tensor x = zeros({2, 3});
+  check_messages({{"gather: index 3 at position 1 lies outside [0, 3)",
+                   [&] {
+                     gather(x, Ids({1, 2}, {0, 3}), 1);
+                   }},
+                  {"gather: indices (3, 1) must have as many axes as (2, 3), and none longer but axis 1",
+                   [&] {
+                     gather(x, Ids({3, 1}, {0, 0, 0}), 1);
+                   }},
+                  {"scatter_add: expected values float32 (1, 2), as x and the indices, got float32 (2)",
+                   [&] {
+                     scatter_add(x, Ids({1, 2}, {0, 1}), zeros({2}), 1);
+                   }},
+                  {"one_hot: id 3 at position 0 lies outside [0, 3)", [] { one_hot(Ids({1}, {3}), 3); }},
+                  {"arange: from 0 to 1 by 0 has no end", [] { arange(0, 1, 0); }}});
+}

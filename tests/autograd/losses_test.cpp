@@ -1,0 +1,153 @@
+#include "tests/autograd/helpers.h"
+
+#include <heed/autograd/more_ops.h>
+
+#include <algorithm>
+
+using namespace heed;
+
+namespace {
+
+constexpr double no_bound = std::numeric_limits<double>::infinity();
+
+std::vector<double> log_p_naive(std::vector<double> row) {
+  const double m = *std::max_element(row.begin(), row.end());
+  if (m == -no_bound) return row;
+  double total = 0;
+  for (const double v : row) total += std::exp(v - m);
+  for (double& v : row) v -= m + std::log(total);
+  return row;
+}
+
+}  // namespace
+
+TEST_CASE("cross_entropy is the mean of -log softmax at the labels that count") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  Random random(8);
+  const Tensor logits = scattered(uniform({6, 9}, random, dtype, -20, 20), random);
+  const Ids labels({6}, {3, -1, 0, 8, -1, 2});
+  Naive log_p = by_rows(logits, log_p_naive);
+  for (const double e : {0.0, 0.1}) {
+    double expected = 0;
+    for (std::int64_t i = 0; i < 6; ++i) {
+      if (labels[i] < 0) continue;
+      double spread = 0;
+      for (std::int64_t c = 0; c < 9; ++c) spread -= log_p[{i, c}] / 9;
+      expected += ((1 - e) * -log_p[{i, labels[i]}] + e * spread) / 4;
+    }
+    const Tensor loss = cross_entropy(logits, labels, {.label_smoothing = e});
+    CHECK(loss.shape() == Shape{});
+    CHECK(loss.item() == Approx(expected).epsilon(rounding(dtype)));
+  }
+  const Ids seven({2}, {7, 7});
+  CHECK(cross_entropy(slice(logits, 0, 0, 2), seven, {.ignored_label = 7}).item() == 0);
+  // A far too confident wrong answer: large, and finite.
+  CHECK(cross_entropy(tensor({1, 2}, {2000, -2000}, dtype), Ids({1}, {1})).item() == 4000);
+}
+
+TEST_CASE("cross_entropy of logits of any size is that of their differences") {
+  const Ids first({1}, {0});
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  for (const double size : {0.0, 1e4, 1e16, 1e30}) {
+    CHECK(cross_entropy(full({1, 2}, size, dtype), first).item() == Approx(std::log(2)));
+    CHECK(cross_entropy(full({1, 3}, -size, dtype), first, {.label_smoothing = 0.1}).item() == Approx(std::log(3)));
+  }
+  CHECK(cross_entropy(tensor({1, 2}, {1e4, 1e4 - 30}, DType::float64), first).item() == Approx(9.36e-14).epsilon(2e-3));
+  const Tensor apart = tensor({1, 2}, {1e6, 1e6 - 4}, dtype);
+  CHECK(cross_entropy(apart, first).item() == Approx(std::log1p(std::exp(-4))));
+  CHECK(cross_entropy(apart, first, {.label_smoothing = 0.5}).item() == Approx(std::log1p(std::exp(-4)) + 1));
+}
+
+TEST_CASE("A NaN in a row of logits reaches the loss and that row's gradient, and no other's") {
+  const double nan = std::nan("");
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  for (const auto& [a, b] : {std::pair(nan, 0.0), {0.0, nan}, {no_bound, 0.0}, {nan, -no_bound}, {-no_bound, nan}}) {
+    CAPTURE(a, b);
+    const Tensor x = variable(tensor({2, 2}, {a, b, 1, 2}, dtype));
+    const Recording recording;
+    for (const double e : {0.0, 0.1}) {
+      const Tensor loss = cross_entropy(x, Ids({2}, {1, 1}), {.label_smoothing = e}), dx = backward(loss)[x];
+      CHECK((std::isnan(loss.item()) && std::isnan(dx.at({0, 0})) && std::isnan(dx.at({0, 1}))));
+      CHECK(is_finite(slice(dx, 0, 1, 2)));
+    }
+  }
+  // A row without any probability has no cross-entropy, and no gradient that would pass for one.
+  const Tensor none = variable(full({1, 2}, -no_bound, dtype));
+  const Recording recording;
+  const Tensor loss = cross_entropy(none, Ids({1}, {0})), dx = backward(loss)[none];
+  CHECK((std::isnan(loss.item()) && std::isnan(dx.at({0, 0})) && std::isnan(dx.at({0, 1}))));
+}
+
+TEST_CASE("cross_entropy takes any rank and axis, class weights, and reductions") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  Random random(9);
+  const Tensor logits = uniform({2, 3, 4, 5}, random, dtype), weights = tensor({4}, {0.5, 2, 1, 0}, dtype);  // C = 4
+  std::vector<std::int32_t> numbers;
+  for (int i = 0; i < 30; ++i) numbers.push_back(i % 7 == 0 ? -1 : static_cast<std::int32_t>(random.below(4)));
+  const Ids labels({2, 3, 5}, numbers);
+  const Tensor log_p = log_softmax(transpose(logits, 2, 3));  // (2, 3, 5, 4)
+  for (const bool weighted : {false, true}) {
+    for (const double e : {0.0, 0.3}) {
+      std::vector<double> each;
+      double total = 0, counted = 0;
+      for_each_index({2, 3, 5}, [&](const Shape& i) {
+        const std::int32_t label = labels[(i[0] * 3 + i[1]) * 5 + i[2]];
+        double loss = 0;
+        const auto w = [&](std::int64_t c) { return weighted ? weights.at({c}) : 1.0; };
+        for (std::int64_t c = 0; c < 4 && label >= 0; ++c) {
+          loss -= ((c == label ? (1 - e) * w(c) : 0) + e / 4 * w(c)) * log_p.at({i[0], i[1], i[2], c});
+        }
+        each.push_back(loss);
+        total += loss;
+        counted += label >= 0 ? w(label) : 0;
+      });
+      CrossEntropyOptions options{.label_smoothing = e, .axis = 2, .class_weights = weighted ? weights : Tensor()};
+      CHECK(cross_entropy(logits, labels, options).item() == Approx(total / counted).epsilon(rounding(dtype)));
+      options.reduction = Reduction::sum;
+      CHECK(cross_entropy(logits, labels, options).item() == Approx(total).epsilon(rounding(dtype)));
+      options.reduction = Reduction::none;
+      const Tensor losses = cross_entropy(logits, labels, options);
+      CHECK(losses.shape() == Shape{2, 3, 5});
+      CHECK(distance(losses.to_vector(), each) < rounding(dtype));
+    }
+  }
+  CHECK(cross_entropy(tensor({3}, {1, 2, 3}, dtype), Ids({}, {0})).item() ==
+        Approx(std::log(1 + std::exp(1) + std::exp(2))));
+}
+
+TEST_CASE("mse_loss and bce_with_logits are their formulas, the latter for logits of any size") {
+  const Tensor x = tensor({2, 2}, {1, -2, 3, 0.5}, DType::float64),
+               t = tensor({2, 2}, {0, 1, 0.25, 0.5}, DType::float64);
+  CHECK(mse_loss(x, t).item() == Approx((1 + 9 + 2.75 * 2.75) / 4));
+  CHECK(mse_loss(x, t, Reduction::sum).item() == Approx(1 + 9 + 2.75 * 2.75));
+  CHECK(mse_loss(x, t, Reduction::none).shape() == Shape{2, 2});
+  const std::vector<double> each = bce_with_logits(x, t, Reduction::none).to_vector();
+  for (std::size_t i = 0; i < 4; ++i) {
+    const double s = 1 / (1 + std::exp(-x.to_vector()[i])), target = t.to_vector()[i];
+    CHECK(each[i] == Approx(-target * std::log(s) - (1 - target) * std::log(1 - s)));
+  }
+  const Tensor large = tensor({4}, {1e4, 1e4, 30, -30}), right = tensor({4}, {1, 0, 1, 1});
+  const std::vector<double> far = bce_with_logits(large, right, Reduction::none).to_vector();
+  CHECK((far[0] == 0 && far[1] == 1e4));
+  CHECK(far[2] == Approx(std::exp(-30)));
+  CHECK(far[3] == Approx(30));
+}
+
+TEST_CASE("Wrong use of cross_entropy is an error that says what was expected") {
+  const Tensor x = zeros({2, 3});
+  check_messages({{"cross_entropy: logits (2, 3) with their classes along axis -1 need labels (2), got (3)",
+                   [&] {
+                     cross_entropy(x, Ids({3}, {0, 0, 0}));
+                   }},
+                  {"cross_entropy: label 3 of row 1 lies outside [0, 3)",
+                   [&] {
+                     cross_entropy(x, Ids({2}, {0, 3}));
+                   }},
+                  {"cross_entropy: class_weights must be a constant of shape (3), got (2)",
+                   [&] {
+                     cross_entropy(x, Ids({2}, {0, 1}), {.class_weights = ones({2})});
+                   }},
+                  {"cross_entropy: label_smoothing must lie in [0, 1), got 1", [&] {
+                     cross_entropy(x, Ids({2}, {0, 1}), {.label_smoothing = 1});
+                   }}});
+}

@@ -1,0 +1,41 @@
+#include "tests/autograd/helpers.h"
+
+#include <heed/autograd/more_ops.h>
+
+using namespace heed;
+
+TEST_CASE("rotary turns each pair by its angle, in both pairings, and leaves the rest") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  const RotaryPairs pairs = GENERATE(RotaryPairs::halves, RotaryPairs::neighbours);
+  Random random(13);
+  const Tensor x = scattered(uniform({2, 3, 5, 7}, random, dtype), random);  // (B, heads, T, d), of which 6 turn
+  const Tensor angle = uniform({5, 3}, random, DType::float64, -4, 4);
+  const Tensor cosine = cos(angle).to(dtype), sine = sin(angle).to(dtype), y = rotary(x, cosine, sine, pairs);
+  for_each_index({2, 3, 5, 3}, [&](const Shape& i) {
+    const std::int64_t first = pairs == RotaryPairs::halves ? i[3] : 2 * i[3],
+                       second = pairs == RotaryPairs::halves ? i[3] + 3 : first + 1;
+    const double c = cosine.at({i[2], i[3]}), s = sine.at({i[2], i[3]});
+    const double u = x.at({i[0], i[1], i[2], first}), v = x.at({i[0], i[1], i[2], second});
+    CHECK(y.at({i[0], i[1], i[2], first}) == Approx(u * c - v * s).margin(rounding(dtype)));
+    CHECK(y.at({i[0], i[1], i[2], second}) == Approx(u * s + v * c).margin(rounding(dtype)));
+    CHECK(y.at({i[0], i[1], i[2], 6}) == x.at({i[0], i[1], i[2], 6}));
+  });
+  // One angle for each sequence, by broadcasting.
+  const Tensor own = uniform({2, 1, 5, 3}, random, DType::float64);
+  const Tensor each = rotary(x, cos(own).to(dtype), sin(own).to(dtype), pairs);
+  CHECK(same_bits(slice(each, 0, 1, 2), rotary(slice(x, 0, 1, 2), slice(cos(own).to(dtype), 0, 1, 2),
+                                               slice(sin(own).to(dtype), 0, 1, 2), pairs)));
+}
+
+TEST_CASE("Angles that do not fit are an error") {
+  const Tensor x = zeros({2, 5, 4});
+  check_messages(
+      {{"rotary: x float32 (2, 5, 4) needs cosine and sine of its dtype that broadcast to (..., 5, r / 2), r <= 4; "
+        "got (5, 3) and (5, 3)",
+        [&] {
+          rotary(x, zeros({5, 3}), zeros({5, 3}), RotaryPairs::halves);
+        }},
+       {"rotary: cosine and sine must be constants", [&] {
+          rotary(x, variable(zeros({5, 2})), zeros({5, 2}), RotaryPairs::halves);
+        }}});
+}

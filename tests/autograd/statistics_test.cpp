@@ -1,0 +1,42 @@
+#include "tests/autograd/helpers.h"
+
+#include <heed/autograd/more_ops.h>
+
+using namespace heed;
+
+TEST_CASE("min, var, norm and logsumexp of an axis are those of its rows") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  Random random(5);
+  const Tensor x = scattered(uniform({2, 7, 3}, random, dtype, -9, 9), random);
+  for (std::int64_t i = 0; i < 2; ++i) {
+    for (std::int64_t k = 0; k < 3; ++k) {
+      double least = 1e9, total = 0, squares = 0, exponentials = 0, apart = 0;
+      for (std::int64_t j = 0; j < 7; ++j) {
+        const double v = x.at({i, j, k});
+        least = std::min(least, v), total += v, squares += v * v, exponentials += std::exp(v);
+      }
+      for (std::int64_t j = 0; j < 7; ++j) apart += (x.at({i, j, k}) - total / 7) * (x.at({i, j, k}) - total / 7);
+      CHECK(min(x, {1}).at({i, k}) == least);
+      CHECK(var(x, {1}).at({i, k}) == Approx(apart / 7).epsilon(rounding(dtype)));
+      CHECK(var(x, {1}, true, 1).at({i, 0, k}) == Approx(apart / 6).epsilon(rounding(dtype)));
+      CHECK(norm(x, {-2}).at({i, k}) == Approx(std::sqrt(squares)).epsilon(rounding(dtype)));
+      CHECK(logsumexp(x, {1}).at({i, k}) == Approx(std::log(exponentials)).epsilon(rounding(dtype)));
+    }
+  }
+  CHECK(logsumexp(x, {0, 2}, true).shape() == Shape{1, 7, 1});
+  CHECK(var(x).shape() == Shape{});
+}
+
+TEST_CASE("logsumexp of any size is finite, of nothing -infinity; gradients at the edges are 0, not NaN") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  constexpr double endless = std::numeric_limits<double>::infinity();
+  const Tensor x = variable(tensor({3, 2}, {1e30, 1e30, -endless, -endless, -endless, 2}, dtype));
+  const Recording recording;
+  const Tensor y = logsumexp(x, {1});
+  CHECK(y.to_vector() == tensor({3}, {1e30, -endless, 2}, dtype).to_vector());
+  CHECK(backward(sum(y))[x].to_vector() == std::vector<double>{1, 1, 0, 0, 0, 1});
+  CHECK(logsumexp(zeros({2, 0}), {1}).to_vector() == std::vector<double>(2, -endless));
+  CHECK(std::isnan(logsumexp(tensor({2}, {std::nan(""), 1}, dtype)).item()));
+  const Tensor z = variable(zeros({3}, dtype));
+  CHECK(backward(norm(z))[z].to_vector() == std::vector<double>{0, 0, 0});
+}

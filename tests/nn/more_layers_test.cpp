@@ -1,0 +1,47 @@
+#include "tests/autograd/helpers.h"
+
+#include <heed/nn/more_layers.h>
+
+using namespace heed;
+
+TEST_CASE("RMSNorm divides by the root of the mean square, and needs no centre") {
+  Parameters parameters;
+  const RMSNorm norm(Scope(parameters, 1, DType::float64) / "norm", 4, 1e-3);
+  Tensor gain = parameters["norm.gain"];
+  gain.copy_from(tensor({4}, {1, 2, -1, 0.5}));
+  Random random(1);
+  const Tensor x = uniform({2, 3, 4}, random);
+  const Tensor expected = x / sqrt(mean(square(x), {-1}, true) + 1e-3) * gain;
+  CHECK(distance(norm(x), expected) < 1e-14);
+  CHECK(max(abs(rms_norm(full({1, 768}, 1000.1), {}) - 1)).item() < 1e-5);
+  CHECK(message([&] { RMSNorm(Scope(parameters, 1) / "bad", 4, -1); }) ==
+        "RMSNorm: eps must be finite and at least 0, got -1");
+}
+
+TEST_CASE("SwiGLU is the product of its halves, and its gradients those of the composition") {
+  Parameters parameters;
+  const SwiGLU mlp(Scope(parameters, 1, DType::float64), 4, 6);
+  CHECK(parameters.size() == 3);
+  Random random(2);
+  const Tensor x = variable(uniform({2, 3, 4}, random)), dy = uniform({2, 3, 4}, random);
+  const Recording recording;
+  const Tensor y = mlp(x), g = matmul(x, parameters["gate.weight"]);
+  const Tensor expected = matmul(g * sigmoid(g) * matmul(x, parameters["up.weight"]), parameters["down.weight"]);
+  CHECK(distance(y, expected) < 1e-14);
+  const Gradients a = backward(y, dy), b = backward(expected, dy);
+  CHECK(distance(a[x], b[x]) < 1e-13);
+  for (const auto& [name, parameter] : parameters) CHECK(distance(a[parameter], b[parameter]) < 1e-13);
+}
+
+TEST_CASE("With rotary positions products depend on the distance alone") {
+  const RotaryPairs pairs = GENERATE(RotaryPairs::halves, RotaryPairs::neighbours);
+  const RotaryPositions turn(20, rotary_frequencies(6, 100), pairs, DType::float64);
+  Random random(3);
+  const Tensor q = uniform({1, 6}, random), k = uniform({1, 6}, random);
+  const auto product = [&](std::int64_t i, std::int64_t j) { return sum(turn(q, i) * turn(k, j)).item(); };
+  CHECK(product(5, 2) == Approx(product(17, 14)));
+  CHECK(std::abs(product(5, 2) - product(5, 3)) > 1e-3);
+  CHECK(rotary_frequencies(6, 100) == std::vector<double>{1, std::pow(100, -2.0 / 6), std::pow(100, -4.0 / 6)});
+  CHECK(message([&] { turn(q, 20); }) ==
+        "RotaryPositions: positions 20 and those after it, of x (1, 6), do not lie in the 20 there are");
+}
