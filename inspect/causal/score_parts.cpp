@@ -11,7 +11,7 @@
 namespace heed {
 namespace {
 
-using Part = ScoreParts::Part;
+using ScorePart = ScoreParts::Part;
 
 // The model in float64: what is left of sums whose terms cancel is then right to 1e-6, too.
 struct ExactModel {
@@ -49,7 +49,7 @@ class WhoWrote {
     for (int l = 0; l < layer; ++l) add_layer(reader.encoder.blocks[static_cast<std::size_t>(l)], values, l);
   }
 
-  const std::vector<Part>& names() const { return names_; }
+  const std::vector<ScorePart>& names() const { return names_; }
 
   // (parts, d_model): they sum to the vector of `token`.
   Tensor of(std::int64_t token) const {
@@ -62,7 +62,7 @@ class WhoWrote {
   }
 
  private:
-  void add(const Part& name, const Tensor& written) {
+  void add(const ScorePart& name, const Tensor& written) {
     names_.push_back(name);
     written_.push_back({written, {}});
   }
@@ -88,7 +88,7 @@ class WhoWrote {
     Tensor written, weights;
   };
   std::int64_t T_;
-  std::vector<Part> names_;
+  std::vector<ScorePart> names_;
   std::vector<Written> written_;
 };
 
@@ -141,9 +141,9 @@ void check_range(const char* what, int value, std::int64_t count) {
 }
 
 // The part of the residual that is furthest ahead.
-int first_of(const std::vector<Part>& parts) {
-  const auto first =
-      std::max_element(parts.begin(), parts.end() - 1, [](const Part& a, const Part& b) { return a.ahead < b.ahead; });
+int first_of(const std::vector<ScorePart>& parts) {
+  const auto first = std::max_element(parts.begin(), parts.end() - 1,
+                                      [](const ScorePart& a, const ScorePart& b) { return a.ahead < b.ahead; });
   return static_cast<int>(first - parts.begin());
 }
 
@@ -212,7 +212,7 @@ ScoreParts score_parts(const SavedModel& model, const Example& example, int laye
   const std::size_t n = result.query.size();
   for (std::size_t p = 0; p < n; ++p) {
     for (std::size_t r = 0; r < n; ++r) {
-      for (Part* part : {&result.query[p], &result.key[r]}) {
+      for (ScorePart* part : {&result.query[p], &result.key[r]}) {
         part->score += score[p * n + r];
         part->ahead += ahead[p * n + r];
       }
@@ -260,7 +260,7 @@ ScoredHead pointing_head(const SentenceAttention& sentence) {
 }
 
 Json score_parts_json(const ScoreParts& parts) {
-  const auto list = [](const std::vector<Part>& side) {
+  const auto list = [](const std::vector<ScorePart>& side) {
     Json result = Json::array();
     for (const auto& [what, layer, head, token, score, ahead] : side) {
       Json one = {{"what", what}, {"score", score}, {"ahead", ahead}};

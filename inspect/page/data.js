@@ -1,6 +1,6 @@
 'use strict';
 
-// What inspect/page.cpp wrote: {version, colours, white_text_from, runs: [{name, steps, sentences, heads, metrics, model,
+// What inspect/page.cpp wrote: {version, colours, runs: [{name, steps, sentences, heads, metrics, model,
 // causes}]}. Layers, heads and tokens count from 0.
 const content = JSON.parse(document.getElementById('data').textContent);
 

@@ -271,8 +271,7 @@ std::string page(const std::vector<PageRun>& runs) {
   Json colours = Json::array(), descriptions = Json::array();
   for (const Colour& c : colour_stops) colours.push_back({c.red, c.green, c.blue});
   for (const PageRun& run : runs) descriptions.push_back(run.description);
-  const Json data = {
-      {"version", HEED_VERSION}, {"colours", colours}, {"white_text_from", white_text_from}, {"runs", descriptions}};
+  const Json data = {{"version", HEED_VERSION}, {"colours", colours}, {"runs", descriptions}};
   // What the page shows first comes before its script, the rest after it: a large page is seen before it is read whole.
   const auto add_weights = [&](std::string& text, bool first) {
     for (std::size_t r = 0; r < runs.size(); ++r) {

@@ -28,7 +28,7 @@ SavedModel deep_model(Positions positions, Tie tie, int sentences) {
 
 constexpr const char* tired_dog = "The dog didn't cross the street because it was too tired";
 
-double total(const std::vector<ScoreParts::Part>& parts, double ScoreParts::Part::*of) {
+double sum_of(const std::vector<ScoreParts::Part>& parts, double ScoreParts::Part::*of) {
   double sum = 0;
   for (const ScoreParts::Part& part : parts) sum += part.*of;
   return sum;
@@ -63,8 +63,8 @@ TEST_CASE("A score is the sum of what wrote its query and its key, to 1e-6") {
       CHECK(std::abs(products - parts.score) < margin);
       CHECK(std::abs(ahead - (parts.score - parts.reference)) < margin);
       for (const auto* side : {&parts.query, &parts.key}) {
-        CHECK(std::abs(total(*side, &ScoreParts::Part::score) - parts.score) < margin);
-        CHECK(std::abs(total(*side, &ScoreParts::Part::ahead) - (parts.score - parts.reference)) < margin);
+        CHECK(std::abs(sum_of(*side, &ScoreParts::Part::score) - parts.score) < margin);
+        CHECK(std::abs(sum_of(*side, &ScoreParts::Part::ahead) - (parts.score - parts.reference)) < margin);
       }
       CHECK(read.predicted == parts.answer);
       CHECK(parts.probability == Approx(read.probability).epsilon(1e-4));
@@ -82,8 +82,8 @@ TEST_CASE("Where there is another candidate, what counts is how far ahead of it 
   CHECK((parts.to == 1 && parts.rather == 5));
   const double ahead = std::log(weights.at({0, 7, 1}) / weights.at({0, 7, 5}));
   CHECK(parts.score - parts.reference == Approx(ahead).epsilon(1e-3));
-  CHECK(total(parts.query, &ScoreParts::Part::ahead) == Approx(ahead).epsilon(1e-3));
-  CHECK(total(parts.key, &ScoreParts::Part::ahead) == Approx(ahead).epsilon(1e-3));
+  CHECK(sum_of(parts.query, &ScoreParts::Part::ahead) == Approx(ahead).epsilon(1e-3));
+  CHECK(sum_of(parts.key, &ScoreParts::Part::ahead) == Approx(ahead).epsilon(1e-3));
 }
 
 TEST_CASE("The part that is furthest ahead is taken out of what the layer reads") {
