@@ -102,13 +102,13 @@ struct Table {
 };
 
 std::string table_text(const Table& table, const View& view) {
-  constexpr int indent = 2, gap = 2, widest_label = 12, most_named_rows = 16, most_rows = 6;
+  constexpr int indent = 2, gap = 2, widest_row_label = 12, most_named_rows = 16, most_rows = 6;
   const int n = static_cast<int>(table.values.size(0)), m = static_cast<int>(table.values.size(1));
   const auto name = [](const std::vector<std::string>& names, int i) { return names[static_cast<std::size_t>(i)]; };
 
   int label = 0;
   for (int r = 0; table.rows && r < n; ++r) label = std::max(label, display_width(name(*table.rows, r)));
-  label = std::min(label, widest_label);
+  label = std::min(label, widest_row_label);
   const int room = view.terminal.width - indent - label;
   int decimals = 3;
   const auto width = [&] { return static_cast<int>(fmt::format(" {:.{}f}", -largest(table.values), decimals).size()); };
