@@ -11,12 +11,12 @@
 namespace heed {
 namespace {
 
-constexpr int deepest = 2;  // lists of words or numbers in one object
+constexpr int deepest_line = 2;  // lists of words or numbers in one object
 
 std::string quoted(const Json& value) { return excerpt(format_json(value)); }
 
 Json parse_object(std::string_view line) {
-  const Json object = parse_json(line, deepest);
+  const Json object = parse_json(line, deepest_line);
   if (!object.is_object()) fail("expected an object {{\"tokens\": ...}}, got {}", quoted(object));
   return object;
 }
