@@ -96,11 +96,9 @@ TEST_CASE("A stopped run leaves no progress line on a terminal, and its views sa
   const TrainScratch place;
   const Ended stopped =
       run_program(place,
-                  "script -qec 'train --config small.yaml --set train.steps=100000 --set dump.every=90000 --set "
-                  "train.checkpoint_every=1 --out r' typescript >/dev/null & until grep -q step.[1-9] typescript; do "
-                  "sleep 0.01; done; "
-                  "pkill -TERM -P $! train; pkill -TERM -P $! -f 'heed-train|train --config small'; wait $!; tail -c "
-                  "400 typescript");
+                  "script -qec 'echo $$ > pid; exec train --config small.yaml --set train.steps=100000 --set "
+                  "dump.every=90000 --set train.checkpoint_every=1 --out r' typescript >/dev/null & until grep -q "
+                  "step.[1-9] typescript; do sleep 0.01; done; kill -TERM $(cat pid); wait $!; tail -c 400 typescript");
   CAPTURE(stopped.out);
   CHECK(stopped.out.find("\r\x1b[Jtrain: stopped after step ") != std::string::npos);
   const Ended shown = run_program(place, "inspect r");
