@@ -15,8 +15,7 @@ TEST_CASE("held-out sentences come beside their twins, and are as many as asked 
   CHECK(HeldOut(model, sentences(), 1).sentences().size() == 2);  // no pair is parted
   std::vector<Example> unknown = sentences();
   unknown[1].tokens[0] = "cat";
-  CHECK(message([&] { HeldOut(model, unknown, any_number); }) ==
-        "not among the 14 words that the model knows: 'cat'");
+  CHECK(message([&] { HeldOut(model, unknown, any_number); }) == "not among the 14 words that the model knows: 'cat'");
 }
 
 TEST_CASE("answers that are not finite are refused, with the first value that is not") {
