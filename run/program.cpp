@@ -13,6 +13,7 @@
 #include <new>
 #include <string>
 
+#if !defined(__SANITIZE_ADDRESS__)  // which checks new and delete by its own
 namespace {
 
 // Says what was asked for, which std::bad_alloc does not. Its text needs no memory.
@@ -32,6 +33,7 @@ void* operator new(std::size_t bytes) {
 }
 void operator delete(void* block) noexcept { std::free(block); }
 void operator delete(void* block, std::size_t) noexcept { std::free(block); }
+#endif
 
 namespace heed {
 namespace {
