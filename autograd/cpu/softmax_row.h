@@ -15,7 +15,8 @@ namespace heed::cpu {
 // The largest of n numbers, of which NaN is none; -infinity when there is none.
 template <class T>
 T max_row(const T* x, std::int64_t n) {
-  typedef T Lanes __attribute__((vector_size(vector_bytes)));  // g++ makes no vectors of a maximum that may meet NaN
+  // g++ makes no vectors of a maximum that may meet NaN. Two of 32 bytes take a row of 16 scores, which two longer miss.
+  typedef T Lanes __attribute__((vector_size(std::min<std::int64_t>(vector_bytes, 32))));
   constexpr std::int64_t width = sizeof(Lanes) / sizeof(T);
   Lanes lanes[2];
   for (Lanes& lane : lanes) lane = Lanes{} - std::numeric_limits<T>::infinity();
