@@ -29,7 +29,6 @@ struct Corpus {
   TokenNumbers train, held_out;
   int context = 0;                  // T, the tokens that a model sees at once
   bool is_sequences = false;        // of T + 1 tokens each, one after another: no window reaches over two of them
-  int first_counted = 0;            // of a sequence's T predictions; those before cannot be made by anyone
   std::int64_t held_out_bytes = 0;  // that held_out is written with; 0 where it is no text
 };
 

@@ -9,11 +9,13 @@
 #include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <vector>
 
 namespace heed {
 
@@ -130,6 +132,16 @@ Naive by_rows(const Tensor& x, F f) {
     std::copy(result.begin(), result.end(), row);
   }
   return y;
+}
+
+// log softmax of a row; a row of -infinity as it is.
+inline std::vector<double> log_softmax_naive(std::vector<double> row) {
+  const double m = *std::max_element(row.begin(), row.end());
+  if (m == -std::numeric_limits<double>::infinity()) return row;
+  double total = 0;
+  for (const double v : row) total += std::exp(v - m);
+  for (double& v : row) v -= m + std::log(total);
+  return row;
 }
 
 // What results of elementwise work and sums may be wrong by, as distance() measures.

@@ -17,15 +17,6 @@ std::vector<double> softmax_naive(std::vector<double> row) {
   return row;
 }
 
-std::vector<double> log_softmax_naive(std::vector<double> row) {
-  const double m = *std::max_element(row.begin(), row.end());
-  if (m == -infinite) return row;
-  double total = 0;
-  for (const double v : row) total += std::exp(v - m);
-  for (double& v : row) v -= m + std::log(total);
-  return row;
-}
-
 }  // namespace
 
 TEST_CASE("softmax and log_softmax are the naive ones") {
