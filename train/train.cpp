@@ -4,6 +4,7 @@
 #include "train/profile_report.h"
 #include "train/progress.h"
 #include "train/report.h"
+#include "train/seeds.h"
 
 #include <heed/autograd/machine.h>
 #include <heed/version.h>
@@ -37,7 +38,11 @@ cxxopts::Options options() {
       ("resume",
        "Continue the run in DIR as if it had never stopped; with --set, go on with other values of " +
            heed::resumable_keys(),
-       cxxopts::value<std::string>(), "DIR")                                                                      //
+       cxxopts::value<std::string>(), "DIR")  //
+      ("seeds",
+       "Train once with each of these seeds, e.g. 1-8 or 1,3,5, in DIR/seed-N (default DIR: runs/NAME-seeds); "
+       "the same command again goes on where it was stopped",
+       cxxopts::value<std::string>(), "SEEDS")                                                                    //
       ("threads", "Threads to use (default: all cores); changes no result", cxxopts::value<int>(), "N")           //
       ("dry-run", "Print the resolved configuration and the size of what would run; write nothing")               //
       ("check-gradients", "Check the gradient of every parameter of the configured model; write nothing")         //
@@ -74,6 +79,12 @@ void check(const cxxopts::ParseResult& arguments) {
   const auto refuse = [](const std::string& what) { throw heed::UsageError(what + " (see train --help)"); };
   if (!arguments.unmatched().empty()) refuse(unexpected(arguments.unmatched()[0], settings_of(arguments)));
   if (is_given("config") == is_given("resume")) refuse("expected either --config FILE or --resume DIR");
+  for (const char* name : {"resume", "dry-run", "check-gradients", "profile"}) {
+    if (is_given("seeds") && is_given(name)) refuse(fmt::format("--{} is of one run; it goes without --seeds", name));
+  }
+  for (const std::string& setting : settings_of(arguments)) {
+    if (is_given("seeds") && setting.starts_with("seed=")) refuse("--seeds says the seeds; it goes without --set seed");
+  }
   for (const char* name : {"out", "dry-run", "check-gradients"}) {
     if (is_given("resume") && is_given(name)) {
       refuse(fmt::format("--{} does not go with --resume: a resumed run keeps its configuration", name));
@@ -82,9 +93,27 @@ void check(const cxxopts::ParseResult& arguments) {
   if (is_given("threads") && arguments["threads"].as<int>() < 1) refuse("--threads must be at least 1");
 }
 
+int run_seeds(const cxxopts::ParseResult& arguments) {
+  using namespace heed;
+  std::vector<Config> configs;
+  for (const std::uint64_t seed : parse_seeds(arguments["seeds"].as<std::string>())) {
+    std::vector<std::string> overrides = settings_of(arguments);
+    overrides.push_back(fmt::format("seed={}", seed));
+    configs.push_back(read_config(arguments["config"].as<std::string>(), overrides));
+  }
+  const std::filesystem::path out =
+      arguments.count("out") ? arguments["out"].as<std::string>() : "runs/" + configs[0].name + "-seeds";
+  std::signal(SIGINT, ask_to_stop);
+  std::signal(SIGTERM, ask_to_stop);
+  if (train_seeds(configs, out, arguments.count("quiet") > 0, terminal_of(STDOUT_FILENO), stop)) return 0;
+  std::fputs("train: stopped; all is saved. The same command goes on\n", stderr);
+  return 128 + stop;
+}
+
 int run(const cxxopts::ParseResult& arguments) {
   using namespace heed;
   if (arguments.count("threads")) set_threads(arguments["threads"].as<int>());
+  if (arguments.count("seeds")) return run_seeds(arguments);
   const auto text = [&](const char* name) {
     return arguments.count(name) ? arguments[name].as<std::string>() : std::string();
   };

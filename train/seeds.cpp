@@ -1,0 +1,202 @@
+#include "train/seeds.h"
+
+#include "run/program.h"
+#include "train/progress.h"
+#include "train/report.h"
+
+#include <heed/files/file.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <numbers>
+#include <numeric>
+#include <set>
+#include <sstream>
+#include <unistd.h>
+
+namespace heed {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t most_seeds = 1000;
+
+std::optional<std::uint64_t> seed_of(std::string_view text) {
+  std::uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (error != std::errc() || end != text.data() + text.size()) return {};
+  return seed;
+}
+
+// A figure of an evaluation, and how it is written: in percent, or with so many digits after the point.
+struct SeedFigure {
+  const char* name;
+  double (*of)(const Evaluation&);
+  int digits;  // percent: 0
+};
+
+double best_weight(const Evaluation& e) {
+  const auto best = e.best_head();
+  return best ? best->weight : std::numeric_limits<double>::quiet_NaN();
+}
+
+constexpr SeedFigure seed_figures[] = {
+    {"loss", [](const Evaluation& e) { return e.loss; }, 4},
+    {"perplexity", [](const Evaluation& e) { return e.perplexity; }, 4},
+    {"bits a byte", [](const Evaluation& e) { return e.bits_per_byte; }, 4},
+    {"accuracy", [](const Evaluation& e) { return e.accuracy; }, 0},
+    {"twin accuracy", [](const Evaluation& e) { return e.twin_accuracy; }, 0},
+    {"weight on the antecedent", best_weight, 2},
+};
+
+const SeedFigure& figure_called(const std::string& name) {
+  return *std::ranges::find(seed_figures, name, &SeedFigure::name);
+}
+
+std::string shown_figure(const SeedFigure& figure, double value) {
+  return figure.digits == 0 ? percent(value) : fmt::format("{:.{}f}", value, figure.digits);
+}
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// Of the 95 % interval of the mean: t s / sqrt(n)
+double half_width(const std::vector<double>& values) {
+  const double centre = mean_of(values), n = static_cast<double>(values.size());
+  double squares = 0;
+  for (const double value : values) squares += (value - centre) * (value - centre);
+  return student_t(static_cast<int>(values.size()) - 1) * std::sqrt(squares / (n - 1) / n);
+}
+
+fs::path run_of(const fs::path& out, const Config& config) { return out / fmt::format("seed-{}", config.seed); }
+
+// The first line in which two configurations differ.
+std::string first_difference(const std::string& there, const std::string& here) {
+  std::istringstream theirs(there), ours(here);
+  std::string their_line, our_line;
+  while (their_line == our_line && std::getline(theirs, their_line) && std::getline(ours, our_line)) {
+  }
+  const auto unindented = [](const std::string& line) {
+    return line.substr(std::min(line.find_first_not_of(' '), line.size()));
+  };
+  return fmt::format("there '{}', here '{}'", unindented(their_line), unindented(our_line));
+}
+
+void check_same_config(const fs::path& run, const Config& config) {
+  const fs::path file = run / "config.yaml";
+  if (!fs::exists(file)) return;
+  const std::string there = to_yaml(read_config(file)), here = to_yaml(config);
+  if (there == here) return;
+  fail(
+      "{}: was trained with another configuration: {}; choose another --out, or give the one that it began with, to go "
+      "on with it",
+      run.string(), first_difference(there, here));
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> parse_seeds(std::string_view text) {
+  std::vector<std::uint64_t> seeds;
+  std::set<std::uint64_t> known;
+  const auto refuse = [&](const std::string& what) {
+    throw UsageError(fmt::format("--seeds: expected seeds such as 1-8 or 1,3,5, got '{}': {}", text, what));
+  };
+  for (std::string_view rest = text;;) {
+    const std::string_view part = rest.substr(0, rest.find(','));
+    const std::size_t dash = part.find('-');
+    const auto first = seed_of(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : seed_of(part.substr(dash + 1));
+    if (!first || !last) refuse(fmt::format("'{}' is no seed, and no two with a dash between", part));
+    if (*last < *first) refuse(fmt::format("{} is before {}", *last, *first));
+    if (*last - *first >= most_seeds) refuse(fmt::format("more than {} seeds", most_seeds));
+    for (std::uint64_t i = 0; i <= *last - *first; ++i) {
+      if (!known.insert(*first + i).second) refuse(fmt::format("{} twice", *first + i));
+      seeds.push_back(*first + i);
+    }
+    if (seeds.size() > most_seeds) refuse(fmt::format("more than {} seeds", most_seeds));
+    if (part.size() == rest.size()) return seeds;
+    rest.remove_prefix(part.size() + 1);
+  }
+}
+
+// P(|T| < t) is a finite sum in theta = atan(t / sqrt(degrees)) (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4).
+double student_t(int degrees) {
+  const auto within = [&](double theta) {
+    const double cosine = std::cos(theta);
+    const bool is_odd = degrees % 2 == 1;
+    double term = is_odd ? cosine : 1, sum = degrees == 1 ? 0 : term;
+    for (int i = is_odd ? 3 : 2; i < degrees; i += 2) sum += term *= cosine * cosine * (i - 1) / i;
+    return is_odd ? (theta + std::sin(theta) * sum) * 2 / std::numbers::pi : std::sin(theta) * sum;
+  };
+  double low = 0, high = std::numbers::pi / 2;
+  for (int i = 0; i < 100; ++i) (within((low + high) / 2) < 0.95 ? low : high) = (low + high) / 2;
+  return std::tan(low) * std::sqrt(degrees);
+}
+
+std::string SeedTable::row(std::uint64_t seed, const Evaluation& held_out) {
+  std::string text;
+  if (columns_.empty()) {
+    text = "  seed";
+    for (const SeedFigure& figure : seed_figures) {
+      if (std::isnan(figure.of(held_out))) continue;
+      columns_.push_back({figure.name, std::max(9, static_cast<int>(std::string_view(figure.name).size()) + 2), {}});
+      text += fmt::format("{:>{}}", figure.name, columns_.back().width);
+    }
+    text += "\n";
+  }
+  text += fmt::format("{:>6}", seed);
+  for (Column& column : columns_) {
+    const SeedFigure& figure = figure_called(column.name);
+    column.values.push_back(figure.of(held_out));
+    text += fmt::format("{:>{}}", shown_figure(figure, column.values.back()), column.width);
+  }
+  if (const auto best = held_out.best_head())
+    text += fmt::format("  layer {} head {}", best->layer + 1, best->head + 1);
+  return text + "\n";
+}
+
+std::string SeedTable::summary() const {
+  if (columns_.empty()) return "";
+  const std::size_t runs = columns_[0].values.size();
+  std::string means = "  mean", widths = "     ±";
+  for (const Column& column : columns_) {
+    const SeedFigure& figure = figure_called(column.name);
+    means += fmt::format("{:>{}}", shown_figure(figure, mean_of(column.values)), column.width);
+    if (runs > 1) widths += fmt::format("{:>{}}", shown_figure(figure, half_width(column.values)), column.width);
+  }
+  return means + "\n" + (runs > 1 ? widths + "  95 % interval of the mean\n" : "");
+}
+
+bool train_seeds(const std::vector<Config>& configs, const fs::path& out, bool quiet, const Terminal& terminal,
+                 const volatile std::sig_atomic_t& stop) {
+  if (fs::exists(out / "config.yaml")) {
+    fail("{}: is a run; runs of several seeds are in a directory of their own: choose another --out", out.string());
+  }
+  for (const Config& config : configs) check_same_config(run_of(out, config), config);
+  SeedTable table;
+  for (const Config& config : configs) {
+    const fs::path path = run_of(out, config);
+    const bool has_begun = fs::exists(path / "config.yaml");
+    std::optional<RunDirectory> run;
+    if (has_begun) run.emplace(RunDirectory::open(path));
+    Experiment experiment =
+        make_experiment(config, DType::float32, run && run->has_checkpoint() ? Resumed::yes : Resumed::no);
+    if (!run) run.emplace(RunDirectory::create(config.name, to_yaml(config), path));
+    if (!quiet && config.seed == configs[0].seed) fmt::print("{}\n", opening(experiment, out / "seed-N", terminal));
+    const bool is_live = !quiet && isatty(STDOUT_FILENO);
+    ProgressLine progress(config.schedule.steps, true, tokens_a_step(experiment));
+    const Listener silent{[](std::int64_t, double) {}, [](std::int64_t, double, const Evaluation&) {}};
+    const std::int64_t steps = train(experiment, *run, is_live ? progress.listener() : silent, stop);
+    progress.erase();
+    if (stop && steps < config.schedule.steps) return false;
+    if (!quiet) fmt::print("{}", table.row(config.seed, read_metrics(path).back().held_out));
+    std::fflush(stdout);
+  }
+  if (!quiet) fmt::print("{}\nLook closer: inspect {}\n", table.summary(), run_of(out, configs[0]).string());
+  return true;
+}
+
+}  // namespace heed
