@@ -56,6 +56,15 @@ struct Run : ScratchDirectory {
   }
 };
 
+// A held-out sentence in words of small_model().
+Example dog_example() {
+  Example example;
+  example.tokens = {"dog", "street", "it", "was", "tired"};
+  example.query = 2, example.antecedent = 0;
+  example.answer = "dog";
+  return example;
+}
+
 constexpr const char* dog_sentence = "The dog didn't cross the street because it was too tired";
 
 }  // namespace
@@ -86,11 +95,7 @@ TEST_CASE("inspect runs the saved model on a sentence") {
 
 TEST_CASE("inspect asks held-out sentences for causes") {
   const Run run;
-  Example example;
-  example.tokens = {"dog", "street", "it", "was", "tired"};
-  example.query = 2, example.antecedent = 0;
-  example.answer = "dog";
-  write_jsonl(run.path / "held_out.jsonl", {example, example, example});
+  write_jsonl(held_out_path(run.path), std::vector(3, dog_example()));
   const Json json = parse_json(run.inspect({"RUN", "--causes", "--json", "--limit", "2"}));
   CHECK(json["sentences"] == 2);
   CHECK(json["held_out"] == 3);
@@ -136,11 +141,7 @@ TEST_CASE("inspect asks before it replaces a file of another kind") {
 
 TEST_CASE("inspect tells what it computes of which run") {
   const Run run;
-  Example example;
-  example.tokens = {"dog", "street", "it", "was", "tired"};
-  example.query = 2, example.antecedent = 0;
-  example.answer = "dog";
-  write_jsonl(run.path / "held_out.jsonl", {example, example});
+  write_jsonl(held_out_path(run.path), std::vector(2, dog_example()));
   const std::string path = run.path.string(), page = path + "/it.html";
   std::vector<std::string> told;
   const auto progress = [&](const std::string& what, double) {
@@ -159,11 +160,7 @@ TEST_CASE("inspect tells what it computes of which run") {
 
 TEST_CASE("a damaged run gives a message in every view, and never a crash") {
   const Run run;
-  Example example;
-  example.tokens = {"dog", "street", "it"};
-  example.query = 2;
-  example.answer = "dog";
-  write_jsonl(run.path / "held_out.jsonl", {example});
+  write_jsonl(held_out_path(run.path), {dog_example()});
   write_dump(run.path, {0, {english_sentence()}});
   const std::vector<std::vector<std::string>> views{{"RUN"},
                                                     {"RUN", "--matrix"},

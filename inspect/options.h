@@ -1,0 +1,20 @@
+#pragma once
+#include <cxxopts.hpp>
+
+#include <optional>
+#include <string>
+
+namespace heed {
+
+// The command line of `inspect`. UsageError for options that it does not have, or that do not go together.
+cxxopts::ParseResult parse_options(int argc, const char* const* argv);
+
+std::string options_help();
+
+template <class T>
+std::optional<T> given(const cxxopts::ParseResult& arguments, const char* name) {
+  if (arguments.count(name) == 0) return {};
+  return arguments[name].as<T>();
+}
+
+}  // namespace heed
