@@ -63,12 +63,18 @@ SavedModel model_of(const fs::path& run, const std::optional<std::int64_t>& step
         "directory with its model",
         run.string());
   }
+  if (step && fs::exists(dumped_model_path(run, *step))) return load_model(dumped_model_path(run, *step));
   if (!fs::exists(model_path(run))) fail("{}: is missing; has the run been saved?", model_path(run).string());
   SavedModel model = load_model(model_path(run));
-  if (step && *step != model.step) {
-    fail("{}: only the last model is kept, of step {}; there is none of step {}", run.string(), model.step, *step);
+  if (!step || *step == model.step) return model;
+  if (const std::vector<std::int64_t> kept = dumped_model_steps(run); !kept.empty()) {
+    fail("{}: holds no model of step {}; there are {}, and the last, of {}", run.string(), *step, fmt::join(kept, ", "),
+         model.step);
   }
-  return model;
+  fail(
+      "{}: only the last model is kept, of step {}; there is none of step {}. With dump.weights: true train keeps that "
+      "of each dumped step",
+      run.string(), model.step, *step);
 }
 
 Dump dump_of(const fs::path& run, const std::optional<std::int64_t>& step) {

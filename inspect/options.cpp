@@ -31,7 +31,9 @@ cxxopts::Options options() {
       ("page", "Write it all as one HTML file that opens offline in a browser; with RUN RUN, of both",
        cxxopts::value<std::string>(), "FILE")                                                                  //
       ("json", "The dump, --causes or --why-attends as JSON, with every layer and head; arrays count from 0")  //
-      ("step", "The training step to look at (default: the last); given twice, both are compared",
+      ("step",
+       "The training step to look at (default: the last; of the model with dump.weights); given twice, both are "
+       "compared",
        cxxopts::value<std::vector<std::int64_t>>(), "N")                                                             //
       ("probe", "Only this watched sentence, counted from 1 (--svg, --npy: the first)", cxxopts::value<int>(), "N")  //
       ("layer", "Only this layer, counted from 1 (--steps: the first)", cxxopts::value<int>(), "L")                  //
@@ -63,9 +65,10 @@ template <class... Args>
 }
 
 void check_continuation(const cxxopts::ParseResult& arguments) {
-  const std::array options{"tokens", "temperature", "top-k", "top-p", "seed", "stop"};
+  const std::array options{"tokens", "temperature", "top-k", "top-p", "seed", "stop", "step"};
   for (const char* option : options) {
-    if (arguments.count(option) && !arguments.count("continue")) misused("--{} needs --continue", option);
+    if (option != std::string_view("step") && arguments.count(option) && !arguments.count("continue"))
+      misused("--{} needs --continue", option);
   }
   if (!arguments.count("continue")) return;
   for (const auto& argument : arguments.arguments()) {
@@ -75,6 +78,7 @@ void check_continuation(const cxxopts::ParseResult& arguments) {
     }
   }
   if (arguments["run"].as<std::vector<std::string>>().size() > 1) misused("--continue is of one run");
+  if (arguments.count("step") > 1) misused("--continue is of one --step");
   const auto number = [&](const char* name, double usual) {
     return arguments.count(name) ? arguments[name].as<double>() : usual;
   };

@@ -22,6 +22,11 @@ struct RunFile {
   std::function<void()> read;
 };
 
+// Error unless a file is of the step in its name.
+void check_step(const fs::path& file, std::int64_t expected, std::int64_t step) {
+  if (step != expected) fail("{}: is of step {}", file.string(), step);
+}
+
 // Those that every run has, and its dumps.
 std::vector<RunFile> files_of(const fs::path& run) {
   std::vector<RunFile> files{
@@ -33,10 +38,11 @@ std::vector<RunFile> files_of(const fs::path& run) {
   if (const fs::path best = best_model_path(run); fs::exists(best)) files.push_back({best, [=] { load_model(best); }});
   for (const std::int64_t step : dump_steps(run)) {
     const fs::path file = dump_path(run, step);
-    files.push_back({file, [=] {
-                       if (const std::int64_t said = read_dump(file).step; said != step)
-                         fail("{}: is of step {}", file.string(), said);
-                     }});
+    files.push_back({file, [=] { check_step(file, step, read_dump(file).step); }});
+  }
+  for (const std::int64_t step : dumped_model_steps(run)) {
+    const fs::path file = dumped_model_path(run, step);
+    files.push_back({file, [=] { check_step(file, step, load_model(file).step); }});
   }
   return files;
 }

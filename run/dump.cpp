@@ -85,6 +85,19 @@ int integer(const Json& object, const char* key) {
   return static_cast<int>(number);
 }
 
+std::string file_of_step(std::int64_t step) { return fmt::format("step-{:06}.safetensors", step); }
+
+std::vector<std::int64_t> steps_in(const std::filesystem::path& directory) {
+  std::vector<std::int64_t> steps;
+  for (const std::filesystem::path& path : entries_of(directory)) {
+    const std::string stem = path.stem().string();
+    const std::int64_t step = stem.starts_with("step-") ? whole_number(std::string_view(stem).substr(5)) : -1;
+    if (step >= 0 && path.filename() == file_of_step(step)) steps.push_back(step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
 const std::string& metadata(const SafeTensors& content, const std::string& name, const std::string& file) {
   const auto found = content.metadata.find(name);
   if (found == content.metadata.end()) fail("{}: is no attention dump: its metadata has no '{}'", file, name);
@@ -94,7 +107,11 @@ const std::string& metadata(const SafeTensors& content, const std::string& name,
 }  // namespace
 
 std::filesystem::path dump_path(const std::filesystem::path& run, std::int64_t step) {
-  return run / "attention" / fmt::format("step-{:06}.safetensors", step);
+  return run / "attention" / file_of_step(step);
+}
+
+std::filesystem::path dumped_model_path(const std::filesystem::path& run, std::int64_t step) {
+  return run / "models" / file_of_step(step);
 }
 
 void write_dump(const std::filesystem::path& run, const Dump& dump) {
@@ -160,16 +177,8 @@ Dump read_dump(const std::filesystem::path& path) {
   return dump;
 }
 
-std::vector<std::int64_t> dump_steps(const std::filesystem::path& run) {
-  std::vector<std::int64_t> steps;
-  for (const std::filesystem::path& path : entries_of(run / "attention")) {
-    const std::string stem = path.stem().string();
-    const std::int64_t step = stem.starts_with("step-") ? whole_number(std::string_view(stem).substr(5)) : -1;
-    if (step >= 0 && path == dump_path(run, step)) steps.push_back(step);
-  }
-  std::sort(steps.begin(), steps.end());
-  return steps;
-}
+std::vector<std::int64_t> dump_steps(const std::filesystem::path& run) { return steps_in(run / "attention"); }
+std::vector<std::int64_t> dumped_model_steps(const std::filesystem::path& run) { return steps_in(run / "models"); }
 
 Dump last_dump(const std::filesystem::path& run) {
   const std::vector<std::int64_t> steps = dump_steps(run);

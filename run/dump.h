@@ -36,6 +36,11 @@ Dump read_dump(const std::filesystem::path& file);
 // The steps of which `run` holds a dump, in order; empty when there are none.
 std::vector<std::int64_t> dump_steps(const std::filesystem::path& run);
 
+// RUN/models/step-000400.safetensors: with dump.weights the model at that step, as save_model() writes it; and the steps of
+// which there is one.
+std::filesystem::path dumped_model_path(const std::filesystem::path& run, std::int64_t step);
+std::vector<std::int64_t> dumped_model_steps(const std::filesystem::path& run);
+
 // That of the last step. Error where `run` holds none.
 Dump last_dump(const std::filesystem::path& run);
 

@@ -85,7 +85,8 @@ void refuse_links(const fs::path& run) {
          path.string(), fs::read_symlink(path, error).string());
   };
   refuse(run / "attention");
-  for (const fs::path& directory : {run, run / "attention"}) {
+  refuse(run / "models");
+  for (const fs::path& directory : {run, run / "attention", run / "models"}) {
     for (const fs::path& path : entries_of(directory)) {
       if (is_ours(path.filename().string())) refuse(path);
     }
@@ -145,6 +146,7 @@ RunDirectory RunDirectory::open(const fs::path& path) {
   refuse_links(run.path());
   remove_unfinished(run.path());
   remove_unfinished(run.path() / "attention");
+  remove_unfinished(run.path() / "models");
   return run;
 }
 

@@ -11,7 +11,7 @@
 namespace heed {
 
 // A run directory, locked against other processes for as long as this lives. It holds config.yaml, held_out.jsonl,
-// metrics.jsonl, model.safetensors, checkpoint.safetensors and attention/; each file appears whole or not at all.
+// metrics.jsonl, model.safetensors, checkpoint.safetensors, attention/ and models/; each file appears whole or not at all.
 class RunDirectory {
  public:
   // Makes `path`, or the next free of runs/NAME, runs/NAME-2, ... when `path` is empty, and writes `config` to config.yaml.

@@ -120,6 +120,14 @@ std::string language_figures(const Metrics& after, const Metrics& before, const 
   return text;
 }
 
+// What the models of dumped steps take: of the first, of each dump.every, of the last.
+std::string dumped_weights(const Experiment& e) {
+  const int steps = e.config.schedule.steps, every = e.config.dump.every;
+  if (!e.config.dump.weights) return "";
+  const std::int64_t dumps = 1 + steps / every + (steps % every != 0);
+  return fmt::format(", {} of the weights at {} dumped steps", grouped(dumps * e.memory.parameters), grouped(dumps));
+}
+
 }  // namespace
 
 double tokens_a_step(const Experiment& e) {
@@ -171,14 +179,15 @@ std::string dry_run(const Experiment& e) {
       "# data   {}\n"
       "{}"
       "# steps  {} of {} examples: up to {} tokens a step, {:.1f} times through the data\n"
-      "# disk   {} bytes of weights, {} of checkpoint\n"
+      "# disk   {} bytes of weights, {} of checkpoint{}\n"
       "# memory {}\n",
       to_yaml(config), HEED_VERSION, vector_instructions(), blas_description(), plural(threads(), "thread"),
       model_line(e), data_line(e), notes, grouped(config.schedule.steps), grouped(config.train.batch_size),
       grouped(tokens),
       static_cast<double>(config.schedule.steps) *
           static_cast<double>(e.task.corpus ? tokens : std::int64_t{config.train.batch_size}) / all,
-      grouped(e.memory.parameters), grouped(e.memory.parameters + e.memory.moments), memory_text(e.memory));
+      grouped(e.memory.parameters), grouped(e.memory.parameters + e.memory.moments), dumped_weights(e),
+      memory_text(e.memory));
 }
 
 std::string closing(const Experiment& e, const RunDirectory& run, const Terminal& terminal) {

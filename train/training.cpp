@@ -67,7 +67,11 @@ class Training {
     if (progress_.step == experiment_.config.schedule.steps && !has_dump()) dump();
   }
 
-  bool has_dump() const { return fs::exists(dump_path(run_.path(), progress_.step)); }
+  bool has_dump() const {
+    const bool keeps_models = experiment_.config.dump.weights;
+    return fs::exists(dump_path(run_.path(), progress_.step)) &&
+           (!keeps_models || fs::exists(dumped_model_path(run_.path(), progress_.step)));
+  }
 
   void step() {
     const Batch batch = training_batch(experiment_, progress_.step);
@@ -150,6 +154,13 @@ class Training {
       dump.sentences.push_back(attend(*experiment_.model.reader, experiment_.model.vocabulary, sentence));
     }
     write_dump(run_.path(), dump);
+    if (experiment_.config.dump.weights) {
+      experiment_.model.step = progress_.step;
+      const fs::path file = dumped_model_path(run_.path(), progress_.step);
+      std::error_code told_by_the_write;
+      fs::create_directories(file.parent_path(), told_by_the_write);
+      save_model(file, experiment_.model);
+    }
     note_work("(dump)");
   }
 

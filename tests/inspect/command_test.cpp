@@ -93,6 +93,29 @@ TEST_CASE("inspect runs the saved model on a sentence") {
         "not among the 14 words that the model knows: 'stret' (did you mean 'street'?)");
 }
 
+TEST_CASE("inspect runs the model of a dumped step, where it was kept") {
+  const Run run;
+  SavedModel first = small_model(Positions::none);
+  first.step = 0;
+  fs::create_directory(run.path / "models");
+  save_model(dumped_model_path(run.path, 0), first);
+  write_dump(run.path, {0, {english_sentence()}});
+  write_jsonl(held_out_path(run.path), std::vector(2, dog_example()));
+  CHECK(run.inspect({"RUN", "--weights", "--step", "0"}) == weights_view(first, {}));
+  CHECK(run.inspect({"RUN", "--weights"}) == weights_view(small_model(), {}));
+  CHECK(run.inspect({"RUN", "--steps", "--sentence", dog_sentence, "--step", "0"}) ==
+        steps_view(first, question(first, dog_sentence), {}));
+  const Dump dump{0, {english_sentence()}};
+  CHECK(run.inspect({"RUN", "--why-attends", "--step", "0"}) ==
+        why_attends_view(why_attends(first, dump, dump.sentences, {}), dump, {}));
+  CHECK(run.inspect({"RUN", "--causes", "--step", "0"}) == causes_view(causes(first, run.path), {}));
+  CHECK(parse_json(run.inspect({"RUN", "--causes", "--json", "--step", "0"}))["step"] == 0);
+  CHECK(run.error({"RUN", "--weights", "--step", "7"}) ==
+        "RUN: holds no model of step 7; there are 0, and the last, of 400");
+  write_file(dumped_model_path(run.path, 0), "x");
+  CHECK(run.error({"RUN", "--weights", "--step", "0"}).starts_with("RUN/models/step-000000.safetensors: "));
+}
+
 TEST_CASE("inspect asks held-out sentences for causes") {
   const Run run;
   write_jsonl(held_out_path(run.path), std::vector(3, dog_example()));
@@ -296,7 +319,8 @@ TEST_CASE("inspect says what is not there") {
   CHECK(run.error({"RUN/attention", "--weights"}) ==
         "RUN/attention/model.safetensors: is missing; has the run been saved?");
   CHECK(run.error({"RUN", "--weights", "--step", "0"}) ==
-        "RUN: only the last model is kept, of step 400; there is none of step 0");
+        "RUN: only the last model is kept, of step 400; there is none of step 0. With dump.weights: true train keeps "
+        "that of each dumped step");
   CHECK(run.error({"RUN/attention/step-000000.safetensors", "--step", "400"}) ==
         "RUN/attention/step-000000.safetensors: is the dump of step 0, not 400");
   CHECK(run.error({"RUN/attention/step-000000.safetensors", "--weights"}) ==

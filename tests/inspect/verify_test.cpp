@@ -27,6 +27,8 @@ struct WholeRun : Scratch {
     save_model(model_path(path), small_model());
     write_safetensors(path / "checkpoint.safetensors", {});
     write_dump(path, {400, {english_sentence()}});
+    std::filesystem::create_directory(path / "models");
+    save_model(dumped_model_path(path, 400), small_model());
   }
   void flip(const char* file) const {
     std::string bytes = read_file(path / file);
@@ -46,6 +48,7 @@ metrics.jsonl                      can be read (text, without a digest)
 model.safetensors                  whole
 checkpoint.safetensors             whole
 attention/step-000400.safetensors  whole
+models/step-000400.safetensors     whole
 )");
 }
 
@@ -53,15 +56,19 @@ TEST_CASE("verify names every damaged or missing file, not the first alone") {
   const WholeRun run;
   run.flip("model.safetensors");
   run.flip("attention/step-000400.safetensors");
+  run.flip("models/step-000400.safetensors");
   write_file(run / "metrics.jsonl", "{");
   std::filesystem::remove(run / "checkpoint.safetensors");
   const std::string told = message([&] { verify(run.path); });
-  CHECK(told.starts_with(run.path.string() + ": 4 of 6 files are not whole\nconfig.yaml "));
+  CHECK(told.starts_with(run.path.string() + ": 5 of 7 files are not whole\nconfig.yaml "));
   CHECK(told.find("\nmodel.safetensors                  DAMAGED: ") != std::string::npos);
   CHECK(told.find("model.safetensors: its bytes are not those that were written") != std::string::npos);
   CHECK(told.find("\nmetrics.jsonl                      DAMAGED: ") != std::string::npos);
   CHECK(told.find("\ncheckpoint.safetensors             missing\n") != std::string::npos);
-  CHECK(told.find("step-000400.safetensors: its bytes are not") != std::string::npos);
+  CHECK(told.find("attention/step-000400.safetensors: its bytes are not") != std::string::npos);
+  CHECK(told.find("models/step-000400.safetensors: its bytes are not") != std::string::npos);
+  save_model(dumped_model_path(run.path, 500), small_model());
+  CHECK(message([&] { verify(run.path); }).find("models/step-000500.safetensors: is of step 400") != std::string::npos);
 }
 
 TEST_CASE("inspect --verify is alone") {

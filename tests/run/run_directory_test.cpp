@@ -43,6 +43,12 @@ TEST_CASE("Only what write_file() had set aside of a run's own files is removed"
   for (const std::string& name : ours) write_file(path / name, "half");
   CHECK_NOTHROW(RunDirectory::create("name", "", path));  // in which no run has begun
   for (const std::string& name : ours) CHECK_FALSE(fs::exists(path / name));
+  for (const char* directory : {"attention", "models"}) {
+    fs::create_directory(path / directory);
+    write_file(path / directory / "step-000300.safetensors.tmp-1-2", "half");
+    RunDirectory::open(path);
+    CHECK(fs::is_empty(path / directory));
+  }
 
   const std::vector<std::string> others{"notes.tmp-2024-01-01",
                                         "notes.tmp-1-2",
@@ -69,9 +75,11 @@ TEST_CASE("A run whose files are links is not opened, and what they lead to stay
   const Scratch scratch;
   const std::filesystem::path run = scratch / "r", mine = scratch / "mine";
   std::filesystem::create_directories(run / "attention");
+  std::filesystem::create_directories(run / "models");
   write_file(run / "config.yaml", "seed: 1\n");
   write_file(mine, "mine");
-  for (const char* name : {"model.safetensors", "metrics.jsonl", "attention/step-000004.safetensors"}) {
+  for (const char* name :
+       {"model.safetensors", "metrics.jsonl", "attention/step-000004.safetensors", "models/step-000004.safetensors"}) {
     CAPTURE(name);
     std::filesystem::create_symlink(mine, run / name);
     CHECK(message([&] { RunDirectory::open(run); }) ==

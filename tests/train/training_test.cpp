@@ -18,7 +18,7 @@ constexpr const char* resumable =
     "data: {sentences: 100, held_out: 20}\n"
     "model: {d_model: 8, dropout: 0.2}\n"
     "train: {steps: 60, batch_size: 4, evaluate_every: 20, checkpoint_every: 25}\n"
-    "dump: {every: 15, sentences: 2}\n";
+    "dump: {every: 15, sentences: 2, weights: true}\n";
 
 // Trains until `last` steps are taken, or to the end.
 void train_until(std::int64_t last, const RunDirectory& run) {
@@ -46,7 +46,8 @@ TEST_CASE("A run stopped and resumed, with any threads, writes the same files by
   const Config config = parse_config(resumable, "f");
   train_until(0, RunDirectory::create(config.name, to_yaml(config), scratch / "alone"));
   const auto alone = files(scratch / "alone");
-  CHECK(alone.size() == 10);  // configuration, held-out sentences, metrics, model, checkpoint, five dumps
+  CHECK(alone.size() == 15);  // configuration, held-out sentences, metrics, model, checkpoint, five dumps, their models
+  CHECK(alone.at("models/step-000060.safetensors") == alone.at("model.safetensors"));
   for (const int stop : {1, 7, 15, 25, 27, 47, 59}) {
     const fs::path path = scratch / std::to_string(stop);
     set_threads(stop % 20 == 7 ? 2 : 1);
@@ -58,6 +59,32 @@ TEST_CASE("A run stopped and resumed, with any threads, writes the same files by
     CHECK((files(path) == alone));
   }
   set_threads(before);
+}
+
+TEST_CASE("The model of each dumped step is kept when it is asked for, or from where a run goes on with it") {
+  const Scratch scratch;
+  const RunDirectory run = RunDirectory::create("r", "", scratch / "r");
+  const auto train_with = [&](const std::string& steps, const std::string& weights) {
+    Experiment experiment =
+        make_experiment(parse_config(resumable, "f", {"train.steps=" + steps, "dump.weights=" + weights}));
+    const Listener silent{[](std::int64_t, double) {}, [](std::int64_t, double, const Evaluation&) {}};
+    const volatile std::sig_atomic_t stop = 0;
+    train(experiment, run, silent, stop);
+    return experiment;
+  };
+  train_with("20", "false");
+  CHECK(dumped_model_steps(run.path()).empty());
+  const Experiment longer = train_with("40", "true");
+  CHECK(dumped_model_steps(run.path()) == std::vector<std::int64_t>{0, 30, 40});
+  // Each gives the weights of its dump.
+  for (const std::int64_t step : dumped_model_steps(run.path())) {
+    CAPTURE(step);
+    const SavedModel model = load_model(dumped_model_path(run.path(), step));
+    CHECK(model.step == step);
+    const Dump dump = read_dump(dump_path(run.path(), step));
+    const SentenceAttention again = attend(*model.reader, model.vocabulary, longer.watched[0]);
+    CHECK(again.layers[1].to_vector() == dump.sentences[0].layers[1].to_vector());
+  }
 }
 
 TEST_CASE("The training loss of a line of metrics is the mean since the line before, whatever the interval was") {

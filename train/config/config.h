@@ -39,8 +39,9 @@ struct Config {
   } train;
 
   struct Dump {
-    int every = 100;    // steps between attention dumps
-    int sentences = 4;  // held-out sentences to dump when there are no probes
+    int every = 100;       // steps between attention dumps
+    int sentences = 4;     // held-out sentences to dump when there are no probes
+    bool weights = false;  // keep the model of each dumped step
   } dump;
 
   std::vector<WatchedSentence> watched;

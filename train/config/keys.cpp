@@ -124,6 +124,7 @@ std::vector<Key> keys(Config& c) {
 
       {"dump.every", Integer{&c.dump.every, 1, most_steps}, "steps between attention dumps", {}, may_change},
       {"dump.sentences", Integer{&c.dump.sentences, 1, 1000}, "held-out sentences to dump without probes"},
+      {"dump.weights", flag(&c.dump.weights), "keep the model of each dumped step", {}, may_change},
   };
 }
 
