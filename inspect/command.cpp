@@ -1,6 +1,8 @@
 #include "inspect/command.h"
 
+#include "inspect/causal/cause_history.h"
 #include "inspect/causal/causes.h"
+#include "inspect/causal/matched_heads.h"
 #include "inspect/causal/score_parts.h"
 #include "inspect/options.h"
 #include "inspect/output_file.h"
@@ -217,6 +219,12 @@ std::string inspect(int argc, const char* const* argv, const Terminal& terminal,
   if (const auto file = given<std::string>(arguments, "page")) {
     return write_page({runs.begin(), runs.end()}, *file, given<int>(arguments, "limit").value_or(0), progress);
   }
+  const int limit = given<int>(arguments, "limit").value_or(0);
+  if (arguments.count("match")) {
+    const MatchedHeads matched = match_heads({runs.begin(), runs.end()}, limit, progress);
+    return arguments.count("json") ? format_json(matched_heads_json(matched)) + "\n"
+                                   : matched_heads_view(matched, view);
+  }
   if (runs.size() == 2 || steps.size() == 2) return compare(runs, steps, given<int>(arguments, "probe"), view);
   const fs::path run = runs[0];
   const auto step = steps.empty() ? std::nullopt : std::optional(steps[0]);
@@ -224,9 +232,12 @@ std::string inspect(int argc, const char* const* argv, const Terminal& terminal,
   if (arguments.count("verify")) return verify(run);
   if (arguments.count("continue")) return write_on(model_of(run, step), arguments, write);
   if (arguments.count("causes")) {
-    const Causes found =
-        causes(model_of(run, step), run, given<int>(arguments, "limit").value_or(0), of_run(run, progress));
+    const Causes found = causes(model_of(run, step), run, limit, of_run(run, progress));
     return arguments.count("json") ? format_json(causes_json(found)) + "\n" : causes_view(found, view);
+  }
+  if (arguments.count("when")) {
+    const CauseHistory history = cause_history(run, limit, of_run(run, progress));
+    return arguments.count("json") ? format_json(history_json(history)) + "\n" : history_view(history, view);
   }
   if (arguments.count("induction")) {
     std::vector<Dump> dumps;

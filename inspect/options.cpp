@@ -16,7 +16,7 @@ cxxopts::Options options() {
                           "Shows what a run of train has learned: by default, where each watched sentence's\n"
                           "query looks, in every layer and head. RUN is a run directory, such as runs/toy,\n"
                           "or one file of its attention directory. Two RUNs, or two --step, are compared.\n");
-  result.custom_help("RUN [RUN] [OPTION...]").positional_help("").set_width(80);
+  result.custom_help("RUN [RUN...] [OPTION...]").positional_help("").set_width(80);
   result.add_options()                                                                                //
       ("sentence", "Read this sentence with the saved model", cxxopts::value<std::string>(), "TEXT")  //
       ("query", "Its token to ask about; by default the last one of a kind that training asked about",
@@ -26,8 +26,10 @@ cxxopts::Options options() {
       ("steps", "Every matrix from X to the output for --sentence, in one layer and head")                         //
       ("causes", "What cutting and replacing attention does to the answers to held-out sentences")                 //
       ("why-attends", "What makes a head look where it looks: its score as a sum over what wrote the two tokens")  //
-      ("induction", "By step, how each head looks at the token before, and at what followed the same token")       //
-      ("limit", "How many of them to ask (default: as many as take up to a minute)", cxxopts::value<int>(), "N")   //
+      ("when", "When it became the cause: weight and effect at every dumped step, of a run with dump.weights")(
+          "match", "With several RUNs, of other seeds: which heads do the same in each, and what is a seed's luck")(
+          "induction", "By step, how each head looks at the token before, and at what followed the same token")   //
+      ("limit", "How many of them to ask (default: as many as take up to a minute)", cxxopts::value<int>(), "N")  //
       ("page", "Write it all as one HTML file that opens offline in a browser; with RUN RUN, of both",
        cxxopts::value<std::string>(), "FILE")                                                                  //
       ("json", "The dump, --causes or --why-attends as JSON, with every layer and head; arrays count from 0")  //
@@ -95,19 +97,23 @@ void check(const cxxopts::ParseResult& arguments) {
   if (!arguments.count("run")) misused("expected a run directory");
   const auto& runs = arguments["run"].as<std::vector<std::string>>();
   const std::size_t steps = arguments.count("step");
-  if (runs.size() > 2) misused("expected one run directory, or two to compare, got '{}' too", runs[2]);
+  if (runs.size() > 2 && !arguments.count("match")) {
+    misused("expected one run directory, two to compare, or more with --match, got '{}' too", runs[2]);
+  }
   if (steps > 2) misused("expected one --step, or two to compare, got {}", steps);
-  const std::array views{"matrix", "weights", "steps", "causes", "why-attends", "induction"};
+  const std::array views{"matrix", "weights", "steps", "causes", "why-attends", "when", "match", "induction"};
   const auto is_given = [&](const char* name) { return arguments.count(name) > 0; };
   if (std::count_if(views.begin(), views.end(), is_given) > 1) {
     misused("--{} are different views: choose one", fmt::join(views, ", --"));
   }
   for (const char* view : {"matrix", "weights", "steps", "induction"}) {
     if (is_given("json") && is_given(view))
-      misused("--json prints the dump, --causes or --why-attends, not --{}", view);
+      misused("--json prints the dump, --causes, --why-attends, --when or --match, not --{}", view);
   }
   check_continuation(arguments);
-  if (is_given("limit") && !is_given("causes") && !is_given("page")) misused("--limit needs --causes or --page");
+  if (is_given("limit") && std::ranges::none_of(std::array{"causes", "when", "match", "page"}, is_given)) {
+    misused("--limit needs --causes, --when, --match or --page");
+  }
   if (is_given("limit") && arguments["limit"].as<int>() < 1) misused("--limit must be at least 1");
   if (is_given("verify") && arguments.arguments().size() > runs.size() + 1)
     misused("--verify goes without other options");
@@ -116,20 +122,27 @@ void check(const cxxopts::ParseResult& arguments) {
     misused("--force needs --{}", fmt::join(files, ", --"));
   }
   if (is_given("page")) {
-    for (const char* option : {"matrix", "weights", "steps", "causes", "why-attends", "json", "sentence", "probe",
-                               "step", "layer", "head", "svg", "csv", "npy"}) {
+    for (const char* option : {"matrix", "weights", "steps", "causes", "why-attends", "when", "match", "json",
+                               "sentence", "probe", "step", "layer", "head", "svg", "csv", "npy"}) {
       if (is_given(option)) misused("--page shows all of a run; it goes without --{}", option);
     }
     return;
   }
+  if (is_given("match")) {
+    if (runs.size() < 2) misused("--match needs two runs or more");
+    for (const char* option : {"sentence", "probe", "step", "layer", "head", "svg", "csv", "npy"}) {
+      if (is_given(option)) misused("--match is of all heads of each run; it goes without --{}", option);
+    }
+    return;
+  }
   if (runs.size() == 2 || steps == 2) {
-    for (const char* option :
-         {"matrix", "weights", "steps", "causes", "why-attends", "verify", "json", "sentence", "svg", "csv", "npy"}) {
+    for (const char* option : {"matrix", "weights", "steps", "causes", "why-attends", "when", "verify", "json",
+                               "sentence", "svg", "csv", "npy"}) {
       if (is_given(option)) misused("two runs or steps are compared; --{} shows one", option);
     }
   }
   for (const char* file : {"svg", "csv", "npy"}) {
-    for (const char* view : {"matrix", "weights", "steps", "causes", "why-attends", "json"}) {
+    for (const char* view : {"matrix", "weights", "steps", "causes", "why-attends", "when", "json"}) {
       if (is_given(file) && is_given(view)) misused("--{} writes attention weights, not --{}", file, view);
     }
   }
@@ -140,7 +153,9 @@ void check(const cxxopts::ParseResult& arguments) {
   if (is_given("causes") && is_given("sentence")) misused("--causes is about held-out sentences, not a --sentence");
   if (is_given("steps") && !is_given("sentence")) misused("--steps needs --sentence");
   for (const char* option : {"sentence", "probe", "step", "svg", "csv", "npy"}) {
-    if (is_given("induction") && is_given(option)) misused("--induction is of all steps; it goes without --{}", option);
+    for (const char* view : {"induction", "when"}) {
+      if (is_given(view) && is_given(option)) misused("--{} is of all steps; it goes without --{}", view, option);
+    }
   }
   if (is_given("query") && !is_given("sentence")) misused("--query needs --sentence");
   if (is_given("weights") && is_given("sentence")) misused("--weights shows the model, not a --sentence");

@@ -3,8 +3,6 @@
 #include "inspect/causal/baseline.h"
 #include "inspect/causal/rank_correlation.h"
 
-#include <heed/data/tasks/jsonl.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -43,12 +41,6 @@ bool is_patch(Cause::What what) { return what == Cause::What::patch_head || what
 struct Gathered {
   std::vector<double> weights, changes, right, flipped;
 };
-
-std::size_t longest(const std::vector<Example>& sentences) {
-  std::size_t most = 0;
-  for (const Example& e : sentences) most = std::max(most, e.tokens.size());
-  return most;
-}
 
 // How often the sentences are read, the longest of which has T tokens: for each head its outputs, each key of the query,
 // that of the antecedent alone and 9 edges between the other roles; for each layer all its heads at once.
@@ -252,16 +244,6 @@ class Study {
   Gathered all_, last_;  // edges of the query: weights and absolute changes
 };
 
-// How many sentences take about a minute of one core: 10^12 multiplications and additions.
-std::size_t affordable(const ReaderConfig& config, const std::vector<Example>& held_out) {
-  const auto T = static_cast<double>(longest(held_out));
-  const AttentionConfig& a = config.attention;
-  const double d_k = a.d_k > 0 ? a.d_k : a.d_model / a.heads, d_v = a.d_v > 0 ? a.d_v : a.d_model / a.heads;
-  const double a_token = config.layers * (2 * a.heads * (a.d_model + T) * (d_k + d_v) + 2.0 * a.d_model * config.mlp);
-  const double operations = 2 * passes(config.layers, a.heads, longest(held_out)) * T * a_token;
-  return static_cast<std::size_t>(std::max(100.0, 1e12 / operations));
-}
-
 }  // namespace
 
 const Cause* Causes::find(Cause::What what, int layer, int head, const std::string& to) const {
@@ -277,19 +259,16 @@ Causes causes(const SavedModel& model, const std::vector<Example>& held_out, con
   Causes result;
   result.step = model.step;
   result.held_out = static_cast<int>(held_out.size());
-  const HeldOut used(model, held_out,
-                     most > 0 ? static_cast<std::size_t>(most) : affordable(model.reader->config, held_out));
+  const ReaderConfig& config = model.reader->config;
+  const double times = passes(config.layers, config.attention.heads, longest(held_out));
+  const HeldOut used(model, held_out, most > 0 ? static_cast<std::size_t>(most) : affordable(config, held_out, times));
   Study(used, result, progress).run();
   for (const Example& example : watched) result.attribution.push_back(attribute(model, example));
   return result;
 }
 
 Causes causes(const SavedModel& model, const std::filesystem::path& run, int most, const OnProgress& progress) {
-  const std::filesystem::path file = held_out_path(run);
-  if (!std::filesystem::exists(file)) {
-    fail("{}: is missing; train --resume {} writes it", file.string(), run.string());
-  }
-  const std::vector<Example> held_out = read_jsonl(file);
+  const std::vector<Example> held_out = read_held_out(run);
   const Dump dump = last_dump(run);
   check_same_model(dump, model, dump_path(run, dump.step).string());
   std::vector<Example> watched;

@@ -1,5 +1,6 @@
 #include "inspect/causal/held_out.h"
 
+#include <heed/data/tasks/jsonl.h>
 #include <heed/nn/hook.h>
 
 #include <algorithm>
@@ -57,6 +58,28 @@ std::vector<HeldOut::Answer> HeldOut::answers(const Change& change) const {
     }
   }
   return result;
+}
+
+std::vector<Example> read_held_out(const std::filesystem::path& run) {
+  const std::filesystem::path file = held_out_path(run);
+  if (!std::filesystem::exists(file)) {
+    fail("{}: is missing; train --resume {} writes it", file.string(), run.string());
+  }
+  return read_jsonl(file);
+}
+
+std::size_t longest(const std::vector<Example>& sentences) {
+  std::size_t most = 0;
+  for (const Example& e : sentences) most = std::max(most, e.tokens.size());
+  return most;
+}
+
+std::size_t affordable(const ReaderConfig& config, const std::vector<Example>& sentences, double passes) {
+  const auto T = static_cast<double>(longest(sentences));
+  const AttentionConfig& a = config.attention;
+  const double d_k = a.d_k > 0 ? a.d_k : a.d_model / a.heads, d_v = a.d_v > 0 ? a.d_v : a.d_model / a.heads;
+  const double a_token = config.layers * (2 * a.heads * (a.d_model + T) * (d_k + d_v) + 2.0 * a.d_model * config.mlp);
+  return static_cast<std::size_t>(std::max(100.0, 1e12 / (2 * passes * T * a_token)));
 }
 
 }  // namespace heed

@@ -1,6 +1,7 @@
 #pragma once
 #include "run/saved_model.h"
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -35,5 +36,15 @@ class HeldOut {
   std::vector<int> right_;
   std::vector<Batch> batches_;
 };
+
+// held_out.jsonl of a run. Error where it is missing.
+std::vector<Example> read_held_out(const std::filesystem::path& run);
+
+// How many tokens the longest has.
+std::size_t longest(const std::vector<Example>& sentences);
+
+// How many sentences take about a minute of one core when a model reads each `passes` times: 10^12 multiplications and
+// additions, and at least 100.
+std::size_t affordable(const ReaderConfig& config, const std::vector<Example>& sentences, double passes);
 
 }  // namespace heed

@@ -153,9 +153,21 @@ std::vector<std::string> causes_verdict(const Causes& causes) {
   }
   lines.back() += ".";
   double least = 1;
+  std::string also;  // edges that matter, too
   for (const char* to : {"other", "decider", "itself", "rest"}) {
-    if (const Cause* row = causes.find(Cause::What::edge, layer, head, to)) least = std::min(least, row->accuracy);
+    const Cause* row = causes.find(Cause::What::edge, layer, head, to);
+    if (!row) continue;
+    if (row->accuracy > causes.accuracy - 0.05) {
+      least = std::min(least, row->accuracy);
+    } else {
+      also += fmt::format("{}the one to {} {}", also.empty() ? "" : ", without ",
+                          to == std::string_view("itself") ? "itself"
+                          : row->to == "rest"              ? "one of the rest"
+                                                           : "the " + row->to,
+                          percent(row->accuracy));
+    }
   }
+  if (!also.empty()) lines.push_back(fmt::format("It needs more than that edge: without {} are right.", also));
   lines.push_back(fmt::format("Without any other one edge of that head, at least {}", percent(least)));
   if (const Cause* rest = causes.find(Cause::What::edge, layer, head, "rest")) {
     lines.back() +=

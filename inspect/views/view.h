@@ -12,7 +12,9 @@
 // JSON.
 namespace heed {
 
+struct CauseHistory;
 struct Causes;
+struct MatchedHeads;
 struct ScoreParts;
 
 struct View {
@@ -41,6 +43,13 @@ std::string steps_view(const SavedModel& model, const Example& example, const Vi
 // probe's logit.
 std::string causes_view(const Causes& causes, const View& view);
 std::vector<std::string> causes_verdict(const Causes& causes);  // what it says of that head, a line each
+
+// Weight and effect of the query's edge to its antecedent at each kept step, in the chosen heads or the one that points
+// last, and in words when it became the cause.
+std::string history_view(const CauseHistory& history, const View& view);
+
+// What of several runs' heads is stable: who points in each and whether it is the cause alone, and the heads that match.
+std::string matched_heads_view(const MatchedHeads& matched, const View& view);
 
 // Of each sentence of a dump of the model, why its query attends to its antecedent (or to what it looks at most, where that
 // is not known) rather than to another, in the chosen head or the one that points; and that in words.

@@ -1,6 +1,8 @@
 #include "inspect/command.h"
 
+#include "inspect/causal/cause_history.h"
 #include "inspect/causal/causes.h"
+#include "inspect/causal/matched_heads.h"
 #include "inspect/output_file.h"
 #include "inspect/views/picture.h"
 #include "inspect/views/view.h"
@@ -114,6 +116,18 @@ TEST_CASE("inspect runs the model of a dumped step, where it was kept") {
         "RUN: holds no model of step 7; there are 0, and the last, of 400");
   write_file(dumped_model_path(run.path, 0), "x");
   CHECK(run.error({"RUN", "--weights", "--step", "0"}).starts_with("RUN/models/step-000000.safetensors: "));
+}
+
+TEST_CASE("inspect tells when a look became the cause, and which heads of several runs are the same") {
+  const Run run;
+  write_jsonl(held_out_path(run.path), std::vector(4, dog_example()));
+  fs::create_directory(run.path / "models");
+  save_model(dumped_model_path(run.path, 400), small_model());
+  CHECK(run.inspect({"RUN", "--when"}) == history_view(cause_history(run.path), {}));
+  CHECK(parse_json(run.inspect({"RUN", "--when", "--json", "--limit", "2"}))["sentences"] == 2);
+  const MatchedHeads matched = match_heads({run.path, run.path, run.path});
+  CHECK(run.inspect({"RUN", "RUN", "RUN", "--match"}) == matched_heads_view(matched, {}));
+  CHECK(parse_json(run.inspect({"RUN", "RUN", "--match", "--json"}))["similarity"] == 1);
 }
 
 TEST_CASE("inspect asks held-out sentences for causes") {
@@ -338,7 +352,8 @@ TEST_CASE("inspect says what is not there") {
 TEST_CASE("inspect tells wrong usage from other errors") {
   const Run run;
   CHECK(run.is_usage_error({}, "expected a run directory"));
-  CHECK(run.is_usage_error({"RUN", "RUN", "extra"}, "expected one run directory, or two to compare, got 'extra' too"));
+  CHECK(run.is_usage_error({"RUN", "RUN", "extra"},
+                           "expected one run directory, two to compare, or more with --match, got 'extra' too"));
   CHECK(run.is_usage_error({"RUN", "--step", "1", "--step", "2", "--step", "3"},
                            "expected one --step, or two to compare, got 3"));
   CHECK(run.is_usage_error({"RUN", "RUN", "--matrix"}, "two runs or steps are compared; --matrix shows one"));
@@ -348,17 +363,22 @@ TEST_CASE("inspect tells wrong usage from other errors") {
   CHECK(run.is_usage_error({"RUN", "--causes", "--probe", "1"}, "--causes is not about one --probe"));
   CHECK(run.is_usage_error({"RUN", "--causes", "--sentence", "x"},
                            "--causes is about held-out sentences, not a --sentence"));
-  CHECK(run.is_usage_error({"RUN", "--limit", "9"}, "--limit needs --causes or --page"));
+  CHECK(run.is_usage_error({"RUN", "--limit", "9"}, "--limit needs --causes, --when, --match or --page"));
   CHECK(run.is_usage_error({"RUN", "--causes", "--limit", "0"}, "--limit must be at least 1"));
   CHECK(run.is_usage_error({"RUN", "--json", "--weights"},
-                           "--json prints the dump, --causes or --why-attends, not --weights"));
+                           "--json prints the dump, --causes, --why-attends, --when or --match, not --weights"));
   CHECK(run.is_usage_error({"RUN", "--steps"}, "--steps needs --sentence"));
   CHECK(run.is_usage_error({"RUN", "--query", "it"}, "--query needs --sentence"));
   CHECK(run.is_usage_error({"RUN", "--weights", "--sentence", "x"}, "--weights shows the model, not a --sentence"));
   CHECK(run.is_usage_error({"RUN", "--json", "--head", "1"}, "--json prints every layer and head"));
-  CHECK(run.is_usage_error(
-      {"RUN", "--causes", "--matrix"},
-      "--matrix, --weights, --steps, --causes, --why-attends, --induction are different views: choose one"));
+  CHECK(run.is_usage_error({"RUN", "--causes", "--matrix"},
+                           "--matrix, --weights, --steps, --causes, --why-attends, --when, --match, --induction are "
+                           "different views: choose one"));
+  CHECK(run.is_usage_error({"RUN", "--match"}, "--match needs two runs or more"));
+  CHECK(run.is_usage_error({"RUN", "RUN", "--match", "--head", "1"},
+                           "--match is of all heads of each run; it goes without --head"));
+  CHECK(run.is_usage_error({"RUN", "--when", "--step", "1"}, "--when is of all steps; it goes without --step"));
+  CHECK(run.is_usage_error({"RUN", "RUN", "--when"}, "two runs or steps are compared; --when shows one"));
   CHECK_THROWS_AS(run.inspect({"RUN", "--bogus"}), UsageError);
   CHECK_THROWS_AS(run.inspect({"RUN", "--layer", "two"}), UsageError);
 }

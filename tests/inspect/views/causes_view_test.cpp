@@ -74,3 +74,24 @@ TEST_CASE("causes_view shows two heads of a large model, and what the others add
   CHECK(text.find("\n  4 other heads +2.750  = 8.250\n") != std::string::npos);
   CHECK(text.find("\nthe logit of ␛[1m is 10.000:\n") != std::string::npos);
 }
+
+TEST_CASE("An edge that matters beside that to the antecedent is named in the verdict") {
+  Causes found{.sentences = 100, .accuracy = 1, .chance = std::nan("")};
+  found.pointing = {0, 1, 0.85};
+  const auto add = [&](const char* to, double accuracy) {
+    found.rows.push_back(
+        {.what = Cause::What::edge, .head = 1, .from = "query", .to = to, .sentences = 100, .accuracy = accuracy});
+  };
+  add("antecedent", 0.5);
+  add("other", 1);
+  add("decider", 0);
+  add("itself", 0.97);
+  CHECK(causes_verdict(found)[2] == "It needs more than that edge: without the one to the decider 0.0 % are right.");
+  CHECK(causes_verdict(found)[3] == "Without any other one edge of that head, at least 97.0 %.");
+  found.rows[3].accuracy = 0.25;
+  CHECK(causes_verdict(found)[2] ==
+        "It needs more than that edge: without the one to the decider 0.0 %, without the one to itself 25.0 % are "
+        "right.");
+  found.rows[2].accuracy = found.rows[3].accuracy = 1;
+  CHECK(causes_verdict(found)[2] == "Without any other one edge of that head, at least 100.0 %.");
+}

@@ -1,0 +1,322 @@
+#include "inspect/causal/matched_heads.h"
+
+#include "inspect/causal/assignment.h"
+#include "inspect/causal/baseline.h"
+
+#include <heed/autograd/random.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace heed {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double not_known = std::numeric_limits<double>::quiet_NaN();
+
+// What one head does, sentence by sentence.
+struct HeadTrace {
+  int layer, head;
+  std::vector<std::vector<float>> weights;  // [sentence][token], from the query
+  std::vector<float> effects;               // fall of the answer's probability when its output is 0
+};
+
+struct RunTraces {
+  MatchedHeads::Run run;
+  std::vector<HeadTrace> heads;
+};
+
+// Pairs of twins stay together.
+bool is_of_first_half(std::size_t sentence) { return sentence / 2 % 2 == 0; }
+
+double share_right(const HeldOut& held_out, const std::vector<HeldOut::Answer>& answers) {
+  double right = 0;
+  for (std::size_t i = 0; i < answers.size(); ++i) right += answers[i].word == held_out.right(i);
+  return right / static_cast<double>(answers.size());
+}
+
+double mean_weight(const HeadTrace& trace, const std::vector<Example>& sentences, Role to) {
+  double sum = 0;
+  int count = 0;
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    const int token = token_of(sentences[i], to);
+    if (token < 0) continue;
+    sum += static_cast<double>(trace.weights[i][static_cast<std::size_t>(token)]);
+    ++count;
+  }
+  return count ? sum / count : not_known;
+}
+
+double mean_effect(const HeadTrace& trace) {
+  return std::accumulate(trace.effects.begin(), trace.effects.end(), 0.0) / static_cast<double>(trace.effects.size());
+}
+
+// By chance an answer is right with `chance`, give or take 1.96 standard errors; where that is not known, lost are half.
+bool is_lost(double right, double accuracy, double chance, std::size_t sentences) {
+  if (std::isnan(chance)) return right <= accuracy / 2;
+  return right <= chance + 1.96 * std::sqrt(chance * (1 - chance) / static_cast<double>(sentences));
+}
+
+MatchedHeads::Pointing pointing_of(const HeldOut& held_out, const HeadTrace& trace, double weight, double accuracy,
+                                   double chance) {
+  using Cause = MatchedHeads::Pointing::Cause;
+  const std::vector<Example>& sentences = held_out.sentences();
+  const EdgeOf to_antecedent = [](const Example& e) { return Edge{e.query, e.antecedent}; };
+  const auto right_without = [&](Heads heads) {
+    return share_right(held_out, held_out.answers(cut(heads, held_out, to_antecedent)));
+  };
+  const Heads alone{trace.layer, trace.head};
+  MatchedHeads::Pointing result{.layer = trace.layer, .head = trace.head, .weight = weight};
+  result.without = right_without(alone);
+  result.without_in_layer = right_without({trace.layer, -1});
+  const std::vector<HeldOut::Answer> patched = held_out.answers(output_of_twin(alone, held_out));
+  double turned = 0;
+  int twins = 0;
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    if (sentences[i].twin < 0) continue;
+    turned += patched[i].word == held_out.right(i ^ 1);
+    ++twins;
+  }
+  result.turned = twins ? turned / twins : not_known;
+  const auto lost = [&](double right) { return is_lost(right, accuracy, chance, sentences.size()); };
+  result.cause = lost(result.without) ? Cause::alone : lost(result.without_in_layer) ? Cause::shared : Cause::neither;
+  return result;
+}
+
+RunTraces traces_of(const fs::path& path, const SavedModel& model, const std::vector<Example>& examples,
+                    std::size_t most, double chance) {
+  const HeldOut held_out(model, examples, most);
+  const std::vector<Example>& sentences = held_out.sentences();
+  const Baseline before(held_out);
+  RunTraces result{{.name = path.string(), .step = model.step, .pointing = {}}, {}};
+  result.run.accuracy = share_right(held_out, before.answers());
+  const HeadTrace* pointing = nullptr;
+  double most_weight = -1;
+  result.heads.reserve(static_cast<std::size_t>(held_out.layers() * held_out.heads()));
+  for (int layer = 0; layer < held_out.layers(); ++layer) {
+    for (int head = 0; head < held_out.heads(); ++head) {
+      HeadTrace& trace = result.heads.emplace_back(HeadTrace{layer, head, {}, {}});
+      const std::vector<HeldOut::Answer> zeroed = held_out.answers(zero_output({layer, head}));
+      for (std::size_t i = 0; i < sentences.size(); ++i) {
+        trace.effects.push_back(static_cast<float>(before.answers()[i].probability - zeroed[i].probability));
+        trace.weights.emplace_back();
+        for (int key = 0; key < std::ssize(sentences[i].tokens); ++key) {
+          trace.weights.back().push_back(static_cast<float>(before.weight(i, {layer, head}, Role::query, key)));
+        }
+      }
+      const double weight = mean_weight(trace, sentences, Role::antecedent);
+      if (weight > most_weight) pointing = &trace, most_weight = weight;
+    }
+  }
+  if (pointing) result.run.pointing = pointing_of(held_out, *pointing, most_weight, result.run.accuracy, chance);
+  return result;
+}
+
+double similarity(const HeadTrace& a, const HeadTrace& b, bool first_half) {
+  double distance = 0;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < a.weights.size(); ++i) {
+    if (is_of_first_half(i) != first_half) continue;
+    double weights = 0;
+    for (std::size_t key = 0; key < a.weights[i].size(); ++key) {
+      weights += std::abs(static_cast<double>(a.weights[i][key]) - static_cast<double>(b.weights[i][key])) / 2;
+    }
+    distance += weights + std::abs(static_cast<double>(a.effects[i]) - static_cast<double>(b.effects[i]));
+    ++count;
+  }
+  return 1 - distance / 2 / static_cast<double>(count);
+}
+
+using Table = std::vector<std::vector<double>>;  // [head of one run][head of another]
+
+Table similarities(const RunTraces& a, const RunTraces& b, bool first_half) {
+  Table table;
+  for (const HeadTrace& one : a.heads) {
+    table.emplace_back();
+    for (const HeadTrace& other : b.heads) table.back().push_back(similarity(one, other, first_half));
+  }
+  return table;
+}
+
+double sum_of(const Table& table, const std::vector<int>& assigned) {
+  double sum = 0;
+  for (std::size_t i = 0; i < assigned.size(); ++i) sum += table[i][static_cast<std::size_t>(assigned[i])];
+  return sum;
+}
+
+// That with the largest sum of similarities with the others.
+std::size_t most_alike(const std::vector<RunTraces>& all) {
+  std::vector<double> sums(all.size(), 0.0);
+  for (std::size_t a = 0; a < all.size(); ++a) {
+    for (std::size_t b = a + 1; b < all.size(); ++b) {
+      const Table table = similarities(all[a], all[b], true);
+      const double sum = sum_of(table, best_assignment(table));
+      sums[a] += sum, sums[b] += sum;
+    }
+  }
+  return static_cast<std::size_t>(std::ranges::max_element(sums) - sums.begin());
+}
+
+MatchedHeads::Member member_of(const HeadTrace& trace, const std::vector<Example>& sentences, double alike) {
+  return {.layer = trace.layer,
+          .head = trace.head,
+          .similarity = alike,
+          .antecedent = mean_weight(trace, sentences, Role::antecedent),
+          .other = mean_weight(trace, sentences, Role::distractor),
+          .decider = mean_weight(trace, sentences, Role::decider),
+          .effect = mean_effect(trace)};
+}
+
+// How similar random matchings are, beside those that were found.
+void add_null(MatchedHeads& matched, const std::vector<Table>& tables) {
+  const std::size_t count = matched.roles.size();
+  const auto others = static_cast<double>(tables.size());
+  std::vector<int> order(count);
+  std::vector<double> sums(count), as_similar(count), means(count);
+  double all_as_similar = 0, all_mean = 0;
+  Random random = Random(1).stream("random matchings");
+  for (int n = 0; n < random_matchings; ++n) {
+    std::ranges::fill(sums, 0.0);
+    for (const Table& table : tables) {
+      std::iota(order.begin(), order.end(), 0);
+      random.shuffle(order);
+      for (std::size_t role = 0; role < count; ++role) sums[role] += table[role][static_cast<std::size_t>(order[role])];
+    }
+    double all = 0;
+    for (std::size_t role = 0; role < count; ++role) {
+      const double mean = sums[role] / others;
+      means[role] += mean / random_matchings;
+      as_similar[role] += mean >= matched.roles[role].similarity - 1e-12;
+      all += mean / static_cast<double>(count);
+    }
+    all_mean += all / random_matchings;
+    all_as_similar += all >= matched.similarity - 1e-12;
+  }
+  for (std::size_t role = 0; role < count; ++role) {
+    matched.roles[role].random = means[role];
+    matched.roles[role].p = (1 + as_similar[role]) / (random_matchings + 1);
+  }
+  matched.random = all_mean;
+  matched.p = (1 + all_as_similar) / (random_matchings + 1);
+}
+
+void match(MatchedHeads& matched, const std::vector<RunTraces>& all, const std::vector<Example>& sentences) {
+  matched.reference = most_alike(all);
+  const RunTraces& reference = all[matched.reference];
+  matched.roles.resize(reference.heads.size());
+  std::vector<Table> tables;  // of the second half
+  for (const RunTraces& one : all) {
+    const bool is_itself = &one == &reference;
+    const std::vector<int> assigned = best_assignment(similarities(reference, one, true));
+    const Table measured = similarities(reference, one, false);
+    if (!is_itself) tables.push_back(measured);
+    for (std::size_t role = 0; role < assigned.size(); ++role) {
+      const std::size_t head = is_itself ? role : static_cast<std::size_t>(assigned[role]);
+      const double alike = measured[role][head];
+      matched.roles[role].members.push_back(member_of(one.heads[head], sentences, alike));
+      if (!is_itself) matched.roles[role].similarity += alike / static_cast<double>(all.size() - 1);
+    }
+  }
+  for (const MatchedHeads::Role& role : matched.roles) {
+    matched.similarity += role.similarity / static_cast<double>(matched.roles.size());
+  }
+  add_null(matched, tables);
+}
+
+SavedModel model_of_run(const fs::path& run) {
+  if (!fs::is_directory(run)) fail("{}: is a single file; --match needs run directories", run.string());
+  if (!fs::exists(model_path(run))) fail("{}: is missing; has the run been saved?", model_path(run).string());
+  return load_model(model_path(run));
+}
+
+}  // namespace
+
+MatchedHeads match_heads(const std::vector<fs::path>& runs, int most, const OnProgress& progress) {
+  const std::vector<Example> held_out = read_held_out(runs.at(0));
+  if (held_out.size() < 4) {
+    fail("{}: holds {} sentences; heads are matched on one half of them and measured on the other, of two or more each",
+         held_out_path(runs[0]).string(), held_out.size());
+  }
+  MatchedHeads matched;
+  matched.chance =
+      std::ranges::all_of(held_out, [](const Example& e) { return e.antecedent >= 0 && e.distractor >= 0; })
+          ? 0.5
+          : not_known;
+  std::vector<RunTraces> all;
+  std::vector<Example> sentences;
+  std::size_t used = static_cast<std::size_t>(std::max(most, 4));
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (progress) {
+      progress("heads of " + runs[i].string(), static_cast<double>(i) / static_cast<double>(runs.size()));
+    }
+    const SavedModel model = model_of_run(runs[i]);
+    const ReaderConfig& config = model.reader->config;
+    if (i == 0 && most == 0) {
+      const double passes = config.layers * config.attention.heads + 4;
+      used = affordable(config, held_out, passes * static_cast<double>(runs.size()));
+    }
+    try {
+      all.push_back(traces_of(runs[i], model, held_out, used, matched.chance));
+    } catch (const NotFinite&) {
+      throw;
+    } catch (const Error& error) {
+      fail("{} cannot read the held-out sentences of {}, so their heads cannot be matched: {}", runs[i].string(),
+           runs[0].string(), error.what());
+    }
+    if (i == 0) sentences = HeldOut(model, held_out, used).sentences();
+    if (all[i].heads.size() != all[0].heads.size() || all[i].heads.back().layer != all[0].heads.back().layer) {
+      fail("{} has {} layers of {} heads, {} others: heads of models of one shape are matched", runs[i].string(),
+           config.layers, config.attention.heads, runs[0].string());
+    }
+    matched.runs.push_back(all[i].run);
+  }
+  matched.sentences = static_cast<int>(sentences.size());
+  match(matched, all, sentences);
+  return matched;
+}
+
+Json matched_heads_json(const MatchedHeads& matched) {
+  const auto number = [](double value) { return std::isnan(value) ? Json() : Json(value); };
+  constexpr std::array causes{"alone", "shared", "neither"};
+  Json runs = Json::array(), found = Json::array();
+  for (const MatchedHeads::Run& run : matched.runs) {
+    Json pointing;
+    if (const auto& p = run.pointing) {
+      pointing = {{"layer", p->layer},
+                  {"head", p->head},
+                  {"weight", p->weight},
+                  {"without", p->without},
+                  {"without_in_layer", p->without_in_layer},
+                  {"turned", number(p->turned)},
+                  {"cause", causes.at(static_cast<std::size_t>(p->cause))}};
+    }
+    runs.push_back({{"name", run.name}, {"step", run.step}, {"accuracy", run.accuracy}, {"pointing", pointing}});
+  }
+  for (const MatchedHeads::Role& role : matched.roles) {
+    Json members = Json::array();
+    for (const MatchedHeads::Member& one : role.members) {
+      members.push_back({{"layer", one.layer},
+                         {"head", one.head},
+                         {"similarity", one.similarity},
+                         {"antecedent", number(one.antecedent)},
+                         {"other", number(one.other)},
+                         {"decider", number(one.decider)},
+                         {"effect", one.effect}});
+    }
+    found.push_back({{"members", members}, {"similarity", role.similarity}, {"random", role.random}, {"p", role.p}});
+  }
+  return {{"sentences", matched.sentences},
+          {"chance", number(matched.chance)},
+          {"runs", runs},
+          {"reference", matched.reference},
+          {"roles", found},
+          {"similarity", matched.similarity},
+          {"random", matched.random},
+          {"p", matched.p}};
+}
+
+}  // namespace heed

@@ -1,0 +1,183 @@
+#include "inspect/causal/matched_heads.h"
+#include "inspect/views/view.h"
+
+#include <heed/files/utf8.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <numeric>
+
+namespace heed {
+namespace {
+
+constexpr double pointing_weight = 0.5;  // from which on a head points
+
+using CauseIs = MatchedHeads::Pointing::Cause;
+
+struct Spread {
+  double mean, deviation;
+};
+
+Spread spread_of(const std::vector<double>& values) {
+  const auto n = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return {mean, values.size() > 1 ? std::sqrt(squares / (n - 1)) : 0};
+}
+
+double median_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+// "layer 2 in 8, layer 1 in 3", the most first.
+std::string layers_text(const std::vector<int>& layers) {
+  std::map<int, int> counts;
+  for (const int layer : layers) ++counts[layer];
+  std::vector<std::pair<int, int>> most(counts.begin(), counts.end());
+  std::ranges::stable_sort(most, std::greater(), &std::pair<int, int>::second);
+  std::vector<std::string> texts;
+  for (const auto& [layer, count] : most) texts.push_back(fmt::format("layer {} in {}", layer + 1, count));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::vector<std::string> pointing_verdict(const MatchedHeads& matched) {
+  std::vector<double> weights, turned;
+  std::vector<int> layers;
+  std::map<CauseIs, int> causes;
+  for (const MatchedHeads::Run& run : matched.runs) {
+    if (!run.pointing) continue;
+    weights.push_back(run.pointing->weight);
+    if (!std::isnan(run.pointing->turned)) turned.push_back(run.pointing->turned);
+    if (run.pointing->weight < pointing_weight) continue;
+    layers.push_back(run.pointing->layer);
+    ++causes[run.pointing->cause];
+  }
+  if (weights.empty()) return {};
+  const std::size_t runs = matched.runs.size(), points = layers.size();
+  const auto [least, most] = std::ranges::minmax(weights);
+  std::vector<std::string> lines{
+      fmt::format("A head points, with half of the query's attention on the antecedent or more, in {} of {} runs{}{}; "
+                  "its weight is "
+                  "{:.2f} to {:.2f}, {:.2f} in the median.",
+                  points, runs, points ? ": " : "", layers_text(layers), least, most, median_of(weights))};
+  if (points > 0) {
+    lines.push_back(
+        fmt::format("Of these {} it is the cause alone in {}; in {} it shares that with other heads of its layer, and "
+                    "in {} there is "
+                    "another way to the answer.",
+                    points, causes[CauseIs::alone], causes[CauseIs::shared], causes[CauseIs::neither]));
+  }
+  if (!turned.empty()) {
+    const auto [low, high] = std::ranges::minmax(turned);
+    lines.push_back(fmt::format("With the twin's output in it alone {} to {} of the answers turn, {} in the median.",
+                                percent(low), percent(high), percent(median_of(turned))));
+  }
+  return lines;
+}
+
+// Without the directory that all are in.
+std::vector<std::string> short_names(const MatchedHeads& matched) {
+  std::vector<std::filesystem::path> paths;
+  for (const MatchedHeads::Run& run : matched.runs)
+    paths.push_back(std::filesystem::path(run.name + "/").parent_path());
+  const bool together = std::ranges::all_of(
+      paths, [&](const std::filesystem::path& path) { return path.parent_path() == paths[0].parent_path(); });
+  std::vector<std::string> names;
+  for (const std::filesystem::path& path : paths) names.push_back((together ? path.filename() : path).string());
+  return names;
+}
+
+std::string runs_table(const MatchedHeads& matched) {
+  const std::vector<std::string> names = short_names(matched);
+  int widest = 3;
+  for (const std::string& name : names) widest = std::max(widest, display_width(name));
+  const auto padded = [&](const std::string& name) {
+    return name + std::string(static_cast<std::size_t>(widest - display_width(name)), ' ');
+  };
+  std::string text = fmt::format("{}    right  head  weight  without  in layer   turned\n", padded("run"));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const MatchedHeads::Run& run = matched.runs[i];
+    text += fmt::format("{}  {:>7}", padded(names[i]), percent(run.accuracy));
+    if (const auto& p = run.pointing) {
+      constexpr std::array notes{"alone", "shared", "another way"};
+      text += fmt::format("  {:>4}  {:>6.2f}  {:>7}  {:>8}  {:>7}  {}", fmt::format("{}.{}", p->layer + 1, p->head + 1),
+                          p->weight, percent(p->without), percent(p->without_in_layer), percent(p->turned),
+                          notes.at(static_cast<std::size_t>(p->cause)));
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string roles_table(const MatchedHeads& matched) {
+  std::string text = "head   layer   antecedent      decider      given 0    alike  random       p\n";
+  std::vector<const MatchedHeads::Role*> rows;
+  for (const MatchedHeads::Role& role : matched.roles) rows.push_back(&role);
+  const auto effect_of = [](const MatchedHeads::Role* role) {
+    double sum = 0;
+    for (const MatchedHeads::Member& one : role->members) sum += one.effect;
+    return sum;
+  };
+  std::ranges::stable_sort(rows, std::greater(), effect_of);
+  for (const MatchedHeads::Role* role : rows) {
+    const MatchedHeads::Member& own = role->members[matched.reference];
+    const auto same_layer =
+        std::ranges::count_if(role->members, [&](const auto& one) { return one.layer == own.layer; });
+    const auto figures = [&](double MatchedHeads::Member::*figure) {
+      std::vector<double> values;
+      for (const MatchedHeads::Member& one : role->members) values.push_back(one.*figure);
+      const Spread spread = spread_of(values);
+      return std::isnan(spread.mean) ? std::string("-") : fmt::format("{:.2f} ± {:.2f}", spread.mean, spread.deviation);
+    };
+    text += fmt::format("{:>4}  {:>6}  {:>11}  {:>11}  {:>11}  {:>7.2f}  {:>6.2f}  {:>6.4f}\n",
+                        fmt::format("{}.{}", own.layer + 1, own.head + 1),
+                        fmt::format("{} of {}", same_layer, role->members.size()),
+                        figures(&MatchedHeads::Member::antecedent), figures(&MatchedHeads::Member::decider),
+                        figures(&MatchedHeads::Member::effect), role->similarity, role->random, role->p);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string matched_heads_view(const MatchedHeads& matched, const View& view) {
+  const auto paragraph = [&](const std::string& line) { return wrapped(line, view.terminal.width) + "\n"; };
+  std::string text =
+      paragraph(fmt::format("{} runs answer the same {} sentences, held out of the first; what other seeds' runs "
+                            "learned from may be among them.",
+                            matched.runs.size(), matched.sentences));
+  const std::vector<std::string> verdict = pointing_verdict(matched);
+  if (!verdict.empty()) {
+    text += "\nWho points?\n" +
+            paragraph(
+                "The head with the largest weight from the query to the antecedent; right without that edge, without "
+                "it in every head of the layer; answers that turn with the twin's output in that head alone.") +
+            "\n" + runs_table(matched) + "\n";
+    for (const std::string& line : verdict) text += paragraph(line);
+  }
+  text +=
+      "\nWhich heads do the same?\n" +
+      paragraph(fmt::format(
+          "Each head of {}, the run most like the others, with those assigned to it, one of each run; matched on one "
+          "half of the sentences by where the query looks and by what their output 0 changes, measured on the other. "
+          "layer: how many are in the same; antecedent, decider: the query's weight on it; given 0: by how much the "
+          "answer's probability falls when the head's output is 0 (mean ± deviation over the runs). alike: 1 is the "
+          "same; "
+          "random: in random matchings; p: the share of {} random ones that are as alike.",
+          short_names(matched)[matched.reference], random_matchings)) +
+      "\n" + roles_table(matched) + "\n";
+  text += paragraph(fmt::format("All heads together: {:.2f} alike, {:.2f} at random, p {:.4f}.", matched.similarity,
+                                matched.random, matched.p));
+  return text;
+}
+
+}  // namespace heed
