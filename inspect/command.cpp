@@ -197,7 +197,9 @@ std::optional<std::string> write_files(const cxxopts::ParseResult& arguments, co
 
 std::string write_page(const std::vector<fs::path>& runs, const fs::path& file, int limit, const OnProgress& progress) {
   std::vector<PageRun> contents;
-  for (const fs::path& run : runs) contents.push_back(page_run(run, limit, most_page_bytes, of_run(run, progress)));
+  for (const fs::path& run : runs)
+    contents.push_back(
+        page_run(run, limit, most_page_bytes, of_run(run, progress), page_bytes_with_models / runs.size()));
   const std::string html = page(contents);
   return write_output(
       file, html,

@@ -125,15 +125,16 @@ std::vector<std::string> history_verdict(const CauseHistory& history, int layer,
                     std::max(0.0, most_effect), most_weight)};
   }
   const auto first_half = [&](double Point::*value, double most) {
-    return std::ranges::find_if(points, [&](const Point& p) { return p.*value >= most / 2; })->step;
+    return std::ranges::find_if(points, [&](const Point& p) { return p.*value >= most / 2; });
   };
-  const std::int64_t looks = first_half(&Point::weight, most_weight), matters = first_half(&Point::effect, most_effect);
+  const auto looks = first_half(&Point::weight, most_weight), matters = first_half(&Point::effect, most_effect);
+  const auto later = matters - looks;  // by so many dumped steps
   std::vector<std::string> lines{fmt::format(
       "The weight has half of its largest ({:.2f}) at step {}, the effect half of its ({:.2f}) at step {}: {}.",
-      most_weight, looks, most_effect, matters,
-      looks < matters   ? "it looked there before that mattered"
-      : looks > matters ? "its look mattered before it was strong"
-                        : "it looked there when that mattered")};
+      most_weight, looks->step, most_effect, matters->step,
+      later > 1    ? "it looked there before that mattered"
+      : later < -1 ? "its look mattered before it was strong"
+                   : "it looked there when that mattered")};
   // Runs of steps in which one share is ahead of the other.
   std::vector<std::string> parted;
   for (std::size_t i = 0; i < points.size();) {

@@ -31,7 +31,14 @@ function dumped(run, step, sentence) {
   };
 }
 
-const subject = () => state.sentence === OWN ? state.own : dumped(state.run, state.step, state.sentence);
+const subject = () => state.sentence === OWN ? ownNow() : dumped(state.run, state.step, state.sentence);
+
+// One's own sentence, as the model of the slider's step reads it.
+function ownNow() {
+  const reader = readerOf(state.run), {tokens, query, step} = state.own;
+  if (reader && reader.step !== step) state.own = asSubject(reader, tokens, query, reader.readWhole(tokens, query));
+  return state.own;
+}
 
 // Changes the state and draws what it shows, once a frame.
 let frame = 0;
@@ -91,7 +98,8 @@ function chooseOneHead(layer, head) {
 }
 
 // A view is {title, lead, make}; make() gives {element, draw, figures, followsTraining, sliderOnly, ownsSentence, says}: lead
-// tells how to read it and what to try, says() what it shows now; sliderOnly: without the curves.
+// tells how to read it and what to try, says() what it shows now; followsTraining(): whether the slider changes it;
+// sliderOnly: without the curves.
 const made = new Map();  // of `views` (start.js) those that were shown, by number
 
 function draw() {

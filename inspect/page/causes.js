@@ -12,23 +12,26 @@ const causesView = {
         'weight and effect',
         () => [
             ['layer', 'head', 'token', 'weight', 'effect'],
-            ...edgesOf(readerOf(state.run))
+            ...edgesOf(lastReader(state.run))
                 .found.map(({layer, head, token, weight, effect}) => [layer + 1, head + 1, token, weight, effect])],
         aboutCauses);
     const below = new TableBelow('All of them as a table'), element = el('section');
     explore(parts, (row, column, map) => map.ramp ? null : [signed(map.values[row * map.columns + column])]);
-    const why = new WhyAttends();
+    const why = new WhyAttends(), when = whenFigure();
     let groupsOf = null, groups = [];
     return {
-      figures: [effects, parts, scatter],
+      figures: [effects, parts, scatter, when],
       element,
+      followsTraining: () => hasModels(state.run),
+      sliderOnly: true,
       draw() {
-        const {causes, causes_missing} = runNow(), reader = readerOf(state.run), content = [];
+        const {causes, causes_missing, history} = runNow(), reader = readerOf(state.run), last = lastReader(state.run);
+        const content = [];
         if (causes) {
           if (groupsOf !== causes) groups = groupTables(causes);
           groupsOf = causes;
           content.push(
-              ...headline(causes), el('h2', {}, 'What changes the answers most'), effects.element, ...groups, below.element);
+              ...headline(causes), ...whenPart(when, history), el('h2', {}, 'What changes the answers most'), effects.element, ...groups, below.element);
           drawEffects(effects, causes);
           below.draw(() => {
             const [head, ...rows] = causeRows(causes);
@@ -41,7 +44,7 @@ const causesView = {
         if (reader) {
           why.draw(reader, subject());
           content.push(
-              why.element, el('h2', {}, 'Does a large weight mean a large effect?'), ...drawScatter(scatter, reader, causes),
+              why.element, el('h2', {}, 'Does a large weight mean a large effect?'), ...drawScatter(scatter, last, causes),
               scatter.element);
         }
         element.replaceChildren(...content);
@@ -67,7 +70,7 @@ function headline(causes) {
   return [
     el('h2', {}, 'Is the attention the cause?'), el('p', {class: 'verdict'}, ...plainVerdict(causes)),
     el('p', {},
-       `Asked of ${sentences.toLocaleString('en')} held-out sentences, of which ${
+       `Asked of the last model, with ${sentences.toLocaleString('en')} held-out sentences, of which ${
            percent(accuracy)} are answered right; the answer has a mean probability of ${fixed(probability)}.`),
     el('p', {class: 'figures'}, verdict.join('\n')), ...left_out.map((text) => el('p', {class: 'muted'}, text)),
     el('p', {class: 'muted'},

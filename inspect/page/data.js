@@ -1,7 +1,7 @@
 'use strict';
 
-// What inspect/page.cpp wrote: {version, colours, runs: [{name, steps, sentences, heads, metrics, model,
-// causes}]}. Layers, heads and tokens count from 0.
+// What inspect/page.cpp wrote: {version, colours, runs: [{name, steps, sentences, heads, metrics, model, causes, history}]}.
+// What of a model changes from step to step is in the element model-RUN-STEP. Layers, heads and tokens count from 0.
 const content = JSON.parse(document.getElementById('data').textContent);
 
 const total = (numbers) => numbers.reduce((sum, x) => sum + x, 0);

@@ -14,7 +14,7 @@ function drawHeader(view) {
   header.controls.hidden = view.ownsSentence ?? false;
   header.sentence.hidden = header.signs.hidden = view.ownsSentence ?? false;
   if (!header.sentence.hidden) drawSentenceLine(subject());
-  header.training.hidden = !view.followsTraining || (state.sentence === OWN && !view.ownsSentence);
+  header.training.hidden = !view.followsTraining?.() || (state.sentence === OWN && !view.ownsSentence && !hasModels(state.run));
   if (!header.training.hidden) training.draw(view);
 }
 
@@ -93,7 +93,7 @@ function signsOf({tokens, query, antecedent}) {
     ...(antecedent < 0 ?
             ['.'] :
             [', whose antecedent is ', el('span', {class: 'sentence-sign antecedent'}, word(tokens[antecedent])), '.']),
-    own ? ' Your own sentence, read by the last model. ' : '',
+    own ? ' Your own sentence. ' : '',
     own ? button('Back to the watched sentence', () => chooseSentence(0)) : null
   ].filter((part) => part !== null);
 }
@@ -113,12 +113,17 @@ function answerOf(now) {
 }
 
 function drawFooter() {
+  const models = content.runs.filter(({models_left_out}) => models_left_out > 0)
+                     .map(
+                         ({name, steps, models_left_out}) => `Of ${name} it holds the models of ${
+                             steps.filter(({model}) => model).length + 1} steps, and leaves out ${
+                             models_left_out}, to stay below 20 MB. `);
   const partial = content.runs.filter(({steps, dumped_steps}) => steps.length < dumped_steps)
                       .map(
                           ({name, steps, dumped_steps}) => `Of ${name} the page holds ${steps.length} of ${
                               dumped_steps} dumped steps, to stay of a size that opens. `);
   document.getElementById('footer').append(
-      ...partial,
+      ...partial, ...models,
       `Made by heed ${
           content
               .version}. Attention weights are right to the three decimals shown; inspect --json gives all digits. ` +

@@ -24,7 +24,7 @@ const headsView = {
             map.ramp ? null : pairText(subject().tokens, row, column, map.values[row * map.columns + column]));
     const sort = el('div');
     return {
-      followsTraining: true,
+      followsTraining: () => true,
       sliderOnly: true,
       figures: [figure, large],
       element: el('section', {}, sort, el('div', {class: 'beside heads'}, figure.element, large.element)),

@@ -13,7 +13,7 @@ const matrixView = {
             map.ramp ? null : pairText(subject().tokens, row, column, map.values[row * map.columns + column]),
         (row, column, map) => map.ramp || update({token: row}));
     return {
-      followsTraining: true,
+      followsTraining: () => true,
       sliderOnly: true,
       figures: [figure],
       element: el('section', {}, choose, el('div', {class: 'beside'}, figure.element, beside), below.element),

@@ -262,9 +262,29 @@ class Reader {
   }
 }
 
+// Whether the page holds the models of more steps than the last.
+const hasModels = (run) => content.runs[run].steps.some(({model}) => model);
+
 const readers = new Map();
-// The model of a run; null when the page does not hold it.
-function readerOf(run) {
-  if (!readers.has(run)) readers.set(run, content.runs[run].model ? new Reader(content.runs[run].model) : null);
-  return readers.get(run);
+// The model of a run: that of the slider's step, or of the nearest step that the page holds; null when it holds none.
+function readerOf(run, step = state.step) {
+  const {model, steps} = content.runs[run];
+  if (!model) return null;
+  const wanted = steps[Math.min(step, steps.length - 1)].step, distance = (one) => Math.abs(one - wanted);
+  let nearest = -1;  // -1: the last model
+  steps.forEach(({step: one, model: held}, i) => {
+    const best = nearest < 0 ? model.step : steps[nearest].step;
+    if (held && distance(one) < distance(best) && document.getElementById(`model-${run}-${i}`)) nearest = i;
+  });
+  const name = `model-${run}-${nearest}`;
+  if (!readers.has(name)) {
+    const part = nearest < 0 ? {} : JSON.parse(document.getElementById(name).textContent);
+    readers.set(name, new Reader({...model, ...part}));
+  }
+  return readers.get(name);
 }
+const lastReader = (run) => readerOf(run, lastStep(run));
+
+// "of step 200", and where that is not the slider's, why.
+const stepOf = (reader) => `of step ${reader.step}${
+    hasModels(state.run) && reader.step !== runNow().steps[state.step].step ? ', the nearest in this page' : ''}`;

@@ -1,5 +1,6 @@
 #include "inspect/page/page.h"
 
+#include "inspect/causal/cause_history.h"
 #include "inspect/causal/causes.h"
 #include "inspect/page/encode.h"
 #include "inspect/page/page_source.h"
@@ -126,7 +127,7 @@ void check_same(const Dump& dump, const Dump& last, const fs::path& run) {
 std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& steps, std::size_t most) {
   if (steps.size() <= most) return steps;
   std::vector<std::int64_t> kept;
-  for (std::size_t i = 0; i < most; ++i) {
+  for (std::size_t i = 0; i < most; ++i) {  // 0: none
     kept.push_back(most == 1 ? steps.back() : steps[i * (steps.size() - 1) / (most - 1)]);
   }
   return kept;
@@ -194,6 +195,12 @@ Json model_json(const SavedModel& model) {
           {"tensors", tensors}};
 }
 
+// What of a model changes from step to step.
+Json step_model_json(const SavedModel& model) {
+  const Json all = model_json(model);
+  return {{"step", all["step"]}, {"tensors", all["tensors"]}, {"singular_values", all["singular_values"]}};
+}
+
 // What the causes are cannot always be said: then why not.
 void add_causes(Json& description, const SavedModel& model, const fs::path& run, int limit,
                 const OnProgress& progress) {
@@ -208,6 +215,16 @@ void add_causes(Json& description, const SavedModel& model, const fs::path& run,
     throw;  // what is there and cannot be read
   } catch (const Error& error) {
     description["causes_missing"] = fmt::format("Causes were not looked for: {}", error.what());
+  }
+  if (!description.contains("causes") || dumped_model_steps(run).empty()) return;
+  try {
+    description["history"] = history_json(cause_history(run, limit, progress));
+  } catch (const NotFinite&) {
+    throw;
+  } catch (const FileError&) {
+    throw;
+  } catch (const Error&) {
+    description.erase("history");  // no sentence has an antecedent, as the causes say
   }
 }
 
@@ -233,6 +250,41 @@ void add_model(PageRun& result, const fs::path& run, int limit, const OnProgress
   description["model"] = model_json(model);
 }
 
+// Of the page's steps those whose model was kept, but for that of the last model, as many as there is room for.
+void add_step_models(PageRun& result, const fs::path& run, std::size_t most) {
+  Json& page_steps = result.description["steps"];
+  result.models.assign(page_steps.size(), "");
+  if (result.description["model"].is_null()) return;
+  std::vector<std::int64_t> kept;
+  for (const std::int64_t step : dumped_model_steps(run)) {
+    if (step != result.description["model"]["step"]) kept.push_back(step);
+  }
+  std::erase_if(kept, [&](std::int64_t step) {
+    return std::ranges::none_of(page_steps, [&](const Json& one) { return one["step"] == step; });
+  });
+  if (kept.empty()) return;
+  std::size_t taken = format_json(result.description).size();
+  for (const std::vector<std::string>& step : result.weights) taken += size_of(step);
+  std::size_t held = 0;
+  const SavedModel last = load_model(model_path(run));
+  for (const std::int64_t step :
+       thinned(kept, (most - std::min(most, taken)) / format_json(step_model_json(last)).size())) {
+    const fs::path file = dumped_model_path(run, step);
+    const SavedModel model = load_model(file);
+    if (to_json(model.reader->config) != to_json(last.reader->config) ||
+        model.vocabulary.words() != last.vocabulary.words()) {
+      fail("{}: is of another model than {}: they are of different runs", file.string(), model_path(run).string());
+    }
+    for (std::size_t i = 0; i < page_steps.size(); ++i) {
+      if (page_steps[i]["step"] != step) continue;
+      page_steps[i]["model"] = true;
+      result.models[i] = script_json(step_model_json(model));
+    }
+    ++held;
+  }
+  result.description["models_left_out"] = kept.size() - held;
+}
+
 // `text` with each {{name}} replaced, once: what is put in is not looked at again.
 std::string filled(std::string_view text,
                    const std::map<std::string, std::function<void(std::string&)>, std::less<>>& parts) {
@@ -256,7 +308,8 @@ std::string policy(const PageSource& source) {
 
 }  // namespace
 
-PageRun page_run(const fs::path& run, int limit, std::size_t most, const OnProgress& progress) {
+PageRun page_run(const fs::path& run, int limit, std::size_t most, const OnProgress& progress,
+                 std::size_t most_with_models) {
   if (!fs::is_directory(run)) fail("{}: is a single file; --page needs the run directory", run.string());
   PageRun result;
   result.description["name"] = run.lexically_normal().string();
@@ -264,6 +317,7 @@ PageRun page_run(const fs::path& run, int limit, std::size_t most, const OnProgr
   result.description["metrics"] = Json::array();
   for (const Metrics& line : read_metrics(run)) result.description["metrics"].push_back(to_json(line));
   add_model(result, run, limit, progress);
+  add_step_models(result, run, most_with_models);
   return result;
 }
 
@@ -296,7 +350,16 @@ std::string page(const std::vector<PageRun>& runs) {
                                      text += data_element("data", script_json(data));
                                      add_weights(text, true);
                                    }},
-                                  {"weights", [&](std::string& text) { add_weights(text, false); }}});
+                                  {"weights", [&](std::string& text) {
+                                     add_weights(text, false);
+                                     for (std::size_t r = 0; r < runs.size(); ++r) {
+                                       for (std::size_t s = 0; s < runs[r].models.size(); ++s) {
+                                         const std::string& model = runs[r].models[s];
+                                         if (!model.empty())
+                                           text += data_element(fmt::format("model-{}-{}", r, s), model);
+                                       }
+                                     }
+                                   }}});
 }
 
 }  // namespace heed

@@ -15,16 +15,21 @@ namespace heed {
 struct PageRun {
   Json description;                               // read by inspect/page/data.js
   std::vector<std::vector<std::string>> weights;  // [step][sentence]: pack_weights() of its layers in turn, in base64
+  std::vector<std::string> models;  // [step]: the model kept at that step, as JSON; "" where there is none
 };
 
 constexpr std::size_t most_page_bytes = 200 << 20;
 
+// Models of steps before the last are left out of a page that would be larger than this with them.
+constexpr std::size_t page_bytes_with_models = 20'000'000;
+
 // Reads dumps, metrics and the model of a run directory, and asks the model for causes, with up to `limit` held-out
 // sentences (causes.h). Where the weights of all dumped steps would take more than about `most` bytes, some steps between
-// the first and the last are left out. Error for a run without dumps, or whose dumps, metrics or model are damaged or of
+// the first and the last are left out; of the models that were kept at these steps, those with which it would take more than
+// `most_with_models`. Error for a run without dumps, or whose dumps, metrics or model are damaged or of
 // different runs.
 PageRun page_run(const std::filesystem::path& run, int limit = 0, std::size_t most = most_page_bytes,
-                 const OnProgress& progress = {});
+                 const OnProgress& progress = {}, std::size_t most_with_models = page_bytes_with_models);
 
 // Models of more bytes than this stay out of the page.
 constexpr std::int64_t page_model_bytes = 2 << 20;

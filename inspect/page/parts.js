@@ -128,18 +128,18 @@ class WhyAttends {
   constructor() {
     this.element = el('div');
     this.found = null;
-    this.of = '';
+    this.of = this.at = '';
     this.rather = null;  // what the reader chose to compare with
   }
 
   draw(reader, {tokens, query, antecedent}) {
     const {layer, head} = state, from = Math.min(state.token, tokens.length - 1);
-    const name = JSON.stringify([state.run, tokens, query, layer, head, from]);
-    if (this.of !== name) {
-      this.of = name;
-      this.found = this.rather = null;
+    const name = JSON.stringify([state.run, tokens, query, layer, head, from]), at = `${name} ${reader.step}`;
+    if (this.of !== name) this.found = this.rather = null;
+    if (this.at !== at) {
+      Object.assign(this, {of: name, at});
       setTimeout(() => {
-        if (this.of === name) this.look(reader, tokens, query, from, antecedent);
+        if (this.at === at) this.look(reader, tokens, query, from, antecedent);
       });
     }
     const {found} = this;
@@ -160,7 +160,13 @@ class WhyAttends {
           this.rather = i - 1;
           this.look(reader, tokens, query, from, antecedent);
         });
-    this.found = {parts, content: [choose, ...whyContent(parts, tokens, layer, head, from, to, rather)]};
+    this.found = {
+      parts,
+      content: [
+        choose, el('p', {class: 'muted'}, `In the model ${stepOf(reader)}.`),
+        ...whyContent(parts, tokens, layer, head, from, to, rather)
+      ]
+    };
     update({});
   }
 }

@@ -12,7 +12,7 @@ const sentenceView = {
     figure.element.prepend(frame);
     frame.append(figure.box);
     const view = {
-      followsTraining: true,
+      followsTraining: () => true,
       figures: [figure],
       element: el('section', {}, choose, figure.element, below.element),
       says: () => saysOf(subject())

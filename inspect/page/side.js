@@ -8,7 +8,7 @@ const sideView = {
     const figure = new Figure('side by side', () => sideRows(resolved()), () => resolved().flatMap((one, i) => [
       'AB'[i], ...sideNames(one)
     ]));
-    const element = el('section'), play = {followsTraining: true, sliderOnly: true, ownsSentence: true};
+    const element = el('section'), play = {followsTraining: () => true, sliderOnly: true, ownsSentence: true};
     let sides = null, presets = [], madeFor = '';
     const setSides = (next) => {
       sides = next;
@@ -139,7 +139,7 @@ function markedDifferences(tokens, others) {
 function answersOf(both) {
   const candidates = [...new Set(both.flatMap((one) => [expectedAnswer(one) ?? one.predicted, one.predicted]))];
   const rows = both.map((one, i) => {
-    const reader = readerOf(one.run);
+    const reader = readerOf(one.run, Math.max(0, content.runs[one.run].steps.findIndex(({step}) => step === one.step)));
     const known = reader?.step === one.step ? reader.readSoon(one.tokens, one.query, () => update({}))?.probabilities : null;
     const probability = (candidate) => known && reader.numbers.has(candidate) ? known[reader.numbers.get(candidate)] :
         candidate === one.predicted                                           ? one.probability :

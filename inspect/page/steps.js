@@ -17,7 +17,9 @@ const stepsView = {
     return {
       figures: [figure],
       element,
-      says: () => walked && walkSays(walked, readerOf(state.run).step),
+      followsTraining: () => hasModels(state.run),
+      sliderOnly: true,
+      says: () => walked && walkSays(walked, readerOf(state.run)),
       draw() {
         const reader = readerOf(state.run), now = subject();
         if (!reader) return element.replaceChildren(missingModel());
@@ -39,10 +41,10 @@ const stepsView = {
   },
 };
 
-function walkSays({tokens, i, layer, head, parts}, step) {
+function walkSays({tokens, i, layer, head, parts}, reader) {
   const best = parts.reduce((most, {weight}, j) => weight > parts[most].weight ? j : most, 0);
   return [
-    `In the saved model, of step ${step}, q of `, el('b', {}, placed(tokens, i)), ` fits k of `,
+    `In the saved model ${stepOf(reader)}, q of `, el('b', {}, placed(tokens, i)), ` fits k of `,
     el('b', {}, placed(tokens, best)), ` best in ${headName(layer, head)}: score ${fixed(parts[best].scaled, 2)}, weight ${
         fixed(parts[best].weight)}.`
   ];

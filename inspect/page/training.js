@@ -34,9 +34,7 @@ const training = {
   },
 
   jump(event) {
-    const wanted = this.stepAt(event.clientX - this.figure.box.getBoundingClientRect().left);
-    const distances = runNow().steps.map(({step}) => Math.abs(step - wanted));
-    update({step: distances.indexOf(Math.min(...distances))});
+    chooseNearestStep(this.stepAt(event.clientX - this.figure.box.getBoundingClientRect().left));
   },
 
   rows() {

@@ -17,7 +17,7 @@ const tryView = {
     const notice = el('p', {class: 'notice', role: 'alert'}), result = el('div'), element = el('section');
     const marks = el('p', {class: 'changed'}), words = el('p');
     let off = new Set(), cut = new Set(), asked = -1;  // asked: the token chosen, or -1 for the usual one
-    let begun = {run: -1, sentence: -1}, touched = false;
+    let begun = {run: -1, sentence: -1}, touched = false, readBy = null;
 
     const redo = () => {
       touched = true;
@@ -56,6 +56,7 @@ const tryView = {
     };
     const compute = () => {
       const reader = readerOf(state.run), text = reader.understand(input.value);
+      readBy = reader;
       notice.textContent = text.problem ??
           (text.asked || asked >= 0 ?
                '' :
@@ -103,6 +104,8 @@ const tryView = {
 
     return {
       ownsSentence: true,
+      followsTraining: () => hasModels(state.run),
+      sliderOnly: true,
       figures: [figure],
       element,
       says: () => trial.now && trySays(trial.now, changesText()),
@@ -111,6 +114,7 @@ const tryView = {
         if (!reader) return element.replaceChildren(missingModel());
         const another = !touched && state.sentence !== OWN && begun.sentence !== state.sentence;
         if (begun.run !== state.run || another) begin(reader);
+        if (readBy !== reader) compute();
         const {now} = trial, changed = changesText();
         if (now) {
           drawFromQuery(figure, now, off, cut);
@@ -169,9 +173,9 @@ function asSubject(reader, tokens, query, reading) {
   };
 }
 
-function trySays({tokens, query, predicted, probability, step}, changed) {
+function trySays({tokens, query, predicted, probability}, changed) {
   return [
-    `The model of step ${step}${changed.length ? `, ${changed.join(', ')},` : ''} answers `, el('b', {}, visible(predicted)),
+    `The model ${stepOf(readerOf(state.run))}${changed.length ? `, ${changed.join(', ')},` : ''} answers `, el('b', {}, visible(predicted)),
     ' at ', el('b', {}, placed(tokens, query)), `, with probability ${fixed(probability)}.`
   ];
 }

@@ -17,6 +17,8 @@ const weightsView = {
     return {
       figures: [matrices, ...circuits.map((part) => part.figure)],
       element,
+      followsTraining: () => hasModels(state.run),
+      sliderOnly: true,
       says: () => weightsSay(),
       draw() {
         const reader = readerOf(state.run);
@@ -37,7 +39,7 @@ function weightsSay() {
   const reader = readerOf(state.run);
   if (!reader) return [];
   const [Q, , , O] = matricesOf(reader, state.layer, state.head);
-  return [`The saved model, of step ${reader.step}: W_Q of ${headName(state.layer, state.head)} has norm ${
+  return [`The saved model ${stepOf(reader)}: W_Q of ${headName(state.layer, state.head)} has norm ${
       fixed(Q.norm, 2)} and largest singular value ${fixed(Q.singular[0], 2)}; W_O ${fixed(O.norm, 2)} and ${
       fixed(O.singular[0], 2)}.`];
 }

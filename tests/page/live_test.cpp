@@ -293,9 +293,7 @@ TEST_CASE("The page takes a score apart as the program does") {
   CHECK(text.find("In layer 2 head 1 it gives animal the weight ") != std::string::npos);
   CHECK(text.find(" ahead of that of street (") != std::string::npos);
   CHECK(text.find("What it asks with") != std::string::npos);
-  chromium->run(
-      "(() => { const list = document.querySelector('[aria-label=\"Rather than\"]'); list.value = 0; "
-      "list.dispatchEvent(new Event('change')); })()");
+  choose(*chromium, "Rather than", 0);
   chromium->wait_for("document.querySelector('#main').textContent.includes(' ahead of the mean over all words (')");
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }

@@ -70,6 +70,15 @@ inline void show(Browser& chromium, const std::string& view) {
   chromium.click("[...document.querySelectorAll('#tabs button')].find((tab) => tab.textContent === '" + view + "')");
 }
 
+// Of the list with this label the option number `value`.
+inline void choose(Browser& chromium, const std::string& label, int value) {
+  chromium.run(
+      fmt::format("(() => {{ const list = document.querySelector('[aria-label=\"{}\"]'); list.value = {}; "
+                  "list.dispatchEvent(new Event('change')); }})()",
+                  label, value));
+  chromium.settle();
+}
+
 inline const std::vector<std::string> views{"Sentence",    "Matrix",  "All heads", "Side by side",
                                             "Calculation", "Weights", "Why",       "Try it"};
 

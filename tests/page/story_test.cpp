@@ -195,11 +195,7 @@ TEST_CASE("Two runs with different numbers of heads stand side by side, each wit
     // Every head of the larger run is within reach.
     const char* of_many = swapped ? "Head A" : "Head B";
     CHECK(chromium->run(fmt::format("document.querySelector('[aria-label=\"{}\"]').options.length", of_many)) == 15);
-    chromium->run(
-        fmt::format("(() => {{ const list = document.querySelector('[aria-label=\"{}\"]'); list.value = 6; "
-                    "list.dispatchEvent(new Event('change')); }})()",
-                    of_many));
-    chromium->settle();
+    choose(*chromium, of_many, 6);
     CHECK(chromium->run("words().some((text) => text.endsWith('many step 400 layer 2 head 2'))") == true);
     // The slider moves both.
     chromium->run("document.querySelector('.slider input').focus()");
@@ -278,24 +274,17 @@ TEST_CASE("Lines are drawn from a chosen weight on, products dimension by dimens
   if (!chromium) return;
   const Page page(small_model());
   chromium->open(page.file, 1280, false, "#layer=2&head=1");
-  const auto choose = [&](const char* list, int value) {
-    chromium->run(
-        fmt::format("(() => {{ const list = document.querySelector('[aria-label=\"{}\"]'); list.value = {}; "
-                    "list.dispatchEvent(new Event('change')); }})()",
-                    list, value));
-    chromium->settle();
-  };
   const auto lines = [&] {
     return chromium->run("viewNow().figures[0].svg.querySelectorAll('path').length").get<int>();
   };
   const int all = lines();
-  choose("Lines of a weight from", 2);
+  choose(*chromium, "Lines of a weight from", 2);
   const int strong = lines();
   CHECK(strong < all);
-  choose("Lines of a weight from", 4);
+  choose(*chromium, "Lines of a weight from", 4);
   CHECK(lines() < strong);
   show(*chromium, "Calculation");
-  choose("Left squares", 1);
+  choose(*chromium, "Left squares", 1);
   CHECK(chromium->run(
             "(() => { const w = walk(readerOf(0), subject().tokens, 7, 7); return w.parts.every(({product}, j) => "
             "Math.abs(total(Array.from(viewNow().figures[0].maps[2 + 3 * j].values)) - product) < 1e-9); })()") ==

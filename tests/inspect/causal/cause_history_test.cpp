@@ -108,12 +108,14 @@ TEST_CASE("When a look became the cause is said in words") {
           "20 (weight 0.80, effect 0.10), the weight ahead.",
           "From step 30 on more than half of the answer's probability hangs on it."});
   CHECK(
-      said({{0.1, 0}, {0.1, 0.3}, {0.8, 0.3}}) ==
+      said({{0.1, 0}, {0.1, 0.3}, {0.1, 0.3}, {0.8, 0.3}}) ==
       std::vector<std::string>{
-          "The weight has half of its largest (0.80) at step 20, the effect half of its (0.30) at step 10: its look "
+          "The weight has half of its largest (0.80) at step 30, the effect half of its (0.30) at step 10: its look "
           "mattered before it was strong.",
-          "As shares of their largest the two are more than a quarter apart at step 10 (weight 0.10, effect 0.30), the "
-          "effect ahead."});
+          "As shares of their largest the two are more than a quarter apart from step 10 (weight 0.10, effect 0.30) to "
+          "20 (weight 0.10, effect 0.30), the effect ahead."});
+  // A dumped step more or less is none.
+  CHECK(said({{0.1, 0}, {0.1, 0.3}, {0.8, 0.3}})[0].ends_with(": it looked there when that mattered."));
   CHECK(
       said({{0.1, 0}, {0.8, 0.7}, {0.8, 0.3}, {0.8, 0.7}}) ==
       std::vector<std::string>{

@@ -1,5 +1,6 @@
 #include "inspect/page/page.h"
 
+#include "inspect/causal/cause_history.h"
 #include "inspect/command.h"
 #include "tests/catch.h"
 #include "tests/inspect/sample.h"
@@ -105,6 +106,66 @@ TEST_CASE("Steps between the first and the last are left out of a page that woul
   CHECK(steps_within(4 * size) == "0 200 400 ");
   CHECK(steps_within(3 * size) == "0 400 ");
   CHECK(steps_within(0) == "400 ");
+}
+
+TEST_CASE("A page holds the models that were kept at its steps, as far as it stays small") {
+  const PageFiles run;
+  std::filesystem::create_directory(run.run / "models");
+  for (const int step : {0, 100, 200, 300, 400}) {
+    write_dump(run.run, {step, {english_sentence()}});
+    SavedModel model = small_model();
+    model.step = step;
+    save_model(dumped_model_path(run.run, step), model);
+  }
+  std::filesystem::remove(dump_path(run.run, 200));  // no step of the page
+  const auto steps_of = [](const PageRun& page) {
+    std::string steps;
+    for (std::size_t i = 0; i < page.models.size(); ++i) {
+      const Json& step = page.description["steps"][i];
+      CHECK(step.contains("model") == !page.models[i].empty());
+      if (page.models[i].empty()) continue;
+      const Json held = parse_json(page.models[i]);
+      CHECK(held["step"] == step["step"]);
+      CHECK(held["tensors"] == page.description["model"]["tensors"]);
+      CHECK(held["singular_values"].size() == 2);
+      steps += step["step"].dump() + " ";
+    }
+    return steps;
+  };
+  const PageRun all = page_run(run.run);
+  CHECK(steps_of(all) == "0 100 300 ");  // the last is the run's model
+  CHECK(all.description["models_left_out"] == 0);
+  const std::string html = page({all});
+  CHECK(html.find("<script type=\"application/json\" id=\"model-0-1\">") != std::string::npos);
+  CHECK(html.find("id=\"model-0-3\"") == std::string::npos);
+  const std::size_t without = page({page_run(run.run, 0, most_page_bytes, {}, 0)}).size();
+  const std::size_t two = without - page({}).size() + 5 * all.models[0].size() / 2;
+  const PageRun some = page_run(run.run, 0, most_page_bytes, {}, two);
+  CHECK(steps_of(some) == "0 300 ");
+  CHECK(some.description["models_left_out"] == 1);
+  CHECK(page({some}).size() < two + page({}).size());
+  CHECK(page_run(run.run, 0, most_page_bytes, {}, 0).description["models_left_out"] == 3);
+
+  SavedModel other = small_model(Positions::none);
+  save_model(dumped_model_path(run.run, 100), other);
+  CHECK(run.error() == "RUN/models/step-000100.safetensors: is of another model than " + model_path(run.run).string() +
+                           ": they are of different runs");
+}
+
+TEST_CASE("A page tells when a look became the cause, where models were kept") {
+  const PageFiles run;
+  Example example;
+  example.tokens = {"dog", "street", "it"};
+  example.query = 2, example.antecedent = 0;
+  example.answer = "dog";
+  write_jsonl(held_out_path(run.run), {example});
+  CHECK_FALSE(run.description().contains("history"));
+  std::filesystem::create_directory(run.run / "models");
+  save_model(dumped_model_path(run.run, 400), small_model());
+  CHECK(run.description().at("history") == history_json(cause_history(run.run)));
+  example.antecedent = -1;
+  write_jsonl(held_out_path(run.run), {example});
+  CHECK_FALSE(run.description().contains("history"));
 }
 
 TEST_CASE("A page is not made of what is no run") {

@@ -76,7 +76,10 @@ TEST_CASE("causes_view shows two heads of a large model, and what the others add
 }
 
 TEST_CASE("An edge that matters beside that to the antecedent is named in the verdict") {
-  Causes found{.sentences = 100, .accuracy = 1, .chance = std::nan("")};
+  Causes found;
+  found.sentences = 100;
+  found.accuracy = 1;
+  found.chance = std::nan("");
   found.pointing = {0, 1, 0.85};
   const auto add = [&](const char* to, double accuracy) {
     found.rows.push_back(

@@ -1,0 +1,95 @@
+// When did it become the cause? For each dumped step the query's weight on the antecedent, in the chosen head, and what cutting
+// that edge does to the answers, as inspect/causal/cause_history.h has them.
+function whenFigure() {
+  const figure = new Figure(
+      'when it became the cause', () => whenRows(runNow().history, state.layer, state.head),
+      () => aboutNow({sentence: false, step: false}));
+  figure.svg.addEventListener('click', (event) => {
+    if (figure.stepAt) chooseNearestStep(figure.stepAt(event.clientX - figure.box.getBoundingClientRect().left));
+  });
+  return figure;
+}
+
+function chooseNearestStep(wanted) {
+  const distances = runNow().steps.map(({step}) => Math.abs(step - wanted));
+  update({step: distances.indexOf(Math.min(...distances))});
+}
+
+const whenEdges = ({steps}, layer, head) =>
+    steps.map(({step, accuracy, heads}) => ({...heads[layer][head], step, right: accuracy, without: heads[layer][head].accuracy}));
+
+function whenRows(history, layer, head) {
+  return [
+    ['step', 'weight', 'effect', 'right', 'right without'],
+    ...whenEdges(history, layer, head).map(({step, weight, effect, right, without}) => [step, weight, effect, right, without])
+  ];
+}
+
+function whenPart(figure, history) {
+  const title = el('h2', {}, 'When did it become the cause?');
+  if (!history) {
+    return [title, el('p', {class: 'muted'},
+               'No model of an earlier step was kept: a run with dump.weights: true shows it here.')];
+  }
+  drawWhen(figure, history);
+  return [
+    title,
+    el('p', {},
+       `A weight may be large before it matters. At each of ${history.steps.length} steps the edge from the word asked about to ` +
+           `its antecedent is cut, in ${history.sentences.toLocaleString('en')} held-out sentences. Move the slider, or press ` +
+           'the picture; choose another head.'),
+    chooseHead(runNow().heads), figure.element,
+    el('p', {class: 'figures'}, history.verdict[state.layer][state.head].join('\n'))
+  ];
+}
+
+function drawWhen(figure, history) {
+  const {layer, head} = state, points = whenEdges(history, layer, head), room = roomFor(), height = 250;
+  const left = 44, right = room - 12, low = height - 34, high = 48, last = Math.max(1, points.at(-1).step);
+  const x = (step) => left + step / last * (right - left), y = (value) => low - Math.max(0, Math.min(1, value)) * (low - high);
+  figure.stepAt = (at) => (at - left) / (right - left) * last;
+  const {step} = runNow().steps[state.step], now = points.findLast((point) => point.step <= step) ?? points[0];
+  figure.begin(
+      room, height,
+      `${headName(layer, head)} at step ${now.step}: weight ${fixed(now.weight, 2)}, effect of cutting it ${fixed(now.effect, 2)}, ${
+          percent(now.right)} right, ${percent(now.without)} without it`);
+  for (const tick of [0, 0.5, 1]) {
+    figure.add('line', {x1: left, x2: right, y1: y(tick), y2: y(tick), stroke: ink.line});
+    figure.text(left - 6, y(tick), fixed(tick, 1), {'text-anchor': 'end', 'font-size': 11, fill: ink.muted});
+  }
+  const ends = [[0, 'start', '0'], [last, 'end', `step ${last}`]];
+  for (const [at, anchor, text] of ends)
+    figure.text(x(at), low + 16, text, {'text-anchor': anchor, 'font-size': 11, fill: ink.muted});
+  const path = (of) => points.map((point) => `${x(point.step).toFixed(1)},${y(of(point)).toFixed(1)}`);
+  // What lies between the two curves is weight that nothing hangs on, or the other way round.
+  figure.add('polygon', {
+    points: [...path(({weight}) => weight), ...path(({effect}) => effect).reverse()].join(' '),
+    fill: ink.muted,
+    'fill-opacity': 0.14,
+    class: 'gap'
+  });
+  figure.add(
+      'line', {x1: x(step), x2: x(step), y1: high - 6, y2: low, stroke: ink.accent, 'stroke-width': 2, class: 'cursor'});
+  const curves = [
+    {text: `weight ${fixed(now.weight, 2)}`, colour: ink['head-0'], of: ({weight}) => weight},
+    {text: `effect of cutting it ${fixed(now.effect, 2)}`, colour: ink.orange, of: ({effect}) => effect},
+    {text: `right ${percent(now.right)}`, colour: ink.text, thin: true, of: ({right}) => right},
+    {text: `right without it ${percent(now.without)}`, colour: ink.muted, thin: true, dashed: true, of: ({without}) => without}
+  ];
+  let labelX = left, labelY = 10;
+  for (const {text, colour, thin, dashed, of} of curves) {
+    figure.add('polyline', {
+      points: path(of).join(' '),
+      fill: 'none',
+      stroke: colour,
+      'stroke-width': thin ? 1.5 : 3,
+      'stroke-dasharray': dashed ? '5 3' : null,
+      'stroke-linejoin': 'round'
+    });
+    figure.add('circle', {cx: x(now.step), cy: y(of(now)), r: thin ? 3 : 4.5, fill: colour});
+    if (labelX > left && labelX + 14 + textWidth(text, 13) > room) [labelX, labelY] = [left, labelY + 18];
+    figure.add('rect', {x: labelX, y: labelY - 2, width: 10, height: 4, fill: colour});
+    figure.text(labelX + 14, labelY, text, {'font-size': 13});
+    labelX += textWidth(text, 13) + 34;
+  }
+}

@@ -1,0 +1,163 @@
+#include "browser.h"
+#include "inspect/causal/cause_history.h"
+#include "open.h"
+
+#include <heed/data/tasks/jsonl.h>
+
+// What a page shows of the models that dump.weights keeps.
+using namespace heed;
+
+namespace {
+
+// small_model() with every parameter times `factor`, as if it were of `step`.
+SavedModel scaled(double factor, std::int64_t step) {
+  SavedModel model = small_model();
+  for (const auto& [name, value] : model.parameters) {
+    Tensor parameter = value;
+    parameter.copy_from((value.detach() * factor).detach());
+  }
+  model.step = step;
+  return model;
+}
+
+struct KeptRun : Scratch {
+  std::filesystem::path run = path / "run", file = path / "page.html";
+  KeptRun() {
+    const SavedModel last = scaled(1.5, 400);
+    write_run(run, last, examples_of(last));
+    write_jsonl(held_out_path(run), answered(last));
+  }
+  void keep(const SavedModel& model) const {
+    std::filesystem::create_directory(run / "models");
+    save_model(dumped_model_path(run, model.step), model);
+  }
+  void open(Browser& chromium, const std::string& hash, std::size_t most = page_bytes_with_models) const {
+    write_file(file, page({page_run(run, 0, most_page_bytes, {}, most)}));
+    chromium.open(file, 1280, false, hash);
+  }
+
+ private:
+  static std::vector<Example> answered(const SavedModel& model) {
+    std::vector<Example> examples = examples_of(model);
+    for (Example& e : examples) e.answer = e.tokens[static_cast<std::size_t>(e.antecedent)];
+    return examples;
+  }
+};
+
+constexpr const char* says = "document.querySelector('.says').textContent";
+
+}  // namespace
+
+TEST_CASE("Try, Calculation, Weights and Why are of the slider's step") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const KeptRun place;
+  place.keep(scaled(2, 0));
+  place.open(*chromium, "#view=try-it&step=0");
+  const auto read_by = [&](const SavedModel& model, const std::string& tokens) {
+    const SentenceAttention said = attend(*model.reader, model.vocabulary, question(model, tokens));
+    std::vector<double> numbers{said.probability};
+    for (const Tensor& layer : said.layers) {
+      const std::vector<double> weights = layer.to_vector();
+      numbers.insert(numbers.end(), weights.begin(), weights.end());
+    }
+    return numbers;
+  };
+  const char* tried = "[trial.now.probability, ...trial.now.attention.values]";
+  const auto move_to = [&](const char* key) {
+    chromium->run("document.querySelector('.slider input').focus()");
+    chromium->press(key);
+    chromium->settle();
+  };
+  CHECK(largest_difference(chromium->run(tried), read_by(scaled(2, 0), animal)) < 1e-5);
+  CHECK(chromium->text(says).starts_with("The model of step 0 answers "));
+  move_to("End");
+  CHECK(largest_difference(chromium->run(tried), read_by(scaled(1.5, 400), animal)) < 1e-5);
+  CHECK(chromium->text(says).starts_with("The model of step 400 answers "));
+  // A sentence of one's own goes along, here and where it is shown.
+  const std::string own = "The dog didn't cross the street because it was too tired";
+  chromium->run("(() => { const field = document.querySelector('textarea'); field.value = " + Json(own).dump() +
+                "; field.dispatchEvent(new Event('input')); })()");
+  move_to("Home");
+  CHECK(largest_difference(chromium->run(tried), read_by(scaled(2, 0), own)) < 1e-5);
+  chromium->click(
+      "[...document.querySelectorAll('button')].find((b) => b.textContent === 'Show this sentence in the other "
+      "views')");
+  const char* shown = "[subject().probability, ...subject().attention.values]";
+  CHECK(largest_difference(chromium->run(shown), read_by(scaled(2, 0), own)) < 1e-5);
+  move_to("End");
+  CHECK(largest_difference(chromium->run(shown), read_by(scaled(1.5, 400), own)) < 1e-5);
+  chromium->run("chooseSentence(0)");
+
+  for (const auto& [view, said] :
+       std::vector<std::pair<std::string, std::string>>{{"Calculation", "In the saved model of step {}, q of "},
+                                                        {"Weights", "The saved model of step {}: W_Q of"}}) {
+    show(*chromium, view);
+    for (const auto& [key, step] : {std::pair{"Home", 0}, std::pair{"End", 400}}) {
+      move_to(key);
+      CHECK(chromium->text(says).starts_with(fmt::format(fmt::runtime(said), step)));
+    }
+  }
+  const auto largest_entry = [&] {
+    return chromium->run("viewNow().figures[0].maps[0].values.reduce((a, x) => Math.max(a, Math.abs(x)), 0)")
+        .get<double>();
+  };
+  const double last = largest_entry();
+  move_to("Home");
+  CHECK(largest_entry() == Approx(last * 2 / 1.5).epsilon(1e-5));
+  show(*chromium, "Why");
+  chromium->wait_for("document.querySelector('#main').textContent.includes('In the model of step 0.')");
+  move_to("End");
+  chromium->wait_for("document.querySelector('#main').textContent.includes('In the model of step 400.')");
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
+TEST_CASE("A step whose model the page leaves out is shown by the nearest, and that is said") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const KeptRun place;
+  place.keep(scaled(2, 0));
+  place.open(*chromium, "#view=weights&step=0", 0);
+  CHECK(chromium->run("document.querySelector('.training').hidden") == true);
+  CHECK(chromium->text(says).starts_with("The saved model of step 400: W_Q"));
+  CHECK(chromium->text("document.getElementById('footer').textContent").find("leaves out 1, to stay below 20 MB.") !=
+        std::string::npos);
+  // Of three steps one is held.
+  write_dump(place.run, {200, read_dump(dump_path(place.run, 0)).sentences});
+  place.keep(scaled(3, 200));
+  place.open(*chromium, "#view=weights&step=200");
+  CHECK(chromium->text(says).starts_with("The saved model of step 200: W_Q"));
+  std::filesystem::remove(dumped_model_path(place.run, 200));
+  place.open(*chromium, "#view=weights&step=200");
+  const std::string nearest = chromium->text(says);
+  CHECK(nearest.starts_with("The saved model of step 400, the nearest in this page: W_Q"));
+}
+
+TEST_CASE("When a look became the cause is drawn, and said, for each head") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const KeptRun place;
+  place.open(*chromium, "#view=why");
+  CHECK(chromium->text("document.querySelector('#main').textContent").find("No model of an earlier step was kept") !=
+        std::string::npos);
+  CHECK(chromium->run("document.querySelector('.training').hidden") == true);
+  place.keep(scaled(2, 0));
+  const CauseHistory history = cause_history(place.run);
+  place.open(*chromium, "#view=why&step=0&layer=1&head=2");
+  const auto label = [&] { return chromium->text("viewNow().figures.at(-1).svg.getAttribute('aria-label')"); };
+  const auto expected = [&](std::size_t step) {
+    const CauseHistory::Edge& edge = history.steps[step].heads[0][1];
+    return fmt::format("layer 1 head 2 at step {}: weight {:.2f}, effect of cutting it ", history.steps[step].step,
+                       edge.weight);
+  };
+  CHECK(label().starts_with(expected(0)));
+  CHECK(chromium->text("document.querySelector('#main').textContent").find(history_verdict(history, 0, 1)[0]) !=
+        std::string::npos);
+  CHECK(chromium->run("viewNow().figures.at(-1).svg.querySelectorAll('polyline').length") == 4);
+  // The right end is the last step.
+  chromium->click("viewNow().figures.at(-1).box", 0.97, 0.5);
+  CHECK(chromium->run("subject().step") == 400);
+  CHECK(label().starts_with(expected(1)));
+  CHECK(chromium->run("whenRows(content.runs[0].history, 0, 1)[2][1]") == history.steps[1].heads[0][1].weight);
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
