@@ -8,7 +8,6 @@
 #include <heed/autograd/record.h>
 #include <heed/data/task.h>
 #include <heed/files/safetensors.h>
-#include <heed/nn/grouped_attention.h>
 #include <heed/nn/hook.h>
 #include <heed/nn/layers.h>
 #include <heed/nn/more_layers.h>

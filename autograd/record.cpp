@@ -367,7 +367,8 @@ Gradients& Gradients::operator+=(const Gradients& other) {
       merged.push_back(*b++);
     } else {
       const Pause pause;
-      merged.emplace_back(a->first, a->second + b->second);
+      const Tensor mine = std::exchange(a->second, {});  // of these at most one is there twice
+      merged.emplace_back(a->first, mine + b->second);
       ++a;
       ++b;
     }

@@ -8,12 +8,13 @@ using namespace heed;
 
 struct Block {
   RMSNorm norm, mlp_norm;
-  GroupedAttention attention;
+  MultiHeadAttention attention;
   SwiGLU mlp;
   Block(const Scope& scope, int d)
       : norm(scope / "norm", d),
         mlp_norm(scope / "mlp_norm", d),
-        attention(scope / "attention", {.d_model = d, .heads = 4, .kv_heads = 2}),
+        attention(scope / "attention",
+                  {.d_model = d, .heads = 4, .kv_heads = 2, .output_bias = Bias::no, .rotary = 64}),
         mlp(scope / "mlp", d, 2 * d) {}
 };
 
@@ -21,7 +22,6 @@ struct Decoder {
   Embedding letters;
   std::list<Block> blocks;
   RMSNorm norm;
-  RotaryPositions positions{64, rotary_frequencies(12)};
   Decoder(const Scope& scope, int layers, int d) : letters(scope / "letters", 128, d, 0.1), norm(scope / "norm", d) {
     for (int i = 0; i < layers; ++i) blocks.emplace_back(scope / i, d);
   }
@@ -29,7 +29,8 @@ struct Decoder {
     Tensor x = letters(text);
     std::size_t i = 0;
     for (const Block& block : blocks) {
-      x += block.attention(block.norm(x), &positions, caches ? &caches->at(i++) : nullptr);
+      const Tensor normed = block.norm(x);
+      x += caches ? block.attention.go_on(normed, caches->at(i++)) : block.attention(normed, Mask::causal()).output;
       x += block.mlp(block.mlp_norm(x));
     }
     return linear(norm(x), transpose(letters.weight), {});

@@ -57,8 +57,8 @@ void continue_text(const SavedModel& model, const Continuation& continuation, co
   Past past;
   std::int64_t unread = std::min(std::ssize(tokens), context);
   for (int i = 0; i < continuation.tokens; ++i) {
-    if (past.read + unread > context) {  // begins anew, with the later half of what it saw
-      past.read = 0;
+    if (const std::int64_t read = past.empty() ? 0 : past[0].length(); read + unread > context) {
+      past.clear();  // begins anew, with the later half of what it saw
       unread = std::max<std::int64_t>(1, context / 2);
     }
     const Tensor logits =

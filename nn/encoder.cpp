@@ -9,7 +9,7 @@ Tensor passed_on(const EncoderBlock& block, const Tensor& x, const Tensor& atten
   if (block.residual == Residual::yes) y = x + y;
   Hook::show(block.name, "attended", y);
   if (block.mlp) {
-    Tensor hidden = gelu(block.mlp->in(block.mlp->norm(y)));
+    Tensor hidden = block.mlp->hidden(y);
     Hook::show(block.name, "mlp.hidden", hidden);
     y = y + drop(block.mlp->out(hidden));
   }
@@ -26,17 +26,56 @@ Tensor rows_of_heads(const Tensor& weights, const Ids& query) {
 
 }  // namespace
 
-EncoderBlock::EncoderBlock(Scope scope, const AttentionConfig& config, int width, Residual with_residual)
+Norm::Norm(Scope scope, int d, Kind of) : kind(of), name(scope.name()), eps(0) {
+  if (kind == Kind::rms) {
+    const RMSNorm layer(scope, d);
+    eps = layer.eps;
+    gain = layer.gain;
+  } else {
+    const LayerNorm layer(scope, d);
+    eps = layer.eps;
+    gain = layer.gain;
+    bias = layer.bias;
+  }
+}
+
+Tensor Norm::operator()(const Tensor& x) const {
+  Tensor y = kind == Kind::rms ? rms_norm(x, gain, eps) : layer_norm(x, gain, bias, eps);
+  Hook::show(name, "output", y);
+  return y;
+}
+
+EncoderBlock::Mlp::Mlp(Scope scope, int d_model, int width, Bias bias, const BlockParts& parts)
+    : norm(scope / "norm", d_model, parts.norm),
+      activation(parts.activation),
+      gate(activation == Activation::swiglu ? std::optional<Linear>(std::in_place, scope / "gate", d_model, width, bias)
+                                            : std::nullopt),
+      in(scope / "in", d_model, width, bias),
+      out(scope / "out", width, d_model, bias) {}
+
+Tensor EncoderBlock::Mlp::hidden(const Tensor& x) const {
+  const Tensor normed = norm(x);
+  switch (activation) {
+    case Activation::gelu:
+      return gelu(in(normed));
+    case Activation::gelu_tanh:
+      return gelu_tanh(in(normed));
+    case Activation::relu:
+      return relu(in(normed));
+    case Activation::swiglu:
+      return swiglu((*gate)(normed), in(normed));
+  }
+  fail("Mlp: {} is no activation", static_cast<int>(activation));
+}
+
+EncoderBlock::EncoderBlock(Scope scope, const AttentionConfig& config, int width, Residual with_residual,
+                           const BlockParts& parts)
     : name(scope.name()),
-      attention_norm(scope / "attention_norm", config.d_model),
+      attention_norm(scope / "attention_norm", config.d_model, parts.norm),
       attention(scope / "attention", config),
       residual(with_residual) {
   if (width < 0) fail("EncoderBlock: expected an MLP's width, or 0 for none, got {}", width);
-  if (width > 0) {
-    const Scope inside = scope / "mlp";
-    mlp.emplace(Mlp{LayerNorm(inside / "norm", config.d_model), Linear(inside / "in", config.d_model, width),
-                    Linear(inside / "out", width, config.d_model)});
-  }
+  if (width > 0) mlp.emplace(scope / "mlp", config.d_model, width, config.output_bias, parts);
 }
 
 AttentionResult EncoderBlock::operator()(const Tensor& x, const Mask& mask, Weights weights,
@@ -49,6 +88,8 @@ AttentionResult EncoderBlock::operator()(const Tensor& x, const Mask& mask, Weig
 AttentionResult EncoderBlock::at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights,
                                  const Dropout& drop) const {
   if (mask.has_band()) fail("EncoderBlock::at: a causal mask is not the same for all tokens of a text");
+  if (attention.rotary)
+    fail("EncoderBlock::at: tokens that are turned by their positions are computed with the others");
   const Tensor normed = attention_norm(x), asking = select_rows(normed, query);  // (B, T, d_model), (B, d_model)
   const std::int64_t B = x.size(0), T = x.size(1);
   AttentionResult y = attention(reshape(asking, {B, 1, asking.size(1)}), normed, mask, weights);
@@ -58,15 +99,16 @@ AttentionResult EncoderBlock::at(const Ids& query, const Tensor& x, const Mask& 
   return y;
 }
 
-Tensor EncoderBlock::go_on(const Tensor& x, KeyValues& past, std::int64_t read) const {
-  return passed_on(*this, x, attention.go_on(attention_norm(x), past, read), {});
+Tensor EncoderBlock::go_on(const Tensor& x, KeyValueCache& past) const {
+  return passed_on(*this, x, attention.go_on(attention_norm(x), past), {});
 }
 
-Encoder::Encoder(Scope scope, int layers, const AttentionConfig& config, int mlp, Residual last)
-    : norm(scope / "norm", config.d_model) {
+Encoder::Encoder(Scope scope, int layers, const AttentionConfig& config, int mlp, Residual last,
+                 const BlockParts& parts)
+    : norm(scope / "norm", config.d_model, parts.norm) {
   if (layers < 0) fail("Encoder: expected layers from 0 up, got {}", layers);
   for (int layer = 0; layer < layers; ++layer) {
-    blocks.emplace_back(scope / layer, config, mlp, layer + 1 < layers ? Residual::yes : last);
+    blocks.emplace_back(scope / layer, config, mlp, layer + 1 < layers ? Residual::yes : last, parts);
   }
 }
 
@@ -83,7 +125,9 @@ Encoded Encoder::operator()(Tensor x, const Mask& mask, Weights weights, const D
 
 Encoded Encoder::at(const Ids& query, Tensor x, const Mask& mask, Weights weights, const Dropout& drop) const {
   Encoded encoded;
-  if (mask.has_band()) {  // each token sees other keys than the others do: all are computed
+  const bool turned = !blocks.empty() && blocks[0].attention.rotary;
+  if (mask.has_band() ||
+      turned) {  // each token sees other keys than the others do, or at its own place: all are computed
     encoded = (*this)(std::move(x), mask, weights, drop);
     encoded.output = select_rows(encoded.output, query);
     for (Tensor& layer : encoded.weights) layer = rows_of_heads(layer, query);

@@ -11,6 +11,12 @@ double deviation_of_words(const ReaderConfig& config) {
   return config.predicts == Predicts::next ? gpt2_deviation : 1 / std::sqrt(config.attention.d_model);
 }
 
+AttentionConfig attention_of(const ReaderConfig& config) {
+  AttentionConfig attention = config.attention;
+  attention.rotary = config.positions == Positions::rotary ? config.max_length : 0;
+  return attention;
+}
+
 // What follows a text's last token is seen by none of them, when a token sees those up to itself.
 Mask mask_of(const Reader& reader, const ReaderInput& input, const Tensor& x) {
   if (reader.config.predicts == Predicts::next) return Mask::causal();
@@ -57,8 +63,8 @@ Reader::Reader(Scope scope, const ReaderConfig& given)
       sentence(config.sentences > 0 ? std::optional<Embedding>(std::in_place, scope / "sentences", config.sentences,
                                                                config.attention.d_model)
                                     : std::nullopt),
-      encoder(scope / "encoder", config.layers, config.attention, config.mlp,
-              config.predicts == Predicts::next ? Residual::yes : Residual::no),
+      encoder(scope / "encoder", config.layers, attention_of(config), config.mlp,
+              config.predicts == Predicts::next ? Residual::yes : Residual::no, config.parts),
       unembedding(config.logits == Logits::tied
                       ? token_embedding.weight
                       : scope.parameter("unembedding", {config.vocabulary, config.attention.d_model},
@@ -102,21 +108,13 @@ Tensor Reader::next(const Ids& tokens, const Dropout& drop) const {
 Tensor Reader::go_on(const Ids& tokens, Past& past) const {
   const ReaderInput input = whole(*this, tokens);
   const std::int64_t B = tokens.shape()[0], T = tokens.shape()[1];
-  if (past.read + T > config.max_length) {
-    fail("Reader::go_on: {} tokens after {} are more than max_length, {}", T, past.read, config.max_length);
+  past.resize(encoder.blocks.size());
+  const std::int64_t read = past.empty() ? 0 : past[0].length();
+  if (read + T > config.max_length) {
+    fail("Reader::go_on: {} tokens after {} are more than max_length, {}", T, read, config.max_length);
   }
-  Tensor x = embed(input, past.read);
-  if (past.layers.empty()) {
-    for (const EncoderBlock& block : encoder.blocks) {
-      const AttentionConfig& a = block.attention.config;
-      past.layers.push_back({full({B, a.heads, config.max_length, a.d_k}, 0, x.dtype()),
-                             full({B, a.heads, config.max_length, a.d_v}, 0, x.dtype())});
-    }
-  }
-  for (std::size_t layer = 0; layer < encoder.blocks.size(); ++layer) {
-    x = encoder.blocks[layer].go_on(x, past.layers[layer], past.read);
-  }
-  past.read += T;
+  Tensor x = embed(input, read);
+  for (std::size_t layer = 0; layer < past.size(); ++layer) x = encoder.blocks[layer].go_on(x, past[layer]);
   return logits_of(*this, encoder.norm(reshape(slice(x, 1, T - 1, T), {B, config.attention.d_model})));
 }
 

@@ -5,11 +5,13 @@
 
 namespace heed {
 
-// What is added to the tokens.
-enum class Positions { none, learned, sinusoidal };
+// What is added to the tokens; or, rotary, what turns queries and keys (Su et al. 2021, arXiv:2104.09864).
+enum class Positions { none, learned, sinusoidal, rotary };
 template <>
-inline constexpr EnumName<Positions> enum_names<Positions>[] = {
-    {Positions::none, "none"}, {Positions::learned, "learned"}, {Positions::sinusoidal, "sinusoidal"}};
+inline constexpr EnumName<Positions> enum_names<Positions>[] = {{Positions::none, "none"},
+                                                                {Positions::learned, "learned"},
+                                                                {Positions::sinusoidal, "sinusoidal"},
+                                                                {Positions::rotary, "rotary"}};
 
 // What is predicted: the word that is meant at one token, which sees the whole text; or, by a language model, the token
 // that comes next after each, which sees itself and those before.
@@ -30,6 +32,7 @@ struct ReaderConfig {
   int sentences = 0;   // 0: no sentence embedding; n: texts of up to n sentences, counted back from the question
   int layers = 2;
   int mlp = 0;  // width of the MLP, 0: none
+  BlockParts parts{};
   Positions positions = Positions::learned;
   Predicts predicts = Predicts::answer;
   Logits logits = Logits::tied;
@@ -46,6 +49,8 @@ struct ReaderConfig {
     field("positions", self.positions);
     field("predicts", self.predicts, Predicts::answer);
     field("logits", self.logits, Logits::tied);
+    field("norm", self.parts.norm, Norm::Kind::layer);
+    field("activation", self.parts.activation, Activation::gelu);
     field("attention", self.attention);
   }
 };
@@ -58,11 +63,8 @@ struct ReaderInput {
   Ids sentences;             // (B, T) when config.sentences > 0
 };
 
-// What a language model keeps of the tokens that it has read.
-struct Past {
-  std::int64_t read = 0;  // tokens
-  std::vector<KeyValues> layers;
-};
+// What a language model keeps of the tokens that it has read: one a layer, of which it makes as many as it needs.
+using Past = std::vector<KeyValueCache>;
 
 // Reads a text and predicts, at its query token, a word: embedding + positions -> encoder -> logits over the vocabulary.
 //   Predicts::answer  the last layer has no residual: the answer is made of what the query attended to there, and of

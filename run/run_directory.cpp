@@ -21,6 +21,7 @@ namespace {
 
 constexpr const char* parameter_prefix = "model.";
 constexpr const char* moment_prefix = "optimizer.";
+constexpr const char* average_prefix = "average.";
 
 fs::path checkpoint_path(const fs::path& run) { return run / "checkpoint.safetensors"; }
 
@@ -164,10 +165,11 @@ void RunDirectory::write_metrics(const std::vector<std::string>& lines) const {
 }
 
 void save_checkpoint(const RunDirectory& run, const SavedModel& model, const Optimizer& optimizer,
-                     const Progress& progress) {
+                     const WeightAverage& average, const Progress& progress) {
   SafeTensors content;
   for (const auto& [name, tensor] : model.parameters) content.tensors.emplace_back(parameter_prefix + name, tensor);
   for (const auto& [name, tensor] : optimizer.state()) content.tensors.emplace_back(moment_prefix + name, tensor);
+  for (const auto& [name, tensor] : average.state()) content.tensors.emplace_back(average_prefix + name, tensor);
   content.metadata["heed.progress"] =
       format_json({{"step", progress.step}, {"loss_sum", progress.loss_sum}, {"metrics", progress.metrics}});
   write_safetensors(checkpoint_path(run.path()), content);
@@ -203,13 +205,15 @@ std::int64_t steps_taken(const RunDirectory& run) {
   return progress_of(read_safetensors(path), path).step;
 }
 
-void load_checkpoint(const RunDirectory& run, SavedModel& model, Optimizer& optimizer, Progress& progress) {
+void load_checkpoint(const RunDirectory& run, SavedModel& model, Optimizer& optimizer, WeightAverage& average,
+                     Progress& progress) {
   if (!run.has_checkpoint()) return;
   const fs::path path = checkpoint_path(run.path());
   const SafeTensors content = read_safetensors(path);
   progress = progress_of(content, path);
   model.parameters.load(with_prefix(content.tensors, parameter_prefix), path.string());
   optimizer.load_state(with_prefix(content.tensors, moment_prefix), path.string());
+  average.load_state(with_prefix(content.tensors, average_prefix), path.string());
   if (optimizer.steps() != progress.step) {
     fail("{}: contradicts itself: {} steps taken, {} by the optimiser", path.string(), progress.step,
          optimizer.steps());

@@ -3,6 +3,7 @@
 #include "run/saved_model.h"
 
 #include <heed/optim/optimizer.h>
+#include <heed/optim/weight_average.h>
 
 #include <filesystem>
 #include <string>
@@ -52,12 +53,14 @@ struct Progress {
   std::vector<std::string> metrics;  // lines of metrics.jsonl
 };
 
-// checkpoint.safetensors: parameters, moments and progress: all that a resumed run needs to give the same bits.
+// checkpoint.safetensors: parameters, moments, the weights' mean and progress: all that a resumed run needs to give the same
+// bits.
 void save_checkpoint(const RunDirectory& run, const SavedModel& model, const Optimizer& optimizer,
-                     const Progress& progress);
+                     const WeightAverage& average, const Progress& progress);
 // The steps that the run has taken: those of its checkpoint, 0 without one. Error for one that cannot be read.
 std::int64_t steps_taken(const RunDirectory& run);
 // Leaves all as it is when there is no checkpoint yet. Error for one that is damaged or of another model.
-void load_checkpoint(const RunDirectory& run, SavedModel& model, Optimizer& optimizer, Progress& progress);
+void load_checkpoint(const RunDirectory& run, SavedModel& model, Optimizer& optimizer, WeightAverage& average,
+                     Progress& progress);
 
 }  // namespace heed

@@ -15,6 +15,7 @@ namespace heed {
 namespace {
 
 constexpr int largest_size = 1 << 24;  // of anything in a file
+constexpr int most_turning_elements = 1 << 26;
 
 template <class E>
 E read_name(const Json& value) {
@@ -27,6 +28,9 @@ E read_name(const Json& value) {
 struct FieldWriter {
   Json& object;
   void operator()(const char* name, int value, int) { object[name] = value; }
+  void operator()(const char* name, int value, int, int usual) {
+    if (value != usual) object[name] = value;
+  }
   void operator()(const char* name, Bias value) { object[name] = value == Bias::yes; }
   template <HasNames E>
   void operator()(const char* name, E value) {
@@ -49,6 +53,10 @@ struct FieldReader {
       fail("'{}' must be an integer from {} to {}, got {}", name, least, largest_size, format_json(given));
     }
     value = given;
+  }
+  void operator()(const char* name, int& value, int least, int usual) {
+    value = usual;
+    if (object.contains(name)) (*this)(name, value, least);
   }
   void operator()(const char* name, Bias& value) { value = object.at(name).get<bool>() ? Bias::yes : Bias::no; }
   template <HasNames E>
@@ -73,6 +81,13 @@ double least_elements(const ReaderConfig& config) {
   const double rows =
       config.vocabulary + config.sentences + (config.positions == Positions::learned ? config.max_length : 0);
   return d * (rows + config.layers * (a.heads * (d_k + d_v) + 2.0 * config.mlp));
+}
+
+// Of the tables by which rotary positions turn, which the file does not hold.
+double turning_elements(const ReaderConfig& config) {
+  if (config.positions != Positions::rotary) return 0;
+  const AttentionConfig& a = config.attention;
+  return 1.0 * config.layers * config.max_length * (a.d_k > 0 ? a.d_k : a.d_model / a.heads);
 }
 
 // Numbers of the sentences of `tokens`, counted back from the last.
@@ -172,6 +187,10 @@ SavedModel load_model(const std::filesystem::path& path) {
     fail("{}: the model that it describes has at least {} parameters, its tensors hold {}", file,
          least_elements(config), elements);
   }
+  if (turning_elements(config) > most_turning_elements) {
+    fail("{}: the rotary positions that it describes have {} numbers, at most {} are read", file,
+         turning_elements(config), most_turning_elements);
+  }
   model.reader = std::make_unique<Reader>(Scope(model.parameters, 0), config);
   model.parameters.load(content.tensors, file);
   for (const auto& [name, parameter] : model.parameters) check_finite(name, parameter, file);
@@ -257,8 +276,9 @@ ReaderInput reader_input(const Reader& reader, const Vocabulary& vocabulary, con
   if (T > reader.config.max_length && reader.config.predicts == Predicts::next) {
     fail("the text has {} tokens; the model sees {} at once", T, reader.config.max_length);
   }
-  if (reader.learned_positions && T > reader.config.max_length) {
-    fail("the text has {} tokens; the model learned positions for {}", T, reader.config.max_length);
+  const Positions positions = reader.config.positions;
+  if ((positions == Positions::learned || positions == Positions::rotary) && T > reader.config.max_length) {
+    fail("the text has {} tokens; the model has positions for {}", T, reader.config.max_length);
   }
   ReaderInput input{.tokens = Ids({1, T}, tokens), .lengths = {T}, .query = Ids({1}, {example.query}), .sentences = {}};
   if (reader.config.sentences > 0) {

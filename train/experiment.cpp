@@ -40,6 +40,16 @@ std::vector<Example> watched_sentences(const Config& config, const SavedModel& m
   return result;
 }
 
+void begin_outputs_at_zero(const Reader& reader) {
+  for (const EncoderBlock& block : reader.encoder.blocks) {
+    Tensor W_O = block.attention.W_O.weight;
+    W_O.copy_from(zeros(W_O.shape(), W_O.dtype()));
+    if (!block.mlp) continue;
+    Tensor out = block.mlp->out.weight;
+    out.copy_from(zeros(out.shape(), out.dtype()));
+  }
+}
+
 }  // namespace
 
 Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, Values values) {
@@ -71,6 +81,7 @@ Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, V
   if (values == Values::drawn) {
     check_memory(e.memory, memory_limit());
     make_model(Values::drawn);
+    if (config.zero_outputs) begin_outputs_at_zero(*e.model.reader);
   }
   if (!config.from.empty() && resumed == Resumed::no) e.begun_from = warm_start(config.from, e.model);
   e.watched = watched_sentences(config, e.model, e.task);

@@ -3,6 +3,7 @@
 #include <heed/autograd/error.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <fstream>
 #include <limits>
@@ -26,9 +27,11 @@ struct Numbers {
 Numbers numbers_a_token(const ReaderConfig& model) {
   const AttentionConfig& a = model.attention;
   const std::int64_t d_k = a.d_k > 0 ? a.d_k : a.d_model / a.heads, d_v = a.d_v > 0 ? a.d_v : a.d_model / a.heads;
-  const std::int64_t d = a.d_model, mlp = model.mlp;
-  return {.kept = 3 * d + a.heads * (2 * d_k + 3 * d_v) + (mlp > 0 ? 3 * d + 2 * mlp : 0),
-          .passed = 3 * d + a.heads * (2 * d_k + 2 * d_v) + 2 * mlp};
+  const std::int64_t d = a.d_model, mlp = model.mlp * (model.parts.activation == Activation::swiglu ? 3 : 2);
+  const std::int64_t turned = (a.normalised == NormalisedHeads::yes) + (model.positions == Positions::rotary);
+  const std::int64_t Q = a.heads * d_k, K = a.keys() * d_k, V = a.keys() * d_v, output = a.heads * d_v;
+  return {.kept = 3 * d + (1 + turned) * (Q + K) + V + 2 * output + (mlp > 0 ? 3 * d + mlp : 0),
+          .passed = 3 * d + (1 + turned) * (Q + K) + V + output + mlp};
 }
 
 std::string gibibytes(std::int64_t bytes) {
@@ -65,17 +68,20 @@ std::int64_t cgroup_limit() {
 
 MemoryNeed memory_need(const Config& config, const Task& task, std::int64_t parameters) {
   const ReaderConfig& model = config.model;
-  const std::int64_t T = task.max_length, words = task.vocabulary.size(), B = config.train.batch_size;
+  const std::int64_t T = task.max_length, words = task.vocabulary.size();
+  const std::int64_t B = config.train.batch_size / config.train.accumulate;  // at a time
   const Numbers a_token = numbers_a_token(model);
   // The layers' numbers and the embedding's; the last layer, most of which is at the query alone, leaves room for gradients.
   const std::int64_t answers = task.corpus ? T : 1;  // of an example, each with logits of its own
   const std::int64_t step = B * (T * (model.layers * a_token.kept + 6 * model.attention.d_model) + answers * 3 * words);
-  const std::int64_t examples = task.corpus ? B : std::min<std::int64_t>(evaluated_at_once, std::ssize(task.held_out));
+  const std::int64_t examples =
+      task.corpus ? config.train.batch_size : std::min<std::int64_t>(evaluated_at_once, std::ssize(task.held_out));
   const std::int64_t weights = model.layers * model.attention.heads * T * T;
   const std::int64_t evaluation = examples * (T * a_token.passed + weights + answers * 3 * words);
   MemoryNeed need;
-  need.parameters = need.gradients = 4 * parameters;
-  need.moments = 4 * moments_of(config.optimizer) * parameters;
+  need.parameters = 4 * parameters;
+  need.gradients = need.parameters * std::bit_width(static_cast<unsigned>(config.train.accumulate));  // sums that wait
+  need.moments = 4 * (moments_of(config.optimizer) + (config.train.average > 0 ? 1 : 0)) * parameters;
   need.activations = 5 * std::max(step, evaluation);       // of 4 bytes each, in blocks of which a fifth may be unused
   need.checkpoint = 2 * (need.parameters + need.moments);  // its bytes, and once more with their header before them
   return need;

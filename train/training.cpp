@@ -21,11 +21,13 @@ class Training {
         run_(run),
         listener_(listener),
         optimizer_(experiment.model.parameters, experiment.config.optimizer),
+        average_(experiment.model.parameters),
         schedule_(experiment.config.schedule) {
     const bool first_weights_are_drawn = experiment.config.from.empty();
     if (run_.has_checkpoint() && first_weights_are_drawn && !has_dump())
       dump();  // of step 0: only now is it still known
-    load_checkpoint(run_, experiment_.model, optimizer_, progress_);
+    load_checkpoint(run_, experiment_.model, optimizer_, average_, progress_);
+    if (average_.steps() > progress_.step - first_averaged()) average_.restart();  // of steps that are no longer late
     if (progress_.step > experiment.config.schedule.steps) {
       fail("{}: {} steps are taken; train.steps must not be less, got {}", run_.path().string(), progress_.step,
            experiment.config.schedule.steps);
@@ -39,7 +41,12 @@ class Training {
     if (read_file(run_.config()) != text) run_.write_config(text);
     run_.write_held_out(experiment_.task.held_out);
     if (progress_.metrics.empty()) {
-      progress_.loss_sum = answer_loss(*experiment_.model.reader, training_batch(experiment_, 0)).item();
+      const Batch first = training_batch(experiment_, 0);
+      const int parts = config.train.accumulate;
+      for (int part = 0; part < parts; ++part) {
+        const Batch of_part = parts == 1 ? first : part_of(first, part, parts);
+        progress_.loss_sum += answer_loss(*experiment_.model.reader, of_part).item() / parts;
+      }
       dump();
       evaluate();
       save();
@@ -67,6 +74,12 @@ class Training {
     if (progress_.step == experiment_.config.schedule.steps && !has_dump()) dump();
   }
 
+  // The steps after which weights are averaged.
+  std::int64_t first_averaged() const {
+    const Config& config = experiment_.config;
+    return config.train.average > 0 ? config.schedule.steps - config.train.average : config.schedule.steps;
+  }
+
   bool has_dump() const {
     const bool keeps_models = experiment_.config.dump.weights;
     return fs::exists(dump_path(run_.path(), progress_.step)) &&
@@ -85,6 +98,7 @@ class Training {
     optimizer_.step(gradients, learning_rate(schedule_, progress_.step));
     note_work("(optimizer)");
     ++progress_.step;
+    if (progress_.step > first_averaged()) average_.add();
     progress_.loss_sum += loss;
     listener_.on_step(progress_.step, loss);
   }
@@ -126,6 +140,7 @@ class Training {
 
   // Loss and accuracy on the held-out set, as a line of metrics.jsonl.
   void evaluate() {
+    const WeightAverage::Shown shown(average_);
     const Evaluation e = heed::evaluate(experiment_);
     const std::int64_t since = std::max<std::int64_t>(1, progress_.step - progress_.evaluated);
     const double train_loss = progress_.loss_sum / static_cast<double>(since);
@@ -149,6 +164,7 @@ class Training {
   }
 
   void dump() {
+    const WeightAverage::Shown shown(average_);
     Dump dump{.step = progress_.step, .sentences = {}};
     for (const Example& sentence : experiment_.watched) {
       dump.sentences.push_back(attend(*experiment_.model.reader, experiment_.model.vocabulary, sentence));
@@ -170,11 +186,12 @@ class Training {
       if (!is_finite(parameter)) stop_at(progress_.step, "parameter " + name, "a value");
     }
     save_model_alone();
-    save_checkpoint(run_, experiment_.model, optimizer_, progress_);
+    save_checkpoint(run_, experiment_.model, optimizer_, average_, progress_);
     note_work("(checkpoint)");
   }
 
   void save_model_alone() {
+    const WeightAverage::Shown shown(average_);
     experiment_.model.step = progress_.step;
     save_model(model_path(run_.path()), experiment_.model);
   }
@@ -213,6 +230,7 @@ class Training {
   const RunDirectory& run_;
   const Listener& listener_;
   Optimizer optimizer_;
+  WeightAverage average_;
   Schedule schedule_;
   Progress progress_;
 };

@@ -21,6 +21,11 @@ Json architecture(ReaderConfig config) {
   const Json whole = to_json(config);
   Json result = whole.at("attention");
   for (const char* name : {"layers", "mlp", "positions"}) result[name] = whole.at(name);
+  result["kv_heads"] = a.keys() == a.heads ? 0 : a.kv_heads;
+  result["normalised_heads"] = name_of(a.normalised);
+  result.erase("normalised");
+  result["norm"] = name_of(config.parts.norm);
+  result["activation"] = name_of(config.parts.activation);
   result["predicts"] = name_of(config.predicts);
   result["logits"] = name_of(config.logits);
   return result;

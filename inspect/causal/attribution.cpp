@@ -21,26 +21,29 @@ double mean_of(const std::vector<double>& x) {
   return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
 }
 
-// How much one vector of a sum adds to a logit, behind a LayerNorm whose mean and deviation are those of the whole sum.
+// How much one vector of a sum adds to a logit, behind a norm whose mean (of RMSNorm: 0) and deviation are those of the
+// whole sum.
 class Projection {
  public:
-  Projection(const LayerNorm& norm, const std::vector<double>& whole, std::vector<double> word)
-      : word_(std::move(word)) {
-    bias_ = dot(norm.bias.to_vector(), word_);
+  Projection(const Norm& norm, const std::vector<double>& whole, std::vector<double> word)
+      : word_(std::move(word)), centred_(norm.kind == Norm::Kind::layer) {
+    if (norm.bias.defined()) bias_ = dot(norm.bias.to_vector(), word_);
     const std::vector<double> gain = norm.gain.to_vector();
-    const double centre = mean_of(whole);
+    const double centre = centred_ ? mean_of(whole) : 0;
     double variance = 0;
     for (const double x : whole) variance += (x - centre) * (x - centre) / static_cast<double>(whole.size());
     for (std::size_t i = 0; i < word_.size(); ++i) word_[i] *= gain[i] / std::sqrt(variance + norm.eps);
   }
   double operator()(const std::vector<double>& part) const {
-    return dot(part, word_) - mean_of(part) * std::accumulate(word_.begin(), word_.end(), 0.0);
+    const double mean = centred_ ? mean_of(part) : 0;
+    return dot(part, word_) - mean * std::accumulate(word_.begin(), word_.end(), 0.0);
   }
   double bias() const { return bias_; }
 
  private:
   std::vector<double> word_;  // its vector, as it is before the norm
-  double bias_;
+  bool centred_;
+  double bias_ = 0;
 };
 
 }  // namespace
@@ -80,10 +83,11 @@ Attribution attribute(const SavedModel& model, const Example& example) {
 
   const Tensor W_O = last.attention.W_O.weight.to(DType::float64);
   const Tensor weights = of_last(".attention.weights"),
-               V = of_last(".attention.V");  // (1, heads, T, T), (1, heads, T, d_v)
+               V = of_last(".attention.V");  // (1, heads, T, T), (1, kv_heads, T, d_v)
   for (int head = 0; head < config.heads; ++head) {
+    const int kv_head = head / (config.heads / config.kv_heads);
     const Tensor brought =  // (T, d_model): what each token has to give
-        matmul(reshape(slice(V, 1, head, head + 1), {V.size(2), V.size(3)}),
+        matmul(reshape(slice(V, 1, kv_head, kv_head + 1), {V.size(2), V.size(3)}),
                slice(W_O, 0, head * config.d_v, (head + 1) * config.d_v));
     for (int source = 0; source < std::ssize(example.tokens); ++source) {
       const double weight = weights.at({0, head, example.query, source});
@@ -100,7 +104,7 @@ Attribution attribute(const SavedModel& model, const Example& example) {
     result.rest.push_back({"W_O bias", projection(last.attention.W_O.bias.to_vector())});
   }
   if (last.mlp) result.rest.push_back({"MLP", projection(at_query(of_last(".mlp.out.output")))});
-  result.rest.push_back({"final norm bias", projection.bias()});
+  if (reader.encoder.norm.bias.defined()) result.rest.push_back({"final norm bias", projection.bias()});
   if (reader.output_bias.defined()) result.rest.push_back({"output bias", reader.output_bias.at({answer})});
 
   const double sum = result.sum();

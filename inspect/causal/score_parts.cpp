@@ -1,6 +1,6 @@
 #include "inspect/causal/score_parts.h"
 
-#include <heed/autograd/ops.h>
+#include <heed/autograd/more_ops.h>
 #include <heed/nn/hook.h>
 
 #include <algorithm>
@@ -69,11 +69,12 @@ class WhoWrote {
 
   void add_layer(const EncoderBlock& block, const Values& values, int layer) {
     const AttentionConfig& config = block.attention.config;
-    const Tensor V = squeezed(values.at(block.name + ".attention.V"));              // (heads, T, d_v)
+    const Tensor V = squeezed(values.at(block.name + ".attention.V"));              // (kv_heads, T, d_v)
     const Tensor weights = squeezed(values.at(block.name + ".attention.weights"));  // (heads, T, T)
     for (int head = 0; head < config.heads; ++head) {
       const Tensor W_O = slice(block.attention.W_O.weight, 0, head * config.d_v, (head + 1) * config.d_v);
-      written_.push_back({matmul(squeezed(one_row(V, head)), W_O), squeezed(one_row(weights, head))});
+      const Tensor V_of_head = squeezed(one_row(V, head / (config.heads / config.kv_heads)));
+      written_.push_back({matmul(V_of_head, W_O), squeezed(one_row(weights, head))});
       for (int token = 0; token < T_; ++token) {
         names_.push_back({.what = "head", .layer = layer, .head = head, .token = token});
       }
@@ -92,23 +93,35 @@ class WhoWrote {
   std::vector<Written> written_;
 };
 
-// q or k of one head: each part behind the norm, and the biases' last: (parts + 1, d_k).
+// q or k of one head: each part behind the norms, turned by its token's position, and the biases' last: (parts + 1, d_k).
 class Projected {
  public:
-  Projected(const LayerNorm& norm, const Linear& linear, int head, int d_k)
-      : eps_(norm.eps), W_(slice(linear.weight, 1, head * d_k, (head + 1) * d_k)), gain_(norm.gain) {
-    bias_ = matmul(reshape(norm.bias, {1, norm.bias.size(0)}), W_);
+  Projected(const EncoderBlock& block, const Linear& linear, const std::optional<RMSNorm>& of_head, int head)
+      : norm_(block.attention_norm), of_head_(of_head), rotary_(block.attention.rotary) {
+    const int d_k = block.attention.config.d_k;
+    W_ = slice(linear.weight, 1, head * d_k, (head + 1) * d_k);
+    bias_ = norm_.bias.defined() ? matmul(reshape(norm_.bias, {1, norm_.bias.size(0)}), W_)
+                                 : zeros({1, d_k}, DType::float64);
     if (linear.bias.defined()) bias_ = bias_ + slice(linear.bias, 0, head * d_k, (head + 1) * d_k);
   }
-  Tensor operator()(const Tensor& parts) const {  // (parts, d_model)
-    const Tensor whole = sum(parts, {0}, true), centred = whole - mean(whole);
-    const double deviation = std::sqrt(mean(square(centred)).item() + eps_);
-    return concat({matmul((parts - mean(parts, {1}, true)) * gain_ / deviation, W_), bias_}, 0);
+  Tensor operator()(const Tensor& parts, int token) const {  // (parts, d_model)
+    const bool centred = norm_.kind == Norm::Kind::layer;
+    const Tensor written = centred ? parts - mean(parts, {1}, true) : parts;
+    const double deviation = std::sqrt(mean(square(sum(written, {0}))).item() + norm_.eps);
+    Tensor result = concat({matmul(written * norm_.gain / deviation, W_), bias_}, 0);
+    if (of_head_) {
+      result = result * of_head_->gain / std::sqrt(mean(square(sum(result, {0}))).item() + of_head_->eps);
+    }
+    if (!rotary_) return result;
+    const Tensor rows = unsqueeze(result, 1);  // each a text of one token
+    return squeeze((*rotary_)(rows, token), 1);
   }
 
  private:
-  double eps_;
-  Tensor W_, gain_, bias_;
+  const Norm& norm_;
+  const std::optional<RMSNorm>& of_head_;
+  const std::optional<RotaryPositions>& rotary_;
+  Tensor W_, bias_;
 };
 
 struct Read {
@@ -184,18 +197,18 @@ ScoreParts score_parts(const SavedModel& model, const Example& example, int laye
   result.probability = probabilities[static_cast<std::size_t>(word)];
 
   const WhoWrote residual(reader, input, values, layer);
-  const int d_k = block.attention.config.d_k;
-  const Projected query(block.attention_norm, block.attention.W_Q, head, d_k);
-  const Projected key(block.attention_norm, block.attention.W_K, head, d_k);
+  const AttentionConfig& sizes = block.attention.config;
+  const Projected query(block, block.attention.W_Q, block.attention.q_norm, head);
+  const Projected key(block, block.attention.W_K, block.attention.k_norm, head / (sizes.heads / sizes.kv_heads));
   result.rather = to_antecedent && result.to == example.antecedent ? example.distractor : -1;
   Tensor k_to, k_mean;  // (parts + 1, d_k)
   for (int j = 0; j < T; ++j) {
-    const Tensor k = key(residual.of(j));
+    const Tensor k = key(residual.of(j), j);
     if (j == result.to) k_to = k;
     k_mean = k_mean.defined() ? k_mean + k / static_cast<double>(T) : k / static_cast<double>(T);
   }
-  const Tensor q = query(residual.of(result.from)) / std::sqrt(d_k);
-  const Tensor k_reference = result.rather >= 0 ? key(residual.of(result.rather)) : k_mean;
+  const Tensor q = query(residual.of(result.from), result.from) / std::sqrt(sizes.d_k);
+  const Tensor k_reference = result.rather >= 0 ? key(residual.of(result.rather), result.rather) : k_mean;
   const Tensor products = matmul(q, transpose(k_to)), reference = matmul(q, transpose(k_reference));
   result.reference = sum(reference).item();
   const double total = sum(products).item();

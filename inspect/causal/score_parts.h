@@ -9,8 +9,8 @@ namespace heed {
 
 // Why a token attends to another in one head: its score as a sum over what wrote the two tokens' residual vectors. A vector
 // x that a layer reads is the sum of its token's and position's embedding, of what each head of each earlier layer brought
-// from each token (weight * V W_O), of MLPs and biases. With the mean and deviation of the layer's norm taken as they are,
-// q and k are sums over these parts p and r, and so is
+// from each token (weight * V W_O), of MLPs and biases. With the mean and deviation of the layer's norm, and of the head's
+// own where queries and keys are normalised, taken as they are, q and k are sums over these parts p and r, and so is
 //   score = q . k / sqrt(d_k) = sum over p and r of q_p . k_r / sqrt(d_k)
 // (Elhage et al. 2021, "A mathematical framework for transformer circuits", whose QK circuit this is with every path open).
 // Adding a number to all scores of a query changes no weight: what counts is by how much a score is ahead of another key's,

@@ -3,24 +3,25 @@ const mostWords = 1500;
 
 // QK: scores (V, V) of each word as the one that looks with each word as the one looked at; of a row only differences
 // count in the softmax, so its mean is taken off. OV: what attending to a word adds to each answer's logit, the mean off.
-// Words come as the layer's LayerNorm gives them, without position and as if no earlier layer had changed them.
+// Words come as the layer's norm gives them, without position (rotary: both at the same one) and as if no earlier layer had changed them.
 function circuit(reader, layer, head, kind) {
   const {d} = reader, block = reader.blocks[layer], V = Math.min(mostWords, reader.vocabulary.length);
   const E = Float64Array.from({length: V * d}, (_, i) => reader.words[i] * (reader.isNext ? 1 : Math.sqrt(d)));
-  const X = layerNorm(E, block.norm);
+  const X = normalised(E, block.norm);
   const values = new Float32Array(V * V);
   let from, to, width, scale = 1;
   if (kind === 'QK') {
     width = block.d_k;
-    from = linear(X, V, block.W_Q, head * width, (head + 1) * width);
-    to = linear(X, V, block.W_K, head * width, (head + 1) * width);
+    from = reader.headQueries(block, X, V, head, () => 0);
+    to = reader.headKeys(block, X, V, head, () => 0);
     scale = 1 / Math.sqrt(width);
   } else {
-    const {d_v} = block, v = linear(X, V, block.W_V, head * d_v, (head + 1) * d_v);
+    const {d_v} = block, v = reader.headValues(block, X, V, head);
     const written =
         linear(v, V, {weight: block.W_O.weight.subarray(head * d_v * d, (head + 1) * d_v * d), k: d_v, m: d});
     width = d;
-    from = centred(written, V, d).map((x, i) => x * reader.finalNorm.gain[i % d]);
+    const {gain, bias} = reader.finalNorm;
+    from = (bias ? centred(written, V, d) : written).map((x, i) => x * gain[i % d]);
     to = reader.unembedding;
   }
   for (let i = 0; i < V; ++i)
@@ -72,14 +73,16 @@ const circuitTexts = {
     title: 'QK: which word seeks which',
     verb: 'seeks',
     head: ['word', 'seeks', 'score'],
-    note: () => 'x W_Q (x W_K)ᵀ / √d_k for every pair of words, each row less its mean. '
+    note: (last, reader) => `x W_Q (x W_K)ᵀ / √d_k for every pair of words${
+        reader.blocks[0].qNorm ? ', both normalised as the head does' : ''}, each row less its mean. ${
+        reader.shape.positions === 'rotary' ? 'With both words at the same position. ' : ''}`
   },
   OV: {
     title: 'OV: which word writes which answer',
     verb: 'writes',
     head: ['attending to', 'writes', 'logit'],
     note: (last) =>
-        'x W_V W_O on the output words, before the division by the final LayerNorm’s deviation, which depends on the sentence. ' +
+        'x W_V W_O on the output words, before the division by the final norm’s deviation, which depends on the sentence. ' +
         (last ? '' :
                 'This is not the last layer, which alone writes the answer: read it as what later layers could find. ')
   },
@@ -127,7 +130,7 @@ function circuitPart(kind) {
             .slice(0, 12);
     element.replaceChildren(
         el('h2', {}, title),
-        el('p', {class: 'muted'}, note(last),
+        el('p', {class: 'muted'}, note(last, reader),
            'Words without position, as layer ' + (state.layer + 1) + ' normalises them, untouched by other layers. ' +
                (reader.vocabulary.length > V ? `The first ${V} of ${reader.vocabulary.length} words. ` : '')),
         figure.element,

@@ -22,15 +22,28 @@ function dot(a, i, b, j, length) {
   return sum;
 }
 
-// (x - mean) / sqrt(variance + eps) * gain + bias, for each row of d.
-function layerNorm(x, {gain, bias, eps}) {
+// (x - mean) / sqrt(variance + eps) * gain + bias, for each row of d. RMSNorm, which has no bias, takes no mean away.
+function normalised(x, {gain, bias, eps}) {
   const d = gain.length, y = new Float64Array(x.length);
   for (let row = 0; row < x.length; row += d) {
     let mean = 0, variance = 0;
-    for (let c = 0; c < d; ++c) mean += x[row + c] / d;
+    for (let c = 0; bias && c < d; ++c) mean += x[row + c] / d;
     for (let c = 0; c < d; ++c) variance += (x[row + c] - mean) ** 2 / d;
     const inverse = 1 / Math.sqrt(variance + eps);
-    for (let c = 0; c < d; ++c) y[row + c] = (x[row + c] - mean) * inverse * gain[c] + bias[c];
+    for (let c = 0; c < d; ++c) y[row + c] = (x[row + c] - mean) * inverse * gain[c] + (bias ? bias[c] : 0);
+  }
+  return y;
+}
+
+// Rotary positions (nn/more_layers.h): the pair (x_i, x_{i + d/2}) of the row at position t turned by t / 10000^(2i/d).
+function turned(x, d, positionOf) {
+  const y = new Float64Array(x.length), half = d / 2;
+  for (let row = 0; row * d < x.length; ++row) {
+    for (let i = 0; i < half; ++i) {
+      const angle = positionOf(row) / 10000 ** (2 * i / d), u = x[row * d + i], v = x[row * d + half + i];
+      y[row * d + i] = u * Math.cos(angle) - v * Math.sin(angle);
+      y[row * d + half + i] = u * Math.sin(angle) + v * Math.cos(angle);
+    }
   }
   return y;
 }
@@ -53,18 +66,25 @@ function erf(x) {
   return 2 / Math.sqrt(Math.PI) * Math.exp(-x * x) * sum;
 }
 
-const gelu = (x) => x * (1 + erf(x / Math.SQRT2)) / 2;
+const activations = {
+  gelu: (x) => x * (1 + erf(x / Math.SQRT2)) / 2,
+  gelu_tanh: (x) => x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))) / 2,
+  relu: (x) => Math.max(x, 0),
+  swiglu: (x, gate) => x * gate / (1 + Math.exp(-gate)),
+};
 
 function plus(a, b) { return a.map((value, i) => value + b[i]); }
 
 class Reader {
-  constructor({shape, eps, tensors, vocabulary, queries, split, of_text, step, singular_values}) {
+  constructor({shape, eps, head_eps, tensors, vocabulary, queries, split, of_text, step, singular_values}) {
     Object.assign(
-        this, {shape, eps, vocabulary, queries, split, ofText: of_text, step, singularValues: singular_values});
+        this, {shape, eps, headEps: head_eps, vocabulary, queries, split, ofText: of_text, step, singularValues: singular_values});
     this.isNext = shape.predicts === 'next';  // a language model: causal, and with every residual
     this.numbers = new Map(vocabulary.map((word, i) => [word, i]));
     this.d = shape.attention.d_model;
     this.H = shape.attention.heads;
+    this.group = this.H / (shape.attention.kv_heads ?? this.H);  // heads that share keys and values
+    this.activation = activations[shape.activation ?? 'gelu'];
     this.tensors = new Map(Object.entries(tensors).map(
         ([name, {shape, data}]) => [name, {shape, values: new Float32Array(bytesOf(data).buffer)}]));
     this.words = this.values('words.weight');
@@ -74,8 +94,12 @@ class Reader {
       const W_K = tie === 'Q_is_K' ? W_Q : this.linear(`${at}.attention.W_K`);
       const W_V = tie === 'K_is_V' ? W_K : this.linear(`${at}.attention.W_V`);
       const W_O = this.linear(`${at}.attention.W_O`);
-      const mlp = shape.mlp > 0 &&
-          {norm: this.norm(`${at}.mlp.norm`), in : this.linear(`${at}.mlp.in`), out: this.linear(`${at}.mlp.out`)};
+      const mlp = shape.mlp > 0 && {
+        norm: this.norm(`${at}.mlp.norm`),
+        gate: shape.activation === 'swiglu' && this.linear(`${at}.mlp.gate`),
+        in : this.linear(`${at}.mlp.in`),
+        out: this.linear(`${at}.mlp.out`)
+      };
       return {
         norm: this.norm(`${at}.attention_norm`),
         W_Q,
@@ -83,8 +107,10 @@ class Reader {
         W_V,
         W_O,
         mlp,
+        qNorm: this.headNorm(`${at}.attention.q_norm`),
+        kNorm: this.headNorm(`${at}.attention.k_norm`),
         d_k: W_Q.m / this.H,
-        d_v: W_V.m / this.H
+        d_v: W_O.k / this.H
       };
     });
     this.finalNorm = this.norm('encoder.norm');
@@ -98,6 +124,7 @@ class Reader {
     return {weight: values, bias: this.values(`${name}.bias`), k, m};
   }
   norm(name) { return {gain: this.values(`${name}.gain`), bias: this.values(`${name}.bias`), eps: this.eps}; }
+  headNorm(name) { return this.tensors.has(`${name}.gain`) && {gain: this.values(`${name}.gain`), eps: this.headEps}; }
 
   // The tokens of a text as the model splits it; `problem` says, when there is one, why it cannot be read.
   understand(text) {
@@ -113,8 +140,8 @@ class Reader {
                       return `The model does not know “${visible(token)}”${near ? `; did you mean ${near}?` : '.'}`;
                     })
                     .join(' ');
-    } else if ((this.isNext || this.shape.positions === 'learned') && tokens.length > this.shape.max_length) {
-      problem = `The text has ${tokens.length} tokens; the model learned positions for ${this.shape.max_length}.`;
+    } else if ((this.isNext || ['learned', 'rotary'].includes(this.shape.positions)) && tokens.length > this.shape.max_length) {
+      problem = `The text has ${tokens.length} tokens; the model has positions for ${this.shape.max_length}.`;
     } else if (this.shape.sentences > 0 && Math.max(...sentenceNumbers(tokens)) >= this.shape.sentences) {
       problem = `The text has ${Math.max(...sentenceNumbers(tokens)) + 1} sentences; the model reads up to ${
           this.shape.sentences}.`;
@@ -169,7 +196,7 @@ class Reader {
     let x = this.embedded(tokens).map(({values}) => values).reduce(plus);
     const layers = this.blocks.map((block, layer) => {
       enter(layer, x);
-      const read = x, X = layerNorm(x, block.norm);
+      const read = x, X = normalised(x, block.norm);
       const heads = Array.from({length: this.H}, (_, h) => this.attend(block, X, T, h, (i, j) => cut(layer, h, i, j)));
       const joined = new Float64Array(T * block.W_O.k);
       heads.forEach(({output}, h) => {
@@ -182,14 +209,13 @@ class Reader {
       if (this.isNext || layer + 1 < this.blocks.length) y = plus(x, y);
       let mlp = null;
       if (block.mlp) {
-        const inner = linear(layerNorm(y, block.mlp.norm), T, block.mlp.in).map(gelu);
-        mlp = linear(inner, T, block.mlp.out);
+        mlp = this.mlp(block.mlp, y, T);
         y = plus(y, mlp);
       }
       x = y;
       return {read, X, heads, mlp, before};
     });
-    const logits = this.logits(layerNorm(x, this.finalNorm).subarray(query * d, (query + 1) * d));
+    const logits = this.logits(normalised(x, this.finalNorm).subarray(query * d, (query + 1) * d));
     return {layers, logits, probabilities: softmax(logits.slice())};
   }
 
@@ -212,17 +238,42 @@ class Reader {
         }
         let y = linear(changed, 1, block.W_O);
         if (this.isNext) y = plus(y, before.subarray(query * this.d, (query + 1) * this.d));
-        if (block.mlp) y = plus(y, linear(linear(layerNorm(y, block.mlp.norm), 1, block.mlp.in).map(gelu), 1, block.mlp.out));
-        yield {head, token, weight: weights[row + token], probabilities: softmax(this.logits(layerNorm(y, this.finalNorm)))};
+        if (block.mlp) y = plus(y, this.mlp(block.mlp, y, 1));
+        yield {head, token, weight: weights[row + token], probabilities: softmax(this.logits(normalised(y, this.finalNorm)))};
       }
     }
+  }
+
+  // What an MLP adds to x (n, d_model).
+  mlp({norm, gate, in: into, out}, x, n) {
+    const X = normalised(x, norm), gates = gate && linear(X, n, gate);
+    return linear(linear(X, n, into).map((value, i) => this.activation(value, gates && gates[i])), n, out);
+  }
+
+  // The head of W_K and W_V that head h of W_Q reads.
+  kvHead(h) { return Math.floor(h / this.group); }
+
+  // Of head h, from X (n, d_model): (n, d_k), each row turned by its position where the model does that.
+  headQueries(block, X, n, h, positionOf = (row) => row) {
+    return this.placed(linear(X, n, block.W_Q, h * block.d_k, (h + 1) * block.d_k), block.qNorm, block.d_k, positionOf);
+  }
+  headKeys(block, X, n, h, positionOf = (row) => row) {
+    const {d_k} = block, at = this.kvHead(h) * d_k;
+    return this.placed(linear(X, n, block.W_K, at, at + d_k), block.kNorm, d_k, positionOf);
+  }
+  headValues(block, X, n, h) {
+    const at = this.kvHead(h) * block.d_v;
+    return linear(X, n, block.W_V, at, at + block.d_v);
+  }
+  placed(x, norm, d_k, positionOf) {
+    const y = norm ? normalised(x, norm) : x;
+    return this.shape.positions === 'rotary' ? turned(y, d_k, positionOf) : y;
   }
 
   // One head on X (T, d_model): softmax(Q K^T / sqrt(d_k)) V.
   attend(block, X, T, h, cut) {
     const {d_k, d_v} = block;
-    const Q = linear(X, T, block.W_Q, h * d_k, (h + 1) * d_k), K = linear(X, T, block.W_K, h * d_k, (h + 1) * d_k);
-    const V = linear(X, T, block.W_V, h * d_v, (h + 1) * d_v);
+    const Q = this.headQueries(block, X, T, h), K = this.headKeys(block, X, T, h), V = this.headValues(block, X, T, h);
     const scores = new Float64Array(T * T), output = new Float64Array(T * d_v);
     for (let i = 0; i < T; ++i) {
       for (let j = 0; j < T; ++j)

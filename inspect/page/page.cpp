@@ -155,16 +155,16 @@ void add_dumps(PageRun& result, const fs::path& run, std::size_t most, const OnP
 
 Json singular_values_of_heads(const MultiHeadAttention& attention) {
   const int heads = attention.config.heads;
-  const auto part = [&](const Tensor& weight, int axis, int head) {
-    const std::int64_t d = weight.size(axis) / heads;
-    return singular_values(slice(weight.detach(), axis, head * d, (head + 1) * d));
+  const auto part = [&](const Tensor& weight, int axis, int head, int count) {
+    const std::int64_t d = weight.size(axis) / count, h = head / (heads / count);
+    return singular_values(slice(weight.detach(), axis, h * d, (h + 1) * d));
   };
   Json result = Json::array();
   for (int head = 0; head < heads; ++head) {
-    result.push_back({{"W_Q", part(attention.W_Q.weight, 1, head)},
-                      {"W_K", part(attention.W_K.weight, 1, head)},
-                      {"W_V", part(attention.W_V.weight, 1, head)},
-                      {"W_O", part(attention.W_O.weight, 0, head)}});
+    result.push_back({{"W_Q", part(attention.W_Q.weight, 1, head, heads)},
+                      {"W_K", part(attention.W_K.weight, 1, head, attention.config.kv_heads)},
+                      {"W_V", part(attention.W_V.weight, 1, head, attention.config.kv_heads)},
+                      {"W_O", part(attention.W_O.weight, 0, head, heads)}});
   }
   return result;
 }
@@ -179,13 +179,15 @@ Json tensor_json(const Tensor& tensor) {
 }
 
 Json model_json(const SavedModel& model) {
-  Json tensors = Json::object(), singular = Json::array();
+  Json tensors = Json::object(), singular = Json::array(), head_eps;
   for (const auto& [name, tensor] : model.parameters) tensors[name] = tensor_json(tensor);
   for (const EncoderBlock& block : model.reader->encoder.blocks) {
     singular.push_back(singular_values_of_heads(block.attention));
+    if (block.attention.q_norm) head_eps = block.attention.q_norm->eps;
   }
   return {{"shape", to_json(model.reader->config)},
           {"eps", model.reader->encoder.norm.eps},
+          {"head_eps", head_eps},
           {"split", name_of(model.tokenizer.split())},
           {"of_text", model.tokenizer.is_of_text()},
           {"step", model.step},

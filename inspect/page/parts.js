@@ -5,15 +5,16 @@
 function scoreParts(reader, tokens, asked, layer, head, from, to, rather = -1) {
   const T = tokens.length, {d} = reader, block = reader.blocks[layer], {d_k} = block;
   const reading = reader.readWhole(tokens, asked), {scores, weights} = reading.layers[layer].heads[head];
-  const written = whoWrote(reader, tokens, reading, layer), deviation = deviations(reading.layers[layer].read, d, reader.eps);
+  const written = whoWrote(reader, tokens, reading, layer);
+  const deviation = deviations(reading.layers[layer].read, d, block.norm);
   const names = [
     ...written.flatMap(
         ({weights, values, ...name}) => weights ? tokens.map((_, token) => ({...name, token})) : [name]),
     {what: 'bias'}
   ];
   // Of one side: what each part adds to q or k of a token, (parts, d_k), the biases' last.
-  const side = (matrix) => {
-    const project = behindNorm(block.norm, matrix, head, d, d_k);
+  const side = (matrix, h, norm) => {
+    const project = behindNorm(block.norm, matrix, h, d, d_k);
     const projected = written.map(({values}) => linear(values, T, project));
     return (token) => {
       const rows = [];
@@ -24,11 +25,16 @@ function scoreParts(reader, tokens, asked, layer, head, from, to, rather = -1) {
         }
       });
       rows.push(project.constant);
-      return rows;
+      // With the head's own norm taken as it is.
+      const ofHead = norm ? deviations(rows.reduce(plus), d_k, norm)[0] : 1;
+      return rows.map((row) => {
+        const y = norm ? row.map((x, c) => x * norm.gain[c] / ofHead) : row;
+        return reader.shape.positions === 'rotary' ? turned(y, d_k, () => token) : y;
+      });
     };
   };
-  const sum = (rows) => rows.reduce(plus), keysOf = side(block.W_K);
-  const q = side(block.W_Q)(from), k = keysOf(to), others = k.map(() => new Float64Array(d_k));
+  const sum = (rows) => rows.reduce(plus), keysOf = side(block.W_K, reader.kvHead(head), block.kNorm);
+  const q = side(block.W_Q, head, block.qNorm)(from), k = keysOf(to), others = k.map(() => new Float64Array(d_k));
   const compared = rather >= 0 ? [rather] : tokens.map((_, j) => j);
   for (const j of compared)
     keysOf(j).forEach((row, r) => row.forEach((x, c) => { others[r][c] += x / compared.length; }));
@@ -92,13 +98,15 @@ function partOf(written, T, d, token, index) {
   return new Float64Array(d);
 }
 
-// x -> (x - mean) gain W for one head, as a matrix; `constant`: what the norm's and the matrix's biases add.
+// x -> (x - mean) gain W for one head, as a matrix; `constant`: what the norm's and the matrix's biases add. RMSNorm has
+// neither mean nor bias.
 function behindNorm({gain, bias}, matrix, head, d, d_k) {
   const weight = new Float64Array(d * d_k), constant = new Float64Array(d_k);
   for (let n = 0; n < d_k; ++n) {
     const column = head * d_k + n, at = (c) => matrix.weight[c * matrix.m + column];
     let mean = 0;
     for (let c = 0; c < d; ++c) {
+      if (!bias) continue;
       mean += gain[c] * at(c) / d;
       constant[n] += bias[c] * at(c);
     }
@@ -108,10 +116,10 @@ function behindNorm({gain, bias}, matrix, head, d, d_k) {
   return {weight, k: d, m: d_k, constant};
 }
 
-// sqrt(variance + eps) of each row of d.
-function deviations(x, d, eps) {
+// sqrt(variance + eps) of each row of d, for RMSNorm about 0.
+function deviations(x, d, {bias, eps}) {
   return Float64Array.from({length: x.length / d}, (_, t) => {
-    const row = Array.from(x.subarray(t * d, (t + 1) * d)), mean = total(row) / d;
+    const row = Array.from(x.subarray(t * d, (t + 1) * d)), mean = bias ? total(row) / d : 0;
     return Math.sqrt(total(row.map((value) => (value - mean) ** 2)) / d + eps);
   });
 }

@@ -47,10 +47,10 @@ function weightsSay() {
 // W_Q, W_K, W_V (d_model, d) and W_O (d, d_model) of one head: [{name, rows, columns, values, singular}].
 function matricesOf(reader, layer, head) {
   const block = reader.blocks[layer], {d} = reader, singular = reader.singularValues[layer][head];
-  const columns = ({weight, m}, n) =>
-      Float32Array.from({length: d * n}, (_, i) => weight[Math.floor(i / n) * m + head * n + i % n]);
+  const columns = ({weight, m}, n, h = reader.kvHead(head)) =>
+      Float32Array.from({length: d * n}, (_, i) => weight[Math.floor(i / n) * m + h * n + i % n]);
   return [
-    {name: 'W_Q', rows: d, columns: block.d_k, values: columns(block.W_Q, block.d_k)},
+    {name: 'W_Q', rows: d, columns: block.d_k, values: columns(block.W_Q, block.d_k, head)},
     {name: 'W_K', rows: d, columns: block.d_k, values: columns(block.W_K, block.d_k)},
     {name: 'W_V', rows: d, columns: block.d_v, values: columns(block.W_V, block.d_v)}, {
       name: 'W_O',

@@ -1,6 +1,6 @@
 #include "inspect/views/view.h"
 
-#include <heed/autograd/ops.h>
+#include <heed/autograd/more_ops.h>
 #include <heed/files/utf8.h>
 #include <heed/nn/hook.h>
 
@@ -52,20 +52,22 @@ Steps steps_of(const MultiHeadAttention& attention, const Tensor& x, const Mask&
     const Hook hook([&](const std::string& name, const Tensor& value) { shown.insert_or_assign(name, value); });
     attention(x, mask);
   }
+  const int heads_of_all = attention.config.heads, kv_heads = attention.config.kv_heads;
   const auto of_head = [&](const char* what) {
     const Tensor& all = shown.at(fmt::format("{}.{}", attention.name, what));
-    return reshape(slice(all, 1, head, head + 1), {all.size(2), all.size(3)});
+    const std::int64_t h = head / (heads_of_all / all.size(1));
+    return reshape(slice(all, 1, h, h + 1), {all.size(2), all.size(3)});
   };
-  const auto columns_of_head = [&](const Linear& packed) {
-    const std::int64_t d = packed.weight.size(1) / attention.config.heads;
+  const auto columns_of_head = [&](const Linear& packed, int count) {
+    const std::int64_t d = packed.weight.size(1) / count, h = head / (heads_of_all / count);
     Linear part = packed;
-    part.weight = slice(packed.weight, 1, head * d, (head + 1) * d);
-    if (packed.bias.defined()) part.bias = slice(packed.bias, 0, head * d, (head + 1) * d);
+    part.weight = slice(packed.weight, 1, h * d, (h + 1) * d);
+    if (packed.bias.defined()) part.bias = slice(packed.bias, 0, h * d, (h + 1) * d);
     return part;
   };
-  Steps s{columns_of_head(attention.W_Q),
-          columns_of_head(attention.W_K),
-          columns_of_head(attention.W_V),
+  Steps s{columns_of_head(attention.W_Q, heads_of_all),
+          columns_of_head(attention.W_K, kv_heads),
+          columns_of_head(attention.W_V, kv_heads),
           of_head("Q"),
           of_head("K"),
           of_head("V"),
@@ -78,6 +80,27 @@ Steps steps_of(const MultiHeadAttention& attention, const Tensor& x, const Mask&
   const Tensor heads = transpose(shown.at(attention.name + ".heads"), 1, 2);  // (1, T, heads, d_v)
   s.joined = reshape(heads, {heads.size(1), heads.size(2) * heads.size(3)});
   return s;
+}
+
+struct Stage {
+  std::string equation;
+  Tensor value;  // (T, d_k)
+  std::string note;
+};
+
+// From X to the Q or K of which scores are made: the product, normalised and turned where the layer does that.
+std::vector<Stage> stages_of(const char* name, const Tensor& X, const Linear& W, const std::optional<RMSNorm>& norm,
+                             const std::optional<RotaryPositions>& rotary, const std::string& note) {
+  std::vector<Stage> stages{
+      {fmt::format("{0} = X W_{0}{1}", name, W.bias.defined() ? fmt::format(" + b_{}", name) : ""), W(X), note}};
+  if (norm) {
+    stages.push_back({fmt::format("{0} / sqrt(mean({0}^2))", name), (*norm)(stages.back().value),
+                      "each row normalised, times its learned gain"});
+  }
+  if (rotary) {
+    stages.push_back({fmt::format("{}, turned", name), (*rotary)(stages.back().value), "by each word's position"});
+  }
+  return stages;
 }
 
 constexpr int elided = -1;
@@ -159,8 +182,14 @@ std::string steps_view(const SavedModel& model, const Example& example, const Vi
   const Mask mask = looks_back ? Mask::causal() : Mask();
   const Steps s = steps_of(attention, x, mask, head);
   const int d_k = attention.config.d_k;
-  check_step("Q = X W_Q", s.Q, s.W_Q(X));
-  check_step("K = X W_K", s.K, s.W_K(X));
+  const bool is_added =
+      reader.config.positions == Positions::learned || reader.config.positions == Positions::sinusoidal;
+  const std::vector<Stage> stages_of_Q =
+      stages_of("Q", X, s.W_Q, attention.q_norm, attention.rotary, "what each word asks for");
+  const std::vector<Stage> stages_of_K =
+      stages_of("K", X, s.W_K, attention.k_norm, attention.rotary, "what each word answers to");
+  check_step(stages_of_Q.back().equation, s.Q, stages_of_Q.back().value);
+  check_step(stages_of_K.back().equation, s.K, stages_of_K.back().value);
   check_step("V = X W_V", s.V, s.W_V(X));
   check_step("scaled = scores / sqrt(d_k)", s.scaled, s.scores / std::sqrt(static_cast<double>(d_k)));
   const Tensor seen =
@@ -186,12 +215,13 @@ std::string steps_view(const SavedModel& model, const Example& example, const Vi
                   fmt::join(example.tokens, " "), model.step, layer + 1, reader.encoder.blocks.size(), head + 1,
                   attention.config.heads, tokens->size(), attention.config.d_model, d_k, attention.config.d_v);
   text += step("X", {X, tokens},
-               layer == 0 ? "the words with their positions, normalised"
+               layer == 0 ? fmt::format("the words{}, normalised", is_added ? " with their positions" : "")
                           : fmt::format("what layer {} made of the words, normalised", layer));
   text += step("W_Q", {s.W_Q.weight}, "learned") + step("W_K", {s.W_K.weight}, "learned") +
           step("W_V", {s.W_V.weight}, "learned");
-  text += step("Q = X W_Q" + biased(attention.W_Q, "Q"), {s.Q, tokens}, "what each word asks for");
-  text += step("K = X W_K" + biased(attention.W_K, "K"), {s.K, tokens}, "what each word answers to");
+  for (const std::vector<Stage>& stages : {stages_of_Q, stages_of_K}) {
+    for (const auto& [equation, value, note] : stages) text += step(equation, {value, tokens}, note);
+  }
   text += step("V = X W_V" + biased(attention.W_V, "V"), {s.V, tokens}, "what each word hands over");
   text += step("scores = Q K^T", {s.scores, tokens, tokens});
   text += step(fmt::format("scaled = scores / sqrt({})", d_k), {s.scaled, tokens, tokens});

@@ -104,9 +104,13 @@ std::string weights_view(const SavedModel& model, const View& view) {
     const int heads = attention.config.heads;
     std::optional<int> head;
     if (view.head) head = chosen_range("head", view.head, heads).begin;
-    const std::vector<WeightMatrix> matrices{
-        matrix_of("W_Q", attention.W_Q.weight, 1, heads, head), matrix_of("W_K", attention.W_K.weight, 1, heads, head),
-        matrix_of("W_V", attention.W_V.weight, 1, heads, head), matrix_of("W_O", attention.W_O.weight, 0, heads, head)};
+    const int kv_heads = attention.config.kv_heads;
+    std::optional<int> kv_head;  // that the head reads
+    if (head) kv_head = *head / (heads / kv_heads);
+    const std::vector<WeightMatrix> matrices{matrix_of("W_Q", attention.W_Q.weight, 1, heads, head),
+                                             matrix_of("W_K", attention.W_K.weight, 1, kv_heads, kv_head),
+                                             matrix_of("W_V", attention.W_V.weight, 1, kv_heads, kv_head),
+                                             matrix_of("W_O", attention.W_O.weight, 0, heads, head)};
     text += fmt::format("\nlayer {}{}\n", layer + 1, head ? fmt::format(" head {}", *head + 1) : "");
     const auto line = [&](const std::string& of_all, const std::string& of_heads) {
       text += wrapped(of_all + of_heads, width, indent) + "\n";

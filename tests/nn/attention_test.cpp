@@ -152,6 +152,72 @@ TEST_CASE("Tied matrices are one parameter with the sum of both gradients") {
   }
 }
 
+TEST_CASE("Heads that share keys and values are heads whose keys and values are equal, and so are their gradients") {
+  Parameters few, many;
+  const AttentionConfig config{.d_model = 8, .heads = 4, .kv_heads = 2, .bias = Bias::yes};
+  const MultiHeadAttention sharing(Scope(few, 1, DType::float64), config);
+  AttentionConfig each = config;
+  each.kv_heads = 0;
+  const MultiHeadAttention apart(Scope(many, 2, DType::float64), each);
+  NamedTensors values;
+  const auto repeated = [](const Tensor& x) {  // (n, 4) -> (n, 8), each head of 2 columns twice
+    const int axis = x.rank() - 1;
+    const Tensor first = slice(x, axis, 0, 2), second = slice(x, axis, 2, 4);
+    return concat({first, first, second, second}, axis);
+  };
+  for (const auto& [name, value] : few) {
+    const bool is_shared = name.starts_with("W_K") || name.starts_with("W_V");
+    values.emplace_back(name, is_shared ? repeated(value.detach()) : value.detach());
+  }
+  many.load(values, "few");
+  const Tensor x = waves({2, 5, 8}, 0, 1, DType::float64), dy = waves({2, 5, 8}, 1, 1, DType::float64);
+  const Recording recording;
+  const AttentionResult a = sharing(x, Mask::causal(), Weights::yes), b = apart(x, Mask::causal(), Weights::yes);
+  CHECK(error(a.output, b.output) <= 1e-13);
+  CHECK(a.weights.shape() == Shape{2, 4, 5, 5});
+  CHECK(error(a.weights, b.weights) <= 1e-13);
+  const Gradients g = backward(a.output, dy), h = backward(b.output, dy);
+  const Tensor each_W_K = h[many["W_K.weight"]];  // (8, 8)
+  const auto head = [&](int i) { return slice(each_W_K, 1, 2 * i, 2 * i + 2); };
+  CHECK(error(g[few["W_K.weight"]], concat({head(0) + head(1), head(2) + head(3)}, 1)) <= 1e-12);
+}
+
+TEST_CASE("A hook sees and changes what attention computes with all options, and gradients agree with the fused form") {
+  Parameters parameters;
+  const MultiHeadAttention layer(
+      Scope(parameters, 1, DType::float64) / "a",
+      {.d_model = 8, .heads = 4, .kv_heads = 2, .normalised = NormalisedHeads::yes, .rotary = 6});
+  const Tensor x = variable(waves({1, 5, 8}, 0, 1, DType::float64)), dy = waves({1, 5, 8}, 1, 1, DType::float64);
+  const Recording recording;
+  const Tensor fused = layer(x, Mask::causal()).output;
+  Tensor shown;
+  std::vector<std::string> names;
+  {
+    const Hook hook([&](const std::string& name, Tensor&) { names.push_back(name); });
+    shown = layer(x, Mask::causal()).output;
+  }
+  for (const char* name : {"a.Q", "a.K", "a.scores", "a.weights", "a.heads", "a.output", "a.q_norm.output"}) {
+    CHECK(std::count(names.begin(), names.end(), name) == 1);
+  }
+  CHECK(error(shown, fused) <= 1e-13);
+  const Gradients g = backward(fused, dy), h = backward(shown, dy);
+  CHECK(error(g[x], h[x]) <= 1e-12);
+  for (const auto& [name, parameter] : parameters) CHECK(error(g[parameter], h[parameter]) <= 1e-12);
+}
+
+TEST_CASE("Turned by their positions, queries and keys know how far apart their tokens are, and where nothing") {
+  Parameters parameters;
+  const MultiHeadAttention layer(Scope(parameters, 1, DType::float64), {.d_model = 8, .heads = 2, .rotary = 9});
+  const Tensor token = waves({1, 1, 8}, 0, 1, DType::float64), other = waves({1, 1, 8}, 3, 1, DType::float64);
+  const Tensor weights = layer(concat({token, other, token, other, token}, 1), {}, Weights::yes).weights;
+  const auto score = [&](int i, int j) { return std::log(weights.at({0, 0, i, j}) / weights.at({0, 0, i, i})); };
+  CHECK(score(2, 1) == Approx(score(4, 3)));
+  CHECK(std::abs(score(2, 1) - score(2, 3)) > 1e-3);
+  CHECK(message([&] {
+          layer(slice(token, 1, 0, 1), concat({token, other}, 1), {}, Weights::no);
+        }) == "MultiHeadAttention: 1 queries among 2 tokens have no positions to be turned by");
+}
+
 TEST_CASE("Impossible shapes of attention are errors") {
   Parameters parameters;
   const auto make = [&](AttentionConfig config) {
@@ -163,6 +229,9 @@ TEST_CASE("Impossible shapes of attention are errors") {
         "MultiHeadAttention: W_K can serve as W_V only when d_k == d_v, got 4 and 3");
   CHECK(make({.d_model = 6, .heads = 0}) ==
         "MultiHeadAttention: d_model and heads must be positive, d_k and d_v not negative, got 6, 0, 0, 0");
+  CHECK(make({.d_model = 8, .heads = 4, .kv_heads = 3}) == "MultiHeadAttention: 3 kv_heads do not divide 4 heads");
+  CHECK(make({.d_model = 8, .heads = 4, .kv_heads = 2, .tie = Tie::Q_is_K}) ==
+        "MultiHeadAttention: W_Q can serve as W_K only when kv_heads == heads, got 2 and 4");
   CHECK(parameters.size() == 0);
 
   const MultiHeadAttention layer(Scope(parameters, 1), {.d_model = 30, .heads = 4, .d_k = 7, .d_v = 3});

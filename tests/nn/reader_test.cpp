@@ -204,8 +204,18 @@ TEST_CASE("A language model shows its values to hooks, and refuses what it canno
 
 TEST_CASE("Read a few tokens at a time, a text has the logits that it has read at once") {
   ReaderConfig config = small_writer;
-  config.positions = GENERATE(Positions::learned, Positions::sinusoidal, Positions::none);
+  config.positions = GENERATE(Positions::learned, Positions::sinusoidal, Positions::none, Positions::rotary);
   config.logits = GENERATE(Logits::tied, Logits::untied);
+  SECTION("as GPT-2's") { config.parts.activation = Activation::gelu_tanh; }
+  SECTION("as LLaMA's") {
+    config.parts = {.norm = Norm::Kind::rms, .activation = Activation::swiglu};
+    config.attention.kv_heads = 1;
+    config.attention.output_bias = Bias::no;
+  }
+  SECTION("with normalised heads") {
+    config.parts.activation = Activation::relu;
+    config.attention.normalised = NormalisedHeads::yes;
+  }
   Parameters parameters;
   const Reader model(Scope(parameters, 1), config);
   const Ids tokens({2, 6}, {1, 2, 3, 4, 5, 6, 0, 6, 5, 4, 3, 2});
@@ -226,8 +236,35 @@ TEST_CASE("Read a few tokens at a time, a text has the logits that it has read a
       CHECK(error(logits, reshape(slice(whole, 1, end - 1, end), {2, 7})) <= 1e-5);
       begin = end;
     }
-    CHECK(past.read == 6);
+    CHECK(past[1].length() == 6);
     CHECK(message([&] { model.go_on(columns(0, 1), past); }) ==
           "Reader::go_on: 1 tokens after 6 are more than max_length, 6");
+  }
+}
+
+TEST_CASE("What a block is made of decides its parameters and what it computes") {
+  ReaderConfig config = small_writer;
+  const auto made = [&](const BlockParts& parts, Bias bias) {
+    config.parts = parts;
+    config.attention.output_bias = bias;
+    auto parameters = std::make_unique<Parameters>();
+    const Reader model(Scope(*parameters, 1, DType::float64), config);
+    return std::pair(names(*parameters), model.next(Ids({1, 3}, {1, 2, 3})));
+  };
+  const auto [plain, of_gelu] = made({}, Bias::yes);
+  const auto [rms, of_swiglu] = made({.norm = Norm::Kind::rms, .activation = Activation::swiglu}, Bias::no);
+  const auto has = [](const std::vector<std::string>& all, const char* name) {
+    return std::find(all.begin(), all.end(), name) != all.end();
+  };
+  for (const char* name : {"encoder.0.attention_norm.bias", "encoder.norm.bias", "encoder.1.mlp.in.bias",
+                           "encoder.1.mlp.out.bias", "encoder.0.attention.W_O.bias"}) {
+    CHECK(has(plain, name));
+    CHECK_FALSE(has(rms, name));
+  }
+  CHECK(has(rms, "encoder.1.mlp.gate.weight"));
+  CHECK_FALSE(has(plain, "encoder.1.mlp.gate.weight"));
+  CHECK(rms.size() == plain.size() - 2 * 5 - 1 + 2);
+  for (const Activation activation : {Activation::gelu_tanh, Activation::relu}) {
+    CHECK(error(made({.activation = activation}, Bias::yes).second, of_gelu) > 1e-6);
   }
 }

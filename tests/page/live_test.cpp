@@ -65,6 +65,16 @@ TEST_CASE("The model in the page gives the program's numbers to 1e-5") {
   check(shaken(small_model(Positions::learned, Tie::K_is_V, Bias::yes)), animal);
   check(shaken(small_model(Positions::learned, Tie::Q_is_K, Bias::no)), animal);
   check(shaken(small_model(Positions::learned, Tie::none, Bias::yes, 2)), "the dog was tired . was it ?");
+  for (const Predicts predicts : {Predicts::answer, Predicts::next}) {
+    check(shaken(small_model(decoder_config(predicts))), animal);
+  }
+  for (const Activation activation : {Activation::gelu_tanh, Activation::relu}) {
+    ReaderConfig config = small_config(Positions::learned, Tie::none, Bias::yes);
+    config.predicts = Predicts::next;
+    config.logits = Logits::untied;
+    config.parts.activation = activation;
+    check(shaken(small_model(config)), animal);
+  }
 }
 
 TEST_CASE("The page of a run of toy.yaml holds its model and its causes") {
@@ -211,8 +221,7 @@ TEST_CASE("What cannot be read is said: an unknown word with its neighbours, too
         "document.querySelector('.notice').hidden ? '' : document.querySelector('.notice').textContent");
   };
   CHECK(notice("The animl was it") == "The model does not know “animl”; did you mean animal?");
-  CHECK(notice("it it it it it it it it it it it it it") ==
-        "The text has 13 tokens; the model learned positions for 12.");
+  CHECK(notice("it it it it it it it it it it it it it") == "The text has 13 tokens; the model has positions for 12.");
   CHECK(notice("  ") == "Type a sentence.");
   CHECK(notice("the animal was tired") ==
         "The model was asked about it only; it is asked about the last token here. Choose another below.");
@@ -276,14 +285,16 @@ TEST_CASE("The page takes a score apart as the program does") {
     const ScoreParts::Product& product = parts.products[0];
     numbers.insert(numbers.end(), {product.score, product.ahead});
     const Json found = chromium->run(fmt::format(
-        "(() => {{ const p = scoreParts(readerOf(0), subject().tokens, 7, 1, 0, 7, 1, 5); "
-        "const cuts = [p.without(true, {}), p.without(false, {})], product = p.product({}, {}); "
+        "(() => {{ const p = scoreParts(readerOf(0), subject().tokens, {0}, 1, 0, {0}, 1, 5); "
+        "const cuts = [p.without(true, {1}), p.without(false, {2})], product = p.product({3}, {4}); "
         "return [p.score, p.reference, p.weight, ...[...p.query, ...p.key].flatMap(({{score, ahead}}) => [score, "
         "ahead]), "
         "...cuts.flatMap(({{weight, probability}}) => [weight, probability]), product.score, product.ahead]; }})()",
-        parts.cuts[0].part, parts.cuts[1].part, product.query, product.key));
+        example.query, parts.cuts[0].part, parts.cuts[1].part, product.query, product.key));
     CHECK(largest_difference(found, numbers) < tolerance);
   };
+  check(shaken(small_model(decoder_config(Predicts::answer))));
+  check(shaken(small_model(decoder_config(Predicts::next))));
   check(shaken(small_model(Positions::learned, Tie::none, Bias::yes)));
   check(shaken(small_model(Positions::sinusoidal, Tie::K_is_V, Bias::yes)));
   check(shaken(small_model(Positions::none, Tie::Q_is_K, Bias::no)));

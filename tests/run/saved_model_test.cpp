@@ -66,6 +66,24 @@ TEST_CASE("a model is loaded as it was saved") {
   CHECK(read_file(model_path(scratch.path)) == bytes);
 }
 
+TEST_CASE("a decoder is loaded as it was saved, and what is as usual is not written") {
+  const ScratchDirectory scratch;
+  const SavedModel model = small_model(decoder_config(Predicts::next));
+  save_model(model_path(scratch.path), model);
+  const SavedModel loaded = load_model(model_path(scratch.path));
+  const Example example = question(model, famous);
+  const SentenceAttention before = attend(*model.reader, model.vocabulary, example);
+  const SentenceAttention after = attend(*loaded.reader, loaded.vocabulary, example);
+  CHECK(after.probability == before.probability);
+  CHECK(after.layers[1].to_vector() == before.layers[1].to_vector());
+  const std::string usual = to_json(small_model().reader->config).dump();
+  const std::string decoder = to_json(model.reader->config).dump();
+  for (const char* name : {"norm\"", "activation", "kv_heads", "normalised"}) {
+    CHECK(usual.find(name) == std::string::npos);
+    CHECK(decoder.find(name) != std::string::npos);
+  }
+}
+
 TEST_CASE("loading a file that is no model says why") {
   CHECK(loading([](SafeTensors&) {}) == "no error");
   for (const char* name : {"heed.model", "heed.vocabulary", "heed.queries", "heed.split", "heed.step"}) {
@@ -83,7 +101,7 @@ TEST_CASE("loading a file that is no model says why") {
   CHECK(describing("/attention/heads", "two") ==
         "metadata 'heed.model': 'heads' must be an integer from 1 to 16777216, got \"two\"");
   CHECK(describing("/positions", "random") ==
-        "metadata 'heed.model': expected one of none, learned, sinusoidal, got 'random'");
+        "metadata 'heed.model': expected one of none, learned, sinusoidal, rotary, got 'random'");
   CHECK(describing("/mlp", 17).find("encoder.0.mlp.in.weight: expected shape (8, 17), got (8, 16)") !=
         std::string::npos);
 }
@@ -130,6 +148,12 @@ TEST_CASE("a description larger than its file allocates nothing") {
     INFO(size);
     CHECK(describing(size, 16777216).starts_with("the model that it describes has at least "));
   }
+  CHECK(loading([](SafeTensors& content) {
+          auto description = nlohmann::ordered_json::parse(content.metadata.at("heed.model"));
+          description["positions"] = "rotary";
+          description["max_length"] = 16777216;
+          content.metadata["heed.model"] = description.dump();
+        }) == "the rotary positions that it describes have 100663296 numbers, at most 67108864 are read");
   CHECK(memory_use().bytes_reserved - before < 1'000'000);
 }
 
@@ -186,7 +210,7 @@ TEST_CASE("a text that the model cannot read is refused") {
   CHECK(reading(model, "it was stret zzzzz") ==
         "not among the 14 words that the model knows: 'stret' (did you mean 'street'?), 'zzzzz'");
   CHECK(reading(model, "it it it it it it it it it it it it it") ==
-        "the text has 13 tokens; the model learned positions for 12");
+        "the text has 13 tokens; the model has positions for 12");
   CHECK(reading(small_model(Positions::none), "it it it it it it it it it it it it it") == "no error");
 
   const SavedModel story = small_model(Positions::learned, Tie::none, Bias::no, 2);

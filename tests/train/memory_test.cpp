@@ -15,11 +15,12 @@ using namespace heed;
 
 namespace {
 
-Config sized(const std::string& model, const std::string& optimizer = "{}", int batch_size = 32) {
+Config sized(const std::string& model, const std::string& optimizer = "{}", int batch_size = 32,
+             const std::vector<std::string>& settings = {}) {
   return parse_config(fmt::format("data: {{sentences: 300, held_out: 150}}\nmodel: {}\noptim: {}\n"
                                   "train: {{steps: 2, batch_size: {}}}\n",
                                   model, optimizer, batch_size),
-                      "f");
+                      "f", settings);
 }
 
 // By tensors, while it is trained, of what is said: parameters, gradients, moments and activations.
@@ -50,6 +51,24 @@ TEST_CASE("What a run is said to need is what its tensors take, and not much mor
       }
     }
   }
+}
+
+TEST_CASE("A batch in parts takes the activations of one part, and what a decoder takes is foreseen, too") {
+  const std::string decoder =
+      "{d_model: 64, layers: 3, heads: 4, kv_heads: 2, mlp: 160, norm: rms, activation: swiglu, positions: rotary, "
+      "normalised_heads: true}";
+  for (const char* average : {"train.average=0", "train.average=2"}) {
+    for (const char* parts : {"train.accumulate=1", "train.accumulate=8"}) {
+      const double share = share_taken(sized(decoder, "{}", 400, {parts, average}));
+      CAPTURE(average, parts, share);
+      CHECK(share <= 1);
+      CHECK(share > 0.4);
+    }
+  }
+  const auto activations = [&](const char* parts) {
+    return make_experiment(sized(decoder, "{}", 4000, {parts})).memory.activations;
+  };
+  CHECK(activations("train.accumulate=4") < activations("train.accumulate=1") / 3);
 }
 
 TEST_CASE("A model that cannot fit is measured in a moment, without memory, and refused with the sum") {

@@ -5,8 +5,12 @@
 #include "tests/scratch.h"
 
 #include <heed/autograd/machine.h>
+#include <heed/autograd/more_ops.h>
 #include <heed/files/file.h>
+#include <heed/files/safetensors.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 
 using namespace heed;
@@ -21,8 +25,8 @@ constexpr const char* resumable =
     "dump: {every: 15, sentences: 2, weights: true}\n";
 
 // Trains until `last` steps are taken, or to the end.
-void train_until(std::int64_t last, const RunDirectory& run) {
-  Experiment experiment = make_experiment(parse_config(resumable, "f"));
+void train_until(std::int64_t last, const RunDirectory& run, const std::vector<std::string>& settings = {}) {
+  Experiment experiment = make_experiment(parse_config(resumable, "f", settings));
   volatile std::sig_atomic_t stop = 0;
   const Listener listener{[&](std::int64_t step, double) { stop = step == last; },
                           [](std::int64_t, double, const Evaluation&) {}};
@@ -40,21 +44,23 @@ std::map<std::string, std::string> files(const fs::path& run) {
 }  // namespace
 
 TEST_CASE("A run stopped and resumed, with any threads, writes the same files byte for byte") {
+  const auto settings =
+      GENERATE(std::vector<std::string>{}, std::vector<std::string>{"train.average=20", "train.accumulate=4"});
   const Scratch scratch;
   const int before = threads();
   set_threads(1);
-  const Config config = parse_config(resumable, "f");
-  train_until(0, RunDirectory::create(config.name, to_yaml(config), scratch / "alone"));
+  const Config config = parse_config(resumable, "f", settings);
+  train_until(0, RunDirectory::create(config.name, to_yaml(config), scratch / "alone"), settings);
   const auto alone = files(scratch / "alone");
   CHECK(alone.size() == 15);  // configuration, held-out sentences, metrics, model, checkpoint, five dumps, their models
   CHECK(alone.at("models/step-000060.safetensors") == alone.at("model.safetensors"));
   for (const int stop : {1, 7, 15, 25, 27, 47, 59}) {
     const fs::path path = scratch / std::to_string(stop);
     set_threads(stop % 20 == 7 ? 2 : 1);
-    train_until(stop, RunDirectory::create(config.name, to_yaml(config), path));
+    train_until(stop, RunDirectory::create(config.name, to_yaml(config), path), settings);
     CHECK((files(path) != alone));
     set_threads(stop % 20 == 7 ? 3 : 1);
-    train_until(0, RunDirectory::open(path));
+    train_until(0, RunDirectory::open(path), settings);
     INFO("stopped after step " << stop);
     CHECK((files(path) == alone));
   }
@@ -109,4 +115,104 @@ TEST_CASE("The training loss of a line of metrics is the mean since the line bef
   const std::vector<Metrics> lines = read_metrics(scratch / "r");
   REQUIRE(lines.size() == 6);  // 0, 20, 40, 50; 60, 75
   CHECK((lines[3].step == 50 && lines[4].step == 60 && lines[5].step == 75));
+}
+
+namespace {
+
+// The weights after all steps of `settings`, in the file `name` of the run.
+NamedTensors weights_after(const fs::path& path, const std::vector<std::string>& settings,
+                           const char* name = "model.safetensors") {
+  const Config config = parse_config(resumable, "f", settings);
+  train_until(0, RunDirectory::create(config.name, to_yaml(config), path), settings);
+  return read_safetensors(path / name).tensors;
+}
+
+double largest_difference(const NamedTensors& a, const NamedTensors& b) {
+  double largest = 0;
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    REQUIRE(a[i].first == b[i].first);
+    largest = std::max(largest, std::sqrt(max(square(a[i].second - b[i].second)).item()));
+  }
+  return largest;
+}
+
+}  // namespace
+
+TEST_CASE("A batch in parts has the gradient of the whole, to rounding, and the same bits for any threads") {
+  const Scratch scratch;
+  // One step of plain descent: the weights differ as the gradients do.
+  const std::vector<std::string> settings{"train.steps=1", "train.batch_size=12", "model.dropout=0", "optim.name=sgd",
+                                          "optim.lr=1",    "optim.clip=0",        "optim.warmup=0"};
+  const auto in_parts = [&](const std::string& parts) {
+    std::vector<std::string> all = settings;
+    all.push_back("train.accumulate=" + parts);
+    return all;
+  };
+  const NamedTensors whole = weights_after(scratch / "whole", settings);
+  for (const char* parts : {"2", "3", "4", "12"}) {
+    INFO(parts << " parts");
+    const NamedTensors cut = weights_after(scratch / parts, in_parts(parts));
+    CHECK(largest_difference(cut, whole) < 1e-6);
+  }
+  const std::string model = read_file(scratch / "3" / "model.safetensors");
+  const int before = threads();
+  for (const int count : {1, 2, 3}) {
+    set_threads(count);
+    const fs::path path = scratch / fmt::format("threads-{}", count);
+    weights_after(path, in_parts("3"));
+    CHECK((read_file(path / "model.safetensors") == model));
+  }
+  set_threads(before);
+}
+
+TEST_CASE("The model of a run that averages is the mean of its late weights, and its figures are of that") {
+  const Scratch scratch;
+  const std::string steps = "train.steps=5";
+  NamedTensors sum;
+  for (const char* step : {"3", "4", "5"}) {  // a constant rate: the first steps of each are the same
+    const std::vector<std::string> settings{fmt::format("train.steps={}", step), "optim.schedule=constant",
+                                            "optim.warmup=1"};
+    for (const auto& [name, w] : weights_after(scratch / step, settings)) {
+      if (step[0] == '3')
+        sum.emplace_back(name, w);
+      else
+        std::find_if(sum.begin(), sum.end(), [&n = name](auto& s) { return s.first == n; })->second += w;
+    }
+  }
+  for (auto& [name, w] : sum) w /= 3.0;
+  const std::vector<std::string> averaging{steps, "optim.schedule=constant", "optim.warmup=1", "train.average=3"};
+  CHECK(largest_difference(weights_after(scratch / "mean", averaging), sum) < 1e-6);
+  CHECK(largest_difference(weights_after(scratch / "none", {steps, "optim.schedule=constant", "optim.warmup=1"}), sum) >
+        1e-4);
+  Experiment e = make_experiment(parse_config(resumable, "f", averaging));
+  e.model = load_model(model_path(scratch / "mean"));
+  CHECK(read_metrics(scratch / "mean").back().held_out.loss == Approx(evaluate(e).loss).epsilon(1e-6));
+  // A run that goes on averages its new late steps, and not those that were late before.
+  const std::vector<std::string> longer{"train.steps=9", "optim.schedule=constant", "optim.warmup=1",
+                                        "train.average=3"};
+  train_until(0, RunDirectory::open(scratch / "mean"), longer);
+  weights_after(scratch / "at once", longer);
+  CHECK((read_file(model_path(scratch / "mean")) == read_file(model_path(scratch / "at once"))));
+}
+
+TEST_CASE("A run without progress ends, with its best model beside the last") {
+  const Scratch scratch;
+  // Learning by heart: the held-out loss falls, then rises.
+  const std::vector<std::string> settings{"data.sentences=12", "train.steps=2000", "train.evaluate_every=10",
+                                          "train.patience=3",  "model.dropout=0",  "optim.schedule=constant",
+                                          "optim.lr=0.01",     "optim.warmup=0"};
+  weights_after(scratch / "r", settings);
+  const std::vector<Metrics> lines = read_metrics(scratch / "r");
+  const auto best = std::min_element(
+      lines.begin(), lines.end(), [](const Metrics& a, const Metrics& b) { return a.held_out.loss < b.held_out.loss; });
+  REQUIRE(lines.back().step < 2000);
+  CHECK(lines.end() - best == 4);  // three without progress after it
+  Experiment e = make_experiment(parse_config(resumable, "f", settings));
+  for (const auto& [file, line] : {std::pair("best.safetensors", *best), {"model.safetensors", lines.back()}}) {
+    INFO(file);
+    e.model = load_model(scratch / "r" / file);
+    CHECK(e.model.step == line.step);
+    CHECK(evaluate(e).loss == Approx(line.held_out.loss).epsilon(1e-6));
+  }
 }

@@ -25,6 +25,7 @@ struct Config {
   TaskOptions data;
   ReaderConfig model{.attention = {.d_model = 64, .heads = 2}};  // its vocabulary and lengths are the task's
   double dropout = 0;                                            // of what each layer adds, in training
+  bool zero_outputs = false;                                     // what a layer adds begins at 0
   std::string from;  // the run or model whose weights are the first; none: they are drawn
 
   OptimizerOptions optimizer;
@@ -34,6 +35,7 @@ struct Config {
   struct Train {
     int batch_size = 64;
     int accumulate = 1;  // parts of a batch, one after the other
+    int average = 0;     // late steps whose mean weights are the model; 0: those of the last step
     int patience = 0;    // evaluations without a smaller held-out loss after which to stop; 0: never
     int evaluate_every = 100, checkpoint_every = 100;
   } train;

@@ -19,8 +19,9 @@ struct Flag {
 inline Flag flag(bool* value) {
   return {[=] { return *value; }, [=](bool on) { *value = on; }};
 }
-inline Flag flag(Bias* value) {
-  return {[=] { return *value == Bias::yes; }, [=](bool on) { *value = on ? Bias::yes : Bias::no; }};
+template <class YesOrNo>
+Flag flag(YesOrNo* value) {
+  return {[=] { return *value == YesOrNo::yes; }, [=](bool on) { *value = on ? YesOrNo::yes : YesOrNo::no; }};
 }
 struct Integer {
   int* value;

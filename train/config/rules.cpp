@@ -60,6 +60,14 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
   demand(a.tie != Tie::K_is_V || d_k == d_v, {"model.tie", "model.d_k", "model.d_v", "model.d_model", "model.heads"},
          fmt::format("tie K_is_V needs model.d_k = model.d_v, got {} and {}", d_k, d_v));
 
+  demand(a.heads % a.keys() == 0, {"model.kv_heads", "model.heads"},
+         fmt::format("model.kv_heads {} must divide model.heads {}", a.kv_heads, a.heads));
+  demand(a.tie != Tie::Q_is_K || a.keys() == a.heads, {"model.tie", "model.kv_heads"},
+         fmt::format("tie Q_is_K needs as many model.kv_heads as model.heads, got {} and {}", a.kv_heads, a.heads));
+  demand(c.model.positions != Positions::rotary || d_k % 2 == 0,
+         {"model.positions", "model.d_k", "model.d_model", "model.heads"},
+         fmt::format("positions rotary turn pairs of numbers: model.d_k must be even, got {}", d_k));
+
   const OptimizerOptions& o = c.optimizer;
   demand(o.momentum == 0 || o.method == OptimizerOptions::Method::sgd, {"optim.name", "optim.momentum"},
          fmt::format("optim.momentum {} is for sgd, optim.name is {}", o.momentum, name_of(o.method)));

@@ -12,18 +12,18 @@ using namespace heed;
 namespace {
 
 // A model of three layers with an MLP, all of whose biases and gains take part.
-SavedModel deep_model(Positions positions, Tie tie, int sentences) {
-  SavedModel model = small_model(positions, tie, Bias::yes, sentences);
-  ReaderConfig config = model.reader->config;
+SavedModel deep_model(ReaderConfig config) {
   config.layers = 3;
-  model.parameters = Parameters();
-  model.reader = std::make_unique<Reader>(Scope(model.parameters, 5), config);
+  SavedModel model = small_model(config);
   for (const auto& [name, parameter] : model.parameters) {
     std::vector<double> values = parameter.to_vector();
     for (std::size_t i = 0; i < values.size(); ++i) values[i] += 0.3 * std::sin(static_cast<double>(i * i + 1));
     Tensor(parameter).copy_from(tensor(parameter.shape(), values));
   }
   return model;
+}
+SavedModel deep_model(Positions positions, Tie tie, int sentences) {
+  return deep_model(small_config(positions, tie, Bias::yes, sentences));
 }
 
 constexpr const char* tired_dog = "The dog didn't cross the street because it was too tired";
@@ -68,6 +68,27 @@ TEST_CASE("A score is the sum of what wrote its query and its key, to 1e-6") {
       }
       CHECK(read.predicted == parts.answer);
       CHECK(parts.probability == Approx(read.probability).epsilon(1e-4));
+    }
+  }
+}
+
+TEST_CASE("A score is that sum, too, where heads are normalised and turned and share their keys") {
+  ReaderConfig config = decoder_config(GENERATE(Predicts::answer, Predicts::next));
+  config.attention.bias = Bias::yes;
+  const SavedModel model = deep_model(config);
+  Example example = question(model, tired_dog, "it");
+  example.antecedent = 1;
+  example.distractor = 5;
+  const Tensor weights = attend(*model.reader, model.vocabulary, example).layers[2];
+  for (const int head : {0, 1}) {
+    const ScoreParts parts = score_parts(model, example, 2, head, -1, 1);
+    CHECK(parts.weight == Approx(weights.at({head, 7, 1})).epsilon(1e-4));
+    const double expected = std::log(weights.at({head, 7, 1}) / weights.at({head, 7, 5}));
+    CHECK(parts.score - parts.reference == Approx(expected).epsilon(1e-3));
+    for (const auto* side : {&parts.query, &parts.key}) {
+      CHECK(side->size() == 1 + 2 * (2 * 11 + 1) + 1);  // word, heads and MLPs, biases
+      CHECK(sum_of(*side, &ScoreParts::Part::score) == Approx(parts.score).epsilon(1e-6));
+      CHECK(sum_of(*side, &ScoreParts::Part::ahead) == Approx(parts.score - parts.reference).epsilon(1e-6));
     }
   }
 }

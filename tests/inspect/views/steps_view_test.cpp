@@ -43,8 +43,24 @@ TEST_CASE("steps_view gives every matrix with its shape, and the model's own wei
   for (int key = 0; key < 11; ++key) row += fmt::format("{:6.2f}", first.at({0, 7, key}));
   CHECK(fitted.substr(fitted.find("weights = softmax")).find(row + "\n") != std::string::npos);
   check_width(fitted, 80);
-  CHECK(steps_view(model, example, {}).find("X  (8, 8)  the words with their positions, normalised") !=
-        std::string::npos);
+  const std::string first_line =
+      fmt::format("X  (8, 8)  the words{}, normalised", positions == Positions::none ? "" : " with their positions");
+  CHECK(steps_view(model, example, {}).find(first_line) != std::string::npos);
+}
+
+TEST_CASE("steps_view shows how a decoder's queries and keys are normalised and turned, and that the scores follow") {
+  const SavedModel model = small_model(decoder_config(Predicts::next));
+  const Example example = question(model, "the dog was tired . was it ?");
+  const std::string text = steps_view(model, example, choosing(1, 2));
+  for (const char* line : {"X  (8, 8)  the words, normalised", "W_Q  (8, 4)  learned", "W_K  (8, 4)  learned",
+                           "W_V  (8, 5)  learned", "Q = X W_Q  (8, 4)  what each word asks for",
+                           "Q / sqrt(mean(Q^2))  (8, 4)  each row normalised, times its learned gain",
+                           "Q, turned  (8, 4)  by each word's position", "K, turned  (8, 4)  by each word's position",
+                           "weights = softmax(scaled)  (8, 8)  each row sums to 1; later tokens are hidden"}) {
+    INFO(line);
+    CHECK(text.find(std::string("\n") + line) != std::string::npos);
+  }
+  check_width(text, 80);
 }
 
 TEST_CASE("steps_view shows no numbers that do not follow from each other") {
@@ -61,8 +77,8 @@ TEST_CASE("steps_view shows no numbers that do not follow from each other") {
     INFO(text);
     CHECK(text.starts_with("the steps do not add up: '" + start + "' is off by "));
   };
-  starts_with("Q", "Q = X W_Q");
-  starts_with("K", "K = X W_K");
+  starts_with("Q", "Q = X W_Q + b_Q");
+  starts_with("K", "K = X W_K + b_K");
   starts_with("V", "V = X W_V");
   starts_with("scores", "scaled = scores / sqrt(d_k)");
   starts_with("weights", "weights = softmax(scaled)");

@@ -18,6 +18,13 @@ TEST_CASE("Keys that do not go together are refused where the last of them is gi
   CHECK(config_error("model: {tie: K_is_V, d_k: 8, d_v: 9}") ==
         "f:1:35: tie K_is_V needs model.d_k = model.d_v, got 8 and 9");
   CHECK(config_error("model: {tie: Q_is_K, d_k: 8}") == "no error");
+  CHECK(config_error("model: {heads: 4, kv_heads: 3}") == "f:1:29: model.kv_heads 3 must divide model.heads 4");
+  CHECK(config_error("model: {heads: 4, kv_heads: 2, tie: Q_is_K}") ==
+        "f:1:37: tie Q_is_K needs as many model.kv_heads as model.heads, got 2 and 4");
+  CHECK(config_error("model: {positions: rotary, d_k: 5}") ==
+        "f:1:33: positions rotary turn pairs of numbers: model.d_k must be even, got 5");
+  CHECK(config_error("train: {batch_size: 8, accumulate: 3}") ==
+        "f:1:36: train.accumulate 3 must divide train.batch_size 8");
   CHECK(config_error("optim: {nesterov: true}") == "f:1:19: optim.nesterov needs optim.momentum above 0, got 0");
   CHECK(config_error("optim: {momentum: 0.9}") == "f:1:19: optim.momentum 0.9 is for sgd, optim.name is adam");
   CHECK(config_error("optim: {warmup: 50}\ntrain: {steps: 20}") ==

@@ -23,15 +23,21 @@ data:
 model:
   d_model: 30
   heads: 4
+  kv_heads: 2
   d_k: 7
   d_v: 7
   layers: 3
   mlp: 128
+  activation: swiglu
+  norm: rms
+  normalised_heads: true
   positions: sinusoidal
   logits: untied
   tie: K_is_V
   dropout: 0.25
   bias: true
+  output_bias: false
+  zero_outputs: true
   from: "runs/other one"
 optim:
   name: sgd
@@ -50,6 +56,7 @@ train:
   steps: 999999
   batch_size: 2
   accumulate: 2
+  average: 5
   patience: 3
   evaluate_every: 7
   checkpoint_every: 8

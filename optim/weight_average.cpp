@@ -1,0 +1,72 @@
+#include <heed/autograd/machine.h>
+#include <heed/autograd/ops.h>
+#include <heed/optim/weight_average.h>
+
+#include <algorithm>
+
+namespace heed {
+
+WeightAverage::WeightAverage(const Parameters& parameters) : parameters_(parameters) {}
+
+// mean_n = mean_{n-1} + (w - mean_{n-1}) / n
+void WeightAverage::add() {
+  if (means_.empty()) {
+    for (const auto& [name, parameter] : parameters_) {
+      means_.emplace_back(name, zeros(parameter.shape(), parameter.dtype()));
+    }
+  }
+  ++steps_;
+  constexpr std::int64_t grain = 8192;
+  std::size_t number = 0;
+  for (const auto& entry : parameters_) {
+    const Tensor& parameter = entry.second;
+    Tensor& mean = means_[number++].second;
+    dispatch(parameter.dtype(), [&]<class T>() {
+      const T share = static_cast<T>(1.0 / static_cast<double>(steps_));
+      const T* w = parameter.data<T>();
+      T* m = mean.mutable_data<T>();
+      parallel_for(parameter.numel(), grain, [=](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) m[i] += (w[i] - m[i]) * share;
+      });
+    });
+  }
+}
+
+void WeightAverage::restart() {
+  means_.clear();
+  steps_ = 0;
+}
+
+void WeightAverage::exchange() {
+  if (steps_ == 0) return;
+  std::size_t number = 0;
+  for (const auto& entry : parameters_) {
+    Tensor parameter = entry.second;
+    Tensor& mean = means_[number++].second;
+    dispatch(parameter.dtype(), [&]<class T>() {
+      std::swap_ranges(parameter.mutable_data<T>(), parameter.mutable_data<T>() + parameter.numel(),
+                       mean.mutable_data<T>());
+    });
+  }
+}
+
+NamedTensors WeightAverage::state() const {
+  if (steps_ == 0) return {};
+  NamedTensors state = means_;
+  state.emplace_back("steps", full({}, static_cast<double>(steps_), DType::float64));
+  return state;
+}
+
+void WeightAverage::load_state(const NamedTensors& loaded, const std::string& source) {
+  restart();
+  if (loaded.empty()) return;
+  for (const auto& [name, parameter] : parameters_) {
+    means_.emplace_back(name, zeros(parameter.shape(), parameter.dtype()));
+  }
+  steps_ = 1;
+  const NamedTensors mine = state();
+  copy_by_name(loaded, mine, source);  // the means' storage is shared
+  steps_ = static_cast<std::int64_t>(mine.back().second.item());
+}
+
+}  // namespace heed

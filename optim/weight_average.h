@@ -1,0 +1,40 @@
+#pragma once
+#include <heed/nn/parameters.h>
+
+#include <cstdint>
+
+namespace heed {
+
+// The mean of a model's weights over steps (Izmailov et al. 2018, arXiv:1803.05407).
+class WeightAverage {
+ public:
+  explicit WeightAverage(const Parameters& parameters);
+
+  void add();      // the weights as they are now
+  void restart();  // forgets what was added
+  std::int64_t steps() const { return steps_; }
+
+  // While it lives the parameters hold the mean, where there is one, and the mean's place holds them.
+  class Shown {
+   public:
+    explicit Shown(WeightAverage& average) : average_(average) { average_.exchange(); }
+    Shown(const Shown&) = delete;
+    Shown& operator=(const Shown&) = delete;
+    ~Shown() { average_.exchange(); }
+
+   private:
+    WeightAverage& average_;
+  };
+
+  // All that a continued run needs: the mean by the parameters' names, and the number of "steps"; of none nothing.
+  NamedTensors state() const;
+  void load_state(const NamedTensors& state, const std::string& source);  // strict, as Parameters::load
+
+ private:
+  void exchange();
+  Parameters parameters_;
+  NamedTensors means_;  // none before the first step
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace heed

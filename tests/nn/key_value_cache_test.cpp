@@ -1,0 +1,44 @@
+#include "tests/autograd/helpers.h"
+
+#include <heed/nn/attention.h>
+
+using namespace heed;
+
+TEST_CASE("A text read token by token with a cache gives what it gives at once, with all options") {
+  Parameters parameters;
+  const MultiHeadAttention layer(
+      Scope(parameters, 1, DType::float64),
+      {.d_model = 8, .heads = 4, .kv_heads = 2, .d_k = 6, .d_v = 3, .normalised = NormalisedHeads::yes, .rotary = 200});
+  const Mask mask = GENERATE(Mask::causal(), Mask::window(2, 0));
+  Random random(2);
+  const Tensor x = uniform({2, 150, 8}, random);
+  const Tensor at_once = layer(x, mask).output;
+  KeyValueCache cache;
+  std::vector<Tensor> pieces;
+  for (std::int64_t begin = 0, end = 7; begin < 150; begin = end++) {
+    pieces.push_back(layer.go_on(slice(x, 1, begin, end), cache, mask));
+  }
+  CHECK(cache.length() == 150);
+  CHECK(distance(concat(pieces, 1), at_once) < 1e-12);
+  Tensor later = x.clone();
+  later.mutable_data<double>()[100 * 8] += 1;
+  CHECK(same_bits(slice(layer(later, mask).output, 1, 0, 100), slice(at_once, 1, 0, 100)));
+}
+
+TEST_CASE("A cache takes what follows what it holds, and nothing that is recorded") {
+  check_messages({{"KeyValueCache: (2, 1, 1, 3) does not follow what is held, (2, 1, 65, 2)",
+                   [] {
+                     KeyValueCache cache;
+                     cache.append(zeros({2, 1, 1, 2}), zeros({2, 1, 1, 2}));
+                     cache.append(zeros({2, 1, 1, 3}), zeros({2, 1, 1, 3}));
+                   }},
+                  {"KeyValueCache: expected (B, kv_heads, T, d), got (2, 1, 1)",
+                   [] {
+                     KeyValueCache().append(zeros({2, 1, 1}), zeros({2, 1, 1}));
+                   }},
+                  {"KeyValueCache: keys and values that are recorded; open a NoRecording", [] {
+                     const Recording recording;
+                     const Tensor K = variable(zeros({1, 1, 1, 2})) * 2;
+                     KeyValueCache().append(K, K);
+                   }}});
+}

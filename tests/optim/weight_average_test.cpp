@@ -1,0 +1,44 @@
+#include "tests/catch.h"
+#include "tests/message.h"
+
+#include <heed/autograd/ops.h>
+#include <heed/optim/weight_average.h>
+
+using namespace heed;
+
+TEST_CASE("The mean of weights over steps is shown in their place, and they come back") {
+  Parameters parameters;
+  Tensor w = Scope(parameters, 1).parameter("w", {2}, Init::zeros());
+  WeightAverage average(parameters);
+  const auto set = [&](double a, double b) { w.copy_from(tensor({2}, {a, b})); };
+  set(5, 6);
+  {
+    const WeightAverage::Shown shown(average);
+    CHECK(w.to_vector() == std::vector<double>{5, 6});  // no mean yet
+  }
+  CHECK(average.state().empty());
+  for (const double x : {1, 2, 6}) {
+    set(x, -x);
+    average.add();
+  }
+  {
+    const WeightAverage::Shown shown(average);
+    CHECK(w.at({0}) == Approx(3));
+    CHECK(w.at({1}) == Approx(-3));
+  }
+  CHECK(w.to_vector() == std::vector<double>{6, -6});
+  CHECK(average.steps() == 3);
+
+  WeightAverage other(parameters);
+  other.load_state(average.state(), "file");
+  set(7, -7);
+  other.add();
+  average.add();
+  CHECK(other.steps() == 4);
+  CHECK(other.state()[0].second.to_vector() == average.state()[0].second.to_vector());
+  CHECK(message([&] {
+          other.load_state({{"steps", full({}, 1, DType::float64)}}, "file");
+        }).starts_with("file: its tensors do not fit:"));
+  other.restart();
+  CHECK((other.steps() == 0 && other.state().empty()));
+}
