@@ -1,5 +1,7 @@
 #include <heed/data/task.h>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -45,21 +47,48 @@ int index_of(std::string_view word, const std::vector<std::string>& tokens) {
   return found == tokens.end() ? -1 : static_cast<int>(found - tokens.begin());
 }
 
+void choose(Example& example, int chosen) {
+  const auto last = [&](int n) { return example.candidates[static_cast<std::size_t>(n)].end - 1; };
+  example.chosen = chosen;
+  example.antecedent = chosen < 0 ? -1 : last(chosen);
+  example.distractor = chosen < 0 || example.candidates.size() != 2 ? -1 : last(1 - chosen);
+  example.answer = chosen < 0 ? "" : example.tokens[static_cast<std::size_t>(example.antecedent)];
+}
+
+std::string text_of(const Example& example, Span span) {
+  return fmt::format("{}", fmt::join(example.tokens.begin() + span.begin, example.tokens.begin() + span.end, " "));
+}
+
 NumberedExamples::NumberedExamples(const std::vector<Example>& examples, const Vocabulary& vocabulary) {
   const bool divided = !examples.empty() && !examples.front().sentences.empty();
+  const bool chooses = !examples.empty() && !examples.front().candidates.empty();
   for (const Example& example : examples) {
     if (example.sentences.size() != (divided ? example.tokens.size() : 0)) {
       fail("example {} has {} sentence numbers for {} tokens; expected one each, or none in the whole set", size(),
            example.sentences.size(), example.tokens.size());
     }
+    if (example.candidates.empty() == chooses) {
+      fail("example {} has {} candidates, the first has {}; expected some in each, or none in the whole set", size(),
+           example.candidates.size(), examples.front().candidates.size());
+    }
+    if (chooses) candidates_.push_back(example.candidates);
+    if (chooses) chosen_.push_back(example.chosen);
     for (const std::string& token : example.tokens) tokens_.push_back(vocabulary[token]);
     sentences_.insert(sentences_.end(), example.sentences.begin(), example.sentences.end());
     end_.push_back(tokens_.size());
     query_.push_back(example.query);
-    answer_.push_back(vocabulary[example.answer]);
+    const bool no_word =
+        (chooses && example.chosen < 0) || (vocabulary.unknown() && !vocabulary.contains(example.answer));
+    answer_.push_back(no_word ? -1 : vocabulary[example.answer]);
     antecedent_.push_back(example.antecedent);
     twin_.push_back(example.twin);
   }
+}
+
+Span NumberedExamples::antecedent_span(std::int64_t n) const {
+  const std::size_t i = static_cast<std::size_t>(n);
+  if (candidates_.empty() || chosen_[i] < 0) return {antecedent_[i], antecedent_[i] + 1};
+  return candidates_[i][static_cast<std::size_t>(chosen_[i])];
 }
 
 Batch NumberedExamples::batch(const std::vector<int>& chosen) const {
@@ -88,6 +117,20 @@ Batch NumberedExamples::batch(const std::vector<int>& chosen) const {
   batch.query = Ids(size, std::move(query));
   batch.answer = Ids(size, std::move(answer));
   if (!sentences_.empty()) batch.sentences = padded(sentences_);
+  if (candidates_.empty()) return batch;
+  std::size_t C = 0;
+  for (const int i : chosen) C = std::max(C, candidates_[static_cast<std::size_t>(i)].size());
+  std::vector<std::int32_t> places(chosen.size() * C * 2, -1), meant;
+  for (std::size_t b = 0; b < chosen.size(); ++b) {
+    auto place = places.begin() + static_cast<std::ptrdiff_t>(b * C * 2);
+    for (const Span& span : candidates_[static_cast<std::size_t>(chosen[b])]) {
+      *place++ = span.begin;
+      *place++ = span.end;
+    }
+    meant.push_back(chosen_[static_cast<std::size_t>(chosen[b])]);
+  }
+  batch.candidates = Ids({size[0], static_cast<std::int64_t>(C), 2}, std::move(places));
+  batch.chosen = Ids(size, std::move(meant));
   return batch;
 }
 
@@ -111,7 +154,9 @@ Batch part_of(const Batch& batch, int part, int parts) {
                .lengths = {},
                .query = rows(batch.query),
                .answer = rows(batch.answer),
-               .sentences = rows(batch.sentences)};
+               .sentences = rows(batch.sentences),
+               .candidates = rows(batch.candidates),
+               .chosen = rows(batch.chosen)};
   if (!batch.lengths.empty()) {
     const std::ptrdiff_t size = B / parts;
     result.lengths = {batch.lengths.begin() + part * size, batch.lengths.begin() + (part + 1) * size};
@@ -136,7 +181,7 @@ void complete(Task& task) {
   for (const std::vector<Example>* set : {&task.train, &task.held_out}) {
     for (const Example& example : *set) {
       for (const std::string& token : example.tokens) task.vocabulary.add(token);
-      task.vocabulary.add(example.answer);
+      if (example.candidates.empty()) task.vocabulary.add(example.answer);
       task.max_length = std::max(task.max_length, static_cast<int>(example.tokens.size()));
       for (const int sentence : example.sentences) task.max_sentences = std::max(task.max_sentences, sentence + 1);
       divided += !example.sentences.empty();
@@ -203,8 +248,15 @@ void hold_out_tenth(Task& task, std::vector<std::vector<Example>> groups, Random
 
 void shuffle_antecedents(std::vector<Example>& examples, const Random& random) {
   Random coin = random.stream("shuffle_antecedents");
+  const bool none_too =
+      std::ranges::any_of(examples, [](const Example& e) { return !e.candidates.empty() && e.chosen < 0; });
   for (std::size_t i = 0; i < examples.size(); ++i) {
     Example& example = examples[i];
+    if (!example.candidates.empty()) {
+      const int outcomes = static_cast<int>(example.candidates.size()) + none_too;
+      choose(example, static_cast<int>(coin.below(outcomes)) - none_too);
+      continue;
+    }
     if (example.antecedent < 0 || example.distractor < 0) {
       fail("shuffle_antecedents: example {} has no antecedent or no distractor; expected both", i);
     }

@@ -12,22 +12,38 @@
 
 namespace heed {
 
-// A text with one question: at token `query`, which word is meant?
+// Tokens from `begin` to before `end`.
+struct Span {
+  int begin = 0, end = 0;
+  bool operator==(const Span&) const = default;
+};
+
+// A text with one question: at token `query`, which word is meant, or which of the candidates?
 struct Example {
   std::vector<std::string> tokens;
   int query = 0;
-  int antecedent = -1;         // the token that the answer refers to; -1 when there is none
-  int distractor = -1;         // the token that it might have been; -1 when there is none
-  std::string answer;          // the word to predict: tokens[antecedent] for coreference
-  std::string decider;         // the word that decides (the adjective), one of the tokens; empty when unknown
-  std::string relation;        // kind of question ("pronoun", "adjective", ...), for tables
-  int twin = -1;               // the same text but for the decider, in the same set; -1 when there is none
-  std::vector<int> sentences;  // number of each token's sentence counted back from the question's, or empty
+  int antecedent = -1;           // the token that the answer refers to; -1 when there is none
+  int distractor = -1;           // the token that it might have been; -1 when there is none
+  std::string answer{};          // the word to predict: tokens[antecedent] for coreference
+  std::string decider{};         // the word that decides (the adjective), one of the tokens; empty when unknown
+  std::string relation{};        // kind of question ("pronoun", "adjective", ...), for tables
+  int twin = -1;                 // the same text but for the decider, in the same set; -1 when there is none
+  std::vector<int> sentences{};  // number of each token's sentence counted back from the question's, or empty
+  // Places that may be meant, and which of them is; -1: none of them. Then `antecedent` is the last token of that one,
+  // `distractor` that of the other where there are two.
+  std::vector<Span> candidates{};
+  int chosen = -1;
   bool operator==(const Example&) const = default;
 };
 
 // The index of the first token that is `word`; -1 when there is none.
 int index_of(std::string_view word, const std::vector<std::string>& tokens);
+
+// Makes candidate number `chosen`, or none of them (-1), the answer: antecedent, distractor and answer follow it.
+void choose(Example& example, int chosen);
+
+// Its tokens with spaces between them.
+std::string text_of(const Example& example, Span span);
 
 // What is to be learned, and on what it is tested.
 struct Task {
@@ -39,6 +55,7 @@ struct Task {
   Tokenizer tokenizer{};  // of texts that are asked about later
   // What a language model learns from. Then `train` is empty, and `held_out` holds pieces to look at.
   std::optional<Corpus> corpus{};
+  std::size_t known_left_out = 0;  // held-out sentences that are in the training set, too, and were left out
 };
 
 // B examples, padded to the longest among them (T), or B windows of a corpus.
@@ -47,15 +64,20 @@ struct Batch {
   Ids next{};                // (B T), of a corpus: what follows each token; -1 where that does not count
   std::vector<int> lengths;  // (B)
   Ids query;                 // (B)
-  Ids answer;                // (B), word numbers
+  Ids answer;                // (B), word numbers; -1 where the vocabulary does not know the word
   Ids sentences;             // (B, T), (0) when undivided
+  // Of examples with candidates, else (0): begin and end of each, -1 where an example has fewer; and which is meant, -1:
+  // none of them.
+  Ids candidates{};  // (B, C, 2)
+  Ids chosen{};      // (B)
 };
 
 // Examples in numbers, to make batches of; antecedent and twin as in Example.
 class NumberedExamples {
  public:
   NumberedExamples() = default;
-  // Error for a word that the vocabulary does not know, and where only some of the texts are divided into sentences.
+  // Error for a word that the vocabulary does not know, and where only some of the texts are divided into sentences or
+  // have candidates.
   NumberedExamples(const std::vector<Example>& examples, const Vocabulary& vocabulary);
 
   // Number of examples.
@@ -64,12 +86,15 @@ class NumberedExamples {
   Batch batch(std::int64_t first, std::int64_t end) const;  // those from `first` to before `end`
   // Of example n, as in Example.
   int antecedent(std::int64_t n) const { return antecedent_[static_cast<std::size_t>(n)]; }
+  Span antecedent_span(std::int64_t n) const;  // all of its tokens: the candidate's
   int twin(std::int64_t n) const { return twin_[static_cast<std::size_t>(n)]; }
 
  private:
   std::vector<std::int32_t> tokens_, sentences_;  // of one example after another; no sentences when undivided
   std::vector<std::size_t> end_;                  // of each example in tokens_
   std::vector<std::int32_t> query_, answer_, antecedent_, twin_;
+  std::vector<std::vector<Span>> candidates_;  // none, or of each example
+  std::vector<std::int32_t> chosen_;
 };
 
 // The rows of part `part` of `parts` equal ones; T stays that of the whole batch. Error where they are not equal.
@@ -89,7 +114,8 @@ void pair_twins(std::vector<Example>& examples);
 // Holds out a tenth of the groups, chosen by `random`; a group (twins, a story) stays together.
 void hold_out_tenth(Task& task, std::vector<std::vector<Example>> groups, Random random);
 
-// A control: each answer is, with probability 1/2, the distractor. Error for an example without one.
+// A control: each answer is, with probability 1/2, the distractor, or any of its candidates, each as likely (none of
+// them, too, where the set has such answers). Error for an example without either.
 void shuffle_antecedents(std::vector<Example>& examples, const Random& random);
 
 }  // namespace heed

@@ -20,6 +20,7 @@ int Vocabulary::add(const std::string& word) {
 int Vocabulary::operator[](const std::string& word) const {
   const auto found = numbers_.find(word);
   if (found == numbers_.end()) {
+    if (unknown_) return *unknown_;
     fail("unknown word '{}'{}: it is not among the {} words of the vocabulary", excerpt(word),
          did_you_mean(word, words_), size());
   }

@@ -115,6 +115,7 @@ Encoder::Encoder(Scope scope, int layers, const AttentionConfig& config, int mlp
 Encoded Encoder::operator()(Tensor x, const Mask& mask, Weights weights, const Dropout& drop) const {
   Encoded encoded;
   for (const EncoderBlock& block : blocks) {
+    if (&block == &blocks.back()) encoded.read_by_last = x;
     AttentionResult attended = block(x, mask, weights, drop);
     x = attended.output;
     if (weights == Weights::yes) encoded.weights.push_back(attended.weights);
@@ -135,6 +136,7 @@ Encoded Encoder::at(const Ids& query, Tensor x, const Mask& mask, Weights weight
   }
   for (const EncoderBlock& block : blocks) {
     const bool is_last = &block == &blocks.back();
+    if (is_last) encoded.read_by_last = x;
     AttentionResult attended = is_last ? block.at(query, x, mask, weights, drop) : block(x, mask, weights, drop);
     x = attended.output;
     if (weights == Weights::no) continue;

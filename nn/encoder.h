@@ -80,6 +80,7 @@ struct EncoderBlock {
 struct Encoded {
   Tensor output;                // (B, T, d_model)
   std::vector<Tensor> weights;  // one a layer when asked for
+  Tensor read_by_last{};        // (B, T, d_model): what the last layer was given
 };
 struct Encoder {
   std::vector<EncoderBlock> blocks;

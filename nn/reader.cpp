@@ -5,6 +5,8 @@
 namespace heed {
 namespace {
 
+constexpr double absent = -1e30;  // the logit of a candidate that a text has not: e^absent is 0
+
 constexpr double gpt2_deviation = 0.02;  // of a language model's embeddings at first
 
 double deviation_of_words(const ReaderConfig& config) {
@@ -30,10 +32,45 @@ Tensor logits_of(const Reader& reader, const Tensor& encoded) {
   return result;
 }
 
-// at_query (B, d_model) -> (B, vocabulary)
-Tensor logits_at_query(const Reader& reader, Tensor at_query) {
+// states (B, T, d_model), candidates (B, C, 2) -> the mean over each (B, C, d_model)
+Tensor means_of(const Tensor& states, const Ids& candidates) {
+  const std::int64_t B = states.size(0), T = states.size(1);
+  if (candidates.shape().rank() != 3 || candidates.shape()[0] != B || candidates.shape()[2] != 2) {
+    fail("Reader: it chooses among candidates; expected them as ({}, C, 2), got {}", B, to_string(candidates.shape()));
+  }
+  const std::int64_t C = candidates.shape()[1];
+  std::vector<double> shares(static_cast<std::size_t>(B * C * T));  // of a token in a candidate's mean
+  for (std::int64_t n = 0; n < B * C; ++n) {
+    const std::int64_t begin = candidates[2 * n], end = candidates[2 * n + 1];
+    if (begin > end || end > T) fail("Reader: a candidate from token {} to {} is not one of {} tokens", begin, end, T);
+    for (std::int64_t t = std::max<std::int64_t>(begin, 0); t < end; ++t) {
+      shares[static_cast<std::size_t>(n * T + t)] = 1.0 / static_cast<double>(end - begin);
+    }
+  }
+  return matmul(tensor({B, C, T}, shares, states.dtype()), states);
+}
+
+// asking (B, d_model) -> (B, C), or (B, C + 1)
+Tensor logits_of_candidates(const Reader& reader, const Tensor& asking, const Tensor& states, const Ids& candidates) {
+  const auto& [norm, W_C, none] = *reader.pointer;
+  const std::int64_t B = asking.size(0), d = asking.size(1);
+  const Tensor means = means_of(norm(states), candidates);  // (B, C, d_model)
+  const std::int64_t C = means.size(1);
+  const Tensor sought = W_C(asking) / std::sqrt(d);  // (B, d_model)
+  std::vector<std::uint8_t> is_absent;
+  for (std::int64_t n = 0; n < B * C; ++n) is_absent.push_back(candidates[2 * n] < 0);
+  Tensor logits = masked_fill(reshape(matmul(means, reshape(sought, {B, d, 1})), {B, C}),
+                              Booleans({B, C}, std::move(is_absent)), absent);
+  if (none.defined()) logits = concat({logits, matmul(sought, reshape(none, {d, 1}))}, 1);
+  Hook::show(reader.name, "logits", logits);
+  return logits;
+}
+
+// at_query (B, d_model) -> (B, vocabulary), or the logits of the candidates
+Tensor logits_at_query(const Reader& reader, Tensor at_query, const Encoded& encoded, const Ids& candidates) {
   Hook::show(reader.name, "at_query", at_query);
-  return logits_of(reader, at_query);
+  return reader.pointer ? logits_of_candidates(reader, at_query, encoded.read_by_last, candidates)
+                        : logits_of(reader, at_query);
 }
 
 // Texts of which every token is asked about what comes next.
@@ -43,7 +80,7 @@ ReaderInput whole(const Reader& reader, const Ids& tokens) {
   }
   if (tokens.shape().rank() != 2) fail("Reader::next: expected tokens (B, T), got {}", to_string(tokens.shape()));
   const std::size_t B = static_cast<std::size_t>(tokens.shape()[0]);
-  return {tokens, std::vector<int>(B, static_cast<int>(tokens.shape()[1])), {}, {}};
+  return {tokens, std::vector<int>(B, static_cast<int>(tokens.shape()[1])), {}, {}, {}};
 }
 
 }  // namespace
@@ -65,13 +102,21 @@ Reader::Reader(Scope scope, const ReaderConfig& given)
                                     : std::nullopt),
       encoder(scope / "encoder", config.layers, attention_of(config), config.mlp,
               config.predicts == Predicts::next ? Residual::yes : Residual::no, config.parts),
-      unembedding(config.logits == Logits::tied
+      unembedding(config.logits == Logits::tied || config.answer != Answer::word
                       ? token_embedding.weight
                       : scope.parameter("unembedding", {config.vocabulary, config.attention.d_model},
                                         Init::gaussian(deviation_of_words(config)))),
-      output_bias(config.predicts == Predicts::next
+      output_bias(config.predicts == Predicts::next || config.answer != Answer::word
                       ? Tensor()
-                      : scope.parameter("output_bias", {config.vocabulary}, Init::zeros())) {}
+                      : scope.parameter("output_bias", {config.vocabulary}, Init::zeros())) {
+  if (config.answer == Answer::word) return;
+  if (config.predicts == Predicts::next) fail("Reader: a language model answers with words, not candidates");
+  const int d = config.attention.d_model;
+  const Scope candidates = scope / "candidates";
+  const bool has_none = config.answer == Answer::candidate_or_none;
+  pointer.emplace(Pointer{LayerNorm(candidates / "norm", d), Linear(candidates / "pointer", d, d, Bias::no),
+                          has_none ? candidates.parameter("none", {d}, Init::gaussian(1)) : Tensor()});
+}
 
 Tensor Reader::embed(const ReaderInput& input, std::int64_t first) const {
   const Shape& size = input.tokens.shape();
@@ -92,13 +137,14 @@ Tensor Reader::embed(const ReaderInput& input, std::int64_t first) const {
 Reader::Output Reader::operator()(const ReaderInput& input, Weights weights, const Dropout& drop) const {
   const Tensor x = embed(input);
   Encoded encoded = encoder(x, mask_of(*this, input, x), weights, drop);
-  return {logits_at_query(*this, select_rows(encoded.output, input.query)), std::move(encoded.weights)};
+  const Tensor at_query = select_rows(encoded.output, input.query);
+  return {logits_at_query(*this, at_query, encoded, input.candidates), std::move(encoded.weights)};
 }
 
 Reader::Output Reader::at_query(const ReaderInput& input, Weights weights, const Dropout& drop) const {
   const Tensor x = embed(input);
   Encoded encoded = encoder.at(input.query, x, mask_of(*this, input, x), weights, drop);
-  return {logits_at_query(*this, encoded.output), std::move(encoded.weights)};
+  return {logits_at_query(*this, encoded.output, encoded, input.candidates), std::move(encoded.weights)};
 }
 
 Tensor Reader::next(const Ids& tokens, const Dropout& drop) const {

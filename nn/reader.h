@@ -19,6 +19,12 @@ enum class Predicts { answer, next };
 template <>
 inline constexpr EnumName<Predicts> enum_names<Predicts>[] = {{Predicts::answer, "answer"}, {Predicts::next, "next"}};
 
+// What an answer is: a word of the vocabulary; one of the text's candidates, which are spans of it; or one of them or none.
+enum class Answer { word, candidate, candidate_or_none };
+template <>
+inline constexpr EnumName<Answer> enum_names<Answer>[] = {
+    {Answer::word, "word"}, {Answer::candidate, "candidate"}, {Answer::candidate_or_none, "candidate_or_none"}};
+
 // What a vector is compared with to give the logits: the words' own vectors (Press & Wolf 2017, arXiv:1608.05859), or
 // others.
 enum class Logits { tied, untied };
@@ -36,6 +42,7 @@ struct ReaderConfig {
   Positions positions = Positions::learned;
   Predicts predicts = Predicts::answer;
   Logits logits = Logits::tied;
+  Answer answer = Answer::word;
   AttentionConfig attention;
 
   // As AttentionConfig's; all but the vocabulary, which a saved model holds as words. What has a default here is left out
@@ -51,6 +58,7 @@ struct ReaderConfig {
     field("logits", self.logits, Logits::tied);
     field("norm", self.parts.norm, Norm::Kind::layer);
     field("activation", self.parts.activation, Activation::gelu);
+    field("answer", self.answer, Answer::word);
     field("attention", self.attention);
   }
 };
@@ -61,6 +69,7 @@ struct ReaderInput {
   std::vector<int> lengths;  // (B)
   Ids query;                 // (B)
   Ids sentences;             // (B, T) when config.sentences > 0
+  Ids candidates{};          // (B, C, 2) when config.answer is a candidate: begin and end, -1 where there are fewer
 };
 
 // What a language model keeps of the tokens that it has read: one a layer, of which it makes as many as it needs.
@@ -69,6 +78,9 @@ using Past = std::vector<KeyValueCache>;
 // Reads a text and predicts, at its query token, a word: embedding + positions -> encoder -> logits over the vocabulary.
 //   Predicts::answer  the last layer has no residual: the answer is made of what the query attended to there, and of
 //                     nothing else. Logits have a bias.
+//                     With Answer::candidate the logits are of the text's candidates: q W_C c / sqrt(d_model), q the query's
+//                     output, c the mean over a candidate's tokens of what the last layer reads there, normed. With
+//                     candidate_or_none there is one more, q W_C n / sqrt(d_model), n learned.
 //   Predicts::next    a decoder, causal in every layer: GPT-2's architecture (Radford et al. 2019) or LLaMA's (Touvron et
 //                     al. 2023, arXiv:2302.13971), as it is configured.
 struct Reader {
@@ -80,11 +92,18 @@ struct Reader {
   Encoder encoder;
   Tensor unembedding;  // (vocabulary, d_model): that of token_embedding when they are tied
   Tensor output_bias;  // (vocabulary), or undefined
+  // W_C (d_model, d_model) is `pointer`; n (d_model) is `none`, or undefined.
+  struct Pointer {
+    LayerNorm norm;
+    Linear pointer;
+    Tensor none;
+  };
+  std::optional<Pointer> pointer;
   Reader(Scope scope, const ReaderConfig& config);
 
   // What it makes of a batch.
   struct Output {
-    Tensor logits;                // (B, vocabulary)
+    Tensor logits;                // (B, vocabulary); (B, C) of candidates, (B, C + 1) with none of them as the last
     std::vector<Tensor> weights;  // (B, heads, T, T) a layer, when asked for
   };
   // What the first layer reads, of tokens after `first` others: (B, T, d_model).

@@ -67,6 +67,10 @@ void check(const Dump& dump, const std::string& file) {
     if (!(sentence.probability >= 0 && sentence.probability <= 1.001)) {
       fail("{}: probability must lie in [0, 1], got {}", where, sentence.probability);
     }
+    for (const Span& span : sentence.candidates) {
+      if (span.begin >= 0 && span.begin < span.end && span.end <= T) continue;
+      fail("{}: a candidate must be some of its {} tokens, got {} to before {}", where, T, span.begin, span.end);
+    }
     if (sentence.layers.empty()) fail("{}: has no layers", where);
     if (sentence.layers.size() != dump.sentences[0].layers.size()) {
       fail("{}: has {} layers where sentence 0 has {}", where, sentence.layers.size(), dump.sentences[0].layers.size());
@@ -126,6 +130,7 @@ void write_dump(const std::filesystem::path& run, const Dump& dump) {
                          {"antecedent", sentence.antecedent},
                          {"predicted", sentence.predicted},
                          {"probability", sentence.probability}});
+    for (const Span& span : sentence.candidates) sentences.back()["candidates"].push_back({span.begin, span.end});
     for (std::size_t l = 0; l < sentence.layers.size(); ++l) {
       content.tensors.emplace_back(tensor_name(i, l), contiguous(sentence.layers[l]));
     }
@@ -156,6 +161,10 @@ Dump read_dump(const std::filesystem::path& path) {
                                 .predicted = sentence.at("predicted").get<std::string>(),
                                 .probability = sentence.at("probability").get<double>(),
                                 .layers = {}});
+      if (!sentence.contains("candidates")) continue;
+      for (const Json& span : sentence["candidates"]) {
+        dump.sentences.back().candidates.push_back({span.at(0).get<int>(), span.at(1).get<int>()});
+      }
     }
   } catch (const std::exception& error) {
     fail("{}: metadata 'sentences' is damaged: {}", file, message_of(error));

@@ -1,5 +1,6 @@
 #pragma once
 #include <heed/autograd/tensor.h>
+#include <heed/data/task.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -14,8 +15,9 @@ struct SentenceAttention {
   int query = 0;                    // the token at which a word was predicted
   int antecedent = -1;              // the token that it refers to; -1: unknown
   std::string predicted;
-  double probability = 0;      // of `predicted`
-  std::vector<Tensor> layers;  // weights (heads, T, T) a layer, float32; each row sums to 1
+  double probability = 0;          // of `predicted`
+  std::vector<Tensor> layers;      // weights (heads, T, T) a layer, float32; each row sums to 1
+  std::vector<Span> candidates{};  // among which it chose, where it did
 };
 
 struct Dump {

@@ -1,6 +1,9 @@
 #include "run/saved_model.h"
 
+#include "run/answers.h"
+
 #include <heed/autograd/record.h>
+#include <heed/data/marked_text.h>
 #include <heed/files/safetensors.h>
 #include <heed/files/utf8.h>
 #include <heed/nn/hook.h>
@@ -102,6 +105,28 @@ std::vector<int> sentence_numbers(const std::vector<std::string>& tokens) {
   return numbers;
 }
 
+// Brackets mark the candidates: then the question is asked of the text without them, and they are put where they were.
+Example question_with_candidates(const SavedModel& model, std::string_view text, const std::string& query) {
+  MarkedText marked = without_brackets(checked_utf8(text, "sentence"));
+  if (marked.candidates.empty()) {
+    fail("the model chooses among candidates; mark them with brackets: The [trophy] doesn't fit in [the suitcase] ...");
+  }
+  for (const std::string& word : query.empty() ? model.queries : std::vector{query}) {  // the last of them
+    for (MarkedText::Place place = find_word(marked.text, word); place.end > 0;
+         place = find_word(marked.text, word, place.end)) {
+      if (place.end > marked.query.end) marked.query = place;
+    }
+  }
+  if (marked.query.end == 0) {
+    if (!query.empty()) fail("the sentence has no token '{}'", query);
+    fail("the sentence has none of the words that the model was asked about ({}); choose one with --query",
+         fmt::join(model.queries, ", "));
+  }
+  Example example = cut(marked, model.tokenizer);
+  example.sentences = sentence_numbers(example.tokens);
+  return example;
+}
+
 void check_finite(const std::string& name, const Tensor& values, const std::string& file) {
   if (is_finite(values)) return;
   const std::vector<double> all = values.to_vector();
@@ -133,6 +158,9 @@ void save_model(const std::filesystem::path& path, const SavedModel& model) {
                       {"heed.queries", format_json(model.queries)},
                       {"heed.split", name_of(model.tokenizer.split())},
                       {"heed.step", std::to_string(model.step)}};
+  if (const auto unknown = model.vocabulary.unknown()) {
+    content.metadata["heed.unknown"] = model.vocabulary.word(*unknown);
+  }
   if (model.tokenizer.is_of_text()) content.metadata["heed.of"] = "text";
   if (const auto& subwords = model.tokenizer.subwords()) {
     content.metadata["heed.subwords"] =
@@ -161,6 +189,12 @@ SavedModel load_model(const std::filesystem::path& path) {
 
   SavedModel model;
   model.vocabulary = parsed("heed.vocabulary", [&](const std::string& text) { return Vocabulary(words(text)); });
+  if (content.metadata.contains("heed.unknown")) {
+    if (!model.vocabulary.contains(metadata("heed.unknown"))) {
+      fail("{}: metadata 'heed.unknown': '{}' is none of its words", file, excerpt(metadata("heed.unknown")));
+    }
+    model.vocabulary.let_stand_for_unknown(metadata("heed.unknown"));
+  }
   model.queries = parsed("heed.queries", words);
   const Split split = parsed("heed.split", [](const std::string& text) { return read_name<Split>(text); });
   model.tokenizer = content.metadata.contains("heed.of") ? Tokenizer::of_text(split) : Tokenizer(split);
@@ -213,6 +247,7 @@ bool is_run_together(const std::string& word, const std::vector<std::string>& to
 }
 
 Example question(const SavedModel& model, std::string_view text, const std::string& query) {
+  if (model.reader->config.answer != Answer::word) return question_with_candidates(model, text, query);
   Example example;
   example.tokens = model.tokenizer(is_of_texts_alone(model.tokenizer.split()) ? text : checked_utf8(text, "sentence"));
   if (example.tokens.empty()) fail("the sentence is empty");
@@ -252,11 +287,16 @@ Example question(const SentenceAttention& sentence) {
   example.query = sentence.query;
   example.antecedent = sentence.antecedent;
   example.sentences = sentence_numbers(sentence.tokens);
+  example.candidates = sentence.candidates;
   return example;
 }
 
 ReaderInput reader_input(const Batch& batch) {
-  return {.tokens = batch.tokens, .lengths = batch.lengths, .query = batch.query, .sentences = batch.sentences};
+  return {.tokens = batch.tokens,
+          .lengths = batch.lengths,
+          .query = batch.query,
+          .sentences = batch.sentences,
+          .candidates = batch.candidates};
 }
 
 ReaderInput reader_input(const Reader& reader, const Vocabulary& vocabulary, const Example& example) {
@@ -264,7 +304,7 @@ ReaderInput reader_input(const Reader& reader, const Vocabulary& vocabulary, con
   std::vector<std::string> unknown;
   std::vector<std::int32_t> tokens;
   for (const std::string& token : example.tokens) {
-    if (vocabulary.contains(token)) {
+    if (vocabulary.contains(token) || vocabulary.unknown()) {
       tokens.push_back(vocabulary[token]);
     } else {
       unknown.push_back(fmt::format("'{}'{}", token, did_you_mean(token, vocabulary.words())));
@@ -281,6 +321,16 @@ ReaderInput reader_input(const Reader& reader, const Vocabulary& vocabulary, con
     fail("the text has {} tokens; the model has positions for {}", T, reader.config.max_length);
   }
   ReaderInput input{.tokens = Ids({1, T}, tokens), .lengths = {T}, .query = Ids({1}, {example.query}), .sentences = {}};
+  if (reader.config.answer != Answer::word) {
+    if (example.candidates.empty()) {
+      fail(
+          "the model chooses among candidates; mark them with brackets: The [trophy] doesn't fit in [the suitcase] "
+          "...");
+    }
+    std::vector<std::int32_t> places;
+    for (const Span& span : example.candidates) places.insert(places.end(), {span.begin, span.end});
+    input.candidates = Ids({1, std::ssize(example.candidates), 2}, std::move(places));
+  }
   if (reader.config.sentences > 0) {
     if (example.sentences.size() != tokens.size()) fail("the model reads sentences; the text is not divided into them");
     const int most = *std::max_element(example.sentences.begin(), example.sentences.end()) + 1;
@@ -298,12 +348,14 @@ SentenceAttention attend(const Reader& reader, const Vocabulary& vocabulary, con
   const std::vector<double> probabilities = softmax(output.logits.to(DType::float64)).to_vector();
   if (!std::isfinite(probabilities[0])) fail_not_finite(reader, input);  // softmax makes NaN of all when one is not
   const auto best = std::max_element(probabilities.begin(), probabilities.end());
-  SentenceAttention result{.tokens = example.tokens,
-                           .query = example.query,
-                           .antecedent = example.antecedent,
-                           .predicted = vocabulary.word(static_cast<int>(best - probabilities.begin())),
-                           .probability = *best,
-                           .layers = {}};
+  SentenceAttention result{
+      .tokens = example.tokens,
+      .query = example.query,
+      .antecedent = example.antecedent,
+      .predicted = answer_text(reader, vocabulary, example, static_cast<int>(best - probabilities.begin())),
+      .probability = *best,
+      .layers = {},
+      .candidates = example.candidates};
   for (const Tensor& weights : output.weights) {  // (1, heads, T, T)
     result.layers.push_back(reshape(weights, {weights.size(1), weights.size(2), weights.size(3)}).to(DType::float32));
   }
@@ -336,7 +388,7 @@ void check_same_model(const Dump& dump, const SavedModel& model, const std::stri
            file, sentence.layers.size(), weights.size(0), layers, heads);
     }
     for (const std::string& token : sentence.tokens) {
-      if (model.vocabulary.contains(token)) continue;
+      if (model.vocabulary.contains(token) || model.vocabulary.unknown()) continue;
       fail("{}: the run's model does not know its word '{}': they are of different runs", file, token);
     }
   }

@@ -37,7 +37,7 @@ std::filesystem::path best_model_path(const std::filesystem::path& run);
 std::filesystem::path held_out_path(const std::filesystem::path& run);
 
 // A safetensors file that describes itself: all parameters; metadata `heed.model` (ReaderConfig as JSON),
-// `heed.vocabulary` and `heed.queries` (JSON arrays), `heed.split` (and `heed.of` "text" for
+// `heed.vocabulary` and `heed.queries` (JSON arrays), `heed.unknown` (the word that stands for unknown ones), `heed.split` (and `heed.of` "text" for
 // Tokenizer::of_text(), with its Subwords as `heed.subwords`, a JSON array of bytes), `heed.step`.
 void save_model(const std::filesystem::path& path, const SavedModel& model);
 
@@ -53,7 +53,8 @@ bool is_run_together(const std::string& word, const std::vector<std::string>& to
 
 // `text` as a question: its last token `query`, or, when that is empty, its last token among model.queries; of a
 // language model, its last token. Texts of
-// several sentences (for models that count them) end in the question. Error for a word that the model does not know.
+// several sentences (for models that count them) end in the question. For a model that chooses among candidates brackets mark
+// them. Error for a word that the model does not know.
 Example question(const SavedModel& model, std::string_view text, const std::string& query = "");
 
 // The question that a dumped sentence is; its answer is not known.

@@ -1,5 +1,6 @@
 #include "train/evaluation.h"
 
+#include "run/answers.h"
 #include "train/experiment.h"
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace {
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
 // Which rows of logits (B, C) have their largest entry at the answer.
-std::vector<bool> right_answers(const Tensor& logits, const Ids& answer) {
+std::vector<bool> are_right(const Tensor& logits, const Ids& answer) {
   const std::vector<double> values = logits.to_vector();
   std::vector<bool> right;
   for (std::int64_t b = 0; b < logits.size(0); ++b) {
@@ -31,10 +32,11 @@ void add_weights(const Reader::Output& output, const NumberedExamples& examples,
     const Tensor& weights = output.weights[layer];  // (B, heads, T)
     totals[layer].resize(static_cast<std::size_t>(weights.size(1)));
     for (std::int64_t b = 0; b < weights.size(0); ++b) {
-      const int antecedent = examples.antecedent(first + b);
-      if (antecedent < 0) continue;
+      const Span antecedent = examples.antecedent_span(first + b);
       for (std::size_t head = 0; head < totals[layer].size(); ++head) {
-        totals[layer][head] += weights.at({b, static_cast<std::int64_t>(head), antecedent});
+        for (int token = std::max(antecedent.begin, 0); token < antecedent.end; ++token) {
+          totals[layer][head] += weights.at({b, static_cast<std::int64_t>(head), token});
+        }
       }
     }
   }
@@ -101,8 +103,9 @@ Evaluation evaluate(const Reader& reader, const NumberedExamples& examples) {
     end = std::min(examples.size(), begin + examples_a_batch);
     const Batch batch = examples.batch(begin, end);
     const Reader::Output output = read(reader, batch, Weights::yes);
-    result.loss += cross_entropy(output.logits, batch.answer).item() * static_cast<double>(end - begin);
-    const std::vector<bool> answered = right_answers(output.logits, batch.answer);
+    const Ids answers = right_answers(reader, batch);
+    result.loss += cross_entropy(output.logits, answers).item() * static_cast<double>(end - begin);
+    const std::vector<bool> answered = are_right(output.logits, answers);
     right.insert(right.end(), answered.begin(), answered.end());
     add_weights(output, examples, begin, result.antecedent_weight);
   }

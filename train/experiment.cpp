@@ -1,6 +1,9 @@
 #include "train/experiment.h"
 
+#include "run/answers.h"
 #include "train/evaluation.h"
+
+#include <heed/data/tasks/candidates.h>
 
 #include <algorithm>
 
@@ -16,12 +19,25 @@ std::vector<std::string> words_asked_about(const std::vector<Example>& examples)
   return words;
 }
 
+// Every training answer must be one that the model can give.
+void check_answers(Answer answer, const std::vector<Example>& examples) {
+  if (answer == Answer::candidate_or_none) return;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    if (examples[i].candidates.empty() || examples[i].chosen >= 0) continue;
+    fail("sentence {} of the training set means none of its candidates: set model.answer: candidate_or_none", i + 1);
+  }
+}
+
 std::vector<Example> watched_sentences(const Config& config, const SavedModel& model, const Task& task) {
   std::vector<Example> result;
   for (const WatchedSentence& sentence : config.watched) {
     Example example = question(model, sentence.text, sentence.query);
     example.antecedent = index_of(sentence.antecedent, example.tokens);  // -1 where there is none
     example.answer = sentence.antecedent;
+    for (std::size_t c = 0; c < example.candidates.size(); ++c) {
+      const Span span = example.candidates[c];
+      if (span.begin <= example.antecedent && example.antecedent < span.end) choose(example, static_cast<int>(c));
+    }
     result.push_back(std::move(example));
   }
   const std::size_t count = std::min(task.held_out.size(), static_cast<std::size_t>(config.dump.sentences));
@@ -62,6 +78,11 @@ Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, V
                .begun_from = {},
                .memory = {}};
   e.task = make_task(config.data, Random(config.seed).stream("data"));
+  if (config.model.answer != Answer::word) {
+    name_candidates(e.task.train);
+    name_candidates(e.task.held_out);
+  }
+  check_answers(config.model.answer, e.task.train);
   e.examples = NumberedExamples(e.task.train, e.task.vocabulary);
   e.held_out = NumberedExamples(e.task.held_out, e.task.vocabulary);
   e.model.vocabulary = e.task.vocabulary;
@@ -126,7 +147,11 @@ Tensor answer_loss(const Reader& reader, const Batch& batch, const Dropout& drop
     const Tensor logits = reader.next(batch.tokens, drop);  // (B, T, vocabulary)
     return cross_entropy(reshape(logits, {-1, logits.size(2)}), batch.next);
   }
-  return cross_entropy(read(reader, batch, Weights::no, drop).logits, batch.answer);
+  return loss_of(reader, read(reader, batch, Weights::no, drop), batch);
+}
+
+Tensor loss_of(const Reader& reader, const Reader::Output& output, const Batch& batch) {
+  return cross_entropy(output.logits, right_answers(reader, batch));
 }
 
 }  // namespace heed

@@ -42,6 +42,7 @@ Batch batch_of(Windows windows);
 // The reader's logits (B, vocabulary) for a batch, with weights from the query, and their cross-entropy with the answers, or of
 // windows with what comes next: ().
 Reader::Output read(const Reader& reader, const Batch& batch, Weights weights = Weights::no, const Dropout& drop = {});
+Tensor loss_of(const Reader& reader, const Reader::Output& output, const Batch& batch);  // of the answers
 Tensor answer_loss(const Reader& reader, const Batch& batch, const Dropout& drop = {});
 
 }  // namespace heed

@@ -89,10 +89,41 @@ std::string untypable_line(const Experiment& e) {
                      excerpt(fmt::format("{}", fmt::join(tokenize(words[0], e.config.data.split), " ")), 40));
 }
 
+std::string share_text(std::int64_t part, std::int64_t whole) {
+  return fmt::format("{:.0f} %",
+                     100 * static_cast<double>(part) / static_cast<double>(std::max<std::int64_t>(whole, 1)));
+}
+
+// How much of the held-out sentences training never saw, and what of them it did.
+std::vector<std::string> notes_on_unknown(const Experiment& e) {
+  std::vector<std::string> lines;
+  if (e.task.vocabulary.unknown()) {
+    const UnknownShare test = unknown_share(e.task.held_out, e.task.vocabulary);
+    lines.push_back(fmt::format(
+        "words  {} of the held-out sentences' {} words are unknown, {} of their {} different "
+        "ones: not {} in training",
+        share_text(test.unknown_words, test.words), grouped(test.words), share_text(test.unknown_types, test.types),
+        grouped(test.types),
+        e.config.data.min_count == 1 ? "seen" : fmt::format("seen {} times", grouped(e.config.data.min_count))));
+  }
+  if (e.task.known_left_out > 0) {
+    lines.push_back(fmt::format("note   {} held-out {} in the training set, too, left out",
+                                grouped(static_cast<std::int64_t>(e.task.known_left_out)),
+                                e.task.known_left_out == 1 ? "sentence is" : "sentences are"));
+  }
+  return lines;
+}
+
 // What is to be known of one's own sentences.
 std::vector<std::string> notes_on_sentences(const Experiment& e) {
+  if (e.config.data.kind == TaskKind::candidates) {
+    std::vector<std::string> lines = notes_on_unknown(e);
+    lines.insert(lines.begin(), "asked  " + asked_line(e.task));
+    return lines;
+  }
   if (e.config.data.kind != TaskKind::jsonl) return {};
-  std::vector<std::string> lines{"asked  " + asked_line(e.task)};
+  std::vector<std::string> lines = notes_on_unknown(e);
+  lines.insert(lines.begin(), "asked  " + asked_line(e.task));
   if (const std::string untypable = untypable_line(e); !untypable.empty()) lines.push_back("note   " + untypable);
   return lines;
 }

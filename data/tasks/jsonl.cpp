@@ -11,7 +11,7 @@
 namespace heed {
 namespace {
 
-constexpr int deepest_line = 2;  // lists of words or numbers in one object
+constexpr int deepest_line = 3;  // lists of words, numbers or spans in one object
 
 std::string quoted(const Json& value) { return excerpt(format_json(value)); }
 
@@ -41,8 +41,8 @@ class LineReader {
   LineReader(TextFile& file, std::size_t line, const Json& object) : file_(file), line_(line), object_(object) {}
 
   Example read() {
-    static const std::vector<std::string> keys = {"tokens",  "query",    "antecedent", "answer",   "other",
-                                                  "decider", "relation", "twin",       "sentences"};
+    static const std::vector<std::string> keys = {"tokens",  "query",    "antecedent", "answer",    "other",
+                                                  "decider", "relation", "twin",       "sentences", "candidates"};
     for (const auto& [key, value] : object_.items()) {
       if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
         file_.mistake(line_, "unknown key '{}'{}", excerpt(key), did_you_mean(key, keys));
@@ -53,6 +53,11 @@ class LineReader {
     const int before = file_.mistakes();
     const int tokens = static_cast<int>(example.tokens.size());
     if (const Json* value = require("query")) example.query = number("query", *value, tokens);
+    if (object_.contains("candidates")) {
+      read_candidates(example);
+      if (file_.mistakes() == before) read_rest(example);
+      return example;
+    }
     if (const Json* value = object_.contains("answer") ? optional("antecedent") : require("antecedent")) {
       example.antecedent = number("antecedent", *value, tokens);
     }
@@ -66,14 +71,51 @@ class LineReader {
     } else {
       example.answer = example.tokens[static_cast<std::size_t>(example.antecedent)];
     }
-    if (const Json* value = optional("decider")) example.decider = decider(*value, example.tokens);
-    if (const Json* value = optional("relation")) example.relation = word("relation", *value);
-    if (const Json* value = optional("twin")) example.twin = number("twin", *value, std::numeric_limits<int>::max());
-    if (object_.contains("sentences")) read_sentences(example.sentences, tokens);
+    read_rest(example);
     return example;
   }
 
  private:
+  void read_rest(Example& example) {
+    if (const Json* value = optional("decider")) example.decider = decider(*value, example.tokens);
+    if (const Json* value = optional("relation")) example.relation = word("relation", *value);
+    if (const Json* value = optional("twin")) example.twin = number("twin", *value, std::numeric_limits<int>::max());
+    const int tokens = static_cast<int>(example.tokens.size());
+    if (object_.contains("sentences")) read_sentences(example.sentences, tokens);
+  }
+
+  void read_candidates(Example& example) {
+    for (const char* key : {"answer", "other"}) {
+      if (object_.contains(key)) file_.mistake(line_, "{}: does not go with candidates, which say it", key);
+    }
+    const Json& list = object_["candidates"];
+    const int tokens = static_cast<int>(example.tokens.size()), before = file_.mistakes();
+    if (!list.is_array() || list.empty()) {
+      return file_.mistake(line_, "candidates: expected a list of spans [begin, end], got {}", quoted(list));
+    }
+    const auto is_index = [](const Json& value) { return value.is_number_integer() && value >= 0; };
+    for (const Json& span : list) {
+      const bool is_span = span.is_array() && span.size() == 2 && is_index(span[0]) && is_index(span[1]);
+      if (!is_span || span[0] >= span[1] || span[1] > tokens) {
+        file_.mistake(line_, "candidates: expected [begin, end] with 0 <= begin < end <= {}, got {}", tokens,
+                      quoted(span));
+        continue;
+      }
+      example.candidates.push_back({span[0].get<int>(), span[1].get<int>()});
+      if (example.candidates.back() == Span{example.query, example.query + 1}) {
+        file_.mistake(line_, "candidates: expected other tokens than the query, got {} for both", example.query);
+      }
+    }
+    const Json* meant = require("antecedent");
+    if (!meant || file_.mistakes() > before) return;
+    const int count = static_cast<int>(list.size());
+    if (!meant->is_null() && !(is_index(*meant) && *meant < count)) {
+      return file_.mistake(line_, "antecedent: expected the number of a candidate, from 0 to {}, or null, got {}",
+                           count - 1, quoted(*meant));
+    }
+    choose(example, meant->is_null() ? -1 : meant->get<int>());
+  }
+
   const Json* optional(const char* key) { return object_.contains(key) ? &object_[key] : nullptr; }
 
   const Json* require(const char* key) {
@@ -139,7 +181,8 @@ void check_twin(TextFile& file, std::size_t line, const std::vector<Example>& ex
   const Example& twin = examples[number];
   if (number == i || twin.twin != static_cast<int>(i)) {
     file.mistake(line, "twin: expected a sentence whose twin is this one, {}, got {}", i, number);
-  } else if (twin.tokens.size() != example.tokens.size() || twin.query != example.query) {
+  } else if (example.candidates.empty() &&
+             (twin.tokens.size() != example.tokens.size() || twin.query != example.query)) {
     file.mistake(line, "twin: expected a sentence of {} tokens with query {}, got {} tokens and {}",
                  example.tokens.size(), example.query, twin.tokens.size(), twin.query);
   }
@@ -175,9 +218,14 @@ void write_jsonl(const std::filesystem::path& path, const std::vector<Example>& 
   for (std::size_t i = 0; i < examples.size(); ++i) {
     const Example& example = examples[i];
     Json line = {{"tokens", example.tokens}, {"query", example.query}};
-    if (example.antecedent >= 0) line["antecedent"] = example.antecedent;
-    line["answer"] = example.answer;
-    if (example.distractor >= 0) line["other"] = example.distractor;
+    if (!example.candidates.empty()) {
+      for (const Span& span : example.candidates) line["candidates"].push_back({span.begin, span.end});
+      line["antecedent"] = example.chosen < 0 ? Json() : Json(example.chosen);
+    } else {
+      if (example.antecedent >= 0) line["antecedent"] = example.antecedent;
+      line["answer"] = example.answer;
+      if (example.distractor >= 0) line["other"] = example.distractor;
+    }
     if (!example.decider.empty()) line["decider"] = example.decider;
     if (!example.relation.empty()) line["relation"] = example.relation;
     if (example.twin >= 0) line["twin"] = example.twin;

@@ -1,5 +1,6 @@
 #include <heed/data/tasks/babi.h>
 #include <heed/data/tasks/bank.h>
+#include <heed/data/tasks/candidates.h>
 #include <heed/data/tasks/chinese.h>
 #include <heed/data/tasks/coreference.h>
 #include <heed/data/tasks/induction.h>
@@ -36,6 +37,8 @@ Task task_of(const TaskOptions& o, const Random& random) {
       return text_task(o.train, o.test, o.split, o.context, o.vocabulary);
     case TaskKind::induction:
       return induction_task(o.sentences, o.held_out, o.context, random);
+    case TaskKind::candidates:
+      return candidates_task(o.train, o.test, o.split, o.vocabulary, random);
   }
   fail("make_task: {} is no task", static_cast<int>(o.kind));
 }
@@ -44,7 +47,10 @@ Task task_of(const TaskOptions& o, const Random& random) {
 
 Task make_task(const TaskOptions& options, const Random& random) {
   Task task = task_of(options, random);
-  if (options.kind != TaskKind::text) task.tokenizer = Tokenizer(options.split);
+  if (options.kind != TaskKind::text && !task.tokenizer.subwords()) task.tokenizer = Tokenizer(options.split);
+  if (options.unknown == Unknown::token && !task.corpus && !task.tokenizer.subwords()) {
+    learn_unknown(task, options.min_count);
+  }
   if (options.shuffle_antecedents) shuffle_antecedents(task.train, random);
   return task;
 }

@@ -2,11 +2,12 @@
 #include <heed/autograd/enum_names.h>
 #include <heed/data/task.h>
 #include <heed/data/tokenize.h>
+#include <heed/data/unknown_words.h>
 
 namespace heed {
 
 // What is learned: sentences that are made, or those of a file.
-enum class TaskKind { coreference, bank, chinese, babi, jsonl, text, induction };
+enum class TaskKind { coreference, bank, chinese, babi, jsonl, text, induction, candidates };
 template <>
 inline constexpr EnumName<TaskKind> enum_names<TaskKind>[] = {{TaskKind::coreference, "coreference"},
                                                               {TaskKind::bank, "bank"},
@@ -14,9 +15,10 @@ inline constexpr EnumName<TaskKind> enum_names<TaskKind>[] = {{TaskKind::corefer
                                                               {TaskKind::babi, "babi"},
                                                               {TaskKind::jsonl, "jsonl"},
                                                               {TaskKind::text, "text"},
-                                                              {TaskKind::induction, "induction"}};
+                                                              {TaskKind::induction, "induction"},
+                                                              {TaskKind::candidates, "candidates"}};
 constexpr bool reads_files(TaskKind kind) {
-  return kind == TaskKind::babi || kind == TaskKind::jsonl || kind == TaskKind::text;
+  return kind == TaskKind::babi || kind == TaskKind::jsonl || kind == TaskKind::text || kind == TaskKind::candidates;
 }
 
 // Whether a model of it predicts the next token, and not the answer to a question.
@@ -28,7 +30,9 @@ struct TaskOptions {
   std::string train = {}, test = {};      // of those that read files; without `test` a tenth of `train` is held out
   Split split = Split::words;             // how a text, or a sentence that is asked later, is cut into tokens
   int context = 64;                       // of `text` and `induction`: tokens that are seen at once
-  int vocabulary = 1024;                  // of `text` cut into subwords: how many are learned
+  int vocabulary = 1024;                  // of `text`, `candidates` cut into subwords: how many are learned
+  Unknown unknown = Unknown::error;       // what a word that training never saw is
+  int min_count = 1;                      // rarer words of training are unknown, too
   int sentences = 4000, held_out = 1000;  // to make, for the others
   bool shuffle_antecedents = false;       // control: answers of the training set dealt at random
 };

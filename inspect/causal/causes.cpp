@@ -263,6 +263,10 @@ Causes causes(const SavedModel& model, const std::vector<Example>& held_out, con
   const double times = passes(config.layers, config.attention.heads, longest(held_out));
   const HeldOut used(model, held_out, most > 0 ? static_cast<std::size_t>(most) : affordable(config, held_out, times));
   Study(used, result, progress).run();
+  if (model.reader->config.answer != Answer::word) {
+    result.left_out.emplace_back("The model chooses among candidates: no logit of a word is taken apart.");
+    return result;
+  }
   for (const Example& example : watched) result.attribution.push_back(attribute(model, example));
   return result;
 }

@@ -1,6 +1,7 @@
 #include "inspect/causal/held_out.h"
 
-#include <heed/data/tasks/jsonl.h>
+#include "run/answers.h"
+
 #include <heed/nn/hook.h>
 
 #include <algorithm>
@@ -8,6 +9,13 @@
 
 namespace heed {
 namespace {
+
+// Of the same length and query, so that a value in one has its place in the other.
+bool has_twin(const std::vector<Example>& examples, std::size_t i) {
+  if (examples[i].twin < 0) return false;
+  const Example& twin = examples.at(static_cast<std::size_t>(examples[i].twin));
+  return twin.tokens.size() == examples[i].tokens.size() && twin.query == examples[i].query;
+}
 
 constexpr std::int64_t sentences_a_batch = 128;  // even, so that twins are in one batch
 
@@ -19,8 +27,9 @@ HeldOut::HeldOut(const SavedModel& model, const std::vector<Example>& examples, 
   std::vector<bool> taken(examples.size(), false);
   for (std::size_t i = 0; i < examples.size() && sentences_.size() + alone.size() < most; ++i) {
     if (taken[i]) continue;
-    if (examples[i].twin < 0) {
+    if (!has_twin(examples, i)) {
       alone.push_back(examples[i]);
+      alone.back().twin = -1;
       continue;
     }
     const auto twin = static_cast<std::size_t>(examples[i].twin);
@@ -34,7 +43,7 @@ HeldOut::HeldOut(const SavedModel& model, const std::vector<Example>& examples, 
 
   for (const Example& sentence : sentences_) {
     reader_input(*model.reader, model.vocabulary, sentence);  // an Error where the model cannot read it
-    right_.push_back(model.vocabulary[sentence.answer]);
+    right_.push_back(right_answer(*model.reader, model.vocabulary, sentence));
   }
   const NumberedExamples numbered(sentences_, model.vocabulary);
   for (std::int64_t first = 0; first < numbered.size(); first += sentences_a_batch) {
@@ -54,7 +63,8 @@ std::vector<HeldOut::Answer> HeldOut::answers(const Change& change) const {
       if (!std::isfinite(*row))
         fail_not_finite(*model_.reader, reader_input(*model_.reader, model_.vocabulary, sentences_[result.size()]));
       const auto end = row + logits.size(1);
-      result.push_back({row[right_[result.size()]], static_cast<int>(std::max_element(row, end) - row)});
+      const int right = right_[result.size()];
+      result.push_back({right < 0 ? 0.0 : row[right], static_cast<int>(std::max_element(row, end) - row)});
     }
   }
   return result;

@@ -1,5 +1,7 @@
 #include "inspect/causal/score_parts.h"
 
+#include "run/answers.h"
+
 #include <heed/autograd/more_ops.h>
 #include <heed/nn/hook.h>
 
@@ -193,7 +195,7 @@ ScoreParts score_parts(const SavedModel& model, const Example& example, int laye
   result.score = scores.at({head, result.from, result.to});
   const std::vector<double> probabilities = softmax(values.at("logits")).to_vector();
   const auto word = std::max_element(probabilities.begin(), probabilities.end()) - probabilities.begin();
-  result.answer = model.vocabulary.word(static_cast<int>(word));
+  result.answer = answer_text(reader, model.vocabulary, example, static_cast<int>(word));
   result.probability = probabilities[static_cast<std::size_t>(word)];
 
   const WhoWrote residual(reader, input, values, layer);

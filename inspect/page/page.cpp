@@ -242,6 +242,10 @@ void add_model(PageRun& result, const fs::path& run, int limit, const OnProgress
   const Dump dump = last_dump(run);
   check_same_model(dump, model, dump_path(run, dump.step).string());
   add_causes(description, model, run, limit, progress);
+  if (model.reader->config.answer != Answer::word) {
+    description["model_missing"] = "The model chooses among candidates; a page holds models that answer with a word.";
+    return;
+  }
   const std::int64_t bytes = model.parameters.numel() * static_cast<std::int64_t>(sizeof(float));
   if (bytes > page_model_bytes) {
     description["model_missing"] =

@@ -223,6 +223,7 @@ std::string causes_view(const Causes& causes, const View& view) {
   lines.insert(lines.end(), causes.left_out.begin(), causes.left_out.end());
   text += "\nIs the attention the cause?\n";
   for (const std::string& line : lines) text += wrapped(line, view.terminal.width) + "\n";
+  if (causes.attribution.empty()) return text;
   text +=
       "\n" + wrapped("Where the logit of an answer comes from: parts that add up to it", view.terminal.width) + "\n";
   for (const Attribution& one : causes.attribution) text += attribution_text(one, view);

@@ -268,3 +268,67 @@ TEST_CASE("What a block is made of decides its parameters and what it computes")
     CHECK(error(made({.activation = activation}, Bias::yes).second, of_gelu) > 1e-6);
   }
 }
+
+namespace {
+
+ReaderConfig choosing_reader(Answer answer) {
+  ReaderConfig config = small_reader;
+  config.answer = answer;
+  return config;
+}
+
+// Two texts; the first has three candidates, the second two.
+const ReaderInput two_choices{Ids({2, 5}, {1, 2, 3, 8, 7, 5, 4, 3, 2, 1}),
+                              {3, 5},
+                              Ids({2}, {2, 0}),
+                              {},
+                              Ids({2, 3, 2}, {0, 1, 1, 2, 0, 2, 1, 3, 4, 5, -1, -1})};
+
+}  // namespace
+
+TEST_CASE("A Reader that chooses gives a logit a candidate, whatever stands beside it in the batch") {
+  const Answer answer = GENERATE(Answer::candidate, Answer::candidate_or_none);
+  const bool none_too = answer == Answer::candidate_or_none;
+  Parameters parameters;
+  const Reader reader(Scope(parameters, 1, DType::float64), choosing_reader(answer));
+  CHECK_FALSE(parameters.contains("output_bias"));
+  const Tensor logits = reader.at_query(two_choices).logits;
+  CHECK(logits.shape() == Shape{2, none_too ? 4 : 3});
+  CHECK(error(logits, reader(two_choices).logits) <= 1e-14);
+  const ReaderInput alone{Ids({1, 5}, {5, 4, 3, 2, 1}), {5}, Ids({1}, {0}), {}, Ids({1, 2, 2}, {4, 5, 1, 3})};
+  const Tensor turned = reader.at_query(alone).logits;  // the same candidates, the other way round
+  CHECK(turned.at({0, 0}) == Approx(logits.at({1, 1})));
+  CHECK(turned.at({0, 1}) == Approx(logits.at({1, 0})));
+  if (none_too) CHECK(turned.at({0, 2}) == Approx(logits.at({1, 3})));
+  CHECK(softmax(logits).at({1, 2}) == 0);  // the candidate that it has not
+}
+
+TEST_CASE("A candidate's logit is the query's, through W_C, with the mean of what the last layer reads there") {
+  Parameters parameters;
+  const Reader reader(Scope(parameters, 1, DType::float64), choosing_reader(Answer::candidate));
+  std::map<std::string, Tensor> seen;
+  Tensor logits;
+  {
+    const Hook hook([&](const std::string& name, Tensor& value) { seen[name] = value; });
+    logits = reader(two_choices).logits;
+  }
+  const Tensor states = reader.pointer->norm(seen.at("encoder.0.output"));
+  const Tensor mean_of_span = mean(slice(slice(states, 0, 1, 2), 1, 1, 3), {0, 1});  // tokens 1 and 2 of the second
+  const Tensor asking = reader.pointer->pointer(slice(seen.at("at_query"), 0, 1, 2));
+  CHECK(sum(asking * mean_of_span).item() / std::sqrt(8.0) == Approx(logits.at({1, 0})));
+}
+
+TEST_CASE("A Reader that chooses says what is wrong with the candidates") {
+  Parameters parameters;
+  const Reader reader(Scope(parameters, 1), choosing_reader(Answer::candidate));
+  ReaderInput input = two_choices;
+  input.candidates = {};
+  CHECK(message([&] { reader(input); }) == "Reader: it chooses among candidates; expected them as (2, C, 2), got (0)");
+  input.candidates = Ids({2, 1, 2}, {0, 1, 3, 6});
+  CHECK(message([&] { reader(input); }) == "Reader: a candidate from token 3 to 6 is not one of 5 tokens");
+  ReaderConfig of_text = choosing_reader(Answer::candidate);
+  of_text.predicts = Predicts::next;
+  Parameters others;
+  CHECK(message([&] { Reader(Scope(others, 1), of_text); }) ==
+        "Reader: a language model answers with words, not candidates");
+}

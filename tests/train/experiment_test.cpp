@@ -3,6 +3,7 @@
 #include "tests/catch.h"
 #include "tests/message.h"
 
+#include <heed/autograd/record.h>
 #include <heed/data/tasks/jsonl.h>
 
 #include <algorithm>
@@ -73,4 +74,44 @@ TEST_CASE("A probe with words that the task does not have is refused, each word 
   CHECK(said.find("\nprobes: sentence 2: not among the 73 words that the model knows: 'bilby'") != std::string::npos);
   CHECK(said.ends_with(
       "\nWrite probes in words of the coreference task, or watch none of your own with --set probes=[]"));
+}
+
+TEST_CASE("No term of the loss touches an attention weight: others in their place leave every bit as it is") {
+  const char* answer = GENERATE("word", "candidate");
+  CAPTURE(answer);
+  const Experiment e = make_experiment(
+      parse_config(fmt::format("data: {{sentences: 40, held_out: 20}}\nmodel: {{answer: {}}}\n", answer), "f"));
+  const Batch batch = training_batch(e, 0);
+  const auto bits = [&](bool replaced) {
+    const Recording recording;
+    Reader::Output output = read(*e.model.reader, batch, Weights::yes);
+    for (Tensor& weights : output.weights) {
+      if (replaced) weights = weights * 0.25 + 0.5;
+    }
+    const Tensor loss = loss_of(*e.model.reader, output, batch);
+    const Gradients gradients = backward(loss);
+    std::vector<double> values = loss.to_vector();
+    for (const auto& [name, parameter] : e.model.parameters) {
+      for (const double value : gradients[parameter].to_vector()) values.push_back(value);
+    }
+    return values;
+  };
+  const std::vector<double> as_they_are = bits(false);
+  CHECK(as_they_are.size() > 1000);
+  CHECK(bits(true) == as_they_are);
+}
+
+TEST_CASE("Candidates are the answers of any task that names an antecedent and another; accuracy goes by them") {
+  const Experiment e = make_experiment(parse_config(
+      "data: {sentences: 40, held_out: 20}\nmodel: {answer: candidate}\ndump: {sentences: 1}\n"
+      "probes: [{text: The [animal] crossed the [street] because it was tired, query: it, antecedent: animal}]",
+      "f"));
+  CHECK(e.task.train[0].candidates.size() == 2);
+  const Batch batch = training_batch(e, 0);
+  CHECK(read(*e.model.reader, batch).logits.size(1) == 2);
+  CHECK(evaluate(e).accuracy > 0.2);  // a coin's is 0.5, that of a word among 73 a tenth of this
+  REQUIRE(e.watched.size() == 1);
+  CHECK(e.watched[0].tokens.size() == 9);
+  CHECK(e.watched[0].candidates == std::vector<Span>{{1, 2}, {4, 5}});
+  CHECK(e.watched[0].chosen == 0);
 }

@@ -12,6 +12,12 @@ namespace heed {
 void fit_defaults(Config& config, const std::function<bool(const std::string& key)>& is_written) {
   if (!is_written("optim.warmup")) config.schedule.warmup = std::min(config.schedule.warmup, config.schedule.steps / 2);
 
+  if (config.data.kind == TaskKind::candidates) {
+    if (!is_written("model.answer")) config.model.answer = Answer::candidate;
+    if (!is_written("data.unknown") && config.data.split != Split::subwords) config.data.unknown = Unknown::token;
+    if (!is_written("data.min_count") && config.data.unknown == Unknown::token) config.data.min_count = 2;
+  }
+
   AttentionConfig& a = config.model.attention;
   const bool d_k_is_free = !is_written("model.d_k"), d_v_is_free = !is_written("model.d_v");
   if (a.tie == Tie::K_is_V && d_k_is_free) a.d_k = a.d_v;
@@ -37,11 +43,21 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
          fmt::format("task {} needs a file: set data.train", task));
   for (const auto& [key, file] : {std::pair("data.train", c.data.train), std::pair("data.test", c.data.test)}) {
     demand(reads || file.empty(), {"data.task", key},
-           fmt::format("task {} makes its own sentences: {} is for babi, jsonl and text", task, key));
+           fmt::format("task {} makes its own sentences: {} is for babi, jsonl, text and candidates", task, key));
   }
 
-  demand(c.data.kind == TaskKind::text || !is_of_texts_alone(c.data.split), {"data.task", "data.tokens"},
+  const bool takes_subwords = c.data.kind == TaskKind::candidates && c.data.split == Split::subwords;
+  demand(c.data.kind == TaskKind::text || takes_subwords || !is_of_texts_alone(c.data.split),
+         {"data.task", "data.tokens"},
          fmt::format("task {} has sentences of words: data.tokens {} is for text", task, name_of(c.data.split)));
+  const bool has_words = !predicts_next(c.data.kind) && c.data.split != Split::subwords;
+  demand(has_words || c.data.unknown == Unknown::error, {"data.task", "data.tokens", "data.unknown"},
+         fmt::format("data.unknown token is for sentences of words or characters, not task {} with data.tokens {}",
+                     task, name_of(c.data.split)));
+  demand(c.data.unknown == Unknown::token || c.data.min_count == 1, {"data.unknown", "data.min_count"},
+         fmt::format("data.min_count {} makes words unknown: set data.unknown: token", c.data.min_count));
+  demand(!predicts_next(c.data.kind) || c.model.answer == Answer::word, {"data.task", "model.answer"},
+         fmt::format("task {} goes on with a text: model.answer {} is for questions", task, name_of(c.model.answer)));
   demand(!predicts_next(c.data.kind) || !c.data.shuffle_antecedents, {"data.task", "data.shuffle_antecedents"},
          fmt::format("task {} asks about no antecedents: data.shuffle_antecedents is for the others", task));
   demand(c.train.batch_size % c.train.accumulate == 0, {"train.accumulate", "train.batch_size"},

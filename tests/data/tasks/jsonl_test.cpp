@@ -127,8 +127,8 @@ TEST_CASE("broken JSON is refused at its line") {
   CHECK(jsonl_refusal("\n{} x").rfind("FILE:2: not JSON at byte 4: ", 0) == 0);
   CHECK(jsonl_refusal("{\"query\": 1e999}").rfind("FILE:1: a number in it is too large", 0) == 0);
   CHECK(jsonl_refusal("{\"query\": 1, \"query\": 1}") == "FILE:1: key 'query' occurs twice");
-  const std::string deep = "FILE:1: nested deeper than 2 levels";
-  CHECK(jsonl_refusal("{\"tokens\": [[\"a\"]]}") == deep);
+  const std::string deep = "FILE:1: nested deeper than 3 levels";
+  CHECK(jsonl_refusal("{\"tokens\": [[[\"a\"]]]}") == deep);
   CHECK(jsonl_refusal("{\"tokens\": " + std::string(1000000, '[')) == deep);
   CHECK(jsonl_refusal("{\"tokens\": [\"a\", \"b\"], \"query\": 99999999999999999999, \"antecedent\": 0}") ==
         "FILE:1: query: expected a number from 0 to 1, got 1e+20");

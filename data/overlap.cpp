@@ -1,0 +1,41 @@
+#include <heed/data/overlap.h>
+
+namespace heed {
+
+std::uint64_t sentence_number(const Example& example) {
+  std::string letters;
+  for (const std::string& token : example.tokens) {
+    for (const char c : token) {
+      if (c >= 'A' && c <= 'Z') {
+        letters += static_cast<char>(c - 'A' + 'a');
+      } else if (c < 0 || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_') {
+        letters += c;
+      }
+    }
+  }
+  return fnv1a(letters);
+}
+
+std::unordered_set<std::uint64_t> sentence_numbers(const std::vector<Example>& examples) {
+  std::unordered_set<std::uint64_t> numbers;
+  for (const Example& example : examples) numbers.insert(sentence_number(example));
+  return numbers;
+}
+
+std::size_t leave_out(std::vector<Example>& examples, const std::unordered_set<std::uint64_t>& known) {
+  std::vector<int> place(examples.size(), -1);  // where each goes
+  std::vector<Example> kept;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    if (known.contains(sentence_number(examples[i]))) continue;
+    place[i] = static_cast<int>(kept.size());
+    kept.push_back(std::move(examples[i]));
+  }
+  const std::size_t left_out = examples.size() - kept.size();
+  for (Example& example : kept) {
+    if (example.twin >= 0) example.twin = place[static_cast<std::size_t>(example.twin)];
+  }
+  examples = std::move(kept);
+  return left_out;
+}
+
+}  // namespace heed

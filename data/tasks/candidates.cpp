@@ -1,0 +1,153 @@
+#include <heed/data/overlap.h>
+#include <heed/data/tasks/candidates.h>
+#include <heed/data/tasks/jsonl.h>
+#include <heed/files/text_file.h>
+
+#include <algorithm>
+
+namespace heed {
+namespace {
+
+std::vector<MarkedText> of_jsonl(const std::string& path) {
+  std::vector<Example> examples = read_jsonl(path);
+  try {
+    name_candidates(examples);
+  } catch (const Error& error) {
+    fail("{}: {}", path, error.what());
+  }
+  std::vector<MarkedText> texts;
+  for (const Example& example : examples) texts.push_back(marked_text(example));
+  return texts;
+}
+
+// "a.tsv#en/one,en/two,b.jsonl" -> "a.tsv#en/one,en/two", "b.jsonl": what is in no directory of its own is a file.
+std::vector<std::string> divided_files(const std::string& files) {
+  std::vector<std::string> result;
+  for (std::size_t begin = 0; begin <= files.size();) {
+    const std::size_t end = std::min(files.find(',', begin), files.size());
+    const std::string part = files.substr(begin, end - begin);
+    const bool is_set = !result.empty() && result.back().find('#') != std::string::npos &&
+                        part.find('#') == std::string::npos && !std::filesystem::exists(part);
+    if (is_set) {
+      result.back() += "," + part;
+    } else {
+      result.push_back(part);
+    }
+    begin = end + 1;
+  }
+  return result;
+}
+
+}  // namespace
+
+void name_candidates(std::vector<Example>& examples) {
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    Example& example = examples[i];
+    if (!example.candidates.empty()) continue;
+    if (example.antecedent < 0 || example.distractor < 0) {
+      fail("sentence {} of {} has no candidates; expected \"candidates\", or \"antecedent\" and \"other\"", i + 1,
+           examples.size());
+    }
+    const auto [first, second] = std::minmax(example.antecedent, example.distractor);
+    example.candidates = {{first, first + 1}, {second, second + 1}};
+    choose(example, example.antecedent == second);
+  }
+}
+
+std::vector<MarkedText> read_candidates(const std::string& file) {
+  const std::size_t hash = file.rfind('#');
+  const bool is_schemas = hash != file.npos && !std::filesystem::exists(file);
+  const std::string path = is_schemas ? file.substr(0, hash) : file;
+  std::string first;  // line
+  {
+    const TextFile text(path);
+    for (const std::string_view line : text.lines()) {
+      if (first.empty()) first = line;
+    }
+  }
+  const auto is_of_schemas = [&] { return std::ranges::count(first, '\t') == 6 && first.ends_with(']'); };
+  if (is_schemas && !is_of_schemas()) {
+    fail("{}: '#{}' chooses sets of a file of schemas; its first line is none", path, file.substr(hash + 1));
+  }
+  std::vector<MarkedText> texts;
+  if (is_of_schemas()) {
+    texts = read_winograd(path, is_schemas ? file.substr(hash + 1) : "");
+  } else if (first.starts_with("ID\tText\tPronoun")) {
+    texts = read_gap(path);
+  } else if (first.starts_with('{') && first.find("\"option1\"") != first.npos) {
+    texts = read_winogrande(path);
+  } else if (!first.empty() && first[0] >= '0' && first[0] <= '9' && first.find('[') != first.npos) {
+    texts = read_winobias(path);
+  } else {
+    texts = of_jsonl(path);
+  }
+  if (texts.empty()) fail("{}: no sentences", file);
+  return texts;
+}
+
+std::vector<MarkedText> read_all_candidates(const std::string& files) {
+  std::vector<MarkedText> all;
+  for (const std::string& file : divided_files(files)) {
+    const int before = static_cast<int>(all.size());
+    for (MarkedText& text : read_candidates(file)) {
+      if (text.twin >= 0) text.twin += before;
+      all.push_back(std::move(text));
+    }
+  }
+  return all;
+}
+
+std::vector<Example> cut_all(const std::vector<MarkedText>& texts, const Tokenizer& tokenizer) {
+  std::vector<Example> examples;
+  for (const MarkedText& text : texts) {
+    try {
+      examples.push_back(cut(text, tokenizer));
+    } catch (const Error& error) {
+      fail("sentence {} of {}: {}", examples.size() + 1, texts.size(), error.what());
+    }
+  }
+  return examples;
+}
+
+Task candidates_task(const std::string& train, const std::string& test, Split split, int vocabulary,
+                     const Random& random) {
+  Task task;
+  task.name = "candidates";
+  const std::vector<MarkedText> texts = read_all_candidates(train);
+  if (split == Split::subwords) {
+    std::vector<std::string_view> sentences;
+    for (const MarkedText& text : texts) sentences.push_back(text.text);
+    task.tokenizer = Tokenizer::of_text(Subwords::learn(sentences, vocabulary));
+  } else {
+    task.tokenizer = Tokenizer(split);
+  }
+  std::vector<Example> examples = cut_all(texts, task.tokenizer);
+  if (!test.empty()) {
+    task.train = std::move(examples);
+    task.held_out = cut_all(read_all_candidates(test), task.tokenizer);
+  } else {
+    std::vector<std::vector<Example>> groups;
+    for (std::size_t i = 0; i < examples.size(); ++i) {
+      const int twin = examples[i].twin;
+      if (twin >= 0 && twin < static_cast<int>(i)) continue;
+      groups.push_back({examples[i]});
+      if (twin >= 0) groups.back().push_back(examples[static_cast<std::size_t>(twin)]);
+    }
+    hold_out_tenth(task, std::move(groups), random.stream("held_out"));
+    for (std::vector<Example>* set : {&task.train, &task.held_out}) {
+      for (std::size_t i = 0; i < set->size(); ++i) {  // pairs are neighbours now
+        if ((*set)[i].twin < 0) continue;
+        (*set)[i].twin = static_cast<int>(i + 1);
+        (*set)[i + 1].twin = static_cast<int>(i);
+        ++i;
+      }
+    }
+  }
+  task.known_left_out = leave_out(task.held_out, sentence_numbers(task.train));
+  if (task.held_out.empty()) fail("data.test: every sentence is in the training set, too; none is left to test on");
+  complete(task);
+  if (task.tokenizer.subwords()) task.vocabulary = Vocabulary(task.tokenizer.subwords()->words());
+  return task;
+}
+
+}  // namespace heed

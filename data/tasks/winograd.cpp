@@ -1,0 +1,102 @@
+#include "files/json.h"
+
+#include <heed/data/tasks/published.h>
+#include <heed/files/text_file.h>
+#include <heed/files/utf8.h>
+
+#include <algorithm>
+#include <set>
+
+namespace heed {
+namespace {
+
+std::vector<std::string_view> divided(std::string_view line, char by) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0; true;) {
+    const std::size_t end = line.find(by, begin);
+    parts.push_back(line.substr(begin, end == line.npos ? end : end - begin));
+    if (end == line.npos) return parts;
+    begin = end + 1;
+  }
+}
+
+// Where each token stands in the sentence. A quotation mark may be written as `` or ''.
+std::vector<MarkedText::Place> placed(const Json& tokens, const std::string& sentence) {
+  std::vector<MarkedText::Place> places;
+  std::size_t at = 0;
+  for (const Json& token : tokens) {
+    std::string word = token.get<std::string>();
+    if (sentence.find(word, at) == sentence.npos && (word == "``" || word == "''")) word = "\"";
+    const std::size_t begin = sentence.find(word, at);
+    if (begin == sentence.npos) fail("the token '{}' is not in the sentence after the ones before it", excerpt(word));
+    at = begin + word.size();
+    places.push_back({begin, at});
+  }
+  return places;
+}
+
+MarkedText schema_of(const std::vector<std::string_view>& fields) {
+  MarkedText schema;
+  schema.text = fields[3];
+  const std::vector<MarkedText::Place> tokens = placed(parse_json(fields[4], 1), schema.text);
+  const auto place = [&](const Json& marked) {
+    const Json& span = marked.at(1);
+    const int begin = span.at(0).get<int>(), end = span.at(1).get<int>();
+    if (begin < 0 || begin >= end || end > std::ssize(tokens)) {
+      fail("expected a span of its {} tokens, got {}", tokens.size(), format_json(span));
+    }
+    return MarkedText::Place{tokens[static_cast<std::size_t>(begin)].begin,
+                             tokens[static_cast<std::size_t>(end) - 1].end};
+  };
+  schema.query = place(parse_json(fields[5], 2));
+  for (const Json& candidate : parse_json(fields[6], 3)) {
+    if (candidate.at(3).get<bool>()) {
+      if (schema.chosen >= 0) fail("two candidates are true; expected one");
+      schema.chosen = static_cast<int>(schema.candidates.size());
+    }
+    schema.candidates.push_back(place(candidate));
+  }
+  if (schema.candidates.empty()) fail("no candidates");
+  if (schema.chosen < 0) fail("no candidate is true; expected one");
+  return schema;
+}
+
+}  // namespace
+
+std::vector<MarkedText> read_winograd(const std::filesystem::path& path, const std::string& sets) {
+  TextFile file(path);
+  std::set<std::string> wanted, known;
+  if (!sets.empty()) {
+    for (const std::string_view set : divided(sets, ',')) wanted.emplace(set);
+  }
+  std::vector<MarkedText> schemas;
+  for (std::size_t i = 0; i < file.lines().size(); ++i) {
+    const std::vector<std::string_view> fields = divided(file.lines()[i], '\t');
+    if (fields.size() == 1 && fields[0].empty()) continue;
+    if (fields.size() != 7) {
+      file.mistake(i + 1,
+                   "expected language, set, source, sentence, tokens, pronoun and candidates, divided by tabs; "
+                   "got {} fields",
+                   fields.size());
+      continue;
+    }
+    const std::string set = fmt::format("{}/{}", fields[0], fields[1]);
+    known.insert(set);
+    if (!wanted.empty() && !wanted.contains(set)) continue;
+    try {
+      schemas.push_back(schema_of(fields));
+    } catch (const std::exception& error) {
+      file.mistake(i + 1, "{}", message_of(error));
+    }
+  }
+  file.finish();
+  for (const std::string& set : wanted) {
+    if (known.contains(set)) continue;
+    const std::vector<std::string> names(known.begin(), known.end());
+    fail("{}: has no set '{}'{}; its sets: {}", file.name(), set, did_you_mean(set, names), fmt::join(names, ", "));
+  }
+  pair_neighbours(schemas);
+  return schemas;
+}
+
+}  // namespace heed

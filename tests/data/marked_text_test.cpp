@@ -1,0 +1,79 @@
+#include "tests/catch.h"
+#include "tests/message.h"
+
+#include <heed/data/marked_text.h>
+
+using namespace heed;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+MarkedText marked() {
+  MarkedText text = without_brackets("[The old cup] can't hold [the tea], it leaks.");
+  text.query = find_word(text.text, "it");
+  text.chosen = 0;
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("Places in a text become spans of its tokens, however it is cut") {
+  const Example words = cut(marked(), Tokenizer(Split::words));
+  CHECK(words.tokens == Words{"The", "old", "cup", "can't", "hold", "the", "tea", ",", "it", "leaks", "."});
+  CHECK(words.query == 8);
+  CHECK(words.candidates == std::vector<Span>{{0, 3}, {5, 7}});
+  CHECK(words.chosen == 0);
+  CHECK(words.antecedent == 2);
+  CHECK(words.distractor == 6);
+  CHECK(words.answer == "cup");
+  CHECK(text_of(words, words.candidates[1]) == "the tea");
+
+  MarkedText chinese = without_brackets("[小狗]没有穿过[街道]因为它累了");
+  chinese.query = find_word(chinese.text, "它");
+  chinese.chosen = 1;
+  const Example characters = cut(chinese, Tokenizer(Split::characters));
+  CHECK(characters.candidates == std::vector<Span>{{0, 2}, {6, 8}});
+  CHECK(characters.query == 10);
+  CHECK(characters.antecedent == 7);
+}
+
+TEST_CASE("A place within a token takes the whole of it") {
+  MarkedText text{.text = "Ann's cat saw Bo, and she left"};
+  text.candidates = {find_word(text.text, "ann"), find_word(text.text, "Bo")};
+  text.query = find_word(text.text, "she");
+  const Example example = cut(text, Tokenizer(Split::words));
+  CHECK(example.tokens[0] == "Ann's");
+  CHECK(example.candidates == std::vector<Span>{{0, 1}, {3, 4}});
+  CHECK(example.chosen == -1);
+  CHECK(example.antecedent == -1);
+}
+
+TEST_CASE("Words are found whole, in any case of letters") {
+  CHECK(find_word("a cart, a CAR", "car") == MarkedText::Place{10, 13});
+  CHECK(find_word("car car", "car", 1) == MarkedText::Place{4, 7});
+  CHECK(find_word("cart", "car").end == 0);
+  CHECK(find_word("cart", "").end == 0);
+}
+
+TEST_CASE("A query that is a whole candidate, and brackets that do not match, are refused") {
+  MarkedText text = marked();
+  text.candidates.push_back(text.query);
+  CHECK(message([&] { cut(text, Tokenizer(Split::words)); }) == "the query 'it' is a candidate, too");
+  CHECK(message([] { without_brackets("a [b"); }) == "'[' without ']' after it");
+  CHECK(message([] { without_brackets("a] b"); }) == "']' without '[' before it");
+  CHECK(message([] { without_brackets("a [[b]"); }) == "'[' without ']' before it");
+  CHECK(message([] { without_brackets("a [] b"); }) == "'[]' marks nothing");
+}
+
+TEST_CASE("Neighbours with the same candidates and different answers are twins") {
+  std::vector<MarkedText> texts(4, marked());
+  texts[1].chosen = 1;
+  texts[3].chosen = 1;
+  texts[3].candidates[0].end -= 1;  // other words
+  pair_neighbours(texts);
+  CHECK(texts[0].twin == 1);
+  CHECK(texts[1].twin == 0);
+  CHECK(texts[2].twin == -1);
+  CHECK(texts[3].twin == -1);
+}

@@ -1,0 +1,20 @@
+#include "tests/catch.h"
+
+#include <heed/data/overlap.h>
+
+using namespace heed;
+
+TEST_CASE("A sentence that training knows is left out, however it is cut and written; its twin stays alone") {
+  const std::vector<Example> known{{.tokens = {"The", "cat", "didn't", "run", "."}}};
+  std::vector<Example> set{{.tokens = {"A", "dog"}, .twin = 2},
+                           {.tokens = {"the", "CAT", "did", "n't", "run"}, .twin = 3},
+                           {.tokens = {"A", "cow"}, .twin = 0},
+                           {.tokens = {"The", "cat", "didn't", "sit", "."}, .twin = 1}};
+  CHECK(leave_out(set, sentence_numbers(known)) == 1);
+  REQUIRE(set.size() == 3);
+  CHECK(set[0].twin == 1);
+  CHECK(set[1].twin == 0);
+  CHECK(set[2].twin == -1);
+  CHECK(set[2].tokens[3] == "sit");
+  CHECK(leave_out(set, {}) == 0);
+}

@@ -1,0 +1,151 @@
+#include "tests/catch.h"
+#include "tests/message.h"
+#include "tests/scratch.h"
+
+#include <heed/data/tasks/candidates.h>
+#include <heed/data/tasks/jsonl.h>
+#include <heed/data/tasks/tasks.h>
+#include <heed/files/file.h>
+
+using namespace heed;
+
+namespace {
+
+constexpr const char* spans =
+    R"({"tokens": ["The", "old", "cup", "hid", "the", "jam", ":", "it", "was", "big"], "query": 7, )"
+    R"("candidates": [[0, 3], [4, 6]], "antecedent": 0, "twin": 1})"
+    "\n"
+    R"({"tokens": ["The", "old", "cup", "hid", "the", "jam", ":", "it", "was", "tiny"], "query": 7, )"
+    R"("candidates": [[0, 3], [4, 6]], "antecedent": 1, "twin": 0})"
+    "\n";
+constexpr const char* words =
+    R"({"tokens": ["Bo", "n't", "saw", "Al", ",", "he"], "query": 5, "antecedent": 3, "other": 0})"
+    "\n";
+constexpr const char* clozes =
+    R"({"qID": "Q-1", "sentence": "The cup is by the jam as the _ is big.", "option1": "cup", "option2": "jam", )"
+    R"("answer": "1"})"
+    "\n";
+
+}  // namespace
+
+TEST_CASE("Candidates of JSONL come back as they were written, none of them among the answers") {
+  const Scratch scratch;
+  write_file(scratch / "a.jsonl", spans);
+  std::vector<Example> examples = read_jsonl(scratch / "a.jsonl");
+  REQUIRE(examples.size() == 2);
+  CHECK(examples[0].candidates == std::vector<Span>{{0, 3}, {4, 6}});
+  CHECK(examples[0].antecedent == 2);
+  CHECK(examples[0].distractor == 5);
+  CHECK(examples[1].chosen == 1);
+  choose(examples[0], -1);
+  CHECK(examples[0].antecedent == -1);
+  write_jsonl(scratch / "b.jsonl", examples);
+  CHECK(read_jsonl(scratch / "b.jsonl") == examples);
+}
+
+TEST_CASE("Mistakes in candidates are told by line") {
+  const Scratch scratch;
+  const auto said = [&](const std::string& candidates, const std::string& rest) {
+    write_file(scratch / "a.jsonl",
+               R"({"tokens": ["a", "b", "it"], "query": 2, "candidates": )" + candidates + ", " + rest + "}\n");
+    return message([&] { read_jsonl(scratch / "a.jsonl"); }, (scratch / "a.jsonl").string());
+  };
+  CHECK(said("[[0, 1], [1, 2]]", R"("antecedent": 2)") ==
+        "FILE:1: antecedent: expected the number of a candidate, from 0 to 1, or null, got 2");
+  CHECK(said("[[0, 4], [1, 1]]", R"("antecedent": 0)") ==
+        "FILE:1: candidates: expected [begin, end] with 0 <= begin < end <= 3, got [0,4]\n"
+        "FILE:1: candidates: expected [begin, end] with 0 <= begin < end <= 3, got [1,1]");
+  CHECK(said("[[2, 3]]", R"("antecedent": 0)") ==
+        "FILE:1: candidates: expected other tokens than the query, got 2 for both");
+  CHECK(said("[]", R"("antecedent": 0)") == "FILE:1: candidates: expected a list of spans [begin, end], got []");
+  CHECK(said("[[0, 1]]", R"("antecedent": 0, "answer": "a")") ==
+        "FILE:1: answer: does not go with candidates, which say it");
+  CHECK(said("[[0, 1]]", R"("other": 1)") ==
+        "FILE:1: other: does not go with candidates, which say it\nFILE:1: missing key 'antecedent'");
+}
+
+TEST_CASE("Files of any form are read one after another; tokens that were given stay as they are") {
+  const Scratch scratch;
+  write_file(scratch / "a.jsonl", spans);
+  write_file(scratch / "b.jsonl", words);
+  write_file(scratch / "c.jsonl", clozes);
+  const std::string files = fmt::format("{},{},{}", (scratch / "b.jsonl").string(), (scratch / "c.jsonl").string(),
+                                        (scratch / "a.jsonl").string());
+  const std::vector<Example> all = cut_all(read_all_candidates(files), Tokenizer(Split::words));
+  REQUIRE(all.size() == 4);
+  CHECK(all[0].tokens == std::vector<std::string>{"Bo", "n't", "saw", "Al", ",", "he"});
+  CHECK(all[0].candidates == std::vector<Span>{{0, 1}, {3, 4}});
+  CHECK(all[0].chosen == 1);
+  CHECK(all[1].tokens[static_cast<std::size_t>(all[1].query)] == "_");
+  CHECK(all[2].twin == 3);
+  CHECK(all[3].twin == 2);
+}
+
+TEST_CASE("A held-out sentence that is in the training set, too, is left out and counted") {
+  const Scratch scratch;
+  write_file(scratch / "a.jsonl", spans);
+  write_file(scratch / "b.jsonl", std::string(spans) + words);
+  const auto task = [&](const char* train, const char* test) {
+    return make_task({.kind = TaskKind::candidates,
+                      .train = (scratch / train).string(),
+                      .test = (scratch / test).string(),
+                      .unknown = Unknown::token},
+                     Random(1));
+  };
+  const Task leaky = task("a.jsonl", "b.jsonl");
+  CHECK(leaky.known_left_out == 2);
+  REQUIRE(leaky.held_out.size() == 1);
+  CHECK(leaky.held_out[0].tokens[0] == "Bo");
+  CHECK(leaky.vocabulary.words()[0] == "<unk>");
+  CHECK(leaky.vocabulary["Bo"] == 0);
+  CHECK(message([&] { task("b.jsonl", "a.jsonl"); }) ==
+        "data.test: every sentence is in the training set, too; none is left to test on");
+}
+
+TEST_CASE("Subwords are learned from the training sentences, and spans are of them") {
+  const Scratch scratch;
+  std::string many;
+  for (int i = 0; i < 40; ++i) many += spans;
+  for (std::size_t at; (at = many.find(", \"twin\": 1")) != many.npos;) many.erase(at, 11);
+  for (std::size_t at; (at = many.find(", \"twin\": 0")) != many.npos;) many.erase(at, 11);
+  write_file(scratch / "a.jsonl", many);
+  write_file(scratch / "b.jsonl", words);
+  const Task task = make_task({.kind = TaskKind::candidates,
+                               .train = (scratch / "a.jsonl").string(),
+                               .test = (scratch / "b.jsonl").string(),
+                               .split = Split::subwords,
+                               .vocabulary = 300},
+                              Random(1));
+  const Example& example = task.train[0];
+  CHECK(task.tokenizer.join(example.tokens) == "The old cup hid the jam : it was big");
+  std::string span;
+  for (int i = example.candidates[1].begin; i < example.candidates[1].end; ++i) {
+    span += example.tokens[static_cast<std::size_t>(i)];
+  }
+  CHECK(span == " the jam");
+  CHECK_FALSE(task.vocabulary.unknown());
+}
+
+TEST_CASE("An antecedent and another candidate make two candidates in the order of the text") {
+  std::vector<Example> examples{
+      {.tokens = {"a", "b", "it"}, .query = 2, .antecedent = 1, .distractor = 0, .answer = "b"}};
+  name_candidates(examples);
+  CHECK(examples[0].candidates == std::vector<Span>{{0, 1}, {1, 2}});
+  CHECK(examples[0].chosen == 1);
+  examples.push_back({.tokens = {"a", "it"}, .query = 1, .antecedent = 0, .answer = "a"});
+  CHECK(message([&] { name_candidates(examples); }) ==
+        "sentence 2 of 2 has no candidates; expected \"candidates\", or \"antecedent\" and \"other\"");
+}
+
+TEST_CASE("Shuffled answers are any of the candidates, each as likely") {
+  const Example one{.tokens = {"a", "b", "it"}, .query = 2, .candidates = {{0, 1}, {1, 2}}, .chosen = 0};
+  std::vector<Example> examples(1000, one);
+  shuffle_antecedents(examples, Random(3));
+  const auto second = std::ranges::count(examples, 1, &Example::chosen);
+  CHECK((second > 440 && second < 560));
+  examples.assign(900, one);
+  choose(examples[0], -1);
+  shuffle_antecedents(examples, Random(3));
+  const auto none = std::ranges::count(examples, -1, &Example::chosen);
+  CHECK((none > 240 && none < 360));
+}

@@ -1,0 +1,47 @@
+#include "tests/catch.h"
+#include "tests/data/helpers.h"
+
+#include <heed/data/tasks/published.h>
+
+using namespace heed;
+using heed::test::TemporaryFile;
+
+namespace {
+
+const std::string titles = "ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref\tB\tB-offset\tB-coref\tURL\n";
+
+// Offsets in code points: "é" is one.
+std::string names(const char* pronoun, int at, const char* A, const char* B) {
+  return fmt::format("t-1\tÉva met Zoé Ray, and her dog saw him.\t{}\t{}\tÉva\t0\t{}\tZoé Ray\t8\t{}\thttp://x\n",
+                     pronoun, at, A, B);
+}
+
+}  // namespace
+
+TEST_CASE("Names are read where their offsets say; both may be wrong; the pronoun says the gender") {
+  const TemporaryFile file("g.tsv", titles + names("her", 21, "TRUE", "FALSE") + names("her", 21, "FALSE", "TRUE") +
+                                        names("him", 33, "FALSE", "FALSE"));
+  const std::vector<MarkedText> all = read_gap(file.path());
+  REQUIRE(all.size() == 3);
+  const auto words = [&](const MarkedText::Place& p) { return all[0].text.substr(p.begin, p.end - p.begin); };
+  CHECK(words(all[0].query) == "her");
+  CHECK(words(all[0].candidates.at(0)) == "Éva");
+  CHECK(words(all[0].candidates.at(1)) == "Zoé Ray");
+  CHECK(all[0].chosen == 0);
+  CHECK(all[1].chosen == 1);
+  CHECK(all[2].chosen == -1);
+  CHECK(all[0].relation == "feminine");
+  CHECK(all[2].relation == "masculine");
+}
+
+TEST_CASE("Every mistake of a file of names is listed by its line") {
+  const TemporaryFile file("g.tsv", titles + "t-1\tshort\n" + names("her", 20, "TRUE", "FALSE") +
+                                        names("dog", 25, "TRUE", "FALSE") + names("her", 21, "TRUE", "TRUE") +
+                                        names("her", 21, "yes", "FALSE"));
+  CHECK(message([&] { read_gap(file.path()); }, file.path()) ==
+        "FILE:2: expected 11 fields divided by tabs, got 2\n"
+        "FILE:3: expected 'her' at offset 20 of the text, got ' he'\n"
+        "FILE:4: expected a pronoun of he or she, got 'dog'\n"
+        "FILE:5: both names are TRUE; expected one at most\n"
+        "FILE:6: expected TRUE or FALSE, got 'yes'");
+}

@@ -1,0 +1,49 @@
+#include "tests/catch.h"
+#include "tests/message.h"
+#include "tests/scratch.h"
+
+#include <heed/data/tasks/published.h>
+#include <heed/files/file.h>
+
+using namespace heed;
+
+TEST_CASE("Who is marked elsewhere in the file is the other candidate") {
+  const Scratch scratch;
+  const std::filesystem::path path = scratch / "pro_one.txt.dev";
+  write_file(path,
+             "1 [The baker] fed the pilot because [she] was kind.\n"
+             "2 The baker fed [the pilot] because [he] was hungry, and left a note for the mason.\n"
+             "3 A mason saw [the  baker] and thanked [her] for [her] bread.\n"
+             "4 [the mason] slept near the baker, as [he] was tired.\n");
+  const std::vector<MarkedText> all = read_winobias(path);
+  REQUIRE(all.size() == 4);
+  const auto words = [&](std::size_t i, std::size_t c) {
+    const MarkedText::Place p = all[i].candidates.at(c);
+    return all[i].text.substr(p.begin, p.end - p.begin);
+  };
+  CHECK(all[0].text == "The baker fed the pilot because she was kind.");
+  CHECK(words(0, 0) == "The baker");
+  CHECK(words(0, 1) == "the pilot");
+  CHECK(all[0].chosen == 0);
+  CHECK(words(1, 0) == "The baker");
+  CHECK(words(1, 1) == "the pilot");  // not the mason, who comes later
+  CHECK(all[1].chosen == 1);
+  CHECK(words(2, 0) == "A mason");
+  CHECK(all[2].text.substr(all[2].query.begin, 7) == "her for");
+  CHECK(all[0].twin == 1);
+  CHECK(all[0].relation == "pro");
+}
+
+TEST_CASE("Every mistake of a file of brackets is listed by its line") {
+  const Scratch scratch;
+  const std::filesystem::path path = scratch / "x.txt";
+  write_file(path,
+             "[The baker] fed [her].\n1 The baker fed [her].\n2 [The baker] fed the pilot.\n3 [The baker fed [her].\n"
+             "4 [The baker] fed the pilot, as [she] said.\n");
+  CHECK(message([&] { read_winobias(path); }, path.string()) ==
+        "FILE:1: expected a number and a sentence\n"
+        "FILE:2: expected brackets around who is meant and around a pronoun, got 0 and 1\n"
+        "FILE:3: expected brackets around who is meant and around a pronoun, got 1 and 0\n"
+        "FILE:4: '[' without ']' before it\n"
+        "FILE:5: found nobody else who is marked in other lines");
+}

@@ -1,0 +1,56 @@
+#include "tests/catch.h"
+#include "tests/data/helpers.h"
+
+#include <heed/data/tasks/published.h>
+
+using namespace heed;
+using heed::test::TemporaryFile;
+
+namespace {
+
+constexpr const char* soup =
+    "en\tone\t?\tThe soup burned the cook's \"best\" pan because it was hot.\t"
+    R"(["The", "soup", "burned", "the", "cook", "'s", "``", "best", "''", "pan", "because", "it", "was", "hot", "."])"
+    "\t"
+    R"(["it", [11, 12], ["it"]])"
+    "\t"
+    R"([["The soup", [0, 2], ["The", "soup"], true], ["best pan", [7, 10], ["best", "''", "pan"], false]])";
+
+std::string with(std::string text, const std::string& what, const std::string& by) {
+  return text.replace(text.find(what), what.size(), by);
+}
+
+}  // namespace
+
+TEST_CASE("Schemas are read from the spans of their tokens, and one set is chosen") {
+  const std::string twin = with(with(with(soup, "true", "TRUE"), "false", "true"), "TRUE", "false");
+  const TemporaryFile file("s.tsv", std::string(soup) + "\n" + twin + "\n" + with(soup, "en\tone", "fr\ttwo") + "\n");
+  const std::vector<MarkedText> all = read_winograd(file.path());
+  REQUIRE(all.size() == 3);
+  const auto words = [&](const MarkedText::Place& p) { return all[0].text.substr(p.begin, p.end - p.begin); };
+  CHECK(words(all[0].query) == "it");
+  REQUIRE(all[0].candidates.size() == 2);
+  CHECK(words(all[0].candidates[0]) == "The soup");
+  CHECK(words(all[0].candidates[1]) == "best\" pan");
+  CHECK(all[0].chosen == 0);
+  CHECK(all[1].chosen == 1);
+  CHECK(all[0].twin == 1);
+  CHECK(all[2].twin == -1);
+  CHECK(read_winograd(file.path(), "fr/two").size() == 1);
+  CHECK(read_winograd(file.path(), "fr/two,en/one").size() == 3);
+  CHECK(message([&] { read_winograd(file.path(), "en/on"); }, file.path()) ==
+        "FILE: has no set 'en/on' (did you mean 'en/one'?); its sets: en/one, fr/two");
+}
+
+TEST_CASE("Every mistake of a file of schemas is listed by its line") {
+  const TemporaryFile file("s.tsv", std::string("en\tone\n") + soup + "\n" + with(soup, "\"burned\"", "\"boiled\"") +
+                                        "\n" + with(soup, "[11, 12]", "[11, 99]") + "\n" + with(soup, "false", "true") +
+                                        "\n" + with(soup, "true", "false") + "\n");
+  CHECK(message([&] { read_winograd(file.path()); }, file.path()) ==
+        "FILE:1: expected language, set, source, sentence, tokens, pronoun and candidates, divided by tabs; got 2 "
+        "fields\n"
+        "FILE:3: the token 'boiled' is not in the sentence after the ones before it\n"
+        "FILE:4: expected a span of its 15 tokens, got [11,99]\n"
+        "FILE:5: two candidates are true; expected one\n"
+        "FILE:6: no candidate is true; expected one");
+}
