@@ -1,5 +1,6 @@
 #include "inspect/command.h"
 
+#include "inspect/card/card.h"
 #include "inspect/causal/cause_history.h"
 #include "inspect/causal/causes.h"
 #include "inspect/causal/matched_heads.h"
@@ -58,10 +59,27 @@ std::string write_on(const SavedModel& model, const cxxopts::ParseResult& argume
   return text;
 }
 
+// Of each file; of the held-out sentences where there is none.
+std::string cards(const SavedModel& model, const fs::path& run, std::vector<std::string> files, bool as_json,
+                  const Terminal& terminal) {
+  const Baselines baselines = Baselines::read(run);
+  Json all = Json::array();
+  std::string text;
+  const bool held_out = files.empty();
+  if (held_out) files.emplace_back();
+  for (const std::string& file : files) {
+    const Card one = card(model, baselines, held_out ? "held-out sentences" : file, card_sentences(model, run, file));
+    text += (text.empty() ? "" : "\n") + card_view(one, terminal);
+    all.push_back(card_json(one));
+  }
+  return as_json ? format_json(all) + "\n" : text;
+}
+
 SavedModel model_of(const fs::path& run, const std::optional<std::int64_t>& step) {
   if (fs::is_regular_file(run)) {
     fail(
-        "{}: is a single file; --sentence, --weights, --steps, --causes, --why-attends and --continue need the run "
+        "{}: is a single file; --sentence, --weights, --steps, --causes, --why-attends, --card and --continue need the "
+        "run "
         "directory with its model",
         run.string());
   }
@@ -216,6 +234,10 @@ std::string inspect(int argc, const char* const* argv, const Terminal& terminal,
   const View view{terminal, given<int>(arguments, "layer"), given<int>(arguments, "head")};
   const auto steps = given<std::vector<std::int64_t>>(arguments, "step").value_or(std::vector<std::int64_t>{});
   const auto& runs = arguments["run"].as<std::vector<std::string>>();
+  if (arguments.count("card")) {
+    check_run(runs[0]);
+    return cards(model_of(runs[0], {}), runs[0], {runs.begin() + 1, runs.end()}, arguments.count("json") > 0, terminal);
+  }
   for (const fs::path path : runs) check_run(path);
   check_outputs(arguments, {runs.begin(), runs.end()});
   if (const auto file = given<std::string>(arguments, "page")) {

@@ -28,7 +28,10 @@ cxxopts::Options options() {
       ("why-attends", "What makes a head look where it looks: its score as a sum over what wrote the two tokens")  //
       ("when", "When it became the cause: weight and effect at every dumped step, of a run with dump.weights")(
           "match", "With several RUNs, of other seeds: which heads do the same in each, and what is a seed's luck")(
-          "induction", "By step, how each head looks at the token before, and at what followed the same token")   //
+          "induction", "By step, how each head looks at the token before, and at what followed the same token")(
+          "card",
+          "How well the model chooses among candidates, beside what needs no reading: RUN --card FILE..., or of\n"
+          "the held-out sentences")                                                                               //
       ("limit", "How many of them to ask (default: as many as take up to a minute)", cxxopts::value<int>(), "N")  //
       ("page", "Write it all as one HTML file that opens offline in a browser; with RUN RUN, of both",
        cxxopts::value<std::string>(), "FILE")                                                                  //
@@ -97,6 +100,13 @@ void check(const cxxopts::ParseResult& arguments) {
   if (!arguments.count("run")) misused("expected a run directory");
   const auto& runs = arguments["run"].as<std::vector<std::string>>();
   const std::size_t steps = arguments.count("step");
+  if (arguments.count("card")) {
+    for (const auto& argument : arguments.arguments()) {
+      if (argument.key() == "run" || argument.key() == "card" || argument.key() == "json") continue;
+      misused("--card is of a run and sets of sentences; it goes without --{}", argument.key());
+    }
+    return;
+  }
   if (runs.size() > 2 && !arguments.count("match")) {
     misused("expected one run directory, two to compare, or more with --match, got '{}' too", runs[2]);
   }

@@ -3,6 +3,7 @@
 #include "autograd/cpu/blas.h"
 #include "autograd/cpu/rates.h"
 #include "autograd/cpu/thread_pool.h"
+#include "inspect/card/card.h"
 #include "inspect/views/view.h"
 #include "train/relations.h"
 
@@ -159,6 +160,13 @@ std::string dumped_weights(const Experiment& e) {
   return fmt::format(", {} of the weights at {} dumped steps", grouped(dumps * e.memory.parameters), grouped(dumps));
 }
 
+// Where it chooses among candidates.
+std::string card_of(const Experiment& e, const RunDirectory& run, const Terminal& terminal) {
+  if (e.config.model.answer == Answer::word) return "";
+  return "\n" + card_view(card(e.model, Baselines::read(run.path()), "held-out sentences", e.task.held_out), terminal) +
+         "No term of the loss touches an attention weight.\n";
+}
+
 }  // namespace
 
 double tokens_a_step(const Experiment& e) {
@@ -253,7 +261,7 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
          (has_relations(e.task.held_out)
               ? "\n" + relations_table(evaluate_relations(*e.model.reader, e.model.vocabulary, e.task.held_out))
               : "") +
-         fmt::format("\nLook closer: inspect {}\n", run.path().string());
+         card_of(e, run, terminal) + fmt::format("\nLook closer: inspect {}\n", run.path().string());
 }
 
 }  // namespace heed

@@ -1,4 +1,5 @@
 #include "autograd/cpu/thread_pool.h"
+#include "run/bag_of_words.h"
 #include "run/program.h"
 #include "train/gradient_check.h"
 #include "train/profile_report.h"
@@ -174,6 +175,9 @@ int run(const cxxopts::ParseResult& arguments) {
                     config.schedule.steps, directory->path().string());
     std::fputs(told.c_str(), stderr);
     return 128 + stop;
+  }
+  if (config.model.answer != Answer::word) {
+    Baselines::write(directory->path(), experiment.task.train, experiment.task.vocabulary);
   }
   if (!quiet) fmt::print("{}", closing(experiment, *directory, terminal_of(STDOUT_FILENO)));
   return 0;

@@ -2,6 +2,7 @@
 
 #include "run/answers.h"
 
+#include <heed/data/tasks/jsonl.h>
 #include <heed/nn/hook.h>
 
 #include <algorithm>
