@@ -30,9 +30,11 @@ cxxopts::Options options() {
       ("peers", "Directory of the peers' scripts", cxxopts::value<std::string>()->default_value("bench/peers"),
        "DIR")                                                                                                  //
       ("config", "What the program trains", cxxopts::value<std::string>()->default_value("toy.yaml"), "FILE")  //
-      ("turns", "Turns of each side", cxxopts::value<int>()->default_value("9"), "N")                          //
-      ("seconds", "Length of a turn", cxxopts::value<double>()->default_value("0.1"), "S")                     //
-      ("quick", "Small rows alone, a short turn of each, without PyTorch: that they run, not how fast")        //
+      ("text", "A text for nanoGPT's model to learn; without it that row is left out", cxxopts::value<std::string>(),
+       "FILE")                                                                                           //
+      ("turns", "Turns of each side", cxxopts::value<int>()->default_value("9"), "N")                    //
+      ("seconds", "Length of a turn", cxxopts::value<double>()->default_value("0.1"), "S")               //
+      ("quick", "Small rows alone, a short turn of each, without PyTorch: that they run, not how fast")  //
       ("complexity", "Instead, measure how time and memory grow, and draw it to this file",
        cxxopts::value<std::string>(), "SVG")                                                  //
       ("json", "Write all results to this file, too", cxxopts::value<std::string>(), "FILE")  //
@@ -64,6 +66,10 @@ std::vector<Row> all_rows(const cxxopts::ParseResult& arguments, bool quick, con
   std::vector<Row> rows = model_rows(scratch, quick);
   const fs::path build = fs::read_symlink("/proc/self/exe").parent_path();
   rows.insert(rows.begin() + 1, program_row(build / "train", arguments["config"].as<std::string>(), scratch));
+  if (arguments.count("text")) {
+    rows.push_back(text_row(build / "train", "examples/nanogpt.yaml", arguments["text"].as<std::string>(), scratch));
+  }
+  for (Row& row : writing_rows(scratch, quick)) rows.push_back(std::move(row));
   for (Row& row : operation_rows(quick)) rows.push_back(std::move(row));
   std::erase_if(rows,
                 [name = arguments["rows"].as<std::string>()](const Row& row) { return !row.name.starts_with(name); });

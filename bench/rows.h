@@ -1,6 +1,8 @@
 #pragma once
 #include "files/json.h"
 
+#include <heed/files/safetensors.h>
+
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -27,8 +29,19 @@ std::vector<Row> operation_rows(bool quick);
 // and data that both sides begin with are written.
 std::vector<Row> model_rows(const std::filesystem::path& scratch, bool quick);
 
+// What nanoGPT's model for characters and GPT-2 124M write, with past keys and values kept; `losses` are the logits of what is
+// written (`quick`: without GPT-2).
+std::vector<Row> writing_rows(const std::filesystem::path& scratch, bool quick);
+
 // The program train on toy.yaml, from start to exit, against a script that does the same.
 Row program_row(const std::filesystem::path& train, const std::filesystem::path& config,
                 const std::filesystem::path& scratch);
+
+// The same with examples/nanogpt.yaml on the characters of `text`; its script begins with the same weights, learns from the
+// same batches and must end with the same loss, to 0.01.
+Row text_row(const std::filesystem::path& train, const std::filesystem::path& config, const std::filesystem::path& text,
+             const std::filesystem::path& scratch);
+// What that script reads: the parameters, "batches" (2000, 12, 65) and "held_out".
+SafeTensors text_data(const std::filesystem::path& text);
 
 }  // namespace heed::bench

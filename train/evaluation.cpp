@@ -67,10 +67,14 @@ std::int64_t right_predictions(const Tensor& logits, const Ids& labels) {
 
 }  // namespace
 
-Evaluation evaluate(const Reader& reader, const Corpus& corpus) {
+std::int64_t windows_at_once(std::int64_t context, std::int64_t vocabulary) {
   constexpr std::int64_t most_logits = 1 << 22;
-  const std::int64_t a_window = std::int64_t{corpus.context} * reader.config.vocabulary;
-  const std::int64_t windows = held_out_windows(corpus), B = std::max<std::int64_t>(1, most_logits / a_window);
+  return std::max<std::int64_t>(1, most_logits / (context * vocabulary));
+}
+
+Evaluation evaluate(const Reader& reader, const Corpus& corpus) {
+  const std::int64_t windows = held_out_windows(corpus);
+  const std::int64_t B = windows_at_once(corpus.context, reader.config.vocabulary);
   double sum = 0;
   std::int64_t predicted = 0, right = 0;
   for (std::int64_t begin = 0, end; begin < windows; begin = end) {

@@ -8,6 +8,9 @@ namespace heed {
 
 Evaluation evaluate(const Reader& reader, const NumberedExamples& examples);
 
+// Windows of so many tokens of so large a vocabulary that are evaluated at once.
+std::int64_t windows_at_once(std::int64_t context, std::int64_t vocabulary);
+
 // On the whole of the held-out corpus, each token predicted from those before it in its window.
 Evaluation evaluate(const Reader& reader, const Corpus& corpus);
 

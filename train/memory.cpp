@@ -1,5 +1,7 @@
 #include "train/memory.h"
 
+#include "train/evaluation.h"
+
 #include <heed/autograd/error.h>
 
 #include <algorithm>
@@ -74,9 +76,9 @@ MemoryNeed memory_need(const Config& config, const Task& task, std::int64_t para
   // The layers' numbers and the embedding's; the last layer, most of which is at the query alone, leaves room for gradients.
   const std::int64_t answers = task.corpus ? T : 1;  // of an example, each with logits of its own
   const std::int64_t step = B * (T * (model.layers * a_token.kept + 6 * model.attention.d_model) + answers * 3 * words);
-  const std::int64_t examples =
-      task.corpus ? config.train.batch_size : std::min<std::int64_t>(evaluated_at_once, std::ssize(task.held_out));
-  const std::int64_t weights = model.layers * model.attention.heads * T * T;
+  const std::int64_t examples = task.corpus ? std::min(windows_at_once(T, words), held_out_windows(*task.corpus))
+                                            : std::min<std::int64_t>(evaluated_at_once, std::ssize(task.held_out));
+  const std::int64_t weights = task.corpus ? 0 : model.layers * model.attention.heads * T * T;
   const std::int64_t evaluation = examples * (T * a_token.passed + weights + answers * 3 * words);
   MemoryNeed need;
   need.parameters = 4 * parameters;

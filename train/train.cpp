@@ -111,6 +111,14 @@ int run_seeds(const cxxopts::ParseResult& arguments) {
   return 128 + stop;
 }
 
+// A run that goes on reads its text with the subwords that it learned.
+void keep_subwords(heed::TaskOptions& data, const heed::RunDirectory& run) {
+  const std::filesystem::path file = heed::model_path(run.path());
+  if (data.split == heed::Split::subwords && std::filesystem::exists(file)) {
+    data.subwords = heed::load_model(file).tokenizer.subwords();
+  }
+}
+
 int run(const cxxopts::ParseResult& arguments) {
   using namespace heed;
   if (arguments.count("threads")) set_threads(arguments["threads"].as<int>());
@@ -121,8 +129,9 @@ int run(const cxxopts::ParseResult& arguments) {
   const std::vector<std::string> overrides = settings_of(arguments);
   std::optional<RunDirectory> directory;
   if (arguments.count("resume")) directory.emplace(RunDirectory::open(text("resume")));
-  const ResumedConfig read = directory ? read_resumed_config(directory->config(), overrides, steps_taken(*directory))
-                                       : ResumedConfig{read_config(text("config"), overrides), {}};
+  ResumedConfig read = directory ? read_resumed_config(directory->config(), overrides, steps_taken(*directory))
+                                 : ResumedConfig{read_config(text("config"), overrides), {}};
+  if (directory) keep_subwords(read.config.data, *directory);
   const Config& config = read.config;
   if (arguments.count("check-gradients")) {
     const ModelCheck check = check_model_gradients(config);

@@ -119,6 +119,63 @@ class Model(torch.nn.Module):
         return F.linear(self.norm(x), self.words)
 
 
+class Writing:
+    """Writes so many tokens a call, each the likeliest, with a cache of keys and values."""
+
+    def __init__(self, request, compiled):
+        arrays = read_safetensors(request["file"])
+        self.model = Model(arrays, request["layers"], request["heads"], False).eval()
+        self.tokens, self.context = request["tokens"], len(self.model.positions)
+        shape = (request["layers"], 1, request["heads"], self.context, self.model.words.shape[1] // request["heads"])
+        self.K, self.V = torch.zeros(shape), torch.zeros(shape)
+        self.read, self.written = 0, [1]
+        self.step = torch.compile(self.one, dynamic=False) if compiled else self.one
+        self.compiled = compiled
+
+    def rows(self, tokens, first):
+        """The logits after `tokens`, which follow `first` others."""
+        x = F.embedding(tokens, self.model.words) + self.model.positions[first : first + len(tokens)]
+        x, end = x[None], first + len(tokens)
+        for l, block in enumerate(self.model.blocks):
+            Q, K, V = block.W_QKV(block.attention_norm(x)).view(1, len(tokens), 3, block.heads, -1).permute(2, 0, 3, 1, 4)
+            self.K[l, :, :, first:end], self.V[l, :, :, first:end] = K, V
+            y = F.scaled_dot_product_attention(Q, self.K[l, :, :, :end], self.V[l, :, :, :end], is_causal=len(tokens) > 1)
+            x = block.rest(x, block.W_O(y.transpose(1, 2).flatten(2)))
+        return F.linear(self.model.norm(x[0, -1]), self.model.words)
+
+    def one(self, token, place):
+        """rows() of one token at a place that is a tensor: one compiled program for all places."""
+        x = (F.embedding(token, self.model.words) + self.model.positions[place])[None]
+        visible = (torch.arange(self.context) <= place)[None, None, None]
+        for l, block in enumerate(self.model.blocks):
+            Q, K, V = block.W_QKV(block.attention_norm(x)).view(1, 1, 3, block.heads, -1).permute(2, 0, 3, 1, 4)
+            self.K[l].index_copy_(2, place, K)
+            self.V[l].index_copy_(2, place, V)
+            y = F.scaled_dot_product_attention(Q, self.K[l], self.V[l], attn_mask=visible)
+            x = block.rest(x, block.W_O(y.transpose(1, 2).flatten(2)))
+        return F.linear(self.model.norm(x[0, -1]), self.model.words)
+
+    @torch.inference_mode()
+    def write(self, count):
+        logits = []
+        for _ in range(count):
+            unread = 1
+            if self.read + unread > self.context:
+                self.read, unread = 0, max(1, self.context // 2)
+            tokens = torch.tensor(self.written[-unread:])
+            if self.compiled and unread == 1:
+                after = self.step(tokens, torch.tensor([self.read]))
+            else:
+                after = self.rows(tokens, self.read)
+            self.read += unread
+            self.written.append(int(after.argmax()))
+            logits.append(after[self.written[-1]].item())
+        return logits
+
+    def __call__(self):
+        self.write(self.tokens)
+
+
 class Training:
     """One training step a call, on the batches of the file in turn."""
 
@@ -164,8 +221,8 @@ def operation(request):
 
         return graph
     if name == "program":
-        command = [sys.executable, str(pathlib.Path(__file__).parent / "toy.py"), request["data"], request["data"] + ".pt"]
-        return lambda: subprocess.run(command, check=True)
+        command = [sys.executable, str(pathlib.Path(__file__).parent / request["script"]), *request["arguments"]]
+        return lambda: subprocess.run(command + [way for way in [request.get("way")] if way], check=True)
     if name == "AdamW":
         p = torch.nn.Parameter(torch.randn(shape))
         p.grad = torch.randn(shape)
@@ -204,13 +261,15 @@ def prepare(request, threads):
     """The row's work in the fastest of the ways that there are, and its name."""
     is_model = "file" in request
     ways = [(n, False) for n in range(1, threads + 1)] + ([(threads, True)] if is_model else [])
-    if request["row"] == "program":  # it chooses for itself
-        ways = [(threads, False)]
+    if request["row"] == "program":  # it chooses its threads
+        programs = {way: operation({**request, "way": way}) for way in request.get("ways", [""])}
+        way = min(programs, key=lambda name: turn(programs[name], 0)) if len(programs) > 1 else ""
+        return programs[way], f"{threads} threads{', ' if way else ''}{way}"
     works = {}
     for n, compiled in ways:
         torch.set_num_threads(n)
         try:
-            work = Training(request, compiled) if is_model else operation(request)
+            work = (Writing if request["row"] == "writing" else Training)(request, compiled) if is_model else operation(request)
             turn(work, 0)
             works[n, compiled] = work
         except Exception as error:
@@ -242,6 +301,8 @@ def answer(request):
         work, way = prepare(request["prepare"], request["threads"])
         return {"way": way}
     if "losses" in request:
+        if request["losses"]["row"] == "writing":
+            return {"losses": Writing(request["losses"], False).write(request["steps"])}
         training = Training(request["losses"], False)
         return {"losses": [training().item() for _ in range(request["steps"])]}
     return {"ms": turn(work, request["turn"])}

@@ -110,14 +110,14 @@ std::vector<Example> cut_all(const std::vector<MarkedText>& texts, const Tokeniz
 }
 
 Task candidates_task(const std::string& train, const std::string& test, Split split, int vocabulary,
-                     const Random& random) {
+                     const Random& random, const std::optional<Subwords>& known) {
   Task task;
   task.name = "candidates";
   const std::vector<MarkedText> texts = read_all_candidates(train);
   if (split == Split::subwords) {
     std::vector<std::string_view> sentences;
     for (const MarkedText& text : texts) sentences.push_back(text.text);
-    task.tokenizer = Tokenizer::of_text(Subwords::learn(sentences, vocabulary));
+    task.tokenizer = Tokenizer::of_text(known ? *known : Subwords::learn(sentences, vocabulary));
   } else {
     task.tokenizer = Tokenizer(split);
   }

@@ -13,9 +13,9 @@ std::vector<MarkedText> read_candidates(const std::string& file);
 std::vector<MarkedText> read_all_candidates(const std::string& files);
 
 // Without `test` (empty), a tenth of `train` is held out. Of subwords, about `vocabulary` are learned from the training
-// sentences. Held-out sentences that are in the training set, too, are left out and counted.
+// sentences, unless they are `known`. Held-out sentences that are in the training set, too, are left out and counted.
 Task candidates_task(const std::string& train, const std::string& test, Split split, int vocabulary,
-                     const Random& random);
+                     const Random& random, const std::optional<Subwords>& known = {});
 
 // The texts cut into examples; Error that names the number of one that cannot be.
 std::vector<Example> cut_all(const std::vector<MarkedText>& texts, const Tokenizer& tokenizer);

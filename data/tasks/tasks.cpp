@@ -34,11 +34,11 @@ Task task_of(const TaskOptions& o, const Random& random) {
     case TaskKind::jsonl:
       return jsonl_task(o.train, o.test, random);
     case TaskKind::text:
-      return text_task(o.train, o.test, o.split, o.context, o.vocabulary);
+      return text_task(o.train, o.test, o.split, o.context, o.vocabulary, o.subwords);
     case TaskKind::induction:
       return induction_task(o.sentences, o.held_out, o.context, random);
     case TaskKind::candidates:
-      return candidates_task(o.train, o.test, o.split, o.vocabulary, random);
+      return candidates_task(o.train, o.test, o.split, o.vocabulary, random, o.subwords);
   }
   fail("make_task: {} is no task", static_cast<int>(o.kind));
 }

@@ -33,6 +33,7 @@ struct TaskOptions {
   int vocabulary = 1024;                  // of `text`, `candidates` cut into subwords: how many are learned
   Unknown unknown = Unknown::error;       // what a word that training never saw is
   int min_count = 1;                      // rarer words of training are unknown, too
+  std::optional<Subwords> subwords = {};  // those that are not learned, but known from before
   int sentences = 4000, held_out = 1000;  // to make, for the others
   bool shuffle_antecedents = false;       // control: answers of the training set dealt at random
 };

@@ -85,7 +85,8 @@ void check_length(const std::string& paths, const char* what, const TokenNumbers
 
 }  // namespace
 
-Task text_task(const std::string& train, const std::string& test, Split split, int context, int subwords) {
+Task text_task(const std::string& train, const std::string& test, Split split, int context, int subwords,
+               const std::optional<Subwords>& known) {
   Task task;
   task.name = "text";
   task.max_length = context;
@@ -104,8 +105,9 @@ Task text_task(const std::string& train, const std::string& test, Split split, i
   }
   for (const auto& file : tests.files) held_out.push_back(file->bytes());
 
-  task.tokenizer = split == Split::subwords ? Tokenizer::of_text(Subwords::learn(learned_from, subwords))
-                                            : Tokenizer::of_text(split);
+  task.tokenizer = split == Split::subwords
+                       ? Tokenizer::of_text(known ? *known : Subwords::learn(learned_from, subwords))
+                       : Tokenizer::of_text(split);
   if (task.tokenizer.subwords()) task.vocabulary = Vocabulary(task.tokenizer.subwords()->words());
   for (int byte = 0; split == Split::bytes && byte < 256; ++byte) {
     task.vocabulary.add(task.tokenizer(std::string(1, static_cast<char>(byte))).at(0));

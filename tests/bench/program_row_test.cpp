@@ -1,27 +1,30 @@
 #include "bench/rows.h"
 #include "tests/catch.h"
-#include "tests/message.h"
 #include "tests/scratch.h"
+#include "train/experiment.h"
 
-#include <heed/files/safetensors.h>
+#include <heed/autograd/ops.h>
 
 using namespace heed;
 
-TEST_CASE("The program's row runs the program into an empty directory each time") {
-  const Scratch scratch;
-  const bench::Row row = bench::program_row("true", "toy.yaml", scratch.path);
-  const auto work = row.prepare();
-  std::filesystem::create_directory(scratch / "run");
-  CHECK(message(work) == "no error");
-  CHECK_FALSE(std::filesystem::exists(scratch / "run"));
-}
-
-TEST_CASE("A program that fails ends the row with the command that failed") {
-  const Scratch scratch;
-  const bench::Row row = bench::program_row("false", "toy.yaml", scratch.path);
-  const auto work = row.prepare();
-  CHECK(message(work) == "'false' --config 'toy.yaml' --out '" + (scratch / "run").string() + "' --quiet: it failed");
-  const SafeTensors data = read_safetensors(row.twin["data"].get<std::string>());
-  CHECK(data["train.query"].shape() == Shape{4000});
-  CHECK(data["held_out.query"].shape() == Shape{1000});
+TEST_CASE("nanoGPT's twin reads the weights and batches with which train begins") {
+  const char* text = "/usr/share/common-licenses/GPL-3";
+  const SafeTensors data = bench::text_data(text);
+  const Experiment e = make_experiment(read_config("examples/nanogpt.yaml", {std::string("data.train=") + text}));
+  CHECK(data.tensors.size() == e.model.parameters.size() + 2);
+  for (const auto& [name, parameter] : e.model.parameters) {
+    CHECK(data[name].to_vector() == parameter.to_vector());
+  }
+  REQUIRE(data["batches"].shape() == Shape{2000, 12, 65});
+  REQUIRE(e.config.schedule.steps == 2000);
+  for (const std::int64_t step : {0, 1999}) {
+    const Batch batch = training_batch(e, step);
+    for (const std::int64_t b : {0, 11}) {
+      for (const std::int64_t t : {0, 63}) {
+        CHECK(data["batches"].at({step, b, t}) == batch.tokens[b * 64 + t]);
+        CHECK(data["batches"].at({step, b, t + 1}) == batch.next[b * 64 + t]);
+      }
+    }
+  }
+  CHECK(data["held_out"].numel() == e.task.corpus->held_out.size());
 }

@@ -71,6 +71,17 @@ TEST_CASE("A batch in parts takes the activations of one part, and what a decode
   CHECK(activations("train.accumulate=4") < activations("train.accumulate=1") / 3);
 }
 
+TEST_CASE("What a language model takes is foreseen: of a step, and of the held-out text, much of it at once") {
+  for (const char* batch : {"train.batch_size=2", "train.batch_size=200"}) {
+    Config config = sized("{d_model: 64, layers: 3, heads: 4, mlp: 256}", "{name: adamw}", 2, {batch});
+    config.data = {.kind = TaskKind::text, .train = "/usr/share/common-licenses/GPL-3", .split = Split::characters};
+    const double share = share_taken(config);
+    CAPTURE(batch, share);
+    CHECK(share <= 1);
+    CHECK(share > 0.3);
+  }
+}
+
 TEST_CASE("A model that cannot fit is measured in a moment, without memory, and refused with the sum") {
   const Config config = sized("{d_model: 4096, layers: 64, mlp: 8192}");
   const std::int64_t before = memory_use().bytes_reserved;

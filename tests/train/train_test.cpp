@@ -231,6 +231,51 @@ TEST_CASE("A finished run goes on with other steps, and an interruption changes 
   CHECK(run_program(place, "train --help").out.find("train.checkpoint_every") != std::string::npos);
 }
 
+TEST_CASE("A run of subwords goes on with those that it learned, whatever its text has become") {
+  const TrainScratch place;
+  std::string text, later;
+  for (int i = 0; i < 400; ++i) {
+    text += fmt::format("the cat {} sat on the mat\n", i);
+    later += fmt::format("quick zephyrs vex {} daft jackdaws\n", i);
+  }
+  write_file(place / "text.txt", text);
+  const std::string settings =
+      "--set data.task=text --set data.train=text.txt --set data.tokens=subwords --set data.vocabulary=300 "
+      "--set data.context=8 --set train.steps=10 ";
+  REQUIRE(place.error("train --quiet --config small.yaml --out r " + settings) == "0: ");
+  const std::string learned = read_safetensors(place / "r/model.safetensors").metadata.at("heed.subwords");
+  write_file(place / "text.txt", later + text);
+  CHECK(place.error("train --quiet --resume r --set train.steps=20") == "0: ");
+  CHECK(read_safetensors(place / "r/model.safetensors").metadata.at("heed.subwords") == learned);
+  REQUIRE(place.error("train --quiet --config small.yaml --out s " + settings) == "0: ");
+  CHECK(read_safetensors(place / "s/model.safetensors").metadata.at("heed.subwords") != learned);
+}
+
+TEST_CASE("GPT-2's and LLaMA's shapes are configurations") {
+  const TrainScratch place;
+  fs::copy_file("examples/gpt2.yaml", place / "gpt2.yaml");
+  fs::copy_file("examples/llama.yaml", place / "llama.yaml");
+  const std::string text = " --set data.train=/usr/share/common-licenses/GPL-3 --set data.vocabulary=600 ";
+  const Ended gpt2 = run_program(place, "train --dry-run --config gpt2.yaml" + text);
+  INFO(gpt2.err << gpt2.out);
+  CHECK(gpt2.code == 0);
+  // 12 blocks of 12 d^2 + 13 d, a final norm, and the embeddings of 1024 positions and of words.
+  const std::int64_t d = 768, words = 50257, all = 12 * (12 * d * d + 13 * d) + 2 * d + d * (1024 + words);
+  CHECK(all == 124'439'808);  // as GPT-2 has
+  const std::string said = gpt2.out.substr(gpt2.out.find("# model"));
+  CHECK(said.find(", mlp 3072: 86,") != std::string::npos);  // the words of so small a text
+  const Ended llama = run_program(place,
+                                  "train --quiet --config llama.yaml --out l --set train.steps=1 "
+                                  "--set optim.warmup=0 --set train.batch_size=2" +
+                                      text);
+  INFO(llama.err);
+  CHECK(llama.code == 0);
+  const SafeTensors model = read_safetensors(place / "l/model.safetensors");
+  CHECK(model["encoder.5.attention.W_K.weight"].shape() == Shape{192, 64});
+  CHECK(model["encoder.5.mlp.gate.weight"].shape() == Shape{192, 512});
+  for (const auto& [name, tensor] : model.tensors) CHECK(name.find("bias") == std::string::npos);
+}
+
 TEST_CASE("A run begins with another's weights, and needs it no more when it is resumed") {
   const TrainScratch place;
   REQUIRE(place.error("train --quiet --config small.yaml --out a") == "0: ");

@@ -1,0 +1,37 @@
+#include "autograd/cpu/row_product.h"
+
+#include "tests/autograd/helpers.h"
+
+using namespace heed;
+
+TEST_CASE("A product of one row is that row of a product of many, however W lies, for any number of threads") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  const auto [k, n] =
+      GENERATE(table<std::int64_t, std::int64_t>({{128, 512}, {67, 2051}, {2051, 67}, {1, 20000}, {20000, 1}}));
+  const bool transposed = GENERATE(false, true);
+  CAPTURE(to_string(dtype), k, n, transposed);
+  Random random(1);
+  const Tensor x = uniform({16, k}, random).to(dtype), b = uniform({n}, random).to(dtype);
+  const Tensor W = transposed ? transpose(uniform({n, k}, random).to(dtype)) : uniform({k, n}, random).to(dtype);
+  const double margin = dtype == DType::float32 ? 1e-4 : 1e-11;
+  const Tensor many = linear(x, W, b), of_columns = transpose(transpose(x).clone());
+  const int before = threads();
+  for (const std::int64_t row : {0, 15}) {
+    set_threads(1);
+    const Tensor one = linear(slice(x, 0, row, row + 1), W, b);
+    CHECK(distance(one, slice(many, 0, row, row + 1)) < margin);
+    CHECK(distance(matmul(slice(of_columns, 0, row, row + 1), W) + b, one) < margin);
+    for (const int count : {2, 3}) {
+      set_threads(count);
+      CHECK(same_bits(linear(slice(x, 0, row, row + 1), W, b), one));
+    }
+  }
+  set_threads(before);
+}
+
+TEST_CASE("Rows are taken where they repay it: of a large matrix that lies along rows or columns") {
+  CHECK(cpu::is_row_product(128, 128, 128, 1));
+  CHECK(cpu::is_row_product(128, 128, 1, 128));
+  CHECK_FALSE(cpu::is_row_product(128, 128, 256, 2));
+  CHECK_FALSE(cpu::is_row_product(64, 73, 73, 1));
+}
