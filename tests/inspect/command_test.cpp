@@ -339,7 +339,7 @@ TEST_CASE("inspect says what is not there") {
         "RUN/attention/step-000000.safetensors: is the dump of step 0, not 400");
   CHECK(run.error({"RUN/attention/step-000000.safetensors", "--weights"}) ==
         "RUN/attention/step-000000.safetensors: is a single file; --sentence, --weights, --steps, --causes, "
-        "--why-attends and --continue need the run directory with its model");
+        "--why-attends, --card and --continue need the run directory with its model");
   CHECK(run.error({"RUN", "--causes"}).starts_with("RUN/held_out.jsonl: is missing; train --resume "));
   CHECK(run.error({"RUN", "--probe", "2"}) ==
         "there is no watched sentence 2: watched sentences are numbered from 1 to 1");

@@ -102,16 +102,17 @@ TEST_CASE("No term of the loss touches an attention weight: others in their plac
 }
 
 TEST_CASE("Candidates are the answers of any task that names an antecedent and another; accuracy goes by them") {
-  const Experiment e = make_experiment(parse_config(
-      "data: {sentences: 40, held_out: 20}\nmodel: {answer: candidate}\ndump: {sentences: 1}\n"
-      "probes: [{text: The [animal] crossed the [street] because it was tired, query: it, antecedent: animal}]",
-      "f"));
+  const Experiment e = make_experiment(
+      parse_config("data: {sentences: 40, held_out: 20}\nmodel: {answer: candidate}\ndump: {sentences: 1}\n"
+                   "probes: [{text: \"The [animal] didn't cross the [street] because it was too tired\", query: it, "
+                   "antecedent: animal}]",
+                   "f"));
   CHECK(e.task.train[0].candidates.size() == 2);
   const Batch batch = training_batch(e, 0);
   CHECK(read(*e.model.reader, batch).logits.size(1) == 2);
   CHECK(evaluate(e).accuracy > 0.2);  // a coin's is 0.5, that of a word among 73 a tenth of this
   REQUIRE(e.watched.size() == 1);
-  CHECK(e.watched[0].tokens.size() == 9);
-  CHECK(e.watched[0].candidates == std::vector<Span>{{1, 2}, {4, 5}});
+  CHECK(e.watched[0].tokens.size() == 11);
+  CHECK(e.watched[0].candidates == std::vector<Span>{{1, 2}, {5, 6}});
   CHECK(e.watched[0].chosen == 0);
 }

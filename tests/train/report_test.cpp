@@ -4,6 +4,7 @@
 #include "tests/scratch.h"
 #include "train/training.h"
 
+#include <heed/files/file.h>
 #include <heed/files/utf8.h>
 
 #include <csignal>

@@ -31,12 +31,34 @@ TEST_CASE("Keys that do not go together are refused where the last of them is gi
         "f:2:16: optim.warmup 50 must not exceed train.steps 20");
   CHECK(config_error("data: {task: babi}") == "f:1:14: task babi needs a file: set data.train");
   CHECK(config_error("data: {task: bank, test: a}") ==
-        "f:1:26: task bank makes its own sentences: data.test is for babi, jsonl and text");
+        "f:1:26: task bank makes its own sentences: data.test is for babi, jsonl, text and candidates");
   CHECK(config_error("data: {task: babi}", {"data.train=a"}) == "no error");
   for (const std::string name : {"", "..", "a/b", ".a"}) {
     CHECK(config_error("name: \"" + name + "\"") ==
           "f:1:7: name '" + name + "' must name a directory in runs/: not empty, no '/', no '.' in front");
   }
+}
+
+TEST_CASE(
+    "Sentences with candidates have defaults of their own, and keys that are for them alone are refused elsewhere") {
+  const Config of_candidates = parse_config("data: {task: candidates, train: a}", "f");
+  CHECK(of_candidates.model.answer == Answer::candidate);
+  CHECK(of_candidates.data.unknown == Unknown::token);
+  CHECK(of_candidates.data.min_count == 2);
+  const Config written = parse_config("data: {task: candidates, train: a, unknown: error}\nmodel: {answer: word}", "f");
+  CHECK(written.model.answer == Answer::word);
+  CHECK(written.data.unknown == Unknown::error);
+  CHECK(written.data.min_count == 1);
+  CHECK(parse_config("data: {task: candidates, train: a, tokens: subwords}", "f").data.unknown == Unknown::error);
+  CHECK(parse_config("data: {task: jsonl, train: a}", "f").data.unknown == Unknown::error);
+  CHECK(config_error("data: {task: jsonl, train: a, min_count: 2}") ==
+        "f:1:42: data.min_count 2 makes words unknown: set data.unknown: token");
+  CHECK(config_error("data: {task: text, train: a, unknown: token}") ==
+        "f:1:39: data.unknown token is for sentences of words or characters, not task text with data.tokens words");
+  CHECK(config_error("data: {task: induction}\nmodel: {answer: candidate}") ==
+        "f:2:17: task induction goes on with a text: model.answer candidate is for questions");
+  CHECK(config_error("data: {task: candidates, train: a, tokens: bytes}") ==
+        "f:1:44: task candidates has sentences of words: data.tokens bytes is for text");
 }
 
 TEST_CASE("A default that nobody wrote is fitted to what somebody wrote") {

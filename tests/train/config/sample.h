@@ -17,6 +17,8 @@ data:
   tokens: characters
   context: 100
   vocabulary: 500
+  unknown: token
+  min_count: 3
   sentences: 10
   held_out: 20
   shuffle_antecedents: true
@@ -33,6 +35,7 @@ model:
   normalised_heads: true
   positions: sinusoidal
   logits: untied
+  answer: candidate
   tie: K_is_V
   dropout: 0.25
   bias: true

@@ -1,0 +1,39 @@
+#include "inspect/card/interval.h"
+
+#include "tests/catch.h"
+
+#include <cmath>
+
+using namespace heed;
+
+TEST_CASE("Wilson's interval of shares, near 0 and 1 too") {
+  const Interval most = wilson(8, 10);  // Brown, Cai & DasGupta's formula, by hand
+  CHECK(most.share == 0.8);
+  CHECK(most.low == Approx(0.4902).margin(1e-4));
+  CHECK(most.high == Approx(0.9433).margin(1e-4));
+  CHECK(wilson(0, 10).low == 0);
+  CHECK(wilson(0, 10).high == Approx(0.2775).margin(1e-4));
+  CHECK(wilson(10, 10).high == Approx(1));
+  CHECK(std::isnan(wilson(0, 0).share));
+}
+
+TEST_CASE(
+    "Twins are drawn as pairs: those that are right together make the interval wide, those that part make it narrow") {
+  std::vector<bool> together, apart;
+  std::vector<int> twin;
+  for (int pair = 0; pair < 100; ++pair) {
+    together.insert(together.end(), {pair % 2 == 0, pair % 2 == 0});
+    apart.insert(apart.end(), {true, false});
+    twin.insert(twin.end(), {2 * pair + 1, 2 * pair});
+  }
+  const Interval alone = wilson(100, 200), wide = share_of(together, twin), narrow = share_of(apart, twin);
+  CHECK(wide.share == 0.5);
+  // Of 100 pairs: 0.5 +- 1.96 sqrt(0.25 / 100)
+  CHECK(wide.low == Approx(0.402).margin(0.015));
+  CHECK(wide.high == Approx(0.598).margin(0.015));
+  CHECK(wide.low < alone.low);
+  CHECK(narrow.low == 0.5);
+  CHECK(narrow.high == 0.5);
+  CHECK(share_of(together, twin).low == wide.low);
+  CHECK(share_of(together, std::vector<int>(200, -1)).low == alone.low);
+}
