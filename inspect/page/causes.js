@@ -17,8 +17,8 @@ const causesView = {
         aboutCauses);
     const below = new TableBelow('All of them as a table'), element = el('section');
     explore(parts, (row, column, map) => map.ramp ? null : [signed(map.values[row * map.columns + column])]);
-    const why = new WhyAttends(), when = whenFigure();
-    let groupsOf = null, groups = [];
+    const why = new WhyAttends(), when = whenFigure(), whenPlace = el('div');
+    let groupsOf = null, groups = [], drawn = '';
     return {
       figures: [effects, parts, scatter, when],
       element,
@@ -26,12 +26,20 @@ const causesView = {
       sliderOnly: true,
       draw() {
         const {causes, causes_missing, history} = runNow(), reader = readerOf(state.run), last = lastReader(state.run);
+        if (reader) why.draw(reader, subject());
+        if (causes) whenPlace.replaceChildren(...whenPart(when, history));
+        // The slider moves these two alone.
+        const name = [
+          state.run, state.sentence, reader && subject().tokens.join(' '), isDark(), roomFor(), last && edgesOf(last).done
+        ].join();
+        if (drawn === name && element.firstChild) return;
+        drawn = name;
         const content = [];
         if (causes) {
           if (groupsOf !== causes) groups = groupTables(causes);
           groupsOf = causes;
           content.push(
-              ...headline(causes), ...whenPart(when, history), el('h2', {}, 'What changes the answers most'), effects.element, ...groups, below.element);
+              ...headline(causes), whenPlace, el('h2', {}, 'What changes the answers most'), effects.element, ...groups, below.element);
           drawEffects(effects, causes);
           below.draw(() => {
             const [head, ...rows] = causeRows(causes);
@@ -42,7 +50,6 @@ const causesView = {
           content.push(el('p', {class: 'notice'}, causes_missing ?? 'The run holds no held-out examples to ask.'));
         }
         if (reader) {
-          why.draw(reader, subject());
           content.push(
               why.element, el('h2', {}, 'Does a large weight mean a large effect?'), ...drawScatter(scatter, last, causes),
               scatter.element);

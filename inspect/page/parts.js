@@ -146,9 +146,10 @@ class WhyAttends {
     if (this.of !== name) this.found = this.rather = null;
     if (this.at !== at) {
       Object.assign(this, {of: name, at});
+      // While the slider moves what was found last stays.
       setTimeout(() => {
         if (this.at === at) this.look(reader, tokens, query, from, antecedent);
-      });
+      }, this.found ? 250 : 0);
     }
     const {found} = this;
     this.element.replaceChildren(
