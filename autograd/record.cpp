@@ -367,8 +367,8 @@ Gradients& Gradients::operator+=(const Gradients& other) {
       merged.push_back(*b++);
     } else {
       const Pause pause;
-      const Tensor mine = std::exchange(a->second, {});  // of these at most one is there twice
-      merged.emplace_back(a->first, mine + b->second);
+      const Tensor theirs = b->second, mine = std::exchange(a->second, {});  // one at most is there beside their sum
+      merged.emplace_back(a->first, mine + theirs);
       ++a;
       ++b;
     }
