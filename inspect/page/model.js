@@ -150,8 +150,8 @@ class Reader {
     return {tokens, problem, query: asked >= 0 ? asked : tokens.length - 1, asked: asked >= 0 || this.isNext};
   }
 
-  // What the first layer reads is the sum of these: [{what, values (T, d_model)}].
-  embedded(tokens) {
+  // What the first layer reads is the sum of these: [{what, values (T, d_model)}]; of tokens after `first` others.
+  embedded(tokens, first = 0) {
     const {d} = this, numbers = sentenceNumbers(tokens);
     const rows = (of) => Float64Array.from({length: tokens.length * d}, (_, n) => of(Math.floor(n / d), n % d));
     const parts = [{
@@ -159,9 +159,9 @@ class Reader {
       values: rows((t, c) => this.words[this.numbers.get(tokens[t]) * d + c] * (this.isNext ? 1 : Math.sqrt(d)))
     }];
     const positions = this.values('positions.weight'), sentences = this.values('sentences.weight');
-    if (positions) parts.push({what: 'position', values: rows((t, c) => positions[t * d + c])});
+    if (positions) parts.push({what: 'position', values: rows((t, c) => positions[(first + t) * d + c])});
     if (this.shape.positions === 'sinusoidal') {
-      const angle = (t, c) => t / 10000 ** ((c - c % 2) / d);
+      const angle = (t, c) => (first + t) / 10000 ** ((c - c % 2) / d);
       parts.push(
           {what: 'position', values: rows((t, c) => c % 2 === 0 ? Math.sin(angle(t, c)) : Math.cos(angle(t, c)))});
     }

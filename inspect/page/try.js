@@ -19,6 +19,24 @@ const tryView = {
     let off = new Set(), cut = new Set(), asked = -1;  // asked: the token chosen, or -1 for the usual one
     let begun = {run: -1, sentence: -1}, touched = false, readBy = null;
 
+    // Of a language model: what it makes of the text, until it is stopped.
+    const writing = el('div'), written = el('p', {class: 'written'});
+    let stopWriting = null;
+    const offerWriting = (reader) => {
+      if (!reader.isNext || !reader.ofText || !['characters', 'words'].includes(reader.split)) return writing.replaceChildren();
+      writing.replaceChildren(button(stopWriting ? 'Stop' : 'Go on with the text', () => {
+        if (stopWriting) return stopWriting();
+        const tokens = tokenize(input.value, reader.split, reader.ofText);
+        if (tokens.length === 0 || tokens.some((token) => !reader.numbers.has(token))) return;
+        written.textContent = input.value;
+        stopWriting = goOn(reader, tokens, 200, (token) => { written.textContent += token; }, () => {
+          stopWriting = null;
+          offerWriting(reader);
+        });
+        offerWriting(reader);
+      }), written);
+    };
+
     const redo = () => {
       touched = true;
       compute();
@@ -143,9 +161,10 @@ const tryView = {
                  'Press a square to cut that edge: the token is no longer seen there, and the others share its weight.'),
               figure.element);
         }
+        offerWriting(reader);
         if (input.parentNode === null || element.firstChild === null) {
           element.replaceChildren(
-              input, notice,
+              input, writing, notice,
               el('details', {class: 'as-table'},
                  el('summary', {}, `The ${reader.vocabulary.length} words that it knows`), words),
               result);

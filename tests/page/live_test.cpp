@@ -308,3 +308,47 @@ TEST_CASE("The page takes a score apart as the program does") {
   chromium->wait_for("document.querySelector('#main').textContent.includes(' ahead of the mean over all words (')");
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
+
+TEST_CASE("The page goes on with a text, token by token, as the program reads it at once") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const auto check = [&](const ReaderConfig& config) {
+    SavedModel model = small_model(config);
+    model.vocabulary = Vocabulary({"a", "b", "c", " ", "\n"});
+    ReaderConfig letters = config;
+    letters.vocabulary = 5;
+    model.parameters = Parameters();
+    model.reader = std::make_unique<Reader>(Scope(model.parameters, 5), letters);
+    model.tokenizer = Tokenizer::of_text(Split::characters);
+    model = shaken(std::move(model));
+    const std::string text = "ab ca\nb cab";  // 11 of at most 12
+    const Page page(model, {question(model, text)});
+    chromium->open(page.file);
+    show(*chromium, "Try it");
+    std::vector<std::int32_t> ids;
+    for (const char c : text) ids.push_back(model.vocabulary[std::string(1, c)]);
+    const Tensor all = model.reader->next(Ids({1, 11}, ids));  // (1, 11, 5)
+    const Json logits = chromium->run("(() => { const writer = new Writer(readerOf(0)); return [..." +
+                                      Json(text).dump() + "].flatMap((token) => [...writer.next(token)]); })()");
+    CHECK(largest_difference(logits, all.to_vector()) < tolerance);
+    // Beyond what the model sees at once: the later half read anew, here and there.
+    const Json after =
+        chromium->run("(() => { const writer = new Writer(readerOf(0)), text = [..." + Json(text + "ab").dump() +
+                      "]; let logits; for (let n = 10; n <= 13; ++n) logits = writer.after(text.slice(0, n)); return "
+                      "[...logits]; })()");
+    const std::vector<std::int32_t> half{model.vocabulary["b"], model.vocabulary[" "], model.vocabulary["c"],
+                                         model.vocabulary["a"], model.vocabulary["b"], model.vocabulary["a"],
+                                         model.vocabulary["b"]};
+    const Tensor anew = model.reader->next(Ids({1, 6}, {half.end() - 6, half.end()}));
+    CHECK(largest_difference(after, slice(anew, 1, 5, 6).to_vector()) < tolerance);
+    chromium->click("[...document.querySelectorAll('button')].find((b) => b.textContent === 'Go on with the text')");
+    chromium->wait_for("[...document.querySelector('.written').textContent].length === 211");
+    const std::string written = chromium->text("document.querySelector('.written').textContent");
+    CHECK(written.starts_with(text));
+    CHECK(chromium->complaints() == std::vector<std::string>{});
+  };
+  check(decoder_config(Predicts::next));
+  ReaderConfig learned = small_config(Positions::learned, Tie::none, Bias::yes);
+  learned.predicts = Predicts::next;
+  check(learned);
+}

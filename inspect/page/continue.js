@@ -1,0 +1,80 @@
+// Going on with a text, token by token, with the keys and values of those before kept.
+class Writer {
+  constructor(reader) {
+    this.reader = reader;
+    this.forget();
+  }
+  forget() {
+    this.read = 0;
+    this.kept = this.reader.blocks.map(() => Array.from({length: this.reader.H}, () => ({K: [], V: []})));
+  }
+
+  // Reads one token more: the logits of what comes next.
+  next(token) {
+    const {reader} = this, {d} = reader, at = this.read++;
+    let x = reader.embedded([token], at).map(({values}) => values).reduce(plus);
+    reader.blocks.forEach((block, layer) => {
+      const {d_k, d_v} = block, X = normalised(x, block.norm), joined = new Float64Array(block.W_O.k);
+      this.kept[layer].forEach(({K, V}, h) => {
+        const q = reader.headQueries(block, X, 1, h, () => at);
+        K.push(reader.headKeys(block, X, 1, h, () => at));
+        V.push(reader.headValues(block, X, 1, h));
+        const weights = softmax(Float64Array.from(K, (k) => dot(q, 0, k, 0, d_k) / Math.sqrt(d_k)));
+        weights.forEach((weight, j) => {
+          for (let c = 0; c < d_v; ++c) joined[h * d_v + c] += weight * V[j][c];
+        });
+      });
+      x = plus(x, linear(joined, 1, block.W_O));
+      if (block.mlp) x = plus(x, reader.mlp(block.mlp, x, 1));
+    });
+    return reader.logits(normalised(x, reader.finalNorm).subarray(0, d));
+  }
+
+  // The logits after a text; of one that is too long the later half is read anew, as inspect --continue does.
+  after(tokens) {
+    const {max_length} = this.reader.shape;
+    let unread = this.read > 0 ? 1 : Math.min(tokens.length, max_length);
+    if (this.read + unread > max_length) {
+      this.forget();
+      unread = Math.max(1, Math.floor(max_length / 2));
+    }
+    return tokens.slice(-unread).reduce((_, token) => this.next(token), null);
+  }
+}
+
+// Numbers from 0 to 1, the same each time (mulberry32).
+function drawnFrom(seed) {
+  return () => {
+    seed = seed + 0x6d2b79f5 | 0;
+    let t = Math.imul(seed ^ seed >>> 15, 1 | seed);
+    t = t + Math.imul(t ^ t >>> 7, 61 | t) ^ t;
+    return ((t ^ t >>> 14) >>> 0) / 2 ** 32;
+  };
+}
+
+// The number of a word drawn from softmax(logits / temperature).
+function drawn(logits, temperature, random) {
+  const weights = softmax(logits.map((x) => x / temperature));
+  let left = random();
+  const found = weights.findIndex((weight) => (left -= weight) < 0);
+  return found >= 0 ? found : weights.indexOf(Math.max(...weights));
+}
+
+// Lets the model write `count` tokens after others, a few at a time; write(token) is given each. Returns what stops it.
+function goOn(reader, begin, count, write, done) {
+  const tokens = [...begin], writer = new Writer(reader), random = drawnFrom(1);
+  let left = count, stopped = false;
+  const some = () => {
+    for (let i = 0; i < 4 && left > 0 && !stopped; ++i, --left) {
+      tokens.push(reader.vocabulary[drawn(writer.after(tokens), 0.8, random)]);
+      write(tokens.at(-1));
+    }
+    if (left > 0 && !stopped) {
+      setTimeout(some);
+    } else {
+      done();
+    }
+  };
+  setTimeout(some);
+  return () => { stopped = true; };
+}
