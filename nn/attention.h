@@ -46,7 +46,7 @@ struct AttentionConfig {
     field("bias", self.bias);
     field("output_bias", self.output_bias);
     field("tie", self.tie);
-    field("normalised", self.normalised, NormalisedHeads::no);
+    field("normalised_heads", self.normalised, NormalisedHeads::no);
   }
 };
 

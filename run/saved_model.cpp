@@ -30,9 +30,10 @@ E read_name(const Json& value) {
 // The fields of a configuration, to and from a JSON object.
 struct FieldWriter {
   Json& object;
+  Usual of_usual;
   void operator()(const char* name, int value, int) { object[name] = value; }
   void operator()(const char* name, int value, int, int usual) {
-    if (value != usual) object[name] = value;
+    if (value != usual || of_usual == Usual::written) object[name] = value;
   }
   void operator()(const char* name, Bias value) { object[name] = value == Bias::yes; }
   template <HasNames E>
@@ -41,10 +42,10 @@ struct FieldWriter {
   }
   template <HasNames E>
   void operator()(const char* name, E value, E usual) {
-    if (value != usual) object[name] = name_of(value);
+    if (value != usual || of_usual == Usual::written) object[name] = name_of(value);
   }
   void operator()(const char* name, const AttentionConfig& value) {
-    AttentionConfig::for_each_field(value, FieldWriter{object[name] = Json::object()});
+    AttentionConfig::for_each_field(value, FieldWriter{object[name] = Json::object(), of_usual});
   }
 };
 
@@ -138,9 +139,9 @@ void check_finite(const std::string& name, const Tensor& values, const std::stri
 
 }  // namespace
 
-Json to_json(const ReaderConfig& config) {
+Json to_json(const ReaderConfig& config, Usual usual) {
   Json object = Json::object();
-  ReaderConfig::for_each_field(config, FieldWriter{object});
+  ReaderConfig::for_each_field(config, FieldWriter{object, usual});
   return object;
 }
 

@@ -24,8 +24,10 @@ struct SavedModel {
   std::int64_t step = 0;
 };
 
-// {"max_length":12,"layers":2,...,"attention":{...}}: all of a configuration but its vocabulary.
-Json to_json(const ReaderConfig& config);
+// {"max_length":12,"layers":2,...,"attention":{...}}: all of a configuration but its vocabulary, with what is as usual or, as
+// in a saved model, without.
+enum class Usual { left_out, written };
+Json to_json(const ReaderConfig& config, Usual usual = Usual::left_out);
 
 // RUN/model.safetensors
 std::filesystem::path model_path(const std::filesystem::path& run);

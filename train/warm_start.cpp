@@ -18,16 +18,12 @@ Json architecture(ReaderConfig config) {
   AttentionConfig& a = config.attention;
   if (a.d_k == 0) a.d_k = a.d_model / a.heads;
   if (a.d_v == 0) a.d_v = a.d_model / a.heads;
-  const Json whole = to_json(config);
+  if (a.keys() == a.heads) a.kv_heads = 0;
+  const Json whole = to_json(config, Usual::written);
   Json result = whole.at("attention");
-  for (const char* name : {"layers", "mlp", "positions"}) result[name] = whole.at(name);
-  result["kv_heads"] = a.keys() == a.heads ? 0 : a.kv_heads;
-  result["normalised_heads"] = name_of(a.normalised);
-  result.erase("normalised");
-  result["norm"] = name_of(config.parts.norm);
-  result["activation"] = name_of(config.parts.activation);
-  result["predicts"] = name_of(config.predicts);
-  result["logits"] = name_of(config.logits);
+  for (const auto& [name, value] : whole.items()) {
+    if (name != "attention" && name != "max_length" && name != "sentences") result[name] = value;
+  }
   return result;
 }
 
