@@ -34,8 +34,8 @@ cxxopts::Options options() {
           "the held-out sentences")                                                                               //
       ("limit", "How many of them to ask (default: as many as take up to a minute)", cxxopts::value<int>(), "N")  //
       ("page", "Write it all as one HTML file that opens offline in a browser; with RUN RUN, of both",
-       cxxopts::value<std::string>(), "FILE")                                                                  //
-      ("json", "The dump, --causes or --why-attends as JSON, with every layer and head; arrays count from 0")  //
+       cxxopts::value<std::string>(), "FILE")                                                        //
+      ("json", "The dump, --causes, --why-attends, --when or --match as JSON; arrays count from 0")  //
       ("step",
        "The training step to look at (default: the last; of the model with dump.weights); given twice, both are "
        "compared",

@@ -195,7 +195,11 @@ bool train_seeds(const std::vector<Config>& configs, const fs::path& out, bool q
     if (!quiet) fmt::print("{}", table.row(config.seed, read_metrics(path).back().held_out));
     std::fflush(stdout);
   }
-  if (!quiet) fmt::print("{}\nLook closer: inspect {}\n", table.summary(), run_of(out, configs[0]).string());
+  if (quiet) return true;
+  fmt::print("{}\nLook closer: inspect {}\n", table.summary(), run_of(out, configs[0]).string());
+  if (configs.size() > 1) {
+    fmt::print("Which heads do the same: inspect {} --match\n", (out / "seed-*").string());
+  }
   return true;
 }
 

@@ -29,7 +29,7 @@ awk 'BEGIN {
   }
 }' >"$out/long.jsonl"
 
-run toy toy.yaml --set dump.every=10 --set train.evaluate_every=10
+run toy toy.yaml --set dump.every=10 --set train.evaluate_every=10 --set dump.weights=true
 run four toy.yaml --set model.heads=4
 run bank examples/bank.yaml
 run chinese examples/chinese.yaml

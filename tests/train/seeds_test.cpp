@@ -82,6 +82,9 @@ TEST_CASE("Each seed has a run of its own, the same as trained alone, and what h
   CHECK(first.out.find("\n  seed     loss  accuracy  twin accuracy  weight on the antecedent\n     3  ") !=
         std::string::npos);
   CHECK(first.out.find("95 % interval of the mean\n") != std::string::npos);
+  CHECK(
+      first.out.ends_with("Look closer: inspect runs/small-seeds/seed-3\n"
+                          "Which heads do the same: inspect runs/small-seeds/seed-* --match\n"));
   const fs::path runs = place / "runs/small-seeds";
   REQUIRE(place.run("train --quiet --config small.yaml --set seed=3 --out alone").code == 0);
   for (const char* file : {"model.safetensors", "metrics.jsonl", "config.yaml", "attention/step-000020.safetensors"}) {
