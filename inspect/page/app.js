@@ -36,7 +36,8 @@ const subject = () => state.sentence === OWN ? ownNow() : dumped(state.run, stat
 // One's own sentence, as the model of the slider's step reads it.
 function ownNow() {
   const reader = readerOf(state.run), {tokens, query, step} = state.own;
-  if (reader && reader.step !== step) state.own = asSubject(reader, tokens, query, reader.readWhole(tokens, query));
+  const reading = reader && reader.step !== step && reader.readSoon(tokens, query, () => update({}));
+  if (reading) state.own = asSubject(reader, tokens, query, reading);
   return state.own;
 }
 

@@ -116,6 +116,7 @@ class Reader {
     this.finalNorm = this.norm('encoder.norm');
     this.unembedding = this.values('unembedding') ?? this.words;
     this.whole = new Map();
+    this.pending = new Map();  // what is being read in slices: who waits for it
   }
 
   values(name) { return this.tensors.get(name)?.values; }
@@ -171,33 +172,64 @@ class Reader {
 
   // What the whole model makes of a text; the last two are kept.
   readWhole(tokens, query) {
-    const name = JSON.stringify([tokens, query]), known = this.whole.get(name) ?? this.read(tokens, query);
+    const name = JSON.stringify([tokens, query]);
+    return this.keep(name, this.whole.get(name) ?? this.read(tokens, query));
+  }
+  keep(name, reading) {
     this.whole.delete(name);
-    this.whole.set(name, known);
+    this.whole.set(name, reading);
     if (this.whole.size > 2) this.whole.delete(this.whole.keys().next().value);
-    return known;
+    return reading;
   }
 
-  // The same, or null where it takes long and is not known yet: then later(), when it is.
+  // The same, or null where it takes long and is not known yet: then later(), when it is or the slider has moved.
   readSoon(tokens, query, later) {
     const name = JSON.stringify([tokens, query]), quick = tokens.length * this.H * this.blocks.length < 1000;
     if (quick || this.whole.has(name)) return this.readWhole(tokens, query);
-    setTimeout(() => {
-      this.readWhole(tokens, query);
-      later();
-    });
+    const waiting = this.pending.get(name);
+    if (waiting) {
+      waiting.push(later);
+    } else {
+      this.pending.set(name, [later]);
+      inSlices(this.readInSlices(name, tokens, query, state.step), () => {
+        const all = this.pending.get(name);
+        this.pending.delete(name);
+        all.forEach((one) => one());
+      });
+    }
     return null;
+  }
+
+  // Until the slider moves on.
+  * readInSlices(name, tokens, query, step) {
+    const work = this.reading(tokens, query);
+    for (let part = work.next();; part = work.next()) {
+      if (part.done) return this.keep(name, part.value);
+      if (state.step !== step) return;
+      yield;
+    }
   }
 
   // change.off(layer, head): the head's output is 0. change.cut(layer, head, i, j): token i does not see token j there.
   // change.enter(layer, x): may change what the layer reads, in place.
-  read(tokens, query, {off = () => false, cut = () => false, enter = () => {}} = {}) {
+  read(tokens, query, change) {
+    const work = this.reading(tokens, query, change);
+    for (let part = work.next();; part = work.next())
+      if (part.done) return part.value;
+  }
+
+  // The same, a head at a time.
+  * reading(tokens, query, {off = () => false, cut = () => false, enter = () => {}} = {}) {
     const T = tokens.length, {d} = this;
     let x = this.embedded(tokens).map(({values}) => values).reduce(plus);
-    const layers = this.blocks.map((block, layer) => {
+    const layers = [];
+    for (const [layer, block] of this.blocks.entries()) {
       enter(layer, x);
-      const read = x, X = normalised(x, block.norm);
-      const heads = Array.from({length: this.H}, (_, h) => this.attend(block, X, T, h, (i, j) => cut(layer, h, i, j)));
+      const read = x, X = normalised(x, block.norm), heads = [];
+      for (let h = 0; h < this.H; ++h) {
+        heads.push(this.attend(block, X, T, h, (i, j) => cut(layer, h, i, j)));
+        yield;
+      }
       const joined = new Float64Array(T * block.W_O.k);
       heads.forEach(({output}, h) => {
         if (off(layer, h)) return;
@@ -213,8 +245,9 @@ class Reader {
         y = plus(y, mlp);
       }
       x = y;
-      return {read, X, heads, mlp, before};
-    });
+      layers.push({read, X, heads, mlp, before});
+      yield;
+    }
     const logits = this.logits(normalised(x, this.finalNorm).subarray(query * d, (query + 1) * d));
     return {layers, logits, probabilities: softmax(logits.slice())};
   }

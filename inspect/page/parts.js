@@ -147,9 +147,10 @@ class WhyAttends {
     if (this.at !== at) {
       Object.assign(this, {of: name, at});
       // While the slider moves what was found last stays.
-      setTimeout(() => {
-        if (this.at === at) this.look(reader, tokens, query, from, antecedent);
-      }, this.found ? 250 : 0);
+      const look = () => {
+        if (this.at === at && reader.readSoon(tokens, query, look)) this.look(reader, tokens, query, from, antecedent);
+      };
+      setTimeout(look, this.found ? 250 : 0);
     }
     const {found} = this;
     this.element.replaceChildren(

@@ -6,7 +6,7 @@ const stepsView = {
   make() {
     let walked = null, byDimension = 0;
     const figure = new Figure('calculation', () => walkRows(walked), () => [
-      ...aboutNow({step: false}), `step ${readerOf(state.run).step}`, `from ${visible(walked.tokens[walked.i])}`
+      ...aboutNow({step: false}), `step ${walked.reader.step}`, `from ${visible(walked.tokens[walked.i])}`
     ]);
     const element = el('section'), below = new TableBelow('All numbers');
     let names = [];  // what each heat map holds
@@ -19,10 +19,13 @@ const stepsView = {
       element,
       followsTraining: () => hasModels(state.run),
       sliderOnly: true,
-      says: () => walked && walkSays(walked, readerOf(state.run)),
+      says: () => walked && walkSays(walked),
       draw() {
         const reader = readerOf(state.run), now = subject();
         if (!reader) return element.replaceChildren(missingModel());
+        const isRead = reader.readSoon(now.tokens, now.query, () => update({})) !== null;
+        element.classList.toggle('stale', !isRead);
+        if (!isRead) return walked || element.replaceChildren(el('p', {class: 'muted'}, 'The model is reading …'));
         const token = Math.min(state.token, now.tokens.length - 1);
         walked = walk(reader, now.tokens, token, now.query);
         names = drawWalk(figure, walked, byDimension === 1);
@@ -41,7 +44,7 @@ const stepsView = {
   },
 };
 
-function walkSays({tokens, i, layer, head, parts}, reader) {
+function walkSays({reader, tokens, i, layer, head, parts}) {
   const best = parts.reduce((most, {weight}, j) => weight > parts[most].weight ? j : most, 0);
   return [
     `In the saved model ${stepOf(reader)}, q of `, el('b', {}, placed(tokens, i)), ` fits k of `,
@@ -59,6 +62,7 @@ function walk(reader, tokens, i, query) {
         {Q, K, V, scores, weights, output} = layers[layer].heads[head];
   const {d} = reader, {d_k, d_v} = block, T = tokens.length, row = (x, t, n) => x.slice(t * n, (t + 1) * n);
   return {
+    reader,
     tokens,
     i,
     layer,

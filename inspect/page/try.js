@@ -126,13 +126,14 @@ const tryView = {
       sliderOnly: true,
       figures: [figure],
       element,
-      says: () => trial.now && trySays(trial.now, changesText()),
+      says: () => trial.now && trySays(trial.now, readBy, changesText()),
       draw() {
         const reader = readerOf(state.run);
         if (!reader) return element.replaceChildren(missingModel());
         const another = !touched && state.sentence !== OWN && begun.sentence !== state.sentence;
         if (begun.run !== state.run || another) begin(reader);
-        if (readBy !== reader) compute();
+        const {now: before} = trial;
+        if (readBy !== reader && (!before || reader.readSoon(before.tokens, before.query, () => update({})))) compute();
         const {now} = trial, changed = changesText();
         if (now) {
           drawFromQuery(figure, now, off, cut);
@@ -192,9 +193,9 @@ function asSubject(reader, tokens, query, reading) {
   };
 }
 
-function trySays({tokens, query, predicted, probability}, changed) {
+function trySays({tokens, query, predicted, probability}, reader, changed) {
   return [
-    `The model ${stepOf(readerOf(state.run))}${changed.length ? `, ${changed.join(', ')},` : ''} answers `, el('b', {}, visible(predicted)),
+    `The model ${stepOf(reader)}${changed.length ? `, ${changed.join(', ')},` : ''} answers `, el('b', {}, visible(predicted)),
     ' at ', el('b', {}, placed(tokens, query)), `, with probability ${fixed(probability)}.`
   ];
 }

@@ -1,6 +1,8 @@
 #include "browser.h"
 #include "open.h"
 
+#include <heed/data/tasks/jsonl.h>
+
 #include <array>
 #include <cstdio>
 
@@ -33,7 +35,18 @@ TEST_CASE("axe-core finds nothing in any view") {
     fmt::print("page: axe-core was not asked (pip install axe-core-python)\n");
     return;
   }
-  const Page page(small_model());
+  const SavedModel model = small_model();
+  const Page page(model);
+  // With causes, and the models of both steps.
+  const std::filesystem::path run = page.path / "run";
+  std::vector<Example> held_out = examples_of(model);
+  for (Example& e : held_out) e.answer = "animal";
+  write_jsonl(held_out_path(run), held_out);
+  std::filesystem::create_directory(run / "models");
+  SavedModel first = small_model();
+  first.step = 0;
+  save_model(dumped_model_path(run, 0), first);
+  write_file(page.file, heed::page({page_run(run)}));
   for (const bool dark : {false, true}) {
     chromium->open(page.file, 1280, dark);
     chromium->run(script + "; 0");

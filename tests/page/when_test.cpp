@@ -112,6 +112,62 @@ TEST_CASE("Try, Calculation, Weights and Why are of the slider's step") {
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
+TEST_CASE("What a large model makes of a long text is read in slices, and then shown") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const auto large = [](double factor, std::int64_t step) {
+    SavedModel model = small_model();
+    ReaderConfig config = model.reader->config;
+    config.layers = 6;
+    config.attention.heads = 8;
+    config.max_length = 24;
+    model.parameters = Parameters();
+    model.reader = std::make_unique<Reader>(Scope(model.parameters, 5), config);
+    for (const auto& [name, value] : model.parameters) {
+      Tensor parameter = value;
+      parameter.copy_from((value.detach() * factor).detach());
+    }
+    model.step = step;
+    return model;
+  };
+  const Scratch place;
+  const std::string text = std::string(animal) + " because " + animal;
+  const SavedModel last = large(1.5, 400), first = large(2, 0);
+  write_run(place / "run", last, {question(last, text)});
+  std::filesystem::create_directory(place / "run/models");
+  save_model(dumped_model_path(place / "run", 0), first);
+  write_file(place / "page.html", page({page_run(place / "run")}));
+  const auto probability = [&](const SavedModel& model) {
+    return attend(*model.reader, model.vocabulary, question(model, text)).probability;
+  };
+  chromium->open(place / "page.html", 1280, false, "#view=try-it");
+  CHECK(chromium->run("trial.now.probability").get<double>() == Approx(probability(last)).margin(1e-5));
+  chromium->run("document.querySelector('.slider input').focus()");
+  chromium->press("Home");
+  chromium->wait_for("trial.now.step === 0");
+  CHECK(chromium->run("trial.now.probability").get<double>() == Approx(probability(first)).margin(1e-5));
+  show(*chromium, "Calculation");
+  chromium->run("document.querySelector('.slider input').focus()");
+  chromium->press("End");
+  chromium->wait_for(std::string(says) + ".startsWith('In the saved model of step 400, q of ')");
+  CHECK(chromium->run("document.querySelector('#main .stale') === null && !viewNow().element.matches('.stale')") ==
+        true);
+  const SentenceAttention said = attend(*last.reader, last.vocabulary, question(last, text));
+  const double expected = said.layers[0].at({0, said.query, 3});
+  chromium->run("update({layer: 0, head: 0, token: subject().query})");
+  chromium->settle();
+  CHECK(chromium->run("walk(readerOf(0), subject().tokens, subject().query, subject().query).parts[3].weight")
+            .get<double>() == Approx(expected).margin(1e-5));
+  // A reading that the slider leaves behind is given up.
+  chromium->run(
+      "(() => { readers.clear(); state.step = 0; const reader = readerOf(0), {tokens, query} = subject(); "
+      "told = 0; reader.readSoon(tokens, query, () => { ++told; }); reader.readSoon(tokens, query, () => { ++told; "
+      "}); state.step = 1; kept = reader.whole; })()");
+  chromium->wait_for("told === 2");
+  CHECK(chromium->run("kept.size") == 0);
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
 TEST_CASE("A step whose model the page leaves out is shown by the nearest, and that is said") {
   Browser* chromium = browser();
   if (!chromium) return;
