@@ -1,5 +1,6 @@
 #include "inspect/verify.h"
 
+#include "run/bag_of_words.h"
 #include "run/metrics.h"
 #include "run/saved_model.h"
 
@@ -36,6 +37,7 @@ std::vector<RunFile> files_of(const fs::path& run) {
       {model_path(run), [=] { load_model(model_path(run)); }},
       {run / "checkpoint.safetensors", [=] { read_safetensors(run / "checkpoint.safetensors"); }}};
   if (const fs::path best = best_model_path(run); fs::exists(best)) files.push_back({best, [=] { load_model(best); }});
+  if (fs::exists(baselines_path(run))) files.push_back({baselines_path(run), [=] { Baselines::read(run); }});
   for (const std::int64_t step : dump_steps(run)) {
     const fs::path file = dump_path(run, step);
     files.push_back({file, [=] { check_step(file, step, read_dump(file).step); }});

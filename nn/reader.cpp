@@ -52,9 +52,9 @@ Tensor means_of(const Tensor& states, const Ids& candidates) {
 
 // asking (B, d_model) -> (B, C), or (B, C + 1)
 Tensor logits_of_candidates(const Reader& reader, const Tensor& asking, const Tensor& states, const Ids& candidates) {
-  const auto& [norm, W_C, none] = *reader.pointer;
+  const auto& [W_C, none] = *reader.pointer;
   const std::int64_t B = asking.size(0), d = asking.size(1);
-  const Tensor means = means_of(norm(states), candidates);  // (B, C, d_model)
+  const Tensor means = means_of(layer_norm(states, {}, {}), candidates);  // (B, C, d_model)
   const std::int64_t C = means.size(1);
   const Tensor sought = W_C(asking) / std::sqrt(d);  // (B, d_model)
   std::vector<std::uint8_t> is_absent;
@@ -114,7 +114,7 @@ Reader::Reader(Scope scope, const ReaderConfig& given)
   const int d = config.attention.d_model;
   const Scope candidates = scope / "candidates";
   const bool has_none = config.answer == Answer::candidate_or_none;
-  pointer.emplace(Pointer{LayerNorm(candidates / "norm", d), Linear(candidates / "pointer", d, d, Bias::no),
+  pointer.emplace(Pointer{Linear(candidates / "pointer", d, d, Bias::no),
                           has_none ? candidates.parameter("none", {d}, Init::gaussian(1)) : Tensor()});
 }
 

@@ -79,8 +79,8 @@ using Past = std::vector<KeyValueCache>;
 //   Predicts::answer  the last layer has no residual: the answer is made of what the query attended to there, and of
 //                     nothing else. Logits have a bias.
 //                     With Answer::candidate the logits are of the text's candidates: q W_C c / sqrt(d_model), q the query's
-//                     output, c the mean over a candidate's tokens of what the last layer reads there, normed. With
-//                     candidate_or_none there is one more, q W_C n / sqrt(d_model), n learned.
+//                     output, c the mean over a candidate's tokens of what the last layer reads there, normed without
+//                     gain or bias. With candidate_or_none there is one more, q W_C n / sqrt(d_model), n learned.
 //   Predicts::next    a decoder, causal in every layer: GPT-2's architecture (Radford et al. 2019) or LLaMA's (Touvron et
 //                     al. 2023, arXiv:2302.13971), as it is configured.
 struct Reader {
@@ -94,7 +94,6 @@ struct Reader {
   Tensor output_bias;  // (vocabulary), or undefined
   // W_C (d_model, d_model) is `pointer`; n (d_model) is `none`, or undefined.
   struct Pointer {
-    LayerNorm norm;
     Linear pointer;
     Tensor none;
   };

@@ -65,6 +65,8 @@ WarmStart warm_start(const fs::path& from, const SavedModel& model) {
     if (other.vocabulary.contains(word)) words.emplace_back(other.vocabulary[word], here);
   }
   for (const auto& [name, parameter] : model.parameters) {
+    if (name.starts_with("candidates.") && !other.parameters.contains(name)) continue;  // it answered with words
+    if (name == "output_bias" && !other.parameters.contains(name)) continue;            // it chose among candidates
     const Tensor& source = other.parameters[name];
     std::vector<std::pair<int, int>> rows;
     for (int row = 0; row < std::min(source.size(0), parameter.size(0)); ++row) rows.emplace_back(row, row);

@@ -15,6 +15,7 @@ std::vector<MarkedText> of_jsonl(const std::string& path) {
   } catch (const Error& error) {
     fail("{}: {}", path, error.what());
   }
+  if (std::ranges::all_of(examples, [](const Example& e) { return e.twin < 0; })) pair_twins(examples);
   std::vector<MarkedText> texts;
   for (const Example& example : examples) texts.push_back(marked_text(example));
   return texts;

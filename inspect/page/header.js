@@ -75,24 +75,26 @@ const shortened = (tokens) => {
   return text.length > 90 ? `${[...text].slice(0, 88).join('')} …` : text;
 };
 
-// The tokens, the one asked about underlined and its antecedent framed.
-const markedWords = ({tokens, query, antecedent}) => tokens.flatMap(
+// The tokens, the one asked about underlined and its antecedent framed; those of all candidates are dashed.
+const markedWords = ({tokens, query, antecedent, candidates}) => tokens.flatMap(
     (token, i) =>
         [word(
              token,
-             {class: i === query   ? 'asked' :
-                  i === antecedent ? 'antecedent' :
-                                     null}),
+             {class: i === query                                              ? 'asked' :
+                  i === antecedent                                            ? 'antecedent' :
+                  candidates?.some(([begin, end]) => begin <= i && i < end) ? 'candidate' :
+                                                                                null}),
          ' ']);
 
 // What the signs in the sentence mean.
-function signsOf({tokens, query, antecedent}) {
+function signsOf({tokens, query, antecedent, candidates}) {
   const asked = el('span', {class: 'sentence-sign asked'}, word(tokens[query])), own = state.sentence === OWN;
   return [
     'The model is asked about ', asked,
     ...(antecedent < 0 ?
             ['.'] :
             [', whose antecedent is ', el('span', {class: 'sentence-sign antecedent'}, word(tokens[antecedent])), '.']),
+...(candidates ? [' It chooses among the ', el('span', {class: 'sentence-sign candidate'}, 'candidates'), '.'] : []),
     own ? ' Your own sentence. ' : '',
     own ? button('Back to the watched sentence', () => chooseSentence(0)) : null
   ].filter((part) => part !== null);

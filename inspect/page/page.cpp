@@ -99,7 +99,12 @@ Json sentences_of(const Dump& dump, const fs::path& run) {
   Json result = Json::array();
   for (const SentenceAttention& sentence : dump.sentences) {
     Json one = {{"tokens", sentence.tokens}, {"query", sentence.query}, {"antecedent", sentence.antecedent}};
-    const std::string answer = expected_answer(sentence, held_out);
+    std::string answer = sentence.candidates.empty() ? expected_answer(sentence, held_out) : "";
+    for (const Span& span : sentence.candidates) {
+      one["candidates"].push_back({span.begin, span.end});
+      const bool is_meant = span.begin <= sentence.antecedent && sentence.antecedent < span.end;
+      if (is_meant) answer = text_of(question(sentence), span);
+    }
     if (!answer.empty()) one["answer"] = answer;
     result.push_back(std::move(one));
   }

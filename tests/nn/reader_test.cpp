@@ -312,7 +312,7 @@ TEST_CASE("A candidate's logit is the query's, through W_C, with the mean of wha
     const Hook hook([&](const std::string& name, Tensor& value) { seen[name] = value; });
     logits = reader(two_choices).logits;
   }
-  const Tensor states = reader.pointer->norm(seen.at("encoder.0.output"));
+  const Tensor states = layer_norm(seen.at("encoder.0.output"), {}, {});
   const Tensor mean_of_span = mean(slice(slice(states, 0, 1, 2), 1, 1, 3), {0, 1});  // tokens 1 and 2 of the second
   const Tensor asking = reader.pointer->pointer(slice(seen.at("at_query"), 0, 1, 2));
   CHECK(sum(asking * mean_of_span).item() / std::sqrt(8.0) == Approx(logits.at({1, 0})));

@@ -3,12 +3,14 @@
 #include "tests/catch.h"
 #include "tests/inspect/sample.h"
 #include "tests/message.h"
+#include "tests/scratch.h"
 
 #include <heed/files/file.h>
 #include <heed/files/safetensors.h>
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <limits>
 
 using namespace heed;
@@ -217,4 +219,60 @@ TEST_CASE("a text that the model cannot read is refused") {
   CHECK(reading(story, "the dog was tired . was it the dog ?") == "no error");
   CHECK(question(story, "the dog was tired . was it ?").sentences == std::vector<int>{1, 1, 1, 1, 1, 0, 0, 0});
   CHECK(reading(story, "the dog . the street . was it ?") == "the text has 3 sentences; the model reads up to 2");
+}
+
+namespace {
+
+SavedModel choosing_model() {
+  SavedModel model;
+  model.vocabulary.let_stand_for_unknown("<unk>");
+  for (const std::string& word : english_sentence().tokens) model.vocabulary.add(word);
+  ReaderConfig config = small_model().reader->config;
+  config.vocabulary = model.vocabulary.size();
+  config.answer = Answer::candidate_or_none;
+  model.reader = std::make_unique<Reader>(Scope(model.parameters, 5), config);
+  model.queries = {"it"};
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("A model that chooses comes back with its unknown word, and answers the same") {
+  const Scratch scratch;
+  const SavedModel model = choosing_model();
+  save_model(scratch / "model", model);
+  const SavedModel read = load_model(scratch / "model");
+  CHECK(read.reader->config.answer == Answer::candidate_or_none);
+  CHECK(read.vocabulary.unknown() == 0);
+  const char* text = "The [animal] didn't cross [the quagmire] because it was too tired";
+  const SentenceAttention before = attend(*model.reader, model.vocabulary, question(model, text));
+  const SentenceAttention after = attend(*read.reader, read.vocabulary, question(read, text));
+  CHECK(after.tokens[5] == "quagmire");
+  CHECK(after.candidates == std::vector<Span>{{1, 2}, {4, 6}});
+  CHECK(after.predicted == before.predicted);
+  CHECK(after.probability == before.probability);
+  const std::vector<std::string> possible{"animal", "the quagmire", "(none)"};
+  CHECK(std::ranges::find(possible, after.predicted) != possible.end());
+
+  write_dump(scratch.path, {400, {after}});
+  CHECK(last_dump(scratch.path).sentences[0].candidates == after.candidates);
+  check_same_model(last_dump(scratch.path), read, "dump");
+}
+
+TEST_CASE("A question to a model that chooses has brackets and a word to ask about, or an error says so") {
+  const SavedModel model = choosing_model();
+  const auto said = [&](const char* text, const char* query = "") {
+    return message([&] { question(model, text, query); });
+  };
+  CHECK(said("The animal was tired because it was") ==
+        "the model chooses among candidates; mark them with brackets: The [trophy] doesn't fit in [the suitcase] ...");
+  CHECK(said("The [animal] was tired") ==
+        "the sentence has none of the words that the model was asked about (it); choose one with --query");
+  CHECK(said("The [animal] was tired", "was") == "no error");
+  CHECK(question(model, "it saw [it] and [a dog] as it did").query == 7);
+  CHECK(said("The [animal was it") == "'[' without ']' after it");
+  Example unmarked{.tokens = {"The", "animal", "it"}, .query = 2};
+  CHECK(message([&] {
+          attend(*model.reader, model.vocabulary, unmarked);
+        }).starts_with("the model chooses among candidates; mark them"));
 }

@@ -437,3 +437,67 @@ TEST_CASE("An interrupt ends a text cleanly") {
   CHECK((ended.code == 0 && ended.err.empty()));
   CHECK(read_file(place / "many").size() > 10);
 }
+
+namespace {
+
+// Twins of two candidates each: what is big or tiny decides.
+std::string choices(const std::vector<std::string>& holders) {
+  std::string lines;
+  for (const std::string& holder : holders) {
+    for (const char* thing : {"jam", "tea", "egg", "pin", "hat"}) {
+      for (const bool big : {true, false}) {
+        lines +=
+            fmt::format(R"({{"tokens": ["the", "old", "{}", "hid", "the", "{}", "as", "it", "was", "{}"], "query": 7, )"
+                        R"("candidates": [[0, 3], [4, 6]], "antecedent": {}}})",
+                        holder, thing, big ? "big" : "tiny", big ? 0 : 1);
+        lines += "\n";
+      }
+    }
+  }
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("A run that chooses among candidates ends with its card, and every view shows it or says why not") {
+  const Scratch scratch;
+  write_file(scratch / "train.jsonl", choices({"cup", "box", "jar", "bag", "pan", "can"}));
+  write_file(scratch / "test.jsonl", choices({"urn", "cup"}));
+  write_file(scratch / "c.yaml",
+             "name: c\ndata: {task: candidates, train: train.jsonl, test: test.jsonl}\n"
+             "model: {d_model: 16, dropout: 0.1}\ntrain: {steps: 150, batch_size: 16, evaluate_every: 75}\n"
+             "optim: {lr: 1e-2}\ndump: {every: 75, sentences: 2}\n");
+  const Ended ended = run_program(scratch, "heed-train --config c.yaml --out run");
+  INFO(ended.out << ended.err);
+  REQUIRE(ended.code == 0);
+  const auto says = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  CHECK(says(ended.out, "note   10 held-out sentences are in the training set, too, left out"));
+  CHECK(says(ended.out, "10 % of the held-out sentences' 100 words are unknown, 7 % of their 14\n"));
+  CHECK(says(ended.out, "held-out sentences: 10 sentences, 5 pairs of twins"));
+  CHECK(says(ended.out, "  the model                                  100.0 %"));
+  CHECK(says(ended.out, "  a coin                                      50.0 %"));
+  CHECK(says(ended.out, "No term of the loss touches an attention weight.\n"));
+
+  const auto inspect = [&](const std::string& arguments) { return run_program(scratch, "heed-inspect " + arguments); };
+  const Ended cards = inspect("run --card test.jsonl --json");
+  REQUIRE(cards.code == 0);
+  const Json json = parse_json(cards.out);
+  CHECK(json[0]["known"] == 10);
+  CHECK(json[0]["model"]["share"] == 1.0);
+  CHECK(says(inspect("run --card").out, "held-out sentences: 10 sentences"));
+  CHECK(says(inspect("run --card train.jsonl").err, "train.jsonl: no sentence is left: training knows 60"));
+  CHECK(says(inspect("run --card test.jsonl --probe 1").err, "it goes without --probe"));
+  CHECK(says(inspect("run --sentence 'the old urn'").err, "mark them with brackets"));
+  CHECK(says(inspect("run --sentence '[the old sieve] hid [the jam] as it was big'").out, "predicts the old sieve"));
+  CHECK(says(inspect("run --causes --limit 10").out, "The model chooses among candidates: no logit of a word"));
+  CHECK(inspect("run --why-attends --probe 1").code == 0);
+  CHECK(inspect("run --json").code == 0);
+  CHECK(inspect("run --page page.html --limit 10").code == 0);
+  CHECK(says(read_file(scratch / "page.html"), "a page holds models that answer with a word"));
+  CHECK(says(inspect("run --verify").out, "baselines.safetensors"));
+  CHECK(run_program(scratch, "heed-train --config c.yaml --check-gradients --set train.batch_size=4").code == 0);
+  std::filesystem::remove(scratch / "run" / "baselines.safetensors");
+  CHECK(says(inspect("run --card test.jsonl").err, "(train --resume run)"));
+  CHECK(run_program(scratch, "heed-train --resume run").code == 0);
+  CHECK(inspect("run --card test.jsonl").code == 0);
+}

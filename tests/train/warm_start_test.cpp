@@ -25,6 +25,33 @@ std::vector<double> row_of(const SavedModel& model, const char* parameter, std::
 
 }  // namespace
 
+TEST_CASE("A warm start of a model that chooses takes what one that answers with words has, and begins the rest anew") {
+  const ScratchDirectory scratch;
+  const SavedModel first = small_model();
+  save_model(model_path(scratch.path), first);
+  const auto choosing = [&] {
+    SavedModel model;
+    for (const std::string& word : first.vocabulary.words()) model.vocabulary.add(word);
+    ReaderConfig config = first.reader->config;
+    config.answer = Answer::candidate;
+    model.reader = std::make_unique<Reader>(Scope(model.parameters, 9), config);
+    return model;
+  };
+  const SavedModel untouched = choosing(), model = choosing();
+  warm_start(scratch.path, model);
+  CHECK(model.parameters["words.weight"].to_vector() == first.parameters["words.weight"].to_vector());
+  CHECK(model.parameters["encoder.1.attention.W_V.weight"].to_vector() ==
+        first.parameters["encoder.1.attention.W_V.weight"].to_vector());
+  CHECK(model.parameters["candidates.pointer.weight"].to_vector() ==
+        untouched.parameters["candidates.pointer.weight"].to_vector());
+
+  save_model(model_path(scratch.path), model);
+  const SavedModel back = another_model(first.vocabulary.words(), 12);
+  warm_start(scratch.path, back);
+  CHECK(back.parameters["words.weight"].to_vector() == first.parameters["words.weight"].to_vector());
+  CHECK(back.parameters["output_bias"].to_vector() == std::vector<double>(14, 0.0));
+}
+
 TEST_CASE("A warm start copies words by word, positions as far as both go, and the rest whole") {
   const ScratchDirectory scratch;
   const SavedModel first = small_model();
