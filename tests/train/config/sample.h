@@ -66,6 +66,7 @@ train:
 dump:
   every: 9
   sentences: 1
+  weights: true
 probes:
   - text: "小狗没有过马路，因为它太累了 \"\\"
     query: "它"
