@@ -7,6 +7,7 @@ const content = JSON.parse(document.getElementById('data').textContent);
 const total = (numbers) => numbers.reduce((sum, x) => sum + x, 0);
 
 function bytesOf(base64) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);
   const text = atob(base64);
   const bytes = new Uint8Array(text.length);
   for (let i = 0; i < bytes.length; ++i) bytes[i] = text.charCodeAt(i);

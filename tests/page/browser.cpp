@@ -229,6 +229,15 @@ std::string Browser::screenshot() {
       call("Page.captureScreenshot", {{"format", "png"}, {"captureBeyondViewport", true}, {"clip", clip}}).at("data"));
 }
 
+double Browser::busy() {
+  call("Performance.enable", {{"timeDomain", "threadTicks"}});
+  const Json answer = call("Performance.getMetrics");
+  for (const Json& metric : answer.at("metrics")) {
+    if (metric["name"] == "TaskDuration") return 1000 * metric["value"].get<double>();
+  }
+  fail("browser: it does not say how long its tasks took: {}", answer.dump());
+}
+
 void Browser::settle() { run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"); }
 
 void Browser::mouse(const char* type, double x, double y, int buttons) {

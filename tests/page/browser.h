@@ -26,6 +26,7 @@ class Browser {
   // Waits until the expression is true: Error after 10 s.
   void wait_for(const std::string& javascript);
   std::string screenshot();  // of the whole page, as a PNG file
+  double busy();             // processor time in ms that the page's thread has taken, whatever else the machine does
   void settle();             // until the page has drawn what it was told
 
   // Moves the pointer to, or clicks, a place of the element that the expression gives: fractions of its width and height.
