@@ -13,6 +13,7 @@
 #include "inspect/views/picture.h"
 #include "inspect/views/view.h"
 #include "run/metrics.h"
+#include "run/whole_words.h"
 
 #include <heed/files/file.h>
 #include <heed/version.h>
@@ -79,8 +80,7 @@ SavedModel model_of(const fs::path& run, const std::optional<std::int64_t>& step
   if (fs::is_regular_file(run)) {
     fail(
         "{}: is a single file; --sentence, --weights, --steps, --causes, --why-attends, --card and --continue need the "
-        "run "
-        "directory with its model",
+        "run directory with its model",
         run.string());
   }
   if (step && fs::exists(dumped_model_path(run, *step))) return load_model(dumped_model_path(run, *step));
@@ -276,6 +276,9 @@ std::string inspect(int argc, const char* const* argv, const Terminal& terminal,
     const Example example = question(model, *sentence, given<std::string>(arguments, "query").value_or(""));
     if (arguments.count("steps")) return steps_view(model, example, view);
     dump = {model.step, {attend(*model.reader, model.vocabulary, example)}};
+    if (reads_pieces(model) && !arguments.count("why-attends")) {
+      dump.sentences[0] = of_whole_words(dump.sentences[0]);
+    }
   } else {
     dump = dump_of(run, step);
   }
@@ -286,6 +289,12 @@ std::string inspect(int argc, const char* const* argv, const Terminal& terminal,
   }
   if (arguments.count("why-attends")) {
     const SavedModel model = model_of(run, step);
+    if (reads_pieces(model) && !arguments.count("sentence")) {
+      fail(
+          "{}: watched sentences are kept as whole words, of which the model reads pieces; ask --why-attends of a "
+          "--sentence",
+          run.string());
+    }
     check_same_model(dump, model, dump_path(run, dump.step).string());
     const std::vector<ScoreParts> all = why_attends(model, dump, watched, view);
     if (!arguments.count("json")) return why_attends_view(all, dump, view);

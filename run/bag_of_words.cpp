@@ -162,8 +162,7 @@ Baselines Baselines::read(const std::filesystem::path& run) {
   const std::filesystem::path path = baselines_path(run);
   const std::string file = path.string();
   if (!std::filesystem::exists(path)) {
-    fail("{}: is missing; a run with model.answer: candidate writes it when it ends (train --resume {})", file,
-         run.string());
+    fail("{}: is missing; train --resume {} writes it where model.answer is candidate", file, run.string());
   }
   const SafeTensors content = read_safetensors(path);
   Baselines result{.bag = BagOfWords(), .training = {}};

@@ -73,6 +73,9 @@ SentenceAttention attend(const Reader& reader, const Vocabulary& vocabulary, con
 // NotFinite that names the first value within the reader (nn/hook.h) that is infinite or NaN while it reads `input`.
 [[noreturn]] void fail_not_finite(const Reader& reader, const ReaderInput& input);
 
+// Whether it reads sentences of whole words as pieces of them, of which a dump is told as of_whole_words().
+bool reads_pieces(const SavedModel& model);
+
 // Error naming `file` unless the dump that it holds has the layers, heads and words of `model`.
 void check_same_model(const Dump& dump, const SavedModel& model, const std::string& file);
 

@@ -60,7 +60,7 @@ std::string asked_line(const Task& task) {
   for (const std::vector<Example>* set : {&task.train, &task.held_out}) {
     for (const Example& example : *set) {
       ++asked[example.tokens[static_cast<std::size_t>(example.query)]];
-      ++meant[example.answer];
+      ++meant[example.answer.empty() ? "(none)" : example.answer];
       twins += example.twin >= 0;
     }
   }
@@ -163,7 +163,10 @@ std::string dumped_weights(const Experiment& e) {
 // Where it chooses among candidates.
 std::string card_of(const Experiment& e, const RunDirectory& run, const Terminal& terminal) {
   if (e.config.model.answer == Answer::word) return "";
-  return "\n" + card_view(card(e.model, Baselines::read(run.path()), "held-out sentences", e.task.held_out), terminal) +
+  return "\n" +
+         card_view(card(load_model(model_path(run.path())), Baselines::read(run.path()), "held-out sentences",
+                        e.task.held_out),
+                   terminal) +
          "No term of the loss touches an attention weight.\n";
 }
 

@@ -1,5 +1,4 @@
 #include "autograd/cpu/thread_pool.h"
-#include "run/bag_of_words.h"
 #include "run/program.h"
 #include "train/gradient_check.h"
 #include "train/profile_report.h"
@@ -184,9 +183,6 @@ int run(const cxxopts::ParseResult& arguments) {
                     config.schedule.steps, directory->path().string());
     std::fputs(told.c_str(), stderr);
     return 128 + stop;
-  }
-  if (config.model.answer != Answer::word) {
-    Baselines::write(directory->path(), experiment.task.train, experiment.task.vocabulary);
   }
   if (!quiet) fmt::print("{}", closing(experiment, *directory, terminal_of(STDOUT_FILENO)));
   return 0;

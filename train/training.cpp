@@ -1,6 +1,8 @@
 #include "train/training.h"
 
 #include "files/json.h"
+#include "run/bag_of_words.h"
+#include "run/whole_words.h"
 
 #include <heed/autograd/profile.h>
 #include <heed/autograd/record.h>
@@ -40,6 +42,9 @@ class Training {
     const std::string text = to_yaml(config);
     if (read_file(run_.config()) != text) run_.write_config(text);
     run_.write_held_out(experiment_.task.held_out);
+    if (config.model.answer != Answer::word && !fs::exists(baselines_path(run_.path()))) {
+      Baselines::write(run_.path(), experiment_.task.train, experiment_.task.vocabulary);
+    }
     if (progress_.metrics.empty()) {
       const Batch first = training_batch(experiment_, 0);
       const int parts = config.train.accumulate;
@@ -167,7 +172,8 @@ class Training {
     const WeightAverage::Shown shown(average_);
     Dump dump{.step = progress_.step, .sentences = {}};
     for (const Example& sentence : experiment_.watched) {
-      dump.sentences.push_back(attend(*experiment_.model.reader, experiment_.model.vocabulary, sentence));
+      SentenceAttention seen = attend(*experiment_.model.reader, experiment_.model.vocabulary, sentence);
+      dump.sentences.push_back(reads_pieces(experiment_.model) ? of_whole_words(seen) : std::move(seen));
     }
     write_dump(run_.path(), dump);
     if (experiment_.config.dump.weights) {

@@ -497,7 +497,7 @@ TEST_CASE("A run that chooses among candidates ends with its card, and every vie
   CHECK(says(inspect("run --verify").out, "baselines.safetensors"));
   CHECK(run_program(scratch, "heed-train --config c.yaml --check-gradients --set train.batch_size=4").code == 0);
   std::filesystem::remove(scratch / "run" / "baselines.safetensors");
-  CHECK(says(inspect("run --card test.jsonl").err, "(train --resume run)"));
+  CHECK(says(inspect("run --card test.jsonl").err, "baselines.safetensors: is missing; train --resume run writes it"));
   CHECK(run_program(scratch, "heed-train --resume run").code == 0);
   CHECK(inspect("run --card test.jsonl").code == 0);
 }

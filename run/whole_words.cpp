@@ -1,0 +1,50 @@
+#include "run/whole_words.h"
+
+namespace heed {
+namespace {
+
+bool begins_word(const std::string& piece, const std::string& before) {
+  const auto is_of_words = [](char c) {
+    return c < 0 || c == '\'' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
+  return piece[0] == ' ' || !is_of_words(piece[0]) || !is_of_words(before.back());
+}
+
+}  // namespace
+
+SentenceAttention of_whole_words(const SentenceAttention& pieces) {
+  SentenceAttention result = pieces;
+  result.tokens.clear();
+  result.layers.clear();
+  std::vector<int> word_of;
+  for (std::size_t i = 0; i < pieces.tokens.size(); ++i) {
+    const std::string& piece = pieces.tokens[i];
+    if (i == 0 || begins_word(piece, pieces.tokens[i - 1])) {
+      result.tokens.push_back(piece.size() > 1 && piece[0] == ' ' ? piece.substr(1) : piece);
+    } else {
+      result.tokens.back() += piece;
+    }
+    word_of.push_back(static_cast<int>(result.tokens.size()) - 1);
+  }
+  const auto word = [&](int piece) { return piece < 0 ? -1 : word_of[static_cast<std::size_t>(piece)]; };
+  result.query = word(pieces.query);
+  result.antecedent = word(pieces.antecedent);
+  for (Span& span : result.candidates) span = {word(span.begin), word(span.end - 1) + 1};
+  const std::int64_t T = std::ssize(pieces.tokens), W = std::ssize(result.tokens);
+  for (const Tensor& layer : pieces.layers) {  // (heads, T, T)
+    const std::vector<double> weights = layer.to_vector();
+    std::vector<double> of_words(static_cast<std::size_t>(layer.size(0) * W * W));
+    for (std::int64_t head = 0; head < layer.size(0); ++head) {
+      for (int query = 0; query < T; ++query) {
+        if (query + 1 < T && word(query + 1) == word(query)) continue;  // not the last piece
+        double* const row = of_words.data() + (head * W + word(query)) * W;
+        const double* const from = weights.data() + (head * T + query) * T;
+        for (int key = 0; key < T; ++key) row[word(key)] += from[key];
+      }
+    }
+    result.layers.push_back(tensor({layer.size(0), W, W}, of_words));
+  }
+  return result;
+}
+
+}  // namespace heed
