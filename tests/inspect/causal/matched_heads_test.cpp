@@ -9,6 +9,7 @@
 
 #include <heed/data/tasks/jsonl.h>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace heed;
@@ -36,13 +37,11 @@ std::vector<Example> pairs() {
   return examples;
 }
 
-SavedModel sharp(SavedModel model) {
-  double phase = 0;
+// Whose heads look at few tokens.
+SavedModel sharp(SavedModel model, double factor = 3) {
   for (const auto& [name, value] : model.parameters) {
-    std::vector<double> values = value.to_vector();
-    for (double& x : values) x = 2 * x + 0.8 * std::sin(phase += 1.7);
     Tensor parameter = value;
-    parameter.copy_from(tensor(value.shape(), values));
+    parameter.copy_from((value.detach() * factor).detach());
   }
   return model;
 }
@@ -100,12 +99,22 @@ TEST_CASE("Heads that were put in each other's place are matched, and no random 
 
 TEST_CASE("The head that points, and what it costs to cut it, are as causes() has them") {
   Runs runs;
-  runs.add(sharp(small_model()));
-  runs.add(sharp(small_model(Positions::none)));
+  const SavedModel first = sharp(small_model());
+  runs.add(first);
+  for (const double factor : {2.0, 4.0, 5.0}) runs.add(sharp(small_model(), factor));
+  for (const double factor : {2.0, 3.0}) runs.add(sharp(small_model(Positions::none), factor));
+  // Right is what the first model says, so that a cut changes how many are.
+  std::vector<Example> held_out = pairs();
+  for (Example& e : held_out) e.answer = attend(*first.reader, first.vocabulary, e).predicted;
+  write_jsonl(held_out_path(runs.paths[0]), held_out);
   const MatchedHeads found = match_heads(runs.paths);
   CHECK(found.chance == 0.5);
-  for (std::size_t i = 0; i < 2; ++i) {
-    const Causes expected = causes(load_model(model_path(runs.paths[i])), pairs(), {});
+  CHECK(found.runs[0].accuracy == 1);
+  CHECK(std::ranges::any_of(found.runs, [](const MatchedHeads::Run& run) {
+    return run.pointing->without != run.pointing->without_in_layer;
+  }));
+  for (std::size_t i = 0; i < runs.paths.size(); ++i) {
+    const Causes expected = causes(load_model(model_path(runs.paths[i])), held_out, {});
     REQUIRE(found.runs[i].pointing);
     const MatchedHeads::Pointing& pointing = *found.runs[i].pointing;
     CHECK(found.runs[i].accuracy == Approx(expected.accuracy));
