@@ -13,17 +13,16 @@ fs::path model_file(const fs::path& from) {
   return model_path(from);
 }
 
-// What two models must agree in: all but the sizes of their tasks.
+// What two models must agree in: all but the sizes of their tasks, and what an answer is.
 Json architecture(ReaderConfig config) {
   AttentionConfig& a = config.attention;
   if (a.d_k == 0) a.d_k = a.d_model / a.heads;
   if (a.d_v == 0) a.d_v = a.d_model / a.heads;
   if (a.keys() == a.heads) a.kv_heads = 0;
-  const Json whole = to_json(config, Usual::written);
+  Json whole = to_json(config, Usual::written);
   Json result = whole.at("attention");
-  for (const auto& [name, value] : whole.items()) {
-    if (name != "attention" && name != "max_length" && name != "sentences") result[name] = value;
-  }
+  for (const char* name : {"attention", "max_length", "sentences", "answer"}) whole.erase(name);
+  result.update(whole);
   return result;
 }
 
