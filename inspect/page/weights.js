@@ -7,7 +7,13 @@ const weightsView = {
     const matrices = new Figure('weights', () => matrixRows(), aboutModel);
     const circuits = ['QK', 'OV'].map((kind) => circuitPart(kind));
     const element = el('section');
-    let names = [];
+    let names = [], drawnBy = null;
+    const drawCircuits = function*(reader) {
+      for (const part of circuits) {
+        if (drawnBy === reader) part.draw(reader);
+        yield;
+      }
+    };
     explore(matrices, (row, column, map) => {
       const name = names[matrices.maps.indexOf(map)];
       return name ?
@@ -26,7 +32,14 @@ const weightsView = {
         names = drawMatrices(matrices, reader);
         element.replaceChildren(
             chooseHead(runNow().heads), matrices.element, el('div', {class: 'two'}, circuits.map((part) => part.element)));
-        circuits.forEach((part) => part.draw(reader));
+        // What the slider moves follows a part at a time.
+        const isMoved = drawnBy !== null && drawnBy !== reader;
+        drawnBy = reader;
+        if (isMoved) {
+          inSlices(drawCircuits(reader), () => {});
+        } else {
+          circuits.forEach((part) => part.draw(reader));
+        }
       },
     };
   },
