@@ -10,6 +10,9 @@ bool begins_word(const std::string& piece, const std::string& before) {
   return piece[0] == ' ' || !is_of_words(piece[0]) || !is_of_words(before.back());
 }
 
+// As answer_text() calls a candidate.
+std::string told(const std::vector<std::string>& tokens, Span span) { return text_of(Example{.tokens = tokens}, span); }
+
 }  // namespace
 
 SentenceAttention of_whole_words(const SentenceAttention& pieces) {
@@ -29,7 +32,11 @@ SentenceAttention of_whole_words(const SentenceAttention& pieces) {
   const auto word = [&](int piece) { return piece < 0 ? -1 : word_of[static_cast<std::size_t>(piece)]; };
   result.query = word(pieces.query);
   result.antecedent = word(pieces.antecedent);
-  for (Span& span : result.candidates) span = {word(span.begin), word(span.end - 1) + 1};
+  for (Span& span : result.candidates) {
+    const bool is_answer = told(pieces.tokens, span) == pieces.predicted;
+    span = {word(span.begin), word(span.end - 1) + 1};
+    if (is_answer) result.predicted = told(result.tokens, span);
+  }
   const std::int64_t T = std::ssize(pieces.tokens), W = std::ssize(result.tokens);
   for (const Tensor& layer : pieces.layers) {  // (heads, T, T)
     const std::vector<double> weights = layer.to_vector();

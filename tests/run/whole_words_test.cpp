@@ -9,7 +9,7 @@ TEST_CASE("Pieces of words are told as whole words: weights summed, a query its 
   SentenceAttention pieces{.tokens = {"The", " cup", "board", ",", " it"},
                            .query = 4,
                            .antecedent = 2,
-                           .predicted = " cupboard",
+                           .predicted = "The  cup board",
                            .probability = 0.5,
                            .layers = {},
                            .candidates = {{0, 3}, {1, 2}}};
@@ -23,7 +23,7 @@ TEST_CASE("Pieces of words are told as whole words: weights summed, a query its 
   CHECK(words.query == 3);
   CHECK(words.antecedent == 1);
   CHECK(words.candidates == std::vector<Span>{{0, 2}, {1, 2}});
-  CHECK(words.predicted == " cupboard");
+  CHECK(words.predicted == "The cupboard");
   REQUIRE(words.layers.size() == 1);
   CHECK(words.layers[0].shape() == Shape{1, 4, 4});
   CHECK(words.layers[0].at({0, 3, 1}) == Approx(0.5));
