@@ -41,6 +41,7 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
     const T *from = dense.data<T>(), *a = scale.data<T>(), *b = shift.data<T>();
     T *to = y.mutable_data<T>(), *means = mean.mutable_data<T>(), *inverse = r.mutable_data<T>();
     cpu::parallel_for(rows, grain, [=](std::int64_t begin, std::int64_t end) {
+      const cpu::StreamScope scope;
       constexpr std::int64_t together = 8;  // rows, so that the sums of several are under way at once
       const double count = static_cast<double>(n);
       for (std::int64_t first = begin, last; first < end; first = last) {
@@ -65,7 +66,8 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
         }
         for (std::int64_t i = first; i < last; ++i) {
           const T *row = from + i * n, mu = means[i], inv = inverse[i];
-          T* out = to + i * n;
+          const cpu::Part<T> part(to + i * n, n, rows * n);
+          T* const out = part.data();
 #pragma omp simd
           for (std::int64_t j = 0; j < n; ++j) out[j] = (row[j] - mu) * inv * a[j] + b[j];
         }
@@ -85,10 +87,12 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
       const T* a = scale.data<T>();
       T *to = dx.mutable_data<T>(), *totals = sums.mutable_data<T>();
       cpu::parallel_for(rows, rows_a_part, [=](std::int64_t begin, std::int64_t end) {
+        const cpu::StreamScope scope;
         T* part = totals + begin / rows_a_part * 2 * n;
         std::fill_n(part, 2 * n, T{0});
         for (std::int64_t i = begin; i < end; ++i) {
-          backward_row(centre, x_data + i * n, means[i], inverse[i], a, dy_data + i * n, to + i * n, part, part + n, n);
+          const cpu::Part<T> row(to + i * n, n, rows * n);
+          backward_row(centre, x_data + i * n, means[i], inverse[i], a, dy_data + i * n, row.data(), part, part + n, n);
         }
       });
     });

@@ -17,6 +17,7 @@ template <class Row>
 void for_rows(const Tensor& x, Row row) {
   const std::int64_t n = x.size(-1), rows = n ? x.numel() / n : 0;
   cpu::parallel_for(rows, cpu::row_grain(rows, n), [&](std::int64_t begin, std::int64_t end) {
+    const cpu::StreamScope scope;
     for (std::int64_t i = begin; i < end; ++i) row(i);
   });
 }
@@ -56,7 +57,10 @@ Tensor softmax(const Tensor& x) {
   const std::int64_t n = x.size(-1);
   dispatch(x.dtype(), [&]<class T>() {
     T* to = y.mutable_data<T>();
-    for_rows(y, [&, from = dense.data<T>()](std::int64_t i) { cpu::softmax_row(from + i * n, to + i * n, n); });
+    for_rows(y, [&, from = dense.data<T>()](std::int64_t i) {
+      const cpu::Part<T> row(to + i * n, n, y.numel());
+      cpu::softmax_row(from + i * n, row.data(), n);
+    });
   });
   return record(softmax_operation, {&x}, y, [y, n](const Tensor& dy) {
     const Tensor dense_dy = contiguous(dy);
@@ -64,7 +68,8 @@ Tensor softmax(const Tensor& x) {
     dispatch(y.dtype(), [&]<class T>() {
       T* to = dx.mutable_data<T>();
       for_rows(y, [&, p = y.data<T>(), g = dense_dy.data<T>()](std::int64_t i) {
-        cpu::softmax_row_backward(p + i * n, g + i * n, to + i * n, n, T{1});
+        const cpu::Part<T> row(to + i * n, n, y.numel());
+        cpu::softmax_row_backward(p + i * n, g + i * n, row.data(), n, T{1});
       });
     });
     return std::vector{dx};

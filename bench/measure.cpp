@@ -38,13 +38,23 @@ Machine measure_machine(int passes) {
     double one = 0, all = 0;
   };
   std::vector<Rate> rates;
+  rates.push_back({"multiplying and adding in registers, GFLOP/s", cpu::fma_rate});
   for (const std::int64_t n : {64, 128, 256, 512, 1024}) {
     rates.push_back({fmt::format("{0} x {0} products, GFLOP/s", n), [n](int team) { return cpu::gemm_rate(n, team); }});
   }
   const std::size_t products = rates.size();
-  for (const std::int64_t bytes : {std::int64_t{1} << 18, std::int64_t{1} << 24, std::int64_t{1} << 28}) {
+  constexpr std::int64_t large = std::int64_t{1} << 28;
+  for (const std::int64_t bytes : {std::int64_t{1} << 18, std::int64_t{1} << 24}) {
     rates.push_back({fmt::format("y += a x of {} KB, GB/s", bytes >> 10),
                      [bytes](int team) { return cpu::memory_rate(bytes, team); }});
+  }
+  const std::size_t in_caches = rates.size();
+  for (const auto& [name, traffic] : {std::pair("y += a x", cpu::Traffic::add),
+                                      {"sum of x", cpu::Traffic::read},
+                                      {"y = x", cpu::Traffic::copy},
+                                      {"y = x past the caches", cpu::Traffic::copy_past_caches}}) {
+    rates.push_back({fmt::format("{} of {} KB, GB/s", name, large >> 10),
+                     [traffic = traffic](int team) { return cpu::memory_rate(large, team, traffic); }});
   }
   for (int pass = 0; pass < passes; ++pass) {
     for (Rate& rate : rates) {
@@ -60,7 +70,7 @@ Machine measure_machine(int passes) {
     machine.flops_of_one = std::max(machine.flops_of_one, rate.one);
     machine.flops = std::max(machine.flops, rate.all);
   }
-  machine.bytes = rates.back().all;
+  for (const Rate& rate : std::span(rates).subspan(in_caches)) machine.bytes = std::max(machine.bytes, rate.all);
   return machine;
 }
 

@@ -9,8 +9,8 @@ namespace heed::bench {
 
 // What the machine reaches.
 struct Machine {
-  double flops = 0, flops_of_one = 0;  // of products, a second, with all threads and with one
-  double bytes = 0;                    // of memory, a second
+  double flops = 0, flops_of_one = 0;  // a second, in registers, with all threads and with one
+  double bytes = 0;                    // of memory, a second, as it is gone through fastest
 };
 
 // The greatest of so many passes, seconds apart: what the machine reaches, not what its other guests left of it at one

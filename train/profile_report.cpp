@@ -25,7 +25,7 @@ double seconds_at_limit(const Profile::Total& total, const Limits& limits) {
 
 Limits measure_limits() {
   Limits limits;
-  for (const std::int64_t n : {128, 512}) limits.flops = std::max(limits.flops, cpu::gemm_rate(n, threads()));
+  limits.flops = cpu::fma_rate(threads());
   for (const double bytes : {0x1p16, 0x1p20, 0x1p24, 0x1p27}) {
     limits.bytes[bytes] = cpu::memory_rate(static_cast<std::int64_t>(bytes / 3), threads());
   }

@@ -8,7 +8,7 @@ namespace heed {
 
 // What this machine reaches, measured in a fifth of a second.
 struct Limits {
-  double flops = 0;                  // a second, of matrix products
+  double flops = 0;                  // a second, in registers
   std::map<double, double> bytes{};  // a second, by the bytes that one pass goes through
 };
 Limits measure_limits();

@@ -1,4 +1,5 @@
 #pragma once
+#include "autograd/cpu/stream.h"
 #include "autograd/cpu/thread_pool.h"
 
 #include <heed/autograd/array.h>
@@ -9,9 +10,6 @@
 #include <cstring>
 #include <tuple>
 #include <utility>
-#if defined(__SSE2__)
-#include <xmmintrin.h>
-#endif
 
 // How elementwise kernels walk their operands, and how rows are shared out among threads. Internal: for sources of the
 // library, not for its headers.
@@ -25,22 +23,18 @@ constexpr std::int64_t row_grain(std::int64_t rows, std::int64_t n = 1) {
   return equal_grain(rows, std::max<std::int64_t>(1, most_elements / std::max<std::int64_t>(n, 1)));
 }
 
-// to[i] = value for i in [0, n), a part of a tensor of `all` elements. A tensor too large for any cache is written around
-// them (non-temporal stores): an ordinary store would first read the line that it overwrites.
+// to[i] = value for i in [0, n), a part of a tensor of `all` elements, which is written past the caches when none holds it.
 template <class T>
-void fill(T* to, std::int64_t n, T value, [[maybe_unused]] std::int64_t all) {
-#if defined(__SSE2__)
-  constexpr std::int64_t most_cached = (std::int64_t{1} << 25) / sizeof(T), width = sizeof(__m128) / sizeof(T);
-  if (all > most_cached && reinterpret_cast<std::uintptr_t>(to) % sizeof(__m128) == 0) {
-    T values[width];
-    std::fill_n(values, width, value);
-    __m128 vector;
-    std::memcpy(&vector, values, sizeof vector);
-    for (; n >= width; n -= width, to += width) _mm_stream_ps(reinterpret_cast<float*>(to), vector);
-    _mm_sfence();
+void fill(T* to, std::int64_t n, T value, std::int64_t all) {
+  if (all * static_cast<std::int64_t>(sizeof(T)) <= most_cached_bytes) {
+    std::fill_n(to, n, value);
+    return;
   }
-#endif
-  std::fill_n(to, n, value);
+  const StreamScope scope;
+  constexpr std::int64_t part = 1024;
+  T values[part];
+  std::fill_n(values, std::min(n, part), value);
+  for (std::int64_t i = 0; i < n; i += part) stream(values, to + i, std::min(n - i, part));
 }
 
 // One input of an elementwise kernel: its data, and its strides along the output's axes (0 where it
@@ -153,8 +147,15 @@ void map(const Shape& shape, R* y, F f, const Operand<Ts>&... operands) {
   std::array<std::int64_t, N> inner;
   for (std::size_t i = 0; i < N; ++i) inner[i] = walk.stride[i][0];
   if (n == elements) {
-    parallel_for(n, row_grain(n),
-                 [&](std::int64_t begin, std::int64_t end) { map_row(begin, end, y, f, inner, operands.data...); });
+    constexpr std::int64_t part = 256;  // so few that what is streamed is on its way while the next are made
+    parallel_for(n, row_grain(n), [&](std::int64_t begin, std::int64_t end) {
+      const StreamScope scope;
+      for (std::int64_t i = begin; i < end; i += part) {
+        const std::int64_t count = std::min(part, end - i);
+        const Part<R> to(y + i, count, n);
+        map_row(i, i + count, to.data() - i, f, inner, operands.data...);
+      }
+    });
     return;
   }
   parallel_for(elements / n, row_grain(elements / n, n), [&](std::int64_t begin, std::int64_t end) {

@@ -2,11 +2,15 @@
 
 #include "autograd/cpu/blas.h"
 #include "autograd/cpu/kernels.h"
+#include "autograd/cpu/stream.h"
+#include "autograd/cpu/sums.h"
+#include "autograd/cpu/vector_bytes.h"
 
 #include <heed/autograd/machine.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <limits>
 
 namespace heed::cpu {
@@ -26,6 +30,28 @@ double shortest(int rounds, Work&& work) {
 
 }  // namespace
 
+double fma_rate(int team) {
+  typedef float Vector __attribute__((vector_size(vector_bytes)));
+  constexpr std::int64_t lanes = vector_bytes / 4, steps = 1 << 17;
+  constexpr std::int64_t sums = 12;  // as many as hide how long one takes
+  Tensor result({team, lanes}, DType::float32);
+  float* to = result.mutable_data<float>();
+  const double seconds = shortest(7, [&] {
+    parallel_for(team, 1, [&](std::int64_t t, std::int64_t) {
+      Vector sum[sums];
+      for (std::int64_t j = 0; j < sums; ++j) sum[j] = Vector{} + static_cast<float>(j);
+      const Vector factor = Vector{} + 0.5F, more = Vector{} + static_cast<float>(t);
+      for (std::int64_t i = 0; i < steps; ++i) {
+#pragma GCC unroll 12
+        for (std::int64_t j = 0; j < sums; ++j) sum[j] = sum[j] * factor + more;
+      }
+      for (std::int64_t j = 1; j < sums; ++j) sum[0] += sum[j];
+      std::memcpy(to + t * lanes, &sum[0], sizeof sum[0]);
+    });
+  });
+  return 2.0 * static_cast<double>(team * steps * sums * lanes) / seconds;
+}
+
 double gemm_rate(std::int64_t n, int team) {
   blas_description();  // loaded before any thread needs it
   const Tensor A = full({team, n, n}, 0.5), B = full({team, n, n}, 0.5);
@@ -44,21 +70,38 @@ double gemm_rate(std::int64_t n, int team) {
   return 2.0 * static_cast<double>(team * products * n * n * n) / seconds;
 }
 
-double memory_rate(std::int64_t bytes, int team) {
-  const std::int64_t n = std::max<std::int64_t>(1, bytes / 4);
+double memory_rate(std::int64_t bytes, int team, Traffic traffic) {
+  const std::int64_t n = std::max<std::int64_t>(16, bytes / 64 * 16);
   const Tensor x = ones({n});
-  Tensor y = ones({n});
+  Tensor y = ones({n}), totals({team, 16}, DType::float64);
   const float* from = x.data<float>();
   float* to = y.mutable_data<float>();
-  const std::int64_t passes = std::max<std::int64_t>(1, (1 << 22) / n);
-  const double seconds = shortest(7, [&] {
-    for (std::int64_t pass = 0; pass < passes; ++pass) {
-      parallel_for(n, (n + team - 1) / team, [&](std::int64_t begin, std::int64_t end) {
+  double* total = totals.mutable_data<double>();
+  const auto go_through = [&](std::int64_t begin, std::int64_t end) {
+    switch (traffic) {
+      case Traffic::add:
         for (std::int64_t i = begin; i < end; ++i) to[i] += 0.5F * from[i];
-      });
+        return;
+      case Traffic::read:
+        total[current_thread() * 16] = sum_row(from + begin, end - begin);
+        return;
+      case Traffic::copy:
+        std::copy(from + begin, from + end, to + begin);
+        return;
+      case Traffic::copy_past_caches: {
+        const StreamScope scope;
+        stream(from + begin, to + begin, end - begin);
+        return;
+      }
     }
+  };
+  const std::int64_t passes = std::max<std::int64_t>(1, (1 << 22) / n);
+  const std::int64_t share = (n / 16 + team - 1) / team * 16;
+  const double seconds = shortest(7, [&] {
+    for (std::int64_t pass = 0; pass < passes; ++pass) parallel_for(n, share, go_through);
   });
-  return 12.0 * static_cast<double>(passes * n) / seconds;
+  const double arrays = traffic == Traffic::add ? 3 : traffic == Traffic::read ? 1 : 2;
+  return 4.0 * arrays * static_cast<double>(passes * n) / seconds;
 }
 
 }  // namespace heed::cpu

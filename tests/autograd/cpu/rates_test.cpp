@@ -5,8 +5,14 @@
 using namespace heed;
 
 TEST_CASE("Rates are of the order of a computer's, in operations and in bytes a second") {
-  CHECK(cpu::gemm_rate(64, 1) > 1e7);
-  CHECK(cpu::gemm_rate(64, 1) < 1e13);
-  CHECK(cpu::memory_rate(1 << 16, 1) > 1e7);
-  CHECK(cpu::memory_rate(1 << 16, 1) < 1e13);
+  for (const double rate : {cpu::fma_rate(1), cpu::fma_rate(2), cpu::gemm_rate(64, 1)}) {
+    CHECK(rate > 1e7);
+    CHECK(rate < 1e13);
+  }
+  for (const auto traffic :
+       {cpu::Traffic::add, cpu::Traffic::read, cpu::Traffic::copy, cpu::Traffic::copy_past_caches}) {
+    const double rate = cpu::memory_rate(1 << 16, 1, traffic);
+    CHECK(rate > 1e7);
+    CHECK(rate < 1e13);
+  }
 }
