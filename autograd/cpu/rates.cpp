@@ -32,11 +32,12 @@ double shortest(int rounds, Work&& work) {
 
 double fma_rate(int team) {
   typedef float Vector __attribute__((vector_size(vector_bytes)));
-  constexpr std::int64_t lanes = vector_bytes / 4, steps = 1 << 17;
-  constexpr std::int64_t sums = 12;  // as many as hide how long one takes
+  constexpr std::int64_t lanes = vector_bytes / 4;
+  constexpr std::int64_t steps = 1 << 19;  // milliseconds: until the system has put each thread on a core of its own
+  constexpr std::int64_t sums = 12;        // as many as hide how long one takes
   Tensor result({team, lanes}, DType::float32);
   float* to = result.mutable_data<float>();
-  const double seconds = shortest(7, [&] {
+  const double seconds = shortest(25, [&] {
     parallel_for(team, 1, [&](std::int64_t t, std::int64_t) {
       Vector sum[sums];
       for (std::int64_t j = 0; j < sums; ++j) sum[j] = Vector{} + static_cast<float>(j);
