@@ -10,6 +10,7 @@ namespace heed {
 
 // A text before it is cut into tokens, with places in it that are counted in bytes: what published sets give.
 struct MarkedText {
+  // Bytes from `begin` to before `end`.
   struct Place {
     std::size_t begin = 0, end = 0;
     bool operator==(const Place&) const = default;

@@ -234,6 +234,17 @@ void pair_twins(std::vector<Example>& examples) {
   }
 }
 
+std::vector<std::vector<Example>> with_twins(const std::vector<Example>& examples) {
+  std::vector<std::vector<Example>> groups;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    const int twin = examples[i].twin;
+    if (twin >= 0 && twin < static_cast<int>(i)) continue;
+    groups.push_back({examples[i]});
+    if (twin >= 0) groups.back().push_back(examples[static_cast<std::size_t>(twin)]);
+  }
+  return groups;
+}
+
 void hold_out_tenth(Task& task, std::vector<std::vector<Example>> groups, Random random) {
   if (groups.size() < 2)
     fail("task '{}': {} group of examples; expected two to hold one out", task.name, groups.size());

@@ -111,6 +111,9 @@ void complete(Task& task);
 // antecedent of a twin is the distractor where none is known. Time O(n log n) in the number of tokens.
 void pair_twins(std::vector<Example>& examples);
 
+// Each example with its twin, in the order of the first of them.
+std::vector<std::vector<Example>> with_twins(const std::vector<Example>& examples);
+
 // Holds out a tenth of the groups, chosen by `random`; a group (twins, a story) stays together.
 void hold_out_tenth(Task& task, std::vector<std::vector<Example>> groups, Random random);
 

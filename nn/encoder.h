@@ -22,6 +22,7 @@ enum class Residual { no, yes };
 
 // LayerNorm or RMSNorm, whose bias is undefined: (..., d) -> (..., d).
 struct Norm {
+  // Which of the two.
   enum class Kind { layer, rms } kind;
   std::string name;
   double eps;
@@ -55,6 +56,7 @@ struct EncoderBlock {
   std::string name;
   Norm attention_norm;
   MultiHeadAttention attention;
+  // The MLP, its norm before it.
   struct Mlp {
     Norm norm;
     Activation activation;

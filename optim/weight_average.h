@@ -10,9 +10,9 @@ class WeightAverage {
  public:
   explicit WeightAverage(const Parameters& parameters);
 
-  void add();      // the weights as they are now
-  void restart();  // forgets what was added
-  std::int64_t steps() const { return steps_; }
+  void add();                                    // the weights as they are now
+  void restart();                                // forgets what was added
+  std::int64_t steps() const { return steps_; }  // how often weights were added
 
   // While it lives the parameters hold the mean, where there is one, and the mean's place holds them.
   class Shown {

@@ -127,14 +127,7 @@ Task candidates_task(const std::string& train, const std::string& test, Split sp
     task.train = std::move(examples);
     task.held_out = cut_all(read_all_candidates(test), task.tokenizer);
   } else {
-    std::vector<std::vector<Example>> groups;
-    for (std::size_t i = 0; i < examples.size(); ++i) {
-      const int twin = examples[i].twin;
-      if (twin >= 0 && twin < static_cast<int>(i)) continue;
-      groups.push_back({examples[i]});
-      if (twin >= 0) groups.back().push_back(examples[static_cast<std::size_t>(twin)]);
-    }
-    hold_out_tenth(task, std::move(groups), random.stream("held_out"));
+    hold_out_tenth(task, with_twins(examples), random.stream("held_out"));
     for (std::vector<Example>* set : {&task.train, &task.held_out}) {
       for (std::size_t i = 0; i < set->size(); ++i) {  // pairs are neighbours now
         if ((*set)[i].twin < 0) continue;

@@ -248,14 +248,7 @@ Task jsonl_task(const std::filesystem::path& train, const std::filesystem::path&
     task.held_out = read_jsonl(test);
   } else {
     pair_twins(examples);
-    std::vector<std::vector<Example>> groups;
-    for (std::size_t i = 0; i < examples.size(); ++i) {
-      const int twin = examples[i].twin;
-      if (twin >= 0 && twin < static_cast<int>(i)) continue;
-      groups.push_back({examples[i]});
-      if (twin >= 0) groups.back().push_back(examples[static_cast<std::size_t>(twin)]);
-    }
-    hold_out_tenth(task, std::move(groups), random.stream("held_out"));
+    hold_out_tenth(task, with_twins(examples), random.stream("held_out"));
   }
   pair_twins(task.train);
   pair_twins(task.held_out);
