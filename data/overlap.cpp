@@ -22,11 +22,11 @@ std::unordered_set<std::uint64_t> sentence_numbers(const std::vector<Example>& e
   return numbers;
 }
 
-std::size_t leave_out(std::vector<Example>& examples, const std::unordered_set<std::uint64_t>& known) {
+std::size_t leave_out_if(std::vector<Example>& examples, const std::function<bool(const Example&)>& is_out) {
   std::vector<int> place(examples.size(), -1);  // where each goes
   std::vector<Example> kept;
   for (std::size_t i = 0; i < examples.size(); ++i) {
-    if (known.contains(sentence_number(examples[i]))) continue;
+    if (is_out(examples[i])) continue;
     place[i] = static_cast<int>(kept.size());
     kept.push_back(std::move(examples[i]));
   }
@@ -36,6 +36,10 @@ std::size_t leave_out(std::vector<Example>& examples, const std::unordered_set<s
   }
   examples = std::move(kept);
   return left_out;
+}
+
+std::size_t leave_out(std::vector<Example>& examples, const std::unordered_set<std::uint64_t>& known) {
+  return leave_out_if(examples, [&](const Example& example) { return known.contains(sentence_number(example)); });
 }
 
 }  // namespace heed

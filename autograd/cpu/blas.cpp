@@ -52,9 +52,8 @@ void check_address_space() {
   void* space = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (space == MAP_FAILED) {
     fail(
-        "OpenBLAS cannot be loaded: for {} thread{} it takes {} MiB of address space, which the system refuses; is "
-        "there "
-        "a limit (ulimit -v)?",
+        "OpenBLAS cannot be loaded: for {} thread{} it takes {} MiB of address space, which the system refuses; "
+        "is there a limit (ulimit -v)?",
         threads(), threads() == 1 ? "" : "s", bytes / mib);
   }
   munmap(space, bytes);

@@ -221,7 +221,7 @@ void micro_kernel(std::int64_t k, Matrix<T> A, std::int64_t ahead, const T* B, s
       }
     }
   };
-  columns == width* vectors ? store(std::true_type{}) : store(std::false_type{});
+  columns == (width * vectors) ? store(std::true_type{}) : store(std::false_type{});
 }
 
 template <class T, int vectors, std::int64_t rows = MR, class... Arguments>

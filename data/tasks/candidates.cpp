@@ -63,7 +63,8 @@ std::vector<MarkedText> read_candidates(const std::string& file) {
   {
     const TextFile text(path);
     for (const std::string_view line : text.lines()) {
-      if (first.empty()) first = line;
+      first = line;
+      if (!first.empty()) break;
     }
   }
   const auto is_of_schemas = [&] { return std::ranges::count(first, '\t') == 6 && first.ends_with(']'); };

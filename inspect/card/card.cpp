@@ -201,24 +201,10 @@ void add_looks(Card& result, const SavedModel& model, std::vector<Example> examp
   result.wrong = looks(examples, weights, best, answers, cut, false);
 }
 
-int leave_out_long(const SavedModel& model, std::vector<Example>& examples) {
+std::size_t leave_out_long(const SavedModel& model, std::vector<Example>& examples) {
   if (!model.reader->learned_positions) return 0;
-  const auto is_long = [&](const Example& e) { return std::ssize(e.tokens) > model.reader->config.max_length; };
-  const auto count = std::ranges::count_if(examples, is_long);
-  for (Example& e : examples) {
-    if (e.twin >= 0 && is_long(examples[static_cast<std::size_t>(e.twin)])) e.twin = -1;
-  }
-  std::vector<int> place(examples.size());
-  int kept = 0;
-  for (std::size_t i = 0; i < examples.size(); ++i) {
-    place[i] = kept;
-    kept += !is_long(examples[i]);
-  }
-  std::erase_if(examples, is_long);
-  for (Example& e : examples) {
-    if (e.twin >= 0) e.twin = place[static_cast<std::size_t>(e.twin)];
-  }
-  return static_cast<int>(count);
+  return leave_out_if(
+      examples, [most = model.reader->config.max_length](const Example& e) { return std::ssize(e.tokens) > most; });
 }
 
 }  // namespace
@@ -230,7 +216,7 @@ Card card(const SavedModel& model, const Baselines& baselines, const std::string
   Card result;
   result.set = set;
   result.known = static_cast<int>(leave_out(examples, baselines.training));
-  result.too_long = leave_out_long(model, examples);
+  result.too_long = static_cast<int>(leave_out_long(model, examples));
   if (examples.empty()) {
     fail("{}: no sentence is left: training knows {}, and {} are too long", set, result.known, result.too_long);
   }
