@@ -1,57 +1,77 @@
 #include "bench/complexity.h"
 #include "bench/measure.h"
-#include "bench/peer.h"
-#include "bench/rows.h"
+#include "bench/results.h"
 
 #include <heed/autograd/error.h>
 #include <heed/autograd/machine.h>
 #include <heed/files/file.h>
 
 #include <cxxopts.hpp>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <unistd.h>
 
-// Measures heed beside PyTorch, in turns in one run, and beside what the machine can do. Prints one table.
+// Measures heed beside PyTorch and JAX, in turns in one run, and beside what the machine can do. Prints one table.
 namespace heed::bench {
 namespace {
 
 namespace fs = std::filesystem;
 
+std::string from_environment(const char* name, const std::string& otherwise) {
+  const char* const value = std::getenv(name);
+  return value ? value : otherwise;
+}
+
 cxxopts::Options options() {
-  cxxopts::Options result("bench", "Measures heed beside PyTorch and beside what this machine can do.\n");
-  result.set_width(80).add_options()                                                                               //
-      ("rows", "Only rows whose name begins with this", cxxopts::value<std::string>()->default_value(""), "NAME")  //
-      ("python", "Python that has PyTorch",
-       cxxopts::value<std::string>()->default_value(std::getenv("PYTHON") ? std::getenv("PYTHON") : "python3"),
-       "FILE")  //
-      ("peers", "Directory of the peers' scripts", cxxopts::value<std::string>()->default_value("bench/peers"),
-       "DIR")                                                                                                  //
-      ("config", "What the program trains", cxxopts::value<std::string>()->default_value("toy.yaml"), "FILE")  //
+  const auto text = [](const std::string& usual) { return cxxopts::value<std::string>()->default_value(usual); };
+  cxxopts::Options result("bench", "Measures heed beside PyTorch and JAX, and beside what this machine can do.\n");
+  result.set_width(80).add_options()                                                              //
+      ("rows", "Only rows whose name begins with this", text(""), "NAME")                         //
+      ("python", "Python that has PyTorch", text(from_environment("PYTHON", "python3")), "FILE")  //
+      ("jax", "Python that has JAX", text(from_environment("JAX_PYTHON", "python3")), "FILE")     //
+      ("peers", "Directory of the peers' scripts", text("bench/peers"), "DIR")                    //
+      ("config", "What the program trains", text("toy.yaml"), "FILE")                             //
       ("text", "A text for nanoGPT's model to learn; without it that row is left out", cxxopts::value<std::string>(),
-       "FILE")                                                                                           //
-      ("turns", "Turns of each side", cxxopts::value<int>()->default_value("9"), "N")                    //
-      ("seconds", "Length of a turn", cxxopts::value<double>()->default_value("0.1"), "S")               //
-      ("quick", "Small rows alone, a short turn of each, without PyTorch: that they run, not how fast")  //
+       "FILE")                                                                                         //
+      ("turns", "Turns of each side", cxxopts::value<int>()->default_value("9"), "N")                  //
+      ("seconds", "Length of a turn", cxxopts::value<double>()->default_value("0.1"), "S")             //
+      ("quick", "Small rows alone, a short turn of each, without peers: that they run, not how fast")  //
       ("complexity", "Instead, measure how time and memory grow, and draw it to this file",
-       cxxopts::value<std::string>(), "SVG")                                                  //
-      ("json", "Write all results to this file, too", cxxopts::value<std::string>(), "FILE")  //
+       cxxopts::value<std::string>(), "SVG")  //
+      ("results",
+       "Keep all results in this directory, by processor and date, and compare them with the last ones there",
+       cxxopts::value<std::string>(), "DIR")                                       //
+      ("processor", "The processor's name there", text(processor_name()), "NAME")  //
+      ("table", "Instead, print README's table of the results in this directory", cxxopts::value<std::string>(),
+       "DIR")  //
       ("help", "Print this");
   return result;
 }
 
-std::unique_ptr<Peer> start_peer(const std::string& python, const fs::path& peers) {
+std::unique_ptr<Peer> start_peer(const std::string& python, const fs::path& script, const std::string& name,
+                                 const std::string& packages, const std::string& variable) {
   try {
-    return std::make_unique<Peer>(std::vector<std::string>{python, peers / "pytorch.py"});
+    return std::make_unique<Peer>(std::vector<std::string>{python, script});
   } catch (const Error&) {
     fmt::print(
-        "PyTorch is left out, as {} has none. To get it: python3 -m venv torch && torch/bin/pip install torch numpy; "
-        "then PYTHON=torch/bin/python\n\n",
-        python);
+        "{0} is left out, as {1} has none. To get it: python3 -m venv {2} && {2}/bin/pip install {2} numpy; then "
+        "{3}={2}/bin/python\n\n",
+        name, python, packages, variable);
     return nullptr;
   }
+}
+
+std::vector<std::unique_ptr<Peer>> start_peers(const cxxopts::ParseResult& arguments) {
+  const fs::path scripts = arguments["peers"].as<std::string>();
+  std::vector<std::unique_ptr<Peer>> peers;
+  peers.push_back(
+      start_peer(arguments["python"].as<std::string>(), scripts / "pytorch.py", "PyTorch", "torch", "PYTHON"));
+  peers.push_back(start_peer(arguments["jax"].as<std::string>(), scripts / "with_jax.py", "JAX", "jax", "JAX_PYTHON"));
+  std::erase(peers, nullptr);
+  return peers;
 }
 
 // A directory for weights and data, some 500 MB, which go with it however the run ends.
@@ -81,18 +101,25 @@ void run(const cxxopts::ParseResult& arguments) {
   const bool quick = arguments.count("quick") > 0;
   const Scratch scratch;
   const std::vector<Row> rows = all_rows(arguments, quick, scratch.path);
-  const auto peer =
-      quick ? nullptr : start_peer(arguments["python"].as<std::string>(), arguments["peers"].as<std::string>());
-  fmt::print("heed ({}) with {}, {} threads{}\n\n", vector_instructions(), blas_description(), threads(),
-             peer ? ", beside PyTorch " + peer->greeting()["version"].get<std::string>() : "");
+  const auto peers = quick ? std::vector<std::unique_ptr<Peer>>() : start_peers(arguments);
+  std::vector<std::string> names;
+  Json versions = Json::object();
+  std::string beside;
+  for (const auto& peer : peers) {
+    names.push_back(peer->name());
+    versions[peer->name()] = peer->greeting()["version"];
+    beside += fmt::format("{} {} {}", beside.empty() ? ", beside" : " and", peer->name(),
+                          peer->greeting()["version"].get<std::string>());
+  }
+  fmt::print("heed ({}) with {}, {} threads{}\n\n", vector_instructions(), blas_description(), threads(), beside);
   const Machine machine = measure_machine(quick ? 1 : 5);
   const Settings settings = quick ? Settings{.turns = 1, .seconds = 0.02}
                                   : Settings{arguments["turns"].as<int>(), arguments["seconds"].as<double>()};
-  fmt::print("{}", table_head());
+  fmt::print("{}", table_head(names));
   Json results = Json::array();
   for (const Row& row : rows) {
-    results.push_back(measure(row, peer.get(), machine, settings));
-    fmt::print("{}", table_line(results.back()));
+    results.push_back(measure(row, peers, machine, settings));
+    fmt::print("{}", table_line(results.back(), names));
     std::fflush(stdout);
   }
   for (const Json& result : results) {
@@ -101,14 +128,24 @@ void run(const cxxopts::ParseResult& arguments) {
                result["row"].get<std::string>(), threads(), result["gain_of_threads"].get<double>(),
                machine.flops / machine.flops_of_one);
     if (result.contains("losses_apart")) {
-      fmt::print("; losses of 20 steps at most {:.1e} from PyTorch's", result["losses_apart"].get<double>());
+      fmt::print("; losses of 20 steps at most {:.1e} from its peers'", result["losses_apart"].get<double>());
     }
   }
   fmt::print("\n");
-  if (arguments.count("json")) {
-    write_file(arguments["json"].as<std::string>(),
-               format_json({{"gemm_flops", machine.flops}, {"memory_bytes", machine.bytes}, {"rows", results}}) + "\n");
-  }
+  if (!arguments.count("results")) return;
+  const fs::path directory = arguments["results"].as<std::string>();
+  const Json kept{{"processor", arguments["processor"].as<std::string>()},
+                  {"vectors", vector_instructions()},
+                  {"date", fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)))},
+                  {"threads", threads()},
+                  {"peers", versions},
+                  {"flops", machine.flops},
+                  {"bytes", machine.bytes},
+                  {"rows", results}};
+  const Json before = last_before(directory, kept);
+  keep(directory, kept);
+  fmt::print("\nkept as {}\n", result_path(directory, kept).string());
+  if (!before.is_null()) fmt::print("\n{}", changes(before, kept));
 }
 
 }  // namespace
@@ -121,6 +158,9 @@ int main(int argc, char** argv) {
       fmt::print("{}", heed::bench::options().help());
     } else if (arguments.count("complexity")) {
       heed::bench::measure_complexity(arguments["complexity"].as<std::string>());
+    } else if (arguments.count("table")) {
+      const std::vector<heed::Json> runs = heed::bench::kept_in(arguments["table"].as<std::string>());
+      fmt::print("{}", heed::bench::table(runs, heed::bench::rows_of_readme()));
     } else {
       heed::bench::run(arguments);
     }

@@ -103,35 +103,58 @@ double difference(const std::vector<double>& ours, const std::vector<double>& th
   return most;
 }
 
-Json measure(const Row& row, Peer* peer, const Machine& machine, const Settings& settings) {
+Json measure(const Row& row, const std::vector<std::unique_ptr<Peer>>& all, const Machine& machine,
+             const Settings& settings) {
   constexpr int steps = 20;
   Json result{{"row", row.name}};
-  if (peer && row.losses) {
-    const std::vector<double> ours = row.losses(steps);  // first: it writes the file that the twin reads
-    const double apart =
-        difference(ours, peer->ask({{"losses", row.twin}, {"steps", steps}}).at("losses").get<std::vector<double>>());
-    if (!(apart <= 1e-4)) {
-      fail("{}: the losses of the first {} steps are {:.1e} apart: not the same work", row.name, steps, apart);
+  std::vector<Peer*> peers;  // that have such a row
+  for (const auto& peer : all) {
+    if (peer->ask({{"has", row.twin}}).at("has").get<bool>()) peers.push_back(peer.get());
+  }
+  if (row.losses && !peers.empty()) {
+    const std::vector<double> ours = row.losses(steps);  // first: it writes the file that the twins read
+    double most = 0;
+    for (Peer* const peer : peers) {
+      const Json answer = peer->ask({{"losses", row.twin}, {"steps", steps}});
+      const double apart = difference(ours, answer.at("losses").get<std::vector<double>>());
+      if (!(apart <= 1e-4)) {
+        fail("{}: the losses of the first {} steps are {:.1e} from {}'s: not the same work", row.name, steps, apart,
+             peer->name());
+      }
+      most = std::max(most, apart);
     }
-    result["losses_apart"] = apart;
+    result["losses_apart"] = most;
   }
   const std::function<void()> work = row.prepare();
-  if (peer) result["way"] = peer->ask({{"prepare", row.twin}, {"threads", threads()}}).at("way");
-  std::vector<double> ours, theirs, ratios;
+  for (Peer* const peer : peers) {
+    result["peers"][peer->name()]["way"] = peer->ask({{"prepare", row.twin}, {"threads", threads()}}).at("way");
+  }
+  std::vector<double> ours;
+  std::vector<std::vector<double>> theirs(peers.size());
   turn(work, settings.seconds);
+  const auto rest = [] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  };  // until the threads of one side sleep
   for (int i = 0; i < settings.turns; ++i) {
     ours.push_back(turn(work, settings.seconds));
-    if (!peer) continue;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));  // until the other side's threads sleep
-    theirs.push_back(peer->ask({{"turn", settings.seconds}}).at("ms").get<double>());
-    ratios.push_back(theirs.back() / ours.back());
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (std::size_t p = 0; p < peers.size(); ++p) {
+      rest();
+      theirs[p].push_back(peers[p]->ask({{"turn", settings.seconds}}).at("ms").get<double>());
+    }
+    if (!peers.empty()) rest();
   }
   const double ms = quantile(ours, 0.5);
   result["ms"] = ms;
   if (row.losses) result["gain_of_threads"] = gain_of_threads(work, settings);
-  if (peer) {
-    result["peer_ms"] = quantile(theirs, 0.5);
+  std::size_t fastest = 0;
+  for (std::size_t p = 0; p < peers.size(); ++p) {
+    result["peers"][peers[p]->name()]["ms"] = quantile(theirs[p], 0.5);
+    if (quantile(theirs[p], 0.5) < quantile(theirs[fastest], 0.5)) fastest = p;
+  }
+  if (!peers.empty()) {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < ours.size(); ++i) ratios.push_back(theirs[fastest][i] / ours[i]);
+    result["peer"] = peers[fastest]->name();
     result["ratio"] = quantile(ratios, 0.5);
     result["ratio_quartiles"] = {quantile(ratios, 0.25), quantile(ratios, 0.75)};
   }
@@ -140,26 +163,32 @@ Json measure(const Row& row, Peer* peer, const Machine& machine, const Settings&
   return result;
 }
 
-std::string table_head() {
-  return "| row | heed, ms | PyTorch, ms | times as fast | share of limit | PyTorch's fastest way |\n"
-         "|---|---|---|---|---|---|\n";
+std::string table_head(const std::vector<std::string>& peers) {
+  std::string head = "| row | heed, ms |", rule = "|---|---|";
+  for (const std::string& peer : peers) {
+    head += fmt::format(" {}, ms |", peer);
+    rule += "---|";
+  }
+  return head + " times as fast | share of limit | fastest peer's way |\n" + rule + "---|---|---|\n";
 }
 
-std::string table_line(const Json& result) {
-  const auto number = [&](const char* key, const char* format) {
-    return result.contains(key) ? fmt::format(fmt::runtime(format), result[key].get<double>()) : std::string();
-  };
-  std::string spread, share;
-  if (result.contains("ratio_quartiles")) {
-    spread = fmt::format(" ({:.2f} to {:.2f})", result["ratio_quartiles"][0].get<double>(),
-                         result["ratio_quartiles"][1].get<double>());
+std::string table_line(const Json& result, const std::vector<std::string>& peers) {
+  std::string line = fmt::format("| {} | {:.4g} |", result["row"].get<std::string>(), result["ms"].get<double>());
+  for (const std::string& peer : peers) {
+    const bool has = result.contains("peers") && result["peers"].contains(peer);
+    line += has ? fmt::format(" {:.4g} |", result["peers"][peer]["ms"].get<double>()) : "  |";
+  }
+  std::string ratio, share, way;
+  if (result.contains("ratio")) {
+    ratio = fmt::format("{:.2f} ({:.2f} to {:.2f})", result["ratio"].get<double>(),
+                        result["ratio_quartiles"][0].get<double>(), result["ratio_quartiles"][1].get<double>());
+    const std::string name = result["peer"];
+    way = (peers.size() > 1 ? name + ", " : "") + result["peers"][name]["way"].get<std::string>();
   }
   if (result.contains("share_of_limit")) {
     share = fmt::format("{:.0f} %", 100 * result["share_of_limit"].get<double>());
   }
-  return fmt::format("| {} | {} | {} | {}{} | {} | {} |\n", result["row"].get<std::string>(), number("ms", "{:.4g}"),
-                     number("peer_ms", "{:.4g}"), number("ratio", "{:.2f}"), spread, share,
-                     result.value("way", std::string()));
+  return fmt::format("{} {} | {} | {} |\n", line, ratio, share, way);
 }
 
 }  // namespace heed::bench

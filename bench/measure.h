@@ -3,6 +3,7 @@
 #include "bench/rows.h"
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace heed::bench {
@@ -22,7 +23,7 @@ struct Settings {
   double seconds = 0.1;  // a turn
 };
 
-// The median time of `work` in milliseconds, repeated for so long, at least once. The same as peers/pytorch.py's.
+// The median time of `work` in milliseconds, repeated for so long, at least once. The same as peers/peer.py's.
 double turn(const std::function<void()>& work, double seconds);
 
 // The q-th of the values in order, 0 <= q <= 1.
@@ -31,12 +32,14 @@ double quantile(std::vector<double> values, double q);
 // How far two sides' losses are apart, relative to their size, at most.
 double difference(const std::vector<double>& ours, const std::vector<double>& theirs);
 
-// A row's result: "ms", and where there is a peer, "peer_ms", "ratio" and its quartiles, in turns; "share_of_limit" by what
-// the machine reaches; for a model "gain_of_threads", and "losses_apart". Error when the two sides' losses differ.
-Json measure(const Row& row, Peer* peer, const Machine& machine, const Settings& settings);
+// A row's result: "ms"; "peers", of each that has such a row {"NAME": {"ms", "way"}}, timed in turns with heed; of the fastest of
+// them "peer", its name, "ratio" and "ratio_quartiles"; "share_of_limit" by what the machine reaches; for a model
+// "gain_of_threads", and "losses_apart". Error when a peer's losses differ.
+Json measure(const Row& row, const std::vector<std::unique_ptr<Peer>>& peers, const Machine& machine,
+             const Settings& settings);
 
-// The result as a line of a Markdown table, and the table's head.
-std::string table_head();
-std::string table_line(const Json& result);
+// The result as a line of a Markdown table, and the table's head, with a column for each of these peers.
+std::string table_head(const std::vector<std::string>& peers);
+std::string table_line(const Json& result, const std::vector<std::string>& peers);
 
 }  // namespace heed::bench

@@ -7,15 +7,18 @@
 
 #include <array>
 #include <csignal>
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace heed::bench {
 
-Peer::Peer(const std::vector<std::string>& command) : name_(fmt::format("{}", fmt::join(command, " "))) {
+Peer::Peer(const std::vector<std::string>& command) : command_(fmt::format("{}", fmt::join(command, " "))) {
   std::signal(SIGPIPE, SIG_IGN);  // a peer that has ended is then an error of the write
   std::array<int, 2> requests{}, answers{};
-  if (pipe(requests.data()) != 0 || pipe(answers.data()) != 0) fail("{}: no pipe to it can be opened", name_);
+  // Closed in other peers, which would keep this one waiting for requests.
+  if (pipe2(requests.data(), O_CLOEXEC) != 0 || pipe2(answers.data(), O_CLOEXEC) != 0)
+    fail("{}: no pipe to it can be opened", command_);
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -23,7 +26,6 @@ Peer::Peer(const std::vector<std::string>& command) : name_(fmt::format("{}", fm
   if (process_ == 0) {
     dup2(requests[0], STDIN_FILENO);
     dup2(answers[1], STDOUT_FILENO);
-    for (const int end : {requests[0], requests[1], answers[0], answers[1]}) ::close(end);
     execvp(arguments[0], arguments.data());
     _exit(127);
   }
@@ -32,7 +34,7 @@ Peer::Peer(const std::vector<std::string>& command) : name_(fmt::format("{}", fm
   to_ = requests[1];
   from_ = answers[0];
   try {
-    if (process_ < 0) fail("{}: cannot be started", name_);
+    if (process_ < 0) fail("{}: cannot be started", command_);
     greeting_ = read_line();
   } catch (...) {
     ::close(to_);
@@ -52,7 +54,7 @@ Json Peer::ask(const Json& request) {
   const std::string line = format_json(request) + "\n";
   for (std::size_t sent = 0; sent < line.size();) {
     const ssize_t count = ::write(to_, line.data() + sent, line.size() - sent);
-    if (count <= 0) fail("{}: it takes no more requests", name_);
+    if (count <= 0) fail("{}: it takes no more requests", command_);
     sent += static_cast<std::size_t>(count);
   }
   return read_line();
@@ -63,7 +65,7 @@ Json Peer::read_line() {
   while ((end = buffer_.find('\n')) == std::string::npos) {
     std::array<char, 4096> bytes;
     const ssize_t count = ::read(from_, bytes.data(), bytes.size());
-    if (count <= 0) fail("{}: it ended without an answer", name_);
+    if (count <= 0) fail("{}: it ended without an answer", command_);
     buffer_.append(bytes.data(), static_cast<std::size_t>(count));
   }
   const Json line = parse_json(buffer_.substr(0, end));

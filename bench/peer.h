@@ -14,13 +14,14 @@ class Peer {
   ~Peer();
   Peer(const Peer&) = delete;
 
-  const Json& greeting() const { return greeting_; }  // its first line
-  Json ask(const Json& request);                      // Error when it ends instead of answering
+  const Json& greeting() const { return greeting_; }  // its first line: {"name", "version"}
+  std::string name() const { return greeting_.at("name"); }
+  Json ask(const Json& request);  // Error when it ends instead of answering
 
  private:
   Json read_line();
 
-  std::string name_;
+  std::string command_;
   pid_t process_ = -1;
   int to_ = -1, from_ = -1;
   std::string buffer_;

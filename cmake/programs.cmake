@@ -59,6 +59,6 @@ if(HEED_BUILD_BENCH)
   target_link_libraries(heed_bench PRIVATE heed_bench_rows)
   set_target_properties(heed_bench PROPERTIES OUTPUT_NAME bench RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   add_custom_target(heed_run_bench COMMAND heed_bench DEPENDS heed_train
-                    COMMENT "bench, beside PyTorch where $PYTHON has it"
+                    COMMENT "bench, beside PyTorch where $PYTHON has it, and JAX where $JAX_PYTHON has"
                     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} USES_TERMINAL VERBATIM)
 endif()

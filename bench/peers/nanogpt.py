@@ -13,7 +13,8 @@ import sys
 import torch
 import torch.nn.functional as F
 
-from pytorch import Model, read_safetensors
+from peer import read_safetensors
+from pytorch import Model
 
 STEPS, LAYERS, HEADS, LR, LEAST, WARMUP, EVERY, SAVE_EVERY = 2000, 4, 4, 1e-3, 1e-4, 50, 250, 500
 

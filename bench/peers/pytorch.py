@@ -1,14 +1,8 @@
-"""The peer's side of the bench: does in PyTorch what a row of the table does in heed.
+"""The bench's side in PyTorch."""
 
-Reads a request a line, a JSON object, and answers each with one line: see answer().
-"""
-
-import json
 import math
 import os
 import pathlib
-import statistics
-import struct
 import subprocess
 import sys
 import time
@@ -19,19 +13,7 @@ import numpy
 import torch
 import torch.nn.functional as F
 
-
-def read_safetensors(path):
-    """Names to arrays, as in github.com/huggingface/safetensors, "Format"."""
-    with open(path, "rb") as file:
-        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
-        data = file.read()
-    dtypes = {"F32": numpy.float32, "F64": numpy.float64}
-    return {
-        name: numpy.frombuffer(data, dtypes[t["dtype"]], offset=t["data_offsets"][0], count=int(numpy.prod(t["shape"])))
-        .reshape(t["shape"])
-        for name, t in header.items()
-        if name != "__metadata__"
-    }
+from peer import read_safetensors, serve, turn
 
 
 class Block(torch.nn.Module):
@@ -246,17 +228,6 @@ def operation(request):
     return lambda: torch.autograd.grad(f(x), x, dy)
 
 
-def turn(work, seconds):
-    """The median of the times of as many calls as fit, in ms."""
-    times = []
-    end = time.perf_counter() + seconds
-    while not times or time.perf_counter() < end:
-        begin = time.perf_counter()
-        work()
-        times.append(1e3 * (time.perf_counter() - begin))
-    return statistics.median(times)
-
-
 def prepare(request, threads):
     """The row's work in the fastest of the ways that there are, and its name."""
     is_model = "file" in request
@@ -289,30 +260,12 @@ def prepare(request, threads):
     return works[n, compiled], f"{n} thread{'s' if n > 1 else ''}{', compiled' if compiled else ''}"
 
 
-work = None
-
-
-def answer(request):
-    """{"prepare": ROW, "threads": 2} -> {"way": "2 threads"}; {"turn": SECONDS} -> {"ms": MEDIAN};
-    {"losses": ROW, "steps": 20} -> {"losses": [...]}"""
-    global work
-    if "prepare" in request:
-        work = None
-        work, way = prepare(request["prepare"], request["threads"])
-        return {"way": way}
-    if "losses" in request:
-        if request["losses"]["row"] == "writing":
-            return {"losses": Writing(request["losses"], False).write(request["steps"])}
-        training = Training(request["losses"], False)
-        return {"losses": [training().item() for _ in range(request["steps"])]}
-    return {"ms": turn(work, request["turn"])}
-
-
-def main():
-    print(json.dumps({"version": torch.__version__}), flush=True)
-    for line in sys.stdin:
-        print(json.dumps(answer(json.loads(line))), flush=True)
+def losses(request, steps):
+    if request["row"] == "writing":
+        return Writing(request, False).write(steps)
+    training = Training(request, False)
+    return [training().item() for _ in range(steps)]
 
 
 if __name__ == "__main__":
-    main()
+    serve("PyTorch", torch.__version__, lambda row: True, prepare, losses)

@@ -8,7 +8,7 @@ import sys
 import torch
 import torch.nn.functional as F
 
-from pytorch import read_safetensors
+from peer import read_safetensors
 
 STEPS, BATCH, EVERY, D_MODEL, HEADS, D_K, DROPOUT, LR, WARMUP = 300, 64, 30, 64, 2, 16, 0.5, 3e-3, 50
 

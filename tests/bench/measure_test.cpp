@@ -11,15 +11,28 @@ using namespace heed::bench;
 namespace {
 
 // A peer to which a turn takes so many milliseconds, and whose losses are these.
-std::vector<std::string> peer_script(const std::string& losses) {
+struct Fake {
+  std::string name = "Torch";
+  std::string losses = "[]";
+  double ms = 1e6;
+  bool has = true;
+};
+std::vector<std::string> script(const Fake& fake) {
   return {"sh", "-c",
-          R"(echo '{"version":"1"}'
+          fmt::format(R"(echo '{{"name":"{}","version":"1"}}'
 while read -r line; do case "$line" in
-  *losses*) echo '{"losses":)" +
-              losses + R"(}' ;;
-  *prepare*) echo '{"way":"1 thread"}' ;;
-  *turn*) echo '{"ms":1e6}' ;;
-esac; done)"};
+  *has*) echo '{{"has":{}}}' ;;
+  *losses*) echo '{{"losses":{}}}' ;;
+  *prepare*) echo '{{"way":"1 thread"}}' ;;
+  *turn*) echo '{{"ms":{}}}' ;;
+esac; done)",
+                      fake.name, fake.has, fake.losses, fake.ms)};
+}
+
+std::vector<std::unique_ptr<Peer>> peers(const std::vector<Fake>& fakes) {
+  std::vector<std::unique_ptr<Peer>> result;
+  for (const Fake& fake : fakes) result.push_back(std::make_unique<Peer>(script(fake)));
+  return result;
 }
 
 std::string twenty(const std::string& loss) {
@@ -64,41 +77,55 @@ TEST_CASE("A turn runs its work until its time is over, and at least once") {
 
 TEST_CASE("A row without a peer has its own time and its share of the machine's limit") {
   int runs = 0;
-  const Json result = measure(row(&runs), nullptr, machine, settings);
+  const Json result = measure(row(&runs), {}, machine, settings);
   CHECK(runs == 1 + 3);  // once to warm up
   CHECK(result["ms"].get<double>() > 0);
   CHECK(result["share_of_limit"].get<double>() == Approx(3e-3 / (result["ms"].get<double>() * 1e-3)));
-  CHECK_FALSE(result.contains("peer_ms"));
-  CHECK(table_line({{"row", "row"}, {"ms", 1.23456}, {"share_of_limit", 0.345}}) ==
-        "| row | 1.235 |  |  | 34 % |  |\n");
+  CHECK_FALSE(result.contains("ratio"));
+  CHECK(table_head({}) ==
+        "| row | heed, ms | times as fast | share of limit | fastest peer's way |\n|---|---|---|---|---|\n");
+  CHECK(table_line({{"row", "row"}, {"ms", 1.23456}, {"share_of_limit", 0.345}}, {}) ==
+        "| row | 1.235 |  | 34 % |  |\n");
 }
 
 TEST_CASE("A row beside a peer has both times and how many times as fast it is") {
-  Peer peer(peer_script("[]"));
   int runs = 0;
-  const Json result = measure(row(&runs), &peer, machine, settings);
-  CHECK(result["peer_ms"] == 1e6);
+  const Json result = measure(row(&runs), peers({{}}), machine, settings);
+  CHECK(result["peers"]["Torch"]["ms"] == 1e6);
+  CHECK(result["peers"]["Torch"]["way"] == "1 thread");
+  CHECK(result["peer"] == "Torch");
   CHECK(result["ratio"].get<double>() > 1);
-  CHECK(result["way"] == "1 thread");
   CHECK(result["ratio_quartiles"][0] <= result["ratio_quartiles"][1]);
-  CHECK(table_line(
-            {{"row", "row"}, {"ms", 2}, {"peer_ms", 6}, {"ratio", 3}, {"ratio_quartiles", {2, 4}}, {"way", "1"}}) ==
-        "| row | 2 | 6 | 3.00 (2.00 to 4.00) |  | 1 |\n");
 }
 
-TEST_CASE("Of a model, the peer must compute the same losses") {
+TEST_CASE("Of several peers the fastest one counts, and one that has no such row is left out") {
+  int runs = 0;
+  Json result =
+      measure(row(&runs), peers({{.name = "A"}, {.name = "B", .ms = 5e5}, {.name = "C", .ms = 1, .has = false}}),
+              machine, settings);
+  CHECK(result["peer"] == "B");
+  CHECK(result["peers"]["A"]["ms"] == 1e6);
+  CHECK_FALSE(result["peers"].contains("C"));
+  result["ms"] = 2;
+  result["ratio"] = 3;
+  result["ratio_quartiles"] = {2, 4};
+  result.erase("share_of_limit");
+  CHECK(table_line(result, {"A", "B", "C"}) ==
+        "| row | 2 | 1e+06 | 5e+05 |  | 3.00 (2.00 to 4.00) |  | B, 1 thread |\n");
+}
+
+TEST_CASE("Of a model, each peer must compute the same losses") {
   int runs = 0;
   Row model = row(&runs);
   model.losses = [](int steps) { return std::vector<double>(static_cast<std::size_t>(steps), 0.5); };
-  Peer same(peer_script(twenty("0.50001")));
-  const Json result = measure(model, &same, machine, settings);
+  const Fake same{.losses = twenty("0.50001")};
+  const Json result = measure(model, peers({same}), machine, settings);
   CHECK(result["losses_apart"].get<double>() == Approx(2e-5));
   CHECK(result["gain_of_threads"].get<double>() > 0);
   const int all = threads();
-  Peer other(peer_script(twenty("0.51")));
-  CHECK(message([&] { measure(model, &other, machine, settings); }) ==
-        "row: the losses of the first 20 steps are 2.0e-02 apart: not the same work");
-  Peer broken(peer_script(twenty("null")));
-  CHECK_THROWS(measure(model, &broken, machine, settings));
+  CHECK(message([&] {
+          measure(model, peers({same, {.name = "B", .losses = twenty("0.51")}}), machine, settings);
+        }) == "row: the losses of the first 20 steps are 2.0e-02 from B's: not the same work");
+  CHECK_THROWS(measure(model, peers({{.losses = twenty("null")}}), machine, settings));
   CHECK(threads() == all);
 }
