@@ -119,7 +119,7 @@ function draw() {
   }
   panel.setAttribute('aria-labelledby', `tab-${state.tab}`);
   view.draw();
-  view.spoken.replaceChildren(...[view.says?.() ?? []].flat());
+  renew(view.spoken, view.says?.() ?? []);
   view.spoken.hidden = view.spoken.textContent === '';
   keepFocus(held);
   remember();
@@ -163,11 +163,22 @@ function drawTabs() {
                    })));
 }
 
+// Asked of the browser when the window changes, and where the header may: asking makes it lay out what was drawn so far.
+const measured = new Map();
+function measure(name, ask) {
+  const place = `${name} ${innerWidth} ${innerHeight} ${state.tab} ${state.run} ${state.sentence}`;
+  if (!measured.has(place)) {
+    if (measured.size > 100) measured.clear();
+    measured.set(place, ask(document.getElementById('main')));
+  }
+  return measured.get(place);
+}
+
 // A figure's width within the view.
-const roomFor = () => Math.max(300, Math.min(1180, document.getElementById('main').clientWidth));
+const roomFor = () => Math.max(300, Math.min(1180, measure('width', ({clientWidth}) => clientWidth)));
 
 // How many pixels of a window's height are a figure's, below the header and the words above it.
-const heightFor = () => Math.max(300, window.innerHeight - document.getElementById('main').offsetTop - 150);
+const heightFor = () => Math.max(300, window.innerHeight - measure('top', ({offsetTop}) => offsetTop) - 150);
 
 // Of what a picture is: run, sentence, step and head, those that it shows.
 function aboutNow({sentence = true, step = true, head = true} = {}) {

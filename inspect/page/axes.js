@@ -149,6 +149,6 @@ class TableBelow {
     this.fill();
   }
   fill() {
-    if (this.element.open && this.make) this.place.replaceChildren(this.make());
+    if (this.element.open && this.make) renew(this.place, this.make());
   }
 }

@@ -17,17 +17,17 @@ const causesView = {
         aboutCauses);
     const below = new TableBelow('All of them as a table'), element = el('section');
     explore(parts, (row, column, map) => map.ramp ? null : [signed(map.values[row * map.columns + column])]);
-    const why = new WhyAttends(), when = whenFigure(), whenPlace = el('div');
+    const why = new WhyAttends(), when = new WhenPart();
     let groupsOf = null, groups = [], drawn = '';
     return {
-      figures: [effects, parts, scatter, when],
+      figures: [effects, parts, scatter, when.figure],
       element,
       followsTraining: () => hasModels(state.run),
       sliderOnly: true,
       draw() {
         const {causes, causes_missing, history} = runNow(), reader = readerOf(state.run), last = lastReader(state.run);
         if (reader) why.draw(reader, subject());
-        if (causes) whenPlace.replaceChildren(...whenPart(when, history));
+        if (causes) when.draw(history);
         // The slider moves these two alone.
         const name = [
           state.run, state.sentence, reader && subject().tokens.join(' '), isDark(), roomFor(), last && edgesOf(last).done
@@ -39,7 +39,7 @@ const causesView = {
           if (groupsOf !== causes) groups = groupTables(causes);
           groupsOf = causes;
           content.push(
-              ...headline(causes), whenPlace, el('h2', {}, 'What changes the answers most'), effects.element, ...groups, below.element);
+              ...headline(causes), when.element, el('h2', {}, 'What changes the answers most'), effects.element, ...groups, below.element);
           drawEffects(effects, causes);
           below.draw(() => {
             const [head, ...rows] = causeRows(causes);
@@ -295,6 +295,12 @@ function inSlices(work, done) {
   setTimeout(slice);
 }
 
+// What a generator returns, at once.
+function finished(work) {
+  for (let part = work.next();; part = work.next())
+    if (part.done) return part.value;
+}
+
 // Spearman's rank correlation; ties share their mean rank.
 function rankCorrelation(a, b) {
   const ranks = (x) => x.map((value) => (total(x.map((other) => other < value ? 1 : other === value ? 0.5 : 0))));
@@ -329,11 +335,15 @@ function drawScatter(figure, reader, causes) {
   const colour = ({layer, head}) => layer === pointing.layer && head === pointing.head ? ink.mark : ink.muted;
   for (const edge of edges) {
     const [cx, cy] = place(edge);
-    figure.add(
-        'circle', {cx, cy, r: 5, fill: colour(edge), 'fill-opacity': 0.65},
-        svg('title', {},
-            `${headName(edge.layer, edge.head)} → ${visible(edge.token)}: weight ${fixed(edge.weight)}, effect ${
-                fixed(edge.effect)}`));
+    figure.add('circle', {
+      cx,
+      cy,
+      r: 5,
+      fill: colour(edge),
+      'fill-opacity': 0.65,
+      title: `${headName(edge.layer, edge.head)} → ${visible(edge.token)}: weight ${fixed(edge.weight)}, effect ${
+          fixed(edge.effect)}`
+    });
   }
   const others = [[ink.muted, 'other heads'], [ink.mark, headName(pointing.layer, pointing.head)]]
                      .slice(0, pointing.layer + 1 === reader.blocks.length ? 2 : 1);

@@ -95,7 +95,8 @@ function circuitPart(kind) {
     const {V, values} = now, name = (i) => readerOf(state.run).vocabulary[i];
     return [head, ...Array.from(values, (value, n) => [name(Math.floor(n / V)), name(n % V), value])];
   }, aboutModel);
-  const element = el('section', {class: 'circuit'});
+  const about = el('p', {class: 'muted'}), choose = el('div'), found = el('div');
+  const element = el('section', {class: 'circuit'}, el('h2', {}, title), about, figure.element, choose, found);
   explore(figure, (row, column, map) => {
     if (map.ramp) return null;
     const name = (i) => visible(readerOf(state.run).vocabulary[i]);
@@ -128,18 +129,20 @@ function circuitPart(kind) {
         Array.from({length: V}, (_, column) => ({row: chosen, column, value: values[chosen * V + column]}))
             .sort((a, b) => b.value - a.value)
             .slice(0, 12);
-    element.replaceChildren(
-        el('h2', {}, title),
-        el('p', {class: 'muted'}, note(last, reader),
-           'Words without position, as layer ' + (state.layer + 1) + ' normalises them, untouched by other layers. ' +
-               (reader.vocabulary.length > V ? `The first ${V} of ${reader.vocabulary.length} words. ` : '')),
-        figure.element,
+    renew(
+        about,
+        `${note(last, reader)}Words without position, as layer ${state.layer + 1} normalises them, untouched by other layers. ${
+            reader.vocabulary.length > V ? `The first ${V} of ${reader.vocabulary.length} words. ` : ''}`);
+    renew(
+        choose,
         select(
             'Pairs', ['the strongest of all', ...Array.from({length: V}, (_, i) => `of ${name(i)}`)], chosen + 1,
             (i) => {
               chosen = i - 1;
               draw(reader);
-            }),
+            }));
+    renew(
+        found,
         table(
             head,
             shown.map(

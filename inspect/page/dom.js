@@ -5,16 +5,53 @@ const svg = (name, attributes, ...children) =>
     filled(document.createElementNS('http://www.w3.org/2000/svg', name), attributes, children);
 
 function filled(node, attributes, children) {
-  for (const [key, value] of Object.entries(attributes ?? {})) {
-    if (value === false || value === null || value === undefined) continue;
-    if (typeof value === 'function') {
-      node.addEventListener(key.slice(2), value);
-    } else {
-      node.setAttribute(key, value === true ? '' : value);
-    }
-  }
+  change(node, attributes ?? {});
   node.append(...children.flat().filter((child) => child !== null && child !== undefined));
   return node;
+}
+
+// Gives a node these attributes and listeners, in place of those that it was given here before.
+function change(node, attributes) {
+  const before = node.given ?? {};
+  for (const key in before)
+    if (!(key in attributes)) set(node, key, null);
+  for (const key in attributes)
+    if (before[key] !== attributes[key]) set(node, key, attributes[key]);
+  node.given = attributes;
+}
+function set(node, key, value) {
+  if (typeof value === 'function' || key.startsWith('on')) {
+    node[key] = value;
+  } else if (value === null || value === undefined || value === false) {
+    node.removeAttribute(key);
+  } else {
+    node.setAttribute(key, value === true ? '' : value);
+  }
+}
+
+// Gives a place these children, made by el() a moment ago, by changing those that are there where they are of the same
+// kind: what stays is not laid out again, and keeps focus and scrolling. What a view holds on to is not for this.
+function renew(place, ...children) {
+  const made = children.flat().filter((child) => child !== null && child !== undefined);
+  made.forEach((child, i) => {
+    const old = place.childNodes[i], text = typeof child === 'string' ? child : child.data;
+    if (old?.nodeType === Node.TEXT_NODE && text !== undefined) {
+      if (old.data !== text) old.data = text;
+    } else if (!old || text !== undefined || old.localName !== child.localName) {
+      if (old) {
+        old.replaceWith(child);
+      } else {
+        place.append(child);
+      }
+    } else {
+      change(old, child.given);
+      if (old.style.cssText !== child.style.cssText) old.style.cssText = child.style.cssText;
+      const {value} = child;
+      renew(old, ...child.childNodes);
+      if (child.localName === 'select' && old.value !== value) old.value = value;
+    }
+  });
+  while (place.childNodes.length > made.length) place.lastChild.remove();
 }
 
 // A token in running text, kept from turning its neighbours around.
@@ -22,7 +59,7 @@ const word = (token, attributes) => el('bdi', attributes, visible(token));
 
 function select(label, options, chosen, choose, name = label) {
   const list =
-      el('select', {'aria-label': name, onchange: () => choose(Number(list.value))},
+      el('select', {'aria-label': name, onchange: ({currentTarget}) => choose(Number(currentTarget.value))},
          options.map((text, i) => el('option', {value: i, selected: i === chosen}, text)));
   return el('label', {class: 'field'}, el('span', {}, label), list);
 }

@@ -30,20 +30,43 @@ class Figure {
       node.style.height = `${height}px`;
     }
     this.box.style.width = `${width}px`;
-    this.svg.setAttribute('viewBox', `0 0 ${width} ${height}`);
-    this.svg.setAttribute('aria-label', label);
-    this.svg.replaceChildren();
+    change(this.svg, {viewBox: `0 0 ${width} ${height}`, 'aria-label': label});
+    this.next = this.svg.firstElementChild;
+    queueMicrotask(() => this.end());
     this.painter = this.canvas.getContext('2d');
     this.painter.scale(scale, scale);
   }
 
-  add(name, attributes, ...children) { return this.svg.appendChild(svg(name, attributes, ...children)); }
+  // An element after those added since begin(). One of the last picture is changed to it where there is one, as most of a
+  // picture stays when the slider moves, and what stays need not be laid out again. `title` is a text for the pointer.
+  add(name, {title, ...attributes}, content = '') {
+    let node = this.next;
+    for (let ahead = 0; node && node.localName !== name && ahead < 200; ++ahead) node = node.nextElementSibling;
+    if (node?.localName === name) {
+      for (; this.next !== node; this.removeNext());
+      this.next = node.nextElementSibling;
+    } else {
+      node = this.svg.insertBefore(svg(name), this.next);
+    }
+    change(node, attributes);
+    if (node.shows?.content !== content || node.shows.title !== title) {
+      node.shows = {content, title};
+      node.replaceChildren(...[content, title && svg('title', {}, title)].filter(Boolean));
+    }
+    return node;
+  }
+  removeNext() {
+    const {next} = this;
+    this.next = next.nextElementSibling;
+    next.remove();
+  }
+  // Removes what is left of the last picture.
+  end() {
+    while (this.next) this.removeNext();
+  }
 
   text(x, y, content, attributes) {
-    const {title, ...rest} = attributes ?? {};
-    return this.add(
-        'text', {x, y, dy: '0.35em', fill: ink.text, 'font-size': 14, ...rest}, content,
-        title ? svg('title', {}, title) : null);
+    return this.add('text', {x, y, dy: '0.35em', fill: ink.text, 'font-size': 14, ...attributes}, content);
   }
 
   // rows x columns `values` in the rectangle, coloured by a scale of colour.js; a ramp has one row of rising values.
@@ -51,16 +74,12 @@ class Figure {
     const map = {x, y, width, height, rows, columns, values, scale, ramp};
     this.maps.push(map);
     const cellWidth = width / columns, cellHeight = height / rows;
-    if (Math.min(cellWidth, cellHeight) >= 8) {
-      for (const cell of cells(map)) {
-        this.painter.fillStyle = cell.colour;
-        this.painter.fillRect(cell.x, cell.y, cell.width, cell.height);
-      }
-      return;
-    }
     this.painter.imageSmoothingEnabled = cellWidth < 1 || cellHeight < 1;
     this.painter.imageSmoothingQuality = 'high';
     this.painter.drawImage(bitmap(map), x, y, width, height);
+    if (Math.min(cellWidth, cellHeight) < 8) return;
+    for (let row = 1; row <= rows; ++row) this.painter.clearRect(x, y + row * cellHeight - 1, width, 1);
+    for (let column = 1; column <= columns; ++column) this.painter.clearRect(x + column * cellWidth - 1, y, 1, height);
   }
 
   // What stands at a place of the picture: {map, row, column}.
@@ -87,6 +106,7 @@ class Figure {
 
   // The picture alone, as a file of its own: a line above it says of what it is.
   svgText() {
+    this.end();
     const copy = this.svg.cloneNode(true), {width, height} = this.keptSize(), top = this.height - height;
     copy.removeAttribute('style');
     copy.setAttribute('width', width);
@@ -170,11 +190,18 @@ function* cells({x, y, width, height, rows, columns, values, scale}) {
   }
 }
 
-// One pixel a cell.
+// One pixel a cell, in a canvas that the next bitmap of this size takes over.
+const bitmaps = new Map();
 function bitmap({rows, columns, values, scale}) {
-  const canvas = el('canvas', {width: columns, height: rows});
-  const painter = canvas.getContext('2d'), image = painter.createImageData(columns, rows);
-  scale.pixels(values, new Uint32Array(image.data.buffer));
+  const name = `${rows} ${columns}`;
+  if (!bitmaps.has(name)) {
+    if (bitmaps.size > 20) bitmaps.clear();
+    const canvas = el('canvas', {width: columns, height: rows});
+    const painter = canvas.getContext('2d', {willReadFrequently: true}), image = painter.createImageData(columns, rows);
+    bitmaps.set(name, {canvas, painter, image, pixels: new Uint32Array(image.data.buffer)});
+  }
+  const {canvas, painter, image, pixels} = bitmaps.get(name);
+  scale.pixels(values, pixels);
   painter.putImageData(image, 0, 0);
   return canvas;
 }

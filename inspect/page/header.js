@@ -8,8 +8,8 @@ function drawHeader(view) {
   const sentences = run.sentences.map(({tokens}, i) => `${i + 1}  ${shortened(tokens)}`);
   const own = state.own ? [`your own: ${shortened(state.own.tokens)}`] : [];
   const chosen = state.sentence === OWN ? sentences.length : state.sentence;
-  header.controls.replaceChildren(
-      ...(content.runs.length > 1 ? [select('Run', content.runs.map(({name}) => name), state.run, chooseRun)] : []),
+  renew(
+      header.controls, ...(content.runs.length > 1 ? [select('Run', content.runs.map(({name}) => name), state.run, chooseRun)] : []),
       select('Sentence', [...sentences, ...own], chosen, (i) => chooseSentence(i < sentences.length ? i : OWN)));
   header.controls.hidden = view.ownsSentence ?? false;
   header.sentence.hidden = header.signs.hidden = view.ownsSentence ?? false;
@@ -37,7 +37,7 @@ function drawSentenceLine(now) {
     words.scrollTop = Math.max(0, asked.offsetTop - words.clientHeight / 2);
     header.signs.replaceChildren(...signsOf(now));
   }
-  header.answer.replaceChildren(...answerOf(now));
+  renew(header.answer, answerOf(now));
 }
 
 function makeHeader() {

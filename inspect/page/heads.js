@@ -34,7 +34,7 @@ const headsView = {
         if (!now.attention) return waiting(figure);
         const facts = headFacts(now), sortings = sortingsOf(facts);
         sorting = Math.min(sorting, sortings.length - 1);
-        sort.replaceChildren(select('Order', sortings.map(({name}) => name), sorting, (next) => {
+        renew(sort, select('Order', sortings.map(({name}) => name), sorting, (next) => {
           sorting = next;
           update({});
         }));

@@ -20,7 +20,7 @@ const matrixView = {
       says: () => saysOf(subject()),
       draw() {
         const now = subject(), token = Math.min(state.token, now.tokens.length - 1);
-        choose.replaceChildren(chooseHead(now.heads));
+        renew(choose, chooseHead(now.heads));
         if (!now.attention) return waiting(figure);
         const labels = now.tokens.map((_, i) => placed(now.tokens, i)),
               values = now.attention.of(state.layer, state.head);
@@ -36,7 +36,7 @@ const matrixView = {
         drawLegend(
             figure, left, top + side + 12, Math.max(150, Math.min(220, side)), scales.weight,
             {text: 'row looks at column'});
-        beside.replaceChildren(rowList(now, state.layer, state.head, token));
+        renew(beside, rowList(now, state.layer, state.head, token));
         below.draw(
             () => table(
                 ['', ...labels],

@@ -127,9 +127,10 @@ class Reader {
   norm(name) { return {gain: this.values(`${name}.gain`), bias: this.values(`${name}.bias`), eps: this.eps}; }
   headNorm(name) { return this.tensors.has(`${name}.gain`) && {gain: this.values(`${name}.gain`), eps: this.headEps}; }
 
-  // The tokens of a text as the model splits it; `problem` says, when there is one, why it cannot be read.
-  understand(text) {
-    const tokens = tokenize(text, this.split, this.ofText);
+  // The tokens of a text as the model splits it, or as they are given, which may hold spaces; `problem` says, when there is
+  // one, why it cannot be read.
+  understand(text, given = null) {
+    const tokens = given ?? tokenize(text, this.split, this.ofText);
     const unknown = tokens.filter((token) => !this.numbers.has(token));
     let problem = null;
     if (tokens.length === 0) {
@@ -213,9 +214,7 @@ class Reader {
   // change.off(layer, head): the head's output is 0. change.cut(layer, head, i, j): token i does not see token j there.
   // change.enter(layer, x): may change what the layer reads, in place.
   read(tokens, query, change) {
-    const work = this.reading(tokens, query, change);
-    for (let part = work.next();; part = work.next())
-      if (part.done) return part.value;
+    return finished(this.reading(tokens, query, change));
   }
 
   // The same, a head at a time.

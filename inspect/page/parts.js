@@ -2,10 +2,13 @@
 // inspect/causal/score_parts.h has it: {score, reference, weight, query, key}, where query and key are lists of parts {what,
 // layer, head, token, score, ahead} that each add up to the score and to how far it is ahead of the reference: the score of
 // the key `rather`, or with -1 the mean over all keys.
-function scoreParts(reader, tokens, asked, layer, head, from, to, rather = -1) {
+const scoreParts = (...all) => finished(takingApart(...all));
+
+// The same for inSlices().
+function* takingApart(reader, tokens, asked, layer, head, from, to, rather = -1) {
   const T = tokens.length, {d} = reader, block = reader.blocks[layer], {d_k} = block;
   const reading = reader.readWhole(tokens, asked), {scores, weights} = reading.layers[layer].heads[head];
-  const written = whoWrote(reader, tokens, reading, layer);
+  const written = yield* whoWrote(reader, tokens, reading, layer);
   const deviation = deviations(reading.layers[layer].read, d, block.norm);
   const names = [
     ...written.flatMap(
@@ -13,9 +16,12 @@ function scoreParts(reader, tokens, asked, layer, head, from, to, rather = -1) {
     {what: 'bias'}
   ];
   // Of one side: what each part adds to q or k of a token, (parts, d_k), the biases' last.
-  const side = (matrix, h, norm) => {
-    const project = behindNorm(block.norm, matrix, h, d, d_k);
-    const projected = written.map(({values}) => linear(values, T, project));
+  const side = function*(matrix, h, norm) {
+    const project = behindNorm(block.norm, matrix, h, d, d_k), projected = [];
+    for (const {values} of written) {
+      projected.push(linear(values, T, project));
+      yield;
+    }
     return (token) => {
       const rows = [];
       written.forEach(({weights}, n) => {
@@ -33,11 +39,13 @@ function scoreParts(reader, tokens, asked, layer, head, from, to, rather = -1) {
       });
     };
   };
-  const sum = (rows) => rows.reduce(plus), keysOf = side(block.W_K, reader.kvHead(head), block.kNorm);
-  const q = side(block.W_Q, head, block.qNorm)(from), k = keysOf(to), others = k.map(() => new Float64Array(d_k));
+  const sum = (rows) => rows.reduce(plus), keysOf = yield* side(block.W_K, reader.kvHead(head), block.kNorm);
+  const queryOf = yield* side(block.W_Q, head, block.qNorm), q = queryOf(from), k = keysOf(to), others = k.map(() => new Float64Array(d_k));
   const compared = rather >= 0 ? [rather] : tokens.map((_, j) => j);
-  for (const j of compared)
+  for (const j of compared) {
     keysOf(j).forEach((row, r) => row.forEach((x, c) => { others[r][c] += x / compared.length; }));
+    yield;
+  }
   const root = Math.sqrt(d_k), product = (a, b) => dot(a, 0, b, 0, d_k) / root;
   const whole = {q: sum(q), k: sum(k), others: sum(others)};
   const part = (name, score, usual) => ({...name, score, ahead: score - usual});
@@ -48,10 +56,11 @@ function scoreParts(reader, tokens, asked, layer, head, from, to, rather = -1) {
     query: q.map((row, p) => part(names[p], product(row, whole.k), product(row, whole.others))),
     key: k.map((row, r) => part(names[r], product(whole.q, row), product(whole.q, others[r]))),
     product: (p, r) => part({query: p, key: r}, product(q[p], k[r]), product(q[p], others[r])),
-    // The weight of this edge and the answer's probability when a part is taken out of what the layer reads at its token.
-    without(isQuery, index) {
+    // The weight of this edge and the answer's probability when a part is taken out of what the layer reads at its token,
+    // as a generator for inSlices().
+    * without(isQuery, index) {
       const token = isQuery ? from : to, taken = partOf(written, T, d, token, index);
-      const changed = reader.read(tokens, asked, {
+      const changed = yield* reader.reading(tokens, asked, {
         enter: (l, x) => {
           if (l === layer) taken.forEach((value, c) => { x[token * d + c] -= value; });
         }
@@ -68,20 +77,21 @@ function scoreParts(reader, tokens, asked, layer, head, from, to, rather = -1) {
 }
 
 // What a layer reads is the sum of: [{what, layer, head, values (T, d_model)}], with weights (T, T) of each source token.
-function whoWrote(reader, tokens, reading, layer) {
+function* whoWrote(reader, tokens, reading, layer) {
   const T = tokens.length, {d} = reader, written = reader.embedded(tokens);
-  reading.layers.slice(0, layer).forEach(({heads, mlp}, l) => {
+  for (const [l, {heads, mlp}] of reading.layers.slice(0, layer).entries()) {
     const {W_O, d_v} = reader.blocks[l];
-    heads.forEach(({V, weights}, head) => {
+    for (const [head, {V, weights}] of heads.entries()) {
       const part = {weight: W_O.weight.subarray(head * d_v * d, (head + 1) * d_v * d), k: d_v, m: d};
       written.push({what: 'head', layer: l, head, values: linear(V, T, part), weights});
-    });
+      yield;
+    }
     if (W_O.bias) {
       const values = Float64Array.from({length: T * d}, (_, n) => W_O.bias[n % d]);
       written.push({what: 'W_O bias', layer: l, values});
     }
     if (mlp) written.push({what: 'MLP', layer: l, values: mlp});
-  });
+  }
   return written;
 }
 
@@ -134,8 +144,10 @@ const shownParts = 8;
 // The view's section: the parts of both sides, those furthest ahead taken out, and what meets.
 class WhyAttends {
   constructor() {
-    this.element = el('div');
-    this.found = null;
+    this.choose = el('div');
+    this.content = el('div');
+    this.element = el('div', {}, el('h2', {}, 'Why does it look there?'), this.choose, this.content);
+    this.found = this.drawn = null;
     this.of = this.at = '';
     this.rather = null;  // what the reader chose to compare with
   }
@@ -148,36 +160,52 @@ class WhyAttends {
       Object.assign(this, {of: name, at});
       // While the slider moves what was found last stays.
       const look = () => {
-        if (this.at === at && reader.readSoon(tokens, query, look)) this.look(reader, tokens, query, from, antecedent);
+        if (this.at === at && reader.readSoon(tokens, query, look))
+          inSlices(this.look(at, reader, tokens, query, from, antecedent), () => update({}));
       };
       setTimeout(look, this.found ? 250 : 0);
     }
-    const {found} = this;
-    this.element.replaceChildren(
-        el('h2', {}, 'Why does it look there?'), chooseHead(runNow().heads),
-        ...(found ? found.content : [el('p', {class: 'muted'}, 'The score is being taken apart …')]));
+    renew(this.choose, chooseHead(runNow().heads));
+    if (this.drawn && this.drawn === this.found) return;
+    this.drawn = this.found;
+    this.content.replaceChildren(
+        ...(this.found?.content ?? [el('p', {class: 'muted'}, 'The score is being taken apart …')]));
   }
 
-  look(reader, tokens, query, from, antecedent) {
+  // A slice at a time, while what is looked at stays.
+  * look(at, reader, tokens, query, from, antecedent) {
     const {layer, head} = state, T = tokens.length;
     const row = reader.readWhole(tokens, query).layers[layer].heads[head].weights.subarray(from * T, (from + 1) * T);
     const points = from === query && antecedent >= 0, to = points ? antecedent : row.indexOf(Math.max(...row));
     const twin = points && state.sentence !== OWN ? twinOf(runNow(), state.sentence) : -1;
     const rather = this.rather ?? (twin >= 0 ? runNow().sentences[twin].antecedent : -1);
-    const parts = scoreParts(reader, tokens, query, layer, head, from, to, rather === to ? -1 : rather);
+    const parts = yield* takingApart(reader, tokens, query, layer, head, from, to, rather === to ? -1 : rather);
+    if (this.at !== at) return;
     const choose = select(
         'Rather than', ['all words, on average', ...tokens.map((_, i) => placed(tokens, i))], rather + 1, (i) => {
           this.rather = i - 1;
-          this.look(reader, tokens, query, from, antecedent);
+          inSlices(this.look(at, reader, tokens, query, from, antecedent), () => update({}));
         });
+    yield;
+    const taken = [];
+    for (const isQuery of [true, false]) {
+      const side = isQuery ? parts.query : parts.key, index = mostAhead(side), work = parts.without(isQuery, index);
+      for (let part = work.next();; part = work.next()) {
+        if (this.at !== at) return;
+        if (part.done) {
+          taken.push({isQuery, part: side[index], then: part.value});
+          break;
+        }
+        yield;
+      }
+    }
     this.found = {
       parts,
       content: [
         choose, el('p', {class: 'muted'}, `In the model ${stepOf(reader)}.`),
-        ...whyContent(parts, tokens, layer, head, from, to, rather)
+        ...whyContent(parts, taken, tokens, layer, head, from, to, rather)
       ]
     };
-    update({});
   }
 }
 
@@ -185,7 +213,10 @@ class WhyAttends {
 const furthest = (parts, count) =>
     Array.from(parts.keys()).sort((a, b) => Math.abs(parts[b].ahead) - Math.abs(parts[a].ahead)).slice(0, count);
 
-function whyContent(parts, tokens, layer, head, from, to, rather) {
+// Of all but the biases.
+const mostAhead = (side) => side.slice(0, -1).reduce((best, part, n) => part.ahead > side[best].ahead ? n : best, 0);
+
+function whyContent(parts, taken, tokens, layer, head, from, to, rather) {
   const {score, reference, weight} = parts, other = rather >= 0 && rather !== to, ask = placed(tokens, from), answer = placed(tokens, to);
   const largest = Math.max(...[...parts.query, ...parts.key].map(({ahead}) => Math.abs(ahead)), 1e-9);
   const signedBar = (x) => bar(x / largest, signed(x, 2), x < 0 ? 'negative' : '');
@@ -197,13 +228,12 @@ function whyContent(parts, tokens, layer, head, from, to, rather) {
                 ...(others > 0 ? [[`${others} others`, signedBar(rest)]] : [])
               ], {'aria-label': title}));
   };
-  const first = (side) => side.slice(0, -1).reduce((best, part, n) => part.ahead > side[best].ahead ? n : best, 0);
-  const taken = [[true, parts.query], [false, parts.key]].map(([isQuery, side]) => {
-    const n = first(side), then = parts.without(isQuery, n);
-    return el('li', {}, el('b', {}, partName(side[n], tokens)), ' at ', word(isQuery ? ask : answer), ` taken out: the weight is ${
-        fixed(then.weight, 2)} instead of ${fixed(weight, 2)}, and `, el('b', {}, visible(then.answer)),
-        ` has probability ${fixed(then.probability)} instead of ${fixed(then.before)}.`);
-  });
+  const without = taken.map(
+      ({isQuery, part, then}) => el(
+          'li', {}, el('b', {}, partName(part, tokens)), ' at ', word(isQuery ? ask : answer),
+          ` taken out: the weight is ${fixed(then.weight, 2)} instead of ${fixed(weight, 2)}, and `,
+          el('b', {}, visible(then.answer)),
+          ` has probability ${fixed(then.probability)} instead of ${fixed(then.before)}.`));
   const meets = new TableBelow('What meets: the products of their parts');
   meets.draw(() => {
     const pairs = furthest(parts.query, 100).flatMap(
@@ -222,6 +252,6 @@ function whyContent(parts, tokens, layer, head, from, to, rather) {
            fixed(score - reference, 2)} ahead of ${other ? `that of ${placed(tokens, rather)}` : 'the mean over all words'} (${
            fixed(reference, 2)}): the sum of either list, over what wrote the two words. Blue speaks for looking there, orange against.`),
     el('div', {class: 'two'}, list(parts.query, `What ${ask} asks with`), list(parts.key, `What ${answer} answers with`)),
-    el('ul', {}, taken), meets.element
+    el('ul', {}, without), meets.element
   ];
 }

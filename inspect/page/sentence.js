@@ -53,8 +53,8 @@ const sentenceView = {
     });
     view.draw = () => {
       const now = subject(), token = Math.min(state.token, now.tokens.length - 1);
-      choose.replaceChildren(
-          headButtons(now.heads, (l, h) => state.shown.has(key(l, h)), toggleHead, 'Heads shown', headColour),
+      renew(
+          choose, headButtons(now.heads, (l, h) => state.shown.has(key(l, h)), toggleHead, 'Heads shown', headColour),
           select('Lines of a weight from', leastWeights.map(String), least, (next) => {
             least = next;
             update({});

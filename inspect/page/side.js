@@ -8,7 +8,8 @@ const sideView = {
     const figure = new Figure('side by side', () => sideRows(resolved()), () => resolved().flatMap((one, i) => [
       'AB'[i], ...sideNames(one)
     ]));
-    const element = el('section'), play = {followsTraining: () => true, sliderOnly: true, ownsSentence: true};
+    const presetButtons = el('div', {class: 'controls'}), pickersOfBoth = el('div', {class: 'two'}), answers = el('div');
+    const element = el('section', {}, presetButtons, pickersOfBoth, figure.element, answers), play = {followsTraining: () => true, sliderOnly: true, ownsSentence: true};
     let sides = null, presets = [], madeFor = '';
     const setSides = (next) => {
       sides = next;
@@ -31,16 +32,17 @@ const sideView = {
           sides = presets[0].sides;
         }
         const [a, b] = resolved();
-        element.replaceChildren(
-            el('div', {class: 'controls'},
-               presets.map(
-                   (preset) => button(
-                       preset.name, () => setSides(preset.sides),
-                       {'aria-pressed': String(JSON.stringify(preset.sides) === JSON.stringify(sides))}))),
-            el('div', {class: 'two'},
-               [a, b].map(
-                   (one, i) => pickers(sides[i], one, i === 0 ? b : a, 'AB'[i], (next) => setSides(sides.with(i, next))))),
-            figure.element, answersOf([a, b]));
+        renew(
+            presetButtons,
+            presets.map(
+                (preset) => button(
+                    preset.name, () => setSides(preset.sides),
+                    {'aria-pressed': String(JSON.stringify(preset.sides) === JSON.stringify(sides))})));
+        renew(
+            pickersOfBoth,
+            [a, b].map(
+                (one, i) => pickers(sides[i], one, i === 0 ? b : a, 'AB'[i], (next) => setSides(sides.with(i, next)))));
+        renew(answers, answersOf([a, b]));
         if (!a.attention || !b.attention) return waiting(figure);
         drawSides(figure, a, b);
       },

@@ -8,11 +8,11 @@ const stepsView = {
     const figure = new Figure('calculation', () => walkRows(walked), () => [
       ...aboutNow({step: false}), `step ${walked.reader.step}`, `from ${visible(walked.tokens[walked.i])}`
     ]);
-    const element = el('section'), below = new TableBelow('All numbers');
-    let names = [];  // what each heat map holds
+    const controls = el('div', {class: 'controls'}), element = el('section'), below = new TableBelow('All numbers');
+    let names = [];  // what a row of each heat map holds
     explore(figure, (row, column, map) => {
       const name = names[figure.maps.indexOf(map)];
-      return name ? [`${name}[${column + 1}] `, el('b', {}, fixed(map.values[row * map.columns + column], 4))] : null;
+      return name ? [`${name(row)}[${column + 1}] `, el('b', {}, fixed(map.values[row * map.columns + column], 4))] : null;
     });
     return {
       figures: [figure],
@@ -30,15 +30,15 @@ const stepsView = {
         walked = walk(reader, now.tokens, token, now.query);
         names = drawWalk(figure, walked, byDimension === 1);
         below.draw(() => table(...tableOf(walked)));
-        element.replaceChildren(
-            el('div', {class: 'controls'}, chooseHead(runNow().heads),
-               select(
-                   'Token', now.tokens.map((_, i) => placed(now.tokens, i)), token, (next) => update({token: next})),
-               select('Left squares', ['k', 'q × k: what adds up to q · k'], byDimension, (next) => {
-                 byDimension = next;
-                 update({});
-               })),
-            el('div', {class: 'scroll'}, figure.element), below.element);
+        renew(
+            controls, chooseHead(runNow().heads),
+            select('Token', now.tokens.map((_, i) => placed(now.tokens, i)), token, (next) => update({token: next})),
+            select('Left squares', ['k', 'q × k: what adds up to q · k'], byDimension, (next) => {
+              byDimension = next;
+              update({});
+            }));
+        if (controls.parentNode !== element)
+          element.replaceChildren(controls, el('div', {class: 'scroll'}, figure.element), below.element);
       },
     };
   },
@@ -85,7 +85,7 @@ function walk(reader, tokens, i, query) {
 
 const colourRange = (range) => `colours −${fixed(range, 2)} to ${fixed(range, 2)}`;
 
-// Draws it; returns the name of each heat map.
+// Draws it; returns for each heat map what names its rows.
 function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts}, byDimension) {
   const labels = tokens.map((_, j) => placed(tokens, j)), row = tokens.length > 40 ? 18 : 30,
         size = row === 30 ? 15 : 12;
@@ -105,8 +105,15 @@ function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts
   const leftName = byDimension ? 'q × k' : 'k';
   const ranges = {x: largest([x]), q: largest([q]), k: largest(leftSquares), v: largest(parts.map(({v}) => v))};
   const draw = (name, values, px, py, width, height, range) => {
-    names.push(name);
+    names.push(() => name);
     figure.heat(px, py, width, height, 1, values.length, values, scales.signed.within(range));
+  };
+  // A row a token.
+  const drawRows = (name, lists, px, range) => {
+    const columns = lists[0].length, values = new Float64Array(lists.length * columns);
+    lists.forEach((list, j) => values.set(list, j * columns));
+    names.push((j) => `${name} of ${visible(tokens[j])} `);
+    figure.heat(px, top, strip, tokens.length * row, tokens.length, columns, values, scales.signed.within(range));
   };
   const note = (px, py, text, attributes) =>
       figure.text(px, py, text, {'font-size': 14, fill: ink.muted, ...attributes});
@@ -122,20 +129,20 @@ function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts
   note(xs.weight, top - 12, 'softmax', {'text-anchor': 'middle'});
   note(xs.v, top - 12, `v; ${colourRange(ranges.v)}`);
   note(xs.weighted, top - 12, 'weight × v');
-  parts.forEach(({product, scaled, weight, v, weighted}, j) => {
+  drawRows(leftName, leftSquares, xs.k, ranges.k);
+  drawRows('v', parts.map(({v}) => v), xs.v, ranges.v);
+  drawRows('weight × v', parts.map(({weighted}) => weighted), xs.weighted, ranges.v);
+  parts.forEach(({product, scaled, weight}, j) => {
     const y = top + j * row, middle = y + row / 2;
     figure.text(
         left - 10, middle, fitted(labels[j], size, left - 14),
         {'text-anchor': 'end', 'font-size': size, fill: j === i ? ink.accent : ink.text});
-    draw(`${leftName} of ${visible(tokens[j])} `, leftSquares[j], xs.k, y, strip, row - 2, ranges.k);
     figure.text(xs.product + 26, middle, fixed(product, 2), {'text-anchor': 'end', 'font-size': size - 1});
     figure.text(xs.scaled + 26, middle, fixed(scaled, 2), {'text-anchor': 'end', 'font-size': size - 1});
     figure.add('rect', {x: xs.weight - 28, y, width: 60, height: row - 2, fill: scales.weight.colour(weight)});
     figure.text(
         xs.weight + 2, middle, fixed(weight),
         {'text-anchor': 'middle', 'font-size': size - 1, fill: scales.weight.text(weight)});
-    draw(`v of ${visible(tokens[j])} `, v, xs.v, y, strip, row - 2, ranges.v);
-    draw(`weight × v of ${visible(tokens[j])} `, weighted, xs.weighted, y, strip, row - 2, ranges.v);
   });
   figure.add('line', {x1: xs.weighted, x2: xs.weighted + strip, y1: bottom + 4, y2: bottom + 4, stroke: ink.text});
   draw('output', output, xs.weighted, bottom + 10, strip, 24, ranges.v);

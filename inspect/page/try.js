@@ -15,9 +15,15 @@ const tryView = {
     const input =
         el('textarea', {rows: 2, spellcheck: 'false', 'aria-label': 'Your sentence', oninput: () => retype()});
     const notice = el('p', {class: 'notice', role: 'alert'}), result = el('div'), element = el('section');
-    const marks = el('p', {class: 'changed'}), words = el('p');
+    const marks = el('p', {class: 'changed'}), words = el('p'), asking = el('p', {class: 'sentence'});
+    const answers = el('div', {class: 'two'}), looks = el('h2');
+    result.append(
+        asking, marks, answers, looks,
+        el('p', {class: 'muted'},
+           'Press a square to cut that edge: the token is no longer seen there, and the others share its weight.'),
+        figure.element);
     let off = new Set(), cut = new Set(), asked = -1;  // asked: the token chosen, or -1 for the usual one
-    let begun = {run: -1, sentence: -1}, touched = false, readBy = null;
+    let begun = {run: -1, sentence: -1, text: '', tokens: []}, touched = false, readBy = null;
 
     // Of a language model: what it makes of the text, until it is stopped.
     const writing = el('div'), written = el('p', {class: 'written'});
@@ -62,18 +68,17 @@ const tryView = {
     ];
     const begin = (reader) => {
       const sentence = Math.max(0, state.sentence), {tokens, query} = runNow().sentences[sentence];
-      begun = {run: state.run, sentence};
       touched = false;
       off = new Set();
       cut = new Set();
       input.value = tokens.join(reader.ofText || reader.split === 'characters' ? '' : ' ');
-      // Asked about what was asked there, where the text is split into the same tokens.
-      asked = tokenize(input.value, reader.split, reader.ofText).join(' ') === tokens.join(' ') ? query : -1;
+      begun = {run: state.run, sentence, text: input.value, tokens};
+      asked = query;
       words.replaceChildren(...reader.vocabulary.flatMap((one) => [word(one), ' ']));
       compute();
     };
     const compute = () => {
-      const reader = readerOf(state.run), text = reader.understand(input.value);
+      const reader = readerOf(state.run), text = reader.understand(input.value, input.value === begun.text ? begun.tokens : null);
       readBy = reader;
       notice.textContent = text.problem ??
           (text.asked || asked >= 0 ?
@@ -137,39 +142,32 @@ const tryView = {
         const {now} = trial, changed = changesText();
         if (now) {
           drawFromQuery(figure, now, off, cut);
-          marks.replaceChildren(
-              changed.length ? el('b', {}, `Changed: ${changed.join(', ')}. `) : '',
+          renew(
+              marks, changed.length ? el('b', {}, `Changed: ${changed.join(', ')}. `) : '',
               button('Reset', reset, {'aria-label': 'Reset: the watched sentence and the whole model'}), ' ',
               button('Show this sentence in the other views', show));
-          result.replaceChildren(
-              el('p', {class: 'sentence', dir: direction(now.tokens)},
-                 now.tokens.flatMap(
-                     (token, i) =>
-                         [button(word(token), () => ask(i), {
-                            class: `token ${i === now.query ? 'asked' : ''}`,
-                            'aria-pressed': String(i === now.query),
-                            'aria-label': `Ask about ${visible(token)}`
-                          }),
-                          ' '])),
-              marks,
-              el('div', {class: 'two'}, answerTable(reader, now, changed.length > 0),
-                 el('div', {}, el('p', {class: 'muted'}, 'Heads: switch one off, and what it would add becomes 0.'),
-                    headButtons(
-                        runNow().heads, (l, h) => !off.has(key(l, h)), (l, h) => toggle(off, key(l, h)),
-                        'Heads switched on'))),
-              el('h2', {}, 'Where ', word(now.tokens[now.query]), ' looks'),
-              el('p', {class: 'muted'},
-                 'Press a square to cut that edge: the token is no longer seen there, and the others share its weight.'),
-              figure.element);
+          asking.dir = direction(now.tokens);
+          renew(asking, now.tokens.flatMap((token, i) => [button(word(token), () => ask(i), {
+                                                            class: `token ${i === now.query ? 'asked' : ''}`,
+                                                            'aria-pressed': String(i === now.query),
+                                                            'aria-label': `Ask about ${visible(token)}`
+                                                          }),
+                                                          ' ']));
+          renew(
+              answers, answerTable(reader, now, changed.length > 0),
+              el('div', {}, el('p', {class: 'muted'}, 'Heads: switch one off, and what it would add becomes 0.'),
+                 headButtons(
+                     runNow().heads, (l, h) => !off.has(key(l, h)), (l, h) => toggle(off, key(l, h)), 'Heads switched on')));
+          renew(looks, 'Where ', word(now.tokens[now.query]), ' looks');
         }
         offerWriting(reader);
         if (input.parentNode === null || element.firstChild === null) {
           element.replaceChildren(
               input, writing, notice,
               el('details', {class: 'as-table'},
-                 el('summary', {}, `The ${reader.vocabulary.length} words that it knows`), words),
-              result);
+                 el('summary', {}, `The ${reader.vocabulary.length} words that it knows`), words));
         }
+        if (now && result.parentNode !== element) element.append(result);
         announce(
             now && !notice.textContent ? `Answer ${visible(now.predicted)}, ${fixed(now.probability)}` :
                                          notice.textContent);

@@ -6,7 +6,7 @@ const weightsView = {
   make() {
     const matrices = new Figure('weights', () => matrixRows(), aboutModel);
     const circuits = ['QK', 'OV'].map((kind) => circuitPart(kind));
-    const element = el('section');
+    const choose = el('div'), element = el('section');
     let names = [], drawnBy = null;
     const drawCircuits = function*(reader) {
       for (const part of circuits) {
@@ -30,8 +30,9 @@ const weightsView = {
         const reader = readerOf(state.run);
         if (!reader) return element.replaceChildren(missingModel());
         names = drawMatrices(matrices, reader);
-        element.replaceChildren(
-            chooseHead(runNow().heads), matrices.element, el('div', {class: 'two'}, circuits.map((part) => part.element)));
+        renew(choose, chooseHead(runNow().heads));
+        if (choose.parentNode !== element)
+          element.replaceChildren(choose, matrices.element, el('div', {class: 'two'}, circuits.map((part) => part.element)));
         // What the slider moves follows a part at a time.
         const isMoved = drawnBy !== null && drawnBy !== reader;
         drawnBy = reader;
@@ -141,8 +142,7 @@ function drawSingular(figure, x, y, width, height, matrices) {
     });
     singular.forEach((value, i) => {
       const [cx, cy] = place(value, i);
-      figure.add(
-          'circle', {cx, cy, r: 3, fill: matrixColour(name)}, svg('title', {}, `${name} σ${i + 1} = ${fixed(value)}`));
+      figure.add('circle', {cx, cy, r: 3, fill: matrixColour(name), title: `${name} σ${i + 1} = ${fixed(value)}`});
     });
   }
 }

@@ -25,22 +25,34 @@ function whenRows(history, layer, head) {
   ];
 }
 
-function whenPart(figure, history) {
-  const title = el('h2', {}, 'When did it become the cause?');
-  if (!history) {
-    return [title, el('p', {class: 'muted'},
-               'No model of an earlier step was kept: a run with dump.weights: true shows it here.')];
+const whenTitle = 'When did it become the cause?';
+
+// The view's section.
+class WhenPart {
+  constructor() {
+    this.figure = whenFigure();
+    this.lead = el('p');
+    this.choose = el('div');
+    this.verdict = el('p', {class: 'figures'});
+    this.element = el('div');
+    this.known = [el('h2', {}, whenTitle), this.lead, this.choose, this.figure.element, this.verdict];
   }
-  drawWhen(figure, history);
-  return [
-    title,
-    el('p', {},
-       `A weight may be large before it matters. At each of ${history.steps.length} steps the edge from the word asked about to ` +
-           `its antecedent is cut, in ${history.sentences.toLocaleString('en')} held-out sentences. Move the slider, or press ` +
-           'the picture; choose another head.'),
-    chooseHead(runNow().heads), figure.element,
-    el('p', {class: 'figures'}, history.verdict[state.layer][state.head].join('\n'))
-  ];
+  draw(history) {
+    if (!history) {
+      return this.element.replaceChildren(
+          el('h2', {}, whenTitle),
+          el('p', {class: 'muted'}, 'No model of an earlier step was kept: a run with dump.weights: true shows it here.'));
+    }
+    drawWhen(this.figure, history);
+    renew(
+        this.lead,
+        `A weight may be large before it matters. At each of ${history.steps.length} steps the edge from the word asked about to ` +
+            `its antecedent is cut, in ${history.sentences.toLocaleString('en')} held-out sentences. Move the slider, or press ` +
+            'the picture; choose another head.');
+    renew(this.choose, chooseHead(runNow().heads));
+    renew(this.verdict, history.verdict[state.layer][state.head].join('\n'));
+    if (!this.lead.parentNode) this.element.replaceChildren(...this.known);
+  }
 }
 
 function drawWhen(figure, history) {

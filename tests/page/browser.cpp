@@ -1,7 +1,8 @@
 #include "browser.h"
 
-#include <heed/autograd/error.h>
 
+#include <algorithm>
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -179,6 +180,8 @@ Json Browser::call(const std::string& method, const Json& parameters) {
 void Browser::note(const Json& event) {
   const std::string method = event.at("method");
   const Json& what = event.at("params");
+  if (method == "Tracing.dataCollected") trace_.insert(trace_.end(), what.at("value").begin(), what.at("value").end());
+  traced_ = traced_ || method == "Tracing.tracingComplete";
   if (method == "Runtime.consoleAPICalled" || method == "Runtime.exceptionThrown" || method == "Log.entryAdded") {
     complaints_.push_back(what.dump());
   } else if (method == "Page.javascriptDialogOpening") {
@@ -229,13 +232,25 @@ std::string Browser::screenshot() {
       call("Page.captureScreenshot", {{"format", "png"}, {"captureBeyondViewport", true}, {"clip", clip}}).at("data"));
 }
 
-double Browser::busy() {
-  call("Performance.enable", {{"timeDomain", "threadTicks"}});
-  const Json answer = call("Performance.getMetrics");
-  for (const Json& metric : answer.at("metrics")) {
-    if (metric["name"] == "TaskDuration") return 1000 * metric["value"].get<double>();
+std::vector<Browser::Task> Browser::tasks(const std::function<void()>& during) {
+  trace_.clear();
+  traced_ = false;
+  const Json categories = Json::array({"toplevel", "devtools.timeline", "disabled-by-default-devtools.timeline"});
+  call("Tracing.start", {{"transferMode", "ReportEvents"}, {"traceConfig", {{"includedCategories", categories}}}});
+  during();
+  call("Tracing.end");
+  while (!traced_) note(receive());
+  // The page's thread is the one that draws frames for it.
+  const auto frame =
+      std::ranges::find_if(trace_, [](const Json& event) { return event.value("name", "") == "FireAnimationFrame"; });
+  if (frame == trace_.end()) fail("browser: drew no frame in the meantime");
+  std::vector<Task> result;
+  for (const Json& event : trace_) {
+    const bool is_task = event.value("name", "").ends_with("RunTask") && event.contains("dur") &&
+                         event["pid"] == (*frame)["pid"] && event["tid"] == (*frame)["tid"];
+    if (is_task) result.push_back({event.value("tdur", 0.0) / 1000, event["dur"].get<double>() / 1000});
   }
-  fail("browser: it does not say how long its tasks took: {}", answer.dump());
+  return result;
 }
 
 void Browser::settle() { run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"); }

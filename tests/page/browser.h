@@ -2,6 +2,7 @@
 #include "files/json.h"
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -26,8 +27,14 @@ class Browser {
   // Waits until the expression is true: Error after 10 s.
   void wait_for(const std::string& javascript);
   std::string screenshot();  // of the whole page, as a PNG file
-  double busy();             // processor time in ms that the page's thread has taken, whatever else the machine does
   void settle();             // until the page has drawn what it was told
+
+  // The tasks of the page's thread while `during` happens; nothing else is drawn or answered as long as one of them lasts.
+  // Where other programs take the processor, `wall` is longer.
+  struct Task {
+    double processor, wall;  // ms
+  };
+  std::vector<Task> tasks(const std::function<void()>& during);
 
   // Moves the pointer to, or clicks, a place of the element that the expression gives: fractions of its width and height.
   void point_at(const std::string& javascript, double across = 0.5, double down = 0.5);
@@ -69,6 +76,8 @@ class Browser {
   std::string received_, session_, opened_;
   int calls_ = 0;
   std::vector<std::string> complaints_;
+  std::vector<Json> trace_;
+  bool traced_ = false;
 };
 
 }  // namespace heed

@@ -286,7 +286,7 @@ TEST_CASE("The page takes a score apart as the program does") {
     numbers.insert(numbers.end(), {product.score, product.ahead});
     const Json found = chromium->run(fmt::format(
         "(() => {{ const p = scoreParts(readerOf(0), subject().tokens, {0}, 1, 0, {0}, 1, 5); "
-        "const cuts = [p.without(true, {1}), p.without(false, {2})], product = p.product({3}, {4}); "
+        "const cuts = [p.without(true, {1}), p.without(false, {2})].map(finished), product = p.product({3}, {4}); "
         "return [p.score, p.reference, p.weight, ...[...p.query, ...p.key].flatMap(({{score, ahead}}) => [score, "
         "ahead]), "
         "...cuts.flatMap(({{weight, probability}}) => [weight, probability]), product.score, product.ahead]; }})()",

@@ -34,10 +34,18 @@ run four toy.yaml --set model.heads=4
 run bank examples/bank.yaml
 run chinese examples/chinese.yaml
 run deep toy.yaml --set model.layers=6 --set model.heads=8 --set model.dropout=0.2
-run long toy.yaml --set data.task=jsonl --set "data.train=$out/long.jsonl" --set 'probes=[]' --set train.steps=60
+run large toy.yaml --set data.task=jsonl --set "data.train=$out/long.jsonl" --set 'probes=[]' --set model.layers=6 \
+  --set model.heads=8 --set train.steps=30 --set train.batch_size=16 --set dump.every=10 --set dump.weights=true
+run places examples/mine.yaml --set model.answer=candidate --set 'probes=[]' --set dump.weights=true
+run text examples/nanogpt.yaml --set data.train=/usr/share/common-licenses/GPL-3 --set model.d_model=64 --set model.mlp=256 \
+  --set train.steps=150 --set train.evaluate_every=50 --set dump.every=50 --set dump.weights=true
 
-for name in toy bank chinese deep long; do
-  "$build/inspect" "$out/runs/$name" --limit 40 --page "$out/$name.html"
+page() {  # NAME LIMIT
+  "$build/inspect" "$out/runs/$1" --limit "$2" --page "$out/$1.html"
+}
+for name in toy bank chinese deep places text; do
+  page "$name" 40
 done
+page large 4
 "$build/inspect" "$out/runs/toy" "$out/runs/four" --limit 40 --page "$out/two-runs.html"
 HEED_PAGES=$out exec "$build/page_test" "[.screenshots]"
