@@ -4,7 +4,7 @@
 // cells begin and what all takes: {left, top, width, height}.
 function drawMatrix(
     figure, x, y, cell,
-    {rows, columns = rows, values, scale = scales.weight, markRow = -1, markColumn = -1, decimals = 2}) {
+    {rows, columns = rows, values, scale = scales.weight, markRow = -1, markColumn = -1, candidates, decimals = 2}) {
   const {left, top, right, size} = axisSizes(rows, columns, cell);
   const x0 = x + left, y0 = y + top, width = cell * columns.length, height = cell * rows.length;
   figure.heat(x0, y0, width, height, rows.length, columns.length, values, scale);
@@ -22,7 +22,7 @@ function drawMatrix(
         'font-size': size,
         transform: `rotate(-45 ${at} ${y0 - 6})`,
         'font-weight': j === markColumn ? 700 : null,
-        fill: j === markColumn ? ink.mark : ink.text,
+        fill: isMarked(j, markColumn, candidates) ? ink.mark : ink.text,
         title: text
       });
     });

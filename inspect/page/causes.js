@@ -39,7 +39,7 @@ const causesView = {
           if (groupsOf !== causes) groups = groupTables(causes);
           groupsOf = causes;
           content.push(
-              ...headline(causes), when.element, el('h2', {}, 'What changes the answers most'), effects.element, ...groups, below.element);
+              ...headline(causes), ...cardPart(runNow().card), when.element, el('h2', {}, 'What changes the answers most'), effects.element, ...groups, below.element);
           drawEffects(effects, causes);
           below.draw(() => {
             const [head, ...rows] = causeRows(causes);
@@ -84,6 +84,29 @@ function headline(causes) {
        'Query: the word asked about. Antecedent: what it refers to; other: the other candidate; decider: the word that ' +
            'decides between them. Twin: the same sentence but for the decider, with the other answer. An edge is what one ' +
            'head lets one word see of another.')
+  ];
+}
+
+// Of a model that chooses among candidates, what the head that looks most at the meant one does when it is right, and when it
+// is wrong, as inspect/card/card.h has it.
+function cardPart(card) {
+  if (!card || card.head === null) return [];
+  const {sentences, layer, head, right, wrong, model, bag_of_words, verdict} = card;
+  const row = (name, {sentences, meant, other, moved}) => [
+    name, String(sentences), ...[meant, other].map((x) => sentences > 0 ? bar(x, fixed(x, 2)) : ''),
+    sentences > 0 ? percent(moved) : ''
+  ];
+  return [
+    el('h2', {}, 'Right and wrong answers apart'),
+    el('p', {},
+       `Of all heads ${headName(layer, head)} looks most from the word asked about to the candidate that is meant. A look that ` +
+           `goes with the answer is not yet its cause: the last column says how many answers change when that edge is cut. Of all ${
+               sentences.toLocaleString('en')} held-out sentences ${percent(model.share)} are answered right, by a bag of words ${
+               percent(bag_of_words.share)}.`),
+    table(
+        ['answers', 'how many', 'on the meant one', 'on another', 'changed without that edge'],
+        [row('right', right), row('wrong', wrong)], {'aria-label': 'Right and wrong answers apart'}),
+    el('p', {class: 'figures'}, verdict.join('\n'))
   ];
 }
 

@@ -5,7 +5,7 @@ function drawHeader(view) {
   if (!header.element) makeHeader();
   const run = runNow();
   header.summary.textContent = summaryOf(run);
-  const sentences = run.sentences.map(({tokens}, i) => `${i + 1}  ${shortened(tokens)}`);
+  const sentences = run.sentences.map(({tokens}, i) => `${i + 1} ${verdictSign(run, i)} ${shortened(tokens)}`);
   const own = state.own ? [`your own: ${shortened(state.own.tokens)}`] : [];
   const chosen = state.sentence === OWN ? sentences.length : state.sentence;
   renew(
@@ -71,38 +71,55 @@ function summaryOf({name, heads, parameters, metrics, steps}) {
 }
 
 const shortened = (tokens) => {
-  const text = tokens.map(visible).join(' ');
+  const text = textOf(tokens);
   return text.length > 90 ? `${[...text].slice(0, 88).join('')} …` : text;
 };
 
-// The tokens, the one asked about underlined and its antecedent framed; those of all candidates are dashed.
-const markedWords = ({tokens, query, antecedent, candidates}) => tokens.flatMap(
-    (token, i) =>
-        [word(
-             token,
-             {class: i === query                                              ? 'asked' :
-                  i === antecedent                                            ? 'antecedent' :
-                  candidates?.some(([begin, end]) => begin <= i && i < end) ? 'candidate' :
-                                                                                null}),
-         ' ']);
+const isIn = ([begin, end], token) => begin <= token && token < end;
+const spanText = ({tokens}, [begin, end]) => textOf(tokens.slice(begin, end));
+
+// The tokens, the one asked about underlined and its antecedent framed; other candidates are dashed.
+function markedWords({tokens, query, antecedent, candidates}) {
+  const gap = gapOf(tokens), nodes = [];
+  for (let i = 0; i < tokens.length;) {
+    const [, end] = candidates?.find(([begin]) => begin === i) ?? [i, i + 1];
+    const kind = i === query                                          ? 'asked' :
+        isIn([i, end], antecedent)                                    ? 'antecedent' :
+        candidates?.some((span) => isIn(span, i)) && !isIn([i, end], query) ? 'candidate' :
+                                                                        null;
+    const words = tokens.slice(i, end).flatMap((token, n) => [n > 0 ? gap : '', el('bdi', {}, inText(token))]);
+    nodes.push(el('span', {class: kind}, words), gap);
+    i = end;
+  }
+  return nodes;
+}
 
 // What the signs in the sentence mean.
-function signsOf({tokens, query, antecedent, candidates}) {
-  const asked = el('span', {class: 'sentence-sign asked'}, word(tokens[query])), own = state.sentence === OWN;
+function signsOf(now) {
+  const {tokens, query, antecedent, candidates} = now, own = state.sentence === OWN;
+  const sign = (kind, text) => el('span', {class: `sentence-sign ${kind}`}, el('bdi', {}, text));
+  const among = (candidates ?? []).flatMap((span, i) => [
+    i === 0 ? '' : i + 1 === candidates.length ? ' and ' : ', ',
+    sign(isIn(span, antecedent) ? 'antecedent' : 'candidate', spanText(now, span))
+  ]);
   return [
-    'The model is asked about ', asked,
-    ...(antecedent < 0 ?
-            ['.'] :
-            [', whose antecedent is ', el('span', {class: 'sentence-sign antecedent'}, word(tokens[antecedent])), '.']),
-...(candidates ? [' It chooses among the ', el('span', {class: 'sentence-sign candidate'}, 'candidates'), '.'] : []),
-    own ? ' Your own sentence. ' : '',
-    own ? button('Back to the watched sentence', () => chooseSentence(0)) : null
+    'The model is asked about ', sign('asked', visible(tokens[query])),
+    ...(candidates     ? [', and chooses among ', ...among, antecedent < 0 ? '; none of them is meant.' : '; the framed one is meant.'] :
+        antecedent < 0 ? ['.'] :
+                         [', whose antecedent is ', sign('antecedent', visible(tokens[antecedent])), '.']),
+    own ? ' Your own sentence. ' : '', own ? button('Back to the watched sentence', () => chooseSentence(0)) : null
   ].filter((part) => part !== null);
 }
 
 // The word to be answered, where it is known.
 const expectedAnswer = ({answer, tokens, antecedent, predicted}) =>
     answer ?? (antecedent >= 0 && tokens[antecedent] === predicted ? predicted : null);
+
+// Whether a watched sentence is answered right at the slider's step, where that is known.
+function verdictSign({sentences, steps}, i, step = state.step) {
+  const answer = steps[step].answers[i], expected = expectedAnswer({...sentences[i], ...answer});
+  return expected === null ? '' : expected === answer.predicted ? '✓' : '✗';
+}
 
 function answerOf(now) {
   const {predicted, probability, step} = now, expected = expectedAnswer(now);

@@ -167,6 +167,7 @@ function drawOneHead(figure, now) {
     rows: labels,
     values: now.attention.of(state.layer, state.head),
     markRow: now.query,
-    markColumn: now.antecedent
+    markColumn: now.antecedent,
+    candidates: now.candidates
   });
 }

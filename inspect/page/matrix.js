@@ -32,7 +32,7 @@ const matrixView = {
             Math.max(left + side + right, left + 170), top + side + 52,
             `Attention of ${headName(state.layer, state.head)}, ${labels.length} tokens by ${labels.length}. ${
                 looksAtIn(now, state.layer, state.head, now.query)}`);
-        drawMatrix(figure, 0, 0, cell, {rows: labels, values, markRow: now.query, markColumn: now.antecedent});
+        drawMatrix(figure, 0, 0, cell, {rows: labels, values, markRow: now.query, markColumn: now.antecedent, candidates: now.candidates});
         drawLegend(
             figure, left, top + side + 12, Math.max(150, Math.min(220, side)), scales.weight,
             {text: 'row looks at column'});

@@ -1,5 +1,6 @@
 #include "inspect/page/page.h"
 
+#include "inspect/card/card.h"
 #include "inspect/causal/cause_history.h"
 #include "inspect/causal/causes.h"
 #include "inspect/page/encode.h"
@@ -235,6 +236,21 @@ void add_causes(Json& description, const SavedModel& model, const fs::path& run,
   }
 }
 
+// Of a model that chooses among candidates: how well, and where it looks when it is right and when it is wrong.
+void add_card(Json& description, const SavedModel& model, const fs::path& run) {
+  if (model.reader->config.answer == Answer::word) return;
+  try {
+    description["card"] =
+        card_json(card(model, Baselines::read(run), "held-out sentences", card_sentences(model, run)));
+  } catch (const NotFinite&) {
+    throw;
+  } catch (const FileError&) {
+    throw;
+  } catch (const Error&) {
+    description.erase("card");  // why there are no held-out sentences to ask is said where the causes would be
+  }
+}
+
 void add_model(PageRun& result, const fs::path& run, int limit, const OnProgress& progress) {
   Json& description = result.description;
   description["model"] = nullptr;
@@ -246,9 +262,15 @@ void add_model(PageRun& result, const fs::path& run, int limit, const OnProgress
   description["parameters"] = model.parameters.numel();
   const Dump dump = last_dump(run);
   check_same_model(dump, model, dump_path(run, dump.step).string());
+  description["answer"] = name_of(model.reader->config.answer);
   add_causes(description, model, run, limit, progress);
+  add_card(description, model, run);
   if (model.reader->config.answer != Answer::word) {
-    description["model_missing"] = "The model chooses among candidates; a page holds models that answer with a word.";
+    description["model_missing"] =
+        "The model chooses among candidates; a page computes only with models that answer with a word. In a terminal, "
+        "inspect "
+        "--weights shows its matrices, and --sentence with brackets around the candidates, --steps with it, one of "
+        "yours.";
     return;
   }
   const std::int64_t bytes = model.parameters.numel() * static_cast<std::int64_t>(sizeof(float));

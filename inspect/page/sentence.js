@@ -104,7 +104,7 @@ function shownHeads(heads) {
 }
 
 // What is seen, in words.
-function saysOf({tokens, query, antecedent, heads, attention, step}) {
+function saysOf({tokens, query, antecedent, candidates, heads, attention, step}) {
   if (!attention) return [];
   const shown = shownHeads(heads), T = tokens.length;
   if (shown.length === 0) return ['No head is chosen: press one of the numbers.'];
@@ -112,14 +112,23 @@ function saysOf({tokens, query, antecedent, heads, attention, step}) {
   const from = Math.min(state.token, T - 1), row = attention.of(layer, head).subarray(from * T, (from + 1) * T);
   const best = row.indexOf(Math.max(...row));
   const that = best === antecedent && from === query ? ', its antecedent' : '';
+  const on = from !== query || !candidates ? [] : candidates.flatMap((span, i) => [
+    i === 0 ? ' On ' : ', on ', el('b', {}, spanText({tokens}, span)), `${isIn(span, antecedent) ? ', which is meant,' : ''} ${
+        fixed(total(Array.from(row.subarray(...span))), 2)}`,
+    i + 1 === candidates.length ? '.' : ''
+  ]);
   return [
     `At step ${step}, in ${headName(layer, head)}, `, el('b', {}, placed(tokens, from)), ' looks most at ',
-    el('b', {}, placed(tokens, best)), `${that}: ${fixed(row[best], 2)} of its attention.`,
+    el('b', {}, placed(tokens, best)), `${that}: ${fixed(row[best], 2)} of its attention.`, ...on,
     shown.length > 1 ? ` ${shown.length} heads are shown, each in the colour of its button.` : ''
   ];
 }
 
-function drawSentence(figure, view, {tokens, query, antecedent, heads, attention}, focus, leastWeight) {
+// Whether a token is the antecedent, or of a candidate.
+const isMarked = (token, antecedent, candidates) =>
+    token === antecedent || Boolean(candidates?.some((span) => isIn(span, token)));
+
+function drawSentence(figure, view, {tokens, query, antecedent, candidates, heads, attention}, focus, leastWeight) {
   const T = tokens.length, shown = shownHeads(heads);
   const row = T <= 16 ? 32 : T <= 40 ? 26 : 18, size = T <= 16 ? 18 : T <= 40 ? 15 : 12;
   const room = roomFor(), column = room > 520 ? 58 : 40, narrowest = 120;  // pixels that lines take at least
@@ -182,9 +191,9 @@ function drawSentence(figure, view, {tokens, query, antecedent, heads, attention
         'text-anchor': side === 'left' ? 'end' : 'start',
         'font-size': size,
         'font-weight': chosen || t === query || t === antecedent ? 700 : 400,
-        fill: chosen         ? ink.accent :
-            t === antecedent ? ink.mark :
-                               ink.text,
+        fill: chosen                      ? ink.accent :
+            isMarked(t, antecedent, candidates) ? ink.mark :
+                                            ink.text,
         class: `token-${side}`,
         title: visible(tokens[t])
       });

@@ -112,7 +112,7 @@ function pickers(side, now, other, name, change) {
   const chooseRun = (run) => change(
       {run, step: null, head: null, sentence: Math.min(side.sentence, content.runs[run].sentences.length - 1)});
   const runs = content.runs.map((run) => run.name), all = allHeads(heads);
-  const texts = sentences.map(({tokens}, i) => `${i + 1}  ${shortened(tokens)}`);
+  const texts = sentences.map(({tokens}, i) => `${i + 1} ${verdictSign(content.runs[side.run], i, now.at)} ${shortened(tokens)}`);
   return el(
       'fieldset', {}, el('legend', {}, name),
       runs.length > 1 ? select('Run', runs, side.run, chooseRun, `Run ${name}`) : null,
@@ -129,13 +129,18 @@ function pickers(side, now, other, name, change) {
 
 // The tokens, those that differ marked; of a long text what is around the first of them.
 function markedDifferences(tokens, others) {
-  const words = tokens.map((token, i) => word(token, {class: token === others[i] ? null : 'differs'}));
+  const gap = gapOf(tokens);
+  const words = tokens.map((token, i) => el('bdi', {class: token === others[i] ? null : 'differs'}, inText(token)));
   const first = Math.max(0, tokens.findIndex((token, i) => token !== others[i]));
   const [from, to] = tokens.length > 40 ? [Math.max(0, first - 12), first + 12] : [0, tokens.length];
   return [
-    from > 0 ? '… ' : '', ...words.slice(from, to).flatMap((node) => [node, ' ']), to < tokens.length ? '…' : ''
+    from > 0 ? '… ' : '', ...words.slice(from, to).flatMap((node) => [node, gap]), to < tokens.length ? '…' : ''
   ];
 }
+
+// Whether the model could answer this and one thing else.
+const isOther = (one, candidate) => content.runs[one.run].answer === 'candidate' && one.candidates?.length === 2 &&
+    one.candidates.some((span) => spanText(one, span) === candidate);
 
 // What each side answers, and, for the step of the saved model, the probability of every answer given.
 function answersOf(both) {
@@ -145,6 +150,7 @@ function answersOf(both) {
     const known = reader?.step === one.step ? reader.readSoon(one.tokens, one.query, () => update({}))?.probabilities : null;
     const probability = (candidate) => known && reader.numbers.has(candidate) ? known[reader.numbers.get(candidate)] :
         candidate === one.predicted                                           ? one.probability :
+        isOther(one, candidate)                                               ? 1 - one.probability :
                                                                                 NaN;
     return [
       'AB'[i], word(one.predicted),
@@ -179,6 +185,7 @@ function drawSides(figure, a, b) {
                             values: one.attention.of(one.layer, one.head),
                             markRow: one.query,
                             markColumn: one.antecedent,
+                            candidates: one.candidates,
                             scale: scales.weight
                           }));
   if (same) {
@@ -226,15 +233,15 @@ function drawSides(figure, a, b) {
 
 // As much of a sentence as fits, with the token that differs.
 function sentenceAround(tokens, differs, size, width) {
-  let words = tokens.map(visible);
-  const text = () => words.join(' ');
+  let words = tokens.map(inText);
+  const text = () => words.join(gapOf(tokens));
   const fromFront = differs > tokens.length / 2;
   while (words.length > 2 && textWidth(text(), size) > width) words = fromFront ? ['…', ...words.slice(2)] : [...words.slice(0, -2), '…'];
   return fitted(text(), size, width);
 }
 
 // The lines from the query alone.
-function drawQueryLines(figure, x, y, width, row, {tokens, query, antecedent, attention, layer, head}) {
+function drawQueryLines(figure, x, y, width, row, {tokens, query, antecedent, candidates, attention, layer, head}) {
   const T = tokens.length, size = 13, labels = Math.min(width * 0.32, Math.max(...tokens.map((_, i) => textWidth(placed(tokens, i), size))) + 6);
   const left = x + labels, right = x + width - labels, middle = (i) => y + (i + 0.5) * row;
   const weights = attention.of(layer, head).subarray(query * T, (query + 1) * T);
@@ -260,7 +267,7 @@ function drawQueryLines(figure, x, y, width, row, {tokens, query, antecedent, at
     });
     figure.text(
         right, middle(i), text,
-        {'font-size': size, 'font-weight': bold, fill: i === antecedent ? ink.mark : ink.text});
+        {'font-size': size, 'font-weight': bold, fill: isMarked(i, antecedent, candidates) ? ink.mark : ink.text});
   });
 }
 

@@ -4,9 +4,15 @@ const unseen = new RegExp(
         '\\ufeff\\ufff9-\\ufffb\\ud800-\\udfff\\u{e0000}-\\u{e0fff}]',
     'u');
 
-// A token as it is shown: what cannot be seen gets a sign, such as ␀ or ⟨U+202E⟩.
+const spaceSigns = {
+  ' ': '␣',
+  '\n': '↵',
+  '\t': '⇥'
+};
+
+// A token as it is shown: what cannot be seen gets a sign, such as ␣, ␀ or ⟨U+202E⟩.
 function visible(token) {
-  if (/^[\u200c\u200d\s]+$/u.test(token)) return [...token].map(pointName).join('');
+  if (/^[\u200c\u200d\s]+$/u.test(token)) return [...token].map((c) => spaceSigns[c] ?? pointName(c)).join('');
   return [...token]
       .map((c) => {
         const point = c.codePointAt(0);
@@ -15,6 +21,11 @@ function visible(token) {
       })
       .join('');
 }
+
+// What stands between tokens in running text: nothing where they bring their spaces with them.
+const gapOf = (tokens) => tokens.some((token) => /^\s/.test(token)) ? '' : ' ';
+const inText = (token) => token === ' ' ? token : visible(token);
+const textOf = (tokens) => tokens.map(inText).join(gapOf(tokens));
 
 // Which way a text runs: as its first letter does. Hebrew, Arabic, Syriac, Thaana and the like lie in these ranges.
 function direction(tokens) {

@@ -35,7 +35,7 @@ TEST_CASE("The page opens without a message or a request: every view, light and 
       show(*chromium, view);
       CHECK(chromium->text("document.querySelector('[aria-selected=true]').textContent") == view);
       CHECK(chromium->run("document.documentElement.scrollWidth <= document.documentElement.clientWidth") == true);
-      CHECK(chromium->run("document.querySelectorAll('#main .picture svg > *').length > 10") == true);
+      chromium->wait_for("document.querySelectorAll('#main .picture svg > *').length > 10");
       CHECK(chromium->run("[...document.querySelectorAll('#main .picture svg')].every((s) => "
                           "s.getAttribute('aria-label').length > 10)") == true);
     }
