@@ -49,7 +49,7 @@ function drawFigures(figure, {x, y, cell, columns, values, scale, decimals}) {
   const sizeOf = (text) => Math.min(14, (cell - 3) / textWidth(text, 100) * 100);
   const widest = `${negative ? '−' : ''}${fixed(Math.max(largest, least), decimals)}`;
   const short = sizeOf(widest) < 10;
-  const shortened = (text) => short ? text.replace(/^(−?)0\./, '$1.') : text;
+  const shortened = (text) => short ? text.replace(/^(−?)0\./, '$1.').replace(/^1\.00$/, '1.0') : text;
   const size = sizeOf(shortened(widest));
   if (size < 8 || cell < size * 1.3) return;
   values.forEach((value, n) => {

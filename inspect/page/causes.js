@@ -39,7 +39,8 @@ const causesView = {
           if (groupsOf !== causes) groups = groupTables(causes);
           groupsOf = causes;
           content.push(
-              ...headline(causes), ...cardPart(runNow().card), when.element, el('h2', {}, 'What changes the answers most'), effects.element, ...groups, below.element);
+              ...headline(causes), ...cardPart(runNow().card), ...(reader ? [why.element] : []), when.element, ...otherSeeds(),
+              el('h2', {}, 'What changes the answers most'), effects.element, ...groups, below.element);
           drawEffects(effects, causes);
           below.draw(() => {
             const [head, ...rows] = causeRows(causes);
@@ -51,7 +52,7 @@ const causesView = {
         }
         if (reader) {
           content.push(
-              why.element, el('h2', {}, 'Does a large weight mean a large effect?'), ...drawScatter(scatter, last, causes),
+              ...(causes ? [] : [why.element]), el('h2', {}, 'Does a large weight mean a large effect?'), ...drawScatter(scatter, last, causes),
               scatter.element);
         }
         element.replaceChildren(...content);
@@ -109,6 +110,16 @@ function cardPart(card) {
     el('p', {class: 'figures'}, verdict.join('\n'))
   ];
 }
+
+const otherSeeds = () => [
+  el('h2', {}, 'Would another seed do the same?'),
+  el('p', {},
+     content.runs.length > 1 ?
+         'Side by side shows this run beside the other. Whether a head is luck, more runs say: ' :
+         'One run cannot say. ',
+     el('code', {}, 'train --config FILE --seeds 1-8'), ' trains one of each seed, and ', el('code', {}, 'inspect RUN... --match'),
+     ' looks for the same heads in all of them, beside random matchings.')
+];
 
 // The verdict in plain words. By chance an answer is right with `chance`, where that is known, give or take 1.96 standard
 // errors.

@@ -41,8 +41,8 @@ class Scale {
       this.names.push({rgb: `rgb(${r},${g},${b})`, text: textOn([r, g, b])});
     }
   }
-  // The same colours, for numbers from -range to range.
-  within(range) { return Object.assign(Object.create(this), {low: -range, high: range}); }
+  // The same colours, for numbers from -range to range, or from 0 to range.
+  within(range) { return Object.assign(Object.create(this), {low: this.low < 0 ? -range : 0, high: range}); }
   name(x) { return this.names[Math.max(0, Math.min(255, Math.round((x - this.low) / (this.high - this.low) * 255)))]; }
   colour(x) { return this.name(x).rgb; }
   text(x) { return this.name(x).text; }

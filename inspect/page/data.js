@@ -39,6 +39,11 @@ class Attention {
     this.heads = heads;
     this.values = values;
   }
+  // The least of these that no weight is above: where colours end.
+  get end() {
+    this.least ??= [0.1, 0.2, 0.5].find((end) => this.values.every((weight) => weight <= end)) ?? 1;
+    return this.least;
+  }
   of(layer, head) {
     const size = this.T * this.T;
     const before = total(this.heads.slice(0, layer)) + head;

@@ -104,7 +104,7 @@ function drawHeads(figure, now, {facts, sorted}) {
   const lines = sorted ? Math.ceil(facts.length / columns) : heads.length;
   const tall = Math.max(56, heightFor() / lines - caption - gap);
   const side = Math.max(30, Math.min(260, tall, (width - left) / columns - gap)), step = side + gap;
-  const rowStep = side + caption + gap, top = sorted ? 4 : 24;
+  const scale = scales.weight.within(attention.end), rowStep = side + caption + gap, top = sorted ? 4 : 24;
   figure.begin(
       left + columns * step, top + lines * rowStep + 40,
       facts.map(({layer, head}) => `${headName(layer, head)}: ${looksAtIn(now, layer, head, now.query)}`).join('; '));
@@ -118,7 +118,7 @@ function drawHeads(figure, now, {facts, sorted}) {
     const x = left + (sorted ? n % columns : head) * step;
     const y = top + (sorted ? Math.floor(n / columns) : layer) * rowStep;
     const chosen = layer === state.layer && head === state.head, small = side < 76;
-    figure.heat(x, y, side, side, tokens.length, tokens.length, attention.of(layer, head), scales.weight);
+    figure.heat(x, y, side, side, tokens.length, tokens.length, attention.of(layer, head), scale);
     const name = sorted ? `${layer + 1}.${head + 1}  ` : '';
     note(x + side / 2, y + side + 11, `${name}${fixed(weight, 2)}`, {
       'font-size': small ? 11 : 13,
@@ -151,7 +151,7 @@ function drawHeads(figure, now, {facts, sorted}) {
       }
     });
   });
-  drawLegend(figure, left, top + lines * rowStep + 4, Math.max(120, Math.min(190, columns * step)), scales.weight);
+  drawLegend(figure, left, top + lines * rowStep + 4, Math.max(120, Math.min(190, columns * step)), scale);
   return facts.map(({layer, head}) => [layer, head]);
 }
 
@@ -168,6 +168,7 @@ function drawOneHead(figure, now) {
     values: now.attention.of(state.layer, state.head),
     markRow: now.query,
     markColumn: now.antecedent,
-    candidates: now.candidates
+    candidates: now.candidates,
+    scale: scales.weight.within(now.attention.end)
   });
 }

@@ -27,14 +27,14 @@ const matrixView = {
         const room = roomFor(), width = room > 900 ? room - 330 : room;
         const most = Math.max(26, Math.min(46, (heightFor() - 60) / labels.length));
         const cell = cellFor(labels, labels, width, most), {left, top, right} = axisSizes(labels, labels, cell);
-        const side = cell * labels.length;
+        const side = cell * labels.length, scale = scales.weight.within(now.attention.end);
         figure.begin(
             Math.max(left + side + right, left + 170), top + side + 52,
             `Attention of ${headName(state.layer, state.head)}, ${labels.length} tokens by ${labels.length}. ${
                 looksAtIn(now, state.layer, state.head, now.query)}`);
-        drawMatrix(figure, 0, 0, cell, {rows: labels, values, markRow: now.query, markColumn: now.antecedent, candidates: now.candidates});
+        drawMatrix(figure, 0, 0, cell, {rows: labels, values, markRow: now.query, markColumn: now.antecedent, candidates: now.candidates, scale});
         drawLegend(
-            figure, left, top + side + 12, Math.max(150, Math.min(220, side)), scales.weight,
+            figure, left, top + side + 12, Math.max(150, Math.min(220, side)), scale,
             {text: 'row looks at column'});
         renew(beside, rowList(now, state.layer, state.head, token));
         below.draw(

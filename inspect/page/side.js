@@ -180,21 +180,23 @@ const mostLineTokens = 24;
 function drawSides(figure, a, b) {
   const room = roomFor(), same = a.tokens.length === b.tokens.length, beside = room > 820;
   const count = same ? 3 : 2, gap = 18, width = beside ? (room - (count - 1) * gap) / count : room;
+  const scale = scales.weight.within(Math.max(a.attention.end, b.attention.end));
   const maps = [a, b].map((one) => ({
                             rows: one.tokens.map((_, i) => placed(one.tokens, i)),
                             values: one.attention.of(one.layer, one.head),
                             markRow: one.query,
                             markColumn: one.antecedent,
                             candidates: one.candidates,
-                            scale: scales.weight
+                            scale
                           }));
+  const differences = scales.signed.within(scale.high);
   if (same) {
     const rows = maps[1].rows.map((label, i) => a.tokens[i] === b.tokens[i] ? label : `${maps[0].rows[i]}/${label}`);
     maps.push({
       rows,
       values: maps[1].values.map((value, n) => value - maps[0].values[n]),
       markRow: b.query,
-      scale: scales.signed
+      scale: differences
     });
   }
   const cell = Math.min(...maps.map(({rows}) => cellFor(rows, rows, width, 40)));
@@ -220,15 +222,15 @@ function drawSides(figure, a, b) {
         x, y + 30, of ? sentenceAround(of.tokens, differs, 13, width) : 'blue: B looks more, orange: A does',
         {'font-size': 13, fill: ink.muted});
     if (of && lines) drawQueryLines(figure, x, y + title, Math.min(width, 420), row, of);
-    if (!of && lines && beside) drawDifferences(figure, x, y + title, row, a, b, map.values);
+    if (!of && lines && beside) drawDifferences(figure, x, y + title, row, a, b, map.values, differences);
     const under = y + title + (beside || of ? linesHeight : 0);
     drawMatrix(figure, x, under + (beside ? tallest - heights[i] : 0), cell, map);
     figure.maps.at(-1).of = of ?? b;
     if (!beside) y += one(i);
   });
   const bottom = figure.height - 34;
-  drawLegend(figure, 4, bottom, 150, scales.weight);
-  if (same) drawLegend(figure, 184, bottom, 150, scales.signed, {text: 'difference'});
+  drawLegend(figure, 4, bottom, 150, scale);
+  if (same) drawLegend(figure, 184, bottom, 150, differences, {text: 'difference'});
 }
 
 // As much of a sentence as fits, with the token that differs.
@@ -272,17 +274,17 @@ function drawQueryLines(figure, x, y, width, row, {tokens, query, antecedent, ca
 }
 
 // The entries of B - A that are furthest from 0, in words.
-function drawDifferences(figure, x, y, row, a, b, values) {
+function drawDifferences(figure, x, y, row, a, b, values, scale) {
   const T = b.tokens.length, most = Math.min(8, T - 1);
   const order = Array.from(values.keys()).sort((m, n) => Math.abs(values[n]) - Math.abs(values[m])).slice(0, most);
   const name = (i) => a.tokens[i] === b.tokens[i] ? placed(b.tokens, i) : `${visible(a.tokens[i])}/${visible(b.tokens[i])}`;
   figure.text(x, y + row / 2, 'What differs most', {'font-size': 13, fill: ink.muted});
   order.forEach((n, i) => {
     const middle = y + (i + 1.5) * row;
-    figure.add('rect', {x, y: middle - 8, width: 48, height: 16, fill: scales.signed.colour(values[n])});
+    figure.add('rect', {x, y: middle - 8, width: 48, height: 16, fill: scale.colour(values[n])});
     figure.text(
         x + 24, middle, signed(values[n], 2),
-        {'text-anchor': 'middle', 'font-size': 12, fill: scales.signed.text(values[n])});
+        {'text-anchor': 'middle', 'font-size': 12, fill: scale.text(values[n])});
     figure.text(x + 58, middle, `${name(Math.floor(n / T))} → ${name(n % T)}`, {'font-size': 13});
   });
 }

@@ -165,7 +165,7 @@ const tryView = {
           element.replaceChildren(
               input, writing, notice,
               el('details', {class: 'as-table'},
-                 el('summary', {}, `The ${reader.vocabulary.length} words that it knows`), words));
+                 el('summary', {}, `The ${reader.vocabulary.length} ${reader.split === 'characters' && reader.ofText ? 'characters' : 'words'} that it knows`), words));
         }
         if (now && result.parentNode !== element) element.append(result);
         announce(
