@@ -7,14 +7,15 @@
 namespace heed {
 namespace {
 
-// true where j > i + diagonal
-Booleans above(const char* operation, const Tensor& x, std::int64_t diagonal) {
+// 0 where hides(j - i).
+template <class Hides>
+Tensor without(const char* operation, const Tensor& x, Hides hides) {
   if (x.rank() < 2) fail("{}: expected matrices (..., n, m), got {}", operation, to_string(x.shape()));
   std::vector<std::uint8_t> values;
   for (std::int64_t i = 0; i < x.size(-2); ++i) {
-    for (std::int64_t j = 0; j < x.size(-1); ++j) values.push_back(j - i > diagonal);
+    for (std::int64_t j = 0; j < x.size(-1); ++j) values.push_back(hides(j - i));
   }
-  return Booleans({x.size(-2), x.size(-1)}, std::move(values));
+  return masked_fill(x, Booleans({x.size(-2), x.size(-1)}, std::move(values)), 0);
 }
 
 }  // namespace
@@ -101,8 +102,12 @@ Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& times) {
   return y;
 }
 
-Tensor tril(const Tensor& x, std::int64_t diagonal) { return masked_fill(x, above("tril", x, diagonal), 0); }
+Tensor tril(const Tensor& x, std::int64_t diagonal) {
+  return without("tril", x, [=](std::int64_t k) { return k > diagonal; });
+}
 
-Tensor triu(const Tensor& x, std::int64_t diagonal) { return masked_fill(x, !above("triu", x, diagonal - 1), 0); }
+Tensor triu(const Tensor& x, std::int64_t diagonal) {
+  return without("triu", x, [=](std::int64_t k) { return k < diagonal; });
+}
 
 }  // namespace heed

@@ -68,6 +68,7 @@ Ids first_in_order(const char* operation, const Tensor& x, int axis, std::int64_
 
 Ids extreme(const char* operation, const Tensor& x, int axis, bool keepdim, bool largest, bool last) {
   const int a = checked_axis(operation, axis, x.rank());
+  if (x.size(a) == 0) fail("{}: of no elements along axis {} of {}", operation, axis, to_string(x.shape()));
   const Ids found = first_in_order(operation, x, a, 1, largest, last);
   if (keepdim) return found;
   Shape shape;

@@ -86,8 +86,7 @@ Named with_names(const Formula& formula, const std::string& given, const Tensor&
     shape.append(n * n);
     result.x = n == 0 ? reshape(slice(moved, -1, 0, 0), shape) : slice(reshape(moved, shape), -1, 0, n * n, n + 1);
     const char name = result.names[i];
-    std::erase(result.names, name);
-    result.names += name;
+    result.names.erase(j, 1).erase(i, 1).push_back(name);
     i = 0;
   }
   return result;
@@ -157,7 +156,7 @@ Tensor einsum(std::string_view text, const Tensor& x) {
 Tensor einsum(std::string_view text, const Tensor& x, const Tensor& y) {
   const Formula formula(text);
   if (formula.operands.size() != 2) formula.wrong("expected 2 operands, got {}", formula.operands.size());
-  const Named a = with_names(formula, formula.operands[0], x), b = with_names(formula, formula.operands[1], y);
+  Named a = with_names(formula, formula.operands[0], x), b = with_names(formula, formula.operands[1], y);
   const std::string result = result_names(formula, {a, b});
   std::string batch, rows, columns, inner;
   Shape batch_shape, rows_shape, columns_shape;
@@ -166,7 +165,7 @@ Tensor einsum(std::string_view text, const Tensor& x, const Tensor& y) {
     const std::int64_t m = size_of_axis(a, name), n = size_of_axis(b, name);
     if (has(a.names, name) && has(b.names, name)) {
       batch += name;
-      batch_shape.append(std::max(m, n) == 1 ? 1 : m == 1 ? n : m);
+      batch_shape.append(m == 1 ? n : m);
     } else if (has(a.names, name)) {
       rows += name;
       rows_shape.append(m);
@@ -179,13 +178,17 @@ Tensor einsum(std::string_view text, const Tensor& x, const Tensor& y) {
   }
   for (const char name : a.names) {
     const std::int64_t m = size_of_axis(a, name), n = size_of_axis(b, name);
-    const bool broadcasts = name >= '0' && name <= '9' && (m == 1 || n == 1);
-    if (has(b.names, name) && m != n && !broadcasts) {
+    if (!has(b.names, name)) continue;
+    if (m != n && m != 1 && n != 1) {
       formula.wrong("axis '{}' is {} in {} and {} in {}", name, m, to_string(x.shape()), n, to_string(y.shape()));
     }
-    if (has(b.names, name) && !has(result, name)) {
-      inner += name;
+    if (has(result, name)) continue;
+    inner += name;
+    if (m == n) {
       inner_size *= m;
+    } else {  // sum of u v_i = u sum of v_i
+      Named& wide = m == 1 ? b : a;
+      wide.x = sum(wide.x, {static_cast<int>(wide.names.find(name))}, true);
     }
   }
   const auto matrices = [](const Tensor& t, std::size_t leading, std::int64_t n, std::int64_t m) {

@@ -93,7 +93,7 @@ Tensor expm1(const Tensor& x) {
 static const Operation softplus_operation("softplus", [] { return unary_samples(softplus); });
 Tensor softplus(const Tensor& x) {
   return function(
-      softplus_operation, x, [](auto v) { return (v > 0 ? v : v * 0) + std::log1p(cpu::exp(v > 0 ? -v : v)); },
+      softplus_operation, x, [](auto v) { return (v > 0 ? v : 0) + std::log1p(cpu::exp(v > 0 ? -v : v)); },
       [](auto v) { return cpu::sigmoid(v); });
 }
 
@@ -199,7 +199,7 @@ Tensor pow(const Tensor& a, const Tensor& b) {
   const Tensor y = cpu::map("pow", a, b, [](auto u, auto v) { return std::pow(u, v); });
   return record(pow_operation, {&a, &b}, y, [a, b, y](const Tensor& dy) {
     const Tensor da = cpu::map("pow", a, b, [](auto u, auto v) { return v == 0 ? v : v * std::pow(u, v - 1); });
-    const Tensor db = cpu::map("pow", a, y, [](auto u, auto w) { return u == 0 ? u : w * std::log(u); });
+    const Tensor db = cpu::map("pow", a, y, [](auto u, auto w) { return u == 0 && w == w ? u : w * std::log(u); });
     return std::vector{dy * da, dy * db};
   });
 }

@@ -42,9 +42,9 @@ Tensor& operator/=(Tensor& a, const B& b) {
   return a = a / b;
 }
 
-// Over axes, all when empty, as sum() (statistics.cpp)
-Tensor min(const Tensor& x, std::vector<int> axes = {}, bool keepdim = false);
-// Sum of (x - mean)^2 divided by n - correction: 1 for the estimate from a sample.
+// Over axes, all when empty, as max() and sum() (reduce.cpp, statistics.cpp)
+Tensor min(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
+// Sum of (x - mean)^2 divided by n - correction, at least 0: 1 for the estimate from a sample.
 Tensor var(const Tensor& x, std::vector<int> axes = {}, bool keepdim = false, double correction = 0);
 Tensor norm(const Tensor& x, std::vector<int> axes = {}, bool keepdim = false);       // sqrt(sum x^2), gradient 0 at 0
 Tensor logsumexp(const Tensor& x, std::vector<int> axes = {}, bool keepdim = false);  // log sum e^x; -infinity of none
@@ -106,8 +106,9 @@ struct CumsumOptions {
 };
 Tensor cumsum(const Tensor& x, int axis, const CumsumOptions& options = {});
 
-// Sums of products by a formula, as in NumPy: "bij,bjk->bik". Axes of one letter have one size; a letter that the result does
-// not name is summed over, one that an operand names twice takes its diagonal; "..." is any number of axes, which broadcast.
+// Sums of products by a formula, as in NumPy: "bij,bjk->bik". Axes of one letter have one size, or 1, which broadcasts; a
+// letter that the result does not name is summed over, one that an operand names twice takes its diagonal; "..." is any
+// number of axes.
 // Without "->" the result has the letters that occur once, in alphabetical order. (einsum.cpp)
 Tensor einsum(std::string_view formula, const Tensor& a, const Tensor& b);
 Tensor einsum(std::string_view formula, const Tensor& x);

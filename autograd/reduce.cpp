@@ -1,8 +1,8 @@
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/sums.h"
 
+#include <heed/autograd/more_ops.h>
 #include <heed/autograd/operation.h>
-#include <heed/autograd/ops.h>
 
 #include <cmath>
 #include <limits>
@@ -142,15 +142,17 @@ Tensor mean(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
   return sum(x, axes, keepdim) / static_cast<double>(n);
 }
 
-// y = x[i], i the first index of the maximum        dx[i] = dy, 0 elsewhere
-static const Operation max_operation("max", [] { return reduction_samples(max, Argument::Values::distinct, false); });
-Tensor max(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
-  const Split s = split_axes("max", x, axes);
-  if (s.reduced.numel() == 0 && s.kept.numel() > 0) fail("max: of no elements, for shape {}", to_string(x.shape()));
+// y = x[i], i the first index of the maximum of sign x        dx[i] = dy, 0 elsewhere
+static Tensor extreme(const Operation& operation, const Tensor& x, const std::vector<int>& axes, bool keepdim,
+                      int sign) {
+  const Split s = split_axes(operation.name(), x, axes);
+  if (s.reduced.numel() == 0 && s.kept.numel() > 0) {
+    fail("{}: of no elements, for shape {}", operation.name(), to_string(x.shape()));
+  }
   Tensor y(keepdim ? s.output_keepdim : s.output, x.dtype());
   std::vector<std::int64_t> winners(static_cast<std::size_t>(y.numel()));  // element numbers in a contiguous x
   const Tensor dense(x.shape(), x.dtype());
-  Split numbers = split_axes("max", dense, axes);
+  Split numbers = split_axes(operation.name(), dense, axes);
   dispatch(x.dtype(), [&]<class T>() {
     const T* data = x.data<T>();
     T* out = y.mutable_data<T>();
@@ -162,14 +164,14 @@ Tensor max(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
       std::int64_t winner = -1;
       reduced.rows(0, n / reduced.size[0], [&](std::int64_t, const std::array<std::int64_t, 2>& offset) {
         for (std::int64_t i = 0; i < reduced.size[0]; ++i) {
-          const T value = data[from + offset[0] + i * reduced.stride[0][0]];
+          const T value = static_cast<T>(sign) * data[from + offset[0] + i * reduced.stride[0][0]];
           if (winner < 0 || value > best || (std::isnan(value) && !std::isnan(best))) {
             best = value;
             winner = number + offset[1] + i * reduced.stride[1][0];
           }
         }
       });
-      out[output] = best;
+      out[output] = static_cast<T>(sign) * best;
       winners[static_cast<std::size_t>(output)] = winner;
     };
     cpu::parallel_for(y.numel() / std::max<std::int64_t>(1, kept.size[0]), 64,
@@ -181,7 +183,7 @@ Tensor max(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
                         });
                       });
   });
-  return record(max_operation, {&x}, y, [from = x.shape(), winners](const Tensor& dy) {
+  return record(operation, {&x}, y, [from = x.shape(), winners](const Tensor& dy) {
     Tensor dx = zeros(from, dy.dtype());
     const Tensor dense_dy = contiguous(dy);
     dispatch(dy.dtype(), [&]<class T>() {
@@ -190,6 +192,16 @@ Tensor max(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
     });
     return std::vector{dx};
   });
+}
+
+static const Operation max_operation("max", [] { return reduction_samples(max, Argument::Values::distinct, false); });
+Tensor max(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
+  return extreme(max_operation, x, axes, keepdim, 1);
+}
+
+static const Operation min_operation("min", [] { return reduction_samples(min, Argument::Values::distinct, false); });
+Tensor min(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
+  return extreme(min_operation, x, axes, keepdim, -1);
 }
 
 void add_in_place(Tensor& total, const Tensor& x) {

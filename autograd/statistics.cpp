@@ -34,18 +34,16 @@ Shape kept_shape(const Tensor& x, const std::vector<int>& axes) {
 
 }  // namespace
 
-Tensor min(const Tensor& x, std::vector<int> axes, bool keepdim) { return -max(-x, std::move(axes), keepdim); }
-
 Tensor var(const Tensor& x, std::vector<int> axes, bool keepdim, double correction) {
   const Tensor total = sum(square(x - mean(x, axes, true)), axes, keepdim);
   const std::int64_t n = x.numel() / std::max<std::int64_t>(1, kept_shape(x, axes).numel());
-  return total / (static_cast<double>(n) - correction);
+  return total / std::max(0.0, static_cast<double>(n) - correction);
 }
 
-// y = sqrt(sum x^2)        dx = dy x / y, 0 where y is 0
+// y = sqrt(sum x^2), in double, where the square of any float lies        dx = dy x / y, 0 where y is 0
 static const Operation norm_operation("norm", [] { return statistic_samples(norm); });
 Tensor norm(const Tensor& x, std::vector<int> axes, bool keepdim) {
-  const Tensor y = sqrt(sum(square(x.detach()), axes, keepdim));
+  const Tensor y = sqrt(sum(square(x.to(DType::float64)), axes, keepdim)).to(x.dtype());
   return record(norm_operation, {&x}, y, [x, y, kept = kept_shape(x, axes)](const Tensor& dy) {
     const Tensor share = cpu::map("norm", dy, y, [](auto g, auto v) { return v == 0 ? v : g / v; });
     return std::vector{x * reshape(share, kept)};
@@ -62,8 +60,9 @@ Tensor logsumexp(const Tensor& x, std::vector<int> axes, bool keepdim) {
   const Tensor m = is_empty ? zeros(kept, x.dtype()) : cpu::map(max(fixed, axes, true), finite);
   const Tensor y = m + log(sum(exp(fixed - m), axes, true));
   const Tensor shaped = keepdim ? y : reshape(y, sum(fixed, axes).shape());
-  return record(logsumexp_operation, {&x}, shaped, [x, y, kept, finite](const Tensor& dy) {
-    return std::vector{reshape(dy, kept) * exp(x - cpu::map(y, finite))};
+  return record(logsumexp_operation, {&x}, shaped, [x, y, kept](const Tensor& dy) {
+    const Tensor of_none = cpu::map(y, [](auto v) { return v < 0 && std::isinf(v) ? decltype(v){0} : v; });
+    return std::vector{reshape(dy, kept) * exp(x - of_none)};
   });
 }
 

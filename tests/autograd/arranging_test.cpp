@@ -28,6 +28,14 @@ TEST_CASE("Shapes are rearranged as their names say, and gradients come back") {
   CHECK(triu(x).to_vector() == Values{1, 2, 3, 0, 5, 6});
   CHECK(triu(x, 2).to_vector() == Values{0, 0, 3, 0, 0, 0});
   CHECK(triu(x, -5).to_vector() == x.to_vector());
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max(), least = -most - 1;
+  CHECK(tril(x, most).to_vector() == x.to_vector());
+  CHECK(tril(x, least).to_vector() == Values(6, 0));
+  CHECK(triu(x, most).to_vector() == Values(6, 0));
+  CHECK(triu(x, least).to_vector() == x.to_vector());
+  CHECK(triu(full({2, 2}, std::nan("")), 1).at({1, 1}) == 0);  // nothing is multiplied
+  CHECK(tril(stack({x, -x}), -1).to_vector() == Values{0, 0, 0, 4, 0, 0, 0, 0, 0, -4, 0, 0});
+  CHECK(tril(zeros({2, 0, 3})).shape() == Shape{2, 0, 3});
 
   const Tensor v = variable(x);
   const Recording recording;

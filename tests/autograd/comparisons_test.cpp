@@ -34,7 +34,14 @@ TEST_CASE("argmax and argmin take the first of equals, or the last, along any ax
   CHECK(argmax(x, 0, true).shape() == Shape{1, 3});
   CHECK(argmax(x, 0).shape() == Shape{3});
   CHECK(numbers(argmax(tensor({3}, {1, std::nan(""), 9}))) == std::vector<int>{1});
-  CHECK(message([] { argmax(zeros({2, 0})); }) == "argmax: 1 of the 0 elements along axis 1 of (2, 0)");
+  const Tensor odd = tensor({5}, {1, std::nan(""), -INFINITY, std::nan(""), INFINITY});
+  CHECK(numbers(argmax(odd)) == std::vector<int>{1});
+  CHECK(numbers(argmax(odd, 0, false, true)) == std::vector<int>{3});
+  CHECK(numbers(argmin(odd)) == std::vector<int>{2});
+  CHECK(numbers(argmin(x, 0, true, true)) == std::vector<int>{0, 1, 1});
+  CHECK(numbers(argmax(tensor({2}, {-0.0, 0.0}))) == std::vector<int>{0});
+  CHECK(argmax(zeros({0, 2}), 1, true).shape() == Shape{0, 1});
+  CHECK(message([] { argmax(zeros({2, 0})); }) == "argmax: of no elements along axis -1 of (2, 0)");
 }
 
 TEST_CASE("sort and topk give values in order, where they were, and their gradients") {
@@ -57,5 +64,11 @@ TEST_CASE("sort and topk give values in order, where they were, and their gradie
   const Ordered equals = sort(tensor({4}, {2, 1, 2, 1}));
   CHECK(numbers(equals.indices) == std::vector<int>{1, 3, 0, 2});
   CHECK(numbers(topk(tensor({4}, {2, 1, 2, 1}), 3, 0, false).indices) == std::vector<int>{1, 3, 0});
+  const Tensor odd = tensor({2, 4}, {1, std::nan(""), 2, -INFINITY, INFINITY, 3, std::nan(""), -1});
+  CHECK(numbers(topk(odd, 2).indices) == std::vector<int>{1, 2, 2, 0});
+  CHECK(numbers(topk(odd, 4, -1, false).indices) == std::vector<int>{3, 0, 2, 1, 3, 1, 0, 2});
+  CHECK(numbers(topk(odd, 1, 0, false).indices) == std::vector<int>{0, 1, 0, 0});
+  CHECK(topk(odd, 0, 0).values.shape() == Shape{0, 4});
+  CHECK(sort(zeros({2, 0})).indices.shape() == Shape{2, 0});
   CHECK(message([] { topk(zeros({3}), 4); }) == "topk: 4 of the 3 elements along axis -1 of (3)");
 }

@@ -12,5 +12,13 @@ TEST_CASE("cumsum adds up along any axis, from either end, with or without the e
   CHECK(cumsum(x, -1, {.exclusive = true}).to_vector() == Values{0, 1, 3, 0, 4, 9});
   CHECK(cumsum(x, 1, {.reversed = true}).to_vector() == Values{6, 5, 3, 15, 11, 6});
   CHECK(cumsum(x, 1, {.exclusive = true, .reversed = true}).to_vector() == Values{5, 3, 0, 11, 6, 0});
+  const double nan = std::nan(""), endless = INFINITY;
+  CHECK(distance(cumsum(tensor({4}, {1, endless, 2, 3}), 0, {.exclusive = true}).to_vector(),
+                 Values{0, 1, endless, endless}) == 0);
+  CHECK(distance(cumsum(tensor({3}, {1, nan, 2}), 0, {.exclusive = true, .reversed = true}).to_vector(),
+                 Values{nan, 2, 0}) == endless);  // NaN reaches what comes after it
+  CHECK(slice(cumsum(tensor({3}, {1, nan, 2}), 0, {.exclusive = true}), 0, 0, 2).to_vector() == Values{0, 1});
+  CHECK(cumsum(zeros({0, 3}), 0).shape() == Shape{0, 3});
+  CHECK(cumsum(zeros({2, 0}), 0).shape() == Shape{2, 0});
   CHECK(cumsum(full({1000000}, 0.1), 0).at({999999}) == Approx(1e5).epsilon(1e-6));  // no error that grows
 }

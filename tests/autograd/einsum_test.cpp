@@ -25,6 +25,34 @@ TEST_CASE("einsum is the sum of products that its formula says") {
   CHECK(close(einsum("...ij,jk->...ik", a, b[0]), matmul(a, b[0])));
   CHECK(close(einsum("b...,b...->b...", a, a), a * a));
   CHECK(einsum("...ii->...i", x({2, 5, 3, 3})).shape() == Shape{2, 5, 3});
+  CHECK(close(einsum("b...->...b", a), permute(a, {1, 2, 0})));
+  CHECK(close(einsum("ba...", a), einsum("ba...->...ab", a)));  // in alphabetical order
+  CHECK(close(einsum("i...i->...", stack({square_, square_}, 1)),
+              broadcast_to(square_[0][0] + square_[1][1] + square_[2][2], {2})));
+  const Tensor cube = x({2, 2, 2});
+  CHECK(close(einsum("iii->i", cube), stack({cube[0][0][0], cube[1][1][1]})));
+  CHECK(close(einsum("iii", cube), cube[0][0][0] + cube[1][1][1]));
+  CHECK(close(einsum("iji,j->i", cube, v[0] * ones({2}, DType::float64)),
+              stack({cube[0][0][0] + cube[0][1][0], cube[1][0][1] + cube[1][1][1]}) * v[0]));
+}
+
+TEST_CASE("einsum takes scalars, empty axes and axes of size 1, which broadcast") {
+  Random random(13);
+  const Tensor a = uniform({2, 3, 4}, random), v = uniform({4}, random), one = full({}, 3, DType::float64);
+  const auto close = [](const Tensor& y, const Tensor& expected) { return distance(y, expected) < 1e-13; };
+  CHECK(einsum(",->", one, one).item() == 9);
+  CHECK(einsum("->", one).item() == 3);
+  CHECK(close(einsum(",i->i", one, v), v * 3));
+  CHECK(close(einsum("...,...", a, v), a * v));
+  CHECK(close(einsum("...i,...i->i", slice(a, 1, 0, 1), a), sum(slice(a, 1, 0, 1) * a, {0, 1})));
+  CHECK(close(einsum("bij,bkj->ik", slice(a, 0, 0, 1), a), sum(matmul(slice(a, 0, 0, 1), transpose(a)), {0})));
+  CHECK(close(einsum("i,i->i", slice(v, 0, 0, 1), v), v[0] * v));
+  CHECK(close(einsum("i,i", v, slice(v, 0, 0, 1)), sum(v) * v[0]));
+  CHECK(close(einsum("ij,jk->ik", zeros({2, 0}), zeros({0, 3})), zeros({2, 3})));
+  CHECK(einsum("ij,jk->ik", zeros({0, 2}), zeros({2, 3})).shape() == Shape{0, 3});
+  CHECK(einsum("ii", zeros({0, 0})).item() == 0);
+  CHECK(einsum("i,i", zeros({1}), zeros({0})).item() == 0);
+  CHECK(std::isnan(einsum("i,i", tensor({2}, {0, INFINITY}), zeros({2})).item()));
 }
 
 TEST_CASE("The gradients of einsum are those of the products") {

@@ -40,7 +40,10 @@ TEST_CASE("Each function of one number is the C library's, also of the largest a
     CHECK(log1p(full({}, tiny, dtype)).item() == Approx(tiny).epsilon(1e-6).margin(0));
     CHECK(expm1(full({}, tiny, dtype)).item() == Approx(tiny).epsilon(1e-6).margin(0));
   }
-  CHECK(softplus(tensor({2}, {1e30, -1e30}, dtype)).to_vector() == tensor({2}, {1e30, 0}, dtype).to_vector());
+  const double endless = std::numeric_limits<double>::infinity();
+  CHECK(softplus(tensor({4}, {1e30, -1e30, endless, -endless}, dtype)).to_vector() ==
+        tensor({4}, {1e30, 0, endless, 0}, dtype).to_vector());
+  CHECK(std::isnan(softplus(full({}, std::nan(""), dtype)).item()));
 }
 
 TEST_CASE("clamp, leaky_relu, maximum and minimum choose, and NaN goes through") {
@@ -51,6 +54,16 @@ TEST_CASE("clamp, leaky_relu, maximum and minimum choose, and NaN goes through")
   CHECK(leaky_relu(x, 0.1).to_vector() == std::vector<double>{-0.2, -0.05, 0, 0.5, 2});
   CHECK(maximum(x, -x).to_vector() == std::vector<double>{2, 0.5, 0, 0.5, 2});
   CHECK(minimum(x, zeros({}, DType::float64)).to_vector() == std::vector<double>{-2, -0.5, 0, 0, 0});
+  constexpr double endless = std::numeric_limits<double>::infinity();
+  CHECK(clamp(x, -endless, 1).to_vector() == std::vector<double>{-2, -0.5, 0, 0.5, 1});
+  CHECK(clamp(x, -0.5, endless).to_vector() == std::vector<double>{-0.5, -0.5, 0, 0.5, 2});
+  CHECK(clamp(tensor({2}, {-endless, endless}), -1, 1).to_vector() == std::vector<double>{-1, 1});
+  CHECK(clamp(full({}, 2, DType::float64), -endless, endless).item() == 2);
+  CHECK(clamp(zeros({0, 2}), 0, 1).shape() == Shape{0, 2});
+  CHECK(maximum(tensor({2, 1}, {1, 4}), tensor({3}, {2, endless, -endless})).to_vector() ==
+        std::vector<double>{2, endless, 1, 4, endless, 4});
+  CHECK(maximum(zeros({0}), ones({1})).shape() == Shape{0});
+  CHECK(maximum(full({}, 1), full({}, 2)).item() == 2);
   const Tensor none = full({}, nan, DType::float64);
   for (const Tensor& y : {clamp(none, 0, 1), leaky_relu(none), maximum(x, none), maximum(none, x), minimum(x, none)}) {
     for (const double v : y.to_vector()) CHECK(std::isnan(v));
@@ -73,6 +86,12 @@ TEST_CASE("Powers of 0 and of negative numbers have the derivatives they have") 
   const Gradients g = backward(sum(pow(base, two)));
   CHECK(g[base].to_vector() == std::vector<double>{0, 4});
   CHECK(g[two].item() == Approx(4 * std::log(2)));
+  CHECK(pow(tensor({2, 1}, {2, 3}), tensor({3}, {0, 2, -1})).to_vector() ==
+        tensor({6}, {1, 4, 0.5, 1, 9, 1.0 / 3}).to_vector());
+  CHECK(std::isnan(pow(full({}, -2), full({}, 0.5)).item()));
+  CHECK(std::isinf(pow(zeros({}), full({}, -1)).item()));
+  const Tensor none = variable(full({}, std::nan(""), DType::float64));  // x^NaN is NaN, and so is what it hands back
+  CHECK(std::isnan(backward(pow(zeros({}, DType::float64), none))[none].item()));
 }
 
 TEST_CASE("swiglu is silu(gate) value, and += is +") {

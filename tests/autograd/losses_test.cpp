@@ -104,6 +104,16 @@ TEST_CASE("cross_entropy takes any rank and axis, class weights, and reductions"
   }
   CHECK(cross_entropy(tensor({3}, {1, 2, 3}, dtype), Ids({}, {0})).item() ==
         Approx(std::log(1 + std::exp(1) + std::exp(2))));
+  const Tensor two = tensor({2, 2}, {1, 2, 3, 5}, dtype);
+  for (const std::int32_t ignored : {1, -100, std::numeric_limits<std::int32_t>::min(), 7}) {  // a class, too
+    CHECK(cross_entropy(two, Ids({2}, {0, ignored}), {.ignored_label = ignored}).item() ==
+          Approx(std::log(1 + std::exp(1))));
+  }
+  CHECK(cross_entropy(zeros({2, 3, 0}, dtype), Ids({2, 0}, {}), {.axis = 1, .reduction = Reduction::none}).shape() ==
+        Shape{2, 0});
+  const double endless = std::numeric_limits<double>::infinity();
+  CHECK(cross_entropy(tensor({2}, {1, -endless}, dtype), Ids({}, {0})).item() == 0);
+  CHECK(cross_entropy(tensor({2}, {1, -endless}, dtype), Ids({}, {1})).item() == endless);
 }
 
 TEST_CASE("mse_loss and bce_with_logits are their formulas, the latter for logits of any size") {

@@ -291,6 +291,7 @@ TEST_CASE("Every differentiable function has its operation in the loop") {
                                        "masked_fill",
                                        "sum",
                                        "max",
+                                       "min",
                                        "reshape",
                                        "permute",
                                        "slice",

@@ -25,6 +25,17 @@ TEST_CASE("rotary turns each pair by its angle, in both pairings, and leaves the
   const Tensor each = rotary(x, cos(own).to(dtype), sin(own).to(dtype), pairs);
   CHECK(same_bits(slice(each, 0, 1, 2), rotary(slice(x, 0, 1, 2), slice(cos(own).to(dtype), 0, 1, 2),
                                                slice(sin(own).to(dtype), 0, 1, 2), pairs)));
+  // Positions given by number, rows of a table; heads still side by side, (B, T, heads d).
+  const Ids positions({2, 5}, {0, 4, 1, 1, 3, 2, 0, 0, 4, 3});
+  const Tensor c = unsqueeze(embedding(cosine, positions), 1), s = unsqueeze(embedding(sine, positions), 1);
+  const Tensor numbered = rotary(x, c, s, pairs), row = slice(slice(x, 0, 1, 2), 2, 3, 4);  // at position 4
+  CHECK(same_bits(slice(slice(numbered, 0, 1, 2), 2, 3, 4),
+                  rotary(row, slice(cosine, 0, 4, 5), slice(sine, 0, 4, 5), pairs)));
+  const Tensor beside = reshape(transpose(x, 1, 2), {2, 5, 21});
+  const Tensor turned = rotary(reshape(beside, {2, 5, 3, 7}), transpose(c, 1, 2), transpose(s, 1, 2), pairs);
+  CHECK(same_bits(transpose(turned, 1, 2), numbered));
+  CHECK(rotary(zeros({0, 4}), zeros({0, 2}), zeros({0, 2}), pairs).shape() == Shape{0, 4});
+  CHECK(same_bits(rotary(x, zeros({5, 0}, dtype), zeros({5, 0}, dtype), pairs), x));
 }
 
 TEST_CASE("Angles that do not fit are an error") {

@@ -25,6 +25,24 @@ TEST_CASE("min, var, norm and logsumexp of an axis are those of its rows") {
   }
   CHECK(logsumexp(x, {0, 2}, true).shape() == Shape{1, 7, 1});
   CHECK(var(x).shape() == Shape{});
+  CHECK(std::isinf(var(tensor({2}, {1, 3}), {}, false, 3).item()));  // divided by 0, never by less
+  check_messages({{"min: of no elements, for shape (2, 0)",
+                   [] {
+                     min(zeros({2, 0}), {1});
+                   }},
+                  {"min: axis 2 is outside [-2, 2) for 2 axes", [] {
+                     min(zeros({2, 3}), {2});
+                   }}});
+}
+
+TEST_CASE("norm is right wherever its result is a number of its type") {
+  for (const double scale : {1e-30, 1.0, 1e30}) {
+    const Tensor x = variable(tensor({2}, {3 * scale, -4 * scale}));
+    const Recording recording;
+    const Tensor y = norm(x);
+    CHECK(y.item() == Approx(5 * scale));
+    CHECK(distance(backward(y)[x].to_vector(), {0.6, -0.8}) < 1e-6);
+  }
 }
 
 TEST_CASE("logsumexp of any size is finite, of nothing -infinity; gradients at the edges are 0, not NaN") {
@@ -37,6 +55,10 @@ TEST_CASE("logsumexp of any size is finite, of nothing -infinity; gradients at t
   CHECK(backward(sum(y))[x].to_vector() == std::vector<double>{1, 1, 0, 0, 0, 1});
   CHECK(logsumexp(zeros({2, 0}), {1}).to_vector() == std::vector<double>(2, -endless));
   CHECK(std::isnan(logsumexp(tensor({2}, {std::nan(""), 1}, dtype)).item()));
+  const Tensor over = variable(tensor({2}, {endless, 1}, dtype));  // no distribution, but 1 has no part in it
+  const std::vector<double> shares = backward(logsumexp(over))[over].to_vector();
+  CHECK(std::isnan(shares[0]));
+  CHECK(shares[1] == 0);
   const Tensor z = variable(zeros({3}, dtype));
   CHECK(backward(norm(z))[z].to_vector() == std::vector<double>{0, 0, 0});
 }

@@ -13,6 +13,13 @@ TEST_CASE("RMSNorm divides by the root of the mean square, and needs no centre")
   const Tensor x = uniform({2, 3, 4}, random);
   const Tensor expected = x / sqrt(mean(square(x), {-1}, true) + 1e-3) * gain;
   CHECK(distance(norm(x), expected) < 1e-14);
+  // Over several axes, which are made one: (2, 3, 4) over the last two.
+  const Tensor wide = uniform({3, 4}, random);
+  const Tensor both = reshape(rms_norm(flatten(x, 1), flatten(wide), 0.1), x.shape());
+  CHECK(distance(both, x / sqrt(mean(square(x), {1, 2}, true) + 0.1) * wide) < 1e-14);
+  CHECK(rms_norm(zeros({2, 0}), {}).shape() == Shape{2, 0});
+  CHECK(rms_norm(zeros({2, 3}), {}).to_vector() == std::vector<double>(6, 0));
+  CHECK(std::isnan(rms_norm(tensor({2}, {1, std::nan("")}), {}).at({0})));
   CHECK(max(abs(rms_norm(full({1, 768}, 1000.1), {}) - 1)).item() < 1e-5);
   CHECK(message([&] { RMSNorm(Scope(parameters, 1) / "bad", 4, -1); }) ==
         "RMSNorm: eps must be finite and at least 0, got -1");
