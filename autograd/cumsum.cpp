@@ -26,7 +26,7 @@ Tensor cumsum(const Tensor& x, int axis, const CumsumOptions& options) {
   const int a = checked_axis("cumsum", axis, x.rank());
   const Tensor dense = contiguous(x.detach());
   Tensor y(x.shape(), x.dtype());
-  const std::int64_t n = x.size(a), inner = dense.strides()[a], outer = x.numel() ? x.numel() / (n * inner) : 0;
+  const std::int64_t n = x.size(a), inner = y.strides()[a], outer = x.numel() ? x.numel() / (n * inner) : 0;
   dispatch(x.dtype(), [&]<class T>() {
     const T* from = dense.data<T>();
     T* to = y.mutable_data<T>();

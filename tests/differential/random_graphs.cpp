@@ -22,29 +22,53 @@ struct Call {
   std::vector<std::int64_t> integers(std::size_t begin) const {
     return {n.begin() + static_cast<std::ptrdiff_t>(begin), n.end()};
   }
+  std::vector<int> axes(std::size_t begin) const { return {n.begin() + static_cast<std::ptrdiff_t>(begin), n.end()}; }
   Ids ids(const Shape& shape, std::size_t begin) const {
     return Ids(shape, {n.begin() + static_cast<std::ptrdiff_t>(begin), n.end()});
   }
 };
 
-Tensor attend(const Call& c) {  // scale, soft_cap, mask kind, has bias
-  AttentionOptions options{.scale = c.n[0], .soft_cap = c.n[1]};
-  if (c.i(2) == 1) options.mask = Mask::causal();
-  if (c.i(2) == 2) options.mask = Mask::causal(Mask::Align::start);
-  if (c.i(2) == 3) options.mask = Mask::window(1, 1);
+Tensor attend(
+    const Call& c) {  // scale, soft_cap, what, has bias, at start, before, after, visible: rank, shape, values
+  Shape shape;
+  for (int axis = 0; axis < c.i(7); ++axis) shape.append(c.i(8 + static_cast<std::size_t>(axis)));
+  const Booleans visible(shape, {c.n.begin() + 8 + shape.rank(), c.n.end()});
+  const Mask band = Mask::window(c.i(5), c.i(6), c.i(4) ? Mask::Align::start : Mask::Align::end);
+  AttentionOptions options{.mask = band & Mask(visible), .scale = c.n[0], .soft_cap = c.n[1]};
   if (c.i(3) == 1) options.bias = c.x[3];
-  return attention(c.x[0], c.x[1], c.x[2], options).output;
+  options.weights = c.i(2) == 1 ? Weights::yes : Weights::no;
+  options.scores = c.i(2) == 2;
+  const AttentionParts parts = attention(c.x[0], c.x[1], c.x[2], options);
+  return c.i(2) == 0 ? parts.output : c.i(2) == 1 ? parts.weights : parts.scores;
 }
 
-Tensor entropy(const Call& c) {  // axis, smoothing, reduction, weighted, labels
+Tensor chosen(const Call& c) {  // which comparison
+  const Tensor &a = c.x[0], &b = c.x[1];
+  const std::vector<std::function<Booleans()>> comparisons{[&] { return a < b; },       [&] { return a <= b; },
+                                                           [&] { return a > b; },       [&] { return a >= b; },
+                                                           [&] { return equal(a, b); }, [&] { return !(a < b); }};
+  return where(comparisons.at(static_cast<std::size_t>(c.i(0)))(), a * 2, b);
+}
+
+Tensor unrecorded(const Tensor& x) {
+  const NoRecording none;
+  return x + 0;
+}
+
+Tensor as_tensor(const Ids& ids) {
+  return tensor(ids.shape(), std::vector<double>(ids.data(), ids.data() + ids.numel()), DType::float64);
+}
+
+Tensor entropy(const Call& c) {  // axis, smoothing, reduction, weighted, ignored label, labels
   const Tensor& x = c.x[0];
   Shape shape;
   for (int axis = 0; axis < x.rank(); ++axis) {
     if (axis != c.i(0)) shape.append(x.size(axis));
   }
   const Tensor weights = arange(1, static_cast<double>(x.size(c.i(0))) + 1, 1, DType::float64);
-  return cross_entropy(x, c.ids(shape, 4),
-                       {.label_smoothing = c.n[1],
+  return cross_entropy(x, c.ids(shape, 5),
+                       {.ignored_label = c.i(4),
+                        .label_smoothing = c.n[1],
                         .axis = c.i(0),
                         .class_weights = c.i(3) ? weights : Tensor(),
                         .reduction = static_cast<Reduction>(c.i(2))});
@@ -78,12 +102,13 @@ const std::map<std::string, std::function<Tensor(const Call&)>>& table() {
       {"log_softmax", [](C c) { return log_softmax(c.x[0]); }},
       {"layer_norm", [](C c) { return layer_norm(c.x[0], {}, {}, 0.1); }},
       {"rms_norm", [](C c) { return rms_norm(c.x[0], {}, 0.1); }},
-      {"min", [](C c) { return min(c.x[0], {c.i(0)}, c.i(1)); }},
-      {"max", [](C c) { return max(c.x[0], {c.i(0)}, c.i(1)); }},
-      {"sum", [](C c) { return sum(c.x[0], {c.i(0)}, c.i(1)); }},
-      {"var", [](C c) { return var(c.x[0], {c.i(0)}, c.i(1)); }},
-      {"norm", [](C c) { return norm(c.x[0], {c.i(0)}, c.i(1)); }},
-      {"logsumexp", [](C c) { return logsumexp(c.x[0], {c.i(0)}, c.i(1)); }},
+      {"min", [](C c) { return min(c.x[0], c.axes(1), c.i(0)); }},
+      {"max", [](C c) { return max(c.x[0], c.axes(1), c.i(0)); }},
+      {"sum", [](C c) { return sum(c.x[0], c.axes(1), c.i(0)); }},
+      {"mean", [](C c) { return mean(c.x[0], c.axes(1), c.i(0)); }},
+      {"var", [](C c) { return var(c.x[0], c.axes(1), c.i(0)); }},
+      {"norm", [](C c) { return norm(c.x[0], c.axes(1), c.i(0)); }},
+      {"logsumexp", [](C c) { return logsumexp(c.x[0], c.axes(1), c.i(0)); }},
       {"cumsum",
        [](C c) {
          return cumsum(c.x[0], c.i(0), {c.i(1) != 0, c.i(2) != 0});
@@ -117,7 +142,39 @@ const std::map<std::string, std::function<Tensor(const Call&)>>& table() {
                               arange(1, c.n[0] + 1, 1, DType::float64);
          return rotary(c.x[0], cos(angle), sin(angle), static_cast<RotaryPairs>(c.i(1)));
        }},
-      {"where", [](C c) { return where(c.x[0] > c.x[1], c.x[0] * 2, c.x[1]); }},
+      {"where", chosen},
+      {"exp", [](C c) { return exp(tanh(c.x[0])); }},
+      {"log", [](C c) { return log(abs(c.x[0]) + 0.5); }},
+      {"sqrt", [](C c) { return sqrt(abs(c.x[0]) + 0.5); }},
+      {"square", [](C c) { return square(c.x[0]); }},
+      {"tanh", [](C c) { return tanh(c.x[0]); }},
+      {"relu", [](C c) { return relu(c.x[0]); }},
+      {"gelu_tanh", [](C c) { return gelu_tanh(c.x[0]); }},
+      {"negate", [](C c) { return -c.x[0]; }},
+      {"cast", [](C c) { return cast(cast(c.x[0], DType::float32), DType::float64); }},
+      {"detached", [](C c) { return c.x[0] + unrecorded(c.x[0]); }},
+      {"masked_fill", [](C c) { return masked_fill(c.x[0], c.x[0] > c.n[0], 0.25); }},
+      {"best", [](C c) { return gather(c.x[0], (c.i(1) ? argmax : argmin)(c.x[0], c.i(0), true, c.i(2)), c.i(0)); }},
+      {"order", [](C c) { return as_tensor(sort(c.x[0], c.i(0), c.i(1)).indices); }},
+      {"one_hot", [](C c) { return one_hot(argmax(c.x[0], c.i(0)), c.x[0].size(c.i(0)), DType::float64); }},
+      {"squeeze", [](C c) { return squeeze(c.x[0], c.i(0)); }},
+      {"unsqueeze", [](C c) { return unsqueeze(c.x[0], c.i(0)); }},
+      {"permute", [](C c) { return permute(c.x[0], c.axes(0)); }},
+      {"slice", [](C c) { return slice(c.x[0], c.i(0), c.i(1), c.i(2), c.i(3)); }},
+      {"concat", [](C c) { return concat(c.x, c.i(0)); }},
+      {"broadcast_to",
+       [](C c) {
+         Shape shape;
+         for (const std::int64_t n : c.integers(0)) shape.append(n);
+         return broadcast_to(c.x[0], shape);
+       }},
+      {"matmul", [](C c) { return matmul(c.x[0], c.x[1]); }},
+      {"linear", [](C c) { return linear(c.x[0], c.x[1], c.x[2]); }},
+      {"embedding",
+       [](C c) {
+         return embedding(c.x[0], c.ids({2, 2}, 0));
+       }},
+      {"select_rows", [](C c) { return select_rows(c.x[0], c.ids({c.x[0].size(0)}, 0)); }},
       {"attention", attend},
       {"cross_entropy", entropy},
       {"mse", [](C c) { return mse_loss(c.x[0], c.x[1], static_cast<Reduction>(c.i(0))); }},

@@ -2,6 +2,8 @@
 
     python random_graphs.py PROGRAM [GRAPHS [SEED]]     PROGRAM: random_graphs, which is
                                                         built where the environment has PYTHON when CMake configures
+
+A new operation is a line of the table in random_graphs.cpp and one of Graph.step().
 """
 import random
 import subprocess
@@ -31,11 +33,16 @@ def cumsum(x, axis, exclusive, reverse):
     return y.flip(axis) if reverse else y
 
 
-def first_best(x, axis, keepdim, largest):
+def first_best(x, axes, keepdim, largest):
     # As the library, the first of equal elements takes the gradient.
-    index = (x.argmax(axis, True) if largest else x.argmin(axis, True))
-    y = x.gather(axis, index)
-    return y if keepdim else y.squeeze(axis)
+    kept = [axis for axis in range(x.dim()) if axis not in axes]
+    rows = x.permute(kept + axes).flatten(len(kept))
+    y = rows.gather(-1, rows.argmax(-1, True) if largest else rows.argmin(-1, True)).squeeze(-1)
+    return y.reshape([1 if axis in axes else n for axis, n in enumerate(x.shape)]) if keepdim else y
+
+
+def last_best(x, axis, largest):
+    return x.shape[axis] - 1 - (x.flip(axis).argmax(axis, True) if largest else x.flip(axis).argmin(axis, True))
 
 
 def rotary(x, half, neighbours):
@@ -49,22 +56,22 @@ def rotary(x, half, neighbours):
     return torch.cat([both, rest], -1)
 
 
-def attention(x, scale, cap, mask, has_bias):
+def attention(x, scale, cap, what, has_bias, at_start, before, after, visible):
     q, k, v = x[:3]
     group = q.shape[-3] // k.shape[-3]
     k, v = k.repeat_interleave(group, -3), v.repeat_interleave(group, -3)
-    s = q @ k.mT * (scale or q.shape[-1] ** -0.5)
+    scores = s = q @ k.mT * (scale or q.shape[-1] ** -0.5)
     if cap:
         s = cap * torch.tanh(s / cap)
     if has_bias:
         s = s + x[3]
     T_q, T_k = s.shape[-2:]
     i, j = torch.arange(T_q)[:, None], torch.arange(T_k)
-    key = i + T_k - T_q
-    hidden = {0: j < 0, 1: j > key, 2: j > i, 3: (j - key).abs() > 1}[mask].expand(T_q, T_k)
+    key = i if at_start else i + T_k - T_q
+    hidden = ((j < key - before) | (j > key + after) | ~visible).expand_as(s)
     blind = hidden.all(-1, keepdim=True)
-    w = torch.softmax(s.masked_fill(hidden & ~blind, -torch.inf), -1)
-    return w.masked_fill(blind, 0) @ v
+    w = torch.softmax(s.masked_fill(hidden & ~blind, -torch.inf), -1).masked_fill(blind, 0)
+    return [w @ v, w, scores][what]
 
 
 class Graph:
@@ -72,8 +79,11 @@ class Graph:
         self.rng, self.lines, self.values, self.inputs = rng, [], [], []
         for _ in range(rng.randint(1, 3)):
             self.input([rng.randint(1, 4) for _ in range(rng.randint(1, 3))])
-        for _ in range(rng.randint(3, 9)):
+        steps = rng.randint(3, 9)
+        while steps > 0:
+            count = len(self.values)
             self.step()
+            steps -= len(self.values) > count  # an operation that does not suit the shape is not counted
 
     def input(self, shape):
         x = torch.tensor([self.rng.uniform(-2, 2) for _ in range(int(torch.tensor(shape).prod()))]).reshape(shape)
@@ -97,7 +107,10 @@ class Graph:
         axis = rng.randrange(x.dim())
         n = x.shape[axis]
         shape = list(x.shape)
-        unary = {"abs": torch.abs, "sin": torch.sin, "cos": torch.cos, "erf": torch.erf,
+        unary = {"exp": lambda v: torch.exp(torch.tanh(v)), "log": lambda v: torch.log(v.abs() + 0.5),
+                 "sqrt": lambda v: torch.sqrt(v.abs() + 0.5), "square": torch.square, "tanh": torch.tanh, "relu": torch.relu,
+                 "gelu_tanh": lambda v: F.gelu(v, approximate="tanh"), "negate": torch.neg,
+                 "cast": lambda v: v.float().double(), "detached": lambda v: v + v.detach(), "abs": torch.abs, "sin": torch.sin, "cos": torch.cos, "erf": torch.erf,
                  "log1p": lambda v: torch.log1p(v.abs()), "expm1": lambda v: torch.expm1(torch.tanh(v)),
                  "softplus": lambda v: F.softplus(v, threshold=1e9), "silu": F.silu, "gelu": F.gelu, "sigmoid": torch.sigmoid,
                  "softmax": lambda v: v.softmax(-1), "log_softmax": lambda v: v.log_softmax(-1),
@@ -105,24 +118,79 @@ class Graph:
                  "rms_norm": lambda v: v / (v.square().mean(-1, True) + 0.1).sqrt()}
         binary = {"add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": lambda u, v: u / (v.abs() + 1),
                   "maximum": torch.maximum, "minimum": torch.minimum,
-                  "pow": lambda u, v: (u.abs() + 0.5) ** torch.tanh(v), "where": lambda u, v: torch.where(u > v, u * 2, v)}
+                  "pow": lambda u, v: (u.abs() + 0.5) ** torch.tanh(v)}
+        comparisons = [torch.lt, torch.le, torch.gt, torch.ge, torch.eq, lambda u, v: ~(u < v)]
         keep = rng.randint(0, 1)
-        reductions = {"min": lambda: first_best(x, axis, keep, False), "max": lambda: first_best(x, axis, keep, True),
-                      "sum": lambda: x.sum(axis, bool(keep)), "var": lambda: x.var(axis, correction=0, keepdim=bool(keep)),
-                      "norm": lambda: torch.linalg.vector_norm(x, dim=axis, keepdim=bool(keep)),
-                      "logsumexp": lambda: x.logsumexp(axis, bool(keep))}
+        axes = sorted(rng.sample(range(x.dim()), rng.randint(1, x.dim())))
+        reductions = {"min": lambda: first_best(x, axes, keep, False), "max": lambda: first_best(x, axes, keep, True),
+                      "sum": lambda: x.sum(axes, bool(keep)), "mean": lambda: x.mean(axes, bool(keep)),
+                      "var": lambda: x.var(axes, correction=0, keepdim=bool(keep)),
+                      "norm": lambda: torch.linalg.vector_norm(x, dim=axes, keepdim=bool(keep)),
+                      "logsumexp": lambda: x.logsumexp(axes, bool(keep))}
         name = rng.choice([*unary, *binary, *reductions, "power", "leaky_relu", "clamp", "swiglu", "cumsum", "topk", "sort",
                            "gather", "index_select", "scatter_add", "stack", "split", "pad", "repeat", "tril", "triu",
-                           "flatten", "transpose", "row", "einsum", "rotary", "attention", "cross_entropy", "mse", "bce"])
+                           "flatten", "transpose", "row", "einsum", "rotary", "attention", "cross_entropy", "mse", "bce",
+                           "where", "masked_fill", "best", "order", "one_hot", "squeeze", "unsqueeze", "permute", "slice",
+                           "concat", "broadcast_to", "matmul", "linear", "embedding", "select_rows"])
         if name in unary:
             return self.emit(name, [a], [], unary[name](x))
-        if name in binary:
-            other = [s if rng.random() < 0.7 else 1 for s in shape][rng.randrange(len(shape)) if rng.random() < 0.3 else 0:]
+        if name in binary or name == "where":
+            other = [s if rng.random() < 0.7 else 1 for s in shape][rng.randint(0, len(shape)) if rng.random() < 0.3 else 0:]
             b = self.input(other)
             pair = (a, b) if rng.random() < 0.5 else (b, a)
-            return self.emit(name, pair, [], binary[name](*(self.values[i] for i in pair)))
+            u, v = (self.values[i] for i in pair)
+            if name in binary:
+                return self.emit(name, pair, [], binary[name](u, v))
+            kind = rng.randrange(len(comparisons))
+            return self.emit(name, pair, [kind], torch.where(comparisons[kind](u, v), u * 2, v))
         if name in reductions:
-            return self.emit(name, [a], [axis, keep], reductions[name]())
+            return self.emit(name, [a], [keep, *axes], reductions[name]())
+        if name == "masked_fill":
+            limit = rng.uniform(-1, 1)
+            return self.emit(name, [a], [limit], x.masked_fill(x > limit, 0.25))
+        if name == "best":
+            largest, last = rng.randint(0, 1), rng.randint(0, 1)
+            first = x.argmax(axis, True) if largest else x.argmin(axis, True)
+            return self.emit(name, [a], [axis, largest, last], x.gather(axis, last_best(x, axis, largest) if last else first))
+        if name == "order":
+            down = rng.randint(0, 1)
+            return self.emit(name, [a], [axis, down], x.sort(dim=axis, descending=bool(down), stable=True).indices.double())
+        if name == "one_hot":
+            return self.emit(name, [a], [axis], F.one_hot(x.argmax(axis), n).double())
+        if name == "squeeze" and n == 1:
+            return self.emit(name, [a], [axis], x.squeeze(axis))
+        if name == "unsqueeze":
+            at = rng.randint(-x.dim() - 1, x.dim())
+            return self.emit(name, [a], [at], x.unsqueeze(at))
+        if name == "permute":
+            order = rng.sample(range(x.dim()), x.dim())
+            return self.emit(name, [a], order, x.permute(order))
+        if name == "slice":
+            begin, step = rng.randint(0, n - 1), rng.randint(1, 3)
+            end = rng.randint(begin + 1, n)
+            rows = torch.arange(begin, end, step)
+            return self.emit(name, [a], [axis, begin, end, step], x.index_select(axis, rows))
+        if name == "concat":
+            shape[axis] = rng.randint(1, 3)
+            b = self.input(shape)
+            return self.emit(name, [a, b, a], [axis], torch.cat([x, self.values[b], x], axis))
+        if name == "broadcast_to":
+            wide = [rng.randint(1, 3), *(rng.randint(1, 3) if s == 1 else s for s in shape)]
+            return self.emit(name, [a], wide, x.broadcast_to(wide))
+        if name in ("matmul", "linear") and x.dim() >= 2:
+            m = rng.randint(1, 4)
+            lead = [s if rng.random() < 0.7 else 1 for s in shape[:-2]][rng.randint(0, x.dim() - 2):]
+            b = self.input([*(lead if name == "matmul" else []), shape[-1], m])
+            if name == "matmul":
+                return self.emit(name, [a, b], [], x @ self.values[b])
+            c = self.input([m])
+            return self.emit(name, [a, b, c], [], x @ self.values[b] + self.values[c])
+        if name == "embedding" and x.dim() == 2:
+            ids = [rng.randrange(shape[0]) for _ in range(4)]
+            return self.emit(name, [a], ids, F.embedding(torch.tensor(ids).reshape(2, 2), x))
+        if name == "select_rows" and x.dim() == 3:
+            ids = [rng.randrange(shape[1]) for _ in range(shape[0])]
+            return self.emit(name, [a], ids, x[torch.arange(shape[0]), torch.tensor(ids)])
         if name == "power":
             p = rng.choice([-1.5, 0, 1, 2, 3])
             return self.emit(name, [a], [p], (x.abs() + 0.5) ** p)
@@ -189,23 +257,32 @@ class Graph:
             i = rng.randint(-shape[0], shape[0] - 1)
             return self.emit(name, [a], [i], x[i])
         if name == "einsum":
-            letters = "abcd"[:x.dim()]
-            if rng.random() < 0.3:
-                out = "".join(rng.sample(letters, rng.randint(0, len(letters))))
-                formula = f"{letters}->{out}"
-                return self.emit(name, [a], [], torch.einsum(formula, x), formula)
-            shared = rng.sample(letters, rng.randint(0, len(letters)))
-            own = "xy"[:rng.randint(0, 2)]
-            second = shared + list(own)
-            rng.shuffle(second)
-            if not second:
-                second = ["x"]
-            sizes = [shape[letters.index(c)] if c in letters else rng.randint(1, 3) for c in second]
-            b = self.input(sizes)
-            pool = sorted(set(letters) | set(second))
-            out = "".join(rng.sample(pool, rng.randint(0, min(4, len(pool)))))
-            formula = f"{letters},{''.join(second)}->{out}"
-            return self.emit(name, [a, b], [], torch.einsum(formula, x, self.values[b]), formula)
+            dots = rng.randint(1, x.dim()) if rng.random() < 0.3 else 0  # axes that "..." stands for
+            letters = list("abcdefgh"[:x.dim() - dots])
+            for i in range(1, len(letters)):
+                if shape[dots + i] == shape[dots] and rng.random() < 0.3:
+                    letters[i] = letters[0]
+            first = "." * 3 * (dots > 0) + "".join(letters)
+            pool = sorted(set(letters))
+            operands = [a]
+            if rng.random() < 0.7:
+                second = rng.sample(pool, rng.randint(0, len(pool))) + list("xy"[:rng.randint(0, 2)])
+                rng.shuffle(second)
+                sizes = [shape[dots + letters.index(c)] if c in letters else rng.randint(1, 3) for c in second]
+                sizes = [s if rng.random() < 0.85 else 1 for s in sizes]
+                if dots and rng.random() < 0.7:
+                    sizes = [s if rng.random() < 0.7 else 1 for s in shape[rng.randint(0, dots):dots]] + sizes
+                    first += ",..."
+                else:
+                    first += ","
+                first += "".join(second)
+                pool = sorted(set(pool) | set(second))
+                operands.append(self.input(sizes))
+            out = rng.sample(pool, rng.randint(0, min(4, len(pool))))
+            if dots and rng.random() < 0.7:
+                out.insert(rng.randint(0, len(out)), "...")
+            formula = first if rng.random() < 0.2 else f"{first}->{''.join(out)}"
+            return self.emit(name, operands, [], torch.einsum(formula, *(self.values[i] for i in operands)), formula)
         if name == "rotary" and x.dim() >= 2 and shape[-1] >= 2:
             half, neighbours = rng.randint(1, shape[-1] // 2), rng.randint(0, 1)
             return self.emit(name, [a], [half, neighbours], rotary(x, half, neighbours))
@@ -213,25 +290,39 @@ class Graph:
             kv = rng.choice([h for h in range(1, 5) if shape[-3] % h == 0]) if x.dim() >= 3 else None
             T_k, lead = rng.randint(1, 5), shape[:-3] + ([kv] if kv else [])
             operands = [a, self.input([*lead, T_k, shape[-1]]), self.input([*lead, T_k, rng.randint(1, 3)])]
-            scale, cap, mask, bias = rng.choice([0, 0.7]), rng.choice([0, 1.5]), rng.randrange(4), rng.randint(0, 1)
+            scale, cap, bias = rng.choice([0, 0.7, -0.4]), rng.choice([0, 1.5]), rng.randint(0, 1)
+            start, before, after = rng.randint(0, 1), rng.choice([0, 1, 2, 99]), rng.choice([0, 0, 1, 99])
+
+            def broadcasting():
+                wide = [s if rng.random() < 0.7 else 1 for s in [*shape[:-1], T_k]]
+                return wide[rng.randint(0, len(wide)):] if rng.random() < 0.5 else wide
             if bias:
-                operands.append(self.input([shape[-2], T_k]))
+                operands.append(self.input(broadcasting()))
+            seen = broadcasting()
+            visible = torch.tensor([rng.random() < 0.8 for _ in range(int(torch.tensor(seen).prod()))]).reshape(seen)
+            options = [scale, cap, rng.randrange(3), bias, start, before, after]
+            for_torch = [self.values[i] for i in operands]
             if x.dim() == 2:
-                for_torch = [self.values[i][None] for i in operands[:3]] + [self.values[i] for i in operands[3:]]
-                value = attention(for_torch, scale, cap, mask, bias)[0]
-            else:
-                value = attention([self.values[i] for i in operands], scale, cap, mask, bias)
-            return self.emit(name, operands, [scale, cap, mask, bias], value)
+                for_torch[:3] = [v[None] for v in for_torch[:3]]
+            value = attention(for_torch, *options, visible)
+            return self.emit(name, operands, [*options, len(seen), *seen, *visible.flatten().int().tolist()],
+                             value[0] if x.dim() == 2 else value)
         if name == "cross_entropy":
             rest = shape[:axis] + shape[axis + 1:]
-            labels = torch.tensor([rng.randrange(n) for _ in range(x.numel() // n)]).reshape(rest)
+            ignored = rng.choice([-1, 0])
+            labels = [rng.randrange(n) for _ in range(x.numel() // n)]
+            if any(label != ignored for label in labels) and ignored < 0:
+                labels[0] = ignored if len(labels) > 1 else labels[0]
+            if all(label == ignored for label in labels):
+                ignored = -1
+            labels = torch.tensor(labels).reshape(rest)
             smoothing, r, weighted = rng.choice([0, 0.2]), rng.randrange(3), rng.randint(0, 1)
             weights = torch.arange(1, n + 1).double() if weighted else None
             moved = x.movedim(axis, -1)
             loss = F.cross_entropy(moved.reshape(-1, n), labels.flatten(), weights, reduction=REDUCTIONS[r],
-                                   label_smoothing=smoothing)
+                                   label_smoothing=smoothing, ignore_index=ignored)
             loss = loss.reshape(rest) if r == 2 else loss
-            return self.emit(name, [a], [axis, smoothing, r, weighted, *labels.flatten().tolist()], loss)
+            return self.emit(name, [a], [axis, smoothing, r, weighted, ignored, *labels.flatten().tolist()], loss)
 
     def expected(self):
         loss = sum((v * wave(v.shape)).mean() for v in self.values)
@@ -244,13 +335,15 @@ def main():
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else 1
     made = [Graph(random.Random(seed * 1000003 + i)) for i in range(graphs)]
     text = "".join("\n".join(g.lines) + "\nend\n" for g in made)
-    output = iter(subprocess.run([program], input=text, capture_output=True, text=True).stdout.splitlines())
+    run = subprocess.run([program], input=text, capture_output=True, text=True)
+    output = iter(run.stdout.splitlines())
     different, compared = 0, 0
     for number, graph in enumerate(made):
         for what, exact in graph.expected():
             line = next(output, "nothing more").split()
             if line[0] != what:
-                sys.exit(f"graph {number}: expected a {what}, got: {' '.join(line)}\n" + "\n".join(graph.lines))
+                sys.exit(f"graph {number}: expected a {what}, got: {' '.join(line)}; the program ended with {run.returncode}\n" +
+                         "\n".join(graph.lines))
             got = torch.tensor([float(v) for v in line[1:]])
             exact = exact.flatten()
             scale = max(1.0, exact.abs().max().item()) if exact.numel() else 1.0
