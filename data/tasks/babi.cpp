@@ -109,7 +109,7 @@ std::vector<std::vector<Example>> read_babi(const std::filesystem::path& path) {
       previous = id > 0 ? id : previous + 1;
       continue;
     }
-    if (id == 1) {
+    if (id == 1 || stories.empty()) {
       stories.emplace_back();
       story.clear();
     }

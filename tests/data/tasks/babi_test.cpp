@@ -87,6 +87,9 @@ TEST_CASE("mistakes in a bAbI file are listed by line") {
         "FILE:10: expected the ID 11 and a text, or 1 for a new story, got 'Eve ran.'\n"
         "FILE:11: expected a question that ends in '?', got '?'");
   CHECK(babi_refusal("2 Eve ran.\n") == "FILE:1: expected the ID 1 and a text, or 1 for a new story, got '2 Eve ran.'");
+  CHECK(babi_refusal("Eve ran.\n2 Where is Eve?\tshed\t1\n") ==
+        "FILE:1: expected the ID 1 and a text, or 1 for a new story, got 'Eve ran.'\n"
+        "FILE:2: expected the ID of a statement above in this story, got '1'");
   CHECK(babi_refusal("1 Eve ran.\n") == "FILE: no questions; expected \"ID question?<tab>answer<tab>IDs\"");
   CHECK(babi_refusal("") == "FILE: no questions; expected \"ID question?<tab>answer<tab>IDs\"");
   CHECK(babi_refusal("1 \xe5ve.\n") == "FILE: not UTF-8 at byte 2: 0xe5");
