@@ -13,7 +13,12 @@
 #include <new>
 #include <string>
 
-#if !defined(__SANITIZE_ADDRESS__)  // which checks new and delete by its own
+#if defined(__has_feature)
+#define HEED_CLANG_HAS(feature) __has_feature(feature)
+#else
+#define HEED_CLANG_HAS(feature) 0
+#endif
+#if !defined(__SANITIZE_ADDRESS__) && !HEED_CLANG_HAS(address_sanitizer)  // which checks new and delete by its own
 namespace {
 
 // Says what was asked for, which std::bad_alloc does not. Its text needs no memory.
