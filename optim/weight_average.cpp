@@ -16,7 +16,7 @@ void WeightAverage::add() {
     }
   }
   ++steps_;
-  constexpr std::int64_t grain = 8192;
+  constexpr std::int64_t part = 8192;
   std::size_t number = 0;
   for (const auto& entry : parameters_) {
     const Tensor& parameter = entry.second;
@@ -25,7 +25,7 @@ void WeightAverage::add() {
       const T share = static_cast<T>(1.0 / static_cast<double>(steps_));
       const T* w = parameter.data<T>();
       T* m = mean.mutable_data<T>();
-      parallel_for(parameter.numel(), grain, [=](std::int64_t begin, std::int64_t end) {
+      parallel_for(parameter.numel(), part, [=](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) m[i] += (w[i] - m[i]) * share;
       });
     });

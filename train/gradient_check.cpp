@@ -13,7 +13,7 @@ namespace {
 constexpr int directions = 3, elements = 5, sentences = 4;
 // Behind layer norms of few features the loss bends within 1e-2: of this step the 8th-order difference is still wrong by
 // less than 1e-10 there, and the loss's own rounding, 1e-14 or so, divided by it, too.
-constexpr double step = 5e-4;
+constexpr double difference_step = 5e-4;
 
 // Unit vectors of `shape`: dense ones of random signs, then single elements.
 std::vector<Tensor> unit_vectors(const Shape& shape, Random random) {
@@ -64,7 +64,7 @@ ModelCheck check_model_gradients(const Config& config) {
         parameter.copy_from(value + direction * t.item());
         return answer_loss(*e.model.reader, batch);
       };
-      const double expected = derivative(along, 0, step);
+      const double expected = derivative(along, 0, difference_step);
       const double computed = sum(gradients[parameter] * direction).item();
       const auto excess = [&](double scale) {
         return std::abs(scale * computed - expected) / (tolerance.atol + tolerance.rtol * std::abs(expected));
