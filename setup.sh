@@ -2,6 +2,7 @@
 # Installs the Debian or Ubuntu packages that heed is built with; does nothing when all are there.
 #   ./setup.sh         for the programs and their tests
 #   ./setup.sh clang   for the preset "clang" as well
+#   ./setup.sh fuzz    for the preset "fuzz" as well
 #   ./setup.sh page    for the tests that open inspect's page in a browser as well
 #   ./setup.sh lint    for the preset "lint" as well
 #   ./setup.sh docs    for the preset "docs" as well
