@@ -1,4 +1,5 @@
 #include "browser.h"
+#include "choosing.h"
 #include "open.h"
 
 #include <heed/data/tasks/jsonl.h>
@@ -57,6 +58,40 @@ TEST_CASE("axe-core finds nothing in any view") {
                           "violations.map(({id, nodes}) => `${id}: ${nodes[0].html.slice(0, 160)}`))") ==
             Json::array());
     }
+  }
+}
+
+TEST_CASE("Of each kind of run every view says what it shows, and axe-core finds nothing in it") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const std::string script = axe();
+  const Scratch place;
+  const SavedModel chooses = choosing_model(), writes = small_model(decoder_config(Predicts::next)),
+                   answers = small_model();
+  write_choosing_run(place / "chooses", chooses, twins());
+  write_run(place / "writes", writes, {question(writes, animal)});
+  write_run(place / "answers", answers, examples_of(answers));
+  const std::vector<std::vector<std::string>> pages{{"chooses"}, {"writes"}, {"answers", "chooses"}};
+  for (const std::vector<std::string>& runs : pages) {
+    std::vector<PageRun> of_runs;
+    for (const std::string& run : runs) of_runs.push_back(page_run(place / run, 2));
+    write_file(place / "page.html", page(of_runs));
+    chromium->open(place / "page.html");
+    chromium->run(script + "; 0");
+    for (const std::string& view : views) {
+      INFO(runs.back() << ": " << view);
+      show(*chromium, view);
+      // In a line of its own, in the verdict, or, where it shows nothing, why.
+      CHECK(
+          chromium->run("[...document.querySelectorAll('#panel .says, #panel .verdict, #panel .notice')].some((one) => "
+                        "!one.hidden && one.textContent.length > 40)") == true);
+      CHECK(chromium->run("[...document.querySelectorAll('#panel svg')].every((one) => "
+                          "one.getAttribute('aria-label').length > 10)") == true);
+      if (script.empty()) continue;
+      CHECK(chromium->run("axe.run().then(({violations}) => violations.map(({id, nodes}) => "
+                          "`${id}: ${nodes[0].html.slice(0, 160)}`))") == Json::array());
+    }
+    CHECK(chromium->complaints() == std::vector<std::string>{});
   }
 }
 

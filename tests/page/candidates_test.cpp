@@ -1,43 +1,7 @@
 #include "browser.h"
+#include "choosing.h"
 #include "open.h"
-#include "run/bag_of_words.h"
-
-#include <heed/data/tasks/candidates.h>
-#include <heed/data/tasks/jsonl.h>
-
 using namespace heed;
-
-namespace {
-
-// Chooses between "the cup" and "jam" in twins that differ in one word; untrained.
-SavedModel choosing_model() {
-  SavedModel model;
-  for (const char* word : {"the", "cup", "hid", "jam", "it", "was", "big", "tiny"}) model.vocabulary.add(word);
-  const ReaderConfig config{.vocabulary = model.vocabulary.size(),
-                            .max_length = 8,
-                            .layers = 2,
-                            .answer = Answer::candidate,
-                            .attention = {.d_model = 8, .heads = 2}};
-  model.reader = std::make_unique<Reader>(Scope(model.parameters, 5), config);
-  model.queries = {"it"};
-  model.step = 400;
-  return model;
-}
-
-std::vector<Example> twins() {
-  std::vector<Example> examples;
-  for (const int chosen : {0, 1}) {
-    examples.push_back({.tokens = {"the", "cup", "hid", "jam", "it", "was", chosen == 0 ? "big" : "tiny"},
-                        .query = 4,
-                        .candidates = {{0, 2}, {3, 4}}});
-    choose(examples.back(), chosen);
-    examples.back().twin = 1 - chosen;
-  }
-  name_candidates(examples);
-  return examples;
-}
-
-}  // namespace
 
 TEST_CASE("Candidates are marked in every picture, their answers told apart, and twins stand side by side") {
   Browser* chromium = browser();
@@ -45,11 +9,7 @@ TEST_CASE("Candidates are marked in every picture, their answers told apart, and
   const Scratch place;
   const SavedModel model = choosing_model();
   const std::vector<Example> examples = twins();
-  write_run(place / "run", model, examples);
-  write_jsonl(held_out_path(place / "run"), examples);
-  std::vector<Example> learned = examples;  // training knows other sentences
-  for (Example& example : learned) example.tokens[2] = "was";
-  Baselines::write(place / "run", learned, model.vocabulary);
+  write_choosing_run(place / "run", model, examples);
   write_file(place / "page.html", page({page_run(place / "run", 2)}));
   chromium->open(place / "page.html");
 

@@ -1,0 +1,47 @@
+#pragma once
+#include "open.h"
+#include "run/bag_of_words.h"
+
+#include <heed/data/tasks/candidates.h>
+#include <heed/data/tasks/jsonl.h>
+
+namespace heed {
+
+// Chooses between "the cup" and "jam" in twins that differ in one word; untrained.
+inline SavedModel choosing_model() {
+  SavedModel model;
+  for (const char* word : {"the", "cup", "hid", "jam", "it", "was", "big", "tiny"}) model.vocabulary.add(word);
+  const ReaderConfig config{.vocabulary = model.vocabulary.size(),
+                            .max_length = 8,
+                            .layers = 2,
+                            .answer = Answer::candidate,
+                            .attention = {.d_model = 8, .heads = 2}};
+  model.reader = std::make_unique<Reader>(Scope(model.parameters, 5), config);
+  model.queries = {"it"};
+  model.step = 400;
+  return model;
+}
+
+inline std::vector<Example> twins() {
+  std::vector<Example> examples;
+  for (const int chosen : {0, 1}) {
+    examples.push_back({.tokens = {"the", "cup", "hid", "jam", "it", "was", chosen == 0 ? "big" : "tiny"},
+                        .query = 4,
+                        .candidates = {{0, 2}, {3, 4}}});
+    choose(examples.back(), chosen);
+    examples.back().twin = 1 - chosen;
+  }
+  name_candidates(examples);
+  return examples;
+}
+
+inline void write_choosing_run(const std::filesystem::path& run, const SavedModel& model,
+                               const std::vector<Example>& examples) {
+  write_run(run, model, examples);
+  write_jsonl(held_out_path(run), examples);
+  std::vector<Example> learned = examples;  // training knows other sentences
+  for (Example& example : learned) example.tokens[2] = "was";
+  Baselines::write(run, learned, model.vocabulary);
+}
+
+}  // namespace heed
