@@ -33,17 +33,24 @@ const scales = {};
 // 256 colours between `stops`, for numbers from low to high.
 class Scale {
   constructor(stops, low, high) {
-    Object.assign(this, {low, high, packed: new Uint32Array(256), names: []});
+    Object.assign(this, {low, high, packed: new Uint32Array(256), named: []});
     for (let i = 0; i < 256; ++i) {
       const place = i / 255 * (stops.length - 1), below = Math.min(Math.floor(place), stops.length - 2);
       const [r, g, b] = stops[below].map((x, c) => Math.round(x + (stops[below + 1][c] - x) * (place - below)));
       this.packed[i] = 255 << 24 | b << 16 | g << 8 | r;
-      this.names.push({rgb: `rgb(${r},${g},${b})`, text: textOn([r, g, b])});
     }
+  }
+  // Colour number i, and that of letters on it.
+  number(i) {
+    if (!this.named[i]) {
+      const rgb = [0, 8, 16].map((bits) => this.packed[i] >> bits & 255);
+      this.named[i] = {rgb: `rgb(${rgb})`, text: textOn(rgb)};
+    }
+    return this.named[i];
   }
   // The same colours, for numbers from -range to range, or from 0 to range.
   within(range) { return Object.assign(Object.create(this), {low: this.low < 0 ? -range : 0, high: range}); }
-  name(x) { return this.names[Math.max(0, Math.min(255, Math.round((x - this.low) / (this.high - this.low) * 255)))]; }
+  name(x) { return this.number(Math.max(0, Math.min(255, Math.round((x - this.low) / (this.high - this.low) * 255)))); }
   colour(x) { return this.name(x).rgb; }
   text(x) { return this.name(x).text; }
   // Of all values at once, for the pixels of an image.

@@ -139,6 +139,12 @@ const partName = ({what, layer, head, token}, tokens) => what === 'head' ?
     layer === undefined ? what :
                           `layer ${layer + 1} ${what}`;
 
+// In plain words, of the token `itself`.
+const partPhrase = (part, tokens, itself) => part.what === 'token' ? `being “${visible(itself)}”` :
+    part.what === 'position'                                         ? 'its place' :
+    part.what === 'head' ? `what layer ${part.layer + 1} head ${part.head + 1} brought it from ${placed(tokens, part.token)}` :
+                           partName(part, tokens);
+
 const shownParts = 8;
 
 // The view's section: the parts of both sides, those furthest ahead taken out, and what meets.
@@ -246,7 +252,13 @@ function whyContent(parts, taken, tokens, layer, head, from, to, rather) {
                 [partName(parts.query[query], tokens), partName(parts.key[key], tokens), signedBar(ahead)]),
         {'aria-label': 'What meets'});
   });
+  const two = (side, itself) => furthest(side.slice(0, -1), 2)
+                                    .filter((n) => side[n].ahead > 0)
+                                    .map((n) => partPhrase(side[n], tokens, itself))
+                                    .join(' and ');
   return [
+    el('p', {class: 'verdict'}, el('b', {}, ask), ` asks most with ${two(parts.query, tokens[from])}; `, el('b', {}, answer),
+       ` answers most with ${two(parts.key, tokens[to])}.`),
     el('p', {}, `In ${headName(layer, head)} `, el('b', {}, ask), ' gives ', el('b', {}, answer),
        ` the weight ${fixed(weight, 2)}. The score behind it, q · k / √d_k = ${fixed(score, 2)}, is ${
            fixed(score - reference, 2)} ahead of ${other ? `that of ${placed(tokens, rather)}` : 'the mean over all words'} (${

@@ -41,7 +41,8 @@ class WhenPart {
     if (!history) {
       return this.element.replaceChildren(
           el('h2', {}, whenTitle),
-          el('p', {class: 'muted'}, 'No model of an earlier step was kept: a run with dump.weights: true shows it here.'));
+          el('p', {class: 'muted'}, 'When the weight grew is to be seen with the slider in Sentence, and in its curve. Whether the answers hung on it by then ' +
+                  'needs the models of earlier steps, which this run did not keep: train it again with --set dump.weights=true.'));
     }
     drawWhen(this.figure, history);
     renew(

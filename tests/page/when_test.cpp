@@ -194,7 +194,7 @@ TEST_CASE("When a look became the cause is drawn, and said, for each head") {
   if (!chromium) return;
   const KeptRun place;
   place.open(*chromium, "#view=why");
-  CHECK(chromium->text("document.querySelector('#main').textContent").find("No model of an earlier step was kept") !=
+  CHECK(chromium->text("document.querySelector('#main').textContent").find("which this run did not keep") !=
         std::string::npos);
   CHECK(chromium->run("document.querySelector('.training').hidden") == true);
   place.keep(scaled(2, 0));
