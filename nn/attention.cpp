@@ -71,7 +71,7 @@ Tensor MultiHeadAttention::keys_of(const Tensor& x, std::int64_t first) const {
 }
 
 AttentionResult MultiHeadAttention::operator()(const Tensor& queries, const Tensor& x, const Mask& mask,
-                                               Weights weights) const {
+                                               Weights weights, const Dropout& drop) const {
   for (const Tensor* input : {&queries, &x}) {
     if (input->rank() == 3 && input->size(2) == config.d_model) continue;
     fail("MultiHeadAttention: expected x (B, T, {}), got {}", config.d_model, to_string(input->shape()));
@@ -82,9 +82,12 @@ AttentionResult MultiHeadAttention::operator()(const Tensor& queries, const Tens
   }
   const Tensor Q = queries_of(queries), K = keys_of(x);
   const Tensor V = split_heads(W_V(x), config.kv_heads);  // (B, kv_heads, T, d_v)
-  const auto show = [&](const char* what, Tensor& value) { Hook::show(name, what, value); };
-  AttentionResult attended =
-      Hook::is_open() ? attention_composed(Q, K, V, mask, show) : attention(Q, K, V, mask, weights);
+  const auto show = [&](const char* what, Tensor& value) {
+    Hook::show(name, what, value);
+    if (what == std::string_view("weights")) value = drop.with(drop.attention, value);
+  };
+  AttentionResult attended = Hook::is_open() || drop.attention != 0 ? attention_composed(Q, K, V, mask, show)
+                                                                    : attention(Q, K, V, mask, weights);
   attended.output = W_O(join_heads(attended.output));  // (B, T_q, d_model)
   Hook::show(name, "output", attended.output);
   return attended;

@@ -50,6 +50,21 @@ struct AttentionConfig {
   }
 };
 
+// Dropout for training, where Vaswani et al. 2017 (section 5.4) and GPT-2 have it; by default none.
+struct Dropout {
+  double p = 0;  // of what each layer adds
+  Random* random = nullptr;
+  double embedding = 0;  // of what the first layer reads
+  double attention = 0;  // of attention weights, which are then composed and held as a whole
+
+  Tensor operator()(const Tensor& x) const { return with(p, x); }
+  Tensor with(double share, const Tensor& x) const {
+    if (share == 0) return x;
+    if (!random) fail("Dropout: p is {}, but no random numbers were given", share);
+    return dropout(x, share, *random);
+  }
+};
+
 // Multi-head self-attention (Vaswani et al. 2017, section 3.2.2): x (B, T, d_model) -> output (B, T, d_model),
 // weights (B, heads, T, T) when asked for. One head is plain self-attention.
 //   W_Q (d_model, heads d_k), W_K (d_model, kv_heads d_k), W_V (d_model, kv_heads d_v), W_O (heads d_v, d_model)
@@ -65,12 +80,14 @@ struct MultiHeadAttention {
   std::optional<RotaryPositions> rotary;
   // Error when heads does not divide d_model and d_k or d_v is 0, or kv_heads does not divide heads.
   MultiHeadAttention(Scope scope, AttentionConfig config);
-  AttentionResult operator()(const Tensor& x, const Mask& mask = {}, Weights weights = Weights::no) const {
-    return (*this)(x, x, mask, weights);
+  AttentionResult operator()(const Tensor& x, const Mask& mask = {}, Weights weights = Weights::no,
+                             const Dropout& drop = {}) const {
+    return (*this)(x, x, mask, weights, drop);
   }
   // Queries of their own (section 3.2.3), (B, T_q, d_model) -> output (B, T_q, d_model), weights (B, heads, T_q, T).
   // Error where positions turn them, unless they are as many as the tokens of x.
-  AttentionResult operator()(const Tensor& queries, const Tensor& x, const Mask& mask, Weights weights) const;
+  AttentionResult operator()(const Tensor& queries, const Tensor& x, const Mask& mask, Weights weights,
+                             const Dropout& drop = {}) const;
   // Of tokens x (B, T, d_model) that follow those of `past`, with which they are then: output (B, T, d_model). Not recorded.
   Tensor go_on(const Tensor& x, KeyValueCache& past, const Mask& mask = Mask::causal()) const;
 

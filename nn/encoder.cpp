@@ -7,14 +7,20 @@ namespace {
 Tensor passed_on(const EncoderBlock& block, const Tensor& x, const Tensor& attended, const Dropout& drop) {
   Tensor y = drop(attended);
   if (block.residual == Residual::yes) y = x + y;
+  if (block.placement == NormPlacement::after) y = block.attention_norm(y);
   Hook::show(block.name, "attended", y);
   if (block.mlp) {
     Tensor hidden = block.mlp->hidden(y);
     Hook::show(block.name, "mlp.hidden", hidden);
     y = y + drop(block.mlp->out(hidden));
+    if (block.placement == NormPlacement::after) y = block.mlp->norm(y);
   }
   Hook::show(block.name, "output", y);
   return y;
+}
+
+Tensor read_by_attention(const EncoderBlock& block, const Tensor& x) {
+  return block.placement == NormPlacement::before ? block.attention_norm(x) : x;
 }
 
 // weights (B, heads, T, T) -> those from token query[b] of each text b: (B, heads, T)
@@ -46,7 +52,8 @@ Tensor Norm::operator()(const Tensor& x) const {
 }
 
 EncoderBlock::Mlp::Mlp(Scope scope, int d_model, int width, Bias bias, const BlockParts& parts)
-    : norm(scope / "norm", d_model, parts.norm),
+    : placement(parts.placement),
+      norm(scope / "norm", d_model, parts.norm),
       activation(parts.activation),
       gate(activation == Activation::swiglu ? std::optional<Linear>(std::in_place, scope / "gate", d_model, width, bias)
                                             : std::nullopt),
@@ -54,7 +61,7 @@ EncoderBlock::Mlp::Mlp(Scope scope, int d_model, int width, Bias bias, const Blo
       out(scope / "out", width, d_model, bias) {}
 
 Tensor EncoderBlock::Mlp::hidden(const Tensor& x) const {
-  const Tensor normed = norm(x);
+  const Tensor normed = placement == NormPlacement::before ? norm(x) : x;
   switch (activation) {
     case Activation::gelu:
       return gelu(in(normed));
@@ -71,6 +78,7 @@ Tensor EncoderBlock::Mlp::hidden(const Tensor& x) const {
 EncoderBlock::EncoderBlock(Scope scope, const AttentionConfig& config, int width, Residual with_residual,
                            const BlockParts& parts)
     : name(scope.name()),
+      placement(parts.placement),
       attention_norm(scope / "attention_norm", config.d_model, parts.norm),
       attention(scope / "attention", config),
       residual(with_residual) {
@@ -80,7 +88,7 @@ EncoderBlock::EncoderBlock(Scope scope, const AttentionConfig& config, int width
 
 AttentionResult EncoderBlock::operator()(const Tensor& x, const Mask& mask, Weights weights,
                                          const Dropout& drop) const {
-  AttentionResult y = attention(attention_norm(x), mask, weights);
+  AttentionResult y = attention(read_by_attention(*this, x), mask, weights, drop);
   y.output = passed_on(*this, x, y.output, drop);
   return y;
 }
@@ -90,9 +98,9 @@ AttentionResult EncoderBlock::at(const Ids& query, const Tensor& x, const Mask& 
   if (mask.has_band()) fail("EncoderBlock::at: a causal mask is not the same for all tokens of a text");
   if (attention.rotary)
     fail("EncoderBlock::at: tokens that are turned by their positions are computed with the others");
-  const Tensor normed = attention_norm(x), asking = select_rows(normed, query);  // (B, T, d_model), (B, d_model)
+  const Tensor read = read_by_attention(*this, x), asking = select_rows(read, query);  // (B, T, d_model), (B, d_model)
   const std::int64_t B = x.size(0), T = x.size(1);
-  AttentionResult y = attention(reshape(asking, {B, 1, asking.size(1)}), normed, mask, weights);
+  AttentionResult y = attention(reshape(asking, {B, 1, asking.size(1)}), read, mask, weights, drop);
   const Tensor before = residual == Residual::yes ? select_rows(x, query) : Tensor();
   y.output = passed_on(*this, before, reshape(y.output, asking.shape()), drop);
   if (weights == Weights::yes) y.weights = reshape(y.weights, {B, attention.config.heads, T});
@@ -100,7 +108,7 @@ AttentionResult EncoderBlock::at(const Ids& query, const Tensor& x, const Mask& 
 }
 
 Tensor EncoderBlock::go_on(const Tensor& x, KeyValueCache& past) const {
-  return passed_on(*this, x, attention.go_on(attention_norm(x), past), {});
+  return passed_on(*this, x, attention.go_on(read_by_attention(*this, x), past), {});
 }
 
 Encoder::Encoder(Scope scope, int layers, const AttentionConfig& config, int mlp, Residual last,
@@ -144,6 +152,12 @@ Encoded Encoder::at(const Ids& query, Tensor x, const Mask& mask, Weights weight
   }
   encoded.output = norm(blocks.empty() ? select_rows(x, query) : x);
   return encoded;
+}
+
+Tensor Encoder::go_on(Tensor x, Past& past) const {
+  past.resize(blocks.size());
+  for (std::size_t layer = 0; layer < blocks.size(); ++layer) x = blocks[layer].go_on(x, past[layer]);
+  return norm(x);
 }
 
 }  // namespace heed

@@ -6,17 +6,6 @@
 
 namespace heed {
 
-// Dropout of what each layer adds (Vaswani et al. 2017, section 5.4), for training; by default none.
-struct Dropout {
-  double p = 0;
-  Random* random = nullptr;
-  Tensor operator()(const Tensor& x) const {
-    if (p == 0) return x;
-    if (!random) fail("Dropout: p is {}, but no random numbers were given", p);
-    return dropout(x, p, *random);
-  }
-};
-
 // Whether a layer adds to what it was given, or replaces it.
 enum class Residual { no, yes };
 
@@ -43,27 +32,34 @@ inline constexpr EnumName<Activation> enum_names<Activation>[] = {{Activation::g
                                                                   {Activation::relu, "relu"},
                                                                   {Activation::swiglu, "swiglu"}};
 
+// Whether a part of a block reads norm(x) and is added to x, or reads x and the sum is normed (Xiong et al. 2020,
+// arXiv:2002.04745, and Vaswani et al. 2017).
+enum class NormPlacement { before, after };
+
 // What a block is made of beside its attention.
 struct BlockParts {
   Norm::Kind norm = Norm::Kind::layer;
   Activation activation = Activation::gelu;
+  NormPlacement placement = NormPlacement::before;
 };
 
-// Pre-norm (Xiong et al. 2020, arXiv:2002.04745): x += attention(norm(x)); with an MLP also x += mlp(norm(x)),
-// mlp = an activation between two Linear layers, d_model -> mlp -> d_model, with biases where W_O has one. Without its
-// residual, attention(norm(x)) takes the place of x: what leaves a token is what it attended to, and nothing else.
+// x += attention(norm(x)); with an MLP also x += mlp(norm(x)), mlp = an activation between two Linear layers, d_model -> mlp
+// -> d_model, with biases where W_O has one. Norms placed after: x = norm(x + attention(x)), x = norm(x + mlp(x)). Without
+// its residual, the attention takes the place of x: what leaves a token is what it attended to, and nothing else.
 struct EncoderBlock {
   std::string name;
+  NormPlacement placement;
   Norm attention_norm;
   MultiHeadAttention attention;
   // The MLP, its norm before it.
   struct Mlp {
+    NormPlacement placement;
     Norm norm;
     Activation activation;
     std::optional<Linear> gate;  // of swiglu, (d_model, mlp)
     Linear in, out;              // (d_model, mlp), (mlp, d_model)
     Mlp(Scope scope, int d_model, int width, Bias bias, const BlockParts& parts);
-    Tensor hidden(const Tensor& x) const;  // activation(in(norm(x))): (..., d_model) -> (..., mlp)
+    Tensor hidden(const Tensor& x) const;  // activation(in(norm(x))), or of x: (..., d_model) -> (..., mlp)
   };
   std::optional<Mlp> mlp;
   Residual residual;
@@ -77,6 +73,9 @@ struct EncoderBlock {
   // Causal, of tokens x (B, T, d_model) that follow those of `past`: as MultiHeadAttention::go_on.
   Tensor go_on(const Tensor& x, KeyValueCache& past) const;
 };
+
+// What a decoder keeps of the tokens that it has read: one a layer, of which it makes as many as it needs.
+using Past = std::vector<KeyValueCache>;
 
 // `layers` blocks and a final norm. weights[l]: (B, heads, T, T).
 struct Encoded {
@@ -93,6 +92,8 @@ struct Encoder {
   // At token query[b] of each text b, alone in the last layer: output (B, d_model), weights[l] (B, heads, T).
   Encoded at(const Ids& query, Tensor x, const Mask& mask = {}, Weights weights = Weights::no,
              const Dropout& drop = {}) const;
+  // Causal, of tokens x (B, T, d_model) that follow those of `past`: output (B, T, d_model). Not recorded.
+  Tensor go_on(Tensor x, Past& past) const;
 };
 
 }  // namespace heed

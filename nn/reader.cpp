@@ -109,6 +109,7 @@ Reader::Reader(Scope scope, const ReaderConfig& given)
       output_bias(config.predicts == Predicts::next || config.answer != Answer::word
                       ? Tensor()
                       : scope.parameter("output_bias", {config.vocabulary}, Init::zeros())) {
+  if (config.parts.placement != NormPlacement::before) fail("Reader: its norms come before the parts of a block");
   if (config.answer == Answer::word) return;
   if (config.predicts == Predicts::next) fail("Reader: a language model answers with words, not candidates");
   const int d = config.attention.d_model;
@@ -135,33 +136,32 @@ Tensor Reader::embed(const ReaderInput& input, std::int64_t first) const {
 }
 
 Reader::Output Reader::operator()(const ReaderInput& input, Weights weights, const Dropout& drop) const {
-  const Tensor x = embed(input);
+  const Tensor x = drop.with(drop.embedding, embed(input));
   Encoded encoded = encoder(x, mask_of(*this, input, x), weights, drop);
   const Tensor at_query = select_rows(encoded.output, input.query);
   return {logits_at_query(*this, at_query, encoded, input.candidates), std::move(encoded.weights)};
 }
 
 Reader::Output Reader::at_query(const ReaderInput& input, Weights weights, const Dropout& drop) const {
-  const Tensor x = embed(input);
+  const Tensor x = drop.with(drop.embedding, embed(input));
   Encoded encoded = encoder.at(input.query, x, mask_of(*this, input, x), weights, drop);
   return {logits_at_query(*this, encoded.output, encoded, input.candidates), std::move(encoded.weights)};
 }
 
 Tensor Reader::next(const Ids& tokens, const Dropout& drop) const {
-  return logits_of(*this, encoder(embed(whole(*this, tokens)), Mask::causal(), Weights::no, drop).output);
+  const Tensor x = drop.with(drop.embedding, embed(whole(*this, tokens)));
+  return logits_of(*this, encoder(x, Mask::causal(), Weights::no, drop).output);
 }
 
 Tensor Reader::go_on(const Ids& tokens, Past& past) const {
   const ReaderInput input = whole(*this, tokens);
   const std::int64_t B = tokens.shape()[0], T = tokens.shape()[1];
-  past.resize(encoder.blocks.size());
   const std::int64_t read = past.empty() ? 0 : past[0].length();
   if (read + T > config.max_length) {
     fail("Reader::go_on: {} tokens after {} are more than max_length, {}", T, read, config.max_length);
   }
-  Tensor x = embed(input, read);
-  for (std::size_t layer = 0; layer < past.size(); ++layer) x = encoder.blocks[layer].go_on(x, past[layer]);
-  return logits_of(*this, encoder.norm(reshape(slice(x, 1, T - 1, T), {B, config.attention.d_model})));
+  const Tensor x = encoder.go_on(embed(input, read), past);
+  return logits_of(*this, reshape(slice(x, 1, T - 1, T), {B, config.attention.d_model}));
 }
 
 }  // namespace heed

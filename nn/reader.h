@@ -72,9 +72,6 @@ struct ReaderInput {
   Ids candidates{};          // (B, C, 2) when config.answer is a candidate: begin and end, -1 where there are fewer
 };
 
-// What a language model keeps of the tokens that it has read: one a layer, of which it makes as many as it needs.
-using Past = std::vector<KeyValueCache>;
-
 // Reads a text and predicts, at its query token, a word: embedding + positions -> encoder -> logits over the vocabulary.
 //   Predicts::answer  the last layer has no residual: the answer is made of what the query attended to there, and of
 //                     nothing else. Logits have a bias.

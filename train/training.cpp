@@ -140,7 +140,9 @@ class Training {
     Random random =
         Random(experiment_.config.seed).stream("dropout").stream(static_cast<std::uint64_t>(progress_.step));
     if (part > 0) random = random.stream(static_cast<std::uint64_t>(part));
-    return answer_loss(*experiment_.model.reader, batch, {experiment_.config.dropout, &random});
+    const Config& c = experiment_.config;
+    return answer_loss(*experiment_.model.reader, batch,
+                       {c.dropout, &random, c.embedding_dropout, c.attention_dropout});
   }
 
   // Loss and accuracy on the held-out set, as a line of metrics.jsonl.

@@ -119,6 +119,67 @@ TEST_CASE("An encoder of negative sizes is an error") {
   CHECK(message([&] { Encoder(scope, -1, {.d_model = 4}, 0); }) == "Encoder: expected layers from 0 up, got -1");
 }
 
+TEST_CASE("Norms placed after normalise what a part gives and was given") {
+  const Norm::Kind kind = GENERATE(Norm::Kind::layer, Norm::Kind::rms);
+  Parameters parameters;
+  const Scope scope(parameters, 1, DType::float64);
+  const Encoder encoder(scope, 1, {.d_model = 8, .heads = 2}, 12, Residual::yes,
+                        {.norm = kind, .activation = Activation::relu, .placement = NormPlacement::after});
+  const EncoderBlock& block = encoder.blocks[0];
+  Random random(4);
+  for (const auto& [name, parameter] : parameters) {  // gains and biases that are not 1 and 0
+    Tensor(parameter).copy_from(random_normal(parameter.shape(), random, 0, 1, DType::float64));
+  }
+  const Tensor x = variable(random_normal({2, 5, 8}, random, 0, 1, DType::float64));
+  const Recording recording;
+  const auto normed = [&](const Norm& norm, const Tensor& y) {
+    return kind == Norm::Kind::rms ? rms_norm(y, norm.gain, norm.eps) : layer_norm(y, norm.gain, norm.bias, norm.eps);
+  };
+  const Tensor attended = normed(block.attention_norm, x + block.attention(x).output);
+  const Tensor y = normed(block.mlp->norm, attended + block.mlp->out(relu(block.mlp->in(attended))));
+  const Tensor expected = normed(encoder.norm, y), given = encoder(x).output;
+  CHECK(error(given, expected) <= 1e-13);
+  const Gradients g = backward(sum(given * x)), h = backward(sum(expected * x));
+  for (const auto& [name, parameter] : joined({{"x", x}}, parameters))
+    CHECK(error(g[parameter], h[parameter]) <= 1e-12);
+  const Ids query({2}, {3, 0});
+  CHECK(error(encoder.at(query, x).output, select_rows(given, query)) <= 1e-13);
+  const Tensor causal = block(x, Mask::causal(), Weights::no).output;
+  KeyValueCache past;
+  const NoRecording none;
+  for (std::int64_t t = 0; t < 5; ++t) {
+    CHECK(error(block.go_on(slice(x, 1, t, t + 1), past), slice(causal, 1, t, t + 1)) <= 1e-13);
+  }
+}
+
+TEST_CASE("Dropout takes the weights of attention, and what the first layer reads, where it is told to") {
+  Parameters parameters;
+  const MultiHeadAttention layer(Scope(parameters, 1, DType::float64), {.d_model = 6, .heads = 1});
+  Random random(5), a = random.stream("dropout"), b = a;
+  const Tensor x = variable(random_normal({2, 4, 6}, random, 0, 1, DType::float64));
+  const Recording recording;
+  const Dropout drop{.random = &a, .attention = 0.4};
+  const AttentionResult given = layer(x, Mask::causal(), Weights::yes, drop);
+  const Tensor Q = layer.queries_of(x), K = layer.keys_of(x), V = reshape(layer.W_V(x), {2, 1, 4, 6});
+  const Tensor dropped = dropout(attention(Q, K, V, Mask::causal(), Weights::yes).weights, 0.4, b);
+  const Tensor expected = layer.W_O(reshape(matmul(dropped, V), {2, 4, 6}));
+  CHECK(error(given.output, expected) <= 1e-13);
+  CHECK(error(given.weights, dropped.detach()) <= 1e-13);
+  CHECK(min(dropped).item() == 0);
+  CHECK(error(backward(sum(given.output))[x], backward(sum(expected))[x]) <= 1e-12);
+  CHECK(message([&] { layer(x, {}, Weights::no, {.random = &a, .attention = -1}); }) ==
+        "dropout: p must lie in [0, 1), got -1");
+
+  const Reader reader(Scope(parameters, 2) / "reader",
+                      {.vocabulary = 7, .max_length = 4, .predicts = Predicts::next, .attention = {.d_model = 6}});
+  const Ids tokens({1, 3}, {1, 5, 2});
+  b = a;
+  const Tensor read = dropout(reader.embed({tokens, {3}, {}, {}}), 0.5, b);
+  const Tensor logits = matmul(reader.encoder(read, Mask::causal()).output, transpose(reader.unembedding));
+  CHECK(error(reader.next(tokens, {.random = &a, .embedding = 0.5}), logits.detach()) <= 1e-6);
+  CHECK(error(reader.next(tokens), logits.detach()) > 1e-3);
+}
+
 TEST_CASE("A dropout outside [0, 1), or without random numbers, is an error") {
   Random random(1);
   const Tensor x = ones({3});

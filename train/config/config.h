@@ -25,6 +25,7 @@ struct Config {
   TaskOptions data;
   ReaderConfig model{.attention = {.d_model = 64, .heads = 2}};  // its vocabulary and lengths are the task's
   double dropout = 0;                                            // of what each layer adds, in training
+  double embedding_dropout = 0, attention_dropout = 0;           // of what the first reads; of attention weights
   bool zero_outputs = false;                                     // what a layer adds begins at 0
   std::string from;  // the run or model whose weights are the first; none: they are drawn
 

@@ -38,6 +38,8 @@ model:
   answer: candidate
   tie: K_is_V
   dropout: 0.25
+  embedding_dropout: 0.5
+  attention_dropout: 0.125
   bias: true
   output_bias: false
   zero_outputs: true
