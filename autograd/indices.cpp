@@ -143,4 +143,11 @@ Tensor random_normal(const Shape& shape, Random& random, double mean, double dev
   return tensor(shape, values, dtype);
 }
 
+Ids random_ids(const Shape& shape, Random& random, std::int32_t end) {
+  if (end < 1) fail("random_ids: expected an end above 0, got {}", end);
+  std::vector<std::int32_t> values(static_cast<std::size_t>(shape.numel()));
+  for (std::int32_t& value : values) value = static_cast<std::int32_t>(random.below(end));
+  return Ids(shape, std::move(values));
+}
+
 }  // namespace heed

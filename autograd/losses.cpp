@@ -165,4 +165,15 @@ Tensor bce_with_logits(const Tensor& x, const Tensor& target, Reduction reductio
   return reduced(target * softplus(-x) + (1 - target) * softplus(x), reduction);
 }
 
+double accuracy(const Tensor& logits, const Ids& labels) {
+  const Ids best = argmax(logits);
+  if (best.shape() != labels.shape()) {
+    fail("accuracy: logits {} need labels {}, got {}", to_string(logits.shape()), to_string(best.shape()),
+         to_string(labels.shape()));
+  }
+  const std::int64_t right = std::inner_product(best.data(), best.data() + best.numel(), labels.data(), std::int64_t{0},
+                                                std::plus<>(), std::equal_to<>());
+  return static_cast<double>(right) / static_cast<double>(best.numel());
+}
+
 }  // namespace heed

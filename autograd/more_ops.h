@@ -86,6 +86,7 @@ Tensor random_uniform(const Shape& shape, Random& random, double low = 0, double
                       DType dtype = DType::float32);
 Tensor random_normal(const Shape& shape, Random& random, double mean = 0, double deviation = 1,
                      DType dtype = DType::float32);
+Ids random_ids(const Shape& shape, Random& random, std::int32_t end);  // each of 0, ..., end - 1 as likely
 
 // Shapes, in terms of reshape, slice and concat (arranging.cpp); x[i] is Tensor's
 Tensor stack(const std::vector<Tensor>& parts, int axis = 0);  // along a new axis
@@ -120,6 +121,7 @@ Tensor cast(const Tensor& x, DType dtype);
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);  // (x - target)^2
 // -t log s - (1 - t) log(1 - s), s = sigmoid(x), for targets t from 0 to 1.
 Tensor bce_with_logits(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
+double accuracy(const Tensor& logits, const Ids& labels);  // share of rows (..., C) whose largest is their label (...)
 
 // x / sqrt(mean(x^2) + eps) * gain over the last axis, of n; gain (n) or undefined (Zhang & Sennrich 2019,
 // arXiv:1910.07467). (layer_norm.cpp)

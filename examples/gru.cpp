@@ -21,28 +21,20 @@ struct GRU {
 };
 
 int main() {
-  constexpr int symbols = 4, T = 12, B = 64;
   Parameters parameters;
   const Scope scope(parameters, 1);
-  const GRU gru(scope / "gru", symbols, 32);
-  const Linear answer(scope / "answer", 32, symbols);
-  Optimizer adam(parameters, {});
+  const GRU gru(scope / "gru", 4, 32);
+  const Linear answer(scope / "answer", 32, 4);
+  Optimizer adam(parameters);
   Random random(2);
   for (int step = 0; step <= 300; ++step) {
-    std::vector<std::int32_t> text(T * B);
-    for (std::int32_t& symbol : text) symbol = static_cast<std::int32_t>(random.below(symbols));
-    const Ids first({B}, {text.begin(), text.begin() + B});
+    const Tensor text = one_hot(random_ids({12, 64}, random, 4), 4);  // (T, B, symbols)
+    const Ids first = argmax(text[0]);
     const Recording recording;
-    const Tensor logits = answer(gru(one_hot(Ids({T, B}, text), symbols)));
-    const Tensor loss = cross_entropy(logits, first);
+    const Tensor logits = answer(gru(text)), loss = cross_entropy(logits, first);
     Gradients gradients = backward(loss);
     clip_by_global_norm(gradients, 1);
     adam.step(gradients, 0.01);
-    if (step % 100 == 0) {
-      const Ids said = argmax(logits);
-      int right = 0;
-      for (int b = 0; b < B; ++b) right += said[b] == first[b];
-      fmt::print("step {:3}  loss {:.4f}  right {} of {}\n", step, loss.item(), right, B);
-    }
+    if (step % 100 == 0) fmt::print("step {:3}  loss {:.4f}  right {}\n", step, loss.item(), accuracy(logits, first));
   }
 }

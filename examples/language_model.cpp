@@ -1,39 +1,21 @@
-// A decoder of today's kind in its parts: RMSNorm, rotary positions, grouped attention and SwiGLU learn a rhyme letter by
-// letter, and say it again, each letter from those before with past keys and values kept.
+// A decoder of today's kind: RMSNorm, rotary positions, grouped attention and SwiGLU learn a rhyme letter by letter, and say
+// it again, each letter from those before with past keys and values kept.
 #include <heed/heed.h>
-
-#include <list>
 
 using namespace heed;
 
-struct Block {
-  RMSNorm norm, mlp_norm;
-  MultiHeadAttention attention;
-  SwiGLU mlp;
-  Block(const Scope& scope, int d)
-      : norm(scope / "norm", d),
-        mlp_norm(scope / "mlp_norm", d),
-        attention(scope / "attention",
-                  {.d_model = d, .heads = 4, .kv_heads = 2, .output_bias = Bias::no, .rotary = 64}),
-        mlp(scope / "mlp", d, 2 * d) {}
-};
-
 struct Decoder {
   Embedding letters;
-  std::list<Block> blocks;
-  RMSNorm norm;
-  Decoder(const Scope& scope, int layers, int d) : letters(scope / "letters", 128, d, 0.1), norm(scope / "norm", d) {
-    for (int i = 0; i < layers; ++i) blocks.emplace_back(scope / i, d);
-  }
-  Tensor operator()(const Ids& text, std::vector<KeyValueCache>* caches = nullptr) const {  // (B, T) -> (B, T, 128)
-    Tensor x = letters(text);
-    std::size_t i = 0;
-    for (const Block& block : blocks) {
-      const Tensor normed = block.norm(x);
-      x += caches ? block.attention.go_on(normed, caches->at(i++)) : block.attention(normed, Mask::causal()).output;
-      x += block.mlp(block.mlp_norm(x));
-    }
-    return linear(norm(x), transpose(letters.weight), {});
+  Encoder encoder;
+  Decoder(const Scope& scope, int layers, int d)
+      : letters(scope / "letters", 128, d, 0.1),
+        encoder(scope / "encoder", layers,
+                {.d_model = d, .heads = 4, .kv_heads = 2, .output_bias = Bias::no, .rotary = 64}, 2 * d, Residual::yes,
+                {.norm = Norm::Kind::rms, .activation = Activation::swiglu}) {}
+
+  Tensor operator()(const Ids& text, Past* past = nullptr) const {  // (B, T) -> (B, T, 128)
+    const Tensor x = letters(text);
+    return linear(past ? encoder.go_on(x, *past) : encoder(x, Mask::causal()).output, transpose(letters.weight), {});
   }
 };
 
@@ -54,7 +36,7 @@ int main() {
     if (step % 33 == 0) fmt::print("step {:2}  loss {:.4f}\n", step, loss.item());
   }
   std::string said = "P";
-  std::vector<KeyValueCache> caches(2);
-  while (std::ssize(said) <= T) said += static_cast<char>(argmax(model(Ids({1, 1}, {said.back()}), &caches))[0]);
+  Past past;
+  while (std::ssize(said) <= T) said += static_cast<char>(argmax(model(Ids({1, 1}, {said.back()}), &past))[0]);
   fmt::print("{}\n", said);
 }

@@ -1,11 +1,7 @@
 // An operation of one's own outside of the library, with its gradient and the check of it: x / sqrt(mean(x^2) + eps). The
 // same composed needs one line; heed has it as rms_norm.
-#include <heed/autograd/gradcheck/check.h>
-#include <heed/autograd/more_ops.h>
 #include <heed/autograd/operation.h>
-#include <heed/autograd/record.h>
-
-#include <fmt/format.h>
+#include <heed/heed.h>
 
 using namespace heed;
 

@@ -45,7 +45,7 @@ class Optimizer {
   // For all the parameters of the store, so the layers are made before. Error when it has none, when a name in `frozen`
   // or of a group is none of theirs, and for an option out of its range: betas and momentum [0, 1), eps > 0, weight_decay
   // and rate >= 0.
-  Optimizer(const Parameters& parameters, OptimizerOptions options);
+  explicit Optimizer(const Parameters& parameters, OptimizerOptions options = {});
 
   // One update of every parameter that is not frozen; gradients of other variables are left to other optimisers. Error,
   // before any is changed, that lists those without a gradient, or those added to the store since; and for a learning

@@ -45,6 +45,10 @@ TEST_CASE("index_select, one_hot, arange and random numbers") {
   CHECK(mean(u).item() == Approx(3).margin(0.03));
   CHECK(mean(n).item() == Approx(5).margin(0.15));
   CHECK(var(n).item() == Approx(9).margin(0.6));
+  const Ids drawn = random_ids({3, 1000}, random, 5);
+  CHECK(drawn.shape() == Shape{3, 1000});
+  for (const double count : sum(one_hot(drawn, 5), {0, 1}).to_vector()) CHECK(count == Approx(600).margin(100));
+  CHECK(message([&] { random_ids({2}, random, 0); }) == "random_ids: expected an end above 0, got 0");
 }
 
 TEST_CASE("Wrong indices are an error that says which") {

@@ -116,6 +116,15 @@ TEST_CASE("cross_entropy takes any rank and axis, class weights, and reductions"
   CHECK(cross_entropy(tensor({2}, {1, -endless}, dtype), Ids({}, {1})).item() == endless);
 }
 
+TEST_CASE("accuracy is the share of rows whose largest logit is the label") {
+  const Tensor logits = tensor({2, 2, 3}, {1, 2, 3, 3, 2, 1, 0, 5, 5, -1, -2, -1});  // of equals the first
+  CHECK(accuracy(logits, Ids({2, 2}, {2, 0, 1, 0})) == 1);
+  CHECK(accuracy(logits, Ids({2, 2}, {2, 1, 2, -1})) == 0.25);
+  CHECK(message([&] {
+          accuracy(logits, Ids({4}, {2, 0, 1, 0}));
+        }) == "accuracy: logits (2, 2, 3) need labels (2, 2), got (4)");
+}
+
 TEST_CASE("mse_loss and bce_with_logits are their formulas, the latter for logits of any size") {
   const Tensor x = tensor({2, 2}, {1, -2, 3, 0.5}, DType::float64),
                t = tensor({2, 2}, {0, 1, 0.25, 0.5}, DType::float64);
