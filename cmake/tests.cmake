@@ -66,6 +66,9 @@ if(NOT HEED_SANITIZE)
   target_precompile_headers(trained_test REUSE_FROM heed_tests)
   add_test(NAME trained COMMAND trained_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   add_test(NAME three_matrices COMMAND example_three_matrices)
+  add_test(NAME read_model COMMAND ${PROJECT_SOURCE_DIR}/tests/examples/read_model.sh ${PROJECT_BINARY_DIR}
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(read_model PROPERTIES SKIP_RETURN_CODE 77)
   set_tests_properties(trained three_matrices PROPERTIES PROCESSORS 2)  # both use all cores: one after the other
   set_tests_properties(three_matrices PROPERTIES PASS_REGULAR_EXPRESSION  # the full model first, W_Q = W_K far behind
                        "W_Q, W_K, W_V +0\\.[89].*W_Q, W_K = W_V +0\\.[78].*W_Q = W_K, W_V +0\\.[0-5]")

@@ -63,6 +63,8 @@ std::string write_on(const SavedModel& model, const cxxopts::ParseResult& argume
 // Of each file; of the held-out sentences where there is none.
 std::string cards(const SavedModel& model, const fs::path& run, std::vector<std::string> files, bool as_json,
                   const Terminal& terminal) {
+  check_chooses(model);
+  if (!fs::is_directory(run)) fail("{}: is a single file; --card needs the run directory", run.string());
   const Baselines baselines = Baselines::read(run);
   Json all = Json::array();
   std::string text;
@@ -78,10 +80,9 @@ std::string cards(const SavedModel& model, const fs::path& run, std::vector<std:
 
 SavedModel model_of(const fs::path& run, const std::optional<std::int64_t>& step) {
   if (fs::is_regular_file(run)) {
-    fail(
-        "{}: is a single file; --sentence, --weights, --steps, --causes, --why-attends, --card and --continue need the "
-        "run directory with its model",
-        run.string());
+    SavedModel model = load_model(run);
+    if (step && *step != model.step) fail("{}: is the model of step {}, not {}", run.string(), model.step, *step);
+    return model;
   }
   if (step && fs::exists(dumped_model_path(run, *step))) return load_model(dumped_model_path(run, *step));
   if (!fs::exists(model_path(run))) fail("{}: is missing; has the run been saved?", model_path(run).string());

@@ -19,8 +19,11 @@ void note_interrupt(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
-bool write_out(std::string_view text) {
-  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+// 0, or why it could not be written.
+int write_out(std::string_view text) {
+  errno = 0;
+  const bool is_written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  return is_written ? 0 : errno ? errno : EIO;
 }
 
 }  // namespace
@@ -28,11 +31,12 @@ bool write_out(std::string_view text) {
 int main(int argc, char** argv) {
   return heed::run_program("inspect", [&] {
     std::string text;
-    bool is_continued = false, written = true;
+    bool is_continued = false;
+    int failed = 0;
     const heed::OnText on_text = [&](std::string_view piece) {  // an interrupt ends it after a whole token
       if (!std::exchange(is_continued, true)) std::signal(SIGINT, note_interrupt);
-      written = write_out(piece);
-      return written && !interrupted;
+      failed = write_out(piece);
+      return !failed && !interrupted;
     };
     {
       heed::LiveLine line(STDERR_FILENO);
@@ -41,8 +45,8 @@ int main(int argc, char** argv) {
           [&](const std::string& what, double share) { line.show(what, share); }, on_text);
     }
     if (is_continued && isatty(STDOUT_FILENO)) text = "\n";
-    written = written && write_out(text);
-    if (!written && errno != EPIPE) heed::fail("standard output: {}", std::strerror(errno));
-    return interrupted ? 128 + interrupted : written ? 0 : 1;
+    if (!failed) failed = write_out(text);
+    if (failed && failed != EPIPE) heed::fail("standard output: {}", std::strerror(failed));
+    return interrupted ? 128 + interrupted : failed ? 1 : 0;
   });
 }

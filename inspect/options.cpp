@@ -15,7 +15,8 @@ cxxopts::Options options() {
   cxxopts::Options result("inspect",
                           "Shows what a run of train has learned: by default, where each watched sentence's\n"
                           "query looks, in every layer and head. RUN is a run directory, such as runs/toy,\n"
-                          "or one file of its attention directory. Two RUNs, or two --step, are compared.\n");
+                          "one file of its attention directory, or a model. Two RUNs, or two --step, are\n"
+                          "compared.\n");
   result.custom_help("RUN [RUN...] [OPTION...]").positional_help("").set_width(80);
   result.add_options()                                                                                //
       ("sentence", "Read this sentence with the saved model", cxxopts::value<std::string>(), "TEXT")  //
@@ -90,6 +91,7 @@ void check_continuation(const cxxopts::ParseResult& arguments) {
   const auto count = [&](const char* name, int usual) {
     return arguments.count(name) ? arguments[name].as<int>() : usual;
   };
+  if (arguments.count("stop") && arguments["stop"].as<std::string>().empty()) misused("--stop must not be empty");
   if (count("tokens", 1) < 1) misused("--tokens must be at least 1");
   if (!(number("temperature", 1) >= 0)) misused("--temperature must be at least 0");
   if (count("top-k", 1) < 1) misused("--top-k must be at least 1");
@@ -182,7 +184,7 @@ cxxopts::ParseResult parse_options(int argc, const char* const* argv) {
     if (!arguments.count("help") && !arguments.count("version")) check(arguments);
     return arguments;
   } catch (const cxxopts::exceptions::exception& error) {
-    misused("{}", error.what());
+    misused("{}", command_line_error(argc, argv, error.what()));
   }
 }
 

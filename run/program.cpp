@@ -2,6 +2,8 @@
 
 #include <heed/files/utf8.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -82,6 +84,20 @@ const char* program = "";
 }
 
 }  // namespace
+
+std::string command_line_error(int argc, const char* const* argv, std::string_view message) {
+  if (message.find("failed to parse") == std::string_view::npos) return std::string(message);
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    const std::size_t equals = word.find('=');
+    const bool is_joined = word.starts_with("--") && equals != std::string_view::npos;
+    const std::string_view option = is_joined ? word.substr(0, equals) : argv[i - 1];
+    const std::string_view value = is_joined ? word.substr(equals + 1) : word;
+    if (!option.starts_with("-") || value.empty() || message.find(value) == std::string_view::npos) continue;
+    return fmt::format("{}: expected a number that it takes, got '{}'", option, value);
+  }
+  return std::string(message);
+}
 
 int run_program(const char* name, const std::function<int()>& body) {
   program = name;

@@ -2,6 +2,8 @@
 #include <heed/autograd/error.h>
 
 #include <functional>
+#include <string>
+#include <string_view>
 
 namespace heed {
 
@@ -9,6 +11,10 @@ namespace heed {
 struct UsageError : Error {
   using Error::Error;
 };
+
+// What a command line's library says of it, where that names a value alone with the option that has it: "--tokens: expected
+// a number, got '1.5'".
+std::string command_line_error(int argc, const char* const* argv, std::string_view message);
 
 // What main() of a program returns: what `body` returns; 2 when it throws a UsageError, 1 for any other exception, with
 // "NAME: what went wrong" on standard error; 1, too, where standard output could not be written.

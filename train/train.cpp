@@ -206,7 +206,7 @@ int main(int argc, char** argv) {
       }
       return 0;
     } catch (const cxxopts::exceptions::exception& error) {
-      throw heed::UsageError(fmt::format("{} (see train --help)", error.what()));
+      throw heed::UsageError(fmt::format("{} (see train --help)", heed::command_line_error(argc, argv, error.what())));
     }
   });
 }

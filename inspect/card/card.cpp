@@ -209,10 +209,14 @@ std::size_t leave_out_long(const SavedModel& model, std::vector<Example>& exampl
 
 }  // namespace
 
-Card card(const SavedModel& model, const Baselines& baselines, const std::string& set, std::vector<Example> examples) {
+void check_chooses(const SavedModel& model) {
   if (model.reader->config.answer == Answer::word) {
     fail("a card is of a model that chooses among candidates; this one answers with a word (model.answer: word)");
   }
+}
+
+Card card(const SavedModel& model, const Baselines& baselines, const std::string& set, std::vector<Example> examples) {
+  check_chooses(model);
   Card result;
   result.set = set;
   result.known = static_cast<int>(leave_out(examples, baselines.training));

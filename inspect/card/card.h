@@ -47,7 +47,9 @@ struct Card {
   Looks right, wrong;
 };
 
-// Error where the model does not choose among candidates.
+// Error where the model does not choose among candidates, as card() needs.
+void check_chooses(const SavedModel& model);
+
 Card card(const SavedModel& model, const Baselines& baselines, const std::string& set, std::vector<Example> examples);
 
 // The sentences of `file` (data/tasks/candidates.h), cut as the model reads them; without a file the run's held-out ones.

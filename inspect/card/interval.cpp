@@ -33,6 +33,10 @@ Interval share_of(const std::vector<bool>& right, const std::vector<int>& twin) 
     groups.back().right += right[static_cast<std::size_t>(other)];
     groups.back().size = 2;
   }
+  if (all == 0 || all == count) {  // drawn again, these are always the same
+    const int groups_right = all == 0 ? 0 : static_cast<int>(groups.size());
+    return wilson(groups_right, static_cast<int>(groups.size()));
+  }
   constexpr int times = 4000;
   Random random = Random(1).stream("card");
   std::vector<double> shares;

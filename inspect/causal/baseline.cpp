@@ -20,6 +20,15 @@ int token_of(const Example& e, Role role) {
   return index_of(e.decider, e.tokens);
 }
 
+Span span_of(const Example& e, Role role) {
+  if (e.chosen >= 0 && role == Role::antecedent) return e.candidates[static_cast<std::size_t>(e.chosen)];
+  if (e.chosen >= 0 && e.candidates.size() == 2 && role == Role::distractor) {
+    return e.candidates[static_cast<std::size_t>(1 - e.chosen)];
+  }
+  const int token = token_of(e, role);
+  return token < 0 ? Span{} : Span{token, token + 1};
+}
+
 Baseline::Baseline(const HeldOut& held_out) : held_out_(held_out) {
   const int layers = held_out.layers(), heads = held_out.heads();
   const std::vector<Example>& sentences = held_out.sentences();
@@ -78,12 +87,15 @@ void Baseline::add_outputs(int layer, const Tensor& value, std::size_t first) { 
   }
 }
 
-double Baseline::weight(std::size_t i, Heads heads, Role from, int to) const {
-  if (to < 0 || token_of(held_out_.sentences()[i], from) < 0) return std::numeric_limits<double>::quiet_NaN();
+double Baseline::weight(std::size_t i, Heads heads, Role from, Span to) const {
+  if (to.begin >= to.end || token_of(held_out_.sentences()[i], from) < 0)
+    return std::numeric_limits<double>::quiet_NaN();
   double sum = 0;
   const int begin = std::max(heads.head, 0), end = heads.head < 0 ? held_out_.heads() : heads.head + 1;
   for (int head = begin; head < end; ++head) {
-    sum += static_cast<double>(weights_[i][weight_index(i, heads.layer, head, from, to)]);
+    for (int token = to.begin; token < to.end; ++token) {
+      sum += static_cast<double>(weights_[i][weight_index(i, heads.layer, head, from, token)]);
+    }
   }
   return sum / (end - begin);
 }

@@ -10,7 +10,8 @@ namespace heed {
 enum class Role { query, antecedent, distractor, decider };
 constexpr int roles = 4;
 const char* to_string(Role role);
-int token_of(const Example& example, Role role);  // -1: none
+int token_of(const Example& example, Role role);  // -1: none; of a candidate of several words the last
+Span span_of(const Example& example, Role role);  // all of them; empty: none
 
 // What a model does with sentences when nothing in it is changed.
 class Baseline {
@@ -20,8 +21,8 @@ class Baseline {
   const std::vector<HeldOut::Answer>& answers() const { return answers_; }
   const MeanOutput& mean_output(int layer) const { return mean_output_[static_cast<std::size_t>(layer)]; }
 
-  // From a role's token to another in sentence `i`: the mean over `heads`; NaN where the sentence has no such token.
-  double weight(std::size_t i, Heads heads, Role from, int to) const;
+  // From a role's token to others in sentence `i`, together: the mean over `heads`; NaN where the sentence has none.
+  double weight(std::size_t i, Heads heads, Role from, Span to) const;
 
  private:
   void keep_weights(int layer, const Tensor& value, std::size_t first);

@@ -15,11 +15,11 @@ constexpr double least_effect = 0.05;  // that counts as one
 
 // The mean weight of the edge from the query to the antecedent, and what cutting it does.
 CauseHistory::Edge cut_edge(const HeldOut& held_out, const Baseline& before, Heads heads) {
-  const EdgeOf to_antecedent = [](const Example& e) { return Edge{e.query, e.antecedent}; };
+  const EdgeOf to_antecedent = [](const Example& e) { return Edge{e.query, span_of(e, Role::antecedent)}; };
   const std::vector<HeldOut::Answer> after = held_out.answers(cut(heads, held_out, to_antecedent));
   CauseHistory::Edge edge;
   for (std::size_t i = 0; i < after.size(); ++i) {
-    edge.weight += before.weight(i, heads, Role::query, held_out.sentences()[i].antecedent);
+    edge.weight += before.weight(i, heads, Role::query, span_of(held_out.sentences()[i], Role::antecedent));
     edge.effect += before.answers()[i].probability - after[i].probability;
     edge.accuracy += after[i].word == held_out.right(i);
   }
@@ -117,6 +117,9 @@ std::vector<std::string> history_verdict(const CauseHistory& history, int layer,
     }
     most_weight = std::max(most_weight, edge.weight);
     most_effect = std::max(most_effect, edge.effect);
+  }
+  if (std::ranges::all_of(history.steps, [](const CauseHistory::Step& step) { return step.accuracy == 0; })) {
+    return {"At no kept step is an answer right: there is nothing whose cause could be found."};
   }
   if (most_effect < least_effect) {
     return {

@@ -30,9 +30,21 @@ double deviation(const std::vector<double>& values) {
 std::string name_of(const Example& e, int token) {
   if (token == e.query) return "itself";
   for (const Role role : {Role::antecedent, Role::distractor, Role::decider}) {
-    if (token_of(e, role) == token) return to_string(role);
+    const Span span = span_of(e, role);
+    if (span.begin <= token && token < span.end) return to_string(role);
   }
   return "rest";
+}
+
+// Those that have the name of token `first`, or it alone; empty where `first` is not the first of them.
+Span keys_from(const Example& e, int first) {
+  if (first >= std::ssize(e.tokens)) return {};
+  for (const Role role : {Role::antecedent, Role::distractor}) {
+    const Span span = span_of(e, role);
+    if (span.begin < first && first < span.end) return {};
+    if (span.begin == first && span.end > first) return span;
+  }
+  return {first, first + 1};
 }
 
 bool is_patch(Cause::What what) { return what == Cause::What::patch_head || what == Cause::What::patch_layer; }
@@ -116,7 +128,7 @@ class Study {
       for (int head = 0; head < held_out_.heads(); ++head) {
         std::vector<double> weights;
         for (std::size_t i = 0; i < sentences_.size(); ++i) {
-          const double w = before_.weight(i, {layer, head}, Role::query, sentences_[i].antecedent);
+          const double w = before_.weight(i, {layer, head}, Role::query, span_of(sentences_[i], Role::antecedent));
           if (!std::isnan(w)) weights.push_back(w);
         }
         if (!weights.empty() && (!causes_.pointing || mean(weights) > causes_.pointing->weight)) {
@@ -172,13 +184,13 @@ class Study {
     Gathered row;
     for (std::size_t i = 0; i < sentences_.size(); ++i) {
       if (is_patch(what) && sentences_[i].twin < 0) continue;
-      gather(row, i, after, before_.weight(i, heads, Role::query, sentences_[i].antecedent));
+      gather(row, i, after, before_.weight(i, heads, Role::query, span_of(sentences_[i], Role::antecedent)));
     }
     add({.what = what}, heads, row);
   }
 
   void one_edge(Cause::What what, Heads heads, Role from, Role to) {
-    const EdgeOf edge_of = [=](const Example& e) { return Edge{token_of(e, from), token_of(e, to)}; };
+    const EdgeOf edge_of = [=](const Example& e) { return Edge{token_of(e, from), span_of(e, to)}; };
     if (std::ranges::none_of(sentences_, [&](const Example& e) { return edge_of(e).exists(); })) return;
     const bool only = what == Cause::What::only_edge;
     const Answers after = answers_when(only ? keep_only(heads, held_out_, edge_of) : cut(heads, held_out_, edge_of));
@@ -197,18 +209,18 @@ class Study {
     }
   }
 
-  // Each key of the query is cut in its turn.
+  // Each key of the query is cut in its turn, those of a name together.
   void edges_of_query(Cause::What what, Heads heads) {
     const std::vector<std::string> names{"antecedent", "other", "decider", "itself", "rest"};
     std::vector<Gathered> rows(names.size());
     std::vector<bool> has_rest(sentences_.size()), moved(sentences_.size());
     for (int key = 0; key < static_cast<int>(longest(sentences_)); ++key) {
-      const auto edge_of = [key](const Example& e) { return Edge{e.query, key < std::ssize(e.tokens) ? key : -1}; };
+      const auto edge_of = [key](const Example& e) { return Edge{e.query, keys_from(e, key)}; };
       const Answers after = answers_when(cut(heads, held_out_, edge_of));
       for (std::size_t i = 0; i < sentences_.size(); ++i) {
         if (!edge_of(sentences_[i]).exists()) continue;
         const auto name = std::find(names.begin(), names.end(), name_of(sentences_[i], key)) - names.begin();
-        const double weight = before_.weight(i, heads, Role::query, key);
+        const double weight = before_.weight(i, heads, Role::query, edge_of(sentences_[i]).to);
         gather(rows[static_cast<std::size_t>(name)], i, after, weight);
         if (names[static_cast<std::size_t>(name)] == "rest") {
           has_rest[i] = true;

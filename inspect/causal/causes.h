@@ -39,6 +39,8 @@ struct Cause {
   double unmoved = 0;      // `rest`: share of sentences in which no such cut changes the answer; NaN otherwise
 };
 
+constexpr double pointing_weight = 0.5;  // from the query to the antecedent, from which on a head is said to point
+
 struct Causes {
   std::int64_t step = 0;
   int sentences = 0, held_out = 0;                          // of `held_out` sentences, `sentences` are used

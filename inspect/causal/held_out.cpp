@@ -72,6 +72,9 @@ std::vector<HeldOut::Answer> HeldOut::answers(const Change& change) const {
 }
 
 std::vector<Example> read_held_out(const std::filesystem::path& run) {
+  if (!std::filesystem::is_directory(run)) {
+    fail("{}: is a single file; what is asked of held-out sentences needs the run directory with them", run.string());
+  }
   const std::filesystem::path file = held_out_path(run);
   if (!std::filesystem::exists(file)) {
     fail("{}: is missing; train --resume {} writes it", file.string(), run.string());

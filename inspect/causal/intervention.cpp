@@ -57,7 +57,7 @@ HeldOut::Change mean_output(Heads heads, const HeldOut& held_out, MeanOutput mea
 HeldOut::Change cut(Heads heads, const HeldOut& held_out, const EdgeOf& edge_of) {
   return editing(heads, "scores", [&held_out, edge_of](Rows rows, std::int64_t, std::size_t i) {
     const Edge edge = edge_of(held_out.sentences()[i]);
-    if (edge.exists()) rows[edge.from][edge.to] = unseen;
+    if (edge.exists()) std::fill(rows[edge.from] + edge.to.begin, rows[edge.from] + edge.to.end, unseen);
   });
 }
 
@@ -65,9 +65,8 @@ HeldOut::Change keep_only(Heads heads, const HeldOut& held_out, const EdgeOf& ed
   return editing(heads, "scores", [&held_out, edge_of](Rows rows, std::int64_t, std::size_t i) {
     const Edge edge = edge_of(held_out.sentences()[i]);
     if (!edge.exists()) return;
-    const float score = rows[edge.from][edge.to];
-    std::fill_n(rows[edge.from], rows.n, unseen);
-    rows[edge.from][edge.to] = score;
+    std::fill(rows[edge.from], rows[edge.from] + edge.to.begin, unseen);
+    std::fill(rows[edge.from] + edge.to.end, rows[edge.from] + rows.n, unseen);
   });
 }
 

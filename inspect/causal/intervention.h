@@ -24,15 +24,16 @@ struct MeanOutput {
 };
 HeldOut::Change mean_output(Heads heads, const HeldOut& held_out, MeanOutput mean);
 
-// The query `from` does not see the key `to`; -1: the sentence has no such edge, and is left as it is.
+// The query `from` does not see the keys `to`; -1, or none: the sentence has no such edge, and is left as it is.
 struct Edge {
-  int from = -1, to = -1;
-  bool exists() const { return from >= 0 && to >= 0; }
+  int from = -1;
+  Span to{};
+  bool exists() const { return from >= 0 && to.begin < to.end; }
 };
 using EdgeOf = std::function<Edge(const Example&)>;
 HeldOut::Change cut(Heads heads, const HeldOut& held_out, const EdgeOf& edge_of);
 
-// The query `from` sees the key `to` alone.
+// The query `from` sees the keys `to` alone.
 HeldOut::Change keep_only(Heads heads, const HeldOut& held_out, const EdgeOf& edge_of);
 
 // The heads' output is that of the twin sentence.

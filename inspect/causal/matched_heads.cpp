@@ -10,6 +10,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 
 namespace heed {
 namespace {
@@ -43,10 +44,11 @@ double mean_weight(const HeadTrace& trace, const std::vector<Example>& sentences
   double sum = 0;
   int count = 0;
   for (std::size_t i = 0; i < sentences.size(); ++i) {
-    const int token = token_of(sentences[i], to);
-    if (token < 0) continue;
-    sum += static_cast<double>(trace.weights[i][static_cast<std::size_t>(token)]);
-    ++count;
+    const Span span = span_of(sentences[i], to);
+    for (int token = span.begin; token < span.end; ++token) {
+      sum += static_cast<double>(trace.weights[i][static_cast<std::size_t>(token)]);
+    }
+    count += span.begin < span.end;
   }
   return count ? sum / count : not_known;
 }
@@ -65,7 +67,7 @@ MatchedHeads::Pointing pointing_of(const HeldOut& held_out, const HeadTrace& tra
                                    double chance) {
   using Cause = MatchedHeads::Pointing::Cause;
   const std::vector<Example>& sentences = held_out.sentences();
-  const EdgeOf to_antecedent = [](const Example& e) { return Edge{e.query, e.antecedent}; };
+  const EdgeOf to_antecedent = [](const Example& e) { return Edge{e.query, span_of(e, Role::antecedent)}; };
   const auto right_without = [&](Heads heads) {
     return share_right(held_out, held_out.answers(cut(heads, held_out, to_antecedent)));
   };
@@ -82,6 +84,10 @@ MatchedHeads::Pointing pointing_of(const HeldOut& held_out, const HeadTrace& tra
     ++twins;
   }
   result.turned = twins ? turned / twins : not_known;
+  if (accuracy <= (std::isnan(chance) ? 0 : chance)) {
+    result.cause = Cause::no_answers;
+    return result;
+  }
   const auto lost = [&](double right) { return is_lost(right, accuracy, chance, sentences.size()); };
   result.cause = lost(result.without) ? Cause::alone : lost(result.without_in_layer) ? Cause::shared : Cause::neither;
   return result;
@@ -105,7 +111,8 @@ RunTraces traces_of(const fs::path& path, const SavedModel& model, const std::ve
         trace.effects.push_back(static_cast<float>(before.answers()[i].probability - zeroed[i].probability));
         trace.weights.emplace_back();
         for (int key = 0; key < std::ssize(sentences[i].tokens); ++key) {
-          trace.weights.back().push_back(static_cast<float>(before.weight(i, {layer, head}, Role::query, key)));
+          trace.weights.back().push_back(
+              static_cast<float>(before.weight(i, {layer, head}, Role::query, {key, key + 1})));
         }
       }
       const double weight = mean_weight(trace, sentences, Role::antecedent);
@@ -233,6 +240,14 @@ SavedModel model_of_run(const fs::path& run) {
   return load_model(model_path(run));
 }
 
+// How many of `sentences` a run held out, too; by what they ask, as their numbers differ.
+int held_out_by(const fs::path& run, const std::vector<Example>& sentences) {
+  std::set<std::pair<std::vector<std::string>, int>> own;
+  for (const Example& e : read_held_out(run)) own.emplace(e.tokens, e.query);
+  return static_cast<int>(
+      std::ranges::count_if(sentences, [&](const Example& e) { return own.contains(std::pair(e.tokens, e.query)); }));
+}
+
 }  // namespace
 
 MatchedHeads match_heads(const std::vector<fs::path>& runs, int most, const OnProgress& progress) {
@@ -275,13 +290,14 @@ MatchedHeads match_heads(const std::vector<fs::path>& runs, int most, const OnPr
     matched.runs.push_back(all[i].run);
   }
   matched.sentences = static_cast<int>(sentences.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) matched.runs[i].held_out = held_out_by(runs[i], sentences);
   match(matched, all, sentences);
   return matched;
 }
 
 Json matched_heads_json(const MatchedHeads& matched) {
   const auto number = [](double value) { return std::isnan(value) ? Json() : Json(value); };
-  constexpr std::array causes{"alone", "shared", "neither"};
+  constexpr std::array causes{"alone", "shared", "neither", "no_answers"};
   Json runs = Json::array(), found = Json::array();
   for (const MatchedHeads::Run& run : matched.runs) {
     Json pointing;
@@ -294,7 +310,11 @@ Json matched_heads_json(const MatchedHeads& matched) {
                   {"turned", number(p->turned)},
                   {"cause", causes.at(static_cast<std::size_t>(p->cause))}};
     }
-    runs.push_back({{"name", run.name}, {"step", run.step}, {"accuracy", run.accuracy}, {"pointing", pointing}});
+    runs.push_back({{"name", run.name},
+                    {"step", run.step},
+                    {"held_out", run.held_out},
+                    {"accuracy", run.accuracy},
+                    {"pointing", pointing}});
   }
   for (const MatchedHeads::Role& role : matched.roles) {
     Json members = Json::array();

@@ -20,12 +20,14 @@ struct MatchedHeads {
     double without = 0;           // answered right when that edge is cut
     double without_in_layer = 0;  // when it is cut in every head of the layer
     double turned = 0;  // share that gives the twin's answer with the twin's output in that head; NaN: no twins
-    enum class Cause { alone, shared, neither } cause = Cause::neither;
+    // no_answers: it is right no more often than by chance, and there is nothing to find the cause of
+    enum class Cause { alone, shared, neither, no_answers } cause = Cause::neither;
   };
   struct Run {
     std::string name;
     std::int64_t step = 0;
-    double accuracy = 0;
+    int held_out = 0;                  // of the sentences, by this run, too: it may have learned from the others
+    double accuracy = 0;               // of all of them
     std::optional<Pointing> pointing;  // none where no sentence says what its query refers to
   };
   std::vector<Run> runs;

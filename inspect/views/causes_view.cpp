@@ -142,13 +142,19 @@ ShownHeads heads_of(const Causes& causes, const View& view) {
 std::vector<std::string> causes_verdict(const Causes& causes) {
   if (!causes.pointing) return {};
   const auto [layer, head, weight] = *causes.pointing;
-  std::vector<std::string> lines{fmt::format("Layer {} head {} points: weight {:.2f} from the query to the antecedent.",
-                                             layer + 1, head + 1, weight)};
+  std::vector<std::string> lines;
+  if (causes.accuracy <= (std::isnan(causes.chance) ? 0 : causes.chance)) {
+    lines.push_back(fmt::format("The model is right in {}: it has no answers whose cause could be found.",
+                                percent(causes.accuracy)));
+  }
+  lines.push_back(fmt::format("Layer {} head {} {}: weight {:.2f} from the query to the antecedent.", layer + 1,
+                              head + 1, weight < pointing_weight ? "looks there most" : "points", weight));
   const Cause* cut = causes.find(Cause::What::edge, layer, head, "antecedent");
   lines.push_back(fmt::format("Without that edge {} of the answers are right", percent(cut->accuracy)));
   if (!std::isnan(causes.chance)) {
     const double error = 1.96 * std::sqrt(causes.chance * (1 - causes.chance) / cut->sentences);
-    lines.back() += fmt::format("; chance is {} ± {:.1f}", percent(causes.chance), 100 * error);
+    lines.back() += fmt::format("; chance is {} ± {:.1f}", percent(causes.chance),
+                                100 * std::min({error, causes.chance, 1 - causes.chance}));
     if (cut->accuracy > causes.chance + error) lines.back() += ", so it is not the only way to the answer";
   }
   lines.back() += ".";

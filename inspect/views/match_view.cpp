@@ -1,3 +1,4 @@
+#include "inspect/causal/causes.h"
 #include "inspect/causal/matched_heads.h"
 #include "inspect/views/view.h"
 
@@ -15,8 +16,6 @@
 
 namespace heed {
 namespace {
-
-constexpr double pointing_weight = 0.5;  // from which on a head points
 
 using CauseIs = MatchedHeads::Pointing::Cause;
 
@@ -108,7 +107,7 @@ std::string runs_table(const MatchedHeads& matched) {
     const MatchedHeads::Run& run = matched.runs[i];
     text += fmt::format("{}  {:>7}", padded(names[i]), percent(run.accuracy));
     if (const auto& p = run.pointing) {
-      constexpr std::array notes{"alone", "shared", "another way"};
+      constexpr std::array notes{"alone", "shared", "another way", "no answers"};
       text += fmt::format("  {:>4}  {:>6.2f}  {:>7}  {:>8}  {:>7}  {}", fmt::format("{}.{}", p->layer + 1, p->head + 1),
                           p->weight, percent(p->without), percent(p->without_in_layer), percent(p->turned),
                           notes.at(static_cast<std::size_t>(p->cause)));
@@ -151,10 +150,20 @@ std::string roles_table(const MatchedHeads& matched) {
 
 std::string matched_heads_view(const MatchedHeads& matched, const View& view) {
   const auto paragraph = [&](const std::string& line) { return wrapped(line, view.terminal.width) + "\n"; };
-  std::string text =
-      paragraph(fmt::format("{} runs answer the same {} sentences, held out of the first; what other seeds' runs "
-                            "learned from may be among them.",
-                            matched.runs.size(), matched.sentences));
+  std::string text = paragraph(fmt::format("{} runs answer the same {} sentences, held out of the first.",
+                                           matched.runs.size(), matched.sentences));
+  const std::vector<std::string> names = short_names(matched);
+  std::vector<std::string> others;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const int held_out = matched.runs[i].held_out;
+    if (held_out < matched.sentences) others.push_back(fmt::format("{} of them by {}", held_out, names[i]));
+  }
+  if (!others.empty()) {
+    text +=
+        paragraph(fmt::format("Held out, too, were {}: the rest they may have learned by heart, and then their "
+                              "share of right answers says nothing.",
+                              fmt::join(others, ", ")));
+  }
   const std::vector<std::string> verdict = pointing_verdict(matched);
   if (!verdict.empty()) {
     text += "\nWho points?\n" +

@@ -337,9 +337,14 @@ TEST_CASE("inspect says what is not there") {
         "that of each dumped step");
   CHECK(run.error({"RUN/attention/step-000000.safetensors", "--step", "400"}) ==
         "RUN/attention/step-000000.safetensors: is the dump of step 0, not 400");
-  CHECK(run.error({"RUN/attention/step-000000.safetensors", "--weights"}) ==
-        "RUN/attention/step-000000.safetensors: is a single file; --sentence, --weights, --steps, --causes, "
-        "--why-attends, --card and --continue need the run directory with its model");
+  CHECK(run.error({"RUN/attention/step-000000.safetensors", "--weights"})
+            .starts_with("RUN/attention/step-000000.safetensors: is no model saved by train"));
+  CHECK(run.error({"RUN/model.safetensors", "--weights", "--step", "7"}) ==
+        "RUN/model.safetensors: is the model of step 400, not 7");
+  CHECK(
+      run.error({"RUN/model.safetensors", "--causes"}) ==
+      "RUN/model.safetensors: is a single file; what is asked of held-out sentences needs the run directory with them");
+  CHECK(run.error({"RUN", "--card"}).starts_with("a card is of a model that chooses among candidates"));
   CHECK(run.error({"RUN", "--causes"}).starts_with("RUN/held_out.jsonl: is missing; train --resume "));
   CHECK(run.error({"RUN", "--probe", "2"}) ==
         "there is no watched sentence 2: watched sentences are numbered from 1 to 1");

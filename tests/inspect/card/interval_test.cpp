@@ -35,5 +35,9 @@ TEST_CASE(
   CHECK(narrow.low == 0.5);
   CHECK(narrow.high == 0.5);
   CHECK(share_of(together, twin).low == wide.low);
+  // Of ten pairs that are all right there is nothing to draw that differs: as of ten sentences.
+  const std::vector<int> ten(twin.begin(), twin.begin() + 20);
+  CHECK(share_of(std::vector<bool>(20, true), ten).low == wilson(10, 10).low);
+  CHECK(share_of(std::vector<bool>(20, false), ten).high == wilson(0, 10).high);
   CHECK(share_of(together, std::vector<int>(200, -1)).low == alone.low);
 }

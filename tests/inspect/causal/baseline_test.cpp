@@ -30,7 +30,27 @@ TEST_CASE("a baseline keeps the mean outputs of heads, and the weights of tokens
     CHECK(baseline.mean_output(1).elsewhere[d] == Approx(elsewhere[d] / static_cast<double>(others)).margin(1e-6));
   }
   const SentenceAttention read = attend(*model.reader, model.vocabulary, sentences()[0]);
-  CHECK(baseline.weight(0, {1, 0}, Role::query, 4) == Approx(read.layers[1].at({0, 2, 4})));
-  CHECK(baseline.weight(0, {1, -1}, Role::decider, 0) ==
+  CHECK(baseline.weight(0, {1, 0}, Role::query, {4, 5}) == Approx(read.layers[1].at({0, 2, 4})));
+  CHECK(baseline.weight(0, {1, -1}, Role::decider, {0, 1}) ==
         Approx((read.layers[1].at({0, 4, 0}) + read.layers[1].at({1, 4, 0})) / 2));
+}
+
+TEST_CASE("a candidate of several words is looked at, and cut, as a whole") {
+  const SavedModel model = small_model();
+  std::vector<Example> examples = sentences();
+  examples.resize(1);
+  Example& e = examples[0];
+  e.twin = -1;
+  e.candidates = {{0, 2}, {3, 5}};
+  e.chosen = 1;
+  CHECK(span_of(e, Role::antecedent) == Span{3, 5});
+  CHECK(span_of(e, Role::distractor) == Span{0, 2});
+  CHECK(span_of(e, Role::query) == Span{e.query, e.query + 1});
+  const HeldOut held_out(model, examples, any_number);
+  const SentenceAttention read = attend(*model.reader, model.vocabulary, e);
+  CHECK(Baseline(held_out).weight(0, {1, 0}, Role::query, {3, 5}) ==
+        Approx(read.layers[1].at({0, 2, 3}) + read.layers[1].at({0, 2, 4})));
+  e.chosen = -1;
+  e.antecedent = -1;
+  CHECK(span_of(e, Role::antecedent) == Span{});
 }

@@ -39,7 +39,7 @@ TEST_CASE("causes has a row for each intervention, and the baseline beside it") 
   const HeldOut held_out(model, sentences(), any_number);
   const auto before = unchanged(held_out);
   const auto after = held_out.answers(cut({1, 0}, held_out, [](const Example& e) {
-    return Edge{e.query, e.antecedent};
+    return Edge{e.query, {e.antecedent, e.antecedent + 1}};
   }));
   double change = 0, squares = 0, weight = 0;
   for (std::size_t i = 0; i < 5; ++i) {

@@ -9,7 +9,7 @@ TEST_CASE("cutting an edge takes its weight to 0 and leaves the others their pro
   const SavedModel model = small_model();
   const HeldOut held_out(model, sentences(), any_number);
   const int layer = GENERATE(0, 1);
-  const Edge edge{2, 1};
+  const Edge edge{2, {1, 2}};
   const auto renormalised = [&](bool only) {
     return by_hand(held_out, value_of(layer, "weights"), [=](std::vector<double>& w, std::int64_t T) {
       for (std::size_t b = 0; b < 5; ++b) {

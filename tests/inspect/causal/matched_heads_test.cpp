@@ -74,8 +74,12 @@ TEST_CASE("Heads that were put in each other's place are matched, and no random 
   for (int i = 0; i < 5; ++i) {
     runs.add(i % 2 ? with_heads_swapped(sharp(small_model()), i / 2) : sharp(small_model()));
   }
+  write_jsonl(held_out_path(runs.paths[1]), {pairs()[0], pairs()[1]});
   const MatchedHeads found = match_heads(runs.paths);
   CHECK(found.sentences == 24);
+  CHECK((found.runs[0].held_out == 24 && found.runs[1].held_out == 2));
+  CHECK(matched_heads_view(found, {}).find("Held out, too, were 2 of them by seed-2: the rest they may have learned") !=
+        std::string::npos);
   CHECK((found.reference == 0 || found.reference == 2 || found.reference == 4));
   REQUIRE(found.roles.size() == 4);
   CHECK(found.similarity == Approx(1).margin(1e-5));
@@ -170,7 +174,7 @@ TEST_CASE("The view of matched heads says who points, what is stable, and what i
   using Is = MatchedHeads::Pointing::Cause;
   MatchedHeads matched{.sentences = 200, .runs = {}, .chance = 0.5, .roles = {}};
   const auto add = [&](int layer, int head, double weight, double without, Is cause) {
-    matched.runs.push_back({fmt::format("runs/s/seed-{}", matched.runs.size() + 1), 300, 1,
+    matched.runs.push_back({fmt::format("runs/s/seed-{}", matched.runs.size() + 1), 300, 200, 1,
                             MatchedHeads::Pointing{layer, head, weight, without, 0.25, 0.75, cause}});
   };
   add(1, 0, 0.9, 0.25, Is::alone);

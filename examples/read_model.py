@@ -1,0 +1,160 @@
+"""A model that `train` saved, read and run with NumPy alone: every step from the tokens to the probabilities.
+
+    python3 examples/read_model.py runs/toy/model.safetensors QUERY TOKEN...
+    python3 examples/read_model.py runs/toy/model.safetensors 7 The animal "didn't" cross the street because it was too tired
+
+QUERY is the number of the token that is asked about, from 0 (of a language model: the last). Prints what is predicted there,
+the likeliest first, and where each head looks from it. Models that choose among candidates are given them with the
+sentence: We left [the trophy] beside [the basket] because it was too large
+"""
+
+import json
+import math
+import struct
+import sys
+
+import numpy as np
+
+
+def read_safetensors(path):
+    """The tensors by name, and the metadata: github.com/huggingface/safetensors, "Format"."""
+    with open(path, "rb") as file:
+        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        data = file.read()
+    metadata = header.pop("__metadata__")
+    return {name: np.frombuffer(data[slice(*t["data_offsets"])], np.float32).reshape(t["shape"])
+            for name, t in header.items()}, metadata
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def rms(x, gain, eps=1e-6):
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * gain
+
+
+def standard(x, eps=1e-5):
+    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + eps)
+
+
+class Model:
+    def __init__(self, path):
+        self.w, self.metadata = read_safetensors(path)
+        self.config = json.loads(self.metadata["heed.model"])
+        self.words = json.loads(self.metadata["heed.vocabulary"])
+        self.next = self.config.get("predicts") == "next"  # a language model: causal, and every layer adds to what it reads
+
+    def linear(self, name, x):
+        return x @ self.w[name + ".weight"] + self.w.get(name + ".bias", 0)
+
+    def norm(self, name, x):
+        if self.config.get("norm") == "rms":
+            return rms(x, self.w[name + ".gain"])
+        return standard(x) * self.w[name + ".gain"] + self.w[name + ".bias"]
+
+    def embed(self, ids, sentences=None):
+        d, n = self.config["attention"]["d_model"], np.arange(len(ids))[:, None]
+        x = self.w["words.weight"][ids]
+        if not self.next:
+            x = x * math.sqrt(d)
+        if self.config["positions"] == "learned":
+            x = x + self.w["positions.weight"][: len(ids)]
+        if self.config["positions"] == "sinusoidal":
+            angle = n / 10000 ** (np.arange(0, d, 2) / d)
+            x = x + np.stack([np.sin(angle), np.cos(angle)], -1).reshape(len(ids), d)
+        if self.config["sentences"]:
+            x = x + self.w["sentences.weight"][sentences]
+        return x
+
+    def rotated(self, x):
+        """Coordinate i of a head with coordinate i + d/2, by an angle of position / 10000^(2i/d)."""
+        d = x.shape[-1]
+        angle = np.arange(x.shape[1])[:, None] / 10000 ** (np.arange(0, d, 2) / d)
+        a, b = x[..., : d // 2], x[..., d // 2 :]
+        return np.concatenate([a * np.cos(angle) - b * np.sin(angle), a * np.sin(angle) + b * np.cos(angle)], -1)
+
+    def attention(self, name, x):
+        """(T, d_model) -> its output, and the weights (heads, T, T)."""
+        a, T = self.config["attention"], len(x)
+        heads, key_heads = a["heads"], a.get("kv_heads") or a["heads"]
+        part = {"K": "Q"} if a["tie"] == "Q_is_K" else {"V": "K"} if a["tie"] == "K_is_V" else {}
+        Q, K, V = (
+            self.linear(f"{name}.W_{part.get(m, m)}", x).reshape(T, count, -1).transpose(1, 0, 2)  # (heads, T, d)
+            for m, count in (("Q", heads), ("K", key_heads), ("V", key_heads)))
+        if f"{name}.q_norm.gain" in self.w:
+            Q, K = rms(Q, self.w[f"{name}.q_norm.gain"]), rms(K, self.w[f"{name}.k_norm.gain"])
+        if self.config["positions"] == "rotary":
+            Q, K = self.rotated(Q), self.rotated(K)
+        K, V = (np.repeat(m, heads // key_heads, 0) for m in (K, V))
+        scores = Q @ K.transpose(0, 2, 1) / math.sqrt(Q.shape[-1])
+        if self.next:
+            scores = np.where(np.tri(T, dtype=bool), scores, -np.inf)
+        weights = softmax(scores)
+        return self.linear(f"{name}.W_O", (weights @ V).transpose(1, 0, 2).reshape(T, -1)), weights
+
+    def mlp(self, name, x):
+        x, kind = self.norm(name + ".norm", x), self.config.get("activation", "gelu")
+        h = self.linear(name + ".in", x)
+        if kind == "swiglu":
+            gate = self.linear(name + ".gate", x)
+            h = gate / (1 + np.exp(-gate)) * h
+        elif kind == "relu":
+            h = np.maximum(h, 0)
+        elif kind == "gelu_tanh":
+            h = h / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h**3)))
+        else:
+            h = h / 2 * (1 + np.vectorize(math.erf)(h / math.sqrt(2)))
+        return self.linear(name + ".out", h)
+
+    def __call__(self, tokens, query, candidates=(), sentences=None):
+        """The probabilities of each word, or candidate, and the weights (layers, heads, T, T)."""
+        number = {word: i for i, word in enumerate(self.words)}
+        unknown = number.get(self.metadata.get("heed.unknown"))
+        ids = [number.get(token, unknown) for token in tokens]
+        if None in ids:
+            sys.exit(f"not among the words that the model knows: {tokens[ids.index(None)]!r}")
+        x = self.embed(ids, sentences)
+        layers, all_weights = self.config["layers"], []
+        for l in range(layers):
+            read_by_last = x
+            y, weights = self.attention(f"encoder.{l}.attention", self.norm(f"encoder.{l}.attention_norm", x))
+            x = x + y if self.next or l + 1 < layers else y  # of an answer, the last layer keeps nothing else
+            if self.config["mlp"]:
+                x = x + self.mlp(f"encoder.{l}.mlp", x)
+            all_weights.append(weights)
+        q = self.norm("encoder.norm", x[query])
+        if "candidates.pointer.weight" in self.w:
+            asked = q @ self.w["candidates.pointer.weight"] / math.sqrt(len(q))
+            logits = [asked @ standard(read_by_last)[begin:end].mean(0) for begin, end in candidates]
+            if "candidates.none" in self.w:
+                logits.append(asked @ self.w["candidates.none"])
+        else:
+            logits = self.w.get("unembedding", self.w["words.weight"]) @ q + self.w.get("output_bias", 0)
+        return softmax(np.array(logits)), np.array(all_weights)
+
+
+def main():
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
+    model, query = Model(sys.argv[1]), int(sys.argv[2])
+    tokens, candidates = [], []
+    for word in sys.argv[3:]:
+        if word.startswith("["):
+            candidates.append([len(tokens), 0])
+        tokens.append(word.strip("[]") if candidates else word)
+        if word.endswith("]"):
+            candidates[-1][1] = len(tokens)
+    probabilities, weights = model(tokens, query, candidates)
+    names = [" ".join(tokens[b:e]) for b, e in candidates] + ["none of them"] if candidates else model.words
+    for i in probabilities.argsort()[::-1][:3]:
+        print(f"{names[i]}  {probabilities[i]:.6f}")
+    for l, layer in enumerate(weights):
+        for h, head in enumerate(layer):
+            looks = head[query].argsort()[::-1][:3]
+            print(f"layer {l + 1} head {h + 1}:  " + "  ".join(f"{tokens[t]} {head[query][t]:.6f}" for t in looks))
+
+
+if __name__ == "__main__":
+    main()
