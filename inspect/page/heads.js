@@ -127,8 +127,8 @@ function drawHeads(figure, now, {facts, sorted}) {
     });
     if (Number.isFinite(right))
       note(
-          x + side / 2, y + side + 25, small ? `${(100 * right).toFixed(0)} %` : `cut: ${(100 * right).toFixed(0)} % right`,
-          {'font-size': small ? 11 : 12});
+          x + side / 2, y + side + 25, small ? `${(100 * right).toFixed(0)}${side < 40 ? '' : ' '}%` : `cut: ${(100 * right).toFixed(0)} % right`,
+          {'font-size': side < 40 ? 10 : small ? 11 : 12});
     const open = () => chooseOneHead(layer, head);
     figure.add('rect', {
       x: x - 1,
