@@ -121,16 +121,7 @@ Tensor swiglu(const Tensor& gate, const Tensor& value) {
     fail("swiglu: gate and value must have one shape, got {} and {}", to_string(gate.shape()),
          to_string(value.shape()));
   }
-  Tensor y(gate.shape(), gate.dtype());
-  const Tensor dense_gate = contiguous(gate.detach()), dense_value = contiguous(value.detach());
-  dispatch(gate.dtype(), [&]<class T>() {
-    const T *u = dense_gate.data<T>(), *v = dense_value.data<T>();
-    T* out = y.mutable_data<T>();
-    cpu::parallel_for(gate.numel(), cpu::row_grain(gate.numel()), [=](std::int64_t begin, std::int64_t end) {
-#pragma omp simd
-      for (std::int64_t i = begin; i < end; ++i) out[i] = u[i] * cpu::sigmoid(u[i]) * v[i];
-    });
-  });
+  const Tensor y = cpu::map("swiglu", gate, value, [](auto u, auto v) { return u * cpu::sigmoid(u) * v; });
   return record(swiglu_operation, {&gate, &value}, y, [gate, value](const Tensor& dy) {
     Tensor dgate(gate.shape(), gate.dtype()), dvalue(gate.shape(), gate.dtype());
     const Tensor dense_dy = contiguous(dy), u_all = contiguous(gate.detach()), v_all = contiguous(value.detach());
