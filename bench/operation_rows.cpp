@@ -97,16 +97,51 @@ Row embedding_row(std::int64_t words, std::int64_t d) {
           }};
 }
 
+// silu(gate) value and both gradients, which read gate and value twice and dy, and write y and two gradients.
+Row swiglu_row(std::int64_t rows, std::int64_t columns) {
+  const double bytes = 4.0 * static_cast<double>(rows * columns);
+  return {.name = fmt::format("SwiGLU, {}", size_name(bytes)),
+          .twin = {{"row", "SwiGLU"}, {"shape", {rows, columns}}},
+          .bytes = 8 * bytes,
+          .prepare = [=] {
+            const Tensor gate = variable(normal({rows, columns}, 1)), value = variable(normal({rows, columns}, 3));
+            const Tensor dy = normal({rows, columns}, 2);
+            return [=] {
+              const Recording recording;
+              backward(swiglu(gate, value), dy);
+            };
+          }};
+}
+
+// Queries or keys of a layer turned by their positions, and their gradient turned back; the angles stay in a cache.
+Row rotary_row(std::int64_t T) {
+  const std::int64_t H = 8, d = 64;
+  return {.name = fmt::format("rotary, T {}", T),
+          .twin = {{"row", "rotary"}, {"shape", {1, H, T, d}}},
+          .bytes = 4 * 4.0 * static_cast<double>(H * T * d),
+          .prepare = [=] {
+            const Shape shape{1, H, T, d};
+            const Tensor x = variable(normal(shape, 1)), dy = normal(shape, 2);
+            const RotaryPositions turn(static_cast<int>(T), rotary_frequencies(static_cast<int>(d)));
+            return [=] {
+              const Recording recording;
+              backward(turn(x), dy);
+            };
+          }};
+}
+
 // Products: scores and output forward, and five backward (the scores again, dV, dP, dQ, dK).
-Row attention_row(std::int64_t T, bool causal) {
+Row attention_row(std::int64_t T, bool causal, std::int64_t kv_heads = 8) {
   const std::int64_t H = 8, d = 64;
   const double product = 2.0 * static_cast<double>(H * T * T * d) * (causal ? 0.5 : 1);
-  return {.name = fmt::format("attention, T {}{}", T, causal ? ", causal" : ""),
-          .twin = {{"row", "attention"}, {"shape", {1, H, T, d}}, {"causal", causal}},
+  return {.name = fmt::format("{}, T {}{}", kv_heads == H ? "attention" : "GQA", T, causal ? ", causal" : ""),
+          .twin = {{"row", "attention"}, {"shape", {1, H, T, d}}, {"causal", causal}, {"kv_heads", kv_heads}},
           .flops = 7 * product,
           .prepare = [=] {
             const Shape shape{1, H, T, d};
-            const Tensor Q = variable(normal(shape, 1)), K = variable(normal(shape, 2)), V = variable(normal(shape, 3));
+            const Shape shared{1, kv_heads, T, d};
+            const Tensor Q = variable(normal(shape, 1)), K = variable(normal(shared, 2)),
+                         V = variable(normal(shared, 3));
             const Tensor dO = normal(shape, 4);
             const Mask mask = causal ? Mask::causal() : Mask();
             return [=] {
@@ -138,6 +173,9 @@ std::vector<Row> operation_rows(bool quick) {
     if (quick && T > 512) continue;
     rows.push_back(attention_row(T, false));
     rows.push_back(attention_row(T, true));
+    if (T > 2048) continue;
+    rows.push_back(attention_row(T, true, 2));
+    rows.push_back(rotary_row(T));
   }
   // 1 KB, 32 KB, 1 MB, 16 MB, 256 MB
   for (const std::int64_t elements : {1 << 8, 1 << 13, 1 << 18, 1 << 22, 1 << 26}) {
@@ -146,7 +184,9 @@ std::vector<Row> operation_rows(bool quick) {
     rows.push_back(unary("softmax", n, columns, [](const Tensor& x) { return softmax(x); }));
     const Tensor gain = variable(ones({columns})), bias = variable(zeros({columns}));
     rows.push_back(unary("layer norm", n, columns, [=](const Tensor& x) { return layer_norm(x, gain, bias); }));
+    rows.push_back(unary("RMSNorm", n, columns, [=](const Tensor& x) { return rms_norm(x, gain); }));
     rows.push_back(unary("GELU", n, columns, [](const Tensor& x) { return gelu(x); }));
+    rows.push_back(swiglu_row(n, columns));
     rows.push_back(cross_entropy_row(n, columns));
     rows.push_back(adamw_row(elements));
     rows.push_back(embedding_row(n, columns));

@@ -218,9 +218,21 @@ def operation(request):
         return lambda: torch.autograd.grad(F.embedding(ids, x), x, dy)
     dy = torch.randn(shape)
     if name == "attention":
-        K, V = (torch.randn(shape, requires_grad=True) for _ in range(2))
+        shared = [shape[0], request["kv_heads"], *shape[2:]]
+        K, V = (torch.randn(shared, requires_grad=True) for _ in range(2))
         return lambda: torch.autograd.grad(
-            F.scaled_dot_product_attention(x, K, V, is_causal=request["causal"]), (x, K, V), dy)
+            F.scaled_dot_product_attention(x, K, V, is_causal=request["causal"], enable_gqa=shared != shape), (x, K, V), dy)
+    if name == "SwiGLU":
+        value = torch.randn(shape, requires_grad=True)
+        return lambda: torch.autograd.grad(F.silu(x) * value, (x, value), dy)
+    if name == "rotary":  # as in Hugging Face's models
+        d = shape[-1]
+        angle = torch.outer(torch.arange(shape[-2]), 10000.0 ** (-torch.arange(0, d, 2) / d)).repeat(1, 2)
+        c, s = angle.cos(), angle.sin()
+        return lambda: torch.autograd.grad(x * c + torch.cat((-x[..., d // 2:], x[..., :d // 2]), -1) * s, x, dy)
+    if name == "RMSNorm":
+        gain = torch.ones(shape[-1], requires_grad=True)
+        return lambda: torch.autograd.grad(F.rms_norm(x, shape[-1:], gain, 1e-6), (x, gain), dy)
     if name == "layer norm":
         gain, bias = torch.ones(shape[-1], requires_grad=True), torch.zeros(shape[-1], requires_grad=True)
         return lambda: torch.autograd.grad(F.layer_norm(x, shape[-1:], gain, bias), (x, gain, bias), dy)

@@ -182,7 +182,7 @@ def has(request):
     """No more than 1 GB of attention's scores, which JAX keeps whole."""
     if request["row"] == "attention":
         *heads, T, _ = request["shape"]
-        return 4 * T * T * math.prod(heads) <= 1 << 30
+        return request["kv_heads"] == heads[-1] and 4 * T * T * math.prod(heads) <= 1 << 30
     return request["row"] in ("reader", "language model", *OPERATIONS)
 
 

@@ -36,6 +36,9 @@ TEST_CASE("A row counts the least that it reads and writes") {
   CHECK(row("AdamW, 1 KB").bytes == 7 * 1024);
   CHECK(row("attention, T 512").flops == 7.0 * 2 * 8 * 512 * 512 * 64);
   CHECK(row("attention, T 512, causal").flops == row("attention, T 512").flops / 2);
+  CHECK(row("GQA, T 512, causal").flops == row("attention, T 512, causal").flops);
+  CHECK(row("SwiGLU, 1 KB").bytes == 8 * 1024);
+  CHECK(row("rotary, T 512").bytes == 4.0 * 4 * 8 * 512 * 64);
 }
 
 TEST_CASE("A row's work is the operation that it is named after, forward and backward") {
@@ -52,4 +55,8 @@ TEST_CASE("A row's work is the operation that it is named after, forward and bac
   CHECK(operations("cross-entropy, 1 KB") == std::set<std::string>{"cross_entropy", "cross_entropy backward"});
   CHECK(operations("embedding, 1 KB") == std::set<std::string>{"embedding", "embedding backward"});
   CHECK(operations("attention, T 512").contains("attention backward"));
+  CHECK(operations("GQA, T 512, causal").contains("attention backward"));
+  CHECK(operations("SwiGLU, 1 KB") == std::set<std::string>{"swiglu", "swiglu backward"});
+  CHECK(operations("RMSNorm, 1 KB") == std::set<std::string>{"rms_norm", "rms_norm backward"});
+  CHECK(operations("rotary, T 512").contains("rotary backward"));
 }
