@@ -3,6 +3,7 @@
 #include <heed/autograd/error.h>
 #include <heed/files/utf8.h>
 
+#include <new>
 #include <set>
 
 namespace heed {
@@ -47,6 +48,7 @@ Json parse_json(std::string_view text, int deepest) {
 }
 
 std::string message_of(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error)) throw;
   const std::string_view what = error.what();
   const std::size_t mark = what.starts_with("[json.exception.") ? what.find("] ") : std::string_view::npos;
   return mark == std::string_view::npos ? std::string(what) : visible(what.substr(mark + 2));

@@ -13,6 +13,7 @@ using Json = nlohmann::ordered_json;  // names in the order in which they were w
 Json parse_json(std::string_view text, int deepest = 8);
 
 // What an exception says, of this library or of JSON's, whose mark "[json.exception.type_error.302] " is left out.
+// To be called where it is caught: std::bad_alloc, which says nothing of what was read, is thrown on.
 std::string message_of(const std::exception& error);
 
 // In one line. Error where a string is not UTF-8.

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <new>
 #include <vector>
 
 namespace heed {
@@ -69,6 +70,8 @@ std::string verify(const fs::path& run) {
     std::string state;
     try {
       state = state_of(one);
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (const std::exception& error) {
       state = fmt::format("DAMAGED: {}", error.what());
     }

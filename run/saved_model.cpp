@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 
 namespace heed {
 namespace {
@@ -235,6 +236,8 @@ SavedModel load_model(const std::filesystem::path& path) {
 std::int64_t saved_step(const std::filesystem::path& path) {
   try {
     return parse_json(read_safetensors(path).metadata.at("heed.step")).get<std::int64_t>();
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception&) {
     return 0;
   }

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <new>
+
 using namespace heed;
 
 namespace {
@@ -60,4 +62,5 @@ TEST_CASE("what a library's exception says comes without its marks") {
   CHECK(said([](const Json& json) { json.at("b"); }) == "key 'b' not found");
   CHECK(said([](const Json& json) { return json.at("a").get<std::string>(); }) == "type must be string, but is number");
   CHECK(said([](const Json&) { fail("[1] is wrong"); }) == "[1] is wrong");
+  CHECK_THROWS_AS(said([](const Json&) { throw std::bad_alloc(); }), std::bad_alloc);
 }
