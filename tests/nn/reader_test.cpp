@@ -1,8 +1,13 @@
 #include "tests/golden.h"
 #include "tests/message.h"
 
+#include <heed/autograd/machine.h>
 #include <heed/nn/reader.h>
+#include <heed/optim/clip.h>
 #include <heed/optim/optimizer.h>
+
+#include <array>
+#include <thread>
 
 using namespace heed;
 
@@ -106,6 +111,52 @@ TEST_CASE("A Reader learns to answer") {
     loss = mean_loss.item();
   }
   CHECK(loss < 0.02);
+}
+
+namespace {
+
+// What a Reader's parameters are after ten steps, with dropout, on texts of its own.
+std::vector<Tensor> trained_reader(std::uint64_t seed) {
+  ReaderConfig config = small_reader;
+  config.mlp = 64;
+  config.attention.d_model = 32;
+  Parameters parameters;
+  const Reader reader(Scope(parameters, seed), config);
+  Optimizer optimizer(parameters, {});
+  Random random(seed);
+  for (int step = 0; step < 10; ++step) {
+    std::vector<std::int32_t> tokens(64 * 6);
+    for (std::int32_t& token : tokens) token = static_cast<std::int32_t>(random.below(9));
+    const ReaderInput input{
+        Ids({64, 6}, tokens), std::vector<int>(64, 6), Ids({64}, std::vector<std::int32_t>(64, 2)), {}};
+    const Recording recording;
+    const Tensor logits = reader(input, Weights::no, {0.1, &random}).logits;
+    Gradients gradients = backward(cross_entropy(logits, Ids({64}, std::vector<std::int32_t>(64, 3))));
+    clip_by_global_norm(gradients, 1);
+    optimizer.step(gradients, 0.01);
+  }
+  std::vector<Tensor> values;
+  for (const auto& [name, value] : parameters) values.push_back(value.detach());
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("Readers that are trained at once, each on a thread of its own, become what each becomes alone") {
+  const int before = threads();
+  set_threads(2);
+  std::array<std::vector<Tensor>, 3> together;
+  std::vector<std::thread> crowd;
+  for (std::size_t i = 0; i < together.size(); ++i) {
+    crowd.emplace_back([&together, i] { together[i] = trained_reader(i + 1); });
+  }
+  for (std::thread& one : crowd) one.join();
+  set_threads(before);
+  for (std::size_t i = 0; i < together.size(); ++i) {
+    const std::vector<Tensor> alone = trained_reader(i + 1);
+    REQUIRE(together[i].size() == alone.size());
+    for (std::size_t k = 0; k < alone.size(); ++k) CHECK(together[i][k].to_vector() == alone[k].to_vector());
+  }
 }
 
 TEST_CASE("Texts that do not fit a Reader are errors") {
