@@ -164,13 +164,14 @@ void check_sample(const Sample& sample) {
 TEST_CASE("The gradient of every operation is the derivative, whatever the layout of its inputs") {
   const Threads one(1);  // the products are tiny; cpu/thread_pool_test.cpp shows that results do not depend on it
   for (const Operation* operation : operations()) {
-    INFO("operation " << operation->name());
-    const std::vector<Sample> samples = operation->samples().all();
-    if (samples.empty()) {
-      const char* reason = operation->samples().reason_for_none();
-      CHECK((reason && std::string(reason).size() > 10));
+    DYNAMIC_SECTION("operation " << operation->name()) {
+      const std::vector<Sample> samples = operation->samples().all();
+      if (samples.empty()) {
+        const char* reason = operation->samples().reason_for_none();
+        CHECK((reason && std::string(reason).size() > 10));
+      }
+      for (const Sample& sample : samples) check_sample(sample);
     }
-    for (const Sample& sample : samples) check_sample(sample);
   }
 }
 

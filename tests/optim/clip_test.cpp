@@ -71,5 +71,6 @@ TEST_CASE("A maximal norm must be above 0") {
           fmt::format("clip_by_global_norm: max_norm must be positive, got {}", shown));
   }
   CHECK(clip_by_global_norm(gradients, INFINITY) == 5);  // measures, and leaves all as it is
+  CHECK(clip_by_global_norm(gradients, 5) == 5);         // as does a norm that is not above it
   CHECK(gradients[a].to_vector() == std::vector<double>{3, 4});
 }

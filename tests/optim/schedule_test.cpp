@@ -22,6 +22,7 @@ TEST_CASE("A schedule rises to its peak after the warm-up and falls to 0 at its 
   CHECK(learning_rate(cosine, 5) == 0.3);
   CHECK(learning_rate(cosine, 20) == Approx(0).margin(1e-16));
   CHECK(learning_rate(cosine, 1000) == learning_rate(cosine, 20));
+  CHECK(learning_rate({Schedule::Kind::linear, 0.3, 5, 6}, 6) == 0);
   CHECK(learning_rate({Schedule::Kind::linear, 0.3, 0, 10}, 0) == 0.3);
 }
 

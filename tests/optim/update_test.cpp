@@ -38,3 +38,13 @@ TEST_CASE("Steps are bitwise the same for any number of threads") {
   set_threads(before);
   CHECK(one == three);
 }
+
+TEST_CASE("Each element is updated once, however many share the work") {
+  const auto method = GENERATE(OptimizerOptions::Method::sgd, OptimizerOptions::Method::adamw);
+  Parameters parameters;
+  const Tensor p = Scope(parameters, 1).parameter("p", {30000}, Init::ones());
+  Gradients gradients;
+  gradients.set(p, ones({30000}, p.dtype()));
+  Optimizer(parameters, {.method = method}).step(gradients, 0.1);
+  CHECK(min(p).item() == max(p).item());
+}
