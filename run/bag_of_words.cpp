@@ -1,6 +1,7 @@
 #include "run/bag_of_words.h"
 
 #include "files/json.h"
+#include "run/run_directory.h"
 
 #include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
@@ -162,7 +163,7 @@ Baselines Baselines::read(const std::filesystem::path& run) {
   const std::filesystem::path path = baselines_path(run);
   const std::string file = path.string();
   if (!std::filesystem::exists(path)) {
-    fail("{}: is missing; train --resume {} writes it where model.answer is candidate", file, run.string());
+    fail("{}: is missing; {} (where model.answer is candidate)", file, written_by_resuming(run));
   }
   const SafeTensors content = read_safetensors(path);
   Baselines result{.bag = BagOfWords(), .training = {}};

@@ -1,5 +1,6 @@
 #include "run/run_directory.h"
 
+#include "files/digest.h"
 #include "files/json.h"
 
 #include <heed/data/tasks/jsonl.h>
@@ -153,6 +154,29 @@ RunDirectory RunDirectory::open(const fs::path& path) {
 
 bool RunDirectory::has_checkpoint() const { return fs::exists(checkpoint_path(path_)); }
 
+void RunDirectory::refuse_lost_checkpoint() const {
+  if (has_checkpoint()) return;
+  const auto refuse = [&](const fs::path& file, std::int64_t step) {
+    if (step == 0) return;  // as a process leaves it that was killed before its first checkpoint
+    fail(
+        "{}: has no checkpoint.safetensors to go on from, and {} is of step {}, which would be lost; put the "
+        "checkpoint "
+        "back, or begin a new run with --set model.from={}",
+        path_.string(), file.string(), step, path_.string());
+  };
+  const std::vector<Metrics> metrics = read_metrics(path_);
+  for (const fs::path& model : {model_path(path_), best_model_path(path_)}) refuse(model, saved_step(model));
+  refuse(path_ / "metrics.jsonl", metrics.empty() ? 0 : metrics.back().step);
+  for (const std::int64_t step : dump_steps(path_)) refuse(dump_path(path_, step), step);
+  for (const std::int64_t step : dumped_model_steps(path_)) refuse(dumped_model_path(path_, step), step);
+}
+
+std::string written_by_resuming(const fs::path& run) {
+  if (fs::exists(checkpoint_path(run))) return fmt::format("train --resume {} writes it", run.string());
+  return "without checkpoint.safetensors, too, train --resume cannot write it; take both from where the run was "
+         "trained";
+}
+
 void RunDirectory::write_held_out(const std::vector<Example>& examples) const {
   const fs::path file = held_out_path(path_);
   if (!fs::exists(file)) write_jsonl(file, examples);
@@ -165,14 +189,61 @@ void RunDirectory::write_metrics(const std::vector<std::string>& lines) const {
 }
 
 void save_checkpoint(const RunDirectory& run, const SavedModel& model, const Optimizer& optimizer,
-                     const WeightAverage& average, const Progress& progress) {
+                     const WeightAverage& average, const Progress& progress, const Origin& origin) {
   SafeTensors content;
   for (const auto& [name, tensor] : model.parameters) content.tensors.emplace_back(parameter_prefix + name, tensor);
   for (const auto& [name, tensor] : optimizer.state()) content.tensors.emplace_back(moment_prefix + name, tensor);
   for (const auto& [name, tensor] : average.state()) content.tensors.emplace_back(average_prefix + name, tensor);
   content.metadata["heed.progress"] =
       format_json({{"step", progress.step}, {"loss_sum", progress.loss_sum}, {"metrics", progress.metrics}});
+  content.metadata["heed.config"] = origin.config;
+  content.metadata["heed.train"] = origin.data.train;
+  content.metadata["heed.held_out"] = origin.data.held_out;
   write_safetensors(checkpoint_path(run.path()), content);
+}
+
+namespace {
+
+std::uint64_t digest_of(const std::vector<std::int32_t>& numbers, std::uint64_t before) {
+  return xxh64({reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(std::int32_t)}, before);
+}
+
+std::uint64_t digest_of(const std::vector<Example>& examples) {
+  std::uint64_t digest = 0;
+  for (const Example& e : examples) {
+    for (const std::string& token : e.tokens) digest = xxh64(token, digest);
+    for (const std::string* word : {&e.answer, &e.decider, &e.relation}) digest = xxh64(*word, digest);
+    std::vector<std::int32_t> numbers{e.query, e.antecedent, e.distractor, e.twin, e.chosen};
+    numbers.insert(numbers.end(), e.sentences.begin(), e.sentences.end());
+    for (const Span& span : e.candidates) numbers.insert(numbers.end(), {span.begin, span.end});
+    digest = digest_of(numbers, digest);
+  }
+  return digest;
+}
+
+// The numbers, and the words that they stand for.
+std::uint64_t digest_of(const TokenNumbers& text, const Vocabulary& vocabulary) {
+  constexpr std::size_t block = 4096;
+  std::uint64_t digest = 0;
+  std::int32_t largest = -1;
+  std::vector<std::int32_t> numbers;
+  for (std::int64_t i = 0; i < text.size(); ++i) {
+    numbers.push_back(text[i]);
+    largest = std::max(largest, text[i]);
+    if (numbers.size() < block && i + 1 < text.size()) continue;
+    digest = digest_of(numbers, digest);
+    numbers.clear();
+  }
+  for (std::int32_t number = 0; number <= largest; ++number) digest = xxh64(vocabulary.word(number), digest);
+  return digest;
+}
+
+}  // namespace
+
+DataDigest digest_of(const Task& task) {
+  if (!task.corpus) return {hexadecimal(digest_of(task.train)), hexadecimal(digest_of(task.held_out))};
+  return {hexadecimal(digest_of(task.corpus->train, task.vocabulary)),
+          hexadecimal(digest_of(task.corpus->held_out, task.vocabulary))};
 }
 
 namespace {
@@ -199,10 +270,16 @@ Progress progress_of(const SafeTensors& content, const fs::path& path) {
 
 }  // namespace
 
-std::int64_t steps_taken(const RunDirectory& run) {
-  if (!run.has_checkpoint()) return 0;
+Done done_by(const RunDirectory& run) {
+  if (!run.has_checkpoint()) return {};
   const fs::path path = checkpoint_path(run.path());
-  return progress_of(read_safetensors(path), path).step;
+  const SafeTensors content = read_safetensors(path);
+  Done done{progress_of(content, path).step, {}};
+  const auto& said = content.metadata;
+  if (said.contains("heed.config") && said.contains("heed.train") && said.contains("heed.held_out")) {
+    done.origin = {said.at("heed.config"), {said.at("heed.train"), said.at("heed.held_out")}};
+  }
+  return done;
 }
 
 void load_checkpoint(const RunDirectory& run, SavedModel& model, Optimizer& optimizer, WeightAverage& average,

@@ -2,10 +2,12 @@
 #include "run/metrics.h"
 #include "run/saved_model.h"
 
+#include <heed/data/task.h>
 #include <heed/optim/optimizer.h>
 #include <heed/optim/weight_average.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,10 @@ class RunDirectory {
 
   bool has_checkpoint() const;
 
+  // Error where there is no checkpoint, but a model, figures or attention of a step after the first: training would begin
+  // anew and write over them.
+  void refuse_lost_checkpoint() const;
+
   void write_config(const std::string& config) const;
 
   // held_out.jsonl, where it is missing.
@@ -45,6 +51,9 @@ class RunDirectory {
   int lock_ = -1;
 };
 
+// How a file that a run lacks is had again: "train --resume RUN writes it", where it has a checkpoint.
+std::string written_by_resuming(const std::filesystem::path& run);
+
 // How far a run has come, but for the weights.
 struct Progress {
   std::int64_t step = 0;             // steps taken
@@ -53,12 +62,30 @@ struct Progress {
   std::vector<std::string> metrics;  // lines of metrics.jsonl
 };
 
-// checkpoint.safetensors: parameters, moments, the weights' mean and progress: all that a resumed run needs to give the same
-// bits.
+// 16 hexadecimal digits each of all that a task's training and its held-out set hold: other sentences, or the same ones in
+// another order, have others.
+struct DataDigest {
+  std::string train, held_out;
+  bool operator==(const DataDigest&) const = default;
+};
+DataDigest digest_of(const Task& task);
+
+// What the steps of a run were taken with.
+struct Origin {
+  std::string config;  // as to_yaml() writes it
+  DataDigest data;
+};
+
+// checkpoint.safetensors: parameters, moments, the weights' mean, progress and origin: all that a resumed run needs to give
+// the same bits.
 void save_checkpoint(const RunDirectory& run, const SavedModel& model, const Optimizer& optimizer,
-                     const WeightAverage& average, const Progress& progress);
-// The steps that the run has taken: those of its checkpoint, 0 without one. Error for one that cannot be read.
-std::int64_t steps_taken(const RunDirectory& run);
+                     const WeightAverage& average, const Progress& progress, const Origin& origin);
+// What the run has done: as its checkpoint says, nothing without one. Error for one that cannot be read.
+struct Done {
+  std::int64_t steps = 0;
+  std::optional<Origin> origin;  // not in older checkpoints
+};
+Done done_by(const RunDirectory& run);
 // Leaves all as it is when there is no checkpoint yet. Error for one that is damaged or of another model.
 void load_checkpoint(const RunDirectory& run, SavedModel& model, Optimizer& optimizer, WeightAverage& average,
                      Progress& progress);

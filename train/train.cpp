@@ -128,7 +128,9 @@ int run(const cxxopts::ParseResult& arguments) {
   const std::vector<std::string> overrides = settings_of(arguments);
   std::optional<RunDirectory> directory;
   if (arguments.count("resume")) directory.emplace(RunDirectory::open(text("resume")));
-  ResumedConfig read = directory ? read_resumed_config(directory->config(), overrides, steps_taken(*directory))
+  const Done done = directory ? done_by(*directory) : Done{};
+  ResumedConfig read = directory ? read_resumed_config(directory->config(), overrides, done.steps,
+                                                       done.origin ? done.origin->config : "")
                                  : ResumedConfig{read_config(text("config"), overrides), {}};
   if (directory) keep_subwords(read.config.data, *directory);
   const Config& config = read.config;

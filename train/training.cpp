@@ -7,6 +7,7 @@
 #include <heed/autograd/profile.h>
 #include <heed/autograd/record.h>
 #include <heed/files/file.h>
+#include <heed/files/utf8.h>
 #include <heed/optim/clip.h>
 
 #include <algorithm>
@@ -24,7 +25,10 @@ class Training {
         listener_(listener),
         optimizer_(experiment.model.parameters, experiment.config.optimizer),
         average_(experiment.model.parameters),
-        schedule_(experiment.config.schedule) {
+        schedule_(experiment.config.schedule),
+        data_(digest_of(experiment.task)) {
+    run_.refuse_lost_checkpoint();
+    refuse_other_data();
     const bool first_weights_are_drawn = experiment.config.from.empty();
     if (run_.has_checkpoint() && first_weights_are_drawn && !has_dump())
       dump();  // of step 0: only now is it still known
@@ -72,6 +76,43 @@ class Training {
   }
 
  private:
+  // Error where the steps of the checkpoint were taken on other data than the experiment's.
+  void refuse_other_data() const {
+    if (!run_.has_checkpoint()) return;
+    const TaskOptions& data = experiment_.config.data;
+    const auto refuse = [&](bool of_training, const std::string& what) {
+      const bool is_test = !of_training && !data.test.empty();
+      const std::string source = reads_files(data.kind) ? fmt::format("{} '{}'", is_test ? "data.test" : "data.train",
+                                                                      is_test ? data.test : data.train)
+                                                        : fmt::format("task {}", name_of(data.kind));
+      fail("{}: {} has changed since this run began: {}. {}, or begin a new run with --set model.from={}",
+           run_.path().string(), source, what,
+           reads_files(data.kind) ? "Put the file back as it was" : "Resume with the version of heed that began it",
+           run_.path().string());
+    };
+    if (const std::optional<Origin> origin = done_by(run_).origin) {
+      const bool of_training = origin->data.train != data_.train;
+      if (origin->data == data_) return;
+      refuse(of_training,
+             fmt::format("expected {} of digest {}, got {}", of_training ? "sentences or text" : "what is held out",
+                         of_training ? origin->data.train : origin->data.held_out,
+                         of_training ? data_.train : data_.held_out));
+    }
+    if (!fs::exists(model_path(run_.path()))) return;
+    const Vocabulary there = load_model(model_path(run_.path())).vocabulary, &here = experiment_.task.vocabulary;
+    if (there.words() == here.words()) return;
+    const auto both = std::min(there.words().size(), here.words().size());
+    const auto first = std::mismatch(there.words().begin(), there.words().begin() + static_cast<std::ptrdiff_t>(both),
+                                     here.words().begin())
+                           .first -
+                       there.words().begin();
+    const auto word = [&](const Vocabulary& words) {
+      return first < words.size() ? "'" + excerpt(words.word(static_cast<int>(first)), 20) + "'" : "none";
+    };
+    refuse(true, fmt::format("expected {} words, number {} of them {}, got {} and {}", there.size(), first + 1,
+                             word(there), here.size(), word(here)));
+  }
+
   // What a resumed run lacks of its files, as far as the checkpoint knows it.
   void restore() {
     if (!fs::exists(model_path(run_.path()))) save_model_alone();
@@ -194,7 +235,8 @@ class Training {
       if (!is_finite(parameter)) stop_at(progress_.step, "parameter " + name, "a value");
     }
     save_model_alone();
-    save_checkpoint(run_, experiment_.model, optimizer_, average_, progress_);
+    save_checkpoint(run_, experiment_.model, optimizer_, average_, progress_,
+                    {.config = to_yaml(experiment_.config), .data = data_});
     note_work("(checkpoint)");
   }
 
@@ -240,6 +282,7 @@ class Training {
   Optimizer optimizer_;
   WeightAverage average_;
   Schedule schedule_;
+  DataDigest data_;
   Progress progress_;
 };
 

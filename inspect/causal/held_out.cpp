@@ -1,6 +1,7 @@
 #include "inspect/causal/held_out.h"
 
 #include "run/answers.h"
+#include "run/run_directory.h"
 
 #include <heed/data/tasks/jsonl.h>
 #include <heed/nn/hook.h>
@@ -77,7 +78,7 @@ std::vector<Example> read_held_out(const std::filesystem::path& run) {
   }
   const std::filesystem::path file = held_out_path(run);
   if (!std::filesystem::exists(file)) {
-    fail("{}: is missing; train --resume {} writes it", file.string(), run.string());
+    fail("{}: is missing; {}", file.string(), written_by_resuming(run));
   }
   return read_jsonl(file);
 }

@@ -39,14 +39,19 @@ std::string got(const Yaml& value) {
 
 class ConfigReader {
  public:
-  // steps_taken: by the run that goes on, if one does
-  ConfigReader(const std::string& source, std::string_view text, std::optional<std::int64_t> steps_taken = {})
-      : source_(source), text_(text), steps_taken_(steps_taken), keys_(keys(config_)) {}
+  // steps_taken: by the run that goes on, if one does, and what it began with, where that is known
+  ConfigReader(const std::string& source, std::string_view text, std::optional<std::int64_t> steps_taken = {},
+               std::optional<Config> begun_with = {})
+      : source_(source),
+        text_(text),
+        steps_taken_(steps_taken),
+        begun_with_(std::move(begun_with)),
+        keys_(keys(config_)) {}
 
   Config read(const std::vector<std::string>& overrides) {
     for (const std::string& setting : overrides) checked_utf8(setting, "--set");
     read_document(parse_yaml(text_, source_, mistakes_));
-    Config before = config_;
+    Config before = begun_with_.value_or(config_);
     for (std::size_t i = 0; i < overrides.size(); ++i) read_override(overrides[i], i);
     if (steps_taken_) compare(before, *steps_taken_);
     fit_defaults(config_, [&](const std::string& key) { return given_.contains(key); });
@@ -71,7 +76,7 @@ class ConfigReader {
       changes_.push_back(fmt::format("{} {} (was {})", key.name, written(key), written(old[i])));
       if (key.on_resume == Key::OnResume::fixed) refuse(key.name, given_[key.name]);
     }
-    if (before.watched != config_.watched) refuse("probes", {0, "", "--set probes=[]"});
+    if (before.watched != config_.watched) refuse("probes", given_["probes"]);
     if (config_.schedule.steps < taken && config_.schedule.steps != before.schedule.steps) {
       bad_.insert("train.steps");
       const Mistake& where = given_["train.steps"];
@@ -146,6 +151,7 @@ class ConfigReader {
       mistake.message = "expected KEY=VALUE, such as model.heads=4";
     } else if (name == "probes") {
       if (setting.substr(equals + 1) == "[]") {
+        given_[name] = mistake;
         config_.watched.clear();
         watched_places_.clear();
       } else {
@@ -240,6 +246,7 @@ class ConfigReader {
 
   void read_watched_list(const Yaml& key, const Yaml& list) {
     if (list.kind == Yaml::refused) return;
+    given_["probes"] = {key.place, "", ""};
     if (list.kind != Yaml::sequence) {
       wrong(key.place, "probes must be a sequence of {text, query, antecedent}, got " + got(list));
       return;
@@ -323,6 +330,7 @@ class ConfigReader {
   std::string source_;
   std::string_view text_;
   std::optional<std::int64_t> steps_taken_;
+  std::optional<Config> begun_with_;
   Config config_;
   std::vector<Key> keys_;
   std::vector<Mistake> mistakes_;
@@ -335,9 +343,11 @@ class ConfigReader {
 }  // namespace
 
 ResumedConfig read_resumed_config(const std::filesystem::path& path, const std::vector<std::string>& overrides,
-                                  std::int64_t steps_taken) {
+                                  std::int64_t steps_taken, const std::string& begun_with) {
   const std::string text = read_file(path);
-  ConfigReader reader(path.string(), checked_utf8(text, path.string()), steps_taken);
+  std::optional<Config> before;
+  if (!begun_with.empty()) before = parse_config(begun_with, path.string() + ", as its checkpoint has it");
+  ConfigReader reader(path.string(), checked_utf8(text, path.string()), steps_taken, std::move(before));
   Config config = reader.read(overrides);
   return {std::move(config), reader.changes()};
 }

@@ -62,10 +62,10 @@ struct ResumedConfig {
   Config config;
   std::vector<std::string> changes;  // "train.steps 600 (was 300)"
 };
-// As read_config(). Error, too, for an override that changes a key which is not among resumable_keys(), and for
-// train.steps below `steps_taken`.
+// As read_config(). Error, too, for an override, or a line of the file that is no longer as in `begun_with` (to_yaml(); ""
+// where it is not known), that changes a key which is not among resumable_keys(), and for train.steps below `steps_taken`.
 ResumedConfig read_resumed_config(const std::filesystem::path& path, const std::vector<std::string>& overrides,
-                                  std::int64_t steps_taken = 0);
+                                  std::int64_t steps_taken = 0, const std::string& begun_with = "");
 
 // The keys that may change when a run goes on: "optim.lr, ..., train.steps, ...".
 std::string resumable_keys();

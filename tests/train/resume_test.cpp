@@ -1,0 +1,139 @@
+#include "tests/catch.h"
+#include "tests/train/program.h"
+
+#include <heed/files/safetensors.h>
+
+#include <map>
+
+using namespace heed;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct ResumeScratch : Scratch {
+  ResumeScratch() {
+    write_file(*this / "small.yaml",
+               "data: {task: text, train: text.txt, tokens: characters, context: 8}\n"
+               "model: {d_model: 8, dropout: 0.2}\n"
+               "train: {steps: 20, batch_size: 4, evaluate_every: 10, checkpoint_every: 10}\n"
+               "dump: {every: 10, sentences: 2}\n");
+    write_file(*this / "text.txt", text());
+  }
+
+  static std::string text() {
+    std::string text;
+    for (int i = 0; i < 30; ++i) text += "a cat sat.\nthe dog ran.\n";
+    return text;
+  }
+
+  std::string error(const std::string& command) const {
+    const Ended ended = run_program(*this, command);
+    return std::to_string(ended.code) + ": " + ended.err;
+  }
+
+  std::map<std::string, std::string> run() const {
+    std::map<std::string, std::string> files;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(*this / "r")) {
+      if (entry.is_regular_file()) files[entry.path().string()] = read_file(entry.path());
+    }
+    return files;
+  }
+
+  // As a checkpoint of before it said what its run learned from.
+  void forget_origin() const {
+    SafeTensors content = read_safetensors(*this / "r/checkpoint.safetensors");
+    for (const char* name : {"heed.config", "heed.train", "heed.held_out"}) content.metadata.erase(name);
+    write_safetensors(*this / "r/checkpoint.safetensors", content);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("A run is not resumed on other data than it began with, and nothing is written") {
+  const ResumeScratch place;
+  REQUIRE(place.error("train --quiet --config small.yaml --out r") == "0: ");
+  const auto before = place.run();
+  const std::string longer = "train --quiet --resume r --set train.steps=30";
+  const std::string text = place.text();
+  const std::string swapped = "the dog ran.\na cat sat.\n" + text.substr(24);  // the same characters in another order
+  for (const std::string& other : {swapped, text + text.substr(0, 24), text.substr(24)}) {
+    write_file(place / "text.txt", other);
+    const std::string said = place.error(longer);
+    CHECK(
+        said.starts_with("1: train: r: data.train 'text.txt' has changed since this run began: expected sentences or "
+                         "text of digest "));
+    CHECK(said.ends_with(". Put the file back as it was, or begin a new run with --set model.from=r\n"));
+  }
+  CHECK((place.run() == before));
+  place.forget_origin();
+  write_file(place / "text.txt", swapped);
+  CHECK(place.error(longer) ==
+        "1: train: r: data.train 'text.txt' has changed since this run began: expected 15 words, number 1 of them 'a', "
+        "got 15 and 't'. Put the file back as it was, or begin a new run with --set model.from=r\n");
+  write_file(place / "text.txt", text);
+  CHECK(place.error(longer) == "0: ");
+}
+
+TEST_CASE("A test file that has changed is named, and sentences in another order are other data") {
+  const ResumeScratch place;
+  const std::string cat =
+      R"({"tokens": ["a", "cat", "and", "a", "dog", "as", "it", "sat"], "query": 6, "antecedent": 1})";
+  const std::string dog =
+      R"({"tokens": ["a", "cat", "and", "a", "dog", "as", "it", "ran"], "query": 6, "antecedent": 4})";
+  write_file(place / "a.jsonl", cat + "\n" + dog + "\n");
+  write_file(place / "b.jsonl", cat + "\n" + dog + "\n");
+  REQUIRE(place.error("train --quiet --config small.yaml --out r --set data.task=jsonl --set data.tokens=words --set "
+                      "data.train=a.jsonl --set data.test=b.jsonl") == "0: ");
+  for (const std::string file : {"a.jsonl", "b.jsonl"}) {
+    write_file(place / file, dog + "\n" + cat + "\n");
+    CHECK(place.error("train --quiet --resume r")
+              .starts_with("1: train: r: data." + std::string(file == "a.jsonl" ? "train" : "test") + " '" + file +
+                           "' has changed since this run began: "));
+    write_file(place / file, cat + "\n" + dog + "\n");
+  }
+  CHECK(place.error("train --quiet --resume r") == "0: ");
+}
+
+TEST_CASE("A trained run without its checkpoint is not begun anew") {
+  const ResumeScratch place;
+  REQUIRE(place.error("train --quiet --config small.yaml --out r") == "0: ");
+  fs::remove(place / "r/checkpoint.safetensors");
+  const auto refused = [&](const std::string& file) {
+    const auto before = place.run();
+    CHECK(place.error("train --quiet --resume r") ==
+          "1: train: r: has no checkpoint.safetensors to go on from, and r/" + file +
+              " is of step 20, which would be lost; put the checkpoint back, or begin a new run with --set "
+              "model.from=r\n");
+    CHECK((place.run() == before));
+    fs::remove(place / "r" / file);
+  };
+  fs::remove(place / "r/held_out.jsonl");
+  CHECK(place.error("inspect r --causes")
+            .find("held_out.jsonl: is missing; without checkpoint.safetensors, too, train --resume cannot write it") !=
+        std::string::npos);
+  refused("model.safetensors");
+  refused("metrics.jsonl");
+  fs::remove(place / "r/attention/step-000010.safetensors");
+  refused("attention/step-000020.safetensors");
+  CHECK(place.error("train --quiet --resume r") == "0: ");  // as one that was killed before its first checkpoint
+}
+
+TEST_CASE("A configuration that was edited in the run is held to the same rule as --set") {
+  const ResumeScratch place;
+  REQUIRE(place.error("train --quiet --config small.yaml --out r") == "0: ");
+  const std::string config = read_file(place / "r/config.yaml");
+  const auto edited = [&](const std::string& from, const std::string& to) {
+    std::string text = config;
+    REQUIRE(text.find(from) != text.npos);
+    write_file(place / "r/config.yaml", text.replace(text.find(from), from.size(), to));
+    return place.error("train --quiet --resume r");
+  };
+  CHECK(
+      edited("seed: 1", "seed: 99").starts_with("1: train: r/config.yaml:2:7: seed may not change when a run goes on"));
+  CHECK(edited("dropout: 0.2", "dropout: 0.5").find(": model.dropout may not change when a run goes on") !=
+        std::string::npos);
+  CHECK(edited("probes: []", "probes: [{text: a cat}]").find(": probes may not change when a run goes on") !=
+        std::string::npos);
+  CHECK(edited("steps: 20", "steps: 30") == "0: ");
+  CHECK(read_file(place / "r/metrics.jsonl").find("\"step\":30") != std::string::npos);
+}
