@@ -27,6 +27,9 @@ void refuse_one_value(const TextFile& file) {
   for (const std::string_view line : file.lines()) text.append(line).append("\n");
   const std::size_t first = text.find_first_not_of(" \t\n"), last = text.find_last_not_of(" \t\n");
   if (first == text.npos) return;
+  if (file.lines().size() == 1 && text.find('\r') < last) {
+    fail("{}: its lines end in CR alone; expected LF or CR LF (tr '\\r' '\\n' makes that of it)", file.name());
+  }
   const char* expected = "expected one object a line, without brackets around them or commas between them";
   if (text[first] == '[' && text[last] == ']' && text.find('{') != text.npos) {
     fail("{}: this is one JSON array; {} (jq -c '.[]' makes that of it)", file.name(), expected);
@@ -101,10 +104,15 @@ class LineReader {
                       quoted(span));
         continue;
       }
-      example.candidates.push_back({span[0].get<int>(), span[1].get<int>()});
-      if (example.candidates.back() == Span{example.query, example.query + 1}) {
-        file_.mistake(line_, "candidates: expected other tokens than the query, got {} for both", example.query);
+      const Span read{span[0].get<int>(), span[1].get<int>()};
+      if (read.begin <= example.query && example.query < read.end) {
+        file_.mistake(line_, "candidates: expected other tokens than the query, {}, got {}", example.query,
+                      quoted(span));
       }
+      if (std::ranges::find(example.candidates, read) != example.candidates.end()) {
+        file_.mistake(line_, "candidates: expected each span once, got {} twice", quoted(span));
+      }
+      example.candidates.push_back(read);
     }
     const Json* meant = require("antecedent");
     if (!meant || file_.mistakes() > before) return;
@@ -248,7 +256,12 @@ Task jsonl_task(const std::filesystem::path& train, const std::filesystem::path&
     task.held_out = read_jsonl(test);
   } else {
     pair_twins(examples);
-    hold_out_tenth(task, with_twins(examples), random.stream("held_out"));
+    std::vector<std::vector<Example>> groups = with_twins(examples);
+    if (groups.size() < 2) {
+      fail("{}: holds one sentence, or two that are twins; expected more, to hold some out, or others in data.test",
+           train.string());
+    }
+    hold_out_tenth(task, std::move(groups), random.stream("held_out"));
   }
   pair_twins(task.train);
   pair_twins(task.held_out);

@@ -56,7 +56,12 @@ TEST_CASE("Mistakes in candidates are told by line") {
         "FILE:1: candidates: expected [begin, end] with 0 <= begin < end <= 3, got [0,4]\n"
         "FILE:1: candidates: expected [begin, end] with 0 <= begin < end <= 3, got [1,1]");
   CHECK(said("[[2, 3]]", R"("antecedent": 0)") ==
-        "FILE:1: candidates: expected other tokens than the query, got 2 for both");
+        "FILE:1: candidates: expected other tokens than the query, 2, got [2,3]");
+  CHECK(said("[[0, 1], [1, 3]]", R"("antecedent": 0)") ==
+        "FILE:1: candidates: expected other tokens than the query, 2, got [1,3]");
+  CHECK(said("[[0, 1], [0, 2], [0, 1]]", R"("antecedent": 0)") ==
+        "FILE:1: candidates: expected each span once, got [0,1] twice");
+  CHECK(said("[[0, 1], [0, 2]]", R"("antecedent": 0)") == "no error");  // one within the other
   CHECK(said("[]", R"("antecedent": 0)") == "FILE:1: candidates: expected a list of spans [begin, end], got []");
   CHECK(said("[[0, 1]]", R"("antecedent": 0, "answer": "a")") ==
         "FILE:1: answer: does not go with candidates, which say it");

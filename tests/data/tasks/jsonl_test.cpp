@@ -169,6 +169,11 @@ TEST_CASE("wrong values are shown, cut at a character, without what would move o
 
 TEST_CASE("files that are no text are refused as a whole") {
   CHECK(jsonl_refusal("{\"tokens\": [\"\xff\"]}") == "FILE: not UTF-8 at byte 13: 0xff");
+  CHECK(jsonl_refusal(R"({"tokens": ["a"]})"
+                      "\r"
+                      R"({"tokens": ["b"]})"
+                      "\r") ==
+        "FILE: its lines end in CR alone; expected LF or CR LF (tr '\\r' '\\n' makes that of it)");
   CHECK(jsonl_refusal("\n\n") == "FILE: no examples; expected one JSON object a line");
   CHECK(message([] { read_jsonl("/nowhere/x.jsonl"); }) ==
         "cannot read /nowhere/x.jsonl: No such file or directory: there is no directory /nowhere");
@@ -194,4 +199,6 @@ TEST_CASE("a jsonl task holds out a tenth, twins together, or takes the test fil
   REQUIRE(given.held_out.size() == 1);
   CHECK(text(given.held_out[0]) == "dog road99 it tired");
   CHECK(given.vocabulary.contains("road99"));
+  CHECK(message([&] { jsonl_task(test.path(), "", Random(1)); }, test.path()) ==
+        "FILE: holds one sentence, or two that are twins; expected more, to hold some out, or others in data.test");
 }
