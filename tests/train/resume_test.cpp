@@ -68,8 +68,8 @@ TEST_CASE("A run is not resumed on other data than it began with, and nothing is
   place.forget_origin();
   write_file(place / "text.txt", swapped);
   CHECK(place.error(longer) ==
-        "1: train: r: data.train 'text.txt' has changed since this run began: expected 15 words, number 1 of them 'a', "
-        "got 15 and 't'. Put the file back as it was, or begin a new run with --set model.from=r\n");
+        "1: train: r: data.train 'text.txt' has changed since this run began: expected 14 words, number 1 of them 'a', "
+        "got 14 and 't'. Put the file back as it was, or begin a new run with --set model.from=r\n");
   write_file(place / "text.txt", text);
   CHECK(place.error(longer) == "0: ");
 }
