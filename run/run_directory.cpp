@@ -6,6 +6,7 @@
 #include <heed/data/tasks/jsonl.h>
 #include <heed/files/file.h>
 #include <heed/files/safetensors.h>
+#include <heed/files/utf8.h>
 
 #include <algorithm>
 #include <array>
@@ -121,7 +122,14 @@ RunDirectory::~RunDirectory() {
 RunDirectory RunDirectory::create(const std::string& name, const std::string& config, const fs::path& asked) {
   const fs::path path = asked.empty() ? make_next_free(name) : asked;
   const auto check_unused = [&] {
-    if (!fs::exists(path) || is_unused(path)) return;
+    std::error_code error;
+    const bool exists = fs::exists(path, error);
+    if (error) fail("{}: cannot be made: {}", excerpt(path.string()), error.message());
+    if (!exists || is_unused(path)) return;
+    if (!fs::exists(path / "config.yaml", error)) {
+      fail("{}: exists already, and is no run: a run needs a directory of its own; choose another --out",
+           path.string());
+    }
     fail(
         "{}: exists already, and a run never overwrites another; choose another --out, continue it with --resume {}, "
         "or remove it",
@@ -139,7 +147,8 @@ RunDirectory RunDirectory::create(const std::string& name, const std::string& co
 }
 
 RunDirectory RunDirectory::open(const fs::path& path) {
-  if (!fs::exists(path)) fail("{}: there is no such run to resume", path.string());
+  std::error_code too_long;
+  if (!fs::exists(path, too_long)) fail("{}: there is no such run to resume", excerpt(path.string()));
   RunDirectory run(path);
   if (!fs::exists(run.config())) {
     fail("{}: has no config.yaml, so nothing was trained in it; start with train --config FILE --out {}", path.string(),

@@ -91,6 +91,7 @@ void check(const cxxopts::ParseResult& arguments) {
     }
   }
   if (is_given("threads") && arguments["threads"].as<int>() < 1) refuse("--threads must be at least 1");
+  if (is_given("threads") && arguments["threads"].as<int>() > 1024) refuse("--threads must be at most 1024");
 }
 
 int run_seeds(const cxxopts::ParseResult& arguments) {

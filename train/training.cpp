@@ -255,7 +255,7 @@ class Training {
 
   [[noreturn]] void stop_at_bad_loss(double loss, const Batch& batch, int part) {
     const std::int64_t step = progress_.step + 1;
-    const std::string what = fmt::format("the loss ({})", loss);
+    const std::string what = fmt::format("the loss ({})", std::abs(loss));  // a NaN may have a sign
     for (const auto& [name, parameter] : experiment_.model.parameters) {
       if (!is_finite(parameter)) stop_at(step, "parameter " + name, what);
     }

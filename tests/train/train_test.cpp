@@ -44,6 +44,8 @@ TEST_CASE("train refuses a command line or file that it does not understand, and
   CHECK(place.error("train --foo").starts_with("2: train: Option "));
   CHECK(place.error("train --config small.yaml --threads 0") ==
         "2: train: --threads must be at least 1 (see train --help)\n");
+  CHECK(place.error("train --config small.yaml --threads 100000") ==
+        "2: train: --threads must be at most 1024 (see train --help)\n");
   CHECK(place.error("train --config none.yaml") == "1: train: cannot read none.yaml: No such file or directory\n");
   CHECK(place.error("train --config small.yaml --set model.heads=0") ==
         "1: train: --set model.heads=0: model.heads must be an integer from 1 to 64, got '0'\n");
@@ -59,6 +61,15 @@ TEST_CASE("A run is quiet when asked, never overwritten, and resumed after damag
   CHECK(place.error("train --config small.yaml --out r") ==
         "1: train: r: exists already, and a run never overwrites another; choose another --out, continue it with "
         "--resume r, or remove it\n");
+
+  fs::create_directory(place / "mine");
+  write_file(place / "mine/notes", "");
+  CHECK(place.error("train --config small.yaml --out mine") ==
+        "1: train: mine: exists already, and is no run: a run needs a directory of its own; choose another --out\n");
+  const std::string longest(300, 'x'), shown = std::string(59, 'x') + "…";
+  CHECK(place.error("train --config small.yaml --out " + longest) ==
+        "1: train: " + shown + ": cannot be made: File name too long\n");
+  CHECK(place.error("train --resume " + longest) == "1: train: " + shown + ": there is no such run to resume\n");
 
   const std::string model = read_file(place / "r/model.safetensors");
   write_file(place / "r/model.safetensors.tmp-12-3", "half");
@@ -433,6 +444,11 @@ TEST_CASE("An interrupt ends a text cleanly") {
       "data: {task: text, train: text.txt, tokens: bytes, context: 8}\nmodel: {d_model: 8, heads: 1, layers: 1}\n"
       "train: {steps: 1}\noptim: {warmup: 0}\n");
   REQUIRE(run_program(place, "train --quiet --config text.yaml --out r").code == 0);
+  const std::string dry = "train --dry-run --config text.yaml --set data.train=text.txt,";
+  CHECK(run_program(place, dry + ",text.txt").err ==
+        "train: 'text.txt,,text.txt': expected names of files with one comma between two, got an empty name\n");
+  fs::copy_file(place / "text.txt", place / "text.txt,b");
+  CHECK(run_program(place, dry + "b").code == 0);
   const Ended ended =
       run_program(place, "timeout -s INT 2 inspect r --continue aa --tokens 100000000 > many; test $? = 124");
   CHECK((ended.code == 0 && ended.err.empty()));

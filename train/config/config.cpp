@@ -53,7 +53,10 @@ class ConfigReader {
     read_document(parse_yaml(text_, source_, mistakes_));
     Config before = begun_with_.value_or(config_);
     for (std::size_t i = 0; i < overrides.size(); ++i) read_override(overrides[i], i);
-    if (steps_taken_) compare(before, *steps_taken_);
+    if (steps_taken_) {
+      shorten_warmup(before.schedule);
+      compare(before, *steps_taken_);
+    }
     fit_defaults(config_, [&](const std::string& key) { return given_.contains(key); });
     check_rules();
     fail_with(mistakes_, text_, source_);
@@ -63,6 +66,15 @@ class ConfigReader {
   const std::vector<std::string>& changes() const { return changes_; }  // by the overrides, of a run that goes on
 
  private:
+  // A run's file holds the warm-up that nobody wrote, too; it yields to fewer steps.
+  void shorten_warmup(const Schedule& before) {
+    const auto written = given_.find("optim.warmup");
+    const bool is_set = written != given_.end() && !written->second.origin.empty();
+    const bool is_usual = before.warmup == std::min(Config{}.schedule.warmup, before.steps / 2);
+    Schedule& now = config_.schedule;
+    if (!is_set && is_usual && now.warmup > now.steps) now.warmup = now.steps / 2;
+  }
+
   void compare(Config& before, std::int64_t taken) {
     const auto refuse = [&](const std::string& key, const Mistake& where) {
       mistakes_.push_back({where.place,

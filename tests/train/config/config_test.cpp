@@ -128,13 +128,17 @@ TEST_CASE("A run that goes on may change what its moments, data and dumps do not
   const std::string what_may = " may not change when a run goes on; what may: " + resumable_keys();
   CHECK(message([&] {
           read_resumed_config(file, {"model.heads=4", "seed=2", "train.steps=0", "probes=[]", "model.from=a"});
-        }) == "--set model.heads=4: model.heads" + what_may + "\n--set probes=[]: probes" + what_may +
-                  "\n--set seed=2: seed" + what_may +
-                  "\n--set train.steps=0: train.steps must be an integer from 1 to 999999, got '0'"
-                  "\n--set model.from=a: model.from" +
-                  what_may);
+        }) == "--set model.heads=4: model.heads" + what_may + "\n--set seed=2: seed" + what_may +
+                  "\n--set train.steps=0: train.steps must be an integer from 1 to 999999, got '0'" +
+                  "\n--set probes=[]: probes" + what_may + "\n--set model.from=a: model.from" + what_may);
+  CHECK((read_resumed_config(file, {"train.steps=40"}).changes ==
+         std::vector<std::string>{"optim.warmup 20 (was 50)", "train.steps 40 (was 400)"}));
+  CHECK(message([&] {
+          read_resumed_config(file, {"train.steps=40", "optim.warmup=50"});
+        }) == "--set optim.warmup=50: optim.warmup 50 must not exceed train.steps 40");
+  write_file(file, to_yaml(parse_config("optim: {warmup: 60}", "f")));
   CHECK(message([&] { read_resumed_config(file, {"train.steps=40"}); }) ==
-        "--set train.steps=40: optim.warmup 50 must not exceed train.steps 40");
+        "--set train.steps=40: optim.warmup 60 must not exceed train.steps 40");
 }
 
 TEST_CASE("toy.yaml is the coreference task with its famous sentence") {
