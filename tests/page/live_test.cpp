@@ -100,7 +100,7 @@ TEST_CASE("The page of a run of toy.yaml holds its model and its causes") {
   CHECK(plain.find(": without layer ") != std::string::npos);
   CHECK(plain.find("; a coin is right 50.0 %.") != std::string::npos);
   const std::string verdict = chromium->text("document.querySelector('.figures').textContent");
-  CHECK(verdict.find(" points: weight ") != std::string::npos);
+  CHECK(verdict.find(": weight ") != std::string::npos);
   CHECK(causes.out.find(verdict.substr(0, verdict.find('\n'))) != std::string::npos);
   // Those that change most are drawn, in that order; the others are folded.
   CHECK(chromium->run("byEffect(content.runs[0].causes.rows).length") == 66);

@@ -510,7 +510,7 @@ TEST_CASE("A run that chooses among candidates ends with its card, and every vie
   CHECK(inspect("run --why-attends --probe 1").code == 0);
   CHECK(inspect("run --json").code == 0);
   CHECK(inspect("run --page page.html --limit 10").code == 0);
-  CHECK(says(read_file(scratch / "page.html"), "a page holds models that answer with a word"));
+  CHECK(says(read_file(scratch / "page.html"), "a page computes only with models that answer with a word"));
   CHECK(says(inspect("run --verify").out, "baselines.safetensors"));
   CHECK(run_program(scratch, "heed-train --config c.yaml --check-gradients --set train.batch_size=4").code == 0);
   std::filesystem::remove(scratch / "run" / "baselines.safetensors");
