@@ -8,7 +8,9 @@
 #include "train/relations.h"
 
 #include <heed/autograd/machine.h>
+#include <heed/data/overlap.h>
 #include <heed/data/tokenize.h>
+#include <heed/data/unknown_words.h>
 #include <heed/files/utf8.h>
 #include <heed/version.h>
 
@@ -115,6 +117,34 @@ std::vector<std::string> notes_on_unknown(const Experiment& e) {
   return lines;
 }
 
+// What of the held-out sentences training does not have, though the vocabulary does; and which of them it has whole.
+std::vector<std::string> notes_on_strangers(const Task& task) {
+  std::vector<std::string> lines;
+  Vocabulary trained;
+  for (const Example& example : task.train) {
+    for (const std::string& token : example.tokens) trained.add(token);
+    if (!example.answer.empty()) trained.add(example.answer);
+  }
+  const UnknownShare test = unknown_share(task.held_out, trained);
+  const auto answers = std::ranges::count_if(
+      task.held_out, [&](const Example& e) { return !e.answer.empty() && !trained.contains(e.answer); });
+  if (!task.vocabulary.unknown() && test.unknown_types > 0) {
+    lines.push_back(fmt::format(
+        "words  {} of the held-out sentences' {} different ones, and {} of {} answers, never occur "
+        "in training, which learns nothing of them: data.unknown: token makes such words one, "
+        "model.answer: candidate asks for places",
+        grouped(test.unknown_types), grouped(test.types), grouped(answers), grouped(std::ssize(task.held_out))));
+  }
+  const std::unordered_set<std::uint64_t> known = sentence_numbers(task.train);
+  const auto both =
+      std::ranges::count_if(task.held_out, [&](const Example& e) { return known.contains(sentence_number(e)); });
+  if (both > 0) {
+    lines.push_back(fmt::format("note   {} of the {} held-out sentences {} in the training set, too", grouped(both),
+                                grouped(std::ssize(task.held_out)), both == 1 ? "is" : "are"));
+  }
+  return lines;
+}
+
 // What is to be known of one's own sentences.
 std::vector<std::string> notes_on_sentences(const Experiment& e) {
   if (e.config.data.kind == TaskKind::candidates) {
@@ -124,6 +154,7 @@ std::vector<std::string> notes_on_sentences(const Experiment& e) {
   }
   if (e.config.data.kind != TaskKind::jsonl) return {};
   std::vector<std::string> lines = notes_on_unknown(e);
+  for (std::string& line : notes_on_strangers(e.task)) lines.push_back(std::move(line));
   lines.insert(lines.begin(), "asked  " + asked_line(e.task));
   if (const std::string untypable = untypable_line(e); !untypable.empty()) lines.push_back("note   " + untypable);
   return lines;

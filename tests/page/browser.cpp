@@ -1,7 +1,5 @@
 #include "browser.h"
 
-
-#include <algorithm>
 #include <algorithm>
 #include <cerrno>
 #include <chrono>

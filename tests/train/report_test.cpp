@@ -67,6 +67,30 @@ TEST_CASE("Of one's own sentences is said what they ask, and which token cannot 
   CHECK(opening(small_experiment(), "runs/toy", {}).find("asked") == std::string::npos);
 }
 
+TEST_CASE("Of one's own held-out sentences is said what training does not have of them, and which it has whole") {
+  const Scratch scratch;
+  const auto line = [](const char* animal) {
+    return fmt::format(R"({{"tokens": ["The", "{}", "slept", "it", "was", "ill"], "query": 3, "antecedent": 1}})",
+                       animal) +
+           "\n";
+  };
+  write_file(scratch / "mine.jsonl", line("cat") + line("dog"));
+  write_file(scratch / "test.jsonl", line("cow") + line("dog"));
+  const std::vector<std::string> files{"data.task=jsonl", "data.train=" + (scratch / "mine.jsonl").string(),
+                                       "data.test=" + (scratch / "test.jsonl").string(), "data.sentences=4000",
+                                       "data.held_out=1000"};
+  const std::string text = opening(small_experiment(files), "runs/toy", {.width = 300});
+  CHECK(text.find(
+            "\nwords  1 of the held-out sentences' 7 different ones, and 1 of 2 answers, never occur in training, ") !=
+        std::string::npos);
+  CHECK(text.find("\nnote   1 of the 2 held-out sentences is in the training set, too\n") != std::string::npos);
+  std::vector<std::string> alike = files;
+  alike[2] = "data.test=" + (scratch / "mine.jsonl").string();
+  const std::string same = opening(small_experiment(alike), "runs/toy", {.width = 300});
+  CHECK(same.find("never occur in training") == std::string::npos);
+  CHECK(same.find("\nnote   2 of the 2 held-out sentences are in the training set, too\n") != std::string::npos);
+}
+
 TEST_CASE("A resumed run says where it goes on, and with what") {
   const Config config = parse_config("train: {steps: 300}", "f");
   CHECK(resumption(120, config, {}, {}) == "from   step 120 of 300\n");
