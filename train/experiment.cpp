@@ -20,11 +20,20 @@ std::vector<std::string> words_asked_about(const std::vector<Example>& examples)
 }
 
 // Every training answer must be one that the model can give.
-void check_answers(Answer answer, const std::vector<Example>& examples) {
+void check_answers(Answer answer, const std::vector<Example>& examples, const char* set) {
   if (answer == Answer::candidate_or_none) return;
   for (std::size_t i = 0; i < examples.size(); ++i) {
-    if (examples[i].candidates.empty() || examples[i].chosen >= 0) continue;
-    fail("sentence {} of the training set means none of its candidates: set model.answer: candidate_or_none", i + 1);
+    const Example& example = examples[i];
+    if (example.candidates.empty()) continue;
+    if (example.chosen < 0) {
+      fail("sentence {} of the {} means none of its candidates: set model.answer: candidate_or_none", i + 1, set);
+    }
+    if (answer == Answer::candidate && example.candidates.size() < 2) {
+      fail(
+          "sentence {} of the {} has one candidate, so nothing is to be chosen: expected two or more, or "
+          "model.answer: candidate_or_none",
+          i + 1, set);
+    }
   }
 }
 
@@ -82,7 +91,8 @@ Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, V
     name_candidates(e.task.train);
     name_candidates(e.task.held_out);
   }
-  check_answers(config.model.answer, e.task.train);
+  check_answers(config.model.answer, e.task.train, "training set");
+  check_answers(config.model.answer, e.task.held_out, "held-out set");
   e.examples = NumberedExamples(e.task.train, e.task.vocabulary);
   e.held_out = NumberedExamples(e.task.held_out, e.task.vocabulary);
   e.model.vocabulary = e.task.vocabulary;

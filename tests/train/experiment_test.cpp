@@ -2,9 +2,11 @@
 
 #include "tests/catch.h"
 #include "tests/message.h"
+#include "tests/scratch.h"
 
 #include <heed/autograd/record.h>
 #include <heed/data/tasks/jsonl.h>
+#include <heed/files/file.h>
 
 #include <algorithm>
 #include <map>
@@ -115,4 +117,30 @@ TEST_CASE("Candidates are the answers of any task that names an antecedent and a
   CHECK(e.watched[0].tokens.size() == 11);
   CHECK(e.watched[0].candidates == std::vector<Span>{{1, 2}, {5, 6}});
   CHECK(e.watched[0].chosen == 0);
+}
+
+TEST_CASE("Where nothing is to be chosen, or what is meant is no candidate, a model of candidates is refused") {
+  const Scratch scratch;
+  const auto write = [&](const char* name, const char* candidates, const char* antecedent) {
+    write_file(scratch / name,
+               fmt::format(R"({{"tokens": ["the", "cat", "bit", "the", "dog", "as", "it", "was", "{}"], "query": 6, )"
+                           R"("candidates": {}, "antecedent": {}}})"
+                           "\n",
+                           name, candidates, antecedent));  // so that no two files have one sentence
+  };
+  const auto told = [&](const char* train, const char* test) {
+    return message([&] {
+      make_experiment(parse_config(
+          fmt::format("data: {{task: candidates, train: {}, test: {}}}\nmodel: {{d_model: 8, answer: candidate}}\n",
+                      (scratch / train).string(), (scratch / test).string()),
+          "f"));
+    });
+  };
+  write("two", "[[0, 2], [3, 5]]", "0");
+  write("one", "[[0, 2]]", "0");
+  write("none", "[[0, 2], [3, 5]]", "null");
+  CHECK(told("one", "two").starts_with("sentence 1 of the training set has one candidate, so nothing is to be chosen"));
+  CHECK(told("two", "one").starts_with("sentence 1 of the held-out set has one candidate"));
+  CHECK(told("none", "two").starts_with("sentence 1 of the training set means none of its candidates"));
+  CHECK(told("two", "none").starts_with("sentence 1 of the held-out set means none of its candidates"));
 }
