@@ -29,10 +29,16 @@ void check_step(const fs::path& file, std::int64_t expected, std::int64_t step) 
   if (step != expected) fail("{}: is of step {}", file.string(), step);
 }
 
+// What it says is train's to read; that it says something is seen here.
+void check_config(const fs::path& file) {
+  const TextFile text(file);
+  if (fs::is_empty(file)) fail("{}: is empty", file.string());
+}
+
 // Those that every run has, and its dumps.
 std::vector<RunFile> files_of(const fs::path& run) {
   std::vector<RunFile> files{
-      {run / "config.yaml", [=] { const TextFile text(run / "config.yaml"); }},
+      {run / "config.yaml", [=] { check_config(run / "config.yaml"); }},
       {held_out_path(run), [=] { read_jsonl(held_out_path(run)); }},
       {run / "metrics.jsonl", [=] { read_metrics(run); }},
       {model_path(run), [=] { load_model(model_path(run)); }},

@@ -67,6 +67,8 @@ TEST_CASE("verify names every damaged or missing file, not the first alone") {
   CHECK(told.find("\ncheckpoint.safetensors             missing\n") != std::string::npos);
   CHECK(told.find("attention/step-000400.safetensors: its bytes are not") != std::string::npos);
   CHECK(told.find("models/step-000400.safetensors: its bytes are not") != std::string::npos);
+  write_file(run / "config.yaml", "");
+  CHECK(message([&] { verify(run.path); }).find("config.yaml: is empty") != std::string::npos);
   save_model(dumped_model_path(run.path, 500), small_model());
   CHECK(message([&] { verify(run.path); }).find("models/step-000500.safetensors: is of step 400") != std::string::npos);
 }
