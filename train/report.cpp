@@ -118,7 +118,7 @@ std::vector<std::string> notes_on_unknown(const Experiment& e) {
 }
 
 // What of the held-out sentences training does not have, though the vocabulary does; and which of them it has whole.
-std::vector<std::string> notes_on_strangers(const Task& task) {
+std::vector<std::string> notes_on_unseen(const Task& task) {
   std::vector<std::string> lines;
   Vocabulary trained;
   for (const Example& example : task.train) {
@@ -154,7 +154,7 @@ std::vector<std::string> notes_on_sentences(const Experiment& e) {
   }
   if (e.config.data.kind != TaskKind::jsonl) return {};
   std::vector<std::string> lines = notes_on_unknown(e);
-  for (std::string& line : notes_on_strangers(e.task)) lines.push_back(std::move(line));
+  for (std::string& line : notes_on_unseen(e.task)) lines.push_back(std::move(line));
   lines.insert(lines.begin(), "asked  " + asked_line(e.task));
   if (const std::string untypable = untypable_line(e); !untypable.empty()) lines.push_back("note   " + untypable);
   return lines;
