@@ -58,6 +58,7 @@ struct Dropout {
   double attention = 0;  // of attention weights, which are then composed and held as a whole
 
   Tensor operator()(const Tensor& x) const { return with(p, x); }
+  // dropout() of such a share; Error without random numbers, unless the share is 0.
   Tensor with(double share, const Tensor& x) const {
     if (share == 0) return x;
     if (!random) fail("Dropout: p is {}, but no random numbers were given", share);
