@@ -218,9 +218,10 @@ class Study {
       const auto edge_of = [key](const Example& e) { return Edge{e.query, keys_from(e, key)}; };
       const Answers after = answers_when(cut(heads, held_out_, edge_of));
       for (std::size_t i = 0; i < sentences_.size(); ++i) {
-        if (!edge_of(sentences_[i]).exists()) continue;
+        const Edge edge = edge_of(sentences_[i]);
+        if (!edge.exists()) continue;
         const auto name = std::find(names.begin(), names.end(), name_of(sentences_[i], key)) - names.begin();
-        const double weight = before_.weight(i, heads, Role::query, edge_of(sentences_[i]).to);
+        const double weight = before_.weight(i, heads, Role::query, edge.to);
         gather(rows[static_cast<std::size_t>(name)], i, after, weight);
         if (names[static_cast<std::size_t>(name)] == "rest") {
           has_rest[i] = true;

@@ -83,6 +83,8 @@ std::vector<Example> read_held_out(const std::filesystem::path& run) {
   return read_jsonl(file);
 }
 
+bool has_answers(double accuracy, double chance) { return !(accuracy <= (std::isnan(chance) ? 0 : chance)); }
+
 std::size_t longest(const std::vector<Example>& sentences) {
   std::size_t most = 0;
   for (const Example& e : sentences) most = std::max(most, e.tokens.size());

@@ -40,6 +40,10 @@ class HeldOut {
 // held_out.jsonl of a run. Error where it is missing.
 std::vector<Example> read_held_out(const std::filesystem::path& run);
 
+// Whether a model is right more often than by `chance`, NaN where that is not known: else it has no answers whose cause could
+// be found.
+bool has_answers(double accuracy, double chance);
+
 // How many tokens the longest has.
 std::size_t longest(const std::vector<Example>& sentences);
 

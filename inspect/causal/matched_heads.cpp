@@ -84,7 +84,7 @@ MatchedHeads::Pointing pointing_of(const HeldOut& held_out, const HeadTrace& tra
     ++twins;
   }
   result.turned = twins ? turned / twins : not_known;
-  if (accuracy <= (std::isnan(chance) ? 0 : chance)) {
+  if (!has_answers(accuracy, chance)) {
     result.cause = Cause::no_answers;
     return result;
   }

@@ -143,7 +143,7 @@ std::vector<std::string> causes_verdict(const Causes& causes) {
   if (!causes.pointing) return {};
   const auto [layer, head, weight] = *causes.pointing;
   std::vector<std::string> lines;
-  if (causes.accuracy <= (std::isnan(causes.chance) ? 0 : causes.chance)) {
+  if (!has_answers(causes.accuracy, causes.chance)) {
     lines.push_back(fmt::format("The model is right in {}: it has no answers whose cause could be found.",
                                 percent(causes.accuracy)));
   }
