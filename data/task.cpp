@@ -140,6 +140,13 @@ Batch NumberedExamples::batch(std::int64_t first, std::int64_t end) const {
   return batch(chosen);
 }
 
+std::vector<Batch> NumberedExamples::batches(std::int64_t most) const {
+  std::vector<Batch> all;
+  for (std::int64_t first = 0; first < size(); first += most)
+    all.push_back(batch(first, std::min(first + most, size())));
+  return all;
+}
+
 Batch part_of(const Batch& batch, int part, int parts) {
   const std::int64_t B = batch.tokens.shape()[0];
   if (B % parts != 0) fail("part_of: {} parts do not divide a batch of {}", parts, B);

@@ -84,6 +84,7 @@ class NumberedExamples {
   std::int64_t size() const { return std::ssize(query_); }
   Batch batch(const std::vector<int>& chosen) const;        // those of these numbers
   Batch batch(std::int64_t first, std::int64_t end) const;  // those from `first` to before `end`
+  std::vector<Batch> batches(std::int64_t most) const;      // all, in order, at most `most` in each
   // Of example n, as in Example.
   int antecedent(std::int64_t n) const { return antecedent_[static_cast<std::size_t>(n)]; }
   Span antecedent_span(std::int64_t n) const;  // all of its tokens: the candidate's

@@ -3,6 +3,7 @@
 #include <heed/autograd/error.h>
 #include <heed/files/utf8.h>
 
+#include <cmath>
 #include <new>
 #include <set>
 
@@ -53,6 +54,8 @@ std::string message_of(const std::exception& error) {
   const std::size_t mark = what.starts_with("[json.exception.") ? what.find("] ") : std::string_view::npos;
   return mark == std::string_view::npos ? std::string(what) : visible(what.substr(mark + 2));
 }
+
+Json number_or_null(double value) { return std::isnan(value) ? Json() : Json(value); }
 
 std::string format_json(const Json& value) {
   try {

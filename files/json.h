@@ -16,6 +16,9 @@ Json parse_json(std::string_view text, int deepest = 8);
 // To be called where it is caught: std::bad_alloc, which says nothing of what was read, is thrown on.
 std::string message_of(const std::exception& error);
 
+// null for NaN, which JSON has no number for.
+Json number_or_null(double value);
+
 // In one line. Error where a string is not UTF-8.
 std::string format_json(const Json& value);
 

@@ -12,16 +12,15 @@
 namespace heed {
 namespace {
 
-constexpr std::int64_t sentences_a_batch = 128;
 constexpr double no_share = std::numeric_limits<double>::quiet_NaN();
 
 // Row b of each batch is of sentence `first` + b.
 template <class Visit>
 void each_batch(const SavedModel& model, const std::vector<Example>& examples, const Visit& visit) {
-  const NumberedExamples numbered(examples, model.vocabulary);
-  for (std::int64_t first = 0; first < numbered.size(); first += sentences_a_batch) {
-    visit(reader_input(numbered.batch(first, std::min(first + sentences_a_batch, numbered.size()))),
-          static_cast<std::size_t>(first));
+  std::size_t first = 0;
+  for (const Batch& batch : NumberedExamples(examples, model.vocabulary).batches(128)) {
+    visit(reader_input(batch), first);
+    first += batch.lengths.size();
   }
 }
 

@@ -32,17 +32,17 @@ const Card::Group* group(const Card& card, const char* name) {
   return nullptr;
 }
 
-Json number(double value) { return std::isnan(value) ? Json() : Json(value); }
-
 Json interval_json(const Interval& interval) {
-  return {{"share", number(interval.share)}, {"low", number(interval.low)}, {"high", number(interval.high)}};
+  return {{"share", number_or_null(interval.share)},
+          {"low", number_or_null(interval.low)},
+          {"high", number_or_null(interval.high)}};
 }
 
 Json looks_json(const Card::Looks& looks) {
   return {{"sentences", looks.sentences},
-          {"meant", number(looks.meant)},
-          {"other", number(looks.other)},
-          {"moved", number(looks.moved)}};
+          {"meant", number_or_null(looks.meant)},
+          {"other", number_or_null(looks.other)},
+          {"moved", number_or_null(looks.moved)}};
 }
 
 }  // namespace
@@ -125,7 +125,7 @@ Json card_json(const Card& card) {
     groups.push_back({{"name", one.name},
                       {"sentences", one.sentences},
                       {"right", interval_json(one.right)},
-                      {"F1", number(one.F1)}});
+                      {"F1", number_or_null(one.F1)}});
   }
   const auto control = [](const std::optional<Interval>& i) { return i ? interval_json(*i) : Json(); };
   return {{"set", card.set},

@@ -6,8 +6,6 @@
 namespace heed {
 namespace {
 
-Json number(double value) { return std::isnan(value) ? Json() : Json(value); }
-
 Json row_json(const Cause& row) {
   constexpr std::array names{"head zero",      "head mean",  "edge",       "only edge",
                              "edge all heads", "patch head", "patch layer"};
@@ -19,10 +17,10 @@ Json row_json(const Cause& row) {
     json["to"] = row.to;
   }
   json["sentences"] = row.sentences;
-  json["weight"] = number(row.weight);
-  json["probability"] = number(row.probability);
-  json["spread"] = number(row.spread);
-  json["accuracy"] = number(row.accuracy);
+  json["weight"] = number_or_null(row.weight);
+  json["probability"] = number_or_null(row.probability);
+  json["spread"] = number_or_null(row.spread);
+  json["accuracy"] = number_or_null(row.accuracy);
   if (!std::isnan(row.flipped)) json["flipped"] = row.flipped;
   if (!std::isnan(row.unmoved)) json["unmoved"] = row.unmoved;
   return json;
@@ -52,15 +50,16 @@ Json causes_json(const Causes& causes) {
   return {{"step", causes.step},
           {"sentences", causes.sentences},
           {"held_out", causes.held_out},
-          {"accuracy", number(causes.accuracy)},
-          {"probability", number(causes.probability)},
-          {"twin_accuracy", number(causes.twin_accuracy)},
-          {"chance", number(causes.chance)},
+          {"accuracy", number_or_null(causes.accuracy)},
+          {"probability", number_or_null(causes.probability)},
+          {"twin_accuracy", number_or_null(causes.twin_accuracy)},
+          {"chance", number_or_null(causes.chance)},
           {"pointing", std::move(pointing)},
           {"rows", std::move(rows)},
           {"left_out", causes.left_out},
           {"rank_correlation",
-           {{"last_layer", number(causes.rank_correlation_last)}, {"all_layers", number(causes.rank_correlation_all)}}},
+           {{"last_layer", number_or_null(causes.rank_correlation_last)},
+            {"all_layers", number_or_null(causes.rank_correlation_all)}}},
           {"attribution", std::move(attribution)}};
 }
 

@@ -19,8 +19,6 @@ bool has_twin(const std::vector<Example>& examples, std::size_t i) {
   return twin.tokens.size() == examples[i].tokens.size() && twin.query == examples[i].query;
 }
 
-constexpr std::int64_t sentences_a_batch = 128;  // even, so that twins are in one batch
-
 }  // namespace
 
 HeldOut::HeldOut(const SavedModel& model, const std::vector<Example>& examples, std::size_t most) : model_(model) {
@@ -47,10 +45,7 @@ HeldOut::HeldOut(const SavedModel& model, const std::vector<Example>& examples, 
     reader_input(*model.reader, model.vocabulary, sentence);  // an Error where the model cannot read it
     right_.push_back(right_answer(*model.reader, model.vocabulary, sentence));
   }
-  const NumberedExamples numbered(sentences_, model.vocabulary);
-  for (std::int64_t first = 0; first < numbered.size(); first += sentences_a_batch) {
-    batches_.push_back(numbered.batch(first, std::min(first + sentences_a_batch, numbered.size())));
-  }
+  batches_ = NumberedExamples(sentences_, model.vocabulary).batches(128);  // even, so that twins are in one
 }
 
 std::vector<HeldOut::Answer> HeldOut::answers(const Change& change) const {

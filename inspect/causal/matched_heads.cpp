@@ -296,7 +296,6 @@ MatchedHeads match_heads(const std::vector<fs::path>& runs, int most, const OnPr
 }
 
 Json matched_heads_json(const MatchedHeads& matched) {
-  const auto number = [](double value) { return std::isnan(value) ? Json() : Json(value); };
   constexpr std::array causes{"alone", "shared", "neither", "no_answers"};
   Json runs = Json::array(), found = Json::array();
   for (const MatchedHeads::Run& run : matched.runs) {
@@ -307,7 +306,7 @@ Json matched_heads_json(const MatchedHeads& matched) {
                   {"weight", p->weight},
                   {"without", p->without},
                   {"without_in_layer", p->without_in_layer},
-                  {"turned", number(p->turned)},
+                  {"turned", number_or_null(p->turned)},
                   {"cause", causes.at(static_cast<std::size_t>(p->cause))}};
     }
     runs.push_back({{"name", run.name},
@@ -322,15 +321,15 @@ Json matched_heads_json(const MatchedHeads& matched) {
       members.push_back({{"layer", one.layer},
                          {"head", one.head},
                          {"similarity", one.similarity},
-                         {"antecedent", number(one.antecedent)},
-                         {"other", number(one.other)},
-                         {"decider", number(one.decider)},
+                         {"antecedent", number_or_null(one.antecedent)},
+                         {"other", number_or_null(one.other)},
+                         {"decider", number_or_null(one.decider)},
                          {"effect", one.effect}});
     }
     found.push_back({{"members", members}, {"similarity", role.similarity}, {"random", role.random}, {"p", role.p}});
   }
   return {{"sentences", matched.sentences},
-          {"chance", number(matched.chance)},
+          {"chance", number_or_null(matched.chance)},
           {"runs", runs},
           {"reference", matched.reference},
           {"roles", found},

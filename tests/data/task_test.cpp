@@ -48,6 +48,16 @@ TEST_CASE("a batch is padded to its longest text") {
   }
 }
 
+TEST_CASE("all examples in batches come in their order, the rest in the last") {
+  const Vocabulary vocabulary({"pad", "a", "b", "it"});
+  const Example longer = example({"a", "b", "it"}, 2, 1), shorter = example({"it", "a"}, 0, 1);
+  const NumberedExamples examples({longer, shorter, longer, longer, shorter}, vocabulary);
+  std::vector<std::vector<int>> lengths;
+  for (const Batch& batch : examples.batches(2)) lengths.push_back(batch.lengths);
+  CHECK(lengths == std::vector<std::vector<int>>{{3, 2}, {3, 3}, {2}});
+  CHECK(NumberedExamples().batches(2).empty());
+}
+
 TEST_CASE("the index of a word is that of its first token") {
   const std::vector<std::string> tokens = {"the", "dog", "and", "the", "cat"};
   CHECK(index_of("the", tokens) == 0);

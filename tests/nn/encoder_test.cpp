@@ -6,7 +6,7 @@
 using namespace heed;
 
 namespace {
-const AttentionConfig config{.d_model = 8, .heads = 2, .bias = Bias::yes};
+const AttentionConfig attention_config{.d_model = 8, .heads = 2, .bias = Bias::yes};
 const Mask mask = Mask::padding(std::vector{5, 3}, 5);
 }  // namespace
 
@@ -17,7 +17,7 @@ TEST_CASE("EncoderBlock and its gradients are PyTorch's, with and without an MLP
   const std::string name = mlp ? "block_with_mlp" : "block";
   const Golden golden("encoder");
   Parameters parameters;
-  const EncoderBlock block(Scope(parameters, 1, dtype), config, mlp);
+  const EncoderBlock block(Scope(parameters, 1, dtype), attention_config, mlp);
   golden.load(name, parameters);
   const Tensor x = variable(golden(name + ".x", dtype));
   check_case(golden, name, joined({{"x", x}}, parameters), [&] {
@@ -32,7 +32,7 @@ TEST_CASE("Encoder and its gradients are PyTorch's") {
   CAPTURE(to_string(dtype));
   const Golden golden("encoder");
   Parameters parameters;
-  const Encoder encoder(Scope(parameters, 1, dtype), 2, config, 12);
+  const Encoder encoder(Scope(parameters, 1, dtype), 2, attention_config, 12);
   golden.load("encoder", parameters);
   const Tensor x = variable(golden("encoder.x", dtype));
   check_case(golden, "encoder", joined({{"x", x}}, parameters), [&] { return encoder(x, mask).output; });
@@ -43,7 +43,7 @@ TEST_CASE("What an Encoder gives at one token of each text is that row of its ou
   const Residual last = GENERATE(Residual::no, Residual::yes);
   CAPTURE(layers, mlp, last == Residual::yes);
   Parameters parameters;
-  const Encoder encoder(Scope(parameters, 1, DType::float64), layers, config, mlp, last);
+  const Encoder encoder(Scope(parameters, 1, DType::float64), layers, attention_config, mlp, last);
   const Tensor x = variable(Golden("encoder")("encoder.x"));
   const Ids query({2}, {3, 1});
   const auto differentiated = [&](auto output_of) {
@@ -71,7 +71,7 @@ TEST_CASE("What an Encoder gives at one token of each text is that row of its ou
 
 TEST_CASE("An Encoder needs a mask that is the same for all tokens, to be computed at one of them") {
   Parameters parameters;
-  const Encoder encoder(Scope(parameters, 1), 2, config, 0);
+  const Encoder encoder(Scope(parameters, 1), 2, attention_config, 0);
   const Tensor x = ones({2, 5, 8});
   const Ids query({2}, {3, 1});
   CHECK(error(encoder.at(query, x, Mask::causal()).output, select_rows(encoder(x, Mask::causal()).output, query)) ==
@@ -85,7 +85,7 @@ TEST_CASE("An Encoder needs a mask that is the same for all tokens, to be comput
 
 TEST_CASE("Encoder gives the weights of each layer, when asked") {
   Parameters parameters;
-  const Encoder encoder(Scope(parameters, 1), 3, config, 0);
+  const Encoder encoder(Scope(parameters, 1), 3, attention_config, 0);
   const Tensor x = ones({2, 5, 8});
   CHECK(encoder(x, mask).weights.empty());
   const Encoded encoded = encoder(x, mask, Weights::yes);
