@@ -1,6 +1,7 @@
 #include "train/warm_start.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace heed {
 namespace fs = std::filesystem;
@@ -13,7 +14,7 @@ fs::path model_file(const fs::path& from) {
   return model_path(from);
 }
 
-// What two models must agree in: all but the sizes of their tasks, and what an answer is.
+// What two models must agree in: all but the sizes of their tasks, and what is predicted and is an answer.
 Json architecture(ReaderConfig config) {
   AttentionConfig& a = config.attention;
   if (a.d_k == 0) a.d_k = a.d_model / a.heads;
@@ -21,7 +22,8 @@ Json architecture(ReaderConfig config) {
   if (a.keys() == a.heads) a.kv_heads = 0;
   Json whole = to_json(config, Usual::written);
   Json result = whole.at("attention");
-  for (const char* name : {"attention", "max_length", "sentences", "answer"}) whole.erase(name);
+  for (const char* name : {"attention", "max_length", "sentences", "predicts", "answer"}) whole.erase(name);
+  if (config.answer != Answer::word) whole.erase("logits");  // it has none of words
   result.update(whole);
   return result;
 }
@@ -30,7 +32,7 @@ void check_architecture(const ReaderConfig& there, const ReaderConfig& here, con
   std::string differences;
   const Json theirs = architecture(there), mine = architecture(here);
   for (const auto& [name, value] : mine.items()) {
-    if (theirs.at(name) == value) continue;
+    if (!theirs.contains(name) || theirs.at(name) == value) continue;
     differences +=
         fmt::format("\n  model.{}: {} there, {} here", name, format_json(theirs.at(name)), format_json(value));
   }
@@ -41,13 +43,27 @@ void check_architecture(const ReaderConfig& there, const ReaderConfig& here, con
   if (!differences.empty()) fail("model.from: {}: is another architecture:{}", file.string(), differences);
 }
 
-// Copies the rows of `from` to those of `to`: first of each pair to second.
-void copy_rows(const Tensor& from, Tensor to, const std::vector<std::pair<int, int>>& rows) {
+// The number of a word; a text's words have the space before them. -1: it is not known.
+int number_of(const std::string& word, const SavedModel& model) {
+  for (const std::string& form : {word, " " + word}) {
+    if (model.vocabulary.contains(form)) return model.vocabulary[form];
+  }
+  return -1;
+}
+
+// What the first layer reads is the vector of a token times this.
+double scale_of_tokens(const ReaderConfig& config) {
+  return config.predicts == Predicts::answer ? std::sqrt(config.attention.d_model) : 1;
+}
+
+// Copies the rows of `from`, times `scale`, to those of `to`: first of each pair to second.
+void copy_rows(const Tensor& from, Tensor to, const std::vector<std::pair<int, int>>& rows, double scale) {
   const std::vector<double> source = from.to_vector();
   std::vector<double> values = to.to_vector();
   const std::ptrdiff_t width = to.numel() / to.size(0);
   for (const auto& [there, here] : rows) {
-    std::copy_n(source.begin() + there * width, width, values.begin() + here * width);
+    std::transform(source.begin() + there * width, source.begin() + (there + 1) * width, values.begin() + here * width,
+                   [=](double value) { return scale * value; });
   }
   to.copy_from(tensor(to.shape(), values, to.dtype()));
 }
@@ -58,19 +74,20 @@ WarmStart warm_start(const fs::path& from, const SavedModel& model) {
   const fs::path file = model_file(from);
   const SavedModel other = load_model(file);
   check_architecture(other.reader->config, model.reader->config, file);
+  const double scale = scale_of_tokens(other.reader->config) / scale_of_tokens(model.reader->config);
   std::vector<std::pair<int, int>> words;
   for (int here = 0; here < model.vocabulary.size(); ++here) {
-    const std::string& word = model.vocabulary.word(here);
-    if (other.vocabulary.contains(word)) words.emplace_back(other.vocabulary[word], here);
+    const int there = number_of(model.vocabulary.word(here), other);
+    if (there >= 0) words.emplace_back(there, here);
   }
   for (const auto& [name, parameter] : model.parameters) {
-    if (name.starts_with("candidates.") && !other.parameters.contains(name)) continue;  // it answered with words
-    if (name == "output_bias" && !other.parameters.contains(name)) continue;            // it chose among candidates
+    const bool is_of_answer = name.starts_with("candidates.") || name == "output_bias" || name == "unembedding";
+    if (is_of_answer && !other.parameters.contains(name)) continue;  // it answered otherwise
     const Tensor& source = other.parameters[name];
     std::vector<std::pair<int, int>> rows;
     for (int row = 0; row < std::min(source.size(0), parameter.size(0)); ++row) rows.emplace_back(row, row);
     const bool is_of_words = name == "words.weight" || name == "output_bias" || name == "unembedding";
-    copy_rows(source, parameter, is_of_words ? words : rows);
+    copy_rows(source, parameter, is_of_words ? words : rows, name == "words.weight" ? scale : 1);
   }
   return {.file = file, .step = other.step, .words_known = static_cast<int>(words.size())};
 }

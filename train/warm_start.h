@@ -14,7 +14,9 @@ struct WarmStart {
 };
 
 // Gives `model` the weights of the model in `from`, a run directory or a model's file. Both must have the same
-// architecture; rows of words are copied by word, those of positions and sentence numbers as far as both have them.
+// architecture; rows of words are copied by word, those of positions and sentence numbers as far as both have them. A
+// language model may begin one that answers: each layer then first computes what it did, of all tokens instead of the
+// earlier ones, but for the residual that the last layer of one that answers has not.
 // Error that names every difference, or what is missing; then `model` is as it was.
 WarmStart warm_start(const std::filesystem::path& from, const SavedModel& model);
 

@@ -52,6 +52,28 @@ TEST_CASE("A warm start of a model that chooses takes what one that answers with
   CHECK(back.parameters["output_bias"].to_vector() == std::vector<double>(14, 0.0));
 }
 
+TEST_CASE("A language model begins one that answers, whose first layer then reads what the other's did") {
+  const ScratchDirectory scratch;
+  const SavedModel answering = small_model();
+  SavedModel language;
+  for (const std::string& word : answering.vocabulary.words()) language.vocabulary.add(word == "it" ? " it" : word);
+  ReaderConfig config = answering.reader->config;
+  config.predicts = Predicts::next;
+  language.reader = std::make_unique<Reader>(Scope(language.parameters, 9), config);
+  save_model(model_path(scratch.path), language);
+  const WarmStart start = warm_start(scratch.path, answering);
+  CHECK(start.words_known == answering.vocabulary.size());
+
+  const Ids tokens({1, 3}, {1, 2, answering.vocabulary["it"]});
+  const ReaderInput input{tokens, {3}, Ids({1}, {2}), config.sentences > 0 ? Ids({1, 3}, {0, 0, 0}) : Ids{}};
+  const std::vector<double> read = answering.reader->embed(input).to_vector(),
+                            expected = language.reader->embed(input).to_vector();
+  for (std::size_t i = 0; i < read.size(); ++i) CHECK(read[i] == Approx(expected[i]).margin(1e-6));
+  for (const char* name : {"encoder.0.attention.W_Q.weight", "encoder.1.attention.W_O.bias", "encoder.norm.gain"}) {
+    CHECK(answering.parameters[name].to_vector() == language.parameters[name].to_vector());
+  }
+}
+
 TEST_CASE("A warm start copies words by word, positions as far as both go, and the rest whole") {
   const ScratchDirectory scratch;
   const SavedModel first = small_model();
