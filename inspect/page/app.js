@@ -35,9 +35,9 @@ const subject = () => state.sentence === OWN ? ownNow() : dumped(state.run, stat
 
 // One's own sentence, as the model of the slider's step reads it.
 function ownNow() {
-  const reader = readerOf(state.run), {tokens, query, step} = state.own;
-  const reading = reader && reader.step !== step && reader.readSoon(tokens, query, () => update({}));
-  if (reading) state.own = asSubject(reader, tokens, query, reading);
+  const reader = readerOf(state.run), {own} = state;
+  const reading = reader && reader.step !== own.step && reader.readSoon(own, () => update({}));
+  if (reading) state.own = asSubject(reader, own, reading);
   return state.own;
 }
 

@@ -304,12 +304,13 @@ function edgesOf(reader) {
 
 function* cutEdges(reader, sentences, found) {
   const layer = reader.blocks.length - 1, most = 400;
-  for (const {tokens, query} of sentences) {
+  for (const sentence of sentences) {
+    const {tokens} = sentence;
     if (found.length + tokens.length * reader.H > most && found.length > 0) return;
     yield;
-    const whole = reader.read(tokens, query), [best] = reader.best(whole.probabilities, 1);
-    for (const {head, token, weight, probabilities} of reader.cutsOfLast(tokens, query, whole)) {
-      const effect = Math.abs(best.probability - probabilities[reader.numbers.get(best.word)]);
+    const whole = reader.read(sentence), [best] = reader.best(whole, 1);
+    for (const {head, token, weight, probabilities} of reader.cutsOfLast(sentence, whole)) {
+      const effect = Math.abs(best.probability - probabilities[best.number]);
       found.push({layer, head, token: tokens[token], weight, effect});
       if (found.length === most) return;
       yield;

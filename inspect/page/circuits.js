@@ -2,7 +2,8 @@
 const mostWords = 1500;
 
 // QK: scores (V, V) of each word as the one that looks with each word as the one looked at; of a row only differences
-// count in the softmax, so its mean is taken off. OV: what attending to a word adds to each answer's logit, the mean off.
+// count in the softmax, so its mean is taken off. OV: what attending to a word adds to each answer's logit, the mean off; an
+// answer is a word of the vocabulary, or a candidate of this word alone.
 // Words come as the layer's norm gives them, without position (rotary: both at the same one) and as if no earlier layer had changed them.
 function circuit(reader, layer, head, kind) {
   const {d} = reader, block = reader.blocks[layer], V = Math.min(mostWords, reader.vocabulary.length);
@@ -23,6 +24,11 @@ function circuit(reader, layer, head, kind) {
     const {gain, bias} = reader.finalNorm;
     from = (bias ? centred(written, V, d) : written).map((x, i) => x * gain[i % d]);
     to = reader.unembedding;
+    if (reader.choosing) {
+      from = linear(from, V, reader.choosing.W_C);
+      to = standardised(E, d);
+      scale = 1 / Math.sqrt(d);
+    }
   }
   for (let i = 0; i < V; ++i)
     for (let j = 0; j < V; ++j) values[i * V + j] = dot(from, i * width, to, j * width, width) * scale;
@@ -68,7 +74,7 @@ function topPairs(values, V, count) {
   return pairs;
 }
 
-const circuitTexts = {
+const circuitTexts = ({choosing}) => ({
   QK: {
     title: 'QK: which word seeks which',
     verb: 'seeks',
@@ -78,34 +84,36 @@ const circuitTexts = {
         reader.shape.positions === 'rotary' ? 'With both words at the same position. ' : ''}`
   },
   OV: {
-    title: 'OV: which word writes which answer',
-    verb: 'writes',
-    head: ['attending to', 'writes', 'logit'],
-    note: (last) =>
-        'x W_V W_O on the output words, before the division by the final norm’s deviation, which depends on the sentence. ' +
+    title: choosing ? 'OV: which word speaks for which candidate' : 'OV: which word writes which answer',
+    verb: choosing ? 'speaks for' : 'writes',
+    head: ['attending to', choosing ? 'speaks for' : 'writes', 'logit'],
+    note: (last) => `x W_V W_O${choosing ? ' W_C on candidates of one word' : ' on the output words'}` +
+        ', before the division by the final norm’s deviation, which depends on the sentence. ' +
         (last ? '' :
                 'This is not the last layer, which alone writes the answer: read it as what later layers could find. ')
   },
-};
+});
 
 function circuitPart(kind) {
-  const {title, head, note, verb} = circuitTexts[kind];
+  const texts = () => circuitTexts(readerOf(state.run))[kind];
   let now = null, chosen = -1;
   const figure = new Figure(`${kind} circuit`, () => {
     const {V, values} = now, name = (i) => readerOf(state.run).vocabulary[i];
-    return [head, ...Array.from(values, (value, n) => [name(Math.floor(n / V)), name(n % V), value])];
+    return [texts().head, ...Array.from(values, (value, n) => [name(Math.floor(n / V)), name(n % V), value])];
   }, aboutModel);
-  const about = el('p', {class: 'muted'}), choose = el('div'), found = el('div');
-  const element = el('section', {class: 'circuit'}, el('h2', {}, title), about, figure.element, choose, found);
+  const about = el('p', {class: 'muted'}), choose = el('div'), found = el('div'), heading = el('h2');
+  const element = el('section', {class: 'circuit'}, heading, about, figure.element, choose, found);
   explore(figure, (row, column, map) => {
     if (map.ramp) return null;
     const name = (i) => visible(readerOf(state.run).vocabulary[i]);
     return [
-      `${name(now.order.rows[row])} ${verb} ${name(now.order.columns[column])} `,
+      `${name(now.order.rows[row])} ${texts().verb} ${name(now.order.columns[column])} `,
       el('b', {}, signed(map.values[row * map.columns + column], 2))
     ];
   });
   const draw = (reader) => {
+    const {title, head, note, verb} = texts();
+    heading.textContent = title;
     const last = state.layer + 1 === reader.blocks.length, name = (i) => visible(reader.vocabulary[i]);
     const {V, values} = now = circuit(reader, state.layer, state.head, kind);
     now.order = alike(values, V);

@@ -104,7 +104,7 @@ function signsOf(now) {
   ]);
   return [
     'The model is asked about ', sign('asked', visible(tokens[query])),
-    ...(candidates     ? [', and chooses among ', ...among, antecedent < 0 ? '; none of them is meant.' : '; the framed one is meant.'] :
+    ...(candidates     ? [', and chooses among ', ...among, own ? '.' : antecedent < 0 ? '; none of them is meant.' : '; the framed one is meant.'] :
         antecedent < 0 ? ['.'] :
                          [', whose antecedent is ', sign('antecedent', visible(tokens[antecedent])), '.']),
     own ? ' Your own sentence. ' : '', own ? button('Back to the watched sentence', () => chooseSentence(0)) : null

@@ -75,12 +75,18 @@ const activations = {
 
 function plus(a, b) { return a.map((value, i) => value + b[i]); }
 
+// Each row of d as layer_norm() leaves it without gain or bias.
+function standardised(x, d) {
+  return normalised(x, {gain: new Float64Array(d).fill(1), bias: new Float64Array(d), eps: 1e-5});
+}
+
 class Reader {
-  constructor({shape, eps, head_eps, tensors, vocabulary, queries, split, of_text, step, singular_values}) {
+  constructor({shape, eps, head_eps, tensors, vocabulary, unknown, queries, split, of_text, step, singular_values}) {
     Object.assign(
         this, {shape, eps, headEps: head_eps, vocabulary, queries, split, ofText: of_text, step, singularValues: singular_values});
     this.isNext = shape.predicts === 'next';  // a language model: causal, and with every residual
     this.numbers = new Map(vocabulary.map((word, i) => [word, i]));
+    this.unknown = unknown;  // the word that stands for all that are not known, or null
     this.d = shape.attention.d_model;
     this.H = shape.attention.heads;
     this.group = this.H / (shape.attention.kv_heads ?? this.H);  // heads that share keys and values
@@ -115,6 +121,9 @@ class Reader {
     });
     this.finalNorm = this.norm('encoder.norm');
     this.unembedding = this.values('unembedding') ?? this.words;
+    // Of a model that answers with a candidate: W_C and n of nn/reader.h.
+    this.choosing = (shape.answer ?? 'word') !== 'word' &&
+        {W_C: this.linear('candidates.pointer'), none: this.values('candidates.none')};
     this.whole = new Map();
     this.pending = new Map();  // what is being read in slices: who waits for it
   }
@@ -127,29 +136,45 @@ class Reader {
   norm(name) { return {gain: this.values(`${name}.gain`), bias: this.values(`${name}.bias`), eps: this.eps}; }
   headNorm(name) { return this.tensors.has(`${name}.gain`) && {gain: this.values(`${name}.gain`), eps: this.headEps}; }
 
-  // The tokens of a text as the model splits it, or as they are given, which may hold spaces; `problem` says, when there is
-  // one, why it cannot be read.
+  number(token) { return this.numbers.get(token) ?? this.numbers.get(this.unknown); }
+
+  // The tokens of a text as the model splits it, and the candidates that brackets mark; or those of a sentence that is given,
+  // whose tokens may hold spaces. `problem` says, when there is one, why it cannot be read, `notes` how it is.
   understand(text, given = null) {
-    const tokens = given ?? tokenize(text, this.split, this.ofText);
-    const unknown = tokens.filter((token) => !this.numbers.has(token));
-    let problem = null;
-    if (tokens.length === 0) {
-      problem = 'Type a sentence.';
-    } else if (unknown.length > 0) {
-      problem = [...new Set(unknown)]
-                    .map((token) => {
-                      const near = nearest(token, this.vocabulary).map(visible).join(', ');
-                      return `The model does not know “${visible(token)}”${near ? `; did you mean ${near}?` : '.'}`;
-                    })
-                    .join(' ');
-    } else if ((this.isNext || ['learned', 'rotary'].includes(this.shape.positions)) && tokens.length > this.shape.max_length) {
-      problem = `The text has ${tokens.length} tokens; the model has positions for ${this.shape.max_length}.`;
-    } else if (this.shape.sentences > 0 && Math.max(...sentenceNumbers(tokens)) >= this.shape.sentences) {
-      problem = `The text has ${Math.max(...sentenceNumbers(tokens)) + 1} sentences; the model reads up to ${
-          this.shape.sentences}.`;
-    }
-    const asked = tokens.findLastIndex((token) => this.queries.includes(token));
-    return {tokens, problem, query: asked >= 0 ? asked : tokens.length - 1, asked: asked >= 0 || this.isNext};
+    const marked = this.choosing && !given ? withoutBrackets(text) : {text, places: [], problem: null};
+    const tokens = given?.tokens ?? tokenize(marked.text, this.split, this.ofText);
+    const candidates = !this.choosing ? undefined : given?.candidates ?? spansOf(marked.places, tokens, marked.text);
+    const unknown = [...new Set(tokens.filter((token) => !this.numbers.has(token)))];
+    const isReplaced = unknown.length > 0 && this.unknown !== null;
+    const notes = isReplaced ? [`Words that it does not know, all read as the same: ${unknown.map(visible).join(', ')}.`] : [];
+    const problem = marked.problem ?? (this.split === 'subwords' && !given ?
+        'The model reads subwords, into which this page cuts no text; inspect --sentence does.' :
+        this.problemOf(tokens, candidates, isReplaced ? [] : unknown));
+    // Among candidates the program seeks the pronoun in large and small letters.
+    const same = (token) => this.choosing ? token.toLowerCase() : token, sought = this.queries.map(same);
+    const asked = tokens.findLastIndex((token) => sought.includes(same(token)));
+    return {tokens, candidates, problem, notes, query: asked >= 0 ? asked : tokens.length - 1, asked: asked >= 0 || this.isNext};
+  }
+
+  // Why it cannot be read, or null.
+  problemOf(tokens, candidates, unknown) {
+    const {positions, max_length, sentences} = this.shape;
+    if (tokens.length === 0) return 'Type a sentence.';
+    if (candidates?.some(([begin]) => begin === undefined)) return 'Brackets mark nothing.';
+    if (candidates?.length < (this.choosing.none ? 1 : 2))
+      return 'Put brackets around the candidates: The [trophy] doesn’t fit in [the suitcase] …';
+    if (unknown.length > 0)
+      return unknown
+          .map((token) => {
+            const near = nearest(token, this.vocabulary).map(visible).join(', ');
+            return `The model does not know “${visible(token)}”${near ? `; did you mean ${near}?` : '.'}`;
+          })
+          .join(' ');
+    if ((this.isNext || ['learned', 'rotary'].includes(positions)) && tokens.length > max_length)
+      return `The text has ${tokens.length} tokens; the model has positions for ${max_length}.`;
+    if (sentences > 0 && Math.max(...sentenceNumbers(tokens)) >= sentences)
+      return `The text has ${Math.max(...sentenceNumbers(tokens)) + 1} sentences; the model reads up to ${sentences}.`;
+    return null;
   }
 
   // What the first layer reads is the sum of these: [{what, values (T, d_model)}]; of tokens after `first` others.
@@ -158,7 +183,7 @@ class Reader {
     const rows = (of) => Float64Array.from({length: tokens.length * d}, (_, n) => of(Math.floor(n / d), n % d));
     const parts = [{
       what: 'token',
-      values: rows((t, c) => this.words[this.numbers.get(tokens[t]) * d + c] * (this.isNext ? 1 : Math.sqrt(d)))
+      values: rows((t, c) => this.words[this.number(tokens[t]) * d + c] * (this.isNext ? 1 : Math.sqrt(d)))
     }];
     const positions = this.values('positions.weight'), sentences = this.values('sentences.weight');
     if (positions) parts.push({what: 'position', values: rows((t, c) => positions[(first + t) * d + c])});
@@ -171,10 +196,10 @@ class Reader {
     return parts;
   }
 
-  // What the whole model makes of a text; the last two are kept.
-  readWhole(tokens, query) {
-    const name = JSON.stringify([tokens, query]);
-    return this.keep(name, this.whole.get(name) ?? this.read(tokens, query));
+  // What the whole model makes of a text {tokens, query, candidates}; the last two are kept.
+  readWhole(text) {
+    const name = nameOfText(text);
+    return this.keep(name, this.whole.get(name) ?? this.read(text));
   }
   keep(name, reading) {
     this.whole.delete(name);
@@ -184,15 +209,15 @@ class Reader {
   }
 
   // The same, or null where it takes long and is not known yet: then later(), when it is or the slider has moved.
-  readSoon(tokens, query, later) {
-    const name = JSON.stringify([tokens, query]), quick = tokens.length * this.H * this.blocks.length < 1000;
-    if (quick || this.whole.has(name)) return this.readWhole(tokens, query);
+  readSoon(text, later) {
+    const name = nameOfText(text), quick = text.tokens.length * this.H * this.blocks.length < 1000;
+    if (quick || this.whole.has(name)) return this.readWhole(text);
     const waiting = this.pending.get(name);
     if (waiting) {
       waiting.push(later);
     } else {
       this.pending.set(name, [later]);
-      inSlices(this.readInSlices(name, tokens, query, state.step), () => {
+      inSlices(this.readInSlices(name, text, state.step), () => {
         const all = this.pending.get(name);
         this.pending.delete(name);
         all.forEach((one) => one());
@@ -202,8 +227,8 @@ class Reader {
   }
 
   // Until the slider moves on.
-  * readInSlices(name, tokens, query, step) {
-    const work = this.reading(tokens, query);
+  * readInSlices(name, text, step) {
+    const work = this.reading(text);
     for (let part = work.next();; part = work.next()) {
       if (part.done) return this.keep(name, part.value);
       if (state.step !== step) return;
@@ -213,13 +238,13 @@ class Reader {
 
   // change.off(layer, head): the head's output is 0. change.cut(layer, head, i, j): token i does not see token j there.
   // change.enter(layer, x): may change what the layer reads, in place.
-  read(tokens, query, change) {
-    return finished(this.reading(tokens, query, change));
+  read(text, change) {
+    return finished(this.reading(text, change));
   }
 
   // The same, a head at a time.
-  * reading(tokens, query, {off = () => false, cut = () => false, enter = () => {}} = {}) {
-    const T = tokens.length, {d} = this;
+  * reading(text, {off = () => false, cut = () => false, enter = () => {}} = {}) {
+    const {tokens, query} = text, T = tokens.length, {d} = this;
     let x = this.embedded(tokens).map(({values}) => values).reduce(plus);
     const layers = [];
     for (const [layer, block] of this.blocks.entries()) {
@@ -247,13 +272,20 @@ class Reader {
       layers.push({read, X, heads, mlp, before});
       yield;
     }
-    const logits = this.logits(normalised(x, this.finalNorm).subarray(query * d, (query + 1) * d));
-    return {layers, logits, probabilities: softmax(logits.slice())};
+    return {layers, ...this.answering(x.subarray(query * d, (query + 1) * d), layers, text)};
+  }
+
+  // x (d_model): what the last layer leaves at the query.
+  answering(x, layers, {tokens, candidates}) {
+    const asking = normalised(x, this.finalNorm);
+    const logits = this.choosing ? this.logitsOfCandidates(asking, layers.at(-1).read, candidates) : this.logits(asking);
+    const names = this.choosing ? [...candidates.map((span) => spanText({tokens}, span)), '(none)'] : this.vocabulary;
+    return {logits, probabilities: softmax(logits.slice()), answers: names.slice(0, logits.length)};
   }
 
   // The answers when one edge from the query in the last layer is cut: {head, token, weight, probabilities}, one by one.
-  * cutsOfLast(tokens, query, reading) {
-    const T = tokens.length, block = this.blocks.at(-1), {d_v} = block, row = query * T;
+  * cutsOfLast(text, reading) {
+    const {tokens, query} = text, T = tokens.length, block = this.blocks.at(-1), {d_v} = block, row = query * T;
     const {heads, before} = reading.layers.at(-1), joined = new Float64Array(block.W_O.k);
     heads.forEach(({output}, h) => joined.set(output.subarray(query * d_v, (query + 1) * d_v), h * d_v));
     for (let head = 0; head < this.H; ++head) {
@@ -271,7 +303,7 @@ class Reader {
         let y = linear(changed, 1, block.W_O);
         if (this.isNext) y = plus(y, before.subarray(query * this.d, (query + 1) * this.d));
         if (block.mlp) y = plus(y, this.mlp(block.mlp, y, 1));
-        yield {head, token, weight: weights[row + token], probabilities: softmax(this.logits(normalised(y, this.finalNorm)))};
+        yield {head, token, weight: weights[row + token], probabilities: this.answering(y, reading.layers, text).probabilities};
       }
     }
   }
@@ -330,9 +362,21 @@ class Reader {
         this.vocabulary, (_, w) => dot(x, 0, this.unembedding, w * this.d, this.d) + (bias ? bias[w] : 0));
   }
 
-  // The `count` most probable words: [{word, probability}].
-  best(probabilities, count) {
-    return Array.from(probabilities, (probability, i) => ({word: this.vocabulary[i], probability}))
+  // asking (d_model) -> q W_C c / sqrt(d_model) of each candidate and, where it learned that, of none of them.
+  logitsOfCandidates(asking, read, candidates) {
+    const {d} = this, {W_C, none} = this.choosing, states = standardised(read, d);
+    const sought = linear(asking, 1, W_C).map((x) => x / Math.sqrt(d));
+    const logits = candidates.map(([begin, end]) => {
+      let sum = 0;
+      for (let t = begin; t < end; ++t) sum += dot(sought, 0, states, t * d, d);
+      return sum / (end - begin);
+    });
+    return Float64Array.from(none ? [...logits, dot(sought, 0, none, 0, d)] : logits);
+  }
+
+  // The `count` most probable answers: [{word, probability, number}], where number is its place among all.
+  best({answers, probabilities}, count) {
+    return Array.from(probabilities, (probability, number) => ({word: answers[number], probability, number}))
         .sort((a, b) => b.probability - a.probability)
         .slice(0, count);
   }
@@ -344,6 +388,8 @@ class Reader {
     return new Attention(tokens, this.blocks.map(() => this.H), values);
   }
 }
+
+const nameOfText = ({tokens, query, candidates}) => JSON.stringify([tokens, query, candidates]);
 
 // Whether the page holds the models of more steps than the last.
 const hasModels = (run) => content.runs[run].steps.some(({model}) => model);

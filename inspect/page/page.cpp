@@ -185,12 +185,13 @@ Json tensor_json(const Tensor& tensor) {
 }
 
 Json model_json(const SavedModel& model) {
-  Json tensors = Json::object(), singular = Json::array(), head_eps;
+  Json tensors = Json::object(), singular = Json::array(), head_eps, unknown;
   for (const auto& [name, tensor] : model.parameters) tensors[name] = tensor_json(tensor);
   for (const EncoderBlock& block : model.reader->encoder.blocks) {
     singular.push_back(singular_values_of_heads(block.attention));
     if (block.attention.q_norm) head_eps = block.attention.q_norm->eps;
   }
+  if (const auto number = model.vocabulary.unknown()) unknown = model.vocabulary.word(*number);
   return {{"shape", to_json(model.reader->config)},
           {"eps", model.reader->encoder.norm.eps},
           {"head_eps", head_eps},
@@ -199,6 +200,7 @@ Json model_json(const SavedModel& model) {
           {"step", model.step},
           {"queries", model.queries},
           {"vocabulary", model.vocabulary.words()},
+          {"unknown", unknown},
           {"singular_values", singular},
           {"tensors", tensors}};
 }
@@ -265,14 +267,6 @@ void add_model(PageRun& result, const fs::path& run, int limit, const OnProgress
   description["answer"] = name_of(model.reader->config.answer);
   add_causes(description, model, run, limit, progress);
   add_card(description, model, run);
-  if (model.reader->config.answer != Answer::word) {
-    description["model_missing"] =
-        "The model chooses among candidates; a page computes only with models that answer with a word. In a terminal, "
-        "inspect "
-        "--weights shows its matrices, and --sentence with brackets around the candidates, --steps with it, one of "
-        "yours.";
-    return;
-  }
   const std::int64_t bytes = model.parameters.numel() * static_cast<std::int64_t>(sizeof(float));
   if (bytes > page_model_bytes) {
     description["model_missing"] =

@@ -5,9 +5,9 @@
 const scoreParts = (...all) => finished(takingApart(...all));
 
 // The same for inSlices().
-function* takingApart(reader, tokens, asked, layer, head, from, to, rather = -1) {
-  const T = tokens.length, {d} = reader, block = reader.blocks[layer], {d_k} = block;
-  const reading = reader.readWhole(tokens, asked), {scores, weights} = reading.layers[layer].heads[head];
+function* takingApart(reader, text, layer, head, from, to, rather = -1) {
+  const {tokens} = text, T = tokens.length, {d} = reader, block = reader.blocks[layer], {d_k} = block;
+  const reading = reader.readWhole(text), {scores, weights} = reading.layers[layer].heads[head];
   const written = yield* whoWrote(reader, tokens, reading, layer);
   const deviation = deviations(reading.layers[layer].read, d, block.norm);
   const names = [
@@ -60,17 +60,17 @@ function* takingApart(reader, tokens, asked, layer, head, from, to, rather = -1)
     // as a generator for inSlices().
     * without(isQuery, index) {
       const token = isQuery ? from : to, taken = partOf(written, T, d, token, index);
-      const changed = yield* reader.reading(tokens, asked, {
+      const changed = yield* reader.reading(text, {
         enter: (l, x) => {
           if (l === layer) taken.forEach((value, c) => { x[token * d + c] -= value; });
         }
       });
-      const [best] = reader.best(reading.probabilities, 1);
+      const [best] = reader.best(reading, 1);
       return {
         weight: changed.layers[layer].heads[head].weights[from * T + to],
         answer: best.word,
         before: best.probability,
-        probability: changed.probabilities[reader.numbers.get(best.word)]
+        probability: changed.probabilities[best.number]
       };
     }
   };
@@ -158,16 +158,16 @@ class WhyAttends {
     this.rather = null;  // what the reader chose to compare with
   }
 
-  draw(reader, {tokens, query, antecedent}) {
-    const {layer, head} = state, from = Math.min(state.token, tokens.length - 1);
-    const name = JSON.stringify([state.run, tokens, query, layer, head, from]), at = `${name} ${reader.step}`;
+  draw(reader, text) {
+    const {tokens} = text, {layer, head} = state, from = Math.min(state.token, tokens.length - 1);
+    const name = JSON.stringify([state.run, nameOfText(text), layer, head, from]), at = `${name} ${reader.step}`;
     if (this.of !== name) this.found = this.rather = null;
     if (this.at !== at) {
       Object.assign(this, {of: name, at});
       // While the slider moves what was found last stays.
       const look = () => {
-        if (this.at === at && reader.readSoon(tokens, query, look))
-          inSlices(this.look(at, reader, tokens, query, from, antecedent), () => update({}));
+        if (this.at === at && reader.readSoon(text, look))
+          inSlices(this.look(at, reader, text, from), () => update({}));
       };
       setTimeout(look, this.found ? 250 : 0);
     }
@@ -179,18 +179,18 @@ class WhyAttends {
   }
 
   // A slice at a time, while what is looked at stays.
-  * look(at, reader, tokens, query, from, antecedent) {
-    const {layer, head} = state, T = tokens.length;
-    const row = reader.readWhole(tokens, query).layers[layer].heads[head].weights.subarray(from * T, (from + 1) * T);
+  * look(at, reader, text, from) {
+    const {tokens, query, antecedent} = text, {layer, head} = state, T = tokens.length;
+    const row = reader.readWhole(text).layers[layer].heads[head].weights.subarray(from * T, (from + 1) * T);
     const points = from === query && antecedent >= 0, to = points ? antecedent : row.indexOf(Math.max(...row));
     const twin = points && state.sentence !== OWN ? twinOf(runNow(), state.sentence) : -1;
     const rather = this.rather ?? (twin >= 0 ? runNow().sentences[twin].antecedent : -1);
-    const parts = yield* takingApart(reader, tokens, query, layer, head, from, to, rather === to ? -1 : rather);
+    const parts = yield* takingApart(reader, text, layer, head, from, to, rather === to ? -1 : rather);
     if (this.at !== at) return;
     const choose = select(
         'Rather than', ['all words, on average', ...tokens.map((_, i) => placed(tokens, i))], rather + 1, (i) => {
           this.rather = i - 1;
-          inSlices(this.look(at, reader, tokens, query, from, antecedent), () => update({}));
+          inSlices(this.look(at, reader, text, from), () => update({}));
         });
     yield;
     const taken = [];

@@ -147,8 +147,8 @@ function answersOf(both) {
   const candidates = [...new Set(both.flatMap((one) => [expectedAnswer(one) ?? one.predicted, one.predicted]))];
   const rows = both.map((one, i) => {
     const reader = readerOf(one.run, Math.max(0, content.runs[one.run].steps.findIndex(({step}) => step === one.step)));
-    const known = reader?.step === one.step ? reader.readSoon(one.tokens, one.query, () => update({}))?.probabilities : null;
-    const probability = (candidate) => known && reader.numbers.has(candidate) ? known[reader.numbers.get(candidate)] :
+    const known = reader?.step === one.step ? reader.readSoon(one, () => update({})) : null;
+    const probability = (candidate) => known?.answers.includes(candidate) ? known.probabilities[known.answers.indexOf(candidate)] :
         candidate === one.predicted                                           ? one.probability :
         isOther(one, candidate)                                               ? 1 - one.probability :
                                                                                 NaN;

@@ -23,11 +23,11 @@ const stepsView = {
       draw() {
         const reader = readerOf(state.run), now = subject();
         if (!reader) return element.replaceChildren(missingModel());
-        const isRead = reader.readSoon(now.tokens, now.query, () => update({})) !== null;
+        const isRead = reader.readSoon(now, () => update({})) !== null;
         element.classList.toggle('stale', !isRead);
         if (!isRead) return walked || element.replaceChildren(el('p', {class: 'muted'}, 'The model is reading …'));
         const token = Math.min(state.token, now.tokens.length - 1);
-        walked = walk(reader, now.tokens, token, now.query);
+        walked = walk(reader, now, token);
         names = drawWalk(figure, walked, byDimension === 1);
         below.draw(() => table(...tableOf(walked)));
         renew(
@@ -56,8 +56,8 @@ function walkSays({reader, tokens, i, layer, head, parts}) {
 const missingModel = () => el('p', {class: 'notice'}, runNow().model_missing);
 
 // What head state.head of layer state.layer computes for token i.
-function walk(reader, tokens, i, query) {
-  const {layers} = reader.readWhole(tokens, query), {layer} = state, head = Math.min(state.head, reader.H - 1);
+function walk(reader, text, i) {
+  const {layers} = reader.readWhole(text), {tokens} = text, {layer} = state, head = Math.min(state.head, reader.H - 1);
   const block = reader.blocks[layer], {X} = layers[layer],
         {Q, K, V, scores, weights, output} = layers[layer].heads[head];
   const {d} = reader, {d_k, d_v} = block, T = tokens.length, row = (x, t, n) => x.slice(t * n, (t + 1) * n);

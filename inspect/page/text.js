@@ -99,6 +99,56 @@ function tokenize(text, split, ofText = false) {
   return tokens;
 }
 
+// A text in which brackets mark places, as without_brackets() in data/marked_text.h: {text, places: [[begin, end]], problem}.
+function withoutBrackets(marked) {
+  const places = [];
+  let text = '', open = false, problem = null;
+  for (const part of marked.split(/([[\]])/)) {
+    if (part !== '[' && part !== ']') {
+      text += part;
+      continue;
+    }
+    const other = part === '[' ? ']' : '[';
+    if (open === (part === '[')) problem ??= `“${part}” without “${other}” before it.`;
+    if (part === '[') {
+      places.push([text.length, text.length]);
+    } else if (open) {
+      places.at(-1)[1] = text.length;
+      if (places.at(-1)[0] === text.length) problem ??= 'Brackets mark nothing.';
+    }
+    open = part === '[';
+  }
+  if (open) problem ??= '“[” without “]” after it.';
+  return {text, places, problem};
+}
+
+// Of each place in a text all tokens that it touches: [[begin, end]], undefined and NaN where it touches none.
+function spansOf(places, tokens, text) {
+  let at = 0;
+  const lies = tokens.map((token) => {
+    const begin = text.indexOf(token, at);
+    return [begin, at = begin + token.length];
+  });
+  return places.map(([from, to]) => {
+    const touched = [...tokens.keys()].filter((i) => lies[i][0] < to && lies[i][1] > from);
+    return [touched[0], touched.at(-1) + 1];
+  });
+}
+
+// The other way round: the tokens as a text, with brackets around these spans.
+function withBrackets(tokens, spans, gap) {
+  const begins = (i) => spans.some(([begin]) => begin === i), ends = (i) => spans.some(([, end]) => end === i + 1);
+  return tokens.map((token, i) => (begins(i) ? token.replace(/^\s*/, '$&[') : token) + (ends(i) ? ']' : '')).join(gap);
+}
+
+// Where token i is after an edit, as far as the tokens before it or those behind it stayed; else -1.
+function afterEdit(before, after, i) {
+  const first = before.findIndex((token, n) => token !== after[n]);
+  if (first < 0 || i < first) return i < after.length ? i : -1;
+  const shift = after.length - before.length;
+  return before.slice(i).every((token, n) => token === after[i + shift + n]) ? i + shift : -1;
+}
+
 // Numbers of the sentences of `tokens`, counted back from the last.
 function sentenceNumbers(tokens) {
   let number = 0;

@@ -1,13 +1,13 @@
 // A sentence of one's own, read by the model that the page holds; heads and edges can be switched off. What is tried stays
 // here: the other views show a sentence of one's own only where it is asked for, and as the whole model reads it.
 const trial = {
-  now: null  // {tokens, query, antecedent, predicted, probability, attention, heads, step, reading, whole}
+  now: null  // {tokens, query, candidates, antecedent, predicted, probability, attention, heads, step, reading, whole}
 };
 
 const tryView = {
   title: 'Try it',
   lead: 'The trained model itself is in this page. Type a sentence of its words and it answers as you type; ask about ' +
-      'another word; switch heads off; press a square to cut what one head sees. The other views stay as they are.',
+      'another word; switch heads off; press a square to cut what one head sees. Brackets mark what a model chooses among, where it chooses. The other views stay as they are.',
   make() {
     const figure = new Figure('tried', () => attentionRows(trial.now, () => true), () => [
       runName(state.run), `step ${trial.now.step}`, shortened(trial.now.tokens), ...changesText()
@@ -23,7 +23,7 @@ const tryView = {
            'Press a square to cut that edge: the token is no longer seen there, and the others share its weight.'),
         figure.element);
     let off = new Set(), cut = new Set(), asked = -1;  // asked: the token chosen, or -1 for the usual one
-    let begun = {run: -1, sentence: -1, text: '', tokens: []}, touched = false, readBy = null;
+    let begun = {run: -1, sentence: -1, text: '', given: null}, touched = false, readBy = null;
 
     // Of a language model: what it makes of the text, until it is stopped.
     const writing = el('div'), written = el('p', {class: 'written'});
@@ -33,7 +33,7 @@ const tryView = {
       writing.replaceChildren(button(stopWriting ? 'Stop' : 'Go on with the text', () => {
         if (stopWriting) return stopWriting();
         const tokens = tokenize(input.value, reader.split, reader.ofText);
-        if (tokens.length === 0 || tokens.some((token) => !reader.numbers.has(token))) return;
+        if (tokens.length === 0 || tokens.some((token) => reader.number(token) === undefined)) return;
         written.textContent = input.value;
         stopWriting = goOn(reader, tokens, 200, (token) => { written.textContent += token; }, () => {
           stopWriting = null;
@@ -50,7 +50,6 @@ const tryView = {
     };
     const retype = () => {
       cut = new Set();
-      asked = -1;
       redo();
     };
     const toggle = (set, name) => {
@@ -67,38 +66,53 @@ const tryView = {
       ...(cut.size ? [counted(cut.size, 'edge') + ' cut'] : [])
     ];
     const begin = (reader) => {
-      const sentence = Math.max(0, state.sentence), {tokens, query} = runNow().sentences[sentence];
+      const sentence = Math.max(0, state.sentence), given = runNow().sentences[sentence];
+      const gap = reader.ofText || reader.split === 'characters' ? '' : ' ';
+      trial.now = null;
       touched = false;
       off = new Set();
       cut = new Set();
-      input.value = tokens.join(reader.ofText || reader.split === 'characters' ? '' : ' ');
-      begun = {run: state.run, sentence, text: input.value, tokens};
-      asked = query;
+      input.value = withBrackets(given.tokens, given.candidates ?? [], gap);
+      begun = {run: state.run, sentence, text: input.value, given};
+      asked = given.query;
       words.replaceChildren(...reader.vocabulary.flatMap((one) => [word(one), ' ']));
       compute();
     };
     const compute = () => {
-      const reader = readerOf(state.run), text = reader.understand(input.value, input.value === begun.text ? begun.tokens : null);
+      const reader = readerOf(state.run), text = reader.understand(input.value, input.value === begun.text ? begun.given : null);
       readBy = reader;
-      notice.textContent = text.problem ??
-          (text.asked || asked >= 0 ?
-               '' :
-               `The model was asked about ${
-                   reader.queries.slice(0, 6).map(visible).join(
-                       ', ')} only; it is asked about the last token here. Choose another below.`);
+      const stays = asked >= 0 && trial.now ? afterEdit(trial.now.tokens, text.tokens, asked) : asked;
+      const {tokens, candidates} = text, query = stays >= 0 && stays < tokens.length ? stays : text.query;
+      const isCandidate = candidates?.some(([begin, end]) => begin === query && end === query + 1);
+      const problem = text.problem ?? (isCandidate ? `${visible(tokens[query])} is a candidate; ask about another word.` : null);
+      notice.textContent = problem ? [...lostCandidates(candidates, tokens), problem].join(' ') : [
+        ...text.notes, ...lostCandidates(candidates, tokens),
+        ...(text.asked || stays >= 0 ? [] : [`The model was asked about ${
+            reader.queries.slice(0, 6).map(visible).join(
+                ', ')} only; it is asked about the last token here. Choose another below.`])
+      ].join(' ');
       notice.hidden = notice.textContent === '';
-      result.classList.toggle('stale', Boolean(text.problem));
-      input.dir = direction(text.tokens);
-      if (text.problem) return;
-      const query = asked >= 0 && asked < text.tokens.length ? asked : text.query;
+      result.classList.toggle('stale', problem !== null);
+      input.dir = direction(tokens);
+      if (problem) return;
+      asked = stays;
       const cuts = [...cut].map((name) => name.split('.').map(Number));
       const change = {
         off: (l, h) => off.has(key(l, h)),
         cut: (l, h, i, j) => i === query && cuts.some(([a, b, c]) => a === l && b === h && c === j)
       };
-      const whole = reader.readWhole(text.tokens, query);
-      const reading = off.size + cut.size > 0 ? reader.read(text.tokens, query, change) : whole;
-      trial.now = {...asSubject(reader, text.tokens, query, reading), reading, whole};
+      const read = {tokens, query, candidates}, whole = reader.readWhole(read);
+      const reading = off.size + cut.size > 0 ? reader.read(read, change) : whole;
+      trial.now = {...asSubject(reader, read, reading), reading, whole};
+    };
+    // Those of the watched sentence that an edit left without brackets.
+    const lostCandidates = (candidates, tokens) => {
+      const before = begun.given.candidates ?? [];
+      if (!candidates || candidates.length >= before.length) return [];
+      const now = candidates.map((span) => spanText({tokens}, span));
+      return before.map((span) => spanText(begun.given, span))
+          .filter((name) => !now.includes(name))
+          .map((name) => `${name} is no candidate any more.`);
     };
     const ask = (i) => {
       asked = i;
@@ -106,9 +120,8 @@ const tryView = {
       redo();
     };
     const show = () => {
-      const {tokens, query, whole} = trial.now;
-      const own = asSubject(readerOf(state.run), tokens, query, whole);
-      update({own, sentence: OWN, token: query, tab: views.indexOf(sentenceView)});
+      const own = asSubject(readerOf(state.run), trial.now, trial.now.whole);
+      update({own, sentence: OWN, token: own.query, tab: views.indexOf(sentenceView)});
     };
     explore(
         figure,
@@ -138,7 +151,7 @@ const tryView = {
         const another = !touched && state.sentence !== OWN && begun.sentence !== state.sentence;
         if (begun.run !== state.run || another) begin(reader);
         const {now: before} = trial;
-        if (readBy !== reader && (!before || reader.readSoon(before.tokens, before.query, () => update({})))) compute();
+        if (readBy !== reader && (!before || reader.readSoon(before, () => update({})))) compute();
         const {now} = trial, changed = changesText();
         if (now) {
           drawFromQuery(figure, now, off, cut);
@@ -148,7 +161,7 @@ const tryView = {
               button('Show this sentence in the other views', show));
           asking.dir = direction(now.tokens);
           renew(asking, now.tokens.flatMap((token, i) => [button(word(token), () => ask(i), {
-                                                            class: `token ${i === now.query ? 'asked' : ''}`,
+                                                            class: `token ${i === now.query ? 'asked' : now.candidates?.some((span) => isIn(span, i)) ? 'candidate' : ''}`,
                                                             'aria-pressed': String(i === now.query),
                                                             'aria-label': `Ask about ${visible(token)}`
                                                           }),
@@ -177,11 +190,12 @@ const tryView = {
 };
 
 // A reading as the views take a sentence.
-function asSubject(reader, tokens, query, reading) {
-  const [best] = reader.best(reading.probabilities, 1);
+function asSubject(reader, {tokens, query, candidates}, reading) {
+  const [best] = reader.best(reading, 1);
   return {
     tokens,
     query,
+    candidates,
     antecedent: -1,
     predicted: best.word,
     probability: best.probability,
@@ -198,10 +212,10 @@ function trySays({tokens, query, predicted, probability}, reader, changed) {
   ];
 }
 
-// The five most probable words, beside their probability in the whole model when something is off.
+// The five most probable words, or all candidates, beside their probability in the whole model when something is off.
 function answerTable(reader, {reading, whole}, changed) {
-  const rows = reader.best(reading.probabilities, 5).map(({word: name, probability}) => {
-    const before = whole.probabilities[reader.numbers.get(name)];
+  const rows = reader.best(reading, reader.choosing ? reading.answers.length : 5).map(({word: name, probability, number}) => {
+    const before = whole.probabilities[number];
     return [
       word(name), bar(probability, fixed(probability)), ...(changed ? [bar(before, fixed(before), 'before')] : [])
     ];
@@ -211,7 +225,7 @@ function answerTable(reader, {reading, whole}, changed) {
       {'aria-label': 'Answers', class: 'answers'});
 }
 
-function drawFromQuery(figure, {tokens, query, heads, attention}, off, cut) {
+function drawFromQuery(figure, {tokens, query, candidates, heads, attention}, off, cut) {
   const T = tokens.length, rows = allHeads(heads), labels = rows.map(([l, h]) => headName(l, h)),
         columns = tokens.map((_, i) => placed(tokens, i));
   const values =
@@ -220,7 +234,7 @@ function drawFromQuery(figure, {tokens, query, heads, attention}, off, cut) {
   figure.begin(
       left + cell * T + right, top + rows.length * cell + 46,
       rows.map(([l, h]) => `${headName(l, h)}: ${looksAtIn({tokens, attention}, l, h, query)}`).join('; '));
-  drawMatrix(figure, 0, 0, cell, {rows: labels, columns, values});
+  drawMatrix(figure, 0, 0, cell, {rows: labels, columns, values, candidates});
   rows.forEach(([l, h], r) => {
     const y = top + r * cell;
     if (off.has(key(l, h)))

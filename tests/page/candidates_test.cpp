@@ -1,17 +1,18 @@
 #include "browser.h"
 #include "choosing.h"
+#include "inspect/causal/score_parts.h"
 #include "open.h"
+#include "trying.h"
+
 using namespace heed;
 
 TEST_CASE("Candidates are marked in every picture, their answers told apart, and twins stand side by side") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const Scratch place;
   const SavedModel model = choosing_model();
   const std::vector<Example> examples = twins();
-  write_choosing_run(place / "run", model, examples);
-  write_file(place / "page.html", page({page_run(place / "run", 2)}));
-  chromium->open(place / "page.html");
+  const ChoosingPage page(model);
+  chromium->open(page.file);
 
   CHECK(chromium->text("document.querySelector('.words').textContent.trim()") == "the cup hid jam it was big");
   CHECK(chromium
@@ -51,10 +52,102 @@ TEST_CASE("Candidates are marked in every picture, their answers told apart, and
       "[...document.querySelectorAll('[aria-label=\"Right and wrong answers apart\"] tbody tr')].map((row) => "
       "[...row.children].slice(0, 2).map(({textContent}) => textContent))");
   CHECK(looks.dump() == R"([["right","1"],["wrong","1"]])");
-  for (const char* view : {"Calculation", "Weights", "Try it"}) {
-    show(*chromium, view);
-    CHECK(chromium->text("document.querySelector('#main .notice').textContent")
-              .starts_with("The model chooses among candidates;"));
+  show(*chromium, "Weights");
+  CHECK(chromium->text("document.querySelectorAll('#main .circuit h2')[1].textContent") ==
+        "OV: which word speaks for which candidate");
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
+TEST_CASE("The page chooses among candidates with the program's numbers, to 1e-5") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const auto check = [&](const SavedModel& model, const std::vector<std::string>& texts) {
+    const Example watched = twins()[0];
+    const ChoosingPage page(model);
+    chromium->open(page.file);
+    show(*chromium, "Try it");
+    CHECK(chromium->text("document.querySelector('textarea').value") == "[the cup] hid [jam] it was big");
+    CHECK(largest_difference(chromium->run(typed), expected(model, watched)) < tolerance);
+    for (const std::string& text : texts) {
+      INFO(text);
+      type(*chromium, text);
+      CHECK(largest_difference(chromium->run(typed), expected(model, question(model, text))) < tolerance);
+    }
+    const ScoreParts parts = score_parts(model, watched, 1, 0);
+    const Json found = chromium->run(
+        fmt::format("(() => {{ const p = scoreParts(readerOf(0), dumped(0, 1, 0), 1, 0, 4, {}, {}); return [p.score, "
+                    "...[true, false].map((side) => finished(p.without(side, side ? {} : {})).probability)]; }})()",
+                    parts.to, parts.rather, parts.cuts[0].part, parts.cuts[1].part));
+    CHECK(largest_difference(found, {parts.score, parts.cuts[0].probability, parts.cuts[1].probability}) < tolerance);
+    CHECK(chromium->complaints() == std::vector<std::string>{});
+  };
+  const std::vector<std::string> texts{"it was [jam] the [cup]", "[big cup] hid [tiny jam] [the jam] it"};
+  check(shaken(choosing_model()), texts);
+  check(shaken(choosing_model(Answer::candidate_or_none, Positions::rotary)), {texts[0], texts[1], "it hid [the jam]"});
+  check(shaken(choosing_model(Answer::candidate, Positions::sinusoidal, true)),
+        {texts[0], "It hid [the mug] [jam] was red"});
+}
+
+TEST_CASE("An edited sentence keeps its question and its candidates, and says when one of them is lost") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const SavedModel model = shaken(choosing_model());
+  const ChoosingPage page(model);
+  chromium->open(page.file);
+  show(*chromium, "Try it");
+  CHECK(chromium->run("[...document.querySelectorAll('button.candidate')].map((one) => one.textContent)").dump() ==
+        R"(["the","cup","jam"])");
+  const auto notice = [&] {
+    return chromium->text(
+        "document.querySelector('.notice').hidden ? '' : document.querySelector('.notice').textContent");
+  };
+  for (const auto& [text, said] : std::vector<std::pair<std::string, std::string>>{
+           {"[the cup] hid jam it was big",
+            "jam is no candidate any more. Put brackets around the candidates: The [trophy] doesn’t fit in [the "
+            "suitcase] …"},
+           {"[the cup] hid [it was big", "“[” without “]” after it."},
+           {"[the cup hid [jam]", "“[” without “]” before it."},
+           {"the cup] [hid] [jam]", "“]” without “[” before it."},
+           {"[] [the cup] hid [jam] it", "Brackets mark nothing."},
+           {"[ ] [the cup] hid [jam] it", "Brackets mark nothing."}}) {
+    INFO(text);
+    type(*chromium, text);
+    CHECK(notice() == said);
+    CHECK(chromium->run("document.querySelector('.stale') !== null") == true);
   }
+  // The question stays at its word, before and behind what is edited.
+  type(*chromium, "[the cup] hid [jam] it was it");
+  CHECK(chromium->run("trial.now.query") == 4);
+  type(*chromium, "tiny [the cup] hid [jam] it was it");
+  CHECK(chromium->run("trial.now.query") == 5);
+  CHECK(notice() == "");
+  chromium->click("document.querySelectorAll('button.token')[4]");
+  CHECK(notice() == "jam is a candidate; ask about another word.");
+
+  // A head is off when nothing of it passes W_O; then the table says what each candidate had before.
+  const std::string text = "[the cup] hid [jam] it was tiny";
+  type(*chromium, text);
+  chromium->click("document.querySelector('#main [aria-label=\"layer 2 head 1\"]')");
+  const SavedModel without = shaken(choosing_model());
+  Tensor W_O = without.parameters["encoder.1.attention.W_O.weight"];
+  std::vector<double> values = W_O.to_vector();
+  std::fill(values.begin(), values.begin() + 4 * 8, 0.0);
+  W_O.copy_from(tensor(W_O.shape(), values));
+  CHECK(largest_difference(chromium->run(typed), expected(without, question(without, text))) < tolerance);
+  CHECK(chromium->run("document.querySelectorAll('#main .answers .before').length") == 2);
+  CHECK(largest_difference(chromium->run("[...document.querySelectorAll('#main .answers .figure-text')].filter((_, i) "
+                                         "=> i % 2 === 1).map((x) => Number(x.textContent)).sort()"),
+                           [&] {
+                             std::vector<double> all = expected(model, question(model, text));
+                             all.erase(all.begin(), all.end() - 2);
+                             std::ranges::sort(all);
+                             return all;
+                           }()) < 0.0006);
+
+  chromium->click(
+      "[...document.querySelectorAll('button')].find((b) => b.textContent === 'Show this sentence in the other "
+      "views')");
+  CHECK(chromium->text("document.querySelector('.signs').textContent")
+            .starts_with("The model is asked about it, and chooses among the cup and jam. Your own sentence."));
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }

@@ -8,13 +8,16 @@
 namespace heed {
 
 // Chooses between "the cup" and "jam" in twins that differ in one word; untrained.
-inline SavedModel choosing_model() {
+inline SavedModel choosing_model(Answer answer = Answer::candidate, Positions positions = Positions::learned,
+                                 bool has_unknown = false) {
   SavedModel model;
   for (const char* word : {"the", "cup", "hid", "jam", "it", "was", "big", "tiny"}) model.vocabulary.add(word);
+  if (has_unknown) model.vocabulary.let_stand_for_unknown("<unk>");
   const ReaderConfig config{.vocabulary = model.vocabulary.size(),
                             .max_length = 8,
                             .layers = 2,
-                            .answer = Answer::candidate,
+                            .positions = positions,
+                            .answer = answer,
                             .attention = {.d_model = 8, .heads = 2}};
   model.reader = std::make_unique<Reader>(Scope(model.parameters, 5), config);
   model.queries = {"it"};
@@ -43,5 +46,13 @@ inline void write_choosing_run(const std::filesystem::path& run, const SavedMode
   for (Example& example : learned) example.tokens[2] = "was";
   Baselines::write(run, learned, model.vocabulary);
 }
+
+struct ChoosingPage : Scratch {
+  std::filesystem::path file = path / "page.html";
+  explicit ChoosingPage(const SavedModel& model) {
+    write_choosing_run(path / "run", model, twins());
+    write_file(file, page({page_run(path / "run", 2)}));
+  }
+};
 
 }  // namespace heed

@@ -4,49 +4,11 @@
 #include "open.h"
 #include "tests/catch.h"
 #include "tests/train/program.h"
+#include "trying.h"
 
 #include <heed/data/tokenize.h>
 
 using namespace heed;
-
-namespace {
-
-constexpr double tolerance = 1e-5;  // of float32 beside double
-
-// Every parameter away from its first value, so that biases and gains take part.
-SavedModel shaken(SavedModel model) {
-  double phase = 0;
-  for (const auto& [name, value] : model.parameters) {
-    std::vector<double> values = value.to_vector();
-    for (double& x : values) x += 0.4 * std::sin(phase += 1.7);
-    Tensor parameter = value;
-    parameter.copy_from(tensor(value.shape(), values));
-  }
-  return model;
-}
-
-// What the page's model says at the query: weights of all layers and heads in turn, then all probabilities.
-std::vector<double> expected(const SavedModel& model, const Example& example) {
-  const Reader::Output output = (*model.reader)(reader_input(*model.reader, model.vocabulary, example), Weights::yes);
-  std::vector<double> numbers;
-  for (const Tensor& layer : output.weights) {
-    const std::vector<double> weights = layer.to_vector();
-    numbers.insert(numbers.end(), weights.begin(), weights.end());
-  }
-  const std::vector<double> probabilities = softmax(output.logits.to(DType::float64)).to_vector();
-  numbers.insert(numbers.end(), probabilities.begin(), probabilities.end());
-  return numbers;
-}
-
-constexpr const char* typed = "[...trial.now.attention.values, ...trial.now.reading.probabilities]";
-
-void type(Browser& chromium, const std::string& text) {
-  chromium.run("(() => { const field = document.querySelector('textarea'); field.value = " + Json(text).dump() +
-               "; field.dispatchEvent(new Event('input')); })()");
-  chromium.settle();
-}
-
-}  // namespace
 
 TEST_CASE("The model in the page gives the program's numbers to 1e-5") {
   Browser* chromium = browser();
@@ -262,7 +224,7 @@ TEST_CASE("Calculation shows the program's own steps") {
     INFO(figure);
     CHECK(std::find(shown.begin(), shown.end(), figure) != shown.end());
   }
-  CHECK(chromium->run("(() => { const w = walk(readerOf(0), subject().tokens, 7, 7); return w.output.every((x, c) => "
+  CHECK(chromium->run("(() => { const w = walk(readerOf(0), subject(), 7); return w.output.every((x, c) => "
                       "Math.abs(x - w.parts.reduce((sum, {weighted}) => sum + weighted[c], 0)) < 1e-12); })()") ==
         true);
 }
@@ -285,7 +247,7 @@ TEST_CASE("The page takes a score apart as the program does") {
     const ScoreParts::Product& product = parts.products[0];
     numbers.insert(numbers.end(), {product.score, product.ahead});
     const Json found = chromium->run(fmt::format(
-        "(() => {{ const p = scoreParts(readerOf(0), subject().tokens, {0}, 1, 0, {0}, 1, 5); "
+        "(() => {{ const p = scoreParts(readerOf(0), subject(), 1, 0, {0}, 1, 5); "
         "const cuts = [p.without(true, {1}), p.without(false, {2})].map(finished), product = p.product({3}, {4}); "
         "return [p.score, p.reference, p.weight, ...[...p.query, ...p.key].flatMap(({{score, ahead}}) => [score, "
         "ahead]), "

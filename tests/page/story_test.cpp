@@ -287,7 +287,7 @@ TEST_CASE("Lines are drawn from a chosen weight on, products dimension by dimens
   show(*chromium, "Calculation");
   choose(*chromium, "Left squares", 1);
   CHECK(chromium->run(
-            "(() => { const w = walk(readerOf(0), subject().tokens, 7, 7), map = viewNow().figures[0].maps[2]; "
+            "(() => { const w = walk(readerOf(0), subject(), 7), map = viewNow().figures[0].maps[2]; "
             "return w.parts.every(({product}, j) => Math.abs(total(Array.from(map.values.subarray(j * map.columns, "
             "(j + 1) * map.columns))) - product) < 1e-9); })()") == true);
   CHECK(chromium->complaints() == std::vector<std::string>{});

@@ -156,13 +156,13 @@ TEST_CASE("What a large model makes of a long text is read in slices, and then s
   const double expected = said.layers[0].at({0, said.query, 3});
   chromium->run("update({layer: 0, head: 0, token: subject().query})");
   chromium->settle();
-  CHECK(chromium->run("walk(readerOf(0), subject().tokens, subject().query, subject().query).parts[3].weight")
-            .get<double>() == Approx(expected).margin(1e-5));
+  CHECK(chromium->run("walk(readerOf(0), subject(), subject().query).parts[3].weight").get<double>() ==
+        Approx(expected).margin(1e-5));
   // A reading that the slider leaves behind is given up.
   chromium->run(
-      "(() => { readers.clear(); state.step = 0; const reader = readerOf(0), {tokens, query} = subject(); "
-      "told = 0; reader.readSoon(tokens, query, () => { ++told; }); reader.readSoon(tokens, query, () => { ++told; "
-      "}); state.step = 1; kept = reader.whole; })()");
+      "(() => { readers.clear(); state.step = 0; const reader = readerOf(0), text = subject(); "
+      "told = 0; reader.readSoon(text, () => { ++told; }); reader.readSoon(text, () => { ++told; }); state.step = 1; "
+      "kept = reader.whole; })()");
   chromium->wait_for("told === 2");
   CHECK(chromium->run("kept.size") == 0);
   CHECK(chromium->complaints() == std::vector<std::string>{});

@@ -1,0 +1,42 @@
+#pragma once
+#include "open.h"
+
+namespace heed {
+
+inline constexpr double tolerance = 1e-5;  // of float32 beside double
+
+// Every parameter away from its first value, so that biases and gains take part.
+inline SavedModel shaken(SavedModel model) {
+  double phase = 0;
+  for (const auto& [name, value] : model.parameters) {
+    std::vector<double> values = value.to_vector();
+    for (double& x : values) x += 0.4 * std::sin(phase += 1.7);
+    Tensor parameter = value;
+    parameter.copy_from(tensor(value.shape(), values));
+  }
+  return model;
+}
+
+// What the page's model says at the query: weights of all layers and heads in turn, then all probabilities.
+inline std::vector<double> expected(const SavedModel& model, const Example& example) {
+  const Reader::Output output = (*model.reader)(reader_input(*model.reader, model.vocabulary, example), Weights::yes);
+  std::vector<double> numbers;
+  for (const Tensor& layer : output.weights) {
+    const std::vector<double> weights = layer.to_vector();
+    numbers.insert(numbers.end(), weights.begin(), weights.end());
+  }
+  const std::vector<double> probabilities = softmax(output.logits.to(DType::float64)).to_vector();
+  numbers.insert(numbers.end(), probabilities.begin(), probabilities.end());
+  return numbers;
+}
+
+inline constexpr const char* typed = "[...trial.now.attention.values, ...trial.now.reading.probabilities]";
+
+// Writes a text into the view "Try it".
+inline void type(Browser& chromium, const std::string& text) {
+  chromium.run("(() => { const field = document.querySelector('textarea'); field.value = " + Json(text).dump() +
+               "; field.dispatchEvent(new Event('input')); })()");
+  chromium.settle();
+}
+
+}  // namespace heed
