@@ -1,5 +1,5 @@
 // What is looked at. `sentence` is OWN for one's own, of the view "Try"; `shown` are the heads of the sentence view, each
-// with the number of its colour. `chosen`: by the reader, not by bestHead().
+// with the number of its colour. `chosen`: by the reader, not by storyOf().
 const OWN = -1;
 const state = {
   run: 0,
@@ -50,33 +50,18 @@ function update(changes) {
 
 const lastStep = (run) => content.runs[run].steps.length - 1;
 
-// The head that gives the antecedent most of the query's attention, at the last step; where no antecedent is known, the
-// one with the largest weight from the query.
-function bestHead(run, sentence) {
-  const {query, antecedent, heads, attention} = dumped(run, lastStep(run), sentence);
-  let best = {layer: heads.length - 1, head: 0, weight: -1};
-  if (!attention) return best;
-  const T = attention.T;
-  for (const [layer, head] of allHeads(heads)) {
-    const row = attention.of(layer, head).subarray(query * T, (query + 1) * T);
-    const weight = antecedent >= 0 ? row[antecedent] : Math.max(...row);
-    if (weight > best.weight) best = {layer, head, weight};
-  }
-  return best;
-}
-
 const allHeads = (heads) => heads.flatMap((count, layer) => Array.from({length: count}, (_, head) => [layer, head]));
 
 // What is seen when nothing but a run and a sentence was chosen: the head that points, at the token asked about.
 function storyOf(run, sentence) {
-  const {layer, head} = bestHead(run, sentence);
+  const {query, pointing: {layer, head}} = content.runs[run].sentences[sentence];
   return {
     run,
     sentence,
     layer,
     head,
     chosen: false,
-    token: content.runs[run].sentences[sentence].query,
+    token: query,
     shown: new Map([[key(layer, head), 0]])
   };
 }
@@ -119,6 +104,7 @@ function draw() {
   }
   panel.setAttribute('aria-labelledby', `tab-${state.tab}`);
   view.draw();
+  scrollToAsked();
   renew(view.spoken, view.says?.() ?? []);
   view.spoken.hidden = view.spoken.textContent === '';
   keepFocus(held);

@@ -354,7 +354,7 @@ function drawScatter(figure, reader, causes) {
   const top = Math.max(0.1, ...edges.map(({effect}) => effect));
   const place = ({weight, effect}) => [left + weight * (width - left - 16), low - effect / top * (low - 26)];
   const here = rankCorrelation(edges.map(({weight}) => weight), edges.map(({effect}) => effect));
-  const pointing = causes?.pointing ?? bestHead(state.run, 0);
+  const pointing = causes?.pointing ?? runNow().sentences[0].pointing;
   figure.begin(width, height, `${edges.length} edges of the last layer; rank correlation ${fixed(here, 2)}`);
   for (const value of [0, 0.5, 1])
     figure.text(

@@ -1,7 +1,7 @@
 'use strict';
 
 // What inspect/page.cpp wrote: {version, colours, runs: [{name, steps, sentences, heads, metrics, model, causes, history}]}.
-// What of a model changes from step to step is in the element model-RUN-STEP. Layers, heads and tokens count from 0.
+// The model is in the element model-RUN, and what of it changes from step to step in model-RUN-STEP. Layers, heads and tokens count from 0.
 const content = JSON.parse(document.getElementById('data').textContent);
 
 const total = (numbers) => numbers.reduce((sum, x) => sum + x, 0);
@@ -31,23 +31,24 @@ function unpackWeights(bytes, count) {
   return values;
 }
 
-// The weights (T, T) of each head, in one array: of head h of layer l from offset(l, h).
+// The weights (T, T) of each head. `all`: of every head in turn, as an array, or packed, and then unpacked when it is seen.
 class Attention {
-  constructor(tokens, heads, values) {
+  constructor(tokens, heads, all) {
     this.tokens = tokens;
     this.T = tokens.length;
     this.heads = heads;
-    this.values = values;
+    this.all = all;
   }
   // The least of these that no weight is above: where colours end.
   get end() {
-    this.least ??= [0.1, 0.2, 0.5].find((end) => this.values.every((weight) => weight <= end)) ?? 1;
+    this.least ??= [0.1, 0.2, 0.5].find((end) => allHeads(this.heads).every(
+                       ([layer, head]) => this.of(layer, head).every((weight) => weight <= end))) ?? 1;
     return this.least;
   }
   of(layer, head) {
-    const size = this.T * this.T;
-    const before = total(this.heads.slice(0, layer)) + head;
-    return this.values.subarray(before * size, (before + 1) * size);
+    const n = total(this.heads.slice(0, layer)) + head;
+    if (typeof this.all[n] === 'string') this.all[n] = unpackWeights(bytesOf(this.all[n]), this.T * this.T);
+    return this.all[n];
   }
 }
 
@@ -62,9 +63,7 @@ function dumpedAttention(run, step, sentence) {
     const element = document.getElementById(name);
     if (!element) return null;
     const {sentences, heads} = content.runs[run];
-    const {tokens} = sentences[sentence];
-    const bytes = bytesOf(JSON.parse(element.textContent));
-    found = new Attention(tokens, heads, unpackWeights(bytes, total(heads) * tokens.length ** 2));
+    found = new Attention(sentences[sentence].tokens, heads, JSON.parse(element.textContent));
   }
   attentionCache.delete(name);
   attentionCache.set(name, found);

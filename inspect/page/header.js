@@ -33,11 +33,17 @@ function drawSentenceLine(now) {
         words.removeAttribute(name);
       }
     }
-    const asked = words.querySelector('.asked');
-    words.scrollTop = Math.max(0, asked.offsetTop - words.clientHeight / 2);
+    header.asked = words.querySelector('.asked');
     header.signs.replaceChildren(...signsOf(now));
   }
   renew(header.answer, answerOf(now));
+}
+
+// When all is drawn, as asking where a word stands makes the browser lay out what was drawn so far.
+function scrollToAsked() {
+  if (!header.asked) return;
+  header.words.scrollTop = Math.max(0, header.asked.offsetTop - header.words.clientHeight / 2);
+  header.asked = null;
 }
 
 function makeHeader() {

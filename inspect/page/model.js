@@ -382,10 +382,8 @@ class Reader {
   }
 
   attention(tokens, reading) {
-    const T = tokens.length, values = new Float32Array(this.blocks.length * this.H * T * T);
-    reading.layers.forEach(
-        ({heads}, l) => heads.forEach(({weights}, h) => values.set(weights, (l * this.H + h) * T * T)));
-    return new Attention(tokens, this.blocks.map(() => this.H), values);
+    const all = reading.layers.flatMap(({heads}) => heads.map(({weights}) => Float32Array.from(weights)));
+    return new Attention(tokens, this.blocks.map(() => this.H), all);
   }
 }
 
@@ -395,10 +393,12 @@ const nameOfText = ({tokens, query, candidates}) => JSON.stringify([tokens, quer
 const hasModels = (run) => content.runs[run].steps.some(({model}) => model);
 
 const readers = new Map();
-// The model of a run: that of the slider's step, or of the nearest step that the page holds; null when it holds none.
+// The model of a run: that of the slider's step, or of the nearest step that the page holds; null when it holds none, or that
+// part of the page has not arrived yet.
 function readerOf(run, step = state.step) {
   const {model, steps} = content.runs[run];
-  if (!model) return null;
+  const whole = document.getElementById(`model-${run}`);
+  if (!whole) return null;
   const wanted = steps[Math.min(step, steps.length - 1)].step, distance = (one) => Math.abs(one - wanted);
   let nearest = -1;  // -1: the last model
   steps.forEach(({step: one, model: held}, i) => {
@@ -408,7 +408,7 @@ function readerOf(run, step = state.step) {
   const name = `model-${run}-${nearest}`;
   if (!readers.has(name)) {
     const part = nearest < 0 ? {} : JSON.parse(document.getElementById(name).textContent);
-    readers.set(name, new Reader({...model, ...part}));
+    readers.set(name, new Reader({...JSON.parse(whole.textContent), ...part}));
   }
   return readers.get(name);
 }

@@ -3,6 +3,7 @@
 #include "inspect/card/card.h"
 #include "inspect/causal/cause_history.h"
 #include "inspect/causal/causes.h"
+#include "inspect/causal/score_parts.h"
 #include "inspect/page/encode.h"
 #include "inspect/page/page_source.h"
 #include "inspect/page/singular_values.h"
@@ -52,9 +53,11 @@ std::string data_element(const std::string& id, const std::string& json) {
 std::vector<std::string> packed(const Dump& dump) {
   std::vector<std::string> sentences;
   for (const SentenceAttention& sentence : dump.sentences) {
-    std::string bytes;
-    for (const Tensor& layer : sentence.layers) bytes += pack_weights(layer);
-    sentences.push_back(base64(bytes));
+    Json heads = Json::array();
+    for (const Tensor& layer : sentence.layers) {
+      for (std::int64_t h = 0; h < layer.size(0); ++h) heads.push_back(base64(pack_weights(slice(layer, 0, h, h + 1))));
+    }
+    sentences.push_back(format_json(heads));
   }
   return sentences;
 }
@@ -107,6 +110,8 @@ Json sentences_of(const Dump& dump, const fs::path& run) {
       if (is_meant) answer = text_of(question(sentence), span);
     }
     if (!answer.empty()) one["answer"] = answer;
+    const auto [layer, head] = pointing_head(sentence);
+    one["pointing"] = {{"layer", layer}, {"head", head}};
     result.push_back(std::move(one));
   }
   return result;
@@ -274,7 +279,8 @@ void add_model(PageRun& result, const fs::path& run, int limit, const OnProgress
                     static_cast<double>(bytes) / 1e6, static_cast<double>(page_model_bytes) / 1e6);
     return;
   }
-  description["model"] = model_json(model);
+  description["model"] = {{"step", model.step}};
+  result.model = script_json(model_json(model));
 }
 
 // Of the page's steps those whose model was kept, but for that of the last model, as many as there is room for.
@@ -290,7 +296,7 @@ void add_step_models(PageRun& result, const fs::path& run, std::size_t most) {
     return std::ranges::none_of(page_steps, [&](const Json& one) { return one["step"] == step; });
   });
   if (kept.empty()) return;
-  std::size_t taken = format_json(result.description).size();
+  std::size_t taken = format_json(result.description).size() + result.model.size();
   for (const std::vector<std::string>& step : result.weights) taken += size_of(step);
   std::size_t held = 0;
   const SavedModel last = load_model(model_path(run));
@@ -360,7 +366,7 @@ std::string page(const std::vector<PageRun>& runs) {
         for (std::size_t i = 0; i < runs[r].weights[s].size(); ++i) {
           const bool is_first = s + 1 == runs[r].weights.size() && i == 0;
           if (is_first != first) continue;
-          text += data_element(fmt::format("weights-{}-{}-{}", r, s, i), '"' + runs[r].weights[s][i] + '"');
+          text += data_element(fmt::format("weights-{}-{}-{}", r, s, i), runs[r].weights[s][i]);
         }
       }
     }
@@ -380,6 +386,8 @@ std::string page(const std::vector<PageRun>& runs) {
                                   {"weights", [&](std::string& text) {
                                      add_weights(text, false);
                                      for (std::size_t r = 0; r < runs.size(); ++r) {
+                                       if (!runs[r].model.empty())
+                                         text += data_element(fmt::format("model-{}", r), runs[r].model);
                                        for (std::size_t s = 0; s < runs[r].models.size(); ++s) {
                                          const std::string& model = runs[r].models[s];
                                          if (!model.empty())

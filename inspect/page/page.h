@@ -13,9 +13,11 @@ namespace heed {
 
 // What the page holds of a run.
 struct PageRun {
-  Json description;                               // read by inspect/page/data.js
-  std::vector<std::vector<std::string>> weights;  // [step][sentence]: pack_weights() of its layers in turn, in base64
-  std::vector<std::string> models;  // [step]: the model kept at that step, as JSON; "" where there is none
+  Json description;  // read by inspect/page/data.js
+  std::vector<std::vector<std::string>>
+      weights;                      // [step][sentence]: pack_weights() of each head in turn, in base64, as JSON
+  std::string model;                // the last, as JSON; "" where there is none
+  std::vector<std::string> models;  // [step]: what of it was another at that step; "" where that was not kept
 };
 
 constexpr std::size_t most_page_bytes = 200 << 20;

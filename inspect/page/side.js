@@ -70,8 +70,7 @@ function headOf(sides, i) {
   if (head) return head;
   if (run === state.run && i === 0) return {layer: state.layer, head: state.head};
   if (i === 1 && run === sides[0].run) return headOf(sides, 0);
-  const best = bestHead(run, sentence);
-  return {layer: best.layer, head: best.head};
+  return content.runs[run].sentences[sentence].pointing;
 }
 
 const sideNames = ({run, step, layer, head, tokens}) =>

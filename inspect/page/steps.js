@@ -53,7 +53,7 @@ function walkSays({reader, tokens, i, layer, head, parts}) {
   ];
 }
 
-const missingModel = () => el('p', {class: 'notice'}, runNow().model_missing);
+const missingModel = () => el('p', {class: 'notice'}, runNow().model_missing ?? 'This part of the page is still loading …');
 
 // What head state.head of layer state.layer computes for token i.
 function walk(reader, text, i) {

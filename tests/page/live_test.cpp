@@ -138,7 +138,7 @@ TEST_CASE("What is tried changes no other view, stays, and can be reset or shown
   CHECK(chromium->text("document.querySelector('.signs').textContent").find("Your own sentence") != std::string::npos);
   const SavedModel whole = shaken(small_model());
   const std::vector<double> weights = expected(whole, question(whole, text));
-  CHECK(largest_difference(chromium->run("[...subject().attention.values]"),
+  CHECK(largest_difference(chromium->run(all_weights("subject().attention")),
                            {weights.begin(), weights.begin() + 4 * 121}) < tolerance);
   press("Back to the watched sentence");
   CHECK(chromium->text(header) == before);

@@ -80,12 +80,15 @@ TEST_CASE("A page of 6 layers of 8 heads over 100 tokens opens and moves without
   }
   write_jsonl(held_out_path(place / "run"), {long_example(3), long_example(4)});
   write_file(place / "page.html", page({page_run(place / "run", 2)}));
-  chromium->open(place / "page.html", 1440);
-  const double first =
-      chromium->run("performance.getEntriesByName('first-contentful-paint')[0].startTime").get<double>();
-  fmt::print("first view {:.0f} ms, {:.1f} MB\n", first,
+  std::vector<double> first;  // of each opening; before the first of them the browser has shown nothing
+  for (int i = 0; i < 9; ++i) {
+    chromium->open(place / "page.html", 1440);
+    first.push_back(chromium->run("performance.getEntriesByName('first-contentful-paint')[0].startTime").get<double>());
+  }
+  fmt::print("first view after {:.0f} ms, {:.1f} MB\n", fmt::join(first, " "),
              static_cast<double>(std::filesystem::file_size(place / "page.html")) / 1e6);
-  CHECK(first < 300);
+  std::ranges::sort(first);
+  CHECK(first[first.size() / 2] < 300);
   for (const std::string& view : views) {
     show(*chromium, view);
     chromium->run("new Promise((done) => setTimeout(done, 1500))");  // what is computed in slices

@@ -30,7 +30,12 @@ inline std::vector<double> expected(const SavedModel& model, const Example& exam
   return numbers;
 }
 
-inline constexpr const char* typed = "[...trial.now.attention.values, ...trial.now.reading.probabilities]";
+// Of an Attention in the page, all weights.
+inline std::string all_weights(const std::string& attention) {
+  return fmt::format("allHeads({0}.heads).flatMap((at) => [...{0}.of(...at)])", attention);
+}
+
+inline const std::string typed = "[..." + all_weights("trial.now.attention") + ", ...trial.now.reading.probabilities]";
 
 // Writes a text into the view "Try it".
 inline void type(Browser& chromium, const std::string& text) {

@@ -1,6 +1,7 @@
 #include "browser.h"
 #include "inspect/causal/cause_history.h"
 #include "open.h"
+#include "trying.h"
 
 #include <heed/data/tasks/jsonl.h>
 
@@ -63,7 +64,7 @@ TEST_CASE("Try, Calculation, Weights and Why are of the slider's step") {
     }
     return numbers;
   };
-  const char* tried = "[trial.now.probability, ...trial.now.attention.values]";
+  const std::string tried = "[trial.now.probability, ..." + all_weights("trial.now.attention") + "]";
   const auto move_to = [&](const char* key) {
     chromium->run("document.querySelector('.slider input').focus()");
     chromium->press(key);
@@ -83,7 +84,7 @@ TEST_CASE("Try, Calculation, Weights and Why are of the slider's step") {
   chromium->click(
       "[...document.querySelectorAll('button')].find((b) => b.textContent === 'Show this sentence in the other "
       "views')");
-  const char* shown = "[subject().probability, ...subject().attention.values]";
+  const std::string shown = "[subject().probability, ..." + all_weights("subject().attention") + "]";
   CHECK(largest_difference(chromium->run(shown), read_by(scaled(2, 0), own)) < 1e-5);
   move_to("End");
   CHECK(largest_difference(chromium->run(shown), read_by(scaled(1.5, 400), own)) < 1e-5);

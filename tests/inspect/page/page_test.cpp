@@ -44,6 +44,7 @@ TEST_CASE("inspect --page writes one file, of one run or of two") {
   CHECK(html == page({page_run(one.run)}));
   CHECK(html.find("<script type=\"application/json\" id=\"weights-0-1-0\">") < html.find("<script>"));
   CHECK(html.find("<script type=\"application/json\" id=\"weights-0-0-0\">") > html.find("<script>"));
+  CHECK(html.find("<script type=\"application/json\" id=\"model-0\">") > html.find("<script>"));
   CHECK(html.find("weights-1-0-0") == std::string::npos);
   for (const char* outside : {"https:", "src=\"", "@import"}) {
     INFO(outside);
@@ -65,15 +66,18 @@ TEST_CASE("inspect --page writes one file, of one run or of two") {
 TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says what is missing") {
   const PageFiles run;
   write_file(run.run / "metrics.jsonl", "{\"step\":0,\"held_out_accuracy\":0.5}\n");
-  const Json all = run.description();
+  const PageRun made = page_run(run.run);
+  const Json& all = made.description;
   CHECK(all.at("steps").dump() == R"([{"step":0,"answers":[{"predicted":"animal","probability":0.9984}]},)"
                                   R"({"step":400,"answers":[{"predicted":"animal","probability":0.9984}]}])");
   CHECK(all.at("heads").dump() == "[2,2]");
   CHECK(all.at("sentences")[0].at("antecedent") == 1);
   CHECK(all.at("metrics")[0].at("held_out_accuracy") == 0.5);
   CHECK(all.at("parameters") == small_model().parameters.numel());
-  CHECK(all.at("model").at("tensors").size() == small_model().parameters.size());
-  CHECK(all.at("model").at("singular_values")[1][0].at("W_V").size() == 5);
+  CHECK(all.at("sentences")[0].at("pointing").dump() == R"({"layer":1,"head":1})");
+  CHECK(all.at("model").dump() == R"({"step":400})");
+  CHECK(parse_json(made.model).at("tensors").size() == small_model().parameters.size());
+  CHECK(parse_json(made.model).at("singular_values")[1][0].at("W_V").size() == 5);
   CHECK(all.at("causes_missing").get<std::string>().starts_with("Causes were not looked for: "));
 
   std::filesystem::remove(model_path(run.run));
@@ -126,7 +130,7 @@ TEST_CASE("A page holds the models that were kept at its steps, as far as it sta
       if (page.models[i].empty()) continue;
       const Json held = parse_json(page.models[i]);
       CHECK(held["step"] == step["step"]);
-      CHECK(held["tensors"] == page.description["model"]["tensors"]);
+      CHECK(held["tensors"] == parse_json(page.model)["tensors"]);
       CHECK(held["singular_values"].size() == 2);
       steps += step["step"].dump() + " ";
     }
