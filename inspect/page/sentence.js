@@ -19,7 +19,7 @@ const sentenceView = {
     };
     let hover = null;  // {side, token}
     let least = 0;     // number of leastWeights
-    let inView = '';   // for which text the token asked about was brought into view
+    let inView = '';   // for which text, and of what size, the token asked about was brought into view
     figure.box.tabIndex = 0;
     figure.box.setAttribute('role', 'group');
     figure.box.setAttribute('aria-label', 'Arrow keys up and down choose a token');
@@ -63,7 +63,7 @@ const sentenceView = {
       if (!now.attention) return waiting(figure);
       drawSentence(figure, view, now, hover ?? {side: 'left', token}, leastWeights[least]);
       below.draw(() => rowTable(now, token));
-      const text = `${state.run} ${state.sentence} ${now.tokens.length}`;
+      const text = `${state.run} ${state.sentence} ${now.tokens.length} ${view.top} ${view.row}`;
       if (inView !== text) bring(token);
       inView = text;
     };

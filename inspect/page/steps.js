@@ -36,7 +36,8 @@ const stepsView = {
             select('Left squares', ['k', 'q × k: what adds up to q · k'], byDimension, (next) => {
               byDimension = next;
               update({});
-            }));
+            }),
+            ...(roomFor() < walkWidth ? [el('p', {class: 'note muted'}, 'The picture goes on to the right: move it sideways.')] : []));
         if (controls.parentNode !== element)
           element.replaceChildren(controls, el('div', {class: 'scroll'}, figure.element), below.element);
       },
@@ -85,12 +86,14 @@ function walk(reader, text, i) {
 
 const colourRange = (range) => `colours −${fixed(range, 2)} to ${fixed(range, 2)}`;
 
+const walkWidth = 880;  // pixels of a picture with all its columns
+
 // Draws it; returns for each heat map what names its rows.
 function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts}, byDimension) {
   const labels = tokens.map((_, j) => placed(tokens, j)), row = tokens.length > 40 ? 18 : 30,
         size = row === 30 ? 15 : 12;
   const left = Math.min(140, Math.max(60, ...labels.map((text) => textWidth(text, size)))) + 14,
-        room = Math.max(880, roomFor());
+        room = Math.max(walkWidth, roomFor());
   const strip = (room - left - 3 * 74 - 24) / 3,
         xs = {k: left, product: left + strip + 44, scaled: left + strip + 118, weight: left + strip + 186};
   xs.v = xs.weight + 50;
@@ -135,7 +138,7 @@ function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts
   parts.forEach(({product, scaled, weight}, j) => {
     const y = top + j * row, middle = y + row / 2;
     figure.text(
-        left - 10, middle, fitted(labels[j], size, left - 14),
+        left - 10, middle, fitted(labels[j], size, left - 13),
         {'text-anchor': 'end', 'font-size': size, fill: j === i ? ink.accent : ink.text});
     figure.text(xs.product + 26, middle, fixed(product, 2), {'text-anchor': 'end', 'font-size': size - 1});
     figure.text(xs.scaled + 26, middle, fixed(scaled, 2), {'text-anchor': 'end', 'font-size': size - 1});

@@ -89,7 +89,7 @@ const training = {
         curves: [
           {label: 'right', colour: ink.text, of: (line) => line.held_out_accuracy},
           {label: 'both twins', colour: ink.muted, dashed: true, of: (line) => line.twin_accuracy}, {
-            label: `weight of ${state.layer + 1}.${state.head + 1}${width > 450 ? ' on the antecedent' : ''}`,
+            label: `weight of ${state.layer + 1}.${state.head + 1}${width > 500 ? ' on the antecedent' : ''}`,
             colour: headColour(state.layer, state.head),
             of: pointing
           }

@@ -7,7 +7,7 @@ const trial = {
 const tryView = {
   title: 'Try it',
   lead: 'The trained model itself is in this page. Type a sentence of its words and it answers as you type; ask about ' +
-      'another word; switch heads off; press a square to cut what one head sees. Brackets mark what a model chooses among, where it chooses. The other views stay as they are.',
+      'another word; switch heads off; press a square to cut what one head sees. The other views stay as they are.',
   make() {
     const figure = new Figure('tried', () => attentionRows(trial.now, () => true), () => [
       runName(state.run), `step ${trial.now.step}`, shortened(trial.now.tokens), ...changesText()
@@ -75,6 +75,7 @@ const tryView = {
       input.value = withBrackets(given.tokens, given.candidates ?? [], gap);
       begun = {run: state.run, sentence, text: input.value, given};
       asked = given.query;
+      input.rows = Math.max(2, Math.min(6, Math.ceil(input.value.length / 75)));
       words.replaceChildren(...reader.vocabulary.flatMap((one) => [word(one), ' ']));
       compute();
     };
@@ -176,6 +177,7 @@ const tryView = {
         offerWriting(reader);
         if (input.parentNode === null || element.firstChild === null) {
           element.replaceChildren(
+              ...(reader.choosing ? [el('p', {class: 'muted'}, 'It chooses among what stands in brackets: put others into them.')] : []),
               input, writing, notice,
               el('details', {class: 'as-table'},
                  el('summary', {}, `The ${reader.vocabulary.length} ${reader.split === 'characters' && reader.ofText ? 'characters' : 'words'} that it knows`), words));
@@ -231,10 +233,11 @@ function drawFromQuery(figure, {tokens, query, candidates, heads, attention}, of
   const values =
       Float32Array.from(rows.flatMap(([l, h]) => Array.from(attention.of(l, h).subarray(query * T, (query + 1) * T))));
   const cell = cellFor(labels, columns, roomFor(), 46), {left, top, right} = axisSizes(labels, columns, cell);
+  const scale = scales.weight.within(attention.end);
   figure.begin(
       left + cell * T + right, top + rows.length * cell + 46,
       rows.map(([l, h]) => `${headName(l, h)}: ${looksAtIn({tokens, attention}, l, h, query)}`).join('; '));
-  drawMatrix(figure, 0, 0, cell, {rows: labels, columns, values, candidates});
+  drawMatrix(figure, 0, 0, cell, {rows: labels, columns, values, candidates, scale});
   rows.forEach(([l, h], r) => {
     const y = top + r * cell;
     if (off.has(key(l, h)))
@@ -251,5 +254,5 @@ function drawFromQuery(figure, {tokens, query, candidates, heads, attention}, of
       });
     });
   });
-  drawLegend(figure, left, top + rows.length * cell + 12, Math.min(190, cell * T), scales.weight);
+  drawLegend(figure, left, top + rows.length * cell + 12, Math.min(190, cell * T), scale);
 }

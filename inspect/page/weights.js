@@ -96,18 +96,18 @@ function drawMatrices(figure, reader) {
                   `${name}: Frobenius norm ${fixed(norm)}, largest singular value ${fixed(singular[0])}`)
           .join('; '));
   let x = 2;
-  const narrow = cell * matrices[0].columns < 90;
   for (const {name, rows, columns, values, singular, norm} of matrices) {
     const range = values.reduce((most, v) => Math.max(most, Math.abs(v)), 1e-9);
     figure.text(x, 10, name, {'font-weight': 700, fill: matrixColour(name)});
+    const fitting = (...texts) => texts.find((text) => textWidth(text, 12) < columns * cell + gap - 4) ?? texts.at(-1);
     figure.text(
-        x, 29, narrow ? fixed(norm, 1) : `norm ${fixed(norm, 2)}`,
+        x, 29, fitting(`norm ${fixed(norm, 2)}`, `norm ${fixed(norm, 1)}`, fixed(norm, 1)),
         {'font-size': 12, fill: ink.muted, title: 'Frobenius norm'});
     figure.text(
-        x, 46, narrow ? `σ ${fixed(singular[0], 1)}` : `σ₁ ${fixed(singular[0], 2)}`,
+        x, 46, fitting(`σ₁ ${fixed(singular[0], 2)}`, `σ₁ ${fixed(singular[0], 1)}`, fixed(singular[0], 1)),
         {'font-size': 12, fill: ink.muted, title: 'Largest singular value'});
     figure.text(
-        x, 63, narrow ? fixed(range, 2) : `colours to ${fixed(range, 2)}`,
+        x, 63, fitting(`colours to ${fixed(range, 2)}`, `to ${fixed(range, 2)}`, fixed(range, 2)),
         {'font-size': 12, fill: ink.muted, title: 'Largest entry, the end of the colours'});
     figure.heat(x, top, columns * cell, rows * cell, rows, columns, values, scales.signed.within(range));
     names.push(name);
@@ -124,7 +124,7 @@ const matrixColour = (name) => ink[`head-${['W_Q', 'W_K', 'W_V', 'W_O'].indexOf(
 // The singular values of each matrix, the largest first.
 function drawSingular(figure, x, y, width, height, matrices) {
   const largest = Math.max(...matrices.map(({singular}) => singular[0])), left = x + 34, low = y + height;
-  figure.text(x, y - 16, 'singular values', {'font-size': 13, fill: ink.muted});
+  figure.text(x, y - 16, fitted('singular values, the largest first', 13, width), {'font-size': 13, fill: ink.muted});
   for (const value of [0, largest]) {
     const at = low - value / largest * height;
     figure.add('line', {x1: left, x2: x + width, y1: at, y2: at, stroke: ink.line});
