@@ -129,11 +129,11 @@ function verdictSign({sentences, steps}, i, step = state.step) {
 
 function answerOf(now) {
   const {predicted, probability, step} = now, expected = expectedAnswer(now);
-  const verdict = expected === null ? null :
-      expected === predicted        ? el('span', {class: 'right'}, ' ✓ right') :
-                                      el('span', {class: 'wrong'}, ' ✗ not ', word(expected));
+  const verdict = expected === null ? [] :
+      expected === predicted        ? [' ', el('span', {class: 'right'}, '✓ right')] :
+                                      [' ', el('span', {class: 'wrong'}, '✗ not ', word(expected))];
   return [
-    '→ ', word(predicted), verdict, ' ', el('span', {class: 'muted'}, `probability ${fixed(probability)} at step ${step}`)
+    '→ ', word(predicted), ...verdict, ' ', el('span', {class: 'muted'}, `probability ${fixed(probability)} at step ${step}`)
   ].filter(Boolean);
 }
 

@@ -75,7 +75,7 @@ const tryView = {
       input.value = withBrackets(given.tokens, given.candidates ?? [], gap);
       begun = {run: state.run, sentence, text: input.value, given};
       asked = given.query;
-      input.rows = Math.max(2, Math.min(6, Math.ceil(input.value.length / 75)));
+      input.rows = Math.max(2, Math.min(6, Math.ceil(textWidth(input.value, 21) / (roomFor() - 40))));
       words.replaceChildren(...reader.vocabulary.flatMap((one) => [word(one), ' ']));
       compute();
     };

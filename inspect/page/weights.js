@@ -124,7 +124,7 @@ const matrixColour = (name) => ink[`head-${['W_Q', 'W_K', 'W_V', 'W_O'].indexOf(
 // The singular values of each matrix, the largest first.
 function drawSingular(figure, x, y, width, height, matrices) {
   const largest = Math.max(...matrices.map(({singular}) => singular[0])), left = x + 34, low = y + height;
-  figure.text(x, y - 16, fitted('singular values, the largest first', 13, width), {'font-size': 13, fill: ink.muted});
+  figure.text(x, y - 16, `singular values${width > 240 ? ', the largest first' : ''}`, {'font-size': 13, fill: ink.muted});
   for (const value of [0, largest]) {
     const at = low - value / largest * height;
     figure.add('line', {x1: left, x2: x + width, y1: at, y2: at, stroke: ink.line});
