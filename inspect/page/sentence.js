@@ -186,8 +186,8 @@ function drawSentence(figure, view, {tokens, query, antecedent, candidates, head
   });
   tokens.forEach((_, t) => {
     for (const side of ['left', 'right']) {
-      const chosen = focus.side === side && focus.token === t;
-      figure.text(side === 'left' ? left - 6 : right + 6, y(t), fitted(placed(tokens, t), size, labels - 8), {
+      const chosen = focus.side === side && focus.token === t, whole = placed(tokens, t), text = fitted(whole, size, labels - 8);
+      figure.text(side === 'left' ? left - 6 : right + 6, y(t), text, {
         'text-anchor': side === 'left' ? 'end' : 'start',
         'font-size': size,
         'font-weight': chosen || t === query || t === antecedent ? 700 : 400,
@@ -195,7 +195,7 @@ function drawSentence(figure, view, {tokens, query, antecedent, candidates, head
             isMarked(t, antecedent, candidates) ? ink.mark :
                                             ink.text,
         class: `token-${side}`,
-        title: visible(tokens[t])
+        title: text === whole ? null : whole
       });
     }
   });
