@@ -161,6 +161,20 @@ std::vector<fs::path> entries_of(const fs::path& directory) {
   return entries;
 }
 
+std::vector<std::string> divided_paths(const std::string& list) {
+  std::error_code ignored;
+  if (fs::exists(list, ignored)) return {list};
+  std::vector<std::string> paths;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    begin = std::min(list.find_first_not_of(' ', begin), list.size());
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    paths.push_back(list.substr(begin, end - begin));
+    if (paths.back().empty()) fail("'{}': expected names of files with one comma between two, got an empty name", list);
+    begin = end + 1;
+  }
+  return paths;
+}
+
 std::string read_file(const fs::path& path) {
   Descriptor file(path, O_RDONLY | O_NONBLOCK);  // a FIFO without a writer would not open
   struct stat status {};

@@ -16,6 +16,10 @@ struct FileError : Error {
 // The paths of what is in a directory, sorted; none where there is no such directory. FileError when it cannot be read.
 std::vector<std::filesystem::path> entries_of(const std::filesystem::path& directory);
 
+// "a.txt, b.txt" -> "a.txt", "b.txt"; a file whose own name is the whole list, comma and all, is that one. Error for an empty
+// name between two commas.
+std::vector<std::string> divided_paths(const std::string& list);
+
 // The file's bytes. FileError with the path and the system's reason; also for a FIFO that nobody writes to, for a device that
 // has more than 256 MiB, and for a file larger than memory.
 std::string read_file(const std::filesystem::path& path);

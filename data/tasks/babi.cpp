@@ -1,5 +1,6 @@
 #include <heed/data/tasks/babi.h>
 #include <heed/data/tokenize.h>
+#include <heed/files/file.h>
 #include <heed/files/text_file.h>
 #include <heed/files/utf8.h>
 
@@ -82,7 +83,7 @@ void read_question(TextFile& file, std::size_t line, std::string_view text, cons
 
 std::vector<std::vector<Example>> read_all(const std::string& paths) {
   std::vector<std::vector<Example>> stories;
-  for (const std::string_view path : split_at(paths, ',')) {
+  for (const std::string& path : divided_paths(paths)) {
     std::vector<std::vector<Example>> more = read_babi(path);
     std::move(more.begin(), more.end(), std::back_inserter(stories));
   }

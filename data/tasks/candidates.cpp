@@ -1,6 +1,7 @@
 #include <heed/data/overlap.h>
 #include <heed/data/tasks/candidates.h>
 #include <heed/data/tasks/jsonl.h>
+#include <heed/files/file.h>
 #include <heed/files/text_file.h>
 
 #include <algorithm>
@@ -24,9 +25,7 @@ std::vector<MarkedText> of_jsonl(const std::string& path) {
 // "a.tsv#en/one,en/two,b.jsonl" -> "a.tsv#en/one,en/two", "b.jsonl": what is in no directory of its own is a file.
 std::vector<std::string> divided_files(const std::string& files) {
   std::vector<std::string> result;
-  for (std::size_t begin = 0; begin <= files.size();) {
-    const std::size_t end = std::min(files.find(',', begin), files.size());
-    const std::string part = files.substr(begin, end - begin);
+  for (const std::string& part : divided_paths(files)) {
     const bool is_set = !result.empty() && result.back().find('#') != std::string::npos &&
                         part.find('#') == std::string::npos && !std::filesystem::exists(part);
     if (is_set) {
@@ -34,7 +33,6 @@ std::vector<std::string> divided_files(const std::string& files) {
     } else {
       result.push_back(part);
     }
-    begin = end + 1;
   }
   return result;
 }

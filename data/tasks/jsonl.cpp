@@ -196,6 +196,18 @@ void check_twin(TextFile& file, std::size_t line, const std::vector<Example>& ex
   }
 }
 
+std::vector<Example> read_files(const std::string& paths) {
+  std::vector<Example> all;
+  for (const std::string& path : divided_paths(paths)) {
+    const int before = static_cast<int>(all.size());
+    for (Example& example : read_jsonl(path)) {
+      if (example.twin >= 0) example.twin += before;
+      all.push_back(std::move(example));
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 std::vector<Example> read_jsonl(const std::filesystem::path& path) {
@@ -247,19 +259,19 @@ void write_jsonl(const std::filesystem::path& path, const std::vector<Example>& 
   write_file(path, text);
 }
 
-Task jsonl_task(const std::filesystem::path& train, const std::filesystem::path& test, const Random& random) {
+Task jsonl_task(const std::string& train, const std::string& test, const Random& random) {
   Task task;
   task.name = "jsonl";
-  std::vector<Example> examples = read_jsonl(train);
+  std::vector<Example> examples = read_files(train);
   if (!test.empty()) {
     task.train = std::move(examples);
-    task.held_out = read_jsonl(test);
+    task.held_out = read_files(test);
   } else {
     pair_twins(examples);
     std::vector<std::vector<Example>> groups = with_twins(examples);
     if (groups.size() < 2) {
       fail("{}: holds one sentence, or two that are twins; expected more, to hold some out, or others in data.test",
-           train.string());
+           train);
     }
     hold_out_tenth(task, std::move(groups), random.stream("held_out"));
   }

@@ -17,7 +17,8 @@ std::vector<Example> read_jsonl(const std::filesystem::path& path);
 // A file that read_jsonl() reads as these very examples; whole or not at all, as write_file().
 void write_jsonl(const std::filesystem::path& path, const std::vector<Example>& examples);
 
-// Without `test` (empty), a tenth of `train` is held out. Twins are paired anew in each set.
-Task jsonl_task(const std::filesystem::path& train, const std::filesystem::path& test, const Random& random);
+// `train` and `test` are lists of paths, divided by commas. Without `test` (empty), a tenth of `train` is held out. Twins
+// are paired anew in each set.
+Task jsonl_task(const std::string& train, const std::string& test, const Random& random);
 
 }  // namespace heed

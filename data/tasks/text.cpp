@@ -1,5 +1,6 @@
 #include <heed/autograd/error.h>
 #include <heed/data/tasks/text.h>
+#include <heed/files/file.h>
 #include <heed/files/mapped_file.h>
 #include <heed/files/utf8.h>
 
@@ -19,12 +20,7 @@ struct TextFiles {
 
 TextFiles open_texts(const std::string& paths, Split split) {
   TextFiles texts;
-  for (std::size_t begin = 0, end = 0; begin <= paths.size(); begin = end + 1) {
-    std::error_code is_none;
-    const bool is_one = begin == 0 && std::filesystem::exists(paths, is_none);  // though its name hold a comma
-    end = is_one ? paths.size() : std::min(paths.find(',', begin), paths.size());
-    if (begin == end) fail("'{}': expected names of files with one comma between two, got an empty name", paths);
-    const std::string path = paths.substr(begin, end - begin);
+  for (const std::string& path : divided_paths(paths)) {
     texts.files.push_back(std::make_unique<MappedFile>(path));
     const std::string_view bytes = texts.files.back()->bytes();
     if (!is_of_texts_alone(split)) checked_utf8(bytes, path);

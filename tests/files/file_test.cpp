@@ -201,3 +201,16 @@ TEST_CASE("A directory is listed in order; none is empty, and what cannot be rea
   CHECK(entries_of(scratch / "none").empty());
   CHECK(message([&] { entries_of(scratch / "a"); }, scratch.path.string()) == "cannot read FILE/a: Not a directory");
 }
+
+TEST_CASE("Paths are divided by commas, but for a file whose own name has one") {
+  CHECK(divided_paths("a.txt,b.txt, c/d.txt") == std::vector<std::string>{"a.txt", "b.txt", "c/d.txt"});
+  CHECK(divided_paths("a.txt") == std::vector<std::string>{"a.txt"});
+  const Scratch scratch;
+  const std::string own = scratch / "a,b.txt";
+  write_file(own, "");
+  CHECK(divided_paths(own) == std::vector<std::string>{own});
+  for (const char* list : {"", "a,,b", "a,", ",a", "a, "}) {
+    CHECK(message([&] { divided_paths(list); }) ==
+          fmt::format("'{}': expected names of files with one comma between two, got an empty name", list));
+  }
+}

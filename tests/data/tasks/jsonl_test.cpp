@@ -199,6 +199,9 @@ TEST_CASE("a jsonl task holds out a tenth, twins together, or takes the test fil
   REQUIRE(given.held_out.size() == 1);
   CHECK(text(given.held_out[0]) == "dog road99 it tired");
   CHECK(given.vocabulary.contains("road99"));
+  const Task of_two = jsonl_task(fmt::format("{},{}", train.path(), test.path()), "", Random(1));
+  CHECK(of_two.train.size() + of_two.held_out.size() == 41);
+  CHECK(of_two.vocabulary.contains("road99"));
   CHECK(message([&] { jsonl_task(test.path(), "", Random(1)); }, test.path()) ==
         "FILE: holds one sentence, or two that are twins; expected more, to hold some out, or others in data.test");
 }
