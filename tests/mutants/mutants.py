@@ -26,6 +26,8 @@ CHANGES = [(r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r" / ", " * "),
            (r"(?<![\w.])0(?![\w.])", "1"), (r"(?<![\w.])1(?![\w.])", "2"), (r"(?<![\w.])2(?![\w.])", "3"),
            (r"(?<![\w.])0\.5(?!\d)", "0.25")]
 BACKWARD = re.compile(r"\[[^\]]*\]\(const Tensor& d\w*[,)]")  # a closure that is given a gradient
+# What declares a name, which must be known to the lines below.
+DECLARATION = re.compile(r"(?!return\b|delete\b|throw\b)(const |auto |[A-Za-z_][\w:]*(<.*?>)?( ?[*&]+ ?(const )?| )\w+ ?[=({\[,;])")
 FORMULA = re.compile(r"// .*\bd[A-Za-z_]+ \+?= ")  # above a function that computes it
 SKIPPED = re.compile(r"\s*(//|#|namespace\b|template\b|static_assert|constexpr|static const Operation|typedef|using )|.*\bfail\(")
 
@@ -156,7 +158,7 @@ def switched(code, following, variants):
         return None
     if re.match(r"(else|case|default|break|continue)\b", body):
         return None
-    if re.match(r"(const |auto |[A-Z]\w*(<.*?>)? \*?\w+ = |std::[\w:<>]+ \w+ = |double \w+ = |bool \w+ = )", body):
+    if DECLARATION.match(body):
         if re.match(r"[^=]*=[^=]", body) is None:
             return None
         made = joined([pieces(b[:-1], ",") for b in all_bodies], ",")
