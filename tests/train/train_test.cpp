@@ -340,7 +340,7 @@ TEST_CASE("A loss that is not finite, or a disk that is full, ends a run with it
             .starts_with("1: train: step 2: the loss ("));
   CHECK(run_program(place, "inspect bad --weights").code == 0);
   CHECK(place.error("ulimit -f 2; train --quiet --config small.yaml --out full") ==
-        "1: train: cannot write full/config.yaml: File too large\n");
+        "1: train: cannot write full/held_out.jsonl: File too large\n");
 }
 
 #if !defined(__SANITIZE_ADDRESS__)  // whose own address space is larger than any of these limits
