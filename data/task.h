@@ -56,6 +56,7 @@ struct Task {
   // What a language model learns from. Then `train` is empty, and `held_out` holds pieces to look at.
   std::optional<Corpus> corpus{};
   std::size_t known_left_out = 0;  // held-out sentences that are in the training set, too, and were left out
+  std::size_t alike_left_out = 0;  // sentences of which two candidates are the same tokens, and which were left out
 };
 
 // B examples, padded to the longest among them (T), or B windows of a corpus.

@@ -114,6 +114,11 @@ std::vector<std::string> notes_on_unknown(const Experiment& e) {
                                 grouped(static_cast<std::int64_t>(e.task.known_left_out)),
                                 e.task.known_left_out == 1 ? "sentence is" : "sentences are"));
   }
+  if (e.task.alike_left_out > 0) {
+    lines.push_back(fmt::format("note   two candidates are the same tokens in {} sentence{}, left out",
+                                grouped(static_cast<std::int64_t>(e.task.alike_left_out)),
+                                e.task.alike_left_out == 1 ? "" : "s"));
+  }
   return lines;
 }
 

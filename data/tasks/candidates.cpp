@@ -106,6 +106,13 @@ std::vector<Example> cut_all(const std::vector<MarkedText>& texts, const Tokeniz
       fail("sentence {} of {}: {}", examples.size() + 1, texts.size(), error.what());
     }
   }
+  leave_out_if(examples, [](const Example& example) {
+    const auto& all = example.candidates;
+    for (auto one = all.begin(); one != all.end(); ++one) {
+      if (std::find(one + 1, all.end(), *one) != all.end()) return true;
+    }
+    return false;
+  });
   return examples;
 }
 
@@ -122,9 +129,12 @@ Task candidates_task(const std::string& train, const std::string& test, Split sp
     task.tokenizer = Tokenizer(split);
   }
   std::vector<Example> examples = cut_all(texts, task.tokenizer);
+  task.alike_left_out = texts.size() - examples.size();
   if (!test.empty()) {
+    const std::vector<MarkedText> tests = read_all_candidates(test);
     task.train = std::move(examples);
-    task.held_out = cut_all(read_all_candidates(test), task.tokenizer);
+    task.held_out = cut_all(tests, task.tokenizer);
+    task.alike_left_out += tests.size() - task.held_out.size();
   } else {
     hold_out_tenth(task, with_twins(examples), random.stream("held_out"));
     for (std::vector<Example>* set : {&task.train, &task.held_out}) {

@@ -13,11 +13,13 @@ std::vector<MarkedText> read_candidates(const std::string& file);
 std::vector<MarkedText> read_all_candidates(const std::string& files);
 
 // Without `test` (empty), a tenth of `train` is held out. Of subwords, about `vocabulary` are learned from the training
-// sentences, unless they are `known`. Held-out sentences that are in the training set, too, are left out and counted.
+// sentences, unless they are `known`. Held-out sentences that are in the training set, too, are left out and counted, and
+// those of which two candidates are the same tokens ("fiction" found in "non-fiction").
 Task candidates_task(const std::string& train, const std::string& test, Split split, int vocabulary,
                      const Random& random, const std::optional<Subwords>& known = {});
 
-// The texts cut into examples; Error that names the number of one that cannot be.
+// The texts cut into examples, but for those of which two candidates become the same tokens; Error that names the number of
+// one that cannot be cut.
 std::vector<Example> cut_all(const std::vector<MarkedText>& texts, const Tokenizer& tokenizer);
 
 // Candidates of each example that has none: its antecedent and its distractor, as they stand in the text. Error for an

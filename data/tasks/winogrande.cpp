@@ -9,9 +9,16 @@
 namespace heed {
 namespace {
 
-// The option as a word of the sentence, as the beginning of one, or anywhere.
+// The option as a word of the sentence ("shirt", rather than in "t-shirt"), as the beginning of one, or anywhere.
 MarkedText::Place place_of_option(const std::string& sentence, const std::string& option) {
-  if (const MarkedText::Place place = find_word(sentence, option); place.end > 0) return place;
+  const auto is_part = [&](MarkedText::Place place) {
+    return (place.begin > 0 && sentence[place.begin - 1] == '-') || sentence.substr(place.end, 1) == "-";
+  };
+  MarkedText::Place place = find_word(sentence, option);
+  while (place.end > 0 && is_part(place)) place = find_word(sentence, option, place.end);
+  if (place.end > 0) return place;
+  place = find_word(sentence, option);
+  if (place.end > 0) return place;
   for (std::size_t begin = 0; begin < sentence.size(); ++begin) {
     if (begin > 0 && sentence[begin - 1] != ' ') continue;
     const std::size_t end = std::min(begin + option.size(), sentence.size());
@@ -37,6 +44,7 @@ MarkedText cloze_of(const Json& line) {
   for (const char* option : {"option1", "option2"}) {
     cloze.candidates.push_back(place_of_option(cloze.text, text(option)));
   }
+  if (cloze.candidates[0] == cloze.candidates[1]) fail("both options are the same word of the sentence");
   const std::string answer = text("answer");
   if (answer != "1" && answer != "2") fail("expected the answer \"1\" or \"2\", got \"{}\"", excerpt(answer));
   cloze.chosen = answer == "2";

@@ -107,6 +107,24 @@ TEST_CASE("A held-out sentence that is in the training set, too, is left out and
         "data.test: every sentence is in the training set, too; none is left to test on");
 }
 
+TEST_CASE("A sentence of which two candidates are the same tokens is left out and counted, its twin is alone then") {
+  const Scratch scratch;
+  const auto cloze = [](const char* sentence, const char* one, const char* two) {
+    return fmt::format(R"({{"qID": "A-{}", "sentence": "{}", "option1": "{}", "option2": "{}", "answer": "1"}})"
+                       "\n",
+                       one, sentence, one, two);
+  };
+  write_file(scratch / "w.jsonl", cloze("All non-fiction is dull, so _ was sold.", "fiction", "non-fiction") +
+                                      cloze("A cup and a jug: the _ fell.", "cup", "jug"));
+  write_file(scratch / "t.jsonl", cloze("A pan and a pot: the _ fell.", "pan", "pot"));
+  const Task task = make_task(
+      {.kind = TaskKind::candidates, .train = (scratch / "w.jsonl").string(), .test = (scratch / "t.jsonl").string()},
+      Random(1));
+  CHECK(task.alike_left_out == 1);
+  REQUIRE(task.train.size() == 1);
+  CHECK(task.train[0].twin == -1);
+}
+
 TEST_CASE("Subwords are learned from the training sentences, and spans are of them") {
   const Scratch scratch;
   std::string many;

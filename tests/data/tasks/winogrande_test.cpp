@@ -21,9 +21,10 @@ TEST_CASE("Options of a cloze are found as words, as a word's beginning, or anyw
       "w.jsonl", cloze("A-2", "Nettles sting; Olaf cut the nettle, then Pim, as _ was told.", "pim", "Olaf", "2") +
                      cloze("B-1", "The lids and pots were there, but the _ broke.", "pot", "lid", "1") +
                      cloze("A-1", "Nettles sting; Olaf cut the nettle, then Pim, as _ had asked.", "pim", "Olaf", "1") +
-                     cloze("C-1", "A motorboat or a ferry: the _ was late.", "boat", "ferry", "1"));
+                     cloze("C-1", "A motorboat or a ferry: the _ was late.", "boat", "ferry", "1") +
+                     cloze("D-1", "He wore a t-shirt, no shirt: the _ was old.", "shirt", "t-shirt", "1"));
   const std::vector<MarkedText> all = read_winogrande(file.path());
-  REQUIRE(all.size() == 4);
+  REQUIRE(all.size() == 5);
   const auto words = [&](std::size_t i, std::size_t c) {
     const MarkedText::Place p = all[i].candidates.at(c);
     return all[i].text.substr(p.begin, p.end - p.begin);
@@ -37,6 +38,9 @@ TEST_CASE("Options of a cloze are found as words, as a word's beginning, or anyw
   CHECK(words(1, 0) == "pot");
   CHECK(words(1, 1) == "lid");
   CHECK(all[1].twin == -1);
+  CHECK(words(4, 0) == "shirt");
+  CHECK(all[4].candidates[0].begin == 22);
+  CHECK(words(4, 1) == "t-shirt");
   CHECK(words(3, 0) == "boat");
 }
 
