@@ -3,6 +3,7 @@
 #   ./setup.sh         for the programs and their tests
 #   ./setup.sh clang   for the preset "clang" as well
 #   ./setup.sh fuzz    for the preset "fuzz" as well
+#   ./setup.sh coverage  for the preset "coverage" as well
 #   ./setup.sh page    for the tests that open inspect's page in a browser as well
 #   ./setup.sh lint    for the preset "lint" as well
 #   ./setup.sh docs    for the preset "docs" as well
@@ -20,14 +21,15 @@ die() {
 case "$*" in
   "") ;;
   clang) packages+=(clang libomp-dev) ;;
-  fuzz) # what clang links with the sanitizers and libFuzzer, of the version that "clang" is
+  fuzz | coverage) # what clang links with the sanitizers, libFuzzer and counters, of the version that "clang" is
     version=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -1)
-    packages+=(clang libomp-dev "libclang-rt-${version:-14}-dev") ;;
+    packages+=(clang libomp-dev "libclang-rt-${version:-14}-dev")
+    [ "$1" = fuzz ] || packages+=("llvm-${version:-14}" python3) ;;
   page) packages+=(chromium) ;;
   lint) packages+=(clang-format clang-tidy libomp-dev) ;;
   docs) packages+=(doxygen) ;;
   deb) packages+=(dpkg-dev file) ;;
-  *) die "expected no argument, 'clang', 'fuzz', 'page', 'lint', 'docs' or 'deb', got '$*'" ;;
+  *) die "expected no argument, 'clang', 'fuzz', 'coverage', 'page', 'lint', 'docs' or 'deb', got '$*'" ;;
 esac
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then

@@ -87,6 +87,11 @@ add_custom_target(page-screenshots COMMAND ${PROJECT_SOURCE_DIR}/tests/page/scre
                   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} USES_TERMINAL VERBATIM)
 add_dependencies(page-screenshots page_test)
 
+# Of the preset "coverage": which lines and branches the tests of the rooms run.
+add_custom_target(coverage COMMAND ${PROJECT_SOURCE_DIR}/tests/coverage.py ${PROJECT_BINARY_DIR}
+                  DEPENDS autograd_test nn_test data_test train_test inspect_test
+                  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} USES_TERMINAL VERBATIM)
+
 add_custom_target(reproducible-test COMMAND ${PROJECT_SOURCE_DIR}/tests/reproducible.sh ${CMAKE_CXX_COMPILER}
                   USES_TERMINAL VERBATIM)
 

@@ -1,23 +1,26 @@
 #!/usr/bin/env bash
-# run.sh BUILD [TARGET...]: runs each fuzz target of BUILD for $FUZZ_SECONDS (10) from tests/fuzz/seeds/TARGET and from what
-# earlier runs kept in BUILD/corpus. What one finds is left in BUILD as TARGET-crash-... .
+# run.sh BUILD [TARGET...]: runs each fuzz target of BUILD for $FUZZ_SECONDS (10), as many at once as there are processors,
+# from tests/fuzz/seeds/TARGET and from what earlier runs kept in BUILD/corpus. What one finds is left in BUILD as
+# TARGET-crash-... .
 set -euo pipefail
 build=$(realpath "$1")
 shift
 cd "$(dirname "$0")"
 names=("$@")
 [ $# -gt 0 ] || for source in *.cpp; do names+=("${source%.cpp}"); done
-failed=0
-for name in "${names[@]}"; do
-  mkdir -p "$build/corpus/$name"
-  log=$build/corpus/$name.log
-  if "$build/fuzz_$name" "$build/corpus/$name" "seeds/$name" -max_total_time="${FUZZ_SECONDS:-10}" -timeout=20 -max_len=4096 \
-      -rss_limit_mb=2048 -artifact_prefix="$build/$name-" -print_final_stats=1 >"$log" 2>&1; then
-    printf '%-12s %s runs\n' "$name" "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")"
+
+run_one() {
+  local log=$build/corpus/$1.log
+  mkdir -p "$build/corpus/$1"
+  if "$build/fuzz_$1" "$build/corpus/$1" "seeds/$1" -max_total_time="${FUZZ_SECONDS:-10}" -timeout=20 -max_len=4096 \
+      -rss_limit_mb=2048 -artifact_prefix="$build/$1-" -print_final_stats=1 >"$log" 2>&1; then
+    printf '%-12s %s runs\n' "$1" "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")"
   else
-    failed=1
-    printf '%-12s FAILED\n' "$name"
+    printf '%-12s FAILED\n' "$1"
     tail -40 "$log"
+    return 1
   fi
-done
-exit $failed
+}
+export -f run_one
+export build
+printf '%s\n' "${names[@]}" | OMP_NUM_THREADS=1 xargs -P "$(nproc)" -I NAME bash -c 'run_one NAME'

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""coverage.py BUILD: which lines and branches the tests of autograd, nn, optim, files, data and run execute, by room, and
+which lines of them none does. Ends with 1 where a room has less than 95 % of its lines or 85 % of its branches."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parents[1]
+ROOMS = ["autograd", "nn", "optim", "files", "data", "run"]
+TESTS = ["autograd_test", "nn_test", "data_test", "train_test", "inspect_test"]
+LEAST = {"lines": 95, "branches": 85}
+
+
+def tool(name):
+    """Of clang's own version: the profile's form changes."""
+    version = re.search(r"version (\d+)", subprocess.run(["clang++", "--version"], capture_output=True, text=True).stdout)[1]
+    found = shutil.which(f"{name}-{version}") or shutil.which(name)
+    return found or sys.exit(f"coverage: there is no {name}; ./setup.sh coverage")
+
+
+def main():
+    build = pathlib.Path(sys.argv[1]).resolve()
+    profiles = []
+    for test in TESTS:
+        profiles.append(build / f"{test}.profraw")
+        result = subprocess.run([build / test], cwd=TOP, env=os.environ | {"LLVM_PROFILE_FILE": str(profiles[-1])},
+                                capture_output=True, text=True)
+        if result.returncode != 0:
+            sys.exit(f"coverage: {test} fails:\n{result.stdout[-3000:]}")
+    merged = build / "coverage.profdata"
+    subprocess.run([tool("llvm-profdata"), "merge", "-sparse", "-o", merged, *profiles], check=True)
+    objects = [word for test in TESTS[1:] for word in ("-object", build / test)]
+    exported = subprocess.run([tool("llvm-cov"), "export", "-format=text", f"-instr-profile={merged}", build / TESTS[0],
+                               *objects, *(TOP / room for room in ROOMS)], check=True, capture_output=True, text=True)
+    files = json.loads(exported.stdout)["data"][0]["files"]
+    sums = {room: {what: [0, 0] for what in LEAST} for room in ROOMS}
+    for file in files:
+        name = pathlib.Path(file["filename"]).relative_to(TOP)
+        for what in LEAST:
+            sums[name.parts[0]][what][0] += file["summary"][what]["covered"]
+            sums[name.parts[0]][what][1] += file["summary"][what]["count"]
+        for line in unrun_lines(file):
+            print(f"{name}:{line}: {(TOP / name).read_text().splitlines()[line - 1].strip()}")
+    print(f"{'room':10} {'lines':>8} {'branches':>9}")
+    is_enough = True
+    for room, counts in sums.items():
+        shares = {what: 100 * covered / max(count, 1) for what, (covered, count) in counts.items()}
+        is_enough = is_enough and all(shares[what] >= least for what, least in LEAST.items())
+        print(f"{room:10} {shares['lines']:6.1f} % {shares['branches']:7.1f} %")
+    return 0 if is_enough else 1
+
+
+def unrun_lines(file):
+    """Of the first line of each part that never ran."""
+    return sorted({segment[0] for segment in file["segments"] if segment[3] and segment[4] and segment[2] == 0})
+
+
+sys.exit(main())
