@@ -15,13 +15,7 @@ namespace heed::cpu {
 
 // MR: as many rows as leave registers for two vectors of B and for the numbers of A: of 16 with AVX2, of 32 elsewhere (with
 // 14 rows for NEON, g++ keeps some in memory).
-#if defined(__AVX512F__)
-constexpr std::int64_t MR = 14;
-#elif defined(__AVX__)
-constexpr std::int64_t MR = 6;
-#else
-constexpr std::int64_t MR = 12;
-#endif
+constexpr std::int64_t MR = vector_bytes == 64 ? 14 : vector_bytes == 32 ? 6 : 12;
 // Seen on Sapphire Rapids and Zen 3: with vectors of 64 bytes, a micro-tile of one vector for the last columns pays, and
 // prefetching A costs 12 %; with shorter ones, cold products are 5 to 25 % faster with it.
 constexpr bool long_vectors = vector_bytes == 64;
