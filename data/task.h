@@ -113,6 +113,16 @@ void complete(Task& task);
 // antecedent of a twin is the distractor where none is known. Time O(n log n) in the number of tokens.
 void pair_twins(std::vector<Example>& examples);
 
+// Adds a set to another of its kind: the numbers of its twins are then those in the whole.
+template <class Sentence>
+void append_set(std::vector<Sentence>& all, std::vector<Sentence> more) {
+  const int before = static_cast<int>(all.size());
+  for (Sentence& one : more) {
+    if (one.twin >= 0) one.twin += before;
+    all.push_back(std::move(one));
+  }
+}
+
 // Each example with its twin, in the order of the first of them.
 std::vector<std::vector<Example>> with_twins(const std::vector<Example>& examples);
 

@@ -87,13 +87,7 @@ std::vector<MarkedText> read_candidates(const std::string& file) {
 
 std::vector<MarkedText> read_all_candidates(const std::string& files) {
   std::vector<MarkedText> all;
-  for (const std::string& file : divided_files(files)) {
-    const int before = static_cast<int>(all.size());
-    for (MarkedText& text : read_candidates(file)) {
-      if (text.twin >= 0) text.twin += before;
-      all.push_back(std::move(text));
-    }
-  }
+  for (const std::string& file : divided_files(files)) append_set(all, read_candidates(file));
   return all;
 }
 

@@ -198,13 +198,7 @@ void check_twin(TextFile& file, std::size_t line, const std::vector<Example>& ex
 
 std::vector<Example> read_files(const std::string& paths) {
   std::vector<Example> all;
-  for (const std::string& path : divided_paths(paths)) {
-    const int before = static_cast<int>(all.size());
-    for (Example& example : read_jsonl(path)) {
-      if (example.twin >= 0) example.twin += before;
-      all.push_back(std::move(example));
-    }
-  }
+  for (const std::string& path : divided_paths(paths)) append_set(all, read_jsonl(path));
   return all;
 }
 

@@ -14,11 +14,11 @@ MarkedText::Place place_of_option(const std::string& sentence, const std::string
   const auto is_part = [&](MarkedText::Place place) {
     return (place.begin > 0 && sentence[place.begin - 1] == '-') || sentence.substr(place.end, 1) == "-";
   };
-  MarkedText::Place place = find_word(sentence, option);
-  while (place.end > 0 && is_part(place)) place = find_word(sentence, option, place.end);
-  if (place.end > 0) return place;
-  place = find_word(sentence, option);
-  if (place.end > 0) return place;
+  const MarkedText::Place first = find_word(sentence, option);
+  for (MarkedText::Place place = first; place.end > 0; place = find_word(sentence, option, place.end)) {
+    if (!is_part(place)) return place;
+  }
+  if (first.end > 0) return first;
   for (std::size_t begin = 0; begin < sentence.size(); ++begin) {
     if (begin > 0 && sentence[begin - 1] != ' ') continue;
     const std::size_t end = std::min(begin + option.size(), sentence.size());
