@@ -9,11 +9,11 @@
 namespace heed {
 namespace {
 
-constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 
 // JSON has no NaN: null stands for it, and for what an older line does not say.
 double number(const Json& object, const char* key) {
-  if (!object.contains(key) || object[key].is_null()) return unknown;
+  if (!object.contains(key) || object[key].is_null()) return no_number;
   if (!object[key].is_number()) fail("'{}': expected a number, got {}", key, object[key].type_name());
   return object[key].get<double>();
 }
@@ -28,7 +28,7 @@ std::vector<std::vector<double>> weights(const Json& line) {
       fail("'antecedent_weight': expected a list of numbers for each layer, one a head, got {}", format_json(layer));
     }
     result.emplace_back();
-    for (const Json& weight : layer) result.back().push_back(weight.is_null() ? unknown : weight.get<double>());
+    for (const Json& weight : layer) result.back().push_back(weight.is_null() ? no_number : weight.get<double>());
   }
   return result;
 }

@@ -114,11 +114,6 @@ std::vector<std::string> notes_on_unknown(const Experiment& e) {
                                 grouped(static_cast<std::int64_t>(e.task.known_left_out)),
                                 e.task.known_left_out == 1 ? "sentence is" : "sentences are"));
   }
-  if (e.task.alike_left_out > 0) {
-    lines.push_back(fmt::format("note   two candidates are the same tokens in {} sentence{}, left out",
-                                grouped(static_cast<std::int64_t>(e.task.alike_left_out)),
-                                e.task.alike_left_out == 1 ? "" : "s"));
-  }
   return lines;
 }
 
@@ -152,15 +147,16 @@ std::vector<std::string> notes_on_unseen(const Task& task) {
 
 // What is to be known of one's own sentences.
 std::vector<std::string> notes_on_sentences(const Experiment& e) {
-  if (e.config.data.kind == TaskKind::candidates) {
-    std::vector<std::string> lines = notes_on_unknown(e);
-    lines.insert(lines.begin(), "asked  " + asked_line(e.task));
-    return lines;
+  if (e.config.data.kind != TaskKind::candidates && e.config.data.kind != TaskKind::jsonl) return {};
+  std::vector<std::string> lines = {"asked  " + asked_line(e.task)};
+  for (std::string& line : notes_on_unknown(e)) lines.push_back(std::move(line));
+  if (e.task.alike_left_out > 0) {
+    lines.push_back(fmt::format("note   two candidates are the same tokens in {} sentence{}, left out",
+                                grouped(static_cast<std::int64_t>(e.task.alike_left_out)),
+                                e.task.alike_left_out == 1 ? "" : "s"));
   }
-  if (e.config.data.kind != TaskKind::jsonl) return {};
-  std::vector<std::string> lines = notes_on_unknown(e);
+  if (e.config.data.kind == TaskKind::candidates) return lines;
   for (std::string& line : notes_on_unseen(e.task)) lines.push_back(std::move(line));
-  lines.insert(lines.begin(), "asked  " + asked_line(e.task));
   if (const std::string untypable = untypable_line(e); !untypable.empty()) lines.push_back("note   " + untypable);
   return lines;
 }

@@ -14,8 +14,8 @@ namespace heed {
 // What the page holds of a run.
 struct PageRun {
   Json description;  // read by inspect/page/data.js
-  std::vector<std::vector<std::string>>
-      weights;                      // [step][sentence]: pack_weights() of each head in turn, in base64, as JSON
+  // [step][sentence]: pack_weights() of each head in turn, in base64, as JSON
+  std::vector<std::vector<std::string>> weights;
   std::string model;                // the last, as JSON; "" where there is none
   std::vector<std::string> models;  // [step]: what of it was another at that step; "" where that was not kept
 };
