@@ -12,6 +12,9 @@ import sys
 TOP = pathlib.Path(__file__).resolve().parents[1]
 ROOMS = ["autograd", "nn", "optim", "files", "data", "run"]
 TESTS = ["autograd_test", "nn_test", "data_test", "train_test", "inspect_test"]
+PROGRAMS = ["heed-train", "heed-inspect"]  # which the tests start
+# Its file may not grow, so that the counters cannot be written either, which they say.
+LEFT_OUT = "~A loss that is not finite*"
 LEAST = {"lines": 95, "branches": 85}
 
 
@@ -24,22 +27,25 @@ def tool(name):
 
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
-    profiles = []
+    for old in build.glob("coverage-*.profraw"):
+        old.unlink()
+    environment = os.environ | {"LLVM_PROFILE_FILE": str(build / "coverage-%m.profraw")}  # one of each program
     for test in TESTS:
-        profiles.append(build / f"{test}.profraw")
-        result = subprocess.run([build / test], cwd=TOP, env=os.environ | {"LLVM_PROFILE_FILE": str(profiles[-1])},
-                                capture_output=True, text=True)
+        result = subprocess.run([build / test, LEFT_OUT], cwd=TOP, env=environment, capture_output=True, text=True)
         if result.returncode != 0:
             sys.exit(f"coverage: {test} fails:\n{result.stdout[-3000:]}")
     merged = build / "coverage.profdata"
+    profiles = sorted(build.glob("coverage-*.profraw"))
     subprocess.run([tool("llvm-profdata"), "merge", "-sparse", "-o", merged, *profiles], check=True)
-    objects = [word for test in TESTS[1:] for word in ("-object", build / test)]
+    objects = [word for program in TESTS[1:] + PROGRAMS for word in ("-object", build / program)]
     exported = subprocess.run([tool("llvm-cov"), "export", "-format=text", f"-instr-profile={merged}", build / TESTS[0],
-                               *objects, *(TOP / room for room in ROOMS)], check=True, capture_output=True, text=True)
+                               *objects], check=True, capture_output=True, text=True)
     files = json.loads(exported.stdout)["data"][0]["files"]
     sums = {room: {what: [0, 0] for what in LEAST} for room in ROOMS}
     for file in files:
-        name = pathlib.Path(file["filename"]).relative_to(TOP)
+        name = source(file["filename"], build)
+        if name.parts[0] not in ROOMS:
+            continue
         for what in LEAST:
             sums[name.parts[0]][what][0] += file["summary"][what]["covered"]
             sums[name.parts[0]][what][1] += file["summary"][what]["count"]
@@ -52,6 +58,13 @@ def main():
         is_enough = is_enough and all(shares[what] >= least for what, least in LEAST.items())
         print(f"{room:10} {shares['lines']:6.1f} % {shares['branches']:7.1f} %")
     return 0 if is_enough else 1
+
+
+def source(name, build):
+    """Below TOP; the compiler was told to write "." for it, and "build" for the directory in which it is started."""
+    name = name.removeprefix("build/")
+    path = ((build if name.startswith("../") else TOP) / name).resolve()
+    return path.relative_to(TOP) if path.is_relative_to(TOP) else path
 
 
 def unrun_lines(file):
