@@ -11,7 +11,7 @@ target_compile_definitions(heed_programs PUBLIC CXXOPTS_NO_REGEX "CXXOPTS_VECTOR
 target_compile_options(heed_programs PUBLIC $<$<CONFIG:Release>:-Og>)
 target_link_libraries(heed_programs PUBLIC heed yaml-cpp cxxopts::cxxopts nlohmann_json::nlohmann_json)
 target_precompile_headers(heed_programs PRIVATE <heed/heed.h> <nlohmann/json.hpp> <algorithm> <filesystem>)
-set_target_properties(heed_programs PROPERTIES UNITY_BUILD ${HEED_JOIN_SOURCES} UNITY_BUILD_BATCH_SIZE 10)
+set_target_properties(heed_programs PROPERTIES UNITY_BUILD ${HEED_JOIN_SOURCES} UNITY_BUILD_BATCH_SIZE 25)
 
 file(GLOB sources CONFIGURE_DEPENDS inspect/page/*.js inspect/page/*.css inspect/page/*.html)
 add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/page_source.cpp DEPENDS ${sources} inspect/page/embed.cmake VERBATIM

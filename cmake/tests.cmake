@@ -18,7 +18,7 @@ function(heed_test name libraries)
   target_compile_options(${name}_test PRIVATE $<$<CONFIG:Release>:-Og>)
   target_link_libraries(${name}_test PRIVATE Catch2::Catch2WithMain ${libraries})
   target_precompile_headers(${name}_test REUSE_FROM heed_tests)
-  set_target_properties(${name}_test PROPERTIES UNITY_BUILD ${HEED_JOIN_SOURCES} UNITY_BUILD_BATCH_SIZE 10)
+  set_target_properties(${name}_test PROPERTIES UNITY_BUILD ${HEED_JOIN_SOURCES} UNITY_BUILD_BATCH_SIZE 25)
   add_test(NAME ${name} COMMAND ${name}_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endfunction()
 

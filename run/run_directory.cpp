@@ -65,9 +65,9 @@ bool is_ours(std::string_view name) {
 // Set aside by write_file(), as NAME.tmp-PROCESS-NUMBER, when its process was killed.
 bool is_unfinished(const fs::path& path) {
   const std::string name = path.filename().string();
-  const std::size_t mark = name.rfind(".tmp-");
-  if (mark == std::string::npos || !is_ours(std::string_view(name).substr(0, mark))) return false;
-  const std::string_view numbers = std::string_view(name).substr(mark + 5);
+  const std::size_t suffix = name.rfind(".tmp-");
+  if (suffix == std::string::npos || !is_ours(std::string_view(name).substr(0, suffix))) return false;
+  const std::string_view numbers = std::string_view(name).substr(suffix + 5);
   const std::size_t dash = std::min(numbers.find('-'), numbers.size() - 1);
   return is_digits(numbers.substr(0, dash)) && is_digits(numbers.substr(dash + 1));
 }

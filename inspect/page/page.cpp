@@ -190,13 +190,13 @@ Json tensor_json(const Tensor& tensor) {
 }
 
 Json model_json(const SavedModel& model) {
-  Json tensors = Json::object(), singular = Json::array(), head_eps, unknown;
+  Json tensors = Json::object(), singular = Json::array(), head_eps, unknown_word;
   for (const auto& [name, tensor] : model.parameters) tensors[name] = tensor_json(tensor);
   for (const EncoderBlock& block : model.reader->encoder.blocks) {
     singular.push_back(singular_values_of_heads(block.attention));
     if (block.attention.q_norm) head_eps = block.attention.q_norm->eps;
   }
-  if (const auto number = model.vocabulary.unknown()) unknown = model.vocabulary.word(*number);
+  if (const auto number = model.vocabulary.unknown()) unknown_word = model.vocabulary.word(*number);
   return {{"shape", to_json(model.reader->config)},
           {"eps", model.reader->encoder.norm.eps},
           {"head_eps", head_eps},
@@ -205,7 +205,7 @@ Json model_json(const SavedModel& model) {
           {"step", model.step},
           {"queries", model.queries},
           {"vocabulary", model.vocabulary.words()},
-          {"unknown", unknown},
+          {"unknown", unknown_word},
           {"singular_values", singular},
           {"tensors", tensors}};
 }

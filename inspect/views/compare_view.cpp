@@ -124,10 +124,10 @@ std::string sentence_lines(const SentenceAttention& a, const SentenceAttention& 
   };
   text += line("predicts", answer(a), answer(b), "most apart");
   for (const HeadIndex at : shown.heads) {
-    const Change apart = most_apart(a, b, at);
+    const Change most = most_apart(a, b, at);
     text += line(fmt::format("layer {} head {}", at.layer + 1, at.head + 1), strongest_text(a, at, layout),
                  strongest_text(b, at, layout),
-                 fmt::format("{} {:+.2f}", fit_width(token_label(a.tokens, apart.key), word_columns), apart.weight));
+                 fmt::format("{} {:+.2f}", fit_width(token_label(a.tokens, most.key), word_columns), most.weight));
   }
   return text;
 }

@@ -32,12 +32,12 @@ struct Walk {
   static double lr(int step) { return 0.01 * (1 + step); }
 };
 
-struct Case {
+struct Recipe {
   const char* name;
   OptimizerOptions options;
 };
 
-const std::vector<Case> cases{
+const std::vector<Recipe> cases{
     {"sgd", {.method = OptimizerOptions::Method::sgd, .weight_decay = 0.1}},
     {"momentum", {.method = OptimizerOptions::Method::sgd, .momentum = 0.9, .weight_decay = 0.1}},
     {"nesterov", {.method = OptimizerOptions::Method::sgd, .momentum = 0.9, .nesterov = true, .weight_decay = 0.1}},
@@ -50,7 +50,7 @@ const std::vector<Case> cases{
 
 TEST_CASE("Fifteen steps of each optimiser are PyTorch's") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
-  const Case& chosen = GENERATE(from_range(cases));
+  const Recipe& chosen = GENERATE(from_range(cases));
   CAPTURE(to_string(dtype), chosen.name);
   Walk walk(dtype);
   Optimizer optimizer(walk.parameters, chosen.options);
@@ -66,7 +66,7 @@ TEST_CASE("Fifteen steps of each optimiser are PyTorch's") {
 }
 
 TEST_CASE("A restored optimiser continues bit for bit") {
-  const Case& chosen = GENERATE(from_range(cases));
+  const Recipe& chosen = GENERATE(from_range(cases));
   CAPTURE(chosen.name);
   Walk whole(DType::float32), stopped(DType::float32), resumed(DType::float32);
   Optimizer first(whole.parameters, chosen.options), second(stopped.parameters, chosen.options);
