@@ -105,7 +105,7 @@ Tensor product(const Tensor& a_any, const Tensor& b_any, const Tensor& bias = {}
     const T* bias_data = bias.defined() ? bias.data<T>() : nullptr;
     T* C = y.mutable_data<T>();
     if (tiling.m == 1 && batch.numel() == 1 && cpu::is_row_product(tiling.k, tiling.n, B.row_stride, B.column_stride)) {
-      return cpu::row_product(tiling.k, tiling.n, A.data, A.column_stride, B, bias_data, C);
+      return cpu::row_product(tiling.k, tiling.n, T{1}, A.data, A.column_stride, B, bias_data, C);
     }
     if (tiling.parts > 1) return multiply_parts(tiling, A, B, C, bias_data);
     const cpu::Walk<2> walk(batch, {&strides_a, &strides_b});

@@ -6,31 +6,37 @@
 namespace heed {
 namespace {
 
-// Writes `x`, of the tokens from `length` on, into `buffer`, which grows where it is too small.
-Tensor appended(Tensor& buffer, const Tensor& x, std::int64_t length) {
-  const std::int64_t B = x.size(0), heads = x.size(1), T = x.size(2), d = x.size(3), end = length + T;
-  const bool fits = !buffer.defined() || (buffer.size(0) == B && buffer.size(1) == heads && buffer.size(3) == d &&
-                                          buffer.dtype() == x.dtype());
-  if (!fits)
-    fail("KeyValueCache: {} does not follow what is held, {}", to_string(x.shape()), to_string(buffer.shape()));
-  if (!buffer.defined() || end > buffer.size(2)) {
-    Tensor larger({B, heads, std::max<std::int64_t>(2 * length, end + 64), d}, x.dtype());
+// Both (B, kv_heads, T, d), of any T.
+void check_follows(const Tensor& held, const Tensor& x) {
+  const bool fits = held.size(0) == x.size(0) && held.size(1) == x.size(1) && held.size(3) == x.size(3);
+  if (fits && held.dtype() == x.dtype()) return;
+  fail("KeyValueCache: {} does not follow what is held, {}", to_string(x.shape()), to_string(held.shape()));
+}
+
+// Writes `x`, of the tokens from `length` on, which go along `axis`, into `buffer`, which grows where it is too small.
+Tensor appended(Tensor& buffer, const Tensor& x, int axis, std::int64_t length) {
+  const std::int64_t T = x.size(axis), end = length + T;
+  if (!buffer.defined() || end > buffer.size(axis)) {
+    Shape shape = x.shape();
+    shape[axis] = std::max<std::int64_t>(2 * length, end + 64);
+    Tensor larger(shape, x.dtype());
     if (length > 0) {
-      const Tensor held = slice(buffer, 2, 0, length);
+      const Tensor held = slice(buffer, axis, 0, length);
       buffer = {};
-      appended(larger, held, 0);
+      appended(larger, held, axis, 0);
     }
     buffer = larger;
   }
   const Tensor dense = contiguous(x.detach());
+  const std::int64_t inner = buffer.strides()[axis], rows = dense.numel() / std::max<std::int64_t>(1, T * inner);
   dispatch(x.dtype(), [&]<class T_>() {
     const T_* from = dense.data<T_>();
     T_* to = buffer.mutable_data<T_>();
-    for (std::int64_t row = 0; row < B * heads; ++row) {
-      std::copy_n(from + row * T * d, T * d, to + (row * buffer.size(2) + length) * d);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      std::copy_n(from + row * T * inner, T * inner, to + (row * buffer.size(axis) + length) * inner);
     }
   });
-  return slice(buffer, 2, 0, end);
+  return slice(buffer, axis, 0, end);
 }
 
 }  // namespace
@@ -40,7 +46,8 @@ std::pair<Tensor, Tensor> KeyValueCache::append(const Tensor& K, const Tensor& V
     if (x->rank() != 4) fail("KeyValueCache: expected (B, kv_heads, T, d), got {}", to_string(x->shape()));
     if (x->trace().recording != 0) fail("KeyValueCache: keys and values that are recorded; open a NoRecording");
   }
-  std::pair<Tensor, Tensor> all{appended(K_, K, length_), appended(V_, V, length_)};
+  if (K_.defined()) check_follows(transpose(K_), K), check_follows(V_, V);
+  std::pair<Tensor, Tensor> all{transpose(appended(K_, transpose(K), 3, length_)), appended(V_, V, 2, length_)};
   length_ += K.size(2);
   return all;
 }

@@ -14,7 +14,9 @@ class KeyValueCache {
   std::pair<Tensor, Tensor> append(const Tensor& K, const Tensor& V);
 
  private:
-  Tensor K_, V_;  // (B, kv_heads, capacity, d), of which `length_` tokens are filled
+  // (B, kv_heads, d_k, capacity), as products with queries read them, and (B, kv_heads, capacity, d_v): of the capacity
+  // `length_` tokens are filled.
+  Tensor K_, V_;
   std::int64_t length_ = 0;
 };
 

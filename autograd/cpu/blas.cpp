@@ -1,6 +1,7 @@
 #include "autograd/cpu/blas.h"
 
 #include "autograd/cpu/blocked_gemm.h"
+#include "autograd/cpu/row_product.h"
 
 #include <heed/autograd/error.h>
 #include <heed/autograd/machine.h>
@@ -131,6 +132,9 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<T> A, 
           std::int64_t ldc) {
   if (m == 0 || n == 0) return;
   count_flops(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
+  if (m == 1 && beta == T{0} && is_row_product(k, n, B.row_stride, B.column_stride)) {
+    return row_product(k, n, alpha, A.data, A.column_stride, B, static_cast<const T*>(nullptr), C);
+  }
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
   // Where ours is the faster: at least a few columns, and not large in every direction.
   if (k > 0 && n >= 6 && std::min({m, n, k}) < 512) {

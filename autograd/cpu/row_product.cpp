@@ -9,7 +9,8 @@
 namespace heed::cpu {
 namespace {
 
-constexpr std::int64_t least_elements = 1 << 14;  // of W: below, all of it stays in a cache
+constexpr std::int64_t least_elements = 1 << 11;  // of W: below, blocks of registers are as fast
+constexpr std::size_t lanes = 64;                 // sums of a column that run beside each other
 
 // y[j] = b[j] + sum of x[p] W[p, j] for columns [begin, end), eight rows at a time: so many streams, and y is passed over once
 // for all of them.
@@ -45,7 +46,6 @@ void along_rows(std::int64_t k, const T* x, Matrix<T> W, const T* bias, T* y, st
 // y[j] = b[j] + x . W[:, j], each column one after the other in memory.
 template <class T>
 void along_columns(std::int64_t k, const T* x, Matrix<T> W, const T* bias, T* y, std::int64_t begin, std::int64_t end) {
-  constexpr std::size_t lanes = 64;  // sums that run beside each other
   for (std::int64_t j = begin; j < end; ++j) {
     const T* column = W.data + j * W.column_stride;
     std::array<T, lanes> sums{};
@@ -69,14 +69,15 @@ void along_columns(std::int64_t k, const T* x, Matrix<T> W, const T* bias, T* y,
 }  // namespace
 
 bool is_row_product(std::int64_t k, std::int64_t n, std::int64_t row_stride, std::int64_t column_stride) {
-  return k * n >= least_elements && (column_stride == 1 || row_stride == 1);
+  return k * n >= least_elements && (column_stride == 1 || (row_stride == 1 && k >= static_cast<std::int64_t>(lanes)));
 }
 
 template <class T>
-void row_product(std::int64_t k, std::int64_t n, const T* x, std::int64_t x_stride, Matrix<T> W, const T* bias, T* y) {
+void row_product(std::int64_t k, std::int64_t n, T alpha, const T* x, std::int64_t x_stride, Matrix<T> W, const T* bias,
+                 T* y) {
   std::vector<T> dense;
-  if (x_stride != 1) {
-    for (std::int64_t p = 0; p < k; ++p) dense.push_back(x[p * x_stride]);
+  if (x_stride != 1 || alpha != T{1}) {
+    for (std::int64_t p = 0; p < k; ++p) dense.push_back(alpha * x[p * x_stride]);
     x = dense.data();
   }
   // Ranges of columns of some 64,000 elements, but no narrower than a page of each row.
@@ -88,8 +89,9 @@ void row_product(std::int64_t k, std::int64_t n, const T* x, std::int64_t x_stri
   });
 }
 
-template void row_product(std::int64_t, std::int64_t, const float*, std::int64_t, Matrix<float>, const float*, float*);
-template void row_product(std::int64_t, std::int64_t, const double*, std::int64_t, Matrix<double>, const double*,
-                          double*);
+template void row_product(std::int64_t, std::int64_t, float, const float*, std::int64_t, Matrix<float>, const float*,
+                          float*);
+template void row_product(std::int64_t, std::int64_t, double, const double*, std::int64_t, Matrix<double>,
+                          const double*, double*);
 
 }  // namespace heed::cpu

@@ -33,5 +33,20 @@ TEST_CASE("Rows are taken where they repay it: of a large matrix that lies along
   CHECK(cpu::is_row_product(128, 128, 128, 1));
   CHECK(cpu::is_row_product(128, 128, 1, 128));
   CHECK_FALSE(cpu::is_row_product(128, 128, 256, 2));
-  CHECK_FALSE(cpu::is_row_product(64, 73, 73, 1));
+  CHECK(cpu::is_row_product(28, 256, 256, 1));
+  CHECK_FALSE(cpu::is_row_product(28, 256, 1, 28));  // columns too short
+  CHECK_FALSE(cpu::is_row_product(16, 14, 14, 1));
+}
+
+TEST_CASE("A product of one row is scaled and added as products of many are") {
+  const double alpha = 0.5, beta = GENERATE(0.0, 1.0);
+  const bool transposed = GENERATE(false, true);
+  constexpr std::int64_t k = 67, n = 73;
+  Random random(1);
+  const Tensor x = uniform({1, k}, random), before = uniform({1, n}, random);
+  const Tensor W = transposed ? transpose(uniform({n, k}, random)) : uniform({k, n}, random);
+  Tensor y = before.clone();
+  cpu::gemm(1, n, k, alpha, cpu::Matrix<double>{x.data<double>(), k, 1},
+            cpu::Matrix<double>{W.data<double>(), W.strides()[0], W.strides()[1]}, beta, y.mutable_data<double>(), n);
+  CHECK(distance(y, sum(transpose(x) * W, {0}) * alpha + before * beta) < 1e-12);
 }
