@@ -261,16 +261,10 @@ Tensor Recorder::record(const Operation& operation, std::span<const Tensor* cons
   return recorded;
 }
 
-Gradients backward(const Tensor& loss) {
-  if (!loss.defined()) fail("backward: the loss is undefined");
-  if (loss.rank() != 0) {
-    fail("backward: the loss must be a scalar of shape (), got {}; reduce it with sum() or mean(), or give a cotangent",
-         to_string(loss.shape()));
-  }
-  return backward(loss, ones({}, loss.dtype()));
-}
+namespace {
 
-Gradients backward(const Tensor& output, const Tensor& cotangent) {
+// Each gradient of `total` goes on growing where it lies.
+Gradients backward_onto(Gradients total, const Tensor& output, const Tensor& cotangent) {
   if (!output.defined() || !cotangent.defined()) fail("backward: the output or its cotangent is undefined");
   const auto check_cotangent = [&] {
     if (cotangent.shape() == output.shape() && cotangent.dtype() == output.dtype()) return;
@@ -279,9 +273,9 @@ Gradients backward(const Tensor& output, const Tensor& cotangent) {
   };
   if (tape && output.is_variable()) {  // dv/dv
     check_cotangent();
-    Gradients result;
-    result.set(output, cotangent.detach());
-    return result;
+    Gradients own;
+    own.set(output, cotangent.detach());
+    return total += own;
   }
   if (output.is_variable() || output.trace().recording == 0) {
     fail("backward: the output, of shape {}, was not recorded: no Recording was open, or it depends on no variable",
@@ -297,15 +291,20 @@ Gradients backward(const Tensor& output, const Tensor& cotangent) {
   const Pause pause;
   std::vector<std::unique_ptr<Tensor>> gradient(static_cast<std::size_t>(output.trace().node) + 1);
   gradient.back() = std::make_unique<Tensor>(cotangent.detach());
+  for (auto& [number, sum] : total) {
+    const auto leaf = tape->leaves.find(number);
+    if (leaf == tape->leaves.end() || leaf->second.node >= output.trace().node) continue;
+    gradient[static_cast<std::size_t>(leaf->second.node)] = std::make_unique<Tensor>(std::exchange(sum, {}));
+  }
   for (std::size_t n = gradient.size(); n-- > 0;) {
     const Node& node = tape->nodes[n];
     if (!node.operation || !gradient[n]) continue;
     check_kept_unchanged(node);
     const Tensor dy = *std::exchange(gradient[n], {});
     const std::int64_t* inputs = tape->edges.data() + node.first_edge;
-    std::unique_ptr<Tensor>* total =
+    std::unique_ptr<Tensor>* so_far =
         node.edges == 1 && inputs[0] != constant ? &gradient[static_cast<std::size_t>(inputs[0])] : nullptr;
-    std::vector<Tensor> dx = (*node.backward)(dy, NeedsInputGrad(inputs, total));
+    std::vector<Tensor> dx = (*node.backward)(dy, NeedsInputGrad(inputs, so_far));
     if (dx.size() != node.edges) {
       fail("backward of {}: {} gradients for {} inputs", node.operation->name(), dx.size(), node.edges);
     }
@@ -318,13 +317,31 @@ Gradients backward(const Tensor& output, const Tensor& cotangent) {
     if (is_profiling()) note_work(fmt::format("{} backward", node.operation->name()), backward_bytes(node, dy));
   }
 
-  Gradients result;
   for (const auto& [number, leaf] : tape->leaves) {
     const std::size_t n = static_cast<std::size_t>(leaf.node);
-    if (n < gradient.size() && gradient[n]) result.set(leaf.value, *gradient[n]);
+    if (n < gradient.size() && gradient[n]) total.set(leaf.value, std::move(*gradient[n]));
   }
-  return result;
+  return total;
 }
+
+const Tensor& checked_loss(const Tensor& loss) {
+  if (!loss.defined()) fail("backward: the loss is undefined");
+  if (loss.rank() != 0) {
+    fail("backward: the loss must be a scalar of shape (), got {}; reduce it with sum() or mean(), or give a cotangent",
+         to_string(loss.shape()));
+  }
+  return loss;
+}
+
+}  // namespace
+
+Gradients backward(const Tensor& loss) { return backward(checked_loss(loss), ones({}, loss.dtype())); }
+
+void backward(const Tensor& loss, Gradients& total) {
+  total = backward_onto(std::exchange(total, {}), checked_loss(loss), ones({}, loss.dtype()));
+}
+
+Gradients backward(const Tensor& output, const Tensor& cotangent) { return backward_onto({}, output, cotangent); }
 
 const Tensor* Gradients::find(const Tensor& variable) const {
   const std::int64_t number = variable.is_variable() ? variable.trace().node : 0;

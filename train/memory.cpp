@@ -5,7 +5,6 @@
 #include <heed/autograd/error.h>
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <fstream>
 #include <limits>
@@ -82,7 +81,7 @@ MemoryNeed memory_need(const Config& config, const Task& task, std::int64_t para
   const std::int64_t evaluation = examples * (T * a_token.passed + weights + answers * 3 * words);
   MemoryNeed need;
   need.parameters = 4 * parameters;
-  need.gradients = need.parameters * std::bit_width(static_cast<unsigned>(config.train.accumulate));  // sums that wait
+  need.gradients = need.parameters;
   need.moments = 4 * (moments_of(config.optimizer) + (config.train.average > 0 ? 1 : 0)) * parameters;
   need.activations = 5 * std::max(step, evaluation);       // of 4 bytes each, in blocks of which a fifth may be unused
   need.checkpoint = 2 * (need.parameters + need.moments);  // its bytes, and once more with their header before them

@@ -149,32 +149,19 @@ class Training {
     listener_.on_step(progress_.step, loss);
   }
 
-  // Of the mean over the parts of a batch, and that mean. The parts' gradients are added along a binary tree over their
-  // numbers: of those that wait, the last two are added as soon as they are of equally many parts.
+  // Of the mean over the parts of a batch, added part by part, and that mean.
   Gradients gradients_of(const Batch& batch, double& loss) {
     const int parts = experiment_.config.train.accumulate;
-    struct Sum {
-      Gradients gradients;
-      int parts;
-    };
-    std::vector<Sum> waiting;
-    const auto add_last_two = [&] {
-      const Sum last = std::move(waiting.back());
-      waiting.pop_back();
-      waiting.back().gradients += last.gradients;
-      waiting.back().parts += last.parts;
-    };
+    Gradients total;
     for (int part = 0; part < parts; ++part) {
       const Batch of_part = parts == 1 ? batch : part_of(batch, part, parts);
       const Recording recording;
       const Tensor part_loss = loss_of(of_part, part);
       if (!std::isfinite(part_loss.item())) stop_at_bad_loss(part_loss.item(), of_part, part);
       loss += part_loss.item() / parts;
-      waiting.push_back({parts == 1 ? backward(part_loss) : backward(part_loss * (1.0 / parts)), 1});
-      while (waiting.size() > 1 && waiting.back().parts == waiting[waiting.size() - 2].parts) add_last_two();
+      backward(parts == 1 ? part_loss : part_loss * (1.0 / parts), total);
     }
-    while (waiting.size() > 1) add_last_two();
-    return std::move(waiting.back().gradients);
+    return total;
   }
 
   Tensor loss_of(const Batch& batch, int part = 0) const {

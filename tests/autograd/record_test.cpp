@@ -239,6 +239,48 @@ TEST_CASE("Gradients are values, found by variable") {
   CHECK(total[a].to_vector() == std::vector<double>{26, 28});
 }
 
+TEST_CASE("A loss's gradients are added to others where they lie, and copies of these stay") {
+  const Tensor a = variable(tensor({2}, {1, 2})), b = variable(tensor({2}, {3, 4})), c = variable(ones({3}));
+  const Tensor table = variable(ones({4, 2}));
+  Gradients total;
+  for (const int id : {1, 3}) {
+    const Recording recording;
+    backward(sum(a * b) + sum(a) + sum(embedding(table, Ids({2}, {id, 1}))), total);
+  }
+  CHECK(total.size() == 3);
+  CHECK(total[a].to_vector() == std::vector<double>{8, 10});
+  CHECK(total[b].to_vector() == std::vector<double>{2, 4});
+  CHECK(total[table].to_vector() == std::vector<double>{0, 0, 3, 3, 0, 0, 1, 1});
+
+  const Gradients before = total;
+  const void* where = total[b].data<float>();
+  {
+    const Recording recording;
+    backward(sum(c), total);
+    backward(sum(a * 3), total);
+    CHECK(total[b].data<float>() == where);
+    backward(sum(b), total);
+    const Tensor unused = a * 2;
+    backward(sum(c * 2) + sum(unused.detach()), total);
+  }
+  CHECK(total[a].to_vector() == std::vector<double>{11, 13});
+  CHECK(total[b].to_vector() == std::vector<double>{3, 5});
+  CHECK(total[c].to_vector() == std::vector<double>{3, 3, 3});
+  CHECK(before[a].to_vector() == std::vector<double>{8, 10});
+  CHECK(before[b].to_vector() == std::vector<double>{2, 4});
+  CHECK_FALSE(before.contains(c));
+
+  const void* own = total[c].data<float>();
+  {
+    const Recording recording;
+    backward(sum(c), total);
+  }
+  CHECK(total[c].data<float>() == own);
+  CHECK(
+      message([&] { backward(ones({2}), total); }) ==
+      "backward: the loss must be a scalar of shape (), got (2); reduce it with sum() or mean(), or give a cotangent");
+}
+
 TEST_CASE("Gradients of several uses add up, and sharing a gradient's memory does no harm") {
   const Tensor a = variable(ones({2})), b = variable(ones({2}));
   const Recording recording;
