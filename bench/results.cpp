@@ -50,6 +50,7 @@ fs::path result_path(const fs::path& directory, const Json& run) {
       name += '-';
     }
   }
+  if (name.ends_with('-')) name.pop_back();
   return directory / fmt::format("{}-{}.json", name, run.at("date").get<std::string>());
 }
 
