@@ -29,13 +29,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "\\n", "\\t" and "\\\\", as a shell leaves them, as what they mean.
+// "\\n", "\\r", "\\t" and "\\\\", as a shell leaves them, as what they mean.
 std::string unescaped(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::size_t known = text[i] == '\\' && i + 1 < text.size() ? std::string_view("nt\\").find(text[i + 1]) : 3;
-    result += known < 3 ? "\n\t\\"[known] : text[i];
-    i += known < 3;
+    const std::size_t known = text[i] == '\\' && i + 1 < text.size() ? std::string_view("nrt\\").find(text[i + 1]) : 4;
+    result += known < 4 ? "\n\r\t\\"[known] : text[i];
+    i += known < 4;
   }
   return result;
 }

@@ -1,6 +1,7 @@
 #include "inspect/continuation.h"
 
 #include <heed/autograd/ops.h>
+#include <heed/files/utf8.h>
 
 #include <algorithm>
 
@@ -48,7 +49,18 @@ void continue_text(const SavedModel& model, const Continuation& continuation, co
     fail("the model answers questions about sentences; one that was trained with data.task: text can write");
   }
   std::vector<std::int32_t> tokens;
-  for (const std::string& token : model.tokenizer(continuation.begin)) tokens.push_back(model.vocabulary[token]);
+  std::vector<std::string> unknown;
+  for (const std::string& token : model.tokenizer(continuation.begin)) {
+    if (model.vocabulary.contains(token) || model.vocabulary.unknown()) {
+      tokens.push_back(model.vocabulary[token]);
+    } else if (const std::string name = "'" + excerpt(token, 20) + "'"; std::ranges::count(unknown, name) == 0) {
+      unknown.push_back(name);
+    }
+  }
+  if (!unknown.empty()) {
+    fail("--continue: not among the {} {} that the model knows: {}. Of data.tokens bytes or subwords it would know all",
+         model.vocabulary.size(), name_of(model.tokenizer.split()), fmt::join(unknown, ", "));
+  }
   if (tokens.empty()) fail("--continue: expected a text of at least one token, got none");
   if (!write(continuation.begin)) return;
   StoppedText text(continuation.stop, write);

@@ -48,7 +48,7 @@ constexpr SeedFigure seed_figures[] = {
     {"bits a byte", [](const Evaluation& e) { return e.bits_per_byte; }, 4},
     {"accuracy", [](const Evaluation& e) { return e.accuracy; }, 0},
     {"twin accuracy", [](const Evaluation& e) { return e.twin_accuracy; }, 0},
-    {"weight on the antecedent", best_weight, 2},
+    {"weight on antecedent", best_weight, 2},
 };
 
 const SeedFigure& figure_called(const std::string& name) {
@@ -167,7 +167,7 @@ std::string SeedTable::summary() const {
     means += fmt::format("{:>{}}", shown_figure(figure, mean_of(column.values)), column.width);
     if (runs > 1) widths += fmt::format("{:>{}}", shown_figure(figure, half_width(column.values)), column.width);
   }
-  return means + "\n" + (runs > 1 ? widths + "  95 % interval of the mean\n" : "");
+  return means + "\n" + (runs > 1 ? widths + "  (95 % interval)\n" : "");
 }
 
 bool train_seeds(const std::vector<Config>& configs, const fs::path& out, bool quiet, const Terminal& terminal,

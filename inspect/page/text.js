@@ -7,6 +7,7 @@ const unseen = new RegExp(
 const spaceSigns = {
   ' ': '␣',
   '\n': '↵',
+  '\r': '␍',
   '\t': '⇥'
 };
 

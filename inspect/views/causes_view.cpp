@@ -82,7 +82,7 @@ std::string rows_text(const Causes& causes, int layer, int head, const View& vie
 std::string attribution_text(const Attribution& one, const View& view) {
   std::string text = fmt::format("\n{}\nthe logit of {} is {:.3f}:\n",
                                  sentence_text(one.tokens, one.query, one.antecedent, view.terminal),
-                                 highlighted(visible(one.answer), view.terminal), one.logit);
+                                 highlighted(token_text(one.answer), view.terminal), one.logit);
   struct Part {
     int head;
     double logit;

@@ -119,7 +119,7 @@ std::string sentence_lines(const SentenceAttention& a, const SentenceAttention& 
                          : trimmed(fmt::format("{:<20}{}{}{}", label, of_a, of_b, third)) + "\n";
   };
   const auto answer = [&](const SentenceAttention& s) {
-    return fit_width(fmt::format("{} {:.3f}", fit_width(visible(s.predicted), word_columns), s.probability),
+    return fit_width(fmt::format("{} {:.3f}", fit_width(token_text(s.predicted), word_columns), s.probability),
                      layout.figure);
   };
   text += line("predicts", answer(a), answer(b), "most apart");

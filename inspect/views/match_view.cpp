@@ -156,7 +156,9 @@ std::string matched_heads_view(const MatchedHeads& matched, const View& view) {
   std::vector<std::string> others;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const int held_out = matched.runs[i].held_out;
-    if (held_out < matched.sentences) others.push_back(fmt::format("{} of them by {}", held_out, names[i]));
+    if (held_out < matched.sentences)
+      others.push_back(
+          fmt::format("{} by {}", held_out == 0 ? "none of them" : fmt::format("{} of them", held_out), names[i]));
   }
   if (!others.empty()) {
     text +=

@@ -17,7 +17,7 @@ constexpr int narrowest_cell = 5;    // columns of a cell that holds a figure, a
 constexpr int narrowest_number = 2;  // columns of a cell that holds a shade alone
 
 std::string word_of(const SentenceAttention& sentence, int token) {
-  return visible(sentence.tokens[static_cast<std::size_t>(token)]);
+  return token_text(sentence.tokens[static_cast<std::size_t>(token)]);
 }
 
 // Where a sentence's matrix goes on the screen: tokens [begin, end) as rows and columns.

@@ -1,6 +1,7 @@
 #include "inspect/views/picture.h"
 
 #include "inspect/views/colour.h"
+#include "inspect/views/sentence_text.h"
 
 #include <heed/autograd/ops.h>
 #include <heed/files/utf8.h>
@@ -44,7 +45,7 @@ std::string escaped(const std::string& text) {
 }
 
 std::string short_word(const std::string& token) {
-  const std::string shown = visible(token);
+  const std::string shown = token_text(token);
   return escaped(display_width(shown) > widest_word ? fit_width(shown, widest_word) : shown);
 }
 
@@ -65,7 +66,7 @@ class Picture {
     cell_ = std::clamp(std::floor(room / T_), 1.0, single_ ? 44.0 : 22.0);
     size_ = single_ ? std::clamp(cell_ * 0.42, 5.0, 15.0) : std::clamp(cell_ * 0.62, 4.0, 12.0);
     int widest = 0;
-    for (const std::string& token : sentence.tokens) widest = std::max(widest, display_width(visible(token)));
+    for (const std::string& token : sentence.tokens) widest = std::max(widest, display_width(token_text(token)));
     label_ = std::min(widest, widest_word) * size_ * column_width + 8;
   }
 
@@ -109,7 +110,7 @@ class Picture {
     double used = 0;
     for (int i = 0; i < T_; ++i) {
       const std::string& token = sentence_.tokens[static_cast<std::size_t>(i)];
-      const double length = (display_width(visible(token)) + 1) * heading_size * column_width;
+      const double length = (display_width(token_text(token)) + 1) * heading_size * column_width;
       if (used > 0 && used + length > width - 2 * margin) {
         lines.emplace_back();
         used = 0;

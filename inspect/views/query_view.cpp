@@ -120,11 +120,11 @@ std::string answer_text(const SentenceAttention& sentence, const SentenceAttenti
   const auto answer = [&](const std::string& word) {
     return fmt::format("predicts {} with probability {:.3f}", word, sentence.probability);
   };
-  const std::string predicted = visible(sentence.predicted);
+  const std::string predicted = token_text(sentence.predicted);
   const std::string text = answer(highlighted(predicted, view.terminal));
   if (!before) return text;
   const std::string untrained =
-      fmt::format("({}: {}, {:.3f})", view.before_name, visible(before->predicted), before->probability);
+      fmt::format("({}: {}, {:.3f})", view.before_name, token_text(before->predicted), before->probability);
   const bool fits = display_width(answer(predicted)) + 2 + display_width(untrained) <= view.terminal.width;
   return text + (fits ? "  " : "\n") + untrained;
 }

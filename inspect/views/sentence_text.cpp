@@ -8,9 +8,16 @@
 
 namespace heed {
 
+std::string token_text(const std::string& token) {
+  if (token.find_first_not_of(' ') != token.npos) return visible(token);
+  std::string text;
+  for (std::size_t i = 0; i < token.size(); ++i) text += "␣";
+  return text;
+}
+
 std::string token_label(const std::vector<std::string>& tokens, int token) {
   const std::string& raw = tokens[static_cast<std::size_t>(token)];
-  const std::string word = visible(raw);
+  const std::string word = token_text(raw);
   if (std::count(tokens.begin(), tokens.end(), raw) == 1) return word;
   std::string position;
   for (const char digit : std::to_string(token + 1)) {

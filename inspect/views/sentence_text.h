@@ -6,7 +6,10 @@
 
 namespace heed {
 
-// The token; where the same word occurs elsewhere too, with its position counted from 1: the₅.
+// The token as it is shown: of what cannot be seen a sign, of a token of nothing but spaces "␣" for each.
+std::string token_text(const std::string& token);
+
+// token_text(); where the same word occurs elsewhere too, with its position counted from 1: the₅.
 std::string token_label(const std::vector<std::string>& tokens, int token);
 
 // The tokens, the antecedent in [brackets] (-1: none), broken at the terminal's width.

@@ -72,7 +72,7 @@ std::string one_text(const ScoreParts& of, int antecedent, const View& view) {
   for (const auto& [of_query, part, weight, probability] : of.cuts) {
     const ScoreParts::Part& taken = (of_query ? of.query : of.key)[static_cast<std::size_t>(part)];
     text += wrapped(fmt::format("  at {}, {}: weight {:.2f} instead of {:.2f}, {} {:.3f} instead of {:.3f}",
-                                of_query ? from : to, part_name(of, taken), weight, of.weight, visible(of.answer),
+                                of_query ? from : to, part_name(of, taken), weight, of.weight, token_text(of.answer),
                                 probability, of.probability),
                     width, 4) +
             "\n";

@@ -10,10 +10,10 @@ using namespace heed;
 
 namespace {
 
-// An untrained model of the characters of "ab\n".
-SavedModel writer() {
+// An untrained model of the characters a, b and a third.
+SavedModel writer(const char* third = "\n") {
   SavedModel model;
-  for (const char* character : {"a", "b", "\n"}) model.vocabulary.add(character);
+  for (const char* character : {"a", "b", third}) model.vocabulary.add(character);
   model.tokenizer = Tokenizer::of_text(Split::characters);
   model.reader = std::make_unique<Reader>(
       Scope(model.parameters, 5),
@@ -65,7 +65,10 @@ TEST_CASE("Only a model of texts writes, and only from what it knows") {
   CHECK(saying(small_model(), "animal") ==
         "the model answers questions about sentences; one that was trained with data.task: text can write");
   CHECK(saying(writer(), "") == "--continue: expected a text of at least one token, got none");
-  CHECK(saying(writer(), "ax") == "unknown word 'x': it is not among the 3 words of the vocabulary");
+  CHECK(saying(writer(), "axbéx") ==
+        "--continue: not among the 3 characters that the model knows: 'x', 'é'. Of data.tokens bytes or subwords it "
+        "would "
+        "know all");
 }
 
 TEST_CASE("inspect --continue writes as its options say") {
@@ -81,6 +84,12 @@ TEST_CASE("inspect --continue writes as its options say") {
         continued(writer(), {.begin = "ab", .tokens = 20, .seed = 3}));
   CHECK(inspecting({"--continue", "ab", "--temperature", "0.5", "--top-k", "2", "--top-p", "0.9", "--stop", "\\n"}) ==
         continued(writer(), {.begin = "ab", .sampling = {.temperature = 0.5, .top_k = 2, .top_p = 0.9}, .stop = "\n"}));
+  for (const auto& [third, escaped] : {std::pair{"\n", "\\n"}, {"\r", "\\r"}, {"\t", "\\t"}, {"\\", "\\\\"}}) {
+    save_model(model_path(scratch.path), writer(third));
+    const std::string text = inspecting({"--continue", "ab"});
+    REQUIRE(text.find(third) != std::string::npos);
+    CHECK(inspecting({"--continue", "ab", "--stop", escaped}) == text.substr(0, text.find(third)));
+  }
   const auto misuse = [&](const std::vector<std::string>& arguments) {
     try {
       inspecting(arguments);

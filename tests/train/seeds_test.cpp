@@ -61,15 +61,15 @@ TEST_CASE("The table of seeds ends in means and their intervals, without figures
   SeedTable table;
   CHECK(table.summary().empty());
   std::string text = table.row(3, ended_with(0.5, 0.875));
-  CHECK(table.summary() == "  mean   0.5000    50.0 %                      0.88\n");
+  CHECK(table.summary() == "  mean   0.5000    50.0 %                  0.88\n");
   text += table.row(12, ended_with(1, 0.25)) + table.row(4, ended_with(0.75, 0.5));
   CHECK("\n" + text + table.summary() == R"(
-  seed     loss  accuracy  weight on the antecedent
-     3   0.5000    50.0 %                      0.88  layer 2 head 1
-    12   0.0000   100.0 %                      0.30  layer 2 head 2
-     4   0.2500    75.0 %                      0.50  layer 2 head 1
-  mean   0.2500    75.0 %                      0.56
-     ±   0.6210    62.1 %                      0.73  95 % interval of the mean
+  seed     loss  accuracy  weight on antecedent
+     3   0.5000    50.0 %                  0.88  layer 2 head 1
+    12   0.0000   100.0 %                  0.30  layer 2 head 2
+     4   0.2500    75.0 %                  0.50  layer 2 head 1
+  mean   0.2500    75.0 %                  0.56
+     ±   0.6210    62.1 %                  0.73  (95 % interval)
 )");
 }
 
@@ -79,9 +79,9 @@ TEST_CASE("Each seed has a run of its own, the same as trained alone, and what h
   CAPTURE(first.out, first.err);
   REQUIRE(first.code == 0);
   CHECK(first.out.find("run    runs/small-seeds/seed-N\n") != std::string::npos);
-  CHECK(first.out.find("\n  seed     loss  accuracy  twin accuracy  weight on the antecedent\n     3  ") !=
+  CHECK(first.out.find("\n  seed     loss  accuracy  twin accuracy  weight on antecedent\n     3  ") !=
         std::string::npos);
-  CHECK(first.out.find("95 % interval of the mean\n") != std::string::npos);
+  CHECK(first.out.find("(95 % interval)\n") != std::string::npos);
   CHECK(
       first.out.ends_with("Look closer: inspect runs/small-seeds/seed-3\n"
                           "Which heads do the same: inspect runs/small-seeds/seed-* --match\n"));

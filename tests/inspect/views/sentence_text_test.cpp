@@ -4,6 +4,19 @@
 
 using namespace heed;
 
+TEST_CASE("A token that cannot be seen has a sign") {
+  CHECK(token_text(" ") == "␣");
+  CHECK(token_text("  ") == "␣␣");
+  CHECK(token_text(" the") == " the");
+  CHECK(token_text("\n") == "␊");
+  CHECK(token_text("") == "");
+  SentenceAttention sentence = chinese_sentence();
+  sentence.tokens[0] = sentence.predicted = " ";
+  const std::string text = query_view({0, {sentence}}, {});
+  CHECK(text.find("predicts ␣ with") != std::string::npos);
+  CHECK(text.find("-> ␣ ") != std::string::npos);
+}
+
 TEST_CASE("query_view tells equal words apart by their place") {
   SentenceAttention sentence = chinese_sentence();
   sentence.tokens = {"甜", "很", "甜"};
