@@ -56,7 +56,7 @@ cxxopts::Options options() {
       ("top-k", "Draw from the K likeliest tokens only", cxxopts::value<int>(), "K")                                 //
       ("top-p", "Draw from the likeliest tokens only whose probabilities sum to P", cxxopts::value<double>(), "P")   //
       ("seed", "Of what is drawn (default: 1); the same seed, the same text", cxxopts::value<std::uint64_t>(), "N")  //
-      ("stop", "End before this text; \\n is a line's end, or \\r\\n", cxxopts::value<std::string>(), "TEXT")                   //
+      ("stop", "End before this text; \\n is a line's end, or \\r\\n", cxxopts::value<std::string>(), "TEXT")        //
       ("verify", "Read every file of the run, and say of each whether it is whole")                                  //
       ("force", "Let --page, --svg, --csv and --npy replace a file of another kind")                                 //
       ("help", "Print this")("version", "Print the version")                                                         //

@@ -116,8 +116,8 @@ struct Walk {
 // y[i] = f(x[i * stride]...) for i in [begin, end), with strides known to the compiler where they are 1 or 0. y may be an
 // operand with stride 1. Flat: a loop with a call of f in it does not vectorise.
 template <class R, class F, class... Ts>
-[[gnu::flatten]] void map_row(std::int64_t begin, std::int64_t end, R* y, F& f, const std::array<std::int64_t, sizeof...(Ts)>& stride,
-             const Ts*... x) {
+[[gnu::flatten]] void map_row(std::int64_t begin, std::int64_t end, R* y, F& f,
+                              const std::array<std::int64_t, sizeof...(Ts)>& stride, const Ts*... x) {
   const auto loop = [&](auto... s) {
 #pragma omp simd
     for (std::int64_t i = begin; i < end; ++i) y[i] = f(x[i * s]...);

@@ -2,6 +2,7 @@
 #include "tests/message.h"
 
 #include <heed/nn/encoder.h>
+#include <heed/nn/reader.h>
 
 using namespace heed;
 
