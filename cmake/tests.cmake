@@ -106,6 +106,8 @@ if(NOT HEED_SANITIZE)
   endif()
   add_library(heed_inject MODULE tests/fault/inject.cpp)
   heed_options(heed_inject)
+  target_compile_features(heed_inject PRIVATE cxx_std_20)
+  target_compile_options(heed_inject PRIVATE "SHELL:-U _FORTIFY_SOURCE")  # it defines what the headers then define inline
   target_link_libraries(heed_inject PRIVATE ${CMAKE_DL_LIBS})
   add_test(NAME fault COMMAND ${PROJECT_SOURCE_DIR}/tests/fault/fault.sh ${PROJECT_BINARY_DIR} 60)
   add_custom_target(fault-test DEPENDS heed_train heed_inspect heed_inject USES_TERMINAL VERBATIM

@@ -22,8 +22,8 @@ void* __libc_memalign(std::size_t, std::size_t);
 
 namespace {
 
-std::atomic<bool> armed = false;
-std::atomic<long> calls = 0;
+std::atomic<bool> armed{false};
+std::atomic<long> calls{0};
 char kind[16];
 long first = 0, last = 0;  // calls that fail
 int reason = EIO;

@@ -3,6 +3,7 @@
 #include "inspect/causal/cause_history.h"
 #include "inspect/causal/causes.h"
 #include "inspect/causal/matched_heads.h"
+#include "inspect/causal/score_parts.h"
 #include "inspect/output_file.h"
 #include "inspect/views/picture.h"
 #include "inspect/views/view.h"

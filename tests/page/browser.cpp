@@ -1,5 +1,7 @@
 #include "browser.h"
 
+#include <heed/autograd/error.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>

@@ -2,6 +2,8 @@
 
 #include "tests/catch.h"
 
+#include <heed/autograd/ops.h>
+
 using namespace heed;
 
 TEST_CASE("Pieces of words are told as whole words: weights summed, a query its word's last piece") {
