@@ -85,10 +85,12 @@ std::string visible(std::string_view text) {
 }
 
 std::string fit_width(std::string_view text, int width) {
+  std::string shown;  // cut into characters anew: a mark joins U+FFFD, which it did not join before
+  for (const Grapheme& g : graphemes(text)) shown += is_character(g.first) ? g.text : "\uFFFD";
   std::string fitted, kept;  // `kept` leaves a column for the ellipsis
   int columns = 0, kept_columns = 0;
-  for (const Grapheme& g : graphemes(text)) {
-    fitted += is_character(g.first) ? g.text : "\uFFFD";
+  for (const Grapheme& g : graphemes(shown)) {
+    fitted += g.text;
     columns += g.width;
     if (columns > width) break;
     if (columns < width) {
