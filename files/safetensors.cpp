@@ -190,25 +190,28 @@ class Parser {
     }
   }
 
-  // Whether there is a digest. A damaged name of one does not hide it.
+  // Whether there is a digest. A damaged name of one, which differs in a character, does not hide it.
   bool check_digest(const std::map<std::string, std::string>& metadata) const {
-    for (const auto& [name, digits] : metadata) {
-      const std::string_view key = digest_key;
-      if (name.size() != key.size()) continue;
-      const auto differ =
-          std::inner_product(name.begin(), name.end(), key.begin(), 0, std::plus(), std::not_equal_to());
-      if (differ > 1) continue;
-      std::string header(header_);
-      const std::size_t at = digest_position(header_, digits);
-      if (differ == 0 && digits.size() == digest_digits && at != header.npos)
-        header.replace(at, digest_digits, digest_digits, '0');
-      if (digest_of(header, data_) == digits) return true;
-      fail(
-          "{}: its bytes are not those that were written: they do not give its digest. Is the disk damaged, or was it "
-          "changed by another program? That has to leave out the metadata '{}'",
-          source_, digest_key);
+    const std::string_view key = digest_key;
+    auto digest = metadata.find(digest_key);
+    if (digest == metadata.end()) {
+      digest = std::ranges::find_if(metadata, [&](const auto& entry) {
+        const std::string& name = entry.first;
+        return name.size() == key.size() &&
+               std::inner_product(name.begin(), name.end(), key.begin(), 0, std::plus(), std::not_equal_to()) == 1;
+      });
     }
-    return false;
+    if (digest == metadata.end()) return false;
+    const auto& [name, digits] = *digest;
+    std::string header(header_);
+    const std::size_t at = digest_position(header_, digits);
+    if (name == key && digits.size() == digest_digits && at != header.npos)
+      header.replace(at, digest_digits, digest_digits, '0');
+    if (digest_of(header, data_) == digits) return true;
+    fail(
+        "{}: its bytes are not those that were written: they do not give its digest. Is the disk damaged, or was it "
+        "changed by another program? That has to leave out the metadata '{}'",
+        source_, digest_key);
   }
 
   std::map<std::string, std::string> metadata(const Json& value) const {

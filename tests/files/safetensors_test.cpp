@@ -172,7 +172,10 @@ TEST_CASE("A file without a digest is read; metadata may look like one") {
   CHECK(read["x"].item() == 0);
   const Scratch scratch;
   SafeTensors content = small();
-  content.metadata = {{"a", "heed.digest"}, {"heed.digest", "mine"}, {"z", R"("heed.digest":"0000000000000000")"}};
+  content.metadata = {{"a", "heed.digest"},
+                      {"heed.digest", "mine"},
+                      {"need.digest", "mine, too"},
+                      {"z", R"("heed.digest":"0000000000000000")"}};
   write_safetensors(scratch / "a", content);
   content.metadata.erase("heed.digest");
   CHECK(read_safetensors(scratch / "a").metadata == content.metadata);
