@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh BUILD [TARGET...]: runs each fuzz target of BUILD for $FUZZ_SECONDS (10), as many at once as there are processors,
-# from tests/fuzz/seeds/TARGET and from what earlier runs kept in BUILD/corpus. What one finds is left in BUILD as
-# TARGET-crash-... .
+# from tests/fuzz/seeds/TARGET and from what earlier runs kept in BUILD/corpus; with $FUZZ_SEED the same inputs each time.
+# What one finds is left in BUILD as TARGET-crash-... .
 set -euo pipefail
 build=$(realpath "$1")
 shift
@@ -12,7 +12,7 @@ names=("$@")
 run_one() {
   local log=$build/corpus/$1.log
   mkdir -p "$build/corpus/$1"
-  if "$build/fuzz_$1" "$build/corpus/$1" "seeds/$1" -max_total_time="${FUZZ_SECONDS:-10}" -timeout=20 -max_len=4096 \
+  if "$build/fuzz_$1" "$build/corpus/$1" "seeds/$1" ${FUZZ_SEED:+-seed="$FUZZ_SEED"} -max_total_time="${FUZZ_SECONDS:-10}" -timeout=20 -max_len=4096 \
       -rss_limit_mb=2048 -artifact_prefix="$build/$1-" -print_final_stats=1 >"$log" 2>&1; then
     printf '%-12s %s runs\n' "$1" "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")"
   else
