@@ -12,8 +12,9 @@ names=("$@")
 run_one() {
   local log=$build/corpus/$1.log
   mkdir -p "$build/corpus/$1"
-  if "$build/fuzz_$1" "$build/corpus/$1" "seeds/$1" ${FUZZ_SEED:+-seed="$FUZZ_SEED"} -max_total_time="${FUZZ_SECONDS:-10}" -timeout=20 -max_len=4096 \
-      -rss_limit_mb=2048 -artifact_prefix="$build/$1-" -print_final_stats=1 >"$log" 2>&1; then
+  if "$build/fuzz_$1" "$build/corpus/$1" "seeds/$1" ${FUZZ_SEED:+-seed="$FUZZ_SEED"} \
+      -max_total_time="${FUZZ_SECONDS:-10}" -timeout=20 -max_len=4096 -rss_limit_mb=2048 \
+      -artifact_prefix="$build/$1-" -print_final_stats=1 >"$log" 2>&1; then
     printf '%-12s %s runs\n' "$1" "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")"
   else
     printf '%-12s FAILED\n' "$1"
