@@ -45,7 +45,7 @@ TEST_CASE("text is cut and padded to exactly the width") {
   CHECK(fit_width("苹果", 1) == "…");
   CHECK(fit_width("苹果", 0) == "");
   CHECK(fit_width("e\u0301e\u0301e\u0301", 2) == "e\u0301…");
-  CHECK(fit_width("a\tb\x1b", 5) == "a\uFFFDb\uFFFD ");  // what moves the cursor is replaced
+  CHECK(fit_width("a\tb\x1b", 5) == "a\uFFFDb\uFFFD ");       // what moves the cursor is replaced
   CHECK(display_width(fit_width("\x01\x01\u302e", 5)) == 5);  // a mark, which joins what takes the place of a control
   for (int width = 0; width < 12; ++width) {
     CHECK(display_width(fit_width("The 苹果 e\u0301 👩‍👩‍👧.", width)) == width);
