@@ -76,7 +76,7 @@ class Gradients {
 Gradients backward(const Tensor& loss);
 
 // The same, added to those of other losses that `total` holds, where they lie: of a batch that is too large to be computed at
-// once, one part after the other, in no more memory than the gradients of one take. After an Error, `total` is empty.
+// once, one part after the other, in no more memory than the gradients of one take. After an Error, `total` is of no use.
 void backward(const Tensor& loss, Gradients& total);
 
 // Gradients of sum(output * cotangent), the transposed Jacobian's product with it. Shapes and dtypes must be equal.

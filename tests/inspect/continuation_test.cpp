@@ -66,9 +66,8 @@ TEST_CASE("Only a model of texts writes, and only from what it knows") {
         "the model answers questions about sentences; one that was trained with data.task: text can write");
   CHECK(saying(writer(), "") == "--continue: expected a text of at least one token, got none");
   CHECK(saying(writer(), "axbéx") ==
-        "--continue: not among the 3 characters that the model knows: 'x', 'é'. Of data.tokens bytes or subwords it "
-        "would "
-        "know all");
+        "--continue: not among the 3 characters that the model knows: 'x', 'é'. "
+        "Of data.tokens bytes or subwords it would know all");
 }
 
 TEST_CASE("inspect --continue writes as its options say") {
