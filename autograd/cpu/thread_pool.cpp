@@ -49,24 +49,27 @@ class ThreadPool {
   bool run(int members, std::int64_t tiles, void (*tile)(void*, std::int64_t), void* context) {
     if (taken_.exchange(true, std::memory_order_acquire)) return false;
     for (; workers_ < members - 1; ++workers_) std::thread([this, index = workers_ + 1] { work(index); }).detach();
-    tile_ = tile;
-    context_ = context;
-    tiles_ = tiles;
-    members_ = members;
-    unfinished_ = tiles;
+    tile_.store(tile, release);
+    context_.store(context, release);
+    tiles_.store(tiles, release);
+    members_.store(members, release);
+    unfinished_.store(tiles, release);
     const std::uint64_t job = job_ + 1;
-    for (int m = 0; m < members; ++m) shares_[m].ticket = job << 32 | static_cast<std::uint64_t>(tiles * m / members);
+    for (int m = 0; m < members; ++m) {
+      shares_[m].ticket.store(job << 32 | static_cast<std::uint64_t>(tiles * m / members), release);
+    }
     job_ = job;
     if (sleeping_ > 0) job_.notify_all();
     take_tiles();
     for (int spins = 0; unfinished_ > 0; ++spins) spins < 2000 ? pause_briefly() : std::this_thread::yield();
-    for (int m = 0; m < members; ++m) shares_[m].ticket = job << 32 | closed;
-    taken_.store(false, std::memory_order_release);
+    for (int m = 0; m < members; ++m) shares_[m].ticket.store(job << 32 | closed, release);
+    taken_.store(false, release);
     return true;
   }
 
  private:
   // The number of the job in the upper half, of the next tile in the lower; `closed` when there is none to take.
+  static constexpr std::memory_order release = std::memory_order_release;
   static constexpr std::uint64_t closed = std::numeric_limits<std::uint32_t>::max();
   struct alignas(64) Share {
     std::atomic<std::uint64_t> ticket = closed;
@@ -117,13 +120,16 @@ class ThreadPool {
     }
   }
 
-  std::atomic<bool> taken_ = false;
-  std::atomic<std::uint64_t> job_ = 0;
-  std::array<Share, most_members> shares_;
+  // What a worker reads when a job begins is in one line of the cache, what it writes in others.
+  alignas(64) std::atomic<std::uint64_t> job_ = 0;
   std::atomic<void (*)(void*, std::int64_t)> tile_ = nullptr;
   std::atomic<void*> context_ = nullptr;
-  std::atomic<std::int64_t> tiles_ = 0, unfinished_ = 0;
-  std::atomic<int> members_ = 0, sleeping_ = 0;
+  std::atomic<std::int64_t> tiles_ = 0;
+  std::atomic<int> members_ = 0;
+  alignas(64) std::atomic<std::int64_t> unfinished_ = 0;
+  alignas(64) std::array<Share, most_members> shares_;
+  std::atomic<int> sleeping_ = 0;
+  std::atomic<bool> taken_ = false;
   int workers_ = 0;
 };
 
