@@ -147,15 +147,16 @@ AttentionParts attention(const Tensor& Q, const Tensor& K, const Tensor& V, cons
   cpu::AttentionForward f = cpu::attention_forward(Q, K, V, terms, want_weights);
   const Tensor P = std::exchange(f.weights, {});
   AttentionParts result;
-  const auto gradients = [Q, K, V, terms, f](const Tensor& dO, const NeedsInputGrad& needs_input_grad) {
+  auto gradients = [Q, K, V, terms, f](const Tensor& dO, const NeedsInputGrad& needs_input_grad) {
     const bool want_dbias = terms.bias.defined() && needs_input_grad[3];
     const auto [dQ, dK, dV, dbias] = cpu::attention_backward(Q, K, V, terms, f, dO, want_dbias);
     std::vector<Tensor> all{dQ, dK, dV};
     if (terms.bias.defined()) all.push_back(dbias);
     return all;
   };
-  result.output = options.bias.defined() ? record(attention_operation, {&Q, &K, &V, &options.bias}, f.output, gradients)
-                                         : record(attention_operation, {&Q, &K, &V}, f.output, gradients);
+  result.output = options.bias.defined()
+                      ? record(attention_operation, {&Q, &K, &V, &options.bias}, f.output, std::move(gradients))
+                      : record(attention_operation, {&Q, &K, &V}, f.output, std::move(gradients));
   if (!want_weights) return result;
   result.weights = record(weights_operation, {&Q, &K}, P, [Q, K, P, scale](const Tensor& dP) {
     const Tensor dS = P * (dP - sum(dP * P, {-1}, true)) * scale;

@@ -35,11 +35,11 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
   const std::int64_t grain = cpu::row_grain(rows, n);
   const Tensor dense = contiguous(x.detach());
   const Tensor scale = gain.defined() ? contiguous(gain.detach()) : ones({n}, x.dtype());
-  const Tensor shift = bias.defined() ? contiguous(bias.detach()) : zeros({n}, x.dtype());
-  Tensor y(x.shape(), x.dtype()), mean({rows}, x.dtype()), r({rows}, x.dtype());
+  const Tensor shift = bias.defined() ? contiguous(bias.detach()) : Tensor();
+  Tensor y(x.shape(), x.dtype()), statistics({2, rows}, x.dtype());  // mean, 1 / sqrt(...)
   dispatch(x.dtype(), [&]<class T>() {
-    const T *from = dense.data<T>(), *a = scale.data<T>(), *b = shift.data<T>();
-    T *to = y.mutable_data<T>(), *means = mean.mutable_data<T>(), *inverse = r.mutable_data<T>();
+    const T *from = dense.data<T>(), *a = scale.data<T>(), *b = shift.defined() ? shift.data<T>() : nullptr;
+    T *to = y.mutable_data<T>(), *means = statistics.mutable_data<T>(), *inverse = means + rows;
     cpu::parallel_for(rows, grain, [=](std::int64_t begin, std::int64_t end) {
       const cpu::StreamScope scope;
       constexpr std::int64_t together = 8;  // rows, so that the sums of several are under way at once
@@ -68,13 +68,18 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
           const T *row = from + i * n, mu = means[i], inv = inverse[i];
           const cpu::Part<T> part(to + i * n, n, rows * n);
           T* const out = part.data();
+          if (b) {
 #pragma omp simd
-          for (std::int64_t j = 0; j < n; ++j) out[j] = (row[j] - mu) * inv * a[j] + b[j];
+            for (std::int64_t j = 0; j < n; ++j) out[j] = (row[j] - mu) * inv * a[j] + b[j];
+          } else {
+#pragma omp simd
+            for (std::int64_t j = 0; j < n; ++j) out[j] = (row[j] - mu) * inv * a[j];
+          }
         }
       }
     });
   });
-  const auto gradients = [centre, dense, mean, r, scale, n, rows](const Tensor& dy) {
+  auto gradients = [centre, dense, statistics, scale, n, rows](const Tensor& dy) {
     // Rows in parts, each with its own sums for dgain and dbias.
     constexpr std::int64_t elements_a_part = 16384;
     const std::int64_t most_rows = std::max<std::int64_t>(1, elements_a_part / std::max<std::int64_t>(n, 1));
@@ -83,7 +88,8 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
     const Tensor dense_dy = contiguous(dy);
     Tensor dx(dense.shape(), dense.dtype()), sums({parts, 2, n}, dense.dtype());
     dispatch(dense.dtype(), [&]<class T>() {
-      const T *x_data = dense.data<T>(), *dy_data = dense_dy.data<T>(), *means = mean.data<T>(), *inverse = r.data<T>();
+      const T *x_data = dense.data<T>(), *dy_data = dense_dy.data<T>();
+      const T *means = statistics.data<T>(), *inverse = means + rows;
       const T* a = scale.data<T>();
       T *to = dx.mutable_data<T>(), *totals = sums.mutable_data<T>();
       cpu::parallel_for(rows, rows_a_part, [=](std::int64_t begin, std::int64_t end) {
@@ -99,13 +105,14 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
     const Tensor total = sum(sums, {0});  // (2, n)
     return std::vector{dx, reshape(slice(total, 0, 0, 1), {n}), reshape(slice(total, 0, 1, 2), {n})};
   };
-  if (bias.defined()) return record(operation, {&x, &gain, &bias}, y, gradients);
-  const auto without_bias = [gradients](const Tensor& dy) {
+  if (bias.defined()) return record(operation, {&x, &gain, &bias}, y, std::move(gradients));
+  auto without_bias = [gradients = std::move(gradients)](const Tensor& dy) {
     std::vector<Tensor> all = gradients(dy);
     return std::vector{all[0], all[1]};
   };
-  if (gain.defined()) return record(operation, {&x, &gain}, y, without_bias);
-  return record(operation, {&x}, y, [gradients](const Tensor& dy) { return std::vector{gradients(dy)[0]}; });
+  if (gain.defined()) return record(operation, {&x, &gain}, y, std::move(without_bias));
+  return record(operation, {&x}, y,
+                [gradients = std::move(without_bias)](const Tensor& dy) { return std::vector{gradients(dy)[0]}; });
 }
 
 bool fits_row(const Tensor& parameter, const Tensor& x) {

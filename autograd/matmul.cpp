@@ -132,6 +132,7 @@ Tensor product(const Tensor& a_any, const Tensor& b_any, const Tensor& bias = {}
 Tensor rows_of(const Tensor& x) {
   std::int64_t rows = 1;
   for (int axis = 0; axis + 1 < x.rank(); ++axis) rows *= x.size(axis);
+  if (x.is_contiguous()) return x.view({rows, x.size(-1)}, {x.size(-1), 1});
   return reshape(x.detach(), {rows, x.size(-1)});
 }
 
@@ -218,7 +219,7 @@ Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
   Shape shape = x.shape();
   shape[-1] = W.size(1);
   const Tensor y = reshape(product(rows_of(x), W.detach(), b.defined() ? contiguous(b.detach()) : b), shape);
-  const auto gradient = [x, W](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
+  auto gradient = [x, W](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
     const Tensor dy_rows = rows_of(dy);
     Tensor dx, dW;
     if (needs_input_grad[0]) dx = reshape(product(dy_rows, transpose(W.detach())), x.shape());
@@ -229,9 +230,9 @@ Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
     }
     return std::vector{dx, dW};
   };
-  if (!b.defined()) return record(linear_operation, {&x, &W}, y, gradient);
+  if (!b.defined()) return record(linear_operation, {&x, &W}, y, std::move(gradient));
   return record(linear_operation, {&x, &W, &b}, y,
-                [gradient](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
+                [gradient = std::move(gradient)](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
                   std::vector<Tensor> gradients = gradient(dy, needs_input_grad);
                   gradients.push_back(needs_input_grad[2] ? sum(rows_of(dy), {0}) : Tensor());
                   return gradients;

@@ -14,21 +14,21 @@ Tensor turned(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryP
   const std::int64_t d = x.size(-1), half = cosine.size(-1), rows = d ? x.numel() / d : 0;
   Shape angles = x.shape();
   angles[-1] = half;
-  const Tensor c_all = broadcast_to(cosine, angles), s_all = broadcast_to(sine, angles);
   Tensor y(x.shape(), x.dtype());
   dispatch(x.dtype(), [&]<class T>() {
-    const T *from = dense.data<T>(), *c_data = c_all.data<T>(), *s_data = s_all.data<T>();
+    const cpu::Operand<T> c_all = cpu::operand<T>(cosine, angles), s_all = cpu::operand<T>(sine, angles);
+    const T *from = dense.data<T>(), *c_data = c_all.data, *s_data = s_all.data;
     T* to = y.mutable_data<T>();
     const T sign = static_cast<T>(direction);
     Shape leading;  // of rows: all axes but the last
     Shape c_strides, s_strides;
     for (int axis = 0; axis + 1 < x.rank(); ++axis) {
       leading.append(x.size(axis));
-      c_strides.append(c_all.strides()[axis]);
-      s_strides.append(s_all.strides()[axis]);
+      c_strides.append(c_all.strides[axis]);
+      s_strides.append(s_all.strides[axis]);
     }
     if (rows == 0) return;
-    const std::int64_t c_step = c_all.strides()[-1], s_step = s_all.strides()[-1];
+    const std::int64_t c_step = c_all.strides[-1], s_step = s_all.strides[-1];
     const std::int64_t step = pairs == RotaryPairs::halves ? 1 : 2, apart = pairs == RotaryPairs::halves ? half : 1;
     const cpu::Walk<2> walk(leading, {&c_strides, &s_strides});
     const std::int64_t n = walk.size[0];

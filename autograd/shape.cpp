@@ -35,6 +35,17 @@ int checked_axis(const char* operation, int axis, int rank) {
   return axis < 0 ? axis + rank : axis;
 }
 
+Shape row_major_strides(const Shape& shape) {
+  Shape strides = shape;
+  std::int64_t stride = 1;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    strides[axis] = stride;
+    // Only without elements can this overflow, and then no stride is used.
+    if (__builtin_mul_overflow(stride, std::max<std::int64_t>(shape[axis], 1), &stride)) stride = 1;
+  }
+  return strides;
+}
+
 Shape broadcast_shapes(const char* operation, const Shape& a, const Shape& b) {
   const int rank = std::max(a.rank(), b.rank());
   std::array<std::int64_t, Shape::max_rank> sizes{};

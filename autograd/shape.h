@@ -46,6 +46,9 @@ std::string to_string(const Shape& shape);
 // `axis` in [-rank, rank) as one in [0, rank); an Error naming `operation` otherwise.
 int checked_axis(const char* operation, int axis, int rank);
 
+// Strides, in elements, of an array of this shape whose last axis runs fastest and which has no gaps.
+Shape row_major_strides(const Shape& shape);
+
 // The shape that a and b broadcast to (NumPy's rule); an Error naming `operation` when they do not.
 Shape broadcast_shapes(const char* operation, const Shape& a, const Shape& b);
 

@@ -4,7 +4,6 @@
 #include <heed/autograd/ops.h>
 
 #include <algorithm>
-#include <numeric>
 
 // Views share the storage of x; their gradients undo the view.
 namespace heed {
@@ -12,6 +11,10 @@ namespace {
 
 // The strides that show x with `shape` without copying; false when there are none.
 bool view_strides(const Tensor& x, const Shape& shape, Shape& strides) {
+  if (x.is_contiguous()) {
+    strides = row_major_strides(shape);
+    return true;
+  }
   Shape sizes, steps;  // x's axes, merged where they are contiguous
   for (int axis = 0; axis < x.rank(); ++axis) {
     if (x.size(axis) == 1) continue;
@@ -124,7 +127,7 @@ static const Operation permute_operation("permute", [] {
       {"()", {{Shape{}}}, [](auto& x) { return permute(x[0], {}); }}};
 });
 Tensor permute(const Tensor& x, const std::vector<int>& axes) {
-  std::vector<int> order, inverse(axes.size(), -1);
+  std::vector<int> inverse(axes.size(), -1);
   Shape shape, strides;
   bool valid = static_cast<int>(axes.size()) == x.rank();
   for (std::size_t i = 0; valid && i < axes.size(); ++i) {
@@ -141,11 +144,12 @@ Tensor permute(const Tensor& x, const std::vector<int>& axes) {
 }
 
 Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
-  std::vector<int> axes(static_cast<std::size_t>(x.rank()));
-  std::iota(axes.begin(), axes.end(), 0);
-  std::swap(axes[static_cast<std::size_t>(checked_axis("transpose", axis_a, x.rank()))],
-            axes[static_cast<std::size_t>(checked_axis("transpose", axis_b, x.rank()))]);
-  return permute(x, axes);
+  const int a = checked_axis("transpose", axis_a, x.rank()), b = checked_axis("transpose", axis_b, x.rank());
+  Shape shape = x.shape(), strides = x.strides();
+  std::swap(shape[a], shape[b]);
+  std::swap(strides[a], strides[b]);
+  return record(permute_operation, {&x}, x.view(shape, strides),
+                [a, b](const Tensor& dy) { return std::vector{transpose(dy, a, b)}; });
 }
 
 // y = x[begin : end : step] along one axis        dx = 0 but for dx[begin : end : step] = dy

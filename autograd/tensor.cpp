@@ -12,17 +12,6 @@
 namespace heed {
 namespace {
 
-Shape row_major_strides(const Shape& shape) {
-  Shape strides = shape;
-  std::int64_t stride = 1;
-  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    strides[axis] = stride;
-    // Only without elements can this overflow, and then no stride is used.
-    if (__builtin_mul_overflow(stride, std::max<std::int64_t>(shape[axis], 1), &stride)) stride = 1;
-  }
-  return strides;
-}
-
 std::int64_t checked_numel(const Shape& shape) {
   if (std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 0; })) {
     fail("tensor: sizes must not be negative, got {}", to_string(shape));

@@ -61,10 +61,7 @@ Operand<T> operand(const Tensor& x, const Shape& output) {
 
 template <class T>
 Operand<T> operand(const Array<T>& x, const Shape& output) {
-  Shape strides = x.shape();
-  std::int64_t stride = 1;
-  for (int axis = x.shape().rank() - 1; axis >= 0; stride *= x.shape()[axis], --axis) strides[axis] = stride;
-  return {x.data(), broadcast_strides(x.shape(), strides, output)};
+  return {x.data(), broadcast_strides(x.shape(), row_major_strides(x.shape()), output)};
 }
 
 // The output's axes with neighbours merged wherever every operand allows it; sizes and strides innermost

@@ -3,14 +3,13 @@
 #include "autograd/cpu/kernels.h"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 namespace heed::cpu {
 namespace {
 
-constexpr std::int64_t least_elements = 1 << 11;  // of W: below, blocks of registers are as fast
-constexpr std::size_t lanes = 64;                 // sums of a column that run beside each other
+constexpr std::int64_t least_elements = 1 << 11;    // of W: below, blocks of registers are as fast
+constexpr std::int64_t lanes = 64, few_lanes = 16;  // sums of a column that run beside each other
 
 // y[j] = b[j] + sum of x[p] W[p, j] for columns [begin, end), eight rows at a time: so many streams, and y is passed over once
 // for all of them.
@@ -48,17 +47,19 @@ template <class T>
 void along_columns(std::int64_t k, const T* x, Matrix<T> W, const T* bias, T* y, std::int64_t begin, std::int64_t end) {
   for (std::int64_t j = begin; j < end; ++j) {
     const T* column = W.data + j * W.column_stride;
-    std::array<T, lanes> sums{};
+    T sums[lanes] = {};
     std::int64_t p = 0;
-    for (; p + static_cast<std::int64_t>(lanes) <= k; p += lanes) {
+    for (; p + lanes <= k; p += lanes) {
 #pragma omp simd
-      for (std::size_t i = 0; i < lanes; ++i) {
-        sums[i] += x[p + static_cast<std::int64_t>(i)] * column[p + static_cast<std::int64_t>(i)];
-      }
+      for (std::int64_t i = 0; i < lanes; ++i) sums[i] += x[p + i] * column[p + i];
     }
-    for (std::size_t half = lanes / 2; half > 0; half /= 2) {
+    for (; p + few_lanes <= k; p += few_lanes) {
 #pragma omp simd
-      for (std::size_t i = 0; i < half; ++i) sums[i] += sums[i + half];
+      for (std::int64_t i = 0; i < few_lanes; ++i) sums[i] += x[p + i] * column[p + i];
+    }
+    for (std::int64_t half = lanes / 2; half > 0; half /= 2) {
+#pragma omp simd
+      for (std::int64_t i = 0; i < half; ++i) sums[i] += sums[i + half];
     }
     T sum = sums[0];
     for (; p < k; ++p) sum += x[p] * column[p];
@@ -69,7 +70,7 @@ void along_columns(std::int64_t k, const T* x, Matrix<T> W, const T* bias, T* y,
 }  // namespace
 
 bool is_row_product(std::int64_t k, std::int64_t n, std::int64_t row_stride, std::int64_t column_stride) {
-  return k * n >= least_elements && (column_stride == 1 || (row_stride == 1 && k >= static_cast<std::int64_t>(lanes)));
+  return k * n >= least_elements && (column_stride == 1 || (row_stride == 1 && k >= lanes));
 }
 
 template <class T>
