@@ -53,12 +53,14 @@ Row writing_row(const std::string& name, const ReaderConfig& config, int tokens,
   };
   // Weights that a token reads: all but the rows of the words and positions that it is not.
   const double d = config.attention.d_model;
-  const double weights = 12 * config.layers * d * d + config.vocabulary * d;
+  const int products = config.parts.activation == Activation::swiglu ? 3 : 2;  // of an MLP
+  const double weights = config.layers * (4 * d * d + products * d * config.mlp) + config.vocabulary * d;
   return {.name = name,
           .twin = {{"row", "writing"},
                    {"file", file.string()},
                    {"layers", config.layers},
                    {"heads", config.attention.heads},
+                   {"context", config.max_length},
                    {"tokens", tokens}},
           .bytes = 4 * weights * tokens,
           .prepare = [=] { return [tokens, writer = std::make_shared<Writer>(make())] { writer->write(tokens); }; },
@@ -76,7 +78,17 @@ std::vector<Row> writing_rows(const std::filesystem::path& scratch, bool quick) 
                         .predicts = Predicts::next,
                         .attention = {.d_model = d_model, .heads = heads, .bias = Bias::yes, .output_bias = Bias::yes}};
   };
+  const ReaderConfig shakespeare{
+      .vocabulary = 65,
+      .max_length = 256,
+      .layers = 6,
+      .mlp = 300,
+      .parts = {.norm = Norm::Kind::rms, .activation = Activation::swiglu},
+      .positions = Positions::rotary,
+      .predicts = Predicts::next,
+      .attention = {.d_model = 112, .heads = 4, .output_bias = Bias::no, .normalised = NormalisedHeads::yes}};
   std::vector<Row> rows{writing_row("char writes 1000", gpt(4, 4, 128, 64, 65), quick ? 100 : 1000, scratch)};
+  rows.push_back(writing_row("shakespeare writes 1000", shakespeare, quick ? 100 : 1000, scratch));
   if (!quick) rows.push_back(writing_row("gpt2 writes 1", gpt(12, 12, 768, 1024, 50257), 1, scratch));
   return rows;
 }

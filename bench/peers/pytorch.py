@@ -17,7 +17,7 @@ from peer import read_safetensors, serve, turn
 
 
 class Block(torch.nn.Module):
-    """Pre-norm encoder block, with an MLP or without."""
+    """Pre-norm encoder block, with an MLP or without; as GPT-2's, or with what the weights have of LLaMA's."""
 
     def __init__(self, weights, prefix, heads, residual):
         super().__init__()
@@ -28,15 +28,25 @@ class Block(torch.nn.Module):
             numpy.concatenate([weights[f"{name}.weight"] for name in projections], 1),
             numpy.concatenate([weights[f"{name}.bias"] for name in projections])
             if f"{projections[0]}.bias" in weights else None)
-        self.W_O = linear(weights[f"{prefix}.attention.W_O.weight"], weights[f"{prefix}.attention.W_O.bias"])
+        self.W_O = linear(weights[f"{prefix}.attention.W_O.weight"], weights.get(f"{prefix}.attention.W_O.bias"))
+        self.q_norm, self.k_norm = (
+            norm(weights, f"{prefix}.attention.{x}_norm") if f"{prefix}.attention.{x}_norm.gain" in weights
+            else torch.nn.Identity() for x in "qk")
         if self.mlp:
-            self.mlp_norm = norm(weights, f"{prefix}.mlp.norm")
-            self.mlp_in = linear(weights[f"{prefix}.mlp.in.weight"], weights[f"{prefix}.mlp.in.bias"])
-            self.mlp_out = linear(weights[f"{prefix}.mlp.out.weight"], weights[f"{prefix}.mlp.out.bias"])
+            names = [f"{prefix}.mlp.{name}" for name in ("gate", "in") if f"{prefix}.mlp.{name}.weight" in weights]
+            self.mlp_norm, self.gated = norm(weights, f"{prefix}.mlp.norm"), len(names) > 1
+            self.mlp_in = linear(numpy.concatenate([weights[f"{name}.weight"] for name in names], 1),
+                                 weights.get(f"{names[0]}.bias"))
+            self.mlp_out = linear(weights[f"{prefix}.mlp.out.weight"], weights.get(f"{prefix}.mlp.out.bias"))
 
-    def forward(self, x, mask, causal):
+    def heads_of(self, x):
+        """Q, K and V of a text: (B, heads, T, d) each."""
         B, T, _ = x.shape
         Q, K, V = self.W_QKV(self.attention_norm(x)).view(B, T, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        return self.q_norm(Q), self.k_norm(K), V
+
+    def forward(self, x, mask, causal):
+        Q, K, V = self.heads_of(x)
         y = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask, is_causal=causal)
         return self.rest(x, self.W_O(y.transpose(1, 2).flatten(2)))
 
@@ -52,7 +62,13 @@ class Block(torch.nn.Module):
 
     def rest(self, x, y):
         x = x + y if self.residual else y
-        return x + self.mlp_out(F.gelu(self.mlp_in(self.mlp_norm(x)))) if self.mlp else x
+        if not self.mlp:
+            return x
+        hidden = self.mlp_in(self.mlp_norm(x))
+        if self.gated:
+            gate, value = hidden.chunk(2, -1)
+            return x + self.mlp_out(F.silu(gate) * value)
+        return x + self.mlp_out(F.gelu(hidden))
 
 
 def linear(weight, bias=None):
@@ -65,10 +81,12 @@ def linear(weight, bias=None):
 
 
 def norm(weights, prefix):
-    layer = torch.nn.LayerNorm(weights[f"{prefix}.gain"].shape)
+    gain, bias = weights[f"{prefix}.gain"], weights.get(f"{prefix}.bias")
+    layer = torch.nn.RMSNorm(gain.shape, eps=1e-6) if bias is None else torch.nn.LayerNorm(gain.shape)
     with torch.no_grad():
-        layer.weight.copy_(torch.tensor(weights[f"{prefix}.gain"]))
-        layer.bias.copy_(torch.tensor(weights[f"{prefix}.bias"]))
+        layer.weight.copy_(torch.tensor(gain))
+        if bias is not None:
+            layer.bias.copy_(torch.tensor(bias))
     return layer
 
 
@@ -82,7 +100,8 @@ class Model(torch.nn.Module):
     def __init__(self, weights, layers, heads, reader):
         super().__init__()
         self.reader = reader
-        self.words, self.positions = parameter(weights["words.weight"]), parameter(weights["positions.weight"])
+        self.words = parameter(weights["words.weight"])
+        self.positions = parameter(weights["positions.weight"]) if "positions.weight" in weights else None
         self.blocks = torch.nn.ModuleList(
             Block(weights, f"encoder.{l}", heads, residual=not reader or l + 1 < layers) for l in range(layers))
         self.norm = norm(weights, "encoder.norm")
@@ -107,19 +126,34 @@ class Writing:
     def __init__(self, request, compiled):
         arrays = read_safetensors(request["file"])
         self.model = Model(arrays, request["layers"], request["heads"], False).eval()
-        self.tokens, self.context = request["tokens"], len(self.model.positions)
-        shape = (request["layers"], 1, request["heads"], self.context, self.model.words.shape[1] // request["heads"])
+        self.tokens, self.context, d = request["tokens"], request["context"], self.model.words.shape[1] // request["heads"]
+        shape = (request["layers"], 1, request["heads"], self.context, d)
         self.K, self.V = torch.zeros(shape), torch.zeros(shape)
+        angle = torch.outer(torch.arange(self.context), 10000.0 ** (-torch.arange(0, d, 2) / d)).repeat(1, 2)
+        self.turns = None if self.model.positions is not None else (angle.cos(), angle.sin())
         self.read, self.written = 0, [1]
         self.step = torch.compile(self.one, dynamic=False) if compiled else self.one
         self.compiled = compiled
 
+    def embedded(self, tokens, places):
+        x = F.embedding(tokens, self.model.words)
+        return (x if self.turns else x + self.model.positions[places])[None]
+
+    def heads_of(self, block, x, places):
+        """Q, K and V of the tokens at these places, turned by them where no position was added."""
+        Q, K, V = block.heads_of(x)
+        if self.turns:
+            c, s = (table[places] for table in self.turns)
+            half = Q.shape[-1] // 2
+            Q, K = (y * c + torch.cat((-y[..., half:], y[..., :half]), -1) * s for y in (Q, K))
+        return Q, K, V
+
     def rows(self, tokens, first):
         """The logits after `tokens`, which follow `first` others."""
-        x = F.embedding(tokens, self.model.words) + self.model.positions[first : first + len(tokens)]
-        x, end = x[None], first + len(tokens)
+        end = first + len(tokens)
+        x = self.embedded(tokens, slice(first, end))
         for l, block in enumerate(self.model.blocks):
-            Q, K, V = block.W_QKV(block.attention_norm(x)).view(1, len(tokens), 3, block.heads, -1).permute(2, 0, 3, 1, 4)
+            Q, K, V = self.heads_of(block, x, slice(first, end))
             self.K[l, :, :, first:end], self.V[l, :, :, first:end] = K, V
             y = F.scaled_dot_product_attention(Q, self.K[l, :, :, :end], self.V[l, :, :, :end], is_causal=len(tokens) > 1)
             x = block.rest(x, block.W_O(y.transpose(1, 2).flatten(2)))
@@ -127,10 +161,10 @@ class Writing:
 
     def one(self, token, place):
         """rows() of one token at a place that is a tensor: one compiled program for all places."""
-        x = (F.embedding(token, self.model.words) + self.model.positions[place])[None]
+        x = self.embedded(token, place)
         visible = (torch.arange(self.context) <= place)[None, None, None]
         for l, block in enumerate(self.model.blocks):
-            Q, K, V = block.W_QKV(block.attention_norm(x)).view(1, 1, 3, block.heads, -1).permute(2, 0, 3, 1, 4)
+            Q, K, V = self.heads_of(block, x, place)
             self.K[l].index_copy_(2, place, K)
             self.V[l].index_copy_(2, place, V)
             y = F.scaled_dot_product_attention(Q, self.K[l], self.V[l], attn_mask=visible)
