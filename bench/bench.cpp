@@ -127,6 +127,8 @@ void run(const cxxopts::ParseResult& arguments) {
     fmt::print("\n{}: {} threads are {:.2f} times as fast as one (products alone: {:.2f})",
                result["row"].get<std::string>(), threads(), result["gain_of_threads"].get<double>(),
                machine.flops / machine.flops_of_one);
+    fmt::print("; beside a program that keeps one processor busy it takes {:.2f} times as long",
+               result["times_as_long_beside_another"].get<double>());
     if (result.contains("losses_apart")) {
       fmt::print("; losses of 20 steps at most {:.1e} from its peers'", result["losses_apart"].get<double>());
     }

@@ -29,6 +29,20 @@ double gain_of_threads(const std::function<void()>& work, const Settings& settin
   return quantile(gains, 0.5);
 }
 
+// How many times as long it takes while another program computes, in turns.
+double times_as_long_beside_another(const std::function<void()>& work, const Settings& settings) {
+  std::vector<double> ratios;
+  for (int i = 0; i < settings.turns; ++i) {
+    const double alone = turn(work, settings.seconds);
+    const std::jthread another([](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+      }
+    });
+    ratios.push_back(turn(work, std::max(settings.seconds, 0.2)) / alone);  // several of the system's time slices
+  }
+  return quantile(ratios, 0.5);
+}
+
 }  // namespace
 
 Machine measure_machine(int passes) {
@@ -145,7 +159,10 @@ Json measure(const Row& row, const std::vector<std::unique_ptr<Peer>>& all, cons
   }
   const double ms = quantile(ours, 0.5);
   result["ms"] = ms;
-  if (row.losses) result["gain_of_threads"] = gain_of_threads(work, settings);
+  if (row.losses) {
+    result["gain_of_threads"] = gain_of_threads(work, settings);
+    result["times_as_long_beside_another"] = times_as_long_beside_another(work, settings);
+  }
   std::size_t fastest = 0;
   for (std::size_t p = 0; p < peers.size(); ++p) {
     result["peers"][peers[p]->name()]["ms"] = quantile(theirs[p], 0.5);

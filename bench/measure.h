@@ -34,7 +34,8 @@ double difference(const std::vector<double>& ours, const std::vector<double>& th
 
 // A row's result: "ms"; "peers", of each that has such a row {"NAME": {"ms", "way"}}, timed in turns with heed; of the fastest of
 // them "peer", its name, "ratio" and "ratio_quartiles"; "share_of_limit" by what the machine reaches; for a model
-// "gain_of_threads", and "losses_apart". Error when a peer's losses differ.
+// "gain_of_threads", "times_as_long_beside_another" program that keeps one processor busy, and "losses_apart". Error when a
+// peer's losses differ.
 Json measure(const Row& row, const std::vector<std::unique_ptr<Peer>>& peers, const Machine& machine,
              const Settings& settings);
 

@@ -75,6 +75,17 @@ TEST_CASE("clamp, leaky_relu, maximum and minimum choose, and NaN goes through")
   CHECK(g[b].to_vector() == std::vector<double>{0.5, 1});
 }
 
+TEST_CASE("Where a function has a kink, its derivative is the one that is named") {
+  const Tensor x = variable(tensor({3}, {-1, 0, 1}, DType::float64));
+  const Recording recording;
+  const auto slopes = [&](const Tensor& y) { return backward(sum(y))[x].to_vector(); };
+  CHECK(slopes(abs(x)) == std::vector<double>{-1, 0, 1});
+  CHECK(slopes(relu(x)) == std::vector<double>{0, 0, 1});
+  CHECK(slopes(leaky_relu(x, 0.1)) == std::vector<double>{0.1, 0.1, 1});
+  CHECK(slopes(clamp(x, 0, 5)) == std::vector<double>{0, 1, 1});
+  CHECK(slopes(clamp(x, -5, 0)) == std::vector<double>{1, 1, 0});
+}
+
 TEST_CASE("Powers of 0 and of negative numbers have the derivatives they have") {
   const Tensor x = variable(tensor({3}, {-2, 0, 3}, DType::float64));
   const Recording recording;
@@ -86,6 +97,7 @@ TEST_CASE("Powers of 0 and of negative numbers have the derivatives they have") 
   const Gradients g = backward(sum(pow(base, two)));
   CHECK(g[base].to_vector() == std::vector<double>{0, 4});
   CHECK(g[two].item() == Approx(4 * std::log(2)));
+  CHECK(backward(sum(pow(base, zeros({}, DType::float64))))[base].to_vector() == std::vector<double>{0, 0});
   CHECK(pow(tensor({2, 1}, {2, 3}), tensor({3}, {0, 2, -1})).to_vector() ==
         tensor({6}, {1, 4, 0.5, 1, 9, 1.0 / 3}).to_vector());
   CHECK(std::isnan(pow(full({}, -2), full({}, 0.5)).item()));

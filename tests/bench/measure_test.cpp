@@ -122,6 +122,7 @@ TEST_CASE("Of a model, each peer must compute the same losses") {
   const Json result = measure(model, peers({same}), machine, settings);
   CHECK(result["losses_apart"].get<double>() == Approx(2e-5));
   CHECK(result["gain_of_threads"].get<double>() > 0);
+  CHECK(result["times_as_long_beside_another"].get<double>() > 0);
   const int all = threads();
   CHECK(message([&] {
           measure(model, peers({same, {.name = "B", .losses = twenty("0.51")}}), machine, settings);
