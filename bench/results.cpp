@@ -130,7 +130,6 @@ const std::vector<std::pair<std::string, std::string>>& rows_of_readme() {
       {"char", "step of nanoGPT's CPU model (4 layers, d_model 128, 0.8M parameters)"},
       {"gpt2", "step of GPT-2 124M, B 4, T 64"},
       {"char writes 1000", "1,000 characters written by nanoGPT's CPU model"},
-      {"shakespeare writes 1000", "1,000 characters written by `examples/shakespeare.yaml`'s model"},
       {"attention, T 512, causal", "attention, T 512, causal"},
       {"attention, T 2048", "attention, T 2048"},
       {"softmax, 1 MB", "softmax, 1 MB"},
