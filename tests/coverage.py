@@ -61,8 +61,8 @@ def main():
 
 
 def source(name, build):
-    """Below TOP; the compiler was told to write "." for it, and "build" for the directory in which it is started."""
-    name = name.removeprefix("build/")
+    """Below TOP; the compiler was told to write "." for it, after the directory in which it is started."""
+    name = name.rpartition("/./")[2].removeprefix("build/")
     path = ((build if name.startswith("../") else TOP) / name).resolve()
     return path.relative_to(TOP) if path.is_relative_to(TOP) else path
 

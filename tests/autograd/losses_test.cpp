@@ -116,6 +116,23 @@ TEST_CASE("cross_entropy takes any rank and axis, class weights, and reductions"
   CHECK(cross_entropy(tensor({2}, {1, -endless}, dtype), Ids({}, {1})).item() == endless);
 }
 
+TEST_CASE("A mean cross_entropy is divided by the labels' weights, however small; where there are none it is 0") {
+  const Tensor x = variable(zeros({1, 2}, DType::float64));
+  const auto loss_and_gradient = [&](std::initializer_list<double> weights) {
+    const Recording recording;
+    const Tensor loss = cross_entropy(x, Ids({1}, {0}), {.class_weights = tensor({2}, weights, DType::float64)});
+    std::vector<double> all = backward(loss)[x].to_vector();
+    all.push_back(loss.item());
+    return all;
+  };
+  CHECK(distance(loss_and_gradient({0.25, 1}), {-0.5, 0.5, std::log(2)}) < 1e-15);
+  CHECK(loss_and_gradient({0, 1}) == std::vector<double>{0, 0, 0});
+  const Tensor one_way = tensor({1, 2}, {0, -std::numeric_limits<double>::infinity()}, DType::float64);
+  CHECK(cross_entropy(one_way, Ids({1}, {0}),
+                      {.label_smoothing = 0.5, .class_weights = tensor({2}, {1, 0}, DType::float64)})
+            .item() == 0);  // what has no weight may be impossible
+}
+
 TEST_CASE("accuracy is the share of rows whose largest logit is the label") {
   const Tensor logits = tensor({2, 2, 3}, {1, 2, 3, 3, 2, 1, 0, 5, 5, -1, -2, -1});  // of equals the first
   CHECK(accuracy(logits, Ids({2, 2}, {2, 0, 1, 0})) == 1);

@@ -175,6 +175,30 @@ TEST_CASE("The gradient of every operation is the derivative, whatever the layou
   }
 }
 
+TEST_CASE("An input has the same gradient where the others are constants") {
+  const Threads one(1);
+  for (const Operation* operation : operations()) {
+    for (const Sample& sample : operation->samples().all()) {
+      if (sample.arguments.size() < 2 || is_empty(sample)) continue;
+      INFO(operation->name() << ", " << sample.name);
+      Random random(7);
+      Tensors x;
+      for (const Argument& argument : sample.arguments) x.push_back(variable(draw(argument, random)));
+      const auto gradient = [&](const Tensors& inputs, const Tensor& input) {
+        const Recording recording;
+        const Tensor y = sample.function(inputs);
+        return backward(y, uniform(y.shape(), random = Random(8)))[input];
+      };
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        Tensors alone;
+        for (const Tensor& constant : x) alone.push_back(constant.detach());
+        alone[i] = x[i];
+        CHECK(same_bits(gradient(alone, x[i]), gradient(x, x[i])));
+      }
+    }
+  }
+}
+
 namespace {
 
 void write_nan(const Tensor& x) {
