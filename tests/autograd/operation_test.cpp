@@ -199,6 +199,26 @@ TEST_CASE("An input has the same gradient where the others are constants") {
   }
 }
 
+TEST_CASE("A gradient may come in any layout") {
+  const Threads one(1);
+  for (const Operation* operation : operations()) {
+    for (const Sample& sample : operation->samples().all()) {
+      INFO(operation->name() << ", " << sample.name);
+      Random random(9);
+      Tensors x;
+      for (const Argument& argument : sample.arguments) x.push_back(variable(draw(argument, random)));
+      const Recording recording;
+      const Tensor y = sample.function(x);
+      if (y.trace().recording == 0) continue;
+      const Tensor dy = uniform(y.shape(), random), turned = reverse_axes(reverse_axes(dy).clone());
+      const Gradients dense = backward(y, dy), other = backward(y, turned);
+      for (const Tensor& input : x) {
+        if (dense.contains(input)) CHECK(distance(dense[input], other[input]) < 1e-12);
+      }
+    }
+  }
+}
+
 namespace {
 
 void write_nan(const Tensor& x) {
