@@ -226,7 +226,7 @@ TEST_CASE("Attention's options, fused, are those of the composition, and of thei
       for (const Mask& mask : {Mask(), Mask::causal(), Mask::causal(Mask::Align::start), Mask::window(3, 2),
                                Mask::window(290, 0), Mask(Booleans({2, 4, 1, T_k}, visible)) & Mask::window(7, 0)}) {
         for (const AttentionOptions& chosen :
-             {AttentionOptions{.mask = mask, .scale = 0.3}, AttentionOptions{.mask = mask, .soft_cap = 2},
+             {AttentionOptions{.mask = mask, .scale = 0.3}, AttentionOptions{.mask = mask, .soft_cap = 0.5},
               AttentionOptions{.mask = mask, .bias = bias},
               AttentionOptions{.mask = mask, .scale = 2, .soft_cap = 3, .bias = bias}}) {
           CAPTURE(T_q, T_k, kv_heads, chosen.scale, chosen.soft_cap, chosen.bias.defined(), heed::to_string(dtype));
