@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 
@@ -72,6 +73,70 @@ std::string with_spaces(std::string_view piece) {
   return word;
 }
 
+// The fields of this number that a message of protocol buffers has, of those with a length; Error where it is none.
+std::vector<std::string_view> fields(std::string_view message, std::uint64_t wanted) {
+  std::vector<std::string_view> found;
+  const auto number = [&] {
+    std::uint64_t value = 0;
+    for (int shift = 0; shift < 64 && !message.empty(); shift += 7) {
+      const auto byte = static_cast<unsigned char>(message[0]);
+      message.remove_prefix(1);
+      value |= std::uint64_t{byte & 0x7fU} << shift;
+      if (byte < 0x80) return value;
+    }
+    fail("the subwords cannot be read: they are cut short");
+  };
+  const auto skip = [&](std::uint64_t bytes) {
+    if (bytes > message.size()) fail("the subwords cannot be read: they are cut short");
+    message.remove_prefix(bytes);
+  };
+  while (!message.empty()) {
+    const std::uint64_t tag = number();
+    constexpr std::uint64_t varint = 0, eight_bytes = 1, with_length = 2, four_bytes = 5;
+    switch (tag & 7U) {
+      case varint:
+        number();
+        break;
+      case eight_bytes:
+        skip(8);
+        break;
+      case four_bytes:
+        skip(4);
+        break;
+      case with_length: {
+        const std::uint64_t bytes = number();
+        const std::string_view content = message.substr(0, bytes);
+        skip(bytes);
+        if (tag >> 3 == wanted) found.push_back(content);
+        break;
+      }
+      default:
+        fail("the subwords cannot be read: they hold a field of an unknown kind");
+    }
+  }
+  return found;
+}
+
+// Those that were learned here cut the text as it is. SentencePiece trusts a table by which text is changed before or after
+// (its numbers are places in memory), and prints what a model's tests of itself find.
+void refuse_normalisation(std::string_view model) {
+  constexpr std::uint64_t normalizer = 3, self_test = 4, denormalizer = 5, table = 2;  // in sentencepiece_model.proto
+  bool changes = false;
+  for (const std::uint64_t spec : {normalizer, denormalizer}) {
+    for (const std::string_view message : fields(model, spec)) {
+      for (const std::string_view content : fields(message, table)) changes = changes || !content.empty();
+    }
+  }
+  for (const std::string_view tests : fields(model, self_test)) changes = changes || !tests.empty();
+  if (changes) fail("the subwords cannot be read: they change text before they cut it, or test themselves");
+}
+
+// What SentencePiece says, without the place in its sources.
+std::string reason_of(const sentencepiece::util::Status& status) {
+  const std::string text = status.ToString();
+  return text.substr(text.rfind("] ") == std::string::npos ? 0 : text.rfind("] ") + 2);
+}
+
 }  // namespace
 
 struct Subwords::Processor {
@@ -81,7 +146,11 @@ struct Subwords::Processor {
 
 Subwords Subwords::learn(const std::vector<std::string_view>& texts, int size) {
   Lines lines(texts);
-  if (lines.done()) fail("data.tokens: subwords are learned from text; got none that is UTF-8");
+  if (lines.done()) {
+    fail(
+        "data.tokens: subwords are learned from lines of UTF-8; the text has nothing but line ends, NUL, U+2581 and "
+        "bytes that are no UTF-8, if anything");
+  }
   std::string model;
   const auto status =
       sentencepiece::SentencePieceTrainer::Train({{"model_type", "bpe"},
@@ -100,7 +169,14 @@ Subwords Subwords::learn(const std::vector<std::string_view>& texts, int size) {
                                                   {"minloglevel", "2"}},
                                                  &lines, &model);
   if (!status.ok()) {
-    fail("data.vocabulary: {} subwords cannot be learned from this text: {}", size, status.ToString());
+    const std::string reason = reason_of(status);
+    if (const std::size_t needed = reason.find(" vs "); reason.starts_with("Vocabulary size is smaller")) {
+      fail(
+          "data.vocabulary: expected at least {}, the number of different characters in the text and of byte values, "
+          "got {}",
+          std::atoi(reason.c_str() + needed + 4), size);
+    }
+    fail("data.vocabulary: {} subwords cannot be learned from this text: {}", size, reason);
   }
   return Subwords(model);
 }
@@ -108,8 +184,8 @@ Subwords Subwords::learn(const std::vector<std::string_view>& texts, int size) {
 Subwords::Subwords(const std::string& model) : model_(model) {
   const auto processor = std::make_shared<Processor>();
   processor->number_of_byte.fill(-1);
-  const auto status = processor->pieces.LoadFromSerializedProto(model);
-  if (!status.ok()) fail("the subwords cannot be read: {}", status.ToString());
+  refuse_normalisation(model);
+  if (!processor->pieces.LoadFromSerializedProto(model).ok()) fail("the subwords cannot be read: they are damaged");
   for (int number = 0; number < processor->pieces.GetPieceSize(); ++number) {
     const std::string& piece = processor->pieces.IdToPiece(number);
     words_.push_back(processor->pieces.IsByte(number) ? piece : with_spaces(piece));

@@ -27,4 +27,14 @@ using OnText = std::function<bool(std::string_view piece)>;
 // no next token, or of sentences.
 void continue_text(const SavedModel& model, const Continuation& continuation, const OnText& write);
 
+// Text as it may go to a terminal, piece by piece: with a sign for each control and mark of direction but line ends and tabs.
+class TerminalText {
+ public:
+  std::string add(std::string_view piece);  // without the bytes at its end that begin a character
+  std::string finish();                     // those
+
+ private:
+  std::string held_;
+};
+
 }  // namespace heed

@@ -33,9 +33,11 @@ int main(int argc, char** argv) {
     std::string text;
     bool is_continued = false;
     int failed = 0;
+    const bool on_terminal = isatty(STDOUT_FILENO);
+    heed::TerminalText shown;
     const heed::OnText on_text = [&](std::string_view piece) {  // an interrupt ends it after a whole token
       if (!std::exchange(is_continued, true)) std::signal(SIGINT, note_interrupt);
-      failed = write_out(piece);
+      failed = on_terminal ? write_out(shown.add(piece)) : write_out(piece);
       return !failed && !interrupted;
     };
     {
@@ -44,7 +46,7 @@ int main(int argc, char** argv) {
           argc, argv, heed::terminal_of(STDOUT_FILENO),
           [&](const std::string& what, double share) { line.show(what, share); }, on_text);
     }
-    if (is_continued && isatty(STDOUT_FILENO)) text = "\n";
+    if (is_continued && on_terminal) text = shown.finish() + "\n";
     if (!failed) failed = write_out(text);
     if (failed && failed != EPIPE) heed::fail("standard output: {}", std::strerror(failed));
     return interrupted ? 128 + interrupted : failed ? 1 : 0;

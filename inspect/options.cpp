@@ -52,9 +52,9 @@ cxxopts::Options options() {
       ("continue", "Go on with this text, with a model of data.task: text", cxxopts::value<std::string>(), "TEXT")  //
       ("tokens", "How many tokens to write (default: 500)", cxxopts::value<int>(), "N")                             //
       ("temperature", "Above 1 bolder, below 1 more cautious, 0 always the likeliest (default: 1)",
-       cxxopts::value<double>(), "X")                                                                                //
+       cxxopts::value<Decimal>(), "X")                                                                               //
       ("top-k", "Draw from the K likeliest tokens only", cxxopts::value<int>(), "K")                                 //
-      ("top-p", "Draw from the likeliest tokens only whose probabilities sum to P", cxxopts::value<double>(), "P")   //
+      ("top-p", "Draw from the likeliest tokens only whose probabilities sum to P", cxxopts::value<Decimal>(), "P")  //
       ("seed", "Of what is drawn (default: 1); the same seed, the same text", cxxopts::value<std::uint64_t>(), "N")  //
       ("stop", "End before this text; \\n is a line's end, or \\r\\n", cxxopts::value<std::string>(), "TEXT")        //
       ("verify", "Read every file of the run, and say of each whether it is whole")                                  //
@@ -86,7 +86,7 @@ void check_continuation(const cxxopts::ParseResult& arguments) {
   if (arguments["run"].as<std::vector<std::string>>().size() > 1) misused("--continue is of one run");
   if (arguments.count("step") > 1) misused("--continue is of one --step");
   const auto number = [&](const char* name, double usual) {
-    return arguments.count(name) ? arguments[name].as<double>() : usual;
+    return arguments.count(name) ? arguments[name].as<Decimal>().value : usual;
   };
   const auto count = [&](const char* name, int usual) {
     return arguments.count(name) ? arguments[name].as<int>() : usual;

@@ -1,6 +1,7 @@
 #pragma once
 #include <cxxopts.hpp>
 
+#include <istream>
 #include <optional>
 #include <string>
 
@@ -10,6 +11,16 @@ namespace heed {
 cxxopts::ParseResult parse_options(int argc, const char* const* argv);
 
 std::string options_help();
+
+// A number with nothing behind it: cxxopts would read "0,8" as 0.
+struct Decimal {
+  double value = 0;
+};
+inline std::istream& operator>>(std::istream& in, Decimal& number) {
+  in >> number.value;
+  if (!in.eof()) in.setstate(std::ios::failbit);
+  return in;
+}
 
 template <class T>
 std::optional<T> given(const cxxopts::ParseResult& arguments, const char* name) {

@@ -25,19 +25,30 @@ fs::path target_of(fs::path path) {
   return fs::weakly_canonical(path, ignored);
 }
 
-// Whether `path` is a file of this run, under any name: a link, a hard link, a longer way.
+// Whether `path` is a file of this run, or of a name that one has, under any name: a link, a hard link, a longer way.
 bool belongs_to(const fs::path& path, const fs::path& run) {
-  constexpr std::array names{"config.yaml",       "held_out.jsonl",         "metrics.jsonl",
-                             "model.safetensors", "checkpoint.safetensors", "trace.json"};
+  constexpr std::array names{"config.yaml",      "held_out.jsonl",         "metrics.jsonl",         "model.safetensors",
+                             "best.safetensors", "checkpoint.safetensors", "baselines.safetensors", "trace.json"};
   std::error_code ignored;
   const auto is = [&](const fs::path& own) {
     return fs::equivalent(path, own, ignored) || target_of(path) == target_of(own);
   };
   if (!fs::is_directory(run, ignored)) return is(run);
   if (std::ranges::any_of(names, [&](const char* name) { return is(run / name); })) return true;
-  const fs::path attention = target_of(run / "attention");
-  if (target_of(path).parent_path() == attention) return true;
-  return std::ranges::any_of(entries_of(attention), is);
+  return std::ranges::any_of(std::array{"attention", "models"}, [&](const char* name) {
+    const fs::path directory = target_of(run / name);
+    return target_of(path).parent_path() == directory || std::ranges::any_of(entries_of(directory), is);
+  });
+}
+
+// The run in whose directory, or below it, a file is; or none.
+fs::path run_around(const fs::path& path) {
+  const fs::path directory = target_of(path).parent_path();
+  std::error_code ignored;
+  for (const fs::path& run : {directory, directory.parent_path()}) {
+    if (fs::exists(run / "config.yaml", ignored) && fs::exists(run / "metrics.jsonl", ignored)) return run;
+  }
+  return {};
 }
 
 bool begins_with(const fs::path& path, std::string_view beginning) {
@@ -61,7 +72,9 @@ void check_output(const fs::path& path, std::string_view beginning, const std::v
   std::error_code ignored;
   if (path.empty()) fail("expected the name of a file to write, got an empty one");
   if (fs::is_directory(path, ignored)) fail("{}: is a directory; name a file to write", path.string());
-  for (const fs::path& run : runs) {
+  std::vector<fs::path> kept = runs;
+  if (const fs::path around = run_around(path); !around.empty()) kept.push_back(around);
+  for (const fs::path& run : kept) {
     if (belongs_to(path, run))
       fail("{}: belongs to the run {}, which inspect never changes", path.string(), run.string());
   }

@@ -26,9 +26,10 @@ std::int32_t sample(const Tensor& logits, const Sampling& sampling, Random& rand
   std::vector<std::int32_t> order(weights.size());
   std::iota(order.begin(), order.end(), 0);
   const auto weight = [&](std::int32_t i) { return weights[static_cast<std::size_t>(i)]; };
-  if (top_k > 0 || top_p < 1) {
+  const bool leaves_out = top_k > 0 && top_k < std::ssize(order);
+  if (leaves_out || top_p < 1) {
     std::ranges::stable_sort(order, [&](std::int32_t a, std::int32_t b) { return weight(a) > weight(b); });
-    if (top_k > 0 && std::ssize(order) > top_k) order.resize(static_cast<std::size_t>(top_k));
+    if (leaves_out) order.resize(static_cast<std::size_t>(top_k));
   }
   double total = 0;
   for (const std::int32_t i : order) total += weight(i);

@@ -74,8 +74,9 @@ Json to_json(const Metrics& m) {
   return line;
 }
 
-std::int64_t evaluations_since_best(const std::filesystem::path& run) {
-  const std::vector<Metrics> lines = read_metrics(run);
+std::int64_t evaluations_since_best(const std::filesystem::path& run, std::int64_t from) {
+  std::vector<Metrics> lines = read_metrics(run);
+  std::erase_if(lines, [&](const Metrics& m) { return m.step < from; });
   const auto best = std::ranges::min_element(lines, {}, [](const Metrics& m) { return m.held_out.loss; });
   return best == lines.end() ? 0 : lines.end() - best - 1;
 }

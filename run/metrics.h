@@ -36,8 +36,9 @@ struct Metrics {
 
 Json to_json(const Metrics& metrics);
 
-// How many evaluations there were after the one with the smallest held-out loss; 0 where there are none.
-std::int64_t evaluations_since_best(const std::filesystem::path& run);
+// How many evaluations there were after the one with the smallest held-out loss, of those from a step on; 0 where there are
+// none.
+std::int64_t evaluations_since_best(const std::filesystem::path& run, std::int64_t from = 0);
 
 // The lines of RUN/metrics.jsonl; none where there is no such file. Error naming each line that is not one of to_json().
 std::vector<Metrics> read_metrics(const std::filesystem::path& run);

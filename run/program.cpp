@@ -93,7 +93,9 @@ std::string command_line_error(int argc, const char* const* argv, std::string_vi
     const bool is_joined = word.starts_with("--") && equals != std::string_view::npos;
     const std::string_view option = is_joined ? word.substr(0, equals) : argv[i - 1];
     const std::string_view value = is_joined ? word.substr(equals + 1) : word;
-    if (!option.starts_with("-") || value.empty() || message.find(value) == std::string_view::npos) continue;
+    const bool is_it = message.find(fmt::format("‘{}’", value)) != std::string_view::npos ||
+                       message.find(fmt::format("'{}'", value)) != std::string_view::npos;
+    if (!option.starts_with("-") || !is_it) continue;
     return fmt::format("{}: expected a number that it takes, got '{}'", option, value);
   }
   return std::string(message);

@@ -209,7 +209,11 @@ SavedModel load_model(const std::filesystem::path& path) {
       fail("{}: metadata 'heed.subwords': its words are not those of 'heed.vocabulary'", file);
     }
   }
-  model.step = parsed("heed.step", [](const std::string& text) { return parse_json(text).get<std::int64_t>(); });
+  model.step = parsed("heed.step", [](const std::string& text) {
+    const std::int64_t step = parse_json(text).get<std::int64_t>();
+    if (step < 0) fail("a step must not be negative, got {}", step);
+    return step;
+  });
   const ReaderConfig config = parsed("heed.model", [&](const std::string& text) {
     ReaderConfig read;
     read.vocabulary = model.vocabulary.size();

@@ -72,12 +72,13 @@ std::int64_t windows_at_once(std::int64_t context, std::int64_t vocabulary) {
   return std::max<std::int64_t>(1, most_logits / (context * vocabulary));
 }
 
-Evaluation evaluate(const Reader& reader, const Corpus& corpus) {
+Evaluation evaluate(const Reader& reader, const Corpus& corpus, const BetweenBatches& between) {
   const std::int64_t windows = held_out_windows(corpus);
   const std::int64_t B = windows_at_once(corpus.context, reader.config.vocabulary);
   double sum = 0;
   std::int64_t predicted = 0, right = 0;
   for (std::int64_t begin = 0, end; begin < windows; begin = end) {
+    if (between) between();
     end = std::min(windows, begin + B);
     const Windows part = held_out_windows(corpus, begin, end);
     const Tensor whole = reader.next(part.tokens);  // (B, T, vocabulary)
@@ -99,11 +100,12 @@ Evaluation evaluate(const Reader& reader, const Corpus& corpus) {
   return result;
 }
 
-Evaluation evaluate(const Reader& reader, const NumberedExamples& examples) {
+Evaluation evaluate(const Reader& reader, const NumberedExamples& examples, const BetweenBatches& between) {
   constexpr std::int64_t examples_a_batch = 128;
   Evaluation result;
   std::vector<bool> right;
   for (std::int64_t begin = 0, end; begin < examples.size(); begin = end) {
+    if (between) between();
     end = std::min(examples.size(), begin + examples_a_batch);
     const Batch batch = examples.batch(begin, end);
     const Reader::Output output = read(reader, batch, Weights::yes);

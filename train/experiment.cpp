@@ -130,11 +130,11 @@ Batch training_batch(const Experiment& experiment, std::int64_t step) {
   return examples.batch(batch_order(examples.size(), B, step, random));
 }
 
-Evaluation evaluate(const Experiment& e) {
-  if (!e.task.corpus) return evaluate(*e.model.reader, e.held_out);
-  Evaluation result = evaluate(*e.model.reader, *e.task.corpus);
+Evaluation evaluate(const Experiment& e, const BetweenBatches& between) {
+  if (!e.task.corpus) return evaluate(*e.model.reader, e.held_out, between);
+  Evaluation result = evaluate(*e.model.reader, *e.task.corpus, between);
   if (std::ranges::any_of(e.task.held_out, [](const Example& piece) { return piece.antecedent >= 0; })) {
-    result.antecedent_weight = evaluate(*e.model.reader, e.held_out).antecedent_weight;
+    result.antecedent_weight = evaluate(*e.model.reader, e.held_out, between).antecedent_weight;
   }
   return result;
 }

@@ -2,6 +2,7 @@
 #include "run/metrics.h"
 #include "run/saved_model.h"
 #include "train/config/config.h"
+#include "train/evaluation.h"
 #include "train/memory.h"
 #include "train/warm_start.h"
 
@@ -34,7 +35,7 @@ Experiment make_experiment(const Config& config, DType dtype = DType::float32, R
 Batch training_batch(const Experiment& experiment, std::int64_t step);
 
 // On what it does not learn from. Of a corpus whose pieces have antecedents, with the weights on those.
-Evaluation evaluate(const Experiment& experiment);
+Evaluation evaluate(const Experiment& experiment, const BetweenBatches& between = {});
 
 // Without a question: what is predicted is `next`.
 Batch batch_of(Windows windows);

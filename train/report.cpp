@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <sstream>
 
 namespace heed {
 namespace {
@@ -165,10 +166,13 @@ std::vector<std::string> notes_on_sentences(const Experiment& e) {
 std::string stop_of(const Experiment& e, const RunDirectory& run) {
   const std::vector<Metrics> lines = read_metrics(run.path());
   if (lines.back().step == e.config.schedule.steps) return "";
-  const auto best = lines.end() - evaluations_since_best(run.path()) - 1;
-  return fmt::format("\nEnded at step {} of {}: the held-out loss was smallest at step {}, {:.4f}; that model is {}\n",
-                     lines.back().step, e.config.schedule.steps, best->step, best->held_out.loss,
-                     best_model_path(run.path()).string());
+  const std::string file = best_model_path(run.path()).string();
+  const std::int64_t step = load_model(file).step;
+  const auto best = std::ranges::find(lines, step, &Metrics::step);
+  if (best == lines.end()) fail("{}: is of step {}, which metrics.jsonl does not have", file, step);
+  return fmt::format(
+      "\nEnded at step {} of {}: the held-out loss was smallest\nat step {}, {:.4f}; that model is\n{}\n",
+      lines.back().step, e.config.schedule.steps, step, best->held_out.loss, file);
 }
 
 // What the weights of a language model are worth, trained beside untrained.
@@ -244,24 +248,29 @@ std::string dry_run(const Experiment& e) {
   const Config& config = e.config;
   const std::int64_t tokens = std::int64_t{config.train.batch_size} * e.task.max_length;
   std::string notes;
-  for (const std::string& line : notes_on_sentences(e)) notes += "# " + line + "\n";
+  for (const std::string& line : notes_on_sentences(e)) notes += line + "\n";
   const double all = static_cast<double>(e.task.corpus ? e.task.corpus->train.size() : std::ssize(e.task.train));
-  return fmt::format(
-      "{}\n"
-      "# heed {} ({}), {}, {}\n"
-      "# model  {}\n"
-      "# data   {}\n"
+  const std::string lines = fmt::format(
+      "heed {} ({}), {}, {}\n"
+      "model  {}\n"
+      "data   {}\n"
       "{}"
-      "# steps  {} of {} examples: up to {} tokens a step, {:.1f} times through the data\n"
-      "# disk   {} bytes of weights, {} of checkpoint{}\n"
-      "# memory {}\n",
-      to_yaml(config), HEED_VERSION, vector_instructions(), blas_description(), plural(threads(), "thread"),
-      model_line(e), data_line(e), notes, grouped(config.schedule.steps), grouped(config.train.batch_size),
-      grouped(tokens),
+      "steps  {} of {} examples: up to {} tokens a step, {:.1f} times through the data\n"
+      "disk   {} bytes of weights, {} of checkpoint{}\n"
+      "memory {}\n",
+      HEED_VERSION, vector_instructions(), blas_description(), plural(threads(), "thread"), model_line(e), data_line(e),
+      notes, grouped(config.schedule.steps), grouped(config.train.batch_size), grouped(tokens),
       static_cast<double>(config.schedule.steps) *
           static_cast<double>(e.task.corpus ? tokens : std::int64_t{config.train.batch_size}) / all,
       grouped(e.memory.parameters), grouped(e.memory.parameters + e.memory.moments), dumped_weights(e),
       memory_text(e.memory));
+  std::string text = to_yaml(config) + "\n";  // and what YAML leaves out
+  std::istringstream unwrapped(lines);
+  for (std::string line; std::getline(unwrapped, line);) {
+    std::istringstream parts(wrapped(line, 78, 7));
+    for (std::string part; std::getline(parts, part);) text += "# " + part + "\n";
+  }
+  return text;
 }
 
 std::string closing(const Experiment& e, const RunDirectory& run, const Terminal& terminal) {
@@ -271,7 +280,9 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
     std::string text = stop_of(e, run) + language_figures(lines.back(), lines.front(), first) +
                        fmt::format("\nLook closer: inspect {}\n", run.path().string());
     if (e.model.tokenizer.is_of_text()) {
-      text += fmt::format("Write with it: inspect {} --continue TEXT\n", run.path().string());
+      const bool has_ended = lines.back().step < e.config.schedule.steps;  // train.patience: the best is another model
+      text += fmt::format("Write with it: inspect {} --continue TEXT\n",
+                          (has_ended ? best_model_path(run.path()) : run.path()).string());
     }
     return text;
   }

@@ -12,20 +12,26 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace heed {
 namespace fs = std::filesystem;
 namespace {
 
+// Ends an evaluation that is under way.
+struct Interrupted {};
+
 class Training {
  public:
-  Training(Experiment& experiment, const RunDirectory& run, const Listener& listener)
+  Training(Experiment& experiment, const RunDirectory& run, const Listener& listener,
+           const volatile std::sig_atomic_t& stop)
       : experiment_(experiment),
         run_(run),
         listener_(listener),
         optimizer_(experiment.model.parameters, experiment.config.optimizer),
         average_(experiment.model.parameters),
         schedule_(experiment.config.schedule),
+        stop_(stop),
         data_(digest_of(experiment.task)) {
     run_.refuse_lost_checkpoint();
     refuse_other_data();
@@ -40,7 +46,7 @@ class Training {
     }
   }
 
-  std::int64_t run(const volatile std::sig_atomic_t& stop) {
+  std::int64_t run() {
     const Config& config = experiment_.config;
     if (listener_.on_begin) listener_.on_begin(progress_.step);
     const std::string text = to_yaml(config);
@@ -58,24 +64,28 @@ class Training {
       }
       dump();
       evaluate();
+      if (progress_.metrics.empty()) return 0;  // interrupted: it begins anew
       save();
     } else {
       restore();
     }
-    while (progress_.step < config.schedule.steps && !stop && !is_out_of_patience()) {
+    while (progress_.step < config.schedule.steps && !stop_ && !is_out_of_patience()) {
       step();
-      const bool last = progress_.step == config.schedule.steps;
-      const auto due = [&](int every) { return last || progress_.step % every == 0; };
       if (due(config.dump.every)) dump();
       if (due(config.train.evaluate_every)) evaluate();
       const bool ends = is_out_of_patience();
       if (ends && !has_dump()) dump();
-      if (due(config.train.checkpoint_every) || stop || ends) save();
+      if (due(config.train.checkpoint_every) || stop_ || ends) save();
     }
     return progress_.step;
   }
 
  private:
+  // Whether this step is a multiple of `every`, or the last.
+  bool due(int every) const {
+    return progress_.step == experiment_.config.schedule.steps || progress_.step % every == 0;
+  }
+
   // Error where the steps of the checkpoint were taken on other data than the experiment's.
   void refuse_other_data() const {
     if (!run_.has_checkpoint()) return;
@@ -118,6 +128,27 @@ class Training {
     if (!fs::exists(model_path(run_.path()))) save_model_alone();
     run_.write_metrics(progress_.metrics);
     if (progress_.step == experiment_.config.schedule.steps && !has_dump()) dump();
+    if (progress_.evaluated < progress_.step && due(experiment_.config.train.evaluate_every)) evaluate();
+    if (!keeps_best()) return;
+    counted_from_ = kept_best().value_or(progress_.step);
+    if (counted_from_ == progress_.step && progress_.evaluated == progress_.step) save_best();
+  }
+
+  bool keeps_best() const { return experiment_.config.train.patience > 0 || fs::exists(best_model_path(run_.path())); }
+
+  // The step of the model that is kept as the best, where no later one was better.
+  std::optional<std::int64_t> kept_best() const {
+    const fs::path file = best_model_path(run_.path());
+    if (!fs::exists(file)) return {};
+    const std::int64_t step = load_model(file).step;
+    const std::vector<Metrics> lines = read_metrics(run_.path());
+    const auto best = lines.end() - 1 - evaluations_since_best(run_.path(), step);
+    return best >= lines.begin() && best->step == step ? std::optional(step) : std::nullopt;
+  }
+
+  void save_best() {
+    experiment_.model.step = progress_.step;
+    save_model(best_model_path(run_.path()), experiment_.model);
   }
 
   // The steps after which weights are averaged.
@@ -176,7 +207,14 @@ class Training {
   // Loss and accuracy on the held-out set, as a line of metrics.jsonl.
   void evaluate() {
     const WeightAverage::Shown shown(average_);
-    const Evaluation e = heed::evaluate(experiment_);
+    Evaluation e;
+    try {
+      e = heed::evaluate(experiment_, [&] {
+        if (stop_) throw Interrupted();
+      });
+    } catch (const Interrupted&) {
+      return;  // done when the run goes on
+    }
     const std::int64_t since = std::max<std::int64_t>(1, progress_.step - progress_.evaluated);
     const double train_loss = progress_.loss_sum / static_cast<double>(since);
     const double rate = learning_rate(schedule_, std::max<std::int64_t>(progress_.step - 1, 0));
@@ -186,16 +224,14 @@ class Training {
     progress_.evaluated = progress_.step;
     run_.write_metrics(progress_.metrics);
     note_work("(evaluation)");
-    if (experiment_.config.train.patience > 0 && evaluations_since_best(run_.path()) == 0) {
-      experiment_.model.step = progress_.step;
-      save_model(best_model_path(run_.path()), experiment_.model);
-    }
+    if (keeps_best() && evaluations_since_best(run_.path(), counted_from_) == 0) save_best();
     listener_.on_evaluation(progress_.step, train_loss, e);
   }
 
   bool is_out_of_patience() const {
     const int patience = experiment_.config.train.patience;
-    return patience > 0 && progress_.step == progress_.evaluated && evaluations_since_best(run_.path()) >= patience;
+    return patience > 0 && progress_.step == progress_.evaluated &&
+           evaluations_since_best(run_.path(), counted_from_) >= patience;
   }
 
   void dump() {
@@ -269,7 +305,9 @@ class Training {
   Optimizer optimizer_;
   WeightAverage average_;
   Schedule schedule_;
+  const volatile std::sig_atomic_t& stop_;
   DataDigest data_;
+  std::int64_t counted_from_ = 0;  // the step from which on evaluations count: no model is kept of those before
   Progress progress_;
 };
 
@@ -277,7 +315,7 @@ class Training {
 
 std::int64_t train(Experiment& experiment, const RunDirectory& run, const Listener& listener,
                    const volatile std::sig_atomic_t& stop) {
-  return Training(experiment, run, listener).run(stop);
+  return Training(experiment, run, listener, stop).run();
 }
 
 }  // namespace heed

@@ -154,8 +154,10 @@ class LineReader {
   bool read_tokens(std::vector<std::string>& tokens) {
     const Json* list = require("tokens");
     if (!list) return false;
-    if (!list->is_array() || list->size() < 2) {
-      file_.mistake(line_, "tokens: expected a list of at least 2 words, got {}", quoted(*list));
+    const std::size_t least = object_.contains("answer") && !object_.contains("antecedent") ? 1 : 2;  // what comes next
+    if (!list->is_array() || list->size() < least) {
+      file_.mistake(line_, "tokens: expected a list of at least {} word{}, got {}", least, least > 1 ? "s" : "",
+                    quoted(*list));
       return false;
     }
     for (std::size_t i = 0; i < list->size(); ++i) tokens.push_back(word(fmt::format("tokens[{}]", i), (*list)[i]));

@@ -110,6 +110,9 @@ TEST_CASE("swiglu is silu(gate) value, and += is +") {
   Random random(3);
   const Tensor u = uniform({3, 5}, random), v = uniform({3, 5}, random);
   CHECK(distance(swiglu(u, v), silu(u) * v) < 1e-15);
+  const Tensor full_block = variable(uniform({64}, random, DType::float32));  // where AddressSanitizer sees one more
+  const Recording recording;
+  CHECK(backward(sum(swiglu(full_block, full_block))).contains(full_block));
   CHECK(message([&] { swiglu(u, transpose(v)); }) ==
         "swiglu: gate and value must have one shape, got (3, 5) and (5, 3)");
   Tensor a = u;

@@ -53,7 +53,32 @@ TEST_CASE("Subwords are the same for the same text, and from what they were save
 }
 
 TEST_CASE("What subwords cannot be learned from or read from is an error") {
-  CHECK(message([] { Subwords::learn({"\xff\xfe"}, 400); }) ==
-        "data.tokens: subwords are learned from text; got none that is UTF-8");
+  for (const std::string_view nothing : {"", "\n\n\n", "\xff\xfe", "\u2581"}) {
+    CHECK(message([&] { Subwords::learn({nothing}, 400); }) ==
+          "data.tokens: subwords are learned from lines of UTF-8; the text has nothing but line ends, NUL, U+2581 and "
+          "bytes that are no UTF-8, if anything");
+  }
+  CHECK(message([] { Subwords::learn({"the cat sat on the mat"}, 20); }) ==
+        "data.vocabulary: expected at least 267, the number of different characters in the text and of byte values, "
+        "got 20");
   CHECK(message([] { Subwords("nonsense"); }).starts_with("the subwords cannot be read: "));
+  const std::string learned = Subwords::learn({english()}, 500).model();
+  CHECK(message([&] { Subwords(learned.substr(0, learned.size() - 1)); }) ==
+        "the subwords cannot be read: they are cut short");
+}
+
+TEST_CASE("Subwords that change text before they cut it are refused: SentencePiece believes their table") {
+  const std::string learned = Subwords::learn({english()}, 500).model();
+  const auto field = [](int number, const std::string& content) {  // of fewer than 128 bytes
+    return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(content.size())} + content;
+  };
+  const std::string table = field(2, std::string("\x04\0\0\0", 4) + "\xff\xff\xff\xff" + "x");
+  const auto said = [&](const std::string& more) { return message([&] { Subwords(learned + more); }); };
+  for (const std::string& more : {field(3, table), field(5, table), field(4, "tests")}) {
+    CHECK(said(more) == "the subwords cannot be read: they change text before they cut it, or test themselves");
+  }
+  CHECK(said(field(3, field(2, ""))) == "no error");
+  CHECK(said("\x1a\x7f") == "the subwords cannot be read: they are cut short");
+  CHECK(said("\x1b") == "the subwords cannot be read: they hold a field of an unknown kind");
+  CHECK(said("\x9a") == "the subwords cannot be read: they are cut short");
 }

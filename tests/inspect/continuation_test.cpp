@@ -6,6 +6,8 @@
 #include "tests/inspect/sample.h"
 #include "tests/message.h"
 
+#include <heed/files/utf8.h>
+
 using namespace heed;
 
 namespace {
@@ -101,6 +103,23 @@ TEST_CASE("inspect --continue writes as its options say") {
   CHECK(misuse({"--continue", "a", "--matrix"}) ==
         "--continue writes a text; it goes without --matrix (see inspect --help)");
   CHECK(misuse({"--continue", "a", "--top-p", "0"}) == "--top-p must be above 0 and at most 1 (see inspect --help)");
+  for (const char* number : {"0,8", "0.5x", "0x1p-1", "half"}) {
+    for (const std::string option : {"--temperature", "--top-p"}) {
+      CHECK(misuse({"--continue", "a", option, number}) ==
+            option + ": expected a number that it takes, got '" + number + "' (see inspect --help)");
+    }
+  }
   CHECK(misuse({"--continue", "a", "--tokens", "0"}) == "--tokens must be at least 1 (see inspect --help)");
   CHECK(misuse({"--continue", "a", "--temperature", "-1"}) == "--temperature must be at least 0 (see inspect --help)");
+}
+
+TEST_CASE("A terminal is given signs for what would move other text, and whole characters") {
+  TerminalText shown;
+  CHECK(shown.add("a\x1b[2Jb\n\tc\a") == "a␛[2Jb\n\tc␇");
+  CHECK(shown.add("\u202e") == "⟨U+202E⟩");
+  CHECK(shown.add("\xe8\x8b") == "");
+  CHECK(shown.add("\xb9 \xf0\x9f") == "苹 ");
+  CHECK(shown.add("\x98\x80\xc3") == "😀");
+  CHECK(shown.finish() == visible("\xc3"));
+  CHECK(shown.finish() == "");
 }

@@ -60,6 +60,7 @@ TEST_CASE("a run's own files are never written, by whatever name or force") {
   };
   for (const char* name :
        {"config.yaml", "model.safetensors", "metrics.jsonl", "held_out.jsonl", "checkpoint.safetensors",
+        "best.safetensors", "baselines.safetensors", "models/step-000000.safetensors",
         "attention/step-000000.safetensors", "attention/new.svg", "../run/config.yaml"}) {
     INFO(name);
     CHECK(refused(files.run / name));
@@ -71,6 +72,13 @@ TEST_CASE("a run's own files are never written, by whatever name or force") {
   std::filesystem::create_symlink(files.run / "metrics.jsonl", files / "dangling.svg");
   CHECK(refused(files / "dangling.svg"));
   CHECK(files.check(files.run / "it.svg") == "no error");
+  const std::filesystem::path other = files.path / "other";  // a run that it was not asked about
+  std::filesystem::create_directories(other / "models");
+  for (const char* name : {"config.yaml", "metrics.jsonl"}) write_file(other / name, "own");
+  for (const char* name : {"model.safetensors", "models/step-000001.safetensors"}) {
+    CHECK(files.check(other / name, true) ==
+          std::string("D/other/") + name + ": belongs to the run D/other, which inspect never changes");
+  }
   const std::filesystem::path dump = files.run / "attention/step-000000.safetensors";
   CHECK(message([&] { check_output(dump, svg_beginning, {dump}, true); }).find("belongs to the run") !=
         std::string::npos);

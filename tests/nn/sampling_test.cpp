@@ -32,6 +32,7 @@ TEST_CASE("Tokens are drawn as often as they are probable") {
   CHECK(drawn({.temperature = 0}) == std::vector<int>{4000, 0, 0, 0});
   const std::vector<int> two = drawn({.top_k = 2});
   CHECK((near(two[0], 4. / 7) && near(two[1], 3. / 7) && two[2] + two[3] == 0));
+  CHECK(drawn({.top_k = 4}) == plain);                   // all of them
   const std::vector<int> most = drawn({.top_p = 0.65});  // 0.4 and 0.3 reach it
   CHECK((near(most[0], 4. / 7) && most[2] + most[3] == 0));
   CHECK(drawn({.top_p = 0.001}) == std::vector<int>{4000, 0, 0, 0});

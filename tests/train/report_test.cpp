@@ -126,11 +126,10 @@ TEST_CASE("A dry run prints the configuration, and the size of what would run") 
   CHECK(text.starts_with("name: \"toy\"\n"));
   CHECK(text.find("\n# steps  4 of 4 examples: ") != std::string::npos);
   CHECK(to_yaml(parse_config(text, "f")) == to_yaml(small_experiment().config));
-  const auto disk_line = [](const std::string& all) {
-    const std::size_t begin = all.find("# disk ");
-    return all.substr(begin, all.find('\n', begin) - begin);
-  };
-  CHECK(disk_line(text) == "# disk   5,272 bytes of weights, 15,816 of checkpoint");
-  CHECK(disk_line(dry_run(small_experiment({"dump.weights=true", "dump.every=3"}))) ==
-        "# disk   5,272 bytes of weights, 15,816 of checkpoint, 15,816 of the weights at 3 dumped steps");
+  CHECK(text.find("\n# disk   5,272 bytes of weights, 15,816 of checkpoint\n") != std::string::npos);
+  CHECK(dry_run(small_experiment({"dump.weights=true", "dump.every=3"}))
+            .find("\n# disk   5,272 bytes of weights, 15,816 of checkpoint, 15,816 of the weights at\n"
+                  "#        3 dumped steps\n") != std::string::npos);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 80);
 }

@@ -54,7 +54,7 @@ TEST_CASE("A run stopped and resumed, with any threads, writes the same files by
   const auto alone = files(scratch / "alone");
   CHECK(alone.size() == 15);  // configuration, held-out sentences, metrics, model, checkpoint, five dumps, their models
   CHECK(alone.at("models/step-000060.safetensors") == alone.at("model.safetensors"));
-  for (const int stop : {1, 7, 15, 25, 27, 47, 59}) {
+  for (const int stop : {1, 7, 15, 20, 25, 27, 40, 47, 59}) {  // 20 and 40: before an evaluation
     const fs::path path = scratch / std::to_string(stop);
     set_threads(stop % 20 == 7 ? 2 : 1);
     train_until(stop, RunDirectory::create(config.name, to_yaml(config), path), settings);
@@ -215,4 +215,44 @@ TEST_CASE("A run without progress ends, with its best model beside the last") {
     CHECK(e.model.step == line.step);
     CHECK(evaluate(e).loss == Approx(line.held_out.loss).epsilon(1e-6));
   }
+}
+
+TEST_CASE("A run that is stopped in its first evaluation begins anew") {
+  const Scratch scratch;
+  const Config config = parse_config(resumable, "f", {});
+  train_until(0, RunDirectory::create(config.name, to_yaml(config), scratch / "alone"));
+  Experiment experiment = make_experiment(config);
+  const volatile std::sig_atomic_t stop = 1;
+  const Listener none{[](std::int64_t, double) {}, [](std::int64_t, double, const Evaluation&) {}};
+  CHECK(train(experiment, RunDirectory::create(config.name, to_yaml(config), scratch / "r"), none, stop) == 0);
+  train_until(0, RunDirectory::open(scratch / "r"));
+  CHECK((files(scratch / "r") == files(scratch / "alone")));
+}
+
+TEST_CASE("The best model is the best of those that could be kept, whenever patience is asked for") {
+  const Scratch scratch;
+  const auto settings = [](const char* steps, const char* patience) {
+    return std::vector<std::string>{"data.sentences=12",
+                                    "train.evaluate_every=10",
+                                    "model.dropout=0",
+                                    "optim.lr=0.01",
+                                    "optim.schedule=constant",
+                                    "optim.warmup=0",
+                                    steps,
+                                    patience};
+  };
+  const auto best_of = [](const std::vector<Metrics>& lines, std::int64_t from) {
+    std::vector<Metrics> kept = lines;
+    std::erase_if(kept, [&](const Metrics& m) { return m.step < from; });
+    return std::ranges::min_element(kept, {}, [](const Metrics& m) { return m.held_out.loss; })->step;
+  };
+  const fs::path best = best_model_path(scratch / "r");
+  weights_after(scratch / "r", settings("train.steps=500", "train.patience=0"));
+  CHECK_FALSE(fs::exists(best));
+  train_until(0, RunDirectory::open(scratch / "r"), settings("train.steps=2000", "train.patience=2"));
+  const std::vector<Metrics> lines = read_metrics(scratch / "r");
+  REQUIRE(lines.back().step < 2000);
+  CHECK(load_model(best).step == best_of(lines, 500));
+  train_until(0, RunDirectory::open(scratch / "r"), settings("train.steps=2000", "train.patience=0"));
+  CHECK(load_model(best).step == best_of(read_metrics(scratch / "r"), 500));
 }

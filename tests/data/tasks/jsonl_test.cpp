@@ -205,3 +205,13 @@ TEST_CASE("a jsonl task holds out a tenth, twins together, or takes the test fil
   CHECK(message([&] { jsonl_task(test.path(), "", Random(1)); }, test.path()) ==
         "FILE: holds one sentence, or two that are twins; expected more, to hold some out, or others in data.test");
 }
+
+TEST_CASE("What comes next may be asked of a single word") {
+  const Scratch scratch;
+  write_file(scratch / "a.jsonl", R"({"tokens": ["a"], "query": 0, "answer": "b"})"
+                                  "\n");
+  const std::vector<Example> examples = read_jsonl(scratch / "a.jsonl");
+  REQUIRE(examples.size() == 1);
+  CHECK(examples[0].tokens == std::vector<std::string>{"a"});
+  CHECK(examples[0].answer == "b");
+}
