@@ -20,7 +20,7 @@ TEST_CASE("cumsum adds up along any axis, from either end, with or without the e
   CHECK(slice(cumsum(tensor({3}, {1, nan, 2}), 0, {.exclusive = true}), 0, 0, 2).to_vector() == Values{0, 1});
   CHECK(cumsum(zeros({0, 3}), 0).shape() == Shape{0, 3});
   CHECK(cumsum(zeros({2, 0}), 0).shape() == Shape{2, 0});
-  CHECK(cumsum(zeros({0, 1 << 20}), 1).shape() == Shape{0, 1 << 20});  // none of its rows is written
+  CHECK(cumsum(zeros({0, 1 << 20}), 1).shape() == Shape{0, 1 << 20});             // none of its rows is written
   CHECK(cumsum(broadcast_to(ones({1, 1}), {1, 1}), 0).to_vector() == Values{1});  // an axis of stride 0
   CHECK(cumsum(broadcast_to(ones({1}), {3, 1}), 0).to_vector() == Values{1, 2, 3});
   CHECK(cumsum(full({1000000}, 0.1), 0).at({999999}) == Approx(1e5).epsilon(1e-6));  // no error that grows
