@@ -92,7 +92,7 @@ Named with_names(const Formula& formula, const std::string& given, const Tensor&
   return result;
 }
 
-// The axes in this order; sums over those of no name in it, and adds those of size 1 that are missing.
+// The axes in the order of `names`, all of which it has; sums over its others.
 Tensor arranged(const Named& a, std::string_view names) {
   std::vector<int> summed, order;
   std::string kept;
@@ -103,15 +103,9 @@ Tensor arranged(const Named& a, std::string_view names) {
       summed.push_back(static_cast<int>(i));
     }
   }
-  Tensor x = summed.empty() ? a.x : sum(a.x, summed);
-  for (const char name : names) {
-    if (const std::size_t at = kept.find(name); at != kept.npos) order.push_back(static_cast<int>(at));
-  }
-  x = permute(x, order);
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (!has(kept, names[i])) x = unsqueeze(x, static_cast<int>(i));
-  }
-  return x;
+  const Tensor x = summed.empty() ? a.x : sum(a.x, summed);
+  for (const char name : names) order.push_back(static_cast<int>(kept.find(name)));
+  return permute(x, order);
 }
 
 // The names of the result, for operands of these.

@@ -92,14 +92,14 @@ bool broadcasts_to(const Shape& from, const Shape& to) {
   return true;
 }
 
-// Sums `gradient` over the axes along which an input of `shape` was broadcast.
+// Sums `gradient` over the axes, one at least, along which an input of `shape` was broadcast.
 Tensor sum_to(const Tensor& gradient, const Shape& shape) {
   std::vector<int> axes;
   const int missing = gradient.rank() - shape.rank();
   for (int axis = 0; axis < gradient.rank(); ++axis) {
     if (axis < missing || (shape[axis - missing] == 1 && gradient.size(axis) != 1)) axes.push_back(axis);
   }
-  return axes.empty() ? reshape(gradient, shape) : reshape(sum(gradient, axes), shape);
+  return reshape(sum(gradient, axes), shape);
 }
 
 Tensor checked_gradient(const Operation& operation, std::size_t input, const Tensor& gradient, const Node& node) {

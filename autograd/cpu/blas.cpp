@@ -143,7 +143,7 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<T> A, 
 #endif
   const auto layout = [](const Matrix<T>& x, std::int64_t rows, std::int64_t columns) {
     const bool plain = (x.column_stride == 1 || columns <= 1) && (x.row_stride >= columns || rows <= 1);
-    const std::int64_t leading = plain ? (rows <= 1 ? columns : x.row_stride) : (columns <= 1 ? rows : x.column_stride);
+    const std::int64_t leading = plain ? (rows <= 1 ? columns : x.row_stride) : x.column_stride;
     return std::pair(plain ? CblasNoTrans : CblasTrans, blas_int(std::max<std::int64_t>(1, leading)));
   };
   const auto a = layout(A, m, k), b = layout(B, k, n);  // (transposed, leading dimension)
