@@ -253,6 +253,9 @@ TEST_CASE("Attention's options, fused, are those of the composition, and of thei
   CHECK(distance(y.output, matmul(weights, V)) < allowed);
   CHECK(distance(attention(Q, K, V, {.scale = 0.5, .soft_cap = 2, .bias = bias}).output, y.output) < allowed);
   CHECK(slice(y.weights, -1, 2, 3).to_vector() == std::vector<double>(6, 0));
+  const AttentionParts alone = attention(Q, K, V, {.scale = 0.5, .soft_cap = 2, .bias = bias, .scores = true});
+  CHECK(same_bits(alone.scores, y.scores));
+  CHECK_FALSE(alone.weights.defined());
 }
 
 // Attention's formula, a number at a time: output, weights, and scores before cap, bias and mask.
@@ -364,7 +367,16 @@ TEST_CASE("Wrong use of attention is an error that says what was expected") {
         [&] {
           attention(x, x, x, AttentionOptions{.bias = zeros({1, 2, 2})});
         }},
-       {"attention: a mask of shape (2, 2, 2) does not broadcast to the weights' (2, 2)", [&] {
+       {"attention: a mask of shape (2, 2, 2) does not broadcast to the weights' (2, 2)",
+        [&] {
           attention(x, x, x, Mask(Booleans({2, 2, 2}, std::vector<std::uint8_t>(8, 1))));
-        }}});
+        }},
+       {"attention: Q is float32, the bias float64",
+        [&] {
+          attention(x, x, x, AttentionOptions{.bias = zeros({2, 2}, DType::float64)});
+        }},
+       {"attention: expected a soft_cap above 0, or 0 for none, got -1",
+        [&] { attention(x, x, x, AttentionOptions{.soft_cap = -1}); }},
+       {"attention: expected a soft_cap above 0, or 0 for none, got nan",
+        [&] { attention(x, x, x, AttentionOptions{.soft_cap = std::nan("")}); }}});
 }

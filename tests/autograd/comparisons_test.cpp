@@ -17,12 +17,16 @@ TEST_CASE("Comparisons broadcast, and are false of NaN") {
   const Tensor x = tensor({2, 2}, {1, 2, 3, std::nan("")}), y = tensor({2}, {2, 2});
   CHECK(numbers(x < y) == std::vector<int>{1, 0, 0, 0});
   CHECK(numbers(x <= y) == std::vector<int>{1, 1, 0, 0});
+  CHECK(numbers(x < 2) == std::vector<int>{1, 0, 0, 0});
+  CHECK(numbers(x <= 2) == std::vector<int>{1, 1, 0, 0});
   CHECK(numbers(x > 1) == std::vector<int>{0, 1, 1, 0});
   CHECK(numbers(x >= 2) == std::vector<int>{0, 1, 1, 0});
   CHECK(numbers(equal(x, y)) == std::vector<int>{0, 1, 0, 0});
   CHECK(numbers(!(x > 1)) == std::vector<int>{1, 0, 0, 1});
   CHECK((x < y).shape() == Shape{2, 2});
   CHECK(message([&] { (void)(x < zeros({3})); }).starts_with("<: shapes (2, 2) and (3) do not broadcast"));
+  CHECK(message([&] { (void)(x <= zeros({2}, DType::float64)); }) ==
+        "<=: both tensors must have one dtype, got float32 and float64");
 }
 
 TEST_CASE("argmax and argmin take the first of equals, or the last, along any axis") {

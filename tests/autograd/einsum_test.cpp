@@ -12,6 +12,8 @@ TEST_CASE("einsum is the sum of products that its formula says") {
   CHECK(close(einsum("bij,bjk->bik", a, b), matmul(a, b)));
   CHECK(close(einsum("bij, bjk -> kib", a, b), permute(matmul(a, b), {2, 1, 0})));
   CHECK(close(einsum("bij,bjk", a, b), sum(matmul(a, b), {0})));  // b and j occur twice
+  CHECK(close(einsum("Bij,BjZ->BiZ", a, b), matmul(a, b)));
+  CHECK(close(einsum("aZ", square_), transpose(square_)));  // "Z" comes before "a"
   CHECK(close(einsum("i,i", v, w), sum(v * w)));
   CHECK(close(einsum("i,j->ij", v, w), reshape(v, {4, 1}) * w));
   CHECK(close(einsum("bij,j->bi", a, v), sum(a * v, {2})));
@@ -69,11 +71,15 @@ TEST_CASE("The gradients of einsum are those of the products") {
 
 TEST_CASE("A formula that does not fit is an error that says where") {
   const Tensor x = zeros({2, 3});
-  check_messages({{"einsum: 'ij,jk': axis 'j' is 3 in (2, 3) and 2 in (2, 3)", [&] { einsum("ij,jk", x, x); }},
-                  {"einsum: 'ijk->i': 'ijk' does not name the axes of shape (2, 3)", [&] { einsum("ijk->i", x); }},
-                  {"einsum: 'ij->k': no operand has an axis 'k'", [&] { einsum("ij->k", x); }},
-                  {"einsum: 'ij->ii': the result names 'i' twice", [&] { einsum("ij->ii", x); }},
-                  {"einsum: 'i?->i': '?' is no letter", [&] { einsum("i?->i", x); }},
-                  {"einsum: 'ii': axes 'i' of shape (2, 3) differ", [&] { einsum("ii", x); }},
-                  {"einsum: 'ij': expected 2 operands, got 1", [&] { einsum("ij", x, x); }}});
+  check_messages(
+      {{"einsum: 'ij,jk': axis 'j' is 3 in (2, 3) and 2 in (2, 3)", [&] { einsum("ij,jk", x, x); }},
+       {"einsum: 'ijk->i': 'ijk' does not name the axes of shape (2, 3)", [&] { einsum("ijk->i", x); }},
+       {"einsum: '...ij->i': '...ij' does not name the axes of shape (3)", [] { einsum("...ij->i", zeros({3})); }},
+       {"einsum: 'ij->k': no operand has an axis 'k'", [&] { einsum("ij->k", x); }},
+       {"einsum: 'ij->ii': the result names 'i' twice", [&] { einsum("ij->ii", x); }},
+       {"einsum: 'i?->i': '?' is no letter", [&] { einsum("i?->i", x); }},
+       {"einsum: 'ii': axes 'i' of shape (2, 3) differ", [&] { einsum("ii", x); }},
+       {"einsum: 'i[->i': '[' is no letter", [&] { einsum("i[->i", x); }},
+       {"einsum: 'ij,jk': expected 1 operand, got 2", [&] { einsum("ij,jk", x); }},
+       {"einsum: 'ij': expected 2 operands, got 1", [&] { einsum("ij", x, x); }}});
 }

@@ -20,6 +20,24 @@ TEST_CASE("Elementwise operations broadcast as NumPy does, whatever the layout")
   });
 }
 
+TEST_CASE("No memory is taken for the gradient of a constant") {
+  constexpr std::int64_t n = 1 << 18, bytes = 4 * n;
+  const Tensor x = variable(full({n}, 6)), two = full({n}, 2), dy = ones({n});
+  const auto gradient = [&](auto f, std::int64_t most_bytes) {
+    const Recording recording;
+    const Tensor y = f(x, two);
+    reset_peak_memory();
+    const std::int64_t before = memory_use().bytes_in_use;
+    const Gradients gradients = backward(y, dy);
+    CHECK(memory_use().peak_bytes - before <= most_bytes);
+    CHECK(gradients.size() == 1);
+    return gradients[x].at({n - 1});
+  };
+  CHECK(gradient([](auto& a, auto& b) { return a - b; }, 0) == 1);
+  CHECK(gradient([](auto& a, auto& b) { return a * b; }, bytes) == 2);
+  CHECK(gradient([](auto& a, auto& b) { return a / b; }, bytes) == 0.5);
+}
+
 TEST_CASE("Wrong use of elementwise operations is an error that says what was expected") {
   const Tensor x = zeros({2, 3}), wide = x.to(DType::float64);
   check_messages(

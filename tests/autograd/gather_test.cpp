@@ -62,6 +62,14 @@ TEST_CASE("Wrong use of look-ups and dropout is an error that says what was expe
                      embedding(x, Ids({2}, {0, 2}));
                    }},
                   {"embedding: expected a table (V, d), got (3)", [] { embedding(zeros({3}), Ids({1}, {0})); }},
+                  {"select_rows: expected x (B, T, d) and positions (B), got (2, 3) and (2)",
+                   [&] {
+                     select_rows(x, Ids({2}, {0, 1}));
+                   }},
+                  {"select_rows: expected x (B, T, d) and positions (B), got (2, 3, 1) and (1)",
+                   [] {
+                     select_rows(zeros({2, 3, 1}), Ids({1}, {0}));
+                   }},
                   {"select_rows: position 3 of row 1 lies outside [0, 3)",
                    [] {
                      select_rows(zeros({2, 3, 1}), Ids({2}, {0, 3}));

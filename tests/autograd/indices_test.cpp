@@ -65,6 +65,10 @@ TEST_CASE("Wrong indices are an error that says which") {
                    [&] {
                      scatter_add(x, Ids({1, 2}, {0, 1}), zeros({2}), 1);
                    }},
+                  {"index_select: expected indices (n), got (1, 2)",
+                   [&] {
+                     index_select(x, Ids({1, 2}, {0, 1}), 1);
+                   }},
                   {"one_hot: id 3 at position 0 lies outside [0, 3)", [] { one_hot(Ids({1}, {3}), 3); }},
                   {"arange: from 0 to 1 by 0 has no end", [] { arange(0, 1, 0); }}});
 }

@@ -45,6 +45,14 @@ TEST_CASE("layer_norm of equal numbers is 0, whatever their number and size") {
 
 TEST_CASE("Wrong use of layer_norm is an error that says what was expected") {
   const Tensor x = zeros({2, 3});
-  check_messages({{"layer_norm: x float32 (2, 3) needs gain and bias of shape (3) and its dtype, or neither",
-                   [&] { layer_norm(x, ones({3}), {}); }}});
+  check_messages(
+      {{"layer_norm: x float32 (2, 3) needs gain and bias of shape (3) and its dtype, or neither",
+        [&] { layer_norm(x, ones({3}), {}); }},
+       {"layer_norm: expected at least one axis, got shape ()", [] { layer_norm(zeros({}), {}, {}); }},
+       {"rms_norm: x float32 (2, 3) needs at least one axis, and a gain of its last one's size and of its dtype, or "
+        "none; got float32 (2)",
+        [&] { rms_norm(x, ones({2})); }},
+       {"rms_norm: x float32 () needs at least one axis, and a gain of its last one's size and of its dtype, or none; "
+        "got float32 ()",
+        [] { rms_norm(zeros({}), {}); }}});
 }

@@ -11,6 +11,10 @@ TEST_CASE("A profile counts calls, multiplications and bytes of operations and t
     const Recording recording;
     backward(sum(matmul(reshape(x, {20, 30}), W)));
   }
+  {
+    const Recording recording;
+    backward(sum(x * ones({20, 30})));
+  }
   note_work("the rest");
   const auto& totals = profile.totals();
   REQUIRE(totals.contains("matmul"));
@@ -18,7 +22,8 @@ TEST_CASE("A profile counts calls, multiplications and bytes of operations and t
   CHECK(totals.at("matmul").flops == 2.0 * 20 * 30 * 40);
   CHECK(totals.at("matmul").bytes == 4.0 * (20 * 30 + 30 * 40 + 20 * 40));
   CHECK(totals.at("matmul backward").flops == 2 * 2.0 * 20 * 30 * 40);
-  CHECK(totals.at("sum").calls == 1);
+  CHECK(totals.at("multiply backward").bytes == 4.0 * (2 * 20 * 30));  // none for the constant
+  CHECK(totals.at("sum").calls == 2);
   CHECK_FALSE(totals.contains("reshape"));  // a view
   CHECK(totals.at("the rest").calls == 1);
   std::int64_t end = 0, duration = 0;

@@ -7,9 +7,11 @@ using namespace heed;
 namespace {
 
 const Operation local("local", Samples::none("returns whatever gradients a test wants"));
+const Operation broadcast_local("broadcast_local", Samples::none("the same, of an input that is broadcast"),
+                                Broadcasting::yes);
 
-Tensor with_gradients(const Tensor& x, const std::vector<Tensor>& gradients) {
-  return record(local, {&x}, x.clone(), [gradients](const Tensor&) { return gradients; });
+Tensor with_gradients(const Tensor& x, const std::vector<Tensor>& gradients, const Operation& operation = local) {
+  return record(operation, {&x}, x.clone(), [gradients](const Tensor&) { return gradients; });
 }
 
 // Runs f on a thread whose stack has 256 KiB.
@@ -83,6 +85,8 @@ TEST_CASE("Misuse of a recording is an error that says what happened") {
           "backward: the loss must be a scalar of shape (), got (2); reduce it with sum() or mean(), or "
           "give a cotangent");
     CHECK(message([] { backward(Tensor()); }) == "backward: the loss is undefined");
+    CHECK(message([&] { backward(Tensor(), ones({})); }) == "backward: the output or its cotangent is undefined");
+    CHECK(message([&] { backward(finished, Tensor()); }) == "backward: the output or its cotangent is undefined");
     CHECK(message([] { backward(sum(ones({2}))); }) ==
           "backward: the output, of shape (), was not recorded: no Recording was open, or it depends on no "
           "variable");
@@ -122,9 +126,9 @@ TEST_CASE("A recorded tensor is another thread's in another thread") {
 
 TEST_CASE("A gradient that does not fit its input is an error that names the operation") {
   const Tensor x = variable(ones({2}));
-  const auto error = [&](const std::vector<Tensor>& gradients) {
+  const auto error = [&](const std::vector<Tensor>& gradients, const Operation& operation = local) {
     const Recording recording;
-    return message([&] { backward(sum(with_gradients(x, gradients))); });
+    return message([&] { backward(sum(with_gradients(x, gradients, operation))); });
   };
   CHECK(error({ones({3})}) == "backward of local: input 0 has shape (2), its gradient (3)");
   CHECK(error({ones({4, 2})}) == "backward of local: input 0 has shape (2), its gradient (4, 2)");
@@ -133,9 +137,31 @@ TEST_CASE("A gradient that does not fit its input is an error that names the ope
   CHECK(error({}) == "backward of local: 0 gradients for 1 inputs");
   CHECK(error({ones({2}), ones({2})}) == "backward of local: 2 gradients for 1 inputs");
   CHECK(error({ones({2})}) == "no error");
+  CHECK(error({ones({3, 2})}, broadcast_local) == "no error");
+  CHECK(error({ones({})}, broadcast_local) == "backward of broadcast_local: input 0 has shape (2), its gradient ()");
+  CHECK(error({ones({2, 3})}, broadcast_local) ==
+        "backward of broadcast_local: input 0 has shape (2), its gradient (2, 3)");
   const Recording recording;  // a failed backward leaves recording on
   square(x);
   CHECK(recording.size() == 2);
+}
+
+TEST_CASE("While a FiniteCheck is open, the first recorded output that is not finite is an error that names it") {
+  const Tensor x = variable(tensor({2}, {-1, 2}));
+  const Recording recording;
+  const auto said = [&] {
+    try {
+      log(square(x) - 1) * 0;
+    } catch (const NotFinite& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  {
+    const FiniteCheck check;
+    CHECK(said() == "the output of log, shape (2)");
+  }
+  CHECK(said() == "nothing");
 }
 
 TEST_CASE("A variable written between its use and backward is an error") {
@@ -221,9 +247,12 @@ TEST_CASE("Gradients are values, found by variable") {
   const Gradients h = backward(sum(a * 10));
   CHECK(g.size() == 2);
   CHECK_FALSE(g.contains(c));
+  CHECK_FALSE(g.contains(a * b));
+  CHECK_FALSE(g.contains(ones({4})));
   CHECK(message([&] { g[c]; }) == "gradients: none for a variable of shape (3)");
   CHECK(message([&] { g[a * b]; }) == "gradients: the tensor of shape (2) is not a variable");
   CHECK(message([&] { g[ones({4})]; }) == "gradients: the tensor of shape (4) is not a variable");
+  CHECK(message([&] { g.set(ones({4}), ones({4})); }) == "gradients: the tensor of shape (4) is not a variable");
   CHECK(message([&] { g.set(a, ones({3})); }) ==
         "gradients: a variable float32 (2) cannot have a gradient float32 (3)");
 
@@ -235,6 +264,7 @@ TEST_CASE("Gradients are values, found by variable") {
   CHECK(total[b].to_vector() == std::vector<double>{1, 2});
   CHECK(total[c].to_vector() == std::vector<double>{1, 1, 1});
   CHECK(h[a].to_vector() == std::vector<double>{10, 10});
+  for (const auto& [number, gradient] : h) CHECK(same_bits(gradient, h[a]));
   total += total;
   CHECK(total[a].to_vector() == std::vector<double>{26, 28});
 }

@@ -69,6 +69,11 @@ TEST_CASE("Wrong use of reductions is an error that says what was expected") {
                    [&] {
                      sum(x, {0, -2});
                    }},
+                  {"add_in_place: shapes must be equal: (2, 3) += (3)",
+                   [&] {
+                     Tensor total = x.clone();
+                     add_in_place(total, zeros({3}));
+                   }},
                   {"max: of no elements, for shape (2, 0)", [&] {
                      max(zeros({2, 0}), {1});
                    }}});

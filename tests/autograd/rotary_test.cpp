@@ -36,6 +36,7 @@ TEST_CASE("rotary turns each pair by its angle, in both pairings, and leaves the
   CHECK(same_bits(transpose(turned, 1, 2), numbered));
   CHECK(rotary(zeros({0, 4}), zeros({0, 2}), zeros({0, 2}), pairs).shape() == Shape{0, 4});
   CHECK(same_bits(rotary(x, zeros({5, 0}, dtype), zeros({5, 0}, dtype), pairs), x));
+  CHECK(rotary(zeros({5, 0}), zeros({5, 0}), zeros({5, 0}), pairs).shape() == Shape{5, 0});
 }
 
 TEST_CASE("Angles that do not fit are an error") {
@@ -46,6 +47,13 @@ TEST_CASE("Angles that do not fit are an error") {
         [&] {
           rotary(x, zeros({5, 3}), zeros({5, 3}), RotaryPairs::halves);
         }},
+       {"rotary: x float32 (4) needs cosine and sine of its dtype that broadcast to (..., T, r / 2), r <= 4; got (2) "
+        "and (2)",
+        [] { rotary(zeros({4}), zeros({2}), zeros({2}), RotaryPairs::halves); }},
+       {"rotary: x float32 () needs cosine and sine of its dtype that broadcast to (..., T, r / 2), r <= d; got (2) "
+        "and "
+        "(2)",
+        [] { rotary(zeros({}), zeros({2}), zeros({2}), RotaryPairs::halves); }},
        {"rotary: cosine and sine must be constants", [&] {
           rotary(x, variable(zeros({5, 2})), zeros({5, 2}), RotaryPairs::halves);
         }}});

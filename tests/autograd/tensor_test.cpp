@@ -19,11 +19,20 @@ TEST_CASE("Tensors are made, read, converted and written") {
   CHECK(zeros({0, 3}).to_vector().empty());
   CHECK(ones({}).item() == 1);
   CHECK_FALSE(Tensor().defined());
+  CHECK(Tensor().version() == 0);
   Tensor y = zeros({2, 2});
   const std::uint64_t version = y.version();
   y.copy_from(transpose(x.to(DType::float64)));
   CHECK(y.to_vector() == std::vector<double>{1, 3, 2, 4});
   CHECK(y.version() > version);
+}
+
+TEST_CASE("A view may go backwards through the memory, and no further than to its first element") {
+  const Tensor x = tensor({4}, {1, 2, 3, 4});
+  CHECK(x.view({4}, {-1}, 3).to_vector() == std::vector<double>{4, 3, 2, 1});
+  CHECK(x.view({2, 2}, {1, -2}, 2).to_vector() == std::vector<double>{3, 1, 4, 2});
+  CHECK(message([&] { x.view({4}, {-1}, 2); }) ==
+        "view: shape (4) with strides (-1) and offset 2 reaches outside the storage of 16 bytes");
 }
 
 TEST_CASE("Wrong use of a tensor is an error that says what was expected") {

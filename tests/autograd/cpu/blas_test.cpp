@@ -2,6 +2,7 @@
 
 #include "tests/catch.h"
 #include "tests/message.h"
+#include "tests/scratch.h"
 
 #include <heed/autograd/machine.h>
 
@@ -9,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -21,11 +23,10 @@ std::vector<std::string> environment() {
   return variables;
 }
 
-#if defined(__x86_64__)
-// What this program prints when it starts anew, with `settings` before its name, and loads OpenBLAS.
-std::string description_with(const std::string& settings) {
+// What this program prints when it starts anew, with `settings` before its name, for one of the hidden tests below.
+std::string printed_with(const std::string& settings, const std::string& test) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  FILE* child = popen((settings + " '" + self + "' '[.description]'").c_str(), "r");
+  FILE* child = popen((settings + " '" + self + "' '" + test + "'").c_str(), "r");
   REQUIRE(child);
   std::string text;
   for (int c; (c = std::fgetc(child)) != EOF;) text += static_cast<char>(c);
@@ -33,7 +34,8 @@ std::string description_with(const std::string& settings) {
   CHECK(pclose(child) == 0);
   return text;
 }
-#endif
+
+std::string description_with(const std::string& settings) { return printed_with(settings, "[.description]"); }
 
 }  // namespace
 
@@ -42,6 +44,34 @@ TEST_CASE("prints the description; leaves the environment as it was", "[.descrip
   std::puts(heed::blas_description().c_str());
   CHECK(environment() == before);
 }
+
+TEST_CASE("prints why OpenBLAS cannot be loaded", "[.refusal]") {
+  std::puts(heed::message([] { heed::blas_description(); }).c_str());
+}
+
+TEST_CASE("A number of threads that the user gives OpenBLAS is there again after it is loaded") {
+  CHECK(description_with("OPENBLAS_NUM_THREADS=3").find("OpenBLAS 0.") != std::string::npos);
+}
+
+TEST_CASE("Where OpenBLAS cannot be loaded, the message says why, and what to install") {
+  const heed::Scratch scratch;
+  for (const char* name : {"libopenblas.so.0", "libopenblas.so"}) {
+    std::ofstream(scratch / name) << std::string(10'000, 'x');
+  }
+  const std::string text = printed_with("LD_LIBRARY_PATH=" + scratch.path.string(), "[.refusal]");
+  INFO(text);
+  CHECK(text.find("OpenBLAS cannot be loaded: " + (scratch / "libopenblas.so").string() +
+                  ": invalid ELF header. On Debian: apt-get install libopenblas0-pthread") != std::string::npos);
+}
+
+#if !defined(__SANITIZE_ADDRESS__)  // whose own address space is larger than the limit
+TEST_CASE("Where the system refuses OpenBLAS its address space, the message says how much it takes") {
+  const std::string text = printed_with("ulimit -v 2000000; OMP_NUM_THREADS=64", "[.refusal]");
+  INFO(text);
+  CHECK(text.find("OpenBLAS cannot be loaded: for 64 threads it takes 8320 MiB of address space, which the system "
+                  "refuses; is there a limit (ulimit -v)?") != std::string::npos);
+}
+#endif
 
 #if defined(__x86_64__)
 TEST_CASE("The kernels are the fastest that the processor runs") {
@@ -78,6 +108,9 @@ TEST_CASE("A layout is BLAS's when rows or columns are dense and do not overlap"
   CHECK_FALSE(is_blas_layout(3, 4, 0, 1));
   CHECK_FALSE(is_blas_layout(3, 4, 2, 1));
   CHECK_FALSE(is_blas_layout(3, 4, 1, 0));
+  CHECK_FALSE(is_blas_layout(3, 1, 0, 1));  // a number that is repeated
+  CHECK(heed::message([] { is_blas_layout(3, 4, 3'000'000'000, 1); }) ==
+        "matmul: a matrix of 3 x 4 with strides 3000000000 and 1 is more than BLAS can count");
 }
 
 TEST_CASE("Functions of OpenBLAS are found by name, of LAPACK too") {
@@ -87,7 +120,7 @@ TEST_CASE("Functions of OpenBLAS are found by name, of LAPACK too") {
 
 TEMPLATE_TEST_CASE("Products that OpenBLAS does are right: few columns, no sum, large in every direction", "", float,
                    double) {
-  for (const auto& [m, n, k] : {std::array{70, 1, 40}, {70, 5, 40}, {3, 8, 0}, {520, 512, 513}}) {
+  for (const auto& [m, n, k] : {std::array{70, 1, 40}, {70, 5, 40}, {3, 8, 0}, {520, 512, 513}, {0, 5, 3}}) {
     CAPTURE(m, n, k);
     // small integers, whose sums are exact
     std::vector<TestType> A, B_t, C(static_cast<std::size_t>(m * n), TestType(1));
