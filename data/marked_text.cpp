@@ -43,7 +43,8 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-bool is_letter_or_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+// Of text without capitals.
+bool is_letter_or_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z'); }
 
 // Whether a word that ends in `edge` goes on with `next`. Words of scripts without spaces end anywhere.
 bool goes_on(char edge, char next) { return is_letter_or_digit(edge) && (next < 0 || is_letter_or_digit(next)); }

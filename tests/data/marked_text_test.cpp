@@ -54,12 +54,18 @@ TEST_CASE("Words are found whole, in any case of letters") {
   CHECK(find_word("car car", "car", 1) == MarkedText::Place{4, 7});
   CHECK(find_word("cart", "car").end == 0);
   CHECK(find_word("cart", "").end == 0);
+  CHECK(find_word("RaceCAR CAR_x", "car") == MarkedText::Place{8, 11});
 }
 
 TEST_CASE("A query that is a whole candidate, and brackets that do not match, are refused") {
   MarkedText text = marked();
   text.candidates.push_back(text.query);
   CHECK(message([&] { cut(text, Tokenizer(Split::words)); }) == "the query 'it' is a candidate, too");
+  MarkedText blank = without_brackets("a[ ]cup, it[ ]leaks");
+  blank.query = blank.candidates[1];
+  CHECK(message([&] { cut(blank, Tokenizer(Split::words)); }) == "the query ' ' has no token");
+  blank.query = find_word(blank.text, "it");
+  CHECK(message([&] { cut(blank, Tokenizer(Split::words)); }) == "the candidate ' ' has no token");
   CHECK(message([] { without_brackets("a [b"); }) == "'[' without ']' after it");
   CHECK(message([] { without_brackets("a] b"); }) == "']' without '[' before it");
   CHECK(message([] { without_brackets("a [[b]"); }) == "'[' without ']' before it");

@@ -52,6 +52,18 @@ TEST_CASE("Subwords are the same for the same text, and from what they were save
   CHECK(a("the attention of heads") == b("the attention of heads"));
 }
 
+TEST_CASE("A text that the subwords of another program would change is told by its bytes") {
+  std::string model = Subwords::learn({english()}, 500).model();
+  const std::size_t normaliser = model.find("identity");
+  REQUIRE(normaliser != model.npos);
+  const std::size_t dummy_prefix = model.find(std::string("\x18\x00", 2), normaliser);  // add_dummy_prefix: false
+  REQUIRE(dummy_prefix < normaliser + 12);
+  model[dummy_prefix + 1] = 1;
+  const Tokenizer tokenizer = Tokenizer::of_text(Subwords(model));
+  CHECK(tokenizer("ab\nc") == std::vector<std::string>{"<0x61>", "<0x62>", "<0x0A>", "<0x63>"});
+  CHECK(again(tokenizer, english()) == english());
+}
+
 TEST_CASE("What subwords cannot be learned from or read from is an error") {
   for (const std::string_view nothing : {"", "\n\n\n", "\xff\xfe", "\u2581"}) {
     CHECK(message([&] { Subwords::learn({nothing}, 400); }) ==
@@ -61,6 +73,15 @@ TEST_CASE("What subwords cannot be learned from or read from is an error") {
   CHECK(message([] { Subwords::learn({"the cat sat on the mat"}, 20); }) ==
         "data.vocabulary: expected at least 267, the number of different characters in the text and of byte values, "
         "got 20");
+  std::string model = Subwords::learn({english()}, 500).model();
+  for (std::size_t at = 0; (at = model.find("<0x", at)) != model.npos; ++at) {
+    REQUIRE(model[at + 12] == 6);  // the type of a piece: a byte
+    model[at + 12] = 1;            // a piece as any other
+  }
+  const std::size_t fallback = model.find("\x98\x02\x01");  // byte_fallback: true
+  REQUIRE(fallback != model.npos);
+  model[fallback + 2] = 0;
+  CHECK(message([&] { Subwords{model}; }) == "the subwords cannot be read: they do not hold every byte");
   CHECK(message([] { Subwords("nonsense"); }).starts_with("the subwords cannot be read: "));
   const std::string learned = Subwords::learn({english()}, 500).model();
   CHECK(message([&] { Subwords(learned.substr(0, learned.size() - 1)); }) ==

@@ -77,6 +77,32 @@ TEST_CASE("sentence numbers are batched, all or none") {
         std::vector<int>{1, 1, 0, 0, 2, 0});
 }
 
+TEST_CASE("candidates are batched, all or none") {
+  const Vocabulary vocabulary({"a", "b", "it"});
+  Example first = example({"a", "b", "it"}, 2, 1);
+  const Example second = first;
+  first.candidates = {{0, 1}, {1, 2}};
+  first.chosen = 1;
+  CHECK(message([&] {
+          NumberedExamples({first, second}, vocabulary);
+        }) == "example 1 has 0 candidates, the first has 2; expected some in each, or none in the whole set");
+  CHECK(message([&] {
+          NumberedExamples({second, first}, vocabulary);
+        }) == "example 1 has 2 candidates, the first has 0; expected some in each, or none in the whole set");
+}
+
+TEST_CASE("a part of a batch has its rows of everything; parts are of one size") {
+  const Vocabulary vocabulary({"pad", "a", "b", "it"});
+  const Example longer = example({"a", "b", "it"}, 2, 1), shorter = example({"it", "a"}, 0, 1);
+  const Batch batch = NumberedExamples({longer, shorter, longer, shorter}, vocabulary).batch(0, 4);
+  const Batch second = part_of(batch, 1, 2);
+  CHECK(values(second.tokens) == std::vector<int>{1, 2, 3, 3, 1, 0});
+  CHECK(second.lengths == std::vector<int>{3, 2});
+  CHECK(values(second.query) == std::vector<int>{2, 0});
+  CHECK(second.sentences.numel() == 0);
+  CHECK(message([&] { part_of(batch, 0, 3); }) == "part_of: 3 parts do not divide a batch of 4");
+}
+
 TEST_CASE("each epoch visits every example once, in an order of its own") {
   const Random random(7);
   std::vector<int> walk;
@@ -102,6 +128,7 @@ TEST_CASE("each epoch visits every example once, in an order of its own") {
   CHECK(epochs[1] != epochs[2]);
   CHECK(batch_order(20, 4, 3, random) != batch_order(20, 4, 3, Random(8)));
   CHECK(batch_order(3, 8, 0, random).size() == 8);  // a batch larger than the set
+  CHECK(message([&] { batch_order(0, 8, 0, random); }) == "batch_order: expected at least one example");
 }
 
 TEST_CASE("over many epochs an example comes at every position equally often") {
@@ -132,6 +159,21 @@ TEST_CASE("twins differ in one word, antecedent and answer") {
   for (const Example& e : examples) twins.push_back(e.twin), distractors.push_back(e.distractor);
   CHECK(twins == std::vector<int>{4, -1, -1, -1, 0, -1, -1, -1});
   CHECK(distractors == std::vector<int>{1, -1, -1, -1, 0, -1, -1, -1});
+}
+
+TEST_CASE("an example has one twin, though another could be one, and none with the same answer") {
+  std::vector<Example> examples = {example({"dog", "road", "it", "tired"}, 2, 0),
+                                   example({"dog", "road", "it", "wide"}, 2, 1),    // differs in the last word,
+                                   example({"cat", "road", "it", "tired"}, 2, 1)};  // in the first
+  pair_twins(examples);
+  REQUIRE(examples[0].twin > 0);
+  CHECK(examples[static_cast<std::size_t>(examples[0].twin)].twin == 0);
+  CHECK(examples[static_cast<std::size_t>(3 - examples[0].twin)].twin == -1);
+
+  examples = {example({"dog", "dog", "it", "tired"}, 2, 0), example({"dog", "dog", "it", "wide"}, 2, 1)};
+  pair_twins(examples);
+  CHECK(examples[0].twin == -1);
+  CHECK(examples[1].twin == -1);
 }
 
 TEST_CASE("twins of a whole task are found again, in nearly linear time") {

@@ -15,6 +15,8 @@ TEST_CASE("words are split at white space and punctuation") {
   CHECK(tokenize("(why?!) a+b", Split::words) == Words{"(", "why", "?", "!", ")", "a", "+", "b"});
   CHECK(tokenize("cafe\u0301", Split::words) == Words{"cafe\u0301"});
   CHECK(tokenize("", Split::words).empty());
+  CHECK(Tokenizer(Split::words).join({"it", "'s", "<0x41>"}) == "it 's <0x41>");
+  CHECK(Tokenizer(Split::characters).join({"苹", "果"}) == "苹果");
   CHECK(message([] { tokenize("ab\xc3", Split::words); }) == "text: not UTF-8 at byte 2: 0xc3");
 }
 

@@ -22,6 +22,11 @@ TEST_CASE("Rare words of training are unknown, and so is what only the held-out 
   CHECK(task.vocabulary["newt"] == 0);
   CHECK(task.vocabulary["ran"] == 3);
 
+  for (Example& example : task.train) example.answer = "yes";  // which no sentence has
+  learn_unknown(task, 3);
+  CHECK(task.vocabulary.words() == std::vector<std::string>{"<unk>", "it", "yes"});
+  learn_unknown(task, 2);
+
   const UnknownShare share = unknown_share(task.held_out, task.vocabulary);
   CHECK(share.types == 5);  // cat it flew newt ran
   CHECK(share.unknown_types == 2);

@@ -49,6 +49,15 @@ TEST_CASE("a question comes with the story so far") {
   CHECK(stories[1][1].antecedent == 4);   // the last of two statements that support it
 }
 
+TEST_CASE("spaces around a question, its answer and its IDs are none of them") {
+  const TemporaryFile file("qa1_x.txt", "1 Ann is in bed.\n2  Where is Ann? \t  bed \t  1 \n");
+  const auto stories = read_babi(file.path());
+  REQUIRE(stories.size() == 1);
+  REQUIRE(stories[0].size() == 1);
+  CHECK(stories[0][0].answer == "bed");
+  CHECK(stories[0][0].antecedent == 3);
+}
+
 TEST_CASE("a bAbI task reads several files") {
   const TemporaryFile a("qa1_a.txt", two_stories), b("qa2_b.txt", "1 Ann is in bed.\n2 Where is Ann?\tbed\t1\n");
   const Task both = babi_task(a.path() + ", " + b.path(), b.path(), Random(1));

@@ -86,6 +86,85 @@ TEST_CASE("Files of any form are read one after another; tokens that were given 
   CHECK(all[3].twin == 2);
 }
 
+TEST_CASE("Each form of file is known by its first line, and '#' chooses sets of schemas") {
+  const Scratch scratch;
+  const auto schema = [](const char* set, int chosen) {
+    return fmt::format(
+        "en\t{}\t?\tThe cup hid the jam as it was big.\t"
+        R"(["The", "cup", "hid", "the", "jam", "as", "it", "was", "big", "."])"
+        "\t"
+        R"(["it", [6, 7], ["it"]])"
+        "\t"
+        R"([["The cup", [0, 2], ["The", "cup"], {}], ["the jam", [3, 5], ["the", "jam"], {}]])"
+        "\n",
+        set, chosen == 0, chosen == 1);
+  };
+  const std::string schemas = (scratch / "s.tsv").string();
+  write_file(schemas, "\n" + schema("one", 0) + schema("one", 1) + schema("two", 1));
+  write_file(scratch / "g.tsv",
+             "ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref\tB\tB-offset\tB-coref\tURL\n"
+             "t-1\tBo met Al as he left.\the\t13\tBo\t0\tTRUE\tAl\t7\tFALSE\thttp://x\n");
+  write_file(scratch / "w.txt", "1 [The cup] hid the jam as [she] left.\n2 The cup hid [the jam] as [he] left.\n");
+  write_file(scratch / "b.jsonl", words);
+
+  CHECK(read_candidates(schemas).size() == 3);
+  CHECK(read_candidates(schemas + "#en/two").size() == 1);
+  CHECK(read_candidates((scratch / "g.tsv").string())[0].relation == "masculine");
+  CHECK(read_candidates((scratch / "w.txt").string())[0].candidates.size() == 2);
+  // A set follows the one before it, unless it is a file, or a file's own sets come next.
+  CHECK(read_all_candidates(schemas + "#en/one,en/two").size() == 3);
+  CHECK(read_all_candidates(schemas + "#en/two," + (scratch / "b.jsonl").string()).size() == 2);
+  CHECK(read_all_candidates(schemas + "#en/two," + schemas + "#en/one").size() == 3);
+  write_file(scratch / "s#1.jsonl", words);  // a name of its own
+  CHECK(read_candidates((scratch / "s#1.jsonl").string()).size() == 1);
+
+  const std::string file = (scratch / "b.jsonl").string();
+  CHECK(message([&] { read_candidates(file + "#en/one"); }, file) ==
+        "FILE: '#en/one' chooses sets of a file of schemas; its first line is none");
+  write_file(scratch / "g0.tsv", "ID\tText\tPronoun\n");
+  CHECK(message([&] { read_candidates((scratch / "g0.tsv").string()); }, (scratch / "g0.tsv").string()) ==
+        "FILE: no sentences");
+  write_file(file, R"({"tokens": ["Bo", "saw", "it"], "query": 2, "antecedent": 0})");
+  CHECK(message([&] { read_candidates(file); }, file) ==
+        "FILE: sentence 1 of 1 has no candidates; expected \"candidates\", or \"antecedent\" and \"other\"");
+  write_file(file, R"({"qID": "Q-1", "sentence": "The _ is old.", "option1": "The", "option2": "_", "answer": "1"})");
+  CHECK(message([&] { cut_all(read_candidates(file), Tokenizer(Split::words)); }) ==
+        "sentence 1 of 1: the query '_' is a candidate, too");
+}
+
+TEST_CASE("Without a file to test on, a tenth is held out, twins beside each other") {
+  const Scratch scratch;
+  std::string many;
+  for (int i = 0; i < 20; ++i) {
+    for (const int chosen : {0, 1}) {
+      many += fmt::format(R"({{"tokens": ["The", "cup{}", "hid", "the", "jam", ":", "it", "was", "{}"], "query": 6, )"
+                          R"("candidates": [[0, 2], [3, 5]], "antecedent": {}, "twin": {}}})"
+                          "\n",
+                          i, chosen == 0 ? "big" : "tiny", chosen, 2 * i + 1 - chosen);
+    }
+  }
+  write_file(scratch / "a.jsonl", many + words);
+  const Task task = make_task({.kind = TaskKind::candidates, .train = (scratch / "a.jsonl").string()}, Random(1));
+  CHECK(task.train.size() + task.held_out.size() == 41);
+  CHECK(task.held_out.size() >= 3);
+  CHECK(task.held_out.size() <= 6);
+  for (const std::vector<Example>* set : {&task.train, &task.held_out}) {
+    int alone = 0;
+    for (std::size_t i = 0; i < set->size(); ++i) {
+      const Example& example = (*set)[i];
+      if (example.twin < 0) {
+        CHECK(example.tokens[0] == "Bo");
+        ++alone;
+        continue;
+      }
+      CHECK((*set)[static_cast<std::size_t>(example.twin)].twin == static_cast<int>(i));
+      CHECK((*set)[static_cast<std::size_t>(example.twin)].tokens[1] == example.tokens[1]);
+      CHECK(std::abs(example.twin - static_cast<int>(i)) == 1);
+    }
+    CHECK(alone <= 1);
+  }
+}
+
 TEST_CASE("A held-out sentence that is in the training set, too, is left out and counted") {
   const Scratch scratch;
   write_file(scratch / "a.jsonl", spans);
@@ -147,6 +226,13 @@ TEST_CASE("Subwords are learned from the training sentences, and spans are of th
   }
   CHECK(span == " the jam");
   CHECK_FALSE(task.vocabulary.unknown());
+  const Task with_known = make_task({.kind = TaskKind::candidates,
+                                     .train = (scratch / "b.jsonl").string(),
+                                     .test = (scratch / "a.jsonl").string(),
+                                     .split = Split::subwords,
+                                     .subwords = *task.tokenizer.subwords()},
+                                    Random(1));
+  CHECK(with_known.vocabulary.words() == task.vocabulary.words());
 }
 
 TEST_CASE("An antecedent and another candidate make two candidates in the order of the text") {

@@ -19,10 +19,12 @@ std::string names(const char* pronoun, int at, const char* A, const char* B) {
 }  // namespace
 
 TEST_CASE("Names are read where their offsets say; both may be wrong; the pronoun says the gender") {
-  const TemporaryFile file("g.tsv", titles + names("her", 21, "TRUE", "FALSE") + names("her", 21, "FALSE", "TRUE") +
-                                        names("him", 33, "FALSE", "FALSE"));
+  const TemporaryFile file("g.tsv",
+                           titles + names("her", 21, "TRUE", "FALSE") + names("her", 21, "FALSE", "TRUE") +
+                               names("him", 33, "FALSE", "FALSE") +
+                               "\nt-2\tHis dog bit Bo; Al ran.\tHis\t0\tBo\t12\tTRUE\tAl\t16\tFALSE\thttp://x\n");
   const std::vector<MarkedText> all = read_gap(file.path());
-  REQUIRE(all.size() == 3);
+  REQUIRE(all.size() == 4);
   const auto words = [&](const MarkedText::Place& p) { return all[0].text.substr(p.begin, p.end - p.begin); };
   CHECK(words(all[0].query) == "her");
   CHECK(words(all[0].candidates.at(0)) == "Éva");
@@ -32,16 +34,21 @@ TEST_CASE("Names are read where their offsets say; both may be wrong; the pronou
   CHECK(all[2].chosen == -1);
   CHECK(all[0].relation == "feminine");
   CHECK(all[2].relation == "masculine");
+  CHECK(all[3].relation == "masculine");  // of a capital
 }
 
 TEST_CASE("Every mistake of a file of names is listed by its line") {
   const TemporaryFile file("g.tsv", titles + "t-1\tshort\n" + names("her", 20, "TRUE", "FALSE") +
                                         names("dog", 25, "TRUE", "FALSE") + names("her", 21, "TRUE", "TRUE") +
-                                        names("her", 21, "yes", "FALSE"));
+                                        names("her", 21, "yes", "FALSE") +
+                                        "t-2\tshe\tshe\t1e9\tA\t0\tTRUE\tB\t0\tFALSE\thttp://x\n"
+                                        "t-3\tshe\tshe\t99\tA\t0\tTRUE\tB\t0\tFALSE\thttp://x\n");
   CHECK(message([&] { read_gap(file.path()); }, file.path()) ==
         "FILE:2: expected 11 fields divided by tabs, got 2\n"
         "FILE:3: expected 'her' at offset 20 of the text, got ' he'\n"
         "FILE:4: expected a pronoun of he or she, got 'dog'\n"
         "FILE:5: both names are TRUE; expected one at most\n"
-        "FILE:6: expected TRUE or FALSE, got 'yes'");
+        "FILE:6: expected TRUE or FALSE, got 'yes'\n"
+        "FILE:7: expected the offset of 'she', got '1e9'\n"
+        "FILE:8: expected 'she' at offset 99 of the text, got ''");
 }

@@ -26,6 +26,9 @@ TEST_CASE("tasks are made by name") {
     CHECK(task.train.size() == 72);
     CHECK(task.held_out.size() == 36);
   }
+  TaskOptions induction = options(TaskKind::induction);
+  induction.context = 16;
+  CHECK(make_task(induction, chance).corpus.value().train.size() == 72 * 17);
   const test::TemporaryFile file("qa1_x.txt", "1 Ann is in bed.\n2 Where is Ann?\tbed\t1\n");
   TaskOptions o = options(TaskKind::babi);
   o.train = o.test = file.path();
@@ -54,6 +57,10 @@ TEST_CASE("a task that cannot be made says why") {
   o.test = "x.txt";
   CHECK(message([&] { make_task(o, chance); }) ==
         "data.test: task 'bank' makes its own sentences and reads no file, got 'x.txt'. Did you mean "
+        "data.task: jsonl?");
+  o.train = "y.txt";
+  CHECK(message([&] { make_task(o, chance); }) ==
+        "data.train: task 'bank' makes its own sentences and reads no file, got 'y.txt'. Did you mean "
         "data.task: jsonl?");
   o = options(TaskKind::bank);
   o.sentences = 0;

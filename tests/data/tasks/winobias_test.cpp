@@ -34,6 +34,24 @@ TEST_CASE("Who is marked elsewhere in the file is the other candidate") {
   CHECK(all[0].relation == "pro");
 }
 
+TEST_CASE("Names need no article, and spaces inside brackets and empty lines say nothing") {
+  const Scratch scratch;
+  const std::filesystem::path path = scratch / "anti_one.txt";
+  write_file(path,
+             "1 [ Mary ] fed cousin Bob because [ she ] was kind.\n \t\n2 Mary fed [Bob] because [he] was hungry.\n");
+  const std::vector<MarkedText> all = read_winobias(path);
+  REQUIRE(all.size() == 2);
+  const auto words = [&](std::size_t i, std::size_t c) {
+    const MarkedText::Place p = all[i].candidates.at(c);
+    return all[i].text.substr(p.begin, p.end - p.begin);
+  };
+  CHECK(words(0, 0) == " Mary ");
+  CHECK(words(0, 1) == "Bob");
+  CHECK(words(1, 0) == "Mary");
+  CHECK(all[1].chosen == 1);
+  CHECK(all[1].relation == "anti");
+}
+
 TEST_CASE("Every mistake of a file of brackets is listed by its line") {
   const Scratch scratch;
   const std::filesystem::path path = scratch / "x.txt";

@@ -24,7 +24,8 @@ std::string with(std::string text, const std::string& what, const std::string& b
 
 TEST_CASE("Schemas are read from the spans of their tokens, and one set is chosen") {
   const std::string twin = with(with(with(soup, "true", "TRUE"), "false", "true"), "TRUE", "false");
-  const TemporaryFile file("s.tsv", std::string(soup) + "\n" + twin + "\n" + with(soup, "en\tone", "fr\ttwo") + "\n");
+  const TemporaryFile file("s.tsv",
+                           std::string(soup) + "\n" + twin + "\n" + "\n" + with(soup, "en\tone", "fr\ttwo") + "\n");
   const std::vector<MarkedText> all = read_winograd(file.path());
   REQUIRE(all.size() == 3);
   const auto words = [&](const MarkedText::Place& p) { return all[0].text.substr(p.begin, p.end - p.begin); };
@@ -45,12 +46,14 @@ TEST_CASE("Schemas are read from the spans of their tokens, and one set is chose
 TEST_CASE("Every mistake of a file of schemas is listed by its line") {
   const TemporaryFile file("s.tsv", std::string("en\tone\n") + soup + "\n" + with(soup, "\"burned\"", "\"boiled\"") +
                                         "\n" + with(soup, "[11, 12]", "[11, 99]") + "\n" + with(soup, "false", "true") +
-                                        "\n" + with(soup, "true", "false") + "\n");
+                                        "\n" + with(soup, "true", "false") + "\n" +
+                                        std::string(soup).substr(0, std::string(soup).find("[[\"The soup")) + "[]\n");
   CHECK(message([&] { read_winograd(file.path()); }, file.path()) ==
         "FILE:1: expected language, set, source, sentence, tokens, pronoun and candidates, divided by tabs; got 2 "
         "fields\n"
         "FILE:3: the token 'boiled' is not in the sentence after the ones before it\n"
         "FILE:4: expected a span of its 15 tokens, got [11,99]\n"
         "FILE:5: two candidates are true; expected one\n"
-        "FILE:6: no candidate is true; expected one");
+        "FILE:6: no candidate is true; expected one\n"
+        "FILE:7: no candidates");
 }

@@ -47,10 +47,12 @@ TEST_CASE("Options of a cloze are found as words, as a word's beginning, or anyw
 TEST_CASE("Every mistake of a file of clozes is listed by its line") {
   const TemporaryFile file("w.jsonl", cloze("A-1", "No blank here.", "No", "here", "1") + "\n[1]\n" +
                                           cloze("A-1", "A cup or a _ here.", "cup", "jug", "1") +
-                                          cloze("A-1", "A cup or a jug: _ here.", "cup", "jug", "3"));
+                                          cloze("A-1", "A cup or a jug: _ here.", "cup", "jug", "3") +
+                                          cloze("A-1", "A cup or a jug: _ here.", "cup", "Cup", "1"));
   CHECK(message([&] { read_winogrande(file.path()); }, file.path()) ==
         "FILE:1: expected one blank '_' in the sentence 'No blank here.'\n"
         "FILE:3: expected a text as 'sentence'\n"
         "FILE:4: the option 'jug' is not in the sentence\n"
-        "FILE:5: expected the answer \"1\" or \"2\", got \"3\"");
+        "FILE:5: expected the answer \"1\" or \"2\", got \"3\"\n"
+        "FILE:6: both options are the same word of the sentence");
 }
