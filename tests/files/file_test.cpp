@@ -48,6 +48,9 @@ TEST_CASE("A file that cannot be read or written is named, with the reason") {
         "cannot write " + root + "/file/inside: Not a directory");
   CHECK(message([&] { write_file(scratch / "directory", "x"); }) ==
         "cannot write " + root + "/directory: Is a directory");
+  const std::string long_name(250, 'x');  // and longer with what a file is called until it is whole
+  CHECK(message([&] { write_file(scratch / long_name, "x"); }) ==
+        "cannot write " + root + "/" + long_name + ": File name too long");
   CHECK(read_file(scratch / "file") == "kept");
   CHECK(scratch.files() == 2);
 }

@@ -5,6 +5,7 @@
 #include <heed/files/file.h>
 #include <heed/files/mapped_file.h>
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 using namespace heed;
@@ -27,4 +28,15 @@ TEST_CASE("What is no file cannot be mapped, and says so") {
   CHECK(mapping("missing") == "FILE/missing: cannot be opened: No such file or directory");
   CHECK(mapping("") == "FILE/: expected a file of text, got a directory");
   CHECK(mapping("pipe") == "FILE/pipe: expected a file of text, got no regular file");
+#if !defined(__SANITIZE_ADDRESS__)  // whose own address space is larger than the limit
+  write_file(place / "huge", "x");
+  std::filesystem::resize_file(place / "huge", std::uintmax_t{1} << 42);  // a hole of 4 TiB
+  rlimit before{};
+  ::getrlimit(RLIMIT_AS, &before);
+  const rlimit small{rlim_t{1} << 41, before.rlim_max};
+  ::setrlimit(RLIMIT_AS, &small);
+  const std::string said = mapping("huge");
+  ::setrlimit(RLIMIT_AS, &before);
+  CHECK(said == "FILE/huge: cannot be read: Cannot allocate memory");
+#endif
 }

@@ -25,6 +25,17 @@ TEST_CASE("UTF-8 is checked to the byte") {
                 "a") == "f.txt: not UTF-8 at byte 0: 0xff (it looks like UTF-16; save it as UTF-8)");
 }
 
+TEST_CASE("a byte that is not UTF-8 is a character of its own") {
+  const std::vector<Grapheme> all = graphemes("e\u0301\xff\u0301\xe5\xae");
+  std::vector<std::string> texts;
+  for (const Grapheme& g : all) texts.emplace_back(g.text);
+  CHECK(texts == std::vector<std::string>{"e\u0301", "\xff", "\u0301", "\xe5", "\xae"});
+  CHECK(all[1].first == -1);
+  CHECK(all[1].width == 1);
+  CHECK(display_width("a\xff") == 2);
+  CHECK(fit_width("a\xff", 3) == "a\uFFFD ");
+}
+
 TEST_CASE("columns of a terminal") {
   CHECK(display_width("") == 0);
   CHECK(display_width("it") == 2);

@@ -190,3 +190,17 @@ TEST_CASE("A dropout outside [0, 1), or without random numbers, is an error") {
   CHECK(message([&] { Dropout{0.5}(x); }) == "Dropout: p is 0.5, but no random numbers were given");
   CHECK(Dropout{0, &random}(x).to_vector() == x.to_vector());
 }
+
+TEST_CASE("A block with rotary positions is not computed at one token, and one of no known activation not at all") {
+  Parameters parameters;
+  AttentionConfig turned = attention_config;
+  turned.rotary = 8;
+  const EncoderBlock block(Scope(parameters, 1) / "turned", turned, 0);
+  const Tensor x = ones({2, 5, 8});
+  CHECK(message([&] {
+          block.at(Ids({2}, {3, 1}), x, mask, Weights::no);
+        }) == "EncoderBlock::at: tokens that are turned by their positions are computed with the others");
+  const EncoderBlock other(Scope(parameters, 1) / "other", attention_config, 12, Residual::yes,
+                           {.activation = static_cast<Activation>(99)});
+  CHECK(message([&] { other(x, mask, Weights::no); }) == "Mlp: 99 is no activation");
+}

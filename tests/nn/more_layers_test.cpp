@@ -52,3 +52,14 @@ TEST_CASE("With rotary positions products depend on the distance alone") {
   CHECK(message([&] { turn(q, 20); }) ==
         "RotaryPositions: positions 20 and those after it, of x (1, 6), do not lie in the 20 there are");
 }
+
+TEST_CASE("Rotary positions of no length, of no frequency, or of an odd d are an error") {
+  check_messages(
+      {{"RotaryPositions: expected a max_length and frequencies, got 0 and 1 of them",
+        [] { RotaryPositions(0, {1}, RotaryPairs::halves, DType::float32); }},
+       {"RotaryPositions: expected a max_length and frequencies, got 4 and 0 of them",
+        [] { RotaryPositions(4, {}, RotaryPairs::halves, DType::float32); }},
+       {"rotary_frequencies: expected an even d and a base above 0, got 5, 100", [] { rotary_frequencies(5, 100); }},
+       {"rotary_frequencies: expected an even d and a base above 0, got 4, nan",
+        [] { rotary_frequencies(4, std::nan("")); }}});
+}

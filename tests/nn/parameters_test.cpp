@@ -14,6 +14,9 @@ TEST_CASE("Parameters have full names, in the order they were made") {
   (scope / "encoder" / 0 / "W_Q").parameter("weight", {2, 3}, Init::ones());
   scope.parameter("bias", {4}, Init::zeros());
 
+  CHECK((scope / "encoder").dtype() == DType::float32);
+  CHECK(Scope(parameters, 1, DType::float64).dtype() == DType::float64);
+
   std::vector<std::string> names;
   for (const auto& [name, value] : parameters) names.push_back(name);
   CHECK(names == std::vector<std::string>{"encoder.0.W_Q.weight", "bias"});

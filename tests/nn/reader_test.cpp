@@ -382,4 +382,8 @@ TEST_CASE("A Reader that chooses says what is wrong with the candidates") {
   Parameters others;
   CHECK(message([&] { Reader(Scope(others, 1), of_text); }) ==
         "Reader: a language model answers with words, not candidates");
+  ReaderConfig normed_after = small_reader;
+  normed_after.parts.placement = NormPlacement::after;
+  CHECK(message([&] { Reader(Scope(others, 1) / "after", normed_after); }) ==
+        "Reader: its norms come before the parts of a block");
 }

@@ -266,4 +266,6 @@ TEST_CASE("A group has a rate and a decay of its own; vectors decay only where t
         }).starts_with("Optimizer: no parameter of a group is named 'd' or begins with 'd.'"));
   CHECK(message([&] { Optimizer(parameters, {.groups = {{.parameters = {"a"}, .rate = -1}}}); }) ==
         "Optimizer: a group's rate must be finite and at least 0, got -1");
+  CHECK(message([&] { Optimizer(parameters, {.method = static_cast<OptimizerOptions::Method>(99)}); }) ==
+        "Optimizer: 99 is no method");
 }

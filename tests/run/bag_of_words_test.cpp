@@ -46,6 +46,23 @@ TEST_CASE("A bag of words learns which word speaks for which place, and which ca
   CHECK(bag.answers({turned}, words()) == std::vector<int>{1});
 }
 
+TEST_CASE("A bag of words takes examples with more and with fewer candidates, and no examples") {
+  std::vector<Example> training;
+  for (int i = 0; i < 30; ++i) {
+    training.push_back(asked("big", 0));
+    Example three = asked("tiny", 0);
+    three.candidates.push_back({1, 2});
+    choose(three, 2);
+    training.push_back(three);
+  }
+  const BagOfWords bag(training, words());
+  // "tiny" speaks for a third, which the last has not.
+  CHECK(bag.answers({training[0], training[1], asked("tiny", 0)}, words())[1] == 2);
+  CHECK(bag.answers({training[0], training[1], asked("tiny", 0)}, words())[2] < 2);
+  CHECK(bag.answers({training[0]}, words()) == std::vector<int>{0});
+  CHECK(bag.answers({}, words()).empty());
+}
+
 TEST_CASE("A bag of words is at the minimum of its loss") {
   // Two places, one word that alone tells them apart in 3 of 4: by symmetry the logit's difference d solves
   // d / (2 N) * (share of squares) = p - sigmoid(d); here it is only asked that the likelihood is nearly 3 / 4.
@@ -86,6 +103,23 @@ TEST_CASE("Baselines are kept in the run, with the sentences that training knows
   CHECK(read.training == sentence_numbers(training));
   const std::vector<Example> test{asked("big", 0), asked("was", 0), asked("tiny", 1)};
   CHECK(read.bag.answers(test, words()) == BagOfWords(training, words()).answers(test, words()));
+
+  const std::string file = baselines_path(scratch.path).string();
+  const SafeTensors whole = read_safetensors(file);
+  const auto said = [&](const auto& change) {
+    SafeTensors content = whole;
+    change(content);
+    write_safetensors(file, content);
+    return message([&] { Baselines::read(scratch.path); }, file);
+  };
+  CHECK(said([](SafeTensors&) {}) == "no error");
+  CHECK(said([](SafeTensors& content) { content.metadata["heed.sentences"] = "[\"12xy\"]"; }) ==
+        "FILE: holds no baselines of a run: '12xy' is no sentence's number");
+  CHECK(said([](SafeTensors& content) {
+          for (auto& [name, tensor] : content.tensors) tensor = zeros({3, 2});
+        }) == "FILE: holds no baselines of a run: place (3, 2) and own (3, 2) do not fit");
+  CHECK(
+      said([](SafeTensors& content) { content.metadata.clear(); }).starts_with("FILE: holds no baselines of a run: "));
   write_file(baselines_path(scratch.path), "no tensors");
   CHECK(message([&] { Baselines::read(scratch.path); }) != "no error");
 }

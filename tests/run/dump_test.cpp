@@ -127,6 +127,33 @@ TEST_CASE("reading a dump that contradicts itself says where") {
     content.metadata["sentences"] = sentence_json("1", "0", "1.5");
     CHECK(reading(content) == "sentence 0: probability must lie in [0, 1], got 1.5");
   }
+  SECTION("no tokens") {
+    content.metadata["sentences"] = R"([{"tokens":[],"query":0,"antecedent":-1,"predicted":"a","probability":0.5}])";
+    CHECK(reading(content) == "sentence 0: has no tokens");
+  }
+  SECTION("a candidate beyond the tokens, or of none") {
+    const auto with = [&](const char* span) {
+      std::string sentence = sentence_json("1", "0");
+      content.metadata["sentences"] = sentence.insert(sentence.size() - 2, fmt::format(R"(,"candidates":[{}])", span));
+      return reading(content);
+    };
+    CHECK(with("[0,1]") == "no error");
+    CHECK(with("[1,3]") == "sentence 0: a candidate must be some of its 2 tokens, got 1 to before 3");
+    CHECK(with("[1,1]") == "sentence 0: a candidate must be some of its 2 tokens, got 1 to before 1");
+    CHECK(with("[-1,1]") == "sentence 0: a candidate must be some of its 2 tokens, got -1 to before 1");
+  }
+  SECTION("tensors of no sentence") {
+    content.metadata["sentences"] = "[]";
+    CHECK(reading(content) == "0 sentences need one tensor for each layer, got 2 tensors");
+    content.tensors.clear();
+    CHECK(reading(content) == "no error");
+  }
+  SECTION("more layers of one sentence than of another") {
+    const std::string sentence = sentence_json("1", "0");
+    content.metadata["sentences"] = sentence.substr(0, sentence.size() - 1) + "," + sentence.substr(1);
+    content.tensors.emplace_back("sentence.1.layer.0", content.tensors[0].second);
+    CHECK(reading(content) == "2 sentences need one tensor for each layer, got 3 tensors");
+  }
   SECTION("T differs from the tokens") {
     content.tensors[1].second = tensor({1, 3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1});
     CHECK(reading(content) ==
@@ -167,5 +194,20 @@ TEST_CASE("a dump that contradicts itself is not written") {
   CHECK(message([&] {
           write_dump(scratch.path, {0, {sentence}});
         }).ends_with("sentence 0: query must be one of its tokens 0 to 2, got 3"));
+  const auto said = [&](const Dump& dump) { return message([&] { write_dump(scratch.path, dump); }, scratch.path); };
+  CHECK(said({-1, {chinese_sentence()}}) ==
+        "FILE/attention/step--00001.safetensors: step must not be negative, got -1");
+  CHECK(said({0, {english_sentence(), chinese_sentence()}}) ==
+        "FILE/attention/step-000000.safetensors: sentence 1: has 1 layers where sentence 0 has 2");
   CHECK(dump_steps(scratch.path).empty());
+}
+
+TEST_CASE("where a run has a file called attention, no dump is written") {
+  const ScratchDirectory scratch;
+  std::ofstream(scratch.path / "attention") << "mine";
+  CHECK(message(
+            [&] {
+              write_dump(scratch.path, {0, {chinese_sentence()}});
+            },
+            scratch.path) == "FILE/attention: cannot be created: Not a directory");
 }

@@ -44,6 +44,17 @@ TEST_CASE("The best head is that of the largest weight, in whatever layer") {
   CHECK((e.best_head()->layer == 0 && e.best_head()->head == 1 && e.best_head()->weight == 0.6));
 }
 
+TEST_CASE("Evaluations are counted since that of the smallest loss") {
+  const Scratch scratch;
+  CHECK(evaluations_since_best(scratch.path) == 0);  // of none
+  std::string lines;
+  for (const double loss : {0.7, 0.5, 0.6, 0.5, 0.9}) {
+    lines += format_json({{"step", 1}, {"held_out_loss", loss}}) + "\n";
+  }
+  write_file(scratch / "metrics.jsonl", lines);
+  CHECK(evaluations_since_best(scratch.path) == 3);
+}
+
 TEST_CASE("Lines that are no metrics are all named") {
   const Scratch scratch;
   write_file(scratch / "metrics.jsonl", "{\"step\":1}\n[]\n{\"step\":2,\"train_loss\":\"x\"}\n");

@@ -1,8 +1,49 @@
 #include "run/program.h"
 
 #include "tests/catch.h"
+#include "tests/scratch.h"
+
+#include <heed/files/file.h>
+
+#include <cstdio>
+#include <fcntl.h>
+#include <unistd.h>
 
 using namespace heed;
+
+namespace {
+
+// What is written to descriptor `number` goes into a file for as long as this lives.
+class Redirected {
+ public:
+  Redirected(int number, const std::string& path) : number_(number), before_(::dup(number)) {
+    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ::dup2(file, number_);
+    ::close(file);
+  }
+  ~Redirected() {
+    ::dup2(before_, number_);
+    ::close(before_);
+  }
+  Redirected(const Redirected&) = delete;
+
+ private:
+  int number_, before_;
+};
+
+// What run_program() says of what `body` does.
+std::string said_of(const std::function<int()>& body) {
+  const Scratch scratch;
+  std::fflush(stderr);
+  {
+    const Redirected errors(STDERR_FILENO, scratch / "err");
+    CHECK(run_program("test", body) == 1);
+    std::fflush(stderr);
+  }
+  return read_file(scratch / "err");
+}
+
+}  // namespace
 
 // Its messages and what closed or full streams make of it are seen from outside, in tests/train/train_test.cpp.
 TEST_CASE("What main() returns: the body's code, 2 for a command line, 1 for any other error") {
@@ -10,6 +51,24 @@ TEST_CASE("What main() returns: the body's code, 2 for a command line, 1 for any
   CHECK(run_program("test", []() -> int { throw UsageError("a command line (said by a test)"); }) == 2);
   CHECK(run_program("test", []() -> int { throw Error("an error (said by a test)"); }) == 1);
   CHECK(run_program("test", []() -> int { throw std::runtime_error("another error (said by a test)"); }) == 1);
+}
+
+TEST_CASE("Each very long line of a message is cut at 1,000 columns") {
+  const auto said =
+      said_of([]() -> int { throw Error("short\n" + std::string(1001, 'x') + "\n" + std::string(1000, 'y')); });
+  CHECK(said == "test: short\n" + std::string(999, 'x') + "…\n" + std::string(1000, 'y') + "\n");
+}
+
+TEST_CASE("A write to standard output that failed is told, though the last one did not fail") {
+  std::fflush(stdout);
+  const std::string said = said_of([] {
+    const Redirected full(STDOUT_FILENO, "/dev/full");
+    std::fputs("\n", stdout);
+    std::fflush(stdout);
+    return 0;
+  });
+  std::clearerr(stdout);
+  CHECK(said == "test: cannot write to standard output\n");
 }
 
 TEST_CASE("A value that is no number is named with its option") {
@@ -21,4 +80,5 @@ TEST_CASE("A value that is no number is named with its option") {
   CHECK(error({"inspect", "run", "--seed=-1"}, "Argument '-1' failed to parse") ==
         "--seed: expected a number that it takes, got '-1'");
   CHECK(error({"inspect", "run", "--sed", "1"}, "Option 'sed' does not exist") == "Option 'sed' does not exist");
+  CHECK(error({"inspect", "run", "7"}, "Argument 'x' failed to parse") == "Argument 'x' failed to parse");
 }

@@ -5,6 +5,7 @@
 #include "tests/scratch.h"
 
 #include <heed/files/file.h>
+#include <heed/files/safetensors.h>
 
 using namespace heed;
 namespace fs = std::filesystem;
@@ -27,6 +28,44 @@ TEST_CASE("A run directory is made once, locked, and opened where a run has begu
   CHECK(RunDirectory::open(path).path() == path);
   CHECK(message([&] { RunDirectory::create("name", "", path); }).starts_with(path.string() + ": exists already"));
   CHECK(message([&] { RunDirectory::open(scratch / "none"); }).ends_with("/none: there is no such run to resume"));
+}
+
+TEST_CASE("Where a file is, no run directory can be made or opened") {
+  const Scratch scratch;
+  write_file(scratch / "runs", "mine");
+  const std::string file = (scratch / "runs").string();
+  CHECK(message([&] { RunDirectory::open(file); }, file) ==
+        "FILE: cannot be opened as a run directory: Not a directory");
+  CHECK(message([&] { RunDirectory::create("name", "", scratch / "runs" / "r"); }, file) ==
+        "FILE/r: cannot be made: Not a directory");
+  const fs::path before = fs::current_path();
+  fs::current_path(scratch.path);
+  const std::string said = message([] { RunDirectory::create("name", "", ""); });
+  fs::current_path(before);
+  CHECK(said == "runs/name: cannot be made: Not a directory");
+}
+
+TEST_CASE("A run that has lost its checkpoint is not begun anew over what it has of later steps") {
+  const Scratch scratch;
+  const RunDirectory run = RunDirectory::create("name", "", scratch / "r");
+  const std::string path = run.path().string();
+  CHECK(message([&] { run.refuse_lost_checkpoint(); }) == "no error");
+  for (const char* directory : {"models", "attention"}) {
+    for (const char* step : {"000000", "000040"}) {
+      fs::create_directories(run.path() / directory);
+      write_file(run.path() / directory / fmt::format("step-{}.safetensors", step), "");
+    }
+    CHECK(message([&] { run.refuse_lost_checkpoint(); }, path) ==
+          fmt::format("FILE: has no checkpoint.safetensors to go on from, and FILE/{}/step-000040.safetensors is of "
+                      "step 40, which would be lost; put the checkpoint back, or begin a new run with --set "
+                      "model.from=FILE",
+                      directory));
+    fs::remove_all(run.path() / directory);
+  }
+  write_safetensors(run.path() / "checkpoint.safetensors", {});
+  CHECK(message([&] { run.refuse_lost_checkpoint(); }) == "no error");
+  CHECK(message([&] { done_by(run); }, path) ==
+        "FILE/checkpoint.safetensors: metadata 'heed.progress' cannot be read: there is none");
 }
 
 TEST_CASE("Only what write_file() had set aside of a run's own files is removed") {

@@ -104,6 +104,8 @@ TEST_CASE("loading a file that is no model says why") {
         "metadata 'heed.model': 'heads' must be an integer from 1 to 16777216, got \"two\"");
   CHECK(describing("/positions", "random") ==
         "metadata 'heed.model': expected one of none, learned, sinusoidal, rotary, got 'random'");
+  CHECK(loading([](SafeTensors& content) { content.metadata["heed.unknown"] = "<unk>"; }) ==
+        "metadata 'heed.unknown': '<unk>' is none of its words");
   CHECK(describing("/mlp", 17).find("encoder.0.mlp.in.weight: expected shape (8, 17), got (8, 16)") !=
         std::string::npos);
 }
@@ -156,6 +158,13 @@ TEST_CASE("a description larger than its file allocates nothing") {
           description["max_length"] = 16777216;
           content.metadata["heed.model"] = description.dump();
         }) == "the rotary positions that it describes have 100663296 numbers, at most 67108864 are read");
+  CHECK(loading([](SafeTensors& content) {
+          auto description = nlohmann::ordered_json::parse(content.metadata.at("heed.model"));
+          description["positions"] = "rotary";
+          description["max_length"] = 16777216;
+          description["attention"]["d_k"] = 0;  // d_model / heads
+          content.metadata["heed.model"] = description.dump();
+        }) == "the rotary positions that it describes have 134217728 numbers, at most 67108864 are read");
   CHECK(memory_use().bytes_reserved - before < 1'000'000);
 }
 
@@ -219,6 +228,26 @@ TEST_CASE("a text that the model cannot read is refused") {
   CHECK(reading(story, "the dog was tired . was it the dog ?") == "no error");
   CHECK(question(story, "the dog was tired . was it ?").sentences == std::vector<int>{1, 1, 1, 1, 1, 0, 0, 0});
   CHECK(reading(story, "the dog . the street . was it ?") == "the text has 3 sentences; the model reads up to 2");
+  const Example undivided{.tokens = {"it"}, .query = 0};
+  CHECK(message([&] { attend(*story.reader, story.vocabulary, undivided); }) ==
+        "the model reads sentences; the text is not divided into them");
+  CHECK(reading(small_model(decoder_config(Predicts::next)), "it it it it it it it it it it it it it") ==
+        "the text has 13 tokens; the model sees 12 at once");
+}
+
+TEST_CASE("A model of text takes any bytes, asks at the last token, and comes back with what cuts its texts") {
+  const ScratchDirectory scratch;
+  SavedModel model = small_model(decoder_config(Predicts::next));
+  model.tokenizer = Tokenizer::of_text(Split::bytes);
+  save_model(model_path(scratch.path), model);
+  const Example example = question(load_model(model_path(scratch.path)), "a\xff");
+  CHECK(example.tokens == std::vector<std::string>{"a", "<0xFF>"});
+  CHECK(example.query == 1);
+
+  model.tokenizer = Tokenizer::of_text(Subwords::learn({read_file("docs/design.md")}, 400));
+  save_model(model_path(scratch.path), model);
+  CHECK(message([&] { load_model(model_path(scratch.path)); }, model_path(scratch.path)) ==
+        "FILE: metadata 'heed.subwords': its words are not those of 'heed.vocabulary'");
 }
 
 namespace {
@@ -268,6 +297,7 @@ TEST_CASE("A question to a model that chooses has brackets and a word to ask abo
         "the model chooses among candidates; mark them with brackets: The [trophy] doesn't fit in [the suitcase] ...");
   CHECK(said("The [animal] was tired") ==
         "the sentence has none of the words that the model was asked about (it); choose one with --query");
+  CHECK(said("The [animal] was tired", "dog") == "the sentence has no token 'dog'");
   CHECK(said("The [animal] was tired", "was") == "no error");
   CHECK(question(model, "it saw [it] and [a dog] as it did").query == 7);
   CHECK(said("The [animal was it") == "'[' without ']' after it");

@@ -36,3 +36,16 @@ TEST_CASE("Pieces of words are told as whole words: weights summed, a query its 
     CHECK(sum(slice(words.layers[0], 1, word, word + 1)).item() == Approx(1));
   }
 }
+
+TEST_CASE("A capital or a digit goes on with a word, a mark does not; no antecedent stays none") {
+  SentenceAttention pieces{.tokens = {"Mc", "Donald", "'s", " R", "2", "_", "it"},
+                           .query = 6,
+                           .predicted = "",
+                           .probability = 0.5,
+                           .layers = {}};
+  pieces.antecedent = -1;
+  const SentenceAttention words = of_whole_words(pieces);
+  CHECK(words.tokens == std::vector<std::string>{"McDonald's", "R2", "_", "it"});
+  CHECK(words.query == 3);
+  CHECK(words.antecedent == -1);
+}
