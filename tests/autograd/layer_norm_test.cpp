@@ -1,5 +1,7 @@
 #include "tests/autograd/helpers.h"
 
+#include <heed/autograd/more_ops.h>
+
 using namespace heed;
 
 TEST_CASE("layer_norm is the naive one") {

@@ -36,7 +36,10 @@ TEST_CASE("What is no file cannot be mapped, and says so") {
   const rlimit small{rlim_t{1} << 41, before.rlim_max};
   ::setrlimit(RLIMIT_AS, &small);
   const std::string said = mapping("huge");
+  rlimit set{};
+  ::getrlimit(RLIMIT_AS, &set);
   ::setrlimit(RLIMIT_AS, &before);
-  CHECK(said == "FILE/huge: cannot be read: Cannot allocate memory");
+  const bool is_emulated = set.rlim_cur != small.rlim_cur;  // QEMU takes no such limit
+  CHECK((is_emulated || said == "FILE/huge: cannot be read: Cannot allocate memory"));
 #endif
 }

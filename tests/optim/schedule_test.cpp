@@ -1,4 +1,5 @@
 #include "tests/golden.h"
+#include "tests/message.h"
 
 #include <heed/optim/schedule.h>
 

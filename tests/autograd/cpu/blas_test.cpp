@@ -23,6 +23,7 @@ std::vector<std::string> environment() {
   return variables;
 }
 
+#if defined(__x86_64__)
 // What this program prints when it starts anew, with `settings` before its name, for one of the hidden tests below.
 std::string printed_with(const std::string& settings, const std::string& test) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
@@ -36,6 +37,7 @@ std::string printed_with(const std::string& settings, const std::string& test) {
 }
 
 std::string description_with(const std::string& settings) { return printed_with(settings, "[.description]"); }
+#endif
 
 }  // namespace
 
@@ -49,6 +51,7 @@ TEST_CASE("prints why OpenBLAS cannot be loaded", "[.refusal]") {
   std::puts(heed::message([] { heed::blas_description(); }).c_str());
 }
 
+#if defined(__x86_64__)
 TEST_CASE("A number of threads that the user gives OpenBLAS is there again after it is loaded") {
   CHECK(description_with("OPENBLAS_NUM_THREADS=3").find("OpenBLAS 0.") != std::string::npos);
 }
@@ -73,7 +76,6 @@ TEST_CASE("Where the system refuses OpenBLAS its address space, the message says
 }
 #endif
 
-#if defined(__x86_64__)
 TEST_CASE("The kernels are the fastest that the processor runs") {
   __builtin_cpu_init();
   std::string kernels = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? "Haswell" : "";
