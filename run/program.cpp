@@ -20,7 +20,9 @@
 #else
 #define HEED_CLANG_HAS(feature) 0
 #endif
-#if !defined(__SANITIZE_ADDRESS__) && !HEED_CLANG_HAS(address_sanitizer)  // which checks new and delete by its own
+// Sanitizers bring a new and delete of their own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !HEED_CLANG_HAS(address_sanitizer) && \
+    !HEED_CLANG_HAS(thread_sanitizer)
 namespace {
 
 // Says what was asked for, which std::bad_alloc does not. Its text needs no memory.

@@ -88,6 +88,8 @@ TEST_CASE("a decoder is loaded as it was saved, and what is as usual is not writ
 
 TEST_CASE("loading a file that is no model says why") {
   CHECK(loading([](SafeTensors&) {}) == "no error");
+  CHECK(loading([](SafeTensors& content) { content.metadata["heed.step"] = "-1"; }) ==
+        "metadata 'heed.step': a step must not be negative, got -1");
   for (const char* name : {"heed.model", "heed.vocabulary", "heed.queries", "heed.split", "heed.step"}) {
     CHECK(loading([&](SafeTensors& content) { content.metadata.erase(name); }) ==
           fmt::format("is no model saved by train: its metadata has no '{}'", name));
