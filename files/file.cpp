@@ -184,9 +184,9 @@ std::string read_file(const fs::path& path) {
     if (S_ISREG(status.st_mode)) bytes.reserve(static_cast<std::size_t>(status.st_size));
     read_all(file, path, status.st_mode, bytes);
   } catch (const std::bad_alloc&) {
-    fail("cannot read {}: its {} bytes do not fit into memory", path.string(), status.st_size);
+    throw FileError(fmt::format("cannot read {}: its {} bytes do not fit into memory", path.string(), status.st_size));
   } catch (const std::length_error&) {
-    fail("cannot read {}: its {} bytes do not fit into memory", path.string(), status.st_size);
+    throw FileError(fmt::format("cannot read {}: its {} bytes do not fit into memory", path.string(), status.st_size));
   }
   return bytes;
 }

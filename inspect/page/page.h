@@ -13,7 +13,8 @@ namespace heed {
 
 // What the page holds of a run.
 struct PageRun {
-  Json description;  // read by inspect/page/data.js
+  // Read by inspect/page/data.js. An object from the start: nlohmann/json cannot destroy what it could not make one of.
+  Json description = Json::object();
   // [step][sentence]: pack_weights() of each head in turn, in base64, as JSON
   std::vector<std::vector<std::string>> weights;
   std::string model;                // the last, as JSON; "" where there is none
