@@ -15,14 +15,7 @@
 #include <new>
 #include <string>
 
-#if defined(__has_feature)
-#define HEED_CLANG_HAS(feature) __has_feature(feature)
-#else
-#define HEED_CLANG_HAS(feature) 0
-#endif
-// Sanitizers bring a new and delete of their own.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !HEED_CLANG_HAS(address_sanitizer) && \
-    !HEED_CLANG_HAS(thread_sanitizer)
+#if !defined(HEED_SANITIZED)  // a sanitizer brings its own new and delete
 namespace {
 
 // Says what was asked for, which std::bad_alloc does not. Its text needs no memory.

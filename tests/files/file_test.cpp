@@ -95,7 +95,7 @@ TEST_CASE("What never ends, or never begins, is refused in time") {
   const std::string fifo = (scratch / "fifo").string();
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
   CHECK(message([&] { read_file(fifo); }) == "cannot read " + fifo + ": it is a FIFO, and nobody writes to it");
-#if !defined(__SANITIZE_ADDRESS__)  // whose operator new ends the program where it should throw
+#if !defined(HEED_SANITIZED)  // whose operator new ends the program where it should throw
   const std::string huge = (scratch / "huge").string();
   write_file(huge, "x");
   std::error_code too_large;

@@ -28,7 +28,7 @@ TEST_CASE("What is no file cannot be mapped, and says so") {
   CHECK(mapping("missing") == "FILE/missing: cannot be opened: No such file or directory");
   CHECK(mapping("") == "FILE/: expected a file of text, got a directory");
   CHECK(mapping("pipe") == "FILE/pipe: expected a file of text, got no regular file");
-#if !defined(__SANITIZE_ADDRESS__)  // whose own address space is larger than the limit
+#if !defined(HEED_SANITIZED)  // whose own address space is larger than the limit
   write_file(place / "huge", "x");
   std::filesystem::resize_file(place / "huge", std::uintmax_t{1} << 42);  // a hole of 4 TiB
   rlimit before{};

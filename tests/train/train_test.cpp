@@ -343,7 +343,7 @@ TEST_CASE("A loss that is not finite, or a disk that is full, ends a run with it
         "1: train: cannot write full/held_out.jsonl: File too large\n");
 }
 
-#if !defined(__SANITIZE_ADDRESS__)  // whose own address space is larger than any of these limits
+#if !defined(HEED_SANITIZED)  // whose own address space is larger than any of these limits
 TEST_CASE("Too little memory is said before anything is allocated, or with what was asked for") {
   const TrainScratch place;
   const Ended dry =

@@ -67,7 +67,7 @@ TEST_CASE("Where OpenBLAS cannot be loaded, the message says why, and what to in
                   ": invalid ELF header. On Debian: apt-get install libopenblas0-pthread") != std::string::npos);
 }
 
-#if !defined(__SANITIZE_ADDRESS__)  // whose own address space is larger than the limit
+#if !defined(HEED_SANITIZED)  // whose own address space is larger than the limit
 TEST_CASE("Where the system refuses OpenBLAS its address space, the message says how much it takes") {
   const std::string text = printed_with("ulimit -v 2000000; OMP_NUM_THREADS=64", "[.refusal]");
   INFO(text);
