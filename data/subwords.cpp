@@ -131,10 +131,10 @@ void refuse_normalisation(std::string_view model) {
   if (changes) fail("the subwords cannot be read: they change text before they cut it, or test themselves");
 }
 
-// What SentencePiece says, without the place in its sources.
+// What SentencePiece says, without the place in its sources, which ends in ']'.
 std::string reason_of(const sentencepiece::util::Status& status) {
   const std::string text = status.ToString();
-  return text.substr(text.rfind("] ") == std::string::npos ? 0 : text.rfind("] ") + 2);
+  return text.substr(text.rfind(']') + 1);
 }
 
 }  // namespace
@@ -170,13 +170,13 @@ Subwords Subwords::learn(const std::vector<std::string_view>& texts, int size) {
                                                  &lines, &model);
   if (!status.ok()) {
     const std::string reason = reason_of(status);
-    if (const std::size_t needed = reason.find(" vs "); reason.starts_with("Vocabulary size is smaller")) {
+    if (const std::size_t needed = reason.find(" vs "); reason.starts_with(" Vocabulary size is smaller")) {
       fail(
           "data.vocabulary: expected at least {}, the number of different characters in the text and of byte values, "
           "got {}",
           std::atoi(reason.c_str() + needed + 4), size);
     }
-    fail("data.vocabulary: {} subwords cannot be learned from this text: {}", size, reason);
+    fail("data.vocabulary: {} subwords cannot be learned from this text:{}", size, reason);
   }
   return Subwords(model);
 }

@@ -83,6 +83,7 @@ TEST_CASE("What subwords cannot be learned from or read from is an error") {
   model[fallback + 2] = 0;
   CHECK(message([&] { Subwords{model}; }) == "the subwords cannot be read: they do not hold every byte");
   CHECK(message([] { Subwords("nonsense"); }).starts_with("the subwords cannot be read: "));
+  CHECK(message([] { Subwords(""); }) == "the subwords cannot be read: they are damaged");
   const std::string learned = Subwords::learn({english()}, 500).model();
   CHECK(message([&] { Subwords(learned.substr(0, learned.size() - 1)); }) ==
         "the subwords cannot be read: they are cut short");

@@ -214,4 +214,6 @@ TEST_CASE("What comes next may be asked of a single word") {
   REQUIRE(examples.size() == 1);
   CHECK(examples[0].tokens == std::vector<std::string>{"a"});
   CHECK(examples[0].answer == "b");
+  CHECK(jsonl_refusal(R"({"tokens": [], "query": 0, "answer": "b"})"
+                      "\n") == "FILE:1: tokens: expected a list of at least 1 word, got []");
 }
