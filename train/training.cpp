@@ -77,13 +77,18 @@ class Training {
       if (ends && !has_dump()) dump();
       if (due(config.train.checkpoint_every) || stop_ || ends) save();
     }
-    return progress_.step;
+    return is_unevaluated() ? progress_.step - 1 : progress_.step;
   }
 
  private:
   // Whether this step is a multiple of `every`, or the last.
   bool due(int every) const {
     return progress_.step == experiment_.config.schedule.steps || progress_.step % every == 0;
+  }
+
+  // Whether an interrupt ended this step's evaluation.
+  bool is_unevaluated() const {
+    return progress_.evaluated < progress_.step && due(experiment_.config.train.evaluate_every);
   }
 
   // Error where the steps of the checkpoint were taken on other data than the experiment's.
@@ -128,10 +133,16 @@ class Training {
     if (!fs::exists(model_path(run_.path()))) save_model_alone();
     run_.write_metrics(progress_.metrics);
     if (progress_.step == experiment_.config.schedule.steps && !has_dump()) dump();
-    if (progress_.evaluated < progress_.step && due(experiment_.config.train.evaluate_every)) evaluate();
+    if (is_unevaluated()) {
+      evaluate();
+      save();
+    }
     if (!keeps_best()) return;
-    counted_from_ = kept_best().value_or(progress_.step);
-    if (counted_from_ == progress_.step && progress_.evaluated == progress_.step) save_best();
+    const std::optional<std::int64_t> kept = kept_best();
+    counted_from_ = kept.value_or(progress_.step);
+    if (kept || progress_.evaluated != progress_.step) return;
+    const WeightAverage::Shown shown(average_);
+    save_best();
   }
 
   bool keeps_best() const { return experiment_.config.train.patience > 0 || fs::exists(best_model_path(run_.path())); }
@@ -143,9 +154,10 @@ class Training {
     const std::int64_t step = load_model(file).step;
     const std::vector<Metrics> lines = read_metrics(run_.path());
     const auto best = lines.end() - 1 - evaluations_since_best(run_.path(), step);
-    return best >= lines.begin() && best->step == step ? std::optional(step) : std::nullopt;
+    return best->step == step ? std::optional(step) : std::nullopt;
   }
 
+  // While the average is shown.
   void save_best() {
     experiment_.model.step = progress_.step;
     save_model(best_model_path(run_.path()), experiment_.model);

@@ -16,7 +16,8 @@ struct Listener {
 };
 
 // Trains `experiment` from where the run is to its last step, and writes the run's files on the way. Returns the
-// steps taken: fewer than configured when `stop` became non-zero, and then all is saved for a resumption.
+// steps that are done, the last with its evaluation: fewer than configured when `stop` became non-zero, and then all is saved
+// for a resumption.
 // Error for a loss or gradient that is not finite: names the step and the first bad tensor, keeps the last good state.
 std::int64_t train(Experiment& experiment, const RunDirectory& run, const Listener& listener,
                    const volatile std::sig_atomic_t& stop);

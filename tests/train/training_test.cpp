@@ -54,7 +54,7 @@ TEST_CASE("A run stopped and resumed, with any threads, writes the same files by
   const auto alone = files(scratch / "alone");
   CHECK(alone.size() == 15);  // configuration, held-out sentences, metrics, model, checkpoint, five dumps, their models
   CHECK(alone.at("models/step-000060.safetensors") == alone.at("model.safetensors"));
-  for (const int stop : {1, 7, 15, 20, 25, 27, 40, 47, 59}) {  // 20 and 40: before an evaluation
+  for (const int stop : {1, 7, 15, 20, 25, 27, 40, 47, 59, 60}) {  // 20, 40 and 60: before an evaluation
     const fs::path path = scratch / std::to_string(stop);
     set_threads(stop % 20 == 7 ? 2 : 1);
     train_until(stop, RunDirectory::create(config.name, to_yaml(config), path), settings);
