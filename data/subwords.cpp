@@ -170,7 +170,8 @@ Subwords Subwords::learn(const std::vector<std::string_view>& texts, int size) {
                                                  &lines, &model);
   if (!status.ok()) {
     const std::string reason = reason_of(status);
-    if (const std::size_t needed = reason.find(" vs "); reason.starts_with(" Vocabulary size is smaller")) {
+    const std::size_t needed = reason.find(" vs ");
+    if (needed != reason.npos && reason.starts_with(" Vocabulary size is smaller")) {
       fail(
           "data.vocabulary: expected at least {}, the number of different characters in the text and of byte values, "
           "got {}",

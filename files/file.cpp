@@ -180,13 +180,16 @@ std::string read_file(const fs::path& path) {
   struct stat status {};
   if (!file.is_open() || ::fstat(file.number(), &status) != 0) fail_with_reason("read", path, errno);
   std::string bytes;
+  const auto too_large = [&] {
+    return FileError(fmt::format("cannot read {}: its {} bytes do not fit into memory", path.string(), status.st_size));
+  };
   try {
     if (S_ISREG(status.st_mode)) bytes.reserve(static_cast<std::size_t>(status.st_size));
     read_all(file, path, status.st_mode, bytes);
   } catch (const std::bad_alloc&) {
-    throw FileError(fmt::format("cannot read {}: its {} bytes do not fit into memory", path.string(), status.st_size));
+    throw too_large();
   } catch (const std::length_error&) {
-    throw FileError(fmt::format("cannot read {}: its {} bytes do not fit into memory", path.string(), status.st_size));
+    throw too_large();
   }
   return bytes;
 }

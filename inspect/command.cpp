@@ -43,16 +43,14 @@ std::string unescaped(std::string_view text) {
 // All that it writes is returned where nobody else takes it.
 std::string write_on(const SavedModel& model, const cxxopts::ParseResult& arguments, const OnText& write) {
   const Continuation defaults;
-  const auto number = [&](const char* name, double usual) {
-    return given<Decimal>(arguments, name).value_or(Decimal{usual}).value;
-  };
-  const Continuation asked{.begin = arguments["continue"].as<std::string>(),
-                           .tokens = given<int>(arguments, "tokens").value_or(defaults.tokens),
-                           .sampling = {.temperature = number("temperature", defaults.sampling.temperature),
-                                        .top_k = given<int>(arguments, "top-k").value_or(defaults.sampling.top_k),
-                                        .top_p = number("top-p", defaults.sampling.top_p)},
-                           .seed = given<std::uint64_t>(arguments, "seed").value_or(defaults.seed),
-                           .stop = unescaped(given<std::string>(arguments, "stop").value_or(""))};
+  const Continuation asked{
+      .begin = arguments["continue"].as<std::string>(),
+      .tokens = given<int>(arguments, "tokens").value_or(defaults.tokens),
+      .sampling = {.temperature = given_number(arguments, "temperature", defaults.sampling.temperature),
+                   .top_k = given<int>(arguments, "top-k").value_or(defaults.sampling.top_k),
+                   .top_p = given_number(arguments, "top-p", defaults.sampling.top_p)},
+      .seed = given<std::uint64_t>(arguments, "seed").value_or(defaults.seed),
+      .stop = unescaped(given<std::string>(arguments, "stop").value_or(""))};
   std::string text;
   continue_text(model, asked, [&](std::string_view piece) {
     if (write) return write(piece);

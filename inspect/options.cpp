@@ -85,9 +85,7 @@ void check_continuation(const cxxopts::ParseResult& arguments) {
   }
   if (arguments["run"].as<std::vector<std::string>>().size() > 1) misused("--continue is of one run");
   if (arguments.count("step") > 1) misused("--continue is of one --step");
-  const auto number = [&](const char* name, double usual) {
-    return arguments.count(name) ? arguments[name].as<Decimal>().value : usual;
-  };
+  const auto number = [&](const char* name, double usual) { return given_number(arguments, name, usual); };
   const auto count = [&](const char* name, int usual) {
     return arguments.count(name) ? arguments[name].as<int>() : usual;
   };

@@ -28,4 +28,8 @@ std::optional<T> given(const cxxopts::ParseResult& arguments, const char* name) 
   return arguments[name].as<T>();
 }
 
+inline double given_number(const cxxopts::ParseResult& arguments, const char* name, double usual) {
+  return given<Decimal>(arguments, name).value_or(Decimal{usual}).value;
+}
+
 }  // namespace heed

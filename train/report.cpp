@@ -277,12 +277,12 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
   const char* first = e.config.from.empty() ? "untrained" : "at step 0";
   if (e.task.corpus) {
     const std::vector<Metrics> lines = read_metrics(run.path());
-    std::string text = stop_of(e, run) + language_figures(lines.back(), lines.front(), first) +
+    const std::string ended_early = stop_of(e, run);
+    std::string text = ended_early + language_figures(lines.back(), lines.front(), first) +
                        fmt::format("\nLook closer: inspect {}\n", run.path().string());
     if (e.model.tokenizer.is_of_text()) {
-      const bool has_ended = lines.back().step < e.config.schedule.steps;  // train.patience: the best is another model
-      text += fmt::format("Write with it: inspect {} --continue TEXT\n",
-                          (has_ended ? best_model_path(run.path()) : run.path()).string());
+      const std::filesystem::path model = ended_early.empty() ? run.path() : best_model_path(run.path());
+      text += fmt::format("Write with it: inspect {} --continue TEXT\n", model.string());
     }
     return text;
   }

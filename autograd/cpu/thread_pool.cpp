@@ -68,8 +68,8 @@ class ThreadPool {
   }
 
  private:
-  // The number of the job in the upper half, of the next tile in the lower; `closed` when there is none to take.
   static constexpr std::memory_order release = std::memory_order_release;
+  // The number of the job in the upper half, of the next tile in the lower; `closed` when there is none to take.
   static constexpr std::uint64_t closed = std::numeric_limits<std::uint32_t>::max();
   struct alignas(64) Share {
     std::atomic<std::uint64_t> ticket = closed;
