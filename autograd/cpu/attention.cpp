@@ -1,150 +1,17 @@
 #include "autograd/cpu/attention.h"
 
-#include "autograd/cpu/blas.h"
-#include "autograd/cpu/kernels.h"
+#include "autograd/cpu/attention_operands.h"
+#include "autograd/cpu/short_attention.h"
 #include "autograd/cpu/softmax_row.h"
 
 #include <heed/autograd/machine.h>
-#include <heed/autograd/ops.h>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
-#include <vector>
 
 namespace heed::cpu {
 namespace {
-
-// Queries of a block and keys of a tile, whose scores are in memory at the same time: few enough for a core's own cache.
-constexpr std::int64_t block_rows = 128, tile_keys = 256;
-
-// Where each batch's matrix begins in an operand whose leading axes have `strides`: (batches).
-std::vector<std::int64_t> matrix_offsets(const Shape& batch, const Shape& strides) {
-  std::vector<std::int64_t> result;
-  Shape leading = batch;
-  for (int axis = 0; axis < batch.rank(); ++axis) leading[axis] = strides[axis];
-  if (batch.numel() == 0) return result;
-  const Walk<1> walk(batch, {&leading});
-  walk.rows(0, batch.numel() / walk.size[0], [&](std::int64_t, const std::array<std::int64_t, 1>& offset) {
-    for (std::int64_t i = 0; i < walk.size[0]; ++i) result.push_back(offset[0] + i * walk.stride[0][0]);
-  });
-  return result;
-}
-
-// The sizes of one call, and what its mask shows: where there is an array, query i of batch b sees key j when
-// visible[visible_offset[b] + i * row_step + j * key_step].
-struct Sizes {
-  Shape batch;
-  std::int64_t batches, T_q, T_k, d_k, d_v;
-  double scale, soft_cap;
-  Mask::Band band;
-  const std::uint8_t* visible = nullptr;
-  std::vector<std::int64_t> visible_offset;
-  std::int64_t row_step = 0, key_step = 0;
-  Tensor bias;  // undefined, or (batch..., T_q, T_k) with any strides
-  std::vector<std::int64_t> bias_offset;
-
-  Sizes(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionTerms& terms)
-      : T_q(Q.size(-2)),
-        T_k(K.size(-2)),
-        d_k(Q.size(-1)),
-        d_v(V.size(-1)),
-        scale(terms.scale),
-        soft_cap(terms.soft_cap),
-        band(terms.mask.band()),
-        bias(terms.bias) {
-    const Mask& mask = terms.mask;
-    for (int axis = 0; axis + 2 < Q.rank(); ++axis) batch.append(Q.size(axis));
-    batches = batch.numel();
-    if (bias.defined()) bias_offset = matrix_offsets(batch, bias.strides());
-    if (!mask.has_visible()) return;
-    const Shape strides = operand(mask.visible(), with(T_q, T_k)).strides;
-    visible = mask.visible().data();
-    visible_offset = matrix_offsets(batch, strides);
-    row_step = strides[-2], key_step = strides[-1];
-  }
-
-  Shape with(std::int64_t rows, std::int64_t columns) const {
-    Shape shape = batch;
-    shape.append(rows);
-    shape.append(columns);
-    return shape;
-  }
-};
-
-// An input as gemm takes it: one (rows x columns) matrix a batch.
-template <class T>
-struct Matrices {
-  Tensor keep;
-  const T* data;
-  std::vector<std::int64_t> offset;  // (batches)
-  std::int64_t row_stride, column_stride;
-
-  Matrices(const Tensor& x, const Shape& batch)
-      : keep(is_blas_layout(x.size(-2), x.size(-1), x.strides()[-2], x.strides()[-1]) ? x.detach() : x.clone()),
-        data(keep.data<T>()),
-        offset(matrix_offsets(batch, keep.strides())),
-        row_stride(keep.strides()[-2]),
-        column_stride(keep.strides()[-1]) {}
-
-  // Rows from `first` on, and the same transposed.
-  Matrix<T> rows(std::int64_t b, std::int64_t first) const {
-    return {data + offset[static_cast<std::size_t>(b)] + first * row_stride, row_stride, column_stride};
-  }
-  Matrix<T> transposed(std::int64_t b, std::int64_t first) const {
-    return {rows(b, first).data, column_stride, row_stride};
-  }
-};
-
-// A result, one (rows x columns) matrix a batch. (B, H, T, d) is in memory as (B, T, H, d), also where heads are in two
-// axes, so that joining the heads afterwards is a view.
-template <class T>
-struct Results {
-  Tensor tensor;
-  T* data;
-  std::vector<std::int64_t> offset;  // (batches)
-  std::int64_t stride;
-
-  Results(const Sizes& s, std::int64_t rows, std::int64_t columns)
-      : tensor(s.batch.rank() == 2 ? permute(Tensor({s.batch[0], rows, s.batch[1], columns}, dtype_of<T>), {0, 2, 1, 3})
-               : s.batch.rank() == 3
-                   ? permute(Tensor({s.batch[0], rows, s.batch[1], s.batch[2], columns}, dtype_of<T>), {0, 2, 3, 1, 4})
-                   : Tensor(s.with(rows, columns), dtype_of<T>)),
-        data(tensor.mutable_data<T>()),
-        offset(matrix_offsets(s.batch, tensor.strides())),
-        stride(tensor.strides()[-2]) {}
-
-  T* rows(std::int64_t b, std::int64_t first) { return data + offset[static_cast<std::size_t>(b)] + first * stride; }
-  void clear(std::int64_t b, std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) std::fill_n(rows(b, i), tensor.size(-1), T{0});
-  }
-};
-
-// Queries [first, first + rows) of batch b, and what they may see.
-struct Block {
-  std::int64_t b, first, rows;
-  std::int64_t first_key = 0, keys;       // of a tile; those before it, and from `keys` on, are hidden from all of them
-  const std::uint8_t* visible = nullptr;  // of the first query and key; null: only the band hides
-
-  Block(const Sizes& s, std::int64_t b_, std::int64_t first_)
-      : b(b_), first(first_), rows(std::min(block_rows, s.T_q - first_)), keys(s.T_k) {
-    keys = s.band.end(first + rows - 1, s.T_q, s.T_k);
-    first_key = s.band.begin(first, s.T_q, s.T_k) / tile_keys * tile_keys;
-    if (keys <= first_key) keys = first_key = 0;
-    if (!s.visible) return;
-    visible = s.visible + s.visible_offset[static_cast<std::size_t>(b)] + first * s.row_step;
-    if (s.row_step != 0) return;  // a key hidden from one row only stays, or its mask would change the others' sums
-    while (keys > 0 && !visible[(keys - 1) * s.key_step]) --keys;
-    if (keys <= first_key) keys = first_key = 0;
-    bool all = true;
-    for (std::int64_t j = 0; j < keys; ++j) all = all && visible[j * s.key_step];
-    if (all) visible = nullptr;
-  }
-};
-
-// The length of a row of scores. Where it is long, no power of two, which would put all rows in the same cache lines.
-constexpr std::int64_t padded(std::int64_t keys) { return (keys + 15) / 16 * 16 + (keys > 64 ? 16 : 0); }
 
 // Keys [first, first + keys), whose scores lie in rows of `stride` numbers.
 struct Tile {
@@ -165,7 +32,9 @@ template <class T>
 class Scratch {
  public:
   Scratch(const Sizes& s, std::int64_t count)
-      : tensor_({threads(), count, std::min(block_rows, s.T_q), padded(std::min(tile_keys, s.T_k))}, dtype_of<T>),
+      : tensor_({threads(), count, is_short(s) ? padded(s.T_q) : std::min(block_rows, s.T_q),
+                 padded(std::min(tile_keys, s.T_k))},
+                dtype_of<T>),
         data_(tensor_.mutable_data<T>()) {}
   T* buffer(std::int64_t i) const { return data_ + current_thread() * tensor_.strides()[0] + i * tensor_.strides()[1]; }
 
@@ -188,14 +57,7 @@ void compute_scores(const Sizes& s, const Block& block, const Tile& tile, const 
   constexpr T hidden = -std::numeric_limits<T>::infinity();
   for (std::int64_t i = 0; i < block.rows; ++i) {
     T* row = S + i * tile.stride;
-    if (s.soft_cap > 0) {
-      const T cap = static_cast<T>(s.soft_cap), inverse = 1 / cap;
-      for (std::int64_t j = 0; j < tile.keys; ++j) {
-        const T t = tanh(row[j] * inverse);
-        row[j] = cap * t;
-        if (slope) slope[i * tile.stride + j] = 1 - t * t;
-      }
-    }
+    if (s.soft_cap > 0) cap_scores(s, row, tile.keys, slope ? slope + i * tile.stride : nullptr);
     if (s.bias.defined()) {
       const std::int64_t step = s.bias.strides()[-1];
       const T* from = s.bias.data<T>() + s.bias_offset[static_cast<std::size_t>(block.b)] +
@@ -292,6 +154,16 @@ AttentionForward forward(const Sizes& s, const Tensor& Q_, const Tensor& K_, con
     std::array<T, block_rows> row_sum{};
     std::fill_n(m, block.rows, -std::numeric_limits<T>::infinity());
     if (block.keys == 0) output.clear(block.b, block.first, block.first + block.rows);
+    if (is_short(s)) {
+      const ShortTile t(block);
+      compute_short_scores(s, block, t, Q, K, S);
+      softmax_short(t, S, m, inverse);
+      gemm(t.rows, s.d_v, t.keys, T{1}, Matrix<T>{S, 1, t.stride}, V.rows(block.b, 0), T{0}, O, ldo);
+      for (std::int64_t i = 0; i < t.rows && want_weights; ++i) {
+        for (std::int64_t j = 0; j < t.keys; ++j) all_weights[(query + i) * s.T_k + j] = S[j * t.stride + i];
+      }
+      return;
+    }
     for_tiles(block, [&](const Tile& tile) {
       compute_scores(s, block, tile, Q, K, S);
       exponentiate(s, block, tile, S, m, row_sum.data(), O, ldo);
@@ -340,8 +212,6 @@ AttentionGradients backward(const Sizes& s, const Tensor& Q_, const Tensor& K_, 
     const std::int64_t b = block.b, first = block.first, rows = block.rows, query = b * s.T_q + first;
     T *const P = scratch.buffer(0), *const dS = scratch.buffer(1);
     T* const slope = s.soft_cap > 0 ? scratch.buffer(2) : nullptr;
-    std::array<T, block_rows> D;
-    sum_products(s, block, O.rows(b, first), dO.rows(b, first), D.data());
     if (one_block) {
       for (Results<T>* d : {&dK, &dV}) {
         d->clear(b, 0, block.first_key);
@@ -349,6 +219,20 @@ AttentionGradients backward(const Sizes& s, const Tensor& Q_, const Tensor& K_, 
       }
     }
     if (block.keys == 0) dQ.clear(b, first, first + rows);
+    T* const block_dbias = all_dbias ? all_dbias + query * s.T_k : nullptr;
+    if (is_short(s)) {
+      const ShortTile t(block);
+      compute_short_scores(s, block, t, Q, K, P, slope);
+      weights_from_short_scores(t, P, all_row_max + query, all_inverse + query);
+      gemm(t.keys, s.d_v, rows, T{1}, Matrix<T>{P, t.stride, 1}, dO.rows(b, 0), T{0}, dV.rows(b, 0), dV.stride);
+      multiply_by_queries(t, s.d_v, T{1}, V.rows(b, 0), dO.transposed(b, 0), dS);  // dP^T = V dO^T
+      short_score_gradients(s, t, P, slope, block_dbias, dS);
+      gemm(rows, s.d_k, t.keys, T{1}, Matrix<T>{dS, 1, t.stride}, K.rows(b, 0), T{0}, dQ.rows(b, 0), dQ.stride);
+      gemm(t.keys, s.d_k, rows, T{1}, Matrix<T>{dS, t.stride, 1}, Q.rows(b, 0), T{0}, dK.rows(b, 0), dK.stride);
+      return;
+    }
+    std::array<T, block_rows> D;
+    sum_products(s, block, O.rows(b, first), dO.rows(b, first), D.data());
     for_tiles(block, [&](const Tile& tile) {
       const std::int64_t key = tile.first, keys = tile.keys, stride = tile.stride;
       compute_scores(s, block, tile, Q, K, P, slope);
@@ -356,7 +240,7 @@ AttentionGradients backward(const Sizes& s, const Tensor& Q_, const Tensor& K_, 
       gemm(keys, s.d_v, rows, T{1}, Matrix<T>{P, 1, stride}, dO.rows(b, first), add, dV.rows(b, key),
            dV.stride);                                                                           // dV += P^T dO
       gemm(rows, keys, s.d_v, T{1}, dO.rows(b, first), V.transposed(b, key), T{0}, dS, stride);  // dP = dO V^T
-      score_gradients(s, block, tile, P, D.data(), slope, all_dbias ? all_dbias + query * s.T_k : nullptr, dS);
+      score_gradients(s, block, tile, P, D.data(), slope, block_dbias, dS);
       gemm(rows, s.d_k, keys, T{1}, Matrix<T>{dS, stride, 1}, K.rows(b, key), static_cast<T>(!tile.is_first),
            dQ.rows(b, first), dQ.stride);  // dQ += dS K
       gemm(keys, s.d_k, rows, T{1}, Matrix<T>{dS, 1, stride}, Q.rows(b, first), add, dK.rows(b, key),

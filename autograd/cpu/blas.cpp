@@ -128,7 +128,7 @@ bool is_blas_layout(std::int64_t rows, std::int64_t columns, std::int64_t row_st
 }
 
 template <class T>
-void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<T> A, Matrix<T> B, T beta, T* C,
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const Matrix<T>& A, const Matrix<T>& B, T beta, T* C,
           std::int64_t ldc) {
   if (m == 0 || n == 0) return;
   count_flops(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
@@ -158,9 +158,9 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<T> A, 
   }
 }
 
-template void gemm(std::int64_t, std::int64_t, std::int64_t, float, Matrix<float>, Matrix<float>, float, float*,
-                   std::int64_t);
-template void gemm(std::int64_t, std::int64_t, std::int64_t, double, Matrix<double>, Matrix<double>, double, double*,
-                   std::int64_t);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, float, const Matrix<float>&, const Matrix<float>&, float,
+                   float*, std::int64_t);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, double, const Matrix<double>&, const Matrix<double>&,
+                   double, double*, std::int64_t);
 
 }  // namespace heed::cpu

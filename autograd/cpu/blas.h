@@ -25,7 +25,7 @@ bool is_blas_layout(std::int64_t rows, std::int64_t columns, std::int64_t row_st
 // C = alpha A B + beta C on the calling thread, by OpenBLAS or, where that is faster, by blocked_gemm(): A (m x k),
 // B (k x n), C (m x n) row-major with row stride ldc. Does not throw once blas_description() has returned.
 template <class T>
-void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<T> A, Matrix<T> B, T beta, T* C,
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const Matrix<T>& A, const Matrix<T>& B, T beta, T* C,
           std::int64_t ldc);
 
 }  // namespace heed::cpu

@@ -71,8 +71,8 @@ struct alignas(line_bytes) Workspace {
 }  // namespace
 
 template <class T>
-void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<T> A, Matrix<T> B, T beta, T* C,
-                  std::int64_t ldc) {
+void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const Matrix<T>& A, const Matrix<T>& B,
+                  T beta, T* C, std::int64_t ldc) {
   static thread_local const auto workspace = std::make_unique<Workspace<T>>();
   const std::int64_t step_k = equal_parts(k, KC, 8), step_m = equal_parts(m, MC, MR);
   for (std::int64_t p = 0; p < k; p += step_k) {
@@ -111,9 +111,9 @@ void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matri
   }
 }
 
-template void blocked_gemm(std::int64_t, std::int64_t, std::int64_t, float, Matrix<float>, Matrix<float>, float, float*,
-                           std::int64_t);
-template void blocked_gemm(std::int64_t, std::int64_t, std::int64_t, double, Matrix<double>, Matrix<double>, double,
-                           double*, std::int64_t);
+template void blocked_gemm(std::int64_t, std::int64_t, std::int64_t, float, const Matrix<float>&, const Matrix<float>&,
+                           float, float*, std::int64_t);
+template void blocked_gemm(std::int64_t, std::int64_t, std::int64_t, double, const Matrix<double>&,
+                           const Matrix<double>&, double, double*, std::int64_t);
 
 }  // namespace heed::cpu

@@ -9,7 +9,7 @@ namespace heed::cpu {
 // stay in registers while a panel of B in the first cache and a block of A in the second are read; what is read next is
 // prefetched. A and B may have any strides. k > 0.
 template <class T>
-void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<T> A, Matrix<T> B, T beta, T* C,
-                  std::int64_t ldc);
+void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const Matrix<T>& A, const Matrix<T>& B,
+                  T beta, T* C, std::int64_t ldc);
 
 }  // namespace heed::cpu

@@ -99,7 +99,8 @@ TEST_CASE("Fused attention and its gradients are those of the composition") {
   Random random(31);
   for (const Case& c : {Case{{}, 1, 1, 1, 1}, Case{{}, 5, 5, 4, 4}, Case{{2, 3}, 9, 9, 4, 6}, Case{{2}, 65, 130, 8, 24},
                         Case{{2, 2}, 130, 70, 5, 3}, Case{{1, 2}, 200, 200, 32, 16}, Case{{}, 3, 200, 7, 5},
-                        Case{{}, 70, 1100, 8, 8}, Case{{2, 2}, 0, 3, 2, 2}, Case{{0, 2}, 3, 3, 2, 2}}) {
+                        Case{{}, 70, 1100, 8, 8}, Case{{2}, 6, 17, 4, 3}, Case{{2, 2}, 64, 64, 8, 16},
+                        Case{{3}, 33, 64, 5, 9}, Case{{2, 2}, 0, 3, 2, 2}, Case{{0, 2}, 3, 3, 2, 2}}) {
     for (const auto& [name, visible] : masks(c, random)) {
       const Mask& mask = visible;
       INFO(to_string(c) << ", mask " << name << ", " << to_string(dtype));
@@ -215,16 +216,18 @@ TEST_CASE("Attention's options, fused, are those of the composition, and of thei
   const double allowed = dtype == DType::float32 ? 3e-5 : 1e-12;
   Random random(36);
   constexpr double hide = -std::numeric_limits<double>::infinity();
-  for (const auto& [T_q, T_k] : {std::pair<std::int64_t, std::int64_t>{5, 9}, {1, 300}, {140, 700}, {9, 5}}) {
+  for (const auto& [T_q, T_k] : {std::pair<std::int64_t, std::int64_t>{5, 9}, {1, 300}, {140, 700}, {9, 5}, {33, 20}}) {
     for (const std::int64_t kv_heads : {4, 2, 1}) {
       const Tensor Q = variable(uniform({2, 4, T_q, 3}, random, dtype)),
                    K = variable(uniform({2, kv_heads, T_k, 3}, random, dtype));
       const Tensor V = variable(uniform({2, kv_heads, T_k, 5}, random, dtype));
-      const Tensor bias = variable(uniform({4, 1, T_k}, random, dtype)), dO = uniform({2, 4, T_q, 5}, random, dtype);
+      const Tensor bias = variable(uniform({4, kv_heads == 2 ? T_q : 1, T_k}, random, dtype)),
+                   dO = uniform({2, 4, T_q, 5}, random, dtype);
       std::vector<std::uint8_t> visible;
       for (std::int64_t i = 0; i < 8 * T_k; ++i) visible.push_back(random.below(3) != 0);
-      for (const Mask& mask : {Mask(), Mask::causal(), Mask::causal(Mask::Align::start), Mask::window(3, 2),
-                               Mask::window(290, 0), Mask(Booleans({2, 4, 1, T_k}, visible)) & Mask::window(7, 0)}) {
+      for (const Mask& mask :
+           {Mask(), Mask::causal(), Mask::causal(Mask::Align::start), Mask::window(3, 2), Mask::window(6, 6),
+            Mask::window(290, 0), Mask(Booleans({2, 4, 1, T_k}, visible)) & Mask::window(7, 0)}) {
         for (const AttentionOptions& chosen :
              {AttentionOptions{.mask = mask, .scale = 0.3}, AttentionOptions{.mask = mask, .soft_cap = 0.5},
               AttentionOptions{.mask = mask, .bias = bias},

@@ -17,7 +17,8 @@ import sys
 import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-FILES = ["autograd/cpu/attention.cpp", "autograd/cpu/softmax_row.h", "optim/clip.cpp", "optim/schedule.cpp", "optim/update.cpp"]
+FILES = ["autograd/cpu/attention.cpp", "autograd/cpu/short_attention.h", "autograd/cpu/softmax_row.h", "optim/clip.cpp",
+         "optim/schedule.cpp", "optim/update.cpp"]
 # What is found, and what is put there. Spaces around an operator tell it from a sign, a pointer or a template's bracket.
 CHANGES = [(r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r" / ", " * "), (r" \+= ", " -= "), (r" -= ", " += "),
            (r" \*= ", " /= "), (r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "), (r" == ", " != "),
@@ -200,7 +201,8 @@ class Source:
 
     def operation(self, line):
         names = re.findall(r'Operation \w+\(\s*"([^"]+)"', "\n".join(self.lines[:line + 1]))
-        return names[-1] if names else {"attention": "attention", "softmax_row": "softmax"}.get(pathlib.Path(self.name).stem)
+        of_file = {"attention": "attention", "short_attention": "attention", "softmax_row": "softmax"}
+        return names[-1] if names else of_file.get(pathlib.Path(self.name).stem)
 
 
 def check(sources, tree, build):
