@@ -76,17 +76,17 @@ void continue_text(const SavedModel& model, const Continuation& continuation, co
     fail("the model answers questions about sentences; one that was trained with data.task: text can write");
   }
   std::vector<std::int32_t> tokens;
-  std::vector<std::string> unknown;
+  std::vector<std::string> unknown_tokens;
   for (const std::string& token : model.tokenizer(continuation.begin)) {
     if (model.vocabulary.contains(token) || model.vocabulary.unknown()) {
       tokens.push_back(model.vocabulary[token]);
-    } else if (const std::string name = "'" + excerpt(token, 20) + "'"; std::ranges::count(unknown, name) == 0) {
-      unknown.push_back(name);
+    } else if (const std::string name = "'" + excerpt(token, 20) + "'"; std::ranges::count(unknown_tokens, name) == 0) {
+      unknown_tokens.push_back(name);
     }
   }
-  if (!unknown.empty()) {
+  if (!unknown_tokens.empty()) {
     fail("--continue: not among the {} {} that the model knows: {}. Of data.tokens bytes or subwords it would know all",
-         model.vocabulary.size(), name_of(model.tokenizer.split()), fmt::join(unknown, ", "));
+         model.vocabulary.size(), name_of(model.tokenizer.split()), fmt::join(unknown_tokens, ", "));
   }
   if (tokens.empty()) fail("--continue: expected a text of at least one token, got none");
   if (!write(continuation.begin)) return;
