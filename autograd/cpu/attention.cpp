@@ -57,17 +57,7 @@ void compute_scores(const Sizes& s, const Block& block, const Tile& tile, const 
   constexpr T hidden = -std::numeric_limits<T>::infinity();
   for (std::int64_t i = 0; i < block.rows; ++i) {
     T* row = S + i * tile.stride;
-    if (s.soft_cap > 0) cap_scores(s, row, tile.keys, slope ? slope + i * tile.stride : nullptr);
-    if (s.bias.defined()) {
-      const std::int64_t step = s.bias.strides()[-1];
-      const T* from = s.bias.data<T>() + s.bias_offset[static_cast<std::size_t>(block.b)] +
-                      (block.first + i) * s.bias.strides()[-2] + tile.first * step;
-      for (std::int64_t j = 0; j < tile.keys; ++j) row[j] += from[j * step];
-    }
-    if (block.visible) {
-      const std::uint8_t* seen = block.visible + i * s.row_step + tile.first * s.key_step;
-      for (std::int64_t j = 0; j < tile.keys; ++j) row[j] = seen[j * s.key_step] ? row[j] : hidden;
-    }
+    change_scores(s, block, i, tile.first, Along::keys, tile.keys, row, slope ? slope + i * tile.stride : nullptr);
     const std::int64_t begin = s.band.begin(block.first + i, s.T_q, s.T_k) - tile.first;
     const std::int64_t end = s.band.end(block.first + i, s.T_q, s.T_k) - tile.first;
     if (begin > 0) std::fill(row, row + std::min(begin, tile.keys), hidden);
@@ -151,8 +141,6 @@ AttentionForward forward(const Sizes& s, const Tensor& Q_, const Tensor& K_, con
     const std::int64_t query = block.b * s.T_q + block.first, ldo = output.stride;
     T *const S = scratch.buffer(0), *const O = output.rows(block.b, block.first);
     T *const m = all_row_max + query, *const inverse = all_inverse + query;
-    std::array<T, block_rows> row_sum{};
-    std::fill_n(m, block.rows, -std::numeric_limits<T>::infinity());
     if (block.keys == 0) output.clear(block.b, block.first, block.first + block.rows);
     if (is_short(s)) {
       const ShortTile t(block);
@@ -164,6 +152,8 @@ AttentionForward forward(const Sizes& s, const Tensor& Q_, const Tensor& K_, con
       }
       return;
     }
+    std::array<T, block_rows> row_sum{};
+    std::fill_n(m, block.rows, -std::numeric_limits<T>::infinity());
     for_tiles(block, [&](const Tile& tile) {
       compute_scores(s, block, tile, Q, K, S);
       exponentiate(s, block, tile, S, m, row_sum.data(), O, ldo);

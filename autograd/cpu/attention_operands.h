@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 // What attention() is given and gives, as matrices of one head, and the block of it that is computed at a time. Internal.
@@ -143,14 +144,32 @@ struct Block {
 // The length of a row of scores. Where it is long, no power of two, which would put all rows in the same cache lines.
 constexpr std::int64_t padded(std::int64_t keys) { return (keys + 15) / 16 * 16 + (keys > 64 ? 16 : 0); }
 
-// x = cap(x) and, where it is wanted, slope = cap'(x), of n scores.
+enum class Along { keys, queries };
+
+// x = cap(x) + bias, -infinity where the array of the mask hides a key, of n scores from query i of a block and key j on. Where
+// it is wanted, slope = cap'(x).
 template <class T>
-void cap_scores(const Sizes& s, T* x, std::int64_t n, T* slope) {
-  const T cap = static_cast<T>(s.soft_cap), inverse = 1 / cap;
-  for (std::int64_t j = 0; j < n; ++j) {
-    const T t = tanh(x[j] * inverse);
-    x[j] = cap * t;
-    if (slope) slope[j] = 1 - t * t;
+void change_scores(const Sizes& s, const Block& block, std::int64_t i, std::int64_t j, Along along, std::int64_t n,
+                   T* x, T* slope) {
+  const int axis = along == Along::keys ? -1 : -2;
+  if (s.soft_cap > 0) {
+    const T cap = static_cast<T>(s.soft_cap), inverse = 1 / cap;
+    for (std::int64_t l = 0; l < n; ++l) {
+      const T t = tanh(x[l] * inverse);
+      x[l] = cap * t;
+      if (slope) slope[l] = 1 - t * t;
+    }
+  }
+  if (s.bias.defined()) {
+    const std::int64_t step = s.bias.strides()[axis];
+    const T* from = s.bias.data<T>() + s.bias_offset[static_cast<std::size_t>(block.b)] +
+                    (block.first + i) * s.bias.strides()[-2] + j * s.bias.strides()[-1];
+    for (std::int64_t l = 0; l < n; ++l) x[l] += from[l * step];
+  }
+  if (block.visible) {
+    const std::int64_t step = along == Along::keys ? s.key_step : s.row_step;
+    const std::uint8_t* seen = block.visible + i * s.row_step + j * s.key_step;
+    for (std::int64_t l = 0; l < n; ++l) x[l] = seen[l * step] ? x[l] : -std::numeric_limits<T>::infinity();
   }
 }
 

@@ -59,16 +59,7 @@ void compute_short_scores(const Sizes& s, const Block& block, const ShortTile& t
   const std::int64_t first_position = s.band.key(0, s.T_q, s.T_k);
   for (std::int64_t j = 0; j < t.keys; ++j) {
     T* const row = S + j * t.stride;
-    if (s.soft_cap > 0) cap_scores(s, row, t.rows, slope ? slope + j * t.stride : nullptr);
-    if (s.bias.defined()) {
-      const std::int64_t step = s.bias.strides()[-2];
-      const T* from = s.bias.data<T>() + s.bias_offset[static_cast<std::size_t>(block.b)] + j * s.bias.strides()[-1];
-      for (std::int64_t i = 0; i < t.rows; ++i) row[i] += from[i * step];
-    }
-    if (block.visible) {
-      const std::uint8_t* seen = block.visible + j * s.key_step;
-      for (std::int64_t i = 0; i < t.rows; ++i) row[i] = seen[i * s.row_step] ? row[i] : hidden;
-    }
+    change_scores(s, block, 0, j, Along::queries, t.rows, row, slope ? slope + j * t.stride : nullptr);
     // Query i, at position p = first_position + i, sees key j where p - before <= j <= p + after.
     const std::int64_t begin = std::clamp<std::int64_t>(j - s.band.after - first_position, 0, t.rows);
     const std::int64_t end = std::clamp<std::int64_t>(j + s.band.before - first_position + 1, 0, t.rows);
