@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdint>
 #include <cstdlib>
 #include <mutex>
 #include <sys/mman.h>
@@ -41,28 +42,39 @@ Pool& pool() {
   return *instance;
 }
 
-// Large blocks in pages of 2 MB where the system has them (Linux: transparent huge pages): 512 times fewer to find.
-void* aligned_block(std::size_t bytes) {
-  constexpr std::size_t page = std::size_t{1} << 21;
-  if (bytes < 4 * page) return std::aligned_alloc(64, bytes);
-  void* block = std::aligned_alloc(page, bytes);
+constexpr std::size_t huge_page = std::size_t{1} << 21;
+constexpr bool is_large(std::size_t bytes) { return bytes >= 4 * huge_page; }
+
+// Large blocks in pages of 2 MB where the system has them (Linux: transparent huge pages): 512 times fewer to find. They begin
+// at 16 different places in a page: a processor takes addresses that differ in few of the upper bits for one another, where
+// it holds a load against earlier stores, or looks for a line in its first cache.
+void* allocate_block(std::size_t bytes) {
+  if (!is_large(bytes)) return std::aligned_alloc(64, bytes);
+  static std::size_t number = 0;
+  const std::size_t begin = number++ % 16 * (4096 + 256);
+  char* const pages = static_cast<char*>(std::aligned_alloc(huge_page, bytes + huge_page));
 #if defined(MADV_HUGEPAGE)
-  if (block) madvise(block, bytes, MADV_HUGEPAGE);
+  if (pages) madvise(pages, bytes, MADV_HUGEPAGE);  // not what is past it: a page more
 #endif
-  return block;
+  return pages ? pages + begin : nullptr;
+}
+
+void free_block(void* block, std::size_t bytes) {
+  const std::uintptr_t into_page = reinterpret_cast<std::uintptr_t>(block) % huge_page;
+  std::free(static_cast<char*>(block) - (is_large(bytes) ? into_page : 0));
 }
 
 void* system_allocate(Pool& pool, std::int64_t bytes) {
   const std::size_t size = static_cast<std::size_t>(bytes);
-  void* block = aligned_block(size);
+  void* block = allocate_block(size);
   if (!block) {
     for (int c = 0; c < class_count; ++c) {
       std::vector<void*>& blocks = pool.free_blocks[static_cast<std::size_t>(c)];
-      for (void* unused : blocks) std::free(unused);
+      for (void* unused : blocks) free_block(unused, static_cast<std::size_t>(class_bytes(c)));
       pool.use.bytes_reserved -= static_cast<std::int64_t>(blocks.size()) * class_bytes(c);
       blocks.clear();
     }
-    block = aligned_block(size);
+    block = allocate_block(size);
   }
   if (!block) fail("tensor: out of memory: {} bytes asked for, {} in use", bytes, pool.use.bytes_in_use);
   pool.use.bytes_reserved += bytes;

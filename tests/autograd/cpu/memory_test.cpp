@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <thread>
 
 using namespace heed;
@@ -21,6 +22,16 @@ TEST_CASE("A block is aligned to 64 bytes, holds what was asked for, and is at m
     CHECK(block >= bytes);
     CHECK(block <= std::max<std::int64_t>(256, bytes * 5 / 4));
   }
+}
+
+TEST_CASE("Large blocks begin at different places in a page of the system") {
+  constexpr std::int64_t bytes = 9'000'000;
+  const Storage a(bytes), b(bytes), c(bytes), d(bytes);
+  std::set<std::uintptr_t> places;
+  for (const Storage* const block : {&a, &b, &c, &d}) {
+    places.insert(reinterpret_cast<std::uintptr_t>(block->data()) % 4096);
+  }
+  CHECK(places.size() == 4);
 }
 
 TEST_CASE("A freed block is given out again, and the system is not asked") {
