@@ -19,15 +19,15 @@ struct Tiling {
   std::int64_t rows, columns, parts;  // number of tiles along m, n, k
 
   Tiling(std::int64_t m_, std::int64_t n_, std::int64_t k_, std::int64_t batches) : m(m_), n(n_), k(k_) {
-    // Halved along the longer side into up to 8 equal tiles of at least a million operations, so that two, four or eight
-    // threads have as much to do each; below 128 rows or columns, packing the other operand anew for each tile would
+    // Halved into up to 8 equal tiles of at least a million operations, so that two, four or eight threads have as much to do
+    // each: tiles of twice as many rows as columns, since b is packed anew for each; below 128 rows or columns, that would
     // cost more than it brings.
     const std::int64_t wanted = std::clamp<std::int64_t>(2 * m * n * k / 1'000'000, 1, 8);
     rows = columns = 1;
     while (rows * columns < wanted) {
       const std::int64_t height = m / rows, width = n / columns;
       if (std::max(height, width) < 2 * 128) break;
-      (height >= width ? rows : columns) *= 2;
+      (height >= 2 * width ? rows : columns) *= 2;
     }
     const auto split = [](std::int64_t size, std::int64_t pieces) {
       return std::max<std::int64_t>(8, (size + 8 * pieces - 1) / (8 * pieces) * 8);

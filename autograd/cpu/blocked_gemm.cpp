@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <type_traits>
 
 namespace heed::cpu {
@@ -29,7 +30,7 @@ template <class T>
 struct Block {
   Matrix<T> panel;  // the first
   std::int64_t step;
-  std::int64_t ahead = 0;  // elements to the panel that is worth prefetching: of A where it lies, the next one
+  bool in_place = false;  // read from memory while B's first panel passes by
 
   Block(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> A, T* workspace) : panel(A), step(MR * A.row_stride) {
     // Packed where the columns of C are enough to repay it: rows of A that are columns in memory, and those so far apart
@@ -45,19 +46,22 @@ struct Block {
       step = MR * panel.row_stride;
       for (std::int64_t i = 0; i < m; ++i) std::copy_n(A.data + i * A.row_stride, k, workspace + i * panel.row_stride);
     } else {
-      ahead = step;
+      in_place = true;
     }
   }
 };
 
-// Prefetches lines [from, from + count) of the k in which a micro-panel of B lies.
-template <class T>
-void prefetch_panel(Matrix<T> B, std::int64_t from, std::int64_t count) {
-  if (B.column_stride == 1) {
-    for (std::int64_t i = from; i < from + count; ++i) __builtin_prefetch(B.data + i * B.row_stride);
-  } else {
-    for (std::int64_t i = from; i < from + count; ++i) {
-      __builtin_prefetch(B.data + i / NR<T> * NR<T> * B.row_stride + i % NR<T> * B.column_stride);
+// Part `i` of `parts` of a micro-panel, k rows of `width` columns: in strips of 16 rows, or of 16 columns and NR rows.
+template <std::int64_t width, class T>
+void add_part(Ahead<T>& ahead, std::int64_t i, std::int64_t parts, std::int64_t k, Matrix<T> X) {
+  constexpr std::int64_t strip = Ahead<T>::strip, across = (width + strip - 1) / strip;
+  const bool rows = X.column_stride == 1;
+  const std::int64_t strips = rows ? (k + strip - 1) / strip : (k + NR<T> - 1) / NR<T> * across;
+  for (std::int64_t s = i * strips / parts; s < (i + 1) * strips / parts && !ahead.is_full(); ++s) {
+    if (rows) {
+      ahead.add(X.data + s * strip * X.row_stride, X.row_stride);
+    } else {
+      ahead.add(X.data + s / across * NR<T> * X.row_stride + s % across * strip * X.column_stride, X.column_stride);
     }
   }
 }
@@ -74,6 +78,9 @@ template <class T>
 void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const Matrix<T>& A, const Matrix<T>& B,
                   T beta, T* C, std::int64_t ldc) {
   static thread_local const auto workspace = std::make_unique<Workspace<T>>();
+  const bool is_large = k >= 32 && m * n * k >= 1 << 20;  // what a smaller product works with is near
+  const bool c_unaligned =
+      (reinterpret_cast<std::uintptr_t>(C) | static_cast<std::uintptr_t>(ldc) * sizeof(T)) % line_bytes != 0;
   const std::int64_t step_k = equal_parts(k, KC, 8), step_m = equal_parts(m, MC, MR);
   for (std::int64_t p = 0; p < k; p += step_k) {
     const std::int64_t kc = std::min(step_k, k - p);
@@ -90,15 +97,26 @@ void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const
         const T* const packed = unpacked ? panel.data : workspace->panel;
         const std::int64_t ldb = unpacked ? B.row_stride : width;
         if (!unpacked) (narrow ? pack<T, NR<T> / 2> : pack<T, NR<T>>)(kc, columns, panel, workspace->panel);
-        panel.data += NR<T> * B.column_stride;  // the next one, prefetched bit by bit
-        const std::int64_t lines = j + NR<T> < n ? (kc * MR + mc - 1) / mc : 0;
-        const std::int64_t ahead = j == 0 ? block.ahead : 0;
+        const bool last_panel = j + NR<T> >= n, last_k = p + step_k >= k;
+        Matrix<T> next = panel;  // of B
+        next.data += last_panel ? step_k * B.row_stride - j * B.column_stride : NR<T> * B.column_stride;
+        const auto look_ahead = [&](std::int64_t r, const T* next_rows, const T* c) {
+          Ahead<T> ahead;
+          ahead.add(c, ldc);  // first: while a store waits for its line, what is fetched waits, too
+          if (c_unaligned) ahead.add(c + NR<T> - 1, ldc);
+          if (j == 0 && block.in_place) add_part<MR>(ahead, 0, 1, kc, {next_rows, 1, A.row_stride});
+          if (!last_panel || !last_k) add_part<NR<T>>(ahead, r / MR, mc / MR, kc, next);
+          while (!ahead.is_full()) ahead.add(c, ldc);
+          return ahead;
+        };
         Matrix<T> rows = block.panel;
         for (std::int64_t r = 0; r < mc; r += MR, rows.data += block.step) {
-          prefetch_panel(panel, r / MR * lines, lines);
+          T* const c = C + (i + r) * ldc + j;
+          std::optional<Ahead<T>> ahead;
+          if (is_large && r + MR <= mc) ahead = look_ahead(r, rows.data + block.step, c);
           const auto multiply = [&](auto vectors) {
-            multiply_micro_tile<T, vectors>(std::min(MR, mc - r), kc, rows, ahead, packed, ldb, alpha,
-                                            p == 0 ? beta : T{1}, C + (i + r) * ldc + j, ldc, columns);
+            multiply_micro_tile<T, vectors>(std::min(MR, mc - r), kc, rows, ahead ? &*ahead : nullptr, packed, ldb,
+                                            alpha, p == 0 ? beta : T{1}, c, ldc, columns);
           };
           if constexpr (long_vectors) {
             narrow ? multiply(std::integral_constant<int, 1>{}) : multiply(std::integral_constant<int, 2>{});

@@ -16,8 +16,7 @@ namespace heed::cpu {
 // MR: as many rows as leave registers for two vectors of B and for the numbers of A: of 16 with AVX2, of 32 elsewhere (with
 // 14 rows for NEON, g++ keeps some in memory).
 constexpr std::int64_t MR = vector_bytes == 64 ? 14 : vector_bytes == 32 ? 6 : 12;
-// Seen on Sapphire Rapids and Zen 3: with vectors of 64 bytes, a micro-tile of one vector for the last columns pays, and
-// prefetching A costs 12 %; with shorter ones, cold products are 5 to 25 % faster with it.
+// Seen on Sapphire Rapids and Zen 3: with vectors of 64 bytes, a micro-tile of one vector for the last columns pays.
 constexpr bool long_vectors = vector_bytes == 64;
 template <class T>
 constexpr std::int64_t NR = 2 * vector_bytes / static_cast<std::int64_t>(sizeof(T));
@@ -71,86 +70,69 @@ void store_first(const Vector& values, T* to, std::int64_t count) {  // by halve
 }
 #endif
 
-// A micro-panel of A, (rows x k), from whose columns a micro-kernel takes number after number; each step goes one column on.
-#if defined(__AVX512F__)
-// A pointer to each of 14 rows is more than there are registers: but where rows are dense, two rows and multiples of two
-// rows reach every one, and where columns are, one pointer does.
-template <class T, std::int64_t rows, bool dense_rows>
-class Panel {
+// Places in memory that are needed soon, NR numbers long, in strips of 16 that are one step apart. A micro-kernel fetches one at
+// each step of k: all at once, they would be waited for.
+template <class T>
+class Ahead {
  public:
-  explicit Panel(Matrix<T> A) : even_(A.data), odd_(A.data + A.row_stride), step_(dense_rows ? 1 : A.column_stride) {
-#pragma GCC unroll 8
-    for (std::int64_t i = 0; i < pairs; ++i) {
-      apart_[i] = 2 * i * A.row_stride;
-      asm("" : "+r"(apart_[i]));  // else g++ sees what it is, and makes pointers to rows of it
-    }
+  static constexpr std::int64_t strip = 16;
+
+  bool is_full() const { return filled_ == size; }
+  void add(const T* first, std::int64_t step) {
+    const T** const to = places_ + filled_;
+    for (std::int64_t i = 0; i < strip; ++i) to[i] = first + i * step;
+    filled_ += strip;
   }
-  T at(std::int64_t i, std::int64_t) const {
-    if (!dense_rows) return even_[i];
-    const T* const pair = i % 2 ? odd_ : even_;  // by itself: under -fsanitize=shift g++ 12 gets (b ? p : q)[i] wrong
-    return pair[apart_[i / 2]];
+  // Inlined: of a function that does nothing but prefetch, g++ 12 leaves the calls out.
+  [[gnu::always_inline]] void fetch(std::int64_t p) const {
+    const T* const place = places_[p % size];
+    __builtin_prefetch(place);
+    if constexpr (NR < T >> line<T>) __builtin_prefetch(place + line<T>);
   }
-  void step() { even_ += step_, odd_ += step_; }
 
  private:
-  static constexpr std::int64_t pairs = (rows + 1) / 2;
-  const T *even_, *odd_;
-  std::int64_t step_, apart_[pairs];
+  static constexpr std::int64_t size = 4 * strip;
+  const T* places_[size];
+  std::int64_t filled_ = 0;
 };
-#else
-template <class T, std::int64_t rows, bool>
-class Panel {
- public:
-  explicit Panel(Matrix<T> A) : step_(A.column_stride) {
-    for (std::int64_t i = 0; i < rows; ++i) row_[i] = A.data + i * A.row_stride;
-  }
-  T at(std::int64_t i, std::int64_t p) const { return row_[i][p * step_]; }
-  void step() {}
-
- private:
-  const T* row_[rows];
-  std::int64_t step_;
-};
-#endif
 
 // The micro-kernel: C = alpha A B + beta C for `rows` rows and the first `columns` of B's `vectors`: A (rows x k), B (k x NR).
-// With `prefetch`, the cache lines of C are prefetched, and those of A that lie `ahead` elements on.
-template <class T, std::int64_t rows, int vectors, bool dense_rows, bool prefetch>
-void micro_kernel(std::int64_t k, Matrix<T> A, std::int64_t ahead, const T* B, std::int64_t ldb, T alpha, T beta, T* C,
-                  std::int64_t ldc, std::int64_t columns) {
+// A's rows are dense, or its columns are. `ahead` is used with `fetches`.
+template <class T, std::int64_t rows, int vectors, bool dense_rows, bool fetches>
+void micro_kernel(std::int64_t k, Matrix<T> A, const Ahead<T>* ahead, const T* B, std::int64_t ldb, T alpha, T beta,
+                  T* C, std::int64_t ldc, std::int64_t columns) {
   typedef T Vector __attribute__((vector_size(vector_bytes)));
   constexpr std::int64_t width = NR<T> / 2;
   Vector sums[rows][vectors];
   for (auto& row : sums) {
     for (Vector& sum : row) sum = Vector{};
   }
-  if constexpr (prefetch) {
-    const bool two_lines =
-        (reinterpret_cast<std::uintptr_t>(C) | static_cast<std::uintptr_t>(ldc) * sizeof(T)) % line_bytes;
-#pragma GCC unroll 16
-    for (std::int64_t i = 0; i < rows; ++i) __builtin_prefetch(C + i * ldc, 1);
-#pragma GCC unroll 16
-    for (std::int64_t i = 0; two_lines && i < rows; ++i) __builtin_prefetch(C + i * ldc + columns - 1, 1);
+  // A pointer to each of 14 rows is more than there are registers: one to every fourth, with one and three times the distance
+  // between rows, reaches all.
+  const T *row0 = A.data, *row4 = row0 + 4 * A.row_stride, *row8 = row4 + 4 * A.row_stride,
+          *row12 = row8 + 4 * A.row_stride;
+  const std::int64_t one = A.row_stride, step = dense_rows ? 1 : A.column_stride;
+  std::int64_t three = 3 * one;
+#if defined(__x86_64__)
+  if constexpr (dense_rows) {  // else g++ sees what they are, and makes pointers to rows of them
+    asm("" : "+r"(three), "+r"(row4), "+r"(row8), "+r"(row12));
   }
-  Panel<T, rows, dense_rows> a(A);
-  for (std::int64_t begin = 0, end; begin < k; begin = end) {
-    end = prefetch ? std::min(k, begin + line<T>) : k;
-    if constexpr (prefetch) {
-#pragma GCC unroll 16
-      for (std::int64_t i = 0; i < rows; ++i) {
-        __builtin_prefetch(A.data + (i * A.row_stride + begin * A.column_stride + ahead));
-      }
-    }
-    for (std::int64_t p = begin; p < end; ++p, a.step()) {
-      Vector b[vectors];
+#endif
+  for (std::int64_t p = 0; p < k; ++p, row0 += step, row4 += step, row8 += step, row12 += step) {
+    if constexpr (fetches) ahead->fetch(p);
+    Vector b[vectors];
 #pragma GCC unroll 2
-      for (std::int64_t v = 0; v < vectors; ++v) std::memcpy(&b[v], B + p * ldb + v * width, sizeof b[v]);
+    for (std::int64_t v = 0; v < vectors; ++v) std::memcpy(&b[v], B + p * ldb + v * width, sizeof b[v]);
 #pragma GCC unroll 16
-      for (std::int64_t i = 0; i < rows; ++i) {
-        const T x = a.at(i, p);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const T* const row = !dense_rows || i < 4 ? row0 : i < 8 ? row4 : i < 12 ? row8 : row12;
+      const T x = !dense_rows  ? row[i]
+                  : i % 4 == 0 ? row[0]
+                  : i % 4 == 1 ? row[one]
+                  : i % 4 == 2 ? row[2 * one]
+                               : row[three];
 #pragma GCC unroll 2
-        for (std::int64_t v = 0; v < vectors; ++v) sums[i][v] += x * b[v];
-      }
+      for (std::int64_t v = 0; v < vectors; ++v) sums[i][v] += x * b[v];
     }
   }
   const auto store = [&](auto whole) {
@@ -182,18 +164,18 @@ void micro_kernel(std::int64_t k, Matrix<T> A, std::int64_t ahead, const T* B, s
 }
 
 template <class T, int vectors, std::int64_t rows = MR, class... Arguments>
-void multiply_micro_tile(std::int64_t count, std::int64_t k, Matrix<T> A, Arguments... arguments) {
+void multiply_micro_tile(std::int64_t count, std::int64_t k, Matrix<T> A, const Ahead<T>* ahead,
+                         Arguments... arguments) {
   if constexpr (rows > 1) {
-    if (count < rows) return multiply_micro_tile<T, vectors, rows - 1>(count, k, A, arguments...);
+    if (count < rows) return multiply_micro_tile<T, vectors, rows - 1>(count, k, A, ahead, arguments...);
   }
-  if constexpr (!long_vectors && rows == MR) {
-    constexpr std::int64_t long_sum = 32;  // below, prefetching takes longer than it saves
-    if (k >= long_sum) return micro_kernel<T, rows, vectors, true, true>(k, A, arguments...);
+  const bool dense_rows = A.column_stride == 1 || k <= 1;
+  if constexpr (rows == MR) {
+    if (ahead && dense_rows) return micro_kernel<T, rows, vectors, true, true>(k, A, ahead, arguments...);
+    if (ahead) return micro_kernel<T, rows, vectors, false, true>(k, A, ahead, arguments...);
   }
-  if constexpr (long_vectors) {
-    if (A.column_stride != 1 && k > 1) return micro_kernel<T, rows, vectors, false, false>(k, A, arguments...);
-  }
-  micro_kernel<T, rows, vectors, true, false>(k, A, arguments...);
+  if (dense_rows) return micro_kernel<T, rows, vectors, true, false>(k, A, ahead, arguments...);
+  micro_kernel<T, rows, vectors, false, false>(k, A, ahead, arguments...);
 }
 
 }  // namespace heed::cpu
