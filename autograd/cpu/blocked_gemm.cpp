@@ -104,7 +104,7 @@ void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const
           Ahead<T> ahead;
           ahead.add(c, ldc);  // first: while a store waits for its line, what is fetched waits, too
           if (c_unaligned) ahead.add(c + NR<T> - 1, ldc);
-          if (j == 0 && block.in_place) add_part<MR>(ahead, 0, 1, kc, {next_rows, 1, A.row_stride});
+          if (j == 0 && block.in_place) add_part<MR>(ahead, 0, 1, kc, {next_rows, A.column_stride, A.row_stride});
           if (!last_panel || !last_k) add_part<NR<T>>(ahead, r / MR, mc / MR, kc, next);
           while (!ahead.is_full()) ahead.add(c, ldc);
           return ahead;

@@ -87,7 +87,7 @@ class Ahead {
   [[gnu::always_inline]] void fetch(std::int64_t p) const {
     const T* const place = places_[p % size];
     __builtin_prefetch(place);
-    if constexpr (NR < T >> line<T>) __builtin_prefetch(place + line<T>);
+    if constexpr (NR<T> / line<T> == 2) __builtin_prefetch(place + line<T>);
   }
 
  private:
