@@ -30,9 +30,8 @@ Point measure_model(double size, const Sizes& s) {
   const Ids tokens({s.batch, s.T}, ids), next({s.batch * s.T}, ids);
   return measure_point(size, [&] {
     const Recording recording;
-    Gradients gradients = backward(cross_entropy(reshape(model.next(tokens), {s.batch * s.T, 64}), next));
-    clip_by_global_norm(gradients, 1);
-    adam.step(gradients, 1e-3);
+    const Gradients gradients = backward(cross_entropy(reshape(model.next(tokens), {s.batch * s.T, 64}), next));
+    adam.step(gradients, 1e-3, clip_factor(global_norm(gradients), 1));
   });
 }
 

@@ -18,9 +18,8 @@ struct Trained {
   double step(int number) const {
     const Recording recording;
     const Tensor value = loss(number % steps_with_data);
-    Gradients gradients = backward(value);
-    clip_by_global_norm(gradients, 1);
-    optimizer->step(gradients, 1e-3);
+    const Gradients gradients = backward(value);
+    optimizer->step(gradients, 1e-3, clip_factor(global_norm(gradients), 1));
     return value.item();
   }
 };

@@ -5,13 +5,20 @@
 
 namespace heed {
 
-double clip_by_global_norm(Gradients& gradients, double max_norm) {
-  if (!(max_norm > 0)) fail("clip_by_global_norm: max_norm must be positive, got {}", max_norm);
+double global_norm(const Gradients& gradients) {
   double total = 0;
   for (const auto& [number, gradient] : gradients) total += sum_of_squares(gradient);
-  const double norm = std::sqrt(total);
-  if (!std::isfinite(norm) || norm <= max_norm) return norm;
-  const double factor = max_norm / (norm + 1e-6);
+  return std::sqrt(total);
+}
+
+double clip_factor(double norm, double max_norm) {
+  if (!(max_norm > 0)) fail("clip_factor: max_norm must be positive, got {}", max_norm);
+  return std::isfinite(norm) && norm > max_norm ? max_norm / (norm + 1e-6) : 1;
+}
+
+double clip_by_global_norm(Gradients& gradients, double max_norm) {
+  const double norm = global_norm(gradients), factor = clip_factor(norm, max_norm);
+  if (factor == 1) return norm;
   for (auto& [number, gradient] : gradients) scale_in_place(gradient, factor);
   return norm;
 }

@@ -99,8 +99,10 @@ void Optimizer::check_complete() const {
   }
 }
 
-void Optimizer::step(const Gradients& gradients, double lr) {
+void Optimizer::step(const Gradients& gradients, double lr, double gradient_factor) {
   if (!(lr >= 0 && std::isfinite(lr))) fail("Optimizer: expected a finite learning rate of at least 0, got {}", lr);
+  if (!std::isfinite(gradient_factor))
+    fail("Optimizer: expected a finite factor of gradients, got {}", gradient_factor);
   check_complete();
   std::string missing;
   for (const Slot& slot : slots_) {
@@ -115,13 +117,13 @@ void Optimizer::step(const Gradients& gradients, double lr) {
     const double rate = lr * slot.rate;
     switch (options_.method) {
       case OptimizerOptions::Method::sgd:
-        update_sgd(slot.parameter, gradient, slot.moments.empty() ? nullptr : &slot.moments[0], rate, slot.weight_decay,
-                   options_);
+        update_sgd(slot.parameter, gradient, gradient_factor, slot.moments.empty() ? nullptr : &slot.moments[0], rate,
+                   slot.weight_decay, options_);
         break;
       case OptimizerOptions::Method::adam:
       case OptimizerOptions::Method::adamw:
-        update_adam(slot.parameter, gradient, slot.moments[0], slot.moments[1], steps_, rate, slot.weight_decay,
-                    options_);
+        update_adam(slot.parameter, gradient, gradient_factor, slot.moments[0], slot.moments[1], steps_, rate,
+                    slot.weight_decay, options_);
     }
   }
 }

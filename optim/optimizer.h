@@ -47,10 +47,10 @@ class Optimizer {
   // and rate >= 0.
   explicit Optimizer(const Parameters& parameters, OptimizerOptions options = {});
 
-  // One update of every parameter that is not frozen; gradients of other variables are left to other optimisers. Error,
-  // before any is changed, that lists those without a gradient, or those added to the store since; and for a learning
-  // rate that is negative or not finite.
-  void step(const Gradients& gradients, double lr);
+  // One update of every parameter that is not frozen, by gradient_factor times its gradient (clip_factor() in optim/clip.h);
+  // gradients of other variables are left to other optimisers. Error, before any is changed, that lists those without a
+  // gradient, or those added to the store since; and for a learning rate that is negative or not finite, as for such a factor.
+  void step(const Gradients& gradients, double lr, double gradient_factor = 1);
 
   // Updates so far.
   std::int64_t steps() const { return steps_; }

@@ -9,18 +9,18 @@ namespace {
 constexpr std::int64_t grain = 8192;
 }
 
-void update_sgd(Tensor parameter, const Tensor& gradient, Tensor* b, double lr, double weight_decay,
-                const OptimizerOptions& options) {
+void update_sgd(Tensor parameter, const Tensor& gradient, double gradient_factor, Tensor* b, double lr,
+                double weight_decay, const OptimizerOptions& options) {
   const Tensor dense = contiguous(gradient);
   dispatch(parameter.dtype(), [&]<class T>() {
     const T rate = static_cast<T>(lr), decay = static_cast<T>(weight_decay);
-    const T momentum = static_cast<T>(options.momentum);
+    const T momentum = static_cast<T>(options.momentum), factor = static_cast<T>(gradient_factor);
     const T* dp = dense.data<T>();
     T* p = parameter.mutable_data<T>();
     T* buffer = b ? b->mutable_data<T>() : nullptr;
     parallel_for(parameter.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
-        const T g = dp[i] + decay * p[i];
+        const T g = factor * dp[i] + decay * p[i];
         T direction = g;
         if (buffer) {
           buffer[i] = momentum * buffer[i] + g;
@@ -32,8 +32,8 @@ void update_sgd(Tensor parameter, const Tensor& gradient, Tensor* b, double lr, 
   });
 }
 
-void update_adam(Tensor parameter, const Tensor& gradient, Tensor& m, Tensor& v, std::int64_t t, double lr,
-                 double weight_decay, const OptimizerOptions& options) {
+void update_adam(Tensor parameter, const Tensor& gradient, double gradient_factor, Tensor& m, Tensor& v, std::int64_t t,
+                 double lr, double weight_decay, const OptimizerOptions& options) {
   const Tensor dense = contiguous(gradient);
   const bool decoupled = options.method == OptimizerOptions::Method::adamw;
   const double correction1 = 1 - std::pow(options.beta1, static_cast<double>(t));
@@ -44,13 +44,13 @@ void update_adam(Tensor parameter, const Tensor& gradient, Tensor& m, Tensor& v,
     const T beta1 = static_cast<T>(options.beta1), new1 = static_cast<T>(1 - options.beta1);
     const T beta2 = static_cast<T>(options.beta2), new2 = static_cast<T>(1 - options.beta2);
     const T rate = static_cast<T>(lr / correction1), eps = static_cast<T>(options.eps);
-    const T scale = static_cast<T>(1 / std::sqrt(correction2));
+    const T scale = static_cast<T>(1 / std::sqrt(correction2)), factor = static_cast<T>(gradient_factor);
     const T* dp = dense.data<T>();
     T *p = parameter.mutable_data<T>(), *first = m.mutable_data<T>(), *second = v.mutable_data<T>();
     parallel_for(parameter.numel(), grain, [=](std::int64_t begin, std::int64_t end) {
 #pragma omp simd
       for (std::int64_t i = begin; i < end; ++i) {
-        const T g = dp[i] + coupled_decay * p[i];
+        const T g = factor * dp[i] + coupled_decay * p[i];
         const T new_first = beta1 * first[i] + new1 * g, new_second = beta2 * second[i] + new2 * g * g;
         first[i] = new_first;
         second[i] = new_second;

@@ -179,12 +179,12 @@ class Training {
     const Batch batch = training_batch(experiment_, progress_.step);
     note_work("(batch)");
     double loss = 0;
-    Gradients gradients = gradients_of(batch, loss);
+    const Gradients gradients = gradients_of(batch, loss);
     const double limit = experiment_.config.clip;
-    const double norm = clip_by_global_norm(gradients, limit > 0 ? limit : std::numeric_limits<double>::max());
+    const double norm = global_norm(gradients);
     if (!std::isfinite(norm)) stop_at_bad_gradient(gradients);
     note_work("(clip)");
-    optimizer_.step(gradients, learning_rate(schedule_, progress_.step));
+    optimizer_.step(gradients, learning_rate(schedule_, progress_.step), limit > 0 ? clip_factor(norm, limit) : 1);
     note_work("(optimizer)");
     ++progress_.step;
     if (progress_.step > first_averaged()) average_.add();

@@ -68,7 +68,7 @@ TEST_CASE("A maximal norm must be above 0") {
   gradients.set(a, tensor({2}, {3, 4}));
   for (const auto& [limit, shown] : {std::pair(0.0, "0"), {-1.0, "-1"}, {std::nan(""), "nan"}}) {
     CHECK(message([&, norm = limit] { clip_by_global_norm(gradients, norm); }) ==
-          fmt::format("clip_by_global_norm: max_norm must be positive, got {}", shown));
+          fmt::format("clip_factor: max_norm must be positive, got {}", shown));
   }
   CHECK(clip_by_global_norm(gradients, INFINITY) == 5);  // measures, and leaves all as it is
   CHECK(clip_by_global_norm(gradients, 5) == 5);         // as does a norm that is not above it

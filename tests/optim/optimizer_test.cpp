@@ -1,6 +1,7 @@
 #include "tests/golden.h"
 #include "tests/message.h"
 
+#include <heed/optim/clip.h>
 #include <heed/optim/optimizer.h>
 
 using namespace heed;
@@ -63,6 +64,28 @@ TEST_CASE("Fifteen steps of each optimiser are PyTorch's") {
     }
   }
   CHECK(optimizer.steps() == 15);
+}
+
+TEST_CASE("A step by a factor of the gradients is that by clipped ones") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  const Recipe& chosen = GENERATE(from_range(cases));
+  CAPTURE(to_string(dtype), chosen.name);
+  Walk by_factor(dtype), by_clipped(dtype);
+  Optimizer one(by_factor.parameters, chosen.options), other(by_clipped.parameters, chosen.options);
+  for (int step = 0; step < 3; ++step) {
+    const Gradients gradients = by_factor.gradients(step);
+    one.step(gradients, 0.01, clip_factor(global_norm(gradients), 0.01));
+    Gradients clipped = by_clipped.gradients(step);
+    REQUIRE(clip_by_global_norm(clipped, 0.01) > 0.02);
+    other.step(clipped, 0.01);
+  }
+  const NamedTensors state = one.state(), expected = other.state();
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    CHECK(error(state[i].second, expected[i].second.to(DType::float64)) <= tolerance(dtype));
+  }
+  for (const auto& [name, parameter] : by_factor.parameters) {
+    CHECK(error(parameter, by_clipped.parameters[name].to(DType::float64)) <= tolerance(dtype));
+  }
 }
 
 TEST_CASE("A restored optimiser continues bit for bit") {
@@ -195,6 +218,8 @@ TEST_CASE("A learning rate that is no finite number from 0 up is an error that c
     CHECK(message([&, rate = lr] { optimizer.step(walk.gradients(0), rate); }) ==
           fmt::format("Optimizer: expected a finite learning rate of at least 0, got {}", shown));
   }
+  CHECK(message([&] { optimizer.step(walk.gradients(0), 0.1, std::nan("")); }) ==
+        "Optimizer: expected a finite factor of gradients, got nan");
   CHECK(walk.parameters["p"].to_vector() == before);
   CHECK(optimizer.steps() == 0);
   optimizer.step(walk.gradients(0), 0);  // the end of a schedule
