@@ -13,9 +13,9 @@
 namespace heed::cpu {
 namespace {
 
-// Keys [first, first + keys), whose scores lie in rows of `stride` numbers.
+// Keys [first, first + keys), whose scores lie in the first `width` numbers of rows `stride` apart.
 struct Tile {
-  std::int64_t first, keys, stride;
+  std::int64_t first, keys, width, stride;
   bool is_first;
 };
 
@@ -23,7 +23,7 @@ template <class Function>
 void for_tiles(const Block& block, Function&& function) {
   for (std::int64_t first = block.first_key; first < block.keys; first += tile_keys) {
     const std::int64_t keys = std::min(tile_keys, block.keys - first);
-    function(Tile{first, keys, padded(keys), first == block.first_key});
+    function(Tile{first, keys, whole_vectors(keys), padded(keys), first == block.first_key});
   }
 }
 
@@ -32,8 +32,7 @@ template <class T>
 class Scratch {
  public:
   Scratch(const Sizes& s, std::int64_t count)
-      : tensor_({threads(), count, is_short(s) ? padded(s.T_q) : std::min(block_rows, s.T_q),
-                 padded(std::min(tile_keys, s.T_k))},
+      : tensor_({threads(), count, is_short(s) ? padded(s.T_q) : s.block_rows, padded(std::min(tile_keys, s.T_k))},
                 dtype_of<T>),
         data_(tensor_.mutable_data<T>()) {}
   T* buffer(std::int64_t i) const { return data_ + current_thread() * tensor_.strides()[0] + i * tensor_.strides()[1]; }
@@ -61,7 +60,7 @@ void compute_scores(const Sizes& s, const Block& block, const Tile& tile, const 
     const std::int64_t begin = s.band.begin(block.first + i, s.T_q, s.T_k) - tile.first;
     const std::int64_t end = s.band.end(block.first + i, s.T_q, s.T_k) - tile.first;
     if (begin > 0) std::fill(row, row + std::min(begin, tile.keys), hidden);
-    std::fill(row + std::clamp<std::int64_t>(end, 0, tile.keys), row + tile.stride, hidden);
+    std::fill(row + std::clamp<std::int64_t>(end, 0, tile.keys), row + tile.width, hidden);
   }
 }
 
@@ -72,11 +71,11 @@ void exponentiate(const Sizes& s, const Block& block, const Tile& tile, T* S, T*
                   std::int64_t ldo) {
   for (std::int64_t i = 0; i < block.rows; ++i) {
     T *row = S + i * tile.stride, &sum = row_sum[i];
-    const T before = row_max[i], most = std::max(before, max_row(row, tile.stride));
+    const T before = row_max[i], most = std::max(before, max_row(row, tile.width));
     row_max[i] = most;
     const T m = most == -std::numeric_limits<T>::infinity() ? T{0} : most;  // where all is hidden, e^-infinity is 0
     const T r = tile.is_first ? T{0} : exp_nonpositive(before - m);
-    sum = r * sum + exp_row(row, row, tile.stride, m);
+    sum = r * sum + exp_row(row, row, tile.width, m);
     for (std::int64_t j = 0; j < s.d_v && !tile.is_first && r != T{1}; ++j) O[i * ldo + j] *= r;
   }
 }
@@ -99,7 +98,7 @@ void weights_from_scores(const Block& block, const Tile& tile, const T* row_max,
   for (std::int64_t i = 0; i < block.rows; ++i) {
     T* row = S + i * tile.stride;
     const T m = row_max[i], factor = inverse_row_sum[i];
-    for (std::int64_t j = 0; j < tile.stride; ++j) row[j] = exp_nonpositive(row[j] - m) * factor;
+    for (std::int64_t j = 0; j < tile.width; ++j) row[j] = exp_nonpositive(row[j] - m) * factor;
   }
 }
 
@@ -152,7 +151,7 @@ AttentionForward forward(const Sizes& s, const Tensor& Q_, const Tensor& K_, con
       }
       return;
     }
-    std::array<T, block_rows> row_sum{};
+    std::array<T, most_rows> row_sum{};
     std::fill_n(m, block.rows, -std::numeric_limits<T>::infinity());
     for_tiles(block, [&](const Tile& tile) {
       compute_scores(s, block, tile, Q, K, S);
@@ -175,11 +174,11 @@ AttentionForward forward(const Sizes& s, const Tensor& Q_, const Tensor& K_, con
       }
     });
   };
-  const std::int64_t blocks = (s.T_q + block_rows - 1) / block_rows;
-  const std::int64_t work = std::max<std::int64_t>(1, std::min(s.T_q, block_rows) * s.T_k * (s.d_k + s.d_v));
+  const std::int64_t blocks = (s.T_q + s.block_rows - 1) / s.block_rows;
+  const std::int64_t work = std::max<std::int64_t>(1, s.block_rows * s.T_k * (s.d_k + s.d_v));
   const std::int64_t grain = equal_grain(s.batches * blocks, std::max<std::int64_t>(1, 32768 / work));
   parallel_for(s.batches * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) attend(Block(s, i / blocks, i % blocks * block_rows));
+    for (std::int64_t i = begin; i < end; ++i) attend(Block(s, i / blocks, i % blocks * s.block_rows));
   });
   return {output.tensor, weights, row_max, inverse_row_sum};
 }
@@ -192,7 +191,7 @@ AttentionGradients backward(const Sizes& s, const Tensor& Q_, const Tensor& K_, 
   const Matrices<T> dO(dO_.strides()[-1] == 1 ? dO_ : dO_.clone(), s.batch);  // rows without gaps, as O's
   Results<T> dQ(s, s.T_q, s.d_k), dK(s, s.T_k, s.d_k), dV(s, s.T_k, s.d_v);
   const T *const all_row_max = f.row_max.data<T>(), *const all_inverse = f.inverse_row_sum.data<T>();
-  const bool one_block = s.T_q > 0 && s.T_q <= block_rows;  // then dK and dV are written once, not added to
+  const bool one_block = s.T_q > 0 && s.T_q <= s.block_rows;  // then dK and dV are written once, not added to
   const T add = static_cast<T>(!one_block);
   Tensor dbias = want_dbias ? zeros(s.with(s.T_q, s.T_k), dtype_of<T>) : Tensor();
   T* const all_dbias = want_dbias ? dbias.mutable_data<T>() : nullptr;
@@ -221,7 +220,7 @@ AttentionGradients backward(const Sizes& s, const Tensor& Q_, const Tensor& K_, 
       gemm(t.keys, s.d_k, rows, T{1}, Matrix<T>{dS, t.stride, 1}, Q.rows(b, 0), T{0}, dK.rows(b, 0), dK.stride);
       return;
     }
-    std::array<T, block_rows> D;
+    std::array<T, most_rows> D;
     sum_products(s, block, O.rows(b, first), dO.rows(b, first), D.data());
     for_tiles(block, [&](const Tile& tile) {
       const std::int64_t key = tile.first, keys = tile.keys, stride = tile.stride;
@@ -245,7 +244,7 @@ AttentionGradients backward(const Sizes& s, const Tensor& Q_, const Tensor& K_, 
         dK.clear(b, 0, s.T_k);
         dV.clear(b, 0, s.T_k);
       }
-      for (std::int64_t first = 0; first < s.T_q; first += block_rows) attend_back(Block(s, b, first));
+      for (std::int64_t first = 0; first < s.T_q; first += s.block_rows) attend_back(Block(s, b, first));
     }
   });
   return {dQ.tensor, dK.tensor, dV.tensor, dbias};

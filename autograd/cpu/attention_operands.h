@@ -2,6 +2,7 @@
 #include "autograd/cpu/attention.h"
 #include "autograd/cpu/blas.h"
 #include "autograd/cpu/kernels.h"
+#include "autograd/cpu/micro_kernel.h"
 #include "autograd/cpu/vector_math.h"
 
 #include <heed/autograd/ops.h>
@@ -14,8 +15,10 @@
 // What attention() is given and gives, as matrices of one head, and the block of it that is computed at a time. Internal.
 namespace heed::cpu {
 
-// Queries of a block and keys of a tile, whose scores are in memory at the same time: few enough for a core's own cache.
-constexpr std::int64_t block_rows = 128, tile_keys = 256;
+// Keys of a tile and, at most, queries of a block, whose scores are in memory at the same time: few enough for a core's own cache,
+// which is larger where vectors are long.
+constexpr std::int64_t tile_keys = 256, most_band_rows = 128 / MR * MR,
+                       most_rows = (long_vectors ? 2 : 1) * most_band_rows;
 
 // Where each batch's matrix begins in an operand whose leading axes have `strides`: (batches).
 inline std::vector<std::int64_t> matrix_offsets(const Shape& batch, const Shape& strides) {
@@ -42,6 +45,7 @@ struct Sizes {
   std::int64_t row_step = 0, key_step = 0;
   Tensor bias;  // undefined, or (batch..., T_q, T_k) with any strides
   std::vector<std::int64_t> bias_offset;
+  std::int64_t block_rows;  // in equal parts; fewer along a band, of whose tiles less is then computed in vain
 
   Sizes(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionTerms& terms)
       : T_q(Q.size(-2)),
@@ -51,7 +55,9 @@ struct Sizes {
         scale(terms.scale),
         soft_cap(terms.soft_cap),
         band(terms.mask.band()),
-        bias(terms.bias) {
+        bias(terms.bias),
+        block_rows(
+            std::max<std::int64_t>(1, equal_parts(T_q, terms.mask.has_band() ? most_band_rows : most_rows, MR))) {
     const Mask& mask = terms.mask;
     for (int axis = 0; axis + 2 < Q.rank(); ++axis) batch.append(Q.size(axis));
     batches = batch.numel();
@@ -126,7 +132,7 @@ struct Block {
   const std::uint8_t* visible = nullptr;  // of the first query and key; null: only the band hides
 
   Block(const Sizes& s, std::int64_t b_, std::int64_t first_)
-      : b(b_), first(first_), rows(std::min(block_rows, s.T_q - first_)), keys(s.T_k) {
+      : b(b_), first(first_), rows(std::min(s.block_rows, s.T_q - first_)), keys(s.T_k) {
     keys = s.band.end(first + rows - 1, s.T_q, s.T_k);
     first_key = s.band.begin(first, s.T_q, s.T_k) / tile_keys * tile_keys;
     if (keys <= first_key) keys = first_key = 0;
@@ -141,8 +147,10 @@ struct Block {
   }
 };
 
-// The length of a row of scores. Where it is long, no power of two, which would put all rows in the same cache lines.
-constexpr std::int64_t padded(std::int64_t keys) { return (keys + 15) / 16 * 16 + (keys > 64 ? 16 : 0); }
+// The length of a row of scores, and from one to the next. Where it is long, no power of two, which would put all rows in the
+// same cache lines.
+constexpr std::int64_t whole_vectors(std::int64_t keys) { return (keys + 15) / 16 * 16; }
+constexpr std::int64_t padded(std::int64_t keys) { return whole_vectors(keys) + (keys > 64 ? 16 : 0); }
 
 enum class Along { keys, queries };
 

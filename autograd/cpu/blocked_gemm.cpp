@@ -17,14 +17,6 @@ namespace {
 //   block        MC x KC of A, in the second cache
 constexpr std::int64_t KC = 256, MC = (vector_bytes == 16 ? 24 : 48) * MR;
 
-// `size` in as many equal parts as it takes for none to be longer than `most`: their length, where there are several a
-// multiple of `unit`.
-std::int64_t equal_parts(std::int64_t size, std::int64_t most, std::int64_t unit) {
-  if (size <= most) return size;
-  const std::int64_t parts = (size + most - 1) / most;
-  return (size + parts * unit - 1) / (parts * unit) * unit;
-}
-
 // A block of A (m x k) as micro-panels of MR rows, `step` elements apart: where A lies, or packed into `workspace`.
 template <class T>
 struct Block {
@@ -34,9 +26,9 @@ struct Block {
 
   Block(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> A, T* workspace) : panel(A), step(MR * A.row_stride) {
     // Packed where the columns of C are enough to repay it: rows of A that are columns in memory, and those so far apart
-    // that they would share a few lines of the cache. With long vectors, two micro-panels repay columns of a few lines
-    // apart: seen on Ice Lake, 1.1 to 1.6 times as fast.
-    const bool repays = n > 4 * NR<T> || (long_vectors && n >= 2 * NR<T> && A.column_stride > 4 * line<T>);
+    // that they would share a few lines of the cache. With long vectors, three micro-panels repay columns of a few
+    // lines apart; two do not, now that such columns are fetched ahead: seen on Emerald Rapids.
+    const bool repays = n > 4 * NR<T> || (long_vectors && n > 2 * NR<T> && A.column_stride > 4 * line<T>);
     if (A.column_stride != 1 && repays) {
       pack<T, MR>(k, m, {A.data, A.column_stride, A.row_stride}, workspace);
       panel = {workspace, 1, MR};

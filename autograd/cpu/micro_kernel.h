@@ -21,6 +21,14 @@ constexpr bool long_vectors = vector_bytes == 64;
 template <class T>
 constexpr std::int64_t NR = 2 * vector_bytes / static_cast<std::int64_t>(sizeof(T));
 
+// `size` in as many equal parts as it takes for none to be longer than `most`: their length, where there are several a
+// multiple of `unit`, as `most` is.
+inline std::int64_t equal_parts(std::int64_t size, std::int64_t most, std::int64_t unit) {
+  if (size <= most) return size;
+  const std::int64_t parts = (size + most - 1) / most;
+  return (size + parts * unit - 1) / (parts * unit) * unit;
+}
+
 constexpr std::int64_t line_bytes = 64;
 template <class T>
 constexpr std::int64_t line = line_bytes / static_cast<std::int64_t>(sizeof(T));
