@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <type_traits>
 
 namespace heed::cpu {
@@ -74,6 +73,7 @@ void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const
   const bool c_unaligned =
       (reinterpret_cast<std::uintptr_t>(C) | static_cast<std::uintptr_t>(ldc) * sizeof(T)) % line_bytes != 0;
   const std::int64_t step_k = equal_parts(k, KC, 8), step_m = equal_parts(m, MC, MR);
+  Ahead<T> ahead;
   for (std::int64_t p = 0; p < k; p += step_k) {
     const std::int64_t kc = std::min(step_k, k - p);
     for (std::int64_t i = 0; i < m; i += step_m) {
@@ -93,21 +93,20 @@ void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const
         Matrix<T> next = panel;  // of B
         next.data += last_panel ? step_k * B.row_stride - j * B.column_stride : NR<T> * B.column_stride;
         const auto look_ahead = [&](std::int64_t r, const T* next_rows, const T* c) {
-          Ahead<T> ahead;
+          ahead.clear();
           ahead.add(c, ldc);  // first: while a store waits for its line, what is fetched waits, too
           if (c_unaligned) ahead.add(c + NR<T> - 1, ldc);
           if (j == 0 && block.in_place) add_part<MR>(ahead, 0, 1, kc, {next_rows, A.column_stride, A.row_stride});
           if (!last_panel || !last_k) add_part<NR<T>>(ahead, r / MR, mc / MR, kc, next);
           while (!ahead.is_full()) ahead.add(c, ldc);
-          return ahead;
         };
         Matrix<T> rows = block.panel;
         for (std::int64_t r = 0; r < mc; r += MR, rows.data += block.step) {
           T* const c = C + (i + r) * ldc + j;
-          std::optional<Ahead<T>> ahead;
-          if (is_large && r + MR <= mc) ahead = look_ahead(r, rows.data + block.step, c);
+          const bool fetches = is_large && r + MR <= mc;
+          if (fetches) look_ahead(r, rows.data + block.step, c);
           const auto multiply = [&](auto vectors) {
-            multiply_micro_tile<T, vectors>(std::min(MR, mc - r), kc, rows, ahead ? &*ahead : nullptr, packed, ldb,
+            multiply_micro_tile<T, vectors>(std::min(MR, mc - r), kc, rows, fetches ? &ahead : nullptr, packed, ldb,
                                             alpha, p == 0 ? beta : T{1}, c, ldc, columns);
           };
           if constexpr (long_vectors) {

@@ -85,6 +85,7 @@ class Ahead {
  public:
   static constexpr std::int64_t strip = 16;
 
+  void clear() { filled_ = 0; }
   bool is_full() const { return filled_ == size; }
   void add(const T* first, std::int64_t step) {
     const T** const to = places_ + filled_;
