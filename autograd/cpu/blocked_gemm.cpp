@@ -69,7 +69,8 @@ template <class T>
 void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const Matrix<T>& A, const Matrix<T>& B,
                   T beta, T* C, std::int64_t ldc) {
   static thread_local const auto workspace = std::make_unique<Workspace<T>>();
-  const bool is_large = k >= 32 && m * n * k >= 1 << 20;  // what a smaller product works with is near
+  // What a smaller product works with is near, and a short sum over k does not repay the list of what is fetched.
+  const bool is_large = k >= KC && m * n * k >= 1 << 20;
   const bool c_unaligned =
       (reinterpret_cast<std::uintptr_t>(C) | static_cast<std::uintptr_t>(ldc) * sizeof(T)) % line_bytes != 0;
   const std::int64_t step_k = equal_parts(k, KC, 8), step_m = equal_parts(m, MC, MR);
