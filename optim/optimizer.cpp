@@ -101,8 +101,7 @@ void Optimizer::check_complete() const {
 
 void Optimizer::step(const Gradients& gradients, double lr, double gradient_factor) {
   if (!(lr >= 0 && std::isfinite(lr))) fail("Optimizer: expected a finite learning rate of at least 0, got {}", lr);
-  if (!std::isfinite(gradient_factor))
-    fail("Optimizer: expected a finite factor of gradients, got {}", gradient_factor);
+  if (!std::isfinite(gradient_factor)) fail("Optimizer: expected a finite gradient_factor, got {}", gradient_factor);
   check_complete();
   std::string missing;
   for (const Slot& slot : slots_) {

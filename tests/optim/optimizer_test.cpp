@@ -219,7 +219,7 @@ TEST_CASE("A learning rate that is no finite number from 0 up is an error that c
           fmt::format("Optimizer: expected a finite learning rate of at least 0, got {}", shown));
   }
   CHECK(message([&] { optimizer.step(walk.gradients(0), 0.1, std::nan("")); }) ==
-        "Optimizer: expected a finite factor of gradients, got nan");
+        "Optimizer: expected a finite gradient_factor, got nan");
   CHECK(walk.parameters["p"].to_vector() == before);
   CHECK(optimizer.steps() == 0);
   optimizer.step(walk.gradients(0), 0);  // the end of a schedule
