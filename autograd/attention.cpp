@@ -12,11 +12,18 @@
 namespace heed {
 namespace {
 
+// Heads of Q that share one of K and V: 1 where there are as many, or no heads.
+std::int64_t group_size(const Tensor& Q, const Tensor& K) {
+  if (Q.rank() < 3 || K.rank() != Q.rank() || K.size(-3) == 0 || Q.size(-3) % K.size(-3) != 0) return 1;
+  return Q.size(-3) / K.size(-3);
+}
+
 void check_shapes(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionOptions& options) {
   bool fits = Q.rank() >= 2 && K.rank() == Q.rank() && V.rank() == Q.rank() && Q.size(-1) == K.size(-1) &&
               K.size(-2) == V.size(-2) && Q.dtype() == K.dtype() && Q.dtype() == V.dtype();
   for (int axis = 0; fits && axis + 2 < Q.rank(); ++axis) {
-    fits = Q.size(axis) == K.size(axis) && Q.size(axis) == V.size(axis);
+    const std::int64_t group = axis + 3 == Q.rank() ? group_size(Q, K) : 1;
+    fits = Q.size(axis) == K.size(axis) * group && K.size(axis) == V.size(axis);
   }
   if (!fits) {
     fail(
@@ -27,7 +34,7 @@ void check_shapes(const Tensor& Q, const Tensor& K, const Tensor& V, const Atten
   Shape weights = Q.shape();  // (..., T_q, T_k)
   weights[-1] = K.size(-2);
   const auto check_broadcast = [&](const char* what, const Shape& shape) {
-    if (broadcast_shapes("attention: mask", shape, weights) == weights) return;
+    if (broadcast_shapes(fmt::format("attention: {}", what).c_str(), shape, weights) == weights) return;
     fail("attention: a {} of shape {} does not broadcast to the weights' {}", what, to_string(shape),
          to_string(weights));
   };
@@ -35,13 +42,11 @@ void check_shapes(const Tensor& Q, const Tensor& K, const Tensor& V, const Atten
   if (options.bias.defined()) check_broadcast("bias", options.bias.shape());
   if (options.bias.defined() && options.bias.dtype() != Q.dtype())
     fail("attention: Q is {}, the bias {}", to_string(Q.dtype()), to_string(options.bias.dtype()));
-  if (!(options.soft_cap >= 0)) fail("attention: expected a soft_cap above 0, or 0 for none, got {}", options.soft_cap);
-}
-
-// Heads of Q that share one of K and V: 1 where there are as many, or no heads.
-std::int64_t group_size(const Tensor& Q, const Tensor& K) {
-  if (Q.rank() < 3 || K.rank() != Q.rank() || K.size(-3) == 0 || Q.size(-3) % K.size(-3) != 0) return 1;
-  return Q.size(-3) / K.size(-3);
+  const bool finite_cap =
+      dispatch(Q.dtype(), [&]<class T>() { return std::isfinite(static_cast<T>(options.soft_cap)); });
+  if (!(options.soft_cap >= 0 && finite_cap)) {
+    fail("attention: expected a finite soft_cap above 0, or 0 for none, got {}", options.soft_cap);
+  }
 }
 
 // (..., H, n, m) -> (..., H_kv, H / H_kv, n, m), or (..., 1, 1, n, m) where it broadcasts.
@@ -81,12 +86,12 @@ AttentionParts attention_composed(Tensor Q, Tensor K, Tensor V, const AttentionO
   const auto show = [&](const char* name, Tensor& value) {
     if (watch) watch(name, value);
   };
+  check_shapes(Q, K, V, options);
   const std::int64_t group = group_size(Q, K);
   show("Q", Q);
   show("K", K);
   show("V", V);
   if (group > 1) K = joined_heads(shared_heads(K, group)), V = joined_heads(shared_heads(V, group));
-  check_shapes(Q, K, V, options);
   Tensor scores = scaled(Q, K, options.scale);
   show("scores", scores);
   Tensor capped = options.soft_cap == 0 ? scores : tanh(scores / options.soft_cap) * options.soft_cap;
@@ -116,6 +121,7 @@ static const Operation weights_operation("attention weights",
 static const Operation attention_operation(
     "attention", [] { return attention_samples(AttentionOutput::output); }, Broadcasting::yes);
 AttentionParts attention(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionOptions& options) {
+  check_shapes(Q, K, V, options);
   const bool want_weights = options.weights == Weights::yes;
   if (const std::int64_t group = group_size(Q, K); group > 1) {
     const std::int64_t groups = K.size(-3);
@@ -130,7 +136,6 @@ AttentionParts attention(const Tensor& Q, const Tensor& K, const Tensor& V, cons
         attention(reshape(Q, grouped(Q.shape(), groups)), shared_heads(K, group), shared_heads(V, group), inner);
     return {joined_heads(result.output), joined_heads(result.weights), joined_heads(result.scores)};
   }
-  check_shapes(Q, K, V, options);
   // Whoever asks for (T_q x T_k) numbers has the memory for the steps between.
   if (options.scores || (want_weights && (options.soft_cap > 0 || options.bias.defined()))) {
     AttentionParts all = attention_composed(Q, K, V, options);

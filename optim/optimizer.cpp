@@ -1,3 +1,4 @@
+#include <heed/autograd/machine.h>
 #include <heed/optim/optimizer.h>
 #include <heed/optim/update.h>
 
@@ -79,6 +80,10 @@ Optimizer::Optimizer(const Parameters& parameters, OptimizerOptions options)
   for (const OptimizerOptions::Group& group : options_.groups) check_names("of a group", group.parameters, parameters);
   for (const auto& [name, parameter] : parameters) {
     if (is_frozen(name, options_)) continue;
+    if (!parameter.is_contiguous()) {
+      fail("Optimizer: parameter '{}' is a view with gaps; give the store a variable of its own, variable(x.clone())",
+           name);
+    }
     std::vector<Tensor> moments;
     for (std::size_t i = 0; i < moment_names(options_).size(); ++i) {
       moments.push_back(zeros(parameter.shape(), parameter.dtype()));
@@ -100,8 +105,9 @@ void Optimizer::check_complete() const {
 }
 
 void Optimizer::step(const Gradients& gradients, double lr, double gradient_factor) {
-  if (!(lr >= 0 && std::isfinite(lr))) fail("Optimizer: expected a finite learning rate of at least 0, got {}", lr);
-  if (!std::isfinite(gradient_factor)) fail("Optimizer: expected a finite gradient_factor, got {}", gradient_factor);
+  const auto is_finite = [](double x) { return std::isfinite(static_cast<float>(x)); };
+  if (!(lr >= 0 && is_finite(lr))) fail("Optimizer: expected a finite learning rate of at least 0, got {}", lr);
+  if (!is_finite(gradient_factor)) fail("Optimizer: expected a finite gradient_factor, got {}", gradient_factor);
   check_complete();
   std::string missing;
   for (const Slot& slot : slots_) {
@@ -110,21 +116,35 @@ void Optimizer::step(const Gradients& gradients, double lr, double gradient_fact
   if (!missing.empty()) {
     fail("Optimizer: no gradient for {}: the loss does not depend on them; freeze them or use them", missing);
   }
-  ++steps_;
+  std::vector<Update> updates;
+  std::vector<std::int64_t> ends;  // of each parameter's elements, among those of all
+  std::int64_t count = 0;
   for (Slot& slot : slots_) {
     const Tensor& gradient = gradients[slot.parameter];
     const double rate = lr * slot.rate;
     switch (options_.method) {
       case OptimizerOptions::Method::sgd:
-        update_sgd(slot.parameter, gradient, gradient_factor, slot.moments.empty() ? nullptr : &slot.moments[0], rate,
-                   slot.weight_decay, options_);
+        updates.push_back(sgd_update(slot.parameter, gradient, gradient_factor,
+                                     slot.moments.empty() ? nullptr : &slot.moments[0], rate, slot.weight_decay,
+                                     options_));
         break;
       case OptimizerOptions::Method::adam:
       case OptimizerOptions::Method::adamw:
-        update_adam(slot.parameter, gradient, gradient_factor, slot.moments[0], slot.moments[1], steps_, rate,
-                    slot.weight_decay, options_);
+        updates.push_back(adam_update(slot.parameter, gradient, gradient_factor, slot.moments[0], slot.moments[1],
+                                      steps_ + 1, rate, slot.weight_decay, options_));
     }
+    ends.push_back(count += slot.parameter.numel());
   }
+  ++steps_;
+  constexpr std::int64_t grain = 8192;  // of all parameters together: most are too small to be shared by threads
+  parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end) {
+    auto i = static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), begin) - ends.begin());
+    for (; begin < end; ++i) {
+      const std::int64_t first = i == 0 ? 0 : ends[i - 1], stop = std::min(end, ends[i]);
+      updates[i](begin - first, stop - first);
+      begin = stop;
+    }
+  });
 }
 
 NamedTensors Optimizer::state() const {

@@ -42,14 +42,15 @@ inline constexpr EnumName<OptimizerOptions::Method> enum_names<OptimizerOptions:
 // Updates parameters in place by their gradients, and keeps what the formula remembers.
 class Optimizer {
  public:
-  // For all the parameters of the store, so the layers are made before. Error when it has none, when a name in `frozen`
-  // or of a group is none of theirs, and for an option out of its range: betas and momentum [0, 1), eps > 0, weight_decay
-  // and rate >= 0.
+  // For all the parameters of the store, so the layers are made before. Error when it has none, when one of them is a view
+  // with gaps, when a name in `frozen` or of a group is none of theirs, and for an option out of its range: betas and
+  // momentum [0, 1), eps > 0, weight_decay and rate >= 0.
   explicit Optimizer(const Parameters& parameters, OptimizerOptions options = {});
 
   // One update of every parameter that is not frozen, by gradient_factor times its gradient (clip_factor() in optim/clip.h);
   // gradients of other variables are left to other optimisers. Error, before any is changed, that lists those without a
-  // gradient, or those added to the store since; and for a learning rate that is negative or not finite, as for such a factor.
+  // gradient, or those added to the store since; for a learning rate that is negative, and for one or a factor that is not
+  // finite as a float.
   void step(const Gradients& gradients, double lr, double gradient_factor = 1);
 
   // Updates so far.

@@ -1,53 +1,49 @@
-#include <heed/autograd/machine.h>
 #include <heed/autograd/ops.h>
 #include <heed/optim/update.h>
 
 #include <cmath>
 
 namespace heed {
-namespace {
-constexpr std::int64_t grain = 8192;
-}
 
-void update_sgd(Tensor parameter, const Tensor& gradient, double gradient_factor, Tensor* b, double lr,
-                double weight_decay, const OptimizerOptions& options) {
+Update sgd_update(Tensor parameter, const Tensor& gradient, double gradient_factor, Tensor* b, double lr,
+                  double weight_decay, const OptimizerOptions& options) {
   const Tensor dense = contiguous(gradient);
-  dispatch(parameter.dtype(), [&]<class T>() {
+  return dispatch(parameter.dtype(), [&]<class T>() -> Update {
     const T rate = static_cast<T>(lr), decay = static_cast<T>(weight_decay);
     const T momentum = static_cast<T>(options.momentum), factor = static_cast<T>(gradient_factor);
-    const T* dp = dense.data<T>();
-    T* p = parameter.mutable_data<T>();
-    T* buffer = b ? b->mutable_data<T>() : nullptr;
-    parallel_for(parameter.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
+    T* const p = parameter.mutable_data<T>();
+    T* const buffer = b ? b->mutable_data<T>() : nullptr;
+    return [=, nesterov = options.nesterov](std::int64_t begin, std::int64_t end) {
+      const T* const dp = dense.data<T>();
       for (std::int64_t i = begin; i < end; ++i) {
         const T g = factor * dp[i] + decay * p[i];
         T direction = g;
         if (buffer) {
           buffer[i] = momentum * buffer[i] + g;
-          direction = options.nesterov ? g + momentum * buffer[i] : buffer[i];
+          direction = nesterov ? g + momentum * buffer[i] : buffer[i];
         }
         p[i] -= rate * direction;
       }
-    });
+    };
   });
 }
 
-void update_adam(Tensor parameter, const Tensor& gradient, double gradient_factor, Tensor& m, Tensor& v, std::int64_t t,
-                 double lr, double weight_decay, const OptimizerOptions& options) {
+Update adam_update(Tensor parameter, const Tensor& gradient, double gradient_factor, Tensor& m, Tensor& v,
+                   std::int64_t t, double lr, double weight_decay, const OptimizerOptions& options) {
   const Tensor dense = contiguous(gradient);
   const bool decoupled = options.method == OptimizerOptions::Method::adamw;
   const double correction1 = 1 - std::pow(options.beta1, static_cast<double>(t));
   const double correction2 = 1 - std::pow(options.beta2, static_cast<double>(t));
-  dispatch(parameter.dtype(), [&]<class T>() {
+  return dispatch(parameter.dtype(), [&]<class T>() -> Update {
     const T coupled_decay = static_cast<T>(decoupled ? 0 : weight_decay);
     const T kept = static_cast<T>(decoupled ? 1 - lr * weight_decay : 1);
     const T beta1 = static_cast<T>(options.beta1), new1 = static_cast<T>(1 - options.beta1);
     const T beta2 = static_cast<T>(options.beta2), new2 = static_cast<T>(1 - options.beta2);
     const T rate = static_cast<T>(lr / correction1), eps = static_cast<T>(options.eps);
     const T scale = static_cast<T>(1 / std::sqrt(correction2)), factor = static_cast<T>(gradient_factor);
-    const T* dp = dense.data<T>();
-    T *p = parameter.mutable_data<T>(), *first = m.mutable_data<T>(), *second = v.mutable_data<T>();
-    parallel_for(parameter.numel(), grain, [=](std::int64_t begin, std::int64_t end) {
+    T *const p = parameter.mutable_data<T>(), *const first = m.mutable_data<T>(), *const second = v.mutable_data<T>();
+    return [=](std::int64_t begin, std::int64_t end) {
+      const T* const dp = dense.data<T>();
 #pragma omp simd
       for (std::int64_t i = begin; i < end; ++i) {
         const T g = factor * dp[i] + coupled_decay * p[i];
@@ -56,7 +52,7 @@ void update_adam(Tensor parameter, const Tensor& gradient, double gradient_facto
         second[i] = new_second;
         p[i] = kept * p[i] - rate * new_first / (std::sqrt(new_second) * scale + eps);
       }
-    });
+    };
   });
 }
 

@@ -1,13 +1,17 @@
 #pragma once
 #include <heed/optim/optimizer.h>
 
+#include <functional>
+
 namespace heed {
 
-// The update of one parameter at step t by gradient_factor times its gradient, in one pass over its elements.
-// `weight_decay` is that of the parameter's group.
-void update_sgd(Tensor parameter, const Tensor& gradient, double gradient_factor, Tensor* b, double lr,
-                double weight_decay, const OptimizerOptions& options);
-void update_adam(Tensor parameter, const Tensor& gradient, double gradient_factor, Tensor& m, Tensor& v, std::int64_t t,
-                 double lr, double weight_decay, const OptimizerOptions& options);
+// Updates elements [begin, end) of a parameter, in one pass over them; each is to be updated once, by any thread.
+using Update = std::function<void(std::int64_t begin, std::int64_t end)>;
+
+// Of one parameter at step t, by gradient_factor times its gradient. `weight_decay` is that of the parameter's group.
+Update sgd_update(Tensor parameter, const Tensor& gradient, double gradient_factor, Tensor* b, double lr,
+                  double weight_decay, const OptimizerOptions& options);
+Update adam_update(Tensor parameter, const Tensor& gradient, double gradient_factor, Tensor& m, Tensor& v,
+                   std::int64_t t, double lr, double weight_decay, const OptimizerOptions& options);
 
 }  // namespace heed

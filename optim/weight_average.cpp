@@ -6,7 +6,11 @@
 
 namespace heed {
 
-WeightAverage::WeightAverage(const Parameters& parameters) : parameters_(parameters) {}
+WeightAverage::WeightAverage(const Parameters& parameters) : parameters_(parameters) {
+  for (const auto& [name, parameter] : parameters) {
+    if (!parameter.is_contiguous()) fail("WeightAverage: parameter '{}' is a view with gaps", name);
+  }
+}
 
 // mean_n = mean_{n-1} + (w - mean_{n-1}) / n
 void WeightAverage::add() {

@@ -8,7 +8,7 @@ namespace heed {
 // The mean of a model's weights over steps (Izmailov et al. 2018, arXiv:1803.05407).
 class WeightAverage {
  public:
-  explicit WeightAverage(const Parameters& parameters);
+  explicit WeightAverage(const Parameters& parameters);  // Error when one of them is a view with gaps
 
   void add();                                    // the weights as they are now
   void restart();                                // forgets what was added

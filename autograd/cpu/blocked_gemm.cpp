@@ -26,7 +26,7 @@ struct Block {
   Block(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> A, T* workspace) : panel(A), step(MR * A.row_stride) {
     // Packed where the columns of C are enough to repay it: rows of A that are columns in memory, and those so far apart
     // that they would share a few lines of the cache. With long vectors, three micro-panels repay columns of a few
-    // lines apart; two do not, now that such columns are fetched ahead: seen on Emerald Rapids.
+    // lines apart: two did on Ice Lake, and cost attention a twentieth on Emerald Rapids.
     const bool repays = n > 4 * NR<T> || (long_vectors && n > 2 * NR<T> && A.column_stride > 4 * line<T>);
     if (A.column_stride != 1 && repays) {
       pack<T, MR>(k, m, {A.data, A.column_stride, A.row_stride}, workspace);
@@ -70,7 +70,7 @@ void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const
                   T beta, T* C, std::int64_t ldc) {
   static thread_local const auto workspace = std::make_unique<Workspace<T>>();
   // What a smaller product works with is near, and a short sum over k does not repay the list of what is fetched.
-  const bool is_large = k >= KC && m * n * k >= 1 << 20;
+  const bool fetches_ahead = k >= KC && m * n * k >= 1 << 20;
   const bool c_unaligned =
       (reinterpret_cast<std::uintptr_t>(C) | static_cast<std::uintptr_t>(ldc) * sizeof(T)) % line_bytes != 0;
   const std::int64_t step_k = equal_parts(k, KC, 8), step_m = equal_parts(m, MC, MR);
@@ -104,7 +104,7 @@ void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const
         Matrix<T> rows = block.panel;
         for (std::int64_t r = 0; r < mc; r += MR, rows.data += block.step) {
           T* const c = C + (i + r) * ldc + j;
-          const bool fetches = is_large && r + MR <= mc;
+          const bool fetches = fetches_ahead && r + MR <= mc;
           if (fetches) look_ahead(r, rows.data + block.step, c);
           const auto multiply = [&](auto vectors) {
             multiply_micro_tile<T, vectors>(std::min(MR, mc - r), kc, rows, fetches ? &ahead : nullptr, packed, ldb,

@@ -379,8 +379,45 @@ TEST_CASE("Wrong use of attention is an error that says what was expected") {
         [&] {
           attention(x, x, x, AttentionOptions{.bias = zeros({2, 2}, DType::float64)});
         }},
-       {"attention: expected a soft_cap above 0, or 0 for none, got -1",
+       {"attention: expected a finite soft_cap above 0, or 0 for none, got -1",
         [&] { attention(x, x, x, AttentionOptions{.soft_cap = -1}); }},
-       {"attention: expected a soft_cap above 0, or 0 for none, got nan",
-        [&] { attention(x, x, x, AttentionOptions{.soft_cap = std::nan("")}); }}});
+       {"attention: expected a finite soft_cap above 0, or 0 for none, got nan",
+        [&] { attention(x, x, x, AttentionOptions{.soft_cap = std::nan("")}); }},
+       {"attention: expected a finite soft_cap above 0, or 0 for none, got 1e+300",
+        [&] { attention_composed(x, x, x, AttentionOptions{.soft_cap = 1e300}); }}});
+}
+
+TEST_CASE("What does not fit heads that share keys is said in the caller's shapes") {
+  const Tensor Q = zeros({4, 3, 4}), K = zeros({2, 5, 4}), V = zeros({2, 5, 6});
+  const auto mask = [](const Shape& shape) {
+    return Mask(Booleans(shape, std::vector<std::uint8_t>(static_cast<std::size_t>(shape.numel()), 1)));
+  };
+  CHECK(attention(Q, K, V, AttentionOptions{.mask = mask({4, 1, 5}), .bias = zeros({1, 3, 5})}).output.shape() ==
+        Shape{4, 3, 6});
+  check_messages(
+      {{"attention: bias: shapes (2, 3, 5) and (4, 3, 5) do not broadcast: 2 != 4 at axis -3. Sizes must be equal, or "
+        "one of them 1",
+        [&] {
+          attention(Q, K, V, AttentionOptions{.bias = zeros({2, 3, 5})});
+        }},
+       {"attention: mask: shapes (2, 3, 5) and (4, 3, 5) do not broadcast: 2 != 4 at axis -3. Sizes must be equal, or "
+        "one of them 1",
+        [&] {
+          attention(Q, K, V, mask({2, 3, 5}));
+        }},
+       {"attention: mask: shapes (2, 3) and (4, 3, 5) do not broadcast: 3 != 5 at axis -1. Sizes must be equal, or one "
+        "of them 1",
+        [&] {
+          attention_composed(Q, K, V, mask({2, 3}));
+        }},
+       {"attention: expected Q (..., T_q, d_k), K (..., T_k, d_k), V (..., T_k, d_v) of one dtype, got (4, 3, 4), "
+        "(2, 5, 4), (4, 5, 6)",
+        [&] {
+          attention(Q, K, zeros({4, 5, 6}));
+        }},
+       {"attention: expected Q (..., T_q, d_k), K (..., T_k, d_k), V (..., T_k, d_v) of one dtype, got (4, 3, 4), "
+        "(3, 5, 4), (3, 5, 4)",
+        [&] {
+          attention(Q, zeros({3, 5, 4}), zeros({3, 5, 4}));
+        }}});
 }

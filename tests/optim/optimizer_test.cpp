@@ -220,6 +220,8 @@ TEST_CASE("A learning rate that is no finite number from 0 up is an error that c
   }
   CHECK(message([&] { optimizer.step(walk.gradients(0), 0.1, std::nan("")); }) ==
         "Optimizer: expected a finite gradient_factor, got nan");
+  CHECK(message([&] { optimizer.step(walk.gradients(0), 0.1, -1e300); }) ==
+        "Optimizer: expected a finite gradient_factor, got -1e+300");
   CHECK(walk.parameters["p"].to_vector() == before);
   CHECK(optimizer.steps() == 0);
   optimizer.step(walk.gradients(0), 0);  // the end of a schedule

@@ -39,12 +39,20 @@ TEST_CASE("Steps are bitwise the same for any number of threads") {
   CHECK(one == three);
 }
 
-TEST_CASE("Each element is updated once, however many share the work") {
+TEST_CASE("Each element is updated once, however many share the work, of whatever size the parameters are") {
   const auto method = GENERATE(OptimizerOptions::Method::sgd, OptimizerOptions::Method::adamw);
   Parameters parameters;
-  const Tensor p = Scope(parameters, 1).parameter("p", {30000}, Init::ones());
   Gradients gradients;
-  gradients.set(p, ones({30000}, p.dtype()));
+  const Scope scope(parameters, 1);
+  int number = 0;
+  for (const std::int64_t n : {30000, 1, 8191, 8192, 5, 20000}) {
+    const Tensor p = scope.parameter(fmt::format("p{}", number++), {n}, Init::ones());
+    gradients.set(p, ones({n}, p.dtype()));
+  }
   Optimizer(parameters, {.method = method}).step(gradients, 0.1);
-  CHECK(min(p).item() == max(p).item());
+  for (const auto& [name, p] : parameters) {
+    INFO(name);
+    CHECK(p.to_vector() == std::vector<double>(static_cast<std::size_t>(p.numel()), parameters["p1"].at({0})));
+  }
+  CHECK(parameters["p1"].at({0}) == Approx(0.9));
 }

@@ -2,6 +2,7 @@
 #include "tests/message.h"
 
 #include <heed/autograd/ops.h>
+#include <heed/optim/optimizer.h>
 #include <heed/optim/weight_average.h>
 
 using namespace heed;
@@ -41,4 +42,16 @@ TEST_CASE("The mean of weights over steps is shown in their place, and they come
         }).starts_with("file: its tensors are not those expected"));
   other.restart();
   CHECK((other.steps() == 0 && other.state().empty()));
+}
+
+TEST_CASE("A parameter that is a view with gaps has no place to be updated in") {
+  const Tensor whole = zeros({6});
+  const Tensor view = GENERATE_COPY(slice(whole, 0, 0, 6, 2), transpose(reshape(whole, {2, 3})),
+                                    broadcast_to(slice(whole, 0, 0, 1), {6}));
+  Parameters parameters;
+  parameters.add("p", variable(view));
+  CHECK(message([&] { WeightAverage{parameters}; }) == "WeightAverage: parameter 'p' is a view with gaps");
+  CHECK(message([&] { Optimizer(parameters, {}); }) ==
+        "Optimizer: parameter 'p' is a view with gaps; give the store a variable of its own, variable(x.clone())");
+  CHECK(Optimizer(parameters, {.frozen = {"p"}}).steps() == 0);
 }
