@@ -151,6 +151,12 @@ RunDirectory RunDirectory::open(const fs::path& path) {
   if (!fs::exists(path, too_long)) fail("{}: there is no such run to resume", excerpt(path.string()));
   RunDirectory run(path);
   if (!fs::exists(run.config())) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
+      std::error_code unreadable;
+      if (!fs::exists(entry.path() / "config.yaml", unreadable)) continue;
+      fail("{}: is no run, but holds {}; resume that, or give the command with --seeds that began them all again",
+           path.string(), entry.path().filename().string());
+    }
     fail("{}: has no config.yaml, so nothing was trained in it; start with train --config FILE --out {}", path.string(),
          path.string());
   }

@@ -210,7 +210,9 @@ std::size_t leave_out_long(const SavedModel& model, std::vector<Example>& exampl
 
 void check_chooses(const SavedModel& model) {
   if (model.reader->config.answer == Answer::word) {
-    fail("a card is of a model that chooses among candidates; this one answers with a word (model.answer: word)");
+    fail(
+        "a card is of a model that chooses among candidates; this one answers with a word of its vocabulary, as "
+        "model.answer: word and language models do");
   }
 }
 

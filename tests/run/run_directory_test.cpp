@@ -28,6 +28,12 @@ TEST_CASE("A run directory is made once, locked, and opened where a run has begu
   CHECK(RunDirectory::open(path).path() == path);
   CHECK(message([&] { RunDirectory::create("name", "", path); }).starts_with(path.string() + ": exists already"));
   CHECK(message([&] { RunDirectory::open(scratch / "none"); }).ends_with("/none: there is no such run to resume"));
+  fs::create_directories(scratch / "seeds" / "seed-7");
+  write_file(scratch / "seeds" / "seed-7" / "config.yaml", "");
+  CHECK(message([&] { RunDirectory::open(scratch / "seeds"); })
+            .ends_with(
+                "/seeds: is no run, but holds seed-7; resume that, or give the command with --seeds that began them "
+                "all again"));
 }
 
 TEST_CASE("Where a file is, no run directory can be made or opened") {

@@ -177,5 +177,6 @@ TEST_CASE("Where a head looks is measured, and whether the answer changes when i
 TEST_CASE("A card of a model that answers with words is refused") {
   const SavedModel model = choosing_model(Answer::word);
   CHECK(message([&] { card(model, baselines_of({asked("was", 0)}, model), "set", {asked("big", 0)}); }) ==
-        "a card is of a model that chooses among candidates; this one answers with a word (model.answer: word)");
+        "a card is of a model that chooses among candidates; this one answers with a word of its vocabulary, as "
+        "model.answer: word and language models do");
 }
