@@ -24,8 +24,9 @@ std::string_view checked_utf8(std::string_view text, const std::string& source) 
     const utf8proc_ssize_t bytes = decode(text.substr(at), point);
     if (bytes <= 0) {
       const bool utf16 = text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
-      fail("{}: not UTF-8 at byte {}: 0x{:02x}{}", source, at, static_cast<unsigned char>(text[at]),
-           utf16 ? " (it looks like UTF-16; save it as UTF-8)" : "");
+      const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+      fail("{}: not UTF-8 at byte {}{}: 0x{:02x}{}", source, at, line > 1 ? fmt::format(", in line {}", line) : "",
+           static_cast<unsigned char>(text[at]), utf16 ? " (it looks like UTF-16; save it as UTF-8)" : "");
     }
     at += static_cast<std::size_t>(bytes);
   }

@@ -16,6 +16,7 @@ TEST_CASE("UTF-8 is checked to the byte") {
   CHECK(refusal("ab\xff") == "f.txt: not UTF-8 at byte 2: 0xff");
   CHECK(refusal("\xef\xbb\xbf"
                 "a\x80") == "f.txt: not UTF-8 at byte 4: 0x80");
+  CHECK(refusal("a\n\nb\xff\n") == "f.txt: not UTF-8 at byte 4, in line 3: 0xff");
   CHECK(refusal("a\xe5\xae") == "f.txt: not UTF-8 at byte 1: 0xe5");         // cut
   CHECK(refusal("\xc0\xaf") == "f.txt: not UTF-8 at byte 0: 0xc0");          // overlong
   CHECK(refusal("\xe0\x80\xaf") == "f.txt: not UTF-8 at byte 0: 0xe0");      // overlong
