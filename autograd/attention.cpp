@@ -33,13 +33,13 @@ void check_shapes(const Tensor& Q, const Tensor& K, const Tensor& V, const Atten
   }
   Shape weights = Q.shape();  // (..., T_q, T_k)
   weights[-1] = K.size(-2);
-  const auto check_broadcast = [&](const char* what, const Shape& shape) {
-    if (broadcast_shapes(fmt::format("attention: {}", what).c_str(), shape, weights) == weights) return;
+  const auto check_broadcast = [&](const char* what, const char* operation, const Shape& shape) {
+    if (broadcast_shapes(operation, shape, weights) == weights) return;
     fail("attention: a {} of shape {} does not broadcast to the weights' {}", what, to_string(shape),
          to_string(weights));
   };
-  if (options.mask.has_visible()) check_broadcast("mask", options.mask.visible().shape());
-  if (options.bias.defined()) check_broadcast("bias", options.bias.shape());
+  if (options.mask.has_visible()) check_broadcast("mask", "attention: mask", options.mask.visible().shape());
+  if (options.bias.defined()) check_broadcast("bias", "attention: bias", options.bias.shape());
   if (options.bias.defined() && options.bias.dtype() != Q.dtype())
     fail("attention: Q is {}, the bias {}", to_string(Q.dtype()), to_string(options.bias.dtype()));
   const bool finite_cap =
@@ -86,11 +86,11 @@ AttentionParts attention_composed(Tensor Q, Tensor K, Tensor V, const AttentionO
   const auto show = [&](const char* name, Tensor& value) {
     if (watch) watch(name, value);
   };
-  check_shapes(Q, K, V, options);
-  const std::int64_t group = group_size(Q, K);
   show("Q", Q);
   show("K", K);
   show("V", V);
+  check_shapes(Q, K, V, options);
+  const std::int64_t group = group_size(Q, K);
   if (group > 1) K = joined_heads(shared_heads(K, group)), V = joined_heads(shared_heads(V, group));
   Tensor scores = scaled(Q, K, options.scale);
   show("scores", scores);
@@ -120,22 +120,10 @@ static const Operation weights_operation("attention weights",
 // numbers a query.
 static const Operation attention_operation(
     "attention", [] { return attention_samples(AttentionOutput::output); }, Broadcasting::yes);
-AttentionParts attention(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionOptions& options) {
-  check_shapes(Q, K, V, options);
+
+// Of as many heads of K and V as of Q, whose shapes fit.
+static AttentionParts attend(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionOptions& options) {
   const bool want_weights = options.weights == Weights::yes;
-  if (const std::int64_t group = group_size(Q, K); group > 1) {
-    const std::int64_t groups = K.size(-3);
-    AttentionOptions inner = options;
-    if (options.bias.defined()) inner.bias = reshape(options.bias, grouped(options.bias.shape(), groups));
-    if (options.mask.has_visible()) {
-      const Booleans& visible = options.mask.visible();
-      const Booleans shaped(grouped(visible.shape(), groups), {visible.data(), visible.data() + visible.numel()});
-      inner.mask = options.mask.with_visible(shaped);
-    }
-    const AttentionParts result =
-        attention(reshape(Q, grouped(Q.shape(), groups)), shared_heads(K, group), shared_heads(V, group), inner);
-    return {joined_heads(result.output), joined_heads(result.weights), joined_heads(result.scores)};
-  }
   // Whoever asks for (T_q x T_k) numbers has the memory for the steps between.
   if (options.scores || (want_weights && (options.soft_cap > 0 || options.bias.defined()))) {
     AttentionParts all = attention_composed(Q, K, V, options);
@@ -168,6 +156,23 @@ AttentionParts attention(const Tensor& Q, const Tensor& K, const Tensor& V, cons
     return std::vector{matmul(dS, K), matmul(transpose(dS), Q)};
   });
   return result;
+}
+
+AttentionParts attention(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionOptions& options) {
+  check_shapes(Q, K, V, options);
+  const std::int64_t group = group_size(Q, K);
+  if (group == 1) return attend(Q, K, V, options);
+  const std::int64_t groups = K.size(-3);
+  AttentionOptions inner = options;
+  if (options.bias.defined()) inner.bias = reshape(options.bias, grouped(options.bias.shape(), groups));
+  if (options.mask.has_visible()) {
+    const Booleans& visible = options.mask.visible();
+    const Booleans shaped(grouped(visible.shape(), groups), {visible.data(), visible.data() + visible.numel()});
+    inner.mask = options.mask.with_visible(shaped);
+  }
+  const AttentionParts result =
+      attend(reshape(Q, grouped(Q.shape(), groups)), shared_heads(K, group), shared_heads(V, group), inner);
+  return {joined_heads(result.output), joined_heads(result.weights), joined_heads(result.scores)};
 }
 
 AttentionResult attention(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask, Weights weights) {

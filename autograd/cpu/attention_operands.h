@@ -15,8 +15,8 @@
 // What attention() is given and gives, as matrices of one head, and the block of it that is computed at a time. Internal.
 namespace heed::cpu {
 
-// Keys of a tile and, at most, queries of a block, whose scores are in memory at the same time: few enough for a core's own cache,
-// which is larger where vectors are long.
+// Keys of a tile and, at most, queries of a block, whose scores are in memory at the same time: few enough for a core's own
+// cache, which is larger where vectors are long.
 constexpr std::int64_t tile_keys = 256, most_band_rows = 128 / MR * MR,
                        most_rows = (long_vectors ? 2 : 1) * most_band_rows;
 
