@@ -21,8 +21,8 @@ def read_safetensors(path):
     with open(path, "rb") as file:
         header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
         data = file.read()
-    metadata = header.pop("__metadata__")
-    return {name: np.frombuffer(data[slice(*t["data_offsets"])], np.float32).reshape(t["shape"])
+    metadata, types = header.pop("__metadata__", {}), {"F32": np.float32, "F64": np.float64}
+    return {name: np.frombuffer(data[slice(*t["data_offsets"])], types[t["dtype"]]).reshape(t["shape"])
             for name, t in header.items()}, metadata
 
 
@@ -42,6 +42,8 @@ def standard(x, eps=1e-5):
 class Model:
     def __init__(self, path):
         self.w, self.metadata = read_safetensors(path)
+        if "heed.model" not in self.metadata:
+            sys.exit(f"{path}: not a model that train saved")
         self.config = json.loads(self.metadata["heed.model"])
         self.words = json.loads(self.metadata["heed.vocabulary"])
         self.next = self.config.get("predicts") == "next"  # a language model: causal, and every layer adds to what it reads
@@ -138,14 +140,26 @@ class Model:
 def main():
     if len(sys.argv) < 4:
         sys.exit(__doc__)
-    model, query = Model(sys.argv[1]), int(sys.argv[2])
+    try:
+        model = Model(sys.argv[1])
+    except Exception as error:
+        sys.exit(f"{sys.argv[1]}: cannot be read as a model in safetensors: {error!r}")
     tokens, candidates = [], []
+    chooses = "candidates.pointer.weight" in model.w
     for word in sys.argv[3:]:
-        if word.startswith("["):
+        if chooses and word.startswith("["):
             candidates.append([len(tokens), 0])
-        tokens.append(word.strip("[]") if candidates else word)
-        if word.endswith("]"):
+        tokens.append(word.strip("[]") if chooses else word)
+        if candidates and word.endswith("]"):
             candidates[-1][1] = len(tokens)
+    longest = len(model.w.get("positions.weight", tokens))
+    if len(tokens) > longest:
+        sys.exit(f"the model reads {longest} tokens at most, got {len(tokens)}")
+    if not sys.argv[2].isdecimal() or int(sys.argv[2]) >= len(tokens):
+        sys.exit(f"QUERY: expected a token's number, from 0 to {len(tokens) - 1}, got {sys.argv[2]!r}")
+    if chooses and not (candidates and all(end for begin, end in candidates)):
+        sys.exit("the model chooses among candidates: put each in brackets, as in [the trophy]")
+    query = int(sys.argv[2])
     probabilities, weights = model(tokens, query, candidates)
     names = [" ".join(tokens[b:e]) for b, e in candidates] + ["none of them"] if candidates else model.words
     for i in probabilities.argsort()[::-1][:3]:

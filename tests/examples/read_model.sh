@@ -26,6 +26,14 @@ if word.strip() != said["predicted"].strip() or abs(float(probability) - said["p
 PYTHON
 }
 
+# refuses WORDS ARGUMENT...: ends with one line that says so
+refuses() {
+  local expected=$1 said
+  shift
+  if said=$("$python" examples/read_model.py "$@" 2>&1); then echo "not refused: $*"; exit 1; fi
+  [[ $said == *"$expected"* && $said != *Traceback* ]] || { echo "of $*: '$said', not '$expected'"; exit 1; }
+}
+
 train() { "$build/train" --quiet --config "$1" --out "$scratch/$2" "${@:3}"; }
 
 train toy.yaml toy --set train.steps=20
@@ -40,3 +48,11 @@ train examples/llama.yaml llama --set data.train="$scratch/text" --set data.toke
   --set model.layers=2 --set model.d_model=32 --set model.heads=4 --set model.kv_heads=2 --set model.mlp=48 \
   --set optim.warmup=5 --set train.steps=20
 same llama "the a of" 2 the ' a' ' of'
+
+refuses "cannot be read" "$scratch/none" 0 The
+refuses "cannot be read" README.md 0 The
+refuses "from 0 to 0" "$scratch/toy/model.safetensors" 1 The
+refuses "from 0 to 0" "$scratch/toy/model.safetensors" last The
+refuses "tokens at most" "$scratch/toy/model.safetensors" 0 $(yes The | head -n 200)
+refuses "not among the words" "$scratch/toy/model.safetensors" 0 xyzzy
+refuses "in brackets" "$scratch/places/model.safetensors" 0 We left '[the' trophy
