@@ -13,6 +13,7 @@ double global_norm(const Gradients& gradients) {
 
 double clip_factor(double norm, double max_norm) {
   if (!(max_norm > 0)) fail("clip_factor: max_norm must be positive, got {}", max_norm);
+  if (norm < 0) fail("clip_factor: a norm is at least 0, got {}", norm);
   return std::isfinite(norm) && norm > max_norm ? max_norm / (norm + 1e-6) : 1;
 }
 

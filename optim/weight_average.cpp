@@ -19,6 +19,12 @@ void WeightAverage::add() {
       means_.emplace_back(name, zeros(parameter.shape(), parameter.dtype()));
     }
   }
+  if (means_.size() != parameters_.size()) {
+    fail(
+        "WeightAverage: {} parameters were made after its first add(), and have no mean; make all layers before, or "
+        "restart()",
+        parameters_.size() - means_.size());
+  }
   ++steps_;
   constexpr std::int64_t part = 8192;
   std::size_t number = 0;
@@ -43,10 +49,9 @@ void WeightAverage::restart() {
 
 void WeightAverage::exchange() {
   if (steps_ == 0) return;
-  std::size_t number = 0;
-  for (const auto& entry : parameters_) {
-    Tensor parameter = entry.second;
-    Tensor& mean = means_[number++].second;
+  auto entry = parameters_.begin();
+  for (auto& [name, mean] : means_) {
+    Tensor parameter = (entry++)->second;
     dispatch(parameter.dtype(), [&]<class T>() {
       std::swap_ranges(parameter.mutable_data<T>(), parameter.mutable_data<T>() + parameter.numel(),
                        mean.mutable_data<T>());

@@ -10,7 +10,7 @@ class WeightAverage {
  public:
   explicit WeightAverage(const Parameters& parameters);  // Error when one of them is a view with gaps
 
-  void add();                                    // the weights as they are now
+  void add();                                    // the weights as they are now; Error for new ones since the first
   void restart();                                // forgets what was added
   std::int64_t steps() const { return steps_; }  // how often weights were added
 

@@ -62,7 +62,7 @@ TEST_CASE("The norm is bitwise the same for any number of threads") {
   CHECK(one == Approx(223.6).epsilon(1e-3));
 }
 
-TEST_CASE("A maximal norm must be above 0") {
+TEST_CASE("A maximal norm must be above 0, and a norm at least 0") {
   const Tensor a = variable(zeros({2}));
   Gradients gradients;
   gradients.set(a, tensor({2}, {3, 4}));
@@ -70,6 +70,7 @@ TEST_CASE("A maximal norm must be above 0") {
     CHECK(message([&, norm = limit] { clip_by_global_norm(gradients, norm); }) ==
           fmt::format("clip_factor: max_norm must be positive, got {}", shown));
   }
+  CHECK(message([] { clip_factor(-1, 1); }) == "clip_factor: a norm is at least 0, got -1");
   CHECK(clip_by_global_norm(gradients, INFINITY) == 5);  // measures, and leaves all as it is
   CHECK(clip_by_global_norm(gradients, 5) == 5);         // as does a norm that is not above it
   CHECK(gradients[a].to_vector() == std::vector<double>{3, 4});

@@ -40,6 +40,13 @@ TEST_CASE("The mean of weights over steps is shown in their place, and they come
   CHECK(message([&] {
           other.load_state({{"steps", full({}, 1, DType::float64)}}, "file");
         }).starts_with("file: its tensors are not those expected"));
+  const Tensor late = Scope(parameters, 1).parameter("late", {1}, Init::ones());
+  CHECK(message([&] {
+          average.add();
+        }).starts_with("WeightAverage: 1 parameters were made after its first add(), and have no mean"));
+  CHECK(average.steps() == 4);
+  { const WeightAverage::Shown shown(average); }
+  CHECK((w.to_vector() == std::vector<double>{7, -7} && late.to_vector() == std::vector<double>{1}));
   other.restart();
   CHECK((other.steps() == 0 && other.state().empty()));
 }
