@@ -13,6 +13,7 @@
 #include "inspect/views/picture.h"
 #include "inspect/views/view.h"
 #include "run/metrics.h"
+#include "run/program.h"
 #include "run/whole_words.h"
 
 #include <heed/files/file.h>
@@ -127,11 +128,15 @@ void check_run(const fs::path& path) {
   std::error_code error;
   if (!fs::exists(path, error)) {
     if (error) fail("{}: cannot be read: {}", path.string(), error.message());
-    fail("{}: there is no such run; train --config FILE makes one", path.string());
+    fail("{}: there is no such run; {} --config FILE makes one", path.string(), command_of("train"));
   }
   if (path.extension() == ".yaml" || path.extension() == ".yml") {
-    fail("{0}: is a configuration, not a run; train --config {0} makes a run of it, which inspect shows",
-         path.string());
+    fail("{0}: is a configuration, not a run; {1} --config {0} makes a run of it, which inspect shows", path.string(),
+         command_of("train"));
+  }
+  if (path.extension() == ".jsonl" || path.extension() == ".txt") {
+    fail("{}: is data, not a run; {} makes a run of a configuration whose data.train it is", path.string(),
+         command_of("train"));
   }
   if (!fs::is_directory(path) || fs::exists(path / "config.yaml")) return;
   std::vector<std::string> runs;
@@ -152,9 +157,9 @@ std::string newer_model_note(const fs::path& run, std::int64_t dumped, const Ter
   const std::int64_t step = saved_step(model_path(run));
   if (step <= dumped) return "";
   return "\n" +
-         wrapped(fmt::format("The model is of step {}; attention was last dumped at step {}. train --resume {} "
+         wrapped(fmt::format("The model is of step {}; attention was last dumped at step {}. {} --resume {} "
                              "goes on, and --sentence asks the model itself.",
-                             step, dumped, run.string()),
+                             step, dumped, command_of("train"), run.string()),
                  terminal.width) +
          "\n";
 }

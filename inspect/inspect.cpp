@@ -29,7 +29,7 @@ int write_out(std::string_view text) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return heed::run_program("inspect", [&] {
+  return heed::run_program("inspect", argv[0], [&] {
     std::string text;
     bool is_continued = false;
     int failed = 0;

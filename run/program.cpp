@@ -62,7 +62,7 @@ std::string printable(std::string_view message) {
   }
 }
 
-const char* program = "";
+const char *program = "", *program_called_as = "";
 
 // Some destructors of libraries allocate, and cannot throw.
 [[noreturn]] void end_without_memory() {
@@ -96,8 +96,15 @@ std::string command_line_error(int argc, const char* const* argv, std::string_vi
   return std::string(message);
 }
 
-int run_program(const char* name, const std::function<int()>& body) {
+std::string command_of(std::string_view name) {
+  const std::string_view called_as = program_called_as, own = program;
+  if (own.empty() || !called_as.ends_with(own)) return std::string(name);
+  return std::string(called_as.substr(0, called_as.size() - own.size())) + std::string(name);
+}
+
+int run_program(const char* name, const char* called_as, const std::function<int()>& body) {
   program = name;
+  program_called_as = called_as ? called_as : name;
   std::set_terminate(end_without_memory);
   open_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error of its write

@@ -17,7 +17,11 @@ struct UsageError : Error {
 std::string command_line_error(int argc, const char* const* argv, std::string_view message);
 
 // What main() of a program returns: what `body` returns; 2 when it throws a UsageError, 1 for any other exception, with
-// "NAME: what went wrong" on standard error; 1, too, where standard output could not be written.
-int run_program(const char* name, const std::function<int()>& body);
+// "NAME: what went wrong" on standard error; 1, too, where standard output could not be written. `called_as`: argv[0].
+int run_program(const char* name, const char* called_as, const std::function<int()>& body);
+
+// How `name`, train or inspect, is called by who called this program: build/train -> build/inspect, heed-train ->
+// heed-inspect; the name alone where this program was called something else.
+std::string command_of(std::string_view name);
 
 }  // namespace heed

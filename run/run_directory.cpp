@@ -2,6 +2,7 @@
 
 #include "files/digest.h"
 #include "files/json.h"
+#include "run/program.h"
 
 #include <heed/data/tasks/jsonl.h>
 #include <heed/files/file.h>
@@ -187,7 +188,8 @@ void RunDirectory::refuse_lost_checkpoint() const {
 }
 
 std::string written_by_resuming(const fs::path& run) {
-  if (fs::exists(checkpoint_path(run))) return fmt::format("train --resume {} writes it", run.string());
+  if (fs::exists(checkpoint_path(run)))
+    return fmt::format("{} --resume {} writes it", command_of("train"), run.string());
   return "without checkpoint.safetensors, too, train --resume cannot write it; take both from where the run was "
          "trained";
 }

@@ -111,6 +111,14 @@ int run_seeds(const cxxopts::ParseResult& arguments) {
   return 128 + stop;
 }
 
+void require_data_files(const heed::TaskOptions& data, const heed::RunDirectory& run) {
+  for (const auto& [key, file] : {std::pair("data.train", data.train), std::pair("data.test", data.test)}) {
+    if (file.empty() || std::filesystem::path(file).is_absolute() || std::filesystem::exists(file)) continue;
+    heed::fail("{}: there is no such file here; {} of {} is relative to where the run was begun: resume it from there",
+               file, key, run.path().string());
+  }
+}
+
 // A run that goes on reads its text with the subwords that it learned.
 void keep_subwords(heed::TaskOptions& data, const heed::RunDirectory& run) {
   const std::filesystem::path file = heed::model_path(run.path());
@@ -133,8 +141,11 @@ int run(const cxxopts::ParseResult& arguments) {
   ResumedConfig read = directory ? read_resumed_config(directory->config(), overrides, done.steps,
                                                        done.origin ? done.origin->config : "")
                                  : ResumedConfig{read_config(text("config"), overrides), {}};
-  if (directory) keep_subwords(read.config.data, *directory);
   const Config& config = read.config;
+  if (directory) {
+    keep_subwords(read.config.data, *directory);
+    require_data_files(config.data, *directory);
+  }
   if (arguments.count("check-gradients")) {
     const ModelCheck check = check_model_gradients(config);
     fmt::print("{}", check.table);
@@ -182,8 +193,8 @@ int run(const cxxopts::ParseResult& arguments) {
   }
   if (stop && steps < config.schedule.steps) {
     const std::string told =
-        fmt::format("train: stopped after step {} of {}; all is saved. Continue with: train --resume {}\n", steps,
-                    config.schedule.steps, directory->path().string());
+        fmt::format("train: stopped after step {} of {}; all is saved. Continue with: {} --resume {}\n", steps,
+                    config.schedule.steps, command_of("train"), directory->path().string());
     std::fputs(told.c_str(), stderr);
     return 128 + stop;
   }
@@ -194,7 +205,7 @@ int run(const cxxopts::ParseResult& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return heed::run_program("train", [&] {
+  return heed::run_program("train", argv[0], [&] {
     try {
       const cxxopts::ParseResult arguments = options().parse(argc, argv);
       if (arguments.count("help")) {

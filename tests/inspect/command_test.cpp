@@ -250,6 +250,10 @@ TEST_CASE("what is no run is answered with the command that was meant") {
   CHECK(message([&] { run.inspect({file}); }) ==
         fmt::format("{0}: is a configuration, not a run; train --config {0} makes a run of it, which inspect shows",
                     file));
+  write_file(run.path / "mine.jsonl", "{}\n");
+  CHECK(message([&] {
+          run.inspect({(run.path / "mine.jsonl").string()});
+        }).ends_with("mine.jsonl: is data, not a run; train makes a run of a configuration whose data.train it is"));
   const Scratch runs;
   CHECK(message([&] { run.inspect({runs.path.string()}); }).ends_with(": holds no attention dumps"));
   for (const char* name : {"b", "a"}) {

@@ -37,7 +37,7 @@ std::string said_of(const std::function<int()>& body) {
   std::fflush(stderr);
   {
     const Redirected errors(STDERR_FILENO, scratch / "err");
-    CHECK(run_program("test", body) == 1);
+    CHECK(run_program("test", "bin/test", body) == 1);
     std::fflush(stderr);
   }
   return read_file(scratch / "err");
@@ -47,10 +47,27 @@ std::string said_of(const std::function<int()>& body) {
 
 // Its messages and what closed or full streams make of it are seen from outside, in tests/train/train_test.cpp.
 TEST_CASE("What main() returns: the body's code, 2 for a command line, 1 for any other error") {
-  CHECK(run_program("test", [] { return 7; }) == 7);
-  CHECK(run_program("test", []() -> int { throw UsageError("a command line (said by a test)"); }) == 2);
-  CHECK(run_program("test", []() -> int { throw Error("an error (said by a test)"); }) == 1);
-  CHECK(run_program("test", []() -> int { throw std::runtime_error("another error (said by a test)"); }) == 1);
+  CHECK(run_program("test", "bin/test", [] { return 7; }) == 7);
+  CHECK(run_program("test", "bin/test", []() -> int { throw UsageError("a command line (said by a test)"); }) == 2);
+  CHECK(run_program("test", "bin/test", []() -> int { throw Error("an error (said by a test)"); }) == 1);
+  CHECK(run_program("test", "bin/test", []() -> int { throw std::runtime_error("another error (said by a test)"); }) ==
+        1);
+}
+
+TEST_CASE("A program names another as it was called itself") {
+  const auto named = [](const char* called_as) {
+    std::string name;
+    run_program("train", called_as, [&] {
+      name = command_of("inspect");
+      return 0;
+    });
+    return name;
+  };
+  CHECK(named("train") == "inspect");
+  CHECK(named("build/train") == "build/inspect");
+  CHECK(named("/usr/bin/heed-train") == "/usr/bin/heed-inspect");
+  CHECK(named("my-trainer") == "inspect");
+  CHECK(named(nullptr) == "inspect");
 }
 
 TEST_CASE("Each very long line of a message is cut at 1,000 columns") {

@@ -490,6 +490,10 @@ TEST_CASE("A run that chooses among candidates ends with its card, and every vie
   INFO(ended.out << ended.err);
   REQUIRE(ended.code == 0);
   const auto says = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  CHECK(says(ended.out, "\nLook closer: heed-inspect run\n"));
+  CHECK(run_program(scratch, "cd run && heed-train --resume .").err ==
+        "train: train.jsonl: there is no such file here; data.train of . is relative to where the run was begun: "
+        "resume it from there\n");
   CHECK(says(ended.out, "note   10 held-out sentences are in the training set, too, left out"));
   CHECK(says(ended.out, "10 % of the held-out sentences' 100 words are unknown, 7 % of their 14\n"));
   CHECK(says(ended.out, "held-out sentences: 10 sentences, 5 pairs of twins"));
@@ -516,7 +520,8 @@ TEST_CASE("A run that chooses among candidates ends with its card, and every vie
   CHECK(says(inspect("run --verify").out, "baselines.safetensors"));
   CHECK(run_program(scratch, "heed-train --config c.yaml --check-gradients --set train.batch_size=4").code == 0);
   std::filesystem::remove(scratch / "run" / "baselines.safetensors");
-  CHECK(says(inspect("run --card test.jsonl").err, "baselines.safetensors: is missing; train --resume run writes it"));
+  CHECK(says(inspect("run --card test.jsonl").err,
+             "baselines.safetensors: is missing; heed-train --resume run writes it"));
   CHECK(run_program(scratch, "heed-train --resume run").code == 0);
   CHECK(inspect("run --card test.jsonl").code == 0);
 }
