@@ -7,6 +7,7 @@
 #include "train/seeds.h"
 
 #include <heed/autograd/machine.h>
+#include <heed/files/file.h>
 #include <heed/version.h>
 
 #include <cxxopts.hpp>
@@ -111,14 +112,6 @@ int run_seeds(const cxxopts::ParseResult& arguments) {
   return 128 + stop;
 }
 
-void require_data_files(const heed::TaskOptions& data, const heed::RunDirectory& run) {
-  for (const auto& [key, file] : {std::pair("data.train", data.train), std::pair("data.test", data.test)}) {
-    if (file.empty() || std::filesystem::path(file).is_absolute() || std::filesystem::exists(file)) continue;
-    heed::fail("{}: there is no such file here; {} of {} is relative to where the run was begun: resume it from there",
-               file, key, run.path().string());
-  }
-}
-
 // A run that goes on reads its text with the subwords that it learned.
 void keep_subwords(heed::TaskOptions& data, const heed::RunDirectory& run) {
   const std::filesystem::path file = heed::model_path(run.path());
@@ -141,11 +134,8 @@ int run(const cxxopts::ParseResult& arguments) {
   ResumedConfig read = directory ? read_resumed_config(directory->config(), overrides, done.steps,
                                                        done.origin ? done.origin->config : "")
                                  : ResumedConfig{read_config(text("config"), overrides), {}};
+  if (directory) keep_subwords(read.config.data, *directory);
   const Config& config = read.config;
-  if (directory) {
-    keep_subwords(read.config.data, *directory);
-    require_data_files(config.data, *directory);
-  }
   if (arguments.count("check-gradients")) {
     const ModelCheck check = check_model_gradients(config);
     fmt::print("{}", check.table);
@@ -153,9 +143,16 @@ int run(const cxxopts::ParseResult& arguments) {
   }
   const bool is_dry = arguments.count("dry-run") > 0;
   const bool resumed = directory.has_value();
-  Experiment experiment =
-      make_experiment(config, DType::float32, resumed && directory->has_checkpoint() ? Resumed::yes : Resumed::no,
-                      is_dry && config.from.empty() ? Values::none : Values::drawn);
+  Experiment experiment = [&] {
+    try {
+      return make_experiment(config, DType::float32,
+                             resumed && directory->has_checkpoint() ? Resumed::yes : Resumed::no,
+                             is_dry && config.from.empty() ? Values::none : Values::drawn);
+    } catch (const FileError& error) {
+      if (!resumed || std::filesystem::path(config.data.train).is_absolute()) throw;
+      fail("{}; a run is resumed where it was begun, since paths of its data are relative to there", error.what());
+    }
+  }();
   if (is_dry) {
     fmt::print("{}", dry_run(experiment));
     check_memory(experiment.memory, memory_limit());

@@ -491,9 +491,10 @@ TEST_CASE("A run that chooses among candidates ends with its card, and every vie
   REQUIRE(ended.code == 0);
   const auto says = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
   CHECK(says(ended.out, "\nLook closer: heed-inspect run\n"));
-  CHECK(run_program(scratch, "cd run && heed-train --resume .").err ==
-        "train: train.jsonl: there is no such file here; data.train of . is relative to where the run was begun: "
-        "resume it from there\n");
+  CHECK(
+      run_program(scratch, "cd run && heed-train --resume .").err ==
+      "train: cannot read train.jsonl: No such file or directory; a run is resumed where it was begun, since paths of "
+      "its data are relative to there\n");
   CHECK(says(ended.out, "note   10 held-out sentences are in the training set, too, left out"));
   CHECK(says(ended.out, "10 % of the held-out sentences' 100 words are unknown, 7 % of their 14\n"));
   CHECK(says(ended.out, "held-out sentences: 10 sentences, 5 pairs of twins"));
