@@ -66,6 +66,22 @@ TEST_CASE("What the head of toy.yaml that points attends to is the cause of the 
   }
 }
 
+TEST_CASE("examples/induction.yaml copies by a head that brings the token before and one that looks for it") {
+  const std::string seed = GENERATE("1", "12");
+  CAPTURE(seed);
+  const Experiment e = trained("examples/induction.yaml", {"seed=" + seed, "train.steps=700"});
+  const Causes found = causes(e.model, e.task.held_out, e.watched, 40);
+  CHECK(found.accuracy > 0.95);
+  REQUIRE(found.pointing);
+  CHECK((found.pointing->layer == 1 && found.pointing->weight > 0.5));
+  CHECK(found.find(Cause::What::edge_all_heads, 1, -1, "antecedent")->accuracy < 0.1);
+  const auto brings_decider = [](const Cause& row) {  // from the token that follows it, in the first layer
+    return row.what == Cause::What::edge && row.layer == 0 && row.from == "antecedent" && row.to == "decider" &&
+           row.weight > 0.3 && row.accuracy < 0.1;
+  };
+  CHECK(std::ranges::count_if(found.rows, brings_decider) == 1);
+}
+
 TEST_CASE("With shuffled antecedents there is nothing to learn but to name one of the two nouns") {
   const Evaluation e = evaluation_after(trained("toy.yaml", {"data.shuffle_antecedents=true"}));
   CHECK(std::abs(e.accuracy - 0.5) < 0.05);
