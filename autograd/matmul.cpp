@@ -1,4 +1,5 @@
 #include "autograd/cpu/blas.h"
+#include "autograd/cpu/denormals.h"
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/row_product.h"
 
@@ -64,6 +65,7 @@ void multiply_parts(const Tiling& t, cpu::Matrix<T> A, cpu::Matrix<T> B, T* C, c
   Tensor partial({t.parts, t.m, t.n}, dtype_of<T>);
   T* parts = partial.mutable_data<T>();
   cpu::parallel_for(t.parts, 1, [&](std::int64_t part, std::int64_t) {
+    const cpu::DenormalsAreZero all_normal;
     const std::int64_t p = part * t.tile_k;
     cpu::gemm(t.m, t.n, std::min(t.tile_k, t.k - p), T{1},
               cpu::Matrix<T>{A.data + p * A.column_stride, A.row_stride, A.column_stride},
@@ -113,6 +115,7 @@ Tensor product(const Tensor& a_any, const Tensor& b_any, const Tensor& bias = {}
     const std::int64_t work = std::max<std::int64_t>(1, tiling.tile_m * tiling.tile_n * tiling.k);
     cpu::parallel_for(
         batch.numel() * tiles, std::max<std::int64_t>(1, 131072 / work), [&](std::int64_t begin, std::int64_t end) {
+          const cpu::DenormalsAreZero all_normal;
           for (std::int64_t task = begin; task < end; ++task) {
             const std::int64_t item = task / tiles, inner = item % walk.size[0];
             walk.rows(item / walk.size[0], item / walk.size[0] + 1,

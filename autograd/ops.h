@@ -66,7 +66,7 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape);   // repeated with str
 Tensor contiguous(const Tensor& x);                         // x itself when it has no gaps
 Tensor concat(const std::vector<Tensor>& parts, int axis);  // one part or more, one after another: a copy
 
-// Matrix products (matmul.cpp)
+// Matrix products (matmul.cpp); on x86-64, of several rows, what is smaller than the smallest normal number counts as 0 in them.
 Tensor matmul(const Tensor& a, const Tensor& b);  // (..., n, k) x (..., k, m) -> (..., n, m); leading axes broadcast
 // x W + b: x (..., n), W (n, m), b (m) or undefined -> (..., m)
 Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b);

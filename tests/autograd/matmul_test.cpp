@@ -98,6 +98,22 @@ TEST_CASE("Large products, and long sums cut into parts, are as exact") {
   CHECK(product_error(uniform({3, 70, 90}, random, dtype), uniform({90, 40}, random, dtype)) < 4);
 }
 
+#if defined(__SSE__)
+TEST_CASE("Products count numbers below the smallest normal one as 0, for any number of threads, and only products") {
+  const int before = threads(), k = GENERATE(8, 2048);
+  for (const int count : {1, 2, 3}) {
+    set_threads(count);
+    for (const Tensor& c :
+         {matmul(full({8, k}, 1e-39), ones({k, 16})), matmul(full({8, k}, 1e-20), full({k, 16}, 1e-25)),
+          linear(ones({8, k}), full({k, 16}, -1e-39), {})}) {
+      CHECK(c.to_vector() == std::vector<double>(8 * 16, 0));
+    }
+    CHECK((full({100000}, 1e-39) + zeros({100000})).at({99999}) > 0);
+  }
+  set_threads(before);
+}
+#endif
+
 TEST_CASE("linear is a product and a sum") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   Random random(16);
