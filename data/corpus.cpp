@@ -27,7 +27,10 @@ Windows windows_at(const TokenNumbers& text, const Corpus& corpus, const std::ve
   return {Ids({B, corpus.context}, std::move(tokens)), Ids({B * corpus.context}, std::move(next))};
 }
 
-std::int64_t stride_of(const Corpus& corpus) { return corpus.context + (corpus.is_sequences ? 1 : 0); }
+std::int64_t stride_of(const Corpus& corpus) {
+  if (corpus.context < 1) fail("Corpus: its context must be at least 1, got {}", corpus.context);
+  return corpus.context + (corpus.is_sequences ? 1 : 0);
+}
 
 }  // namespace
 
@@ -39,6 +42,7 @@ void TokenNumbers::widen() {
 }
 
 void TokenNumbers::add(std::int32_t number) {
+  if (number < 0) fail("TokenNumbers: expected a number from 0, got {}", number);
   if (numbers_.index() < 1 && number > std::numeric_limits<std::uint8_t>::max()) widen<std::uint16_t>();
   if (numbers_.index() < 2 && number > std::numeric_limits<std::uint16_t>::max()) widen<std::int32_t>();
   std::visit([&]<class T>(std::vector<T>& numbers) { numbers.push_back(static_cast<T>(number)); }, numbers_);
@@ -62,6 +66,10 @@ std::int64_t TokenNumbers::bytes() const {
 Windows training_windows(const Corpus& corpus, int B, std::int64_t step, const Random& random) {
   Random of_step = random.stream(static_cast<std::uint64_t>(step));
   const std::int64_t N = corpus.train.size(), T = corpus.context;
+  if (B < 1 || T < 1 || N <= T) {
+    fail("training_windows: expected B and context of at least 1 and more tokens than context, got {}, {} and {}", B, T,
+         N);
+  }
   std::vector<std::int64_t> begins;
   for (int b = 0; b < B; ++b) {
     begins.push_back(corpus.is_sequences ? (T + 1) * of_step.below(N / (T + 1)) : of_step.below(N - T));
@@ -70,11 +78,15 @@ Windows training_windows(const Corpus& corpus, int B, std::int64_t step, const R
 }
 
 std::int64_t held_out_windows(const Corpus& corpus) {
-  const std::int64_t stride = stride_of(corpus);
-  return corpus.is_sequences ? corpus.held_out.size() / stride : (corpus.held_out.size() - 2) / stride + 1;
+  const std::int64_t stride = stride_of(corpus), N = corpus.held_out.size();
+  return corpus.is_sequences ? N / stride : N < 2 ? 0 : (N - 2) / stride + 1;
 }
 
 Windows held_out_windows(const Corpus& corpus, std::int64_t first, std::int64_t end) {
+  const std::int64_t all = held_out_windows(corpus);
+  if (first < 0 || first > end || end > all) {
+    fail("held_out_windows: [{}, {}) does not lie in the {} windows", first, end, all);
+  }
   std::vector<std::int64_t> begins;
   for (std::int64_t i = first; i < end; ++i) begins.push_back(i * stride_of(corpus));
   return windows_at(corpus.held_out, corpus, begins);

@@ -38,10 +38,12 @@ struct Windows {
   Ids next;    // (B T), row after row; -1 for what does not count
 };
 
-// Those of training step `step`: their positions are a function of (random, step) alone.
+// B of those of training step `step`: their positions are a function of (random, step) alone. Error where `train` has no
+// more tokens than a window.
 Windows training_windows(const Corpus& corpus, int B, std::int64_t step, const Random& random);
 
-// All of `held_out`, so that each token but the first is predicted once. The last window may be filled up.
+// All of `held_out`, so that each token but the first is predicted once: how many windows, and those in [first, end). The last
+// may be filled up.
 std::int64_t held_out_windows(const Corpus& corpus);
 Windows held_out_windows(const Corpus& corpus, std::int64_t first, std::int64_t end);
 

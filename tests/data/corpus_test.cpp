@@ -1,4 +1,5 @@
 #include "tests/catch.h"
+#include "tests/message.h"
 
 #include <heed/data/corpus.h>
 
@@ -65,6 +66,23 @@ TEST_CASE("Each held-out token but the first is predicted once") {
     REQUIRE(std::ssize(predicted) == count - 1);
     for (int i = 0; i + 1 < count; ++i) CHECK(predicted[static_cast<std::size_t>(i)] == i + 1);
   }
+}
+
+TEST_CASE("A text shorter than a window, and windows that are not there, are refused") {
+  Corpus corpus{counted(8), counted(1), 8};
+  const auto refused = [&](int B) { return message([&] { training_windows(corpus, B, 0, Random(1)); }); };
+  const std::string expected =
+      "training_windows: expected B and context of at least 1 and more tokens than context, got ";
+  CHECK(refused(2) == expected + "2, 8 and 8");
+  corpus.train.add(8);
+  CHECK(training_windows(corpus, 2, 0, Random(1)).tokens.numel() == 16);
+  CHECK(refused(0) == expected + "0, 8 and 9");
+  CHECK(held_out_windows(corpus) == 0);
+  CHECK(message([&] { held_out_windows(corpus, 0, 1); }) == "held_out_windows: [0, 1) does not lie in the 0 windows");
+  CHECK(message([&] { held_out_windows(corpus, -1, 0); }) == "held_out_windows: [-1, 0) does not lie in the 0 windows");
+  corpus.context = 0;
+  CHECK(message([&] { held_out_windows(corpus); }) == "Corpus: its context must be at least 1, got 0");
+  CHECK(message([&] { corpus.train.add(-1); }) == "TokenNumbers: expected a number from 0, got -1");
 }
 
 TEST_CASE("Windows of sequences are whole sequences, and count where a token came before") {
