@@ -31,7 +31,9 @@ struct OptimizerOptions {
     std::optional<double> weight_decay = {};  // none: as the others
   };
   std::vector<Group> groups = {};
-  std::vector<std::string> frozen = {};  // parameters left alone: a name, or the scope of several ("encoder.0")
+  // Parameters left alone: a name, or the scope of several ("encoder.0"). For a part of the training, instead, a group with a
+  // rate of 0 while it lasts: the state of an Optimizer with it is that of one without.
+  std::vector<std::string> frozen = {};
 };
 template <>
 inline constexpr EnumName<OptimizerOptions::Method> enum_names<OptimizerOptions::Method>[] = {
@@ -56,7 +58,8 @@ class Optimizer {
   // Updates so far.
   std::int64_t steps() const { return steps_; }
 
-  // All that a continued run needs: "<parameter>.b", or ".m" and ".v", and the number of "steps".
+  // All that a continued run needs: "<parameter>.b", or ".m" and ".v", and the number of "steps". Handles, which the next step
+  // writes to: clone() what is kept in memory.
   NamedTensors state() const;
   void load_state(const NamedTensors& state, const std::string& source);  // strict, as Parameters::load
 

@@ -14,6 +14,7 @@ WeightAverage::WeightAverage(const Parameters& parameters) : parameters_(paramet
 
 // mean_n = mean_{n-1} + (w - mean_{n-1}) / n
 void WeightAverage::add() {
+  refuse_while_shown("add()");
   if (means_.empty()) {
     for (const auto& [name, parameter] : parameters_) {
       means_.emplace_back(name, zeros(parameter.shape(), parameter.dtype()));
@@ -43,6 +44,7 @@ void WeightAverage::add() {
 }
 
 void WeightAverage::restart() {
+  refuse_while_shown("restart()");
   means_.clear();
   steps_ = 0;
 }
@@ -59,7 +61,23 @@ void WeightAverage::exchange() {
   }
 }
 
+void WeightAverage::show() {
+  refuse_while_shown("another Shown");
+  exchange();
+  is_shown_ = true;
+}
+
+void WeightAverage::hide() {
+  exchange();
+  is_shown_ = false;
+}
+
+void WeightAverage::refuse_while_shown(const char* what) const {
+  if (is_shown_) fail("WeightAverage: {} while the mean is shown, and the parameters lie in its place", what);
+}
+
 NamedTensors WeightAverage::state() const {
+  refuse_while_shown("state()");
   if (steps_ == 0) return {};
   NamedTensors state = means_;
   state.emplace_back("steps", full({}, static_cast<double>(steps_), DType::float64));

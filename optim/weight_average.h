@@ -14,27 +14,33 @@ class WeightAverage {
   void restart();                                // forgets what was added
   std::int64_t steps() const { return steps_; }  // how often weights were added
 
-  // While it lives the parameters hold the mean, where there is one, and the mean's place holds them.
+  // While it lives the parameters hold the mean, where there is one; all but steps() is an Error then, and no optimiser may
+  // step.
   class Shown {
    public:
-    explicit Shown(WeightAverage& average) : average_(average) { average_.exchange(); }
+    explicit Shown(WeightAverage& average) : average_(average) { average_.show(); }
     Shown(const Shown&) = delete;
     Shown& operator=(const Shown&) = delete;
-    ~Shown() { average_.exchange(); }
+    ~Shown() { average_.hide(); }
 
    private:
     WeightAverage& average_;
   };
 
-  // All that a continued run needs: the mean by the parameters' names, and the number of "steps"; of none nothing.
+  // All that a continued run needs: the mean by the parameters' names, and the number of "steps"; of none nothing. Handles,
+  // which the next add() writes to: clone() what is kept in memory.
   NamedTensors state() const;
   void load_state(const NamedTensors& state, const std::string& source);  // strict, as Parameters::load
 
  private:
+  void show();
+  void hide();
   void exchange();
+  void refuse_while_shown(const char* what) const;
   Parameters parameters_;
   NamedTensors means_;  // none before the first step
   std::int64_t steps_ = 0;
+  bool is_shown_ = false;
 };
 
 }  // namespace heed

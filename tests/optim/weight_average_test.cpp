@@ -29,6 +29,19 @@ TEST_CASE("The mean of weights over steps is shown in their place, and they come
   }
   CHECK(w.to_vector() == std::vector<double>{6, -6});
   CHECK(average.steps() == 3);
+  {
+    const WeightAverage::Shown shown(average);
+    const auto refused = [](const std::string& what) {
+      return "WeightAverage: " + what + " while the mean is shown, and the parameters lie in its place";
+    };
+    CHECK(message([&] { average.add(); }) == refused("add()"));
+    CHECK(message([&] { average.state(); }) == refused("state()"));
+    CHECK(message([&] { average.restart(); }) == refused("restart()"));
+    CHECK(message([&] { average.load_state({}, "file"); }) == refused("restart()"));
+    CHECK(message([&] { const WeightAverage::Shown twice(average); }) == refused("another Shown"));
+    CHECK(w.at({0}) == Approx(3));
+  }
+  CHECK(w.to_vector() == std::vector<double>{6, -6});
 
   WeightAverage other(parameters);
   other.load_state(average.state(), "file");
