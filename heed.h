@@ -4,7 +4,9 @@
 #include <heed/autograd/gradcheck/check.h>
 #include <heed/autograd/machine.h>
 #include <heed/autograd/more_ops.h>
+#include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
+#include <heed/autograd/profile.h>
 #include <heed/autograd/record.h>
 #include <heed/data/task.h>
 #include <heed/files/safetensors.h>
@@ -12,6 +14,8 @@
 #include <heed/nn/layers.h>
 #include <heed/nn/more_layers.h>
 #include <heed/nn/reader.h>
+#include <heed/nn/sampling.h>
 #include <heed/optim/clip.h>
 #include <heed/optim/optimizer.h>
 #include <heed/optim/schedule.h>
+#include <heed/optim/weight_average.h>

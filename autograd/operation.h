@@ -56,11 +56,11 @@ enum class Broadcasting { no, yes };  // yes: the recorder sums gradients over b
 
 // A differentiable operation: one object of static lifetime, beside the function that computes it.
 //
-//   // y = ln x         dx = dy / x
-//   static const Operation log_operation("log", [] { return unary_samples(log, Argument::Values::positive); });
-//   Tensor log(const Tensor& x) {
-//     const Tensor y = cpu::map(x, [](auto v) { return std::log(v); });
-//     return record(log_operation, {&x}, y, [x](const Tensor& dy) { return std::vector{dy / x}; });
+//   // y = x^3         dx = 3 dy x^2
+//   static const Operation cube_operation("cube", [] { return unary_samples(cube); });  // autograd/gradcheck/samples.h
+//   Tensor cube(const Tensor& x) {
+//     const Tensor X = x.detach();  // so that what is computed with it is not recorded
+//     return record(cube_operation, {&x}, X * X * X, [X](const Tensor& dy) { return std::vector{3 * dy * square(X)}; });
 //   }
 class Operation {
  public:

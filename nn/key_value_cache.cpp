@@ -10,7 +10,8 @@ namespace {
 void check_follows(const Tensor& held, const Tensor& x) {
   const bool fits = held.size(0) == x.size(0) && held.size(1) == x.size(1) && held.size(3) == x.size(3);
   if (fits && held.dtype() == x.dtype()) return;
-  fail("KeyValueCache: {} does not follow what is held, {}", to_string(x.shape()), to_string(held.shape()));
+  fail("KeyValueCache: {} {} does not follow what is held, {} ({}, {}, T, {})", to_string(x.dtype()),
+       to_string(x.shape()), to_string(held.dtype()), held.size(0), held.size(1), held.size(3));
 }
 
 // Writes `x`, of the tokens from `length` on, which go along `axis`, into `buffer`, which grows where it is too small.

@@ -110,6 +110,7 @@ Reader::Reader(Scope scope, const ReaderConfig& given)
                       ? Tensor()
                       : scope.parameter("output_bias", {config.vocabulary}, Init::zeros())) {
   if (config.parts.placement != NormPlacement::before) fail("Reader: its norms come before the parts of a block");
+  if (config.predicts == Predicts::next && config.sentences > 0) fail("Reader: a language model reads no sentences");
   if (config.answer == Answer::word) return;
   if (config.predicts == Predicts::next) fail("Reader: a language model answers with words, not candidates");
   const int d = config.attention.d_model;

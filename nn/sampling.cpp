@@ -19,6 +19,7 @@ std::int32_t sample(const Tensor& logits, const Sampling& sampling, Random& rand
     throw NotFinite("sample: a logit is NaN: the model's weights are too large, or damaged");
   }
   const double largest = *std::ranges::max_element(weights);
+  if (largest == -INFINITY) throw NotFinite("sample: all logits are -infinity: there is nothing to draw");
   if (temperature == 0 || std::isinf(largest)) {
     return static_cast<std::int32_t>(std::ranges::max_element(weights) - weights.begin());
   }

@@ -49,7 +49,9 @@ std::vector<std::vector<double>> gradients_of(const Function& function, const st
   const Gradients gradients = backward(function(variables), cotangent);
   std::vector<std::vector<double>> result;
   for (std::size_t i = 0; i < variables.size(); ++i) {
-    if (!gradients.contains(variables[i])) fail("check_gradients: input {} received no gradient", i);
+    if (!gradients.contains(variables[i])) {
+      fail("check_gradients: input {} received no gradient: the function must compute with the tensors it is given", i);
+    }
     result.push_back(gradients[variables[i]].to_vector());
     for (double& value : result.back()) value *= scale;
   }

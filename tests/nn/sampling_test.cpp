@@ -45,6 +45,8 @@ TEST_CASE("The same random numbers draw the same token, and what cannot be drawn
   CHECK(message([&] { sample(full({2, 3}, 0.0), {}, a); }) == "sample: expected logits (C), got (2, 3)");
   CHECK(message([&] { sample(logits, {.top_p = 0}, a); }) ==
         "sample: expected temperature from 0, top_k from 0 and top_p in (0, 1], got 1, 0 and 0");
+  CHECK(message([&] { sample(full({3}, -INFINITY), {}, a); }) ==
+        "sample: all logits are -infinity: there is nothing to draw");
   CHECK(message([&] { sample(full({3}, std::numeric_limits<double>::quiet_NaN()), {}, a); }) ==
         "sample: a logit is NaN: the model's weights are too large, or damaged");
 }
