@@ -1,4 +1,4 @@
-#include <heed/autograd/error.h>
+#include <heed/files/file.h>
 #include <heed/files/mapped_file.h>
 
 #include <cerrno>
@@ -12,7 +12,7 @@ namespace heed {
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) fail("{}: cannot be opened: {}", path.string(), std::strerror(errno));
+  if (file < 0) throw FileError(fmt::format("{}: cannot be opened: {}", path.string(), std::strerror(errno)));
   struct stat about {};
   const bool known = ::fstat(file, &about) == 0;
   if (!known || !S_ISREG(about.st_mode)) {

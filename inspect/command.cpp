@@ -159,7 +159,7 @@ std::string newer_model_note(const fs::path& run, std::int64_t dumped, const Ter
   return "\n" +
          wrapped(fmt::format("The model is of step {}; attention was last dumped at step {}. {} --resume {} "
                              "goes on, and --sentence asks the model itself.",
-                             step, dumped, command_of("train"), run.string()),
+                             step, dumped, command_of("train"), shell_word(run.string())),
                  terminal.width) +
          "\n";
 }

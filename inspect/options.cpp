@@ -67,7 +67,8 @@ cxxopts::Options options() {
 
 template <class... Args>
 [[noreturn]] void misused(fmt::format_string<Args...> format, Args&&... args) {
-  throw UsageError(fmt::format(format, std::forward<Args>(args)...) + " (see inspect --help)");
+  throw UsageError(fmt::format(format, std::forward<Args>(args)...) +
+                   fmt::format(" (see {} --help)", command_of("inspect")));
 }
 
 void check_continuation(const cxxopts::ParseResult& arguments) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <exception>
 #include <fcntl.h>
+#include <filesystem>
 #include <new>
 #include <string>
 
@@ -99,7 +101,22 @@ std::string command_line_error(int argc, const char* const* argv, std::string_vi
 std::string command_of(std::string_view name) {
   const std::string_view called_as = program_called_as, own = program;
   if (own.empty() || !called_as.ends_with(own)) return std::string(name);
-  return std::string(called_as.substr(0, called_as.size() - own.size())) + std::string(name);
+  const std::string other = std::string(called_as.substr(0, called_as.size() - own.size())) + std::string(name);
+  std::error_code unreadable;
+  const bool in_path = other.find('/') == std::string::npos;
+  return in_path || std::filesystem::exists(other, unreadable) ? other : std::string(name);
+}
+
+std::string shell_word(std::string path) {
+  if (path.starts_with('-')) path.insert(0, "./");
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) ||
+           std::string_view("/._-+:,@%").find(c) != std::string_view::npos || static_cast<unsigned char>(c) >= 0x80;
+  };
+  if (!path.empty() && std::ranges::all_of(path, is_plain)) return path;
+  std::string quoted = "'";
+  for (const char c : path) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
 }
 
 int run_program(const char* name, const char* called_as, const std::function<int()>& body) {

@@ -152,14 +152,14 @@ RunDirectory RunDirectory::open(const fs::path& path) {
   if (!fs::exists(path, too_long)) fail("{}: there is no such run to resume", excerpt(path.string()));
   RunDirectory run(path);
   if (!fs::exists(run.config())) {
-    for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
+    for (const fs::path& entry : entries_of(path)) {
       std::error_code unreadable;
-      if (!fs::exists(entry.path() / "config.yaml", unreadable)) continue;
+      if (!fs::exists(entry / "config.yaml", unreadable)) continue;
       fail("{}: is no run, but holds {}; resume that, or give the command with --seeds that began them all again",
-           path.string(), entry.path().filename().string());
+           path.string(), entry.string());
     }
-    fail("{}: has no config.yaml, so nothing was trained in it; start with train --config FILE --out {}", path.string(),
-         path.string());
+    fail("{}: has no config.yaml, so nothing was trained in it; start with {} --config FILE --out {}", path.string(),
+         command_of("train"), shell_word(path.string()));
   }
   refuse_links(run.path());
   remove_unfinished(run.path());
@@ -189,7 +189,7 @@ void RunDirectory::refuse_lost_checkpoint() const {
 
 std::string written_by_resuming(const fs::path& run) {
   if (fs::exists(checkpoint_path(run)))
-    return fmt::format("{} --resume {} writes it", command_of("train"), run.string());
+    return fmt::format("{} --resume {} writes it", command_of("train"), shell_word(run.string()));
   return "without checkpoint.safetensors, too, train --resume cannot write it; take both from where the run was "
          "trained";
 }

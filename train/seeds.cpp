@@ -196,9 +196,10 @@ bool train_seeds(const std::vector<Config>& configs, const fs::path& out, bool q
     std::fflush(stdout);
   }
   if (quiet) return true;
-  fmt::print("{}\nLook closer: {} {}\n", table.summary(), command_of("inspect"), run_of(out, configs[0]).string());
+  fmt::print("{}\nLook closer: {} {}\n", table.summary(), command_of("inspect"),
+             shell_word(run_of(out, configs[0]).string()));
   if (configs.size() > 1) {
-    fmt::print("Which heads do the same: {} {} --match\n", command_of("inspect"), (out / "seed-*").string());
+    fmt::print("Which heads do the same: {} {} --match\n", command_of("inspect"), shell_word(out.string()) + "/seed-*");
   }
   return true;
 }

@@ -27,6 +27,10 @@ void ask_to_stop(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
+std::string with_help(const std::string& message) {
+  return fmt::format("{} (see {} --help)", message, heed::command_of("train"));
+}
+
 cxxopts::Options options() {
   cxxopts::Options result("train", "Trains attention as a configuration says, and shows what it learned.\n");
   result.custom_help("--config FILE [OPTION...]").set_width(80);
@@ -77,7 +81,7 @@ std::string unexpected(const std::string& argument, const std::vector<std::strin
 
 void check(const cxxopts::ParseResult& arguments) {
   const auto is_given = [&](const char* name) { return arguments.count(name) > 0; };
-  const auto refuse = [](const std::string& what) { throw heed::UsageError(what + " (see train --help)"); };
+  const auto refuse = [](const std::string& what) { throw heed::UsageError(with_help(what)); };
   if (!arguments.unmatched().empty()) refuse(unexpected(arguments.unmatched()[0], settings_of(arguments)));
   if (is_given("config") == is_given("resume")) refuse("expected either --config FILE or --resume DIR");
   for (const char* name : {"resume", "dry-run", "check-gradients", "profile"}) {
@@ -103,8 +107,9 @@ int run_seeds(const cxxopts::ParseResult& arguments) {
     overrides.push_back(fmt::format("seed={}", seed));
     configs.push_back(read_config(arguments["config"].as<std::string>(), overrides));
   }
-  const std::filesystem::path out =
-      arguments.count("out") ? arguments["out"].as<std::string>() : "runs/" + configs[0].name + "-seeds";
+  const std::filesystem::path out = arguments.count("out") && !arguments["out"].as<std::string>().empty()
+                                        ? arguments["out"].as<std::string>()
+                                        : "runs/" + configs[0].name + "-seeds";
   std::signal(SIGINT, ask_to_stop);
   std::signal(SIGTERM, ask_to_stop);
   if (train_seeds(configs, out, arguments.count("quiet") > 0, terminal_of(STDOUT_FILENO), stop)) return 0;
@@ -149,8 +154,11 @@ int run(const cxxopts::ParseResult& arguments) {
                              resumed && directory->has_checkpoint() ? Resumed::yes : Resumed::no,
                              is_dry && config.from.empty() ? Values::none : Values::drawn);
     } catch (const FileError& error) {
-      if (!resumed || std::filesystem::path(config.data.train).is_absolute()) throw;
-      fail("{}; a run is resumed where it was begun, since paths of its data are relative to there", error.what());
+      if (!resumed) throw;
+      fail(
+          "{}; paths of a run's data are relative to where it was begun: resume it there, or say where the data is now "
+          "with --set data.train=FILE",
+          error.what());
     }
   }();
   if (is_dry) {
@@ -191,7 +199,7 @@ int run(const cxxopts::ParseResult& arguments) {
   if (stop && steps < config.schedule.steps) {
     const std::string told =
         fmt::format("train: stopped after step {} of {}; all is saved. Continue with: {} --resume {}\n", steps,
-                    config.schedule.steps, command_of("train"), directory->path().string());
+                    config.schedule.steps, command_of("train"), shell_word(directory->path().string()));
     std::fputs(told.c_str(), stderr);
     return 128 + stop;
   }
@@ -217,7 +225,7 @@ int main(int argc, char** argv) {
       }
       return 0;
     } catch (const cxxopts::exceptions::exception& error) {
-      throw heed::UsageError(fmt::format("{} (see train --help)", heed::command_line_error(argc, argv, error.what())));
+      throw heed::UsageError(with_help(heed::command_line_error(argc, argv, error.what())));
     }
   });
 }

@@ -355,8 +355,10 @@ TEST_CASE("inspect says what is not there") {
         "there is no watched sentence 2: watched sentences are numbered from 1 to 1");
   CHECK(run.error({"RUN", "--csv", "/nowhere/a.csv"}) ==
         "cannot write /nowhere/a.csv: No such file or directory: there is no directory /nowhere");
-  CHECK(run.error({"RUN/model.safetensors"}) ==
-        "RUN/model.safetensors: is no attention dump: its metadata has no 'step'");
+  CHECK(
+      run.error({"RUN/model.safetensors"}) ==
+      "RUN/model.safetensors: is a model, without sentences whose attention was kept: ask it with --sentence TEXT, or "
+      "see --weights");
 }
 
 TEST_CASE("inspect tells wrong usage from other errors") {

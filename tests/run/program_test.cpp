@@ -63,11 +63,26 @@ TEST_CASE("A program names another as it was called itself") {
     });
     return name;
   };
+  const Scratch scratch;
+  for (const char* name : {"inspect", "heed-inspect"}) write_file(scratch / name, "");
   CHECK(named("train") == "inspect");
-  CHECK(named("build/train") == "build/inspect");
-  CHECK(named("/usr/bin/heed-train") == "/usr/bin/heed-inspect");
+  CHECK(named("heed-train") == "heed-inspect");
+  CHECK(named((scratch / "train").c_str()) == (scratch / "inspect").string());
+  CHECK(named((scratch / "heed-train").c_str()) == (scratch / "heed-inspect").string());
+  CHECK(named((scratch / "a-train").c_str()) == "inspect");
   CHECK(named("my-trainer") == "inspect");
   CHECK(named(nullptr) == "inspect");
+}
+
+TEST_CASE("A path in a hint is a word that a shell reads as that path") {
+  CHECK(shell_word("runs/four-2_b.c") == "runs/four-2_b.c");
+  CHECK(shell_word("-y") == "./-y");
+  for (const std::string path : {"my run", "it's", "$HOME", "a;b", "*", "", "a\nb", "跑 1", "\"", "\\"}) {
+    CAPTURE(path);
+    const Scratch scratch;
+    REQUIRE(std::system(("printf %s " + shell_word(path) + " >" + (scratch / "out").string()).c_str()) == 0);
+    CHECK(read_file(scratch / "out") == path);
+  }
 }
 
 TEST_CASE("Each very long line of a message is cut at 1,000 columns") {

@@ -31,9 +31,9 @@ TEST_CASE("A run directory is made once, locked, and opened where a run has begu
   fs::create_directories(scratch / "seeds" / "seed-7");
   write_file(scratch / "seeds" / "seed-7" / "config.yaml", "");
   CHECK(message([&] { RunDirectory::open(scratch / "seeds"); })
-            .ends_with(
-                "/seeds: is no run, but holds seed-7; resume that, or give the command with --seeds that began them "
-                "all again"));
+            .ends_with("/seeds: is no run, but holds " + (scratch / "seeds/seed-7").string() +
+                       "; resume that, or give the command with --seeds that began them "
+                       "all again"));
 }
 
 TEST_CASE("Where a file is, no run directory can be made or opened") {

@@ -92,6 +92,16 @@ TEST_CASE("A test file that has changed is named, and sentences in another order
     write_file(place / file, cat + "\n" + dog + "\n");
   }
   CHECK(place.error("train --quiet --resume r") == "0: ");
+
+  // The data may have gone elsewhere, but only as it was.
+  REQUIRE(place.error("mkdir d && mv a.jsonl b.jsonl d && cp -r r s") == "0: ");
+  const std::string before = read_file(place / "r/config.yaml"), there = " --set train.steps=30 --set data.train=";
+  CHECK(place.error("train --quiet --resume r" + there + "d/b.jsonl --set data.test=d/a.jsonl") == "0: ");
+  write_file(place / "d/c.jsonl", dog + "\n");
+  CHECK(place.error("train --quiet --resume s" + there + "d/c.jsonl --set data.test=d/b.jsonl")
+            .starts_with("1: train: s: data.train 'd/c.jsonl' has changed since this run began: "));
+  CHECK(read_file(place / "s/config.yaml") == before);
+  CHECK(read_file(place / "r/config.yaml").find("d/b.jsonl") != std::string::npos);
 }
 
 TEST_CASE("A trained run without its checkpoint is not begun anew") {

@@ -232,9 +232,10 @@ TEST_CASE("A finished run goes on with other steps, and an interruption changes 
   CHECK(place.error("train --resume c --set optim.lr=0.1") ==
         "1: train: c: all of its 60 steps are taken, and nothing would be done with optim.lr 0.1 (was 0.003); set "
         "train.steps to more, too\n");
-  CHECK(place.error("train --resume c --set model.heads=4")
-            .starts_with(
-                "1: train: --set model.heads=4: model.heads may not change when a run goes on; what may: optim.lr, "));
+  CHECK(
+      place.error("train --resume c --set model.heads=4")
+          .starts_with(
+              "1: train: --set model.heads=4: model.heads may not change when a run goes on; what may: data.train, "));
   CHECK(read_file(place / "c/config.yaml") == before);
   CHECK(run_program(place, "train --resume c")
             .out.find("from   step 60 of 60: nothing is left to train; --set train.steps=N goes on\n") !=
@@ -491,10 +492,9 @@ TEST_CASE("A run that chooses among candidates ends with its card, and every vie
   REQUIRE(ended.code == 0);
   const auto says = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
   CHECK(says(ended.out, "\nLook closer: heed-inspect run\n"));
-  CHECK(
-      run_program(scratch, "cd run && heed-train --resume .").err ==
-      "train: cannot read train.jsonl: No such file or directory; a run is resumed where it was begun, since paths of "
-      "its data are relative to there\n");
+  CHECK(run_program(scratch, "cd run && heed-train --resume .").err ==
+        "train: cannot read train.jsonl: No such file or directory; paths of a run's data are relative to where it was "
+        "begun: resume it there, or say where the data is now with --set data.train=FILE\n");
   CHECK(says(ended.out, "note   10 held-out sentences are in the training set, too, left out"));
   CHECK(says(ended.out, "10 % of the held-out sentences' 100 words are unknown, 7 % of their 14\n"));
   CHECK(says(ended.out, "held-out sentences: 10 sentences, 5 pairs of twins"));

@@ -44,8 +44,8 @@ std::vector<Key> keys(Config& c) {
       {"seed", Seed{&c.seed}, "of everything that is drawn at random"},
 
       {"data.task", choice(&c.data.kind), "what is learned"},
-      {"data.train", Text{&c.data.train}, "to train on: babi, jsonl, text, candidates"},
-      {"data.test", Text{&c.data.test}, "file to evaluate on; \"\": a tenth of data.train"},
+      {"data.train", Text{&c.data.train}, "to train on: babi, jsonl, text, candidates", {}, may_change},
+      {"data.test", Text{&c.data.test}, "file to evaluate on; \"\": a tenth of data.train", {}, may_change},
       {"data.tokens", choice(&c.data.split), "what a text is cut into", {}, Key::OnResume::fixed, "data.split"},
       {"data.context",
        Integer{&c.data.context, 1, 65536},
