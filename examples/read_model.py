@@ -65,7 +65,7 @@ class Model:
             x = x + self.w["positions.weight"][: len(ids)]
         if self.config["positions"] == "sinusoidal":
             angle = n / 10000 ** (np.arange(0, d, 2) / d)
-            x = x + np.stack([np.sin(angle), np.cos(angle)], -1).reshape(len(ids), d)
+            x = x + np.stack([np.sin(angle), np.cos(angle)], -1).reshape(len(ids), -1)[:, :d]
         if self.config["sentences"]:
             x = x + self.w["sentences.weight"][sentences]
         return x
@@ -145,6 +145,8 @@ def main():
     except Exception as error:
         sys.exit(f"{sys.argv[1]}: cannot be read as a model in safetensors: {error!r}")
     tokens, candidates = [], []
+    if model.config["sentences"]:
+        sys.exit("the model reads sentences: call Model(FILE)(tokens, query, sentences=[...]) with each token's")
     chooses = "candidates.pointer.weight" in model.w
     for word in sys.argv[3:]:
         if chooses and word.startswith("["):
