@@ -14,8 +14,7 @@ struct Sampling {
 };
 
 // A number in [0, C), of logits (C). Of equal logits the first counts as more probable. Error for a temperature, k or p that
-// means nothing, and NotFinite for a logit that is NaN or
-// where all are -infinity.
+// means nothing; NotFinite where a logit is NaN, or all are -infinity.
 std::int32_t sample(const Tensor& logits, const Sampling& sampling, Random& random);
 
 }  // namespace heed

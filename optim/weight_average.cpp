@@ -52,8 +52,8 @@ void WeightAverage::restart() {
 void WeightAverage::exchange() {
   if (steps_ == 0) return;
   auto entry = parameters_.begin();
-  for (auto& [name, mean] : means_) {
-    Tensor parameter = (entry++)->second;
+  for (auto& named : means_) {
+    Tensor parameter = (entry++)->second, &mean = named.second;
     dispatch(parameter.dtype(), [&]<class T>() {
       std::swap_ranges(parameter.mutable_data<T>(), parameter.mutable_data<T>() + parameter.numel(),
                        mean.mutable_data<T>());
