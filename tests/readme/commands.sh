@@ -38,7 +38,7 @@ run_program() {
   local command=$1
   case $command in
     *--resume* | *--config\ toy.yaml* | *--help* | *train.steps=*) ;;
-    build/train*--config*) command+=" --set train.steps=20" ;;
+    build/train*--config*) command+=" --set train.steps=20 --set optim.warmup=5" ;;
     build/inspect*--limit*) ;;
     build/inspect*--causes* | build/inspect*--page*) command+=" --limit 20" ;;
   esac
