@@ -102,9 +102,13 @@ std::string command_of(std::string_view name) {
   const std::string_view called_as = program_called_as, own = program;
   if (own.empty() || !called_as.ends_with(own)) return std::string(name);
   const std::string other = std::string(called_as.substr(0, called_as.size() - own.size())) + std::string(name);
+  if (other.find('/') == std::string::npos) return other;  // found in PATH
   std::error_code unreadable;
-  const bool in_path = other.find('/') == std::string::npos;
-  return in_path || std::filesystem::exists(other, unreadable) ? other : std::string(name);
+  if (!std::filesystem::exists(other, unreadable)) return std::string(name);
+  const std::string here = std::filesystem::current_path(unreadable).string() + "/";
+  if (!other.starts_with(here)) return other;
+  const std::string below = other.substr(here.size());
+  return below.find('/') == std::string::npos ? "./" + below : below;
 }
 
 std::string shell_word(std::string path) {

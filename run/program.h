@@ -21,7 +21,8 @@ std::string command_line_error(int argc, const char* const* argv, std::string_vi
 int run_program(const char* name, const char* called_as, const std::function<int()>& body);
 
 // How `name`, train or inspect, is called by who called this program: build/train -> build/inspect, heed-train ->
-// heed-inspect; the name alone where this program was called something else, or there is none beside it.
+// heed-inspect; relative to the working directory, where it is below that. The name alone where this program was called
+// something else, or there is none beside it.
 std::string command_of(std::string_view name);
 
 // A path as one writes it in a shell: 'my run' for a name with a space, ./-y for one that begins as an option.

@@ -70,6 +70,12 @@ TEST_CASE("A program names another as it was called itself") {
   CHECK(named((scratch / "train").c_str()) == (scratch / "inspect").string());
   CHECK(named((scratch / "heed-train").c_str()) == (scratch / "heed-inspect").string());
   CHECK(named((scratch / "a-train").c_str()) == "inspect");
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(scratch.path.parent_path());
+  CHECK(named((scratch / "train").c_str()) == (scratch.path.filename() / "inspect").string());
+  std::filesystem::current_path(scratch.path);
+  CHECK(named((scratch / "train").c_str()) == "./inspect");
+  std::filesystem::current_path(before);
   CHECK(named("my-trainer") == "inspect");
   CHECK(named(nullptr) == "inspect");
 }
