@@ -45,7 +45,8 @@ Ids first_in_order(const char* operation, const Tensor& x, int axis, std::int64_
         const T* row = data + r * n;
         const auto before = [&](std::int32_t i, std::int32_t j) {
           const T u = row[i], v = row[j];
-          const bool greater = u > v || (u != u && v == v), less = u < v || (v != v && u == u);
+          const bool greater = u > v || (std::isnan(u) && !std::isnan(v)),
+                     less = u < v || (std::isnan(v) && !std::isnan(u));
           if (greater || less) return largest ? greater : less;
           return last ? i > j : i < j;
         };

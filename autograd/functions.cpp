@@ -33,7 +33,8 @@ std::vector<Sample> choice_samples(Tensor (*f)(const Tensor&, const Tensor&)) {
 // y = a where wins(a, b), b where wins(b, a), NaN when one is      da, db = dy or 0, half of it where neither wins
 template <class Wins>
 Tensor choice(const Operation& operation, const Tensor& a, const Tensor& b, Wins wins) {
-  const Tensor y = cpu::map(operation.name(), a, b, [wins](auto u, auto v) { return wins(u, v) || u != u ? u : v; });
+  const Tensor y =
+      cpu::map(operation.name(), a, b, [wins](auto u, auto v) { return wins(u, v) || std::isnan(u) ? u : v; });
   return record(operation, {&a, &b}, y, [a, b, wins](const Tensor& dy) {
     const Tensor share = cpu::map("backward", a, b, [wins](auto u, auto v) {
       using T = decltype(u);
@@ -190,7 +191,8 @@ Tensor pow(const Tensor& a, const Tensor& b) {
   const Tensor y = cpu::map("pow", a, b, [](auto u, auto v) { return std::pow(u, v); });
   return record(pow_operation, {&a, &b}, y, [a, b, y](const Tensor& dy) {
     const Tensor da = cpu::map("pow", a, b, [](auto u, auto v) { return v == 0 ? v : v * std::pow(u, v - 1); });
-    const Tensor db = cpu::map("pow", a, y, [](auto u, auto w) { return u == 0 && w == w ? u : w * std::log(u); });
+    const Tensor db =
+        cpu::map("pow", a, y, [](auto u, auto w) { return u == 0 && !std::isnan(w) ? u : w * std::log(u); });
     return std::vector{dy * da, dy * db};
   });
 }

@@ -45,9 +45,11 @@ Tensor& operator/=(Tensor& a, const B& b) {
 // Over axes, all when empty, as max() and sum() (reduce.cpp, statistics.cpp)
 Tensor min(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
 // Sum of (x - mean)^2 divided by n - correction, at least 0: 1 for the estimate from a sample.
-Tensor var(const Tensor& x, std::vector<int> axes = {}, bool keepdim = false, double correction = 0);
-Tensor norm(const Tensor& x, std::vector<int> axes = {}, bool keepdim = false);       // sqrt(sum x^2), gradient 0 at 0
-Tensor logsumexp(const Tensor& x, std::vector<int> axes = {}, bool keepdim = false);  // log sum e^x; -infinity of none
+Tensor var(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false, double correction = 0);
+// sqrt(sum x^2), gradient 0 at 0
+Tensor norm(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
+// log sum e^x; -infinity of none
+Tensor logsumexp(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
 
 // Comparisons, elementwise; shapes broadcast, NaN is neither (comparisons.cpp)
 Booleans operator<(const Tensor& a, const Tensor& b);

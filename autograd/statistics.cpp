@@ -9,7 +9,7 @@
 namespace heed {
 namespace {
 
-using Statistic = Tensor (*)(const Tensor&, std::vector<int>, bool);
+using Statistic = Tensor (*)(const Tensor&, const std::vector<int>&, bool);
 
 std::vector<Sample> statistic_samples(Statistic f) {
   std::vector<Sample> samples;
@@ -34,7 +34,7 @@ Shape kept_shape(const Tensor& x, const std::vector<int>& axes) {
 
 }  // namespace
 
-Tensor var(const Tensor& x, std::vector<int> axes, bool keepdim, double correction) {
+Tensor var(const Tensor& x, const std::vector<int>& axes, bool keepdim, double correction) {
   const Tensor total = sum(square(x - mean(x, axes, true)), axes, keepdim);
   const std::int64_t n = x.numel() / std::max<std::int64_t>(1, kept_shape(x, axes).numel());
   return total / std::max(0.0, static_cast<double>(n) - correction);
@@ -42,7 +42,7 @@ Tensor var(const Tensor& x, std::vector<int> axes, bool keepdim, double correcti
 
 // y = sqrt(sum x^2), in double, where the square of any float lies        dx = dy x / y, 0 where y is 0
 static const Operation norm_operation("norm", [] { return statistic_samples(norm); });
-Tensor norm(const Tensor& x, std::vector<int> axes, bool keepdim) {
+Tensor norm(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
   const Tensor y = sqrt(sum(square(x.to(DType::float64)), axes, keepdim)).to(x.dtype());
   return record(norm_operation, {&x}, y, [x, y, kept = kept_shape(x, axes)](const Tensor& dy) {
     const Tensor share = cpu::map("norm", dy, y, [](auto g, auto v) { return v == 0 ? v : g / v; });
@@ -52,7 +52,7 @@ Tensor norm(const Tensor& x, std::vector<int> axes, bool keepdim) {
 
 // y = m + log sum e^(x - m), m = max x, or 0 where that is infinite          dx = dy e^(x - y), 0 where y is -infinity
 static const Operation logsumexp_operation("logsumexp", [] { return statistic_samples(logsumexp); });
-Tensor logsumexp(const Tensor& x, std::vector<int> axes, bool keepdim) {
+Tensor logsumexp(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
   const auto finite = [](auto v) { return std::isinf(v) ? decltype(v){0} : v; };
   const Tensor fixed = x.detach();
   const Shape kept = kept_shape(x, axes);

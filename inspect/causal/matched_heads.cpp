@@ -102,7 +102,7 @@ RunTraces traces_of(const fs::path& path, const SavedModel& model, const std::ve
   result.run.accuracy = share_right(held_out, before.answers());
   const HeadTrace* pointing = nullptr;
   double most_weight = -1;
-  result.heads.reserve(static_cast<std::size_t>(held_out.layers() * held_out.heads()));
+  result.heads.reserve(static_cast<std::size_t>(held_out.layers()) * static_cast<std::size_t>(held_out.heads()));
   for (int layer = 0; layer < held_out.layers(); ++layer) {
     for (int head = 0; head < held_out.heads(); ++head) {
       HeadTrace& trace = result.heads.emplace_back(HeadTrace{layer, head, {}, {}});

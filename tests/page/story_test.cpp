@@ -24,11 +24,11 @@ SavedModel model_of(int layers, int heads, int max_length = 12) {
 void point(const std::filesystem::path& run, std::size_t sentence, std::size_t layer, int head, double weight) {
   Dump dump = last_dump(run);
   SentenceAttention& one = dump.sentences[sentence];
-  const auto T = static_cast<int>(one.tokens.size());
+  const auto T = std::ssize(one.tokens);
   std::vector<double> values = one.layers[layer].to_vector();
   for (int key = 0; key < T; ++key) {
     values[static_cast<std::size_t>((head * T + one.query) * T + key)] =
-        key == one.antecedent ? weight : (1 - weight) / (T - 1);
+        key == one.antecedent ? weight : (1 - weight) / static_cast<double>(T - 1);
   }
   one.layers[layer] = tensor(one.layers[layer].shape(), values).to(DType::float32);
   write_dump(run, dump);
