@@ -157,11 +157,11 @@ def main():
     longest = len(model.w.get("positions.weight", tokens))
     if len(tokens) > longest:
         sys.exit(f"the model reads {longest} tokens at most, got {len(tokens)}")
-    if not sys.argv[2].isdecimal() or int(sys.argv[2]) >= len(tokens):
+    query = int(sys.argv[2]) if sys.argv[2].isdecimal() else -1
+    if not 0 <= query < len(tokens):
         sys.exit(f"QUERY: expected a token's number, from 0 to {len(tokens) - 1}, got {sys.argv[2]!r}")
     if chooses and not (candidates and all(end for begin, end in candidates)):
         sys.exit("the model chooses among candidates: put each in brackets, as in [the trophy]")
-    query = int(sys.argv[2])
     probabilities, weights = model(tokens, query, candidates)
     names = [" ".join(tokens[b:e]) for b, e in candidates] + ["none of them"] if candidates else model.words
     for i in probabilities.argsort()[::-1][:3]:

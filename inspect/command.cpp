@@ -14,6 +14,7 @@
 #include "inspect/views/view.h"
 #include "run/metrics.h"
 #include "run/program.h"
+#include "run/run_directory.h"
 #include "run/whole_words.h"
 
 #include <heed/files/file.h>
@@ -140,9 +141,7 @@ void check_run(const fs::path& path) {
   }
   if (!fs::is_directory(path) || fs::exists(path / "config.yaml")) return;
   std::vector<std::string> runs;
-  for (const fs::path& entry : entries_of(path)) {
-    if (fs::exists(entry / "config.yaml", error)) runs.push_back(entry.string());
-  }
+  for (const fs::path& run : runs_in(path)) runs.push_back(run.string());
   constexpr std::size_t most = 5;
   const std::size_t more = runs.size() > most ? runs.size() - most : 0;
   runs.resize(runs.size() - more);
@@ -159,7 +158,7 @@ std::string newer_model_note(const fs::path& run, std::int64_t dumped, const Ter
   return "\n" +
          wrapped(fmt::format("The model is of step {}; attention was last dumped at step {}. {} --resume {} "
                              "goes on, and --sentence asks the model itself.",
-                             step, dumped, command_of("train"), shell_word(run.string())),
+                             step, dumped, command_of("train"), shell_word(run)),
                  terminal.width) +
          "\n";
 }

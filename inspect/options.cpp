@@ -67,8 +67,7 @@ cxxopts::Options options() {
 
 template <class... Args>
 [[noreturn]] void misused(fmt::format_string<Args...> format, Args&&... args) {
-  throw UsageError(fmt::format(format, std::forward<Args>(args)...) +
-                   fmt::format(" (see {} --help)", command_of("inspect")));
+  throw misuse("inspect", fmt::format(format, std::forward<Args>(args)...));
 }
 
 void check_continuation(const cxxopts::ParseResult& arguments) {

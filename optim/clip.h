@@ -8,8 +8,8 @@ double global_norm(const Gradients& gradients);
 
 // What to multiply gradients of this norm by, so that it is max_norm at most: max_norm / (norm + 1e-6) where it is more
 // (Pascanu et al. 2013, arXiv:1211.5063, algorithm 1; constant as in torch.nn.utils.clip_grad_norm_), else 1, as for a norm that
-// is not finite. Error when max_norm is not above 0. Optimizer::step() takes it, which spares a pass over the gradients and
-// does the same, but for rounding:
+// is not finite. Error for a max_norm that is not above 0 and for a norm below 0. Optimizer::step() takes it, which spares a
+// pass over the gradients and does the same, but for rounding:
 //   optimizer.step(gradients, lr, clip_factor(global_norm(gradients), 1));
 double clip_factor(double norm, double max_norm);
 

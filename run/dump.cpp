@@ -104,12 +104,12 @@ std::vector<std::int64_t> steps_in(const std::filesystem::path& directory) {
 
 const std::string& metadata(const SafeTensors& content, const std::string& name, const std::string& file) {
   const auto found = content.metadata.find(name);
-  if (found == content.metadata.end() && content.metadata.contains("heed.model")) {
+  if (found != content.metadata.end()) return found->second;
+  if (content.metadata.contains("heed.model")) {
     fail("{}: is a model, without sentences whose attention was kept: ask it with --sentence TEXT, or see --weights",
          file);
   }
-  if (found == content.metadata.end()) fail("{}: is no attention dump: its metadata has no '{}'", file, name);
-  return found->second;
+  fail("{}: is no attention dump: its metadata has no '{}'", file, name);
 }
 
 }  // namespace

@@ -13,7 +13,6 @@
 #include <cstring>
 #include <exception>
 #include <fcntl.h>
-#include <filesystem>
 #include <new>
 #include <string>
 
@@ -82,6 +81,10 @@ const char *program = "", *program_called_as = "";
 
 }  // namespace
 
+UsageError misuse(std::string_view name, const std::string& what) {
+  return UsageError(fmt::format("{} (see {} --help)", what, command_of(name)));
+}
+
 std::string command_line_error(int argc, const char* const* argv, std::string_view message) {
   if (message.find("failed to parse") == std::string_view::npos) return std::string(message);
   for (int i = 1; i < argc; ++i) {
@@ -111,15 +114,16 @@ std::string command_of(std::string_view name) {
   return below.find('/') == std::string::npos ? "./" + below : below;
 }
 
-std::string shell_word(std::string path) {
-  if (path.starts_with('-')) path.insert(0, "./");
+std::string shell_word(const std::filesystem::path& path) {
+  std::string word = path.string();
+  if (word.starts_with('-')) word.insert(0, "./");
   const auto is_plain = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) ||
            std::string_view("/._-+:,@%").find(c) != std::string_view::npos || static_cast<unsigned char>(c) >= 0x80;
   };
-  if (!path.empty() && std::ranges::all_of(path, is_plain)) return path;
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
   std::string quoted = "'";
-  for (const char c : path) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
   return quoted + "'";
 }
 

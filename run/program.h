@@ -1,6 +1,7 @@
 #pragma once
 #include <heed/autograd/error.h>
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,9 @@ namespace heed {
 struct UsageError : Error {
   using Error::Error;
 };
+
+// Of `program`, train or inspect: "WHAT (see build/train --help)", as command_of() names it.
+UsageError misuse(std::string_view program, const std::string& what);
 
 // What a command line's library says of it, where that names a value alone with the option that has it: "--tokens: expected
 // a number, got '1.5'".
@@ -26,6 +30,6 @@ int run_program(const char* name, const char* called_as, const std::function<int
 std::string command_of(std::string_view name);
 
 // A path as one writes it in a shell: 'my run' for a name with a space, ./-y for one that begins as an option.
-std::string shell_word(std::string path);
+std::string shell_word(const std::filesystem::path& path);
 
 }  // namespace heed

@@ -152,14 +152,12 @@ RunDirectory RunDirectory::open(const fs::path& path) {
   if (!fs::exists(path, too_long)) fail("{}: there is no such run to resume", excerpt(path.string()));
   RunDirectory run(path);
   if (!fs::exists(run.config())) {
-    for (const fs::path& entry : entries_of(path)) {
-      std::error_code unreadable;
-      if (!fs::exists(entry / "config.yaml", unreadable)) continue;
+    if (const std::vector<fs::path> runs = runs_in(path); !runs.empty()) {
       fail("{}: is no run, but holds {}; resume that, or give the command with --seeds that began them all again",
-           path.string(), entry.string());
+           path.string(), runs[0].string());
     }
     fail("{}: has no config.yaml, so nothing was trained in it; start with {} --config FILE --out {}", path.string(),
-         command_of("train"), shell_word(path.string()));
+         command_of("train"), shell_word(path));
   }
   refuse_links(run.path());
   remove_unfinished(run.path());
@@ -189,9 +187,16 @@ void RunDirectory::refuse_lost_checkpoint() const {
 
 std::string written_by_resuming(const fs::path& run) {
   if (fs::exists(checkpoint_path(run)))
-    return fmt::format("{} --resume {} writes it", command_of("train"), shell_word(run.string()));
+    return fmt::format("{} --resume {} writes it", command_of("train"), shell_word(run));
   return "without checkpoint.safetensors, too, train --resume cannot write it; take both from where the run was "
          "trained";
+}
+
+std::vector<fs::path> runs_in(const fs::path& directory) {
+  std::vector<fs::path> runs = entries_of(directory);
+  std::error_code unreadable;
+  std::erase_if(runs, [&](const fs::path& entry) { return !fs::exists(entry / "config.yaml", unreadable); });
+  return runs;
 }
 
 void RunDirectory::write_held_out(const std::vector<Example>& examples) const {

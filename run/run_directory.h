@@ -51,6 +51,9 @@ class RunDirectory {
   int lock_ = -1;
 };
 
+// Those in a directory, sorted: what has a config.yaml.
+std::vector<std::filesystem::path> runs_in(const std::filesystem::path& directory);
+
 // How a file that a run lacks is had again: "train --resume RUN writes it", where it has a checkpoint.
 std::string written_by_resuming(const std::filesystem::path& run);
 

@@ -280,10 +280,10 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
     const std::vector<Metrics> lines = read_metrics(run.path());
     const std::string ended_early = stop_of(e, run);
     std::string text = ended_early + language_figures(lines.back(), lines.front(), first) +
-                       fmt::format("\nLook closer: {} {}\n", command_of("inspect"), shell_word(run.path().string()));
+                       fmt::format("\nLook closer: {} {}\n", command_of("inspect"), shell_word(run.path()));
     if (e.model.tokenizer.is_of_text()) {
       const std::filesystem::path model = ended_early.empty() ? run.path() : best_model_path(run.path());
-      text += fmt::format("Write with it: {} {} --continue TEXT\n", command_of("inspect"), shell_word(model.string()));
+      text += fmt::format("Write with it: {} {} --continue TEXT\n", command_of("inspect"), shell_word(model));
     }
     return text;
   }
@@ -309,7 +309,7 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
               ? "\n" + relations_table(evaluate_relations(*e.model.reader, e.model.vocabulary, e.task.held_out))
               : "") +
          card_of(e, run, terminal) +
-         fmt::format("\nLook closer: {} {}\n", command_of("inspect"), shell_word(run.path().string()));
+         fmt::format("\nLook closer: {} {}\n", command_of("inspect"), shell_word(run.path()));
 }
 
 }  // namespace heed

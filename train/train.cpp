@@ -27,10 +27,6 @@ void ask_to_stop(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
-std::string with_help(const std::string& message) {
-  return fmt::format("{} (see {} --help)", message, heed::command_of("train"));
-}
-
 cxxopts::Options options() {
   cxxopts::Options result("train", "Trains attention as a configuration says, and shows what it learned.\n");
   result.custom_help("--config FILE [OPTION...]").set_width(80);
@@ -81,7 +77,7 @@ std::string unexpected(const std::string& argument, const std::vector<std::strin
 
 void check(const cxxopts::ParseResult& arguments) {
   const auto is_given = [&](const char* name) { return arguments.count(name) > 0; };
-  const auto refuse = [](const std::string& what) { throw heed::UsageError(with_help(what)); };
+  const auto refuse = [](const std::string& what) { throw heed::misuse("train", what); };
   if (!arguments.unmatched().empty()) refuse(unexpected(arguments.unmatched()[0], settings_of(arguments)));
   if (is_given("config") == is_given("resume")) refuse("expected either --config FILE or --resume DIR");
   for (const char* name : {"resume", "dry-run", "check-gradients", "profile"}) {
@@ -99,6 +95,11 @@ void check(const cxxopts::ParseResult& arguments) {
   if (is_given("threads") && arguments["threads"].as<int>() > 1024) refuse("--threads must be at most 1024");
 }
 
+// "" where the option is not given.
+std::string text_of(const cxxopts::ParseResult& arguments, const char* name) {
+  return arguments.count(name) ? arguments[name].as<std::string>() : std::string();
+}
+
 int run_seeds(const cxxopts::ParseResult& arguments) {
   using namespace heed;
   std::vector<Config> configs;
@@ -107,9 +108,8 @@ int run_seeds(const cxxopts::ParseResult& arguments) {
     overrides.push_back(fmt::format("seed={}", seed));
     configs.push_back(read_config(arguments["config"].as<std::string>(), overrides));
   }
-  const std::filesystem::path out = arguments.count("out") && !arguments["out"].as<std::string>().empty()
-                                        ? arguments["out"].as<std::string>()
-                                        : "runs/" + configs[0].name + "-seeds";
+  const std::string given = text_of(arguments, "out");
+  const std::filesystem::path out = given.empty() ? "runs/" + configs[0].name + "-seeds" : given;
   std::signal(SIGINT, ask_to_stop);
   std::signal(SIGTERM, ask_to_stop);
   if (train_seeds(configs, out, arguments.count("quiet") > 0, terminal_of(STDOUT_FILENO), stop)) return 0;
@@ -129,9 +129,7 @@ int run(const cxxopts::ParseResult& arguments) {
   using namespace heed;
   if (arguments.count("threads")) set_threads(arguments["threads"].as<int>());
   if (arguments.count("seeds")) return run_seeds(arguments);
-  const auto text = [&](const char* name) {
-    return arguments.count(name) ? arguments[name].as<std::string>() : std::string();
-  };
+  const auto text = [&](const char* name) { return text_of(arguments, name); };
   const std::vector<std::string> overrides = settings_of(arguments);
   std::optional<RunDirectory> directory;
   if (arguments.count("resume")) directory.emplace(RunDirectory::open(text("resume")));
@@ -199,7 +197,7 @@ int run(const cxxopts::ParseResult& arguments) {
   if (stop && steps < config.schedule.steps) {
     const std::string told =
         fmt::format("train: stopped after step {} of {}; all is saved. Continue with: {} --resume {}\n", steps,
-                    config.schedule.steps, command_of("train"), shell_word(directory->path().string()));
+                    config.schedule.steps, command_of("train"), shell_word(directory->path()));
     std::fputs(told.c_str(), stderr);
     return 128 + stop;
   }
@@ -225,7 +223,7 @@ int main(int argc, char** argv) {
       }
       return 0;
     } catch (const cxxopts::exceptions::exception& error) {
-      throw heed::UsageError(with_help(heed::command_line_error(argc, argv, error.what())));
+      throw heed::misuse("train", heed::command_line_error(argc, argv, error.what()));
     }
   });
 }
