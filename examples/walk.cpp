@@ -8,6 +8,8 @@
 
 using namespace heed;
 
+void show(const char* name, const Tensor& x) { fmt::print("{:9}{}\n", name, to_string(x.shape())); }
+
 int main() {
   const std::vector<std::string> words = tokenize("苹果 很 甜", Split::words);  // an apple, very, sweet
   constexpr int d_model = 4, d_k = d_model;
@@ -48,4 +50,25 @@ int main() {
   print("scaled = scores / sqrt(4)", scaled, words, words);
   print("weights = softmax(scaled)", weights, words, words);
   print("output = weights V", output, words);
+
+  // The usual sizes, d_k = d_v = 64 and 8 heads, change only the shapes. These matrices are drawn, not trained.
+  constexpr int heads = 8, width = 64;
+  Random random(1);
+  std::vector<Tensor> outputs;
+  fmt::print("\neach of {} heads of width {}\n", heads, width);
+  for (int head = 0; head < heads; ++head) {
+    const Tensor q = matmul(X, normal({d_model, width}, random)), k = matmul(X, normal({d_model, width}, random)),
+                 v = matmul(X, normal({d_model, width}, random));
+    const AttentionResult attended = attention(q, k, v, {}, Weights::yes);
+    outputs.push_back(attended.output);
+    if (head > 0) continue;
+    show("Q", q);
+    show("K^T", transpose(k));
+    show("weights", attended.weights);
+    show("output", attended.output);
+  }
+  const Tensor joined = concat(outputs, 1);
+  fmt::print("\nthe heads side by side, and mixed by W_O\n");
+  show("joined", joined);
+  show("output", matmul(joined, normal({heads * width, d_model}, random)));
 }

@@ -23,7 +23,7 @@ const std::vector<std::string_view> shapes = {"The bank of the {decider} was whe
                                               "The {person} thought about the {decider} at the bank {time}",
                                               "At the bank , the {person} asked about the {decider} {time}",
                                               "It was the {decider} that brought the {person} to the bank {time}",
-                                              "The {person} sat near the bank and talked about the {decider} {time}",
+                                              "The bank is near the {decider} where the {person} waited {time}",
                                               "The {decider} was all that the {person} saw from the bank {time}"};
 
 std::vector<Example> sentences(const std::string& what, int count, const std::vector<std::vector<int>>& people_of,

@@ -158,6 +158,8 @@ TEST_CASE("walk prints every matrix, and apple and sweet attend each other", "[w
         Numbers{0.1065, 0.1065, 0.7870, 0.2119, 0.2119, 0.5761, 0.7870, 0.1065, 0.1065});
   CHECK(output.under("output = weights V  (3, 4)") ==
         Numbers{0.1065, 0.1065, 0, 0.7870, 0.2119, 0.2119, 0, 0.5761, 0.7870, 0.1065, 0, 0.1065});
+  CHECK(output.says("\nQ        (3, 64)\nK^T      (64, 3)\nweights  (3, 3)\noutput   (3, 64)\n"));
+  CHECK(output.says("\njoined   (3, 512)\noutput   (3, 4)\n"));
 }
 
 TEST_CASE("rms_norm: an operation of one's own is the library's, and its check can fail") {

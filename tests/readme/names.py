@@ -1,0 +1,138 @@
+"""names.py BUILD: what the documents name is there: files, links and their headings, options, keys and their values,
+presets, arguments of setup.sh, functions, packages. Both languages show the same figures."""
+
+import pathlib
+import re
+import sys
+
+from documents import (CONFIGURATIONS, DOCUMENTS, ROOT, SOURCES, blocks, code, comments, finish, output_of, paragraphs,
+                       plain, read, wrong)
+
+BUILD = pathlib.Path(sys.argv[1]).resolve()
+OF_A_USER = re.compile(r"(runs|RUN|DIR|build[a-z0-9-]*|mine|heed|attention|models|en)/|[/~$<]|\./heed_")  # no files of the tree
+OF_CMAKE = {"--workflow", "--preset", "--install", "--prefix", "--build"}
+INVENTED = re.compile(r"NAME|colours|softsign|stop_at_loss|entropy|lion")  # by CONTRIBUTING.md, to be added
+NO_KEYS = re.compile(r"\.(safetensors|jsonl|json|yaml|js|h|cpp|py|tsv)\b|^data\.split$")  # files; an old name
+
+
+def read_help():
+    """The keys of a configuration, each with its values where these are names."""
+    keys, section = {}, ""
+    text = output_of(BUILD / "train", "--help-config")
+    for match in re.finditer(r"^( *)([a-z_0-9A-Z]+):(.*\n(?: +#.*\n| +\(.*\n| {20}.*\n)*)", text, re.M):
+        indent, word, rest = match.groups()
+        if not indent:
+            section = word
+            continue
+        values = re.search(r"\(([^()]+)\)\s*$", rest)
+        names = re.split(r",\s+(?:#\s*)?", values[1]) if values else []
+        keys[f"{section}.{word}"] = names if len(names) > 1 else []
+    return keys
+
+
+KEYS = read_help()
+OPTIONS = OF_CMAKE | set(re.findall(r"--[a-z][a-z-]+", output_of(BUILD / "train", "--help") +
+                                    output_of(BUILD / "inspect", "--help")))
+OPTIONS |= {"--" + name for name in re.findall(r'^ *\("([a-z-]+)"', read("bench/bench.cpp"), re.M)}
+PRESETS = set(re.findall(r'"name": "([a-z0-9]+)"', read("CMakePresets.json")))
+OF_SETUP = set(re.findall(r"[a-z]+", " ".join(re.findall(r"^  ([a-z| ]+)\)", read("setup.sh"), re.M))))
+ALL = {p.relative_to(ROOT).as_posix() for folder in SOURCES + ["cmake", "docs"] for p in (ROOT / folder).rglob("*")}
+ALL |= {p.name for p in ROOT.iterdir()} | {".ci/run"}
+WORDS = set(re.findall(r"\w+", " ".join(read(p) for p in ALL if re.search(r"\.(h|cpp|py|sh)$", p))))
+
+
+def is_there(path):
+    if OF_A_USER.match(path):
+        return True
+    if path.endswith("/"):
+        return any(("/" + name).endswith("/" + path[:-1]) for name in ALL)
+    return path.removeprefix("./") in ALL or "*" in path and any(ROOT.glob(path))
+
+
+def check_code(place, piece):
+    for path in re.findall(r"(?:^|(?<=[ (]))[\w.*/~$-]+/[\w.*/-]*", piece):
+        if not is_there(path):
+            wrong(place, f"there is no '{path}'")
+    is_ours = re.match(r"(--|build/|\./setup|cmake |ctest |heed-|train|inspect|(build/)?bench)", piece)
+    for option in re.findall(r"(?:^|(?<= ))--[a-z][a-z-]+", piece) if is_ours else []:
+        if option not in OPTIONS:
+            wrong(place, f"no program has the option '{option}'")
+    for key, value in re.findall(r"(?<![\w/.])((?:data|model|optim|train|dump)\.\w+(?:\.\w+)?)(?:(?:=|: )(\w+))?", piece):
+        if NO_KEYS.search(key):
+            continue
+        if key not in KEYS:
+            wrong(place, f"train --help-config has no key '{key}'")
+        elif value and KEYS[key] and value not in KEYS[key]:
+            wrong(place, f"{key} is one of {', '.join(KEYS[key])}, not '{value}'")
+    for name in re.findall(r"--preset ([a-z0-9]+)", piece):
+        if name not in PRESETS:
+            wrong(place, f"CMakePresets.json has no '{name}'")
+    for name in re.findall(r"setup\.sh ([a-z]+)", piece):
+        if name not in OF_SETUP:
+            wrong(place, f"setup.sh has no argument '{name}'")
+    function = re.fullmatch(r"(?:\w+(?:::|\.))?([a-z_]+)\([^)]*\)", piece)
+    if function and function[1] not in WORDS:
+        wrong(place, f"there is no function '{function[1]}'")
+
+
+def slugs(path):
+    """Of its headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)", read(path), re.M)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def check_links(path):
+    for line, text in paragraphs(path):
+        for link in re.findall(r"\]\(([^) ]+)\)", text):
+            if re.match(r"https?:", link):
+                continue
+            target, _, anchor = link.partition("#")
+            file = (ROOT / path).parent / target if target else ROOT / path
+            if not file.exists():
+                wrong(f"{path}:{line}", f"a link leads to '{target}', which is not there")
+            elif anchor and anchor not in slugs(file):
+                wrong(f"{path}:{line}", f"'{target or path}' has no heading '{anchor}'")
+
+
+def check_translation(chinese):
+    """Each line of output, and each number with a point or of three digits and more, is in the English page, too."""
+    english = chinese.replace(".zh-CN", "")
+    theirs = plain(read(english))
+    for line, text in blocks(chinese, ""):
+        if re.search(r"\d", text) and text.isascii() and text not in read(english):
+            wrong(f"{chinese}:{line}", f"an output that {english} lacks: {text}")
+    for line, text in paragraphs(chinese):
+        for number in re.findall(r"(?<![\d.])(?:\d+\.\d+|\d{3,})(?![\d.]|\s*[亿万])", plain(text)):
+            if not re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", theirs):
+                wrong(f"{chinese}:{line}", f"a figure that {english} lacks: {number}")
+
+
+for document in DOCUMENTS:
+    check_links(document)
+    for line, piece in code(document):
+        if not INVENTED.search(piece):
+            check_code(f"{document}:{line}", piece)
+    if ".zh-CN" in document:
+        check_translation(document)
+for configuration in CONFIGURATIONS:
+    for line, comment in comments(configuration):
+        check_code(f"{configuration}:{line}", " ".join(re.findall(r"--[a-z][a-z-]+|(?:docs|examples)/[\w.-]*\w", comment)))
+
+# Every example is in README's table, and every file that a run writes is in docs/design.md.
+for readme in ("README.md", "README.zh-CN.md"):
+    table = "".join(re.findall(r"^\| .*\n", read(readme), re.M))
+    for example in CONFIGURATIONS + sorted(p.relative_to(ROOT).as_posix() for p in (ROOT / "examples").glob("*.cpp")):
+        if f"`{example}`" not in table:
+            wrong(readme, f"its table lacks {example}")
+for source in sorted(p for p in ALL if re.fullmatch(r"(run|train)/\w+\.cpp", p)):
+    for name in re.findall(r'"(\w+\.(?:yaml|jsonl|safetensors|json))"', read(source)):
+        if name not in read("docs/design.md"):
+            wrong("docs/design.md", f"it does not name {name}, which a run may hold ({source})")
+
+# What setup.sh installs to build with, docs/arm64.md installs for the other processor; the tools are not of the other.
+packages = set(re.search(r"^packages=\(([^)]+)\)", read("setup.sh"), re.M)[1].split())
+for package in packages - {"g++", "cmake", "ninja-build", "pkg-config"}:
+    if package.replace("openblas-dev", "openblas-pthread-dev") not in read("docs/arm64.md"):
+        wrong("docs/arm64.md", f"the sysroot lacks {package}")
+
+finish(f"{len(DOCUMENTS)} documents")
