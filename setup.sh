@@ -11,7 +11,7 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build libopenblas-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libcxxopts-dev
-          libutf8proc-dev libsentencepiece-dev catch2 pkg-config)
+          libutf8proc-dev libsentencepiece-dev catch2 pkg-config python3)
 
 die() {
   printf 'setup.sh: %s\n' "$@" >&2
@@ -24,7 +24,7 @@ case "$*" in
   fuzz | coverage) # what clang links with the sanitizers, libFuzzer and counters, of the version that "clang" is
     version=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -1)
     packages+=(clang libomp-dev "libclang-rt-${version:-14}-dev")
-    [ "$1" = fuzz ] || packages+=("llvm-${version:-14}" python3) ;;
+    [ "$1" = fuzz ] || packages+=("llvm-${version:-14}") ;;
   page) packages+=(chromium) ;;
   lint) packages+=(clang-format clang-tidy libomp-dev) ;;
   docs) packages+=(doxygen) ;;

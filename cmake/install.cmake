@@ -34,7 +34,10 @@ install(FILES ${PROJECT_BINARY_DIR}/heedConfig.cmake ${PROJECT_BINARY_DIR}/heedC
 if(HEED_BUILD_PROGRAMS)
   install(TARGETS heed_train heed_inspect)
   install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
-  install(FILES README.md README.zh-CN.md LICENSE toy.yaml DESTINATION ${CMAKE_INSTALL_DOCDIR})
+  install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
+          FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.svg")  # what the documents link to
+  install(FILES README.md README.zh-CN.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE toy.yaml
+          DESTINATION ${CMAKE_INSTALL_DOCDIR})
 endif()
 
 # A package for others must run on their processors.

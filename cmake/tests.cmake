@@ -39,8 +39,17 @@ target_compile_options(autograd_test PRIVATE -Wno-unknown-pragmas)  # "omp simd"
 # What README says. With sanitizers its many runs would take minutes.
 if(NOT HEED_SANITIZE)
   add_test(NAME readme_commands WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-           COMMAND tests/readme/commands.sh ${PROJECT_BINARY_DIR} README.md README.zh-CN.md)
+           COMMAND tests/readme/commands.sh ${PROJECT_BINARY_DIR} README.md README.zh-CN.md CONTRIBUTING.md
+                   docs/self-attention.md docs/self-attention.zh-CN.md)
+  set(readme_tests names facts measured runs)
 endif()
+# Names, figures and facts in the documents are those of the sources and the programs.
+foreach(name ${readme_tests})
+  add_test(NAME readme_${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+           COMMAND sh -c "command -v python3 >/dev/null || exit 77
+                          exec python3 -B tests/readme/${name}.py '${PROJECT_BINARY_DIR}'")
+  set_tests_properties(readme_${name} PROPERTIES SKIP_RETURN_CODE 77)
+endforeach()
 add_test(NAME readme_install WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
          COMMAND tests/readme/install.sh ${PROJECT_BINARY_DIR} README.md)
 set_tests_properties(readme_install PROPERTIES ENVIRONMENT CXX=${CMAKE_CXX_COMPILER})

@@ -21,12 +21,13 @@ commands() {
            for (i = 1; i <= count; i++) print line parts[i] }'
 }
 
-# kind COMMAND: how a command of README is tested. What is "install" is run, in order, by install.sh.
+# kind COMMAND: how a command of a document is tested. What is "install" is run, in order, by install.sh.
 kind() {
   case $1 in
     ./setup.sh*) echo setup ;;
     *"cmake --workflow --preset "*) echo workflow ;;
     "cmake --preset "* | "cmake --build --preset "* | "ctest --preset "*) echo preset ;;
+    .ci/run) echo script ;;
     build/train* | build/inspect* | build/examples/*) echo program ;;
     "cmake --install "* | "cmake -S "* | "cmake --build "* | mine/* | "g++ "* | "export "* | heed-train* | heed-inspect*)
       echo install ;;

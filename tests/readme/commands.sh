@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# commands.sh BUILD README...: every command in the sh blocks of these files is one that this tree and BUILD accept. The
+# commands.sh BUILD FILE...: every command in the sh blocks of these documents is one that this tree and BUILD accept. The
 # programs are run, in a scratch directory, with fewer steps where they would train for long.
 set -euo pipefail
 source "$(dirname "$0")/blocks.sh"
@@ -56,6 +56,7 @@ check() {  # check COMMAND
         "ctest "*) has_preset test "$1" ;;
       esac ;;
     program) run_program "$1" ;;
+    script) [ -x "$top/$1" ] || { echo "there is no such program"; return 1; } ;;
     install) ;;  # install.sh runs it
     package)
       [[ $1 != cpack* || $1 =~ ^cpack\ --config\ build-portable/CPackConfig.cmake$ ]] ||

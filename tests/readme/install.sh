@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # install.sh BUILD README: installs BUILD and builds on it as README says, with the programs, the CMakeLists.txt and the
-# commands that are written there; ~ is a scratch directory. Every installed header compiles alone.
+# commands that are written there; ~ is a scratch directory. Every installed header compiles alone, and the installed documents
+# link to nothing that is not installed.
 # $CXX is the compiler that BUILD was built with; README's prefix is ~/heed.
 set -euo pipefail
 export CXX=${CXX:-g++}
@@ -42,6 +43,15 @@ for program in programs/*.cpp; do
 done
 heed/bin/heed-train --version
 heed/bin/heed-inspect --version
+
+# Links in the installed documents lead to what is installed.
+documents=$(dirname "$(find heed -name README.md -path '*/doc/*')")
+for document in "$documents"/*.md "$documents"/docs/*.md; do
+  for link in $(grep -oE '\]\([^) ]+\)' "$document" | sed -E 's/^\]\(//; s/[#)].*//'); do
+    case $link in http*) continue ;; esac
+    [ -e "$(dirname "$document")/$link" ] || fail "$document links to '$link', which is not installed"
+  done
+done
 
 cd heed/include/heed
 internal=$(find . -path '*/cpu/*' -o -name json.h)

@@ -131,7 +131,7 @@ for source in sorted(p for p in ALL if re.fullmatch(r"(run|train)/\w+\.cpp", p))
 
 # What setup.sh installs to build with, docs/arm64.md installs for the other processor; the tools are not of the other.
 packages = set(re.search(r"^packages=\(([^)]+)\)", read("setup.sh"), re.M)[1].split())
-for package in packages - {"g++", "cmake", "ninja-build", "pkg-config"}:
+for package in packages - {"g++", "cmake", "ninja-build", "pkg-config", "python3"}:
     if package.replace("openblas-dev", "openblas-pthread-dev") not in read("docs/arm64.md"):
         wrong("docs/arm64.md", f"the sysroot lacks {package}")
 

@@ -1,0 +1,44 @@
+"""runs.py BUILD: what the documents say of trained examples, in a few seconds of training."""
+
+import json
+import pathlib
+import re
+import sys
+import tempfile
+
+from documents import finish, output_of, read, wrong
+
+BUILD = pathlib.Path(sys.argv[1]).resolve()
+SEED = int(re.search(r"^seed: (\d+)", read("toy.yaml"), re.M)[1])
+RIVALS = [9, 19]  # of seeds 1 to 40, those whose answers depend most on one edge after it
+
+
+def check_bank(scratch):
+    """docs/self-attention.md: both sentences have the answer "shore", and a head gives "river" 0.9 or more."""
+    run = scratch / "bank"
+    output_of(BUILD / "train", "--config", "examples/bank.yaml", "--quiet", "--out", run)
+    for sentence in ("The bank of the river", "The bank is near the river"):
+        if f'--sentence "{sentence}"' not in read("docs/self-attention.md"):
+            wrong("docs/self-attention.md", f"expected inspect runs/bank --sentence \"{sentence}\"")
+        said = json.loads(output_of(BUILD / "inspect", run, "--sentence", sentence, "--json"))["sentences"][0]
+        bank, river = said["tokens"].index("bank"), said["tokens"].index("river")
+        most = max(head[bank][river] for head in said["layers"][0])
+        if said["predicted"] != "shore" or most < 0.9:
+            wrong("docs/self-attention.md", f"'{sentence}': {said['predicted']}, {most:.2f} of the attention on river")
+
+
+def check_seed(scratch):
+    """toy.yaml: its seed is the one whose answers depend most on a single edge."""
+    seeds = [SEED, *RIVALS]
+    output_of(BUILD / "train", "--config", "toy.yaml", "--quiet", "--seeds", ",".join(map(str, seeds)), "--out", scratch / "toy")
+    runs = [scratch / "toy" / f"seed-{seed}" for seed in seeds]
+    found = json.loads(output_of(BUILD / "inspect", *runs, "--match", "--json"))["runs"]
+    without = {seed: run["pointing"]["without"] for seed, run in zip(seeds, found)}
+    if min(without, key=without.get) != SEED or found[0]["pointing"]["cause"] != "alone":
+        wrong("toy.yaml", f"right without the edge of the head that points: {without}; seed {SEED} is not the least")
+
+
+with tempfile.TemporaryDirectory() as name:
+    check_bank(pathlib.Path(name))
+    check_seed(pathlib.Path(name))
+finish("trained examples")
