@@ -38,7 +38,21 @@ def check_seed(scratch):
         wrong("toy.yaml", f"right without the edge of the head that points: {without}; seed {SEED} is not the least")
 
 
+def check_profile(scratch):
+    """docs/performance.md: how many operations a step of toy.yaml calls, forward and backward."""
+    run = scratch / "profile"
+    output_of(BUILD / "train", "--config", "toy.yaml", "--quiet", "--profile", "--set", "train.steps=4", "--out", run)
+    events = json.loads((run / "trace.json").read_text())["traceEvents"]
+    names = [event["name"] for event in sorted(events, key=lambda event: event["ts"])]
+    first = names.index("(optimizer)")  # ends the first step
+    second = names[first + 1:names.index("(optimizer)", first + 1)]
+    calls = len([name for name in second if not name.startswith("(")])
+    if f"A step of `toy.yaml` makes {calls} calls of operations" not in read("docs/performance.md"):
+        wrong("docs/performance.md", f"a step of toy.yaml makes {calls} calls of operations")
+
+
 with tempfile.TemporaryDirectory() as name:
     check_bank(pathlib.Path(name))
     check_seed(pathlib.Path(name))
+    check_profile(pathlib.Path(name))
 finish("trained examples")
