@@ -21,7 +21,7 @@ commands() {
            for (i = 1; i <= count; i++) print line parts[i] }'
 }
 
-# kind COMMAND: how a command of a document is tested. What is "install" is run, in order, by install.sh.
+# kind COMMAND: how a command of a document is tested. install.sh runs the commands of kind "install", in order.
 kind() {
   case $1 in
     ./setup.sh*) echo setup ;;

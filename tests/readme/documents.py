@@ -1,4 +1,4 @@
-"""What the tests of the documents share: their files, paragraphs, code, and a list of mistakes."""
+"""Shared by the tests of the documents: reads files, paragraphs and code, and collects mistakes."""
 
 import pathlib
 import re
@@ -19,7 +19,7 @@ def wrong(place, message):
 
 
 def finish(what):
-    """Prints the mistakes and ends the program: with 1 where there are any."""
+    """Prints the mistakes and ends the program, with exit code 1 if there are any."""
     print(*mistakes, f"{what}, {len(mistakes)} mistakes", sep="\n")
     sys.exit(1 if mistakes else 0)
 
@@ -29,7 +29,7 @@ def read(path):
 
 
 def output_of(*command):
-    """What a program prints; the test ends with its message where it fails."""
+    """Returns the output of a program; ends the test with its message when it fails."""
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=ROOT)
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stderr}{done.stdout}")
@@ -37,7 +37,7 @@ def output_of(*command):
 
 
 def paragraphs(path):
-    """(line, text) of each paragraph, item of a list, heading and row of a table outside of fenced blocks, on one line."""
+    """Returns (line, text) for each paragraph, list item, heading and table row outside fenced blocks, on one line."""
     result, held, first, fenced = [], "", 0, False
     for number, line in enumerate(read(path).splitlines() + [""], 1):
         begins = re.match(r"#|\||[-*] |\d+\. ", line)
@@ -53,7 +53,7 @@ def paragraphs(path):
 
 
 def blocks(path, language=None):
-    """(line, text) of each line in the fenced blocks of a language, or in all."""
+    """Returns (line, text) for each line in the fenced blocks of a language, or in all blocks."""
     result, inside = [], None
     for number, line in enumerate(read(path).splitlines(), 1):
         if line.startswith("```"):
@@ -64,17 +64,17 @@ def blocks(path, language=None):
 
 
 def code(path):
-    """(line, piece) of each piece between backticks in the paragraphs, and of each command in the sh blocks."""
+    """Returns (line, piece) for each piece between backticks in the paragraphs and each command in the sh blocks."""
     pieces = [(line, piece) for line, text in paragraphs(path) for piece in re.findall(r"`([^`]+)`", text)]
     return pieces + [(line, re.sub(r"\s+#.*", "", text)) for line, text in blocks(path, "sh")]
 
 
 def comments(path):
-    """(line, text) of the comments in a configuration."""
+    """Returns (line, text) for each comment in a configuration."""
     lines = enumerate(read(path).splitlines(), 1)
     return [(number, line[line.index("#") + 1:].strip()) for number, line in lines if "#" in line]
 
 
 def plain(text):
-    """The text without commas in its numbers."""
+    """Returns the text without commas in its numbers."""
     return re.sub(r"(?<=\d),(?=\d{3})", "", text)

@@ -1,4 +1,4 @@
-"""facts.py BUILD: figures in the documents that the sources decide are theirs."""
+"""facts.py BUILD: compares figures in the documents with the sources that decide them."""
 
 import pathlib
 import re
@@ -14,7 +14,7 @@ TEXTS += [(path, plain(" ".join(text for _, text in comments(path)))) for path i
 
 
 def source(path, pattern):
-    """The group or groups of `pattern`, which the file holds once."""
+    """Returns the group or groups of `pattern`, which must occur once in the file."""
     found = re.findall(pattern, read(path))
     if len(found) != 1:
         sys.exit(f"facts.py: expected '{pattern}' once in {path}, found it {len(found)} times: has the source changed?")
@@ -22,7 +22,7 @@ def source(path, pattern):
 
 
 def fact(value, *patterns):
-    """The group of each pattern is `value` wherever a document says it, and one does. Numbers are without commas there."""
+    """Checks that each pattern occurs in a document and that its group is `value` everywhere. Numbers lose their commas."""
     for pattern in patterns:
         found = [(place, match) for place, text in TEXTS for match in re.findall(pattern, text)]
         for place, match in found:
@@ -33,7 +33,7 @@ def fact(value, *patterns):
 
 
 def settings(path, *overrides):
-    """The configuration as a run of it uses it, {"model.layers": "2"}, and what --dry-run says of its size."""
+    """Returns the resolved configuration, {"model.layers": "2"}, and the lines of --dry-run about its size."""
     text = output_of(BUILD / "train", "--config", path, "--dry-run", *(a for o in overrides for a in ("--set", o)))
     keys, section = {}, ""
     for indent, word, value in re.findall(r"^( *)(\w+):(?: +(\S.*))?$", text, re.M):
@@ -111,7 +111,7 @@ fact(source("examples/shakespeare.yaml", r"context: (\d+)"), r"learns from conte
 
 
 def passes(name, sentences):
-    """How often the training of an example goes through so many sentences or characters."""
+    """Returns how often the training of an example goes through so many sentences or windows of text."""
     length, batch = source(f"examples/{name}.yaml", r"  steps: (\d+)"), source(f"examples/{name}.yaml", r"  batch_size: (\d+)")
     return int(length) * int(batch) / sentences
 
@@ -132,7 +132,7 @@ with tempfile.TemporaryDirectory() as scratch:
 
 
 def parameters(size, words, d_model):
-    """How many it has with a vocabulary of so many words: a vector of each, and here of each of 256 bytes."""
+    """Returns the number of parameters with `words` vectors in place of those of the 256 bytes."""
     return int(re.search(r"(\d+) parameters", size)[1]) + (words - 256) * d_model
 
 

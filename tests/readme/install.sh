@@ -44,7 +44,7 @@ done
 heed/bin/heed-train --version
 heed/bin/heed-inspect --version
 
-# Links in the installed documents lead to what is installed.
+# Links in the installed documents lead to installed files.
 documents=$(dirname "$(find heed -name README.md -path '*/doc/*')")
 for document in "$documents"/*.md "$documents"/docs/*.md; do
   for link in $(grep -oE '\]\([^) ]+\)' "$document" | sed -E 's/^\]\(//; s/[#)].*//'); do

@@ -33,7 +33,7 @@ for table in tables:
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
     run = next((r for r in RUNS if f"{row(r, 'toy')['ms']:.4g}" == rows[0][1]), None)
     if not run:
-        wrong("docs/performance.md", f"bench/results has no run whose toy takes {rows[0][1]} ms")
+        wrong("docs/performance.md", f"expected a run in bench/results whose toy takes {rows[0][1]} ms, found none")
         continue
     shown.append(run)
     if [cells[0] for cells in rows] != [r["row"] for r in run["rows"]]:

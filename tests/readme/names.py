@@ -1,5 +1,5 @@
-"""names.py BUILD: what the documents name is there: files, links and their headings, options, keys and their values,
-presets, arguments of setup.sh, functions, packages. Both languages show the same figures."""
+"""names.py BUILD: checks that the documents name existing files, headings, options, keys, values, presets, arguments of
+setup.sh, functions and packages, and that both languages show the same figures."""
 
 import pathlib
 import re
@@ -52,31 +52,31 @@ def is_there(path):
 def check_code(place, piece):
     for path in re.findall(r"(?:^|(?<=[ (]))[\w.*/~$-]+/[\w.*/-]*", piece):
         if not is_there(path):
-            wrong(place, f"there is no '{path}'")
+            wrong(place, f"expected a file of the tree, found '{path}'")
     is_ours = re.match(r"(--|build/|\./setup|cmake |ctest |heed-|train|inspect|(build/)?bench)", piece)
     for option in re.findall(r"(?:^|(?<= ))--[a-z][a-z-]+", piece) if is_ours else []:
         if option not in OPTIONS:
-            wrong(place, f"no program has the option '{option}'")
+            wrong(place, f"expected an option of a program, found '{option}'")
     for key, value in re.findall(r"(?<![\w/.])((?:data|model|optim|train|dump)\.\w+(?:\.\w+)?)(?:(?:=|: )(\w+))?", piece):
         if NO_KEYS.search(key):
             continue
         if key not in KEYS:
-            wrong(place, f"train --help-config has no key '{key}'")
+            wrong(place, f"expected a key of train --help-config, found '{key}'")
         elif value and KEYS[key] and value not in KEYS[key]:
             wrong(place, f"{key} is one of {', '.join(KEYS[key])}, not '{value}'")
     for name in re.findall(r"--preset ([a-z0-9]+)", piece):
         if name not in PRESETS:
-            wrong(place, f"CMakePresets.json has no '{name}'")
+            wrong(place, f"expected a preset of CMakePresets.json, found '{name}'")
     for name in re.findall(r"setup\.sh ([a-z]+)", piece):
         if name not in OF_SETUP:
-            wrong(place, f"setup.sh has no argument '{name}'")
+            wrong(place, f"expected an argument of setup.sh, found '{name}'")
     function = re.fullmatch(r"(?:\w+(?:::|\.))?([a-z_]+)\([^)]*\)", piece)
     if function and function[1] not in WORDS:
-        wrong(place, f"there is no function '{function[1]}'")
+        wrong(place, f"expected a function of the sources, found '{function[1]}'")
 
 
 def slugs(path):
-    """Of its headings, as GitHub makes them."""
+    """Returns the anchors of the headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.+)", read(path), re.M)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -91,11 +91,11 @@ def check_links(path):
             if not file.exists():
                 wrong(f"{path}:{line}", f"a link leads to '{target}', which is not there")
             elif anchor and anchor not in slugs(file):
-                wrong(f"{path}:{line}", f"'{target or path}' has no heading '{anchor}'")
+                wrong(f"{path}:{line}", f"expected a heading of '{target or path}', found '{anchor}'")
 
 
 def check_translation(chinese):
-    """Each line of output, and each number with a point or of three digits and more, is in the English page, too."""
+    """Checks that the English page has each line of output, and each number with a point or at least three digits."""
     english = chinese.replace(".zh-CN", "")
     theirs = plain(read(english))
     for line, text in blocks(chinese, ""):
@@ -129,7 +129,7 @@ for source in sorted(p for p in ALL if re.fullmatch(r"(run|train)/\w+\.cpp", p))
         if name not in read("docs/design.md"):
             wrong("docs/design.md", f"it does not name {name}, which a run may hold ({source})")
 
-# What setup.sh installs to build with, docs/arm64.md installs for the other processor; the tools are not of the other.
+# docs/arm64.md installs the libraries of setup.sh for the other processor; the tools run on this one.
 packages = set(re.search(r"^packages=\(([^)]+)\)", read("setup.sh"), re.M)[1].split())
 for package in packages - {"g++", "cmake", "ninja-build", "pkg-config", "python3"}:
     if package.replace("openblas-dev", "openblas-pthread-dev") not in read("docs/arm64.md"):
