@@ -37,7 +37,7 @@ has_variables() {  # every -D NAME=VALUE of the command
 run_program() {
   local command=$1
   case $command in
-    *--resume* | *--config\ toy.yaml* | *--help* | *train.steps=*) ;;
+    *--resume* | *--config\ toy.yaml* | *--help*) ;;
     build/train*--config*) command+=" --set train.steps=20 --set optim.warmup=5" ;;
     build/inspect*--limit*) ;;
     build/inspect*--causes* | build/inspect*--page*) command+=" --limit 20" ;;
