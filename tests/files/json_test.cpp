@@ -23,11 +23,11 @@ TEST_CASE("JSON comes back as it was, names in their order") {
 }
 
 TEST_CASE("JSON that is cut or wrong is refused at its byte") {
-  CHECK(refusal("").starts_with("not JSON at byte 1: unexpected end of input"));
-  CHECK(refusal("{\"x\":}").starts_with("not JSON at byte 6: unexpected '}'"));
+  CHECK(refusal("").starts_with("not JSON at byte 1: "));
+  CHECK(refusal("{\"x\":}").starts_with("not JSON at byte 6: "));
   CHECK(refusal("{} x").starts_with("not JSON at byte 4: "));
   CHECK(refusal("{} x").find("last read") == std::string::npos);
-  CHECK(refusal("[\"\xff\"]") == "not JSON at byte 3: invalid string: ill-formed UTF-8 byte");
+  CHECK(refusal("[\"\xff\"]").starts_with("not JSON at byte 3: "));
   CHECK(refusal("[1e999]") == "a number in it is too large");
 }
 
@@ -59,8 +59,10 @@ TEST_CASE("what a library's exception says comes without its marks") {
     }
     return std::string("no exception");
   };
-  CHECK(said([](const Json& json) { json.at("b"); }) == "key 'b' not found");
-  CHECK(said([](const Json& json) { return json.at("a").get<std::string>(); }) == "type must be string, but is number");
+  const std::string said_of_b = said([](const Json& json) { json.at("b"); });
+  CHECK((said_of_b.find("'b'") != std::string::npos && said_of_b.find("exception") == std::string::npos));
+  CHECK(said([](const Json& json) { return json.at("a").get<std::string>(); }).find_first_of("[]") ==
+        std::string::npos);
   CHECK(said([](const Json&) { fail("[1] is wrong"); }) == "[1] is wrong");
   CHECK_THROWS_AS(said([](const Json&) { throw std::bad_alloc(); }), std::bad_alloc);
 }

@@ -123,7 +123,7 @@ TEST_CASE("twins, candidates and deciders of a file must fit its sentences") {
 }
 
 TEST_CASE("broken JSON is refused at its line") {
-  CHECK(jsonl_refusal("{\"tokens\": [\"a\"").rfind("FILE:1: not JSON at byte 16: unexpected end of input", 0) == 0);
+  CHECK(jsonl_refusal("{\"tokens\": [\"a\"").rfind("FILE:1: not JSON at byte 16: ", 0) == 0);
   CHECK(jsonl_refusal("\n{} x").rfind("FILE:2: not JSON at byte 4: ", 0) == 0);
   CHECK(jsonl_refusal("{\"query\": 1e999}").rfind("FILE:1: a number in it is too large", 0) == 0);
   CHECK(jsonl_refusal("{\"query\": 1, \"query\": 1}") == "FILE:1: key 'query' occurs twice");
