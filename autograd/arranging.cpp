@@ -1,5 +1,7 @@
 #include <heed/autograd/more_ops.h>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <numeric>
 

@@ -4,9 +4,12 @@
 #include <heed/autograd/more_ops.h>
 #include <heed/autograd/operation.h>
 
+#include <fmt/ranges.h>
+
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <vector>
 
 namespace heed {
 namespace {

@@ -1,6 +1,8 @@
 #include <heed/autograd/error.h>
 #include <heed/autograd/shape.h>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 namespace heed {

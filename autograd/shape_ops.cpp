@@ -3,6 +3,8 @@
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 // Views share the storage of x; their gradients undo the view.

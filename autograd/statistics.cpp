@@ -3,8 +3,11 @@
 #include <heed/autograd/more_ops.h>
 #include <heed/autograd/operation.h>
 
+#include <fmt/ranges.h>
+
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace heed {
 namespace {

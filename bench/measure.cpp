@@ -68,7 +68,7 @@ Machine measure_machine(int passes) {
                                       {"y = x", cpu::Traffic::copy},
                                       {"y = x past the caches", cpu::Traffic::copy_past_caches}}) {
     rates.push_back({fmt::format("{} of {} KB, GB/s", name, large >> 10),
-                     [traffic = traffic](int team) { return cpu::memory_rate(large, team, traffic); }});
+                     [kind = traffic](int team) { return cpu::memory_rate(large, team, kind); }});
   }
   for (int pass = 0; pass < passes; ++pass) {
     for (Rate& rate : rates) {

@@ -154,7 +154,7 @@ Dump read_dump(const std::filesystem::path& path) {
   if (dump.step < 0) {
     fail("{}: metadata 'step' must be a whole number, got '{}'", file, metadata(content, "step", file));
   }
-  const std::string& text = metadata(content, "sentences", file);
+  const std::string text = metadata(content, "sentences", file);
   try {
     const Json sentences = parse_json(text);
     if (!sentences.is_array()) fail("expected an array");

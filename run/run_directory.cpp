@@ -9,6 +9,8 @@
 #include <heed/files/safetensors.h>
 #include <heed/files/utf8.h>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>

@@ -96,7 +96,7 @@ void softmax_short(const ShortTile& t, T* S, T* row_max, T* inverse_row_sum) {
   using Vector = QueryVector<T>;
   using Lanes = typename Vector::Lanes;
   constexpr T least = -std::numeric_limits<T>::infinity();
-  QueryValues<T> m, inverse;
+  QueryValues<T> m{}, inverse{};
   for (std::int64_t first = 0; first < t.stride; first += vector_queries) {
     auto most = Lanes{} + least;
     for (std::int64_t i = first; i < t.keys * t.stride; i += t.stride) {

@@ -4,6 +4,8 @@
 #include <heed/files/text_file.h>
 #include <heed/files/utf8.h>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <set>
 

@@ -1,5 +1,7 @@
 #include "tests/autograd/helpers.h"
 
+#include <fmt/ranges.h>
+
 using namespace heed;
 
 namespace {

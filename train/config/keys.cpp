@@ -2,6 +2,8 @@
 
 #include <heed/autograd/error.h>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
 #include <optional>

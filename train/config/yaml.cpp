@@ -2,6 +2,7 @@
 
 #include <heed/autograd/error.h>
 
+#include <fmt/ranges.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
