@@ -5,12 +5,24 @@
 #include <heed/autograd/machine.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <omp.h>
 
 namespace heed {
 namespace {
 
-std::atomic<int> chosen_threads = 0;  // 0: OpenMP's choice
+constexpr int max_threads = 1024;
+
+std::atomic<int> chosen_threads = 0;  // 0: default_threads()
+
+// Returns OpenMP's choice. OpenMP reads OMP_NUM_THREADS modulo 2^32, so numbers that are too large are refused here.
+int default_threads() {
+  const char* const text = std::getenv("OMP_NUM_THREADS");
+  if (text && std::strtoull(text, nullptr, 10) > max_threads) {
+    fail("OMP_NUM_THREADS: expected from 1 to {} threads, got '{}'", max_threads, text);
+  }
+  return omp_get_max_threads();
+}
 
 }  // namespace
 
@@ -29,14 +41,16 @@ const char* vector_instructions() {
 const std::string& blas_description() { return cpu::blas_description(); }
 
 void set_threads(int threads) {
-  if (threads < 1) fail("set_threads: expected at least 1 thread, got {}", threads);
+  if (threads < 1 || threads > max_threads) {
+    fail("set_threads: expected from 1 to {} threads, got {}", max_threads, threads);
+  }
   chosen_threads = threads;
 }
 
 int threads() {
-  static const int default_threads = omp_get_max_threads();
-  const int chosen = chosen_threads;
-  return chosen > 0 ? chosen : default_threads;
+  if (const int chosen = chosen_threads; chosen > 0) return chosen;
+  static const int by_default = default_threads();
+  return by_default;
 }
 
 void parallel_for(std::int64_t count, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& f) {

@@ -14,8 +14,10 @@ const char* vector_instructions();
 // kernels. Loads it at the first call; Error when it cannot be loaded.
 const std::string& blas_description();
 
-// Threads that operations use; by default OpenMP's choice (OMP_NUM_THREADS). Results do not depend on it. When
-// several threads of a program compute at the same time, one of them uses the pool and each of the others works alone.
+/// Set and return the number of threads that operations use, from 1 to 1024. The default is OpenMP's choice
+/// (OMP_NUM_THREADS); threads() throws Error when that variable holds a larger number. Results do not depend on the number
+/// of threads. When several threads of a program compute at the same time, one of them uses the pool and each of the others
+/// works alone.
 void set_threads(int threads);
 int threads();
 

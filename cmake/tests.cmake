@@ -135,3 +135,11 @@ if(DEFINED ENV{PYTHON})
                             $<TARGET_FILE:random_graphs> 5000)
   add_dependencies(differential-test random_graphs)
 endif()
+
+# A test that hangs fails. Under sanitizers and in an emulator tests take up to 20 times as long.
+set(seconds 1200)
+if(HEED_SANITIZE OR CMAKE_CROSSCOMPILING)
+  set(seconds 7200)
+endif()
+get_property(tests DIRECTORY PROPERTY TESTS)
+set_tests_properties(${tests} PROPERTIES TIMEOUT ${seconds})

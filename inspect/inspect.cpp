@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
     const bool on_terminal = isatty(STDOUT_FILENO);
     heed::TerminalText shown;
     const heed::OnText on_text = [&](std::string_view piece) {  // an interrupt ends it after a whole token
-      if (!std::exchange(is_continued, true)) std::signal(SIGINT, note_interrupt);
+      if (!std::exchange(is_continued, true)) heed::handle_signal(SIGINT, note_interrupt);
       failed = on_terminal ? write_out(shown.add(piece)) : write_out(piece);
       return !failed && !interrupted;
     };

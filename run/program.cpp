@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <new>
 #include <string>
+#include <sys/resource.h>
 
 #if !defined(HEED_SANITIZED)  // a sanitizer brings its own new and delete
 namespace {
@@ -61,6 +62,15 @@ std::string printable(std::string_view message) {
     text += '\n';
     message.remove_prefix(end + 1);
   }
+}
+
+// 64 KiB are too few for a file that is read.
+void check_stack() {
+  constexpr rlim_t least_kib = 128;
+  rlimit stack{};
+  if (::getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= least_kib << 10) return;
+  fail("the stack is limited to {} KiB; expected at least {} KiB (ulimit -s {})", stack.rlim_cur >> 10, least_kib,
+       least_kib);
 }
 
 const char *program = "", *program_called_as = "";
@@ -127,6 +137,12 @@ std::string shell_word(const std::filesystem::path& path) {
   return quoted + "'";
 }
 
+void handle_signal(int signal, void (*handler)(int)) {
+  struct sigaction inherited {};
+  if (::sigaction(signal, nullptr, &inherited) == 0 && inherited.sa_handler == SIG_IGN) return;
+  std::signal(signal, handler);
+}
+
 int run_program(const char* name, const char* called_as, const std::function<int()>& body) {
   program = name;
   program_called_as = called_as ? called_as : name;
@@ -135,6 +151,7 @@ int run_program(const char* name, const char* called_as, const std::function<int
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error of its write
   int code = 1;
   try {
+    check_stack();
     code = body();
   } catch (const UsageError& error) {
     std::fprintf(stderr, "%s: %s\n", name, printable(error.what()).c_str());

@@ -32,4 +32,8 @@ std::string command_of(std::string_view name);
 // A path as one writes it in a shell: 'my run' for a name with a space, ./-y for one that begins as an option.
 std::string shell_word(const std::filesystem::path& path);
 
+/// Installs `handler` for `signal`, unless the process was started with that signal ignored, as by nohup or as a background
+/// job of a script.
+void handle_signal(int signal, void (*handler)(int));
+
 }  // namespace heed

@@ -110,8 +110,8 @@ int run_seeds(const cxxopts::ParseResult& arguments) {
   }
   const std::string given = text_of(arguments, "out");
   const std::filesystem::path out = given.empty() ? "runs/" + configs[0].name + "-seeds" : given;
-  std::signal(SIGINT, ask_to_stop);
-  std::signal(SIGTERM, ask_to_stop);
+  handle_signal(SIGINT, ask_to_stop);
+  handle_signal(SIGTERM, ask_to_stop);
   if (train_seeds(configs, out, arguments.count("quiet") > 0, terminal_of(STDOUT_FILENO), stop)) return 0;
   std::fputs("train: stopped; all is saved. The same command goes on\n", stderr);
   return 128 + stop;
@@ -128,6 +128,7 @@ void keep_subwords(heed::TaskOptions& data, const heed::RunDirectory& run) {
 int run(const cxxopts::ParseResult& arguments) {
   using namespace heed;
   if (arguments.count("threads")) set_threads(arguments["threads"].as<int>());
+  threads();  // throws when OMP_NUM_THREADS is refused, before anything is written
   if (arguments.count("seeds")) return run_seeds(arguments);
   const auto text = [&](const char* name) { return text_of(arguments, name); };
   const std::vector<std::string> overrides = settings_of(arguments);
@@ -168,8 +169,8 @@ int run(const cxxopts::ParseResult& arguments) {
   const bool quiet = arguments.count("quiet") > 0;
   if (!quiet) fmt::print("{}", opening(experiment, directory->path(), terminal_of(STDOUT_FILENO)));
   ProgressLine progress(config.schedule.steps, isatty(STDOUT_FILENO), tokens_a_step(experiment));
-  std::signal(SIGINT, ask_to_stop);
-  std::signal(SIGTERM, ask_to_stop);
+  handle_signal(SIGINT, ask_to_stop);
+  handle_signal(SIGTERM, ask_to_stop);
   const Listener silent{[](std::int64_t, double) {}, [](std::int64_t, double, const Evaluation&) {}};
   Listener listener = quiet ? silent : progress.listener();
   if (resumed) {

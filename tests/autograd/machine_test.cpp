@@ -15,5 +15,6 @@ TEST_CASE("The machine says what it computes with") {
 }
 
 TEST_CASE("Wrong use of threads is an error that says what was expected") {
-  check_messages({{"set_threads: expected at least 1 thread, got 0", [] { set_threads(0); }}});
+  check_messages({{"set_threads: expected from 1 to 1024 threads, got 0", [] { set_threads(0); }},
+                  {"set_threads: expected from 1 to 1024 threads, got 1025", [] { set_threads(1025); }}});
 }

@@ -30,7 +30,7 @@ start() {  # in the background; saves after each second step, so that many kills
   fi
 }
 
-killed=0 in_saving=0
+killed=0 in_saving=0 started=0
 "$train" --quiet "${settings[@]}" --out "$scratch/alone" || exit 1
 began=$(date +%s%N)
 "$train" --quiet "${settings[@]}" --set train.checkpoint_every=2 --out "$scratch/timed" || exit 1
@@ -38,6 +38,8 @@ microseconds=$((($(date +%s%N) - began) / 1000))
 verdict "$scratch/timed" "saved more often"
 
 while [ $killed -lt "$kills" ]; do
+  started=$((started + 1))
+  [ $started -le $((10 * kills)) ] || { echo "FAIL  only $killed of $started runs could be killed"; exit 1; }
   start
   delay=$((RANDOM * 32768 + RANDOM))
   delay=$((delay % (microseconds * 2 / 3)))

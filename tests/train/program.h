@@ -1,4 +1,5 @@
 #pragma once
+#include "run/program.h"
 #include "tests/scratch.h"
 
 #include <heed/files/file.h>
@@ -16,11 +17,14 @@ struct Ended {
   std::string out, err;
 };
 
-// Runs "PROGRAM ARGUMENTS" through the shell in `directory`.
+/// Runs "PROGRAM ARGUMENTS" through the shell in `directory`. Kills it after 10 minutes; the code is then 124. In the command,
+/// `await CONDITION` waits for a condition, at most until the last background job has ended.
 inline Ended run_program(const Scratch& directory, const std::string& command) {
   const std::string programs = std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
-  const std::string line = "cd " + directory.path.string() + " && export PATH=" + programs + ":$PATH && { " + command +
-                           "; } >out.txt 2>err.txt";
+  const std::string await = "await() { until \"$@\" || ! kill -0 $!; do sleep 0.01; done 2>/dev/null; }\n";
+  const std::string line = "cd " + directory.path.string() + " && PATH=" + programs +
+                           ":$PATH timeout -k 10 600 sh -c " +
+                           shell_word(await + "{ " + command + "; } >out.txt 2>err.txt");
   const int status = std::system(line.c_str());
   return {WEXITSTATUS(status), read_file(directory / "out.txt"), read_file(directory / "err.txt")};
 }

@@ -108,7 +108,7 @@ TEST_CASE("Seeds stopped by a signal go on with the same command, and come to th
   const SeedsScratch place;
   const std::string command = "train --quiet --config small.yaml --set train.steps=1000 --seeds 1-2 --out ";
   const Ended stopped = place.run(command +
-                                  "s & until [ -e s/seed-1/checkpoint.safetensors ]; do sleep 0.01; done; "
+                                  "s & await [ -e s/seed-1/checkpoint.safetensors ]; "
                                   "kill -TERM $!; wait $!");
   CHECK(stopped.code == 143);
   CHECK(stopped.err == "train: stopped; all is saved. The same command goes on\n");
