@@ -7,6 +7,7 @@
 #   ./setup.sh page    for the tests that open inspect's page in a browser as well
 #   ./setup.sh lint    for the preset "lint" as well
 #   ./setup.sh docs    for the preset "docs" as well
+#   ./setup.sh ci      for tests/debian.sh as well
 #   ./setup.sh deb     to make a package of the preset "portable" as well
 set -euo pipefail
 
@@ -28,8 +29,9 @@ case "$*" in
   page) packages+=(chromium) ;;
   lint) packages+=(clang-format clang-tidy libomp-dev) ;;
   docs) packages+=(doxygen) ;;
+  ci) packages+=(debootstrap debian-archive-keyring) ;;
   deb) packages+=(dpkg-dev file) ;;
-  *) die "expected no argument, 'clang', 'fuzz', 'coverage', 'page', 'lint', 'docs' or 'deb', got '$*'" ;;
+  *) die "expected no argument, 'clang', 'fuzz', 'coverage', 'page', 'lint', 'docs', 'ci' or 'deb', got '$*'" ;;
 esac
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
@@ -49,25 +51,28 @@ check_cmake() {
         "  python3 -m venv ~/cmake && ~/cmake/bin/pip install cmake && export PATH=~/cmake/bin:\$PATH"
 }
 
-missing=()
-for package in "${packages[@]}"; do
-  is_installed "$package" || missing+=("$package")
-done
-if [ ${#missing[@]} -eq 0 ]; then
-  echo "setup.sh: all ${#packages[@]} packages are installed"
-  check_cmake
-  exit 0
-fi
+install() {  # install PACKAGE...: those that are missing
+  local package missing=() as_root=(env DEBIAN_FRONTEND=noninteractive)
+  for package in "$@"; do
+    is_installed "$package" || missing+=("$package")
+  done
+  if [ ${#missing[@]} -eq 0 ]; then
+    echo "setup.sh: all $# packages are installed"
+    return
+  fi
+  local by_hand="apt-get update && apt-get install ${missing[*]}"
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null ||
+      die "packages are missing, and you are not root and have no sudo. As root, run:" "  $by_hand"
+    as_root=(sudo "${as_root[@]}")
+  fi
+  echo "setup.sh: installing ${missing[*]}"
+  "${as_root[@]}" apt-get update -qq || echo "setup.sh: apt-get update failed; trying the package lists that are here" >&2
+  "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" ||
+    die "the packages were not installed. As root, run:" "  $by_hand"
+}
 
-by_hand="apt-get update && apt-get install ${missing[*]}"
-as_root=(env DEBIAN_FRONTEND=noninteractive)
-if [ "$(id -u)" -ne 0 ]; then
-  command -v sudo >/dev/null || die "packages are missing, and you are not root and have no sudo. As root, run:" "  $by_hand"
-  as_root=(sudo "${as_root[@]}")
-fi
-
-echo "setup.sh: installing ${missing[*]}"
-"${as_root[@]}" apt-get update -qq || echo "setup.sh: apt-get update failed; trying the package lists that are here" >&2
-"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" ||
-  die "the packages were not installed. As root, run:" "  $by_hand"
+install "${packages[@]}"
+# The headers of SentencePiece 0.2.2 include abseil's, on which its package in sid does not depend.
+! grep -qs 'include <absl/' /usr/include/sentencepiece_processor.h || install libabsl-dev
 check_cmake

@@ -8,13 +8,16 @@ install(DIRECTORY autograd files nn optim data DESTINATION ${CMAKE_INSTALL_INCLU
 install(FILES heed.h version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed)
 install(EXPORT heed NAMESPACE heed:: FILE heedTargets.cmake DESTINATION ${package})
 
-# A static library leaves it to the program to name what the library itself links.
+# A static library leaves it to the program to name what the library itself links. They are named as libraries, not as
+# packages of pkg-config: Debian 13's sentencepiece.pc requires protobuf-lite, which its package does not depend on.
 get_target_property(type heed TYPE)
 set(HEED_REQUIRES fmt)
 set(HEED_LIBS ${heed_needs})
 if(type STREQUAL STATIC_LIBRARY)
-  string(APPEND HEED_REQUIRES ", libutf8proc, sentencepiece")
-  list(APPEND HEED_LIBS ${OpenMP_CXX_FLAGS} ${CMAKE_DL_LIBS})
+  if(absl)
+    string(APPEND HEED_REQUIRES ", absl_status")
+  endif()
+  list(APPEND HEED_LIBS sentencepiece sentencepiece_train utf8proc ${OpenMP_CXX_FLAGS} ${CMAKE_DL_LIBS})
   list(TRANSFORM HEED_LIBS REPLACE "^([^-].*)" "-l\\1")
 endif()
 if(HEED_SANITIZE)
@@ -48,6 +51,9 @@ if(PROJECT_IS_TOP_LEVEL AND (HEED_PORTABLE OR NOT HEED_MARCH))
   set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
   set(CPACK_STRIP_FILES ON)
   set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+  # Libraries are renamed from release to release (libfmt9, libfmt10), so a package is installed on the one that built it.
+  cmake_host_system_information(RESULT system QUERY DISTRIB_INFO)
+  set(CPACK_DEBIAN_PACKAGE_RELEASE ${system_ID}${system_VERSION_ID})
   set(CPACK_DEBIAN_PACKAGE_SECTION science)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
   set(CPACK_DEBIAN_PACKAGE_DEPENDS "libopenblas0-pthread | libopenblas0")  # loaded when a program starts

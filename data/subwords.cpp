@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
+#include <utility>
 
 namespace heed {
 namespace {
@@ -29,6 +30,9 @@ std::size_t stretch_at(std::string_view text, std::size_t begin) {
   }
   return end - begin;
 }
+
+// SentencePiece's own type, or abseil's from SentencePiece 0.2.2 on.
+using Status = decltype(std::declval<const sentencepiece::SentenceIterator&>().status());
 
 // Lines of texts: every n-th, so that they are not too many.
 class Lines : public sentencepiece::SentenceIterator {
@@ -55,7 +59,7 @@ class Lines : public sentencepiece::SentenceIterator {
     }
   }
   const std::string& value() const override { return line_; }
-  sentencepiece::util::Status status() const override { return {}; }
+  Status status() const override { return {}; }
 
  private:
   const std::vector<std::string_view>& texts_;
@@ -132,7 +136,7 @@ void refuse_normalisation(std::string_view model) {
 }
 
 // What SentencePiece says, without the place in its sources, which ends in ']'.
-std::string reason_of(const sentencepiece::util::Status& status) {
+std::string reason_of(const Status& status) {
   const std::string text = status.ToString();
   return text.substr(text.rfind(']') + 1);
 }

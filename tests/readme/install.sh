@@ -41,6 +41,8 @@ for program in programs/*.cpp; do
   HOME=$scratch bash -eu script
   sed -i '/^cmake --install /d' commands
 done
+# Debian 13's sentencepiece.pc requires a package that setup.sh does not install.
+! grep -i '^requires.*sentencepiece' heed/lib/pkgconfig/heed.pc || fail "heed.pc requires sentencepiece.pc"
 heed/bin/heed-train --version
 heed/bin/heed-inspect --version
 
