@@ -2,11 +2,11 @@
 # debian.sh [RELEASE [deb]]: runs README's two commands in a bare Debian RELEASE (12, 13 or sid; default: 13) that debootstrap
 # makes, as a container runs them: without a terminal, with standard input closed. A compiler's warning is a failure. With
 # "deb" it also makes the Debian package, installs it and trains with it.
-# Needs root and debootstrap (./setup.sh ci); exits with 77 where they are missing. Ends after 25 minutes, and takes 8 on 2
-# processors. Its mounts and processes are in namespaces of their own, which end with it.
+# Needs root and debootstrap (./setup.sh ci); exits with 77 where they are missing. Ends after $DEBIAN_SECONDS (1500). Its
+# mounts and processes are in namespaces of their own, which end with it.
 set -euo pipefail
 top=$(realpath "$(dirname "$0")/..")
-release=${1:-13}
+release=${1:-13} seconds=${DEBIAN_SECONDS:-1500}
 declare -A names=([12]=bookworm [13]=trixie)
 
 left_out() {
@@ -43,7 +43,7 @@ in_root() {  # in_root COMMAND
 export -f in_root
 for command in "${commands[@]}"; do
   echo "Debian $release: $command"
-  isolated "$((1500 - SECONDS))" bash -c 'in_root "$1"' bash "$command" 2>&1 | tee -a "$scratch/log"
+  isolated "$((seconds - SECONDS))" bash -c 'in_root "$1"' bash "$command" 2>&1 | tee -a "$scratch/log"
 done
 grep -h "left out" "$root/heed/build/Testing/Temporary/LastTest.log" || true
 ! grep -E '[0-9]: warning: |^CMake Warning' "$scratch/log" || { echo "debian.sh: warnings on Debian $release" >&2; exit 1; }
