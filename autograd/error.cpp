@@ -40,6 +40,16 @@ std::size_t edit_distance(const std::vector<std::string_view>& a, const std::vec
 
 }  // namespace
 
+const std::string& LayerScope::layer() {
+  static const std::string none;
+  return innermost_ ? *innermost_ : none;
+}
+
+std::string in_layer(std::string text) {
+  const std::string& layer = LayerScope::layer();
+  return layer.empty() ? text : layer + ": " + text;
+}
+
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
   const std::string* nearest = nullptr;
   const std::vector<std::string_view> letters = characters(word);

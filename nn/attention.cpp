@@ -59,12 +59,14 @@ MultiHeadAttention::MultiHeadAttention(Scope scope, AttentionConfig given)
 }
 
 Tensor MultiHeadAttention::queries_of(const Tensor& x, std::int64_t first) const {
+  const LayerScope scope(name);
   Tensor Q = split_heads(W_Q(x), config.heads);
   if (q_norm) Q = (*q_norm)(Q);
   return rotary ? (*rotary)(Q, first) : Q;
 }
 
 Tensor MultiHeadAttention::keys_of(const Tensor& x, std::int64_t first) const {
+  const LayerScope scope(name);
   Tensor K = split_heads(W_K(x), config.kv_heads);
   if (k_norm) K = (*k_norm)(K);
   return rotary ? (*rotary)(K, first) : K;
@@ -72,6 +74,7 @@ Tensor MultiHeadAttention::keys_of(const Tensor& x, std::int64_t first) const {
 
 AttentionResult MultiHeadAttention::operator()(const Tensor& queries, const Tensor& x, const Mask& mask,
                                                Weights weights, const Dropout& drop) const {
+  const LayerScope scope(name);
   for (const Tensor* input : {&queries, &x}) {
     if (input->rank() == 3 && input->size(2) == config.d_model) continue;
     fail("MultiHeadAttention: expected x (B, T, {}), got {}", config.d_model, to_string(input->shape()));
@@ -94,6 +97,7 @@ AttentionResult MultiHeadAttention::operator()(const Tensor& queries, const Tens
 }
 
 Tensor MultiHeadAttention::go_on(const Tensor& x, KeyValueCache& past, const Mask& mask) const {
+  const LayerScope scope(name);
   const std::int64_t first = past.length();
   const auto [K, V] = past.append(keys_of(x, first), split_heads(W_V(x), config.kv_heads));
   return W_O(join_heads(attention(queries_of(x, first), K, V, mask).output));  // (B, T, d_model)

@@ -46,6 +46,7 @@ Norm::Norm(Scope scope, int d, Kind of) : kind(of), name(scope.name()), eps(0) {
 }
 
 Tensor Norm::operator()(const Tensor& x) const {
+  const LayerScope scope(name);
   Tensor y = kind == Kind::rms ? rms_norm(x, gain, eps) : layer_norm(x, gain, bias, eps);
   Hook::show(name, "output", y);
   return y;
@@ -88,6 +89,7 @@ EncoderBlock::EncoderBlock(Scope scope, const AttentionConfig& config, int width
 
 AttentionResult EncoderBlock::operator()(const Tensor& x, const Mask& mask, Weights weights,
                                          const Dropout& drop) const {
+  const LayerScope scope(name);
   AttentionResult y = attention(read_by_attention(*this, x), mask, weights, drop);
   y.output = passed_on(*this, x, y.output, drop);
   return y;
@@ -95,6 +97,7 @@ AttentionResult EncoderBlock::operator()(const Tensor& x, const Mask& mask, Weig
 
 AttentionResult EncoderBlock::at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights,
                                  const Dropout& drop) const {
+  const LayerScope scope(name);
   if (mask.has_band()) fail("EncoderBlock::at: a causal mask is not the same for all tokens of a text");
   if (attention.rotary)
     fail("EncoderBlock::at: tokens that are turned by their positions are computed with the others");
@@ -108,6 +111,7 @@ AttentionResult EncoderBlock::at(const Ids& query, const Tensor& x, const Mask& 
 }
 
 Tensor EncoderBlock::go_on(const Tensor& x, KeyValueCache& past) const {
+  const LayerScope scope(name);
   return passed_on(*this, x, attention.go_on(read_by_attention(*this, x), past), {});
 }
 

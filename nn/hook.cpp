@@ -16,12 +16,11 @@ void Hook::show_value(const std::string& name, Tensor& value) const {
   const DType dtype = value.dtype();
   for (auto hook = standing.rbegin(); hook != standing.rend(); ++hook) {
     (*hook)->function_(name, value);
-    if (!value.defined())
-      fail("hook: {} was replaced by no tensor; expected {} {}", name, to_string(dtype), to_string(shape));
-    if (value.shape() != shape || value.dtype() != dtype) {
-      fail("hook: {} was replaced by {} {}; expected {} {}, as it was", name, to_string(value.dtype()),
-           to_string(value.shape()), to_string(dtype), to_string(shape));
-    }
+    if (value.defined() && value.shape() == shape && value.dtype() == dtype) continue;
+    const std::string given =
+        value.defined() ? fmt::format("{} {}", to_string(value.dtype()), to_string(value.shape())) : "no tensor";
+    throw Error(fmt::format("hook: {} was replaced by {}; expected {} {}, as it was", name, given, to_string(dtype),
+                            to_string(shape)));  // its name has the layer's
   }
 }
 

@@ -22,12 +22,18 @@ Linear::Linear(Scope scope, int in, int out, Bias with_bias)
       weight(scope.parameter("weight", {in, out}, Init::xavier(in, out))),
       bias(with_bias == Bias::yes ? scope.parameter("bias", {out}, Init::zeros()) : Tensor()) {}
 
-Tensor Linear::operator()(const Tensor& x) const { return shown(name, linear(x, weight, bias)); }
+Tensor Linear::operator()(const Tensor& x) const {
+  const LayerScope scope(name);
+  return shown(name, linear(x, weight, bias));
+}
 
 Embedding::Embedding(Scope scope, int count, int d, double deviation)
     : name(scope.name()), weight(scope.parameter("weight", {count, d}, Init::gaussian(deviation))) {}
 
-Tensor Embedding::operator()(const Ids& ids) const { return shown(name, embedding(weight, ids)); }
+Tensor Embedding::operator()(const Ids& ids) const {
+  const LayerScope scope(name);
+  return shown(name, embedding(weight, ids));
+}
 
 LayerNorm::LayerNorm(Scope scope, int d, double epsilon)
     : name(scope.name()),
@@ -35,14 +41,18 @@ LayerNorm::LayerNorm(Scope scope, int d, double epsilon)
       gain(scope.parameter("gain", {d}, Init::ones())),
       bias(scope.parameter("bias", {d}, Init::zeros())) {}
 
-Tensor LayerNorm::operator()(const Tensor& x) const { return shown(name, layer_norm(x, gain, bias, eps)); }
+Tensor LayerNorm::operator()(const Tensor& x) const {
+  const LayerScope scope(name);
+  return shown(name, layer_norm(x, gain, bias, eps));
+}
 
 LearnedPositions::LearnedPositions(Scope scope, int max_length, int d, double deviation)
     : name(scope.name()), weight(scope.parameter("weight", {max_length, d}, Init::gaussian(deviation))) {}
 
 Tensor LearnedPositions::operator()(const Tensor& x, std::int64_t first) const {
+  const LayerScope scope(name);
   const std::int64_t end = first + x.size(-2);
-  if (end > weight.size(0)) fail("positions: a text has {} tokens, but max_length is {}", end, weight.size(0));
+  if (end > weight.size(0)) fail("LearnedPositions: a text has {} tokens, but max_length is {}", end, weight.size(0));
   return shown(name, x + slice(weight, 0, first, end));
 }
 

@@ -10,6 +10,7 @@ RMSNorm::RMSNorm(Scope scope, int d, double epsilon)
 }
 
 Tensor RMSNorm::operator()(const Tensor& x) const {
+  const LayerScope scope(name);
   Tensor y = rms_norm(x, gain, eps);
   Hook::show(name, "output", y);
   return y;
@@ -22,6 +23,7 @@ SwiGLU::SwiGLU(Scope scope, int d_model, int width, Bias bias)
       down(scope / "down", width, d_model, bias) {}
 
 Tensor SwiGLU::operator()(const Tensor& x) const {
+  const LayerScope scope(name);
   Tensor hidden = swiglu(gate(x), up(x));
   Hook::show(name, "hidden", hidden);
   Tensor y = down(hidden);

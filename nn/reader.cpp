@@ -121,6 +121,7 @@ Reader::Reader(Scope scope, const ReaderConfig& given)
 }
 
 Tensor Reader::embed(const ReaderInput& input, std::int64_t first) const {
+  const LayerScope scope(name);
   const Shape& size = input.tokens.shape();
   if (size.rank() != 2 || input.lengths.size() != static_cast<std::size_t>(size[0])) {
     fail("Reader: expected tokens (B, T) and B lengths, got {} and {} lengths", to_string(size), input.lengths.size());
@@ -137,6 +138,7 @@ Tensor Reader::embed(const ReaderInput& input, std::int64_t first) const {
 }
 
 Reader::Output Reader::operator()(const ReaderInput& input, Weights weights, const Dropout& drop) const {
+  const LayerScope scope(name);
   const Tensor x = drop.with(drop.embedding, embed(input));
   Encoded encoded = encoder(x, mask_of(*this, input, x), weights, drop);
   const Tensor at_query = select_rows(encoded.output, input.query);
@@ -144,17 +146,20 @@ Reader::Output Reader::operator()(const ReaderInput& input, Weights weights, con
 }
 
 Reader::Output Reader::at_query(const ReaderInput& input, Weights weights, const Dropout& drop) const {
+  const LayerScope scope(name);
   const Tensor x = drop.with(drop.embedding, embed(input));
   Encoded encoded = encoder.at(input.query, x, mask_of(*this, input, x), weights, drop);
   return {logits_at_query(*this, encoded.output, encoded, input.candidates), std::move(encoded.weights)};
 }
 
 Tensor Reader::next(const Ids& tokens, const Dropout& drop) const {
+  const LayerScope scope(name);
   const Tensor x = drop.with(drop.embedding, embed(whole(*this, tokens)));
   return logits_of(*this, encoder(x, Mask::causal(), Weights::no, drop).output);
 }
 
 Tensor Reader::go_on(const Ids& tokens, Past& past) const {
+  const LayerScope scope(name);
   const ReaderInput input = whole(*this, tokens);
   const std::int64_t B = tokens.shape()[0], T = tokens.shape()[1];
   const std::int64_t read = past.empty() ? 0 : past[0].length();

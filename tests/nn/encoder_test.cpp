@@ -78,10 +78,10 @@ TEST_CASE("An Encoder needs a mask that is the same for all tokens, to be comput
   CHECK(error(encoder.at(query, x, Mask::causal()).output, select_rows(encoder(x, Mask::causal()).output, query)) ==
         0);  // then all are computed
   CHECK(message([&] { encoder.blocks[0].at(query, x, Mask::causal(), Weights::no); }) ==
-        "EncoderBlock::at: a causal mask is not the same for all tokens of a text");
+        "0: EncoderBlock::at: a causal mask is not the same for all tokens of a text");
   CHECK(message([&] {
           encoder.at(query, x, Mask(Booleans({5, 5}, std::vector<std::uint8_t>(25, 1))));
-        }) == "attention: a mask of shape (5, 5) does not broadcast to the weights' (2, 2, 1, 5)");
+        }) == "1.attention: attention: a mask of shape (5, 5) does not broadcast to the weights' (2, 2, 1, 5)");
 }
 
 TEST_CASE("Encoder gives the weights of each layer, when asked") {
@@ -199,8 +199,8 @@ TEST_CASE("A block with rotary positions is not computed at one token, and one o
   const Tensor x = ones({2, 5, 8});
   CHECK(message([&] {
           block.at(Ids({2}, {3, 1}), x, mask, Weights::no);
-        }) == "EncoderBlock::at: tokens that are turned by their positions are computed with the others");
+        }) == "turned: EncoderBlock::at: tokens that are turned by their positions are computed with the others");
   const EncoderBlock other(Scope(parameters, 1) / "other", attention_config, 12, Residual::yes,
                            {.activation = static_cast<Activation>(99)});
-  CHECK(message([&] { other(x, mask, Weights::no); }) == "Mlp: 99 is no activation");
+  CHECK(message([&] { other(x, mask, Weights::no); }) == "other: Mlp: 99 is no activation");
 }

@@ -1,6 +1,7 @@
 #include "tests/golden.h"
 #include "tests/message.h"
 
+#include <heed/nn/encoder.h>
 #include <heed/nn/layers.h>
 
 using namespace heed;
@@ -57,7 +58,7 @@ TEST_CASE("Sinusoidal positions of an odd width end with a sine") {
 TEST_CASE("A text longer than the learned positions is an error") {
   Parameters parameters;
   const LearnedPositions positions(Scope(parameters, 1), 5, 4);
-  CHECK(message([&] { positions(zeros({1, 6, 4})); }) == "positions: a text has 6 tokens, but max_length is 5");
+  CHECK(message([&] { positions(zeros({1, 6, 4})); }) == "LearnedPositions: a text has 6 tokens, but max_length is 5");
 }
 
 TEST_CASE("Layers of no size are errors that name the parameter, and add none") {
@@ -84,4 +85,32 @@ TEST_CASE("Deviations and epsilons that make no sense are errors") {
         "parameter 'weight': its deviation must be finite and at least 0, got nan");
   CHECK(message([&] { LayerNorm(scope, 3, -1e-5); }) == "LayerNorm: eps must be finite and at least 0, got -1e-05");
   CHECK(message([&] { LayerNorm(scope, 3, std::nan("")); }) == "LayerNorm: eps must be finite and at least 0, got nan");
+}
+
+TEST_CASE("An error within a layer begins with the layer's name, once") {
+  Parameters parameters;
+  const Scope scope = Scope(parameters, 1) / "decoder" / 3;
+  const std::string linear = "linear: inner dimensions must match: (2, 5) x (4, 6): 5 != 4";
+  const Linear out(scope / "out", 4, 6);
+  CHECK(message([&] { out(ones({2, 5})); }) == "decoder.3.out: " + linear);
+  CHECK(message([&] { Linear(Scope(parameters, 1), 4, 6)(ones({2, 5})); }) == linear);
+  CHECK(message([&] { Embedding(scope / "words", 2, 3)(Ids({1}, {2})); }) ==
+        "decoder.3.words: embedding: id 2 at position 0 lies outside [0, 2)");
+  CHECK(message([&] {
+          LearnedPositions(scope / "positions", 5, 4)(zeros({1, 6, 4}));
+        }) == "decoder.3.positions: LearnedPositions: a text has 6 tokens, but max_length is 5");
+  CHECK(message([&] { SwiGLU(scope / "mlp", 4, 8)(ones({2, 5})); }).starts_with("decoder.3.mlp."));
+
+  const MultiHeadAttention attention(scope / "attention", {.d_model = 4});
+  CHECK(message([&] {
+          attention(ones({1, 2, 3}));
+        }) == "decoder.3.attention: MultiHeadAttention: expected x (B, T, 4), got (1, 2, 3)");
+  const EncoderBlock block(scope / 0, {.d_model = 4}, 8);
+  CHECK(message([&] {
+          block.at(Ids({1}, {0}), ones({1, 2, 4}), Mask::causal(), Weights::no);
+        }).starts_with("decoder.3.0: EncoderBlock::at: "));
+  CHECK(message([&] {
+          block(ones({1, 2, 3}), {}, Weights::no);
+        }).starts_with("decoder.3.0.attention_norm: layer_norm: "));
+  CHECK(message([&] { fail("none is open"); }) == "none is open");
 }

@@ -164,7 +164,7 @@ TEST_CASE("Texts that do not fit a Reader are errors") {
   const Reader reader(Scope(parameters, 1), small_reader);
   CHECK(message([&] {
           reader({Ids({1, 7}, {1, 1, 1, 1, 1, 1, 1}), {7}, Ids({1}, {0}), {}});
-        }) == "positions: a text has 7 tokens, but max_length is 6");
+        }) == "positions: LearnedPositions: a text has 7 tokens, but max_length is 6");
   CHECK(message([&] {
           reader({Ids({2, 1}, {1, 1}), {1}, Ids({2}, {0, 0}), {}});
         }) == "Reader: expected tokens (B, T) and B lengths, got (2, 1) and 1 lengths");
@@ -244,13 +244,13 @@ TEST_CASE("A language model shows its values to hooks, and refuses what it canno
   }
   CHECK(std::count(seen.begin(), seen.end(), "gpt.embedded") == 1);
   CHECK(seen.back() == "gpt.logits");
-  CHECK(message([&] { model.next(Ids({3}, {1, 2, 3})); }) == "Reader::next: expected tokens (B, T), got (3)");
+  CHECK(message([&] { model.next(Ids({3}, {1, 2, 3})); }) == "gpt: Reader::next: expected tokens (B, T), got (3)");
   CHECK(message([&] {
           model.next(Ids({1, 7}, {1, 2, 3, 4, 5, 6, 0}));
-        }) == "positions: a text has 7 tokens, but max_length is 6");
+        }) == "gpt.positions: LearnedPositions: a text has 7 tokens, but max_length is 6");
   CHECK(message([&] {
           reader.next(Ids({1, 1}, {1}));
-        }) == "Reader::next: it predicts an answer, not the next token of each");
+        }) == "reader: Reader::next: it predicts an answer, not the next token of each");
 }
 
 TEST_CASE("Read a few tokens at a time, a text has the logits that it has read at once") {
