@@ -31,7 +31,7 @@ struct Node {
   std::size_t first_edge = 0, first_kept = 0;
   Shape shape;
   DType dtype = DType::float32;
-  std::uint32_t edges = 0, kept = 0;
+  std::uint32_t edges = 0, kept = 0, layer = 0;  // layer: its number in Tape::layers
 };
 
 // A tensor that a node's backward holds, and so keeps alive.
@@ -57,18 +57,21 @@ struct Tape {
   std::vector<std::int64_t> edges;                // the inputs' nodes, or `constant`
   std::deque<Kept> kept;                          // by the nodes' backwards; a deque leaves no half unused
   CopyWatch::Copies copies;                       // of the closure at hand
+  std::deque<std::string> layers{""};             // names, in the order in which operations were recorded in them
   std::unordered_map<std::int64_t, Leaf> leaves;  // by the variable's number
 };
 
 thread_local std::unique_ptr<Tape> tape;
 thread_local bool checking = false;  // a FiniteCheck is open
-thread_local bool paused = false;    // backward computes with recorded tensors, but records nothing
-thread_local bool silent = false;    // a NoRecording is open
+thread_local bool paused = false;  // backward computes with recorded tensors, but records nothing
+thread_local bool silent = false;  // a NoRecording is open
 
 struct Pause {
   Pause() { paused = true; }
   ~Pause() { paused = false; }
 };
+
+bool takes_gradient(const Tensor& x) { return x.is_variable() && !x.is_frozen(); }
 
 double bytes_of(const Tensor& x) { return static_cast<double>(x.numel() * size_of(x.dtype())); }
 
@@ -139,14 +142,22 @@ double backward_bytes(const Node& node, const Tensor& dy) {
 }
 
 void check_leaves_unchanged() {
+  const Leaf* first = nullptr;
   for (const auto& [number, leaf] : tape->leaves) {
-    if (leaf.value.version() != leaf.version) {
-      fail(
-          "backward: a variable of shape {} was written after it was recorded; call backward before the optimiser's "
-          "step, and open a new Recording after it",
-          to_string(leaf.value.shape()));
-    }
+    if (leaf.value.version() != leaf.version && (!first || leaf.node < first->node)) first = &leaf;
   }
+  if (!first) return;
+  fail(
+      "backward: {} was written after it was recorded; call backward before the optimiser's step, and open a new "
+      "Recording after it",
+      described(first->value));
+}
+
+// The number of the layer that this thread runs.
+std::uint32_t layer_number() {
+  const std::string& layer = LayerScope::layer();
+  if (tape->layers.back() != layer) tape->layers.push_back(layer);
+  return static_cast<std::uint32_t>(tape->layers.size() - 1);
 }
 
 [[noreturn]] void fail_written(const Node& node, const Kept& kept) {
@@ -156,6 +167,7 @@ void check_leaves_unchanged() {
   }
   const auto is_it = [&](const auto& copy) { return copy.storage == kept.storage; };
   const std::string shape = to_string(std::find_if(tape->copies.begin(), tape->copies.end(), is_it)->shape);
+  const std::string& parameter = kept.storage->name;
   if (kept.input == Kept::other) {
     fail(
         "backward of {}: a tensor of shape {} that it keeps was written, perhaps as a gradient that an earlier "
@@ -163,9 +175,10 @@ void check_leaves_unchanged() {
         node.operation->name(), shape);
   }
   fail(
-      "backward of {}: the memory of {}, of shape {}, was written after the operation, and its gradient needs the "
+      "backward of {}: the memory of {}{}, of shape {}, was written after the operation, and its gradient needs the "
       "values of then; write to a clone(), or after backward",
-      node.operation->name(), kept.input == Kept::output ? "its output" : fmt::format("input {}", kept.input), shape);
+      node.operation->name(), kept.input == Kept::output ? "its output" : fmt::format("input {}", kept.input),
+      parameter.empty() ? "" : fmt::format(" (parameter '{}')", parameter), shape);
 }
 
 void check_kept_unchanged(const Node& node) {
@@ -220,7 +233,7 @@ bool Recorder::depends_on_variable(const Operation& operation, std::span<const T
       fail("{}: input {}, of shape {}, belongs to a recording that has ended or to another thread's; use its detach()",
            operation.name(), i, to_string(inputs[i]->shape()));
     }
-    depends = depends || trace.recording != 0 || (tape && inputs[i]->is_variable());
+    depends = depends || trace.recording != 0 || (tape && takes_gradient(*inputs[i]));
   }
   return depends && !silent;
 }
@@ -234,10 +247,11 @@ Tensor Recorder::record(const Operation& operation, std::span<const Tensor* cons
   node.operation = &operation;
   node.first_edge = tape->edges.size();
   node.edges = static_cast<std::uint32_t>(inputs.size());
+  node.layer = layer_number();
   node.shape = output.shape();
   node.dtype = output.dtype();
   for (const Tensor* input : inputs) {
-    tape->edges.push_back(input->is_variable()            ? leaf_node(*input)
+    tape->edges.push_back(takes_gradient(*input)          ? leaf_node(*input)
                           : input->trace().recording != 0 ? input->trace().node
                                                           : constant);
   }
@@ -271,15 +285,17 @@ Gradients backward_onto(Gradients total, const Tensor& output, const Tensor& cot
     fail("backward: the cotangent must be {} {} like the output, got {} {}", to_string(output.dtype()),
          to_string(output.shape()), to_string(cotangent.dtype()), to_string(cotangent.shape()));
   };
-  if (tape && output.is_variable()) {  // dv/dv
+  if (tape && takes_gradient(output)) {  // dv/dv
     check_cotangent();
     Gradients own;
     own.set(output, cotangent.detach());
     return total += own;
   }
   if (output.is_variable() || output.trace().recording == 0) {
-    fail("backward: the output, of shape {}, was not recorded: no Recording was open, or it depends on no variable",
-         to_string(output.shape()));
+    fail(
+        "backward: the output, of shape {}, was not recorded: no Recording was open, or it depends on no variable "
+        "(frozen ones do not count)",
+        to_string(output.shape()));
   }
   if (!tape || output.trace().recording != tape->id) {
     fail("backward: the output, of shape {}, belongs to a recording that has ended or to another thread's",
@@ -291,14 +307,15 @@ Gradients backward_onto(Gradients total, const Tensor& output, const Tensor& cot
   const Pause pause;
   std::vector<std::unique_ptr<Tensor>> gradient(static_cast<std::size_t>(output.trace().node) + 1);
   gradient.back() = std::make_unique<Tensor>(cotangent.detach());
-  for (auto& [number, sum] : total) {
-    const auto leaf = tape->leaves.find(number);
+  for (auto& [variable, sum] : total) {
+    const auto leaf = tape->leaves.find(variable.trace().node);
     if (leaf == tape->leaves.end() || leaf->second.node >= output.trace().node) continue;
     gradient[static_cast<std::size_t>(leaf->second.node)] = std::make_unique<Tensor>(std::exchange(sum, {}));
   }
   for (std::size_t n = gradient.size(); n-- > 0;) {
     const Node& node = tape->nodes[n];
     if (!node.operation || !gradient[n]) continue;
+    const LayerScope layer(tape->layers[node.layer]);
     check_kept_unchanged(node);
     const Tensor dy = *std::exchange(gradient[n], {});
     const std::int64_t* inputs = tape->edges.data() + node.first_edge;
@@ -342,56 +359,5 @@ void backward(const Tensor& loss, Gradients& total) {
 }
 
 Gradients backward(const Tensor& output, const Tensor& cotangent) { return backward_onto({}, output, cotangent); }
-
-const Tensor* Gradients::find(const Tensor& variable) const {
-  const std::int64_t number = variable.is_variable() ? variable.trace().node : 0;
-  const auto entry = std::lower_bound(entries_.begin(), entries_.end(), number,
-                                      [](const auto& before, std::int64_t n) { return before.first < n; });
-  return entry != entries_.end() && entry->first == number ? &entry->second : nullptr;
-}
-
-const Tensor& Gradients::operator[](const Tensor& variable) const {
-  if (!variable.is_variable()) fail("gradients: the tensor of shape {} is not a variable", to_string(variable.shape()));
-  const Tensor* gradient = find(variable);
-  if (!gradient) fail("gradients: none for a variable of shape {}", to_string(variable.shape()));
-  return *gradient;
-}
-
-void Gradients::set(const Tensor& variable, Tensor gradient) {
-  if (!variable.is_variable()) fail("gradients: the tensor of shape {} is not a variable", to_string(variable.shape()));
-  if (gradient.shape() != variable.shape() || gradient.dtype() != variable.dtype()) {
-    fail("gradients: a variable {} {} cannot have a gradient {} {}", to_string(variable.dtype()),
-         to_string(variable.shape()), to_string(gradient.dtype()), to_string(gradient.shape()));
-  }
-  const std::int64_t number = variable.trace().node;
-  const auto entry = std::lower_bound(entries_.begin(), entries_.end(), number,
-                                      [](const auto& before, std::int64_t n) { return before.first < n; });
-  if (entry != entries_.end() && entry->first == number) {
-    entry->second = std::move(gradient);
-  } else {
-    entries_.insert(entry, {number, std::move(gradient)});
-  }
-}
-
-Gradients& Gradients::operator+=(const Gradients& other) {
-  std::vector<std::pair<std::int64_t, Tensor>> merged;
-  auto a = entries_.begin();
-  auto b = other.entries_.begin();
-  while (a != entries_.end() || b != other.entries_.end()) {
-    if (b == other.entries_.end() || (a != entries_.end() && a->first < b->first)) {
-      merged.push_back(std::move(*a++));
-    } else if (a == entries_.end() || b->first < a->first) {
-      merged.push_back(*b++);
-    } else {
-      const Pause pause;
-      const Tensor theirs = b->second, mine = std::exchange(a->second, {});  // one at most is there beside their sum
-      merged.emplace_back(a->first, mine + theirs);
-      ++a;
-      ++b;
-    }
-  }
-  entries_ = std::move(merged);
-  return *this;
-}
 
 }  // namespace heed

@@ -3,6 +3,7 @@
 #include <heed/autograd/tensor.h>
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -49,26 +50,35 @@ class NoRecording {
   bool before_;
 };
 
-// dL/dv for each variable v that the loss depends on: a value, so none can be stale.
+/// Holds dL/dv for each variable v that the loss depends on: a value, so none can be stale.
+///
+///   for (const auto& [variable, gradient] : gradients) fmt::print("{} {}\n", variable.name(), gradient);
 class Gradients {
  public:
-  const Tensor& operator[](
-      const Tensor& variable) const;  // of the variable's shape and dtype; Error when there is none
-  // Whether the loss depends on it.
+  /// Returns the gradient, which has the variable's shape and dtype. Throws Error when there is none.
+  const Tensor& operator[](const Tensor& variable) const;
+  /// Returns whether the loss depends on the variable.
   bool contains(const Tensor& variable) const { return find(variable) != nullptr; }
-  const Tensor* find(const Tensor& variable) const;   // nullptr when there is none
-  void set(const Tensor& variable, Tensor gradient);  // same shape and dtype, else Error
-  Gradients& operator+=(const Gradients& other);      // accumulates: a variable of one only keeps its gradient
-  // Of how many variables; and these, in the order in which they were made.
-  std::size_t size() const { return entries_.size(); }  // variables
-  auto begin() { return entries_.begin(); }             // (variable's number, gradient)
+  /// Returns the gradient, or nullptr when there is none.
+  const Tensor* find(const Tensor& variable) const;
+  /// Replaces the gradient of a variable. Throws Error for another shape or dtype than the variable's.
+  void set(const Tensor& variable, Tensor gradient);
+  /// Adds the gradients of `other`. A variable that only one of both has keeps its gradient.
+  Gradients& operator+=(const Gradients& other);
+  /// Returns the number of variables.
+  std::size_t size() const { return entries_.size(); }
+  /// Iterates over pairs (variable, gradient), in the order in which the variables were made.
+  auto begin() { return entries_.begin(); }
   auto end() { return entries_.end(); }
   auto begin() const { return entries_.begin(); }
   auto end() const { return entries_.end(); }
 
  private:
-  std::vector<std::pair<std::int64_t, Tensor>> entries_;  // sorted by the variable's number
+  std::vector<std::pair<Tensor, Tensor>> entries_;  // sorted by the variable's number
 };
+
+/// Returns how messages call a variable: "parameter 'words.weight' of shape (9, 8)", or "a variable of shape (9, 8)".
+std::string described(const Tensor& variable);
 
 // Gradients of a scalar, of shape (), that the open recording has recorded. The record stays as it is: backward may be called
 // again, of this or another output. Error for another shape, an output that was not recorded here, a gradient that does not

@@ -157,6 +157,21 @@ Tensor Tensor::view(const Shape& shape, const Shape& strides, std::int64_t offse
 
 std::uint64_t Tensor::version() const { return storage_ ? storage_->version : 0; }
 
+const std::string& Tensor::name() const {
+  static const std::string none;
+  return storage_ ? storage_->name : none;
+}
+
+void Tensor::set_name(const std::string& name) {
+  if (storage_) storage_->name = name;
+}
+
+bool Tensor::is_frozen() const { return storage_ && storage_->is_frozen; }
+
+void Tensor::set_frozen(bool frozen) {
+  if (storage_) storage_->is_frozen = frozen;
+}
+
 bool Tensor::may_be_overwritten() const { return storage_.use_count() == 1 && is_contiguous(); }
 
 Tensor full(const Shape& shape, double value, DType dtype) {

@@ -108,6 +108,14 @@ class Tensor {
   const Trace& trace() const { return trace_; }
   std::uint64_t version() const;    // grows when the storage is written through mutable_data
   bool may_be_overwritten() const;  // contiguous, and no other handle sees the storage
+  /// Returns the name of the parameter whose memory this is, for messages; "" for memory without one.
+  const std::string& name() const;
+  /// Names the memory; views of it have the name too. Parameters::add() calls it.
+  void set_name(const std::string& name);
+  /// Returns whether recordings treat a variable in this memory as a constant.
+  bool is_frozen() const;
+  /// Freezes the memory, or ends that. Parameters::freeze() calls it.
+  void set_frozen(bool frozen);
   // Whether both see one block of memory.
   bool shares_storage(const Tensor& other) const { return storage_ == other.storage_; }
 

@@ -22,6 +22,10 @@ std::unordered_map<std::string, const Tensor*> by_name(const NamedTensors& tenso
 
 }  // namespace
 
+bool is_within(const std::string& name, const std::string& scope) {
+  return scope.empty() || name == scope || name.starts_with(scope + ".");
+}
+
 void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::string& source) {
   const auto given = by_name(from), wanted = by_name(to);
   std::string mistakes;
@@ -45,7 +49,25 @@ void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::s
 
 void Parameters::add(const std::string& name, const Tensor& value) {
   if (contains(name)) fail("parameters: '{}' exists already; give each layer its own scope", name);
-  entries_->emplace_back(name, value);
+  if (!value.is_variable()) {
+    fail("parameters: '{}' must be a variable, got {}; add variable(x), and compute with that", name,
+         !value.defined()               ? "an undefined tensor"
+         : value.trace().recording != 0 ? "a recorded tensor of shape " + to_string(value.shape())
+                                        : "a constant of shape " + to_string(value.shape()));
+  }
+  entries_->emplace_back(name, value).second.set_name(name);
+}
+
+void Parameters::set_frozen(const std::string& name, bool frozen) {
+  bool found = false;
+  for (auto& [key, value] : *entries_) {
+    if (!is_within(key, name)) continue;
+    value.set_frozen(frozen);
+    found = true;
+  }
+  if (!found) {
+    fail("parameters: none is named '{0}' or begins with '{0}.'{1}", name, did_you_mean(name, names(*entries_)));
+  }
 }
 
 const Tensor* Parameters::find(const std::string& name) const {
@@ -85,7 +107,7 @@ Tensor Scope::parameter(const std::string& name, const Shape& shape, Init init) 
     fail("parameter '{}': its deviation must be finite and at least 0, got {}", full_name, init.scale);
   }
   if (values_ == Values::none) {
-    const Tensor unset = broadcast_to(zeros({}, dtype_), shape);
+    const Tensor unset = variable(broadcast_to(zeros({}, dtype_), shape));
     parameters_->add(full_name, unset);
     return unset;
   }

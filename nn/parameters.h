@@ -14,20 +14,36 @@ namespace heed {
 // A state dictionary, in order.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
+/// Returns whether a parameter has this name, or lies in the scope of this name.
+bool is_within(const std::string& name, const std::string& scope);
+
 // Copies the values of `from` into the storage of the tensors of `to` that have the same names. All missing,
 // extra and wrong-shaped names in one Error, and then nothing is copied. `source` names the origin of `from`
 // in the message.
 void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::string& source);
 
-// All parameters of a model, in the order they were made, by name ("encoder.0.attention.W_Q.weight").
-// This is the state dictionary: what is saved, loaded, optimised and checked. A handle, as Tensor is: copies share it.
+/// All parameters of a model, in the order they were made, by name ("encoder.0.attention.W_Q.weight").
+/// This is the state dictionary: what is saved, loaded, optimised and checked. A handle, as Tensor is: copies share it.
+///
+/// Frozen parameters are constants for recordings: they get no gradient, operations on them and on constants alone are not
+/// recorded, and optimisers leave them as they are.
+///
+///   parameters.freeze("encoder");               // train the head alone
+///   Optimizer optimizer(parameters, options);   // keeps moments for the head alone
 class Parameters {
  public:
   Parameters() = default;
   Parameters(const Parameters&) = default;  // and none to move: what is left behind stays a store
   Parameters& operator=(const Parameters&) = default;
 
-  void add(const std::string& name, const Tensor& value);   // Error for a duplicate name
+  /// Adds a variable, which messages then call by this name. Throws Error for a name that exists, and for a tensor that is
+  /// no variable().
+  void add(const std::string& name, const Tensor& value);
+  /// Freezes the parameter of this name or those of this scope ("encoder.0"; "": all). Those added later are not frozen.
+  /// Throws Error when there is none.
+  void freeze(const std::string& name) { set_frozen(name, true); }
+  /// Ends freeze() for the same parameters, or for some of them.
+  void unfreeze(const std::string& name) { set_frozen(name, false); }
   const Tensor& operator[](const std::string& name) const;  // Error naming the nearest
   // Whether there is one of this name; how many there are; how many numbers they hold.
   bool contains(const std::string& name) const { return find(name) != nullptr; }
@@ -41,6 +57,7 @@ class Parameters {
 
  private:
   const Tensor* find(const std::string& name) const;  // nullptr when there is none
+  void set_frozen(const std::string& name, bool frozen);
   std::shared_ptr<NamedTensors> entries_ = std::make_shared<NamedTensors>();
 };
 

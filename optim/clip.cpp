@@ -7,7 +7,7 @@ namespace heed {
 
 double global_norm(const Gradients& gradients) {
   double total = 0;
-  for (const auto& [number, gradient] : gradients) total += sum_of_squares(gradient);
+  for (const auto& [variable, gradient] : gradients) total += sum_of_squares(gradient);
   return std::sqrt(total);
 }
 
@@ -20,7 +20,7 @@ double clip_factor(double norm, double max_norm) {
 double clip_by_global_norm(Gradients& gradients, double max_norm) {
   const double norm = global_norm(gradients), factor = clip_factor(norm, max_norm);
   if (factor == 1) return norm;
-  for (auto& [number, gradient] : gradients) scale_in_place(gradient, factor);
+  for (auto& [variable, gradient] : gradients) scale_in_place(gradient, factor);
   return norm;
 }
 

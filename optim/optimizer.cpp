@@ -8,15 +8,6 @@
 namespace heed {
 namespace {
 
-bool covers(const std::string& frozen, const std::string& name) {
-  return name == frozen || name.starts_with(frozen + ".");
-}
-
-bool is_frozen(const std::string& name, const OptimizerOptions& options) {
-  return std::any_of(options.frozen.begin(), options.frozen.end(),
-                     [&](const std::string& frozen) { return covers(frozen, name); });
-}
-
 void check_ranges(const OptimizerOptions& o) {
   for (const auto& [name, value] : {std::pair("momentum", o.momentum), {"beta1", o.beta1}, {"beta2", o.beta2}}) {
     if (!(value >= 0 && value < 1)) fail("Optimizer: {} must lie in [0, 1), got {}", name, value);
@@ -35,19 +26,19 @@ void check_ranges(const OptimizerOptions& o) {
   }
 }
 
-void check_names(const char* what, const std::vector<std::string>& given, const Parameters& parameters) {
+void check_names(const OptimizerOptions::Group& group, const Parameters& parameters) {
   std::vector<std::string> names;
   for (const auto& [name, parameter] : parameters) names.push_back(name);
-  for (const std::string& one : given) {
-    if (std::none_of(names.begin(), names.end(), [&](const auto& name) { return covers(one, name); })) {
-      fail("Optimizer: no parameter {0} is named '{1}' or begins with '{1}.'{2}", what, one, did_you_mean(one, names));
+  for (const std::string& one : group.parameters) {
+    if (std::none_of(names.begin(), names.end(), [&](const auto& name) { return is_within(name, one); })) {
+      fail("Optimizer: no parameter of a group is named '{0}' or begins with '{0}.'{1}", one, did_you_mean(one, names));
     }
   }
 }
 
 const OptimizerOptions::Group* group_of(const std::string& name, const OptimizerOptions& options) {
   for (const OptimizerOptions::Group& group : options.groups) {
-    const auto has_it = [&](const std::string& one) { return covers(one, name); };
+    const auto has_it = [&](const std::string& one) { return is_within(name, one); };
     if (std::any_of(group.parameters.begin(), group.parameters.end(), has_it)) return &group;
   }
   return nullptr;
@@ -73,13 +64,13 @@ std::vector<const char*> moment_names(const OptimizerOptions& options) {
 }  // namespace
 
 Optimizer::Optimizer(const Parameters& parameters, OptimizerOptions options)
-    : parameters_(parameters), known_(parameters.size()), options_(std::move(options)) {
-  if (known_ == 0) fail("Optimizer: its store holds no parameters; make the layers first, then their optimiser");
+    : parameters_(parameters), options_(std::move(options)) {
+  if (parameters.size() == 0)
+    fail("Optimizer: its store holds no parameters; make the layers first, then their optimiser");
   check_ranges(options_);
-  check_names("to freeze", options_.frozen, parameters);
-  for (const OptimizerOptions::Group& group : options_.groups) check_names("of a group", group.parameters, parameters);
+  for (const OptimizerOptions::Group& group : options_.groups) check_names(group, parameters);
   for (const auto& [name, parameter] : parameters) {
-    if (is_frozen(name, options_)) continue;
+    if (parameter.is_frozen()) continue;
     if (!parameter.is_contiguous()) {
       fail("Optimizer: parameter '{}' is a view with gaps; give the store a variable of its own, variable(x.clone())",
            name);
@@ -96,11 +87,19 @@ Optimizer::Optimizer(const Parameters& parameters, OptimizerOptions options)
 
 void Optimizer::check_complete() const {
   std::string added;
-  for (auto entry = parameters_.begin() + static_cast<std::ptrdiff_t>(known_); entry != parameters_.end(); ++entry) {
-    if (!is_frozen(entry->first, options_)) added += (added.empty() ? "" : ", ") + entry->first;
+  auto slot = slots_.begin();  // in the order of the parameters
+  for (const auto& [name, parameter] : parameters_) {
+    if (slot != slots_.end() && slot->name == name) {
+      ++slot;
+    } else if (!parameter.is_frozen()) {
+      added += (added.empty() ? "" : ", ") + name;
+    }
   }
   if (!added.empty()) {
-    fail("Optimizer: parameters were made after it, and would not be trained: {}; make all layers before", added);
+    fail(
+        "Optimizer: parameters were made or unfrozen after it, and would not be trained: {}; make the Optimizer after "
+        "that",
+        added);
   }
 }
 
@@ -111,7 +110,8 @@ void Optimizer::step(const Gradients& gradients, double lr, double gradient_fact
   check_complete();
   std::string missing;
   for (const Slot& slot : slots_) {
-    if (!gradients.contains(slot.parameter)) missing += (missing.empty() ? "" : ", ") + slot.name;
+    if (!slot.parameter.is_frozen() && !gradients.contains(slot.parameter))
+      missing += (missing.empty() ? "" : ", ") + slot.name;
   }
   if (!missing.empty()) {
     fail("Optimizer: no gradient for {}: the loss does not depend on them; freeze them or use them", missing);
@@ -120,6 +120,7 @@ void Optimizer::step(const Gradients& gradients, double lr, double gradient_fact
   std::vector<std::int64_t> ends;  // of each parameter's elements, among those of all
   std::int64_t count = 0;
   for (Slot& slot : slots_) {
+    if (slot.parameter.is_frozen()) continue;
     const Tensor& gradient = gradients[slot.parameter];
     const double rate = lr * slot.rate;
     switch (options_.method) {

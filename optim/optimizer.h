@@ -31,9 +31,6 @@ struct OptimizerOptions {
     std::optional<double> weight_decay = {};  // none: as the others
   };
   std::vector<Group> groups = {};
-  // Parameters left alone: a name, or the scope of several ("encoder.0"). For a part of the training, instead, a group with a
-  // rate of 0 while it lasts: the state of an Optimizer with it is that of one without.
-  std::vector<std::string> frozen = {};
 };
 template <>
 inline constexpr EnumName<OptimizerOptions::Method> enum_names<OptimizerOptions::Method>[] = {
@@ -44,15 +41,15 @@ inline constexpr EnumName<OptimizerOptions::Method> enum_names<OptimizerOptions:
 // Updates parameters in place by their gradients, and keeps what the formula remembers.
 class Optimizer {
  public:
-  // For all the parameters of the store, so the layers are made before. Error when it has none, when one of them is a view
-  // with gaps, when a name in `frozen` or of a group is none of theirs, and for an option out of its range: betas and
-  // momentum [0, 1), eps > 0, weight_decay and rate >= 0.
+  /// Keeps moments for all parameters of the store that are not frozen (Parameters::freeze), so make the layers before.
+  /// Throws Error for a store without parameters, for a parameter that is a view with gaps, for a group's name that no
+  /// parameter has, and for an option out of its range: betas and momentum [0, 1), eps > 0, weight_decay and rate >= 0.
   explicit Optimizer(const Parameters& parameters, OptimizerOptions options = {});
 
-  // One update of every parameter that is not frozen, by gradient_factor times its gradient (clip_factor() in optim/clip.h);
-  // gradients of other variables are left to other optimisers. Error, before any is changed, that lists those without a
-  // gradient, or those added to the store since; for a learning rate that is negative, and for one or a factor that is not
-  // finite as a float.
+  /// Updates every parameter that is not frozen now, by gradient_factor times its gradient (clip_factor() in optim/clip.h).
+  /// Ignores gradients of variables of other stores. Throws Error, before it changes any parameter, that lists those without
+  /// a gradient, or those that were added to the store or unfrozen since; for a negative learning rate; and for a rate or
+  /// factor that is not finite as a float.
   void step(const Gradients& gradients, double lr, double gradient_factor = 1);
 
   // Updates so far.
@@ -70,10 +67,9 @@ class Optimizer {
     std::vector<Tensor> moments;  // sgd: b with momentum, else none; adam, adamw: m, v
     double rate, weight_decay;    // of its group
   };
-  void check_complete() const;  // Error that lists what was added
+  void check_complete() const;  // Error that lists parameters without a slot
 
   Parameters parameters_;
-  std::size_t known_;  // of parameters_, when the slots were made
   OptimizerOptions options_;
   std::vector<Slot> slots_;
   std::int64_t steps_ = 0;

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace heed::cpu {
 
@@ -24,6 +25,8 @@ class Storage {
   std::int64_t bytes() const { return bytes_; }
 
   std::uint64_t version = 0;  // grows with each request for writable access
+  std::string name;           // of the parameter that lies here, or ""
+  bool is_frozen = false;     // recordings treat a variable that lies here as a constant
 
  private:
   void* data_;

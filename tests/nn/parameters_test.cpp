@@ -1,6 +1,7 @@
 #include "tests/catch.h"
 #include "tests/message.h"
 
+#include <heed/autograd/profile.h>
 #include <heed/nn/layers.h>
 #include <heed/nn/parameters.h>
 
@@ -100,4 +101,100 @@ TEST_CASE("A model can be made of shapes alone, which take no memory") {
   CHECK(memory_use().bytes_in_use - before < 1 << 16);
   const Linear small(Scope(drawn, 1) / "large", 2, 3);
   CHECK(shapes.begin()->first == drawn.begin()->first);
+}
+
+TEST_CASE("Only variables can be parameters") {
+  Parameters parameters;
+  const auto refused = [](const std::string& given) {
+    return fmt::format("parameters: 'w' must be a variable, got {}; add variable(x), and compute with that", given);
+  };
+  CHECK(message([&] { parameters.add("w", ones({2, 3})); }) == refused("a constant of shape (2, 3)"));
+  CHECK(message([&] { parameters.add("w", {}); }) == refused("an undefined tensor"));
+  {
+    const Recording recording;
+    CHECK(message([&] { parameters.add("w", square(variable(ones({2})))); }) ==
+          refused("a recorded tensor of shape (2)"));
+  }
+  CHECK(parameters.size() == 0);
+  parameters.add("w", variable(ones({2, 3})));
+  CHECK(parameters["w"].is_variable());
+}
+
+TEST_CASE("Errors about gradients name the parameter") {
+  Parameters parameters;
+  const Linear layer(Scope(parameters, 1) / "head", 2, 3), other(Scope(parameters, 1) / "other", 2, 3);
+  const Tensor& weight = parameters["head.weight"];
+  const Tensor x = ones({1, 2});
+  const Recording recording;
+  const Tensor loss = sum(layer(x));
+  Gradients gradients = backward(loss);
+  CHECK(message([&] { gradients[other.weight]; }) ==
+        "gradients: none for parameter 'other.weight' of shape (2, 3): the loss does not depend on it");
+  CHECK(message([&] { gradients.set(weight, ones({2})); }) ==
+        "gradients: parameter 'head.weight' of shape (2, 3), float32, cannot have a gradient float32 (2)");
+  Tensor(layer.bias).mutable_data<float>();
+  Tensor(weight).mutable_data<float>();
+  CHECK(message([&] { backward(loss); }) ==
+        "backward: parameter 'head.weight' of shape (2, 3) was written after it was recorded; call backward before the "
+        "optimiser's step, and open a new Recording after it");
+}
+
+TEST_CASE("A frozen parameter written before backward is named where its values are needed") {
+  Parameters parameters;
+  const Linear layer(Scope(parameters, 1) / "body", 2, 3);
+  parameters.freeze("body");
+  const Tensor x = variable(ones({1, 2}));
+  const Recording recording;
+  const Tensor loss = sum(layer(x));
+  Tensor(layer.weight).mutable_data<float>();
+  CHECK(message([&] { backward(loss); }) ==
+        "body: backward of linear: the memory of input 1 (parameter 'body.weight'), of shape (2, 3), was written after "
+        "the operation, and its gradient needs the values of then; write to a clone(), or after backward");
+}
+
+TEST_CASE("What is frozen is a constant for recordings, and costs no gradient") {
+  Parameters parameters;
+  const Scope scope(parameters, 1);
+  const Linear body(scope / "body", 64, 64), head(scope / "head", 64, 64);
+  const Tensor x = ones({32, 64});
+  constexpr double product = 2.0 * 32 * 64 * 64;
+  Gradients gradients;
+  std::int64_t recorded = 0;
+  const auto flops = [&] {
+    const Profile profile;
+    {
+      const Recording recording;
+      gradients = backward(sum(head(gelu(body(x)))));
+      recorded = recording.size();
+    }
+    double total = 0;
+    for (const auto& [name, work] : profile.totals()) total += work.flops;
+    return total;
+  };
+  CHECK(flops() == 5 * product);  // two forward; dW, dx of the head, dW of the body
+  const Tensor whole = gradients[head.weight];
+  CHECK(gradients.size() == 4);
+  CHECK(recorded == 8);
+
+  parameters.freeze("body");
+  CHECK(flops() == 3 * product);
+  CHECK(gradients.size() == 2);
+  CHECK(gradients[head.weight].to_vector() == whole.to_vector());
+  CHECK(recorded == 4);
+  CHECK(message([&] { gradients[body.weight]; }) ==
+        "gradients: none for parameter 'body.weight' of shape (64, 64): it is frozen");
+
+  parameters.unfreeze("body");
+  parameters.freeze("head");
+  CHECK(flops() == 4 * product);
+  CHECK(gradients.size() == 2);
+  CHECK(gradients.contains(body.weight));
+
+  parameters.freeze("");
+  const Recording recording;
+  CHECK(message([&] { backward(sum(head(body(x)))); }) ==
+        "backward: the output, of shape (), was not recorded: no Recording was open, or it depends on no variable "
+        "(frozen ones do not count)");
+  CHECK(message([&] { parameters.freeze("hed.weight"); }) ==
+        "parameters: none is named 'hed.weight' or begins with 'hed.weight.' (did you mean 'head.weight'?)");
 }

@@ -1,0 +1,73 @@
+#include <heed/autograd/ops.h>
+#include <heed/autograd/record.h>
+
+#include <algorithm>
+
+namespace heed {
+namespace {
+
+std::int64_t number_of(const std::pair<Tensor, Tensor>& entry) { return entry.first.trace().node; }
+
+// The entry of variable `number`, or of the next.
+auto entry_of(auto& entries, std::int64_t number) { return std::ranges::lower_bound(entries, number, {}, number_of); }
+
+}  // namespace
+
+std::string described(const Tensor& variable) {
+  const std::string who = variable.name().empty() ? "a variable" : fmt::format("parameter '{}'", variable.name());
+  return fmt::format("{} of shape {}", who, to_string(variable.shape()));
+}
+
+const Tensor* Gradients::find(const Tensor& variable) const {
+  const std::int64_t number = variable.is_variable() ? variable.trace().node : 0;
+  const auto entry = entry_of(entries_, number);
+  return entry != entries_.end() && number_of(*entry) == number ? &entry->second : nullptr;
+}
+
+const Tensor& Gradients::operator[](const Tensor& variable) const {
+  if (!variable.is_variable()) fail("gradients: the tensor of shape {} is not a variable", to_string(variable.shape()));
+  const Tensor* gradient = find(variable);
+  if (!gradient) {
+    fail("gradients: none for {}: {}", described(variable),
+         variable.is_frozen() ? "it is frozen" : "the loss does not depend on it");
+  }
+  return *gradient;
+}
+
+void Gradients::set(const Tensor& variable, Tensor gradient) {
+  if (!variable.is_variable()) fail("gradients: the tensor of shape {} is not a variable", to_string(variable.shape()));
+  if (gradient.shape() != variable.shape() || gradient.dtype() != variable.dtype()) {
+    fail("gradients: {}, {}, cannot have a gradient {} {}", described(variable), to_string(variable.dtype()),
+         to_string(gradient.dtype()), to_string(gradient.shape()));
+  }
+  const std::int64_t number = variable.trace().node;
+  const auto entry = entry_of(entries_, number);
+  if (entry != entries_.end() && number_of(*entry) == number) {
+    entry->second = std::move(gradient);
+  } else {
+    entries_.insert(entry, {variable, std::move(gradient)});
+  }
+}
+
+Gradients& Gradients::operator+=(const Gradients& other) {
+  std::vector<std::pair<Tensor, Tensor>> merged;
+  auto a = entries_.begin();
+  auto b = other.entries_.begin();
+  while (a != entries_.end() || b != other.entries_.end()) {
+    if (b == other.entries_.end() || (a != entries_.end() && number_of(*a) < number_of(*b))) {
+      merged.push_back(std::move(*a++));
+    } else if (a == entries_.end() || number_of(*b) < number_of(*a)) {
+      merged.push_back(*b++);
+    } else {
+      const NoRecording constants;
+      const Tensor theirs = b->second, mine = std::exchange(a->second, {});  // one at most is there beside their sum
+      merged.emplace_back(a->first, mine + theirs);
+      ++a;
+      ++b;
+    }
+  }
+  entries_ = std::move(merged);
+  return *this;
+}
+
+}  // namespace heed
