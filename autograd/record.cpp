@@ -62,7 +62,6 @@ struct Tape {
 };
 
 thread_local std::unique_ptr<Tape> tape;
-thread_local bool checking = false;  // a FiniteCheck is open
 thread_local bool paused = false;  // backward computes with recorded tensors, but records nothing
 thread_local bool silent = false;  // a NoRecording is open
 
@@ -195,10 +194,6 @@ Tensor NeedsInputGrad::take_total() const {
   return std::move(*std::exchange(*total_, nullptr));
 }
 
-FiniteCheck::FiniteCheck() { checking = true; }
-
-FiniteCheck::~FiniteCheck() { checking = false; }
-
 Recording::Recording() {
   static std::atomic<std::uint64_t> count = 0;
   if (tape) fail("Recording: one is already open on this thread; close it before opening another");
@@ -240,9 +235,7 @@ bool Recorder::depends_on_variable(const Operation& operation, std::span<const T
 
 Tensor Recorder::record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,
                         const Backward& backward) {
-  if (checking && !is_finite(output)) {
-    throw NotFinite(fmt::format("the output of {}, shape {}", operation.name(), to_string(output.shape())));
-  }
+  if (FiniteCheck::is_open()) FiniteCheck::check_output(operation, inputs, output);
   Node node;
   node.operation = &operation;
   node.first_edge = tape->edges.size();
@@ -330,6 +323,7 @@ Gradients backward_onto(Gradients total, const Tensor& output, const Tensor& cot
       const std::size_t input = static_cast<std::size_t>(inputs[i]);
       const Tensor checked = checked_gradient(*node.operation, i, std::exchange(dx[i], {}), tape->nodes[input]);
       accumulate(gradient[input], checked);
+      if (FiniteCheck::is_open()) FiniteCheck::check_gradient(*node.operation, i, *gradient[input]);
     }
     if (is_profiling()) note_work(fmt::format("{} backward", node.operation->name()), backward_bytes(node, dy));
   }
@@ -347,6 +341,7 @@ const Tensor& checked_loss(const Tensor& loss) {
     fail("backward: the loss must be a scalar of shape (), got {}; reduce it with sum() or mean(), or give a cotangent",
          to_string(loss.shape()));
   }
+  if (FiniteCheck::is_open()) FiniteCheck::check_loss(loss);
   return loss;
 }
 

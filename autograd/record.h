@@ -3,6 +3,7 @@
 #include <heed/autograd/tensor.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,16 +93,36 @@ void backward(const Tensor& loss, Gradients& total);
 // Gradients of sum(output * cotangent), the transposed Jacobian's product with it. Shapes and dtypes must be equal.
 Gradients backward(const Tensor& output, const Tensor& cotangent);
 
-// While one is open, this thread's operations throw NotFinite at the first output with an infinite value or NaN that is
-// recorded: "the output of layer_norm, shape (64, 13, 64)".
+/// The error of a value that is infinite or NaN.
 struct NotFinite : Error {
   using Error::Error;
 };
+
+/// While one is open, this thread throws NotFinite at the first recorded output, loss or gradient that is infinite or NaN.
+/// The message names the layer and the operation:
+///
+///   decoder.3.out: the output of linear, shape (64, 13, 64), holds NaN
+///   decoder.3.norm: the gradient that the backward of layer_norm gives input 0, shape (64, 13, 64), holds inf
+///
+/// Infinities of a mask are no fault: those that masked_fill() sets, and those that an operation passes on from a constant or
+/// from a recorded input with their sign. Checks nest. Each recorded operation reads its output once more.
 class FiniteCheck {
  public:
   FiniteCheck();
   ~FiniteCheck();
   FiniteCheck(const FiniteCheck&) = delete;
+  FiniteCheck& operator=(const FiniteCheck&) = delete;
+
+  /// Returns whether one is open on this thread.
+  static bool is_open();
+
+  // For the tape.
+  static void check_output(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output);
+  static void check_gradient(const Operation& operation, std::size_t input, const Tensor& gradient);
+  static void check_loss(const Tensor& loss);
+
+ private:
+  bool before_;
 };
 
 }  // namespace heed
