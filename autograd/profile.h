@@ -6,11 +6,11 @@
 
 namespace heed {
 
-// Where the time goes. While one is open, this thread's operations are timed, recorded or not: what passes between the
-// end of one piece of work and the end of the next is the latter's. One at a time a thread.
+/// Measures where the time goes. While one is open, it times this thread's operations, recorded or not: the time between the
+/// end of one piece of work and the end of the next counts for the latter. Throws Error when the thread has one already.
 class Profile {
  public:
-  Profile();
+  [[nodiscard]] Profile();
   ~Profile();
   Profile(const Profile&) = delete;
 

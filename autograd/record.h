@@ -32,7 +32,7 @@ namespace heed {
 // operations refuse them. Threads may each have their own, and share variables, as long as none of them writes those.
 class Recording {
  public:
-  Recording();
+  [[nodiscard]] Recording();
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
@@ -43,7 +43,7 @@ class Recording {
 // While one is open, inside a Recording or not, this thread records nothing: what is computed is a constant.
 class NoRecording {
  public:
-  NoRecording();
+  [[nodiscard]] NoRecording();
   ~NoRecording();
   NoRecording(const NoRecording&) = delete;
 
@@ -108,7 +108,7 @@ struct NotFinite : Error {
 /// from a recorded input with their sign. Checks nest. Each recorded operation reads its output once more.
 class FiniteCheck {
  public:
-  FiniteCheck();
+  [[nodiscard]] FiniteCheck();
   ~FiniteCheck();
   FiniteCheck(const FiniteCheck&) = delete;
   FiniteCheck& operator=(const FiniteCheck&) = delete;

@@ -53,6 +53,7 @@ endforeach()
 add_test(NAME readme_install WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
          COMMAND tests/readme/install.sh ${PROJECT_BINARY_DIR} README.md)
 set_tests_properties(readme_install PROPERTIES ENVIRONMENT CXX=${CMAKE_CXX_COMPILER})
+add_test(NAME compile COMMAND ${PROJECT_SOURCE_DIR}/tests/compile.sh ${CMAKE_CXX_COMPILER} ${PROJECT_BINARY_DIR}/include)
 add_test(NAME readme_part WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} COMMAND tests/readme/part.sh README.md)
 
 # Each runs a program of examples/ and checks the figures that it prints.

@@ -23,7 +23,7 @@ class Hook {
  public:
   // Is given the name and the value, which it may replace.
   using Function = std::function<void(const std::string& name, Tensor& value)>;
-  explicit Hook(Function function) : function_(std::move(function)), earlier_(latest_) { latest_ = this; }
+  [[nodiscard]] explicit Hook(Function function) : function_(std::move(function)), earlier_(latest_) { latest_ = this; }
   ~Hook() { latest_ = earlier_; }
   Hook(const Hook&) = delete;
   Hook& operator=(const Hook&) = delete;

@@ -18,7 +18,7 @@ class WeightAverage {
   // step.
   class Shown {
    public:
-    explicit Shown(WeightAverage& average) : average_(average) { average_.show(); }
+    [[nodiscard]] explicit Shown(WeightAverage& average) : average_(average) { average_.show(); }
     Shown(const Shown&) = delete;
     Shown& operator=(const Shown&) = delete;
     ~Shown() { average_.hide(); }

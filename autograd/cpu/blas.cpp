@@ -21,7 +21,7 @@ namespace {
 // An environment variable that is set in this scope.
 class ScopedVariable {
  public:
-  ScopedVariable(const char* name, const char* value) : name_(name) {
+  [[nodiscard]] ScopedVariable(const char* name, const char* value) : name_(name) {
     if (const char* old = std::getenv(name)) old_ = old;
     setenv(name, value, 1);
   }

@@ -10,14 +10,14 @@ namespace heed::cpu {
 class DenormalsAreZero {
  public:
 #if defined(__SSE__)
-  DenormalsAreZero() { _mm_setcsr(before_ | 0x8040); }
+  [[nodiscard]] DenormalsAreZero() { _mm_setcsr(before_ | 0x8040); }
   ~DenormalsAreZero() { _mm_setcsr(before_); }
   DenormalsAreZero(const DenormalsAreZero&) = delete;
 
  private:
   const unsigned before_ = _mm_getcsr();
 #else
-  DenormalsAreZero() {}  // elsewhere they stay what they are
+  [[nodiscard]] DenormalsAreZero() {}  // elsewhere they stay what they are
 #endif
 };
 

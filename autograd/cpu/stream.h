@@ -15,6 +15,7 @@ constexpr std::int64_t most_cached_bytes = std::int64_t{1} << 25;
 
 // In the scope of a thread that streams: at its end, what was streamed is there for the others.
 struct StreamScope {
+  [[nodiscard]] StreamScope() {}
   ~StreamScope() {
 #if defined(__SSE2__)
     _mm_sfence();
@@ -55,7 +56,7 @@ inline bool streams_results() {
 template <class T>
 class Part {
  public:
-  Part(T* to, std::int64_t n, std::int64_t all)
+  [[nodiscard]] Part(T* to, std::int64_t n, std::int64_t all)
       : to_(to),
         data_(n <= most && all * static_cast<std::int64_t>(sizeof(T)) > most_cached_bytes && streams_results()
                   ? buffer()

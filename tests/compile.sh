@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# compile.sh COMPILER INCLUDE: code of a user that must compile, and mistakes that the compiler must report. INCLUDE is the
+# directory of heed/heed.h.
+set -euo pipefail
+compiler=$1 include=$2
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failed=0
+
+# A guard without a name ends at once.
+cat > "$scratch/guards.cpp" << 'END'
+#include <heed/heed.h>
+using namespace heed;
+void unnamed(const std::string& name, WeightAverage& average) {
+  Recording();
+  NoRecording();
+  FiniteCheck();
+  Profile();
+  LayerScope(std::cref(name));
+  Hook([](const std::string&, Tensor&) {});
+  WeightAverage::Shown(std::ref(average));
+}
+void named(const std::string& name, WeightAverage& average) {
+  const Recording recording;
+  const NoRecording constants;
+  const FiniteCheck check;
+  const Profile profile;
+  const LayerScope scope(name);
+  const Hook hook([](const std::string&, Tensor&) {});
+  const WeightAverage::Shown shown(average);
+}
+END
+"$compiler" -std=c++20 -fsyntax-only -Wall -I "$include" "$scratch/guards.cpp" 2> "$scratch/warnings"
+for line in {4..10}; do
+  grep -qE "guards.cpp:$line:.*nodiscard" "$scratch/warnings" ||
+    { echo "no warning for$(sed -n ${line}p "$scratch/guards.cpp")"; failed=1; }
+done
+if grep -E 'guards.cpp:(1[1-9]|2[0-9]):.*warning' "$scratch/warnings"; then
+  echo "a warning for a guard that has a name"
+  failed=1
+fi
+exit $failed
