@@ -176,7 +176,9 @@ void keep_probe(Side& a, Side& b, int probe) {
 // With the run's name: "causes of runs/toy".
 OnProgress of_run(const fs::path& run, const OnProgress& progress) {
   if (!progress) return {};
-  return [=](const std::string& what, double share) { progress(fmt::format("{} of {}", what, run.string()), share); };
+  return [=](const std::string& what, double share, double seconds) {
+    progress(fmt::format("{} of {}", what, run.string()), share, seconds);
+  };
 }
 
 // One step, one run: for both sides.

@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
       heed::LiveLine line(STDERR_FILENO);
       text = heed::inspect(
           argc, argv, heed::terminal_of(STDOUT_FILENO),
-          [&](const std::string& what, double share) { line.show(what, share); }, on_text);
+          [&](const std::string& what, double share, double seconds) { line.show(what, share, seconds); }, on_text);
     }
     if (is_continued && on_terminal) text = shown.finish() + "\n";
     if (!failed) failed = write_out(text);

@@ -11,6 +11,18 @@
 
 namespace heed {
 
+Passes::Passes(std::string what, double all, const OnProgress& progress)
+    : what_(std::move(what)), all_(all), progress_(progress), start_(std::chrono::steady_clock::now()) {}
+
+void Passes::next() {
+  if (!progress_) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (begun_ <= 1) start_ = now;
+  const double seconds = std::chrono::duration<double>(now - start_).count();
+  if (seconds_ == 0 && seconds > 0.3) seconds_ = all_ * seconds / (begun_ - 1);
+  progress_(what_, begun_++ / all_, seconds_);
+}
+
 LiveLine::LiveLine(int descriptor)
     : descriptor_(descriptor), silent_(isatty(descriptor) != 1), start_(Clock::now()), shown_(start_) {}
 
@@ -18,19 +30,25 @@ LiveLine::~LiveLine() {
   if (on_line_) write("\r\x1b[K");
 }
 
-void LiveLine::show(const std::string& what, double share) {
+void LiveLine::show(const std::string& what, double share, double seconds) {
   constexpr std::chrono::milliseconds between(200);
   const Clock::time_point now = Clock::now();
   if (what != what_) {
     what_ = what;
     start_ = now;
   }
+  if (seconds >= long_wait && announced_ != what) {
+    announced_ = what;
+    write(fmt::format("{}{}: about {:.0f} s; --limit N asks fewer sentences\n", on_line_ ? "\r\x1b[K" : "",
+                      visible(what), seconds));
+    on_line_ = false;
+  }
   if (silent_ || now - shown_ < between) return;
   shown_ = now;
   on_line_ = true;
-  const double seconds = std::chrono::duration<double>(now - start_).count();
+  const double so_far = std::chrono::duration<double>(now - start_).count();
   // The last column stays free: a terminal that has filled it may begin a new line.
-  write("\r" + progress_text(what, share, seconds, window_columns(descriptor_) - 1) + "\x1b[K");
+  write("\r" + progress_text(what, share, so_far, window_columns(descriptor_) - 1) + "\x1b[K");
 }
 
 void LiveLine::write(const std::string& text) const {

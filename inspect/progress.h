@@ -5,11 +5,28 @@
 
 namespace heed {
 
-// Is told now and then what a long computation is at, and what share of it is done.
-using OnProgress = std::function<void(const std::string& what, double share)>;
+/// Is told now and then what a long computation is at, which share of it is done, and about how many seconds all of it takes
+/// (0: not known).
+using OnProgress = std::function<void(const std::string& what, double share, double seconds)>;
 
-// One line of a terminal that is written again and again, fit to its width, and is gone at the end. Silent where the
-// descriptor is no terminal, and for what is done within a moment.
+/// Tells OnProgress of a computation in `all` passes of about equal length. The estimate comes after the first few tenths of a
+/// second; the first pass, which warms up, is not part of it.
+class Passes {
+ public:
+  Passes(std::string what, double all, const OnProgress& progress);
+  void next();  // a pass begins
+
+ private:
+  std::string what_;
+  double all_, begun_ = 0, seconds_ = 0;
+  const OnProgress& progress_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+/// Shows progress on one line of a terminal, fit to its width, which is gone at the end. Before a computation of long_wait
+/// seconds or more writes about how long it takes in a line that stays, also where the descriptor is no terminal. Silent for
+/// what is done within a moment.
+constexpr double long_wait = 10;
 class LiveLine {
  public:
   explicit LiveLine(int descriptor);
@@ -17,7 +34,7 @@ class LiveLine {
   LiveLine(const LiveLine&) = delete;
   LiveLine& operator=(const LiveLine&) = delete;
 
-  void show(const std::string& what, double share);
+  void show(const std::string& what, double share, double seconds = 0);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -25,7 +42,7 @@ class LiveLine {
 
   int descriptor_;
   bool silent_, on_line_ = false;
-  std::string what_;
+  std::string what_, announced_;
   Clock::time_point start_, shown_;
 };
 

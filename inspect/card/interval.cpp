@@ -2,18 +2,26 @@
 
 #include <heed/autograd/random.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <numeric>
 
 namespace heed {
+namespace {
+
+constexpr double no_interval = std::numeric_limits<double>::quiet_NaN();
+constexpr double z_95 = 1.959963984540054;  // 97.5 % of a normal distribution
+
+}  // namespace
 
 Interval wilson(int right, int count) {
-  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-  if (count == 0) return {unknown, unknown, unknown};
-  constexpr double z = 1.959963984540054;  // 97.5 % of a normal distribution
-  const double n = count, p = right / n, centre = (p + z * z / (2 * n)) / (1 + z * z / n);
-  const double half = z / (1 + z * z / n) * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
+  if (count == 0) return {no_interval, no_interval, no_interval};
+  const double n = count, p = right / n, centre = (p + z_95 * z_95 / (2 * n)) / (1 + z_95 * z_95 / n);
+  const double half = z_95 / (1 + z_95 * z_95 / n) * std::sqrt(p * (1 - p) / n + z_95 * z_95 / (4 * n * n));
   return {p, std::max(0.0, centre - half), std::min(1.0, centre + half)};
 }
 
@@ -52,5 +60,25 @@ Interval share_of(const std::vector<bool>& right, const std::vector<int>& twin) 
   std::ranges::sort(shares);
   return {static_cast<double>(all) / count, shares[times * 25 / 1000], shares[times - 1 - times * 25 / 1000]};
 }
+
+Interval interval_of(const std::vector<double>& values, const std::vector<int>& groups) {
+  if (values.empty()) return {no_interval, no_interval, no_interval};
+  const auto n = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  std::map<int, double> deviations;  // of each group
+  for (std::size_t i = 0; i < values.size(); ++i) deviations[groups.at(i)] += values[i] - mean;
+  const double size = n / static_cast<double>(deviations.size());
+  double squares = z_95 * z_95 * size * size;
+  for (const auto& [group, deviation] : deviations) squares += deviation * deviation;
+  const double error = std::min(1.0, z_95 * std::sqrt(squares) / n);
+  return {mean, mean - error, mean + error};
+}
+
+std::string percent(const Interval& share, const char* unknown) {
+  if (std::isnan(share.share)) return unknown;
+  return fmt::format("{:.1f} % ± {:.1f}", 100 * share.share, 100 * share.error());
+}
+
+std::string with_error(const Interval& mean) { return fmt::format("{:.2f} ± {:.2f}", mean.share, mean.error()); }
 
 }  // namespace heed

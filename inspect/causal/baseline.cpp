@@ -91,13 +91,16 @@ double Baseline::weight(std::size_t i, Heads heads, Role from, Span to) const {
   if (to.begin >= to.end || token_of(held_out_.sentences()[i], from) < 0)
     return std::numeric_limits<double>::quiet_NaN();
   double sum = 0;
+  const int first_layer = std::max(heads.layer, 0), end_layer = heads.layer < 0 ? held_out_.layers() : heads.layer + 1;
   const int begin = std::max(heads.head, 0), end = heads.head < 0 ? held_out_.heads() : heads.head + 1;
-  for (int head = begin; head < end; ++head) {
-    for (int token = to.begin; token < to.end; ++token) {
-      sum += static_cast<double>(weights_[i][weight_index(i, heads.layer, head, from, token)]);
+  for (int layer = first_layer; layer < end_layer; ++layer) {
+    for (int head = begin; head < end; ++head) {
+      for (int token = to.begin; token < to.end; ++token) {
+        sum += static_cast<double>(weights_[i][weight_index(i, layer, head, from, token)]);
+      }
     }
   }
-  return sum / (end - begin);
+  return sum / (end - begin) / (end_layer - first_layer);
 }
 
 }  // namespace heed

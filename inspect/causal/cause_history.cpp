@@ -14,21 +14,27 @@ constexpr double apart = 0.25;         // of shares of their largest
 constexpr double least_effect = 0.05;  // that counts as one
 
 // The mean weight of the edge from the query to the antecedent, and what cutting it does.
-CauseHistory::Edge cut_edge(const HeldOut& held_out, const Baseline& before, Heads heads) {
+CauseHistory::Edge cut_edge(const HeldOut& held_out, const std::vector<int>& groups, const Baseline& before,
+                            Heads heads) {
   const EdgeOf to_antecedent = [](const Example& e) { return Edge{e.query, span_of(e, Role::antecedent)}; };
   const std::vector<HeldOut::Answer> after = held_out.answers(cut(heads, held_out, to_antecedent));
-  CauseHistory::Edge edge;
+  std::vector<double> weights, effects, right;
   for (std::size_t i = 0; i < after.size(); ++i) {
-    edge.weight += before.weight(i, heads, Role::query, span_of(held_out.sentences()[i], Role::antecedent));
-    edge.effect += before.answers()[i].probability - after[i].probability;
-    edge.accuracy += after[i].word == held_out.right(i);
+    weights.push_back(before.weight(i, heads, Role::query, span_of(held_out.sentences()[i], Role::antecedent)));
+    effects.push_back(before.answers()[i].probability - after[i].probability);
+    right.push_back(after[i].word == held_out.right(i));
   }
-  const auto count = static_cast<double>(after.size());
-  return {edge.weight / count, edge.effect / count, edge.accuracy / count};
+  return {interval_of(weights, groups), interval_of(effects, groups), interval_of(right, groups)};
 }
 
-CauseHistory::Step step_of(const SavedModel& model, const HeldOut& held_out) {
+CauseHistory::Step step_of(const SavedModel& model, const HeldOut& held_out, const std::vector<int>& groups,
+                           Passes& passes) {
+  passes.next();
   const Baseline before(held_out);
+  const auto cut_in = [&](Heads heads) {
+    passes.next();
+    return cut_edge(held_out, groups, before, heads);
+  };
   CauseHistory::Step step{.step = model.step, .accuracy = 0, .probability = 0, .heads = {}, .layers = {}};
   const auto count = static_cast<double>(before.answers().size());
   for (std::size_t i = 0; i < before.answers().size(); ++i) {
@@ -38,9 +44,9 @@ CauseHistory::Step step_of(const SavedModel& model, const HeldOut& held_out) {
   for (int layer = 0; layer < held_out.layers(); ++layer) {
     step.heads.emplace_back();
     for (int head = 0; head < held_out.heads(); ++head) {
-      step.heads.back().push_back(cut_edge(held_out, before, {layer, head}));
+      step.heads.back().push_back(cut_in({layer, head}));
     }
-    step.layers.push_back(held_out.heads() == 1 ? step.heads.back()[0] : cut_edge(held_out, before, {layer, -1}));
+    step.layers.push_back(held_out.heads() == 1 ? step.heads.back()[0] : cut_in({layer, -1}));
   }
   return step;
 }
@@ -67,8 +73,8 @@ CauseHistory::Head CauseHistory::pointing() const {
   const auto& heads = steps.back().heads;
   for (std::size_t layer = 0; layer < heads.size(); ++layer) {
     for (std::size_t head = 0; head < heads[layer].size(); ++head) {
-      if (heads[layer][head].weight >
-          heads[static_cast<std::size_t>(best.layer)][static_cast<std::size_t>(best.head)].weight)
+      if (heads[layer][head].weight.share >
+          heads[static_cast<std::size_t>(best.layer)][static_cast<std::size_t>(best.head)].weight.share)
         best = {static_cast<int>(layer), static_cast<int>(head)};
     }
   }
@@ -80,21 +86,30 @@ CauseHistory cause_history(const std::filesystem::path& run, int most, const OnP
   CauseHistory history;
   std::vector<Example> held_out = read_held_out(run);
   history.held_out = static_cast<int>(held_out.size());
-  std::erase_if(held_out, [](const Example& e) { return e.antecedent < 0; });
-  for (Example& e : held_out) e.twin = -1;  // nothing is taken from twins
+  std::vector<Example> with_antecedent;
+  std::vector<int> groups;  // the same number for both of a pair
+  for (int i = 0; i < std::ssize(held_out); ++i) {
+    Example& e = held_out[static_cast<std::size_t>(i)];
+    if (e.antecedent < 0) continue;
+    groups.push_back(e.twin < 0 ? i : std::min(i, e.twin));
+    e.twin = -1;  // nothing is taken from twins
+    with_antecedent.push_back(std::move(e));
+  }
+  held_out = std::move(with_antecedent);
   if (held_out.empty()) {
     fail("{}: no held-out sentence says what its query refers to, so there is no edge to cut", run.string());
   }
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    if (progress) progress("weights and effects", static_cast<double>(i) / static_cast<double>(files.size()));
-    const SavedModel model = load_model(files[i]);
+  std::optional<Passes> passes;
+  for (const std::filesystem::path& file : files) {
+    const SavedModel model = load_model(file);
     const ReaderConfig& config = model.reader->config;
-    const double passes = config.layers * (config.attention.heads + 1) + 1;
-    const std::size_t used = most > 0 ? static_cast<std::size_t>(most)
-                                      : affordable(config, held_out, passes * static_cast<double>(files.size()));
-    const HeldOut sentences(model, held_out, used);
+    const double all = (config.layers * (config.attention.heads + (config.attention.heads > 1)) + 1) *
+                       static_cast<double>(files.size());
+    if (!passes) passes.emplace("weights and effects", all, progress);
+    const HeldOut sentences(model, held_out,
+                            most > 0 ? static_cast<std::size_t>(most) : affordable(config, held_out, all));
     history.sentences = static_cast<int>(sentences.sentences().size());
-    history.steps.push_back(step_of(model, sentences));
+    history.steps.push_back(step_of(model, sentences, groups, *passes));
   }
   return history;
 }
@@ -102,55 +117,71 @@ CauseHistory cause_history(const std::filesystem::path& run, int most, const OnP
 std::vector<std::string> history_verdict(const CauseHistory& history, int layer, int head) {
   struct Point {
     std::int64_t step;
-    double weight, effect;
+    Interval weight, effect;
   };
   std::vector<Point> points;
-  std::optional<std::int64_t> hangs;  // from where on more than half of the answer's probability does
-  double most_weight = 0, most_effect = 0;
+  std::optional<std::int64_t> depends;  // from this step on more than half of the answer's probability does
+  Interval most_weight{0, 0, 0}, most_effect{0, 0, 0};
+  bool has_effect = false;
+  const auto keep_larger = [](Interval& most, const Interval& now) {
+    if (now.share > most.share) most = now;
+  };
   for (const CauseHistory::Step& step : history.steps) {
     const CauseHistory::Edge& edge = step.heads.at(static_cast<std::size_t>(layer)).at(static_cast<std::size_t>(head));
     points.push_back({step.step, edge.weight, edge.effect});
-    if (edge.effect <= step.probability / 2) {
-      hangs.reset();
-    } else if (!hangs) {
-      hangs = step.step;
+    if (!edge.effect.is_above(step.probability / 2)) {
+      depends.reset();
+    } else if (!depends) {
+      depends = step.step;
     }
-    most_weight = std::max(most_weight, edge.weight);
-    most_effect = std::max(most_effect, edge.effect);
+    has_effect = has_effect || edge.effect.is_above(0);
+    keep_larger(most_weight, edge.weight);
+    keep_larger(most_effect, edge.effect);
   }
   if (std::ranges::all_of(history.steps, [](const CauseHistory::Step& step) { return step.accuracy == 0; })) {
     return {"At no kept step is an answer right: there is nothing whose cause could be found."};
   }
-  if (most_effect < least_effect) {
-    return {
-        fmt::format("Cutting that edge never costs the answer more than {:.2f} of its probability, with a weight of "
-                    "up to {:.2f}: it was never the cause.",
-                    std::max(0.0, most_effect), most_weight)};
+  if (!has_effect || most_effect.share < least_effect) {
+    return {fmt::format(
+        "At no kept step does cutting that edge cost the answer more than {} of its probability{}; the "
+        "largest weight is {}.",
+        with_error(most_effect), has_effect ? "" : ", which is not shown to be above 0", with_error(most_weight))};
   }
-  const auto first_half = [&](double Point::*value, double most) {
-    return std::ranges::find_if(points, [&](const Point& p) { return p.*value >= most / 2; });
+  const auto first_half = [&](Interval Point::*value, double most) {
+    return *std::ranges::find_if(points, [&](const Point& p) { return (p.*value).share >= most / 2; });
   };
-  const auto looks = first_half(&Point::weight, most_weight), matters = first_half(&Point::effect, most_effect);
-  const auto later = matters - looks;  // by so many dumped steps
-  std::vector<std::string> lines{fmt::format(
-      "The weight has half of its largest ({:.2f}) at step {}, the effect half of its ({:.2f}) at step {}: {}.",
-      most_weight, looks->step, most_effect, matters->step,
-      later > 1    ? "it looked there before that mattered"
-      : later < -1 ? "its look mattered before it was strong"
-                   : "it looked there when that mattered")};
+  const Point grown = first_half(&Point::weight, most_weight.share);
+  const Point matters = first_half(&Point::effect, most_effect.share);
+  const bool weight_first = grown.step < matters.step && grown.effect.high < most_effect.low / 2;
+  const bool effect_first = matters.step < grown.step && matters.weight.high < most_weight.low / 2;
+  std::vector<std::string> lines{
+      fmt::format("The weight reaches half of its largest, {}, at step {}; the effect reaches half of its largest, {}, "
+                  "at step {}.",
+                  with_error(most_weight), grown.step, with_error(most_effect), matters.step)};
+  if (weight_first) {
+    lines.push_back(fmt::format("The weight grew before the effect: at step {} the effect is still {}.", grown.step,
+                                with_error(grown.effect)));
+  } else if (effect_first) {
+    lines.push_back(fmt::format("The effect grew before the weight: at step {} the weight is still {}.", matters.step,
+                                with_error(matters.weight)));
+  } else if (grown.step != matters.step) {
+    lines.emplace_back("Which of the two grew first is not shown.");
+  }
   // Runs of steps in which one share is ahead of the other.
   std::vector<std::string> parted;
   for (std::size_t i = 0; i < points.size();) {
     const auto ahead = [&](std::size_t at) {
-      const double gap = points[at].weight / most_weight - points[at].effect / most_effect;
-      return std::abs(gap) <= apart ? 0 : gap > 0 ? 1 : -1;
+      const auto& [step, weight, effect] = points[at];
+      const double gap = weight.share / most_weight.share - effect.share / most_effect.share;
+      const double error = weight.error() / most_weight.share + effect.error() / most_effect.share;
+      return std::abs(gap) - error <= apart ? 0 : gap > 0 ? 1 : -1;
     };
     const int side = ahead(i);
     std::size_t end = i + 1;
     while (end < points.size() && ahead(end) == side) ++end;
     if (side != 0) {
       const auto figures = [](const Point& p) {
-        return fmt::format("weight {:.2f}, effect {:.2f}", p.weight, p.effect);
+        return fmt::format("weight {}, effect {}", with_error(p.weight), with_error(p.effect));
       };
       parted.push_back(end - i == 1 ? fmt::format("at step {} ({})", points[i].step, figures(points[i]))
                                     : fmt::format("from step {} ({}) to {} ({})", points[i].step, figures(points[i]),
@@ -159,17 +190,22 @@ std::vector<std::string> history_verdict(const CauseHistory& history, int layer,
     }
     i = end;
   }
-  lines.push_back(parted.empty() ? "As shares of their largest the two are never more than a quarter apart."
-                                 : fmt::format("As shares of their largest the two are more than a quarter apart {}.",
-                                               fmt::join(parted, "; ")));
-  if (hangs)
-    lines.push_back(fmt::format("From step {} on more than half of the answer's probability hangs on it.", *hangs));
+  lines.push_back(parted.empty()
+                      ? "As shares of their largest the two are nowhere shown to be more than a quarter apart."
+                      : fmt::format("As shares of their largest the two are more than a quarter apart {}.",
+                                    fmt::join(parted, "; ")));
+  if (depends) {
+    lines.push_back(
+        fmt::format("From step {} on cutting that edge takes more than half of the answer's probability.", *depends));
+  }
   return lines;
 }
 
 Json history_json(const CauseHistory& history) {
   const auto edge_json = [](const CauseHistory::Edge& e) {
-    return Json{{"weight", e.weight}, {"effect", e.effect}, {"accuracy", e.accuracy}};
+    return Json{{"weight", e.weight.share},     {"weight_error", e.weight.error()},
+                {"effect", e.effect.share},     {"effect_error", e.effect.error()},
+                {"accuracy", e.accuracy.share}, {"accuracy_error", e.accuracy.error()}};
   };
   Json steps = Json::array(), verdicts = Json::array();
   for (const CauseHistory::Step& step : history.steps) {

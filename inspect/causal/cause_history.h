@@ -1,5 +1,6 @@
 #pragma once
 #include "files/json.h"
+#include "inspect/card/interval.h"
 #include "inspect/progress.h"
 #include "run/saved_model.h"
 
@@ -10,14 +11,14 @@
 
 namespace heed {
 
-// When a look became the cause of the answer: at each step whose model was kept, how much of the query's attention a head
-// gives to the antecedent, and what is lost when that edge is cut. A weight may be large before, or after, it matters.
+/// When attention became the cause of the answer: at each step whose model was kept, how much of the query's attention a head
+/// gives to the antecedent, and what is lost when that edge is cut. A weight may be large before, or after, it matters.
 struct CauseHistory {
   int sentences = 0, held_out = 0;  // of `held_out` sentences, `sentences` are used: those that have an antecedent
   struct Edge {
-    double weight = 0;    // mean, from the query to the antecedent; of several heads theirs
-    double effect = 0;    // by how much the mean probability of the answer falls when it is cut
-    double accuracy = 0;  // then answered right
+    Interval weight{};    // mean, from the query to the antecedent; of several heads theirs
+    Interval effect{};    // by how much the mean probability of the answer falls when it is cut
+    Interval accuracy{};  // after the cut
   };
   struct Step {
     std::int64_t step = 0;
@@ -37,7 +38,8 @@ struct CauseHistory {
 // about a minute, and at least 100. Error for a run that kept none, or none of whose sentences says what its query means.
 CauseHistory cause_history(const std::filesystem::path& run, int most = 0, const OnProgress& progress = {});
 
-// In words, a line each: when weight and effect came, and where the two, as shares of their largest, are apart.
+/// Returns when weight and effect grew, and where the two, as shares of their largest, are apart: a line for each claim. A
+/// claim is made where the 95 % intervals support it.
 std::vector<std::string> history_verdict(const CauseHistory& history, int layer, int head);
 
 // Layers and heads count from 0.

@@ -51,14 +51,16 @@ bool is_patch(Cause::What what) { return what == Cause::What::patch_head || what
 
 // One row as it is gathered from the sentences to which it applies.
 struct Gathered {
-  std::vector<double> weights, changes, right, flipped;
+  std::vector<double> weights, changes, before, right, lost, flipped;
+  std::vector<int> groups, flipped_groups;
 };
 
 // How often the sentences are read, the longest of which has T tokens: for each head its outputs, each key of the query,
-// that of the antecedent alone and 9 edges between the other roles; for each layer all its heads at once.
+// that of the antecedent alone and 9 edges between the other roles; for each layer all its heads at once; all heads of all
+// layers; nothing changed.
 double passes(int layers, int heads, std::size_t T) {
   const auto keys = static_cast<double>(T);
-  return layers * (heads * (keys + 13) + keys + 1);
+  return layers * (heads * (keys + 13) + keys + 1) + 2;
 }
 
 class Study {
@@ -67,9 +69,8 @@ class Study {
       : held_out_(held_out),
         sentences_(held_out.sentences()),
         causes_(causes),
-        progress_(progress),
-        passes_(passes(held_out.layers(), held_out.heads(), longest(sentences_))),
-        before_(held_out) {
+        passes_("causes", passes(held_out.layers(), held_out.heads(), longest(sentences_)), progress),
+        before_(answers_before()) {
     summarise();
     find_pointing_head();
   }
@@ -81,7 +82,10 @@ class Study {
         outputs(Cause::What::zero_ablation, heads, zero_output(heads));
         outputs(Cause::What::mean_ablation, heads, mean_output(heads, held_out_, before_.mean_output(layer)));
         edges_of_query(Cause::What::edge, heads);
-        one_edge(Cause::What::only_edge, heads, Role::query, Role::antecedent);
+        const Cause* cut = causes_.find(Cause::What::edge, layer, head, "antecedent");
+        if (cut && cut->weight >= kept_weight) {
+          one_edge(Cause::What::only_edge, heads, Role::query, Role::antecedent);
+        }
         if (layer + 1 < held_out_.layers()) edges_between_roles(heads);
         outputs(Cause::What::patch_head, heads, output_of_twin(heads, held_out_));
       }
@@ -89,6 +93,7 @@ class Study {
       edges_of_query(Cause::What::edge_all_heads, {layer, -1});
       outputs(Cause::What::patch_layer, {layer, -1}, output_of_twin({layer, -1}, held_out_));
     }
+    if (held_out_.layers() > 1) one_edge(Cause::What::edge_everywhere, {-1, -1}, Role::query, Role::antecedent);
     say_what_is_left_out();
     causes_.rank_correlation_last = rank_correlation(last_.weights, last_.changes);
     causes_.rank_correlation_all = rank_correlation(all_.weights, all_.changes);
@@ -102,22 +107,30 @@ class Study {
     return after[i].probability - before_.answers()[i].probability;
   }
 
+  Baseline answers_before() {
+    passes_.next();
+    return Baseline(held_out_);
+  }
+
   Answers answers_when(const HeldOut::Change& changed) {
-    if (progress_) progress_("causes", asked_++ / passes_);
+    passes_.next();
     return held_out_.answers(changed);
   }
 
   void summarise() {
     std::vector<double> right, probability, both;
+    std::vector<int> groups;
     bool two_candidates = true;
     for (std::size_t i = 0; i < sentences_.size(); ++i) {
       right.push_back(is_right(i, before_.answers()));
+      groups.push_back(held_out_.group(i));
       probability.push_back(before_.answers()[i].probability);
       if (sentences_[i].twin >= 0) both.push_back(right.back() > 0 && is_right(i ^ 1, before_.answers()));
       two_candidates = two_candidates && sentences_[i].antecedent >= 0 && sentences_[i].distractor >= 0;
     }
     causes_.sentences = static_cast<int>(sentences_.size());
-    causes_.accuracy = mean(right);
+    causes_.pairs = static_cast<int>(both.size() / 2);
+    causes_.accuracy = interval_of(right, groups);
     causes_.probability = mean(probability);
     causes_.twin_accuracy = mean(both);
     causes_.chance = two_candidates ? 0.5 : unknown;
@@ -132,7 +145,7 @@ class Study {
           if (!std::isnan(w)) weights.push_back(w);
         }
         if (!weights.empty() && (!causes_.pointing || mean(weights) > causes_.pointing->weight)) {
-          causes_.pointing = {layer, head, mean(weights)};
+          causes_.pointing = {layer, head, mean(weights), interval_of({}, {})};
         }
       }
     }
@@ -143,13 +156,13 @@ class Study {
     const auto note = [&](const char* text) { causes_.left_out.emplace_back(text); };
     if (!causes_.pointing) note("No sentence says what its query refers to: edges to an antecedent are left out.");
     if (none([](const Cause& row) { return row.to == "other"; })) {
-      note("No sentence has another candidate: edges to it are left out, and chance is not known.");
+      note("No sentence has a distractor: edges to one are left out, and chance is unknown.");
     }
     if (none([](const Cause& row) { return row.to == "decider"; })) {
-      note("No sentence names another word that decides: edges to it are left out.");
+      note("No sentence has a cue word beside its antecedent: edges to one are left out.");
     }
     if (none([](const Cause& row) { return is_patch(row.what); })) {
-      note("No sentence has a twin: there is nothing to patch with.");
+      note("No sentence has a counterpart: there is nothing to patch with.");
     }
   }
 
@@ -157,7 +170,12 @@ class Study {
     if (!std::isnan(weight)) row.weights.push_back(weight);
     row.changes.push_back(change(i, after));
     row.right.push_back(is_right(i, after));
-    if (sentences_[i].twin >= 0) row.flipped.push_back(after[i].word == held_out_.right(i ^ 1));
+    row.before.push_back(is_right(i, before_.answers()));
+    row.lost.push_back(row.before.back() - row.right.back());
+    row.groups.push_back(held_out_.group(i));
+    if (sentences_[i].twin < 0) return;
+    row.flipped.push_back(after[i].word == held_out_.right(i ^ 1));
+    row.flipped_groups.push_back(row.groups.back());
   }
 
   // Adds a row to the table, but none where no sentence has it.
@@ -172,8 +190,10 @@ class Study {
     cause.weight = mean(row.weights);
     cause.probability = mean(row.changes);
     cause.spread = deviation(row.changes);
-    cause.accuracy = mean(row.right);
-    cause.flipped = is_patch(cause.what) ? mean(row.flipped) : unknown;
+    cause.before = interval_of(row.before, row.groups);
+    cause.accuracy = interval_of(row.right, row.groups);
+    cause.lost = interval_of(row.lost, row.groups);
+    cause.flipped = is_patch(cause.what) ? interval_of(row.flipped, row.flipped_groups) : interval_of({}, {});
     causes_.rows.push_back(std::move(cause));
   }
 
@@ -238,6 +258,17 @@ class Study {
       }
       add(std::move(cause), heads, rows[n]);
     }
+    compare_with_layer(what, heads, rows[0]);
+  }
+
+  // The same sentences in the same order: what the whole layer loses beyond the head that points.
+  void compare_with_layer(Cause::What what, Heads heads, const Gathered& antecedent) {
+    if (!causes_.pointing || heads.layer != causes_.pointing->layer) return;
+    if (what == Cause::What::edge && heads.head == causes_.pointing->head) lost_alone_ = antecedent.lost;
+    if (what != Cause::What::edge_all_heads) return;
+    std::vector<double> more = antecedent.lost;
+    for (std::size_t i = 0; i < more.size(); ++i) more[i] -= lost_alone_.at(i);
+    causes_.pointing->others = interval_of(more, antecedent.groups);
   }
 
   void correlate(int layer, double weight, double effect) {
@@ -251,10 +282,10 @@ class Study {
   const HeldOut& held_out_;
   const std::vector<Example>& sentences_;
   Causes& causes_;
-  const OnProgress& progress_;
-  double asked_ = 0, passes_;  // times that the sentences were read, and about how often they will be
+  Passes passes_;
   Baseline before_;
-  Gathered all_, last_;  // edges of the query: weights and absolute changes
+  Gathered all_, last_;             // edges of the query: weights and absolute changes
+  std::vector<double> lost_alone_;  // without the edge to the antecedent in the head that points
 };
 
 }  // namespace

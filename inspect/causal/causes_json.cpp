@@ -7,10 +7,10 @@ namespace heed {
 namespace {
 
 Json row_json(const Cause& row) {
-  constexpr std::array names{"head zero",      "head mean",  "edge",       "only edge",
-                             "edge all heads", "patch head", "patch layer"};
+  constexpr std::array names{"head zero",      "head mean",       "edge",       "only edge",
+                             "edge all heads", "edge everywhere", "patch head", "patch layer"};
   Json json = {{"what", names.at(static_cast<std::size_t>(row.what))},
-               {"layer", row.layer},
+               {"layer", row.layer < 0 ? Json() : Json(row.layer)},
                {"head", row.head < 0 ? Json() : Json(row.head)}};
   if (!row.from.empty()) {
     json["from"] = row.from;
@@ -20,8 +20,14 @@ Json row_json(const Cause& row) {
   json["weight"] = number_or_null(row.weight);
   json["probability"] = number_or_null(row.probability);
   json["spread"] = number_or_null(row.spread);
-  json["accuracy"] = number_or_null(row.accuracy);
-  if (!std::isnan(row.flipped)) json["flipped"] = row.flipped;
+  json["accuracy"] = number_or_null(row.accuracy.share);
+  json["accuracy_error"] = number_or_null(row.accuracy.error());
+  json["before"] = number_or_null(row.before.share);
+  json["lost_error"] = number_or_null(row.lost.error());
+  if (!std::isnan(row.flipped.share)) {
+    json["flipped"] = row.flipped.share;
+    json["flipped_error"] = row.flipped.error();
+  }
   if (!std::isnan(row.unmoved)) json["unmoved"] = row.unmoved;
   return json;
 }
@@ -50,7 +56,9 @@ Json causes_json(const Causes& causes) {
   return {{"step", causes.step},
           {"sentences", causes.sentences},
           {"held_out", causes.held_out},
-          {"accuracy", number_or_null(causes.accuracy)},
+          {"pairs", causes.pairs},
+          {"accuracy", number_or_null(causes.accuracy.share)},
+          {"accuracy_error", number_or_null(causes.accuracy.error())},
           {"probability", number_or_null(causes.probability)},
           {"twin_accuracy", number_or_null(causes.twin_accuracy)},
           {"chance", number_or_null(causes.chance)},

@@ -67,6 +67,11 @@ std::vector<HeldOut::Answer> HeldOut::answers(const Change& change) const {
   return result;
 }
 
+int HeldOut::group(std::size_t sentence) const {
+  const int i = static_cast<int>(sentence), twin = sentences_[sentence].twin;
+  return twin < 0 ? i : std::min(i, twin);
+}
+
 std::vector<Example> read_held_out(const std::filesystem::path& run) {
   if (!std::filesystem::is_directory(run)) {
     fail("{}: is a single file; what is asked of held-out sentences needs the run directory with them", run.string());
@@ -78,7 +83,11 @@ std::vector<Example> read_held_out(const std::filesystem::path& run) {
   return read_jsonl(file);
 }
 
-bool has_answers(double accuracy, double chance) { return !(accuracy <= (std::isnan(chance) ? 0 : chance)); }
+bool has_answers(const Interval& accuracy, double chance) { return accuracy.is_above(std::isnan(chance) ? 0 : chance); }
+
+bool is_lost(const Interval& after, double before, double chance) {
+  return !after.is_above(std::isnan(chance) ? before / 2 : chance);
+}
 
 std::size_t longest(const std::vector<Example>& sentences) {
   std::size_t most = 0;

@@ -1,4 +1,5 @@
 #pragma once
+#include "inspect/card/interval.h"
 #include "run/saved_model.h"
 
 #include <filesystem>
@@ -16,6 +17,8 @@ class HeldOut {
 
   // A twin's number is one more or one less than its own.
   const std::vector<Example>& sentences() const { return sentences_; }
+  /// Returns the same number for both sentences of a minimal pair, and for no others.
+  int group(std::size_t sentence) const;
 
   struct Answer {
     double probability;  // of the right answer
@@ -40,9 +43,13 @@ class HeldOut {
 // held_out.jsonl of a run. Error where it is missing.
 std::vector<Example> read_held_out(const std::filesystem::path& run);
 
-// Whether a model is right more often than by `chance`, NaN where that is not known: else it has no answers whose cause could
-// be found.
-bool has_answers(double accuracy, double chance);
+/// Returns whether the interval of `accuracy` lies above `chance` (NaN, unknown: above 0). Otherwise the model has no right
+/// answers whose cause could be found.
+bool has_answers(const Interval& accuracy, double chance);
+
+/// Returns whether the answers are lost: the interval of `after`, the accuracy after an intervention, does not lie above
+/// chance. If chance is unknown (NaN), half of the accuracy before takes its place.
+bool is_lost(const Interval& after, double before, double chance);
 
 // How many tokens the longest has.
 std::size_t longest(const std::vector<Example>& sentences);

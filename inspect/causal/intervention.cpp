@@ -20,19 +20,19 @@ struct Rows {
 // Edits the value `what` (B, heads, T, n) of a layer: edit(rows, head, sentence's number).
 template <class Edit>
 HeldOut::Change editing(Heads heads, const char* what, Edit edit) {
-  return
-      [heads, edit, wanted = value_of(heads.layer, what)](const std::string& name, Tensor& value, std::size_t first) {
-        if (name != wanted) return;
-        value = contiguous(value);
-        const std::int64_t H = value.size(1), T = value.size(2), n = value.size(3);
-        float* const data = value.mutable_data<float>();
-        for (std::int64_t b = 0; b < value.size(0); ++b) {
-          for (std::int64_t h = 0; h < H; ++h) {
-            if (heads.head >= 0 && h != heads.head) continue;
-            edit(Rows{data + (b * H + h) * T * n, T, n}, h, first + static_cast<std::size_t>(b));
-          }
-        }
-      };
+  const std::string wanted = heads.layer < 0 ? fmt::format(".attention.{}", what) : value_of(heads.layer, what);
+  return [heads, edit, wanted](const std::string& name, Tensor& value, std::size_t first) {
+    if (heads.layer < 0 ? !name.ends_with(wanted) : name != wanted) return;
+    value = contiguous(value);
+    const std::int64_t H = value.size(1), T = value.size(2), n = value.size(3);
+    float* const data = value.mutable_data<float>();
+    for (std::int64_t b = 0; b < value.size(0); ++b) {
+      for (std::int64_t h = 0; h < H; ++h) {
+        if (heads.head >= 0 && h != heads.head) continue;
+        edit(Rows{data + (b * H + h) * T * n, T, n}, h, first + static_cast<std::size_t>(b));
+      }
+    }
+  };
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 // Changes within a model's attention, for HeldOut::answers().
 namespace heed {
 
-// One head of a layer, from 0; head -1: every head of it.
+/// One head of a layer, from 0; head -1: every head of it; layer -1: of every layer.
 struct Heads {
   int layer = 0, head = -1;
 };

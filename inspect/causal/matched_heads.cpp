@@ -57,39 +57,47 @@ double mean_effect(const HeadTrace& trace) {
   return std::accumulate(trace.effects.begin(), trace.effects.end(), 0.0) / static_cast<double>(trace.effects.size());
 }
 
-// By chance an answer is right with `chance`, give or take 1.96 standard errors; where that is not known, lost are half.
-bool is_lost(double right, double accuracy, double chance, std::size_t sentences) {
-  if (std::isnan(chance)) return right <= accuracy / 2;
-  return right <= chance + 1.96 * std::sqrt(chance * (1 - chance) / static_cast<double>(sentences));
+// Of the sentences whose antecedent is known.
+Interval accuracy_of(const HeldOut& held_out, const std::vector<HeldOut::Answer>& answers) {
+  std::vector<double> right;
+  std::vector<int> groups;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (span_of(held_out.sentences()[i], Role::antecedent).end <= 0) continue;
+    right.push_back(answers[i].word == held_out.right(i));
+    groups.push_back(held_out.group(i));
+  }
+  return interval_of(right, groups);
 }
 
-MatchedHeads::Pointing pointing_of(const HeldOut& held_out, const HeadTrace& trace, double weight, double accuracy,
-                                   double chance) {
+Interval flip_rate(const HeldOut& held_out, const std::vector<HeldOut::Answer>& patched) {
+  std::vector<double> flipped;
+  std::vector<int> groups;
+  for (std::size_t i = 0; i < patched.size(); ++i) {
+    if (held_out.sentences()[i].twin < 0) continue;
+    flipped.push_back(patched[i].word == held_out.right(i ^ 1));
+    groups.push_back(held_out.group(i));
+  }
+  return interval_of(flipped, groups);
+}
+
+MatchedHeads::Pointing pointing_of(const HeldOut& held_out, const HeadTrace& trace, double weight,
+                                   const std::vector<HeldOut::Answer>& before, double chance) {
   using Cause = MatchedHeads::Pointing::Cause;
-  const std::vector<Example>& sentences = held_out.sentences();
   const EdgeOf to_antecedent = [](const Example& e) { return Edge{e.query, span_of(e, Role::antecedent)}; };
   const auto right_without = [&](Heads heads) {
-    return share_right(held_out, held_out.answers(cut(heads, held_out, to_antecedent)));
+    return accuracy_of(held_out, held_out.answers(cut(heads, held_out, to_antecedent)));
   };
   const Heads alone{trace.layer, trace.head};
   MatchedHeads::Pointing result{.layer = trace.layer, .head = trace.head, .weight = weight};
+  result.before = accuracy_of(held_out, before);
   result.without = right_without(alone);
   result.without_in_layer = right_without({trace.layer, -1});
-  const std::vector<HeldOut::Answer> patched = held_out.answers(output_of_twin(alone, held_out));
-  double turned = 0;
-  int twins = 0;
-  for (std::size_t i = 0; i < sentences.size(); ++i) {
-    if (sentences[i].twin < 0) continue;
-    turned += patched[i].word == held_out.right(i ^ 1);
-    ++twins;
-  }
-  result.turned = twins ? turned / twins : not_known;
-  if (!has_answers(accuracy, chance)) {
-    result.cause = Cause::no_answers;
-    return result;
-  }
-  const auto lost = [&](double right) { return is_lost(right, accuracy, chance, sentences.size()); };
-  result.cause = lost(result.without) ? Cause::alone : lost(result.without_in_layer) ? Cause::shared : Cause::neither;
+  result.flipped = flip_rate(held_out, held_out.answers(output_of_twin(alone, held_out)));
+  const auto lost = [&](const Interval& after) { return is_lost(after, result.before.share, chance); };
+  result.cause = !has_answers(result.before, chance) ? Cause::no_answers
+                 : lost(result.without)              ? Cause::alone
+                 : lost(result.without_in_layer)     ? Cause::shared
+                                                     : Cause::neither;
   return result;
 }
 
@@ -119,7 +127,7 @@ RunTraces traces_of(const fs::path& path, const SavedModel& model, const std::ve
       if (weight > most_weight) pointing = &trace, most_weight = weight;
     }
   }
-  if (pointing) result.run.pointing = pointing_of(held_out, *pointing, most_weight, result.run.accuracy, chance);
+  if (pointing) result.run.pointing = pointing_of(held_out, *pointing, most_weight, before.answers(), chance);
   return result;
 }
 
@@ -266,7 +274,7 @@ MatchedHeads match_heads(const std::vector<fs::path>& runs, int most, const OnPr
   std::size_t used = static_cast<std::size_t>(std::max(most, 4));
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (progress) {
-      progress("heads of " + runs[i].string(), static_cast<double>(i) / static_cast<double>(runs.size()));
+      progress("heads of " + runs[i].string(), static_cast<double>(i) / static_cast<double>(runs.size()), 0);
     }
     const SavedModel model = model_of_run(runs[i]);
     const ReaderConfig& config = model.reader->config;
@@ -290,6 +298,10 @@ MatchedHeads match_heads(const std::vector<fs::path>& runs, int most, const OnPr
     matched.runs.push_back(all[i].run);
   }
   matched.sentences = static_cast<int>(sentences.size());
+  for (const Example& e : sentences) {
+    matched.with_antecedent += e.antecedent >= 0;
+    matched.with_twin += e.twin >= 0;
+  }
   for (std::size_t i = 0; i < runs.size(); ++i) matched.runs[i].held_out = held_out_by(runs[i], sentences);
   match(matched, all, sentences);
   return matched;
@@ -304,9 +316,13 @@ Json matched_heads_json(const MatchedHeads& matched) {
       pointing = {{"layer", p->layer},
                   {"head", p->head},
                   {"weight", p->weight},
-                  {"without", p->without},
-                  {"without_in_layer", p->without_in_layer},
-                  {"turned", number_or_null(p->turned)},
+                  {"before", p->before.share},
+                  {"without", p->without.share},
+                  {"without_error", p->without.error()},
+                  {"without_in_layer", p->without_in_layer.share},
+                  {"without_in_layer_error", p->without_in_layer.error()},
+                  {"turned", number_or_null(p->flipped.share)},
+                  {"turned_error", number_or_null(p->flipped.error())},
                   {"cause", causes.at(static_cast<std::size_t>(p->cause))}};
     }
     runs.push_back({{"name", run.name},
@@ -329,6 +345,8 @@ Json matched_heads_json(const MatchedHeads& matched) {
     found.push_back({{"members", members}, {"similarity", role.similarity}, {"random", role.random}, {"p", role.p}});
   }
   return {{"sentences", matched.sentences},
+          {"with_antecedent", matched.with_antecedent},
+          {"with_twin", matched.with_twin},
           {"chance", number_or_null(matched.chance)},
           {"runs", runs},
           {"reference", matched.reference},

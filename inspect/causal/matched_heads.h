@@ -1,5 +1,6 @@
 #pragma once
 #include "files/json.h"
+#include "inspect/card/interval.h"
 #include "inspect/progress.h"
 
 #include <filesystem>
@@ -11,16 +12,22 @@
 namespace heed {
 
 struct MatchedHeads {
-  int sentences = 0;  // the same for all runs: held-out ones of the first
+  int sentences = 0;        // the same for all runs: held-out ones of the first
+  int with_antecedent = 0;  // of them with a known antecedent
+  int with_twin = 0;
 
-  // The head of a run that gives the antecedent most of the query's attention, and whether it alone is the cause.
+  /// The head of a run that gives the antecedent most of the query's attention, and whether its edge there is the cause. All
+  /// figures are of the sentences whose antecedent is known.
   struct Pointing {
     int layer = 0, head = 0;
     double weight = 0;            // mean, from the query to the antecedent
-    double without = 0;           // answered right when that edge is cut
-    double without_in_layer = 0;  // when it is cut in every head of the layer
-    double turned = 0;  // share that gives the twin's answer with the twin's output in that head; NaN: no twins
-    // no_answers: it is right no more often than by chance, and there is nothing to find the cause of
+    Interval before{};            // accuracy with nothing changed
+    Interval without{};           // accuracy when that edge is cut
+    Interval without_in_layer{};  // when it is cut in every head of the layer
+    Interval
+        flipped{};  // flip rate with the twin's output in that head, over the sentences with a twin; NaN: none has one
+    // alone, shared: without it in that head, or in every head of its layer, no more is right than by chance (is_lost());
+    // no_answers: no more is right with it either
     enum class Cause { alone, shared, neither, no_answers } cause = Cause::neither;
   };
   struct Run {

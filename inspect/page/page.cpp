@@ -1,17 +1,14 @@
 #include "inspect/page/page.h"
 
-#include "inspect/card/card.h"
-#include "inspect/causal/cause_history.h"
-#include "inspect/causal/causes.h"
 #include "inspect/causal/score_parts.h"
 #include "inspect/page/encode.h"
+#include "inspect/page/page_causes.h"
 #include "inspect/page/page_source.h"
 #include "inspect/page/singular_values.h"
 #include "inspect/views/colour.h"
 #include "inspect/views/view.h"
 #include "run/metrics.h"
 
-#include <heed/autograd/machine.h>
 #include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
 #include <heed/data/tasks/jsonl.h>
@@ -153,7 +150,7 @@ void add_dumps(PageRun& result, const fs::path& run, std::size_t most, const OnP
 
   Json& page_steps = result.description["steps"] = Json::array();
   for (const std::int64_t step : kept) {
-    if (progress) progress("dumps", static_cast<double>(page_steps.size()) / static_cast<double>(kept.size()));
+    if (progress) progress("dumps", static_cast<double>(page_steps.size()) / static_cast<double>(kept.size()), 0);
     const Dump dump = step == last.step ? last : read_dump(dump_path(run, step));
     check_same(dump, last, run);
     page_steps.push_back({{"step", step}, {"answers", answers(dump)}});
@@ -214,48 +211,6 @@ Json model_json(const SavedModel& model) {
 Json step_model_json(const SavedModel& model) {
   const Json all = model_json(model);
   return {{"step", all["step"]}, {"tensors", all["tensors"]}, {"singular_values", all["singular_values"]}};
-}
-
-// What the causes are cannot always be said: then why not.
-void add_causes(Json& description, const SavedModel& model, const fs::path& run, int limit,
-                const OnProgress& progress) {
-  blas_description();  // that it can be loaded is none of the causes' business
-  try {
-    const Causes found = causes(model, run, limit, progress);
-    description["causes"] = causes_json(found);
-    description["causes"]["verdict"] = causes_verdict(found);
-  } catch (const NotFinite&) {
-    throw;  // what such a model computes is nothing to show
-  } catch (const FileError&) {
-    throw;  // what is there and cannot be read
-  } catch (const Error& error) {
-    description["causes_missing"] = fmt::format("Causes were not looked for: {}", error.what());
-  }
-  if (!description.contains("causes") || dumped_model_steps(run).empty()) return;
-  try {
-    description["history"] = history_json(cause_history(run, limit, progress));
-  } catch (const NotFinite&) {
-    throw;
-  } catch (const FileError&) {
-    throw;
-  } catch (const Error&) {
-    description.erase("history");  // no sentence has an antecedent, as the causes say
-  }
-}
-
-// Of a model that chooses among candidates: how well, and where it looks when it is right and when it is wrong.
-void add_card(Json& description, const SavedModel& model, const fs::path& run) {
-  if (model.reader->config.answer == Answer::word) return;
-  try {
-    description["card"] =
-        card_json(card(model, Baselines::read(run), "held-out sentences", card_sentences(model, run)));
-  } catch (const NotFinite&) {
-    throw;
-  } catch (const FileError&) {
-    throw;
-  } catch (const Error&) {
-    description.erase("card");  // why there are no held-out sentences to ask is said where the causes would be
-  }
 }
 
 void add_model(PageRun& result, const fs::path& run, int limit, const OnProgress& progress) {

@@ -32,19 +32,19 @@ std::string row_text(const std::string& what, const std::string& weight, const s
 }
 
 std::string label(const Cause& row) {
-  const std::string to = row.to == "rest" ? "each of the rest" : row.to;
+  const auto edge = fmt::format("{} -> {}", role_text(row.from), role_text(row.to));
   switch (row.what) {
     case Cause::What::zero_ablation:
-      return "  output 0";
+      return "  zero-ablated";
     case Cause::What::mean_ablation:
-      return "  output its mean";
+      return "  mean-ablated";
     case Cause::What::only_edge:
-      return fmt::format("  keep {} -> {} alone", row.from, to);
+      return "  keep only " + edge;
     case Cause::What::patch_head:
     case Cause::What::patch_layer:
-      return "  output of the twin sentence";
+      return "  patched from the minimal pair";
     default:
-      return fmt::format("  cut {} -> {}", row.from, to);
+      return "  cut " + edge;
   }
 }
 
@@ -61,12 +61,13 @@ std::string rows_text(const Causes& causes, int layer, int head, const View& vie
     const std::string weight = row.from.empty() || std::isnan(row.weight) ? "" : fmt::format("{:.2f}", row.weight);
     const std::string line =
         row_text(label(row), weight, fmt::format("{} ± {:.3f}", signed_figure(row.probability), row.spread),
-                 percent(row.accuracy, ""), percent(row.flipped, ""), view.terminal);
+                 percent(row.accuracy.share, ""), percent(row.flipped.share, ""), view.terminal);
     const bool points = causes.pointing && layer == causes.pointing->layer && head == causes.pointing->head &&
                         row.what == Cause::What::edge && row.to == "antecedent";
     text += points ? highlighted(line, view.terminal) : line;
-    if (row.sentences != causes.sentences)
-      text += fmt::format("    in {} of {} sentences\n", row.sentences, causes.sentences);
+    if (row.sentences != causes.sentences) {
+      text += fmt::format("    of {} sentences, before {}\n", row.sentences, percent(row.before.share));
+    }
   }
   if (slight_ones > 0) {
     text += wrapped(fmt::format("  {} edges between other tokens: less than {} each", slight_ones, slight),
@@ -74,8 +75,8 @@ std::string rows_text(const Causes& causes, int layer, int head, const View& vie
             "\n";
   }
   if (text.empty()) return "";
-  return fmt::format("layer {} {}\n", layer + 1, head < 0 ? "all heads at once" : fmt::format("head {}", head + 1)) +
-         text;
+  if (layer < 0) return "every head of every layer\n" + text;
+  return fmt::format("layer {} {}\n", layer + 1, head < 0 ? "every head" : fmt::format("head {}", head + 1)) + text;
 }
 
 // A line for each head, of many only for the two that give most.
@@ -125,6 +126,7 @@ std::string attribution_text(const Attribution& one, const View& view) {
 ShownHeads heads_of(const Causes& causes, const View& view) {
   std::vector<int> heads;
   for (const Cause& row : causes.rows) {
+    if (row.layer < 0) continue;
     heads.resize(std::max(heads.size(), static_cast<std::size_t>(row.layer) + 1));
     heads.back() = std::max(heads.back(), row.head + 1);
   }
@@ -137,79 +139,39 @@ ShownHeads heads_of(const Causes& causes, const View& view) {
   return all.of <= always_shown ? all : shown_heads(heads, view, static_cast<int>(of_many), importance);
 }
 
+// Where all weights or all effects are equal there is no correlation.
+std::string correlation_text(const Causes& causes) {
+  const double last = causes.rank_correlation_last, all = causes.rank_correlation_all;
+  if (std::isnan(last) || std::isnan(all)) {
+    return "Weights and effects of cuts have no rank correlation: there are no different ones to compare.";
+  }
+  return fmt::format(
+      "Over all edges of the queries, weight and effect of a cut have a rank correlation (Spearman) of {:.2f} in the "
+      "last layer and {:.2f} in all layers.",
+      last, all);
+}
+
 }  // namespace
 
-std::vector<std::string> causes_verdict(const Causes& causes) {
-  if (!causes.pointing) return {};
-  const auto [layer, head, weight] = *causes.pointing;
-  std::vector<std::string> lines;
-  if (!has_answers(causes.accuracy, causes.chance)) {
-    lines.push_back(fmt::format("The model is right in {}: it has no answers whose cause could be found.",
-                                percent(causes.accuracy)));
-  }
-  lines.push_back(fmt::format("Layer {} head {} {}: weight {:.2f} from the query to the antecedent.", layer + 1,
-                              head + 1, weight < pointing_weight ? "looks there most" : "points", weight));
-  const Cause* cut = causes.find(Cause::What::edge, layer, head, "antecedent");
-  lines.push_back(fmt::format("Without that edge {} of the answers are right", percent(cut->accuracy)));
-  if (!std::isnan(causes.chance)) {
-    const double error = 1.96 * std::sqrt(causes.chance * (1 - causes.chance) / cut->sentences);
-    lines.back() += fmt::format("; chance is {} ± {:.1f}", percent(causes.chance),
-                                100 * std::min({error, causes.chance, 1 - causes.chance}));
-    if (cut->accuracy > causes.chance + error) lines.back() += ", so it is not the only way to the answer";
-  }
-  lines.back() += ".";
-  double least = 1;
-  std::string also;  // edges that matter, too
-  for (const char* to : {"other", "decider", "itself", "rest"}) {
-    const Cause* row = causes.find(Cause::What::edge, layer, head, to);
-    if (!row) continue;
-    if (row->accuracy > causes.accuracy - 0.05) {
-      least = std::min(least, row->accuracy);
-    } else {
-      also += fmt::format("{}the one to {} {}", also.empty() ? "" : ", without ",
-                          to == std::string_view("itself") ? "itself"
-                          : row->to == "rest"              ? "one of the rest"
-                                                           : "the " + row->to,
-                          percent(row->accuracy));
-    }
-  }
-  if (!also.empty()) lines.push_back(fmt::format("It needs more than that edge: without {} are right.", also));
-  lines.push_back(fmt::format("Without any other one edge of that head, at least {}", percent(least)));
-  if (const Cause* rest = causes.find(Cause::What::edge, layer, head, "rest")) {
-    lines.back() +=
-        fmt::format("; in {} of the sentences no cut among the rest changes the answer", percent(rest->unmoved));
-  }
-  lines.back() += ".";
-  if (const Cause* all = causes.find(Cause::What::edge_all_heads, layer, -1, "antecedent")) {
-    lines.push_back(fmt::format("Without that edge in every head of the layer, {}{}.", percent(all->accuracy),
-                                all->accuracy < cut->accuracy - 0.05 ? ": another head points too" : ""));
-  }
-  if (const Cause* patch = causes.find(Cause::What::patch_head, layer, head)) {
-    lines.push_back(
-        fmt::format("With the twin's output in that head, {} give the twin's answer", percent(patch->flipped)));
-    if (const Cause* all = causes.find(Cause::What::patch_layer, layer, -1)) {
-      lines.back() += fmt::format("; in every head of the layer, {}", percent(all->flipped));
-    }
-    const auto most = std::ranges::max_element(
-        causes.rows, {}, [](const Cause& row) { return row.what == Cause::What::patch_head ? row.flipped : -1; });
-    if (most->flipped > patch->flipped) {
-      lines.back() +=
-          fmt::format("; in layer {} head {} alone, {}", most->layer + 1, most->head + 1, percent(most->flipped));
-    }
-    lines.back() += ".";
-  }
-  return lines;
+std::string role_text(const std::string& role) {
+  return role == "other" ? "distractor" : role == "decider" ? "cue word" : role == "rest" ? "other tokens" : role;
 }
 
 std::string causes_view(const Causes& causes, const View& view) {
   std::string text =
       fmt::format("step {}: {} of {} held-out sentences\n", causes.step, causes.sentences, causes.held_out);
-  std::string answered = fmt::format("answered right {}", percent(causes.accuracy));
-  if (!std::isnan(causes.twin_accuracy)) answered += fmt::format(", both twins {}", percent(causes.twin_accuracy));
-  answered += fmt::format("; probability of the answer {:.3f}", causes.probability);
-  text += wrapped(answered, view.terminal.width) + "\n";
-  text += "\n" + row_text("", "weight", "probability", "right", "twin's", view.terminal);
-  text += row_text("", "", "change ± sd", "", "answer", view.terminal);
+  std::string answered = fmt::format("{} of them are answered right", percent(causes.accuracy));
+  if (!std::isnan(causes.twin_accuracy)) {
+    answered += fmt::format("; of {} minimal pairs both are in {}", causes.pairs, percent(causes.twin_accuracy));
+  }
+  answered += fmt::format("; the answer's mean probability is {:.3f}", causes.probability);
+  text += wrapped(answered, view.terminal.width) + "\n\nIs the attention the cause?\n";
+  std::vector<std::string> lines = causes_verdict(causes);
+  lines.insert(lines.end(), causes.left_out.begin(), causes.left_out.end());
+  lines.push_back(correlation_text(causes));
+  for (const std::string& line : lines) text += wrapped(line, view.terminal.width) + "\n";
+  text += "\n" + row_text("", "weight", "probability", "accuracy", "flip", view.terminal);
+  text += row_text("", "", "change ± sd", "after", "rate", view.terminal);
   const ShownHeads shown = heads_of(causes, view);
   for (std::size_t i = 0; i < shown.heads.size(); ++i) {
     const int layer = shown.heads[i].layer;
@@ -218,20 +180,12 @@ std::string causes_view(const Causes& causes, const View& view) {
                                             [&](HeadIndex later) { return later.layer == layer; });
     if (last_of_layer && !view.head) text += rows_text(causes, layer, -1, view);
   }
+  if (!view.layer && !view.head) text += rows_text(causes, -1, -1, view);
   text +=
       left_out_text(shown, causes.pointing ? "those with the most weight on the antecedent" : "those that change most",
                     view.terminal);
-  std::vector<std::string> lines = causes_verdict(causes);
-  lines.push_back(fmt::format(
-      "Attention weight and the effect of cutting its edge have a rank correlation of {:.2f} in the last layer "
-      "and {:.2f} in all (Spearman, over every token that the queries can see).",
-      causes.rank_correlation_last, causes.rank_correlation_all));
-  lines.insert(lines.end(), causes.left_out.begin(), causes.left_out.end());
-  text += "\nIs the attention the cause?\n";
-  for (const std::string& line : lines) text += wrapped(line, view.terminal.width) + "\n";
   if (causes.attribution.empty()) return text;
-  text +=
-      "\n" + wrapped("Where the logit of an answer comes from: parts that add up to it", view.terminal.width) + "\n";
+  text += "\n" + wrapped("Attribution: parts that add up to the logit of an answer", view.terminal.width) + "\n";
   for (const Attribution& one : causes.attribution) text += attribution_text(one, view);
   const bool marked =
       std::ranges::any_of(causes.attribution, [](const Attribution& one) { return one.antecedent >= 0; });

@@ -21,15 +21,16 @@ std::string history_of_head(const CauseHistory& history, int layer, int head, co
   const bool has_others = history.steps[0].heads[static_cast<std::size_t>(layer)].size() > 1;
   const int width = view.terminal.width < 80 ? 5 : 16;
   std::string text = fmt::format("layer {} head {}: query -> antecedent\n", layer + 1, head + 1) +
-                     trimmed(fmt::format("{:>6}  {:>7}  {:<{}}  {:<{}}  {:>7}  {}", "step", "right", " weight",
-                                         width + 1, " effect", width, "without", has_others ? "  all heads" : "")) +
+                     trimmed(fmt::format("{:>6}  {:>7}  {:<{}}  {:<{}}  {:>7}  {}", "step", "before", " weight",
+                                         width + 1, " effect", width, "after", has_others ? "every head" : "")) +
                      "\n";
   for (const CauseHistory::Step& step : history.steps) {
     const auto l = static_cast<std::size_t>(layer);
     const CauseHistory::Edge &edge = step.heads[l][static_cast<std::size_t>(head)], &all = step.layers[l];
-    text += trimmed(fmt::format("{:>6}  {:>7}  {}   {}  {:>7}  {:>11}", step.step, percent(step.accuracy),
-                                figure_and_bar(edge.weight, view.terminal), figure_and_bar(edge.effect, view.terminal),
-                                percent(edge.accuracy), has_others ? percent(all.accuracy) : "")) +
+    text += trimmed(fmt::format("{:>6}  {:>7}  {}   {}  {:>7}  {:>10}", step.step, percent(step.accuracy),
+                                figure_and_bar(edge.weight.share, view.terminal),
+                                figure_and_bar(edge.effect.share, view.terminal), percent(edge.accuracy.share),
+                                has_others ? percent(all.accuracy.share) : "")) +
             "\n";
   }
   for (const std::string& line : history_verdict(history, layer, head))
@@ -41,11 +42,13 @@ std::string history_of_head(const CauseHistory& history, int layer, int head, co
 
 std::string history_view(const CauseHistory& history, const View& view) {
   std::string text =
-      wrapped(fmt::format("Over {} of {} held-out sentences: the query's mean weight on the antecedent, and the effect "
-                          "of cutting that edge: by how much the answer's probability falls. right: answers that are; "
-                          "without: right without that edge; all heads: right without it in every head of the layer.",
-                          history.sentences, history.held_out),
-              view.terminal.width) +
+      wrapped(
+          fmt::format("Over {} of {} held-out sentences. weight: the query's mean weight on the antecedent; effect: by "
+                      "how much the answer's probability falls when that edge is cut; before, after: accuracy before "
+                      "the cut and after it; every head: after cutting it in every head of the layer. ± is half of "
+                      "a 95 % interval.",
+                      history.sentences, history.held_out),
+          view.terminal.width) +
       "\n";
   const CauseHistory::Head points = history.pointing();
   const auto& heads_now = history.steps.back().heads;

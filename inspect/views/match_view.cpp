@@ -49,36 +49,39 @@ std::string layers_text(const std::vector<int>& layers) {
 }
 
 std::vector<std::string> pointing_verdict(const MatchedHeads& matched) {
-  std::vector<double> weights, turned;
+  std::vector<double> weights, flipped;
   std::vector<int> layers;
   std::map<CauseIs, int> causes;
   for (const MatchedHeads::Run& run : matched.runs) {
     if (!run.pointing) continue;
     weights.push_back(run.pointing->weight);
-    if (!std::isnan(run.pointing->turned)) turned.push_back(run.pointing->turned);
+    if (!std::isnan(run.pointing->flipped.share)) flipped.push_back(run.pointing->flipped.share);
     if (run.pointing->weight < pointing_weight) continue;
     layers.push_back(run.pointing->layer);
     ++causes[run.pointing->cause];
   }
   if (weights.empty()) return {};
-  const std::size_t runs = matched.runs.size(), points = layers.size();
+  const std::size_t points = layers.size();
   const auto [least, most] = std::ranges::minmax(weights);
   std::vector<std::string> lines{
-      fmt::format("A head points, with half of the query's attention on the antecedent or more, in {} of {} runs{}{}; "
-                  "its weight is "
-                  "{:.2f} to {:.2f}, {:.2f} in the median.",
-                  points, runs, points ? ": " : "", layers_text(layers), least, most, median_of(weights))};
-  if (points > 0) {
+      fmt::format("The weight of that head is {:.2f} to {:.2f} over the {} runs, {:.2f} in the median.", least, most,
+                  weights.size(), median_of(weights)),
+      fmt::format("A head points, with a weight of {} or more, in {} of {} runs{}{}.", pointing_weight, points,
+                  weights.size(), points ? ": " : "", layers_text(layers))};
+  const std::string chance = std::isnan(matched.chance) ? "half of the accuracy before" : "chance";
+  const auto count = [&](CauseIs cause, const char* name, const std::string& text) {
+    if (causes[cause] > 0) lines.push_back(fmt::format("{} ({} of {}): {}.", name, causes[cause], points, text));
+  };
+  count(CauseIs::alone, "alone", "without that edge in that head, accuracy is not shown to stay above " + chance);
+  count(CauseIs::shared, "shared", "so it is without the edge in every head of the layer, not in that head alone");
+  count(CauseIs::neither, "another way", "without the edge in every head of the layer, accuracy stays above " + chance);
+  count(CauseIs::no_answers, "no answers", "accuracy is not shown to be above chance before any cut");
+  if (!flipped.empty()) {
+    const auto [low, high] = std::ranges::minmax(flipped);
     lines.push_back(
-        fmt::format("Of these {} it is the cause alone in {}; in {} it shares that with other heads of its layer, and "
-                    "in {} there is "
-                    "another way to the answer.",
-                    points, causes[CauseIs::alone], causes[CauseIs::shared], causes[CauseIs::neither]));
-  }
-  if (!turned.empty()) {
-    const auto [low, high] = std::ranges::minmax(turned);
-    lines.push_back(fmt::format("With the twin's output in it alone {} to {} of the answers turn, {} in the median.",
-                                percent(low), percent(high), percent(median_of(turned))));
+        fmt::format("With that head patched from the minimal pair, {} to {} of {} answers flip, {} in the median of "
+                    "the runs.",
+                    percent(low), percent(high), matched.with_twin, percent(median_of(flipped))));
   }
   return lines;
 }
@@ -102,15 +105,17 @@ std::string runs_table(const MatchedHeads& matched) {
   const auto padded = [&](const std::string& name) {
     return name + std::string(static_cast<std::size_t>(widest - display_width(name)), ' ');
   };
-  std::string text = fmt::format("{}    right  head  weight  without  in layer   turned\n", padded("run"));
+  std::string text = fmt::format("{}    right  head  weight   without it      in layer   flipped\n", padded("run"));
   for (std::size_t i = 0; i < names.size(); ++i) {
     const MatchedHeads::Run& run = matched.runs[i];
-    text += fmt::format("{}  {:>7}", padded(names[i]), percent(run.accuracy));
+    text +=
+        fmt::format("{}  {:>7}", padded(names[i]), percent(run.pointing ? run.pointing->before.share : run.accuracy));
     if (const auto& p = run.pointing) {
       constexpr std::array notes{"alone", "shared", "another way", "no answers"};
-      text += fmt::format("  {:>4}  {:>6.2f}  {:>7}  {:>8}  {:>7}  {}", fmt::format("{}.{}", p->layer + 1, p->head + 1),
-                          p->weight, percent(p->without), percent(p->without_in_layer), percent(p->turned),
-                          notes.at(static_cast<std::size_t>(p->cause)));
+      text +=
+          fmt::format("  {:>4}  {:>6.2f}  {:>12}  {:>12}  {:>7}  {}", fmt::format("{}.{}", p->layer + 1, p->head + 1),
+                      p->weight, percent(p->without), percent(p->without_in_layer), percent(p->flipped.share),
+                      notes.at(static_cast<std::size_t>(p->cause)));
     }
     text += "\n";
   }
@@ -118,7 +123,7 @@ std::string runs_table(const MatchedHeads& matched) {
 }
 
 std::string roles_table(const MatchedHeads& matched) {
-  std::string text = "head   layer   antecedent      decider      given 0    alike  random       p\n";
+  std::string text = "head   layer   antecedent     cue word      ablated    alike  random       p\n";
   std::vector<const MatchedHeads::Role*> rows;
   for (const MatchedHeads::Role& role : matched.roles) rows.push_back(&role);
   const auto effect_of = [](const MatchedHeads::Role* role) {
@@ -153,37 +158,33 @@ std::string matched_heads_view(const MatchedHeads& matched, const View& view) {
   std::string text = paragraph(fmt::format("{} runs answer the same {} sentences, held out of the first.",
                                            matched.runs.size(), matched.sentences));
   const std::vector<std::string> names = short_names(matched);
-  std::vector<std::string> others;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const int held_out = matched.runs[i].held_out;
-    if (held_out < matched.sentences)
-      others.push_back(
-          fmt::format("{} by {}", held_out == 0 ? "none of them" : fmt::format("{} of them", held_out), names[i]));
-  }
-  if (!others.empty()) {
-    text +=
-        paragraph(fmt::format("Held out, too, were {}: the rest they may have learned by heart, and then their "
-                              "share of right answers says nothing.",
-                              fmt::join(others, ", ")));
+    if (held_out < matched.sentences) {
+      text += paragraph(fmt::format("{} held out {} of these sentences; it may have trained on the rest.", names[i],
+                                    held_out == 0 ? "none" : fmt::format("only {}", held_out)));
+    }
   }
   const std::vector<std::string> verdict = pointing_verdict(matched);
   if (!verdict.empty()) {
-    text += "\nWho points?\n" +
-            paragraph(
-                "The head with the largest weight from the query to the antecedent; right without that edge, without "
-                "it in every head of the layer; answers that turn with the twin's output in that head alone.") +
+    text += "\nWhich head points?\n" +
+            paragraph(fmt::format(
+                "head: the one with the largest mean weight from the query to the antecedent; right: accuracy over the "
+                "{} of {} sentences whose antecedent is known; without it: after cutting that edge in that head; in "
+                "layer: in every head of its layer; flipped: answers that become the counterpart's when that head is "
+                "patched from the minimal pair, of {}. ± is half of a 95 % interval.",
+                matched.with_antecedent, matched.sentences, matched.with_twin)) +
             "\n" + runs_table(matched) + "\n";
     for (const std::string& line : verdict) text += paragraph(line);
   }
   text +=
       "\nWhich heads do the same?\n" +
       paragraph(fmt::format(
-          "Each head of {}, the run most like the others, with those assigned to it, one of each run; matched on one "
-          "half of the sentences by where the query looks and by what their output 0 changes, measured on the other. "
-          "layer: how many are in the same; antecedent, decider: the query's weight on it; given 0: by how much the "
-          "answer's probability falls when the head's output is 0 (mean ± deviation over the runs). alike: 1 is the "
-          "same; "
-          "random: in random matchings; p: the share of {} random ones that are as alike.",
+          "Each head of {}, the run most like the others, with the head of each run that is assigned to it: matched on "
+          "one half of the sentences by the query's weights and by the effect of zero ablation, measured on the other. "
+          "layer: how many are in the same layer; antecedent, cue word: the query's weight on it; ablated: by how much "
+          "the answer's probability falls when the head is zero-ablated (mean ± deviation over the runs). alike: 1 is "
+          "the same; random: in random matchings; p: the share of {} random ones that are as alike.",
           short_names(matched)[matched.reference], random_matchings)) +
       "\n" + roles_table(matched) + "\n";
   text += paragraph(fmt::format("All heads together: {:.2f} alike, {:.2f} at random, p {:.4f}.", matched.similarity,

@@ -39,10 +39,17 @@ std::string weights_view(const SavedModel& model, const View& view);
 // computed step by step; Error when it does not give what the layer itself gives.
 std::string steps_view(const SavedModel& model, const Example& example, const View& view);
 
-// A table of what each intervention did, by layer and head, what it says of the head that points, and the parts of each
-// probe's logit.
+/// Returns the verdict, a table of what each intervention did, by layer and head, and the parts of each watched sentence's
+/// logit.
 std::string causes_view(const Causes& causes, const View& view);
-std::vector<std::string> causes_verdict(const Causes& causes);  // what it says of that head, a line each
+
+/// Returns whether the attention to the antecedent is the cause of the answers, a line for each claim; the first line is the
+/// answer. A claim is made where its 95 % interval excludes the figure that it is compared with, and of one set of sentences.
+/// Empty when no sentence says what its query refers to.
+std::vector<std::string> causes_verdict(const Causes& causes);
+
+/// Returns the name of a role of Cause for people: "distractor" for "other", "cue word" for "decider".
+std::string role_text(const std::string& role);
 
 // Weight and effect of the query's edge to its antecedent at each kept step, in the chosen heads or the one that points
 // last, and in words when it became the cause.

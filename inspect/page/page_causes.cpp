@@ -1,0 +1,75 @@
+#include "inspect/page/page_causes.h"
+
+#include "inspect/card/card.h"
+#include "inspect/causal/cause_history.h"
+#include "inspect/causal/causes.h"
+#include "inspect/views/view.h"
+#include "run/program.h"
+
+#include <heed/autograd/machine.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace heed {
+namespace fs = std::filesystem;
+namespace {
+
+// A language model, of whose sentences none says what its query refers to: there is no edge whose cause is in question, and
+// cutting each of a window takes minutes.
+bool is_language_model(const Json& description, const SavedModel& model) {
+  return model.reader->config.predicts == Predicts::next &&
+         std::ranges::all_of(description["sentences"], [](const Json& one) { return one["antecedent"] < 0; });
+}
+
+}  // namespace
+
+void add_causes(Json& description, const SavedModel& model, const fs::path& run, int limit,
+                const OnProgress& progress) {
+  if (limit == 0 && is_language_model(description, model)) {
+    description["causes_missing"] = fmt::format(
+        "The causes of a language model's predictions are measured when --page has --limit N, or by {} {} "
+        "--causes.",
+        command_of("inspect"), shell_word(run));
+    return;
+  }
+  blas_description();  // that it can be loaded is none of the causes' business
+  try {
+    const Causes found = causes(model, run, limit, progress);
+    description["causes"] = causes_json(found);
+    description["causes"]["verdict"] = causes_verdict(found);
+  } catch (const NotFinite&) {
+    throw;  // what such a model computes is nothing to show
+  } catch (const FileError&) {
+    throw;  // what is there and cannot be read
+  } catch (const Error& error) {
+    description["causes_missing"] = fmt::format("Causes were not looked for: {}", error.what());
+  }
+  if (!description.contains("causes") || dumped_model_steps(run).empty()) return;
+  try {
+    description["history"] = history_json(cause_history(run, limit, progress));
+  } catch (const NotFinite&) {
+    throw;
+  } catch (const FileError&) {
+    throw;
+  } catch (const Error&) {
+    description.erase("history");  // no sentence has an antecedent, as the causes say
+  }
+}
+
+void add_card(Json& description, const SavedModel& model, const fs::path& run) {
+  if (model.reader->config.answer == Answer::word) return;
+  try {
+    description["card"] =
+        card_json(card(model, Baselines::read(run), "held-out sentences", card_sentences(model, run)));
+  } catch (const NotFinite&) {
+    throw;
+  } catch (const FileError&) {
+    throw;
+  } catch (const Error&) {
+    description.erase("card");  // why there are no held-out sentences to ask is said where the causes would be
+  }
+}
+
+}  // namespace heed
