@@ -95,9 +95,9 @@ std::vector<std::string> causes_verdict(const Causes& causes) {
   const Cause* in_layer = causes.find(Cause::What::edge_all_heads, layer, -1, "antecedent");
   const Cause* everywhere = causes.find(Cause::What::edge_everywhere, -1, -1, "antecedent");
   std::vector<std::string> lines{answer(causes, alone, everywhere ? everywhere : in_layer)};
-  lines.push_back(
-      fmt::format("Of all heads, layer {} head {} gives the antecedent the most weight: {:.2f} in the mean.", layer + 1,
-                  head + 1, weight));
+  lines.push_back(fmt::format(
+      "Of all heads, layer {} head {} gives the antecedent the most weight: {:.2f} in the mean of {} sentences.",
+      layer + 1, head + 1, weight, alone.sentences));
   const auto wider = [&](const std::string& where, const Cause& row) {
     lines.push_back(fmt::format("Without that edge in {}, {} of {} sentences are answered right.", where,
                                 percent(row.accuracy), row.sentences));

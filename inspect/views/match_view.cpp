@@ -73,7 +73,7 @@ std::vector<std::string> pointing_verdict(const MatchedHeads& matched) {
     if (causes[cause] > 0) lines.push_back(fmt::format("{} ({} of {}): {}.", name, causes[cause], points, text));
   };
   count(CauseIs::alone, "alone", "without that edge in that head, accuracy is not shown to stay above " + chance);
-  count(CauseIs::shared, "shared", "so it is without the edge in every head of the layer, not in that head alone");
+  count(CauseIs::shared, "shared", "the same holds without it in every head of the layer, but not in that head alone");
   count(CauseIs::neither, "another way", "without the edge in every head of the layer, accuracy stays above " + chance);
   count(CauseIs::no_answers, "no answers", "accuracy is not shown to be above chance before any cut");
   if (!flipped.empty()) {

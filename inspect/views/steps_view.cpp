@@ -88,7 +88,7 @@ struct Stage {
   std::string note;
 };
 
-// From X to the Q or K of which scores are made: the product, normalised and turned where the layer does that.
+// From X to the Q or K of which scores are made: the product, normalised and rotated where the layer does that.
 std::vector<Stage> stages_of(const char* name, const Tensor& X, const Linear& W, const std::optional<RMSNorm>& norm,
                              const std::optional<RotaryPositions>& rotary, const std::string& note) {
   std::vector<Stage> stages{
@@ -98,7 +98,7 @@ std::vector<Stage> stages_of(const char* name, const Tensor& X, const Linear& W,
                       "each row normalised, times its learned gain"});
   }
   if (rotary) {
-    stages.push_back({fmt::format("{}, turned", name), (*rotary)(stages.back().value), "by each word's position"});
+    stages.push_back({fmt::format("{}, rotated", name), (*rotary)(stages.back().value), "by each word's position"});
   }
   return stages;
 }
@@ -175,6 +175,8 @@ std::string steps_view(const SavedModel& model, const Example& example, const Vi
   const int layer = chosen_range("layer", view.layer, static_cast<int>(reader.encoder.blocks.size())).begin;
   const MultiHeadAttention& attention = reader.encoder.blocks[static_cast<std::size_t>(layer)].attention;
   const int head = chosen_range("head", view.head, attention.config.heads).begin;
+  const Tensor own =  // NotFinite where the numbers are not
+      attend(reader, model.vocabulary, example).layers[static_cast<std::size_t>(layer)];
   const Tensor x = attention_input(reader, reader_input(reader, model.vocabulary, example), layer);
   const Tensor X = reshape(x, {x.size(1), x.size(2)});
 
@@ -199,7 +201,6 @@ std::string steps_view(const SavedModel& model, const Example& example, const Vi
   const Tensor all = attention.W_O(s.joined);
   const double difference =
       check_step("[heads] W_O = the layer's own output", all, reshape(attention(x, mask).output, all.shape()));
-  const Tensor own = attend(reader, model.vocabulary, example).layers[static_cast<std::size_t>(layer)];
   check_step("weights = the model's own", s.weights, reshape(slice(own, 0, head, head + 1), s.weights.shape()));
 
   const std::vector<std::string>* tokens = &example.tokens;

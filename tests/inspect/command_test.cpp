@@ -182,7 +182,7 @@ TEST_CASE("inspect tells what it computes of which run") {
   write_jsonl(held_out_path(run.path), std::vector(2, dog_example()));
   const std::string path = run.path.string(), page = path + "/it.html";
   std::vector<std::string> told;
-  const auto progress = [&](const std::string& what, double) {
+  const auto progress = [&](const std::string& what, double, double) {
     if (told.empty() || told.back() != what) told.push_back(what);
   };
   const std::vector<const char*> causes{"inspect", path.c_str(), "--causes"};

@@ -66,3 +66,39 @@ TEST_CASE("a live line of a terminal is written over and gone at the end") {
   ::close(descriptor);
   ::close(terminal);
 }
+
+TEST_CASE("A long computation says before it starts about how long it takes, whatever it writes to") {
+  const Scratch scratch;
+  const std::string file = (scratch / "line").string();
+  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT, 0666);
+  {
+    LiveLine line(descriptor);
+    line.show("causes of runs/toy", 0);
+    line.show("causes of runs/toy", 0.01, 186.4);
+    line.show("causes of runs/toy", 0.02, 186.4);
+    line.show("weights of runs/toy", 0.01, 9);
+  }
+  ::close(descriptor);
+  CHECK(read_file(file) == "causes of runs/toy: about 186 s; --limit N asks fewer sentences\n");
+}
+
+TEST_CASE("Passes are counted, and their time estimated once some have been made, without the first") {
+  struct Told {
+    double share, seconds;
+  };
+  std::vector<Told> told;
+  const OnProgress note = [&](const std::string& what, double share, double seconds) {
+    CHECK(what == "causes");
+    told.push_back({share, seconds});
+  };
+  Passes passes("causes", 10, note);
+  for (int pass = 0; pass < 4; ++pass) {
+    passes.next();
+    ::usleep(pass == 0 ? 400'000 : 200'000);
+  }
+  REQUIRE(told.size() == 4);
+  CHECK((told[0].share == 0 && told[3].share == 0.3));
+  CHECK((told[0].seconds == 0 && told[1].seconds == 0));
+  CHECK(told[3].seconds > 1.9);  // 10 passes of 0.2 s
+  CHECK(told[3].seconds < 20);
+}

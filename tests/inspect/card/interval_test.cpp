@@ -41,3 +41,30 @@ TEST_CASE(
   CHECK(share_of(std::vector<bool>(20, false), ten).high == wilson(0, 10).high);
   CHECK(share_of(together, std::vector<int>(200, -1)).low == alone.low);
 }
+
+TEST_CASE("The interval of a mean is Wilson's where all are equal, and counts a pair once") {
+  std::vector<double> half, none(200, 0.0);
+  std::vector<int> alone, pairs;
+  for (int i = 0; i < 200; ++i) {
+    half.push_back(i % 4 < 2);  // both of a pair alike
+    alone.push_back(i);
+    pairs.push_back(i / 2);
+  }
+  CHECK(interval_of(none, alone).share == 0);
+  CHECK(interval_of(none, alone).high == Approx(wilson(0, 200).high).epsilon(0.02));
+  CHECK(interval_of(none, pairs).high == Approx(wilson(0, 100).high).epsilon(0.04));
+  const Interval as_sentences = interval_of(half, alone), as_pairs = interval_of(half, pairs);
+  CHECK(as_sentences.share == 0.5);
+  CHECK(as_sentences.error() == Approx(1.96 * std::sqrt(0.25 / 200)).epsilon(0.05));
+  CHECK(as_pairs.error() == Approx(1.96 * std::sqrt(0.25 / 100)).epsilon(0.1));
+  CHECK(interval_of({1}, {0}).error() == 1);
+  CHECK(std::isnan(interval_of({}, {}).share));
+}
+
+TEST_CASE("An interval is printed with its error, and lies above a figure only if the printed one does") {
+  CHECK(percent(Interval{0.28, 0.21, 0.35}) == "28.0 % ± 7.0");
+  CHECK(percent(interval_of({}, {})) == "-");
+  CHECK(with_error({0.5, 0.475, 0.525}) == "0.50 ± 0.03");
+  CHECK(Interval{0.6, 0.51, 0.69}.is_above(0.5));
+  CHECK_FALSE(Interval{0.055, 0.0003, 0.1097}.is_above(0));
+}

@@ -9,8 +9,10 @@ TEST_CASE("causes_json names what was done, and counts from 0") {
   const Json json = causes_json(found);
   CHECK(json["pointing"]["layer"] == found.pointing->layer);
   CHECK(json["rows"][0]["what"] == "head zero");
-  CHECK(json["rows"].back()["what"] == "patch layer");
-  CHECK(json["rows"].back()["head"].is_null());
+  CHECK(json["rows"].back()["what"] == "edge everywhere");
+  CHECK((json["rows"].back()["head"].is_null() && json["rows"].back()["layer"].is_null()));
+  CHECK(json["rows"][0]["accuracy_error"] == found.rows[0].accuracy.error());
+  CHECK(json["rows"][0]["before"] == found.rows[0].before.share);
   CHECK(json["rank_correlation"]["last_layer"] == found.rank_correlation_last);
   CHECK(json["attribution"][0]["terms"].size() == 2 * 4);
 }

@@ -22,7 +22,8 @@ TEST_CASE("causes has a row for each intervention, and the baseline beside it") 
   std::map<Cause::What, int> count;
   for (const Cause& row : found.rows) {
     ++count[row.what];
-    CHECK(row.accuracy >= 0);
+    CHECK(row.accuracy.share >= 0);
+    CHECK(row.lost.share == Approx(row.before.share - row.accuracy.share));
     CHECK(row.sentences == (row.what == Cause::What::patch_head || row.what == Cause::What::patch_layer ? 4
                             : row.to == "rest"                                                          ? 4
                                                                                                         : 5));
@@ -33,6 +34,7 @@ TEST_CASE("causes has a row for each intervention, and the baseline beside it") 
                                             {Cause::What::edge, 4 * 5 + 2 * 9},
                                             {Cause::What::only_edge, 4},
                                             {Cause::What::edge_all_heads, 2 * 5},
+                                            {Cause::What::edge_everywhere, 1},
                                             {Cause::What::patch_head, 4},
                                             {Cause::What::patch_layer, 2}});
   // A row against the answers themselves.
@@ -61,11 +63,11 @@ TEST_CASE("what does not apply to the sentences is left out, and said") {
   std::vector<Example> bare = sentences();
   for (Example& e : bare) e.antecedent = e.distractor = e.twin = -1, e.decider = "";
   const Causes found = causes(model, bare, {});
-  CHECK(found.left_out == std::vector<std::string>{
-                              "No sentence says what its query refers to: edges to an antecedent are left out.",
-                              "No sentence has another candidate: edges to it are left out, and chance is not known.",
-                              "No sentence names another word that decides: edges to it are left out.",
-                              "No sentence has a twin: there is nothing to patch with."});
+  CHECK(found.left_out ==
+        std::vector<std::string>{"No sentence says what its query refers to: edges to an antecedent are left out.",
+                                 "No sentence has a distractor: edges to one are left out, and chance is unknown.",
+                                 "No sentence has a cue word beside its antecedent: edges to one are left out.",
+                                 "No sentence has a counterpart: there is nothing to patch with."});
   CHECK_FALSE(found.pointing);
   for (const Cause& row : found.rows) {
     CHECK((row.to.empty() || row.to == "itself" || row.to == "rest"));
@@ -78,7 +80,7 @@ TEST_CASE("causes tells how far it is, from the beginning to nearly the end, and
   const SavedModel model = small_model();
   double last = -1;
   int times = 0;
-  causes(model, sentences(), {}, 0, [&](const std::string& what, double share) {
+  causes(model, sentences(), {}, 0, [&](const std::string& what, double share, double) {
     CHECK(what == "causes");
     CHECK(share > last);
     last = share;
@@ -123,5 +125,59 @@ TEST_CASE("causes of sentences of one token ends") {
   one.answer = "it";
   const Causes found = causes(small_model(), {one, one}, {});
   CHECK(found.sentences == 2);
-  CHECK(std::isfinite(found.accuracy));
+  CHECK(std::isfinite(found.accuracy.share));
+}
+
+TEST_CASE("The edge to the antecedent is cut in every head of every layer, too") {
+  const SavedModel model = small_model();
+  const Causes found = causes(model, sentences(), {});
+  const HeldOut held_out(model, sentences(), any_number);
+  const auto before = unchanged(held_out);
+  const auto after = held_out.answers([&](const std::string& name, Tensor& value, std::size_t first) {
+    for (int layer = 0; layer < 2; ++layer) {
+      cut({layer, -1}, held_out, [](const Example& e) {
+        return Edge{e.query, {e.antecedent, e.antecedent + 1}};
+      })(name, value, first);
+    }
+  });
+  double change = 0, weight = 0;
+  for (std::size_t i = 0; i < 5; ++i) {
+    change += (after[i].probability - before[i].probability) / 5;
+    const Example& e = held_out.sentences()[i];
+    for (const Tensor& layer : attend(*model.reader, model.vocabulary, e).layers) {
+      for (const int head : {0, 1}) weight += layer.at({head, e.query, e.antecedent}) / 20;
+    }
+  }
+  const Cause* row = found.find(Cause::What::edge_everywhere, -1, -1, "antecedent");
+  REQUIRE(row);
+  CHECK(row->probability == Approx(change));
+  CHECK(row->weight == Approx(weight));
+}
+
+TEST_CASE("An edge is not kept alone in a head that hardly looks there") {
+  const SavedModel model = small_model();
+  for (const auto& [name, value] : model.parameters) {  // sharp attention, here and there
+    if (name.find("W_Q") == name.npos && name.find("W_K") == name.npos) continue;
+    Tensor(value).copy_from((value.detach() * 5.0).detach());
+  }
+  const Causes found = causes(model, sentences(), {});
+  int kept = 0, left = 0;
+  for (int layer = 0; layer < 2; ++layer) {
+    for (int head = 0; head < 2; ++head) {
+      const bool looks = found.find(Cause::What::edge, layer, head, "antecedent")->weight >= kept_weight;
+      CHECK((found.find(Cause::What::only_edge, layer, head, "antecedent") != nullptr) == looks);
+      (looks ? kept : left) += 1;
+    }
+  }
+  CHECK((kept > 0 && left > 0));
+}
+
+TEST_CASE("What a whole layer loses beyond the head that points is counted sentence by sentence") {
+  const SavedModel model = small_model();
+  const Causes found = causes(model, sentences(), {});
+  REQUIRE(found.pointing);
+  const auto& [layer, head, weight, others] = *found.pointing;
+  const Cause* alone = found.find(Cause::What::edge, layer, head, "antecedent");
+  const Cause* in_layer = found.find(Cause::What::edge_all_heads, layer, -1, "antecedent");
+  CHECK(others.share == Approx(in_layer->lost.share - alone->lost.share).margin(1e-12));
 }

@@ -10,8 +10,8 @@ TEST_CASE("causes_view fits the terminal, and shows the layer and head chosen") 
   const Causes found = causes(model, sentences(), {question(model, "The dog was it")});
   const std::string text = causes_view(found, {});
   CHECK(text.starts_with("step 400: 5 of 5 held-out sentences\n"));
-  CHECK(text.find("layer 2 all heads at once\n") != std::string::npos);
-  CHECK(text.find("    in 4 of 5 sentences\n") != std::string::npos);
+  CHECK(text.find("layer 2 every head\n") != std::string::npos);
+  CHECK(text.find("    of 4 sentences, before ") != std::string::npos);
   CHECK(text.find("\nThe dog was it\nthe logit of ") != std::string::npos);
   check_width(text, 80);
   CHECK(text.find("brackets") == std::string::npos);  // no antecedent is known
@@ -22,8 +22,8 @@ TEST_CASE("causes_view fits the terminal, and shows the layer and head chosen") 
   view.layer = 2, view.head = 1;
   const std::string one = causes_view(found, view);
   CHECK(one.find("layer 2 head 1\n") != std::string::npos);
-  CHECK(one.find("layer 1 head") == one.find("layer 1 head 1 alone"));
-  CHECK(one.find("all heads at once") == std::string::npos);
+  CHECK(one.find("\nlayer 1 head") == std::string::npos);
+  CHECK(one.find("layer 2 every head") == std::string::npos);
 }
 
 TEST_CASE("causes_view says what does not apply to the sentences") {
@@ -75,26 +75,114 @@ TEST_CASE("causes_view shows two heads of a large model, and what the others add
   CHECK(text.find("\nthe logit of ␛[1m is 10.000:\n") != std::string::npos);
 }
 
-TEST_CASE("An edge that matters beside that to the antecedent is named in the verdict") {
+namespace {
+
+// As many of `count` sentences right after as `right`, of those that were all right before; no pairs.
+Cause cut_row(Cause::What what, int layer, int head, const std::string& to, int right, int count) {
+  std::vector<double> after, before(static_cast<std::size_t>(count), 1.0), lost;
+  std::vector<int> groups;
+  for (int i = 0; i < count; ++i) {
+    after.push_back(i < right);
+    lost.push_back(1 - after.back());
+    groups.push_back(i);
+  }
+  Cause row{.what = what, .layer = layer, .head = head, .from = "query", .to = to, .sentences = count};
+  row.weight = 0.9;
+  row.before = interval_of(before, groups);
+  row.accuracy = interval_of(after, groups);
+  row.lost = interval_of(lost, groups);
+  row.unmoved = 1;
+  return row;
+}
+
+// Two layers of two heads; layer 2 head 1 points.
+Causes causes_of(int alone, int everywhere, int count, double chance = 0.5) {
   Causes found;
-  found.sentences = 100;
-  found.accuracy = 1;
-  found.chance = std::nan("");
-  found.pointing = {0, 1, 0.85};
-  const auto add = [&](const char* to, double accuracy) {
-    found.rows.push_back(
-        {.what = Cause::What::edge, .head = 1, .from = "query", .to = to, .sentences = 100, .accuracy = accuracy});
+  found.sentences = count;
+  found.accuracy = {1, 1, 1};
+  found.twin_accuracy = std::nan("");
+  found.chance = chance;
+  found.pointing = {1, 0, 0.9, interval_of({}, {})};
+  found.rows = {cut_row(Cause::What::edge, 1, 0, "antecedent", alone, count),
+                cut_row(Cause::What::edge_all_heads, 1, -1, "antecedent", alone, count),
+                cut_row(Cause::What::edge_everywhere, -1, -1, "antecedent", everywhere, count)};
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("The verdict answers by what is lost, with an interval, and says of how many sentences") {
+  const auto answer = [](const Causes& found) { return causes_verdict(found)[0]; };
+  CHECK(answer(causes_of(56, 40, 200)) ==
+        "Yes: without the edge from the query to the antecedent in layer 2 head 1, 28.0 % ± 6.5 of 200 sentences are "
+        "answered right (before 100.0 %, by chance 50.0 %).");
+  CHECK(answer(causes_of(160, 40, 200))
+            .starts_with("In part: without the edge from the query to the antecedent in "
+                         "layer 2 head 1, 80.0 % ± 5.9 of 200 sentences "));
+  CHECK(
+      answer(causes_of(200, 40, 200)) ==
+      "Not this head alone: without the edge from the query to the antecedent in layer 2 head 1, 100.0 % ± 1.9 of 200 "
+      "sentences are answered right (before 100.0 %, by chance 50.0 %), but without it in every head, 20.0 % ± 5.9 "
+      "are.");
+  CHECK(answer(causes_of(200, 200, 200)) ==
+        "No: without the edge from the query to the antecedent in every head of every layer, 100.0 % ± 1.9 of 200 "
+        "sentences are answered right (before 100.0 %, by chance 50.0 %); the weight of 0.90 in layer 2 head 1 is not "
+        "what they depend on.");
+  // Too few sentences to tell.
+  CHECK(answer(causes_of(10, 10, 10)).starts_with("Not shown: "));
+  // Of 132 sentences, half is lost; chance is unknown.
+  CHECK(answer(causes_of(66, 66, 132, std::nan(""))).starts_with("Yes: "));
+  CHECK(answer(causes_of(66, 66, 132, std::nan("")))
+            .ends_with("(before 100.0 %); chance is unknown, so half of the accuracy before counts as lost."));
+  Causes untrained = causes_of(56, 40, 200);
+  untrained.rows[0].before = {0.52, 0.45, 0.59};
+  CHECK(answer(untrained) ==
+        "Unknown: 52.0 % ± 7.0 of 200 sentences are answered right, by chance 50.0 %, so there are no answers to "
+        "explain.");
+}
+
+TEST_CASE("Another head of the layer is said to take part only where its interval excludes 0") {
+  Causes found = causes_of(56, 45, 200);
+  const auto says = [&](const std::string& part) {
+    for (const std::string& line : causes_verdict(found)) {
+      if (line.find(part) != std::string::npos) return true;
+    }
+    return false;
   };
-  add("antecedent", 0.5);
-  add("other", 1);
-  add("decider", 0);
-  add("itself", 0.97);
-  CHECK(causes_verdict(found)[2] == "It needs more than that edge: without the one to the decider 0.0 % are right.");
-  CHECK(causes_verdict(found)[3] == "Without any other one edge of that head, at least 97.0 %.");
-  found.rows[3].accuracy = 0.25;
-  CHECK(causes_verdict(found)[2] ==
-        "It needs more than that edge: without the one to the decider 0.0 %, without the one to itself 25.0 % are "
-        "right.");
-  found.rows[2].accuracy = found.rows[3].accuracy = 1;
-  CHECK(causes_verdict(found)[2] == "Without any other one edge of that head, at least 100.0 %.");
+  found.pointing->others = {0.055, -0.014, 0.124};
+  CHECK_FALSE(says("another head"));
+  found.pointing->others = {0.055, 0.02, 0.09};
+  CHECK(says("That loses 5.5 ± 3.5 points more: another head of the layer carries it, too."));
+}
+
+TEST_CASE("No sentence of the verdict has percentages of two sets of sentences") {
+  Causes found = causes_of(66, 66, 132, std::nan(""));
+  found.sentences = 200;
+  found.rows.push_back(cut_row(Cause::What::edge, 1, 0, "decider", 0, 68));
+  found.rows.push_back(cut_row(Cause::What::edge, 1, 0, "itself", 200, 200));
+  found.rows.push_back(cut_row(Cause::What::edge, 1, 0, "rest", 200, 200));
+  for (const std::string& line : causes_verdict(found)) {
+    INFO(line);
+    const int sets = (line.find("of 132") != std::string::npos) + (line.find("of 68") != std::string::npos) +
+                     (line.find("of 200") != std::string::npos);
+    CHECK(sets == (line.find('%') != std::string::npos || line.find("in the mean") != std::string::npos ? 1 : 0));
+  }
+  const std::string text = causes_view(found, {.terminal = {.width = 300}, .layer = {}, .head = {}});
+  CHECK(text.find("\nWithout its edge to the cue word instead, 0.0 % ± 5.6 of 68 sentences are answered right (before "
+                  "100.0 %).\n") != std::string::npos);
+  CHECK(text.find("\nNo loss is shown for any other edge of that head.\n") != std::string::npos);
+  CHECK(text.find("\n    of 68 sentences, before 100.0 %\n") != std::string::npos);
+  CHECK(text.find("Is the attention the cause?") < text.find("cut query -> cue word"));
+}
+
+TEST_CASE("Where there is nothing to compare, that is said, and no figure is nan") {
+  Example one;
+  one.tokens = {"it"};
+  one.query = 0;
+  one.answer = "it";
+  const Causes found = causes(small_model(), {one, one}, {});
+  const std::string text = causes_view(found, {});
+  CHECK(text.find("nan") == std::string::npos);
+  CHECK(text.find("Weights and effects of cuts have no rank correlation: there are no different\nones to compare.\n") !=
+        std::string::npos);
 }

@@ -48,14 +48,14 @@ TEST_CASE("steps_view gives every matrix with its shape, and the model's own wei
   CHECK(steps_view(model, example, {}).find(first_line) != std::string::npos);
 }
 
-TEST_CASE("steps_view shows how a decoder's queries and keys are normalised and turned, and that the scores follow") {
+TEST_CASE("steps_view shows how a decoder's queries and keys are normalised and rotated, and that the scores follow") {
   const SavedModel model = small_model(decoder_config(Predicts::next));
   const Example example = question(model, "the dog was tired . was it ?");
   const std::string text = steps_view(model, example, choosing(1, 2));
   for (const char* line : {"X  (8, 8)  the words, normalised", "W_Q  (8, 4)  learned", "W_K  (8, 4)  learned",
                            "W_V  (8, 5)  learned", "Q = X W_Q  (8, 4)  what each word asks for",
                            "Q / sqrt(mean(Q^2))  (8, 4)  each row normalised, times its learned gain",
-                           "Q, turned  (8, 4)  by each word's position", "K, turned  (8, 4)  by each word's position",
+                           "Q, rotated  (8, 4)  by each word's position", "K, rotated  (8, 4)  by each word's position",
                            "weights = softmax(scaled)  (8, 8)  each row sums to 1; later tokens are hidden"}) {
     INFO(line);
     CHECK(text.find(std::string("\n") + line) != std::string::npos);
@@ -85,4 +85,13 @@ TEST_CASE("steps_view shows no numbers that do not follow from each other") {
   starts_with("heads", "output = weights V");
   starts_with("output", "[heads] W_O = the layer's own output");
   CHECK(message_with_doubled("nothing") == "no error");
+}
+
+TEST_CASE("steps_view names what is not finite, and prints no nan") {
+  SavedModel model = small_model();
+  const Tensor gain = model.parameters["encoder.0.attention_norm.gain"];
+  Tensor(gain).copy_from(zeros(gain.shape()) + 3.4e38);
+  const std::string told = message([&] { steps_view(model, question(model, "the dog was it"), {}); });
+  CHECK(told.starts_with("the model computes values that are not finite, the first of them in "));
+  CHECK(told.find("nan") == std::string::npos);
 }
