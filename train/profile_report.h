@@ -13,8 +13,9 @@ struct Limits {
 };
 Limits measure_limits();
 
-// Where the time went, a line a kind of work: time, calls, rates, and the time that it would have taken at the limits'
-// rates as a share of what it took. 80 columns.
+/// Returns where the time went, a line for each kind of work: time, calls, rates, and the time at the rates that this machine
+/// reaches as a share of the time taken. These rates are `limits`, or what an operation reached where it was faster, so that
+/// no share is above 100 %. 80 columns.
 std::string profile_table(const Profile& profile, const Limits& limits);
 
 // For chrome://tracing and ui.perfetto.dev ("Trace Event Format"). Whole or not at all.

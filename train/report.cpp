@@ -78,7 +78,7 @@ std::string asked_line(const Task& task) {
     }
     return text + (words.size() > most ? fmt::format(", and {} more", words.size() - most) : "");
   };
-  return fmt::format("{}; answers: {}; {} of twins", most_first(asked), most_first(meant), plural(twins / 2, "pair"));
+  return fmt::format("{}; answers: {}; {}", most_first(asked), most_first(meant), plural(twins / 2, "minimal pair"));
 }
 
 // Of the tokens of a file those that no sentence typed later can hold. "" when there are none.
@@ -88,7 +88,7 @@ std::string untypable_line(const Experiment& e) {
     if (tokenize(word, e.config.data.split) != std::vector{word}) words.push_back(word);
   }
   if (words.empty()) return "";
-  return fmt::format("'{}'{} can be in no sentence that is typed, which is cut into {}: {}", excerpt(words[0], 30),
+  return fmt::format("'{}'{} cannot occur in typed input, which is cut into {}: {}", excerpt(words[0], 30),
                      words.size() > 1 ? fmt::format(" and {} more tokens", words.size() - 1) : "",
                      e.config.data.split == Split::words ? "words and punctuation" : "characters",
                      excerpt(fmt::format("{}", fmt::join(tokenize(words[0], e.config.data.split), " ")), 40));
@@ -183,9 +183,8 @@ std::string language_figures(const Metrics& after, const Metrics& before, const 
     return fmt::format("  {:<36} {:>20} {:>20}\n", name, cell(after), cell(before));
   };
   std::string text = fmt::format("\n  {:<36} {:>20} {:>20}\n", "on the whole held-out text", "trained", first);
-  text += row("loss of a token", " nats", &Evaluation::loss) + row("perplexity", "", &Evaluation::perplexity);
-  if (!std::isnan(after.held_out.bits_per_byte))
-    text += row("a byte of text takes", " bits", &Evaluation::bits_per_byte);
+  text += row("loss per token", " nats", &Evaluation::loss) + row("perplexity", "", &Evaluation::perplexity);
+  if (!std::isnan(after.held_out.bits_per_byte)) text += row("bits per byte", "", &Evaluation::bits_per_byte);
   return text;
 }
 
@@ -240,7 +239,7 @@ std::string resumption(std::int64_t step, const Config& config, const std::vecto
   if (!changes.empty()) {
     line += fmt::format(": {}; the new schedule holds from there", fmt::join(changes, ", "));
   } else if (step == config.schedule.steps) {
-    line += ": nothing is left to train; --set train.steps=N goes on";
+    line += ": nothing is left to train; --set train.steps=N extends it";
   }
   return wrapped(line, terminal.width, 7) + "\n";
 }
@@ -283,7 +282,7 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
                        fmt::format("\nLook closer: {} {}\n", command_of("inspect"), shell_word(run.path()));
     if (e.model.tokenizer.is_of_text()) {
       const std::filesystem::path model = ended_early.empty() ? run.path() : best_model_path(run.path());
-      text += fmt::format("Write with it: {} {} --continue TEXT\n", command_of("inspect"), shell_word(model));
+      text += fmt::format("Continue a text: {} {} --continue TEXT\n", command_of("inspect"), shell_word(model));
     }
     return text;
   }
@@ -291,7 +290,10 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
   std::optional<Dump> before;  // may have been removed
   if (std::filesystem::exists(dump_path(run.path(), 0))) before = read_dump(dump_path(run.path(), 0));
   const std::vector<Metrics> history = read_metrics(run.path());
-  const auto row = [&](const char* name, const auto& figure) {
+  const std::int64_t examples = std::ssize(e.task.held_out);
+  const std::int64_t pairs =
+      std::ranges::count_if(e.task.held_out, [](const Example& one) { return one.twin >= 0; }) / 2;
+  const auto row = [&](const std::string& name, const auto& figure) {
     return fmt::format("  {:<36} {:>20} {:>20}\n", name, figure(history.back().held_out),
                        figure(history.front().held_out));
   };
@@ -301,9 +303,10 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
                                                   .head = {},
                                                   .before = before ? &*before : nullptr,
                                                   .before_name = first})) +
-         fmt::format("  {:<36} {:>20} {:>20}\n", "on held-out examples", "trained", first) +
+         fmt::format("  {:<36} {:>20} {:>20}\n", "on " + plural(examples, "held-out example"), "trained", first) +
          row("accuracy", [](const Evaluation& v) { return percent(v.accuracy); }) +
-         row("twin accuracy (both of a pair right)", [](const Evaluation& v) { return percent(v.twin_accuracy); }) +
+         row(fmt::format("both right, of {}", plural(pairs, "minimal pair")),
+             [](const Evaluation& v) { return percent(v.twin_accuracy); }) +
          row("weight on the antecedent, best head", best_head_text) +
          (has_relations(e.task.held_out)
               ? "\n" + relations_table(evaluate_relations(*e.model.reader, e.model.vocabulary, e.task.held_out))

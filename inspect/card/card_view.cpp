@@ -32,6 +32,13 @@ const Card::Group* group(const Card& card, const char* name) {
   return nullptr;
 }
 
+// Of two sets of sentences, with the interval that the two have together.
+std::string difference_text(const Interval& a, const Interval& b) {
+  const double difference = a.share - b.share, error = std::hypot(a.error(), b.error());
+  return fmt::format("a difference of {:.1f} ± {:.1f} points{}", 100 * difference, 100 * error,
+                     std::abs(difference) > error ? "" : ", which is not shown to differ from 0");
+}
+
 Json interval_json(const Interval& interval) {
   return {{"share", number_or_null(interval.share)},
           {"low", number_or_null(interval.low)},
@@ -65,15 +72,16 @@ std::vector<std::string> card_verdict(const Card& card) {
   for (const auto& [what, control] : {std::pair("without the candidates' words", card.without_candidates),
                                       std::pair("on the part after the query", card.after_query)}) {
     if (control && control->low > card.coin) {
-      lines.push_back(fmt::format("{} it is still right in {}: the set has traces of the answer that are no reading.",
-                                  std::string(1, static_cast<char>(what[0] - 32)) + (what + 1),
-                                  percent(control->share)));
+      lines.push_back(
+          fmt::format("{} it is still right in {} ({:.1f} to {:.1f}), above a coin's {}: annotation artifacts "
+                      "of the set reveal the answer.",
+                      std::string(1, static_cast<char>(what[0] - 32)) + (what + 1), percent(control->share),
+                      100 * control->low, 100 * control->high, percent(card.coin)));
     }
   }
   if (const Card::Group* pro = group(card, "pro"), *anti = group(card, "anti"); pro && anti) {
-    lines.push_back(fmt::format("Pro-stereotypical {}, anti-stereotypical {}: a difference of {:.1f} points.",
-                                percent(pro->right.share), percent(anti->right.share),
-                                100 * (pro->right.share - anti->right.share)));
+    lines.push_back(fmt::format("Pro-stereotypical {}, anti-stereotypical {}: {}.", percent(pro->right.share),
+                                percent(anti->right.share), difference_text(pro->right, anti->right)));
   }
   const Card::Group *feminine = group(card, "feminine"), *masculine = group(card, "masculine");
   if (feminine && masculine) {
@@ -85,12 +93,12 @@ std::vector<std::string> card_verdict(const Card& card) {
 
 std::string card_view(const Card& card, const Terminal& terminal) {
   std::string head = fmt::format("{}: {}", card.set, counted(card.sentences, "sentence", "sentences"));
-  if (card.pairs > 0) head += ", " + counted(card.pairs, "pair of twins", "pairs of twins");
+  if (card.pairs > 0) head += ", " + counted(card.pairs, "minimal pair", "minimal pairs");
   if (card.known > 0) head += fmt::format("; {} left out that training knows", card.known);
   if (card.too_long > 0) head += fmt::format("; {} left out that are too long for the model", card.too_long);
   std::string text = wrapped(head, terminal.width, 2) + "\n";
   text += fmt::format("  {:<40} {:>9}   {}\n", "", "right", "95 % interval");
-  text += row("the model", card.model) + row("  both of a pair of twins", card.both_of_pair) +
+  text += row("the model", card.model) + row("  both of a minimal pair", card.both_of_pair) +
           row("a bag of words", card.bag);
   if (card.without_candidates) text += row("the model without the candidates' words", *card.without_candidates);
   if (card.after_query) text += row("the model on the part after the query", *card.after_query);
@@ -110,7 +118,7 @@ std::string card_view(const Card& card, const Terminal& terminal) {
           "\n";
   for (const std::string& line : card_verdict(card)) text += wrapped(line, terminal.width) + "\n";
   if (card.layer < 0) return text;
-  text += wrapped(fmt::format("Of all heads layer {} head {} looks most from the query to the meant candidate:",
+  text += wrapped(fmt::format("Of all heads, layer {} head {} puts the most attention on the meant candidate:",
                               card.layer + 1, card.head + 1),
                   terminal.width) +
           "\n";

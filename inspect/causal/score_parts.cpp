@@ -255,20 +255,28 @@ ScoreParts score_parts(const SavedModel& model, const Example& example, int laye
   return result;
 }
 
+double weight_on_antecedent(const SentenceAttention& sentence, int layer, int head) {
+  const Tensor& weights = sentence.layers[static_cast<std::size_t>(layer)];
+  const auto weight = [&](int key) { return weights.at({head, sentence.query, key}); };
+  double sum = 0, largest = 0;
+  for (int key = 0; key < weights.size(2); ++key) largest = std::max(largest, weight(key));
+  if (sentence.antecedent < 0) return largest;
+  Span span{sentence.antecedent, sentence.antecedent + 1};
+  for (const Span& candidate : sentence.candidates) {
+    if (candidate.begin < span.end && span.begin < candidate.end) span = candidate;
+  }
+  for (int key = span.begin; key < span.end; ++key) sum += weight(key);
+  return sum;
+}
+
 ScoredHead pointing_head(const SentenceAttention& sentence) {
   ScoredHead best{0, 0};
   double most = -1;
-  for (std::size_t layer = 0; layer < sentence.layers.size(); ++layer) {
-    const Tensor& weights = sentence.layers[layer];
-    for (int head = 0; head < weights.size(0); ++head) {
-      for (int key = 0; key < weights.size(2); ++key) {
-        if (sentence.antecedent >= 0 && key != sentence.antecedent) continue;
-        const double weight = weights.at({head, sentence.query, key});
-        if (weight > most) {
-          most = weight;
-          best = {static_cast<int>(layer), head};
-        }
-      }
+  for (int layer = 0; layer < std::ssize(sentence.layers); ++layer) {
+    for (int head = 0; head < sentence.layers[static_cast<std::size_t>(layer)].size(0); ++head) {
+      const double weight = weight_on_antecedent(sentence, layer, head);
+      if (weight > most) best = {layer, head};
+      most = std::max(most, weight);
     }
   }
   return best;

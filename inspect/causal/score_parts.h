@@ -56,7 +56,11 @@ constexpr std::size_t most_products = 20;
 ScoreParts score_parts(const SavedModel& model, const Example& example, int layer, int head, int from = -1,
                        int to = -1);
 
-// The head of the largest weight from the query to the antecedent, or where that is not known of the largest weight.
+/// Returns the query's weight on the antecedent in one head: the sum over its tokens. Returns the largest weight of the query
+/// when the antecedent is unknown.
+double weight_on_antecedent(const SentenceAttention& sentence, int layer, int head);
+
+/// The head with the largest weight_on_antecedent().
 struct ScoredHead {
   int layer, head;
 };

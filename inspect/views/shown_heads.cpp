@@ -1,5 +1,7 @@
 #include "inspect/views/shown_heads.h"
 
+#include "inspect/causal/score_parts.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,15 +26,8 @@ ShownHeads shown_heads(const std::vector<int>& heads_of, const View& view, int m
 ShownHeads shown_heads(const SentenceAttention& sentence, const View& view, int most) {
   std::vector<int> heads_of;
   for (const Tensor& weights : sentence.layers) heads_of.push_back(static_cast<int>(weights.size(0)));
-  return shown_heads(heads_of, view, most, [&](HeadIndex at) {
-    const Tensor& weights = sentence.layers[static_cast<std::size_t>(at.layer)];
-    if (sentence.antecedent >= 0) return weights.at({at.head, sentence.query, sentence.antecedent});
-    double largest = 0;
-    for (std::int64_t key = 0; key < weights.size(2); ++key) {
-      largest = std::max(largest, weights.at({at.head, sentence.query, key}));
-    }
-    return largest;
-  });
+  return shown_heads(heads_of, view, most,
+                     [&](HeadIndex at) { return weight_on_antecedent(sentence, at.layer, at.head); });
 }
 
 int lines_for_heads(const Terminal& terminal, std::size_t sentences) {

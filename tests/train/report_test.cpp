@@ -60,8 +60,8 @@ TEST_CASE("Of one's own sentences is said what they ask, and which token cannot 
   const Experiment e = small_experiment({"data.task=jsonl", "data.train=" + (scratch / "mine.jsonl").string(),
                                          "data.sentences=4000", "data.held_out=1000"});
   const std::string text = opening(e, "runs/toy", {.width = 200});
-  CHECK(text.find("\nasked  'it' 6; answers: 'cat' 2, 'cow' 2, 'dog' 2; 0 pairs of twins\n") != std::string::npos);
-  CHECK(text.find("\nnote   'tired.' can be in no sentence that is typed, which is cut into words and punctuation: "
+  CHECK(text.find("\nasked  'it' 6; answers: 'cat' 2, 'cow' 2, 'dog' 2; 0 minimal pairs\n") != std::string::npos);
+  CHECK(text.find("\nnote   'tired.' cannot occur in typed input, which is cut into words and punctuation: "
                   "tired .\n") != std::string::npos);
   CHECK(dry_run(e).find("\n# asked  'it' 6; ") != std::string::npos);
   CHECK(opening(small_experiment(), "runs/toy", {}).find("asked") == std::string::npos);
@@ -95,7 +95,7 @@ TEST_CASE("A resumed run says where it goes on, and with what") {
   const Config config = parse_config("train: {steps: 300}", "f");
   CHECK(resumption(120, config, {}, {}) == "from   step 120 of 300\n");
   CHECK(resumption(300, config, {}, {}) ==
-        "from   step 300 of 300: nothing is left to train; --set train.steps=N goes on\n");
+        "from   step 300 of 300: nothing is left to train; --set train.steps=N extends it\n");
   CHECK(resumption(200, config, {"train.steps 300 (was 200)"}, {}) ==
         "from   step 200 of 300: train.steps 300 (was 200); the new schedule holds from\n       there\n");
 }
@@ -110,7 +110,7 @@ TEST_CASE("The last lines fit 80 columns, with both columns of figures apart, an
   check_width(text.substr(0, text.find("\nLook closer")), 80);
   CHECK(text.find("\nstep 4\n") != std::string::npos);
   CHECK(text.find("(untrained: ") != std::string::npos);
-  CHECK(text.find("  on held-out examples                              trained            untrained\n") !=
+  CHECK(text.find("  on 20 held-out examples                           trained            untrained\n") !=
         std::string::npos);
   const std::size_t row = text.find("  weight on the antecedent, best head  ");
   REQUIRE(row != std::string::npos);

@@ -253,7 +253,7 @@ TEST_CASE("A finished run goes on with other steps, and an interruption changes 
               "1: train: --set model.heads=4: model.heads may not change when a run goes on; what may: data.train, "));
   CHECK(read_file(place / "c/config.yaml") == before);
   CHECK(run_program(place, "train --resume c")
-            .out.find("from   step 60 of 60: nothing is left to train; --set train.steps=N goes on\n") !=
+            .out.find("from   step 60 of 60: nothing is left to train; --set train.steps=N extends it\n") !=
         std::string::npos);
   CHECK(run_program(place, "train --help").out.find("train.checkpoint_every") != std::string::npos);
 }
@@ -421,7 +421,7 @@ TEST_CASE("A text is learned, looked at and written") {
   CHECK(run.out.find("perplexity ") != std::string::npos);
   CHECK(run.out.find(" tokens/s") != std::string::npos);
   CHECK(run.out.find("\n  on the whole held-out text ") != std::string::npos);
-  CHECK(run.out.ends_with("\nLook closer: inspect r\nWrite with it: inspect r --continue TEXT\n"));
+  CHECK(run.out.ends_with("\nLook closer: inspect r\nContinue a text: inspect r --continue TEXT\n"));
   const std::vector<Metrics> metrics = read_metrics(place / "r");
   REQUIRE(metrics.size() == 3);
   const Evaluation& last = metrics[2].held_out;
@@ -514,7 +514,7 @@ TEST_CASE("A run that chooses among candidates ends with its card, and every vie
         "begun: resume it there, or say where the data is now with --set data.train=FILE\n");
   CHECK(says(ended.out, "note   10 held-out sentences are in the training set, too, left out"));
   CHECK(says(ended.out, "10 % of the held-out sentences' 100 words are unknown, 7 % of their 14\n"));
-  CHECK(says(ended.out, "held-out sentences: 10 sentences, 5 pairs of twins"));
+  CHECK(says(ended.out, "held-out sentences: 10 sentences, 5 minimal pairs"));
   CHECK(says(ended.out, "  the model                                  100.0 %"));
   CHECK(says(ended.out, "  a coin                                      50.0 %"));
   CHECK(says(ended.out, "No term of the loss touches an attention weight.\n"));

@@ -1,5 +1,6 @@
 #include "inspect/views/shown_heads.h"
 
+#include "inspect/causal/score_parts.h"
 #include "tests/inspect/views/helpers.h"
 
 using namespace heed;
@@ -28,6 +29,18 @@ TEST_CASE("a chosen layer or head is shown whole") {
   const auto none = [](HeadIndex) { return 0; };
   CHECK(names(shown_heads({3, 3}, choosing(2, {}), 1, none)) == "2.1 2.2 2.3");
   CHECK(names(shown_heads({3, 3}, choosing({}, 3), 1, none)) == "1.3 2.3");
+}
+
+TEST_CASE("the weight on an antecedent of several tokens is their sum") {
+  SentenceAttention sentence = english_sentence();  // the query's weights on "The animal": 0.03, 0.1; 0.93, 1
+  sentence.candidates = {{0, 2}, {4, 6}};
+  CHECK(weight_on_antecedent(sentence, 0, 0) == Approx(0.03));
+  CHECK(weight_on_antecedent(sentence, 1, 0) == Approx(0.93));
+  sentence.candidates = {{1, 4}, {4, 6}};
+  CHECK(weight_on_antecedent(sentence, 1, 0) == Approx(0.94));
+  // With its tokens together a head of many small weights points most.
+  sentence.candidates = {{1, 11}};
+  CHECK(names(shown_heads(sentence, {}, 1)) == "1.2");
 }
 
 TEST_CASE("heads matter by their weight on the antecedent, or without one by their largest weight") {
