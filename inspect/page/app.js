@@ -83,7 +83,7 @@ function chooseOneHead(layer, head) {
   update({layer, head, shown, chosen: true});
 }
 
-// A view is {title, lead, make}; make() gives {element, draw, figures, followsTraining, sliderOnly, ownsSentence, says}: lead
+// A view is {title, lead, make}; make() gives {element, draw, figures, followsTraining, sliderOnly, ownsSentence, says}: lead()
 // tells how to read it and what to try, says() what it shows now; followsTraining(): whether the slider changes it;
 // sliderOnly: without the curves.
 const made = new Map();  // of `views` (start.js) those that were shown, by number
@@ -100,8 +100,10 @@ function draw() {
   const panel = document.getElementById('panel');
   if (panel.lastChild !== view.element) {
     view.spoken = el('p', {class: 'says'});
-    panel.replaceChildren(el('p', {class: 'lead muted'}, views[state.tab].lead), view.spoken, view.element);
+    view.lead = el('p', {class: 'lead muted'});
+    panel.replaceChildren(view.lead, view.spoken, view.element);
   }
+  renew(view.lead, views[state.tab].lead());
   panel.setAttribute('aria-labelledby', `tab-${state.tab}`);
   view.draw();
   scrollToAsked();

@@ -78,7 +78,7 @@ function cellFor(rows, columns, width, most) {
     const {left, right} = axisSizes(rows, columns, cell);
     return left + cell * columns.length + right;
   };
-  while (cell > 1 && takes() > width) cell -= cell > 12 ? 1 : 0.25;
+  while (cell > 0.25 && takes() > width) cell -= cell > 12 ? 1 : 0.25;
   return cell;
 }
 

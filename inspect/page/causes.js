@@ -1,12 +1,13 @@
-// Is the attention the cause of the answer? What inspect/causes.cpp found on held-out sentences, and what can be cut here.
+// Is the attention the cause of the answer? What inspect/causal/causes.cpp measured on held-out sentences, and what can be cut
+// here.
 const causesView = {
   title: 'Why',
-  lead: 'A large weight need not matter. Here parts of the model are cut or replaced while it answers held-out sentences; ' +
+  lead: () => 'A large weight need not matter. Here parts of the model are cut or replaced while it answers held-out sentences; ' +
       'what changes the answers is a cause, whatever its weight.',
   make() {
     const effects = new Figure('causes', () => causeRows(runNow().causes), aboutCauses);
     const parts = new Figure(
-        'who wrote the answer', () => attributionRows(runNow().causes.attribution[state.sentence]),
+        'attribution of the answer', () => attributionRows(runNow().causes.attribution[state.sentence]),
         () => aboutNow({head: false}));
     const scatter = new Figure(
         'weight and effect',
@@ -64,32 +65,33 @@ const causesView = {
 const aboutCauses = () => [...aboutNow({sentence: false, step: false, head: false}), `step ${runNow().steps.at(-1).step}`];
 
 const causeGroups = [
-  ['head zero', 'Switch a head off', 'switched off'],
-  ['head mean', 'Put its mean in a head’s place', 'its mean'],
+  ['head zero', 'Zero-ablate a head', 'zero-ablated'],
+  ['head mean', 'Mean-ablate a head', 'mean-ablated'],
   ['edge', 'Cut one edge', 'cut'],
   ['edge all heads', 'Cut one edge in every head of a layer', 'cut'],
-  ['only edge', 'Leave one edge only', 'nothing else'],
-  ['patch head', 'Put the twin’s output in a head’s place', 'output of the twin'],
-  ['patch layer', 'Put the twin’s output in every head of a layer', 'output of the twin'],
+  ['edge everywhere', 'Cut one edge in every head of every layer', 'cut'],
+  ['only edge', 'Keep one edge only', 'only this edge kept'],
+  ['patch head', 'Patch a head from the minimal pair', 'patched'],
+  ['patch layer', 'Patch every head of a layer from the minimal pair', 'patched'],
 ];
 
-function headline(causes) {
-  const {sentences, accuracy, probability, verdict, left_out} = causes;
+// The verdict is causes_verdict() of inspect/views/view.h.
+function headline({step, sentences, held_out, accuracy, accuracy_error, probability, verdict, left_out}) {
   return [
-    el('h2', {}, 'Is the attention the cause?'), el('p', {class: 'verdict'}, ...plainVerdict(causes)),
+    el('h2', {}, 'Is the attention the cause?'), el('p', {class: 'verdict'}, verdict[0] ?? left_out[0]),
+    el('p', {class: 'figures'}, verdict.slice(1).join('\n')), ...left_out.map((text) => el('p', {class: 'muted'}, text)),
     el('p', {},
-       `Asked of the last model, with ${sentences.toLocaleString('en')} held-out sentences, of which ${
-           percent(accuracy)} are answered right; the answer has a mean probability of ${fixed(probability)}.`),
-    el('p', {class: 'figures'}, verdict.join('\n')), ...left_out.map((text) => el('p', {class: 'muted'}, text)),
+       `Measured with the model of step ${step} on ${grouped(sentences)} of ${grouped(held_out)} held-out sentences: ${
+           percent(accuracy, accuracy_error)} of them are answered right; the answer has a mean probability of ${fixed(probability)}.`),
     el('p', {class: 'muted'},
-       'Query: the word asked about. Antecedent: what it refers to; other: the other candidate; decider: the word that ' +
-           'decides between them. Twin: the same sentence but for the decider, with the other answer. An edge is what one ' +
-           'head lets one word see of another.')
+       'Query: the word asked about. Antecedent: what it refers to; distractor: the other candidate; cue word: the word that ' +
+           'decides between them. Minimal pair: two sentences that differ in the cue word and in the answer. An edge is the attention of one ' +
+           'token to another in one head. ± is half of a 95 % interval.')
   ];
 }
 
-// Of a model that chooses among candidates, what the head that looks most at the meant one does when it is right, and when it
-// is wrong, as inspect/card/card.h has it.
+// Of a model that chooses among candidates, the head with the most weight on the meant one, for right and wrong answers, as
+// inspect/card/card.h has it.
 function cardPart(card) {
   if (!card || card.head === null) return [];
   const {sentences, layer, head, right, wrong, model, bag_of_words, verdict} = card;
@@ -97,13 +99,13 @@ function cardPart(card) {
     name, String(sentences), ...[meant, other].map((x) => sentences > 0 ? bar(x, fixed(x, 2)) : ''),
     sentences > 0 ? percent(moved) : ''
   ];
+  const range = ({share, low, high}) => `${percent(share)} (${(100 * low).toFixed(1)} to ${(100 * high).toFixed(1)})`;
   return [
     el('h2', {}, 'Right and wrong answers apart'),
     el('p', {},
-       `Of all heads ${headName(layer, head)} looks most from the word asked about to the candidate that is meant. A look that ` +
-           `goes with the answer is not yet its cause: the last column says how many answers change when that edge is cut. Of all ${
-               sentences.toLocaleString('en')} held-out sentences ${percent(model.share)} are answered right, by a bag of words ${
-               percent(bag_of_words.share)}.`),
+       `Of all heads, ${headName(layer, head)} puts the most attention on the candidate that is meant. A weight that goes with the answer ` +
+           `is not yet its cause: the last column says how many answers change when that edge is cut. Of ${
+               grouped(sentences)} held-out sentences ${range(model)} are answered right, by a bag of words ${range(bag_of_words)}.`),
     table(
         ['answers', 'how many', 'on the meant one', 'on another', 'changed without that edge'],
         [row('right', right), row('wrong', wrong)], {'aria-label': 'Right and wrong answers apart'}),
@@ -115,44 +117,26 @@ const otherSeeds = () => [
   el('h2', {}, 'Would another seed do the same?'),
   el('p', {},
      content.runs.length > 1 ?
-         'Side by side shows this run beside the other. Whether a head is luck, more runs say: ' :
+         'Side by side shows this run beside the other. More runs say whether the seed makes the head: ' :
          'One run cannot say. ',
-     el('code', {}, 'train --config FILE --seeds 1-8'), ' trains one of each seed, and ', el('code', {}, 'inspect RUN... --match'),
-     ' looks for the same heads in all of them, beside random matchings.')
+     el('code', {}, 'train --config FILE --seeds 1-8'), ' trains one run for each seed, and ', el('code', {}, 'inspect RUN... --match'),
+     ' matches the heads of all of them, beside random matchings.')
 ];
 
-// The verdict in plain words. By chance an answer is right with `chance`, where that is known, give or take 1.96 standard
-// errors.
-function plainVerdict({rows, pointing, accuracy, chance}) {
-  if (!pointing) return ['No held-out sentence says what its query refers to, so there is no one edge to ask about.'];
-  const cut = rows.find(
-      (one) => one.what === 'edge' && one.layer === pointing.layer && one.head === pointing.head &&
-          one.from === 'query' && one.to === 'antecedent');
-  const coin = Number.isFinite(chance), error = coin ? 1.96 * Math.sqrt(chance * (1 - chance) / cut.sentences) : 0;
-  const {tokens, antecedent} = runNow().sentences[Math.max(0, state.sentence)];
-  const at = antecedent >= 0 ? [el('b', {}, visible(tokens[antecedent])), ', the antecedent,'] : ['the antecedent'];
-  const figures = `the model is right ${percent(cut.accuracy)} of the time, with it ${percent(accuracy)}${
-      coin ? `; a coin is right ${percent(chance)}` : ''}.`;
-  const [answer, end] = coin && accuracy <= chance + error ? ['It has not learned the task', ''] :
-      accuracy - cut.accuracy < 0.05                       ? ['No', ' It finds the answer another way.'] :
-      coin && cut.accuracy > chance + error                ? ['In part', ' There is another way to the answer, too.'] :
-                                                             ['Yes', ''];
-  return [`${answer}: without ${headName(pointing.layer, pointing.head)}’s look at `, ...at, ` ${figures}${end}`];
-}
+const roleNames = {other: 'distractor', decider: 'cue word', rest: 'other tokens'};
 
-function causeName({what, layer, head, from, to}) {
-  const where =
-      head === null || head === undefined || head < 0 ? `layer ${layer + 1}, all heads` : headName(layer, head);
-  return from ? `${where}: ${from} → ${to === 'rest' ? 'each other place' : to}` : where;
+function causeName({layer, head, from, to}) {
+  const where = layer === null ? 'every head of every layer' : head === null ? `layer ${layer + 1}, every head` : headName(layer, head);
+  return from ? `${where}: ${roleNames[from] ?? from} → ${roleNames[to] ?? to}` : where;
 }
 
 function causeRows({rows}) {
+  const columns = ['weight', 'probability', 'spread', 'before', 'accuracy', 'accuracy_error', 'flipped'];
   return [
-    ['what', 'layer', 'head', 'from', 'to', 'weight', 'change of probability', 'spread', 'accuracy after', 'flipped'],
+    ['what', 'layer', 'head', 'from', 'to', 'sentences', 'weight', 'change of probability', 'spread', 'accuracy before', 'accuracy after', '±', 'flip rate'],
     ...rows.map(
-        ({what, layer, head, from, to, weight, probability, spread, accuracy, flipped}) =>
-            [what, layer + 1, head === null || head < 0 ? 'all' : head + 1, from ?? '', to ?? '',
-             ...[weight, probability, spread, accuracy, flipped].map((x) => Number.isFinite(x) ? x.toFixed(4) : '')])
+        (one) => [one.what, one.layer === null ? 'all' : one.layer + 1, one.head === null ? 'all' : one.head + 1, one.from ?? '', one.to ?? '',
+                  one.sentences, ...columns.map((name) => Number.isFinite(one[name]) ? one[name].toFixed(4) : '')])
   ];
 }
 
@@ -175,7 +159,7 @@ function groupTables({rows}) {
   const cells = (one) => [
     causeName(one), Number.isFinite(one.weight) ? fixed(one.weight, 2) : '',
     bar(one.probability, `${signed(one.probability, 2)} ± ${fixed(one.spread, 2)}`, one.probability < 0 ? 'negative' : ''),
-    percent(one.accuracy), Number.isFinite(one.flipped) ? percent(one.flipped) : ''
+    percent(one.accuracy, one.accuracy_error), percent(one.before), grouped(one.sentences), Number.isFinite(one.flipped) ? percent(one.flipped) : ''
   ];
   return causeGroups.map(([what, title]) => ({title, found: byEffect(rows.filter((one) => one.what === what))}))
       .filter(({found}) => found.length > 0)
@@ -183,34 +167,34 @@ function groupTables({rows}) {
         const below = new TableBelow(`${title}: ${found.length}`);
         below.draw(
             () => foldedTable(
-                ['where', 'weight', 'change of the answer’s probability ± deviation', 'right', 'twin’s answer'], found, cells,
+                ['where', 'weight', 'change of the answer’s probability ± deviation', 'accuracy after', 'before', 'of sentences', 'flip rate'], found, cells,
                 {'aria-label': title}));
         return below.element;
       });
 }
 
-// A line an intervention: attention weight, mean change of the answer's probability with its spread, share then right.
-function drawEffects(figure, {rows, accuracy, pointing}) {
+// A line for each intervention: attention weight, mean change of the answer's probability with its spread, accuracy after it.
+function drawEffects(figure, {rows, sentences, pointing}) {
   const shown = byEffect(rows).slice(0, firstShown), room = roomFor(), wide = room >= 760;
   const row = wide ? 30 : 50, top = 46, bottom = top + shown.length * row;
   const short = new Map(causeGroups.map(([what, , text]) => [what, text]));
-  const nameOf = (one) => `${causeName(one)}: ${short.get(one.what)}`;
-  const labels = wide ? Math.min(380, Math.max(...shown.map((one) => textWidth(nameOf(one), 14))) + 10) : 0;
+  const nameOf = (one) => `${causeName(one)}: ${short.get(one.what)}${one.sentences === sentences ? '' : ` (${one.sentences})`}`;
+  const labels = wide ? Math.min(400, Math.max(...shown.map((one) => textWidth(nameOf(one), 14))) + 10) : 0;
   const weightAt = wide ? labels + 30 : 28, from = weightAt + 44, zeroSide = wide ? 320 : 62, to = room - zeroSide;
   const ends = shown.flatMap(({probability, spread}) => [probability - spread, probability + spread]);
   const low = Math.max(-1, Math.min(-0.1, ...ends)), high = Math.min(1, Math.max(0.02, ...ends));
   const at = (value) => from + (Math.max(low, Math.min(high, value)) - low) / (high - low) * (to - from), zero = at(0);
   figure.begin(
-      room, bottom + 34,
+      room, bottom + 50,
       shown.map((one) => `${one.what} ${causeName(one)}: accuracy ${percent(one.accuracy)}`).join('; '));
   const small = {'font-size': 12, fill: ink.muted, 'text-anchor': 'middle'}, right = {'text-anchor': 'end', 'font-size': 14};
   figure.text(weightAt, 12, 'weight', small);
   figure.text((from + to) / 2, 12, wide ? 'change of the answer’s probability' : 'change of probability', small);
   if (wide) {
     figure.text(room - 190, 12, 'mean ± deviation', {...small, 'text-anchor': 'end'});
-    figure.text(room, 12, 'twin’s answer', {...small, 'text-anchor': 'end'});
+    figure.text(room, 12, 'flip rate', {...small, 'text-anchor': 'end'});
   }
-  figure.text(wide ? room - 100 : room, 12, 'then right', {...small, 'text-anchor': 'end'});
+  figure.text(wide ? room - 100 : room, 12, wide ? 'accuracy after' : 'accuracy', {...small, 'text-anchor': 'end'});
   for (const tick of [-1, -0.75, -0.5, -0.25, 0, 0.25, 0.5].filter((value) => value >= low && value <= high)) {
     figure.add('line', {x1: at(tick), x2: at(tick), y1: 38, y2: bottom, stroke: tick === 0 ? ink.muted : ink.line});
     figure.text(at(tick), 30, fixed(tick, tick === 0 ? 0 : 2), {...small, 'font-size': 11});
@@ -218,7 +202,7 @@ function drawEffects(figure, {rows, accuracy, pointing}) {
   shown.forEach((one, i) => {
     const y = top + i * row, middle = wide ? y + row / 2 : y + 34, x = at(one.probability);
     const points = pointing && one.layer === pointing.layer && one.head === pointing.head;
-    const strong = accuracy - one.accuracy > 0.05 ? 700 : 400;
+    const strong = one.before - one.accuracy > one.lost_error ? 700 : 400;
     figure.text(
         0, wide ? middle : y + 12, fitted(nameOf(one), 14, wide ? labels - 4 : room),
         {'font-size': 14, fill: points ? ink.accent : ink.text, title: nameOf(one)});
@@ -243,7 +227,10 @@ function drawEffects(figure, {rows, accuracy, pointing}) {
     if (Number.isFinite(one.flipped)) figure.text(room, middle, percent(one.flipped), {...right, 'font-weight': strong});
   });
   figure.text(
-      0, bottom + 18, fitted(`The ${shown.length} of ${rows.length} that change most; a line is ± one deviation.`, 12, room),
+      0, bottom + 18, fitted(`The ${shown.length} of ${grouped(rows.length)} that change most; a line is ± one deviation.`, 12, room),
+      {'font-size': 12, fill: ink.muted});
+  figure.text(
+      0, bottom + 34, fitted(`Accuracy over ${grouped(sentences)} sentences, or as many as in brackets; bold: the loss exceeds its 95 % interval.`, 12, room),
       {'font-size': 12, fill: ink.muted});
 }
 
@@ -271,11 +258,11 @@ function attributionPart(figure, {attribution}) {
       figure, left, top + heads.length * cell + 12, Math.min(190, cell * T), scales.signed,
       {text: '0', ends: [`−${fixed(range, 1)}`, `+${fixed(range, 1)}`]});
   return [
-    el('h2', {}, 'Who wrote ', word(one.answer), '?'),
+    el('h2', {}, 'Which heads produced ', word(one.answer), '?'),
     el('p', {},
        `The squares add up to ${fixed(sum)}` + one.rest.map(({what, logit}) => `, ${what} ${signed(logit)}`).join('') +
            ': together the logit ',
-       el('b', {}, fixed(one.logit)), '. Each is what a head of the last layer brought from one token.'),
+       el('b', {}, fixed(one.logit)), '. Each square is the direct contribution of a head of the last layer from one token.'),
     figure.element
   ];
 }
@@ -355,7 +342,8 @@ function drawScatter(figure, reader, causes) {
   const place = ({weight, effect}) => [left + weight * (width - left - 16), low - effect / top * (low - 26)];
   const here = rankCorrelation(edges.map(({weight}) => weight), edges.map(({effect}) => effect));
   const pointing = causes?.pointing ?? runNow().sentences[0].pointing;
-  figure.begin(width, height, `${edges.length} edges of the last layer; rank correlation ${fixed(here, 2)}`);
+  const found = Number.isFinite(here) ? `rank correlation ${fixed(here, 2)}` : 'all equal: there is nothing to compare';
+  figure.begin(width, height, `${edges.length} edges of the last layer; ${found}`);
   for (const value of [0, 0.5, 1])
     figure.text(
         place({weight: value, effect: 0})[0], low + 14, String(value),
@@ -391,9 +379,8 @@ function drawScatter(figure, reader, causes) {
   const all = causes?.rank_correlation;
   return [el(
       'p', {},
-      `${edges.length} edges from the word asked about in the last layer, each cut alone in the watched sentences: rank correlation ${
-          fixed(here, 2)}.` +
-          (all ? ` Over the held-out sentences: ${fixed(all.last_layer, 2)} in the last layer, ${
+      `${edges.length} edges from the word asked about in the last layer, each cut alone in the watched sentences: ${found}.` +
+          (Number.isFinite(all?.last_layer) ? ` Over the held-out sentences: ${fixed(all.last_layer, 2)} in the last layer, ${
                      fixed(all.all_layers, 2)} in all layers.` :
                  ''))];
 }

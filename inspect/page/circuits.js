@@ -1,5 +1,5 @@
 // What a head does on words alone (Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits").
-const mostWords = 1500;
+const mostWords = 500;  // more would not fit on a screen, and take seconds
 
 // QK: scores (V, V) of each word as the one that looks with each word as the one looked at; of a row only differences
 // count in the softmax, so its mean is taken off. OV: what attending to a word adds to each answer's logit, the mean off; an
@@ -76,21 +76,21 @@ function topPairs(values, V, count) {
 
 const circuitTexts = ({choosing}) => ({
   QK: {
-    title: 'QK: which word seeks which',
-    verb: 'seeks',
-    head: ['word', 'seeks', 'score'],
+    title: 'QK circuit: which word attends to which',
+    verb: 'attends to',
+    head: ['word', 'attends to', 'score'],
     note: (last, reader) => `x W_Q (x W_K)ᵀ / √d_k for every pair of words${
         reader.blocks[0].qNorm ? ', both normalised as the head does' : ''}, each row less its mean. ${
         reader.shape.positions === 'rotary' ? 'With both words at the same position. ' : ''}`
   },
   OV: {
-    title: choosing ? 'OV: which word speaks for which candidate' : 'OV: which word writes which answer',
-    verb: choosing ? 'speaks for' : 'writes',
-    head: ['attending to', choosing ? 'speaks for' : 'writes', 'logit'],
+    title: `OV circuit: which ${choosing ? 'candidate' : 'answer'} attending to a word raises`,
+    verb: 'raises',
+    head: ['attending to', 'raises', 'logit'],
     note: (last) => `x W_V W_O${choosing ? ' W_C on candidates of one word' : ' on the output words'}` +
         ', before the division by the final norm’s deviation, which depends on the sentence. ' +
         (last ? '' :
-                'This is not the last layer, which alone writes the answer: read it as what later layers could find. ')
+                'This is not the last layer: only later layers can use it for the answer. ')
   },
 });
 

@@ -14,6 +14,9 @@ function drawHeader(view) {
   header.controls.hidden = view.ownsSentence ?? false;
   header.sentence.hidden = header.signs.hidden = view.ownsSentence ?? false;
   if (!header.sentence.hidden) drawSentenceLine(subject());
+  const verdict = run.causes?.verdict[0];
+  header.verdict.hidden = !verdict || header.sentence.hidden || view === made.get(views.indexOf(causesView));
+  if (!header.verdict.hidden) renew(header.verdict, el('b', {}, 'Is the attention the cause? '), verdict);
   header.training.hidden = !view.followsTraining?.() || (state.sentence === OWN && !view.ownsSentence && !hasModels(state.run));
   if (!header.training.hidden) training.draw(view);
 }
@@ -53,25 +56,26 @@ function makeHeader() {
   header.answer = el('span', {class: 'answer', dir: 'ltr'});
   header.sentence = el('p', {class: 'sentence'}, header.words, header.answer);
   header.signs = el('p', {class: 'muted signs'});
+  header.verdict = el('p', {class: 'finding'});
   header.training = training.make();
   header.element =
       el('div', {},
          el('div', {class: 'top'}, el('h1', {}, 'heed'), header.summary,
             button('Light or dark', toggleTheme, {class: 'theme', 'aria-label': 'Switch between light and dark'})),
-         header.controls, header.sentence, header.signs, header.training);
+         header.controls, header.sentence, header.signs, header.verdict, header.training);
   document.getElementById('header').replaceChildren(header.element);
   document.title = `heed: ${content.runs.map(({name}) => name).join(' and ')}`;
 }
 
 const counted = (count, what) => `${count} ${what}${count === 1 ? '' : 's'}`;
 
-function summaryOf({name, heads, parameters, metrics, steps}) {
-  const last = metrics.at(-1);
+function summaryOf({name, heads, parameters, metrics, steps, held_out, predicts}) {
+  const last = metrics.at(-1), of = predicts === 'next' || held_out === 0 ? 'held-out tokens' : `${grouped(held_out)} held-out sentences`;
   const same = heads.every((count) => count === heads[0]);
   return [
     name, `${counted(heads.length, 'layer')} of ${same ? counted(heads[0], 'head') : `${heads.join(', ')} heads`}`,
-    parameters && `${parameters.toLocaleString('en')} parameters`, `${steps.at(-1).step} steps`,
-    last && `${percent(last.held_out_accuracy)} right on held-out examples`
+    parameters && `${grouped(parameters)} parameters`, `${steps.at(-1).step} steps`,
+    last && `${percent(last.held_out_accuracy)} of ${of} right`
   ].filter(Boolean)
       .join(' · ');
 }
@@ -108,11 +112,12 @@ function signsOf(now) {
     i === 0 ? '' : i + 1 === candidates.length ? ' and ' : ', ',
     sign(isIn(span, antecedent) ? 'antecedent' : 'candidate', spanText(now, span))
   ]);
+  const asked = sign('asked', visible(tokens[query]));
   return [
-    'The model is asked about ', sign('asked', visible(tokens[query])),
-    ...(candidates     ? [', and chooses among ', ...among, own ? '.' : antecedent < 0 ? '; none of them is meant.' : '; the framed one is meant.'] :
-        antecedent < 0 ? ['.'] :
-                         [', whose antecedent is ', sign('antecedent', visible(tokens[antecedent])), '.']),
+    ...(antecedent < 0 && runNow().predicts === 'next' ? ['Next token after ', asked, '.'] : ['Question: what does ', asked, ' refer to?']),
+    ...(candidates     ? [' Candidates: ', ...among, own ? '.' : antecedent < 0 ? '; none of them is meant.' : '; the framed one is meant.'] :
+        antecedent < 0 ? [] :
+                         [' Antecedent: ', sign('antecedent', visible(tokens[antecedent])), '.']),
     own ? ' Your own sentence. ' : '', own ? button('Back to the watched sentence', () => chooseSentence(0)) : null
   ].filter((part) => part !== null);
 }
@@ -152,5 +157,5 @@ function drawFooter() {
       `Made by heed ${
           content
               .version}. Attention weights are right to the three decimals shown; inspect --json gives all digits. ` +
-          'This file asks for nothing from any network.');
+          'This file works offline.');
 }

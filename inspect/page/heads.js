@@ -1,9 +1,13 @@
 // Every head's matrix with its figures, in its place or sorted; the chosen one beside them with its words.
 const headsView = {
   title: 'All heads',
-  lead: 'Every small square is a head: its whole matrix, rows look at columns. Under it, how much of the attention of the ' +
-      'word asked about goes to its antecedent, and how many held-out answers are still right when that edge is cut. ' +
-      'Press a square to see it large.',
+  lead: () => {
+    const {antecedent} = subject(), {rows} = runNow().causes ?? {}, cut = rows?.find(isCutOf);
+    return `Every small square is a head: its whole matrix, a row for each query. Under it, ${
+        antecedent >= 0 ? 'the weight from the word asked about to its antecedent' : 'the largest weight of the word asked about'}${
+        cut ? `, and the accuracy over ${grouped(cut.sentences)} held-out sentences after that edge is cut in this head` : ''
+    }. Press a square to see it large.`;
+  },
   make() {
     const figure = new Figure('all heads', () => headRows(), () => aboutNow({head: false}));
     const large = new Figure(
@@ -32,7 +36,7 @@ const headsView = {
       draw() {
         const now = subject();
         if (!now.attention) return waiting(figure);
-        const facts = headFacts(now), sortings = sortingsOf(facts);
+        const facts = headFacts(now), sortings = sortingsOf(facts, now);
         sorting = Math.min(sorting, sortings.length - 1);
         renew(sort, select('Order', sortings.map(({name}) => name), sorting, (next) => {
           sorting = next;
@@ -45,29 +49,28 @@ const headsView = {
   },
 };
 
-// Of each head: [{layer, head, weight, right}]: weight from the query to the antecedent (the largest where none is known),
-// and the share of held-out answers that are right without that edge (NaN: unknown).
-function headFacts({tokens, query, antecedent, heads, attention}) {
-  const T = tokens.length, rows = runNow().causes?.rows ?? [];
+// Whether a row of the causes cuts the edge from the query to the antecedent, in one head.
+const isCutOf = ({what, from, to}) => what === 'edge' && from === 'query' && to === 'antecedent';
+
+// Of each head: [{layer, head, weight, cut, right}]: weight from the query to the antecedent (the largest where none is known),
+// the row of the causes that cuts that edge, and the accuracy after it (NaN: unknown).
+function headFacts(now) {
+  const {tokens, query, antecedent, heads, attention} = now, T = tokens.length;
+  const cuts = new Map((runNow().causes?.rows ?? []).filter(isCutOf).map((one) => [key(one.layer, one.head), one]));
   return allHeads(heads).map(([layer, head]) => {
-    const row = attention.of(layer, head).subarray(query * T, (query + 1) * T);
-    const cut = rows.find(
-        (one) => one.what === 'edge' && one.layer === layer && one.head === head && one.from === 'query' &&
-            one.to === 'antecedent');
-    return {
-      layer,
-      head,
-      weight: antecedent >= 0 ? row[antecedent] : Math.max(...row),
-      right: cut?.accuracy ?? NaN
-    };
+    const row = attention.of(layer, head).subarray(query * T, (query + 1) * T), cut = cuts.get(key(layer, head));
+    const weight = antecedent >= 0 ? weightOnSpan(row, antecedentSpan(now)) : Math.max(...row);
+    return {layer, head, weight, cut, right: cut?.accuracy ?? NaN};
   });
 }
 
-function sortingsOf(facts) {
+const weightName = ({antecedent}) => antecedent >= 0 ? 'weight on the antecedent' : 'largest weight';
+
+function sortingsOf(facts, now) {
   const by = (name, of) => ({name, facts: [...facts].sort((a, b) => of(b) - of(a)), sorted: true});
   const known = facts.some(({right}) => Number.isFinite(right));
   return [
-    {name: 'by layer and head', facts, sorted: false}, by('by weight on the antecedent', ({weight}) => weight),
+    {name: 'by layer and head', facts, sorted: false}, by(`by ${weightName(now)}`, ({weight}) => weight),
     ...(known ? [by('by the effect of cutting it', ({right}) => -right)] : [])
   ];
 }
@@ -76,7 +79,7 @@ function headRows() {
   const [head, ...rows] = attentionRows(subject(), () => true), facts = headFacts(subject());
   const of = (layer, number) => facts.find((one) => one.layer === layer - 1 && one.head === number - 1);
   return [
-    [...head, 'weight on the antecedent', 'right when it is cut'], ...rows.map((row) => {
+    [...head, weightName(subject()), 'accuracy after the cut'], ...rows.map((row) => {
       const {weight, right} = of(row[0], row[1]);
       return [...row, weight.toFixed(3), Number.isFinite(right) ? right.toFixed(4) : ''];
     })
@@ -85,25 +88,26 @@ function headRows() {
 
 function headsSay(now) {
   if (!now.attention) return [];
-  const [best] = headFacts(now).sort((a, b) => b.weight - a.weight), whole = runNow().causes?.accuracy;
-  const to = now.antecedent >= 0 ? placed(now.tokens, now.antecedent) : 'one word';
+  const [{layer, head, weight, cut}] = headFacts(now).sort((a, b) => b.weight - a.weight), from = el('b', {}, placed(now.tokens, now.query));
+  const where = `At step ${now.step}, ${headName(layer, head)} `;
+  if (now.antecedent < 0) return [`${where}has the strongest single weight from `, from, `: ${fixed(weight, 2)}.`];
   return [
-    `At step ${now.step}, ${headName(best.layer, best.head)} gives `, el('b', {}, to), ' the most of ',
-    el('b', {}, placed(now.tokens, now.query)), `’s attention: ${fixed(best.weight, 2)}.`,
-    Number.isFinite(best.right) ?
-        ` Of the trained model’s answers ${percent(whole)} are right; without that edge ${percent(best.right)}.` :
-        ''
+    `${where}puts the most attention from `, from, ' on ', el('b', {}, spanText(now, antecedentSpan(now))), `: ${rounded(weight)}.`,
+    cut ? ` After that edge is cut in it, ${percent(cut.accuracy, cut.accuracy_error)} of ${
+              grouped(cut.sentences)} held-out sentences are answered right (before ${percent(cut.before)}).` :
+          ''
   ];
 }
 
 // Returns which head each heat map is.
 function drawHeads(figure, now, {facts, sorted}) {
   const {heads, attention, tokens} = now, room = roomFor(), wide = room > 900, width = wide ? room * 0.54 : room;
-  const left = sorted ? 4 : 62, gap = Math.max(...heads) > 6 ? 6 : 14, caption = 34;
-  const columns = sorted ? Math.ceil(Math.sqrt(facts.length * 1.5)) : Math.max(...heads);
+  const most = Math.max(...heads), narrow = room < 40 * most, gap = narrow ? 3 : most > 6 ? 6 : 14, caption = 34;
+  const left = sorted ? 4 : narrow ? 22 : 62;
+  const columns = sorted ? Math.ceil(Math.sqrt(facts.length * 1.5)) : most;
   const lines = sorted ? Math.ceil(facts.length / columns) : heads.length;
   const tall = Math.max(56, heightFor() / lines - caption - gap);
-  const side = Math.max(30, Math.min(260, tall, (width - left) / columns - gap)), step = side + gap;
+  const side = Math.max(narrow ? 8 : 30, Math.min(260, tall, (width - left) / columns - gap)), step = side + gap;
   const scale = scales.weight.within(attention.end), rowStep = side + caption + gap, top = sorted ? 4 : 24;
   figure.begin(
       left + columns * step, top + lines * rowStep + 40,
@@ -112,7 +116,7 @@ function drawHeads(figure, now, {facts, sorted}) {
       figure.text(x, y, text, {'font-size': 13, fill: ink.muted, 'text-anchor': 'middle', ...attributes});
   if (!sorted) {
     for (let h = 0; h < columns; ++h) note(left + h * step + side / 2, 12, side > 70 ? `head ${h + 1}` : String(h + 1));
-    heads.forEach((_, l) => note(left - 8, top + l * rowStep + side / 2, `layer ${l + 1}`, {'text-anchor': 'end'}));
+    heads.forEach((_, l) => note(left - 8, top + l * rowStep + side / 2, narrow ? String(l + 1) : `layer ${l + 1}`, {'text-anchor': 'end'}));
   }
   facts.forEach(({layer, head, weight, right}, n) => {
     const x = left + (sorted ? n % columns : head) * step;
@@ -120,15 +124,15 @@ function drawHeads(figure, now, {facts, sorted}) {
     const chosen = layer === state.layer && head === state.head, small = side < 76;
     figure.heat(x, y, side, side, tokens.length, tokens.length, attention.of(layer, head), scale);
     const name = sorted ? `${layer + 1}.${head + 1}  ` : '';
-    note(x + side / 2, y + side + 11, `${name}${fixed(weight, 2)}`, {
-      'font-size': small ? 11 : 13,
+    note(x + side / 2, y + side + 11, `${name}${narrow ? fixed(weight, 2).replace(/^0/, '') : fixed(weight, 2)}`, {
+      'font-size': narrow ? 9 : small ? 11 : 13,
       'font-weight': weight >= 0.5 ? 700 : 400,
       fill: weight >= 0.5 ? ink.text : ink.muted
     });
     if (Number.isFinite(right))
       note(
-          x + side / 2, y + side + 25, small ? `${(100 * right).toFixed(0)}${side < 40 ? '' : ' '}%` : `cut: ${(100 * right).toFixed(0)} % right`,
-          {'font-size': side < 40 ? 10 : small ? 11 : 12});
+          x + side / 2, y + side + 25, small ? `${(100 * right).toFixed(0)}${narrow ? '' : side < 40 ? '%' : ' %'}` : `after cut: ${rounded(right)}`,
+          {'font-size': narrow ? 9 : side < 40 ? 10 : small ? 11 : 12});
     const open = () => chooseOneHead(layer, head);
     figure.add('rect', {
       x: x - 1,

@@ -1,7 +1,7 @@
-// T x T: each row a token that looks, each column one that is looked at.
+// T x T: each row a query token, each column a key token.
 const matrixView = {
   title: 'Matrix',
-  lead: 'Row by row, how a word (at the left) divides its attention among all words (at the top): each row adds up to 1. ' +
+  lead: () => 'Each row shows how a word (at the left) divides its attention among all words (at the top): it adds up to 1. ' +
       'Point at a square to read it, press it for its whole row; the word asked about has a frame.',
   make() {
     const figure = new Figure(
@@ -35,7 +35,7 @@ const matrixView = {
         drawMatrix(figure, 0, 0, cell, {rows: labels, values, markRow: now.query, markColumn: now.antecedent, candidates: now.candidates, scale});
         drawLegend(
             figure, left, top + side + 12, Math.max(150, Math.min(220, side)), scale,
-            {text: 'row looks at column'});
+            {text: 'weight, row to column'});
         renew(beside, rowList(now, state.layer, state.head, token));
         below.draw(
             () => table(
@@ -70,11 +70,11 @@ function rowList({tokens, attention}, layer, head, i) {
             ...order.slice(0, most).map(({weight, j}) => [word(placed(tokens, j)), bar(weight, fixed(weight))]),
             ...(others.length ? [[others.length === 1 ? 'one other' : `${others.length} others`, bar(rest, fixed(rest), 'before')]] : [])
           ],
-          {'aria-label': `Where ${visible(tokens[i])} looks`}));
+          {'aria-label': `Attention from ${visible(tokens[i])}`}));
 }
 
 function looksAtIn({tokens, attention}, layer, head, i) {
   const T = tokens.length, row = attention.of(layer, head).subarray(i * T, (i + 1) * T),
         best = row.indexOf(Math.max(...row));
-  return `${visible(tokens[i])} looks at ${visible(tokens[best])} ${fixed(row[best], 2)}`;
+  return `${visible(tokens[i])} → ${visible(tokens[best])} ${fixed(row[best], 2)}`;
 }

@@ -88,15 +88,18 @@ std::string expected_answer(const SentenceAttention& sentence, const std::vector
   return answer;
 }
 
-Json sentences_of(const Dump& dump, const fs::path& run) {
-  std::vector<Example> held_out;
+std::vector<Example> held_out_of(const fs::path& run) {
   try {
-    if (fs::exists(held_out_path(run))) held_out = read_jsonl(held_out_path(run));
+    if (fs::exists(held_out_path(run))) return read_jsonl(held_out_path(run));
   } catch (const FileError&) {
     throw;  // what is there and cannot be read
   } catch (const Error&) {
-    held_out.clear();  // what is wrong with the file is said where the causes would be
+    return {};  // what is wrong with the file is said where the causes would be
   }
+  return {};
+}
+
+Json sentences_of(const Dump& dump, const std::vector<Example>& held_out) {
   Json result = Json::array();
   for (const SentenceAttention& sentence : dump.sentences) {
     Json one = {{"tokens", sentence.tokens}, {"query", sentence.query}, {"antecedent", sentence.antecedent}};
@@ -157,7 +160,9 @@ void add_dumps(PageRun& result, const fs::path& run, std::size_t most, const OnP
     result.weights.push_back(packed(dump));
   }
   result.description["dumped_steps"] = steps.size();
-  result.description["sentences"] = sentences_of(last, run);
+  const std::vector<Example> held_out = held_out_of(run);
+  result.description["held_out"] = held_out.size();
+  result.description["sentences"] = sentences_of(last, held_out);
   result.description["heads"] = heads_of(last);
 }
 
@@ -225,6 +230,7 @@ void add_model(PageRun& result, const fs::path& run, int limit, const OnProgress
   const Dump dump = last_dump(run);
   check_same_model(dump, model, dump_path(run, dump.step).string());
   description["answer"] = name_of(model.reader->config.answer);
+  description["predicts"] = name_of(model.reader->config.predicts);
   add_causes(description, model, run, limit, progress);
   add_card(description, model, run);
   const std::int64_t bytes = model.parameters.numel() * static_cast<std::int64_t>(sizeof(float));

@@ -140,19 +140,19 @@ const partName = ({what, layer, head, token}, tokens) => what === 'head' ?
                           `layer ${layer + 1} ${what}`;
 
 // In plain words, of the token `itself`.
-const partPhrase = (part, tokens, itself) => part.what === 'token' ? `being “${visible(itself)}”` :
-    part.what === 'position'                                         ? 'its place' :
-    part.what === 'head' ? `what layer ${part.layer + 1} head ${part.head + 1} brought it from ${placed(tokens, part.token)}` :
+const partPhrase = (part, tokens, itself) => part.what === 'token' ? `the token “${visible(itself)}”` :
+    part.what === 'position'                                         ? 'its position' :
+    part.what === 'head' ? `the output of layer ${part.layer + 1} head ${part.head + 1} from ${placed(tokens, part.token)}` :
                            partName(part, tokens);
 
 const shownParts = 8;
 
-// The view's section: the parts of both sides, those furthest ahead taken out, and what meets.
+// The view's section: the parts of both sides, those furthest ahead taken out, and their products.
 class WhyAttends {
   constructor() {
     this.choose = el('div');
     this.content = el('div');
-    this.element = el('div', {}, el('h2', {}, 'Why does it look there?'), this.choose, this.content);
+    this.element = el('div', {}, el('h2', {}, 'Why does it attend there?'), this.choose, this.content);
     this.found = this.drawn = null;
     this.of = this.at = '';
     this.rather = null;  // what the reader chose to compare with
@@ -188,7 +188,7 @@ class WhyAttends {
     const parts = yield* takingApart(reader, text, layer, head, from, to, rather === to ? -1 : rather);
     if (this.at !== at) return;
     const choose = select(
-        'Rather than', ['all words, on average', ...tokens.map((_, i) => placed(tokens, i))], rather + 1, (i) => {
+        'Compared with', ['all words, on average', ...tokens.map((_, i) => placed(tokens, i))], rather + 1, (i) => {
           this.rather = i - 1;
           inSlices(this.look(at, reader, text, from), () => update({}));
         });
@@ -240,7 +240,7 @@ function whyContent(parts, taken, tokens, layer, head, from, to, rather) {
           ` taken out: the weight is ${fixed(then.weight, 2)} instead of ${fixed(weight, 2)}, and `,
           el('b', {}, visible(then.answer)),
           ` has probability ${fixed(then.probability)} instead of ${fixed(then.before)}.`));
-  const meets = new TableBelow('What meets: the products of their parts');
+  const meets = new TableBelow('Query × key terms');
   meets.draw(() => {
     const pairs = furthest(parts.query, 100).flatMap(
         (p) => furthest(parts.key, 100).map((r) => parts.product(p, r)));
@@ -250,20 +250,20 @@ function whyContent(parts, taken, tokens, layer, head, from, to, rather) {
         pairs.slice(0, 12).map(
             ({query, key, ahead}) =>
                 [partName(parts.query[query], tokens), partName(parts.key[key], tokens), signedBar(ahead)]),
-        {'aria-label': 'What meets'});
+        {'aria-label': 'Query × key terms'});
   });
   const two = (side, itself) => furthest(side.slice(0, -1), 2)
                                     .filter((n) => side[n].ahead > 0)
                                     .map((n) => partPhrase(side[n], tokens, itself))
                                     .join(' and ');
   return [
-    el('p', {class: 'verdict'}, el('b', {}, ask), ` asks most with ${two(parts.query, tokens[from])}; `, el('b', {}, answer),
-       ` answers most with ${two(parts.key, tokens[to])}.`),
+    el('p', {class: 'verdict'}, 'The query of ', el('b', {}, ask), ` comes mainly from ${two(parts.query, tokens[from])}; the key of `, el('b', {}, answer),
+       ` mainly from ${two(parts.key, tokens[to])}.`),
     el('p', {}, `In ${headName(layer, head)} `, el('b', {}, ask), ' gives ', el('b', {}, answer),
-       ` the weight ${fixed(weight, 2)}. The score behind it, q · k / √d_k = ${fixed(score, 2)}, is ${
+       ` the weight ${fixed(weight, 2)}. Its score, q · k / √d_k = ${fixed(score, 2)}, is ${
            fixed(score - reference, 2)} ahead of ${other ? `that of ${placed(tokens, rather)}` : 'the mean over all words'} (${
-           fixed(reference, 2)}): the sum of either list, over what wrote the two words. Blue speaks for looking there, orange against.`),
-    el('div', {class: 'two'}, list(parts.query, `What ${ask} asks with`), list(parts.key, `What ${answer} answers with`)),
+           fixed(reference, 2)}). Each list adds up to this difference; blue raises the weight, orange lowers it.`),
+    el('div', {class: 'two'}, list(parts.query, `Query contributions: ${ask}`), list(parts.key, `Key contributions: ${answer}`)),
     el('ul', {}, without), meets.element
   ];
 }

@@ -1,8 +1,8 @@
-// The tokens twice, with lines of attention from each at the left to those at the right that it looks at.
+// The tokens twice, with lines of attention from each at the left to those at the right that it attends to.
 const sentenceView = {
   title: 'Sentence',
-  lead: 'Each line runs from a word at the left to a word that it looks at, at the right; the thicker, the more of its ' +
-      'attention goes there. Point at a word for its lines alone, press other heads, move the slider to watch it learn.',
+  lead: () => 'Each line runs from a word at the left to a word that it attends to, at the right; its width is the weight. ' +
+      'Point at a word for its lines alone, choose other heads, move the slider to watch it learn.',
   make() {
     const figure =
         new Figure('lines', () => attentionRows(subject(), (l, h) => state.shown.has(key(l, h))), () => [
@@ -55,7 +55,7 @@ const sentenceView = {
       const now = subject(), token = Math.min(state.token, now.tokens.length - 1);
       renew(
           choose, headButtons(now.heads, (l, h) => state.shown.has(key(l, h)), toggleHead, 'Heads shown', headColour),
-          select('Lines of a weight from', leastWeights.map(String), least, (next) => {
+          select('Hide weights below', leastWeights.map(String), least, (next) => {
             least = next;
             update({});
           }));
@@ -103,26 +103,30 @@ function shownHeads(heads) {
       .map(([layer, head]) => ({layer, head, colour: headColour(layer, head)}));
 }
 
-// What is seen, in words.
+// What is shown, in words.
 function saysOf({tokens, query, antecedent, candidates, heads, attention, step}) {
   if (!attention) return [];
   const shown = shownHeads(heads), T = tokens.length;
-  if (shown.length === 0) return ['No head is chosen: press one of the numbers.'];
+  if (shown.length === 0) return ['No head is chosen: choose one of the numbers.'];
   const {layer, head} = shown.find((one) => one.layer === state.layer && one.head === state.head) ?? shown[0];
   const from = Math.min(state.token, T - 1), row = attention.of(layer, head).subarray(from * T, (from + 1) * T);
   const best = row.indexOf(Math.max(...row));
   const that = best === antecedent && from === query ? ', its antecedent' : '';
-  const on = from !== query || !candidates ? [] : candidates.flatMap((span, i) => [
-    i === 0 ? ' On ' : ', on ', el('b', {}, spanText({tokens}, span)), `${isIn(span, antecedent) ? ', which is meant,' : ''} ${
-        fixed(total(Array.from(row.subarray(...span))), 2)}`,
-    i + 1 === candidates.length ? '.' : ''
+  const on = from !== query || !candidates ? [`${rounded(row[best])} of its attention on `, el('b', {}, placed(tokens, best)), that] :
+                                             candidates.flatMap((span, i) => [
+    `${i > 0 ? ', ' : ''}${rounded(weightOnSpan(row, span))}${i === 0 ? ' of its attention' : ''} on `, el('b', {}, spanText({tokens}, span)),
+    isIn(span, antecedent) ? ', which is meant' : ''
   ]);
   return [
-    `At step ${step}, in ${headName(layer, head)}, `, el('b', {}, placed(tokens, from)), ' looks most at ',
-    el('b', {}, placed(tokens, best)), `${that}: ${fixed(row[best], 2)} of its attention.`, ...on,
+    `At step ${step}, in ${headName(layer, head)}, `, el('b', {}, placed(tokens, from)), ' puts ', ...on, '.',
     shown.length > 1 ? ` ${shown.length} heads are shown, each in the colour of its button.` : ''
   ];
 }
+
+// The weight on a span is the sum over its tokens.
+const weightOnSpan = (row, span) => total(Array.from(row.subarray(...span)));
+const antecedentSpan = ({antecedent, candidates}) =>
+    candidates?.find((span) => isIn(span, antecedent)) ?? [antecedent, antecedent + 1];
 
 // Whether a token is the antecedent, or of a candidate.
 const isMarked = (token, antecedent, candidates) =>
@@ -205,15 +209,14 @@ function drawSentence(figure, view, {tokens, query, antecedent, candidates, head
   }
 }
 
-// "it looks at animal 0.99, ..." for a screen reader.
+// "it → animal 0.99, ..." for a screen reader.
 function looksAt({tokens, heads, attention}, i) {
   return shownHeads(heads)
       .slice(0, 8)
       .map(({layer, head}) => {
         const T = tokens.length, row = attention.of(layer, head).subarray(i * T, (i + 1) * T);
         const best = row.indexOf(Math.max(...row));
-        return `${headName(layer, head)}: ${visible(tokens[i])} looks at ${visible(tokens[best])} ${
-            fixed(row[best], 2)}`;
+        return `${headName(layer, head)}: ${visible(tokens[i])} → ${visible(tokens[best])} ${fixed(row[best], 2)}`;
       })
       .join('; ');
 }

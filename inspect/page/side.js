@@ -2,8 +2,8 @@
 // A side is {run, sentence, step, head}: step null follows the slider, head null is chosen by headOf().
 const sideView = {
   title: 'Side by side',
-  lead: 'Two pictures of attention, A and B, and what differs: blue where B looks more, orange where A does. Choose what ' +
-      'they are of; the slider moves those that follow it.',
+  lead: () => 'Two pictures of attention, A and B, and their difference: blue where B has more weight, orange where A has more. ' +
+      'Choose what they show; the slider moves those that follow it.',
   make() {
     const figure = new Figure('side by side', () => sideRows(resolved()), () => resolved().flatMap((one, i) => [
       'AB'[i], ...sideNames(one)
@@ -94,7 +94,7 @@ function twinOf({sentences}, sentence) {
 function presetsOf(run, sentence) {
   const twin = twinOf(content.runs[run], sentence), side = {run, sentence, step: null, head: null};
   const presets = [{name: 'First and last step', sides: [{...side, step: 0}, side]}];
-  if (twin >= 0) presets.unshift({name: 'Twin sentences', sides: [side, {...side, sentence: twin}]});
+  if (twin >= 0) presets.unshift({name: 'Minimal pair', sides: [side, {...side, sentence: twin}]});
   if (content.runs.length > 1) {
     presets.unshift({
       name: 'The two runs',
@@ -161,15 +161,15 @@ function answersOf(both) {
       {'aria-label': 'Answers', class: 'answers'});
 }
 
-// Of each side, where its query looks most.
+// The largest weight of each side's query.
 function sidesSay(both) {
   if (!both.every(({attention}) => attention)) return [];
   return both.flatMap((one, i) => {
     const T = one.tokens.length, row = one.attention.of(one.layer, one.head).subarray(one.query * T, (one.query + 1) * T);
     const best = row.indexOf(Math.max(...row));
     return [
-      `${'AB'[i]}, ${headName(one.layer, one.head)}: `, el('b', {}, placed(one.tokens, one.query)), ' looks most at ',
-      el('b', {}, placed(one.tokens, best)), `, ${fixed(row[best], 2)}. `
+      `${'AB'[i]}, ${headName(one.layer, one.head)}: `, el('b', {}, placed(one.tokens, one.query)), ` puts ${rounded(row[best])} of its attention on `,
+      el('b', {}, placed(one.tokens, best)), '. '
     ];
   });
 }
@@ -218,7 +218,7 @@ function drawSides(figure, a, b) {
              'B − A',
         {'font-weight': 700});
     figure.text(
-        x, y + 30, of ? sentenceAround(of.tokens, differs, 13, width) : 'blue: B looks more, orange: A does',
+        x, y + 30, of ? sentenceAround(of.tokens, differs, 13, width) : 'blue: more in B, orange: more in A',
         {'font-size': 13, fill: ink.muted});
     if (of && lines) drawQueryLines(figure, x, y + title, Math.min(width, 420), row, of);
     if (!of && lines && beside) drawDifferences(figure, x, y + title, row, a, b, map.values, differences);

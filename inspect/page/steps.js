@@ -1,8 +1,8 @@
 // One token's attention in one head, number by number (Vaswani et al. 2017, equation 1).
 const stepsView = {
   title: 'Calculation',
-  lead: 'How one word’s attention in one head comes about, from the top to the bottom and from left to right. q asks, each ' +
-      'k answers; the softmax of q · k / √d_k says how much of each v is taken. Point at a square to read it.',
+  lead: () => 'One word’s attention in one head, number by number, from the top to the bottom and from left to right: the softmax ' +
+      'of q · k / √d_k gives the weight of each v. Point at a square to read it.',
   make() {
     let walked = null, byDimension = 0;
     const figure = new Figure('calculation', () => walkRows(walked), () => [
@@ -37,7 +37,7 @@ const stepsView = {
               byDimension = next;
               update({});
             }),
-            ...(roomFor() < walkWidth ? [el('p', {class: 'note muted'}, 'The picture goes on to the right: move it sideways.')] : []));
+            ...(roomFor() < walkWidth ? [el('p', {class: 'note muted'}, 'The picture continues to the right: scroll it sideways.')] : []));
         if (controls.parentNode !== element)
           element.replaceChildren(controls, el('div', {class: 'scroll'}, figure.element), below.element);
       },
@@ -48,9 +48,8 @@ const stepsView = {
 function walkSays({reader, tokens, i, layer, head, parts}) {
   const best = parts.reduce((most, {weight}, j) => weight > parts[most].weight ? j : most, 0);
   return [
-    `In the saved model ${stepOf(reader)}, q of `, el('b', {}, placed(tokens, i)), ` fits k of `,
-    el('b', {}, placed(tokens, best)), ` best in ${headName(layer, head)}: score ${fixed(parts[best].scaled, 2)}, weight ${
-        fixed(parts[best].weight)}.`
+    `In the saved model ${stepOf(reader)}, the largest score of `, el('b', {}, placed(tokens, i)), ` in ${headName(layer, head)} is with `,
+    el('b', {}, placed(tokens, best)), `: ${fixed(parts[best].scaled, 2)}, weight ${fixed(parts[best].weight)}.`
   ];
 }
 

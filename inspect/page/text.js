@@ -42,7 +42,11 @@ const signed = (x, decimals = 3) => {
   const zero = Number(x.toFixed(decimals)) === 0;
   return zero ? fixed(0, decimals) : (x > 0 ? '+' : '') + fixed(x, decimals);
 };
-const percent = (x) => Number.isFinite(x) ? `${(100 * x).toFixed(1)} %` : '–';
+// "28.0 % ± 6.3"; of no known error "28.0 %".
+const percent = (x, error) => !Number.isFinite(x) ? '–' :
+    `${(100 * x).toFixed(1)} %${Number.isFinite(error) ? ` ± ${(100 * error).toFixed(1)}` : ''}`;
+const grouped = (n) => n.toLocaleString('en');  // 39,744
+const rounded = (x) => `${(100 * x).toFixed(0)} %`;
 const headName = (layer, head) => `layer ${layer + 1} head ${head + 1}`;
 
 // The word; where it stands elsewhere too, with its place counted from 1: the₅.

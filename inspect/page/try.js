@@ -6,8 +6,8 @@ const trial = {
 
 const tryView = {
   title: 'Try it',
-  lead: 'The trained model itself is in this page. Type a sentence of its words and it answers as you type; ask about ' +
-      'another word; switch heads off; press a square to cut what one head sees. The other views stay as they are.',
+  lead: () => !runNow().model ? '' : 'The trained model is in this page. Type a sentence of its words and it answers as you type; ask about ' +
+      'another word; switch heads off; press a square to cut an edge. Changes in “Try it” do not affect the other views.',
   make() {
     const figure = new Figure('tried', () => attentionRows(trial.now, () => true), () => [
       runName(state.run), `step ${trial.now.step}`, shortened(trial.now.tokens), ...changesText()
@@ -20,17 +20,17 @@ const tryView = {
     result.append(
         asking, marks, answers, looks,
         el('p', {class: 'muted'},
-           'Press a square to cut that edge: the token is no longer seen there, and the others share its weight.'),
+           'Press a square to cut that edge: the others share its weight.'),
         figure.element);
     let off = new Set(), cut = new Set(), asked = -1;  // asked: the token chosen, or -1 for the usual one
     let begun = {run: -1, sentence: -1, text: '', given: null}, touched = false, readBy = null;
 
-    // Of a language model: what it makes of the text, until it is stopped.
+    // A language model continues the text until it is stopped.
     const writing = el('div'), written = el('p', {class: 'written'});
     let stopWriting = null;
     const offerWriting = (reader) => {
       if (!reader.isNext || !reader.ofText || !['characters', 'words'].includes(reader.split)) return writing.replaceChildren();
-      writing.replaceChildren(button(stopWriting ? 'Stop' : 'Go on with the text', () => {
+      writing.replaceChildren(button(stopWriting ? 'Stop' : 'Continue the text', () => {
         if (stopWriting) return stopWriting();
         const tokens = tokenize(input.value, reader.split, reader.ofText);
         if (tokens.length === 0 || tokens.some((token) => reader.number(token) === undefined)) return;
@@ -132,7 +132,7 @@ const tryView = {
           return [
             `${headName(l, h)}: `,
             ...pairText(trial.now.tokens, trial.now.query, column, map.values[row * map.columns + column]),
-            ' Press to cut or mend.'
+            ' Press to cut or restore.'
           ];
         },
         (row, column, map) => {
@@ -145,7 +145,7 @@ const tryView = {
       sliderOnly: true,
       figures: [figure],
       element,
-      says: () => trial.now && trySays(trial.now, readBy, changesText()),
+      says: () => trial.now ? [el('span', {class: result.className}, trySays(trial.now, readBy, changesText()))] : [],
       draw() {
         const reader = readerOf(state.run);
         if (!reader) return element.replaceChildren(missingModel());
@@ -172,15 +172,15 @@ const tryView = {
               el('div', {}, el('p', {class: 'muted'}, 'Heads: switch one off, and what it would add becomes 0.'),
                  headButtons(
                      runNow().heads, (l, h) => !off.has(key(l, h)), (l, h) => toggle(off, key(l, h)), 'Heads switched on')));
-          renew(looks, 'Where ', word(now.tokens[now.query]), ' looks');
+          renew(looks, 'Attention from ', word(now.tokens[now.query]));
         }
         offerWriting(reader);
         if (input.parentNode === null || element.firstChild === null) {
           element.replaceChildren(
-              ...(reader.choosing ? [el('p', {class: 'muted'}, 'It chooses among what stands in brackets: put others into them.')] : []),
+              ...(reader.choosing ? [el('p', {class: 'muted'}, 'It chooses among the candidates in brackets.')] : []),
               input, writing, notice,
               el('details', {class: 'as-table'},
-                 el('summary', {}, `The ${reader.vocabulary.length} ${reader.split === 'characters' && reader.ofText ? 'characters' : 'words'} that it knows`), words));
+                 el('summary', {}, `The ${reader.vocabulary.length} ${reader.split === 'characters' && reader.ofText ? 'characters' : 'words'} of its vocabulary`), words));
         }
         if (now && result.parentNode !== element) element.append(result);
         announce(

@@ -1,8 +1,8 @@
 // The learned matrices of one head, and what they do on the model's words.
 const weightsView = {
   title: 'Weights',
-  lead: 'What this head has learned, once for all sentences: its four matrices with their singular values, and what they ' +
-      'do on the model’s words, which word seeks which (QK) and which word writes which answer (OV). Press another head.',
+  lead: () => 'The learned matrices of one head, the same for all sentences: its four matrices with their singular values, and its ' +
+      'QK and OV circuits on the model’s words: which word attends to which, and which answer that raises. Choose another head.',
   make() {
     const matrices = new Figure('weights', () => matrixRows(), aboutModel);
     const circuits = ['QK', 'OV'].map((kind) => circuitPart(kind));

@@ -1,5 +1,5 @@
-// When did it become the cause? For each dumped step the query's weight on the antecedent, in the chosen head, and what cutting
-// that edge does to the answers, as inspect/causal/cause_history.h has them.
+// When did it become the cause? For each dumped step the query's weight on the antecedent, in the chosen head, and the effect of
+// cutting that edge, as inspect/causal/cause_history.h has them.
 function whenFigure() {
   const figure = new Figure(
       'when it became the cause', () => whenRows(runNow().history, state.layer, state.head),
@@ -20,7 +20,7 @@ const whenEdges = ({steps}, layer, head) =>
 
 function whenRows(history, layer, head) {
   return [
-    ['step', 'weight', 'effect', 'right', 'right without'],
+    ['step', 'weight', 'effect', 'accuracy', 'accuracy after the cut'],
     ...whenEdges(history, layer, head).map(({step, weight, effect, right, without}) => [step, weight, effect, right, without])
   ];
 }
@@ -41,15 +41,14 @@ class WhenPart {
     if (!history) {
       return this.element.replaceChildren(
           el('h2', {}, whenTitle),
-          el('p', {class: 'muted'}, 'When the weight grew is to be seen with the slider in Sentence, and in its curve. Whether the answers hung on it by then ' +
-                  'needs the models of earlier steps, which this run did not keep: train it again with --set dump.weights=true.'));
+          el('p', {class: 'muted'}, 'Use the Sentence slider to see when the weight grew. Whether the answers depended on it by then needs the models ' +
+                  'of earlier steps, which this run did not keep: train it again with --set dump.weights=true.'));
     }
     drawWhen(this.figure, history);
     renew(
         this.lead,
-        `A weight may be large before it matters. At each of ${history.steps.length} steps the edge from the word asked about to ` +
-            `its antecedent is cut, in ${history.sentences.toLocaleString('en')} held-out sentences. Move the slider, or press ` +
-            'the picture; choose another head.');
+        `At each of ${history.steps.length} steps the edge from the word asked about to its antecedent is cut in ${
+            grouped(history.sentences)} held-out sentences. Move the slider, or press the picture; choose another head.`);
     renew(this.choose, chooseHead(runNow().heads));
     renew(this.verdict, history.verdict[state.layer][state.head].join('\n'));
     if (!this.lead.parentNode) this.element.replaceChildren(...this.known);
@@ -65,7 +64,7 @@ function drawWhen(figure, history) {
   figure.begin(
       room, height,
       `${headName(layer, head)} at step ${now.step}: weight ${fixed(now.weight, 2)}, effect of cutting it ${fixed(now.effect, 2)}, ${
-          percent(now.right)} right, ${percent(now.without)} without it`);
+          percent(now.right)} right, ${percent(now.without)} after it`);
   for (const tick of [0, 0.5, 1]) {
     figure.add('line', {x1: left, x2: right, y1: y(tick), y2: y(tick), stroke: ink.line});
     figure.text(left - 6, y(tick), fixed(tick, 1), {'text-anchor': 'end', 'font-size': 11, fill: ink.muted});
@@ -74,7 +73,7 @@ function drawWhen(figure, history) {
   for (const [at, anchor, text] of ends)
     figure.text(x(at), low + 16, text, {'text-anchor': anchor, 'font-size': 11, fill: ink.muted});
   const path = (of) => points.map((point) => `${x(point.step).toFixed(1)},${y(of(point)).toFixed(1)}`);
-  // What lies between the two curves is weight that nothing hangs on, or the other way round.
+  // The area between the two curves is weight without effect, or effect without weight.
   figure.add('polygon', {
     points: [...path(({weight}) => weight), ...path(({effect}) => effect).reverse()].join(' '),
     fill: ink.muted,
@@ -86,8 +85,8 @@ function drawWhen(figure, history) {
   const curves = [
     {text: `weight ${fixed(now.weight, 2)}`, colour: ink['head-0'], of: ({weight}) => weight},
     {text: `effect of cutting it ${fixed(now.effect, 2)}`, colour: ink.orange, of: ({effect}) => effect},
-    {text: `right ${percent(now.right)}`, colour: ink.text, thin: true, of: ({right}) => right},
-    {text: `right without it ${percent(now.without)}`, colour: ink.muted, thin: true, dashed: true, of: ({without}) => without}
+    {text: `accuracy ${percent(now.right)}`, colour: ink.text, thin: true, of: ({right}) => right},
+    {text: `accuracy after the cut ${percent(now.without)}`, colour: ink.muted, thin: true, dashed: true, of: ({without}) => without}
   ];
   let labelX = left, labelY = 10;
   for (const {text, colour, thin, dashed, of} of curves) {

@@ -20,7 +20,7 @@ TEST_CASE("Candidates are marked in every picture, their answers told apart, and
                   "document.querySelector(`.words .${name}`).textContent)")
             .dump() == R"(["the cup","jam","it"])");
   CHECK(chromium->text("document.querySelector('.signs').textContent") ==
-        "The model is asked about it, and chooses among the cup and jam; the framed one is meant.");
+        "Question: what does it refer to? Candidates: the cup and jam; the framed one is meant.");
   // Of twins with one answer one is right.
   const std::string said = attend(*model.reader, model.vocabulary, examples[0]).predicted;
   const bool same = said == attend(*model.reader, model.vocabulary, examples[1]).predicted;
@@ -31,7 +31,7 @@ TEST_CASE("Candidates are marked in every picture, their answers told apart, and
       "[...document.querySelector('[aria-label=Sentence]').options].map(({textContent}) => textContent.slice(0, 3))");
   CHECK(options == Json::array({"1 " + sign(first), "2 " + sign(!first)}));
   CHECK(chromium->text("document.querySelector('.answer').textContent").starts_with("→ " + said + " " + sign(first)));
-  CHECK(chromium->run("/On the cup, which is meant, \\d[.]\\d\\d, on jam \\d[.]\\d\\d[.]$/.test(document."
+  CHECK(chromium->run("/it puts \\d+ % of its attention on the cup, which is meant, \\d+ % on jam[.]$/.test(document."
                       "querySelector('#panel .says').textContent)") == true);
   chromium->run(
       "marked = () => [...new Set([...viewNow().figures[0].svg.querySelectorAll('text')].filter((t) => "
@@ -41,7 +41,7 @@ TEST_CASE("Candidates are marked in every picture, their answers told apart, and
     show(*chromium, view);
     CHECK(chromium->run("marked()") == Json::array({"the", "cup", "jam"}));
   }
-  CHECK(chromium->text("document.querySelector('#main [aria-pressed=true]').textContent") == "Twin sentences");
+  CHECK(chromium->text("document.querySelector('#main [aria-pressed=true]').textContent") == "Minimal pair");
   // What is not the answer has the rest of the probability.
   CHECK(
       chromium->run("[...document.querySelectorAll('#main .answers tbody tr')].every((row) => "
@@ -54,7 +54,7 @@ TEST_CASE("Candidates are marked in every picture, their answers told apart, and
   CHECK(looks.dump() == R"([["right","1"],["wrong","1"]])");
   show(*chromium, "Weights");
   CHECK(chromium->text("document.querySelectorAll('#main .circuit h2')[1].textContent") ==
-        "OV: which word speaks for which candidate");
+        "OV circuit: which candidate attending to a word raises");
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
@@ -148,6 +148,6 @@ TEST_CASE("An edited sentence keeps its question and its candidates, and says wh
       "[...document.querySelectorAll('button')].find((b) => b.textContent === 'Show this sentence in the other "
       "views')");
   CHECK(chromium->text("document.querySelector('.signs').textContent")
-            .starts_with("The model is asked about it, and chooses among the cup and jam. Your own sentence."));
+            .starts_with("Question: what does it refer to? Candidates: the cup and jam. Your own sentence."));
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }

@@ -58,12 +58,20 @@ TEST_CASE("The page of a run of toy.yaml holds its model and its causes") {
   }
   show(*chromium, "Why");
   const Ended causes = run_program(place, "inspect run --causes --limit 20");
-  const std::string plain = chromium->text("document.querySelector('.verdict').textContent");
-  CHECK(plain.find(": without layer ") != std::string::npos);
-  CHECK(plain.find("; a coin is right 50.0 %.") != std::string::npos);
-  const std::string verdict = chromium->text("document.querySelector('.figures').textContent");
-  CHECK(verdict.find(": weight ") != std::string::npos);
-  CHECK(causes.out.find(verdict.substr(0, verdict.find('\n'))) != std::string::npos);
+  // The program's own words, also beside every picture.
+  std::string told = causes.out;
+  std::ranges::replace(told, '\n', ' ');
+  const std::string answer = chromium->text("document.querySelector('.verdict').textContent");
+  CHECK(told.find(" Is the attention the cause? " + answer + " ") != std::string::npos);
+  CHECK(answer.find(" of 20 sentences are answered right") != std::string::npos);
+  CHECK(answer.find(", by chance 50.0 %") != std::string::npos);
+  std::string others = chromium->text("document.querySelector('.figures').textContent");
+  std::ranges::replace(others, '\n', ' ');
+  CHECK(told.find(" " + others + " ") != std::string::npos);
+  CHECK(chromium->run("document.querySelector('.finding').hidden") == true);  // it stands below already
+  show(*chromium, "Sentence");
+  CHECK(chromium->text("document.querySelector('.finding').innerText") == "Is the attention the cause? " + answer);
+  show(*chromium, "Why");
   // Those that change most are drawn, in that order; the others are folded.
   CHECK(chromium->run("byEffect(content.runs[0].causes.rows).length") == 66);
   CHECK(chromium->run("viewNow().figures[0].svg.getAttribute('aria-label').split('; ').length") == 10);
@@ -190,7 +198,11 @@ TEST_CASE("What cannot be read is said: an unknown word with its neighbours, too
   CHECK(chromium->run("document.querySelector('.stale') !== null") == false);
   CHECK(notice("the animl") != "");
   CHECK(chromium->run("document.querySelector('.stale') !== null") == true);
+  // Everything that the last answer left is dimmed: the table, the picture, and what is said of it.
+  CHECK(chromium->run("['.answers', '.picture', '.says b'].every((one) => "
+                      "document.querySelector(`#panel ${one}`).closest('.stale') !== null)") == true);
   CHECK(notice("the animal was it") == "");
+  CHECK(chromium->run("document.querySelector('.stale') !== null") == false);
 }
 
 TEST_CASE("The page splits a text as the program does") {
@@ -265,8 +277,8 @@ TEST_CASE("The page takes a score apart as the program does") {
   const std::string text = chromium->text("document.querySelector('#main').textContent");
   CHECK(text.find("In layer 2 head 1 it gives animal the weight ") != std::string::npos);
   CHECK(text.find(" ahead of that of street (") != std::string::npos);
-  CHECK(text.find("What it asks with") != std::string::npos);
-  choose(*chromium, "Rather than", 0);
+  CHECK(text.find("Query contributions: it") != std::string::npos);
+  choose(*chromium, "Compared with", 0);
   chromium->wait_for("document.querySelector('#main').textContent.includes(' ahead of the mean over all words (')");
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
@@ -303,7 +315,7 @@ TEST_CASE("The page goes on with a text, token by token, as the program reads it
                                          model.vocabulary["b"]};
     const Tensor anew = model.reader->next(Ids({1, 6}, {half.end() - 6, half.end()}));
     CHECK(largest_difference(after, slice(anew, 1, 5, 6).to_vector()) < tolerance);
-    chromium->click("[...document.querySelectorAll('button')].find((b) => b.textContent === 'Go on with the text')");
+    chromium->click("[...document.querySelectorAll('button')].find((b) => b.textContent === 'Continue the text')");
     chromium->wait_for("[...document.querySelector('.written').textContent].length === 211");
     const std::string written = chromium->text("document.querySelector('.written').textContent");
     CHECK(written.starts_with(text));

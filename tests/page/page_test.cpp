@@ -105,8 +105,8 @@ TEST_CASE("Pointer and arrow keys choose tokens and read figures") {
   CHECK(chromium->run("state.token") == 6);
   chromium->click("document.querySelectorAll('.token-left')[2]");
   CHECK(chromium->run("state.token") == 2);
-  CHECK(chromium->text("document.getElementById('announcements').textContent")
-            .starts_with("layer 2 head 1: because looks at "));
+  CHECK(
+      chromium->text("document.getElementById('announcements').textContent").starts_with("layer 2 head 1: because → "));
 
   show(*chromium, "Matrix");
   const auto cell = [&](int i, int j) {

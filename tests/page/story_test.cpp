@@ -58,7 +58,7 @@ TEST_CASE("A page opens on the head that points in its sentence, at the word ask
   CHECK(chromium->text(shown_heads_of_page) == "1.2");
   CHECK(chromium->run("state.token") == 7);
   CHECK(chromium->text("document.querySelector('.says').textContent") ==
-        "At step 400, in layer 2 head 3, it looks most at animal, its antecedent: 0.97 of its attention.");
+        "At step 400, in layer 2 head 3, it puts 97 % of its attention on animal, its antecedent.");
   // Another sentence, another head; but one that the reader has chosen stays.
   chromium->run("chooseSentence(1)");
   chromium->settle();
@@ -146,7 +146,7 @@ TEST_CASE("Every view says how it is read and what it shows") {
   }
   show(*chromium, "Sentence");
   CHECK(chromium->text("document.querySelector('.signs').textContent") ==
-        "The model is asked about it, whose antecedent is animal.");
+        "Question: what does it refer to? Antecedent: animal.");
   // Colours that end at a number do not read as errors.
   for (const char* view : {"Calculation", "Weights"}) {
     show(*chromium, view);
@@ -279,10 +279,10 @@ TEST_CASE("Lines are drawn from a chosen weight on, products dimension by dimens
     return chromium->run("viewNow().figures[0].svg.querySelectorAll('path').length").get<int>();
   };
   const int all = lines();
-  choose(*chromium, "Lines of a weight from", 2);
+  choose(*chromium, "Hide weights below", 2);
   const int strong = lines();
   CHECK(strong < all);
-  choose(*chromium, "Lines of a weight from", 4);
+  choose(*chromium, "Hide weights below", 4);
   CHECK(lines() < strong);
   show(*chromium, "Calculation");
   choose(*chromium, "Left squares", 1);

@@ -90,9 +90,9 @@ TEST_CASE("Try, Calculation, Weights and Why are of the slider's step") {
   CHECK(largest_difference(chromium->run(shown), read_by(scaled(1.5, 400), own)) < 1e-5);
   chromium->run("chooseSentence(0)");
 
-  for (const auto& [view, said] :
-       std::vector<std::pair<std::string, std::string>>{{"Calculation", "In the saved model of step {}, q of "},
-                                                        {"Weights", "The saved model of step {}: W_Q of"}}) {
+  for (const auto& [view, said] : std::vector<std::pair<std::string, std::string>>{
+           {"Calculation", "In the saved model of step {}, the largest score of "},
+           {"Weights", "The saved model of step {}: W_Q of"}}) {
     show(*chromium, view);
     for (const auto& [key, step] : {std::pair{"Home", 0}, std::pair{"End", 400}}) {
       move_to(key);
@@ -150,7 +150,7 @@ TEST_CASE("What a large model makes of a long text is read in slices, and then s
   show(*chromium, "Calculation");
   chromium->run("document.querySelector('.slider input').focus()");
   chromium->press("End");
-  chromium->wait_for(std::string(says) + ".startsWith('In the saved model of step 400, q of ')");
+  chromium->wait_for(std::string(says) + ".startsWith('In the saved model of step 400, the largest score of ')");
   CHECK(chromium->run("document.querySelector('#main .stale') === null && !viewNow().element.matches('.stale')") ==
         true);
   const SentenceAttention said = attend(*last.reader, last.vocabulary, question(last, text));
@@ -205,7 +205,7 @@ TEST_CASE("When a look became the cause is drawn, and said, for each head") {
   const auto expected = [&](std::size_t step) {
     const CauseHistory::Edge& edge = history.steps[step].heads[0][1];
     return fmt::format("layer 1 head 2 at step {}: weight {:.2f}, effect of cutting it ", history.steps[step].step,
-                       edge.weight);
+                       edge.weight.share);
   };
   CHECK(label().starts_with(expected(0)));
   CHECK(chromium->text("document.querySelector('#main').textContent").find(history_verdict(history, 0, 1)[0]) !=
@@ -215,6 +215,6 @@ TEST_CASE("When a look became the cause is drawn, and said, for each head") {
   chromium->click("viewNow().figures.at(-1).box", 0.97, 0.5);
   CHECK(chromium->run("subject().step") == 400);
   CHECK(label().starts_with(expected(1)));
-  CHECK(chromium->run("whenRows(content.runs[0].history, 0, 1)[2][1]") == history.steps[1].heads[0][1].weight);
+  CHECK(chromium->run("whenRows(content.runs[0].history, 0, 1)[2][1]") == history.steps[1].heads[0][1].weight.share);
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }

@@ -1,0 +1,146 @@
+#include "browser.h"
+#include "choosing.h"
+#include "open.h"
+#include "trying.h"
+
+#include <algorithm>
+
+// Figures on a page say what they are of, are the same in every view, and fit the window.
+using namespace heed;
+
+namespace {
+
+constexpr const char* said = "document.querySelector('#panel .says').textContent";
+constexpr const char* fits = "document.documentElement.scrollWidth <= document.documentElement.clientWidth";
+
+// An untrained model with so many words more, layers and heads.
+SavedModel sized_model(int words, int layers, int heads) {
+  SavedModel model = small_model();
+  for (int word = 0; word < words; ++word) model.vocabulary.add(fmt::format("word{}", word));
+  ReaderConfig config = model.reader->config;
+  config.vocabulary = model.vocabulary.size();
+  config.layers = layers;
+  config.attention.heads = heads;
+  model.parameters = Parameters();
+  model.reader = std::make_unique<Reader>(Scope(model.parameters, 5), config);
+  return model;
+}
+
+// Every picture of the view within the window, with its letters.
+bool pictures_fit(Browser& chromium) {
+  return chromium.run(std::string(fits) +
+                      " && viewNow().figures.filter(({svg}) => svg.isConnected).every(({svg, width}) => "
+                      "width <= document.getElementById('main').clientWidth + 1 && [...svg.querySelectorAll('text')]"
+                      ".every((t) => t.getBoundingClientRect().right <= svg.getBoundingClientRect().right + 1))") ==
+         true;
+}
+
+}  // namespace
+
+TEST_CASE("A language model's page names the largest weight as such, and the next token as its question") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const SavedModel model = small_model(decoder_config(Predicts::next));
+  const Page page(model, {question(model, animal)});
+  chromium->open(page.file);
+  CHECK(chromium->text("document.querySelector('.signs').textContent") == "Next token after tired.");
+  CHECK(chromium->text("document.querySelector('.summary').textContent").ends_with(" of held-out tokens right"));
+  show(*chromium, "All heads");
+  CHECK(chromium->text(said).find("has the strongest single weight from tired: ") != std::string::npos);
+  CHECK(chromium->text("document.querySelector('#main').textContent").find("antecedent") == std::string::npos);
+  CHECK(chromium->run("[...document.querySelectorAll('#main option')].map((one) => one.textContent)") ==
+        Json::array({"by layer and head", "by largest weight"}));
+  CHECK(chromium->run("headRows()[0].slice(-2)") == Json::array({"largest weight", "accuracy after the cut"}));
+  show(*chromium, "Why");
+  CHECK(chromium->text("document.querySelector('#main .notice').textContent")
+            .starts_with("The causes of a language model's predictions are measured when --page has --limit N"));
+}
+
+TEST_CASE("The weight on an antecedent of two tokens is their sum in every view") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const ChoosingPage page(choosing_model());
+  chromium->open(page.file, 1280, false, "#layer=2&head=1");
+  const Json sum = chromium->run(
+      "(() => { const now = subject(), row = now.attention.of(1, 0).subarray(now.query * 7, now.query * 7 + 7); "
+      "return row[0] + row[1]; })()");
+  CHECK(chromium->run("headFacts(subject())[2].weight") == sum);
+  const std::string share = fmt::format("{:.0f} %", 100 * sum.get<double>());
+  CHECK(chromium->text(said).find("puts " + share + " of its attention on the cup, which is meant") !=
+        std::string::npos);
+  show(*chromium, "Matrix");
+  CHECK(chromium->text(said).find("puts " + share + " of its attention on the cup, which is meant") !=
+        std::string::npos);
+  show(*chromium, "All heads");
+  const Json best = chromium->run("Math.max(...headFacts(subject()).map(({weight}) => weight))");
+  CHECK(chromium->text(said).find(fmt::format(" on the cup: {:.0f} %.", 100 * best.get<double>())) !=
+        std::string::npos);
+}
+
+TEST_CASE("A page without a model does not say that it holds one") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Scratch place;
+  const SavedModel model = small_model();
+  write_run(place / "run", model, examples_of(model));
+  std::filesystem::remove(model_path(place / "run"));
+  write_file(place / "page.html", page({page_run(place / "run")}));
+  chromium->open(place / "page.html");
+  show(*chromium, "Try it");
+  CHECK(chromium->text("document.querySelector('#panel').textContent") ==
+        "The run directory holds no model.safetensors.");
+}
+
+TEST_CASE("The circuits of a large vocabulary fit the window, and come at once") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(sized_model(900, 1, 2));
+  for (const int width : {1440, 390}) {
+    INFO(width);
+    chromium->open(page.file, width);
+    const std::vector<Browser::Task> tasks = chromium->tasks([&] { show(*chromium, "Weights"); });
+    CHECK(std::ranges::max(tasks, {}, &Browser::Task::processor).processor < 1500);
+    CHECK(pictures_fit(*chromium));
+    CHECK(chromium->text("document.querySelector('.circuit p').textContent").find("The first 500 of 9") !=
+          std::string::npos);
+  }
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
+TEST_CASE("All heads of 12 layers of 12 fit a phone, with their figures apart") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(sized_model(0, 12, 12));
+  chromium->open(page.file, 390);
+  show(*chromium, "All heads");
+  CHECK(pictures_fit(*chromium));
+  CHECK(chromium->run("viewNow().figures[0].maps.filter(({ramp}) => !ramp).length") == 144);
+  CHECK(chromium->run("(() => { const at = [...viewNow().figures[0].svg.querySelectorAll('text')].filter((t) => "
+                      "/^[.]\\d\\d$/.test(t.textContent)).slice(0, 12).map((t) => t.getBoundingClientRect()); return "
+                      "at.length === 12 && at.every(({right}, i) => i === 11 || right <= at[i + 1].left); })()") ==
+        true);
+}
+
+TEST_CASE("Each share of held-out sentences says of how many, with its interval") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Scratch place;
+  const SavedModel model = small_model();
+  std::vector<Example> held_out = examples_of(model);
+  for (Example& e : held_out) e.answer = e.tokens[static_cast<std::size_t>(e.antecedent)];
+  write_run(place / "run", model, examples_of(model));
+  write_jsonl(held_out_path(place / "run"), held_out);
+  write_file(place / "page.html", page({page_run(place / "run")}));
+  chromium->open(place / "page.html");
+  CHECK(chromium->text("document.querySelector('.summary').textContent").ends_with(" of 2 held-out sentences right"));
+  show(*chromium, "All heads");
+  CHECK(chromium->run(std::string("/ After that edge is cut in it, \\d+[.]\\d % ± \\d+[.]\\d of 2 held-out sentences "
+                                  "are answered right [(]before \\d+[.]\\d %[)][.]$/.test(") +
+                      said + ")") == true);
+  CHECK(chromium->text("document.querySelector('#panel .lead').textContent")
+            .find("the accuracy over 2 held-out sentences after that edge is cut") != std::string::npos);
+  show(*chromium, "Why");
+  CHECK(chromium->run("causeRows(content.runs[0].causes)[0].join()") ==
+        "what,layer,head,from,to,sentences,weight,change of probability,spread,accuracy before,accuracy after,±,flip "
+        "rate");
+}
