@@ -1,5 +1,6 @@
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/memory.h"
+#include "autograd/cpu/sums.h"
 
 #include <heed/autograd/tensor.h>
 
@@ -207,10 +208,24 @@ Tensor tensor(const Shape& shape, std::initializer_list<double> values, DType dt
 }
 
 bool is_finite(const Tensor& x) {
+  if (x.defined() && x.storage_->finite_at == x.storage_->version) return true;
   const Tensor dense = x.is_contiguous() ? x : x.clone();
-  return dispatch(x.dtype(), [&]<class T>() {
-    return std::all_of(dense.data<T>(), dense.data<T>() + dense.numel(), [](T value) { return std::isfinite(value); });
+  std::atomic<bool> finite = true;
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* values = dense.data<T>();
+    cpu::parallel_for(dense.numel(), 16384, [&](std::int64_t begin, std::int64_t end) {
+      const T* part = values + begin;
+      // 0 of finite values, else NaN
+      if (cpu::sum_terms<T>(end - begin, [part](std::int64_t k) { return part[k] * 0; }) != 0) finite = false;
+    });
   });
+  if (finite) note_finite(x);
+  return finite;
+}
+
+void note_finite(const Tensor& x) {
+  cpu::Storage& storage = *x.storage_;
+  if (x.is_contiguous() && x.numel() * size_of(x.dtype()) == storage.bytes()) storage.finite_at = storage.version;
 }
 
 Tensor variable(const Tensor& value) {

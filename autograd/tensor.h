@@ -123,6 +123,8 @@ class Tensor {
   friend class CopyWatch;
   friend class Recorder;
   friend Tensor variable(const Tensor& value);
+  friend bool is_finite(const Tensor& x);
+  friend void note_finite(const Tensor& x);
 
   Shape shape_, strides_;
   std::int64_t offset_ = 0;
@@ -151,7 +153,10 @@ Tensor tensor(const Shape& shape, std::initializer_list<double> values, DType dt
 // `value` is undefined.
 Tensor variable(const Tensor& value);
 
-bool is_finite(const Tensor& x);  // no infinity, no NaN
+/// Returns whether `x` holds neither infinity nor NaN. The answer "yes" is kept until the memory is written again.
+bool is_finite(const Tensor& x);
+/// Tells is_finite() that `x` was seen to be finite by another computation.
+void note_finite(const Tensor& x);
 
 // Memory of all tensors of the process. system_allocations that are equal after two training steps are equal after all.
 struct MemoryUse {

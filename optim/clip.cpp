@@ -5,9 +5,21 @@
 
 namespace heed {
 
+void check_finite(const char* function, const Tensor& variable, const Tensor& gradient) {
+  if (is_finite(gradient)) return;
+  throw NotFinite(fmt::format(
+      "{}: the gradient of {} is not finite; nothing was changed. Open a FiniteCheck before the forward pass "
+      "to see the operation",
+      function, described(variable)));
+}
+
 double global_norm(const Gradients& gradients) {
   double total = 0;
-  for (const auto& [variable, gradient] : gradients) total += sum_of_squares(gradient);
+  for (const auto& [variable, gradient] : gradients) {
+    const double sum = sum_of_squares(gradient);
+    if (std::isfinite(sum)) note_finite(gradient);
+    total += sum;
+  }
   return std::sqrt(total);
 }
 
@@ -19,6 +31,10 @@ double clip_factor(double norm, double max_norm) {
 
 double clip_by_global_norm(Gradients& gradients, double max_norm) {
   const double norm = global_norm(gradients), factor = clip_factor(norm, max_norm);
+  if (!std::isfinite(norm)) {
+    for (const auto& [variable, gradient] : gradients) check_finite("clip_by_global_norm", variable, gradient);
+    fail("clip_by_global_norm: the squares of the gradients overflow: their norm is {}", norm);
+  }
   if (factor == 1) return norm;
   for (auto& [variable, gradient] : gradients) scale_in_place(gradient, factor);
   return norm;

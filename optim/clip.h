@@ -3,7 +3,10 @@
 
 namespace heed {
 
-// The Euclidean norm of all gradients together, summed in double.
+/// Throws NotFinite when `gradient`, that of `variable`, holds infinity or NaN.
+void check_finite(const char* function, const Tensor& variable, const Tensor& gradient);
+
+/// Returns the Euclidean norm of all gradients together, summed in double: inf or NaN where one of them holds that.
 double global_norm(const Gradients& gradients);
 
 // What to multiply gradients of this norm by, so that it is max_norm at most: max_norm / (norm + 1e-6) where it is more
@@ -13,7 +16,8 @@ double global_norm(const Gradients& gradients);
 //   optimizer.step(gradients, lr, clip_factor(global_norm(gradients), 1));
 double clip_factor(double norm, double max_norm);
 
-// Multiplies all gradients by their clip_factor(). Returns the norm before.
+/// Multiplies all gradients by their clip_factor(). Returns the norm before. Throws NotFinite, before it changes any, that
+/// names the first gradient that holds infinity or NaN.
 double clip_by_global_norm(Gradients& gradients, double max_norm);
 
 }  // namespace heed

@@ -1,4 +1,5 @@
 #include <heed/autograd/machine.h>
+#include <heed/optim/clip.h>
 #include <heed/optim/optimizer.h>
 #include <heed/optim/update.h>
 
@@ -115,6 +116,9 @@ void Optimizer::step(const Gradients& gradients, double lr, double gradient_fact
   }
   if (!missing.empty()) {
     fail("Optimizer: no gradient for {}: the loss does not depend on them; freeze them or use them", missing);
+  }
+  for (const Slot& slot : slots_) {
+    if (!slot.parameter.is_frozen()) check_finite("Optimizer", slot.parameter, gradients[slot.parameter]);
   }
   std::vector<Update> updates;
   std::vector<std::int64_t> ends;  // of each parameter's elements, among those of all

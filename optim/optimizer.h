@@ -49,7 +49,8 @@ class Optimizer {
   /// Updates every parameter that is not frozen now, by gradient_factor times its gradient (clip_factor() in optim/clip.h).
   /// Ignores gradients of variables of other stores. Throws Error, before it changes any parameter, that lists those without
   /// a gradient, or those that were added to the store or unfrozen since; for a negative learning rate; and for a rate or
-  /// factor that is not finite as a float.
+  /// factor that is not finite as a float. Throws NotFinite, likewise, that names the first gradient that holds infinity or
+  /// NaN; a gradient that global_norm() found finite is not read for that again.
   void step(const Gradients& gradients, double lr, double gradient_factor = 1);
 
   // Updates so far.

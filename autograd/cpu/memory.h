@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -24,9 +25,10 @@ class Storage {
   void* data() const { return data_; }
   std::int64_t bytes() const { return bytes_; }
 
-  std::uint64_t version = 0;  // grows with each request for writable access
-  std::string name;           // of the parameter that lies here, or ""
-  bool is_frozen = false;     // recordings treat a variable that lies here as a constant
+  std::uint64_t version = 0;                                // grows with each request for writable access
+  std::atomic<std::uint64_t> finite_at{~std::uint64_t{0}};  // the version of which all values were seen to be finite
+  std::string name;                                         // of the parameter that lies here, or ""
+  bool is_frozen = false;                                   // recordings treat a variable that lies here as a constant
 
  private:
   void* data_;

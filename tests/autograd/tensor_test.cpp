@@ -63,3 +63,27 @@ TEST_CASE("Wrong use of a tensor is an error that says what was expected") {
                    [&] { x.view({7}, {1}); }},
                   {"variable: the tensor is undefined", [] { variable(Tensor()); }}});
 }
+
+TEST_CASE("is_finite() sees every element, and each write") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  Tensor x = ones({300, 100}, dtype);
+  const auto write = [&](std::int64_t i, double value) {
+    dispatch(dtype, [&]<class T>() { x.mutable_data<T>()[i] = static_cast<T>(value); });
+  };
+  CHECK(is_finite(x));
+  for (const double bad : {std::nan(""), static_cast<double>(INFINITY), -static_cast<double>(INFINITY)}) {
+    for (const std::int64_t i : {0, 16384, 29999}) {
+      write(i, bad);
+      CHECK_FALSE(is_finite(x));
+      CHECK_FALSE(is_finite(transpose(x)));
+      CHECK(is_finite(slice(x, 0, 1, 2)));  // tells nothing of the rest
+      CHECK_FALSE(is_finite(x));
+      write(i, std::numeric_limits<double>::denorm_min());
+      CHECK(is_finite(x));
+      CHECK(is_finite(slice(x, 0, 1, 2)));
+    }
+  }
+  write(7, dtype == DType::float32 ? 3e38 : 1e308);
+  CHECK(is_finite(x));
+  CHECK(is_finite(zeros({0}, dtype)));
+}

@@ -3,6 +3,7 @@
 #include "tests/message.h"
 
 #include <heed/autograd/machine.h>
+#include <heed/nn/parameters.h>
 #include <heed/optim/clip.h>
 
 using namespace heed;
@@ -35,15 +36,25 @@ TEST_CASE("Gradients that share storage, or have stride 0, are scaled once each"
   CHECK(shared.at({0}) == 3);
 }
 
-TEST_CASE("A norm that is not finite leaves the gradients alone") {
+TEST_CASE("A gradient that is not finite is an error that names it, and leaves all as they are") {
   const double bad = GENERATE(std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN());
-  const Tensor a = variable(zeros({2})), b = variable(zeros({2}));
+  Parameters parameters;
+  const Scope scope(parameters, 1);
+  const Tensor a = scope.parameter("a", {2}, Init::ones()), b = scope.parameter("b", {2}, Init::ones());
   Gradients gradients;
-  gradients.set(a, tensor({2}, {5, bad}));
-  gradients.set(b, tensor({2}, {6, 7}));
-  CHECK(!std::isfinite(clip_by_global_norm(gradients, 1)));
-  CHECK(gradients[a].at({0}) == 5);
-  CHECK(gradients[b].to_vector() == std::vector<double>{6, 7});
+  gradients.set(a, tensor({2}, {6, 7}));
+  gradients.set(b, tensor({2}, {5, bad}));
+  CHECK(!std::isfinite(global_norm(gradients)));
+  CHECK(message([&] { clip_by_global_norm(gradients, 1); }) ==
+        "clip_by_global_norm: the gradient of parameter 'b' of shape (2) is not finite; nothing was changed. Open a "
+        "FiniteCheck before the forward pass to see the operation");
+  CHECK(gradients[a].to_vector() == std::vector<double>{6, 7});
+  CHECK(gradients[b].at({0}) == 5);
+
+  Gradients large;
+  large.set(variable(zeros({1}, DType::float64)), full({1}, 1e200, DType::float64));
+  CHECK(message([&] { clip_by_global_norm(large, 1); }) ==
+        "clip_by_global_norm: the squares of the gradients overflow: their norm is inf");
 }
 
 TEST_CASE("The norm is bitwise the same for any number of threads") {

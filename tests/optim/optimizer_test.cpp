@@ -1,7 +1,6 @@
 #include "tests/golden.h"
 #include "tests/message.h"
 
-#include <heed/optim/clip.h>
 #include <heed/optim/optimizer.h>
 
 using namespace heed;
@@ -210,6 +209,35 @@ TEST_CASE("A learning rate that is no finite number from 0 up is an error that c
   CHECK(optimizer.steps() == 0);
   optimizer.step(walk.gradients(0), 0);  // the end of a schedule
   CHECK(walk.parameters["p"].to_vector() == before);
+}
+
+TEST_CASE("A gradient that is not finite is an error that names the parameter and changes nothing") {
+  const auto method = GENERATE(OptimizerOptions::Method::sgd, OptimizerOptions::Method::adamw);
+  Parameters parameters;
+  const Scope scope(parameters, 1);
+  const Tensor a = scope.parameter("a", {3}, Init::ones());
+  const Tensor b = (scope / "layer").parameter("weight", {300, 200}, Init::ones());
+  Optimizer optimizer(parameters, {.method = method});
+  Gradients gradients;
+  gradients.set(a, ones({3}));
+  Tensor of_b = ones({300, 200});
+  gradients.set(b, of_b);
+  CHECK(std::isfinite(global_norm(gradients)));  // what it saw does not hold once the gradient is written
+  const auto refused = [&](double bad) {
+    of_b.mutable_data<float>()[59998] = static_cast<float>(bad);
+    return message([&] { optimizer.step(gradients, 0.1); });
+  };
+  for (const double bad : {std::nan(""), static_cast<double>(INFINITY), -static_cast<double>(INFINITY)}) {
+    CHECK(refused(bad) ==
+          "Optimizer: the gradient of parameter 'layer.weight' of shape (300, 200) is not finite; nothing was changed. "
+          "Open a FiniteCheck before the forward pass to see the operation");
+  }
+  CHECK(a.to_vector() == std::vector<double>(3, 1));
+  CHECK(b.to_vector() == std::vector<double>(60000, 1));
+  CHECK(optimizer.steps() == 0);
+  for (const auto& [name, moment] : optimizer.state()) CHECK(max(square(moment)).item() == 0);
+  CHECK(refused(3e38) == "no error");
+  CHECK(optimizer.steps() == 1);
 }
 
 TEST_CASE("Options out of range are errors") {
