@@ -221,10 +221,11 @@ Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
   Shape shape = x.shape();
   shape[-1] = W.size(1);
   const Tensor y = reshape(product(rows_of(x), W.detach(), b.defined() ? contiguous(b.detach()) : b), shape);
-  auto gradient = [x, W](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
+  auto gradient = [x = Recorder::is_constant(W) ? Tensor() : x, shape_x = x.shape(), W](
+                      const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
     const Tensor dy_rows = rows_of(dy);
     Tensor dx, dW;
-    if (needs_input_grad[0]) dx = reshape(product(dy_rows, transpose(W.detach())), x.shape());
+    if (needs_input_grad[0]) dx = reshape(product(dy_rows, transpose(W.detach())), shape_x);
     if (needs_input_grad[1]) {
       // laid out as W is, so that the gradient of a transposed matrix is contiguous again
       dW = W.strides()[0] == 1 && W.size(0) > 1 ? transpose(product(transpose(dy_rows), rows_of(x)))

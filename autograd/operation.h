@@ -117,6 +117,8 @@ class Recorder {
   static bool depends_on_variable(const Operation& operation, std::span<const Tensor* const> inputs);
   static Tensor record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,
                        const Backward& backward);
+  /// Returns whether `input` gets no gradient, so that a closure need not hold what only that takes.
+  static bool is_constant(const Tensor& input);
 };
 
 // Returns `output`, recorded as operation(inputs) when a recording is open and an input depends on a variable.

@@ -219,6 +219,8 @@ void Recorder::note(const Operation& operation, std::span<const Tensor* const> i
   note_work(operation.name(), bytes);
 }
 
+bool Recorder::is_constant(const Tensor& input) { return input.trace().recording == 0 && !takes_gradient(input); }
+
 bool Recorder::depends_on_variable(const Operation& operation, std::span<const Tensor* const> inputs) {
   if (paused) return false;
   bool depends = false;

@@ -198,3 +198,20 @@ TEST_CASE("What is frozen is a constant for recordings, and costs no gradient") 
   CHECK(message([&] { parameters.freeze("hed.weight"); }) ==
         "parameters: none is named 'hed.weight' or begins with 'hed.weight.' (did you mean 'head.weight'?)");
 }
+
+TEST_CASE("A frozen layer above a trained one keeps no activations") {
+  Parameters parameters;
+  const Scope scope(parameters, 1);
+  const Linear body(scope / "body", 64, 64), head(scope / "head", 64, 64);
+  const Tensor x = ones({256, 64});
+  constexpr std::int64_t activation = 256 * 64 * 4;
+  const auto held = [&] {
+    const Recording recording;
+    const std::int64_t before = memory_use().bytes_in_use;
+    const Tensor y = head(body(x));
+    return memory_use().bytes_in_use - before;
+  };
+  CHECK(held() == 2 * activation);
+  parameters.freeze("head");
+  CHECK(held() == activation);
+}
