@@ -8,7 +8,6 @@
 #include <heed/autograd/ops.h>
 #include <heed/autograd/profile.h>
 #include <heed/autograd/record.h>
-#include <heed/data/task.h>
 #include <heed/files/safetensors.h>
 #include <heed/nn/hook.h>
 #include <heed/nn/layers.h>

@@ -7,7 +7,7 @@ namespace heed {
 
 // y_j = sum of x_i for i <= j          dx_i = sum of dy_j for j >= i
 static const Operation cumsum_operation("cumsum", [] {
-  std::vector<Sample> samples;
+  std::vector<GradientSample> samples;
   for (const bool exclusive : {false, true}) {
     for (const bool reversed : {false, true}) {
       for (const auto& [shape, axis] : {std::pair<Shape, int>{{4}, 0}, {{2, 3, 2}, 1}, {{3, 2}, 0}, {{2, 0}, 1}}) {

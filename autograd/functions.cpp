@@ -20,9 +20,9 @@ Tensor function(const Operation& operation, const Tensor& x, F f, D df) {
 }
 
 // Grids a distance of 0.05 apart, so that no difference crosses where a = b; and both as they are.
-std::vector<Sample> choice_samples(Tensor (*f)(const Tensor&, const Tensor&)) {
-  std::vector<Sample> samples = broadcast_samples([f](auto& a, auto& b) { return f(a, b + 0.05); },
-                                                  Argument::Values::distinct, Argument::Values::distinct);
+std::vector<GradientSample> choice_samples(Tensor (*f)(const Tensor&, const Tensor&)) {
+  std::vector<GradientSample> samples = broadcast_samples([f](auto& a, auto& b) { return f(a, b + 0.05); },
+                                                          Argument::Values::distinct, Argument::Values::distinct);
   samples.push_back(
       {"as they are", {{{2}, Argument::Values::distinct}, {{2}, Argument::Values::positive}}, [f](auto& x) {
          return concat({f(x[0], x[1]), f(x[1], x[0])}, 0);
@@ -111,7 +111,7 @@ Tensor silu(const Tensor& x) {
 
 // y = u s v, s = sigmoid(u)            du = dy v s (1 + u (1 - s)), dv = dy u s
 static const Operation swiglu_operation("swiglu", [] {
-  std::vector<Sample> samples;
+  std::vector<GradientSample> samples;
   for (const Shape& shape : {Shape{}, Shape{3}, Shape{0}, Shape{2, 3}}) {
     samples.push_back({to_string(shape), {{shape}, {shape}}, [](auto& x) { return swiglu(x[0], x[1]); }});
   }

@@ -34,9 +34,9 @@ static const Operation embedding_operation("embedding", [] {
   const auto look_up = [](const Ids& ids) {
     return [ids](const std::vector<Tensor>& x) { return embedding(x[0], ids); };
   };
-  return std::vector<Sample>{{"a repeated id", {{{4, 3}}}, look_up(Ids({2, 3}, {0, 3, 3, 1, 3, 0}))},
-                             {"no ids", {{{4, 3}}}, look_up(Ids({0}, {}))},
-                             {"one id", {{{1, 2}}}, look_up(Ids({}, {0}))}};
+  return std::vector<GradientSample>{{"a repeated id", {{{4, 3}}}, look_up(Ids({2, 3}, {0, 3, 3, 1, 3, 0}))},
+                                     {"no ids", {{{4, 3}}}, look_up(Ids({0}, {}))},
+                                     {"one id", {{{1, 2}}}, look_up(Ids({}, {0}))}};
 });
 Tensor embedding(const Tensor& table, const Ids& ids) {
   if (table.rank() != 2) fail("embedding: expected a table (V, d), got {}", to_string(table.shape()));
@@ -93,7 +93,7 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
 
 // y[b] = x[b, positions[b]]            dx[b, positions[b]] += dy[b]
 static const Operation select_rows_operation("select_rows", [] {
-  return std::vector<Sample>{
+  return std::vector<GradientSample>{
       {"(2, 3, 2)",
        {{{2, 3, 2}}},
        [](const std::vector<Tensor>& x) {
@@ -138,16 +138,16 @@ Tensor select_rows(const Tensor& x, const Ids& positions) {
 
 // y = x k         dx = dy k, k = 1 / (1 - p) where the stream's number for an element is at least p 2^32, else 0
 static const Operation dropout_operation("dropout", [] {
-  return std::vector<Sample>{{"(3, 4) half",
-                              {{{3, 4}}},
-                              [](const std::vector<Tensor>& x) {
-                                Random random(1);
-                                return dropout(x[0], 0.5, random);
-                              }},
-                             {"(0)", {{{0}}}, [](const std::vector<Tensor>& x) {
-                                Random random(1);
-                                return dropout(x[0], 0.1, random);
-                              }}};
+  return std::vector<GradientSample>{{"(3, 4) half",
+                                      {{{3, 4}}},
+                                      [](const std::vector<Tensor>& x) {
+                                        Random random(1);
+                                        return dropout(x[0], 0.5, random);
+                                      }},
+                                     {"(0)", {{{0}}}, [](const std::vector<Tensor>& x) {
+                                        Random random(1);
+                                        return dropout(x[0], 0.1, random);
+                                      }}};
 });
 Tensor dropout(const Tensor& x, double p, Random& random) {
   if (!(p >= 0 && p < 1)) fail("dropout: p must lie in [0, 1), got {}", p);

@@ -44,11 +44,11 @@ Ids sample_indices() { return Ids({2, 3}, {0, 1, 1, 1, 0, 1}); }
 
 // y[i, j] = x[i, indices[i, j]]            dx[i, indices[i, j]] += dy[i, j]
 static const Operation gather_operation("gather", [] {
-  return std::vector<Sample>{{"columns", {{{2, 2}}}, [](auto& x) { return gather(x[0], sample_indices(), 1); }},
-                             {"rows", {{{2, 3}}}, [](auto& x) { return gather(x[0], sample_indices(), 0); }},
-                             {"middle axis", {{{2, 2, 2}}}, [](auto& x) {
-                                return gather(x[0], Ids({1, 3, 2}, {0, 1, 1, 1, 0, 0}), 1);
-                              }}};
+  return std::vector<GradientSample>{{"columns", {{{2, 2}}}, [](auto& x) { return gather(x[0], sample_indices(), 1); }},
+                                     {"rows", {{{2, 3}}}, [](auto& x) { return gather(x[0], sample_indices(), 0); }},
+                                     {"middle axis", {{{2, 2, 2}}}, [](auto& x) {
+                                        return gather(x[0], Ids({1, 3, 2}, {0, 1, 1, 1, 0, 0}), 1);
+                                      }}};
 });
 Tensor gather(const Tensor& x, const Ids& indices, int axis) {
   const int a = checked_axis("gather", axis, x.rank());
@@ -66,7 +66,7 @@ Tensor gather(const Tensor& x, const Ids& indices, int axis) {
 
 // y = x, y[i, indices[i, j]] += values[i, j]            dx = dy, dvalues[i, j] = dy[i, indices[i, j]]
 static const Operation scatter_add_operation("scatter_add", [] {
-  return std::vector<Sample>{
+  return std::vector<GradientSample>{
       {"columns", {{{2, 2}}, {{2, 3}}}, [](auto& x) { return scatter_add(x[0], sample_indices(), x[1], 1); }},
       {"rows", {{{4, 3}}, {{2, 3}}}, [](auto& x) { return scatter_add(x[0], sample_indices(), x[1], 0); }}};
 });

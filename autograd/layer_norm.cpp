@@ -126,7 +126,7 @@ bool fits_row(const Tensor& parameter, const Tensor& x) {
 // dgain = sum of dy * xh over rows, dbias = sum of dy over rows
 static const Operation layer_norm_operation("layer_norm", [] {
   const auto norm = [](const std::vector<Tensor>& x) { return layer_norm(x[0], x[1], x[2]); };
-  std::vector<Sample> samples;
+  std::vector<GradientSample> samples;
   for (const Shape& shape : {Shape{4}, Shape{3, 4}, Shape{2, 2, 4}, Shape{0, 4}}) {
     samples.push_back({to_string(shape), {{shape}, {{4}}, {{4}}}, norm});
   }
@@ -148,7 +148,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
 // xh = x / sqrt(mean(x^2) + eps), y = xh * gain
 // dx = r (g - xh mean(g * xh)), g = dy * gain, r = 1 / sqrt(mean(x^2) + eps); dgain = sum of dy * xh over rows
 static const Operation rms_norm_operation("rms_norm", [] {
-  std::vector<Sample> samples;
+  std::vector<GradientSample> samples;
   for (const Shape& shape : {Shape{4}, Shape{3, 4}, Shape{2, 2, 4}, Shape{0, 4}}) {
     samples.push_back(
         {to_string(shape), {{shape}, {{4}}}, [](const std::vector<Tensor>& x) { return rms_norm(x[0], x[1], 0.1); }});

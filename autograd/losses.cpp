@@ -76,16 +76,17 @@ static const Operation cross_entropy_operation("cross_entropy", [] {
   };
   const Tensor weights = tensor({4}, {0.5, 2, 0, 1}, DType::float64);
   const Ids six({3, 2}, {1, 0, 3, -1, 3, 1});
-  return std::vector<Sample>{{"(3, 4)", {{{3, 4}}}, loss(Ids({3}, {1, 0, 3}), 0)},
-                             {"an ignored label", {{{3, 4}}}, loss(Ids({3}, {1, -1, 3}), 0)},
-                             {"smoothed", {{{3, 4}}}, loss(Ids({3}, {1, -1, 3}), 0.1)},
-                             {"all ignored", {{{2, 4}}}, loss(Ids({2}, {-1, -1}), 0), true},
-                             {"no rows", {{{0, 4}}}, loss(Ids({0}, {}), 0)},
-                             {"one class", {{{2, 1}}}, loss(Ids({2}, {0, 0}), 0), true},
-                             {"(4)", {{{4}}}, loss(Ids({}, {2}), 0)},
-                             {"weighted", {{{3, 2, 4}}}, loss(six, 0.2, Reduction::mean, -1, weights)},
-                             {"weighted sum along axis 1", {{{3, 4, 2}}}, loss(six, 0, Reduction::sum, 1, weights)},
-                             {"each along axis 0", {{{4, 3, 2}}}, loss(six, 0.2, Reduction::none, 0)}};
+  return std::vector<GradientSample>{
+      {"(3, 4)", {{{3, 4}}}, loss(Ids({3}, {1, 0, 3}), 0)},
+      {"an ignored label", {{{3, 4}}}, loss(Ids({3}, {1, -1, 3}), 0)},
+      {"smoothed", {{{3, 4}}}, loss(Ids({3}, {1, -1, 3}), 0.1)},
+      {"all ignored", {{{2, 4}}}, loss(Ids({2}, {-1, -1}), 0), true},
+      {"no rows", {{{0, 4}}}, loss(Ids({0}, {}), 0)},
+      {"one class", {{{2, 1}}}, loss(Ids({2}, {0, 0}), 0), true},
+      {"(4)", {{{4}}}, loss(Ids({}, {2}), 0)},
+      {"weighted", {{{3, 2, 4}}}, loss(six, 0.2, Reduction::mean, -1, weights)},
+      {"weighted sum along axis 1", {{{3, 4, 2}}}, loss(six, 0, Reduction::sum, 1, weights)},
+      {"each along axis 0", {{{4, 3, 2}}}, loss(six, 0.2, Reduction::none, 0)}};
 });
 Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropyOptions& options) {
   const int axis = checked_axis("cross_entropy", options.axis, logits.rank()), last = logits.rank() - 1;

@@ -158,7 +158,7 @@ void check_product(const char* operation, const Tensor& a, const Tensor& b, bool
 static const Operation matmul_operation(
     "matmul",
     [] {
-      std::vector<Sample> samples;
+      std::vector<GradientSample> samples;
       for (auto [a, b] : broadcast_pairs()) {
         if (a.rank() > 2 || b.rank() > 2) continue;
         a.append(2), a.append(3);
@@ -201,7 +201,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 
 // y = x W + b      dx = dy W^T, dW = x^T dy, db = sum of dy over rows
 static const Operation linear_operation("linear", [] {
-  std::vector<Sample> samples;
+  std::vector<GradientSample> samples;
   for (const Shape& x : {Shape{3}, Shape{2, 3}, Shape{2, 2, 3}, Shape{0, 3}}) {
     samples.push_back({to_string(x) + " with bias", {{x}, {{3, 2}}, {{2}}}, [](const std::vector<Tensor>& t) {
                          return linear(t[0], t[1], t[2]);

@@ -26,7 +26,7 @@ struct Argument {
 };
 
 // One call of an operation whose gradient is checked.
-struct Sample {
+struct GradientSample {
   std::string name;
   std::vector<Argument> arguments;
   std::function<Tensor(const std::vector<Tensor>&)> function;
@@ -37,13 +37,13 @@ struct Sample {
 class Samples {
  public:
   // From a lambda without captures.
-  using Make = std::vector<Sample> (*)();
+  using Make = std::vector<GradientSample> (*)();
   template <class Lambda>
   requires std::is_convertible_v<Lambda, Make> Samples(Lambda make) : make_(make) {}
   static Samples none(const char* reason) { return Samples(reason); }
 
   // None, with the reason, or all.
-  std::vector<Sample> all() const { return make_ ? make_() : std::vector<Sample>{}; }
+  std::vector<GradientSample> all() const { return make_ ? make_() : std::vector<GradientSample>{}; }
   const char* reason_for_none() const { return reason_; }
 
  private:

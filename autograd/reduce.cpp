@@ -96,9 +96,9 @@ void sum_into(const Tensor& x, const Split& s, T* y) {
   });
 }
 
-std::vector<Sample> reduction_samples(Tensor (*f)(const Tensor&, const std::vector<int>&, bool),
-                                      Argument::Values values, bool empty_allowed) {
-  std::vector<Sample> samples;
+std::vector<GradientSample> reduction_samples(Tensor (*f)(const Tensor&, const std::vector<int>&, bool),
+                                              Argument::Values values, bool empty_allowed) {
+  std::vector<GradientSample> samples;
   const auto add = [&](const Shape& shape, const std::vector<int>& axes, bool keepdim) {
     samples.push_back({fmt::format("{} over ({}){}", to_string(shape), fmt::join(axes, ", "), keepdim ? " kept" : ""),
                        {{shape, values}},
@@ -123,8 +123,8 @@ std::vector<Sample> reduction_samples(Tensor (*f)(const Tensor&, const std::vect
 
 // y = sum of x over axes        dx = dy, broadcast
 static const Operation sum_operation("sum", [] {
-  std::vector<Sample> samples = reduction_samples(sum, Argument::Values::any, true);
-  for (Sample& sample : reduction_samples(mean, Argument::Values::any, false)) {
+  std::vector<GradientSample> samples = reduction_samples(sum, Argument::Values::any, true);
+  for (GradientSample& sample : reduction_samples(mean, Argument::Values::any, false)) {
     sample.name = "mean of " + sample.name;
     samples.push_back(std::move(sample));
   }

@@ -55,7 +55,7 @@ Tensor turned(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryP
 
 // (u, v) -> (u cos - v sin, u sin + v cos)         dx = dy turned back
 static const Operation rotary_operation("rotary", [] {
-  std::vector<Sample> samples;
+  std::vector<GradientSample> samples;
   for (const RotaryPairs pairs : {RotaryPairs::halves, RotaryPairs::neighbours}) {
     for (const Shape& shape : {Shape{3, 4}, Shape{2, 3, 5}, Shape{2, 2, 3, 6}, Shape{0, 4}}) {
       samples.push_back({fmt::format("{} {}", to_string(shape), pairs == RotaryPairs::halves ? "halves" : "neighbours"),

@@ -25,7 +25,7 @@ Booleans negate(const Booleans& condition) {
 static const Operation where_operation(
     "where",
     [] {
-      std::vector<Sample> samples;
+      std::vector<GradientSample> samples;
       for (const auto& [a, b] : broadcast_pairs()) {
         const Shape shape = broadcast_shapes("where", a, b);
         samples.push_back({to_string(a) + " with " + to_string(b), {{a}, {b}}, [shape](const std::vector<Tensor>& x) {
@@ -56,7 +56,7 @@ Tensor where(const Booleans& condition, const Tensor& a, const Tensor& b) {
 static const Operation masked_fill_operation(
     "masked_fill",
     [] {
-      std::vector<Sample> samples;
+      std::vector<GradientSample> samples;
       for (const auto& [x, mask] : broadcast_pairs()) {
         samples.push_back({to_string(x) + " by " + to_string(mask), {{x}}, [m = mask](const std::vector<Tensor>& t) {
                              return masked_fill(t[0], negate(pattern(m)), 0.5);

@@ -70,30 +70,30 @@ Shape resolve(const Tensor& x, Shape shape) {
 
 // dx = dy with x's shape
 static const Operation reshape_operation("reshape", [] {
-  return std::vector<Sample>{{"(2, 6) to (3, 4)",
-                              {{{2, 6}}},
-                              [](auto& x) {
-                                return reshape(x[0], {3, 4});
-                              }},
-                             {"(2, 3, 2) to (6, -1)",
-                              {{{2, 3, 2}}},
-                              [](auto& x) {
-                                return reshape(x[0], {6, -1});
-                              }},
-                             {"(1, 2, 1) to (2)", {{{1, 2, 1}}}, [](auto& x) { return reshape(x[0], {2}); }},
-                             {"() to (1, 1)",
-                              {{Shape{}}},
-                              [](auto& x) {
-                                return reshape(x[0], {1, 1});
-                              }},
-                             {"(2, 0) to (0, 5)",
-                              {{{2, 0}}},
-                              [](auto& x) {
-                                return reshape(x[0], {0, 5});
-                              }},
-                             {"of a transposed", {{{2, 3}}}, [](auto& x) {
-                                return reshape(transpose(x[0]), {2, 3});
-                              }}};
+  return std::vector<GradientSample>{{"(2, 6) to (3, 4)",
+                                      {{{2, 6}}},
+                                      [](auto& x) {
+                                        return reshape(x[0], {3, 4});
+                                      }},
+                                     {"(2, 3, 2) to (6, -1)",
+                                      {{{2, 3, 2}}},
+                                      [](auto& x) {
+                                        return reshape(x[0], {6, -1});
+                                      }},
+                                     {"(1, 2, 1) to (2)", {{{1, 2, 1}}}, [](auto& x) { return reshape(x[0], {2}); }},
+                                     {"() to (1, 1)",
+                                      {{Shape{}}},
+                                      [](auto& x) {
+                                        return reshape(x[0], {1, 1});
+                                      }},
+                                     {"(2, 0) to (0, 5)",
+                                      {{{2, 0}}},
+                                      [](auto& x) {
+                                        return reshape(x[0], {0, 5});
+                                      }},
+                                     {"of a transposed", {{{2, 3}}}, [](auto& x) {
+                                        return reshape(transpose(x[0]), {2, 3});
+                                      }}};
 });
 Tensor reshape(const Tensor& x, const Shape& shape) {
   const Shape target = resolve(x, shape);
@@ -112,7 +112,7 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
 
 // dx = dy with the axes put back
 static const Operation permute_operation("permute", [] {
-  return std::vector<Sample>{
+  return std::vector<GradientSample>{
       {"(2, 3, 4) by 2 0 1",
        {{{2, 3, 4}}},
        [](auto& x) {
@@ -156,7 +156,7 @@ Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
 
 // y = x[begin : end : step] along one axis        dx = 0 but for dx[begin : end : step] = dy
 static const Operation slice_operation("slice", [] {
-  return std::vector<Sample>{
+  return std::vector<GradientSample>{
       {"(5, 2) rows 1 to 4", {{{5, 2}}}, [](auto& x) { return slice(x[0], 0, 1, 4); }},
       {"(2, 5) every second column", {{{2, 5}}}, [](auto& x) { return slice(x[0], -1, 0, 5, 2); }},
       {"(2, 3, 2) middle axis", {{{2, 3, 2}}}, [](auto& x) { return slice(x[0], 1, 2, 3); }},
@@ -196,22 +196,22 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, st
 static const Operation broadcast_operation(
     "broadcast_to",
     [] {
-      return std::vector<Sample>{{"(3) to (2, 3)",
-                                  {{{3}}},
-                                  [](auto& x) {
-                                    return broadcast_to(x[0], {2, 3});
-                                  }},
-                                 {"(2, 1, 3) to (2, 2, 4, 3)",
-                                  {{{2, 1, 3}}},
-                                  [](auto& x) {
-                                    return broadcast_to(x[0], {2, 2, 4, 3});
-                                  }},
-                                 {"() to (2, 2)",
-                                  {{Shape{}}},
-                                  [](auto& x) {
-                                    return broadcast_to(x[0], {2, 2});
-                                  }},
-                                 {"(1) to (0)", {{{1}}}, [](auto& x) { return broadcast_to(x[0], {0}); }}};
+      return std::vector<GradientSample>{{"(3) to (2, 3)",
+                                          {{{3}}},
+                                          [](auto& x) {
+                                            return broadcast_to(x[0], {2, 3});
+                                          }},
+                                         {"(2, 1, 3) to (2, 2, 4, 3)",
+                                          {{{2, 1, 3}}},
+                                          [](auto& x) {
+                                            return broadcast_to(x[0], {2, 2, 4, 3});
+                                          }},
+                                         {"() to (2, 2)",
+                                          {{Shape{}}},
+                                          [](auto& x) {
+                                            return broadcast_to(x[0], {2, 2});
+                                          }},
+                                         {"(1) to (0)", {{{1}}}, [](auto& x) { return broadcast_to(x[0], {0}); }}};
     },
     Broadcasting::yes);
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
@@ -224,8 +224,9 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape) {
 
 // y = x, copied when x has gaps        dx = dy
 static const Operation contiguous_operation("contiguous", [] {
-  return std::vector<Sample>{{"transposed", {{{2, 3}}}, [](auto& x) { return contiguous(transpose(x[0])); }},
-                             {"sliced", {{{3, 4}}}, [](auto& x) { return contiguous(slice(x[0], 1, 1, 4, 2)); }}};
+  return std::vector<GradientSample>{
+      {"transposed", {{{2, 3}}}, [](auto& x) { return contiguous(transpose(x[0])); }},
+      {"sliced", {{{3, 4}}}, [](auto& x) { return contiguous(slice(x[0], 1, 1, 4, 2)); }}};
 });
 Tensor contiguous(const Tensor& x) {
   if (x.is_contiguous()) return x;
@@ -235,10 +236,10 @@ Tensor contiguous(const Tensor& x) {
 // y = the parts one after another along an axis        d(part) = its slice of dy
 static const Operation concat_operation("concat", [] {
   const auto join = [](int axis) { return [axis](const std::vector<Tensor>& x) { return concat(x, axis); }; };
-  return std::vector<Sample>{{"rows", {{{2, 3}}, {{1, 3}}, {{0, 3}}}, join(0)},
-                             {"columns", {{{2, 1}}, {{2, 3}}}, join(-1)},
-                             {"middle axis", {{{2, 1, 2}}, {{2, 2, 2}}}, join(1)},
-                             {"one part", {{{3}}}, join(0)}};
+  return std::vector<GradientSample>{{"rows", {{{2, 3}}, {{1, 3}}, {{0, 3}}}, join(0)},
+                                     {"columns", {{{2, 1}}, {{2, 3}}}, join(-1)},
+                                     {"middle axis", {{{2, 1, 2}}, {{2, 2, 2}}}, join(1)},
+                                     {"one part", {{{3}}}, join(0)}};
 });
 Tensor concat(const std::vector<Tensor>& parts, int axis) {
   if (parts.empty()) fail("concat: expected at least one tensor");

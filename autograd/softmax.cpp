@@ -28,8 +28,8 @@ bool is_masked(const T* row, std::int64_t n) {
   return std::all_of(row, row + n, [](T v) { return v == -std::numeric_limits<T>::infinity(); });
 }
 
-std::vector<Sample> row_samples(Tensor (*f)(const Tensor&)) {
-  std::vector<Sample> samples;
+std::vector<GradientSample> row_samples(Tensor (*f)(const Tensor&)) {
+  std::vector<GradientSample> samples;
   for (const Shape& shape : {Shape{4}, Shape{2, 3}, Shape{2, 1, 3}, Shape{0, 3}, Shape{2, 0}, Shape{3, 20}}) {
     samples.push_back({to_string(shape), {{shape}}, [f](const std::vector<Tensor>& x) { return f(x[0]); }});
   }
@@ -44,7 +44,7 @@ constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 // y  = e^x / sum(e^x)
 // dx = y * (dy - sum(dy * y))          needs y, not x
 static const Operation softmax_operation("softmax", [] {
-  std::vector<Sample> samples = row_samples(softmax);
+  std::vector<GradientSample> samples = row_samples(softmax);
   samples.push_back({"a masked row and a masked element", {{{2, 3}}}, [](const std::vector<Tensor>& x) {
                        return softmax(masked_fill(x[0], Booleans({2, 3}, {0, 1, 0, 1, 1, 1}), minus_infinity));
                      }});

@@ -14,8 +14,8 @@ namespace {
 
 using Statistic = Tensor (*)(const Tensor&, const std::vector<int>&, bool);
 
-std::vector<Sample> statistic_samples(Statistic f) {
-  std::vector<Sample> samples;
+std::vector<GradientSample> statistic_samples(Statistic f) {
+  std::vector<GradientSample> samples;
   for (const bool keepdim : {false, true}) {
     for (const auto& [shape, axes] :
          {std::pair<Shape, std::vector<int>>{{}, {}}, {{4}, {}}, {{2, 3}, {0}}, {{2, 3, 2}, {0, -1}}, {{0, 3}, {1}}}) {

@@ -12,7 +12,7 @@ Tensor composed(const Tensor& x) { return x / sqrt(mean(square(x), {-1}, true) +
 // y = r x, r = 1 / sqrt(mean(x^2) + eps)        dx = r (dy - y mean(dy y))
 Tensor own(const Tensor& x);
 static const Operation own_operation("own rms_norm", [] {
-  return std::vector<Sample>{{"(2, 5)", {{{2, 5}}}, [](const std::vector<Tensor>& x) { return own(x[0]); }}};
+  return std::vector<GradientSample>{{"(2, 5)", {{{2, 5}}}, [](const std::vector<Tensor>& x) { return own(x[0]); }}};
 });
 Tensor own(const Tensor& x) {
   const Tensor r = 1 / sqrt(mean(square(x.detach()), {-1}, true) + eps), y = x.detach() * r;

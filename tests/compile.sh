@@ -7,6 +7,19 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failed=0
 
+# A user's own types may have these names beside `using namespace heed`.
+{
+  echo '#include <heed/heed.h>'
+  echo 'using namespace heed;'
+  for name in Batch Example Sample Span Split Task Vocabulary; do
+    echo "namespace mine { struct $name {}; }"
+    echo "using mine::$name;"
+    echo "$name make_$name() { return {}; }"
+  done
+} > "$scratch/names.cpp"
+"$compiler" -std=c++20 -fsyntax-only -I "$include" "$scratch/names.cpp" ||
+  { echo "heed.h takes a name that a user may want"; failed=1; }
+
 # A guard without a name ends at once.
 cat > "$scratch/guards.cpp" << 'END'
 #include <heed/heed.h>

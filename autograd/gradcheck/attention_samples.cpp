@@ -42,8 +42,8 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-std::vector<Sample> attention_samples(AttentionOutput output) {
-  std::vector<Sample> samples;
+std::vector<GradientSample> attention_samples(AttentionOutput output) {
+  std::vector<GradientSample> samples;
   for (const Case& c : cases()) {
     std::vector<Argument> arguments{{c.Q}, {c.K}, {c.V}};
     for (const Shape& bias : c.bias) arguments.push_back({bias});

@@ -5,6 +5,6 @@ namespace heed {
 
 // Samples of fused attention under each kind of mask, looking at one of its outputs or at both.
 enum class AttentionOutput { output, weights };
-std::vector<Sample> attention_samples(AttentionOutput output);
+std::vector<GradientSample> attention_samples(AttentionOutput output);
 
 }  // namespace heed

@@ -4,13 +4,13 @@
 namespace heed {
 
 // Samples of y = f(x) over ranks 0 to 3, sizes 0 and 1 among them.
-std::vector<Sample> unary_samples(Tensor (*f)(const Tensor&), Argument::Values values = Argument::Values::any);
+std::vector<GradientSample> unary_samples(Tensor (*f)(const Tensor&), Argument::Values values = Argument::Values::any);
 
 // Samples of y = f(a, b) over every way in which two shapes of up to 4 axes broadcast, sizes 0 and 1 among
 // them.
-std::vector<Sample> broadcast_samples(const std::function<Tensor(const Tensor&, const Tensor&)>& f,
-                                      Argument::Values a = Argument::Values::any,
-                                      Argument::Values b = Argument::Values::any);
+std::vector<GradientSample> broadcast_samples(const std::function<Tensor(const Tensor&, const Tensor&)>& f,
+                                              Argument::Values a = Argument::Values::any,
+                                              Argument::Values b = Argument::Values::any);
 
 // The pairs of shapes that broadcast_samples() draws on.
 std::vector<std::pair<Shape, Shape>> broadcast_pairs();

@@ -120,7 +120,7 @@ std::vector<Variant> variants(const std::vector<Argument>& arguments) {
   return all;
 }
 
-bool passes(const Sample& sample, const Variant& variant, double scale, std::string* worst = nullptr) {
+bool passes(const GradientSample& sample, const Variant& variant, double scale, std::string* worst = nullptr) {
   Random random(std::hash<std::string>{}(sample.name + variant.name));
   Tensors x;
   for (const Argument& argument : variant.variables) x.push_back(draw(argument, random));
@@ -133,7 +133,7 @@ bool passes(const Sample& sample, const Variant& variant, double scale, std::str
   return report.passed;
 }
 
-bool is_empty(const Sample& sample) {  // the Jacobian has no entries
+bool is_empty(const GradientSample& sample) {  // the Jacobian has no entries
   Random random(0);
   Tensors x;
   bool no_inputs = true;
@@ -144,7 +144,7 @@ bool is_empty(const Sample& sample) {  // the Jacobian has no entries
   return no_inputs || sample.function(x).numel() == 0;
 }
 
-void check_sample(const Sample& sample) {
+void check_sample(const GradientSample& sample) {
   std::string worst;
   const Variant plain{"contiguous", sample.arguments, [](const Tensors& x) { return x; }};
   INFO("sample " << sample.name);
@@ -165,12 +165,12 @@ TEST_CASE("The gradient of every operation is the derivative, whatever the layou
   const Threads one(1);  // the products are tiny; cpu/thread_pool_test.cpp shows that results do not depend on it
   for (const Operation* operation : operations()) {
     DYNAMIC_SECTION("operation " << operation->name()) {
-      const std::vector<Sample> samples = operation->samples().all();
+      const std::vector<GradientSample> samples = operation->samples().all();
       if (samples.empty()) {
         const char* reason = operation->samples().reason_for_none();
         CHECK((reason && std::string(reason).size() > 10));
       }
-      for (const Sample& sample : samples) check_sample(sample);
+      for (const GradientSample& sample : samples) check_sample(sample);
     }
   }
 }
@@ -178,7 +178,7 @@ TEST_CASE("The gradient of every operation is the derivative, whatever the layou
 TEST_CASE("An input has the same gradient where the others are constants") {
   const Threads one(1);
   for (const Operation* operation : operations()) {
-    for (const Sample& sample : operation->samples().all()) {
+    for (const GradientSample& sample : operation->samples().all()) {
       if (sample.arguments.size() < 2 || is_empty(sample)) continue;
       INFO(operation->name() << ", " << sample.name);
       Random random(7);
@@ -202,7 +202,7 @@ TEST_CASE("An input has the same gradient where the others are constants") {
 TEST_CASE("A gradient may come in any layout") {
   const Threads one(1);
   for (const Operation* operation : operations()) {
-    for (const Sample& sample : operation->samples().all()) {
+    for (const GradientSample& sample : operation->samples().all()) {
       INFO(operation->name() << ", " << sample.name);
       Random random(9);
       Tensors x;
@@ -230,7 +230,7 @@ void write_nan(const Tensor& x) {
 }
 
 // "input 0", "output": those whose writing makes backward an error. Of all others, it must not change the gradients.
-void note_kept(const Sample& sample, std::set<std::string>& kept) {
+void note_kept(const GradientSample& sample, std::set<std::string>& kept) {
   Random random(1);
   Tensors variables;
   for (const Argument& argument : sample.arguments) variables.push_back(variable(draw(argument, random)));
@@ -301,7 +301,7 @@ TEST_CASE("Backward reads no tensor that was written since: each operation keeps
   for (const Operation* operation : operations()) {
     INFO("operation " << operation->name());
     std::set<std::string> kept;
-    for (const Sample& sample : operation->samples().all()) note_kept(sample, kept);
+    for (const GradientSample& sample : operation->samples().all()) note_kept(sample, kept);
     if (of_both_outputs.contains(operation->name())) continue;
     const auto entry = expected.find(operation->name());
     CHECK(kept == (entry == expected.end() ? std::set<std::string>{} : entry->second));

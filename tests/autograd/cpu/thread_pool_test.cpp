@@ -105,7 +105,7 @@ const std::vector<LargeCase> large{
 TEST_CASE("Every operation gives the same bits with 1, 2, 3 and 8 threads") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   for (const Operation* operation : operations()) {
-    const std::vector<Sample> samples = operation->samples().all();
+    const std::vector<GradientSample> samples = operation->samples().all();
     for (std::size_t i = 0; i < samples.size(); i += samples.size() < 60 ? 1 : 7) {
       INFO(operation->name() << " " << samples[i].name << " " << to_string(dtype));
       Random random(i);

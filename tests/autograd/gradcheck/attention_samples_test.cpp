@@ -7,8 +7,8 @@
 using namespace heed;
 
 TEST_CASE("Attention's samples look at its output, or at the weights beside it") {
-  const std::vector<Sample> outputs = attention_samples(AttentionOutput::output);
-  const std::vector<Sample> both = attention_samples(AttentionOutput::weights);
+  const std::vector<GradientSample> outputs = attention_samples(AttentionOutput::output);
+  const std::vector<GradientSample> both = attention_samples(AttentionOutput::weights);
   REQUIRE(outputs.size() == both.size());
   Random random(1);
   int masked = 0;

@@ -27,16 +27,17 @@ TEST_CASE("The pairs of shapes that samples draw on broadcast in every way up to
 
 TEST_CASE("Samples call the function on arguments of the kind asked for") {
   Random random(1);
-  for (const Sample& sample : unary_samples(log, Argument::Values::positive)) {
+  for (const GradientSample& sample : unary_samples(log, Argument::Values::positive)) {
     REQUIRE(sample.arguments.size() == 1);
     const Tensor x = draw(sample.arguments[0], random);
     for (const double value : x.to_vector()) CHECK((value >= 0.5 && value < 2));
     CHECK(same_bits(sample.function({x}), log(x)));
   }
   const auto quotient = [](const Tensor& a, const Tensor& b) { return a / b; };
-  const std::vector<Sample> samples = broadcast_samples(quotient, Argument::Values::any, Argument::Values::nonzero);
+  const std::vector<GradientSample> samples =
+      broadcast_samples(quotient, Argument::Values::any, Argument::Values::nonzero);
   CHECK(samples.size() == broadcast_pairs().size());
-  for (const Sample& sample : samples) {
+  for (const GradientSample& sample : samples) {
     const Tensor a = draw(sample.arguments[0], random), b = draw(sample.arguments[1], random);
     for (const double value : b.to_vector()) CHECK(std::abs(value) >= 0.3);
     CHECK(same_bits(sample.function({a, b}), a / b));
