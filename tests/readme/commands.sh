@@ -42,7 +42,7 @@ run_program() {
     build/inspect*--limit*) ;;
     build/inspect*--causes* | build/inspect*--page*) command+=" --limit 20" ;;
   esac
-  (cd "$scratch" && timeout 120 bash -c "$command") || { echo "run as: $command"; return 1; }
+  (cd "$scratch" && timeout 600 bash -c "$command") || { echo "run as: $command"; return 1; }
 }
 
 check() {  # check COMMAND
