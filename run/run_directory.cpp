@@ -58,7 +58,7 @@ bool is_digits(std::string_view text) {
 bool is_ours(std::string_view name) {
   constexpr std::array names{"config.yaml",       "held_out.jsonl",         "metrics.jsonl",
                              "model.safetensors", "checkpoint.safetensors", "trace.json",
-                             "best.safetensors"};
+                             "best.safetensors",  "baselines.safetensors"};
   if (std::ranges::find(names, name) != names.end()) return true;
   constexpr std::string_view before = "step-", after = ".safetensors";  // as dump_path() names them
   return name.starts_with(before) && name.ends_with(after) && name.size() > before.size() + after.size() &&

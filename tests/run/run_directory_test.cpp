@@ -84,6 +84,8 @@ TEST_CASE("Only what write_file() had set aside of a run's own files is removed"
                                       "model.safetensors.tmp-1-2",
                                       "trace.json.tmp-1-2",
                                       "checkpoint.safetensors.tmp-1-2",
+                                      "best.safetensors.tmp-1-2",
+                                      "baselines.safetensors.tmp-1-2",
                                       "step-000300.safetensors.tmp-1-2"};
   for (const std::string& name : ours) write_file(path / name, "half");
   CHECK_NOTHROW(RunDirectory::create("name", "", path));  // in which no run has begun
