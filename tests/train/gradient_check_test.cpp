@@ -2,9 +2,52 @@
 
 #include "tests/catch.h"
 
+#include <heed/autograd/more_ops.h>
+
 #include <algorithm>
 
 using namespace heed;
+
+namespace {
+
+const Operation wrong_operation("wrong", Samples::none("an operation whose gradient is wrong"));
+
+// y = f(x), with gradient(dy, x) for a gradient.
+template <class F, class G>
+Tensor wrong(const Tensor& x, F f, G gradient) {
+  return record(wrong_operation, {&x}, f(x.detach()),
+                [v = x.detach(), gradient](const Tensor& dy) { return std::vector{gradient(dy, v)}; });
+}
+
+ModelCheck check_of(const std::string& model, int seed = 1) {
+  return check_model_gradients(parse_config(
+      "data: {sentences: 20, held_out: 4}\nmodel: {d_model: 8, heads: 2, " + model + "}\nseed: " + std::to_string(seed),
+      "f"));
+}
+
+std::string line_of(const ModelCheck& check, const std::string& beginning) {
+  const std::size_t at = check.table.find("\n" + beginning) + 1;
+  REQUIRE(at > 0);
+  return check.table.substr(at, check.table.find('\n', at) - at);
+}
+
+// The check of mean((x relu(W) + b)^2), with the gradient of the square that is given.
+template <class G>
+ModelCheck check_square(G gradient) {
+  Parameters parameters;
+  const Scope scope(parameters, 1, DType::float64);
+  const Tensor W = scope.parameter("W", {3, 2}, Init::gaussian(1)), b = scope.parameter("b", {2}, Init::zeros());
+  const Tensor x = tensor({2, 3}, {1, -2, 0.5, 0.25, 1, 3}, DType::float64);
+  return check_parameters(
+      parameters,
+      [&] {
+        return mean(wrong(
+            linear(x, relu(W), b), [](const Tensor& v) { return square(v); }, gradient));
+      },
+      1);
+}
+
+}  // namespace
 
 TEST_CASE("Every parameter of a configured model is checked, a line each") {
   const ModelCheck check = check_model_gradients(
@@ -16,9 +59,14 @@ TEST_CASE("Every parameter of a configured model is checked, a line each") {
     REQUIRE(at != std::string::npos);
     CHECK(check.table.substr(at + 1, check.table.find('\n', at + 1) - at - 1).ends_with("  pass"));
   }
-  const std::size_t last = check.table.rfind('\n', check.table.size() - 2) + 1;
-  const auto parameters = std::ranges::count(check.table, '\n') - 2;  // without the head and the last line
-  CHECK(check.table.substr(last).starts_with(fmt::format("{0} of {0} parameters pass", parameters)));
+  const auto parameters = std::ranges::count(check.table, '\n') - 4;  // without the head and the totals
+  CHECK(line_of(check, fmt::format("{0} of {0} parameters pass, 0 of them with a gradient below 1e-08; worst error ",
+                                   parameters))
+            .find(" of a gradient's norm, ") != std::string::npos);
+  line_of(check,
+          fmt::format("{} derivatives agree with 8th-order central differences in float64, to 1e-07 and the loss's "
+                      "rounding; ",
+                      8 * parameters));
 }
 
 TEST_CASE("Few features behind a layer norm, where the loss bends most, are no false alarm") {
@@ -29,4 +77,62 @@ TEST_CASE("Few features behind a layer norm, where the loss bends most, are no f
     CAPTURE(seed, check.table);
     CHECK(check.passed);
   }
+}
+
+TEST_CASE("A gradient that is 0 by the model's structure passes as such") {
+  const ModelCheck check = check_of("bias: true");
+  CAPTURE(check.table);
+  CHECK(check.passed);
+  CHECK(line_of(check, "encoder.0.attention.W_K.bias ").ends_with("  pass: below 1e-08"));
+  CHECK(line_of(check, "encoder.0.attention.W_Q.bias ").ends_with("  pass"));
+  CHECK(check.table.find(" parameters pass, 2 of them with a gradient below 1e-08; ") != std::string::npos);
+}
+
+TEST_CASE("Matrices that begin at 0 hide no derivative of the layers before them") {
+  const ModelCheck check = check_of("zero_outputs: true, mlp: 5");
+  CAPTURE(check.table);
+  CHECK(check.passed);
+  CHECK(check.table.find(" parameters pass, 0 of them with a gradient below 1e-08; ") != std::string::npos);
+}
+
+TEST_CASE("Kinks of relu near the weights are no false alarm, and are counted") {
+  int smaller_steps = 0;
+  for (int seed = 1; seed <= 6; ++seed) {
+    const ModelCheck check = check_of("mlp: 64, activation: relu", seed);
+    CAPTURE(seed, check.table);
+    CHECK(check.passed);
+    smaller_steps += check.table.find("\n0 of them took a smaller step, and ") == std::string::npos;
+  }
+  CHECK(smaller_steps > 0);
+}
+
+TEST_CASE("A wrong gradient is refused, with both derivatives") {
+  const auto right = [](const Tensor& dy, const Tensor& x) { return 2 * dy * x; };
+  CHECK(check_square(right).passed);
+  const auto failure = [](const auto& gradient) {
+    const ModelCheck check = check_square(gradient);
+    CHECK_FALSE(check.passed);
+    return line_of(check, "b ");
+  };
+  CHECK(failure([](const Tensor& dy, const Tensor& x) { return 2.02 * dy * x; }).find("  FAIL: expected ") !=
+        std::string::npos);
+  CHECK(failure([](const Tensor& dy, const Tensor& x) { return -2 * dy * x; }).find(", got ") != std::string::npos);
+  CHECK(failure([](const Tensor& dy, const Tensor& x) {
+          return 0 * dy * x;
+        }).find(", got 0 along a random direction") != std::string::npos);
+  CHECK(failure([](const Tensor& dy, const Tensor& x) {
+          return 2 * dy * x * tensor({2}, {1, 1.0001}, DType::float64);
+        }).find(" along the gradient") != std::string::npos);
+}
+
+TEST_CASE("A parameter that the loss does not depend on is refused") {
+  Parameters parameters;
+  const Scope scope(parameters, 1, DType::float64);
+  const Tensor used = scope.parameter("used", {2}, Init::gaussian(1));
+  scope.parameter("unused", {2}, Init::gaussian(1));
+  const ModelCheck check = check_parameters(
+      parameters, [&] { return sum(square(used)); }, 1);
+  CHECK_FALSE(check.passed);
+  CHECK(line_of(check, "unused ").ends_with("  FAIL: the loss does not depend on it"));
+  CHECK(check.table.find("\n1 of 2 parameters pass, ") != std::string::npos);
 }
