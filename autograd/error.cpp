@@ -51,12 +51,15 @@ std::string in_layer(std::string text) {
 }
 
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
+  constexpr std::size_t longest = 200;  // bytes: the distance takes time and memory of the product of both lengths
+  if (word.size() > longest) return "";
   const std::string* nearest = nullptr;
   const std::vector<std::string_view> letters = characters(word);
   // Of very few letters another word is never far: one change of three, a swap of two.
   const std::size_t n = letters.size();
   std::size_t least = n < 2 ? 0 : n < 4 ? 2 : std::max<std::size_t>(3, n / 2 + 1);
   for (const std::string& candidate : candidates) {
+    if (candidate.size() > longest) continue;
     if (differ_in_case_alone(word, candidate)) return fmt::format(" (did you mean '{}'?)", candidate);
     const std::vector<std::string_view> others = characters(candidate);
     if (n == 2 && !(others.size() == 2 && others[0] == letters[1] && others[1] == letters[0])) continue;

@@ -49,8 +49,20 @@ template <class... Args>
   throw Error(in_layer(fmt::format(format, std::forward<Args>(args)...)));
 }
 
-// " (did you mean 'lr'?)" for the candidate that is `word` but for its case, or has the smallest edit distance to it; ""
-// when none is near.
+/// Returns the first `most` of `items` with `between` between two, and how many more there are: "a, b, ... and 4123 more".
+template <class Items>
+std::string listed(const Items& items, std::string_view between = ", ", std::size_t most = 20) {
+  std::string text;
+  std::size_t count = 0;
+  for (const auto& item : items) {
+    if (++count > most) continue;
+    text += fmt::format("{}{}", count > 1 ? between : "", item);
+  }
+  return count > most ? fmt::format("{}{}... and {} more", text, between, count - most) : text;
+}
+
+/// Returns " (did you mean 'lr'?)" for the candidate that differs from `word` in case alone, or has the smallest edit
+/// distance to it; "" when none is near, and for words of more than 200 bytes.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace heed

@@ -70,6 +70,7 @@ Example cut(const MarkedText& marked, const Tokenizer& tokenizer) {
     }
     example.candidates.push_back(span);
   }
+  example.source = marked.source;
   choose(example, marked.chosen);
   example.relation = marked.relation;
   example.twin = marked.twin;
@@ -114,6 +115,7 @@ MarkedText marked_text(const Example& example) {
   result.tokens = example.tokens;
   result.sentences = example.sentences;
   result.decider = example.decider;
+  result.source = example.source;
   return result;
 }
 

@@ -25,6 +25,7 @@ struct MarkedText {
   std::vector<std::string> tokens{};
   std::vector<int> sentences{};
   std::string decider{};
+  SourceLine source{};
 };
 
 // Cut into tokens, each place a span of all tokens that it touches; the query is the last of its tokens. Error where a

@@ -4,6 +4,7 @@
 #include <heed/data/corpus.h>
 #include <heed/data/tokenize.h>
 #include <heed/data/vocabulary.h>
+#include <heed/files/text_file.h>
 
 #include <optional>
 #include <string>
@@ -18,7 +19,10 @@ struct Span {
   bool operator==(const Span&) const = default;
 };
 
-// A text with one question: at token `query`, which word is meant, or which of the candidates?
+/// Candidates that a sentence may have.
+constexpr int max_candidates = 100;
+
+/// A text with one question: at token `query`, which word is meant, or which of the candidates?
 struct Example {
   std::vector<std::string> tokens;
   int query = 0;
@@ -33,6 +37,7 @@ struct Example {
   // `distractor` that of the other where there are two.
   std::vector<Span> candidates{};
   int chosen = -1;
+  SourceLine source{};
   bool operator==(const Example&) const = default;
 };
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <poll.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 namespace heed {
@@ -19,12 +20,25 @@ namespace {
 constexpr std::size_t most_streamed = std::size_t{1} << 28;  // bytes of what is no regular file: some never end
 constexpr int writer_awaited_ms = 2000;
 
+// False where the file system of a directory, or of the nearest one above it that exists, has used up its inodes.
+bool has_files_left(fs::path directory) {
+  struct statvfs disk {};
+  while (::statvfs(directory.c_str(), &disk) != 0) {
+    if (!directory.has_parent_path() || directory == directory.root_path()) return true;
+    directory = directory.parent_path();
+  }
+  return disk.f_files == 0 || disk.f_favail > 0;
+}
+
 [[noreturn]] void fail_with_reason(const char* action, const fs::path& path, int reason) {
   const fs::path directory = path.has_parent_path() ? path.parent_path() : ".";
   std::string hint;
-  if (reason == ENOSPC || reason == EDQUOT) hint = ". Make room on that disk and try again";
+  if (reason == ENOSPC || reason == EDQUOT) {
+    hint = has_files_left(directory) ? ". Free some space on that disk and try again"
+                                     : ". That disk can hold no more files (df -i): remove some and try again";
+  }
   if (reason == EACCES || reason == EPERM) hint = ". Check the permissions of it and of its directory";
-  if (reason == ENXIO) hint = ": nobody reads from it";
+  if (reason == ENXIO && action == std::string_view("write")) hint = ": nobody reads from it";
   if (reason == EROFS) hint = ". Choose a directory that can be written";
   std::error_code ignored;
   if (reason == ENOENT && !fs::exists(directory, ignored)) {
@@ -175,6 +189,18 @@ std::vector<std::string> divided_paths(const std::string& list) {
   return paths;
 }
 
+void make_directory(const fs::path& path) {
+  std::error_code error;
+  fs::create_directory(path, error);
+  if (error) fail_with_reason("make the directory", path, error.value());
+}
+
+void make_directories(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) fail_with_reason("make the directory", path, error.value());
+}
+
 std::string read_file(const fs::path& path) {
   Descriptor file(path, O_RDONLY | O_NONBLOCK);  // a FIFO without a writer would not open
   struct stat status {};
@@ -186,6 +212,12 @@ std::string read_file(const fs::path& path) {
   try {
     if (S_ISREG(status.st_mode)) bytes.reserve(static_cast<std::size_t>(status.st_size));
     read_all(file, path, status.st_mode, bytes);
+    struct stat now {};
+    const bool is_cut = S_ISREG(status.st_mode) && ::fstat(file.number(), &now) == 0 && now.st_size < status.st_size;
+    if (is_cut) {
+      fail("cannot read {}: it was cut from {} bytes to {} while it was read; try again when it is whole",
+           path.string(), status.st_size, now.st_size);
+    }
   } catch (const std::bad_alloc&) {
     throw too_large();
   } catch (const std::length_error&) {

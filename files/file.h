@@ -20,8 +20,15 @@ std::vector<std::filesystem::path> entries_of(const std::filesystem::path& direc
 // name between two commas.
 std::vector<std::string> divided_paths(const std::string& list);
 
-// The file's bytes. FileError with the path and the system's reason; also for a FIFO that nobody writes to, for a device that
-// has more than 256 MiB, and for a file larger than memory.
+/// Makes the directory `path` where it is missing. Throws FileError with the path and the system's reason.
+void make_directory(const std::filesystem::path& path);
+
+/// Makes `path` and the directories above it, as make_directory() does.
+void make_directories(const std::filesystem::path& path);
+
+/// Returns the file's bytes. Throws FileError with the path and the system's reason. Throws Error for a FIFO that nobody
+/// writes to within 2 s, for a device that has more than 256 MiB, for a file larger than memory, and for one that was cut
+/// while it was read.
 std::string read_file(const std::filesystem::path& path);
 
 // Replaces `path`, or what it links to, whole or not at all: written aside, synced, renamed, directory synced. FileError

@@ -4,13 +4,12 @@
 #include <heed/files/utf8.h>
 
 #include <cmath>
+#include <filesystem>
 #include <new>
 #include <set>
 
 namespace heed {
 namespace {
-
-constexpr std::size_t most_names = 20'000;  // of an object, which looks them up one by one
 
 // "[json.exception.parse_error.101] parse error at line 1, column 6: syntax error while parsing value - invalid literal;
 // last read: '...'; expected ..." -> "invalid literal"
@@ -35,7 +34,7 @@ Json parse_json(std::string_view text, int deepest) {
     if (event == Event::key) {
       const auto& name = parsed.get_ref<const std::string&>();
       if (!names.back().insert(name).second) fail("key '{}' occurs twice", excerpt(name));
-      if (names.back().size() > most_names) fail("more than {} keys in one object", most_names);
+      if (names.back().size() > max_json_keys) fail("more than {} keys in one object", max_json_keys);
     }
     return true;
   };
@@ -50,6 +49,9 @@ Json parse_json(std::string_view text, int deepest) {
 
 std::string message_of(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error)) throw;
+  if (const auto* failed = dynamic_cast<const std::filesystem::filesystem_error*>(&error)) {
+    return fmt::format("cannot read {}: {}", failed->path1().string(), failed->code().message());
+  }
   const std::string_view what = error.what();
   const std::size_t mark = what.starts_with("[json.exception.") ? what.find("] ") : std::string_view::npos;
   return mark == std::string_view::npos ? std::string(what) : visible(what.substr(mark + 2));

@@ -8,12 +8,16 @@ namespace heed {
 
 using Json = nlohmann::ordered_json;  // names in the order in which they were written
 
-// Error saying what is wrong and at which byte; also where an object names a key twice, or has more than 20,000 of them,
-// or where lists and objects are nested deeper than `deepest`.
+/// Keys that an object may have: it looks them up one by one.
+constexpr std::size_t max_json_keys = 20'000;
+
+/// Returns the value that `text` holds. Throws Error that says what is wrong and at which byte; also where an object has a
+/// key twice or more than max_json_keys keys, or where lists and objects are nested deeper than `deepest`.
 Json parse_json(std::string_view text, int deepest = 8);
 
-// What an exception says, of this library or of JSON's, whose mark "[json.exception.type_error.302] " is left out.
-// To be called where it is caught: std::bad_alloc, which says nothing of what was read, is thrown on.
+/// Returns what an exception of this library, of JSON's or of std::filesystem says, without the mark
+/// "[json.exception.type_error.302] " or "filesystem error: status". Call it where the exception is caught. It rethrows
+/// std::bad_alloc, whose text says nothing about the file.
 std::string message_of(const std::exception& error);
 
 // null for NaN, which JSON has no number for.

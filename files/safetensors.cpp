@@ -1,4 +1,5 @@
 #include "files/digest.h"
+#include "files/half.h"
 #include "files/json.h"
 
 #include <heed/files/file.h>
@@ -12,6 +13,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <tuple>
 
 namespace heed {
 namespace {
@@ -45,35 +47,6 @@ constexpr StoredType stored_types[] = {
     {"F32", 4, DType::float32}, {"F64", 8, DType::float64}, {"F16", 2, DType::float32}, {"BF16", 2, DType::float32},
     {"I64", 8, DType::float64}, {"I32", 4, DType::float64}, {"U8", 1, DType::float32},  {"BOOL", 1, DType::float32}};
 
-// IEEE 754 binary16: 1 bit of sign, 5 of exponent, 10 of significand.
-float from_f16(std::uint16_t bits) {
-  const std::uint32_t sign = (bits & 0x8000U) << 16U, exponent = (bits >> 10U) & 31U, significand = bits & 1023U;
-  if (exponent == 0) return (sign ? -1.0F : 1.0F) * static_cast<float>(significand) * 0x1p-24F;
-  const std::uint32_t widened = exponent == 31 ? 255U : exponent + 112U;
-  return std::bit_cast<float>(sign | widened << 23U | significand << 13U);
-}
-
-std::uint16_t to_f16(float x) {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x), sign = (bits >> 16U) & 0x8000U;
-  const float size = std::abs(x);
-  std::uint32_t result = 0x7e00U;  // NaN
-  if (size < 0x1p-14F) {
-    result = static_cast<std::uint32_t>(std::nearbyint(size * 0x1p24F));  // below the normal ones
-  } else if (size < 65520.0F) {
-    const std::uint32_t magnitude = bits & 0x7fffffffU;
-    result = (magnitude + 0xfffU + ((magnitude >> 13U) & 1U) - (112U << 23U)) >> 13U;
-  } else if (size >= 65520.0F) {
-    result = 0x7c00U;  // infinity
-  }
-  return static_cast<std::uint16_t>(sign | result);
-}
-
-std::uint16_t to_bf16(float x) {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
-  if (x != x) return static_cast<std::uint16_t>(bits >> 16U | 0x40U);
-  return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U);
-}
-
 // n numbers of type `From`, wherever they begin.
 template <class From, class T, class F>
 void read_numbers(const char* from, T* to, std::int64_t n, F convert) {
@@ -92,9 +65,7 @@ void read_into(Tensor& tensor, const std::string& stored, const char* from) {
   if (stored == "F16") {
     read_numbers<std::uint16_t>(from, tensor.mutable_data<float>(), n, from_f16);
   } else if (stored == "BF16") {
-    read_numbers<std::uint16_t>(from, tensor.mutable_data<float>(), n, [](std::uint16_t bits) {
-      return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
-    });
+    read_numbers<std::uint16_t>(from, tensor.mutable_data<float>(), n, from_bf16);
   } else if (stored == "I64") {
     read_numbers<std::int64_t>(from, tensor.mutable_data<double>(), n, as_double);
   } else if (stored == "I32") {
@@ -107,23 +78,31 @@ void read_into(Tensor& tensor, const std::string& stored, const char* from) {
   }
 }
 
-// The bytes of a tensor, and the name of their type.
+// The bytes of a tensor, and the name of their type. Error for a finite number that would become infinite.
 std::pair<std::string, std::string> bytes_of(const Tensor& tensor, StoredAs stored) {
   std::string data;
+  const Tensor values = tensor.is_contiguous() ? tensor : tensor.clone();
+  const auto n = static_cast<std::size_t>(values.numel());
   if (stored == StoredAs::as_it_is) {
-    const Tensor values = tensor.is_contiguous() ? tensor : tensor.clone();
-    dispatch(values.dtype(), [&]<class T>() {
-      data.assign(reinterpret_cast<const char*>(values.data<T>()),
-                  static_cast<std::size_t>(values.numel()) * sizeof(T));
-    });
+    dispatch(values.dtype(),
+             [&]<class T>() { data.assign(reinterpret_cast<const char*>(values.data<T>()), n * sizeof(T)); });
     return {std::move(data), values.dtype() == DType::float32 ? "F32" : "F64"};
   }
-  const Tensor values = tensor.to(DType::float32).clone();
-  std::vector<std::uint16_t> halves(static_cast<std::size_t>(values.numel()));
-  const float* from = values.data<float>();
-  std::transform(from, from + values.numel(), halves.begin(), stored == StoredAs::F16 ? to_f16 : to_bf16);
-  data.assign(reinterpret_cast<const char*>(halves.data()), halves.size() * sizeof(std::uint16_t));
-  return {std::move(data), stored == StoredAs::F16 ? "F16" : "BF16"};
+  const bool is_f16 = stored == StoredAs::F16;
+  const char* type = is_f16 ? "F16" : "BF16";
+  std::vector<std::uint16_t> halves(n);
+  dispatch(values.dtype(), [&]<class T>() {
+    const T* from = values.data<T>();
+    for (std::size_t i = 0; i < n; ++i) {
+      const float x = to_odd(static_cast<double>(from[i]));
+      halves[i] = is_f16 ? to_f16(x) : to_bf16(x);
+      if ((halves[i] & 0x7fffU) != (is_f16 ? 0x7c00U : 0x7f80U) || std::isinf(from[i])) continue;
+      fail("value {} (from 0) is {}, which {} cannot hold: its largest is {}; choose {}", i, from[i], type,
+           is_f16 ? "65504" : "3.3895e+38", is_f16 ? "BF16 or as_it_is" : "as_it_is");
+    }
+  });
+  data.assign(reinterpret_cast<const char*>(halves.data()), n * sizeof(std::uint16_t));
+  return {std::move(data), type};
 }
 
 struct Entry {
@@ -322,7 +301,20 @@ const Tensor& SafeTensors::operator[](const std::string& name) const {
   fail("safetensors: no tensor '{}' among {}{}", name, tensors.size(), did_you_mean(name, names));
 }
 
+namespace {
+
+// Error for more names than an object of the header may have. One is its own: the metadata's, or the digest's.
+void check_count(const std::filesystem::path& path, const char* what, std::size_t count) {
+  if (count < max_json_keys) return;
+  fail("{}: {} {}; at most {} can be read from one file, so choose several", path.string(), count, what,
+       max_json_keys - 1);
+}
+
+}  // namespace
+
 void write_safetensors(const std::filesystem::path& path, const SafeTensors& content, StoredAs stored) {
+  check_count(path, "tensors", content.tensors.size());
+  check_count(path, "entries of metadata", content.metadata.size());
   Json header = Json::object();
   const std::string no_digest(digest_digits, '0');
   header[metadata_key] = content.metadata;
@@ -334,7 +326,12 @@ void write_safetensors(const std::filesystem::path& path, const SafeTensors& con
            name == metadata_key ? "reserved" : "given twice");
     }
     const std::size_t begin = data.size();
-    const auto [bytes, type] = bytes_of(tensor, stored);
+    std::string bytes, type;
+    try {
+      std::tie(bytes, type) = bytes_of(tensor, stored);
+    } catch (const Error& error) {
+      fail("{}: tensor '{}': {}", path.string(), excerpt(name), error.what());
+    }
     data += bytes;
     header[name] = {{"dtype", type},
                     {"shape", std::vector<std::int64_t>(tensor.shape().begin(), tensor.shape().end())},
@@ -347,6 +344,10 @@ void write_safetensors(const std::filesystem::path& path, const SafeTensors& con
     fail("{}: names and metadata {}", path.string(), error.what());
   }
   text.resize((text.size() + 7) / 8 * 8, ' ');  // the data begins at a multiple of 8
+  if (text.size() > largest_header) {
+    fail("{}: names and metadata take {} bytes; a header of at most {} can be read", path.string(), text.size(),
+         largest_header);
+  }
   text.replace(digest_position(text, no_digest), digest_digits, digest_of(text, data));
   const std::uint64_t length = text.size();
   write_file(path, std::string(reinterpret_cast<const char*>(&length), sizeof length) + text + data);

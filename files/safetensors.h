@@ -24,10 +24,12 @@ struct SafeTensors {
   const Tensor& operator[](const std::string& name) const;  // Error naming the nearest when missing
 };
 
-// How numbers are written: as they are, F32 or F64; or rounded to 16 bits, to the nearest, of two the even one.
+/// How numbers are written: as they are, F32 or F64; or rounded to 16 bits, to the nearest, of two the even one.
 enum class StoredAs { as_it_is, F16, BF16 };
 
-// Whole or not at all, as write_file. Same content, same bytes.
+/// Writes the file whole or not at all, as write_file() does. The same content gives the same bytes. Throws Error, before
+/// anything is written, for more names or longer ones than read_safetensors() takes (19,999 tensors, a header of 100 MB),
+/// and for a finite number that F16 (at most 65504) or BF16 would make infinite.
 void write_safetensors(const std::filesystem::path& path, const SafeTensors& content,
                        StoredAs stored = StoredAs::as_it_is);
 

@@ -10,7 +10,7 @@ TextFile::TextFile(const std::filesystem::path& path) : name_(path.string()) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) fail("{}: expected a text file, got a directory", name_);
   text_ = read_file(path);
-  std::string_view rest = checked_utf8(text_, name_);
+  std::string_view rest = checked_text(text_, name_);
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     std::string_view line = rest.substr(0, end);
@@ -21,7 +21,10 @@ TextFile::TextFile(const std::filesystem::path& path) : name_(path.string()) {
 }
 
 void TextFile::note(std::size_t line, std::string_view message) {
-  if (++mistakes_ > most_listed) return;
+  if (++mistakes_ >= most_counted) {  // from a reader's catch block, too, which notes what a mistake() before it threw
+    fail("{}\n... and at least {} more; the rest was not read", listing_, most_counted - most_listed);
+  }
+  if (mistakes_ > most_listed) return;
   listing_ += fmt::format("{}{}:{}: {}", mistakes_ > 1 ? "\n" : "", name_, line, visible(message));
 }
 

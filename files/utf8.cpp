@@ -16,6 +16,30 @@ utf8proc_ssize_t decode(std::string_view text, utf8proc_int32_t& point) {
 // Neither a control, which would move the cursor, nor a wrong byte: those show as one U+FFFD.
 bool is_character(utf8proc_int32_t point) { return point >= 0 && utf8proc_category(point) != UTF8PROC_CATEGORY_CC; }
 
+// Names the encoding of a text by its first bytes; "" where they do not tell.
+std::string encoding_of(std::string_view text) {
+  const std::string_view first = text.substr(0, 1000);
+  if (first.starts_with(std::string_view("\xff\xfe\0\0", 4)) || first.starts_with(std::string_view("\0\0\xfe\xff", 4)))
+    return "UTF-32";
+  if (first.starts_with("\xff\xfe") || first.starts_with("\xfe\xff")) return "UTF-16";
+  const std::ptrdiff_t nuls = std::ranges::count(first, '\0');
+  if (4 * nuls < std::ssize(first) || 3 * nuls > 2 * std::ssize(first)) return "";
+  return first.find('\0') % 2 == 0 ? "UTF-16BE" : "UTF-16LE";  // half of the bytes are NUL
+}
+
+// ", in line 3": where byte `at` is, unless it is in the first line.
+std::string in_line(std::string_view text, std::size_t at) {
+  const auto line = 1 + std::ranges::count(text.substr(0, at), '\n');
+  return line > 1 ? fmt::format(", in line {}", line) : "";
+}
+
+// ". It looks like UTF-16: ...", or `otherwise`.
+std::string conversion(std::string_view text, const char* otherwise = "") {
+  const std::string encoding = encoding_of(text);
+  if (encoding.empty()) return otherwise;
+  return fmt::format(". It looks like {0}: convert it with iconv -f {0} -t UTF-8", encoding);
+}
+
 }  // namespace
 
 std::string_view checked_utf8(std::string_view text, const std::string& source) {
@@ -23,15 +47,23 @@ std::string_view checked_utf8(std::string_view text, const std::string& source) 
   for (std::size_t at = 0; at < text.size();) {
     const utf8proc_ssize_t bytes = decode(text.substr(at), point);
     if (bytes <= 0) {
-      const bool utf16 = text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
-      const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
-      fail("{}: not UTF-8 at byte {}{}: 0x{:02x}{}", source, at, line > 1 ? fmt::format(", in line {}", line) : "",
-           static_cast<unsigned char>(text[at]), utf16 ? " (it looks like UTF-16; save it as UTF-8)" : "");
+      fail("{}: not UTF-8 at byte {}{}: 0x{:02x}{}", source, at, in_line(text, at),
+           static_cast<unsigned char>(text[at]), conversion(text));
     }
     at += static_cast<std::size_t>(bytes);
   }
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   return text;
+}
+
+std::string_view checked_text(std::string_view text, const std::string& source) {
+  const std::string_view checked = checked_utf8(text, source);
+  const std::size_t nul = text.find('\0');
+  if (nul != text.npos) {
+    fail("{}: expected text, got a NUL at byte {}{}{}", source, nul, in_line(text, nul),
+         conversion(text, ". tr -d '\\0' removes it"));
+  }
+  return checked;
 }
 
 std::vector<Grapheme> graphemes(std::string_view text) {

@@ -6,9 +6,14 @@
 
 namespace heed {
 
-// Error with `source` and the byte offset where `text` stops being UTF-8 (RFC 3629: no overlong forms, no
-// surrogates, nothing above U+10FFFF). A leading byte-order mark is dropped from the returned view.
+/// Returns `text` without a leading byte-order mark. Throws Error with `source`, the byte offset and the line where `text`
+/// stops being UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF); for UTF-16 and UTF-32 it says
+/// how to convert them.
 std::string_view checked_utf8(std::string_view text, const std::string& source);
+
+/// Returns checked_utf8(text, source). Throws Error for a NUL byte, too, which no text file holds: UTF-16 without a
+/// byte-order mark is valid UTF-8 with a NUL byte for each Latin letter.
+std::string_view checked_text(std::string_view text, const std::string& source);
 
 // A grapheme cluster: what a reader takes for one character.
 struct Grapheme {

@@ -91,7 +91,7 @@ SavedModel model_of(const fs::path& run, const std::optional<std::int64_t>& step
   SavedModel model = load_model(model_path(run));
   if (!step || *step == model.step) return model;
   if (const std::vector<std::int64_t> kept = dumped_model_steps(run); !kept.empty()) {
-    fail("{}: holds no model of step {}; there are {}, and the last, of {}", run.string(), *step, fmt::join(kept, ", "),
+    fail("{}: holds no model of step {}; there are {}, and the last, of {}", run.string(), *step, listed(kept),
          model.step);
   }
   fail(
@@ -109,7 +109,7 @@ Dump dump_of(const fs::path& run, const std::optional<std::int64_t>& step) {
   if (!step) return last_dump(run);
   const std::vector<std::int64_t> steps = dump_steps(run);
   if (std::find(steps.begin(), steps.end(), *step) == steps.end()) {
-    const std::string others = steps.empty() ? "it holds none" : fmt::format("there are {}", fmt::join(steps, ", "));
+    const std::string others = steps.empty() ? "it holds none" : fmt::format("there are {}", listed(steps));
     fail("{}: has no dump of step {}; {}", run.string(), *step, others);
   }
   return read_dump(dump_path(run, *step));

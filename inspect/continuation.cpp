@@ -88,7 +88,7 @@ void continue_text(const SavedModel& model, const Continuation& continuation, co
   }
   if (!unknown_tokens.empty()) {
     fail("--continue: not among the {} {} that the model knows: {}. Of data.tokens bytes or subwords it would know all",
-         model.vocabulary.size(), name_of(model.tokenizer.split()), fmt::join(unknown_tokens, ", "));
+         model.vocabulary.size(), name_of(model.tokenizer.split()), listed(unknown_tokens));
   }
   if (tokens.empty()) fail("--continue: expected a text of at least one token, got none");
   if (!write(continuation.begin)) return;

@@ -182,7 +182,7 @@ cxxopts::ParseResult parse_options(int argc, const char* const* argv) {
     if (!arguments.count("help") && !arguments.count("version")) check(arguments);
     return arguments;
   } catch (const cxxopts::exceptions::exception& error) {
-    misused("{}", command_line_error(argc, argv, error.what()));
+    misused("{}", command_line_error(argc, argv, error.what(), {"--temperature", "--top-p"}));
   }
 }
 

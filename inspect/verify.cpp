@@ -1,5 +1,6 @@
 #include "inspect/verify.h"
 
+#include "files/json.h"
 #include "run/bag_of_words.h"
 #include "run/metrics.h"
 #include "run/saved_model.h"
@@ -12,7 +13,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <new>
 #include <vector>
 
 namespace heed {
@@ -76,10 +76,8 @@ std::string verify(const fs::path& run) {
     std::string state;
     try {
       state = state_of(one);
-    } catch (const std::bad_alloc&) {
-      throw;
     } catch (const std::exception& error) {
-      state = fmt::format("DAMAGED: {}", error.what());
+      state = fmt::format("DAMAGED: {}", message_of(error));
     }
     damaged += state.starts_with("DAMAGED") || state == "missing";
     text += fmt::format("{:<{}}  {}\n", one.file.lexically_relative(run).string(), widest, state);

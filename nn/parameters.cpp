@@ -1,4 +1,5 @@
 #include <heed/autograd/ops.h>
+#include <heed/files/utf8.h>
 #include <heed/nn/parameters.h>
 
 #include <algorithm>
@@ -28,21 +29,24 @@ bool is_within(const std::string& name, const std::string& scope) {
 
 void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::string& source) {
   const auto given = by_name(from), wanted = by_name(to);
-  std::string mistakes;
+  std::vector<std::string> mistakes;
   for (const auto& [name, tensor] : to) {
     const auto found = given.find(name);
     if (found == given.end()) {
-      mistakes += fmt::format("\n  missing: {} {}", name, to_string(tensor.shape()));
+      mistakes.push_back(fmt::format("missing: {} {}", excerpt(name), to_string(tensor.shape())));
     } else if (found->second->shape() != tensor.shape()) {
-      mistakes += fmt::format("\n  {}: expected shape {}, got {}", name, to_string(tensor.shape()),
-                              to_string(found->second->shape()));
+      mistakes.push_back(fmt::format("{}: expected shape {}, got {}", excerpt(name), to_string(tensor.shape()),
+                                     to_string(found->second->shape())));
     }
   }
   for (const auto& [name, tensor] : from) {
-    if (!wanted.contains(name)) mistakes += fmt::format("\n  extra: {} {}", name, to_string(tensor.shape()));
+    if (!wanted.contains(name)) {
+      mistakes.push_back(fmt::format("extra: {} {}", excerpt(name), to_string(tensor.shape())));
+    }
   }
   if (!mistakes.empty()) {
-    fail("{}: its tensors are not those expected; was the model configured otherwise?{}", source, mistakes);
+    fail("{}: its tensors are not those expected; was the model configured otherwise?\n  {}", source,
+         listed(mistakes, "\n  "));
   }
   for (const auto& [name, tensor] : to) Tensor(tensor).copy_from(*given.at(name));
 }

@@ -5,6 +5,7 @@
 #include <heed/autograd/ops.h>
 #include <heed/files/file.h>
 #include <heed/files/safetensors.h>
+#include <heed/files/utf8.h>
 
 #include <fmt/format.h>
 
@@ -81,12 +82,11 @@ void check(const Dump& dump, const std::string& file) {
   }
 }
 
-int integer(const Json& object, const char* key) {
-  const Json& value = object.at(key);
-  const std::int64_t number = value.is_number_integer() ? value.get<std::int64_t>() : std::int64_t{-2};
-  if (number < -1 || number > std::numeric_limits<int>::max())
-    fail("'{}' must be an index, got {}", key, format_json(value));
-  return static_cast<int>(number);
+int read_index(const Json& value, const char* what) {
+  if (!value.is_number_integer() || value < -1 || value > std::numeric_limits<int>::max()) {
+    fail("'{}' must be an index, got {}", what, excerpt(format_json(value)));
+  }
+  return value.get<int>();
 }
 
 std::string file_of_step(std::int64_t step) { return fmt::format("step-{:06}.safetensors", step); }
@@ -140,9 +140,7 @@ void write_dump(const std::filesystem::path& run, const Dump& dump) {
     }
   }
   content.metadata = {{"sentences", format_json(sentences)}, {"step", std::to_string(dump.step)}};
-  std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
-  if (error) fail("{}: cannot be created: {}", path.parent_path().string(), error.message());
+  make_directory(path.parent_path());  // not those above: a run that was removed stays removed
   write_safetensors(path, content);
 }
 
@@ -160,14 +158,15 @@ Dump read_dump(const std::filesystem::path& path) {
     if (!sentences.is_array()) fail("expected an array");
     for (const Json& sentence : sentences) {
       dump.sentences.push_back({.tokens = sentence.at("tokens").get<std::vector<std::string>>(),
-                                .query = integer(sentence, "query"),
-                                .antecedent = integer(sentence, "antecedent"),
+                                .query = read_index(sentence.at("query"), "query"),
+                                .antecedent = read_index(sentence.at("antecedent"), "antecedent"),
                                 .predicted = sentence.at("predicted").get<std::string>(),
                                 .probability = sentence.at("probability").get<double>(),
                                 .layers = {}});
       if (!sentence.contains("candidates")) continue;
       for (const Json& span : sentence["candidates"]) {
-        dump.sentences.back().candidates.push_back({span.at(0).get<int>(), span.at(1).get<int>()});
+        dump.sentences.back().candidates.push_back(
+            {read_index(span.at(0), "candidates"), read_index(span.at(1), "candidates")});
       }
     }
   } catch (const std::exception& error) {

@@ -34,8 +34,8 @@ std::vector<std::vector<double>> weights(const Json& line) {
 }
 
 Metrics metrics_of(const Json& line) {
-  if (!line.is_object() || !line.contains("step") || !line["step"].is_number_integer()) {
-    fail("expected an object {{\"step\": ...}}");
+  if (!line.is_object() || !line.contains("step") || !line["step"].is_number_integer() || line["step"] < 0) {
+    fail("expected an object {{\"step\": ...}} with a step from 0");
   }
   return {.step = line["step"],
           .train_loss = number(line, "train_loss"),

@@ -1,5 +1,7 @@
 #include "run/program.h"
 
+#include "files/json.h"
+
 #include <heed/files/utf8.h>
 
 #include <fmt/format.h>
@@ -95,7 +97,8 @@ UsageError misuse(std::string_view name, const std::string& what) {
   return UsageError(fmt::format("{} (see {} --help)", what, command_of(name)));
 }
 
-std::string command_line_error(int argc, const char* const* argv, std::string_view message) {
+std::string command_line_error(int argc, const char* const* argv, std::string_view message,
+                               const std::vector<std::string_view>& decimals) {
   if (message.find("failed to parse") == std::string_view::npos) return std::string(message);
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
@@ -106,7 +109,15 @@ std::string command_line_error(int argc, const char* const* argv, std::string_vi
     const bool is_it = message.find(fmt::format("‘{}’", value)) != std::string_view::npos ||
                        message.find(fmt::format("'{}'", value)) != std::string_view::npos;
     if (!option.starts_with("-") || !is_it) continue;
-    return fmt::format("{}: expected a number that it takes, got '{}'", option, value);
+    const std::string_view digits = value.substr(value.starts_with('-'));
+    const bool is_whole = !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
+    const bool is_decimal = std::ranges::find(decimals, option) != decimals.end();
+    return fmt::format("{}: expected {}, got '{}'", option,
+                       is_decimal               ? "a number such as 0.8"
+                       : !is_whole              ? "a whole number"
+                       : value.starts_with('-') ? "a whole number from 0"
+                                                : "a smaller number",
+                       excerpt(value));
   }
   return std::string(message);
 }
@@ -159,7 +170,7 @@ int run_program(const char* name, const char* called_as, const std::function<int
   } catch (const std::bad_alloc& error) {
     std::fprintf(stderr, "%s: %s\n", name, error.what());  // as it is: there is no memory to make it another text
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", name, printable(error.what()).c_str());
+    std::fprintf(stderr, "%s: %s\n", name, printable(message_of(error)).c_str());
   }
   errno = 0;
   if ((std::fflush(stdout) != 0 || std::ferror(stdout)) && code == 0) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace heed {
 
@@ -16,9 +17,10 @@ struct UsageError : Error {
 // Of `program`, train or inspect: "WHAT (see build/train --help)", as command_of() names it.
 UsageError misuse(std::string_view program, const std::string& what);
 
-// What a command line's library says of it, where that names a value alone with the option that has it: "--tokens: expected
-// a number, got '1.5'".
-std::string command_line_error(int argc, const char* const* argv, std::string_view message);
+/// Returns what a command line's library says of it; where that names a value alone, with the option that has it:
+/// "--tokens: expected a whole number, got '1e3'". `decimals`: the options that take other numbers, too, "--top-p".
+std::string command_line_error(int argc, const char* const* argv, std::string_view message,
+                               const std::vector<std::string_view>& decimals = {});
 
 // What main() of a program returns: what `body` returns; 2 when it throws a UsageError, 1 for any other exception, with
 // "NAME: what went wrong" on standard error; 1, too, where standard output could not be written. `called_as`: argv[0].

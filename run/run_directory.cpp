@@ -32,8 +32,7 @@ fs::path checkpoint_path(const fs::path& run) { return run / "checkpoint.safeten
 
 // Makes runs/NAME, or the first of runs/NAME-2, ... that nobody else has made.
 fs::path make_next_free(const std::string& name) {
-  std::error_code told_by_mkdir;
-  fs::create_directories("runs", told_by_mkdir);
+  make_directory("runs");
   fs::path path = fs::path("runs") / name;
   for (int number = 2; ::mkdir(path.c_str(), 0777) != 0; ++number) {
     if (errno != EEXIST) fail("{}: cannot be made: {}", path.string(), std::strerror(errno));
@@ -139,9 +138,7 @@ RunDirectory RunDirectory::create(const std::string& name, const std::string& co
         path.string(), path.string());
   };
   check_unused();
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) fail("{}: cannot be made: {}", path.string(), error.message());
+  make_directories(path);
   RunDirectory run(path);
   check_unused();  // another process may have come before the lock
   remove_unfinished(run.path());
@@ -208,7 +205,18 @@ void RunDirectory::write_held_out(const std::vector<Example>& examples) const {
 
 void RunDirectory::write_config(const std::string& config) const { write_file(this->config(), config); }
 
+void RunDirectory::check_in_place() const {
+  struct stat locked {
+  }, there{};
+  std::error_code unreadable;
+  const bool is_same = ::fstat(lock_, &locked) == 0 && ::stat(path_.c_str(), &there) == 0 &&
+                       locked.st_dev == there.st_dev && locked.st_ino == there.st_ino;
+  if (is_same && fs::exists(config(), unreadable)) return;
+  fail("{}: was removed, emptied or moved while it was trained; nothing more is written there", path_.string());
+}
+
 void RunDirectory::write_metrics(const std::vector<std::string>& lines) const {
+  check_in_place();
   write_file(path_ / "metrics.jsonl", fmt::format("{}\n", fmt::join(lines, "\n")));
 }
 

@@ -45,6 +45,9 @@ class RunDirectory {
   // metrics.jsonl, one line an evaluation.
   void write_metrics(const std::vector<std::string>& lines) const;
 
+  /// Throws Error when the directory was removed, emptied or moved after it was locked: its path may be another run's now.
+  void check_in_place() const;
+
  private:
   explicit RunDirectory(std::filesystem::path path);  // locks
   std::filesystem::path path_;

@@ -25,14 +25,14 @@ void check_answers(Answer answer, const std::vector<Example>& examples, const ch
   for (std::size_t i = 0; i < examples.size(); ++i) {
     const Example& example = examples[i];
     if (example.candidates.empty()) continue;
+    const std::string& source = example.source.text;
+    const std::string name = source.empty() ? fmt::format("sentence {} of the {}", i + 1, set) : source;
     if (example.chosen < 0) {
-      fail("sentence {} of the {} means none of its candidates: set model.answer: candidate_or_none", i + 1, set);
+      fail("{} means none of its candidates: set model.answer: candidate_or_none", name);
     }
     if (answer == Answer::candidate && example.candidates.size() < 2) {
-      fail(
-          "sentence {} of the {} has one candidate, so nothing is to be chosen: expected two or more, or "
-          "model.answer: candidate_or_none",
-          i + 1, set);
+      fail("{} has one candidate, so nothing is to be chosen: expected two or more, or model.answer: candidate_or_none",
+           name);
     }
   }
 }
@@ -51,16 +51,17 @@ std::vector<Example> watched_sentences(const Config& config, const SavedModel& m
   }
   const std::size_t count = std::min(task.held_out.size(), static_cast<std::size_t>(config.dump.sentences));
   if (result.empty()) result.assign(task.held_out.begin(), task.held_out.begin() + static_cast<std::ptrdiff_t>(count));
-  std::string mistakes;
+  std::vector<std::string> mistakes;
   for (std::size_t i = 0; i < result.size(); ++i) {
     try {
       reader_input(*model.reader, model.vocabulary, result[i]);
     } catch (const Error& error) {
-      mistakes += fmt::format("probes: sentence {}: {}\n", i + 1, error.what());
+      mistakes.push_back(fmt::format("probes: sentence {}: {}", i + 1, error.what()));
     }
   }
   if (!mistakes.empty()) {
-    fail("{}Write probes in words of the {} task, or watch none of your own with --set probes=[]", mistakes, task.name);
+    fail("{}\nWrite probes in words of the {} task, or watch none of your own with --set probes=[]",
+         listed(mistakes, "\n"), task.name);
   }
   return result;
 }
@@ -110,13 +111,19 @@ Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, V
   make_model(Values::none);
   e.memory = memory_need(config, e.task, e.model.parameters.numel());
   if (values == Values::drawn) {
-    check_memory(e.memory, memory_limit());
+    check_memory(e);
     make_model(Values::drawn);
     if (config.zero_outputs) begin_outputs_at_zero(*e.model.reader);
   }
   if (!config.from.empty() && resumed == Resumed::no) e.begun_from = warm_start(config.from, e.model);
   e.watched = watched_sentences(config, e.model, e.task);
   return e;
+}
+
+void check_memory(const Experiment& e) {
+  const MemoryLimit limit = memory_limit();
+  if (e.memory.total() <= limit.bytes) return;
+  check_memory(e.memory, limit, longest_sentence(e.config, e.task, e.model.parameters.numel(), limit));
 }
 
 Batch training_batch(const Experiment& experiment, std::int64_t step) {

@@ -31,6 +31,9 @@ enum class Resumed { no, yes };  // yes: the weights are those of a checkpoint, 
 Experiment make_experiment(const Config& config, DType dtype = DType::float32, Resumed resumed = Resumed::no,
                            Values values = Values::drawn);
 
+/// Throws Error when training takes more memory than this process can have.
+void check_memory(const Experiment& experiment);
+
 // The examples, or the windows, of training step `step` (from 0).
 Batch training_batch(const Experiment& experiment, std::int64_t step);
 

@@ -67,25 +67,71 @@ std::int64_t cgroup_limit() {
 
 }  // namespace
 
-MemoryNeed memory_need(const Config& config, const Task& task, std::int64_t parameters) {
+namespace {
+
+// Returns the need of a task whose longest sentence has T tokens.
+MemoryNeed need_of_length(const Config& config, const Task& task, std::int64_t parameters, std::int64_t T) {
   const ReaderConfig& model = config.model;
-  const std::int64_t T = task.max_length, words = task.vocabulary.size();
+  const std::int64_t words = task.vocabulary.size();
   const std::int64_t B = config.train.batch_size / config.train.accumulate;  // at a time
   const Numbers a_token = numbers_a_token(model);
   // The layers' numbers and the embedding's; the last layer, most of which is at the query alone, leaves room for gradients.
   const std::int64_t answers = task.corpus ? T : 1;  // of an example, each with logits of its own
-  const std::int64_t step = B * (T * (model.layers * a_token.kept + 6 * model.attention.d_model) + answers * 3 * words);
+  const auto length = static_cast<double>(T);        // whose square, many times, an integer may not hold
+  const double step = static_cast<double>(B) *
+                      (length * static_cast<double>(model.layers * a_token.kept + 6 * model.attention.d_model) +
+                       static_cast<double>(answers * 3 * words));
   const std::int64_t examples = task.corpus ? std::min(windows_at_once(T, words), held_out_windows(*task.corpus))
                                             : std::min<std::int64_t>(evaluated_at_once, std::ssize(task.held_out));
-  const std::int64_t weights = task.corpus ? 0 : model.layers * model.attention.heads * T * T;
-  const std::int64_t evaluation = examples * (T * a_token.passed + weights + answers * 3 * words);
+  const double weights = task.corpus ? 0 : length * length * model.layers * model.attention.heads;
+  const double evaluation = static_cast<double>(examples) * (length * static_cast<double>(a_token.passed) + weights +
+                                                             static_cast<double>(answers * 3 * words));
   MemoryNeed need;
   need.parameters = 4 * parameters;
   need.gradients = need.parameters;
   need.moments = 4 * (moments_of(config.optimizer) + (config.train.average > 0 ? 1 : 0)) * parameters;
-  need.activations = 5 * std::max(step, evaluation);       // of 4 bytes each, in blocks of which a fifth may be unused
+  // In numbers of 4 bytes, in blocks of which a fifth may be unused.
+  need.activations = static_cast<std::int64_t>(std::min(5 * std::max(step, evaluation), 1e18));
   need.checkpoint = 2 * (need.parameters + need.moments);  // its bytes, and once more with their header before them
   return need;
+}
+
+// Returns the lengths of all sentences that were read from files, and the longest of these.
+std::pair<std::vector<std::int64_t>, const Example*> lengths_read(const Task& task) {
+  std::vector<std::int64_t> lengths;
+  const Example* most = nullptr;
+  for (const std::vector<Example>* set : {&task.train, &task.held_out}) {
+    for (const Example& example : *set) {
+      if (example.source.text.empty()) continue;
+      lengths.push_back(std::ssize(example.tokens));
+      if (!most || example.tokens.size() > most->tokens.size()) most = &example;
+    }
+  }
+  return {std::move(lengths), most};
+}
+
+}  // namespace
+
+MemoryNeed memory_need(const Config& config, const Task& task, std::int64_t parameters) {
+  return need_of_length(config, task, parameters, task.max_length);
+}
+
+std::string longest_sentence(const Config& config, const Task& task, std::int64_t parameters,
+                             const MemoryLimit& limit) {
+  auto [lengths, most] = lengths_read(task);
+  if (task.corpus || !most) return "";
+  const std::int64_t a_position = config.model.positions == Positions::learned ? config.model.attention.d_model : 0;
+  std::int64_t fits = 0;  // tokens
+  for (std::int64_t more = std::int64_t{1} << 30; more > 0; more /= 2) {
+    const std::int64_t T = fits + more;
+    const MemoryNeed need = need_of_length(config, task, parameters - a_position * (task.max_length - T), T);
+    if (need.total() <= limit.bytes) fits = T;
+  }
+  const auto median = lengths.begin() + std::ssize(lengths) / 2;
+  std::ranges::nth_element(lengths, median);
+  if (fits < *median) return "";  // most sentences are too long: the model is too large
+  return fmt::format("The longest sentence, {}, has {} tokens; about {} fit: shorten or remove it. Or choose",
+                     most->source.text, most->tokens.size(), fits);
 }
 
 std::string memory_text(const MemoryNeed& need) {
@@ -109,10 +155,10 @@ MemoryLimit memory_limit() {
   return limit;
 }
 
-void check_memory(const MemoryNeed& need, const MemoryLimit& limit) {
+void check_memory(const MemoryNeed& need, const MemoryLimit& limit, const std::string& hint) {
   if (need.total() <= limit.bytes) return;
-  fail("training needs {}; {} has {} GiB. Choose smaller model.d_model, model.layers, model.mlp or train.batch_size",
-       memory_text(need), limit.of, gibibytes(limit.bytes));
+  fail("training needs {}; {} has {} GiB. {} smaller model.d_model, model.layers, model.mlp or train.batch_size",
+       memory_text(need), limit.of, gibibytes(limit.bytes), hint.empty() ? "Choose" : hint);
 }
 
 }  // namespace heed

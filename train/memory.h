@@ -28,7 +28,12 @@ struct MemoryLimit {
 };
 MemoryLimit memory_limit();
 
-// Error with the sum when `need` is more than `limit`.
-void check_memory(const MemoryNeed& need, const MemoryLimit& limit);
+/// Returns a hint that names the longest sentence by file and line, with how many tokens it has and how many fit: "The longest
+/// sentence, mine.jsonl:3, has 1000000 tokens; about 20000 fit: shorten or remove it. Or choose". "" where no sentence was
+/// read from a file, and where a sentence of median length does not fit.
+std::string longest_sentence(const Config& config, const Task& task, std::int64_t parameters, const MemoryLimit& limit);
+
+/// Throws Error with the sum when `need` is more than `limit`; `hint`: what longest_sentence() says.
+void check_memory(const MemoryNeed& need, const MemoryLimit& limit, const std::string& hint = "");
 
 }  // namespace heed

@@ -91,6 +91,12 @@ void check(const cxxopts::ParseResult& arguments) {
       refuse(fmt::format("--{} does not go with --resume: a resumed run keeps its configuration", name));
     }
   }
+  for (const char* name : {"config", "resume", "out"}) {
+    if (is_given(name) && arguments[name].as<std::string>().empty()) {
+      refuse(fmt::format("--{} must name a {}, got an empty name", name,
+                         name == std::string_view("config") ? "file" : "directory"));
+    }
+  }
   if (is_given("threads") && arguments["threads"].as<int>() < 1) refuse("--threads must be at least 1");
   if (is_given("threads") && arguments["threads"].as<int>() > 1024) refuse("--threads must be at most 1024");
 }
@@ -162,7 +168,7 @@ int run(const cxxopts::ParseResult& arguments) {
   }();
   if (is_dry) {
     fmt::print("{}", dry_run(experiment));
-    check_memory(experiment.memory, memory_limit());
+    check_memory(experiment);
     return 0;
   }
   if (!directory) directory.emplace(RunDirectory::create(config.name, to_yaml(config), text("out")));

@@ -247,6 +247,7 @@ class Training {
   }
 
   void dump() {
+    run_.check_in_place();
     const WeightAverage::Shown shown(average_);
     Dump dump{.step = progress_.step, .sentences = {}};
     for (const Example& sentence : experiment_.watched) {
@@ -257,8 +258,7 @@ class Training {
     if (experiment_.config.dump.weights) {
       experiment_.model.step = progress_.step;
       const fs::path file = dumped_model_path(run_.path(), progress_.step);
-      std::error_code told_by_the_write;
-      fs::create_directories(file.parent_path(), told_by_the_write);
+      make_directory(file.parent_path());
       save_model(file, experiment_.model);
     }
     note_work("(dump)");
@@ -269,6 +269,7 @@ class Training {
     for (const auto& [name, parameter] : experiment_.model.parameters) {
       if (!is_finite(parameter)) stop_at(progress_.step, "parameter " + name, "a value");
     }
+    run_.check_in_place();
     save_model_alone();
     save_checkpoint(run_, experiment_.model, optimizer_, average_, progress_,
                     {.config = to_yaml(experiment_.config), .data = data_});

@@ -10,6 +10,8 @@
 namespace heed {
 namespace {
 
+constexpr std::size_t most_tokens_asked = 20'000'000;  // a story of n lines may give n^2 of them
+
 struct Statement {
   int id;
   std::vector<std::string> tokens;
@@ -79,6 +81,7 @@ void read_question(TextFile& file, std::size_t line, std::string_view text, cons
     supporting.push_back(&*found);
   }
   examples.push_back(ask(story, std::move(question), std::string(fields[1]), supporting));
+  examples.back().source = file.at(line);
 }
 
 std::vector<std::vector<Example>> read_all(const std::string& paths) {
@@ -100,6 +103,7 @@ std::vector<std::vector<Example>> read_babi(const std::filesystem::path& path) {
   TextFile file(path);
   std::vector<std::vector<Example>> stories;
   std::vector<Statement> story;
+  std::size_t tokens_asked = 0;  // of all questions, each with its story so far
   int previous = 0;
   for (std::size_t i = 0; i < file.lines().size(); ++i) {
     const std::string_view line = file.lines()[i];
@@ -117,7 +121,16 @@ std::vector<std::vector<Example>> read_babi(const std::filesystem::path& path) {
     previous = id;
     const std::string_view text = line.substr(std::min(space + 1, line.size()));
     if (text.find('\t') != std::string_view::npos) {
+      const std::size_t before = stories.back().size();
       read_question(file, i + 1, text, story, stories.back());
+      if (stories.back().size() > before) tokens_asked += stories.back().back().tokens.size();
+      if (tokens_asked > most_tokens_asked) {
+        fail(
+            "{}: the questions up to here, each with its story, have more than {} tokens; expected shorter stories, "
+            "each "
+            "beginning with ID 1",
+            file.at(i + 1).text, most_tokens_asked);
+      }
     } else if (std::vector<std::string> tokens = tokenize(text, Split::words); !tokens.empty()) {
       story.push_back({id, std::move(tokens)});
     } else {

@@ -9,13 +9,14 @@
 namespace heed {
 namespace {
 
+bool is_there(const std::string& file) {
+  std::error_code too_long;
+  return std::filesystem::exists(file, too_long);
+}
+
 std::vector<MarkedText> of_jsonl(const std::string& path) {
   std::vector<Example> examples = read_jsonl(path);
-  try {
-    name_candidates(examples);
-  } catch (const Error& error) {
-    fail("{}: {}", path, error.what());
-  }
+  name_candidates(examples);
   if (std::ranges::all_of(examples, [](const Example& e) { return e.twin < 0; })) pair_twins(examples);
   std::vector<MarkedText> texts;
   for (const Example& example : examples) texts.push_back(marked_text(example));
@@ -27,7 +28,7 @@ std::vector<std::string> divided_files(const std::string& files) {
   std::vector<std::string> result;
   for (const std::string& part : divided_paths(files)) {
     const bool is_set = !result.empty() && result.back().find('#') != std::string::npos &&
-                        part.find('#') == std::string::npos && !std::filesystem::exists(part);
+                        part.find('#') == std::string::npos && !is_there(part);
     if (is_set) {
       result.back() += "," + part;
     } else {
@@ -44,8 +45,9 @@ void name_candidates(std::vector<Example>& examples) {
     Example& example = examples[i];
     if (!example.candidates.empty()) continue;
     if (example.antecedent < 0 || example.distractor < 0) {
-      fail("sentence {} of {} has no candidates; expected \"candidates\", or \"antecedent\" and \"other\"", i + 1,
-           examples.size());
+      fail(
+          "{} has no candidates; expected \"candidates\", or \"antecedent\" and \"other\"",
+          example.source.text.empty() ? fmt::format("sentence {} of {}", i + 1, examples.size()) : example.source.text);
     }
     const auto [first, second] = std::minmax(example.antecedent, example.distractor);
     example.candidates = {{first, first + 1}, {second, second + 1}};
@@ -55,7 +57,7 @@ void name_candidates(std::vector<Example>& examples) {
 
 std::vector<MarkedText> read_candidates(const std::string& file) {
   const std::size_t hash = file.rfind('#');
-  const bool is_schemas = hash != file.npos && !std::filesystem::exists(file);
+  const bool is_schemas = hash != file.npos && !is_there(file);
   const std::string path = is_schemas ? file.substr(0, hash) : file;
   std::string first;  // line
   {
@@ -97,7 +99,7 @@ std::vector<Example> cut_all(const std::vector<MarkedText>& texts, const Tokeniz
     try {
       examples.push_back(cut(text, tokenizer));
     } catch (const Error& error) {
-      fail("sentence {} of {}: {}", examples.size() + 1, texts.size(), error.what());
+      fail("{}: {}", text.source.text, error.what());
     }
   }
   leave_out_if(examples, [](const Example& example) {

@@ -81,6 +81,7 @@ std::vector<MarkedText> read_gap(const std::filesystem::path& path) {
     }
     try {
       result.push_back(names_of_line(fields));
+      result.back().source = file.at(i + 1);
     } catch (const Error& error) {
       file.mistake(i + 1, "{}", error.what());
     }

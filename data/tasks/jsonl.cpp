@@ -96,6 +96,9 @@ class LineReader {
     if (!list.is_array() || list.empty()) {
       return file_.mistake(line_, "candidates: expected a list of spans [begin, end], got {}", quoted(list));
     }
+    if (list.size() > max_candidates) {
+      return file_.mistake(line_, "candidates: expected at most {}, got {}", max_candidates, list.size());
+    }
     const auto is_index = [](const Json& value) { return value.is_number_integer() && value >= 0; };
     for (const Json& span : list) {
       const bool is_span = span.is_array() && span.size() == 2 && is_index(span[0]) && is_index(span[1]);
@@ -216,6 +219,7 @@ std::vector<Example> read_jsonl(const std::filesystem::path& path) {
     if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
     try {
       examples.push_back(LineReader(file, i + 1, parse_object(line)).read());
+      examples.back().source = file.at(i + 1);
     } catch (const Error& error) {
       file.mistake(i + 1, "{}", error.what());
     }

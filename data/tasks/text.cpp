@@ -1,30 +1,23 @@
 #include <heed/autograd/error.h>
 #include <heed/data/tasks/text.h>
 #include <heed/files/file.h>
-#include <heed/files/mapped_file.h>
 #include <heed/files/utf8.h>
 
 #include <algorithm>
 #include <array>
-#include <memory>
 
 namespace heed {
 namespace {
 
 constexpr int longest_piece = 32, most_pieces = 200;  // to look at
 
-struct TextFiles {
-  std::vector<std::unique_ptr<MappedFile>> files;
-  std::size_t bytes = 0;
-};
-
-TextFiles open_texts(const std::string& paths, Split split) {
-  TextFiles texts;
+// The bytes of each file. Memory holds them until they are tokens: a mapping would end the program when another one cuts
+// the file.
+std::vector<std::string> read_texts(const std::string& paths, Split split) {
+  std::vector<std::string> texts;
   for (const std::string& path : divided_paths(paths)) {
-    texts.files.push_back(std::make_unique<MappedFile>(path));
-    const std::string_view bytes = texts.files.back()->bytes();
-    if (!is_of_texts_alone(split)) checked_utf8(bytes, path);
-    texts.bytes += bytes.size();
+    texts.push_back(read_file(path));
+    if (split != Split::bytes) checked_text(texts.back(), path);
   }
   return texts;
 }
@@ -89,20 +82,21 @@ Task text_task(const std::string& train, const std::string& test, Split split, i
   Task task;
   task.name = "text";
   task.max_length = context;
-  const TextFiles texts = open_texts(train, split), tests = test.empty() ? TextFiles{} : open_texts(test, split);
+  const std::vector<std::string> texts = read_texts(train, split);
+  const std::vector<std::string> tests = test.empty() ? std::vector<std::string>{} : read_texts(test, split);
+  std::size_t bytes = 0;
+  for (const std::string& text : texts) bytes += text.size();
   // What is learned from, and the last tenth of all files, as they follow one another.
-  const std::size_t learned = test.empty() ? texts.bytes / 10 * 9 + texts.bytes % 10 * 9 / 10 : texts.bytes;
-  std::vector<std::string_view> learned_from, held_out;
+  const std::size_t learned = test.empty() ? bytes / 10 * 9 + bytes % 10 * 9 / 10 : bytes;
+  std::vector<std::string_view> learned_from, held_out(tests.begin(), tests.end());
   std::size_t before = 0;
-  for (const auto& file : texts.files) {
-    const std::string_view text = file->bytes();
+  for (const std::string_view text : texts) {
     std::size_t end = std::min(text.size(), learned - std::min(learned, before));
     before += text.size();
     while (end < text.size() && split != Split::bytes && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) ++end;
     learned_from.push_back(text.substr(0, end));
     held_out.push_back(text.substr(end));
   }
-  for (const auto& file : tests.files) held_out.push_back(file->bytes());
 
   task.tokenizer = split == Split::subwords
                        ? Tokenizer::of_text(known ? *known : Subwords::learn(learned_from, subwords))

@@ -100,6 +100,7 @@ std::vector<MarkedText> read_winobias(const std::filesystem::path& path) {
     try {
       result.push_back(marked_line(file.lines()[i]));
       result.back().relation = relation;
+      result.back().source = file.at(i + 1);
       lines.push_back(i + 1);
       names.insert(name_in(result.back()));
     } catch (const Error& error) {

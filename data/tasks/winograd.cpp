@@ -43,15 +43,18 @@ MarkedText schema_of(const std::vector<std::string_view>& fields) {
   const std::vector<MarkedText::Place> tokens = placed(parse_json(fields[4], 1), schema.text);
   const auto place = [&](const Json& marked) {
     const Json& span = marked.at(1);
-    const int begin = span.at(0).get<int>(), end = span.at(1).get<int>();
-    if (begin < 0 || begin >= end || end > std::ssize(tokens)) {
-      fail("expected a span of its {} tokens, got {}", tokens.size(), format_json(span));
+    const Json &begin = span.at(0), &end = span.at(1);
+    const bool are_whole = begin.is_number_integer() && end.is_number_integer();
+    if (!are_whole || begin < 0 || begin >= end || end > tokens.size()) {
+      fail("expected a span of its {} tokens, got {}", tokens.size(), excerpt(format_json(span)));
     }
-    return MarkedText::Place{tokens[static_cast<std::size_t>(begin)].begin,
-                             tokens[static_cast<std::size_t>(end) - 1].end};
+    return MarkedText::Place{tokens[begin.get<std::size_t>()].begin, tokens[end.get<std::size_t>() - 1].end};
   };
   schema.query = place(parse_json(fields[5], 2));
-  for (const Json& candidate : parse_json(fields[6], 3)) {
+  const Json candidates = parse_json(fields[6], 3);
+  if (candidates.size() > max_candidates)
+    fail("expected at most {} candidates, got {}", max_candidates, candidates.size());
+  for (const Json& candidate : candidates) {
     if (candidate.at(3).get<bool>()) {
       if (schema.chosen >= 0) fail("two candidates are true; expected one");
       schema.chosen = static_cast<int>(schema.candidates.size());
@@ -87,15 +90,21 @@ std::vector<MarkedText> read_winograd(const std::filesystem::path& path, const s
     if (!wanted.empty() && !wanted.contains(set)) continue;
     try {
       schemas.push_back(schema_of(fields));
-    } catch (const std::exception& error) {
-      file.mistake(i + 1, "{}", message_of(error));
+      schemas.back().source = file.at(i + 1);
+    } catch (const Error& error) {
+      file.mistake(i + 1, "{}", error.what());
+    } catch (const Json::exception&) {
+      file.mistake(
+          i + 1,
+          "expected tokens as [\"a\", ...], the pronoun as [\"it\", [8, 9], [\"it\"]], and candidates as a list "
+          "of such, each with true or false");
     }
   }
   file.finish();
   for (const std::string& set : wanted) {
     if (known.contains(set)) continue;
     const std::vector<std::string> names(known.begin(), known.end());
-    fail("{}: has no set '{}'{}; its sets: {}", file.name(), set, did_you_mean(set, names), fmt::join(names, ", "));
+    fail("{}: has no set '{}'{}; its sets: {}", file.name(), set, did_you_mean(set, names), listed(names));
   }
   pair_neighbours(schemas);
   return schemas;

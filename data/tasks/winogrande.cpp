@@ -72,6 +72,7 @@ std::vector<MarkedText> read_winogrande(const std::filesystem::path& path) {
           twin->second = -1;
         }
       }
+      cloze.source = file.at(i + 1);
       clozes.push_back(std::move(cloze));
     } catch (const std::exception& error) {
       file.mistake(i + 1, "{}", message_of(error));

@@ -16,6 +16,20 @@ TEST_CASE("The nearest name is suggested, and none when none is near") {
   CHECK(did_you_mean("x", {}).empty());
 }
 
+TEST_CASE("A long list is cut, and says how many more there are") {
+  CHECK(listed(std::vector<std::string>{}).empty());
+  CHECK(listed(std::vector{1, 2, 3}) == "1, 2, 3");
+  CHECK(listed(std::vector{1, 2, 3}, "\n", 3) == "1\n2\n3");
+  CHECK(listed(std::vector{1, 2, 3, 4, 5}, ", ", 3) == "1, 2, 3, ... and 2 more");
+  CHECK(listed(std::vector<int>(4123 + 20)).ends_with(", 0, ... and 4123 more"));
+}
+
+TEST_CASE("No name is sought for a word of a megabyte, which would take gigabytes") {
+  const std::string word(10'000'000, 'x');
+  CHECK(did_you_mean(word, std::vector{word + "x"}).empty());
+  CHECK(did_you_mean("lrr", std::vector<std::string>{word, "lr"}) == " (did you mean 'lr'?)");
+}
+
 TEST_CASE("A word of few letters is near only to what it nearly is") {
   const std::vector<std::string> words{"he", "is", "in", "it", "dog", "the", "gut", "鳥", "狗"};
   CHECK(did_you_mean("It", words) == " (did you mean 'it'?)");

@@ -153,6 +153,17 @@ if mkdir -p disk && mount -t tmpfs -o size=128k heed-fault disk 2>/dev/null; the
     said $code train "disk with $kib KiB taken" && goes_on disk/r "disk with $kib KiB taken"
   done
   umount disk
+  for inodes in $(seq 1 12); do
+    mount -t tmpfs -o size=1m,nr_inodes=$inodes heed-fault disk
+    "$train" --quiet --config small.yaml --out disk/r >out 2>err
+    code=$?
+    said $code train "disk of $inodes inodes"
+    [ $code -eq 0 ] || grep -q 'No space left on device. That disk can hold no more files' err ||
+      bad "disk of $inodes inodes: another reason"
+    mount -o remount,nr_inodes=100 disk
+    goes_on disk/r "disk of $inodes inodes"
+    umount disk
+  done
 else
   echo "      no disk was filled: only root can mount one"
 fi

@@ -4,6 +4,7 @@
 
 #include <heed/files/file.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <fcntl.h>
@@ -105,6 +106,55 @@ TEST_CASE("What never ends, or never begins, is refused in time") {
 #endif
 }
 
+TEST_CASE("A file that is cut while it is read is refused") {
+  const Scratch scratch;
+  const std::string path = (scratch / "file").string();
+  constexpr std::uintmax_t size = std::uintmax_t{1} << 28;
+  const auto is_being_read = [&] {  // a descriptor of this process stands within the file
+    for (const auto& link : std::filesystem::directory_iterator("/proc/self/fd")) {
+      std::error_code closed;
+      if (std::filesystem::read_symlink(link.path(), closed) != path) continue;
+      std::ifstream about("/proc/self/fdinfo/" + link.path().filename().string());
+      std::string name;
+      std::uintmax_t position = 0;
+      about >> name >> position;
+      return position > 0;
+    }
+    return false;
+  };
+  std::string said = "no error";
+  for (int attempt = 0; attempt < 20 && said == "no error"; ++attempt) {  // a whole file may be read before it is cut
+    write_file(path, "");
+    std::filesystem::resize_file(path, size);
+    std::atomic<bool> is_read = false;
+    std::thread cutter([&] {
+      while (!is_read && !is_being_read()) {
+      }
+      std::filesystem::resize_file(path, 5);
+    });
+    said = message([&] { read_file(path); });
+    is_read = true;
+    cutter.join();
+  }
+  CHECK(said == "cannot read " + path + ": it was cut from " + std::to_string(size) +
+                    " bytes to 5 while it was read; try again when it is whole");
+}
+
+TEST_CASE("A directory is made with those above it, or an error gives the system's reason") {
+  const Scratch scratch;
+  make_directories(scratch / "a/b");
+  make_directories(scratch / "a/b");
+  CHECK(std::filesystem::is_directory(scratch / "a/b"));
+  write_file(scratch / "file", "");
+  const auto said = [&](const std::string& name) {
+    return message([&] { make_directories(scratch / name); }, scratch.path.string());
+  };
+  CHECK(said("file/b") == "cannot make the directory FILE/file/b: Not a directory");
+  CHECK(said("file") == "cannot make the directory FILE/file: Not a directory");
+  CHECK(said(std::string(300, 'x')) ==
+        "cannot make the directory FILE/" + std::string(300, 'x') + ": File name too long");
+}
+
 TEST_CASE("A FIFO is read to its end, however slowly it is written") {
   const Scratch scratch;
   const std::string fifo = (scratch / "fifo").string();
@@ -130,7 +180,7 @@ TEST_CASE("A device or FIFO is written to, and stays what it is") {
   write_file("/dev/null", "x");
   CHECK(std::filesystem::is_character_file("/dev/null"));
   CHECK(message([] { write_file("/dev/full", "x"); }) ==
-        "cannot write /dev/full: No space left on device. Make room on that disk and try again");
+        "cannot write /dev/full: No space left on device. Free some space on that disk and try again");
   const std::string fifo = (scratch / "fifo").string();
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
   CHECK(message([&] { write_file(fifo, "x"); }) ==

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <new>
 
 using namespace heed;
@@ -63,6 +64,8 @@ TEST_CASE("what a library's exception says comes without its marks") {
   CHECK((said_of_b.find("'b'") != std::string::npos && said_of_b.find("exception") == std::string::npos));
   CHECK(said([](const Json& json) { return json.at("a").get<std::string>(); }).find_first_of("[]") ==
         std::string::npos);
+  CHECK(said([](const Json&) { return std::filesystem::is_empty("none"); }) ==
+        "cannot read none: No such file or directory");
   CHECK(said([](const Json&) { fail("[1] is wrong"); }) == "[1] is wrong");
   CHECK_THROWS_AS(said([](const Json&) { throw std::bad_alloc(); }), std::bad_alloc);
 }

@@ -120,12 +120,12 @@ TEST_CASE("Numbers of 16 bits are written rounded to the nearest, and come back 
   SafeTensors content;
   const double infinity = std::numeric_limits<double>::infinity();
   // 2049 lies halfway between two numbers of F16, as does 2051: to the even ones
-  content.tensors = {{"x", tensor({9}, {1, 2049, 2051, -0.1, 65519, 65520, 3e-8, infinity, std::nan("")})}};
+  content.tensors = {{"x", tensor({9}, {1, 2049, 2051, -0.1, 65519, 65504, 3e-8, infinity, std::nan("")})}};
   write_safetensors(scratch / "half", content, StoredAs::F16);
   write_safetensors(scratch / "brain", content, StoredAs::BF16);
   const std::vector<double> half = read_safetensors(scratch / "half")["x"].to_vector();
   CHECK(std::vector<double>(half.begin(), half.begin() + 8) ==
-        std::vector<double>{1, 2048, 2052, -0.0999755859375, 65504, infinity, 0x1p-24, infinity});
+        std::vector<double>{1, 2048, 2052, -0.0999755859375, 65504, 65504, 0x1p-24, infinity});
   CHECK(std::isnan(half[8]));
   const std::vector<double> brain = read_safetensors(scratch / "brain")["x"].to_vector();
   CHECK(std::vector<double>(brain.begin(), brain.begin() + 6) ==
@@ -147,6 +147,48 @@ TEST_CASE("Numbers of 16 bits are written rounded to the nearest, and come back 
     const std::string written = read_file(scratch / "every");
     CHECK(written.substr(written.size() - 131072) == all.substr(all.size() - 131072));
   }
+}
+
+TEST_CASE("A number that 16 bits would make infinite is refused, whatever its type") {
+  const Scratch scratch;
+  const double largest = std::numeric_limits<float>::max(), infinity = std::numeric_limits<double>::infinity();
+  const auto said = [&](double value, DType dtype, StoredAs stored) {
+    SafeTensors content;
+    content.tensors = {{"W", tensor({2, 2}, {0, -infinity, value, std::nan("")}, dtype)}};
+    return message([&] { write_safetensors(scratch / "a", content, stored); }, scratch.path.string());
+  };
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    CAPTURE(to_string(dtype));
+    CHECK(
+        said(1e6, dtype, StoredAs::F16) ==
+        "FILE/a: tensor 'W': value 2 (from 0) is 1000000, which F16 cannot hold: its largest is 65504; choose BF16 or "
+        "as_it_is");
+    CHECK(said(-65520, dtype, StoredAs::F16).starts_with("FILE/a: tensor 'W': value 2 (from 0) is -65520, which F16 "));
+    CHECK(said(largest, dtype, StoredAs::BF16)
+              .ends_with(", which BF16 cannot hold: its largest is 3.3895e+38; choose as_it_is"));
+    CHECK(scratch.files() == 0);
+  }
+  CHECK(said(1e300, DType::float64, StoredAs::BF16).starts_with("FILE/a: tensor 'W': value 2 (from 0) is 1e+300, "));
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    CHECK(said(65519, dtype, StoredAs::F16) == "no error");
+    CHECK(said(3.38e38, dtype, StoredAs::BF16) == "no error");
+    CHECK(read_safetensors(scratch / "a")["W"].at({0, 1}) == -infinity);
+    CHECK(said(largest, dtype, StoredAs::as_it_is) == "no error");
+    CHECK(read_safetensors(scratch / "a")["W"].at({1, 0}) == largest);
+  }
+  CHECK(said(1e300, DType::float64, StoredAs::as_it_is) == "no error");
+  CHECK(read_safetensors(scratch / "a")["W"].at({1, 0}) == 1e300);
+}
+
+TEST_CASE("A number of 64 bits is rounded once") {
+  const Scratch scratch;
+  SafeTensors
+      content;  // both lie just above the middle between two numbers of 16 bits, and would round to it in float32
+  content.tensors = {{"x", tensor({2}, {1 + 0x1p-11 + 0x1p-40, -(1 + 0x1p-8 + 0x1p-40)}, DType::float64)}};
+  write_safetensors(scratch / "half", content, StoredAs::F16);
+  write_safetensors(scratch / "brain", content, StoredAs::BF16);
+  CHECK(read_safetensors(scratch / "half")["x"].at({0}) == 1 + 0x1p-10);
+  CHECK(read_safetensors(scratch / "brain")["x"].at({1}) == -(1 + 0x1p-7));
 }
 
 TEST_CASE("Any one flipped bit of a file is noticed") {
@@ -192,6 +234,26 @@ TEST_CASE("What cannot be written is refused before anything is") {
   CHECK(said("x", "x") == path + ": tensor name 'x' is given twice");
   CHECK(said("x", "__metadata__") == path + ": tensor name '__metadata__' is reserved");
   CHECK(said("x", "\xff") == path + ": names and metadata cannot be written as JSON: a text in it is not UTF-8");
+  CHECK(scratch.files() == 0);
+}
+
+TEST_CASE("A file that can be written can be read: both have the same limits") {
+  const Scratch scratch;
+  SafeTensors content;
+  const Tensor nothing = zeros({0});
+  for (int i = 0; i < 19'999; ++i) content.tensors.emplace_back(std::to_string(i), nothing);
+  for (int i = 0; i < 19'999; ++i) content.metadata[std::to_string(i)] = "";
+  const auto said = [&] { return message([&] { write_safetensors(scratch / "a", content); }, scratch.path.string()); };
+  CHECK(said() == "no error");
+  CHECK(read_safetensors(scratch / "a").tensors.size() == 19'999);
+  std::filesystem::remove(scratch / "a");
+  content.tensors.emplace_back("one more", nothing);
+  CHECK(said() == "FILE/a: 20000 tensors; at most 19999 can be read from one file, so choose several");
+  content.tensors.clear();
+  content.metadata["one more"] = "";
+  CHECK(said() == "FILE/a: 20000 entries of metadata; at most 19999 can be read from one file, so choose several");
+  content.metadata = {{"long", std::string(100'000'000, 'x')}};
+  CHECK(said() == "FILE/a: names and metadata take 100000064 bytes; a header of at most 100000000 can be read");
   CHECK(scratch.files() == 0);
 }
 

@@ -44,6 +44,18 @@ TEST_CASE("mistakes are listed at once, by line, the first twenty of them") {
   CHECK(message([&] { file.finish(); }) == listed + "\n... and 40 more");
 }
 
+TEST_CASE("A file of another kind is not read to its end: the thousandth mistake is the last") {
+  const Written written("");
+  TextFile file(written.path);
+  int noted = 0;
+  const std::string said = message([&] {
+    for (; noted < 5000; ++noted) file.mistake(1, "wrong");
+  });
+  CHECK(noted == 999);
+  CHECK(said.ends_with(":1: wrong\n... and at least 980 more; the rest was not read"));
+  CHECK(message([&] { file.mistake(1, "from a catch block"); }) == said);
+}
+
 TEST_CASE("a message does not move what a terminal shows") {
   const Written written("");
   TextFile file(written.path);

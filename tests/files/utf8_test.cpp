@@ -22,8 +22,24 @@ TEST_CASE("UTF-8 is checked to the byte") {
   CHECK(refusal("\xe0\x80\xaf") == "f.txt: not UTF-8 at byte 0: 0xe0");      // overlong
   CHECK(refusal("x\xed\xa0\x80") == "f.txt: not UTF-8 at byte 1: 0xed");     // surrogate
   CHECK(refusal("\xf4\x90\x80\x80") == "f.txt: not UTF-8 at byte 0: 0xf4");  // above U+10FFFF
+}
+
+TEST_CASE("UTF-16 and UTF-32 are recognised, with the command that converts them") {
+  const auto refusal = [](const std::string& text) { return message([&] { checked_text(text, "f.txt"); }); };
+  const auto converted = [](const std::string& encoding) {
+    return ". It looks like " + encoding + ": convert it with iconv -f " + encoding + " -t UTF-8";
+  };
   CHECK(refusal("\xff\xfe"
-                "a") == "f.txt: not UTF-8 at byte 0: 0xff (it looks like UTF-16; save it as UTF-8)");
+                "a") == "f.txt: not UTF-8 at byte 0: 0xff" + converted("UTF-16"));
+  CHECK(refusal(std::string("\xfe\xff\0a", 4)) == "f.txt: not UTF-8 at byte 0: 0xfe" + converted("UTF-16"));
+  CHECK(refusal(std::string("\xff\xfe\0\0a\0\0\0", 8)) == "f.txt: not UTF-8 at byte 0: 0xff" + converted("UTF-32"));
+  CHECK(refusal(std::string("\0\0\xfe\xff\0\0\0a", 8)) == "f.txt: not UTF-8 at byte 2: 0xfe" + converted("UTF-32"));
+  CHECK(refusal(std::string("a\0b\0\n\0", 6)) == "f.txt: expected text, got a NUL at byte 1" + converted("UTF-16LE"));
+  CHECK(refusal(std::string("\0a\0b\0\n", 6)) == "f.txt: expected text, got a NUL at byte 0" + converted("UTF-16BE"));
+  CHECK(refusal(std::string("one\ntwo\nth\0ree and more", 22)) ==
+        "f.txt: expected text, got a NUL at byte 10, in line 3. tr -d '\\0' removes it");
+  CHECK(refusal(std::string(100, '\0')) == "f.txt: expected text, got a NUL at byte 0. tr -d '\\0' removes it");
+  CHECK(checked_utf8(std::string_view("a\0b", 3), "f").size() == 3);  // a NUL is UTF-8
 }
 
 TEST_CASE("a byte that is not UTF-8 is a character of its own") {

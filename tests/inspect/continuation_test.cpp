@@ -106,7 +106,7 @@ TEST_CASE("inspect --continue writes as its options say") {
   for (const char* number : {"0,8", "0.5x", "0x1p-1", "half"}) {
     for (const std::string option : {"--temperature", "--top-p"}) {
       CHECK(misuse({"--continue", "a", option, number}) ==
-            option + ": expected a number that it takes, got '" + number + "' (see inspect --help)");
+            option + ": expected a number such as 0.8, got '" + number + "' (see inspect --help)");
     }
   }
   CHECK(misuse({"--continue", "a", "--tokens", "0"}) == "--tokens must be at least 1 (see inspect --help)");

@@ -90,6 +90,15 @@ TEST_CASE("Loading copies every value, or nothing") {
         }) ==
         "short: its tensors are not those expected; was the model configured otherwise?\n"
         "  missing: b (3)");
+  NamedTensors many{{"a", ones({2})}, {std::string(1000, 'b'), ones({3})}};
+  for (int i = 0; i < 5000; ++i) many.emplace_back("n" + std::to_string(i), ones({}));
+  const std::string said = message([&] { parameters.load(many, "damaged"); });
+  CHECK(
+      said.starts_with("damaged: its tensors are not those expected; was the model configured otherwise?\n"
+                       "  missing: b (3)\n"
+                       "  extra: " +
+                       std::string(59, 'b') + "… (3)\n  extra: n0 ()\n"));
+  CHECK(said.ends_with("\n  extra: n17 ()\n  ... and 4982 more"));
   CHECK(a.to_vector() == std::vector<double>{1, 2});
 }
 

@@ -140,6 +140,8 @@ TEST_CASE("reading a dump that contradicts itself says where") {
     CHECK(with("[0,1]") == "no error");
     CHECK(with("[1,3]") == "sentence 0: a candidate must be some of its 2 tokens, got 1 to before 3");
     CHECK(with("[1,1]") == "sentence 0: a candidate must be some of its 2 tokens, got 1 to before 1");
+    CHECK(with("[0,1e99]") == "metadata 'sentences' is damaged: 'candidates' must be an index, got 1e+99");
+    CHECK(with("[0,4294967297]") == "metadata 'sentences' is damaged: 'candidates' must be an index, got 4294967297");
     CHECK(with("[-1,1]") == "sentence 0: a candidate must be some of its 2 tokens, got -1 to before 1");
   }
   SECTION("tensors of no sentence") {
@@ -209,5 +211,17 @@ TEST_CASE("where a run has a file called attention, no dump is written") {
             [&] {
               write_dump(scratch.path, {0, {chinese_sentence()}});
             },
-            scratch.path) == "FILE/attention: cannot be created: Not a directory");
+            scratch.path) == "cannot make the directory FILE/attention: File exists");
+}
+
+TEST_CASE("A run directory that was removed is not made anew by a dump") {
+  const ScratchDirectory scratch;
+  const std::filesystem::path run = scratch.path / "r";
+  CHECK(message(
+            [&] {
+              write_dump(run, {0, {chinese_sentence()}});
+            },
+            scratch.path) ==
+        "cannot make the directory FILE/r/attention: No such file or directory: there is no directory FILE/r");
+  CHECK_FALSE(std::filesystem::exists(run));
 }

@@ -57,8 +57,10 @@ TEST_CASE("Evaluations are counted since that of the smallest loss") {
 
 TEST_CASE("Lines that are no metrics are all named") {
   const Scratch scratch;
-  write_file(scratch / "metrics.jsonl", "{\"step\":1}\n[]\n{\"step\":2,\"train_loss\":\"x\"}\n");
+  write_file(scratch / "metrics.jsonl", "{\"step\":1}\n[]\n{\"step\":2,\"train_loss\":\"x\"}\n{\"step\":-1}\n");
   const std::string file = (scratch / "metrics.jsonl").string();
   CHECK(message([&] { read_metrics(scratch.path); }) ==
-        file + ":2: expected an object {\"step\": ...}\n" + file + ":3: 'train_loss': expected a number, got string");
+        file + ":2: expected an object {\"step\": ...} with a step from 0\n" + file +
+            ":3: 'train_loss': expected a number, got string\n" + file +
+            ":4: expected an object {\"step\": ...} with a step from 0");
 }

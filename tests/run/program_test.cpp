@@ -97,6 +97,13 @@ TEST_CASE("Each very long line of a message is cut at 1,000 columns") {
   CHECK(said == "test: short\n" + std::string(999, 'x') + "…\n" + std::string(1000, 'y') + "\n");
 }
 
+TEST_CASE("A path that the system cannot look at is named with the reason") {
+  const Scratch scratch;
+  std::filesystem::create_symlink("loop", scratch / "loop");
+  const std::string said = said_of([&] { return std::filesystem::exists(scratch / "loop") ? 7 : 8; });
+  CHECK(said == "test: cannot read " + (scratch / "loop").string() + ": Too many levels of symbolic links\n");
+}
+
 TEST_CASE("A write to standard output that failed is told, though the last one did not fail") {
   std::fflush(stdout);
   const std::string said = said_of([] {
@@ -114,9 +121,15 @@ TEST_CASE("A value that is no number is named with its option") {
     return command_line_error(static_cast<int>(words.size()), words.data(), message);
   };
   CHECK(error({"inspect", "run", "--tokens", "1.5"}, "Argument '1.5' failed to parse") ==
-        "--tokens: expected a number that it takes, got '1.5'");
+        "--tokens: expected a whole number, got '1.5'");
   CHECK(error({"inspect", "run", "--seed=-1"}, "Argument '-1' failed to parse") ==
-        "--seed: expected a number that it takes, got '-1'");
+        "--seed: expected a whole number from 0, got '-1'");
+  CHECK(error({"inspect", "run", "--tokens", "1e3"}, "Argument '1e3' failed to parse") ==
+        "--tokens: expected a whole number, got '1e3'");
+  CHECK(error({"inspect", "run", "--tokens", "99999999999"}, "Argument '99999999999' failed to parse") ==
+        "--tokens: expected a smaller number, got '99999999999'");
+  CHECK(error({"inspect", "run", "--threads", ""}, "Argument '' failed to parse") ==
+        "--threads: expected a whole number, got ''");
   CHECK(error({"inspect", "run", "--sed", "1"}, "Option 'sed' does not exist") == "Option 'sed' does not exist");
   CHECK(error({"inspect", "run", "7"}, "Argument 'x' failed to parse") == "Argument 'x' failed to parse");
 }

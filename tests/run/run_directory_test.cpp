@@ -43,12 +43,12 @@ TEST_CASE("Where a file is, no run directory can be made or opened") {
   CHECK(message([&] { RunDirectory::open(file); }, file) ==
         "FILE: cannot be opened as a run directory: Not a directory");
   CHECK(message([&] { RunDirectory::create("name", "", scratch / "runs" / "r"); }, file) ==
-        "FILE/r: cannot be made: Not a directory");
+        "cannot make the directory FILE/r: Not a directory");
   const fs::path before = fs::current_path();
   fs::current_path(scratch.path);
   const std::string said = message([] { RunDirectory::create("name", "", ""); });
   fs::current_path(before);
-  CHECK(said == "runs/name: cannot be made: Not a directory");
+  CHECK(said == "cannot make the directory runs: File exists");
 }
 
 TEST_CASE("A run that has lost its checkpoint is not begun anew over what it has of later steps") {
@@ -74,6 +74,25 @@ TEST_CASE("A run that has lost its checkpoint is not begun anew over what it has
         "FILE/checkpoint.safetensors: metadata 'heed.progress' cannot be read: there is none");
 }
 
+TEST_CASE("Nothing is written into a run directory that was removed, emptied or moved") {
+  const Scratch scratch;
+  const fs::path path = scratch / "r";
+  const RunDirectory run = RunDirectory::create("name", "", path);
+  const auto said = [&] { return message([&] { run.write_metrics({"{}"}); }, path.string()); };
+  const std::string refusal = "FILE: was removed, emptied or moved while it was trained; nothing more is written there";
+  CHECK(said() == "no error");
+  fs::rename(path, scratch / "moved");
+  CHECK(said() == refusal);
+  const RunDirectory other = RunDirectory::create("name", "", path);  // whose files are not this run's to write
+  CHECK(said() == refusal);
+  CHECK_FALSE(fs::exists(path / "metrics.jsonl"));
+  fs::remove_all(path);
+  fs::rename(scratch / "moved", path);
+  CHECK(said() == "no error");
+  fs::remove(path / "config.yaml");
+  CHECK(said() == refusal);
+}
+
 TEST_CASE("Only what write_file() had set aside of a run's own files is removed") {
   const Scratch scratch;
   const fs::path path = scratch / "r";
@@ -83,6 +102,7 @@ TEST_CASE("Only what write_file() had set aside of a run's own files is removed"
                                       "metrics.jsonl.tmp-1-2",
                                       "model.safetensors.tmp-1-2",
                                       "trace.json.tmp-1-2",
+                                      "baselines.safetensors.tmp-1-2",
                                       "checkpoint.safetensors.tmp-1-2",
                                       "best.safetensors.tmp-1-2",
                                       "baselines.safetensors.tmp-1-2",
@@ -125,8 +145,8 @@ TEST_CASE("A run whose files are links is not opened, and what they lead to stay
   std::filesystem::create_directories(run / "models");
   write_file(run / "config.yaml", "seed: 1\n");
   write_file(mine, "mine");
-  for (const char* name :
-       {"model.safetensors", "metrics.jsonl", "attention/step-000004.safetensors", "models/step-000004.safetensors"}) {
+  for (const char* name : {"model.safetensors", "metrics.jsonl", "baselines.safetensors",
+                           "attention/step-000004.safetensors", "models/step-000004.safetensors"}) {
     CAPTURE(name);
     std::filesystem::create_symlink(mine, run / name);
     CHECK(message([&] { RunDirectory::open(run); }) ==

@@ -129,18 +129,20 @@ TEST_CASE("Where nothing is to be chosen, or what is meant is no candidate, a mo
                            name, candidates, antecedent));  // so that no two files have one sentence
   };
   const auto told = [&](const char* train, const char* test) {
-    return message([&] {
-      make_experiment(parse_config(
-          fmt::format("data: {{task: candidates, train: {}, test: {}}}\nmodel: {{d_model: 8, answer: candidate}}\n",
-                      (scratch / train).string(), (scratch / test).string()),
-          "f"));
-    });
+    return message(
+        [&] {
+          make_experiment(parse_config(
+              fmt::format("data: {{task: candidates, train: {}, test: {}}}\nmodel: {{d_model: 8, answer: candidate}}\n",
+                          (scratch / train).string(), (scratch / test).string()),
+              "f"));
+        },
+        scratch.path.string());
   };
   write("two", "[[0, 2], [3, 5]]", "0");
   write("one", "[[0, 2]]", "0");
   write("none", "[[0, 2], [3, 5]]", "null");
-  CHECK(told("one", "two").starts_with("sentence 1 of the training set has one candidate, so nothing is to be chosen"));
-  CHECK(told("two", "one").starts_with("sentence 1 of the held-out set has one candidate"));
-  CHECK(told("none", "two").starts_with("sentence 1 of the training set means none of its candidates"));
-  CHECK(told("two", "none").starts_with("sentence 1 of the held-out set means none of its candidates"));
+  CHECK(told("one", "two").starts_with("FILE/one:1 has one candidate, so nothing is to be chosen"));
+  CHECK(told("two", "one").starts_with("FILE/one:1 has one candidate"));
+  CHECK(told("none", "two").starts_with("FILE/none:1 means none of its candidates"));
+  CHECK(told("two", "none").starts_with("FILE/none:1 means none of its candidates"));
 }

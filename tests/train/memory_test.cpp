@@ -7,9 +7,11 @@
 #include "train/training.h"
 
 #include <heed/autograd/machine.h>
+#include <heed/files/file.h>
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 
 using namespace heed;
 
@@ -96,6 +98,56 @@ TEST_CASE("A model that cannot fit is measured in a moment, without memory, and 
         }) == "training needs " + memory_text(e.memory) +
                   "; its cgroup has 16 GiB. Choose smaller model.d_model, model.layers, model.mlp or train.batch_size");
   check_memory(e.memory, {e.memory.total(), "this machine"});
+}
+
+TEST_CASE("A sentence too long for the memory is named by its file and line, with how long it may be") {
+  const Scratch scratch;
+  const std::string file = (scratch / "mine.jsonl").string();
+  const auto sentence = [](const std::string& word, int tokens) {
+    std::string list;
+    for (int i = 0; i < tokens; ++i) list += fmt::format("\"{}\", ", i < 2 ? word : "and");
+    return fmt::format(R"({{"tokens": [{}"it"], "query": {}, "antecedent": 0}})", list, tokens) + "\n";
+  };
+  std::string lines;
+  for (int i = 0; i < 20; ++i) lines += sentence(fmt::format("dog{}", i), 12);
+  write_file(file, lines + sentence("cat", 200'000) + sentence("cow", 12));
+  const std::string settings = "data: {task: jsonl, train: " + file + "}\nmodel: {d_model: ";
+  const auto hint = [&](const std::string& model, std::int64_t bytes) {
+    const Config config = parse_config(settings + model + "}\n", "f");
+    const Experiment e = make_experiment(config, DType::float32, Resumed::no, Values::none);
+    const MemoryLimit limit{bytes, "this machine"};
+    return message(
+        [&] { check_memory(e.memory, limit, longest_sentence(config, e.task, e.model.parameters.numel(), limit)); });
+  };
+  const std::string said = hint("64", std::int64_t{1} << 30);
+  const std::string before =
+      "; this machine has 1.0 GiB. The longest sentence, " + file + ":21, has 200001 tokens; about ";
+  const std::size_t at = said.find(before);
+  REQUIRE(at != said.npos);
+  const std::string rest = said.substr(at + before.size());
+  const int fits = std::atoi(rest.c_str());
+  CHECK(rest == fmt::format("{} fit: shorten or remove it. Or choose smaller model.d_model, model.layers, model.mlp or "
+                            "train.batch_size",
+                            fits));
+  // As many do fit, and a tenth more do not.
+  for (const double share : {1.0, 1.1}) {
+    write_file(file, lines + sentence("cat", static_cast<int>(share * fits) - 1));
+    CAPTURE(fits, share);
+    CHECK((hint("64", std::int64_t{1} << 30) == "no error") == (share == 1.0));
+  }
+  // No sentence is to blame where the model alone is too large.
+  write_file(file, lines + sentence("cat", 20));
+  CHECK(hint("4096", std::int64_t{1} << 28).find(" GiB. Choose smaller model.d_model") != std::string::npos);
+}
+
+TEST_CASE("The memory for a sentence of a hundred million tokens does not overflow") {
+  Config config = sized("{d_model: 64, layers: 64, heads: 64}");
+  Task task;
+  task.held_out.resize(128);
+  task.max_length = 100'000'000;
+  const MemoryNeed need = memory_need(config, task, 1'000'000);
+  CHECK(need.activations == std::int64_t{1'000'000'000'000'000'000});
+  CHECK(need.total() > need.activations);
 }
 
 TEST_CASE("The limit is what the machine has, or less") {

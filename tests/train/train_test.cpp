@@ -53,6 +53,12 @@ TEST_CASE("train refuses a command line or file that it does not understand, and
   CHECK(place.error("(ulimit -s 64; train --config small.yaml)") ==
         "1: train: the stack is limited to 64 KiB; expected at least 128 KiB (ulimit -s 128)\n");
 #endif
+  CHECK(place.error("train --config small.yaml --threads 1e3") ==
+        "2: train: --threads: expected a whole number, got '1e3' (see train --help)\n");
+  CHECK(place.error("train --config small.yaml --out ''") ==
+        "2: train: --out must name a directory, got an empty name (see train --help)\n");
+  CHECK(place.error("train --config ''") ==
+        "2: train: --config must name a file, got an empty name (see train --help)\n");
   CHECK(place.error("train --config none.yaml") == "1: train: cannot read none.yaml: No such file or directory\n");
   CHECK(place.error("train --config small.yaml --set model.heads=0") ==
         "1: train: --set model.heads=0: model.heads must be an integer from 1 to 64, got '0'\n");

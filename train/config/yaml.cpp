@@ -30,6 +30,21 @@ std::string line_and_column(std::string_view text, std::size_t place) {
                      1 + std::ranges::count_if(before.substr(line_start), is_character_start));
 }
 
+// Whether the text in quotes that begins at `place` ends: for yaml-cpp the end of the file ends it, too.
+bool is_closed(std::string_view text, std::size_t place) {
+  const char quote = text[place];
+  for (std::size_t i = place + 1; i < text.size(); ++i) {
+    if (quote == '"' && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == quote) {
+      const bool is_doubled = quote == '\'' && text.substr(i + 1).starts_with(quote);
+      if (!is_doubled) return true;
+      ++i;
+    }
+  }
+  return quote != '"' && quote != '\'';
+}
+
 class Builder : public YAML::EventHandler {
  public:
   Builder(std::string_view text, std::vector<Mistake>& mistakes) : text_(text), mistakes_(mistakes) {}
@@ -47,6 +62,8 @@ class Builder : public YAML::EventHandler {
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
+    if (tag == "!" && !is_closed(text_, at(mark)))
+      throw YAML::ParserException(mark, "the quote that opens here is not closed");
     add(checked({.kind = Yaml::scalar, .place = at(mark), .text = value, .quoted = tag == "!"}, tag, anchor));
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,

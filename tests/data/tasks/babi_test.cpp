@@ -103,3 +103,15 @@ TEST_CASE("mistakes in a bAbI file are listed by line") {
   CHECK(babi_refusal("") == "FILE: no questions; expected \"ID question?<tab>answer<tab>IDs\"");
   CHECK(babi_refusal("1 \xe5ve.\n") == "FILE: not UTF-8 at byte 2: 0xe5");
 }
+
+TEST_CASE("Stories whose questions multiply them beyond all memory are refused") {
+  std::string story;
+  for (int id = 1; id <= 12'000; id += 2) {
+    story += fmt::format("{} John went to the hall.\n{} Where is John?\thall\t{}\n", id, id + 1, id);
+  }
+  const std::string said = babi_refusal(story);
+  CHECK(said.starts_with("FILE:"));
+  CHECK(
+      said.ends_with(": the questions up to here, each with its story, have more than 20000000 tokens; expected "
+                     "shorter stories, each beginning with ID 1"));
+}

@@ -126,10 +126,12 @@ TEST_CASE("Each form of file is known by its first line, and '#' chooses sets of
         "FILE: no sentences");
   write_file(file, R"({"tokens": ["Bo", "saw", "it"], "query": 2, "antecedent": 0})");
   CHECK(message([&] { read_candidates(file); }, file) ==
-        "FILE: sentence 1 of 1 has no candidates; expected \"candidates\", or \"antecedent\" and \"other\"");
+        "FILE:1 has no candidates; expected \"candidates\", or \"antecedent\" and \"other\"");
   write_file(file, R"({"qID": "Q-1", "sentence": "The _ is old.", "option1": "The", "option2": "_", "answer": "1"})");
-  CHECK(message([&] { cut_all(read_candidates(file), Tokenizer(Split::words)); }) ==
-        "sentence 1 of 1: the query '_' is a candidate, too");
+  CHECK(message([&] { cut_all(read_candidates(file), Tokenizer(Split::words)); }, file) ==
+        "FILE:1: the query '_' is a candidate, too");
+  CHECK(message([&] { read_candidates(file + "#" + std::string(300, 'x')); }, file) ==
+        "FILE: '#" + std::string(300, 'x') + "' chooses sets of a file of schemas; its first line is none");
 }
 
 TEST_CASE("Without a file to test on, a tenth is held out, twins beside each other") {

@@ -217,3 +217,28 @@ TEST_CASE("What comes next may be asked of a single word") {
   CHECK(jsonl_refusal(R"({"tokens": [], "query": 0, "answer": "b"})"
                       "\n") == "FILE:1: tokens: expected a list of at least 1 word, got []");
 }
+
+TEST_CASE("A sentence says its file and line, which make no two sentences differ") {
+  const std::string line = R"({"tokens": ["a", "b"], "query": 1, "antecedent": 0})";
+  const TemporaryFile file("a.jsonl", line + "\n\n" + line + "\n");
+  const std::vector<Example> examples = read_jsonl(file.path());
+  REQUIRE(examples.size() == 2);
+  CHECK(examples[0].source.text == file.path() + ":1");
+  CHECK(examples[1].source.text == file.path() + ":3");
+  CHECK(examples[0] == examples[1]);
+}
+
+TEST_CASE("A hostile line takes no more time and memory than its bytes justify") {
+  CHECK(jsonl_refusal("{\"" + std::string(10'000'000, 'k') + "\": 1}") ==
+        "FILE:1: unknown key '" + std::string(59, 'k') + "…'\nFILE:1: missing key 'tokens'");
+  std::string tokens = "\"it\"", spans;
+  for (int i = 1; i <= 3000; ++i) {
+    tokens += ",\"t\"";
+    spans += fmt::format("{}[{},{}]", i > 1 ? "," : "", i, i + 1);
+  }
+  CHECK(jsonl_refusal(fmt::format(R"({{"tokens": [{}], "query": 0, "candidates": [{}], "antecedent": 0}})", tokens,
+                                  spans)) == "FILE:1: candidates: expected at most 100, got 3000");
+  std::string garbage;
+  for (int i = 0; i < 200'000; ++i) garbage += "x\n";
+  CHECK(jsonl_refusal(garbage).ends_with("\n... and at least 980 more; the rest was not read"));
+}

@@ -5,6 +5,9 @@
 #include <heed/data/tasks/text.h>
 #include <heed/files/file.h>
 
+#include <chrono>
+#include <thread>
+
 using namespace heed;
 
 namespace {
@@ -82,16 +85,59 @@ TEST_CASE("A text that cannot be learned from is refused") {
         "FILE/short: what is held out has 1 tokens; expected at least 2, for data.context and the token after it");
   CHECK(refusal("broken", Split::words, 3) == "FILE/broken: not UTF-8 at byte 10: 0xff");
   CHECK(refusal("broken", Split::bytes, 3) == "no error");
-  CHECK(refusal("none", Split::bytes, 3) == "FILE/none: cannot be opened: No such file or directory");
+  CHECK(refusal("none", Split::bytes, 3) == "cannot read FILE/none: No such file or directory");
 }
 
 TEST_CASE("Subwords are learned from what is not held out, and are the text again") {
   const Texts texts;
   std::string text;
-  for (int i = 0; i < 300; ++i) text += "the cat sat on the mat\u2581 \xff\n";
+  for (int i = 0; i < 300; ++i) text += "the cat sat on the mat\u2581 \u00ff\n";
   write_file(texts / "a", text);
   const Task task = texts.task("a", Split::subwords, 8);
   CHECK(text_of(task, task.corpus->train) + text_of(task, task.corpus->held_out) == text);
   CHECK(task.vocabulary.contains(" the"));
   CHECK(task.corpus->train.size() < 300 * 16);  // of 30 bytes a line
+}
+
+TEST_CASE("UTF-16 is refused, however a text is cut, unless into bytes") {
+  const Texts texts;
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += "the cat sat on the mat\n";
+  std::string wide;
+  for (const char c : text) wide += {c, '\0'};
+  write_file(texts / "wide", wide);
+  write_file(texts / "marked", "\xff\xfe" + wide);
+  for (const Split split : {Split::subwords, Split::words, Split::characters}) {
+    const auto refusal = [&](const std::string& name) {
+      return message([&] { texts.task(name, split, 8); }, texts.path.string());
+    };
+    CAPTURE(name_of(split));
+    CHECK(refusal("marked") ==
+          "FILE/marked: not UTF-8 at byte 0: 0xff. It looks like UTF-16: convert it with iconv -f UTF-16 -t UTF-8");
+    CHECK(refusal("wide") ==
+          "FILE/wide: expected text, got a NUL at byte 1. It looks like UTF-16LE: convert it with iconv -f UTF-16LE -t "
+          "UTF-8");
+  }
+  CHECK(texts.task("wide", Split::bytes, 8).corpus->train.size() == std::ssize(wide) / 10 * 9);
+}
+
+TEST_CASE("A text that another program cuts while it is read is an error, or is learned from as it was") {
+  const Texts texts;
+  std::string text;
+  while (text.size() < 20'000'000) text += "the cat sat on the mat\n";
+  for (const int milliseconds : {2, 20, 60, 150}) {
+    write_file(texts / "a", text);
+    std::thread cutter([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+      std::filesystem::resize_file(texts / "a", 0);
+    });
+    std::int64_t learned = 0;
+    const std::string said =
+        message([&] { learned = texts.task("a", Split::characters, 8).corpus->train.size(); }, texts.path.string());
+    cutter.join();
+    CAPTURE(milliseconds, said);
+    const bool is_refused = said.starts_with("cannot read FILE/a: it was cut from ") ||
+                            said.starts_with("FILE/a: what is learned from has 0 ");
+    CHECK((is_refused || learned == std::ssize(text) / 10 * 9 + std::ssize(text) % 10 * 9 / 10));
+  }
 }

@@ -57,3 +57,19 @@ TEST_CASE("Every mistake of a file of schemas is listed by its line") {
         "FILE:6: no candidate is true; expected one\n"
         "FILE:7: no candidates");
 }
+
+TEST_CASE("A span is two whole numbers, and a schema of another form is told what is expected") {
+  const auto refusal = [](const std::string& line) {
+    const TemporaryFile file("s.tsv", line + "\n");
+    return message([&] { read_winograd(file.path()); }, file.path());
+  };
+  for (const char* span : {"[11.0,12.5]", "[0,4294967300]", "[-4294967295,2]", "[true,false]", "[1e+99,2e+99]"}) {
+    CHECK(refusal(with(soup, "[11, 12]", span)) ==
+          fmt::format("FILE:1: expected a span of its 15 tokens, got {}", span));
+  }
+  const std::string expected =
+      "FILE:1: expected tokens as [\"a\", ...], the pronoun as [\"it\", [8, 9], [\"it\"]], and candidates as a list of "
+      "such, each with true or false";
+  CHECK(refusal(with(soup, "[11, 12]", "11")) == expected);
+  CHECK(refusal(with(soup, "\"burned\"", "7")) == expected);
+}

@@ -24,6 +24,10 @@ TEST_CASE("What is not plain YAML is refused") {
   CHECK(config_error("# nothing") == "f: expected keys such as 'seed: 1', got an empty file");
   CHECK(config_error("seed: 1\nmodel: {heads: 3").starts_with("f:2:17: "));
   CHECK(config_error("seed: 1: 2\nsed: 3").starts_with("f:1:8: "));
+  CHECK(config_error("seed: 1\nname: \"toy\nseed: 2\n") == "f:2:7: the quote that opens here is not closed");
+  CHECK(config_error("name: 'it''s\n") == "f:1:7: the quote that opens here is not closed");
+  CHECK(config_error("name: \"a\\\"\n") == "f:1:7: the quote that opens here is not closed");
+  CHECK(config_error("name: 'it''s'\nsed: \"a\\\"b\"") == "f:2:1: unknown key 'sed' (did you mean 'seed'?)");
   CHECK(config_error("seed: 1\x04\nsed: 3") == "f:1:8: control character 0x04 in the text");
   CHECK(config_error("seed: \xff") == "f: not UTF-8 at byte 6: 0xff");
   CHECK(config_error("", {"name=\xff"}) == "--set: not UTF-8 at byte 5: 0xff");

@@ -1,0 +1,52 @@
+#pragma once
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+// Numbers of 16 bits, as safetensors files hold them.
+namespace heed {
+
+/// Widens IEEE 754 binary16: 1 bit of sign, 5 of exponent, 10 of significand.
+inline float from_f16(std::uint16_t bits) {
+  const std::uint32_t sign = (bits & 0x8000U) << 16U, exponent = (bits >> 10U) & 31U, significand = bits & 1023U;
+  if (exponent == 0) return (sign ? -1.0F : 1.0F) * static_cast<float>(significand) * 0x1p-24F;
+  const std::uint32_t widened = exponent == 31 ? 255U : exponent + 112U;
+  return std::bit_cast<float>(sign | widened << 23U | significand << 13U);
+}
+
+/// Rounds to the nearest number of binary16, of two to the even one; from 65520 on to infinity.
+inline std::uint16_t to_f16(float x) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x), sign = (bits >> 16U) & 0x8000U;
+  const float size = std::abs(x);
+  std::uint32_t result = 0x7e00U;  // NaN
+  if (size < 0x1p-14F) {
+    result = static_cast<std::uint32_t>(std::nearbyint(size * 0x1p24F));  // below the normal ones
+  } else if (size < 65520.0F) {
+    const std::uint32_t magnitude = bits & 0x7fffffffU;
+    result = (magnitude + 0xfffU + ((magnitude >> 13U) & 1U) - (112U << 23U)) >> 13U;
+  } else if (size >= 65520.0F) {
+    result = 0x7c00U;  // infinity
+  }
+  return static_cast<std::uint16_t>(sign | result);
+}
+
+/// Returns `x` where it is a float, else the one of the two floats around it whose last bit is 1. Rounded to 16 bits, that
+/// gives what `x` itself is rounded to.
+inline float to_odd(double x) {
+  const float nearest = static_cast<float>(x);
+  if (static_cast<double>(nearest) == x || std::isnan(x)) return nearest;
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(nearest);
+  return std::bit_cast<float>((bits - (std::abs(static_cast<double>(nearest)) > std::abs(x))) | 1U);
+}
+
+/// Widens bfloat16, the upper half of a float.
+inline float from_bf16(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U); }
+
+/// Rounds to the nearest number of bfloat16, of two to the even one.
+inline std::uint16_t to_bf16(float x) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
+  if (x != x) return static_cast<std::uint16_t>(bits >> 16U | 0x40U);
+  return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U);
+}
+
+}  // namespace heed
