@@ -1,9 +1,10 @@
+#include "autograd/cpu/checks.h"
+
 #include <heed/autograd/more_ops.h>
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
 
 // All in terms of other operations, which give the gradients.
 namespace heed {
@@ -12,17 +13,21 @@ namespace {
 // 0 where hides(j - i).
 template <class Hides>
 Tensor without(const char* operation, const Tensor& x, Hides hides) {
+  check_defined(operation, {&x});
   if (x.rank() < 2) fail("{}: expected matrices (..., n, m), got {}", operation, to_string(x.shape()));
-  std::vector<std::uint8_t> values;
-  for (std::int64_t i = 0; i < x.size(-2); ++i) {
-    for (std::int64_t j = 0; j < x.size(-1); ++j) values.push_back(hides(j - i));
+  cpu::check_memory(operation, x.shape(), x.dtype());
+  const std::int64_t n = x.numel() > 0 ? x.size(-2) : 0, m = x.size(-1);
+  std::vector<std::uint8_t> values = cpu::new_values<std::uint8_t>(operation, {n, m});
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t j = 0; j < m; ++j) values[static_cast<std::size_t>(i * m + j)] = hides(j - i);
   }
-  return masked_fill(x, Booleans({x.size(-2), x.size(-1)}, std::move(values)), 0);
+  return masked_fill(x, x.numel() > 0 ? Booleans({n, m}, std::move(values)) : Booleans({}, {0}), 0);
 }
 
 }  // namespace
 
 Tensor Tensor::operator[](std::int64_t i) const {
+  check_defined("[]", {this});
   if (rank() == 0 || i < -size(0) || i >= size(0)) {
     fail("[]: index {} lies outside the first axis of shape {}", i, to_string(shape_));
   }
@@ -31,14 +36,26 @@ Tensor Tensor::operator[](std::int64_t i) const {
 }
 
 Tensor stack(const std::vector<Tensor>& parts, int axis) {
+  if (parts.empty()) fail("stack: expected at least one tensor");
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i].defined()) detail::fail_undefined("stack", i);
+    if (parts[i].shape() == parts[0].shape() && parts[i].dtype() == parts[0].dtype()) continue;
+    fail("stack: part {} is {} {}; expected {} {} like part 0", i, to_string(parts[i].dtype()),
+         to_string(parts[i].shape()), to_string(parts[0].dtype()), to_string(parts[0].shape()));
+  }
+  cpu::check_rank("stack", parts[0].rank() + 1);
+  checked_axis("stack", axis, parts[0].rank() + 1);
   std::vector<Tensor> with_axis;
   for (const Tensor& part : parts) with_axis.push_back(unsqueeze(part, axis));
   return concat(with_axis, axis);
 }
 
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis) {
+  check_defined("split", {&x});
   const int a = checked_axis("split", axis, x.rank());
-  if (std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) != x.size(a)) {
+  std::int64_t left = x.size(a);
+  for (const std::int64_t size : sizes) left = size < 0 || size > left ? -1 : left - size;
+  if (left != 0) {
     fail("split: the sizes {} do not add up to axis {} of shape {}", fmt::join(sizes, ", "), axis,
          to_string(x.shape()));
   }
@@ -52,6 +69,7 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
 }
 
 Tensor squeeze(const Tensor& x, int axis) {
+  check_defined("squeeze", {&x});
   const int a = checked_axis("squeeze", axis, x.rank());
   if (x.size(a) != 1) fail("squeeze: axis {} of shape {} has not size 1", axis, to_string(x.shape()));
   Shape shape;
@@ -62,6 +80,8 @@ Tensor squeeze(const Tensor& x, int axis) {
 }
 
 Tensor unsqueeze(const Tensor& x, int axis) {
+  check_defined("unsqueeze", {&x});
+  cpu::check_rank("unsqueeze", x.rank() + 1);
   const int a = checked_axis("unsqueeze", axis, x.rank() + 1);
   Shape shape;
   for (int i = 0; i <= x.rank(); ++i) shape.append(i == a ? 1 : x.size(i < a ? i : i - 1));
@@ -69,6 +89,7 @@ Tensor unsqueeze(const Tensor& x, int axis) {
 }
 
 Tensor flatten(const Tensor& x, int first, int last) {
+  check_defined("flatten", {&x});
   if (x.rank() == 0) return reshape(x, {1});
   const int begin = checked_axis("flatten", first, x.rank()), end = checked_axis("flatten", last, x.rank());
   if (begin > end) fail("flatten: axis {} comes after axis {} of shape {}", first, last, to_string(x.shape()));
@@ -76,30 +97,56 @@ Tensor flatten(const Tensor& x, int first, int last) {
   for (int i = 0; i < x.rank(); ++i) {
     if (i <= begin || i > end) {
       shape.append(x.size(i));
-    } else {
-      shape[-1] *= x.size(i);
+    } else if (__builtin_mul_overflow(shape[-1], x.size(i), &shape[-1])) {
+      fail("flatten: axes {} to {} of shape {} have more than 2^63 - 1 elements", first, last, to_string(x.shape()));
     }
   }
   return reshape(x, shape);
 }
 
 Tensor pad(const Tensor& x, int axis, std::int64_t before, std::int64_t after, double value) {
+  check_defined("pad", {&x});
   const int a = checked_axis("pad", axis, x.rank());
   if (before < 0 || after < 0) fail("pad: expected sizes of at least 0, got {} and {}", before, after);
+  Shape padded = x.shape();
+  if (__builtin_add_overflow(padded[a], before, &padded[a]) || __builtin_add_overflow(padded[a], after, &padded[a])) {
+    fail("pad: {} and {} elements are too many for axis {} of shape {}", before, after, axis, to_string(x.shape()));
+  }
+  cpu::check_memory("pad", padded, x.dtype());
   Shape left = x.shape(), right = x.shape();
   left[a] = before, right[a] = after;
   return concat({full(left, value, x.dtype()), x, full(right, value, x.dtype())}, a);
 }
 
+// Along each axis (outer, n) -> (outer, times, n), with stride 0.
 Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& times) {
+  check_defined("repeat", {&x});
   if (std::ssize(times) != x.rank() || std::ranges::any_of(times, [](auto n) { return n < 0; })) {
     fail("repeat: expected a number of at least 0 for each axis of {}, got {}", to_string(x.shape()),
          fmt::join(times, ", "));
   }
+  Shape repeated = x.shape();
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    if (__builtin_mul_overflow(repeated[axis], times[static_cast<std::size_t>(axis)], &repeated[axis])) {
+      fail("repeat: {} times {} is more than 2^63 - 1 elements along an axis", to_string(x.shape()),
+           fmt::join(times, ", "));
+    }
+  }
+  cpu::check_memory("repeat", repeated, x.dtype());
   Tensor y = x;
   for (int axis = 0; axis < x.rank(); ++axis) {
-    const std::size_t n = static_cast<std::size_t>(times[static_cast<std::size_t>(axis)]);
-    if (n != 1) y = n == 0 ? slice(y, axis, 0, 0) : concat(std::vector<Tensor>(n, y), axis);
+    const std::int64_t n = times[static_cast<std::size_t>(axis)];
+    if (n == 1) continue;
+    Shape shape = y.shape();
+    shape[axis] = repeated[axis];
+    if (shape.numel("repeat") == 0) {
+      y = reshape(slice(y, axis, 0, 0), shape);
+      continue;
+    }
+    std::int64_t outer = 1;
+    for (int before = 0; before < axis; ++before) outer *= y.size(before);
+    const std::int64_t inner = y.numel() / outer;
+    y = reshape(broadcast_to(reshape(y, {outer, 1, inner}), {outer, n, inner}), shape);
   }
   return y;
 }

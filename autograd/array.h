@@ -12,20 +12,28 @@ template <class T>
 class Array {
  public:
   Array() : Array(Shape{0}, {}) {}
-  Array(Shape shape, std::vector<T> values)  // Error when the counts differ
+  // Throws Error when a size is negative or the counts differ.
+  Array(Shape shape, std::vector<T> values)
       : shape_(shape), values_(std::make_shared<const std::vector<T>>(std::move(values))) {
-    if (shape_.numel() != numel()) {
-      fail("array: shape {} needs {} values, got {}", to_string(shape_), shape_.numel(), numel());
-    }
+    const std::int64_t needed = checked_numel("array", shape_);
+    if (needed != numel()) fail("array: shape {} needs {} values, got {}", to_string(shape_), needed, numel());
   }
 
-  // Row-major; operator[] counts in that order.
   const Shape& shape() const { return shape_; }
   std::int64_t numel() const { return static_cast<std::int64_t>(values_->size()); }
-  const T* data() const { return values_->data(); }
-  T operator[](std::int64_t i) const { return (*values_)[static_cast<std::size_t>(i)]; }
+  const T* data() const { return values_->data(); }  // row-major
+  // Returns element `i`, counted row-major. Throws Error outside [0, numel()).
+  T operator[](std::int64_t i) const {
+    if (static_cast<std::uint64_t>(i) >= values_->size()) [[unlikely]]
+      fail_index(i);
+    return (*values_)[static_cast<std::size_t>(i)];
+  }
 
  private:
+  [[noreturn, gnu::cold]] void fail_index(std::int64_t i) const {
+    fail("[]: index {} lies outside [0, {}) of an array of shape {}", i, numel(), to_string(shape_));
+  }
+
   Shape shape_;
   std::shared_ptr<const std::vector<T>> values_;
 };

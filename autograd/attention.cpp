@@ -1,12 +1,17 @@
 #include "autograd/cpu/attention.h"
 
+#include "autograd/cpu/checks.h"
+
 #include <heed/autograd/gradcheck/attention_samples.h>
 #include <heed/autograd/machine.h>
 #include <heed/autograd/more_ops.h>
 #include <heed/autograd/operation.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
+#include <string>
 #include <utility>
 
 namespace heed {
@@ -18,7 +23,9 @@ std::int64_t group_size(const Tensor& Q, const Tensor& K) {
   return Q.size(-3) / K.size(-3);
 }
 
-void check_shapes(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionOptions& options) {
+void check_arguments(const char* operation, const Tensor& Q, const Tensor& K, const Tensor& V,
+                     const AttentionOptions& options) {
+  check_defined(operation, {&Q, &K, &V});
   bool fits = Q.rank() >= 2 && K.rank() == Q.rank() && V.rank() == Q.rank() && Q.size(-1) == K.size(-1) &&
               K.size(-2) == V.size(-2) && Q.dtype() == K.dtype() && Q.dtype() == V.dtype();
   for (int axis = 0; fits && axis + 2 < Q.rank(); ++axis) {
@@ -27,26 +34,36 @@ void check_shapes(const Tensor& Q, const Tensor& K, const Tensor& V, const Atten
   }
   if (!fits) {
     fail(
-        "attention: expected Q (..., T_q, d_k), K (..., T_k, d_k), V (..., T_k, d_v) of one dtype, got {}, "
+        "{}: expected Q (..., T_q, d_k), K (..., T_k, d_k), V (..., T_k, d_v) of one dtype, got {}, "
         "{}, {}",
-        to_string(Q.shape()), to_string(K.shape()), to_string(V.shape()));
+        operation, to_string(Q.shape()), to_string(K.shape()), to_string(V.shape()));
   }
+  const Shape batch(std::span(Q.shape().begin(), Q.shape().end() - 2));
+  if (std::max({batch.numel(operation), Q.size(-2), K.size(-2), Q.size(-1), V.size(-1)}) >=
+      std::numeric_limits<std::int32_t>::max()) {
+    fail("{}: expected fewer than 2^31 - 1 sequences, queries, keys and features, got Q {}, K {}, V {}", operation,
+         to_string(Q.shape()), to_string(K.shape()), to_string(V.shape()));
+  }
+  if (Q.size(-1) < 1) fail("{}: d_k must be at least 1, got Q {}", operation, to_string(Q.shape()));
+  if (group_size(Q, K) > 1) cpu::check_rank(operation, Q.rank() + 1);
   Shape weights = Q.shape();  // (..., T_q, T_k)
   weights[-1] = K.size(-2);
-  const auto check_broadcast = [&](const char* what, const char* operation, const Shape& shape) {
-    if (broadcast_shapes(operation, shape, weights) == weights) return;
-    fail("attention: a {} of shape {} does not broadcast to the weights' {}", what, to_string(shape),
+  const auto check_broadcast = [&](const char* what, const Shape& shape) {
+    if (broadcast_shapes((std::string(operation) + ": " + what).c_str(), shape, weights) == weights) return;
+    fail("{}: a {} of shape {} does not broadcast to the weights' {}", operation, what, to_string(shape),
          to_string(weights));
   };
-  if (options.mask.has_visible()) check_broadcast("mask", "attention: mask", options.mask.visible().shape());
-  if (options.bias.defined()) check_broadcast("bias", "attention: bias", options.bias.shape());
+  if (options.mask.has_visible()) check_broadcast("mask", options.mask.visible().shape());
+  if (options.bias.defined()) check_broadcast("bias", options.bias.shape());
   if (options.bias.defined() && options.bias.dtype() != Q.dtype())
-    fail("attention: Q is {}, the bias {}", to_string(Q.dtype()), to_string(options.bias.dtype()));
-  const bool finite_cap =
-      dispatch(Q.dtype(), [&]<class T>() { return std::isfinite(static_cast<T>(options.soft_cap)); });
-  if (!(options.soft_cap >= 0 && finite_cap)) {
-    fail("attention: expected a finite soft_cap above 0, or 0 for none, got {}", options.soft_cap);
+    fail("{}: Q is {}, the bias {}", operation, to_string(Q.dtype()), to_string(options.bias.dtype()));
+  const auto is_finite_number = [&](double x) {
+    return dispatch(Q.dtype(), [&]<class T>() { return std::isfinite(static_cast<T>(x)); });
+  };
+  if (!(options.soft_cap >= 0 && is_finite_number(options.soft_cap))) {
+    fail("{}: expected a finite soft_cap above 0, or 0 for none, got {}", operation, options.soft_cap);
   }
+  if (!is_finite_number(options.scale)) fail("{}: expected a finite scale, got {}", operation, options.scale);
 }
 
 // (..., H, n, m) -> (..., H_kv, H / H_kv, n, m), or (..., 1, 1, n, m) where it broadcasts.
@@ -84,12 +101,18 @@ Tensor scaled(const Tensor& Q, const Tensor& K, double scale) {
 AttentionParts attention_composed(Tensor Q, Tensor K, Tensor V, const AttentionOptions& options,
                                   const AttentionWatch& watch) {
   const auto show = [&](const char* name, Tensor& value) {
-    if (watch) watch(name, value);
+    if (!watch) return;
+    const Shape shape = value.shape();
+    const DType dtype = value.dtype();
+    watch(name, value);
+    if (value.defined() && value.shape() == shape && value.dtype() == dtype) return;
+    fail("attention_composed: the watch must replace {} by a tensor {} {}, got {} {}", name, to_string(dtype),
+         to_string(shape), value.defined() ? to_string(value.dtype()) : "undefined", to_string(value.shape()));
   };
+  check_arguments("attention_composed", Q, K, V, options);
   show("Q", Q);
   show("K", K);
   show("V", V);
-  check_shapes(Q, K, V, options);
   const std::int64_t group = group_size(Q, K);
   if (group > 1) K = joined_heads(shared_heads(K, group)), V = joined_heads(shared_heads(V, group));
   Tensor scores = scaled(Q, K, options.scale);
@@ -159,7 +182,7 @@ static AttentionParts attend(const Tensor& Q, const Tensor& K, const Tensor& V, 
 }
 
 AttentionParts attention(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionOptions& options) {
-  check_shapes(Q, K, V, options);
+  check_arguments("attention", Q, K, V, options);
   const std::int64_t group = group_size(Q, K);
   if (group == 1) return attend(Q, K, V, options);
   const std::int64_t groups = K.size(-3);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace heed {
@@ -11,11 +12,9 @@ namespace {
 
 template <class Compare>
 Booleans compared(const char* operation, const Tensor& a, const Tensor& b, Compare compare) {
-  if (a.dtype() != b.dtype()) {
-    fail("{}: both tensors must have one dtype, got {} and {}", operation, to_string(a.dtype()), to_string(b.dtype()));
-  }
+  cpu::check_one_dtype(operation, a, b);
   const Shape shape = broadcast_shapes(operation, a.shape(), b.shape());
-  std::vector<std::uint8_t> values(static_cast<std::size_t>(shape.numel()));
+  std::vector<std::uint8_t> values = cpu::new_values<std::uint8_t>(operation, shape);
   dispatch(a.dtype(), [&]<class T>() {
     cpu::map(
         shape, values.data(), [compare](T u, T v) { return static_cast<std::uint8_t>(compare(u, v)); },
@@ -28,14 +27,18 @@ Tensor constant_like(const Tensor& a, double b) { return full({}, b, a.dtype());
 
 // The first k of each row along the axis, by `before`; `last` reverses the order of equals.
 Ids first_in_order(const char* operation, const Tensor& x, int axis, std::int64_t k, bool largest, bool last) {
+  check_defined(operation, {&x});
   const int a = checked_axis(operation, axis, x.rank());
   const std::int64_t n = x.size(a);
+  if (n > std::numeric_limits<std::int32_t>::max()) {
+    fail("{}: axis {} of shape {} is too long for indices of 32 bits", operation, axis, to_string(x.shape()));
+  }
   if (k < 0 || k > n)
     fail("{}: {} of the {} elements along axis {} of {}", operation, k, n, axis, to_string(x.shape()));
   const Tensor rows = contiguous(transpose(x.detach(), a, -1));
   Shape shape = rows.shape();
   shape[-1] = k;
-  std::vector<std::int32_t> chosen(static_cast<std::size_t>(shape.numel()));
+  std::vector<std::int32_t> chosen = cpu::new_values<std::int32_t>(operation, shape);
   dispatch(x.dtype(), [&]<class T>() {
     const T* data = rows.data<T>();
     const std::int64_t count = n ? x.numel() / n : 0;
@@ -68,6 +71,7 @@ Ids first_in_order(const char* operation, const Tensor& x, int axis, std::int64_
 }
 
 Ids extreme(const char* operation, const Tensor& x, int axis, bool keepdim, bool largest, bool last) {
+  check_defined(operation, {&x});
   const int a = checked_axis(operation, axis, x.rank());
   if (x.size(a) == 0) fail("{}: of no elements along axis {} of {}", operation, axis, to_string(x.shape()));
   const Ids found = first_in_order(operation, x, a, 1, largest, last);
@@ -111,7 +115,10 @@ Ordered topk(const Tensor& x, std::int64_t k, int axis, bool largest) {
 }
 
 Ordered sort(const Tensor& x, int axis, bool descending) {
-  return topk(x, x.size(checked_axis("sort", axis, x.rank())), axis, descending);
+  check_defined("sort", {&x});
+  const std::int64_t n = x.size(checked_axis("sort", axis, x.rank()));
+  const Ids indices = first_in_order("sort", x, axis, n, descending, false);
+  return {gather(x, indices, axis), indices};
 }
 
 }  // namespace heed

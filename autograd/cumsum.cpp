@@ -23,6 +23,7 @@ static const Operation cumsum_operation("cumsum", [] {
   return samples;
 });
 Tensor cumsum(const Tensor& x, int axis, const CumsumOptions& options) {
+  check_defined("cumsum", {&x});
   const int a = checked_axis("cumsum", axis, x.rank());
   const Tensor dense = contiguous(x.detach());
   Tensor y(x.shape(), x.dtype());

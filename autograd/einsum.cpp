@@ -1,6 +1,9 @@
+#include "autograd/cpu/checks.h"
+
 #include <heed/autograd/more_ops.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <string>
 
@@ -83,6 +86,9 @@ Named with_names(const Formula& formula, const std::string& given, const Tensor&
     const Tensor moved = permute(result.x, order);
     Shape shape;
     for (int axis = 0; axis + 2 < moved.rank(); ++axis) shape.append(moved.size(axis));
+    if (n > 0 && n > std::numeric_limits<std::int64_t>::max() / n) {
+      formula.wrong("axes '{}' of shape {} are too long", result.names[i], to_string(result.x.shape()));
+    }
     shape.append(n * n);
     result.x = n == 0 ? reshape(slice(moved, -1, 0, 0), shape) : slice(reshape(moved, shape), -1, 0, n * n, n + 1);
     const char name = result.names[i];
@@ -137,24 +143,41 @@ std::int64_t size_of_axis(const Named& a, char name) {
   return at == a.names.npos ? 1 : a.x.size(static_cast<int>(at));
 }
 
+// That a tensor can have the axes of the result, and that there is memory for it.
+void check_result(const Formula& formula, std::string_view names, const Named& a, const Named& b) {
+  if (names.size() > Shape::max_rank) {
+    formula.wrong("the result has {} axes; expected at most {}", names.size(), Shape::max_rank);
+  }
+  Shape shape;
+  for (const char name : names) {
+    const std::int64_t m = size_of_axis(a, name);
+    shape.append(m == 1 ? size_of_axis(b, name) : m);
+  }
+  cpu::check_memory("einsum", shape, a.x.dtype());
+}
+
 }  // namespace
 
 Tensor einsum(std::string_view text, const Tensor& x) {
+  check_defined("einsum", {&x});
   const Formula formula(text);
   if (formula.operands.size() != 1) formula.wrong("expected 1 operand, got {}", formula.operands.size());
   const Named a = with_names(formula, formula.operands[0], x);
-  return arranged(a, result_names(formula, {a}));
+  const std::string result = result_names(formula, {a});
+  check_result(formula, result, a, a);
+  return arranged(a, result);
 }
 
 // As one product of matrices (batch..., rows, summed) x (batch..., summed, columns).
 Tensor einsum(std::string_view text, const Tensor& x, const Tensor& y) {
+  cpu::check_one_dtype("einsum", x, y);
   const Formula formula(text);
   if (formula.operands.size() != 2) formula.wrong("expected 2 operands, got {}", formula.operands.size());
   Named a = with_names(formula, formula.operands[0], x), b = with_names(formula, formula.operands[1], y);
   const std::string result = result_names(formula, {a, b});
+  check_result(formula, result, a, b);
   std::string batch, rows, columns, inner;
-  Shape batch_shape, rows_shape, columns_shape;
-  std::int64_t rows_size = 1, columns_size = 1, inner_size = 1;
+  Shape batch_shape, rows_shape, columns_shape, inner_shape;
   for (const char name : result) {
     const std::int64_t m = size_of_axis(a, name), n = size_of_axis(b, name);
     if (has(a.names, name) && has(b.names, name)) {
@@ -163,11 +186,9 @@ Tensor einsum(std::string_view text, const Tensor& x, const Tensor& y) {
     } else if (has(a.names, name)) {
       rows += name;
       rows_shape.append(m);
-      rows_size *= m;
     } else {
       columns += name;
       columns_shape.append(n);
-      columns_size *= n;
     }
   }
   for (const char name : a.names) {
@@ -179,7 +200,7 @@ Tensor einsum(std::string_view text, const Tensor& x, const Tensor& y) {
     if (has(result, name)) continue;
     inner += name;
     if (m == n) {
-      inner_size *= m;
+      inner_shape.append(m);
     } else {  // sum of u v_i = u sum of v_i
       Named& wide = m == 1 ? b : a;
       wide.x = sum(wide.x, {static_cast<int>(wide.names.find(name))}, true);
@@ -192,6 +213,8 @@ Tensor einsum(std::string_view text, const Tensor& x, const Tensor& y) {
     shape.append(m);
     return reshape(t, shape);
   };
+  const std::int64_t rows_size = rows_shape.numel("einsum"), columns_size = columns_shape.numel("einsum"),
+                     inner_size = inner_shape.numel("einsum");
   const Tensor left = matrices(arranged(a, batch + rows + inner), batch.size(), rows_size, inner_size);
   const Tensor right = matrices(arranged(b, batch + inner + columns), batch.size(), inner_size, columns_size);
   Shape shape = batch_shape;

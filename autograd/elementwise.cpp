@@ -53,29 +53,31 @@ Tensor operator/(const Tensor& a, const Tensor& b) {
 // y = x + s        dx = dy
 static const Operation add_scalar("add scalar",
                                   [] { return unary_samples([](const Tensor& x) { return 2 + x - 0.5; }); });
-Tensor operator+(const Tensor& x, double s) {
-  const Tensor y = cpu::map(x, [s](auto v) { return v + static_cast<decltype(v)>(s); });
+static Tensor plus(const char* name, const Tensor& x, double s) {
+  const Tensor y = cpu::map(name, x, [s](auto v) { return v + static_cast<decltype(v)>(s); });
   return record(add_scalar, {&x}, y, [](const Tensor& dy) { return std::vector{dy}; });
 }
-Tensor operator-(const Tensor& x, double s) { return x + -s; }
-Tensor operator+(double s, const Tensor& x) { return x + s; }
-Tensor operator-(double s, const Tensor& x) { return -x + s; }
+Tensor operator+(const Tensor& x, double s) { return plus("add", x, s); }
+Tensor operator-(const Tensor& x, double s) { return plus("subtract", x, -s); }
+Tensor operator+(double s, const Tensor& x) { return plus("add", x, s); }
 
 // y = s x          dx = s dy
 static const Operation scale("multiply by scalar",
                              [] { return unary_samples([](const Tensor& x) { return 3 * x * 0.5; }); });
-Tensor operator*(const Tensor& x, double s) {
-  const Tensor y = cpu::map(x, [s](auto v) { return v * static_cast<decltype(v)>(s); });
+static Tensor times_scalar(const char* name, const Tensor& x, double s) {
+  const Tensor y = cpu::map(name, x, [s](auto v) { return v * static_cast<decltype(v)>(s); });
   return record(scale, {&x}, y, [s](const Tensor& dy) { return std::vector{dy * s}; });
 }
-Tensor operator*(double s, const Tensor& x) { return x * s; }
-Tensor operator-(const Tensor& x) { return x * -1; }
+Tensor operator*(const Tensor& x, double s) { return times_scalar("multiply", x, s); }
+Tensor operator*(double s, const Tensor& x) { return times_scalar("multiply", x, s); }
+Tensor operator-(const Tensor& x) { return times_scalar("negate", x, -1); }
+Tensor operator-(double s, const Tensor& x) { return plus("subtract", times_scalar("subtract", x, -1), s); }
 
 // y = x / s        dx = dy / s
 static const Operation divide_by("divide by scalar",
                                  [] { return unary_samples([](const Tensor& x) { return x / 3; }); });
 Tensor operator/(const Tensor& x, double s) {
-  const Tensor y = cpu::map(x, [s](auto v) { return v / static_cast<decltype(v)>(s); });
+  const Tensor y = cpu::map("divide", x, [s](auto v) { return v / static_cast<decltype(v)>(s); });
   return record(divide_by, {&x}, y, [s](const Tensor& dy) { return std::vector{dy / s}; });
 }
 
@@ -84,7 +86,7 @@ static const Operation divide_scalar("divide scalar", [] {
   return unary_samples([](const Tensor& x) { return 2 / x; }, Argument::Values::nonzero);
 });
 Tensor operator/(double s, const Tensor& x) {
-  const Tensor y = cpu::map(x, [s](auto v) { return static_cast<decltype(v)>(s) / v; });
+  const Tensor y = cpu::map("divide", x, [s](auto v) { return static_cast<decltype(v)>(s) / v; });
   return record(divide_scalar, {&x}, y, [x, y](const Tensor& dy) { return std::vector{-(dy * y / x)}; });
 }
 

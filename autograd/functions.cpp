@@ -14,7 +14,7 @@ namespace {
 // y = f(x), recorded with dx = dy df(x).
 template <class F, class D>
 Tensor function(const Operation& operation, const Tensor& x, F f, D df) {
-  return record(operation, {&x}, cpu::map(x, f), [x, df](const Tensor& dy) {
+  return record(operation, {&x}, cpu::map(operation.name(), x, f), [x, df](const Tensor& dy) {
     return std::vector{cpu::map("backward", dy, x, [df](auto g, auto v) { return g * df(v); })};
   });
 }
@@ -118,6 +118,7 @@ static const Operation swiglu_operation("swiglu", [] {
   return samples;
 });
 Tensor swiglu(const Tensor& gate, const Tensor& value) {
+  cpu::check_one_dtype("swiglu", gate, value);
   if (gate.shape() != value.shape()) {
     fail("swiglu: gate and value must have one shape, got {} and {}", to_string(gate.shape()),
          to_string(value.shape()));
@@ -157,6 +158,7 @@ static const Operation clamp_operation("clamp", [] {
   return unary_samples([](const Tensor& x) { return clamp(x, -0.05, 0.25); }, Argument::Values::distinct);
 });
 Tensor clamp(const Tensor& x, double low, double high) {
+  if (!(low <= high)) fail("clamp: low must be at most high, got {} and {}", low, high);
   return function(
       clamp_operation, x,
       [=](auto v) {
@@ -175,6 +177,7 @@ static const Operation power_operation("power", [] {
   return unary_samples([](const Tensor& x) { return pow(x, 2.5); }, Argument::Values::positive);
 });
 Tensor pow(const Tensor& x, double exponent) {
+  check_defined("pow", {&x});
   return function(
       power_operation, x, [p = exponent](auto v) { return std::pow(v, static_cast<decltype(v)>(p)); },
       [p = exponent](auto v) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <span>
 
 namespace heed {
 namespace {
@@ -13,7 +14,9 @@ namespace {
 // start[r] of `rows` + 1: how many ids are smaller than r.
 std::vector<std::int64_t> starts(const Ids& ids, std::int64_t rows) {
   std::vector<std::int64_t> start(static_cast<std::size_t>(rows + 1), 0);
-  for (std::int64_t i = 0; i < ids.numel(); ++i) ++start[static_cast<std::size_t>(ids[i]) + 1];
+  for (const std::int32_t id : std::span(ids.data(), static_cast<std::size_t>(ids.numel()))) {
+    ++start[static_cast<std::size_t>(id) + 1];
+  }
   std::partial_sum(start.begin(), start.end(), start.begin());
   return start;
 }
@@ -39,25 +42,31 @@ static const Operation embedding_operation("embedding", [] {
                                      {"one id", {{{1, 2}}}, look_up(Ids({}, {0}))}};
 });
 Tensor embedding(const Tensor& table, const Ids& ids) {
+  check_defined("embedding", {&table});
   if (table.rank() != 2) fail("embedding: expected a table (V, d), got {}", to_string(table.shape()));
   const std::int64_t count = table.size(0), d = table.size(1), n = ids.numel();
+  const std::int32_t* const rows = ids.data();
   for (std::int64_t i = 0; i < n; ++i) {
-    if (ids[i] < 0 || ids[i] >= count) fail("embedding: id {} at position {} lies outside [0, {})", ids[i], i, count);
+    if (rows[i] < 0 || rows[i] >= count) {
+      fail("embedding: id {} at position {} lies outside [0, {})", rows[i], i, count);
+    }
   }
   Shape shape = ids.shape();
+  cpu::check_rank("embedding", shape.rank() + 1);
   shape.append(d);
   const Tensor dense = contiguous(table.detach());
-  Tensor y(shape, table.dtype());
+  Tensor y(shape, table.dtype(), "embedding");
   dispatch(y.dtype(), [&]<class T>() {
     const T* from = dense.data<T>();
     T* to = y.mutable_data<T>();
     cpu::parallel_for(n, cpu::row_grain(n, d), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) std::copy_n(from + ids[i] * d, d, to + i * d);
+      for (std::int64_t i = begin; i < end; ++i) std::copy_n(from + rows[i] * d, d, to + i * d);
     });
   });
   return record(
       embedding_operation, {&table}, y,
       [ids, d, from = table.shape()](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
+        if (from.numel() == 0) return std::vector{zeros(from, dy.dtype())};
         const std::vector<std::int64_t> start = starts(ids, from[0]), by_row = positions_by_row(ids, start);
         Tensor dtable =
             needs_input_grad.take_total();  // of a tied table, the logits' part: only the rows of `ids` are touched
@@ -102,6 +111,7 @@ static const Operation select_rows_operation("select_rows", [] {
       {"(0, 3, 2)", {{{0, 3, 2}}}, [](const std::vector<Tensor>& x) { return select_rows(x[0], Ids({0}, {})); }}};
 });
 Tensor select_rows(const Tensor& x, const Ids& positions) {
+  check_defined("select_rows", {&x});
   if (x.rank() != 3 || positions.shape() != Shape{x.size(0)}) {
     fail("select_rows: expected x (B, T, d) and positions (B), got {} and {}", to_string(x.shape()),
          to_string(positions.shape()));
@@ -150,6 +160,7 @@ static const Operation dropout_operation("dropout", [] {
                                       }}};
 });
 Tensor dropout(const Tensor& x, double p, Random& random) {
+  check_defined("dropout", {&x});
   if (!(p >= 0 && p < 1)) fail("dropout: p must lie in [0, 1), got {}", p);
   const Random stream = random.stream(std::uint64_t{random.bits()});
   const Tensor dense = contiguous(x.detach());

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <span>
 
 namespace heed {
 namespace {
@@ -38,6 +40,17 @@ void for_chosen(const Ids& indices, const Shape& strides, int axis, F f) {
   });
 }
 
+// A new tensor whose element i, in row-major order, is f(i).
+template <class F>
+Tensor computed(const char* operation, const Shape& shape, DType dtype, F f) {
+  Tensor y(shape, dtype, operation);
+  dispatch(dtype, [&]<class T>() {
+    T* to = y.mutable_data<T>();
+    for (std::int64_t i = 0, n = y.numel(); i < n; ++i) to[i] = static_cast<T>(f(i));
+  });
+  return y;
+}
+
 Ids sample_indices() { return Ids({2, 3}, {0, 1, 1, 1, 0, 1}); }
 
 }  // namespace
@@ -51,9 +64,10 @@ static const Operation gather_operation("gather", [] {
                                       }}};
 });
 Tensor gather(const Tensor& x, const Ids& indices, int axis) {
+  check_defined("gather", {&x});
   const int a = checked_axis("gather", axis, x.rank());
   check_indices("gather", x.shape(), indices, a);
-  Tensor y(indices.shape(), x.dtype());
+  Tensor y(indices.shape(), x.dtype(), "gather");
   dispatch(x.dtype(), [&]<class T>() {
     const T* from = x.data<T>();
     T* to = y.mutable_data<T>();
@@ -71,6 +85,7 @@ static const Operation scatter_add_operation("scatter_add", [] {
       {"rows", {{{4, 3}}, {{2, 3}}}, [](auto& x) { return scatter_add(x[0], sample_indices(), x[1], 0); }}};
 });
 Tensor scatter_add(const Tensor& x, const Ids& indices, const Tensor& values, int axis) {
+  check_defined("scatter_add", {&x, &values});
   const int a = checked_axis("scatter_add", axis, x.rank());
   check_indices("scatter_add", x.shape(), indices, a);
   if (values.shape() != indices.shape() || values.dtype() != x.dtype()) {
@@ -91,26 +106,33 @@ Tensor scatter_add(const Tensor& x, const Ids& indices, const Tensor& values, in
 
 // Rows of a table, with the axis in front.
 Tensor index_select(const Tensor& x, const Ids& indices, int axis) {
+  check_defined("index_select", {&x});
   const int a = checked_axis("index_select", axis, x.rank());
   if (indices.shape().rank() != 1) fail("index_select: expected indices (n), got {}", to_string(indices.shape()));
+  for (std::int64_t i = 0; i < indices.numel(); ++i) {
+    if (indices[i] >= 0 && indices[i] < x.size(a)) continue;
+    fail("index_select: index {} at position {} lies outside [0, {})", indices[i], i, x.size(a));
+  }
   const Tensor front = transpose(x, 0, a);
   Shape shape = front.shape();
   shape[0] = indices.numel();
-  const std::int64_t width = std::accumulate(shape.begin() + 1, shape.end(), std::int64_t{1}, std::multiplies<>());
+  cpu::check_memory("index_select", shape, x.dtype());
+  const std::int64_t width = Shape(std::span(shape.begin() + 1, shape.end())).numel("index_select");
   return transpose(reshape(embedding(reshape(front, {x.size(a), width}), indices), shape), 0, a);
 }
 
 Tensor one_hot(const Ids& ids, std::int64_t classes, DType dtype) {
   Shape shape = ids.shape();
+  cpu::check_rank("one_hot", shape.rank() + 1);
   shape.append(classes);
+  cpu::check_memory("one_hot", shape, dtype);
   Tensor y = zeros(shape, dtype);
   dispatch(dtype, [&]<class T>() {
     T* to = y.mutable_data<T>();
+    const std::int32_t* const id = ids.data();
     for (std::int64_t i = 0; i < ids.numel(); ++i) {
-      if (ids[i] < 0 || ids[i] >= classes) {
-        fail("one_hot: id {} at position {} lies outside [0, {})", ids[i], i, classes);
-      }
-      to[i * classes + ids[i]] = T{1};
+      if (id[i] < 0 || id[i] >= classes) fail("one_hot: id {} at position {} lies outside [0, {})", id[i], i, classes);
+      to[i * classes + id[i]] = T{1};
     }
   });
   return y;
@@ -119,33 +141,37 @@ Tensor one_hot(const Ids& ids, std::int64_t classes, DType dtype) {
 Tensor arange(double begin, double end, double step, DType dtype) {
   const double count = std::ceil((end - begin) / step);
   if (!(std::isfinite(count) && count < 0x1p62)) fail("arange: from {} to {} by {} has no end", begin, end, step);
-  std::vector<double> values(static_cast<std::size_t>(std::max(count, 0.0)));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = begin + static_cast<double>(i) * step;
-  return tensor({std::ssize(values)}, values, dtype);
+  return computed("arange", {static_cast<std::int64_t>(std::max(count, 0.0))}, dtype,
+                  [=](std::int64_t i) { return begin + static_cast<double>(i) * step; });
 }
 
 Ids arange_ids(std::int32_t begin, std::int32_t end) {
-  std::vector<std::int32_t> values(static_cast<std::size_t>(std::max(end - begin, 0)));
+  const std::int64_t count = std::max<std::int64_t>(std::int64_t{end} - begin, 0);
+  if (count > std::numeric_limits<std::int32_t>::max()) {
+    fail("arange_ids: from {} to {} are {} numbers; expected at most 2^31 - 1", begin, end, count);
+  }
+  std::vector<std::int32_t> values = cpu::new_values<std::int32_t>("arange_ids", {count});
   std::iota(values.begin(), values.end(), begin);
-  const Shape shape{std::ssize(values)};
-  return Ids(shape, std::move(values));
+  return Ids({count}, std::move(values));
 }
 
 Tensor random_uniform(const Shape& shape, Random& random, double low, double high, DType dtype) {
-  std::vector<double> values(static_cast<std::size_t>(shape.numel()));
-  for (double& value : values) value = random.uniform(low, high);
-  return tensor(shape, values, dtype);
+  if (!(low <= high && std::isfinite(high - low))) {
+    fail("random_uniform: expected finite bounds, low at most high, got {} and {}", low, high);
+  }
+  return computed("random_uniform", shape, dtype, [&](std::int64_t) { return random.uniform(low, high); });
 }
 
 Tensor random_normal(const Shape& shape, Random& random, double mean, double deviation, DType dtype) {
-  std::vector<double> values(static_cast<std::size_t>(shape.numel()));
-  for (double& value : values) value = mean + deviation * random.normal();
-  return tensor(shape, values, dtype);
+  if (!(deviation >= 0 && std::isfinite(deviation) && std::isfinite(mean))) {
+    fail("random_normal: expected a finite mean and a finite deviation of at least 0, got {} and {}", mean, deviation);
+  }
+  return computed("random_normal", shape, dtype, [&](std::int64_t) { return mean + deviation * random.normal(); });
 }
 
 Ids random_ids(const Shape& shape, Random& random, std::int32_t end) {
   if (end < 1) fail("random_ids: expected an end above 0, got {}", end);
-  std::vector<std::int32_t> values(static_cast<std::size_t>(shape.numel()));
+  std::vector<std::int32_t> values = cpu::new_values<std::int32_t>("random_ids", shape);
   for (std::int32_t& value : values) value = static_cast<std::int32_t>(random.below(end));
   return Ids(shape, std::move(values));
 }

@@ -4,7 +4,10 @@
 #include <heed/autograd/more_ops.h>
 #include <heed/autograd/operation.h>
 
+#include <algorithm>
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 namespace heed {
 namespace {
@@ -28,13 +31,29 @@ void backward_row(Centre centre, const T* x, T mean, T r, const T* gain, const T
   }
 }
 
+// The mean and 1 / sqrt(variance + eps) of a row whose sum or squares overflow, from the row divided by its largest number.
+template <class T>
+[[gnu::cold, gnu::noinline]] std::pair<T, T> statistics_of_large(Centre centre, const T* row, std::int64_t n,
+                                                                 double eps) {
+  double largest = 0, mean = 0, squares = 0;
+  for (std::int64_t j = 0; j < n; ++j) largest = std::max(largest, std::abs(static_cast<double>(row[j])));
+  for (std::int64_t j = 0; j < n && centre == Centre::yes; ++j) mean += static_cast<double>(row[j]) / largest;
+  mean /= static_cast<double>(n);
+  for (std::int64_t j = 0; j < n; ++j) {
+    const double d = static_cast<double>(row[j]) / largest - mean;
+    squares += d * d;
+  }
+  const double deviation = largest * std::sqrt(squares / static_cast<double>(n));
+  return {static_cast<T>(mean * largest), static_cast<T>(1 / std::hypot(deviation, std::sqrt(eps)))};
+}
+
 // y = (x - mean) / sqrt(mean of (x - mean)^2 + eps) * gain + bias, with mean 0 where it is not subtracted.
 Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, const Tensor& gain, const Tensor& bias,
                   double eps) {
   const std::int64_t n = x.size(-1), rows = n ? x.numel() / n : 0;
   const std::int64_t grain = cpu::row_grain(rows, n);
   const Tensor dense = contiguous(x.detach());
-  const Tensor scale = gain.defined() ? contiguous(gain.detach()) : ones({n}, x.dtype());
+  const Tensor scale = gain.defined() ? contiguous(gain.detach()) : ones({rows > 0 ? n : 0}, x.dtype());
   const Tensor shift = bias.defined() ? contiguous(bias.detach()) : Tensor();
   Tensor y(x.shape(), x.dtype()), statistics({2, rows}, x.dtype());  // mean, 1 / sqrt(...)
   dispatch(x.dtype(), [&]<class T>() {
@@ -62,7 +81,11 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
             means[i] = static_cast<T>(mu + rest / count);
             squares = squares_around(means[i]);
           }
-          inverse[i] = static_cast<T>(1 / std::sqrt(squares / count + eps));
+          if (std::isfinite(squares)) [[likely]] {
+            inverse[i] = static_cast<T>(1 / std::sqrt(squares / count + eps));
+          } else {
+            std::tie(means[i], inverse[i]) = statistics_of_large(centre, row, n, eps);
+          }
         }
         for (std::int64_t i = first; i < last; ++i) {
           const T *row = from + i * n, mu = means[i], inv = inverse[i];
@@ -79,7 +102,7 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
       }
     });
   });
-  auto gradients = [centre, dense, statistics, scale, n, rows](const Tensor& dy) {
+  auto gradients = [centre, dense, statistics, scale, n, rows, has_gain = gain.defined()](const Tensor& dy) {
     // Rows in parts, each with its own sums for dgain and dbias.
     constexpr std::int64_t elements_a_part = 16384;
     const std::int64_t most_rows = std::max<std::int64_t>(1, elements_a_part / std::max<std::int64_t>(n, 1));
@@ -102,17 +125,20 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
         }
       });
     });
+    if (!has_gain) return std::vector{dx};
     const Tensor total = sum(sums, {0});  // (2, n)
     return std::vector{dx, reshape(slice(total, 0, 0, 1), {n}), reshape(slice(total, 0, 1, 2), {n})};
   };
   if (bias.defined()) return record(operation, {&x, &gain, &bias}, y, std::move(gradients));
-  auto without_bias = [gradients = std::move(gradients)](const Tensor& dy) {
+  if (!gain.defined()) return record(operation, {&x}, y, std::move(gradients));
+  return record(operation, {&x, &gain}, y, [gradients = std::move(gradients)](const Tensor& dy) {
     std::vector<Tensor> all = gradients(dy);
     return std::vector{all[0], all[1]};
-  };
-  if (gain.defined()) return record(operation, {&x, &gain}, y, std::move(without_bias));
-  return record(operation, {&x}, y,
-                [gradients = std::move(without_bias)](const Tensor& dy) { return std::vector{gradients(dy)[0]}; });
+  });
+}
+
+void check_eps(const char* operation, double eps) {
+  if (!(eps >= 0 && std::isfinite(eps))) fail("{}: eps must be finite and at least 0, got {}", operation, eps);
 }
 
 bool fits_row(const Tensor& parameter, const Tensor& x) {
@@ -136,6 +162,8 @@ static const Operation layer_norm_operation("layer_norm", [] {
   return samples;
 });
 Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double eps) {
+  check_defined("layer_norm", {&x});
+  check_eps("layer_norm", eps);
   if (x.rank() < 1) fail("layer_norm: expected at least one axis, got shape ()");
   for (const Tensor* parameter : {&gain, &bias}) {
     if (parameter->defined() == gain.defined() && (!parameter->defined() || fits_row(*parameter, x))) continue;
@@ -157,6 +185,8 @@ static const Operation rms_norm_operation("rms_norm", [] {
   return samples;
 });
 Tensor rms_norm(const Tensor& x, const Tensor& gain, double eps) {
+  check_defined("rms_norm", {&x});
+  check_eps("rms_norm", eps);
   if (x.rank() < 1 || (gain.defined() && !fits_row(gain, x))) {
     fail(
         "rms_norm: x {} {} needs at least one axis, and a gain of its last one's size and of its dtype, or none; got "

@@ -5,6 +5,7 @@
 #include <heed/autograd/operation.h>
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace heed {
@@ -41,6 +42,10 @@ struct LabelWeights {
              to_string(given.shape()));
       }
       of_class = given.to_vector();
+      for (const double weight : of_class) {
+        if (weight >= 0 && std::isfinite(weight)) continue;
+        fail("cross_entropy: class_weights must be finite and at least 0, got {}", weight);
+      }
       of_all_classes = std::accumulate(of_class.begin(), of_class.end(), 0.0);
     }
     for (std::int64_t i = 0; i < labels.numel(); ++i) {
@@ -53,6 +58,14 @@ struct LabelWeights {
   }
   double of_label(std::int32_t label) const { return of_class.empty() ? 1 : of_class[static_cast<std::size_t>(label)]; }
 };
+
+// Losses compare element with element: nothing broadcasts.
+void check_target(const char* operation, const Tensor& x, const Tensor& target) {
+  cpu::check_one_dtype(operation, x, target);
+  if (x.shape() == target.shape()) return;
+  fail("{}: x and target must have equal shapes, got {} and {}{}", operation, to_string(x.shape()),
+       to_string(target.shape()), x.numel() == target.numel() ? ". Did you mean reshape(target, x.shape())?" : "");
+}
 
 Tensor reduced(const Tensor& each, Reduction reduction) {
   return reduction == Reduction::none ? each : reduction == Reduction::sum ? sum(each) : mean(each);
@@ -89,6 +102,7 @@ static const Operation cross_entropy_operation("cross_entropy", [] {
       {"each along axis 0", {{{4, 3, 2}}}, loss(six, 0.2, Reduction::none, 0)}};
 });
 Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropyOptions& options) {
+  check_defined("cross_entropy", {&logits});
   const int axis = checked_axis("cross_entropy", options.axis, logits.rank()), last = logits.rank() - 1;
   const Shape expected = without_axis(logits.shape(), axis);
   if (labels.shape() != expected) {
@@ -120,9 +134,12 @@ Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropy
         }
         const double own = (1 - e) * w.of_label(label);
         const T m = cpu::max_row(row, classes), log_rest = cpu::softmax_row(row, g, classes, m);
-        if (std::isinf(log_rest))
-          std::fill_n(g, classes, std::numeric_limits<T>::quiet_NaN());  // 0 / 0: no distribution
-        const double rest = std::isinf(log_rest) ? std::nan("") : static_cast<double>(log_rest);
+        if (std::isinf(log_rest)) {  // -infinity throughout: as log_softmax
+          const bool counts = w.of_class.empty() || own + a_class * w.of_all_classes > 0;
+          losses[static_cast<std::size_t>(i)] = counts ? std::numeric_limits<double>::infinity() : 0;
+          continue;  // softmax_row() has set g to 0
+        }
+        const double rest = static_cast<double>(log_rest);
         // -log p = (m - x) + log sum e^(x - m), in this order: the second part would be lost beside a large m
         double loss = own * (static_cast<double>(m) - static_cast<double>(row[label]));
         if (w.of_class.empty()) {
@@ -158,15 +175,22 @@ Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropy
 }
 
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
+  check_target("mse_loss", x, target);
   return reduced(square(x - target), reduction);
 }
 
 // t softplus(-x) + (1 - t) softplus(x)
 Tensor bce_with_logits(const Tensor& x, const Tensor& target, Reduction reduction) {
+  check_target("bce_with_logits", x, target);
   return reduced(target * softplus(-x) + (1 - target) * softplus(x), reduction);
 }
 
 double accuracy(const Tensor& logits, const Ids& labels) {
+  check_defined("accuracy", {&logits});
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  if (logits.rank() < 1 || logits.size(-1) < 1 || logits.size(-1) > most) {
+    fail("accuracy: expected logits (..., C), C from 1 to 2^31 - 1, got {}", to_string(logits.shape()));
+  }
   const Ids best = argmax(logits);
   if (best.shape() != labels.shape()) {
     fail("accuracy: logits {} need labels {}, got {}", to_string(logits.shape()), to_string(best.shape()),

@@ -4,6 +4,7 @@
 #include <heed/autograd/error.h>
 #include <heed/autograd/machine.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <omp.h>
@@ -54,7 +55,10 @@ int threads() {
 }
 
 void parallel_for(std::int64_t count, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& f) {
-  cpu::parallel_for(count, grain, f);
+  if (count < 0) fail("parallel_for: expected a count of at least 0, got {}", count);
+  if (grain < 1) fail("parallel_for: expected a grain of at least 1, got {}", grain);
+  if (!f) fail("parallel_for: the function is empty");
+  cpu::parallel_for(count, std::min(grain, std::max<std::int64_t>(count, 1)), f);
 }
 
 }  // namespace heed

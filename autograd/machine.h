@@ -23,7 +23,7 @@ int threads();
 
 // Calls f(begin, end) on consecutive ranges of `grain` indices that cover [0, count), on those threads, in any order: for
 // loops that are no operation. The ranges depend on nothing else, so what f sums within one is the same for any number
-// of threads. f must not throw.
+// of threads. f must not throw. Throws Error unless count >= 0 and grain >= 1.
 void parallel_for(std::int64_t count, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& f);
 
 }  // namespace heed

@@ -7,7 +7,7 @@ namespace {
 
 Booleans operator&(const Booleans& a, const Booleans& b) {
   const Shape shape = broadcast_shapes("mask", a.shape(), b.shape());
-  std::vector<std::uint8_t> values(static_cast<std::size_t>(shape.numel()));
+  std::vector<std::uint8_t> values = cpu::new_values<std::uint8_t>("mask", shape);
   cpu::map(
       shape, values.data(), [](std::uint8_t u, std::uint8_t v) { return static_cast<std::uint8_t>(u && v); },
       cpu::operand<std::uint8_t>(a, shape), cpu::operand<std::uint8_t>(b, shape));
@@ -24,15 +24,15 @@ Mask Mask::window(std::int64_t before, std::int64_t after, Align align) {
 }
 
 Mask Mask::padding(std::span<const int> lengths, int T) {
-  std::vector<std::uint8_t> visible;
-  visible.reserve(lengths.size() * static_cast<std::size_t>(T));
+  const Shape shape{static_cast<std::int64_t>(lengths.size()), 1, 1, T};
+  std::vector<std::uint8_t> visible = cpu::new_values<std::uint8_t>("Mask::padding", shape);
   for (std::size_t b = 0; b < lengths.size(); ++b) {
     if (lengths[b] < 0 || lengths[b] > T) {
       fail("Mask::padding: length {} of sequence {} lies outside [0, {}]", lengths[b], b, T);
     }
-    for (int j = 0; j < T; ++j) visible.push_back(j < lengths[b]);
+    std::fill_n(visible.begin() + static_cast<std::ptrdiff_t>(b) * T, lengths[b], std::uint8_t{1});
   }
-  return Mask(Booleans({static_cast<std::int64_t>(lengths.size()), 1, 1, T}, std::move(visible)));
+  return Mask(Booleans(shape, std::move(visible)));
 }
 
 Mask Mask::operator&(const Mask& other) const {
@@ -52,13 +52,15 @@ Mask Mask::operator&(const Mask& other) const {
 }
 
 Booleans Mask::hidden(std::int64_t T_q, std::int64_t T_k) const {
+  checked_numel("Mask::hidden", {T_q, T_k});
   Booleans shown = has_visible_ ? visible_ : Booleans({}, {1});
   if (has_band()) {
-    std::vector<std::uint8_t> inside(static_cast<std::size_t>(T_q * T_k), 0);
-    for (std::int64_t i = 0; i < T_q; ++i) {
+    std::vector<std::uint8_t> inside = cpu::new_values<std::uint8_t>("Mask::hidden", {T_q, T_k});
+    for (std::int64_t i = 0; i < T_q && T_k > 0; ++i) {
       const std::int64_t begin = band_.begin(i, T_q, T_k), end = band_.end(i, T_q, T_k);
       if (begin < end) std::fill(inside.begin() + i * T_k + begin, inside.begin() + i * T_k + end, std::uint8_t{1});
     }
+    broadcast_shapes("Mask::hidden", shown.shape(), {T_q, T_k});
     shown = shown & Booleans({T_q, T_k}, std::move(inside));
   }
   std::vector<std::uint8_t> values;

@@ -9,6 +9,7 @@
 #include <heed/autograd/ops.h>
 
 #include <algorithm>
+#include <span>
 
 namespace heed {
 namespace {
@@ -81,23 +82,24 @@ void multiply_parts(const Tiling& t, cpu::Matrix<T> A, cpu::Matrix<T> B, T* C, c
   });
 }
 
-Tensor blas_layout(const Tensor& x) {
-  return cpu::is_blas_layout(x.size(-2), x.size(-1), x.strides()[-2], x.strides()[-1]) ? x : x.clone();
+Tensor blas_layout(const char* operation, const Tensor& x) {
+  const bool fits = cpu::is_blas_layout(x.size(-2), x.size(-1), x.strides()[-2], x.strides()[-1], operation);
+  return fits ? x : x.clone();
 }
 
 // y = a b (+ bias): a (..., m, k), b (..., k, n) with broadcast leading axes, bias (n).
-Tensor product(const Tensor& a_any, const Tensor& b_any, const Tensor& bias = {}) {
+Tensor product(const char* operation, const Tensor& a_any, const Tensor& b_any, const Tensor& bias = {}) {
   blas_description();  // loaded before any thread needs it
-  const Tensor a = blas_layout(a_any), b = blas_layout(b_any);
+  const Tensor a = blas_layout(operation, a_any), b = blas_layout(operation, b_any);
   const auto leading = [](const Shape& shape) {
     return Shape(std::span<const std::int64_t>(shape.begin(), static_cast<std::size_t>(shape.rank() - 2)));
   };
-  const Shape batch = broadcast_shapes("matmul", leading(a.shape()), leading(b.shape()));
-  const Tiling tiling(a.size(-2), b.size(-1), a.size(-1), batch.numel());
+  const Shape batch = broadcast_shapes(operation, leading(a.shape()), leading(b.shape()));
+  const Tiling tiling(a.size(-2), b.size(-1), a.size(-1), batch.numel(operation));
   Shape shape = batch;
   shape.append(tiling.m);
   shape.append(tiling.n);
-  Tensor y(shape, a.dtype());
+  Tensor y(shape, a.dtype(), operation);
   if (y.numel() == 0) return y;
   dispatch(y.dtype(), [&]<class T>() {
     const Shape strides_a = cpu::broadcast_strides(leading(a.shape()), leading(a.strides()), batch);
@@ -133,12 +135,12 @@ Tensor product(const Tensor& a_any, const Tensor& b_any, const Tensor& bias = {}
 
 // (..., n) -> (rows, n)
 Tensor rows_of(const Tensor& x) {
-  std::int64_t rows = 1;
-  for (int axis = 0; axis + 1 < x.rank(); ++axis) rows *= x.size(axis);
-  return reshape(x.detach(), {rows, x.size(-1)});
+  const Shape leading(std::span(x.shape().begin(), x.shape().end() - 1));
+  return reshape(x.detach(), {leading.numel("matmul"), x.size(-1)});
 }
 
 void check_product(const char* operation, const Tensor& a, const Tensor& b, bool b_is_matrix) {
+  check_defined(operation, {&a, &b});
   if (a.rank() < (b_is_matrix ? 1 : 2) || b.rank() < 2 || (b_is_matrix && b.rank() != 2)) {
     fail("{}: expected matrices (..., n, k) x (..., k, m), got {} x {}", operation, to_string(a.shape()),
          to_string(b.shape()));
@@ -186,15 +188,15 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (b.rank() == 2 && a.rank() > 2) {  // one product over all rows of a
     Shape shape = a.shape();
     shape[-1] = b.size(-1);
-    y = reshape(product(rows_of(a), b), shape);
+    y = reshape(product("matmul", rows_of(a), b), shape);
   } else {
-    y = product(a, b);
+    y = product("matmul", a, b);
   }
   return record(matmul_operation, {&a, &b}, y, [a, b](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
     Tensor da, db;
     if (needs_input_grad[0]) da = matmul(dy, transpose(b));
     if (needs_input_grad[1])
-      db = b.rank() == 2 ? product(transpose(rows_of(a)), rows_of(dy)) : product(transpose(a), dy);
+      db = b.rank() == 2 ? product("matmul", transpose(rows_of(a)), rows_of(dy)) : product("matmul", transpose(a), dy);
     return std::vector{da, db};
   });
 }
@@ -220,16 +222,16 @@ Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
   }
   Shape shape = x.shape();
   shape[-1] = W.size(1);
-  const Tensor y = reshape(product(rows_of(x), W.detach(), b.defined() ? contiguous(b.detach()) : b), shape);
+  const Tensor y = reshape(product("linear", rows_of(x), W.detach(), b.defined() ? contiguous(b.detach()) : b), shape);
   auto gradient = [x = Recorder::is_constant(W) ? Tensor() : x, shape_x = x.shape(), W](
                       const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
     const Tensor dy_rows = rows_of(dy);
     Tensor dx, dW;
-    if (needs_input_grad[0]) dx = reshape(product(dy_rows, transpose(W.detach())), shape_x);
+    if (needs_input_grad[0]) dx = reshape(product("linear", dy_rows, transpose(W.detach())), shape_x);
     if (needs_input_grad[1]) {
       // laid out as W is, so that the gradient of a transposed matrix is contiguous again
-      dW = W.strides()[0] == 1 && W.size(0) > 1 ? transpose(product(transpose(dy_rows), rows_of(x)))
-                                                : product(transpose(rows_of(x)), dy_rows);
+      dW = W.strides()[0] == 1 && W.size(0) > 1 ? transpose(product("linear", transpose(dy_rows), rows_of(x)))
+                                                : product("linear", transpose(rows_of(x)), dy_rows);
     }
     return std::vector{dx, dW};
   };

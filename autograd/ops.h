@@ -77,7 +77,8 @@ Tensor log_softmax(const Tensor& x);  // x - log sum(e^x); such a row stays -inf
 
 // Mean over rows of -log softmax(logits)[label]: logits (..., C), labels (...) in [0, C) -> (). Rows whose label is
 // `ignored_label` do not count; when none counts the loss is 0. Smoothing e in [0, 1) mixes the target with uniform e / C
-// (Szegedy et al. 2016, arXiv:1512.00567). (losses.cpp)
+// (Szegedy et al. 2016, arXiv:1512.00567). A row of -infinity throughout has the loss infinity and the gradient 0, as by
+// log_softmax. (losses.cpp)
 enum class Reduction { mean, sum, none };
 struct CrossEntropyOptions {
   std::int32_t ignored_label = -1;

@@ -1,3 +1,4 @@
+#include <heed/autograd/error.h>
 #include <heed/autograd/random.h>
 
 #include <algorithm>
@@ -104,7 +105,11 @@ double Random::uniform() {
   return static_cast<double>(((high << 32) | low) >> 11) * 0x1p-53;
 }
 
-double Random::uniform(double low, double high) { return low + (high - low) * uniform(); }
+double Random::uniform(double low, double high) {
+  if (!(low <= high)) [[unlikely]]
+    fail("Random::uniform: low must be at most high, got {} and {}", low, high);
+  return low + (high - low) * uniform();
+}
 
 double Random::normal() {
   const double radius = std::sqrt(-2 * std::log(1 - uniform()));  // Box & Muller 1958
@@ -112,6 +117,8 @@ double Random::normal() {
 }
 
 std::int64_t Random::below(std::int64_t n) {
+  if (n < 1) [[unlikely]]
+    fail("Random::below: expected a number above 0, got {}", n);
   const std::uint64_t range = static_cast<std::uint64_t>(n);
   const std::uint64_t limit = ~std::uint64_t{0} - ~std::uint64_t{0} % range;
   for (;;) {

@@ -24,9 +24,9 @@ class Random {
 
   std::uint32_t bits();                     // 32 uniform bits
   double uniform();                         // [0, 1), 53 bits
-  double uniform(double low, double high);  // [low, high)
+  double uniform(double low, double high);  // [low, high); Error when low > high
   double normal();                          // mean 0, variance 1
-  std::int64_t below(std::int64_t n);       // {0, ..., n - 1}, unbiased; n > 0
+  std::int64_t below(std::int64_t n);       // {0, ..., n - 1}, unbiased; Error unless n > 0
 
   // In place; each order is as likely as any other.
   template <class T>

@@ -21,12 +21,7 @@ struct Split {
 };
 
 Split split_axes(const char* operation, const Tensor& x, const std::vector<int>& axes) {
-  std::vector<bool> is_reduced(static_cast<std::size_t>(x.rank()), axes.empty());
-  for (const int axis : axes) {
-    const std::size_t a = static_cast<std::size_t>(checked_axis(operation, axis, x.rank()));
-    if (is_reduced[a]) fail("{}: axis {} is given twice for shape {}", operation, axis, to_string(x.shape()));
-    is_reduced[a] = true;
-  }
+  const std::vector<bool> is_reduced = cpu::chosen_axes(operation, x, axes);
   Split s;
   for (int axis = 0; axis < x.rank(); ++axis) {
     const bool reduce = is_reduced[static_cast<std::size_t>(axis)];
@@ -67,7 +62,7 @@ void sum_columns(const T* x, std::int64_t rows, std::int64_t columns, std::int64
 template <class T>
 void sum_into(const Tensor& x, const Split& s, T* y) {
   const cpu::Walk<1> kept(s.kept, {&s.kept_strides}), reduced(s.reduced, {&s.reduced_strides});
-  const std::int64_t outputs = s.kept.numel(), n = s.reduced.numel();
+  const std::int64_t outputs = s.kept.numel(), n = s.reduced.numel("sum");
   const T* data = x.data<T>();
   if (outputs == 0) return;
   if (n == 0) {
@@ -130,31 +125,34 @@ static const Operation sum_operation("sum", [] {
   }
   return samples;
 });
-Tensor sum(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
-  const Split s = split_axes("sum", x, axes);
-  Tensor y(keepdim ? s.output_keepdim : s.output, x.dtype());
+static Tensor sum(const char* name, const Tensor& x, const std::vector<int>& axes, bool keepdim) {
+  const Split s = split_axes(name, x, axes);
+  Tensor y(keepdim ? s.output_keepdim : s.output, x.dtype(), name);
   dispatch(x.dtype(), [&]<class T>() { sum_into(x, s, y.mutable_data<T>()); });
   return record(sum_operation, {&x}, y, [from = x.shape(), kept = s.output_keepdim](const Tensor& dy) {
     return std::vector{broadcast_to(reshape(dy, kept), from)};
   });
 }
 
+Tensor sum(const Tensor& x, const std::vector<int>& axes, bool keepdim) { return sum("sum", x, axes, keepdim); }
+
 // y = sum(x) / n
 Tensor mean(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
-  const std::int64_t n = split_axes("mean", x, axes).reduced.numel();
-  return sum(x, axes, keepdim) / static_cast<double>(n);
+  const std::int64_t n = split_axes("mean", x, axes).reduced.numel("mean");
+  return sum("mean", x, axes, keepdim) / static_cast<double>(n);
 }
 
 // y = x[i], i the first index of the maximum of sign x        dx[i] = dy, 0 elsewhere
 static Tensor extreme(const Operation& operation, const Tensor& x, const std::vector<int>& axes, bool keepdim,
                       int sign) {
   const Split s = split_axes(operation.name(), x, axes);
-  if (s.reduced.numel() == 0 && s.kept.numel() > 0) {
+  if (s.reduced.numel(operation.name()) == 0 && s.kept.numel(operation.name()) > 0) {
     fail("{}: of no elements, for shape {}", operation.name(), to_string(x.shape()));
   }
-  Tensor y(keepdim ? s.output_keepdim : s.output, x.dtype());
-  std::vector<std::int64_t> winners(static_cast<std::size_t>(y.numel()));  // element numbers in a contiguous x
-  const Tensor dense(x.shape(), x.dtype());
+  Tensor y(keepdim ? s.output_keepdim : s.output, x.dtype(), operation.name());
+  // element numbers in a contiguous x
+  std::vector<std::int64_t> winners = cpu::new_values<std::int64_t>(operation.name(), y.shape());
+  const Tensor dense(x.shape(), x.dtype(), operation.name());
   Split numbers = split_axes(operation.name(), dense, axes);
   dispatch(x.dtype(), [&]<class T>() {
     const T* data = x.data<T>();
@@ -208,9 +206,13 @@ Tensor min(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
 }
 
 void add_in_place(Tensor& total, const Tensor& x) {
+  cpu::check_one_dtype("add_in_place", total, x);
   if (x.shape() != total.shape()) {
     fail("add_in_place: shapes must be equal: {} += {}", to_string(total.shape()), to_string(x.shape()));
   }
+  if (!total.is_contiguous())
+    fail("add_in_place: the total, of shape {}, must be contiguous", to_string(total.shape()));
+  if (x.shares_storage(total)) return add_in_place(total, x.clone());  // not to read what is written
   dispatch(total.dtype(), [&]<class T>() {
     T* y = total.mutable_data<T>();
     cpu::map(
@@ -220,6 +222,7 @@ void add_in_place(Tensor& total, const Tensor& x) {
 }
 
 double sum_of_squares(const Tensor& x) {
+  check_defined("sum_of_squares", {&x});
   constexpr std::int64_t grain = 16384;
   const Tensor dense = contiguous(x.detach());
   std::vector<double> tiles(static_cast<std::size_t>((dense.numel() + grain - 1) / grain));
@@ -236,6 +239,7 @@ double sum_of_squares(const Tensor& x) {
 }
 
 void scale_in_place(Tensor& x, double factor) {
+  check_defined("scale_in_place", {&x});
   Tensor scaled = x.may_be_overwritten() ? x : Tensor(x.shape(), x.dtype());
   dispatch(x.dtype(), [&]<class T>() {
     const cpu::Operand<T> from = cpu::operand<T>(x, x.shape());

@@ -39,9 +39,9 @@ static const Operation where_operation(
     },
     Broadcasting::yes);
 Tensor where(const Booleans& condition, const Tensor& a, const Tensor& b) {
-  if (a.dtype() != b.dtype()) fail("where: a is {}, b is {}", to_string(a.dtype()), to_string(b.dtype()));
+  cpu::check_one_dtype("where", a, b);
   const Shape shape = broadcast_shapes("where", broadcast_shapes("where", a.shape(), b.shape()), condition.shape());
-  Tensor y(shape, a.dtype());
+  Tensor y(shape, a.dtype(), "where");
   dispatch(a.dtype(), [&]<class T>() {
     cpu::map(
         shape, y.mutable_data<T>(), [](std::uint8_t c, T u, T v) { return c ? u : v; },
@@ -66,8 +66,9 @@ static const Operation masked_fill_operation(
     },
     Broadcasting::yes);
 Tensor masked_fill(const Tensor& x, const Booleans& mask, double value) {
+  check_defined("masked_fill", {&x});
   const Shape shape = broadcast_shapes("masked_fill", x.shape(), mask.shape());
-  Tensor y(shape, x.dtype());
+  Tensor y(shape, x.dtype(), "masked_fill");
   dispatch(x.dtype(), [&]<class T>() {
     cpu::map(
         shape, y.mutable_data<T>(), [v = static_cast<T>(value)](std::uint8_t m, T u) { return m ? v : u; },

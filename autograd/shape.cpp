@@ -12,16 +12,17 @@ Shape::Shape(std::span<const std::int64_t> sizes) {
 }
 
 void Shape::append(std::int64_t size) {
-  if (rank_ == max_rank) fail("shape: at most {} axes, got one more than {}", max_rank, to_string(*this));
+  if (rank_ == max_rank) [[unlikely]]
+    fail("shape: at most {} axes, got one more than {}", max_rank, to_string(*this));
   sizes_[static_cast<std::size_t>(rank_++)] = size;
 }
 
-std::int64_t Shape::numel() const {
+std::int64_t Shape::numel(const char* operation) const {
   std::int64_t product = 1;
   for (const std::int64_t size : *this) {
     if (!__builtin_mul_overflow(product, size, &product)) continue;
     if (std::find(begin(), end(), 0) != end()) return 0;
-    fail("shape: {} has more than 2^63 - 1 elements", to_string(*this));
+    fail("{}: {} has more than 2^63 - 1 elements", operation, to_string(*this));
   }
   return product;
 }
@@ -30,11 +31,15 @@ bool Shape::operator==(const Shape& other) const { return std::equal(begin(), en
 
 std::string to_string(const Shape& shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
 
-int checked_axis(const char* operation, int axis, int rank) {
-  if (axis < -rank || axis >= rank) {
-    fail("{}: axis {} is outside [{}, {}) for {} axes", operation, axis, -rank, rank, rank);
+void detail::fail_axis(const char* operation, int axis, int rank) {
+  fail("{}: axis {} is outside [{}, {}) for {} axes", operation, axis, -rank, rank, rank);
+}
+
+std::int64_t checked_numel(const char* operation, const Shape& shape) {
+  if (std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 0; })) {
+    fail("{}: sizes must not be negative, got {}", operation, to_string(shape));
   }
-  return axis < 0 ? axis + rank : axis;
+  return shape.numel(operation);
 }
 
 Shape row_major_strides(const Shape& shape) {
@@ -43,7 +48,7 @@ Shape row_major_strides(const Shape& shape) {
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
     strides[axis] = stride;
     // Only without elements can this overflow, and then no stride is used.
-    if (__builtin_mul_overflow(stride, std::max<std::int64_t>(shape[axis], 1), &stride)) stride = 1;
+    if (__builtin_mul_overflow(stride, std::max<std::int64_t>(shape.begin()[axis], 1), &stride)) stride = 1;
   }
   return strides;
 }
@@ -52,8 +57,8 @@ Shape broadcast_shapes(const char* operation, const Shape& a, const Shape& b) {
   const int rank = std::max(a.rank(), b.rank());
   std::array<std::int64_t, Shape::max_rank> sizes{};
   for (int i = 1; i <= rank; ++i) {
-    const std::int64_t m = i <= a.rank() ? a[-i] : 1;
-    const std::int64_t n = i <= b.rank() ? b[-i] : 1;
+    const std::int64_t m = i <= a.rank() ? a.end()[-i] : 1;
+    const std::int64_t n = i <= b.rank() ? b.end()[-i] : 1;
     if (m != n && m != 1 && n != 1) {
       fail("{}: shapes {} and {} do not broadcast: {} != {} at axis -{}. Sizes must be equal, or one of them 1",
            operation, to_string(a), to_string(b), m, n, i);

@@ -7,6 +7,17 @@
 
 namespace heed {
 
+namespace detail {
+[[noreturn, gnu::cold]] void fail_axis(const char* operation, int axis, int rank);
+}
+
+// Returns `axis`, which lies in [-rank, rank), as an axis in [0, rank). Throws Error under the name of `operation` otherwise.
+inline int checked_axis(const char* operation, int axis, int rank) {
+  if (axis < -rank || axis >= rank) [[unlikely]]
+    detail::fail_axis(operation, axis, rank);
+  return axis < 0 ? axis + rank : axis;
+}
+
 // The sizes of an n-dimensional array, outermost first. () is a scalar. At most max_rank axes, else Error. Also holds
 // strides, an index, or sizes asked for (-1 in reshape), so that negative numbers are refused where a tensor is made.
 class Shape {
@@ -20,11 +31,15 @@ class Shape {
 
   // Number of axes, and product of the sizes: 1 for a scalar.
   int rank() const { return rank_; }
-  std::int64_t numel() const;  // the product of the sizes; Error when it exceeds 2^63 - 1
+  std::int64_t numel() const { return numel("shape"); }
+  // Throws Error under the name of `operation` when the product exceeds 2^63 - 1.
+  std::int64_t numel(const char* operation) const;
 
-  // Negative axes count from the end; `axis` must lie in [-rank, rank).
-  std::int64_t operator[](int axis) const { return sizes_[static_cast<std::size_t>(axis < 0 ? axis + rank_ : axis)]; }
-  std::int64_t& operator[](int axis) { return sizes_[static_cast<std::size_t>(axis < 0 ? axis + rank_ : axis)]; }
+  // Returns the size along `axis`. A negative axis counts from the end. Throws Error outside [-rank, rank).
+  std::int64_t operator[](int axis) const {
+    return sizes_[static_cast<std::size_t>(checked_axis("shape", axis, rank_))];
+  }
+  std::int64_t& operator[](int axis) { return sizes_[static_cast<std::size_t>(checked_axis("shape", axis, rank_))]; }
 
   // Outermost first.
   const std::int64_t* begin() const { return sizes_.data(); }
@@ -43,8 +58,9 @@ class Shape {
 // "(8, 12, 64)"
 std::string to_string(const Shape& shape);
 
-// `axis` in [-rank, rank) as one in [0, rank); an Error naming `operation` otherwise.
-int checked_axis(const char* operation, int axis, int rank);
+// Returns the number of elements of `shape`. Throws Error under the name of `operation` when a size is negative, or when the
+// number exceeds 2^63 - 1.
+std::int64_t checked_numel(const char* operation, const Shape& shape);
 
 // Strides, in elements, of an array of this shape whose last axis runs fastest and which has no gaps.
 Shape row_major_strides(const Shape& shape);

@@ -48,6 +48,7 @@ bool view_strides(const Tensor& x, const Shape& shape, Shape& strides) {
 }
 
 Shape resolve(const Tensor& x, Shape shape) {
+  check_defined("reshape", {&x});
   const Shape asked = shape;
   int unknown = -1;
   std::int64_t known = 1;
@@ -60,7 +61,8 @@ Shape resolve(const Tensor& x, Shape shape) {
     }
   }
   if (unknown >= 0 && known > 0 && x.numel() % known == 0) shape[unknown] = x.numel() / known;
-  if (std::any_of(shape.begin(), shape.end(), [](std::int64_t n) { return n < 0; }) || shape.numel() != x.numel()) {
+  if (std::any_of(shape.begin(), shape.end(), [](std::int64_t n) { return n < 0; }) ||
+      shape.numel("reshape") != x.numel()) {
     fail("reshape: {} elements of shape {} do not fill {}", x.numel(), to_string(x.shape()), to_string(asked));
   }
   return shape;
@@ -99,7 +101,7 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
   const Shape target = resolve(x, shape);
   Shape strides;
   const bool copies = target.numel() == 0 || !view_strides(x, target, strides);
-  Tensor y = copies ? Tensor(target, x.dtype()) : x.view(target, strides);
+  Tensor y = copies ? Tensor(target, x.dtype(), "reshape") : x.view(target, strides);
   if (copies) {
     dispatch(x.dtype(), [&]<class T>() {
       cpu::map(
@@ -129,6 +131,7 @@ static const Operation permute_operation("permute", [] {
       {"()", {{Shape{}}}, [](auto& x) { return permute(x[0], {}); }}};
 });
 Tensor permute(const Tensor& x, const std::vector<int>& axes) {
+  check_defined("permute", {&x});
   std::vector<int> inverse(axes.size(), -1);
   Shape shape, strides;
   bool valid = static_cast<int>(axes.size()) == x.rank();
@@ -146,6 +149,7 @@ Tensor permute(const Tensor& x, const std::vector<int>& axes) {
 }
 
 Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
+  check_defined("transpose", {&x});
   const int a = checked_axis("transpose", axis_a, x.rank()), b = checked_axis("transpose", axis_b, x.rank());
   Shape shape = x.shape(), strides = x.strides();
   std::swap(shape[a], shape[b]);
@@ -164,6 +168,7 @@ static const Operation slice_operation("slice", [] {
       {"(0, 2)", {{{0, 2}}}, [](auto& x) { return slice(x[0], 1, 0, 1); }}};
 });
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step) {
+  check_defined("slice", {&x});
   const int a = checked_axis("slice", axis, x.rank());
   if (begin < 0 || begin > end || end > x.size(a) || step < 1) {
     fail("slice: [{}, {}) by {} does not lie in axis {} of shape {}", begin, end, step, axis, to_string(x.shape()));
@@ -215,6 +220,8 @@ static const Operation broadcast_operation(
     },
     Broadcasting::yes);
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
+  check_defined("broadcast_to", {&x});
+  checked_numel("broadcast_to", shape);
   if (broadcast_shapes("broadcast_to", x.shape(), shape) != shape) {
     fail("broadcast_to: {} does not broadcast to {}", to_string(x.shape()), to_string(shape));
   }
@@ -229,6 +236,7 @@ static const Operation contiguous_operation("contiguous", [] {
       {"sliced", {{{3, 4}}}, [](auto& x) { return contiguous(slice(x[0], 1, 1, 4, 2)); }}};
 });
 Tensor contiguous(const Tensor& x) {
+  check_defined("contiguous", {&x});
   if (x.is_contiguous()) return x;
   return record(contiguous_operation, {&x}, x.clone(), [](const Tensor& dy) { return std::vector{dy}; });
 }
@@ -243,6 +251,9 @@ static const Operation concat_operation("concat", [] {
 });
 Tensor concat(const std::vector<Tensor>& parts, int axis) {
   if (parts.empty()) fail("concat: expected at least one tensor");
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i].defined()) detail::fail_undefined("concat", i);
+  }
   const int a = checked_axis("concat", axis, parts[0].rank());
   Shape shape = parts[0].shape();
   std::vector<const Tensor*> inputs;
@@ -255,10 +266,13 @@ Tensor concat(const std::vector<Tensor>& parts, int axis) {
            to_string(part.dtype()), to_string(part.shape()), to_string(parts[0].dtype()), to_string(shape), axis);
     }
     inputs.push_back(&part);
-    begins.push_back(begins.back() + part.size(a));
+    begins.push_back(0);
+    if (__builtin_add_overflow(begins[begins.size() - 2], part.size(a), &begins.back())) {
+      fail("concat: axis {} has more than 2^63 - 1 elements", axis);
+    }
   }
   shape[a] = begins.back();
-  Tensor y(shape, parts[0].dtype());
+  Tensor y(shape, parts[0].dtype(), "concat");
   dispatch(y.dtype(), [&]<class T>() {
     const std::int64_t inner = y.strides()[a];
     for (std::size_t p = 0; p < parts.size(); ++p) {

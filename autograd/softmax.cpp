@@ -9,6 +9,7 @@ namespace heed {
 namespace {
 
 void check_rows(const char* operation, const Tensor& x) {
+  check_defined(operation, {&x});
   if (x.rank() < 1) fail("{}: expected at least one axis, got shape ()", operation);
 }
 

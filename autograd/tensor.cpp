@@ -13,19 +13,24 @@
 namespace heed {
 namespace {
 
-std::int64_t checked_numel(const Shape& shape) {
-  if (std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 0; })) {
-    fail("tensor: sizes must not be negative, got {}", to_string(shape));
-  }
-  return shape.numel();
-}
-
-std::int64_t checked_bytes(const Shape& shape, DType dtype) {
+std::int64_t checked_bytes(const char* operation, const Shape& shape, DType dtype) {
   std::int64_t bytes = 0;
-  if (__builtin_mul_overflow(checked_numel(shape), size_of(dtype), &bytes)) {
-    fail("tensor: {} {} needs more than 2^63 - 1 bytes", to_string(dtype), to_string(shape));
+  if (__builtin_mul_overflow(checked_numel(operation, shape), size_of(dtype), &bytes)) {
+    fail("{}: {} {} needs more than 2^63 - 1 bytes", operation, to_string(dtype), to_string(shape));
   }
   return bytes;
+}
+
+Tensor filled(const char* operation, const Shape& shape, double value, DType dtype) {
+  Tensor result(shape, dtype, operation);
+  dispatch(dtype, [&]<class T>() {
+    T* to = result.mutable_data<T>();
+    cpu::parallel_for(result.numel(), 8 * cpu::most_elements,
+                      [=, all = result.numel()](std::int64_t begin, std::int64_t end) {
+                        cpu::fill(to + begin, end - begin, static_cast<T>(value), all);
+                      });
+  });
+  return result;
 }
 
 }  // namespace
@@ -34,11 +39,11 @@ const char* to_string(DType dtype) { return dtype == DType::float32 ? "float32" 
 
 std::int64_t size_of(DType dtype) { return dtype == DType::float32 ? 4 : 8; }
 
-Tensor::Tensor(Shape shape, DType dtype)
+Tensor::Tensor(Shape shape, DType dtype, const char* operation)
     : shape_(shape),
       strides_(row_major_strides(shape)),
       dtype_(dtype),
-      storage_(std::make_shared<cpu::Storage>(checked_bytes(shape, dtype))) {}
+      storage_(std::make_shared<cpu::Storage>(checked_bytes(operation, shape, dtype), operation)) {}
 
 bool Tensor::is_contiguous() const {
   if (numel() == 0) return true;
@@ -81,28 +86,33 @@ double Tensor::item() const {
 }
 
 double Tensor::at(std::initializer_list<std::int64_t> index) const {
-  const Shape i(index);
-  bool inside = i.rank() == rank();
+  check_defined("at", {this});
+  bool inside = std::ssize(index) == rank();
   std::int64_t offset = 0;
   for (int axis = 0; inside && axis < rank(); ++axis) {
-    inside = i[axis] >= 0 && i[axis] < shape_[axis];
-    offset += inside ? i[axis] * strides_[axis] : 0;
+    const std::int64_t i = index.begin()[axis];
+    inside = i >= 0 && i < shape_[axis];
+    offset += inside ? i * strides_[axis] : 0;
   }
-  if (!inside) fail("at: index {} lies outside shape {}", to_string(i), to_string(shape_));
+  if (!inside) fail("at: index ({}) lies outside shape {}", fmt::join(index, ", "), to_string(shape_));
   return dispatch(dtype_, [&]<class T>() { return static_cast<double>(data<T>()[offset]); });
 }
 
 std::vector<double> Tensor::to_vector() const {
+  check_defined("to_vector", {this});
   const Tensor all = to(DType::float64).clone();
   return {all.data<double>(), all.data<double>() + numel()};
 }
 
 void Tensor::copy_from(const Tensor& source) {
+  if (!defined()) fail("copy_from: the destination is undefined");
+  if (!source.defined()) fail("copy_from: the source is undefined");
   if (source.shape() != shape_) {
     fail("copy_from: expected shape {}, got {}", to_string(shape_), to_string(source.shape()));
   }
   if (!is_contiguous()) fail("copy_from: the destination, of shape {}, must be contiguous", to_string(shape_));
-  const Tensor converted = source.to(dtype_);
+  const bool same_elements = source.offset_ == offset_ && source.is_contiguous();
+  const Tensor converted = source.shares_storage(*this) && !same_elements ? source.clone() : source.to(dtype_);
   dispatch(dtype_, [&]<class T>() {
     cpu::map(
         shape_, mutable_data<T>(), [](T x) { return x; }, cpu::operand<T>(converted, shape_));
@@ -110,6 +120,7 @@ void Tensor::copy_from(const Tensor& source) {
 }
 
 Tensor Tensor::to(DType dtype) const {
+  check_defined("to", {this});
   if (dtype == dtype_) return detach();
   Tensor result(shape_, dtype);
   dispatch(dtype, [&]<class To>() {
@@ -129,16 +140,21 @@ Tensor Tensor::detach() const {
 }
 
 Tensor Tensor::clone() const {
-  Tensor copy(shape_, dtype_);
+  check_defined("clone", {this});
+  Tensor copy(shape_, dtype_, "clone");
   copy.copy_from(*this);
   return copy;
 }
 
 Tensor Tensor::view(const Shape& shape, const Shape& strides, std::int64_t offset) const {
+  check_defined("view", {this});
+  if (shape.rank() != strides.rank()) {
+    fail("view: shape {} and strides {} must have as many axes", to_string(shape), to_string(strides));
+  }
   std::int64_t least = 0, most = 0;
   bool fits = !__builtin_add_overflow(offset_, offset, &least);
   most = least;
-  const bool is_empty = checked_numel(shape) == 0;
+  const bool is_empty = checked_numel("view", shape) == 0;
   for (int axis = 0; axis < shape.rank() && !is_empty; ++axis) {
     std::int64_t reach = 0;
     fits = fits && !__builtin_mul_overflow(shape[axis] - 1, strides[axis], &reach);
@@ -175,27 +191,18 @@ void Tensor::set_frozen(bool frozen) {
 
 bool Tensor::may_be_overwritten() const { return storage_.use_count() == 1 && is_contiguous(); }
 
-Tensor full(const Shape& shape, double value, DType dtype) {
-  Tensor result(shape, dtype);
-  dispatch(dtype, [&]<class T>() {
-    T* to = result.mutable_data<T>();
-    cpu::parallel_for(result.numel(), 8 * cpu::most_elements,
-                      [=, all = result.numel()](std::int64_t begin, std::int64_t end) {
-                        cpu::fill(to + begin, end - begin, static_cast<T>(value), all);
-                      });
-  });
-  return result;
-}
+Tensor full(const Shape& shape, double value, DType dtype) { return filled("full", shape, value, dtype); }
 
-Tensor zeros(const Shape& shape, DType dtype) { return full(shape, 0, dtype); }
+Tensor zeros(const Shape& shape, DType dtype) { return filled("zeros", shape, 0, dtype); }
 
-Tensor ones(const Shape& shape, DType dtype) { return full(shape, 1, dtype); }
+Tensor ones(const Shape& shape, DType dtype) { return filled("ones", shape, 1, dtype); }
 
 Tensor tensor(const Shape& shape, std::span<const double> values, DType dtype) {
-  Tensor result(shape, dtype);
-  if (result.numel() != static_cast<std::int64_t>(values.size())) {
-    fail("tensor: shape {} needs {} values, got {}", to_string(shape), result.numel(), values.size());
+  const std::int64_t needed = checked_numel("tensor", shape);
+  if (needed != static_cast<std::int64_t>(values.size())) {
+    fail("tensor: shape {} needs {} values, got {}", to_string(shape), needed, values.size());
   }
+  Tensor result(shape, dtype);
   dispatch(dtype, [&]<class T>() {
     std::transform(values.begin(), values.end(), result.mutable_data<T>(),
                    [](double value) { return static_cast<T>(value); });
@@ -208,7 +215,8 @@ Tensor tensor(const Shape& shape, std::initializer_list<double> values, DType dt
 }
 
 bool is_finite(const Tensor& x) {
-  if (x.defined() && x.storage_->finite_at == x.storage_->version) return true;
+  check_defined("is_finite", {&x});
+  if (x.storage_->finite_at == x.storage_->version) return true;
   const Tensor dense = x.is_contiguous() ? x : x.clone();
   std::atomic<bool> finite = true;
   dispatch(x.dtype(), [&]<class T>() {
@@ -226,6 +234,10 @@ bool is_finite(const Tensor& x) {
 void note_finite(const Tensor& x) {
   cpu::Storage& storage = *x.storage_;
   if (x.is_contiguous() && x.numel() * size_of(x.dtype()) == storage.bytes()) storage.finite_at = storage.version;
+}
+
+void detail::fail_undefined(const char* operation, std::size_t input) {
+  fail("{}: input {} is an undefined tensor", operation, input);
 }
 
 Tensor variable(const Tensor& value) {

@@ -2,6 +2,7 @@
 #include <heed/autograd/error.h>
 #include <heed/autograd/shape.h>
 
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -52,8 +53,10 @@ struct Trace {
 // writes it. A handle itself is changed (assigned) by one thread at a time.
 class Tensor {
  public:
-  Tensor() = default;                // no tensor: defined() is false
-  Tensor(Shape shape, DType dtype);  // uninitialised, contiguous
+  Tensor() = default;  // no tensor: defined() is false
+  // Makes a contiguous tensor, uninitialised. Throws Error under the name of `operation` for negative sizes, and when there is
+  // no memory for it.
+  Tensor(Shape shape, DType dtype, const char* operation = "tensor");
   Tensor(const Tensor& other)
       : shape_(other.shape_),
         strides_(other.strides_),
@@ -72,7 +75,8 @@ class Tensor {
   const Shape& shape() const { return shape_; }
   const Shape& strides() const { return strides_; }  // in elements
   int rank() const { return shape_.rank(); }
-  std::int64_t size(int axis) const { return shape_[axis]; }
+  // Returns the size along `axis`. A negative axis counts from the end. Throws Error outside [-rank, rank).
+  std::int64_t size(int axis) const { return shape_.begin()[checked_axis("size", axis, rank())]; }
   std::int64_t numel() const { return shape_.numel(); }
   DType dtype() const { return dtype_; }
   bool is_contiguous() const;  // row-major without gaps
@@ -89,8 +93,9 @@ class Tensor {
   double item() const;                                         // of one element, else Error
   double at(std::initializer_list<std::int64_t> index) const;  // one number an axis, in [0, size), else Error
   std::vector<double> to_vector() const;                       // row-major
-  void copy_from(
-      const Tensor& source);  // writes the values of `source` (same shape, any dtype) here; contiguous, else Error
+  // Writes the values of `source`, of the same shape and any dtype, here, as if they had been copied before. Throws Error
+  // unless this tensor is contiguous.
+  void copy_from(const Tensor& source);
 
   Tensor to(DType dtype) const;  // a constant of another dtype
   Tensor detach() const;         // the same values, unknown to any recording
@@ -157,6 +162,20 @@ Tensor variable(const Tensor& value);
 bool is_finite(const Tensor& x);
 /// Tells is_finite() that `x` was seen to be finite by another computation.
 void note_finite(const Tensor& x);
+
+namespace detail {
+[[noreturn, gnu::cold]] void fail_undefined(const char* operation, std::size_t input);
+}
+
+// Throws Error under the name of `operation` when one of its inputs is undefined.
+inline void check_defined(const char* operation, std::initializer_list<const Tensor*> inputs) {
+  std::size_t number = 0;
+  for (const Tensor* input : inputs) {
+    if (!input->defined()) [[unlikely]]
+      detail::fail_undefined(operation, number);
+    ++number;
+  }
+}
 
 // Memory of all tensors of the process. system_allocations that are equal after two training steps are equal after all.
 struct MemoryUse {

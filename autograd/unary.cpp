@@ -21,28 +21,28 @@ Tensor times(const Tensor& dy, const Tensor& v, F f) {
 // y = e^x          dx = dy y
 static const Operation exp_operation("exp", [] { return unary_samples(exp); });
 Tensor exp(const Tensor& x) {
-  const Tensor y = cpu::map(x, [](auto v) { return cpu::exp(v); });
+  const Tensor y = cpu::map("exp", x, [](auto v) { return cpu::exp(v); });
   return record(exp_operation, {&x}, y, [y](const Tensor& dy) { return std::vector{dy * y}; });
 }
 
 // y = ln x         dx = dy / x
 static const Operation log_operation("log", [] { return unary_samples(log, Argument::Values::positive); });
 Tensor log(const Tensor& x) {
-  const Tensor y = cpu::map(x, [](auto v) { return std::log(v); });
+  const Tensor y = cpu::map("log", x, [](auto v) { return std::log(v); });
   return record(log_operation, {&x}, y, [x](const Tensor& dy) { return std::vector{dy / x}; });
 }
 
 // y = sqrt(x)      dx = dy / (2 y)
 static const Operation sqrt_operation("sqrt", [] { return unary_samples(sqrt, Argument::Values::positive); });
 Tensor sqrt(const Tensor& x) {
-  const Tensor y = cpu::map(x, [](auto v) { return std::sqrt(v); });
+  const Tensor y = cpu::map("sqrt", x, [](auto v) { return std::sqrt(v); });
   return record(sqrt_operation, {&x}, y, [y](const Tensor& dy) { return std::vector{dy / (y * 2)}; });
 }
 
 // y = x^2          dx = 2 x dy
 static const Operation square_operation("square", [] { return unary_samples(square); });
 Tensor square(const Tensor& x) {
-  const Tensor y = cpu::map(x, [](auto v) { return v * v; });
+  const Tensor y = cpu::map("square", x, [](auto v) { return v * v; });
   return record(square_operation, {&x}, y,
                 [x](const Tensor& dy) { return std::vector{times(dy, x, [](auto v) { return v * 2; })}; });
 }
@@ -50,7 +50,7 @@ Tensor square(const Tensor& x) {
 // y = tanh(x)      dx = dy (1 - y^2)
 static const Operation tanh_operation("tanh", [] { return unary_samples(tanh); });
 Tensor tanh(const Tensor& x) {
-  const Tensor y = cpu::map(x, [](auto v) { return cpu::tanh(v); });
+  const Tensor y = cpu::map("tanh", x, [](auto v) { return cpu::tanh(v); });
   return record(tanh_operation, {&x}, y,
                 [y](const Tensor& dy) { return std::vector{times(dy, y, [](auto v) { return 1 - v * v; })}; });
 }
@@ -58,7 +58,7 @@ Tensor tanh(const Tensor& x) {
 // y = 1 / (1 + e^-x)           dx = dy y (1 - y)
 static const Operation sigmoid_operation("sigmoid", [] { return unary_samples(sigmoid); });
 Tensor sigmoid(const Tensor& x) {
-  const Tensor y = cpu::map(x, [](auto v) { return cpu::sigmoid(v); });
+  const Tensor y = cpu::map("sigmoid", x, [](auto v) { return cpu::sigmoid(v); });
   return record(sigmoid_operation, {&x}, y,
                 [y](const Tensor& dy) { return std::vector{times(dy, y, [](auto v) { return v * (1 - v); })}; });
 }
@@ -66,7 +66,7 @@ Tensor sigmoid(const Tensor& x) {
 // y = max(x, 0)    dx = x > 0 ? dy : 0
 static const Operation relu_operation("relu", [] { return unary_samples(relu, Argument::Values::nonzero); });
 Tensor relu(const Tensor& x) {
-  const Tensor y = cpu::map(x, [](auto v) { return v < 0 ? decltype(v){0} : v; });
+  const Tensor y = cpu::map("relu", x, [](auto v) { return v < 0 ? decltype(v){0} : v; });
   return record(relu_operation, {&x}, y, [y](const Tensor& dy) {
     return std::vector{cpu::map("relu", dy, y, [](auto g, auto v) { return v > 0 ? g : decltype(g){0}; })};
   });
@@ -75,7 +75,7 @@ Tensor relu(const Tensor& x) {
 // y = x Phi(x), Phi the normal distribution          dx = dy (Phi(x) + x phi(x)), phi its density
 static const Operation gelu_operation("gelu", [] { return unary_samples(gelu); });
 Tensor gelu(const Tensor& x) {
-  const Tensor y = cpu::map(x, [](auto v) { return v * cpu::normal(v).distribution; });
+  const Tensor y = cpu::map("gelu", x, [](auto v) { return v * cpu::normal(v).distribution; });
   return record(gelu_operation, {&x}, y, [x](const Tensor& dy) {
     return std::vector{times(dy, x, [](auto v) {
       const auto [distribution, density] = cpu::normal(v);
@@ -96,7 +96,7 @@ Tensor gelu_tanh(const Tensor& x) {
     using T = decltype(v);
     return cpu::tanh(static_cast<T>(c) * (v + static_cast<T>(a) * v * v * v));
   };
-  const Tensor y = cpu::map(x, [t](auto v) { return v * ((1 + t(v)) / 2); });
+  const Tensor y = cpu::map("gelu_tanh", x, [t](auto v) { return v * ((1 + t(v)) / 2); });
   return record(gelu_tanh_operation, {&x}, y, [x, t](const Tensor& dy) {
     return std::vector{times(dy, x, [t](auto v) {
       using T = decltype(v);

@@ -117,10 +117,11 @@ void* blas_function(const char* name) {
   return function;
 }
 
-bool is_blas_layout(std::int64_t rows, std::int64_t columns, std::int64_t row_stride, std::int64_t column_stride) {
+bool is_blas_layout(std::int64_t rows, std::int64_t columns, std::int64_t row_stride, std::int64_t column_stride,
+                    const char* operation) {
   if (std::max({rows, columns, row_stride, column_stride}) > std::numeric_limits<blasint>::max()) {
-    fail("matmul: a matrix of {} x {} with strides {} and {} is more than BLAS can count", rows, columns, row_stride,
-         column_stride);
+    fail("{}: a matrix of {} x {} with strides {} and {} is more than BLAS can count", operation, rows, columns,
+         row_stride, column_stride);
   }
   const bool plain = (column_stride == 1 || columns <= 1) && (row_stride >= columns || rows <= 1);
   const bool transposed = (row_stride == 1 || rows <= 1) && (column_stride >= rows || columns <= 1);

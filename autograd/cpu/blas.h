@@ -19,8 +19,9 @@ struct Matrix {
 };
 
 // Whether BLAS takes a (rows x columns) matrix with these strides as it is, plain or transposed. Error when
-// it is too large for BLAS to count.
-bool is_blas_layout(std::int64_t rows, std::int64_t columns, std::int64_t row_stride, std::int64_t column_stride);
+// it is too large for BLAS to count, under the name of `operation`.
+bool is_blas_layout(std::int64_t rows, std::int64_t columns, std::int64_t row_stride, std::int64_t column_stride,
+                    const char* operation = "matmul");
 
 // C = alpha A B + beta C on the calling thread, by OpenBLAS or, where that is faster, by blocked_gemm(): A (m x k),
 // B (k x n), C (m x n) row-major with row stride ldc. Does not throw once blas_description() has returned.

@@ -1,4 +1,5 @@
 #pragma once
+#include "autograd/cpu/checks.h"
 #include "autograd/cpu/stream.h"
 #include "autograd/cpu/thread_pool.h"
 
@@ -49,7 +50,8 @@ inline Shape broadcast_strides(const Shape& shape, const Shape& strides, const S
   Shape result = output;
   const int missing = output.rank() - shape.rank();
   for (int axis = 0; axis < output.rank(); ++axis) {
-    result[axis] = axis < missing || shape[axis - missing] == 1 ? 0 : strides[axis - missing];
+    const int from = axis - missing;
+    result[axis] = from < 0 || shape.begin()[from] == 1 ? 0 : strides.begin()[from];
   }
   return result;
 }
@@ -74,19 +76,20 @@ struct Walk {
 
   Walk(const Shape& output, const std::array<const Shape*, N>& strides) {
     for (int axis = output.rank() - 1; axis >= 0; --axis) {
-      if (output[axis] == 1) continue;
+      const std::int64_t n = output.begin()[axis];
+      if (n == 1) continue;
       const std::size_t last = static_cast<std::size_t>(rank > 0 ? rank - 1 : 0);
       bool mergeable = rank > 0;
       for (std::size_t i = 0; i < N && mergeable; ++i) {
-        mergeable = (*strides[i])[axis] == stride[i][last] * size[last];
+        mergeable = strides[i]->begin()[axis] == stride[i][last] * size[last];
       }
       if (mergeable) {
-        size[last] *= output[axis];
+        size[last] *= n;
         continue;
       }
       const std::size_t next = static_cast<std::size_t>(rank++);
-      size[next] = output[axis];
-      for (std::size_t i = 0; i < N; ++i) stride[i][next] = (*strides[i])[axis];
+      size[next] = n;
+      for (std::size_t i = 0; i < N; ++i) stride[i][next] = strides[i]->begin()[axis];
     }
     if (rank == 0) {
       rank = 1;
@@ -165,21 +168,20 @@ void map(const Shape& shape, R* y, F f, const Operand<Ts>&... operands) {
   });
 }
 
-// y = f(a) and y = f(a, b): new contiguous tensors, with f generic over float and double.
+// y = f(a) and y = f(a, b): new contiguous tensors, with f generic over float and double. Errors begin with the name of
+// `operation`.
 template <class F>
-Tensor map(const Tensor& a, F f) {
-  Tensor y(a.shape(), a.dtype());
+Tensor map(const char* operation, const Tensor& a, F f) {
+  check_defined(operation, {&a});
+  Tensor y(a.shape(), a.dtype(), operation);
   dispatch(a.dtype(), [&]<class T>() { map(y.shape(), y.mutable_data<T>(), f, operand<T>(a, y.shape())); });
   return y;
 }
 
 template <class F>
 Tensor map(const char* operation, const Tensor& a, const Tensor& b, F f) {
-  if (a.dtype() != b.dtype()) {
-    fail("{}: both tensors must have one dtype, got {} {} and {} {}", operation, to_string(a.dtype()),
-         to_string(a.shape()), to_string(b.dtype()), to_string(b.shape()));
-  }
-  Tensor y(broadcast_shapes(operation, a.shape(), b.shape()), a.dtype());
+  check_one_dtype(operation, a, b);
+  Tensor y(broadcast_shapes(operation, a.shape(), b.shape()), a.dtype(), operation);
   dispatch(a.dtype(), [&]<class T>() {
     map(y.shape(), y.mutable_data<T>(), f, operand<T>(a, y.shape()), operand<T>(b, y.shape()));
   });

@@ -64,7 +64,7 @@ void free_block(void* block, std::size_t bytes) {
   std::free(static_cast<char*>(block) - (is_large(bytes) ? into_page : 0));
 }
 
-void* system_allocate(Pool& pool, std::int64_t bytes) {
+void* system_allocate(Pool& pool, std::int64_t bytes, const char* operation) {
   const std::size_t size = static_cast<std::size_t>(bytes);
   void* block = allocate_block(size);
   if (!block) {
@@ -76,7 +76,7 @@ void* system_allocate(Pool& pool, std::int64_t bytes) {
     }
     block = allocate_block(size);
   }
-  if (!block) fail("tensor: out of memory: {} bytes asked for, {} in use", bytes, pool.use.bytes_in_use);
+  if (!block) fail("{}: out of memory: {} bytes asked for, {} in use", operation, bytes, pool.use.bytes_in_use);
   pool.use.bytes_reserved += bytes;
   ++pool.use.system_allocations;
   return block;
@@ -84,13 +84,13 @@ void* system_allocate(Pool& pool, std::int64_t bytes) {
 
 }  // namespace
 
-Storage::Storage(std::int64_t bytes) : bytes_(bytes), size_class_(size_class(bytes)) {
-  if (size_class_ >= class_count) fail("tensor: {} bytes are more than this machine can address", bytes);
+Storage::Storage(std::int64_t bytes, const char* operation) : bytes_(bytes), size_class_(size_class(bytes)) {
+  if (size_class_ >= class_count) fail("{}: {} bytes are more than this machine can address", operation, bytes);
   Pool& p = pool();
   const std::lock_guard lock(p.mutex);
   std::vector<void*>& blocks = p.free_blocks[static_cast<std::size_t>(size_class_)];
   if (blocks.empty()) {
-    data_ = system_allocate(p, class_bytes(size_class_));
+    data_ = system_allocate(p, class_bytes(size_class_), operation);
   } else {
     data_ = blocks.back();
     blocks.pop_back();

@@ -17,7 +17,7 @@ namespace heed::cpu {
 // class; memory_use() counts blocks whole, so what a storage was asked for is at most what it counts as.
 class Storage {
  public:
-  explicit Storage(std::int64_t bytes);
+  explicit Storage(std::int64_t bytes, const char* operation = "tensor");  // whose name an Error begins with
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;

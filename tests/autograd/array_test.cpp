@@ -14,5 +14,16 @@ TEST_CASE("An array is row-major, shared and empty by default") {
 }
 
 TEST_CASE("Wrong use of an array is an error that says what was expected") {
-  check_messages({{"array: shape (2, 2) needs 4 values, got 3", [] { Ids({2, 2}, {1, 2, 3}); }}});
+  const Ids ids({2, 3}, {0, 1, 2, 3, 4, 5});
+  check_messages({{"array: shape (2, 2) needs 4 values, got 3",
+                   [] {
+                     Ids({2, 2}, {1, 2, 3});
+                   }},
+                  {"array: sizes must not be negative, got (-1, -2)",
+                   [] {
+                     Ids({-1, -2}, {1, 2});
+                   }},
+                  {"[]: index 1000 lies outside [0, 6) of an array of shape (2, 3)", [&] { ids[1000]; }},
+                  {"[]: index -1 lies outside [0, 6) of an array of shape (2, 3)", [&] { ids[-1]; }},
+                  {"[]: index 0 lies outside [0, 0) of an array of shape (0)", [] { Booleans()[0]; }}});
 }

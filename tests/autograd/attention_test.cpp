@@ -383,7 +383,21 @@ TEST_CASE("Wrong use of attention is an error that says what was expected") {
         [&] { attention(x, x, x, AttentionOptions{.soft_cap = -1}); }},
        {"attention: expected a finite soft_cap above 0, or 0 for none, got nan",
         [&] { attention(x, x, x, AttentionOptions{.soft_cap = std::nan("")}); }},
-       {"attention: expected a finite soft_cap above 0, or 0 for none, got 1e+300",
+       {"attention: expected a finite scale, got nan",
+        [&] { attention(x, x, x, AttentionOptions{.scale = std::nan("")}); }},
+       {"attention_composed: expected a finite scale, got inf",
+        [&] { attention_composed(x, x, x, AttentionOptions{.scale = std::numeric_limits<double>::infinity()}); }},
+       {"attention: d_k must be at least 1, got Q (2, 0)",
+        [] {
+          attention(zeros({2, 0}), zeros({3, 0}), zeros({3, 4}));
+        }},
+       {"attention_composed: the watch must replace scores by a tensor float32 (2, 2), got float32 (2)",
+        [&] {
+          attention_composed(x, x, x, Mask(), [](std::string_view name, Tensor& value) {
+            if (name == "scores") value = zeros({2});
+          });
+        }},
+       {"attention_composed: expected a finite soft_cap above 0, or 0 for none, got 1e+300",
         [&] { attention_composed(x, x, x, AttentionOptions{.soft_cap = 1e300}); }}});
 }
 
@@ -405,8 +419,9 @@ TEST_CASE("What does not fit heads that share keys is said in the caller's shape
         [&] {
           attention(Q, K, V, mask({2, 3, 5}));
         }},
-       {"attention: mask: shapes (2, 3) and (4, 3, 5) do not broadcast: 3 != 5 at axis -1. Sizes must be equal, or one "
-        "of them 1",
+       {"attention_composed: mask: shapes (2, 3) and (4, 3, 5) do not broadcast: 3 != 5 at axis -1. Sizes must be "
+        "equal, "
+        "or one of them 1",
         [&] {
           attention_composed(Q, K, V, mask({2, 3}));
         }},

@@ -26,7 +26,7 @@ TEST_CASE("Comparisons broadcast, and are false of NaN") {
   CHECK((x < y).shape() == Shape{2, 2});
   CHECK(message([&] { (void)(x < zeros({3})); }).starts_with("<: shapes (2, 2) and (3) do not broadcast"));
   CHECK(message([&] { (void)(x <= zeros({2}, DType::float64)); }) ==
-        "<=: both tensors must have one dtype, got float32 and float64");
+        "<=: both tensors must have one dtype, got float32 (2, 2) and float64 (2)");
 }
 
 TEST_CASE("argmax and argmin take the first of equals, or the last, along any axis") {

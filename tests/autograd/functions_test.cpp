@@ -50,7 +50,9 @@ TEST_CASE("clamp, leaky_relu, maximum and minimum choose, and NaN goes through")
   const double nan = std::nan("");
   const Tensor x = tensor({5}, {-2, -0.5, 0, 0.5, 2}, DType::float64);
   CHECK(clamp(x, -1, 1).to_vector() == std::vector<double>{-1, -0.5, 0, 0.5, 1});
-  CHECK(clamp(x, 1, -1).to_vector() == std::vector<double>(5, -1));
+  CHECK(clamp(x, 1, 1).to_vector() == std::vector<double>(5, 1));
+  check_messages({{"clamp: low must be at most high, got 1 and -1", [&] { clamp(x, 1, -1); }},
+                  {"clamp: low must be at most high, got nan and 1", [&] { clamp(x, nan, 1); }}});
   CHECK(leaky_relu(x, 0.1).to_vector() == std::vector<double>{-0.2, -0.05, 0, 0.5, 2});
   CHECK(maximum(x, -x).to_vector() == std::vector<double>{2, 0.5, 0, 0.5, 2});
   CHECK(minimum(x, zeros({}, DType::float64)).to_vector() == std::vector<double>{-2, -0.5, 0, 0, 0});

@@ -52,6 +52,7 @@ TEST_CASE("index_select, one_hot, arange and random numbers") {
 }
 
 TEST_CASE("Wrong indices are an error that says which") {
+  Random random(1);
   const Tensor x = zeros({2, 3});
   check_messages({{"gather: index 3 at position 1 lies outside [0, 3)",
                    [&] {
@@ -70,5 +71,13 @@ TEST_CASE("Wrong indices are an error that says which") {
                      index_select(x, Ids({1, 2}, {0, 1}), 1);
                    }},
                   {"one_hot: id 3 at position 0 lies outside [0, 3)", [] { one_hot(Ids({1}, {3}), 3); }},
-                  {"arange: from 0 to 1 by 0 has no end", [] { arange(0, 1, 0); }}});
+                  {"arange: from 0 to 1 by 0 has no end", [] { arange(0, 1, 0); }},
+                  {"random_normal: expected a finite mean and a finite deviation of at least 0, got 0 and -1",
+                   [&] { random_normal({2}, random, 0, -1); }},
+                  {"random_uniform: expected finite bounds, low at most high, got 1 and 0",
+                   [&] { random_uniform({2}, random, 1, 0); }},
+                  {"random_uniform: expected finite bounds, low at most high, got 0 and nan",
+                   [&] { random_uniform({2}, random, 0, std::nan("")); }},
+                  {"Random::uniform: low must be at most high, got 1 and 0", [&] { random.uniform(1, 0); }},
+                  {"Random::below: expected a number above 0, got 0", [&] { random.below(0); }}});
 }

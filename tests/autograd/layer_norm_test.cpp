@@ -45,10 +45,41 @@ TEST_CASE("layer_norm of equal numbers is 0, whatever their number and size") {
   }
 }
 
+TEST_CASE("layer_norm and rms_norm of numbers whose squares overflow are those of the numbers divided by the largest") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  const double largest = dtype == DType::float32 ? 1e38 : 1e307;
+  for (const double size : {dtype == DType::float32 ? 1e20 : 1e160, largest}) {
+    CAPTURE(to_string(dtype), size);
+    std::vector<double> row(40, 1);
+    row[3] = -1, row[17] = 0.5, row[30] = 0;
+    for (const std::vector<double>& values : {std::vector<double>{1, 0, -1}, {1, 1}, row}) {
+      const std::int64_t n = std::ssize(values);
+      const Tensor small = variable(tensor({1, n}, values, dtype)), x = variable((small.detach() * size));
+      const Tensor dy = arange(1, static_cast<double>(n) + 1, 1, dtype);
+      const Recording recording;
+      const auto check = [&](const auto& normalise) {
+        const Tensor y = normalise(x), expected = normalise(small);
+        CHECK(distance(y, expected) < 2 * rounding(dtype));
+        const Tensor dx = backward(y, reshape(dy, {1, n}))[x] * size;
+        CHECK(distance(dx, backward(expected, reshape(dy, {1, n}))[small]) < 20 * rounding(dtype));
+      };
+      if (n > 2) check([](const Tensor& t) { return layer_norm(t, {}, {}, 0); });
+      check([](const Tensor& t) { return rms_norm(t, {}, 0); });
+    }
+  }
+  CHECK(layer_norm(tensor({3}, {1e20, 0, -1e20}), {}, {}).at({0}) == Approx(std::sqrt(1.5)));
+  CHECK(rms_norm(tensor({2}, {1e20, 1e20}), {}).to_vector() == std::vector<double>{1, 1});
+  const double infinity = std::numeric_limits<double>::infinity();
+  CHECK(std::isnan(layer_norm(tensor({2}, {infinity, 1}), {}, {}).at({1})));
+  CHECK(std::isnan(rms_norm(tensor({2}, {std::nan(""), 1}), {}).at({1})));
+}
+
 TEST_CASE("Wrong use of layer_norm is an error that says what was expected") {
   const Tensor x = zeros({2, 3});
   check_messages(
-      {{"layer_norm: x float32 (2, 3) needs gain and bias of shape (3) and its dtype, or neither",
+      {{"layer_norm: eps must be finite and at least 0, got -1", [&] { layer_norm(x, {}, {}, -1); }},
+       {"rms_norm: eps must be finite and at least 0, got nan", [&] { rms_norm(x, {}, std::nan("")); }},
+       {"layer_norm: x float32 (2, 3) needs gain and bias of shape (3) and its dtype, or neither",
         [&] { layer_norm(x, ones({3}), {}); }},
        {"layer_norm: expected at least one axis, got shape ()", [] { layer_norm(zeros({}), {}, {}); }},
        {"rms_norm: x float32 (2, 3) needs at least one axis, and a gain of its last one's size and of its dtype, or "

@@ -62,11 +62,23 @@ TEST_CASE("A NaN in a row of logits reaches the loss and that row's gradient, an
       CHECK(is_finite(slice(dx, 0, 1, 2)));
     }
   }
-  // A row without any probability has no cross-entropy, and no gradient that would pass for one.
-  const Tensor none = variable(full({1, 2}, -no_bound, dtype));
+}
+
+TEST_CASE("cross_entropy of a row of -infinity is infinite with gradient 0, as -log_softmax is") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  const Tensor x = variable(tensor({2, 2}, {-no_bound, -no_bound, 1, 2}, dtype));
   const Recording recording;
-  const Tensor loss = cross_entropy(none, Ids({1}, {0})), dx = backward(loss)[none];
-  CHECK((std::isnan(loss.item()) && std::isnan(dx.at({0, 0})) && std::isnan(dx.at({0, 1}))));
+  for (const double e : {0.0, 0.1}) {
+    const Tensor loss = cross_entropy(x, Ids({2}, {0, 1}), {.label_smoothing = e});
+    CHECK(loss.item() == no_bound);
+    CHECK(slice(backward(loss)[x], 0, 0, 1).to_vector() == std::vector<double>{0, 0});
+  }
+  const Tensor composed = -slice(log_softmax(x), 0, 0, 1);
+  CHECK(composed.to_vector() == std::vector<double>{no_bound, no_bound});
+  CHECK(slice(backward(sum(composed))[x], 0, 0, 1).to_vector() == std::vector<double>{0, 0});
+  const Ids zero_weight({2}, {0, 1});
+  CHECK(cross_entropy(x, zero_weight, {.class_weights = tensor({2}, {0, 1}, dtype)}).item() ==
+        Approx(std::log1p(std::exp(-1))));
 }
 
 TEST_CASE("cross_entropy takes any rank and axis, class weights, and reductions") {
@@ -142,6 +154,21 @@ TEST_CASE("accuracy is the share of rows whose largest logit is the label") {
         }) == "accuracy: logits (2, 2, 3) need labels (2, 2), got (4)");
 }
 
+TEST_CASE("mse_loss and bce_with_logits refuse shapes that differ, even those that would broadcast") {
+  const Tensor column = zeros({4, 1}), row = zeros({4});
+  const std::string hint =
+      "x and target must have equal shapes, got (4, 1) and (4). Did you mean reshape(target, "
+      "x.shape())?";
+  check_messages(
+      {{"mse_loss: " + hint, [&] { mse_loss(column, row); }},
+       {"bce_with_logits: " + hint, [&] { bce_with_logits(column, row); }},
+       {"mse_loss: x and target must have equal shapes, got (4) and (1)", [&] { mse_loss(row, zeros({1})); }},
+       {"bce_with_logits: x and target must have equal shapes, got () and (4)",
+        [&] { bce_with_logits(zeros({}), row); }},
+       {"mse_loss: both tensors must have one dtype, got float32 (4) and float64 (4)",
+        [&] { mse_loss(row, row.to(DType::float64)); }}});
+}
+
 TEST_CASE("mse_loss and bce_with_logits are their formulas, the latter for logits of any size") {
   const Tensor x = tensor({2, 2}, {1, -2, 3, 0.5}, DType::float64),
                t = tensor({2, 2}, {0, 1, 0.25, 0.5}, DType::float64);
@@ -173,6 +200,14 @@ TEST_CASE("Wrong use of cross_entropy is an error that says what was expected") 
                   {"cross_entropy: class_weights must be a constant of shape (3), got (2)",
                    [&] {
                      cross_entropy(x, Ids({2}, {0, 1}), {.class_weights = ones({2})});
+                   }},
+                  {"cross_entropy: class_weights must be finite and at least 0, got -1",
+                   [&] {
+                     cross_entropy(x, Ids({2}, {0, 1}), {.class_weights = tensor({3}, {1, -1, 1})});
+                   }},
+                  {"cross_entropy: label_smoothing must lie in [0, 1), got nan",
+                   [&] {
+                     cross_entropy(x, Ids({2}, {0, 1}), {.label_smoothing = std::nan("")});
                    }},
                   {"cross_entropy: label_smoothing must lie in [0, 1), got 1", [&] {
                      cross_entropy(x, Ids({2}, {0, 1}), {.label_smoothing = 1});

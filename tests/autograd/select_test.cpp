@@ -25,5 +25,6 @@ TEST_CASE("where and masked_fill broadcast as NumPy does, whatever the layout") 
 
 TEST_CASE("Wrong use of where is an error that says what was expected") {
   const Tensor x = zeros({2, 3}), wide = x.to(DType::float64);
-  check_messages({{"where: a is float32, b is float64", [&] { where(Booleans({}, {1}), x, wide); }}});
+  check_messages({{"where: both tensors must have one dtype, got float32 (2, 3) and float64 (2, 3)",
+                   [&] { where(Booleans({}, {1}), x, wide); }}});
 }

@@ -36,26 +36,26 @@ TEST_CASE("Tensors without elements may have axes of any size") {
 TEST_CASE("Sizes that no tensor can have are one error") {
   const Tensor x = ones({2});
   const std::vector<std::pair<std::string, std::function<void()>>> cases{
-      {"shape: (4611686018427387904, 4) has more than 2^63 - 1 elements",
+      {"tensor: (4611686018427387904, 4) has more than 2^63 - 1 elements",
        [] {
          Tensor({huge, 4}, DType::float32);
        }},
       {"tensor: float64 (4611686018427387904) needs more than 2^63 - 1 bytes", [] { Tensor({huge}, DType::float64); }},
-      {"tensor: sizes must not be negative, got (0, -1)",
+      {"zeros: sizes must not be negative, got (0, -1)",
        [] {
          zeros({0, -1});
        }},
-      {"tensor: sizes must not be negative, got (-2, -3)",
+      {"zeros: sizes must not be negative, got (-2, -3)",
        [] {
          zeros({-2, -3});
        }},
-      {"tensor: sizes must not be negative, got (-3)", [] { broadcast_to(ones({1}), {-3}); }},
-      {"tensor: sizes must not be negative, got (-2)", [&] { x.view({-2}, {1}); }},
-      {"shape: (4611686018427387904, 4611686018427387904) has more than 2^63 - 1 elements",
+      {"broadcast_to: sizes must not be negative, got (-3)", [] { broadcast_to(ones({1}), {-3}); }},
+      {"view: sizes must not be negative, got (-2)", [&] { x.view({-2}, {1}); }},
+      {"broadcast_to: (4611686018427387904, 4611686018427387904) has more than 2^63 - 1 elements",
        [] {
          broadcast_to(ones({}), {huge, huge});
        }},
-      {"shape: (4611686018427387904, 4611686018427387904) has more than 2^63 - 1 elements",
+      {"sum: (4611686018427387904, 4611686018427387904) has more than 2^63 - 1 elements",
        [] {
          sum(zeros({huge, 0, huge}), {1});
        }},
@@ -81,4 +81,16 @@ TEST_CASE("A shape of too many axes is an error that says what was expected") {
   check_messages({{"shape: at most 8 axes, got one more than (1, 1, 1, 1, 1, 1, 1, 1)", [] {
                      Shape({1, 1, 1, 1, 1, 1, 1, 1, 1});
                    }}});
+}
+
+TEST_CASE("An axis that a shape does not have is an error, in reading and in writing") {
+  const Tensor x = ones({2, 3});
+  Shape shape{2, 3};
+  CHECK((x.size(-2) == 2 && x.size(1) == 3 && shape[-1] == 3));
+  check_messages({{"size: axis 2 is outside [-2, 2) for 2 axes", [&] { x.size(2); }},
+                  {"size: axis -3 is outside [-2, 2) for 2 axes", [&] { x.size(-3); }},
+                  {"size: axis 0 is outside [0, 0) for 0 axes", [] { Tensor().size(0); }},
+                  {"shape: axis 2 is outside [-2, 2) for 2 axes", [&] { x.shape()[2]; }},
+                  {"shape: axis 8 is outside [-2, 2) for 2 axes", [&] { x.strides()[Shape::max_rank]; }},
+                  {"shape: axis -3 is outside [-2, 2) for 2 axes", [&] { shape[-3] = 1; }}});
 }

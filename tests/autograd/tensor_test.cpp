@@ -35,6 +35,23 @@ TEST_CASE("A view may go backwards through the memory, and no further than to it
         "view: shape (4) with strides (-1) and offset 2 reaches outside the storage of 16 bytes");
 }
 
+TEST_CASE("copy_from and add_in_place read a view of their own memory before they write") {
+  Tensor x = tensor({4}, {1, 2, 3, 4});
+  x.copy_from(x.view({4}, {-1}, 3));
+  CHECK(x.to_vector() == std::vector<double>{4, 3, 2, 1});
+  add_in_place(x, x.view({4}, {-1}, 3));
+  CHECK(x.to_vector() == std::vector<double>{5, 5, 5, 5});
+  Tensor square = tensor({2, 2}, {1, 2, 3, 4});
+  square.copy_from(transpose(square));
+  CHECK(square.to_vector() == std::vector<double>{1, 3, 2, 4});
+  square.copy_from(square);
+  CHECK(square.to_vector() == std::vector<double>{1, 3, 2, 4});
+  CHECK(message([&] {
+          Tensor turned = transpose(zeros({2, 3}));
+          add_in_place(turned, ones({3, 2}));
+        }) == "add_in_place: the total, of shape (3, 2), must be contiguous");
+}
+
 TEST_CASE("Wrong use of a tensor is an error that says what was expected") {
   const Tensor x = zeros({2, 3});
   check_messages({{"item: expected one element, got shape (2, 3)", [&] { x.item(); }},
@@ -50,7 +67,7 @@ TEST_CASE("Wrong use of a tensor is an error that says what was expected") {
                    [] {
                      tensor({2, 2}, {1, 2, 3});
                    }},
-                  {"tensor: sizes must not be negative, got (2, -1)",
+                  {"zeros: sizes must not be negative, got (2, -1)",
                    [] {
                      zeros({2, -1});
                    }},
@@ -61,6 +78,11 @@ TEST_CASE("Wrong use of a tensor is an error that says what was expected") {
                    }},
                   {"view: shape (7) with strides (1) and offset 0 reaches outside the storage of 24 bytes",
                    [&] { x.view({7}, {1}); }},
+                  {"view: shape (2) and strides () must have as many axes", [&] { x.view({2}, {}); }},
+                  {"view: input 0 is an undefined tensor", [] { Tensor().view({}, {}); }},
+                  {"copy_from: the source is undefined", [] { zeros({}).copy_from(Tensor()); }},
+                  {"copy_from: the destination is undefined", [] { Tensor().copy_from(zeros({})); }},
+                  {"at: input 0 is an undefined tensor", [] { Tensor().at({}); }},
                   {"variable: the tensor is undefined", [] { variable(Tensor()); }}});
 }
 

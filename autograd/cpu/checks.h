@@ -1,0 +1,51 @@
+#pragma once
+#include <heed/autograd/tensor.h>
+
+#include <new>
+#include <vector>
+
+// What operations check of their arguments. An Error begins with the name of the operation that the caller used. Internal.
+namespace heed::cpu {
+
+inline void check_one_dtype(const char* operation, const Tensor& a, const Tensor& b) {
+  check_defined(operation, {&a, &b});
+  if (a.dtype() == b.dtype()) [[likely]]
+    return;
+  fail("{}: both tensors must have one dtype, got {} {} and {} {}", operation, to_string(a.dtype()),
+       to_string(a.shape()), to_string(b.dtype()), to_string(b.shape()));
+}
+
+// For a result of more axes than its inputs have.
+inline void check_rank(const char* operation, int rank) {
+  if (rank > Shape::max_rank) fail("{}: the result has {} axes; expected at most {}", operation, rank, Shape::max_rank);
+}
+
+// For operations that are written in terms of others, which would report a lack of memory for the result under their names.
+inline void check_memory(const char* operation, const Shape& shape, DType dtype) { Tensor(shape, dtype, operation); }
+
+// Returns for each axis of x whether it is one of `axes`. All are when `axes` is empty.
+inline std::vector<bool> chosen_axes(const char* operation, const Tensor& x, const std::vector<int>& axes) {
+  check_defined(operation, {&x});
+  std::vector<bool> chosen(static_cast<std::size_t>(x.rank()), axes.empty());
+  for (const int axis : axes) {
+    const std::size_t a = static_cast<std::size_t>(checked_axis(operation, axis, x.rank()));
+    if (chosen[a]) fail("{}: axis {} is given twice for shape {}", operation, axis, to_string(x.shape()));
+    chosen[a] = true;
+  }
+  return chosen;
+}
+
+// Returns as many zeros as `shape` has elements.
+template <class T>
+std::vector<T> new_values(const char* operation, const Shape& shape) {
+  const std::int64_t count = checked_numel(operation, shape);
+  constexpr std::int64_t most =
+      (std::int64_t{1} << 56) / static_cast<std::int64_t>(sizeof(T));  // more than is addressed
+  try {
+    if (count <= most) return std::vector<T>(static_cast<std::size_t>(count));
+  } catch (const std::bad_alloc&) {
+  }
+  fail("{}: out of memory: {} needs {} values of {} bytes each", operation, to_string(shape), count, sizeof(T));
+}
+
+}  // namespace heed::cpu
