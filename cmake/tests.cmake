@@ -84,6 +84,18 @@ if(NOT HEED_SANITIZE)
                        "W_Q, W_K, W_V +0\\.[89].*W_Q, W_K = W_V +0\\.[78].*W_Q = W_K, W_V +0\\.[0-5]")
 endif()
 
+# A module of a program that knows nothing of heed, as a plug-in or an extension of Python is.
+add_library(heed_plugin MODULE tests/plugin/plugin.cpp)
+heed_options(heed_plugin)
+target_link_libraries(heed_plugin PRIVATE heed)
+add_executable(plugin_test tests/plugin/plugin_test.cpp)
+heed_options(plugin_test)
+target_compile_features(plugin_test PRIVATE cxx_std_20)
+target_compile_definitions(plugin_test PRIVATE HEED_PLUGIN="$<TARGET_FILE:heed_plugin>")
+target_link_libraries(plugin_test PRIVATE Catch2::Catch2WithMain ${CMAKE_DL_LIBS})
+add_dependencies(plugin_test heed_plugin)
+add_test(NAME plugin COMMAND plugin_test)
+
 # The other tests run the library of this processor's level of x86-64; this one, without AVX2, that of the first.
 if(HEED_PORTABLE)
   add_test(NAME first_level WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}

@@ -1,0 +1,19 @@
+#include "tests/catch.h"
+
+#include <dlfcn.h>
+#include <string>
+#include <thread>
+
+TEST_CASE("A module with the static library in it loads at run time, and learns on any thread") {
+  void* module = dlopen(HEED_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+  INFO(std::string(module ? "" : dlerror()));
+  REQUIRE(module != nullptr);
+  const auto learn = reinterpret_cast<double (*)(int)>(dlsym(module, "learn"));
+  REQUIRE(learn != nullptr);
+  double here = 1, there = 1;
+  std::thread thread([&] { there = learn(500); });
+  thread.join();
+  here = learn(500);
+  CHECK(here < 1e-6);
+  CHECK(there == here);
+}
