@@ -67,9 +67,12 @@ Interval interval_of(const std::vector<double>& values, const std::vector<int>& 
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
   std::map<int, double> deviations;  // of each group
   for (std::size_t i = 0; i < values.size(); ++i) deviations[groups.at(i)] += values[i] - mean;
-  const double size = n / static_cast<double>(deviations.size());
-  double squares = z_95 * z_95 * size * size;
+  const auto G = static_cast<double>(deviations.size());
+  double squares = 0;
   for (const auto& [group, deviation] : deviations) squares += deviation * deviation;
+  if (G > 1) squares *= G / (G - 1);
+  const bool counts = std::ranges::all_of(values, [](double value) { return value == std::round(value); });
+  if (counts || G == 1) squares += z_95 * z_95 * (n / G) * (n / G);
   const double error = std::min(1.0, z_95 * std::sqrt(squares) / n);
   return {mean, mean - error, mean + error};
 }

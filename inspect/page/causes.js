@@ -179,7 +179,7 @@ function drawEffects(figure, {rows, sentences, pointing}) {
   const row = wide ? 30 : 50, top = 46, bottom = top + shown.length * row;
   const short = new Map(causeGroups.map(([what, , text]) => [what, text]));
   const nameOf = (one) => `${causeName(one)}: ${short.get(one.what)}${one.sentences === sentences ? '' : ` (${one.sentences})`}`;
-  const labels = wide ? Math.min(400, Math.max(...shown.map((one) => textWidth(nameOf(one), 14))) + 10) : 0;
+  const labels = wide ? Math.min(440, Math.max(...shown.map((one) => textWidth(nameOf(one), 14))) + 10) : 0;
   const weightAt = wide ? labels + 30 : 28, from = weightAt + 44, zeroSide = wide ? 320 : 62, to = room - zeroSide;
   const ends = shown.flatMap(({probability, spread}) => [probability - spread, probability + spread]);
   const low = Math.max(-1, Math.min(-0.1, ...ends)), high = Math.min(1, Math.max(0.02, ...ends));
@@ -194,7 +194,7 @@ function drawEffects(figure, {rows, sentences, pointing}) {
     figure.text(room - 190, 12, 'mean ± deviation', {...small, 'text-anchor': 'end'});
     figure.text(room, 12, 'flip rate', {...small, 'text-anchor': 'end'});
   }
-  figure.text(wide ? room - 100 : room, 12, wide ? 'accuracy after' : 'accuracy', {...small, 'text-anchor': 'end'});
+  figure.text(wide ? room - 100 : room, 12, 'accuracy', {...small, 'text-anchor': 'end'});
   for (const tick of [-1, -0.75, -0.5, -0.25, 0, 0.25, 0.5].filter((value) => value >= low && value <= high)) {
     figure.add('line', {x1: at(tick), x2: at(tick), y1: 38, y2: bottom, stroke: tick === 0 ? ink.muted : ink.line});
     figure.text(at(tick), 30, fixed(tick, tick === 0 ? 0 : 2), {...small, 'font-size': 11});
@@ -230,7 +230,7 @@ function drawEffects(figure, {rows, sentences, pointing}) {
       0, bottom + 18, fitted(`The ${shown.length} of ${grouped(rows.length)} that change most; a line is ± one deviation.`, 12, room),
       {'font-size': 12, fill: ink.muted});
   figure.text(
-      0, bottom + 34, fitted(`Accuracy over ${grouped(sentences)} sentences, or as many as in brackets; bold: the loss exceeds its 95 % interval.`, 12, room),
+      0, bottom + 34, fitted(`Accuracy after it over ${grouped(sentences)} sentences, or as many as in brackets; bold: the loss exceeds its 95 % interval.`, 12, room),
       {'font-size': 12, fill: ink.muted});
 }
 

@@ -131,7 +131,7 @@ function drawHeads(figure, now, {facts, sorted}) {
     });
     if (Number.isFinite(right))
       note(
-          x + side / 2, y + side + 25, small ? `${(100 * right).toFixed(0)}${narrow ? '' : side < 40 ? '%' : ' %'}` : `after cut: ${rounded(right)}`,
+          x + side / 2, y + side + 25, small ? `${(100 * right).toFixed(0)}${side < 40 ? '%' : ' %'}` : `after cut: ${rounded(right)}`,
           {'font-size': narrow ? 9 : side < 40 ? 10 : small ? 11 : 12});
     const open = () => chooseOneHead(layer, head);
     figure.add('rect', {

@@ -236,7 +236,7 @@ void add_model(PageRun& result, const fs::path& run, int limit, const OnProgress
   const std::int64_t bytes = model.parameters.numel() * static_cast<std::int64_t>(sizeof(float));
   if (bytes > page_model_bytes) {
     description["model_missing"] =
-        fmt::format("The model takes {:.1f} MB; a page holds models of up to {:.1f} MB.",
+        fmt::format("The model takes {:.2f} MB; a page holds models of up to {:.2f} MB.",
                     static_cast<double>(bytes) / 1e6, static_cast<double>(page_model_bytes) / 1e6);
     return;
   }

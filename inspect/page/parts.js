@@ -252,13 +252,13 @@ function whyContent(parts, taken, tokens, layer, head, from, to, rather) {
                 [partName(parts.query[query], tokens), partName(parts.key[key], tokens), signedBar(ahead)]),
         {'aria-label': 'Query × key terms'});
   });
-  const two = (side, itself) => furthest(side.slice(0, -1), 2)
-                                    .filter((n) => side[n].ahead > 0)
-                                    .map((n) => partPhrase(side[n], tokens, itself))
-                                    .join(' and ');
+  const source = (side, itself) => {
+    const two = furthest(side.slice(0, -1), 2).filter((n) => side[n].ahead > 0).map((n) => partPhrase(side[n], tokens, itself));
+    return two.length ? `comes mainly from ${two.join(' and ')}` : 'has no large part that raises the weight';
+  };
   return [
-    el('p', {class: 'verdict'}, 'The query of ', el('b', {}, ask), ` comes mainly from ${two(parts.query, tokens[from])}; the key of `, el('b', {}, answer),
-       ` mainly from ${two(parts.key, tokens[to])}.`),
+    el('p', {class: 'verdict'}, 'The query of ', el('b', {}, ask), ` ${source(parts.query, tokens[from])}; the key of `, el('b', {}, answer),
+       ` ${source(parts.key, tokens[to])}.`),
     el('p', {}, `In ${headName(layer, head)} `, el('b', {}, ask), ' gives ', el('b', {}, answer),
        ` the weight ${fixed(weight, 2)}. Its score, q · k / √d_k = ${fixed(score, 2)}, is ${
            fixed(score - reference, 2)} ahead of ${other ? `that of ${placed(tokens, rather)}` : 'the mean over all words'} (${

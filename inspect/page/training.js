@@ -88,7 +88,7 @@ const training = {
         name: (v) => `${100 * v} %`,
         curves: [
           {label: 'right', colour: ink.text, of: (line) => line.held_out_accuracy},
-          {label: 'both of a pair', colour: ink.muted, dashed: true, of: (line) => line.twin_accuracy}, {
+          {label: width > 500 ? 'both of a pair' : 'pairs', colour: ink.muted, dashed: true, of: (line) => line.twin_accuracy}, {
             label: `weight of ${state.layer + 1}.${state.head + 1}${width > 500 ? ' on the antecedent' : ''}`,
             colour: headColour(state.layer, state.head),
             of: pointing

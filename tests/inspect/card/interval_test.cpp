@@ -58,6 +58,10 @@ TEST_CASE("The interval of a mean is Wilson's where all are equal, and counts a 
   CHECK(as_sentences.error() == Approx(1.96 * std::sqrt(0.25 / 200)).epsilon(0.05));
   CHECK(as_pairs.error() == Approx(1.96 * std::sqrt(0.25 / 100)).epsilon(0.1));
   CHECK(interval_of({1}, {0}).error() == 1);
+  CHECK(interval_of({0.5, 0.25}, {0, 0}).error() == 1);
+  // What is measured, not counted, has the error of its deviations.
+  CHECK(interval_of({0.25, 0.75, 0.25, 0.75}, {0, 1, 2, 3}).error() ==
+        Approx(1.96 * std::sqrt(0.0625 / 3)).epsilon(0.001));
   CHECK(std::isnan(interval_of({}, {}).share));
 }
 

@@ -91,7 +91,7 @@ TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says wh
   large.reader = std::make_unique<Reader>(Scope(large.parameters, 1), config);
   save_model(model_path(run.run), large);
   CHECK(run.description().at("model").is_null());
-  CHECK(run.description().at("model_missing") == "The model takes 2.4 MB; a page holds models of up to 2.1 MB.");
+  CHECK(run.description().at("model_missing") == "The model takes 2.38 MB; a page holds models of up to 2.10 MB.");
 }
 
 TEST_CASE("Steps between the first and the last are left out of a page that would be too large") {
