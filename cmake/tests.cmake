@@ -136,6 +136,13 @@ if(NOT HEED_SANITIZE)
                     COMMAND ${PROJECT_SOURCE_DIR}/tests/fault/fault.sh ${PROJECT_BINARY_DIR} all)
 endif()
 
+# Random configurations: killed and resumed, every view, the gradient check.
+add_custom_target(sweep-test DEPENDS heed_train heed_inspect USES_TERMINAL VERBATIM
+                  COMMAND ${PROJECT_SOURCE_DIR}/tests/sweep/sweep.sh ${PROJECT_BINARY_DIR} 200)
+if(NOT HEED_SANITIZE)
+  add_test(NAME sweep COMMAND ${PROJECT_SOURCE_DIR}/tests/sweep/sweep.sh ${PROJECT_BINARY_DIR} 6)
+endif()
+
 # Against PyTorch, where PYTHON names a Python that has it; the target is slow, and asks ten times as many graphs.
 if(DEFINED ENV{PYTHON})
   add_executable(random_graphs tests/differential/random_graphs.cpp)

@@ -62,8 +62,7 @@ struct Difference {
 // The difference at the largest step at which it agrees with `computed`, or else the first that agrees with those of the two
 // steps before. None where the loss bends within the reach of the steps.
 std::optional<Difference> difference(const std::function<Tensor(const Tensor&)>& along, double computed,
-                                     Counts& counts) {
-  const double rounding = 2e-14 * std::max(1.0, std::abs(along(zeros({}, DType::float64)).item()));
+                                     double rounding, Counts& counts) {
   const double first = std::abs(computed) < small_derivative ? largest_step : usual_step;
   double before = std::numeric_limits<double>::quiet_NaN();
   int unchanged = 0;  // differences in a row that agree with the one before
@@ -84,8 +83,8 @@ struct Verdict {
   std::string failure = {};
 };
 
-Verdict check_parameter(Tensor parameter, const Tensor& gradient, const std::function<Tensor()>& loss, Random random,
-                        Counts& counts) {
+Verdict check_parameter(Tensor parameter, const Tensor& gradient, const std::function<Tensor()>& loss, double rounding,
+                        Random random, Counts& counts) {
   const Tensor value = parameter.clone();
   const double norm = std::sqrt(sum(square(gradient)).item());
   Verdict verdict{.is_zero = norm <= negligible};
@@ -104,7 +103,7 @@ Verdict check_parameter(Tensor parameter, const Tensor& gradient, const std::fun
         parameter.copy_from(value + whole_step * t.item());
         return loss();
       };
-      expected = difference(along, computed, counts);
+      expected = difference(along, computed, rounding, counts);
       counts.redrawn += !expected;
     }
     if (!expected) {
@@ -131,9 +130,12 @@ ModelCheck check_parameters(const Parameters& parameters, const std::function<Te
   const Random random(seed);
   move_at_random(parameters, random.stream("move"));
   Gradients gradients;
+  double rounding = 2e-14;  // of the loss
   {
     const Recording recording;
-    gradients = backward(loss());
+    const Tensor value = loss();
+    rounding *= std::max(1.0, std::abs(value.item()));
+    gradients = backward(value);
   }
   ModelCheck check;
   check.table = fmt::format("{:<44} {:<14} {:>10}\n", "parameter", "shape", "error");
@@ -142,8 +144,9 @@ ModelCheck check_parameters(const Parameters& parameters, const std::function<Te
   std::pair<double, std::string> worst;
   for (const auto& [name, parameter] : parameters) {
     const Tensor* gradient = gradients.find(parameter);
-    const Verdict verdict = gradient ? check_parameter(parameter, *gradient, loss, random.stream(name), counts)
-                                     : Verdict{.failure = "the loss does not depend on it"};
+    const Verdict verdict = gradient
+                                ? check_parameter(parameter, *gradient, loss, rounding, random.stream(name), counts)
+                                : Verdict{.failure = "the loss does not depend on it"};
     const bool passes = verdict.failure.empty();
     failed += !passes;
     zero += passes && verdict.is_zero;
