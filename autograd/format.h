@@ -1,7 +1,7 @@
 #pragma once
 #include <heed/autograd/tensor.h>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>  // before Shape, which is a range, is formatted
 
 #include <string>
 #include <string_view>
