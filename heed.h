@@ -9,10 +9,13 @@
 #include <heed/autograd/profile.h>
 #include <heed/autograd/record.h>
 #include <heed/files/safetensors.h>
+#include <heed/models/candidate_chooser.h>
+#include <heed/models/language_model.h>
+#include <heed/models/masked_language_model.h>
+#include <heed/models/word_answerer.h>
 #include <heed/nn/hook.h>
 #include <heed/nn/layers.h>
-#include <heed/nn/more_layers.h>
-#include <heed/nn/reader.h>
+#include <heed/nn/rotary_embedding.h>
 #include <heed/nn/sampling.h>
 #include <heed/optim/clip.h>
 #include <heed/optim/optimizer.h>

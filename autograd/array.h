@@ -19,7 +19,9 @@ class Array {
     if (needed != numel()) fail("array: shape {} needs {} values, got {}", to_string(shape_), needed, numel());
   }
 
+  /// Returns the shape.
   const Shape& shape() const { return shape_; }
+  /// Returns the number of elements.
   std::int64_t numel() const { return static_cast<std::int64_t>(values_->size()); }
   const T* data() const { return values_->data(); }  // row-major
   // Returns element `i`, counted row-major. Throws Error outside [0, numel()).

@@ -14,6 +14,11 @@ struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The system had no memory for a tensor.
+struct OutOfMemoryError : Error {
+  using Error::Error;
+};
+
 /// While one is open, errors of this thread begin with the layer's name. Each layer opens one. Scopes nest; the innermost
 /// that has a name counts.
 ///

@@ -6,7 +6,7 @@
 namespace heed {
 namespace {
 
-std::int64_t number_of(const std::pair<Tensor, Tensor>& entry) { return entry.first.trace().node; }
+std::int64_t number_of(const std::pair<Tensor, Tensor>& entry) { return entry.first.tape_node().node; }
 
 // The entry of variable `number`, or of the next.
 auto entry_of(auto& entries, std::int64_t number) { return std::ranges::lower_bound(entries, number, {}, number_of); }
@@ -19,7 +19,7 @@ std::string described(const Tensor& variable) {
 }
 
 const Tensor* Gradients::find(const Tensor& variable) const {
-  const std::int64_t number = variable.is_variable() ? variable.trace().node : 0;
+  const std::int64_t number = variable.is_variable() ? variable.tape_node().node : 0;
   const auto entry = entry_of(entries_, number);
   return entry != entries_.end() && number_of(*entry) == number ? &entry->second : nullptr;
 }
@@ -40,7 +40,7 @@ void Gradients::set(const Tensor& variable, Tensor gradient) {
     fail("gradients: {}, {}, cannot have a gradient {} {}", described(variable), to_string(variable.dtype()),
          to_string(gradient.dtype()), to_string(gradient.shape()));
   }
-  const std::int64_t number = variable.trace().node;
+  const std::int64_t number = variable.tape_node().node;
   const auto entry = entry_of(entries_, number);
   if (entry != entries_.end() && number_of(*entry) == number) {
     entry->second = std::move(gradient);

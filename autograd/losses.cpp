@@ -37,7 +37,7 @@ struct LabelWeights {
       : of_all_classes(static_cast<double>(classes)) {
     const Tensor& given = options.class_weights;
     if (given.defined()) {
-      if (given.shape() != Shape{classes} || given.is_variable() || given.trace().recording != 0) {
+      if (given.shape() != Shape{classes} || given.is_variable() || given.tape_node().recording != 0) {
         fail("cross_entropy: class_weights must be a constant of shape ({}), got {}", classes,
              to_string(given.shape()));
       }

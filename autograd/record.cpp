@@ -75,7 +75,7 @@ bool takes_gradient(const Tensor& x) { return x.is_variable() && !x.is_frozen();
 double bytes_of(const Tensor& x) { return static_cast<double>(x.numel() * size_of(x.dtype())); }
 
 std::int64_t leaf_node(const Tensor& variable) {
-  const auto [leaf, is_new] = tape->leaves.try_emplace(variable.trace().node);
+  const auto [leaf, is_new] = tape->leaves.try_emplace(variable.tape_node().node);
   if (is_new) {
     leaf->second = {static_cast<std::int64_t>(tape->nodes.size()), variable, variable.version()};
     Node node;
@@ -219,18 +219,18 @@ void Recorder::note(const Operation& operation, std::span<const Tensor* const> i
   note_work(operation.name(), bytes);
 }
 
-bool Recorder::is_constant(const Tensor& input) { return input.trace().recording == 0 && !takes_gradient(input); }
+bool Recorder::is_constant(const Tensor& input) { return input.tape_node().recording == 0 && !takes_gradient(input); }
 
 bool Recorder::depends_on_variable(const Operation& operation, std::span<const Tensor* const> inputs) {
   if (paused) return false;
   bool depends = false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Trace& trace = inputs[i]->trace();
-    if (trace.recording != 0 && (!tape || trace.recording != tape->id)) {
+    const TapeNode& node = inputs[i]->tape_node();
+    if (node.recording != 0 && (!tape || node.recording != tape->id)) {
       fail("{}: input {}, of shape {}, belongs to a recording that has ended or to another thread's; use its detach()",
            operation.name(), i, to_string(inputs[i]->shape()));
     }
-    depends = depends || trace.recording != 0 || (tape && takes_gradient(*inputs[i]));
+    depends = depends || node.recording != 0 || (tape && takes_gradient(*inputs[i]));
   }
   return depends && !silent;
 }
@@ -246,9 +246,9 @@ Tensor Recorder::record(const Operation& operation, std::span<const Tensor* cons
   node.shape = output.shape();
   node.dtype = output.dtype();
   for (const Tensor* input : inputs) {
-    tape->edges.push_back(takes_gradient(*input)          ? leaf_node(*input)
-                          : input->trace().recording != 0 ? input->trace().node
-                                                          : constant);
+    tape->edges.push_back(takes_gradient(*input)              ? leaf_node(*input)
+                          : input->tape_node().recording != 0 ? input->tape_node().node
+                                                              : constant);
   }
   {
     const CopyWatch watch(tape->copies);
@@ -265,7 +265,7 @@ Tensor Recorder::record(const Operation& operation, std::span<const Tensor* cons
   }
   node.kept = static_cast<std::uint32_t>(tape->kept.size() - node.first_kept);
   Tensor recorded = output;
-  recorded.trace_ = {tape->id, static_cast<std::int64_t>(tape->nodes.size())};
+  recorded.tape_node_ = {tape->id, static_cast<std::int64_t>(tape->nodes.size())};
   tape->nodes.push_back(std::move(node));
   return recorded;
 }
@@ -286,13 +286,13 @@ Gradients backward_onto(Gradients total, const Tensor& output, const Tensor& cot
     own.set(output, cotangent.detach());
     return total += own;
   }
-  if (output.is_variable() || output.trace().recording == 0) {
+  if (output.is_variable() || output.tape_node().recording == 0) {
     fail(
         "backward: the output, of shape {}, was not recorded: no Recording was open, or it depends on no variable "
         "(frozen ones do not count)",
         to_string(output.shape()));
   }
-  if (!tape || output.trace().recording != tape->id) {
+  if (!tape || output.tape_node().recording != tape->id) {
     fail("backward: the output, of shape {}, belongs to a recording that has ended or to another thread's",
          to_string(output.shape()));
   }
@@ -300,11 +300,11 @@ Gradients backward_onto(Gradients total, const Tensor& output, const Tensor& cot
   check_leaves_unchanged();
 
   const Pause pause;
-  std::vector<std::unique_ptr<Tensor>> gradient(static_cast<std::size_t>(output.trace().node) + 1);
+  std::vector<std::unique_ptr<Tensor>> gradient(static_cast<std::size_t>(output.tape_node().node) + 1);
   gradient.back() = std::make_unique<Tensor>(cotangent.detach());
   for (auto& [variable, sum] : total) {
-    const auto leaf = tape->leaves.find(variable.trace().node);
-    if (leaf == tape->leaves.end() || leaf->second.node >= output.trace().node) continue;
+    const auto leaf = tape->leaves.find(variable.tape_node().node);
+    if (leaf == tape->leaves.end() || leaf->second.node >= output.tape_node().node) continue;
     gradient[static_cast<std::size_t>(leaf->second.node)] = std::make_unique<Tensor>(std::exchange(sum, {}));
   }
   for (std::size_t n = gradient.size(); n-- > 0;) {

@@ -88,7 +88,7 @@ Tensor rotary(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryP
         x.rank() < 1 ? "d" : std::to_string(x.size(-1)), to_string(cosine.shape()), to_string(sine.shape()));
   }
   for (const Tensor* angle : {&cosine, &sine}) {
-    if (angle->is_variable() || angle->trace().recording != 0) fail("rotary: cosine and sine must be constants");
+    if (angle->is_variable() || angle->tape_node().recording != 0) fail("rotary: cosine and sine must be constants");
   }
   return record(rotary_operation, {&x}, turned(x, cosine, sine, pairs, 1),
                 [cosine, sine, pairs](const Tensor& dy) { return std::vector{turned(dy, cosine, sine, pairs, -1)}; });

@@ -64,7 +64,7 @@ const T* Tensor::data() const {
 
 template <class T>
 T* Tensor::mutable_data() {
-  if (trace_.recording != 0) {
+  if (tape_node_.recording != 0) {
     fail("tensor: a recorded tensor of shape {} cannot be written; write to its detach() or clone()",
          to_string(shape_));
   }
@@ -135,7 +135,7 @@ Tensor Tensor::to(DType dtype) const {
 
 Tensor Tensor::detach() const {
   Tensor copy = *this;
-  copy.trace_ = {};
+  copy.tape_node_ = {};
   return copy;
 }
 
@@ -244,7 +244,7 @@ Tensor variable(const Tensor& value) {
   static std::atomic<std::int64_t> count = 0;
   if (!value.defined()) fail("variable: the tensor is undefined");
   Tensor result = value.detach();
-  result.trace_.node = ++count;
+  result.tape_node_.node = ++count;
   return result;
 }
 

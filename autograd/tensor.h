@@ -31,10 +31,10 @@ class Storage;  // a block of memory shared by a tensor and its views
 }
 
 // Which node of which recording a tensor is. recording == 0: a constant (node == 0) or variable number `node`.
-struct Trace {
+struct TapeNode {
   std::uint64_t recording = 0;
   std::int64_t node = 0;
-  bool operator==(const Trace&) const = default;
+  bool operator==(const TapeNode&) const = default;
 };
 
 // A handle, cheap to copy, on an n-dimensional array of float32 or float64: shape, strides, storage.
@@ -62,7 +62,7 @@ class Tensor {
         strides_(other.strides_),
         offset_(other.offset_),
         dtype_(other.dtype_),
-        trace_(other.trace_),
+        tape_node_(other.tape_node_),
         storage_(other.storage_) {
     if (copies_) copies_->push_back({storage_.get(), shape_});
   }
@@ -109,8 +109,8 @@ class Tensor {
   Tensor view(const Shape& shape, const Shape& strides, std::int64_t offset = 0) const;
 
   // How recordings know it: variable(), the output of a recorded operation, or a constant.
-  bool is_variable() const { return trace_.recording == 0 && trace_.node != 0; }
-  const Trace& trace() const { return trace_; }
+  bool is_variable() const { return tape_node_.recording == 0 && tape_node_.node != 0; }
+  const TapeNode& tape_node() const { return tape_node_; }
   std::uint64_t version() const;    // grows when the storage is written through mutable_data
   bool may_be_overwritten() const;  // contiguous, and no other handle sees the storage
   /// Returns the name of the parameter whose memory this is, for messages; "" for memory without one.
@@ -134,7 +134,7 @@ class Tensor {
   Shape shape_, strides_;
   std::int64_t offset_ = 0;
   DType dtype_ = DType::float32;
-  Trace trace_;
+  TapeNode tape_node_;
   std::shared_ptr<cpu::Storage> storage_;
 
   // Where this thread's copies of tensors are noted while the recorder asks which tensors a closure holds.

@@ -2,6 +2,9 @@
 #include "bench/toy_data.h"
 
 #include <heed/heed.h>
+#include <heed/models/model.h>
+
+#include <cmath>
 
 namespace heed::bench {
 namespace {
@@ -62,14 +65,10 @@ Row language_row(const std::string& name, int layers, int heads, int d_model, in
   const std::filesystem::path file = scratch / (name + ".safetensors");
   const auto make = [=] {
     auto trained = std::make_unique<Trained>();
-    const auto model = std::make_shared<Reader>(
-        Scope(trained->parameters, 1),
-        ReaderConfig{.vocabulary = vocabulary,
-                     .max_length = T,
-                     .layers = layers,
-                     .mlp = 4 * d_model,
-                     .predicts = Predicts::next,
-                     .attention = {.d_model = d_model, .heads = heads, .bias = Bias::yes, .output_bias = Bias::yes}});
+    LanguageModelConfig config{.transformer = gpt2(layers, heads, d_model)};
+    config.transformer.vocabulary = vocabulary, config.transformer.max_length = T;
+    config.transformer.block.mlp.activation = Activation::gelu;
+    const auto model = std::make_shared<LanguageModel>(Scope(trained->parameters, 1), config);
     if (!std::filesystem::exists(file)) {
       SafeTensors content{{trained->parameters.begin(), trained->parameters.end()}, {}};
       for (int step = 0; step < steps_with_data; ++step) {
@@ -89,7 +88,7 @@ Row language_row(const std::string& name, int layers, int heads, int d_model, in
     }
     trained->loss = [=](int step) {
       const auto& [read, next] = batches[static_cast<std::size_t>(step)];
-      return cross_entropy(reshape(model->next(read), {B * T, vocabulary}), next);
+      return model->loss(read, next);
     };
     trained->optimizer = std::make_unique<Optimizer>(trained->parameters, adamw());
     trained->model = model;
@@ -113,12 +112,13 @@ Row toy_row(const std::filesystem::path& scratch) {
   }
   const auto make = [=] {
     auto trained = std::make_unique<Trained>();
-    const auto model =
-        std::make_shared<Reader>(Scope(trained->parameters, 1),
-                                 ReaderConfig{.vocabulary = task->vocabulary.size(),
-                                              .max_length = task->max_length,
-                                              .layers = layers,
-                                              .attention = {.d_model = d_model, .heads = heads, .d_k = d, .d_v = d}});
+    TransformerConfig config{.vocabulary = task->vocabulary.size(),
+                             .max_length = task->max_length,
+                             .layers = layers,
+                             .embedding_scale = std::sqrt(d_model),
+                             .block = {.attention = {.d_model = d_model, .heads = heads, .d_k = d, .d_v = d}},
+                             .last_residual = Residual::no};
+    const auto model = std::make_shared<WordAnswerer>(Scope(trained->parameters, 1), WordAnswererConfig{config});
     if (!std::filesystem::exists(file)) {
       SafeTensors content{{trained->parameters.begin(), trained->parameters.end()}, {}};
       for (int step = 0; step < steps_with_data; ++step) {
@@ -128,7 +128,7 @@ Row toy_row(const std::filesystem::path& scratch) {
     }
     trained->loss = [model, batches](int step) {
       const Batch& batch = batches[static_cast<std::size_t>(step)];
-      return cross_entropy(model->at_query({batch.tokens, batch.lengths, batch.query, {}}).logits, batch.answer);
+      return cross_entropy(model->answer(questions(batch), Compute::query).logits, batch.answer);
     };
     trained->optimizer = std::make_unique<Optimizer>(trained->parameters, adamw());
     trained->model = model;

@@ -113,7 +113,7 @@ Row swiglu_row(std::int64_t rows, std::int64_t columns) {
           }};
 }
 
-// Queries or keys of a layer turned by their positions, and their gradient turned back; the angles stay in a cache.
+// Queries or keys of a layer, rotated by their positions, and their gradient rotated back. The table stays in a cache.
 Row rotary_row(std::int64_t T) {
   const std::int64_t H = 8, d = 64;
   return {.name = fmt::format("rotary, T {}", T),
@@ -122,10 +122,10 @@ Row rotary_row(std::int64_t T) {
           .prepare = [=] {
             const Shape shape{1, H, T, d};
             const Tensor x = variable(normal(shape, 1)), dy = normal(shape, 2);
-            const RotaryPositions turn(static_cast<int>(T), rotary_frequencies(static_cast<int>(d)));
+            const RotaryEmbedding rotate(static_cast<int>(T), rotary_frequencies(static_cast<int>(d)));
             return [=] {
               const Recording recording;
-              backward(turn(x), dy);
+              backward(rotate(x), dy);
             };
           }};
 }

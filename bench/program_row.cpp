@@ -3,7 +3,7 @@
 
 #include <heed/autograd/error.h>
 #include <heed/data/tasks/tasks.h>
-#include <heed/nn/reader.h>
+#include <heed/models/language_model.h>
 
 #include <fmt/format.h>
 
@@ -50,12 +50,13 @@ SafeTensors text_data(const std::filesystem::path& text) {
       make_task({.kind = TaskKind::text, .train = text.string(), .split = Split::characters, .context = T},
                 random.stream("data"));
   Parameters parameters;
-  const Reader model(Scope(parameters, 1), {.vocabulary = task.vocabulary.size(),
-                                            .max_length = T,
-                                            .layers = 4,
-                                            .mlp = 512,
-                                            .predicts = Predicts::next,
-                                            .attention = {.d_model = 128, .heads = 4}});
+  const LanguageModel model(
+      Scope(parameters, 1),
+      {.transformer = {.vocabulary = task.vocabulary.size(),
+                       .max_length = T,
+                       .layers = 4,
+                       .causal = true,
+                       .block = {.attention = {.d_model = 128, .heads = 4}, .mlp = {.width = 512}}}});
   SafeTensors content{{parameters.begin(), parameters.end()}, {}};
   std::vector<double> batches, held_out;
   for (int step = 0; step < steps; ++step) {

@@ -3,8 +3,8 @@ include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/heed)
 
 install(TARGETS heed EXPORT heed)
-install(DIRECTORY autograd files nn optim data DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed FILES_MATCHING PATTERN "*.h"
-        PATTERN json.h EXCLUDE PATTERN cpu EXCLUDE)
+install(DIRECTORY autograd files nn optim data models explain DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed FILES_MATCHING PATTERN "*.h"
+        PATTERN json.h EXCLUDE PATTERN config_json.h EXCLUDE PATTERN cpu EXCLUDE)
 install(FILES heed.h version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed)
 install(EXPORT heed NAMESPACE heed:: FILE heedTargets.cmake DESTINATION ${package})
 

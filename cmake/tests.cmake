@@ -24,10 +24,10 @@ endfunction()
 
 # Operations register themselves; the loop over all of them needs even those that nothing else here calls.
 heed_test(autograd $<IF:$<BOOL:${BUILD_SHARED_LIBS}>,heed,$<LINK_LIBRARY:WHOLE_ARCHIVE,heed>> autograd)
-heed_test(nn heed nn optim)
+heed_test(nn heed nn models optim)
 heed_test(data heed files data)
 heed_test(train heed_programs run train)
-heed_test(inspect heed_programs inspect)
+heed_test(inspect heed_programs explain inspect)
 heed_test(page heed_programs page)
 heed_test(bench "heed_bench_rows;heed_programs" bench)
 add_dependencies(train_test heed_train heed_inspect)

@@ -27,6 +27,25 @@ Windows windows_at(const TokenNumbers& text, const Corpus& corpus, const std::ve
   return {Ids({B, corpus.context}, std::move(tokens)), Ids({B * corpus.context}, std::move(next))};
 }
 
+// The same windows with tokens hidden: a function of (random, window) alone. `words`: tokens that may replace one.
+Windows masked(Windows windows, std::int32_t mask, const Random& random) {
+  const std::int64_t B = windows.tokens.shape()[0], T = windows.tokens.shape()[1];
+  std::vector<std::int32_t> tokens, hidden;
+  for (std::int64_t b = 0; b < B; ++b) {
+    Random of_window = random.stream(static_cast<std::uint64_t>(b));
+    for (std::int64_t t = 0; t < T; ++t) {
+      const std::int32_t token = windows.tokens[b * T + t];
+      const bool is_there = t == 0 || windows.next[b * T + t - 1] != not_counted;
+      const double chosen = of_window.uniform(), how = of_window.uniform();
+      const auto other = static_cast<std::int32_t>(of_window.below(mask));
+      const bool predicts = is_there && chosen < masked_share;
+      tokens.push_back(!predicts || how >= 0.9 ? token : how < 0.8 ? mask : other);
+      hidden.push_back(predicts ? token : not_counted);
+    }
+  }
+  return {Ids({B, T}, std::move(tokens)), Ids({B * T}, std::move(hidden))};
+}
+
 std::int64_t stride_of(const Corpus& corpus) {
   if (corpus.context < 1) fail("Corpus: its context must be at least 1, got {}", corpus.context);
   return corpus.context + (corpus.is_sequences ? 1 : 0);
@@ -74,7 +93,8 @@ Windows training_windows(const Corpus& corpus, int B, std::int64_t step, const R
   for (int b = 0; b < B; ++b) {
     begins.push_back(corpus.is_sequences ? (T + 1) * of_step.below(N / (T + 1)) : of_step.below(N - T));
   }
-  return windows_at(corpus.train, corpus, begins);
+  Windows windows = windows_at(corpus.train, corpus, begins);
+  return corpus.mask < 0 ? windows : masked(std::move(windows), corpus.mask, of_step.stream("masks"));
 }
 
 std::int64_t held_out_windows(const Corpus& corpus) {
@@ -89,7 +109,16 @@ Windows held_out_windows(const Corpus& corpus, std::int64_t first, std::int64_t 
   }
   std::vector<std::int64_t> begins;
   for (std::int64_t i = first; i < end; ++i) begins.push_back(i * stride_of(corpus));
-  return windows_at(corpus.held_out, corpus, begins);
+  if (corpus.mask < 0) return windows_at(corpus.held_out, corpus, begins);
+  std::vector<std::int32_t> tokens, hidden;  // window by window, so that its masks do not depend on `first`
+  for (std::int64_t i = first; i < end; ++i) {
+    const Windows one = masked(windows_at(corpus.held_out, corpus, {begins[static_cast<std::size_t>(i - first)]}),
+                               corpus.mask, Random(0).stream("held-out masks").stream(static_cast<std::uint64_t>(i)));
+    tokens.insert(tokens.end(), one.tokens.data(), one.tokens.data() + one.tokens.numel());
+    hidden.insert(hidden.end(), one.next.data(), one.next.data() + one.next.numel());
+  }
+  const std::int64_t B = end - first;
+  return {Ids({B, corpus.context}, std::move(tokens)), Ids({B * corpus.context}, std::move(hidden))};
 }
 
 }  // namespace heed

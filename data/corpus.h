@@ -24,19 +24,24 @@ class TokenNumbers {
   std::variant<std::vector<std::uint8_t>, std::vector<std::uint16_t>, std::vector<std::int32_t>> numbers_;
 };
 
-// What a language model learns from and is tested on: one long text each, or many sequences of equal length.
+/// Text that a language model learns from and is tested on: one long text each, or many sequences of equal length.
 struct Corpus {
   TokenNumbers train, held_out;
   int context = 0;                  // T, the tokens that a model sees at once
   bool is_sequences = false;        // of T + 1 tokens each, one after another: no window reaches over two of them
   std::int64_t held_out_bytes = 0;  // that held_out is written with; 0 where it is no text
+  std::int32_t mask = -1;           // token that hides others, which are then to be predicted; -1: the next ones are
 };
 
-// Windows of T tokens, and what follows each of these.
+/// Windows of T tokens, and the token to predict at each place: the next one or, with a mask, the one that was hidden.
 struct Windows {
   Ids tokens;  // (B, T)
-  Ids next;    // (B T), row after row; -1 for what does not count
+  Ids next;    // (B T), row after row; -1 where no prediction counts
 };
+
+/// Share of tokens that are to be predicted in masked text. Of these 80 % become the mask, 10 % a random token, and 10 % stay
+/// (Devlin et al. 2018, arXiv:1810.04805, section 3.1).
+inline constexpr double masked_share = 0.15;
 
 // B of those of training step `step`: their positions are a function of (random, step) alone. Error where `train` has no
 // more tokens than a window.

@@ -31,7 +31,7 @@ def softmax(x):
     return e / e.sum(-1, keepdims=True)
 
 
-def rms(x, gain, eps=1e-6):
+def rms(x, gain, eps):
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * gain
 
 
@@ -44,60 +44,71 @@ class Model:
         self.w, self.metadata = read_safetensors(path)
         if "heed.model" not in self.metadata:
             sys.exit(f"{path}: not a model that train saved")
-        self.config = json.loads(self.metadata["heed.model"])
-        self.words = json.loads(self.metadata["heed.vocabulary"])
-        self.next = self.config.get("predicts") == "next"  # a language model: causal, and every layer adds to what it reads
+        described = json.loads(self.metadata["heed.model"])
+        if described["kind"] == "masked_language_model" or described.get("logits", {}).get("soft_cap"):
+            sys.exit(f"{path}: this script reads no masked language models and no capped logits")
+        self.config = described["transformer"]
+        self.block, self.words = self.config["block"], json.loads(self.metadata["heed.vocabulary"])
+        needed = {"rotary.fraction": 1.0, "rotary.scaling": "none", "rotary.pairs": "halves", "embedding_norm": False,
+                  "block.placement": "before", "block.parallel": False, "block.attention.scale": 0.0,
+                  "block.attention.soft_cap": 0.0, "block.attention.window": 0, "final_norm": True}
+        for name, value in needed.items():
+            found = self.config
+            for key in name.split("."):
+                found = found[key]
+            if found != value:
+                sys.exit(f"{path}: this script reads models whose {name} is {value!r}, got {found!r}")
 
     def linear(self, name, x):
         return x @ self.w[name + ".weight"] + self.w.get(name + ".bias", 0)
 
     def norm(self, name, x):
-        if self.config.get("norm") == "rms":
-            return rms(x, self.w[name + ".gain"])
-        return standard(x) * self.w[name + ".gain"] + self.w[name + ".bias"]
+        norm = self.block["norm"]
+        if norm["kind"] == "rms":
+            return rms(x, self.w[name + ".gain"], norm["epsilon"])
+        return standard(x, norm["epsilon"]) * self.w[name + ".gain"] + self.w[name + ".bias"]
 
     def embed(self, ids, sentences=None):
-        d, n = self.config["attention"]["d_model"], np.arange(len(ids))[:, None]
-        x = self.w["words.weight"][ids]
-        if not self.next:
-            x = x * math.sqrt(d)
+        d, n = self.block["attention"]["d_model"], np.arange(len(ids))[:, None]
+        x = self.w["words.weight"][ids] * self.config["embedding_scale"]
         if self.config["positions"] == "learned":
             x = x + self.w["positions.weight"][: len(ids)]
         if self.config["positions"] == "sinusoidal":
             angle = n / 10000 ** (np.arange(0, d, 2) / d)
             x = x + np.stack([np.sin(angle), np.cos(angle)], -1).reshape(len(ids), -1)[:, :d]
-        if self.config["sentences"]:
+        if self.config["segments"]:
             x = x + self.w["sentences.weight"][sentences]
         return x
 
     def rotated(self, x):
-        """Coordinate i of a head with coordinate i + d/2, by an angle of position / 10000^(2i/d)."""
+        """Coordinate i of a head with coordinate i + d/2, by an angle of position / base^(2i/d)."""
         d = x.shape[-1]
-        angle = np.arange(x.shape[1])[:, None] / 10000 ** (np.arange(0, d, 2) / d)
+        angle = np.arange(x.shape[1])[:, None] / self.config["rotary"]["base"] ** (np.arange(0, d, 2) / d)
         a, b = x[..., : d // 2], x[..., d // 2 :]
         return np.concatenate([a * np.cos(angle) - b * np.sin(angle), a * np.sin(angle) + b * np.cos(angle)], -1)
 
     def attention(self, name, x):
         """(T, d_model) -> its output, and the weights (heads, T, T)."""
-        a, T = self.config["attention"], len(x)
+        a, T = self.block["attention"], len(x)
         heads, key_heads = a["heads"], a.get("kv_heads") or a["heads"]
         part = {"K": "Q"} if a["tie"] == "Q_is_K" else {"V": "K"} if a["tie"] == "K_is_V" else {}
         Q, K, V = (
             self.linear(f"{name}.W_{part.get(m, m)}", x).reshape(T, count, -1).transpose(1, 0, 2)  # (heads, T, d)
             for m, count in (("Q", heads), ("K", key_heads), ("V", key_heads)))
         if f"{name}.q_norm.gain" in self.w:
-            Q, K = rms(Q, self.w[f"{name}.q_norm.gain"]), rms(K, self.w[f"{name}.k_norm.gain"])
+            eps = a["query_key"]["epsilon"]
+            Q, K = rms(Q, self.w[f"{name}.q_norm.gain"], eps), rms(K, self.w[f"{name}.k_norm.gain"], eps)
         if self.config["positions"] == "rotary":
             Q, K = self.rotated(Q), self.rotated(K)
         K, V = (np.repeat(m, heads // key_heads, 0) for m in (K, V))
         scores = Q @ K.transpose(0, 2, 1) / math.sqrt(Q.shape[-1])
-        if self.next:
+        if self.config["causal"]:
             scores = np.where(np.tri(T, dtype=bool), scores, -np.inf)
         weights = softmax(scores)
         return self.linear(f"{name}.W_O", (weights @ V).transpose(1, 0, 2).reshape(T, -1)), weights
 
     def mlp(self, name, x):
-        x, kind = self.norm(name + ".norm", x), self.config.get("activation", "gelu")
+        x, kind = self.norm(name + ".norm", x), self.block["mlp"]["activation"]
         h = self.linear(name + ".in", x)
         if kind == "swiglu":
             gate = self.linear(name + ".gate", x)
@@ -122,8 +133,8 @@ class Model:
         for l in range(layers):
             read_by_last = x
             y, weights = self.attention(f"encoder.{l}.attention", self.norm(f"encoder.{l}.attention_norm", x))
-            x = x + y if self.next or l + 1 < layers else y  # of an answer, the last layer keeps nothing else
-            if self.config["mlp"]:
+            x = x + y if l + 1 < layers or self.config["last_residual"] == "yes" else y
+            if self.block["mlp"]["width"]:
                 x = x + self.mlp(f"encoder.{l}.mlp", x)
             all_weights.append(weights)
         q = self.norm("encoder.norm", x[query])
@@ -145,7 +156,7 @@ def main():
     except Exception as error:
         sys.exit(f"{sys.argv[1]}: cannot be read as a model in safetensors: {error!r}")
     tokens, candidates = [], []
-    if model.config["sentences"]:
+    if model.config["segments"]:
         sys.exit("the model reads sentences: call Model(FILE)(tokens, query, sentences=[...]) with each token's")
     chooses = "candidates.pointer.weight" in model.w
     for word in sys.argv[3:]:

@@ -22,8 +22,8 @@ Config small(Tie tie, std::uint64_t seed) {
   config.data.kind = TaskKind::chinese;
   config.data.sentences = 3600;
   config.data.held_out = 900;
-  config.model.attention.d_model = 32;
-  config.model.attention.tie = tie;
+  config.model.block.attention.d_model = 32;
+  config.model.block.attention.tie = tie;
   config.schedule.steps = 400;
   config.train.batch_size = 32;
   return config;
@@ -34,11 +34,11 @@ double accuracy_after_training(const Config& config) {
   Optimizer optimizer(e.model.parameters, config.optimizer);
   for (int step = 0; step < config.schedule.steps; ++step) {
     const Recording recording;
-    Gradients gradients = backward(answer_loss(*e.model.reader, training_batch(e, step)));
+    Gradients gradients = backward(loss(*e.model.network, training_batch(e, step)));
     clip_by_global_norm(gradients, config.clip);
     optimizer.step(gradients, learning_rate(config.schedule, step));
   }
-  return evaluate(*e.model.reader, e.held_out).accuracy;
+  return evaluate(*e.model.network, e.held_out).accuracy;
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace heed {
 /// wherever it is read.
 struct SourceLine {
   std::string text{};
+  /// Returns true.
   bool operator==(const SourceLine&) const { return true; }
 };
 

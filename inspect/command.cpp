@@ -4,7 +4,7 @@
 #include "inspect/causal/cause_history.h"
 #include "inspect/causal/causes.h"
 #include "inspect/causal/matched_heads.h"
-#include "inspect/causal/score_parts.h"
+#include "inspect/causal/score_parts_json.h"
 #include "inspect/options.h"
 #include "inspect/output_file.h"
 #include "inspect/page/page.h"
@@ -15,8 +15,8 @@
 #include "run/metrics.h"
 #include "run/program.h"
 #include "run/run_directory.h"
-#include "run/whole_words.h"
 
+#include <heed/explain/score_parts.h>
 #include <heed/files/file.h>
 #include <heed/version.h>
 
@@ -282,7 +282,7 @@ std::string inspect(int argc, const char* const* argv, const Terminal& terminal,
     const SavedModel model = model_of(run, step);
     const Example example = question(model, *sentence, given<std::string>(arguments, "query").value_or(""));
     if (arguments.count("steps")) return steps_view(model, example, view);
-    dump = {model.step, {attend(*model.reader, model.vocabulary, example)}};
+    dump = {model.step, {attend(*model.network, model.vocabulary, example)}};
     if (reads_pieces(model) && !arguments.count("why-attends")) {
       dump.sentences[0] = of_whole_words(dump.sentences[0]);
     }

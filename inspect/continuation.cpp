@@ -73,8 +73,8 @@ std::string TerminalText::add(std::string_view piece) {
 std::string TerminalText::finish() { return visible(std::exchange(held_, {})); }
 
 void continue_text(const SavedModel& model, const Continuation& continuation, const OnText& write) {
-  const Reader& reader = *model.reader;
-  if (reader.config.predicts != Predicts::next || !model.tokenizer.is_of_text()) {
+  const auto* decoder = std::get_if<LanguageModel>(&*model.network);
+  if (!decoder || !model.tokenizer.is_of_text()) {
     fail("the model answers questions about sentences; one that was trained with data.task: text can write");
   }
   std::vector<std::int32_t> tokens;
@@ -94,16 +94,16 @@ void continue_text(const SavedModel& model, const Continuation& continuation, co
   if (!write(continuation.begin)) return;
   StoppedText text(continuation.stop, write);
   Random random = Random(continuation.seed).stream("continue");
-  const std::int64_t context = reader.config.max_length;
-  Past past;
+  const std::int64_t context = decoder->transformer.config.max_length;
+  Cache cache;
   std::int64_t unread = std::min(std::ssize(tokens), context);
   for (int i = 0; i < continuation.tokens; ++i) {
-    if (const std::int64_t read = past.empty() ? 0 : past[0].length(); read + unread > context) {
-      past.clear();  // begins anew, with the later half of what it saw
+    if (const std::int64_t read = cache.empty() ? 0 : cache[0].length(); read + unread > context) {
+      cache.clear();  // begins anew, with the later half of what it saw
       unread = std::max<std::int64_t>(1, context / 2);
     }
     const Tensor logits =
-        reader.go_on(Ids({1, unread}, {tokens.end() - unread, tokens.end()}), past);  // (1, vocabulary)
+        decoder->append(Ids({1, unread}, {tokens.end() - unread, tokens.end()}), cache);  // (1, vocabulary)
     tokens.push_back(sample(reshape(logits, {logits.size(1)}), continuation.sampling, random));
     unread = 1;
     if (!text.add(model.tokenizer.written(model.vocabulary.word(tokens.back())))) return;

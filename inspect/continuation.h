@@ -1,6 +1,5 @@
 #pragma once
-#include "run/saved_model.h"
-
+#include <heed/models/formats/saved_model.h>
 #include <heed/nn/sampling.h>
 
 #include <functional>

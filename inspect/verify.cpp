@@ -3,7 +3,6 @@
 #include "files/json.h"
 #include "run/bag_of_words.h"
 #include "run/metrics.h"
-#include "run/saved_model.h"
 
 #include <heed/data/tasks/jsonl.h>
 #include <heed/files/safetensors.h>

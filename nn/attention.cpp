@@ -1,32 +1,10 @@
 #include <heed/nn/attention.h>
 
+#include <cmath>
+#include <string_view>
+
 namespace heed {
 namespace {
-
-AttentionConfig with_defaults(AttentionConfig config) {
-  const AttentionConfig& c = config;
-  if (c.d_model < 1 || c.heads < 1 || c.d_k < 0 || c.d_v < 0) {
-    fail("MultiHeadAttention: d_model and heads must be positive, d_k and d_v not negative, got {}, {}, {}, {}",
-         c.d_model, c.heads, c.d_k, c.d_v);
-  }
-  if (c.d_model % c.heads != 0 && (c.d_k == 0 || c.d_v == 0)) {
-    fail("MultiHeadAttention: d_model {} is not divisible by {} heads; give d_k (and d_v) or another d_model",
-         c.d_model, c.heads);
-  }
-  if (c.kv_heads < 0 || c.heads % c.keys() != 0) {
-    fail("MultiHeadAttention: {} kv_heads do not divide {} heads", c.kv_heads, c.heads);
-  }
-  config.kv_heads = c.keys();
-  if (c.d_k == 0) config.d_k = c.d_model / c.heads;
-  if (c.d_v == 0) config.d_v = c.d_model / c.heads;
-  if (c.tie == Tie::K_is_V && c.d_k != c.d_v) {
-    fail("MultiHeadAttention: W_K can serve as W_V only when d_k == d_v, got {} and {}", c.d_k, c.d_v);
-  }
-  if (c.tie == Tie::Q_is_K && c.kv_heads != c.heads) {
-    fail("MultiHeadAttention: W_Q can serve as W_K only when kv_heads == heads, got {} and {}", c.kv_heads, c.heads);
-  }
-  return config;
-}
 
 // (B, T, heads d) -> (B, heads, T, d), a view.
 Tensor split_heads(const Tensor& x, int heads) {
@@ -38,39 +16,97 @@ Tensor join_heads(const Tensor& x) {
   return reshape(transpose(x, 1, 2), {x.size(0), x.size(2), x.size(1) * x.size(3)});
 }
 
+// x W, normalised over all heads or over each head, as queries and keys are: (B, heads, T, d_k).
+Tensor projected(const Linear& W, const std::optional<Norm>& norm, QueryKeyNorm over, int heads, const Tensor& x) {
+  Tensor y = W(x);
+  if (over == QueryKeyNorm::all) y = (*norm)(y);
+  y = split_heads(y, heads);
+  return over == QueryKeyNorm::heads ? (*norm)(y) : y;
+}
+
+// The same for one head and one token.
+Linearised projected_linearised(const MultiHeadAttention& layer, const Linear& W, const std::optional<Norm>& norm,
+                                int head, const Tensor& x, std::int64_t position) {
+  const int d_k = layer.config.d_k;
+  const std::int64_t begin = head * d_k, end = begin + d_k;
+  const Tensor row = reshape(x, {1, x.size(0)});
+  Linearised map = W.linearised();
+  if (layer.config.query_key_norm == QueryKeyNorm::all) {
+    map = map.then(norm->linearised(reshape(linear(row, W.weight, W.bias), {-1})));
+  }
+  const auto columns = [=](const Tensor& y) { return slice(y, -1, begin, end); };
+  map = map.then({columns});
+  if (layer.config.query_key_norm == QueryKeyNorm::heads) {
+    map = map.then(norm->linearised(reshape(columns(linear(row, W.weight, W.bias)), {-1})));
+  }
+  return layer.rotary ? map.then(layer.rotary->linearised(position)) : map;
+}
+
+bool is_number_from_0(double value) { return value >= 0 && std::isfinite(value); }
+
 }  // namespace
 
-MultiHeadAttention::MultiHeadAttention(Scope scope, AttentionConfig given)
+AttentionConfig AttentionConfig::complete() const {
+  const AttentionConfig& c = *this;
+  if (c.d_model < 1 || c.heads < 1 || c.d_k < 0 || c.d_v < 0) {
+    fail("MultiHeadAttention: d_model and heads must be positive, d_k and d_v not negative, got {}, {}, {}, {}",
+         c.d_model, c.heads, c.d_k, c.d_v);
+  }
+  if (c.d_model % c.heads != 0 && (c.d_k == 0 || c.d_v == 0)) {
+    fail("MultiHeadAttention: d_model {} is not divisible by {} heads; give d_k (and d_v) or another d_model",
+         c.d_model, c.heads);
+  }
+  if (c.kv_heads < 0 || c.heads % c.keys() != 0) {
+    fail("MultiHeadAttention: {} kv_heads do not divide {} heads", c.kv_heads, c.heads);
+  }
+  if (!is_number_from_0(c.scale) || !is_number_from_0(c.soft_cap) || c.window < 0) {
+    fail("MultiHeadAttention: scale, soft_cap and window must be finite and at least 0, got {}, {}, {}", c.scale,
+         c.soft_cap, c.window);
+  }
+  AttentionConfig config = c;
+  config.kv_heads = c.keys();
+  if (c.d_k == 0) config.d_k = c.d_model / c.heads;
+  if (c.d_v == 0) config.d_v = c.d_model / c.heads;
+  if (c.tie == Tie::K_is_V && config.d_k != config.d_v) {
+    fail("MultiHeadAttention: W_K can serve as W_V only when d_k == d_v, got {} and {}", config.d_k, config.d_v);
+  }
+  if (c.tie == Tie::Q_is_K && config.kv_heads != c.heads) {
+    fail("MultiHeadAttention: W_Q can serve as W_K only when kv_heads == heads, got {} and {}", config.kv_heads,
+         c.heads);
+  }
+  return config;
+}
+
+MultiHeadAttention::MultiHeadAttention(Scope scope, const AttentionConfig& given,
+                                       std::optional<RotaryEmbedding> rotation)
     : name(scope.name()),
-      config(with_defaults(given)),
+      config(given.complete()),
       W_Q(scope / "W_Q", config.d_model, config.heads * config.d_k, config.bias),
       W_K(config.tie == Tie::Q_is_K ? W_Q
                                     : Linear(scope / "W_K", config.d_model, config.kv_heads * config.d_k, config.bias)),
       W_V(config.tie == Tie::K_is_V ? W_K
                                     : Linear(scope / "W_V", config.d_model, config.kv_heads * config.d_v, config.bias)),
-      W_O(scope / "W_O", config.heads * config.d_v, config.d_model, config.output_bias) {
-  if (config.normalised == NormalisedHeads::yes) {
-    q_norm.emplace(scope / "q_norm", config.d_k);
-    k_norm.emplace(scope / "k_norm", config.d_k);
-  }
-  if (config.rotary > 0) {
-    rotary.emplace(config.rotary, rotary_frequencies(config.d_k), RotaryPairs::halves, W_Q.weight.dtype());
-  }
+      W_O(scope / "W_O", config.heads * config.d_v, config.d_model, config.output_bias),
+      rotary(std::move(rotation)) {
+  if (config.query_key_norm == QueryKeyNorm::none) return;
+  const bool over_all = config.query_key_norm == QueryKeyNorm::all;
+  q_norm.emplace(scope / "q_norm", over_all ? config.heads * config.d_k : config.d_k, config.query_key);
+  k_norm.emplace(scope / "k_norm", over_all ? config.kv_heads * config.d_k : config.d_k, config.query_key);
 }
 
 Tensor MultiHeadAttention::queries_of(const Tensor& x, std::int64_t first) const {
   const LayerScope scope(name);
-  Tensor Q = split_heads(W_Q(x), config.heads);
-  if (q_norm) Q = (*q_norm)(Q);
+  const Tensor Q = projected(W_Q, q_norm, config.query_key_norm, config.heads, x);
   return rotary ? (*rotary)(Q, first) : Q;
 }
 
 Tensor MultiHeadAttention::keys_of(const Tensor& x, std::int64_t first) const {
   const LayerScope scope(name);
-  Tensor K = split_heads(W_K(x), config.kv_heads);
-  if (k_norm) K = (*k_norm)(K);
+  const Tensor K = projected(W_K, k_norm, config.query_key_norm, config.kv_heads, x);
   return rotary ? (*rotary)(K, first) : K;
 }
+
+Tensor MultiHeadAttention::values_of(const Tensor& x) const { return split_heads(W_V(x), config.kv_heads); }
 
 AttentionResult MultiHeadAttention::operator()(const Tensor& queries, const Tensor& x, const Mask& mask,
                                                Weights weights, const Dropout& drop) const {
@@ -80,27 +116,46 @@ AttentionResult MultiHeadAttention::operator()(const Tensor& queries, const Tens
     fail("MultiHeadAttention: expected x (B, T, {}), got {}", config.d_model, to_string(input->shape()));
   }
   if (rotary && queries.size(1) != x.size(1)) {
-    fail("MultiHeadAttention: {} queries among {} tokens have no positions to be turned by", queries.size(1),
-         x.size(1));
+    fail("MultiHeadAttention: rotary embeddings need a position for each query, got {} queries for {} tokens",
+         queries.size(1), x.size(1));
   }
-  const Tensor Q = queries_of(queries), K = keys_of(x);
-  const Tensor V = split_heads(W_V(x), config.kv_heads);  // (B, kv_heads, T, d_v)
+  const Tensor Q = queries_of(queries), K = keys_of(x), V = values_of(x);
+  const AttentionOptions options{.mask = mask, .scale = config.scale, .soft_cap = config.soft_cap, .weights = weights};
   const auto show = [&](const char* what, Tensor& value) {
     Hook::show(name, what, value);
     if (what == std::string_view("weights")) value = drop.with(drop.attention, value);
   };
-  AttentionResult attended = Hook::is_open() || drop.attention != 0 ? attention_composed(Q, K, V, mask, show)
-                                                                    : attention(Q, K, V, mask, weights);
-  attended.output = W_O(join_heads(attended.output));  // (B, T_q, d_model)
-  Hook::show(name, "output", attended.output);
-  return attended;
+  const AttentionParts attended =
+      Hook::is_open() || drop.attention != 0 ? attention_composed(Q, K, V, options, show) : attention(Q, K, V, options);
+  AttentionResult result{W_O(join_heads(attended.output)), attended.weights};  // (B, T_q, d_model)
+  Hook::show(name, "output", result.output);
+  return result;
 }
 
-Tensor MultiHeadAttention::go_on(const Tensor& x, KeyValueCache& past, const Mask& mask) const {
+Tensor MultiHeadAttention::append(const Tensor& x, KeyValueCache& cache, const Mask& mask) const {
   const LayerScope scope(name);
-  const std::int64_t first = past.length();
-  const auto [K, V] = past.append(keys_of(x, first), split_heads(W_V(x), config.kv_heads));
-  return W_O(join_heads(attention(queries_of(x, first), K, V, mask).output));  // (B, T, d_model)
+  const std::int64_t first = cache.length();
+  const auto [K, V] = cache.append(keys_of(x, first), values_of(x));
+  const AttentionOptions options{.mask = mask, .scale = config.scale, .soft_cap = config.soft_cap};
+  return W_O(join_heads(attention(queries_of(x, first), K, V, options).output));  // (B, T, d_model)
+}
+
+Linearised MultiHeadAttention::query_linearised(int head, const Tensor& x, std::int64_t position) const {
+  return projected_linearised(*this, W_Q, q_norm, head, x, position);
+}
+
+Linearised MultiHeadAttention::key_linearised(int head, const Tensor& x, std::int64_t position) const {
+  return projected_linearised(*this, W_K, k_norm, head / (config.heads / config.kv_heads), x, position);
+}
+
+Linearised MultiHeadAttention::value_linearised(int head) const {
+  const std::int64_t at = head / (config.heads / config.kv_heads) * config.d_v;
+  const Tensor rows = slice(W_O.weight, 0, head * config.d_v, (head + 1) * config.d_v);
+  return W_V.linearised(at, at + config.d_v).then({[rows](const Tensor& parts) { return matmul(parts, rows); }});
+}
+
+double MultiHeadAttention::score_scale() const {
+  return config.scale > 0 ? config.scale : 1 / std::sqrt(static_cast<double>(config.d_k));
 }
 
 }  // namespace heed

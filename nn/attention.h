@@ -1,100 +1,116 @@
 #pragma once
 #include <heed/autograd/enum_names.h>
+#include <heed/nn/dropout.h>
 #include <heed/nn/key_value_cache.h>
-#include <heed/nn/more_layers.h>
+#include <heed/nn/layers.h>
+#include <heed/nn/norm.h>
+#include <heed/nn/rotary_embedding.h>
 
 #include <optional>
 
 namespace heed {
 
-// One matrix in two roles, to show what three are for.
+/// One matrix in two roles, to show what three matrices are for.
 enum class Tie { none, K_is_V, Q_is_K };
 template <>
 inline constexpr EnumName<Tie> enum_names<Tie>[] = {
     {Tie::none, "none"}, {Tie::K_is_V, "K_is_V"}, {Tie::Q_is_K, "Q_is_K"}};
 
-// Whether queries and keys are normalised, each head by itself (Dehghani et al. 2023, arXiv:2302.05442).
-enum class NormalisedHeads { no, yes };
+/// RMSNorm of queries and keys: none, of each head (Dehghani et al. 2023, arXiv:2302.05442), or of all heads together
+/// (OLMo 2).
+enum class QueryKeyNorm { none, heads, all };
 template <>
-inline constexpr EnumName<NormalisedHeads> enum_names<NormalisedHeads>[] = {{NormalisedHeads::no, "no"},
-                                                                            {NormalisedHeads::yes, "yes"}};
+inline constexpr EnumName<QueryKeyNorm> enum_names<QueryKeyNorm>[] = {
+    {QueryKeyNorm::none, "none"}, {QueryKeyNorm::heads, "heads"}, {QueryKeyNorm::all, "all"}};
 
-// Sizes of an attention layer.
+/// Sizes and constants of an attention layer.
 struct AttentionConfig {
   int d_model = 0;
   int heads = 1;
-  int kv_heads = 0;              // of keys and values; divides heads; 0: heads
+  int kv_heads = 0;              // heads of keys and values; divides heads; 0: heads
   int d_k = 0;                   // per head; 0: d_model / heads
   int d_v = 0;                   // per head; 0: d_model / heads
   Bias bias = Bias::no;          // of W_Q, W_K, W_V
   Bias output_bias = Bias::yes;  // of W_O
   Tie tie = Tie::none;
-  NormalisedHeads normalised = NormalisedHeads::no;
-  int rotary = 0;  // positions by which queries and keys are turned, from 0 to this; 0: they are not
+  QueryKeyNorm query_key_norm = QueryKeyNorm::none;
+  NormConfig query_key = rms_config;
+  double scale = 0;     // factor of the scores; 0: 1 / sqrt(d_k)
+  double soft_cap = 0;  // scores become cap tanh(score / cap); 0: they stay
+  int window = 0;       // tokens that a query of a causal model sees, itself included; 0: all up to itself
 
-  int keys() const { return kv_heads > 0 ? kv_heads : heads; }  // heads of keys and values
+  /// Returns the number of key and value heads.
+  int keys() const { return kv_heads > 0 ? kv_heads : heads; }
+  /// Returns the configuration with kv_heads, d_k and d_v filled in. Throws `Error` when heads does not divide d_model and
+  /// d_k or d_v is 0, when kv_heads does not divide heads, or when a constant is out of range.
+  AttentionConfig complete() const;
 
-  // Calls field(name, value) for each that a saved model holds: with the least value that makes sense for a size, and with
-  // the usual value of what is left out where it is that.
+  /// Calls field(name, value, ...) for each field, as TransformerConfig does.
   template <class Self, class Field>
   static void for_each_field(Self& self, Field&& field) {
     field("d_model", self.d_model, 1);
     field("heads", self.heads, 1);
-    field("kv_heads", self.kv_heads, 0, 0);
+    field("kv_heads", self.kv_heads, 0);
     field("d_k", self.d_k, 0);
     field("d_v", self.d_v, 0);
     field("bias", self.bias);
     field("output_bias", self.output_bias);
     field("tie", self.tie);
-    field("normalised_heads", self.normalised, NormalisedHeads::no);
+    field("query_key_norm", self.query_key_norm);
+    field("query_key", self.query_key);
+    field("scale", self.scale, 0.0);
+    field("soft_cap", self.soft_cap, 0.0);
+    field("window", self.window, 0);
   }
 };
 
-// Dropout for training, where Vaswani et al. 2017 (section 5.4) and GPT-2 have it; by default none.
-struct Dropout {
-  double p = 0;  // of what each layer adds
-  Random* random = nullptr;
-  double embedding = 0;  // of what the first layer reads
-  double attention = 0;  // of attention weights, which are then composed and held as a whole
-
-  Tensor operator()(const Tensor& x) const { return with(p, x); }
-  // dropout() of such a share; Error without random numbers, unless the share is 0.
-  Tensor with(double share, const Tensor& x) const {
-    if (share == 0) return x;
-    if (!random) fail("Dropout: p is {}, but no random numbers were given", share);
-    return dropout(x, share, *random);
-  }
-};
-
-// Multi-head self-attention (Vaswani et al. 2017, section 3.2.2): x (B, T, d_model) -> output (B, T, d_model),
-// weights (B, heads, T, T) when asked for. One head is plain self-attention.
-//   W_Q (d_model, heads d_k), W_K (d_model, kv_heads d_k), W_V (d_model, kv_heads d_v), W_O (heads d_v, d_model)
-// Head h owns columns [h d_k, (h + 1) d_k). Tied matrices are one parameter, under the first one's name. With fewer heads of
-// keys and values several of queries share one (Ainslie et al. 2023, arXiv:2305.13245). Q and K are normalised, with q_norm
-// and k_norm (d_k), then turned by their positions (Su et al. 2021, arXiv:2104.09864), where the configuration says so.
-// Computed by attention(); while a Hook is open by attention_composed(), whose values it sees: K and V have kv_heads.
+/// Multi-head self-attention (Vaswani et al. 2017, section 3.2.2): x (B, T, d_model) -> output (B, T, d_model) and, on
+/// request, weights (B, heads, T, T). One head is plain self-attention.
+///   W_Q (d_model, heads d_k), W_K (d_model, kv_heads d_k), W_V (d_model, kv_heads d_v), W_O (heads d_v, d_model)
+/// Head h owns columns [h d_k, (h + 1) d_k). With fewer key heads than query heads several query heads share one (Ainslie et
+/// al. 2023, arXiv:2305.13245). Tied matrices are one parameter, under the first one's name. Queries and keys are normalised
+/// with q_norm and k_norm, then rotated, where the configuration and `rotary` say so.
+///
+///   const MultiHeadAttention layer(scope / "attention", {.d_model = 64, .heads = 4});
+///   const AttentionResult y = layer(x, Mask::causal(), Weights::yes);
+///
+/// attention() computes it; while a Hook is open attention_composed() does, whose values the hook sees (K and V have
+/// kv_heads).
 struct MultiHeadAttention {
   std::string name;
-  AttentionConfig config;  // with the defaults filled in
+  AttentionConfig config;  // complete
   Linear W_Q, W_K, W_V, W_O;
-  std::optional<RMSNorm> q_norm, k_norm;
-  std::optional<RotaryPositions> rotary;
-  // Error when heads does not divide d_model and d_k or d_v is 0, or kv_heads does not divide heads.
-  MultiHeadAttention(Scope scope, AttentionConfig config);
+  std::optional<Norm> q_norm, k_norm;
+  std::optional<RotaryEmbedding> rotary;
+  /// Throws `Error` as AttentionConfig::complete() does.
+  MultiHeadAttention(Scope scope, const AttentionConfig& config, std::optional<RotaryEmbedding> rotary = {});
   AttentionResult operator()(const Tensor& x, const Mask& mask = {}, Weights weights = Weights::no,
                              const Dropout& drop = {}) const {
     return (*this)(x, x, mask, weights, drop);
   }
-  // Queries of their own (section 3.2.3), (B, T_q, d_model) -> output (B, T_q, d_model), weights (B, heads, T_q, T).
-  // Error where positions turn them, unless they are as many as the tokens of x.
+  /// Attends from `queries` (B, T_q, d_model) to x (section 3.2.3): output (B, T_q, d_model), weights (B, heads, T_q, T).
+  /// Throws `Error` with a rotary embedding unless there are as many queries as tokens of x.
   AttentionResult operator()(const Tensor& queries, const Tensor& x, const Mask& mask, Weights weights,
                              const Dropout& drop = {}) const;
-  // Of tokens x (B, T, d_model) that follow those of `past`, with which they are then: output (B, T, d_model). Not recorded.
-  Tensor go_on(const Tensor& x, KeyValueCache& past, const Mask& mask = Mask::causal()) const;
+  /// Appends the tokens x (B, T, d_model) to those of `cache` and attends to all: output (B, T, d_model). Not recorded.
+  Tensor append(const Tensor& x, KeyValueCache& cache, const Mask& mask = Mask::causal()) const;
 
-  // (B, T, d_model) -> (B, heads, T, d_k) and (B, kv_heads, T, d_k): normalised and turned, the first token at `first`.
+  /// Returns queries (B, heads, T, d_k), normalised and rotated; x's first token is at position `first`.
   Tensor queries_of(const Tensor& x, std::int64_t first = 0) const;
+  /// Returns keys (B, kv_heads, T, d_k), normalised and rotated.
   Tensor keys_of(const Tensor& x, std::int64_t first = 0) const;
+  /// Returns values (B, kv_heads, T, d_v).
+  Tensor values_of(const Tensor& x) const;
+
+  /// Returns the map from the layer's input at one token, x (d_model) at `position`, to the query of `head` (d_k).
+  Linearised query_linearised(int head, const Tensor& x, std::int64_t position) const;
+  /// Returns the map to the key that `head` compares its queries with.
+  Linearised key_linearised(int head, const Tensor& x, std::int64_t position) const;
+  /// Returns W_V W_O of `head` as a map from the layer's input at a token to what that token adds to the output, at weight 1.
+  /// The bias of W_O is not part of it.
+  Linearised value_linearised(int head) const;
+  /// Returns the factor of the scores.
+  double score_scale() const;
 };
 
 }  // namespace heed

@@ -1,6 +1,7 @@
 #include <heed/nn/layers.h>
 
 #include <cmath>
+#include <vector>
 
 namespace heed {
 namespace {
@@ -8,11 +9,6 @@ namespace {
 Tensor shown(const std::string& layer, Tensor output) {
   Hook::show(layer, "output", output);
   return output;
-}
-
-double checked_eps(double eps) {
-  if (!(eps >= 0 && std::isfinite(eps))) fail("LayerNorm: eps must be finite and at least 0, got {}", eps);
-  return eps;
 }
 
 }  // namespace
@@ -27,6 +23,13 @@ Tensor Linear::operator()(const Tensor& x) const {
   return shown(name, linear(x, weight, bias));
 }
 
+Linearised Linear::linearised(std::int64_t begin, std::int64_t end) const {
+  if (end < 0) end = weight.size(1);
+  const Tensor columns = slice(weight, 1, begin, end);
+  return {[columns](const Tensor& parts) { return matmul(parts, columns); },
+          bias.defined() ? slice(bias, 0, begin, end) : Tensor()};
+}
+
 Embedding::Embedding(Scope scope, int count, int d, double deviation)
     : name(scope.name()), weight(scope.parameter("weight", {count, d}, Init::gaussian(deviation))) {}
 
@@ -35,25 +38,17 @@ Tensor Embedding::operator()(const Ids& ids) const {
   return shown(name, embedding(weight, ids));
 }
 
-LayerNorm::LayerNorm(Scope scope, int d, double epsilon)
+LearnedPositions::LearnedPositions(Scope scope, int max_length, int d, double deviation, int first_row)
     : name(scope.name()),
-      eps(checked_eps(epsilon)),
-      gain(scope.parameter("gain", {d}, Init::ones())),
-      bias(scope.parameter("bias", {d}, Init::zeros())) {}
-
-Tensor LayerNorm::operator()(const Tensor& x) const {
-  const LayerScope scope(name);
-  return shown(name, layer_norm(x, gain, bias, eps));
-}
-
-LearnedPositions::LearnedPositions(Scope scope, int max_length, int d, double deviation)
-    : name(scope.name()), weight(scope.parameter("weight", {max_length, d}, Init::gaussian(deviation))) {}
+      weight(scope.parameter("weight", {max_length + first_row, d}, Init::gaussian(deviation))),
+      offset(first_row) {}
 
 Tensor LearnedPositions::operator()(const Tensor& x, std::int64_t first) const {
   const LayerScope scope(name);
   const std::int64_t end = first + x.size(-2);
-  if (end > weight.size(0)) fail("LearnedPositions: a text has {} tokens, but max_length is {}", end, weight.size(0));
-  return shown(name, x + slice(weight, 0, first, end));
+  const std::int64_t max_length = weight.size(0) - offset;
+  if (end > max_length) fail("LearnedPositions: the text has {} tokens, but max_length is {}", end, max_length);
+  return shown(name, x + slice(weight, 0, first + offset, end + offset));
 }
 
 Tensor sinusoidal_positions(int T, int d, DType dtype, int first) {

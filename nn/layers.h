@@ -2,24 +2,31 @@
 #include <heed/autograd/array.h>
 #include <heed/autograd/ops.h>
 #include <heed/nn/hook.h>
+#include <heed/nn/linearised.h>
 #include <heed/nn/parameters.h>
 
 namespace heed {
 
 // Layers show their values to a Hook (nn/hook.h) under their names, which are those of their parameters.
 
-// Whether a layer has one.
+/// Whether a layer has a bias.
 enum class Bias { no, yes };
 
-// y = x W + b: (..., in) -> (..., out). weight (in, out), bias (out).
+/// y = x W + b: (..., in) -> (..., out).
+///
+///   const Linear layer(scope / "out", 64, 10);
+///   const Tensor logits = layer(x);   // (B, 64) -> (B, 10)
 struct Linear {
   std::string name;
-  Tensor weight, bias;
+  Tensor weight;  // (in, out)
+  Tensor bias;    // (out); undefined without a bias
   Linear(Scope scope, int in, int out, Bias bias = Bias::yes);
   Tensor operator()(const Tensor& x) const;
+  /// Returns the map of the columns [begin, end), all by default. It is the same at every point.
+  Linearised linearised(std::int64_t begin = 0, std::int64_t end = -1) const;
 };
 
-// Rows of weight (count, d) by number: ids (...) -> (..., d).
+/// Returns rows of weight (count, d) by index: ids (...) -> (..., d).
 struct Embedding {
   std::string name;
   Tensor weight;
@@ -27,25 +34,19 @@ struct Embedding {
   Tensor operator()(const Ids& ids) const;
 };
 
-// y = (x - mean) / sqrt(variance + eps) * gain + bias over the last axis: (..., d) -> (..., d).
-struct LayerNorm {
-  std::string name;
-  double eps;
-  Tensor gain, bias;  // (d)
-  LayerNorm(Scope scope, int d, double eps = 1e-5);
-  Tensor operator()(const Tensor& x) const;
-};
-
-// Adds a learned vector for each position: x (B, T, d), T <= max_length. Its entries begin with deviation 1 to weigh as
-// much as words that were scaled by sqrt(d) (Vaswani et al. 2017, section 3.4): smaller ones are learned late or never.
+/// Adds a learned vector for each position: x (B, T, d), T <= max_length. The default deviation 1 gives positions the weight
+/// of token embeddings that are scaled by sqrt(d) (Vaswani et al. 2017, section 3.4); smaller ones are learned late or never.
 struct LearnedPositions {
   std::string name;
-  Tensor weight;  // (max_length, d)
-  LearnedPositions(Scope scope, int max_length, int d, double deviation = 1.0);
-  Tensor operator()(const Tensor& x, std::int64_t first = 0) const;  // first: position of x's first token
+  Tensor weight;   // (max_length + offset, d)
+  int offset = 0;  // row of position 0
+  LearnedPositions(Scope scope, int max_length, int d, double deviation = 1.0, int offset = 0);
+  /// Adds the rows of the positions from `first` on, that of x's first token.
+  Tensor operator()(const Tensor& x, std::int64_t first = 0) const;
 };
 
-// PE(t, 2i) = sin(t / 10000^(2i/d)), PE(t, 2i + 1) = cos(same) (Vaswani et al. 2017, section 3.5), for t from `first`: (T, d).
+/// Returns the sinusoidal position vectors (T, d) of the positions from `first` on: PE(t, 2i) = sin(t / 10000^(2i/d)) and
+/// PE(t, 2i + 1) = cos(t / 10000^(2i/d)) (Vaswani et al. 2017, section 3.5).
 Tensor sinusoidal_positions(int T, int d, DType dtype = DType::float32, int first = 0);
 
 }  // namespace heed

@@ -55,9 +55,9 @@ void Parameters::add(const std::string& name, const Tensor& value) {
   if (contains(name)) fail("parameters: '{}' exists already; give each layer its own scope", name);
   if (!value.is_variable()) {
     fail("parameters: '{}' must be a variable, got {}; add variable(x), and compute with that", name,
-         !value.defined()               ? "an undefined tensor"
-         : value.trace().recording != 0 ? "a recorded tensor of shape " + to_string(value.shape())
-                                        : "a constant of shape " + to_string(value.shape()));
+         !value.defined()                   ? "an undefined tensor"
+         : value.tape_node().recording != 0 ? "a recorded tensor of shape " + to_string(value.shape())
+                                            : "a constant of shape " + to_string(value.shape()));
   }
   entries_->emplace_back(name, value).second.set_name(name);
 }
@@ -114,6 +114,11 @@ Tensor Scope::parameter(const std::string& name, const Shape& shape, Init init) 
     const Tensor unset = variable(broadcast_to(zeros({}, dtype_), shape));
     parameters_->add(full_name, unset);
     return unset;
+  }
+  if (values_ == Values::zeros) {
+    const Tensor unloaded = variable(zeros(shape, dtype_));
+    parameters_->add(full_name, unloaded);
+    return unloaded;
   }
   Random random = random_.stream(full_name);
   std::vector<double> values(static_cast<std::size_t>(shape.numel()), init.scale);

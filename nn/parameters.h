@@ -75,9 +75,9 @@ struct Init {
   static Init gaussian(double deviation) { return {Kind::normal, deviation}; }
 };
 
-// Whether parameters get first values, or are shapes alone: all elements of one are then one and the same 0, so that the
-// largest model takes no memory and its sizes can be asked for.
-enum class Values { drawn, none };
+/// First values of parameters: drawn as their Init says; 0, for a model that is then loaded; or none: all elements of a
+/// parameter share one 0, so the largest model takes no memory and its sizes can be asked for.
+enum class Values { drawn, zeros, none };
 
 // Where a layer makes its parameters: a store, a prefix of names, a seed. A parameter's first values depend
 // on the seed and its full name alone.

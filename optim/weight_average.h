@@ -18,6 +18,7 @@ class WeightAverage {
   // step.
   class Shown {
    public:
+    /// Shows the average until its end.
     [[nodiscard]] explicit Shown(WeightAverage& average) : average_(average) { average_.show(); }
     Shown(const Shown&) = delete;
     Shown& operator=(const Shown&) = delete;

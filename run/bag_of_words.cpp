@@ -167,7 +167,7 @@ Baselines Baselines::read(const std::filesystem::path& run) {
   }
   const SafeTensors content = read_safetensors(path);
   Baselines result{.bag = BagOfWords(), .training = {}};
-  for (const auto& [name, values] : content.tensors) result.bag.parameters_.add(name, values);
+  for (const auto& [name, values] : content.tensors) result.bag.parameters_.add(name, variable(values));
   try {
     const Tensor &place = result.bag.parameters_["place"], &own = result.bag.parameters_["own"];
     if (place.rank() != 2 || place.size(1) < 3 || own.shape() != Shape{place.size(0), 1}) {

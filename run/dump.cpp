@@ -140,7 +140,7 @@ void write_dump(const std::filesystem::path& run, const Dump& dump) {
     }
   }
   content.metadata = {{"sentences", format_json(sentences)}, {"step", std::to_string(dump.step)}};
-  make_directory(path.parent_path());  // not those above: a run that was removed stays removed
+  make_directories(path.parent_path());
   write_safetensors(path, content);
 }
 
@@ -196,6 +196,23 @@ Dump last_dump(const std::filesystem::path& run) {
   const std::vector<std::int64_t> steps = dump_steps(run);
   if (steps.empty()) fail("{}: holds no attention dumps", run.string());
   return read_dump(dump_path(run, steps.back()));
+}
+
+void check_same_model(const Dump& dump, const SavedModel& model, const std::string& file) {
+  const int layers = model.layers(), heads = model.heads();
+  for (const SentenceAttention& sentence : dump.sentences) {
+    for (const Tensor& weights : sentence.layers) {
+      if (std::ssize(sentence.layers) == layers && weights.size(0) == heads) continue;
+      fail(
+          "{}: comes from a model of {} layers with {} heads, but the run's model has {} layers with {}: they belong "
+          "to different runs",
+          file, sentence.layers.size(), weights.size(0), layers, heads);
+    }
+    for (const std::string& token : sentence.tokens) {
+      if (model.vocabulary.contains(token) || model.vocabulary.unknown() || reads_pieces(model)) continue;
+      fail("{}: the run's model does not know the word '{}': they belong to different runs", file, token);
+    }
+  }
 }
 
 }  // namespace heed

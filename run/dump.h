@@ -1,6 +1,5 @@
 #pragma once
-#include <heed/autograd/tensor.h>
-#include <heed/data/task.h>
+#include <heed/explain/sentence_attention.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -9,17 +8,7 @@
 
 namespace heed {
 
-// What the model did with one sentence.
-struct SentenceAttention {
-  std::vector<std::string> tokens;  // T
-  int query = 0;                    // the token at which a word was predicted
-  int antecedent = -1;              // the token that it refers to; -1: unknown
-  std::string predicted;
-  double probability = 0;          // of `predicted`
-  std::vector<Tensor> layers;      // weights (heads, T, T) a layer, float32; each row sums to 1
-  std::vector<Span> candidates{};  // among which it chose, where it did
-};
-
+/// Attention of the watched sentences at one training step.
 struct Dump {
   std::int64_t step = 0;
   std::vector<SentenceAttention> sentences;
@@ -45,5 +34,8 @@ std::vector<std::int64_t> dumped_model_steps(const std::filesystem::path& run);
 
 // That of the last step. Error where `run` holds none.
 Dump last_dump(const std::filesystem::path& run);
+
+/// Throws `Error` naming `file` unless the dump in it has the layers, heads and words of `model`.
+void check_same_model(const Dump& dump, const SavedModel& model, const std::string& file);
 
 }  // namespace heed

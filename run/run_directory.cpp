@@ -105,6 +105,10 @@ bool is_unused(const fs::path& path) {
 
 }  // namespace
 
+fs::path model_path(const fs::path& run) { return run / "model.safetensors"; }
+fs::path best_model_path(const fs::path& run) { return run / "best.safetensors"; }
+fs::path held_out_path(const fs::path& run) { return run / "held_out.jsonl"; }
+
 RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
   lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ < 0) fail("{}: cannot be opened as a run directory: {}", path_.string(), std::strerror(errno));

@@ -1,6 +1,5 @@
 #include "train/evaluation.h"
 
-#include "run/answers.h"
 #include "train/experiment.h"
 
 #include <algorithm>
@@ -25,7 +24,7 @@ std::vector<bool> are_right(const Tensor& logits, const Ids& answer) {
 }
 
 // Adds the weights from the query to the antecedent, of the examples from `first` on, to totals[layer][head].
-void add_weights(const Reader::Output& output, const NumberedExamples& examples, std::int64_t first,
+void add_weights(const Answers& output, const NumberedExamples& examples, std::int64_t first,
                  std::vector<std::vector<double>>& totals) {
   totals.resize(output.weights.size());
   for (std::size_t layer = 0; layer < totals.size(); ++layer) {
@@ -72,16 +71,16 @@ std::int64_t windows_at_once(std::int64_t context, std::int64_t vocabulary) {
   return std::max<std::int64_t>(1, most_logits / (context * vocabulary));
 }
 
-Evaluation evaluate(const Reader& reader, const Corpus& corpus, const BetweenBatches& between) {
+Evaluation evaluate(const Model& model, const Corpus& corpus, const BetweenBatches& between) {
   const std::int64_t windows = held_out_windows(corpus);
-  const std::int64_t B = windows_at_once(corpus.context, reader.config.vocabulary);
+  const std::int64_t B = windows_at_once(corpus.context, transformer_of(model).config.vocabulary);
   double sum = 0;
   std::int64_t predicted = 0, right = 0;
   for (std::int64_t begin = 0, end; begin < windows; begin = end) {
     if (between) between();
     end = std::min(windows, begin + B);
     const Windows part = held_out_windows(corpus, begin, end);
-    const Tensor whole = reader.next(part.tokens);  // (B, T, vocabulary)
+    const Tensor whole = token_logits(model, part.tokens);  // (B, T, vocabulary)
     const Tensor logits = reshape(whole, {-1, whole.size(2)});
     std::int64_t counted = 0;
     for (std::int64_t i = 0; i < part.next.numel(); ++i) counted += part.next[i] >= 0;
@@ -94,13 +93,13 @@ Evaluation evaluate(const Reader& reader, const Corpus& corpus, const BetweenBat
   result.accuracy = static_cast<double>(right) / static_cast<double>(predicted);
   result.twin_accuracy = unknown;
   result.perplexity = std::exp(result.loss);
-  if (corpus.held_out_bytes > 0) {
+  if (corpus.held_out_bytes > 0 && corpus.mask < 0) {
     result.bits_per_byte = sum / std::numbers::ln2 / static_cast<double>(corpus.held_out_bytes);
   }
   return result;
 }
 
-Evaluation evaluate(const Reader& reader, const NumberedExamples& examples, const BetweenBatches& between) {
+Evaluation evaluate(const Model& model, const NumberedExamples& examples, const BetweenBatches& between) {
   constexpr std::int64_t examples_a_batch = 128;
   Evaluation result;
   std::vector<bool> right;
@@ -108,8 +107,8 @@ Evaluation evaluate(const Reader& reader, const NumberedExamples& examples, cons
     if (between) between();
     end = std::min(examples.size(), begin + examples_a_batch);
     const Batch batch = examples.batch(begin, end);
-    const Reader::Output output = read(reader, batch, Weights::yes);
-    const Ids answers = right_answers(reader, batch);
+    const Answers output = answer(model, questions(batch), Compute::query, Weights::yes);
+    const Ids answers = right_answers(model, batch);
     result.loss += cross_entropy(output.logits, answers).item() * static_cast<double>(end - begin);
     const std::vector<bool> answered = are_right(output.logits, answers);
     right.insert(right.end(), answered.begin(), answered.end());

@@ -1,11 +1,11 @@
 #include "train/experiment.h"
 
-#include "run/answers.h"
 #include "train/evaluation.h"
 
 #include <heed/data/tasks/candidates.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace heed {
 namespace {
@@ -54,7 +54,7 @@ std::vector<Example> watched_sentences(const Config& config, const SavedModel& m
   std::vector<std::string> mistakes;
   for (std::size_t i = 0; i < result.size(); ++i) {
     try {
-      reader_input(*model.reader, model.vocabulary, result[i]);
+      questions(*model.network, model.vocabulary, result[i]);
     } catch (const Error& error) {
       mistakes.push_back(fmt::format("probes: sentence {}: {}", i + 1, error.what()));
     }
@@ -66,14 +66,40 @@ std::vector<Example> watched_sentences(const Config& config, const SavedModel& m
   return result;
 }
 
-void begin_outputs_at_zero(const Reader& reader) {
-  for (const EncoderBlock& block : reader.encoder.blocks) {
+void begin_outputs_at_zero(const Transformer& transformer) {
+  for (const TransformerBlock& block : transformer.blocks) {
     Tensor W_O = block.attention.W_O.weight;
     W_O.copy_from(zeros(W_O.shape(), W_O.dtype()));
     if (!block.mlp) continue;
     Tensor out = block.mlp->out.weight;
     out.copy_from(zeros(out.shape(), out.dtype()));
   }
+}
+
+// The model that a task needs, in the shape of the configuration.
+ModelConfig model_config(const Config& config, const Task& task) {
+  TransformerConfig transformer = config.model;
+  transformer.vocabulary = task.vocabulary.size();
+  transformer.max_length = task.max_length;
+  transformer.segments = task.max_sentences;
+  LogitsConfig logits{.tied = config.logits == Logits::tied, .soft_cap = config.logit_cap};
+  if (task.corpus && task.corpus->mask >= 0) {
+    logits.bias = Bias::yes;
+    return MaskedLanguageModelConfig{transformer, logits};
+  }
+  if (task.corpus) {
+    transformer.causal = true;
+    return LanguageModelConfig{transformer, logits};
+  }
+  // Token embeddings have length about 1 where they meet the states in logits, and sqrt(d_model) times that where they enter
+  // the encoder (Vaswani et al. 2017, section 3.4), so that a token outweighs what is first mixed into it.
+  transformer.embedding_scale = std::sqrt(transformer.d_model());
+  transformer.last_residual = Residual::no;
+  if (config.answer != Answer::word) {
+    return CandidateChooserConfig{transformer, config.answer == Answer::candidate_or_none};
+  }
+  logits.bias = Bias::yes;
+  return WordAnswererConfig{transformer, logits};
 }
 
 }  // namespace
@@ -88,32 +114,28 @@ Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, V
                .begun_from = {},
                .memory = {}};
   e.task = make_task(config.data, Random(config.seed).stream("data"));
-  if (config.model.answer != Answer::word) {
+  if (config.answer != Answer::word) {
     name_candidates(e.task.train);
     name_candidates(e.task.held_out);
   }
-  check_answers(config.model.answer, e.task.train, "training set");
-  check_answers(config.model.answer, e.task.held_out, "held-out set");
+  check_answers(config.answer, e.task.train, "training set");
+  check_answers(config.answer, e.task.held_out, "held-out set");
   e.examples = NumberedExamples(e.task.train, e.task.vocabulary);
   e.held_out = NumberedExamples(e.task.held_out, e.task.vocabulary);
   e.model.vocabulary = e.task.vocabulary;
   e.model.tokenizer = e.task.tokenizer;
   e.model.queries = words_asked_about(e.task.train);
-  ReaderConfig model = config.model;
-  model.vocabulary = e.task.vocabulary.size();
-  model.max_length = e.task.max_length;
-  model.sentences = e.task.max_sentences;
-  model.predicts = e.task.corpus ? Predicts::next : Predicts::answer;
-  const auto make_model = [&](Values with) {
+  const ModelConfig model = model_config(config, e.task);
+  const auto make = [&](Values with) {
     e.model.parameters = Parameters();
-    e.model.reader = std::make_unique<Reader>(Scope(e.model.parameters, config.seed, dtype, with), model);
+    e.model.network = make_model(Scope(e.model.parameters, config.seed, dtype, with), model);
   };
-  make_model(Values::none);
+  make(Values::none);
   e.memory = memory_need(config, e.task, e.model.parameters.numel());
   if (values == Values::drawn) {
     check_memory(e);
-    make_model(Values::drawn);
-    if (config.zero_outputs) begin_outputs_at_zero(*e.model.reader);
+    make(Values::drawn);
+    if (config.zero_outputs) begin_outputs_at_zero(e.model.transformer());
   }
   if (!config.from.empty() && resumed == Resumed::no) e.begun_from = warm_start(config.from, e.model);
   e.watched = watched_sentences(config, e.model, e.task);
@@ -138,10 +160,10 @@ Batch training_batch(const Experiment& experiment, std::int64_t step) {
 }
 
 Evaluation evaluate(const Experiment& e, const BetweenBatches& between) {
-  if (!e.task.corpus) return evaluate(*e.model.reader, e.held_out, between);
-  Evaluation result = evaluate(*e.model.reader, *e.task.corpus, between);
+  if (!e.task.corpus) return evaluate(*e.model.network, e.held_out, between);
+  Evaluation result = evaluate(*e.model.network, *e.task.corpus, between);
   if (std::ranges::any_of(e.task.held_out, [](const Example& piece) { return piece.antecedent >= 0; })) {
-    result.antecedent_weight = evaluate(*e.model.reader, e.held_out, between).antecedent_weight;
+    result.antecedent_weight = evaluate(*e.model.network, e.held_out, between).antecedent_weight;
   }
   return result;
 }
@@ -153,22 +175,6 @@ Batch batch_of(Windows windows) {
           .query = {},
           .answer = {},
           .sentences = {}};
-}
-
-Reader::Output read(const Reader& reader, const Batch& batch, Weights weights, const Dropout& drop) {
-  return reader.at_query(reader_input(batch), weights, drop);
-}
-
-Tensor answer_loss(const Reader& reader, const Batch& batch, const Dropout& drop) {
-  if (batch.next.numel() > 0) {
-    const Tensor logits = reader.next(batch.tokens, drop);  // (B, T, vocabulary)
-    return cross_entropy(reshape(logits, {-1, logits.size(2)}), batch.next);
-  }
-  return loss_of(reader, read(reader, batch, Weights::no, drop), batch);
-}
-
-Tensor loss_of(const Reader& reader, const Reader::Output& output, const Batch& batch) {
-  return cross_entropy(output.logits, right_answers(reader, batch));
 }
 
 }  // namespace heed

@@ -1,12 +1,12 @@
 #pragma once
 #include "run/metrics.h"
-#include "run/saved_model.h"
 #include "train/config/config.h"
 #include "train/evaluation.h"
 #include "train/memory.h"
 #include "train/warm_start.h"
 
 #include <heed/data/task.h>
+#include <heed/models/reading.h>
 #include <heed/optim/optimizer.h>
 #include <heed/optim/schedule.h>
 
@@ -42,11 +42,5 @@ Evaluation evaluate(const Experiment& experiment, const BetweenBatches& between 
 
 // Without a question: what is predicted is `next`.
 Batch batch_of(Windows windows);
-
-// The reader's logits (B, vocabulary) for a batch, with weights from the query, and their cross-entropy with the answers, or of
-// windows with what comes next: ().
-Reader::Output read(const Reader& reader, const Batch& batch, Weights weights = Weights::no, const Dropout& drop = {});
-Tensor loss_of(const Reader& reader, const Reader::Output& output, const Batch& batch);  // of the answers
-Tensor answer_loss(const Reader& reader, const Batch& batch, const Dropout& drop = {});
 
 }  // namespace heed

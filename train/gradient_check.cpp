@@ -178,7 +178,7 @@ ModelCheck check_model_gradients(const Config& config) {
                                 *e.task.corpus, 0, std::min<std::int64_t>(sentences, held_out_windows(*e.task.corpus))))
                           : e.examples.batch(0, std::min<std::int64_t>(sentences, e.examples.size()));
   return check_parameters(
-      e.model.parameters, [&] { return answer_loss(*e.model.reader, batch); }, config.seed);
+      e.model.parameters, [&] { return loss(*e.model.network, batch); }, config.seed);
 }
 
 }  // namespace heed

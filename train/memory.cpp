@@ -25,14 +25,16 @@ struct Numbers {
   std::int64_t kept;    // of one token in a layer until its backward is done: before and after each operation
   std::int64_t passed;  // at once where nothing is kept
 };
-Numbers numbers_a_token(const ReaderConfig& model) {
-  const AttentionConfig& a = model.attention;
-  const std::int64_t d_k = a.d_k > 0 ? a.d_k : a.d_model / a.heads, d_v = a.d_v > 0 ? a.d_v : a.d_model / a.heads;
-  const std::int64_t d = a.d_model, mlp = model.mlp * (model.parts.activation == Activation::swiglu ? 3 : 2);
-  const std::int64_t turned = (a.normalised == NormalisedHeads::yes) + (model.positions == Positions::rotary);
-  const std::int64_t Q = a.heads * d_k, K = a.keys() * d_k, V = a.keys() * d_v, output = a.heads * d_v;
-  return {.kept = 3 * d + (1 + turned) * (Q + K) + V + 2 * output + (mlp > 0 ? 3 * d + mlp : 0),
-          .passed = 3 * d + (1 + turned) * (Q + K) + V + output + mlp};
+Numbers numbers_per_token(const TransformerConfig& model) {
+  const BlockConfig& block = model.block;
+  const AttentionConfig a = block.attention.complete();
+  const bool is_fused = block.mlp.activation == Activation::swiglu;
+  const std::int64_t mlp = block.mlp.width * (is_fused ? 3 : is_gated(block.mlp.activation) ? 4 : 2);
+  const std::int64_t d = a.d_model, extra_norms = block.placement == NormPlacement::both ? 2 * d : 0;
+  const std::int64_t passes = 1 + (a.query_key_norm != QueryKeyNorm::none) + (model.positions == Positions::rotary);
+  const std::int64_t Q = a.heads * a.d_k, K = a.kv_heads * a.d_k, V = a.kv_heads * a.d_v, output = a.heads * a.d_v;
+  return {.kept = 3 * d + extra_norms + passes * (Q + K) + V + 2 * output + (mlp > 0 ? 3 * d + mlp : 0),
+          .passed = 3 * d + passes * (Q + K) + V + output + mlp};
 }
 
 std::string gibibytes(std::int64_t bytes) {
@@ -65,26 +67,22 @@ std::int64_t cgroup_limit() {
   return least;
 }
 
-}  // namespace
-
-namespace {
-
 // Returns the need of a task whose longest sentence has T tokens.
 MemoryNeed need_of_length(const Config& config, const Task& task, std::int64_t parameters, std::int64_t T) {
-  const ReaderConfig& model = config.model;
+  const TransformerConfig& model = config.model;
   const std::int64_t words = task.vocabulary.size();
   const std::int64_t B = config.train.batch_size / config.train.accumulate;  // at a time
-  const Numbers a_token = numbers_a_token(model);
+  const Numbers per_token = numbers_per_token(model);
   // The layers' numbers and the embedding's; the last layer, most of which is at the query alone, leaves room for gradients.
   const std::int64_t answers = task.corpus ? T : 1;  // of an example, each with logits of its own
   const auto length = static_cast<double>(T);        // whose square, many times, an integer may not hold
-  const double step = static_cast<double>(B) *
-                      (length * static_cast<double>(model.layers * a_token.kept + 6 * model.attention.d_model) +
-                       static_cast<double>(answers * 3 * words));
+  const double step =
+      static_cast<double>(B) * (length * static_cast<double>(model.layers * per_token.kept + 6 * model.d_model()) +
+                                static_cast<double>(answers * 3 * words));
   const std::int64_t examples = task.corpus ? std::min(windows_at_once(T, words), held_out_windows(*task.corpus))
                                             : std::min<std::int64_t>(evaluated_at_once, std::ssize(task.held_out));
-  const double weights = task.corpus ? 0 : length * length * model.layers * model.attention.heads;
-  const double evaluation = static_cast<double>(examples) * (length * static_cast<double>(a_token.passed) + weights +
+  const double weights = task.corpus ? 0 : length * length * model.layers * model.heads();
+  const double evaluation = static_cast<double>(examples) * (length * static_cast<double>(per_token.passed) + weights +
                                                              static_cast<double>(answers * 3 * words));
   MemoryNeed need;
   need.parameters = 4 * parameters;
@@ -120,7 +118,7 @@ std::string longest_sentence(const Config& config, const Task& task, std::int64_
                              const MemoryLimit& limit) {
   auto [lengths, most] = lengths_read(task);
   if (task.corpus || !most) return "";
-  const std::int64_t a_position = config.model.positions == Positions::learned ? config.model.attention.d_model : 0;
+  const std::int64_t a_position = config.model.positions == Positions::learned ? config.model.d_model() : 0;
   std::int64_t fits = 0;  // tokens
   for (std::int64_t more = std::int64_t{1} << 30; more > 0; more /= 2) {
     const std::int64_t T = fits + more;

@@ -8,7 +8,7 @@
 
 namespace heed {
 
-std::vector<Relation> evaluate_relations(const Reader& reader, const Vocabulary& vocabulary,
+std::vector<Relation> evaluate_relations(const Model& model, const Vocabulary& vocabulary,
                                          const std::vector<Example>& examples) {
   std::vector<std::pair<std::string, std::vector<Example>>> groups;
   for (const Example& example : examples) {
@@ -19,7 +19,7 @@ std::vector<Relation> evaluate_relations(const Reader& reader, const Vocabulary&
   }
   std::vector<Relation> relations;
   for (const auto& [name, asked] : groups) {
-    relations.push_back({name, evaluate(reader, NumberedExamples(asked, vocabulary))});
+    relations.push_back({name, evaluate(model, NumberedExamples(asked, vocabulary))});
   }
   return relations;
 }

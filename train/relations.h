@@ -12,7 +12,7 @@ struct Relation {
 };
 
 // In the order of their first examples.
-std::vector<Relation> evaluate_relations(const Reader& reader, const Vocabulary& vocabulary,
+std::vector<Relation> evaluate_relations(const Model& model, const Vocabulary& vocabulary,
                                          const std::vector<Example>& examples);
 
 // Which head learned which: for each relation the mean weight from query to antecedent of every head, a star at the

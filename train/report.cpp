@@ -35,13 +35,14 @@ std::string plural(std::int64_t count, const std::string& noun) {
 }
 
 std::string model_line(const Experiment& e) {
-  const ReaderConfig& config = e.model.reader->config;
-  const AttentionConfig& a = config.attention;
+  const TransformerConfig& config = e.model.transformer().config;
+  const AttentionConfig& a = config.block.attention;
   const bool divides = a.d_model % a.heads == 0;
   return fmt::format(
       "{}, {} each, d_model {}{}{}: {} parameters", plural(config.layers, "layer"), plural(a.heads, "head"), a.d_model,
       divides ? "" : fmt::format(" (not divided by {} heads, so d_k {} and d_v {})", a.heads, a.d_k, a.d_v),
-      config.mlp ? fmt::format(", mlp {}", config.mlp) : "", grouped(e.model.parameters.numel()));
+      config.block.mlp.width ? fmt::format(", mlp {}", config.block.mlp.width) : "",
+      grouped(e.model.parameters.numel()));
 }
 
 std::string data_line(const Experiment& e) {
@@ -198,7 +199,7 @@ std::string dumped_weights(const Experiment& e) {
 
 // Where it chooses among candidates.
 std::string card_of(const Experiment& e, const RunDirectory& run, const Terminal& terminal) {
-  if (e.config.model.answer == Answer::word) return "";
+  if (e.config.answer == Answer::word) return "";
   return "\n" +
          card_view(card(load_model(model_path(run.path())), Baselines::read(run.path()), "held-out sentences",
                         e.task.held_out),
@@ -217,7 +218,8 @@ std::string opening(const Experiment& e, const std::filesystem::path& run, const
   std::vector<std::string> lines{fmt::format("heed {} ({})  {}, {}", HEED_VERSION, vector_instructions(),
                                              blas_description(), plural(threads(), "thread")),
                                  "model  " + model_line(e), "data   " + data_line(e), "run    " + run.string(),
-                                 e.task.corpus ? "The loss is the next token's cross-entropy, in nats."
+                                 e.task.corpus ? fmt::format("The loss is the {} token's cross-entropy, in nats.",
+                                                             e.task.corpus->mask < 0 ? "next" : "masked")
                                                : "The loss is the answer's cross-entropy; no attention weight is a "
                                                  "term of it."};
   if (e.begun_from) {
@@ -280,7 +282,7 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
     const std::string ended_early = stop_of(e, run);
     std::string text = ended_early + language_figures(lines.back(), lines.front(), first) +
                        fmt::format("\nLook closer: {} {}\n", command_of("inspect"), shell_word(run.path()));
-    if (e.model.tokenizer.is_of_text()) {
+    if (std::holds_alternative<LanguageModel>(*e.model.network) && e.model.tokenizer.is_of_text()) {
       const std::filesystem::path model = ended_early.empty() ? run.path() : best_model_path(run.path());
       text += fmt::format("Continue a text: {} {} --continue TEXT\n", command_of("inspect"), shell_word(model));
     }
@@ -309,7 +311,7 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
              [](const Evaluation& v) { return percent(v.twin_accuracy); }) +
          row("weight on the antecedent, best head", best_head_text) +
          (has_relations(e.task.held_out)
-              ? "\n" + relations_table(evaluate_relations(*e.model.reader, e.model.vocabulary, e.task.held_out))
+              ? "\n" + relations_table(evaluate_relations(*e.model.network, e.model.vocabulary, e.task.held_out))
               : "") +
          card_of(e, run, terminal) +
          fmt::format("\nLook closer: {} {}\n", command_of("inspect"), shell_word(run.path()));

@@ -2,7 +2,6 @@
 
 #include "files/json.h"
 #include "run/bag_of_words.h"
-#include "run/whole_words.h"
 
 #include <heed/autograd/profile.h>
 #include <heed/autograd/record.h>
@@ -52,7 +51,7 @@ class Training {
     const std::string text = to_yaml(config);
     if (read_file(run_.config()) != text) run_.write_config(text);
     run_.write_held_out(experiment_.task.held_out);
-    if (config.model.answer != Answer::word && !fs::exists(baselines_path(run_.path()))) {
+    if (config.answer != Answer::word && !fs::exists(baselines_path(run_.path()))) {
       Baselines::write(run_.path(), experiment_.task.train, experiment_.task.vocabulary);
     }
     if (progress_.metrics.empty()) {
@@ -60,7 +59,7 @@ class Training {
       const int parts = config.train.accumulate;
       for (int part = 0; part < parts; ++part) {
         const Batch of_part = parts == 1 ? first : part_of(first, part, parts);
-        progress_.loss_sum += answer_loss(*experiment_.model.reader, of_part).item() / parts;
+        progress_.loss_sum += heed::loss(*experiment_.model.network, of_part).item() / parts;
       }
       dump();
       evaluate();
@@ -212,8 +211,8 @@ class Training {
         Random(experiment_.config.seed).stream("dropout").stream(static_cast<std::uint64_t>(progress_.step));
     if (part > 0) random = random.stream(static_cast<std::uint64_t>(part));
     const Config& c = experiment_.config;
-    return answer_loss(*experiment_.model.reader, batch,
-                       {c.dropout, &random, c.embedding_dropout, c.attention_dropout});
+    return heed::loss(*experiment_.model.network, batch,
+                      {c.dropout, &random, c.embedding_dropout, c.attention_dropout});
   }
 
   // Loss and accuracy on the held-out set, as a line of metrics.jsonl.
@@ -251,7 +250,7 @@ class Training {
     const WeightAverage::Shown shown(average_);
     Dump dump{.step = progress_.step, .sentences = {}};
     for (const Example& sentence : experiment_.watched) {
-      SentenceAttention seen = attend(*experiment_.model.reader, experiment_.model.vocabulary, sentence);
+      SentenceAttention seen = attend(*experiment_.model.network, experiment_.model.vocabulary, sentence);
       dump.sentences.push_back(reads_pieces(experiment_.model) ? of_whole_words(seen) : std::move(seen));
     }
     write_dump(run_.path(), dump);

@@ -1,7 +1,11 @@
 #include "train/warm_start.h"
 
+#include "models/formats/config_json.h"
+#include "run/run_directory.h"
+
 #include <algorithm>
-#include <cmath>
+#include <map>
+#include <string_view>
 
 namespace heed {
 namespace fs = std::filesystem;
@@ -14,33 +18,36 @@ fs::path model_file(const fs::path& from) {
   return model_path(from);
 }
 
-// What two models must agree in: all but the sizes of their tasks, and what is predicted and is an answer.
-Json architecture(ReaderConfig config) {
-  AttentionConfig& a = config.attention;
-  if (a.d_k == 0) a.d_k = a.d_model / a.heads;
-  if (a.d_v == 0) a.d_v = a.d_model / a.heads;
-  if (a.keys() == a.heads) a.kv_heads = 0;
-  Json whole = to_json(config, Usual::written);
-  Json result = whole.at("attention");
-  for (const char* name : {"attention", "max_length", "sentences", "predicts", "answer"}) whole.erase(name);
-  if (config.answer != Answer::word) whole.erase("logits");  // it has none of words
-  result.update(whole);
-  return result;
+// The fields that two models must agree in, by their path: all of the architecture except the sizes of the tasks.
+std::map<std::string, Json> architecture(const ModelConfig& config) {
+  TransformerConfig shape = transformer_of(config);
+  shape.block.attention = shape.block.attention.complete();
+  Json description = to_json(LanguageModelConfig{shape, {}}).at("transformer");
+  for (const char* name : {"max_length", "segments", "causal", "embedding_scale", "last_residual"}) {
+    description.erase(name);
+  }
+  std::map<std::string, Json> fields;
+  const Json flat = description.flatten();
+  for (const auto& [path, value] : flat.items()) {
+    std::string name = path.substr(1);
+    std::ranges::replace(name, '/', '.');
+    fields[name] = value;
+  }
+  return fields;
 }
 
-void check_architecture(const ReaderConfig& there, const ReaderConfig& here, const fs::path& file) {
+void check_architecture(const ModelConfig& there, const ModelConfig& here, const fs::path& file) {
   std::string differences;
-  const Json theirs = architecture(there), mine = architecture(here);
-  for (const auto& [name, value] : mine.items()) {
-    if (!theirs.contains(name) || theirs.at(name) == value) continue;
-    differences +=
-        fmt::format("\n  model.{}: {} there, {} here", name, format_json(theirs.at(name)), format_json(value));
+  const std::map<std::string, Json> theirs = architecture(there), mine = architecture(here);
+  for (const auto& [name, value] : mine) {
+    if (theirs.at(name) == value) continue;
+    differences += fmt::format("\n  {}: {} there, {} here", name, format_json(theirs.at(name)), format_json(value));
   }
-  if ((there.sentences > 0) != (here.sentences > 0)) {
-    const auto answer = [](const ReaderConfig& c) { return c.sentences > 0 ? "yes" : "no"; };
-    differences += fmt::format("\n  texts of numbered sentences: {} there, {} here", answer(there), answer(here));
+  const auto numbered = [](const ModelConfig& c) { return transformer_of(c).segments > 0 ? "yes" : "no"; };
+  if (std::string_view(numbered(there)) != numbered(here)) {
+    differences += fmt::format("\n  texts of numbered sentences: {} there, {} here", numbered(there), numbered(here));
   }
-  if (!differences.empty()) fail("model.from: {}: is another architecture:{}", file.string(), differences);
+  if (!differences.empty()) fail("model.from: {}: has another architecture:{}", file.string(), differences);
 }
 
 // The number of a word; a text's words have the space before them. -1: it is not known.
@@ -49,11 +56,6 @@ int number_of(const std::string& word, const SavedModel& model) {
     if (model.vocabulary.contains(form)) return model.vocabulary[form];
   }
   return -1;
-}
-
-// What the first layer reads is the vector of a token times this.
-double scale_of_tokens(const ReaderConfig& config) {
-  return config.predicts == Predicts::answer ? std::sqrt(config.attention.d_model) : 1;
 }
 
 // Copies the rows of `from`, times `scale`, to those of `to`: first of each pair to second.
@@ -73,8 +75,8 @@ void copy_rows(const Tensor& from, Tensor to, const std::vector<std::pair<int, i
 WarmStart warm_start(const fs::path& from, const SavedModel& model) {
   const fs::path file = model_file(from);
   const SavedModel other = load_model(file);
-  check_architecture(other.reader->config, model.reader->config, file);
-  const double scale = scale_of_tokens(other.reader->config) / scale_of_tokens(model.reader->config);
+  check_architecture(config_of(*other.network), config_of(*model.network), file);
+  const double scale = other.transformer().config.embedding_scale / model.transformer().config.embedding_scale;
   std::vector<std::pair<int, int>> words;
   for (int here = 0; here < model.vocabulary.size(); ++here) {
     const int there = number_of(model.vocabulary.word(here), other);

@@ -52,10 +52,10 @@ void check_address_space() {
   const std::size_t bytes = code + static_cast<std::size_t>(threads()) * buffer;
   void* space = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (space == MAP_FAILED) {
-    fail(
-        "OpenBLAS cannot be loaded: for {} thread{} it takes {} MiB of address space, which the system refuses; "
-        "is there a limit (ulimit -v)?",
-        threads(), threads() == 1 ? "" : "s", bytes / mib);
+    throw Error(  // whichever layer happens to need it first
+        fmt::format("OpenBLAS cannot be loaded: for {} thread{} it takes {} MiB of address space, which the system "
+                    "refuses; is there a limit (ulimit -v)?",
+                    threads(), threads() == 1 ? "" : "s", bytes / mib));
   }
   munmap(space, bytes);
 }
@@ -79,7 +79,10 @@ struct OpenBlas {
         if (!library) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
       }
     }
-    if (!library) fail("OpenBLAS cannot be loaded: {}. On Debian: apt-get install libopenblas0-pthread", dlerror());
+    if (!library) {
+      throw Error(
+          fmt::format("OpenBLAS cannot be loaded: {}. On Debian: apt-get install libopenblas0-pthread", dlerror()));
+    }
     find("cblas_sgemm", sgemm);
     find("cblas_dgemm", dgemm);
     void (*set_num_threads)(int) = nullptr;

@@ -76,7 +76,10 @@ void* system_allocate(Pool& pool, std::int64_t bytes, const char* operation) {
     }
     block = allocate_block(size);
   }
-  if (!block) fail("{}: out of memory: {} bytes asked for, {} in use", operation, bytes, pool.use.bytes_in_use);
+  if (!block) {
+    throw OutOfMemoryError(in_layer(
+        fmt::format("{}: out of memory: {} bytes asked for, {} in use", operation, bytes, pool.use.bytes_in_use)));
+  }
   pool.use.bytes_reserved += bytes;
   ++pool.use.system_allocations;
   return block;

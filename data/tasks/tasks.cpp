@@ -35,6 +35,8 @@ Task task_of(const TaskOptions& o, const Random& random) {
       return jsonl_task(o.train, o.test, random);
     case TaskKind::text:
       return text_task(o.train, o.test, o.split, o.context, o.vocabulary, o.subwords);
+    case TaskKind::masked_text:
+      return masked_text_task(o.train, o.test, o.split, o.context, o.vocabulary, o.subwords);
     case TaskKind::induction:
       return induction_task(o.sentences, o.held_out, o.context, random);
     case TaskKind::candidates:
@@ -47,7 +49,7 @@ Task task_of(const TaskOptions& o, const Random& random) {
 
 Task make_task(const TaskOptions& options, const Random& random) {
   Task task = task_of(options, random);
-  if (options.kind != TaskKind::text && !task.tokenizer.subwords()) task.tokenizer = Tokenizer(options.split);
+  if (!is_text(options.kind) && !task.tokenizer.subwords()) task.tokenizer = Tokenizer(options.split);
   if (options.unknown == Unknown::token && !task.corpus && !task.tokenizer.subwords()) {
     learn_unknown(task, options.min_count);
   }

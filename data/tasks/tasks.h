@@ -7,7 +7,7 @@
 namespace heed {
 
 // What is learned: sentences that are made, or those of a file.
-enum class TaskKind { coreference, bank, chinese, babi, jsonl, text, induction, candidates };
+enum class TaskKind { coreference, bank, chinese, babi, jsonl, text, masked_text, induction, candidates };
 template <>
 inline constexpr EnumName<TaskKind> enum_names<TaskKind>[] = {{TaskKind::coreference, "coreference"},
                                                               {TaskKind::bank, "bank"},
@@ -15,14 +15,19 @@ inline constexpr EnumName<TaskKind> enum_names<TaskKind>[] = {{TaskKind::corefer
                                                               {TaskKind::babi, "babi"},
                                                               {TaskKind::jsonl, "jsonl"},
                                                               {TaskKind::text, "text"},
+                                                              {TaskKind::masked_text, "masked_text"},
                                                               {TaskKind::induction, "induction"},
                                                               {TaskKind::candidates, "candidates"}};
+/// Whether a task reads one long text instead of sentences.
+constexpr bool is_text(TaskKind kind) { return kind == TaskKind::text || kind == TaskKind::masked_text; }
+
+/// Whether a task reads files instead of making its sentences.
 constexpr bool reads_files(TaskKind kind) {
-  return kind == TaskKind::babi || kind == TaskKind::jsonl || kind == TaskKind::text || kind == TaskKind::candidates;
+  return kind == TaskKind::babi || kind == TaskKind::jsonl || is_text(kind) || kind == TaskKind::candidates;
 }
 
-// Whether a model of it predicts the next token, and not the answer to a question.
-constexpr bool predicts_next(TaskKind kind) { return kind == TaskKind::text || kind == TaskKind::induction; }
+/// Whether a model of the task predicts tokens of a text, and answers no questions.
+constexpr bool predicts_tokens(TaskKind kind) { return is_text(kind) || kind == TaskKind::induction; }
 
 // Which task, and how much of it.
 struct TaskOptions {

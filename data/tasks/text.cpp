@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace heed {
 namespace {
@@ -117,6 +118,20 @@ Task text_task(const std::string& train, const std::string& test, Split split, i
   check_length(train, "what is learned from", corpus.train, context + 1);
   check_length(test.empty() ? train : test, "what is held out", corpus.held_out, 2);
   task.held_out = pieces_of(corpus, task.vocabulary);
+  return task;
+}
+
+Task masked_text_task(const std::string& train, const std::string& test, Split split, int context, int subwords,
+                      const std::optional<Subwords>& known) {
+  Task task = text_task(train, test, split, context, subwords, known);
+  task.name = "masked_text";
+  if (task.vocabulary.contains(mask_token)) fail("{}: the text itself has the token {}", train, mask_token);
+  task.corpus->mask = task.vocabulary.add(mask_token);
+  for (Example& piece : task.held_out) {
+    piece.query = static_cast<int>(piece.tokens.size()) / 2;
+    std::string& hidden = piece.tokens[static_cast<std::size_t>(piece.query)];
+    piece.answer = std::exchange(hidden, mask_token);
+  }
   return task;
 }
 

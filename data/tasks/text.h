@@ -14,4 +14,12 @@ namespace heed {
 Task text_task(const std::string& train, const std::string& test, Split split, int context, int subwords = 0,
                const std::optional<Subwords>& known = {});
 
+/// The token that hides another in masked text, and that asks for a prediction in a sentence.
+inline constexpr const char* mask_token = "<mask>";
+
+/// Returns a text_task() whose tokens are predicted where they are hidden: the vocabulary ends with `mask_token`, and the pieces
+/// of `held_out` have it at the query, with the hidden token as their answer.
+Task masked_text_task(const std::string& train, const std::string& test, Split split, int context, int subwords = 0,
+                      const std::optional<Subwords>& known = {});
+
 }  // namespace heed

@@ -1,5 +1,7 @@
 #include "inspect/card/card.h"
 
+#include "run/run_directory.h"
+
 #include <heed/data/overlap.h>
 #include <heed/data/tasks/candidates.h>
 #include <heed/data/tasks/jsonl.h>
@@ -19,13 +21,13 @@ template <class Visit>
 void each_batch(const SavedModel& model, const std::vector<Example>& examples, const Visit& visit) {
   std::size_t first = 0;
   for (const Batch& batch : NumberedExamples(examples, model.vocabulary).batches(128)) {
-    visit(reader_input(batch), first);
+    visit(questions(batch), first);
     first += batch.lengths.size();
   }
 }
 
 // The chosen candidates of logits (B, C) or (B, C + 1); -1: none of them.
-void add_answers(const ReaderInput& input, const Tensor& logits, std::vector<int>& answers) {
+void add_answers(const Questions& input, const Tensor& logits, std::vector<int>& answers) {
   const std::vector<double> values = logits.to_vector();
   const std::int64_t C = input.candidates.shape()[1];
   for (std::int64_t b = 0; b < logits.size(0); ++b) {
@@ -37,8 +39,8 @@ void add_answers(const ReaderInput& input, const Tensor& logits, std::vector<int
 
 std::vector<int> answers_of(const SavedModel& model, const std::vector<Example>& examples) {
   std::vector<int> answers;
-  each_batch(model, examples, [&](const ReaderInput& input, std::size_t) {
-    add_answers(input, model.reader->at_query(input).logits, answers);
+  each_batch(model, examples, [&](const Questions& input, std::size_t) {
+    add_answers(input, answer(*model.network, input, Compute::query).logits, answers);
   });
   return answers;
 }
@@ -117,8 +119,8 @@ std::vector<Card::Group> groups_of(const std::vector<Example>& examples, const s
 // Weights from the query (sentences, layers x heads, candidates).
 std::vector<std::vector<std::vector<double>>> looks_of(const SavedModel& model, const std::vector<Example>& examples) {
   std::vector<std::vector<std::vector<double>>> result;
-  each_batch(model, examples, [&](const ReaderInput& input, std::size_t first) {
-    const Reader::Output output = model.reader->at_query(input, Weights::yes);
+  each_batch(model, examples, [&](const Questions& input, std::size_t first) {
+    const Answers output = answer(*model.network, input, Compute::query, Weights::yes);
     for (std::int64_t b = 0; b < output.logits.size(0); ++b) {
       auto& sentence = result.emplace_back();
       for (const Tensor& weights : output.weights) {  // (B, heads, T)
@@ -141,7 +143,7 @@ std::vector<int> answers_without_edge(const SavedModel& model, const std::vector
                                       int head) {
   std::vector<int> answers;
   const std::string scores = fmt::format("encoder.{}.attention.scores", layer);
-  each_batch(model, examples, [&](const ReaderInput& input, std::size_t first) {
+  each_batch(model, examples, [&](const Questions& input, std::size_t first) {
     const Hook hook([&](const std::string& name, Tensor& value) {
       if (name != scores) return;
       value = contiguous(value);  // (B, heads, T, T)
@@ -154,7 +156,7 @@ std::vector<int> answers_without_edge(const SavedModel& model, const std::vector
         std::fill(row + span.begin, row + span.end, -std::numeric_limits<float>::infinity());
       }
     });
-    add_answers(input, (*model.reader)(input).logits, answers);
+    add_answers(input, answer(*model.network, input).logits, answers);
   });
   return answers;
 }
@@ -182,7 +184,7 @@ void add_looks(Card& result, const SavedModel& model, std::vector<Example> examp
   std::erase_if(examples, [](const Example& e) { return e.chosen < 0; });
   if (examples.empty()) return;
   const auto weights = looks_of(model, examples);
-  const int heads = model.reader->config.attention.heads;
+  const int heads = model.heads();
   std::size_t best = 0;
   double most = -1;
   for (std::size_t h = 0; h < weights[0].size(); ++h) {
@@ -201,15 +203,16 @@ void add_looks(Card& result, const SavedModel& model, std::vector<Example> examp
 }
 
 std::size_t leave_out_long(const SavedModel& model, std::vector<Example>& examples) {
-  if (!model.reader->learned_positions) return 0;
-  return leave_out_if(
-      examples, [most = model.reader->config.max_length](const Example& e) { return std::ssize(e.tokens) > most; });
+  if (!model.transformer().learned_positions) return 0;
+  return leave_out_if(examples, [most = model.transformer().config.max_length](const Example& e) {
+    return std::ssize(e.tokens) > most;
+  });
 }
 
 }  // namespace
 
 void check_chooses(const SavedModel& model) {
-  if (model.reader->config.answer == Answer::word) {
+  if (!std::holds_alternative<CandidateChooser>(*model.network)) {
     fail(
         "a card is of a model that chooses among candidates; this one answers with a word of its vocabulary, as "
         "model.answer: word and language models do");
@@ -237,7 +240,7 @@ Card card(const SavedModel& model, const Baselines& baselines, const std::string
   result.model = share_right(examples, answers);
   result.both_of_pair = wilson(both, result.pairs);
   result.bag = share_right(examples, baselines.bag.answers(examples, model.vocabulary));
-  const bool none_too = model.reader->config.answer == Answer::candidate_or_none;
+  const bool none_too = std::get<CandidateChooser>(*model.network).config.or_none;
   for (const Example& e : examples) {
     result.coin += 1.0 / static_cast<double>((std::ssize(e.candidates) + none_too) * std::ssize(examples));
   }

@@ -3,9 +3,9 @@
 #include "inspect/card/interval.h"
 #include "inspect/views/terminal.h"
 #include "run/bag_of_words.h"
-#include "run/saved_model.h"
 
 #include <heed/data/unknown_words.h>
+#include <heed/explain/sentence_attention.h>
 
 #include <optional>
 #include <string>

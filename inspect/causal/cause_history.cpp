@@ -1,6 +1,8 @@
 #include "inspect/causal/cause_history.h"
 
 #include "inspect/causal/baseline.h"
+#include "run/dump.h"
+#include "run/run_directory.h"
 
 #include <fmt/ranges.h>
 
@@ -102,9 +104,9 @@ CauseHistory cause_history(const std::filesystem::path& run, int most, const OnP
   std::optional<Passes> passes;
   for (const std::filesystem::path& file : files) {
     const SavedModel model = load_model(file);
-    const ReaderConfig& config = model.reader->config;
-    const double all = (config.layers * (config.attention.heads + (config.attention.heads > 1)) + 1) *
-                       static_cast<double>(files.size());
+    const TransformerConfig& config = model.transformer().config;
+    const double all =
+        (config.layers * (config.heads() + (config.heads() > 1)) + 1) * static_cast<double>(files.size());
     if (!passes) passes.emplace("weights and effects", all, progress);
     const HeldOut sentences(model, held_out,
                             most > 0 ? static_cast<std::size_t>(most) : affordable(config, held_out, all));

@@ -2,7 +2,6 @@
 #include "files/json.h"
 #include "inspect/card/interval.h"
 #include "inspect/progress.h"
-#include "run/saved_model.h"
 
 #include <filesystem>
 #include <optional>

@@ -2,6 +2,7 @@
 
 #include "inspect/causal/baseline.h"
 #include "inspect/causal/rank_correlation.h"
+#include "run/dump.h"
 
 #include <algorithm>
 #include <array>
@@ -303,11 +304,11 @@ Causes causes(const SavedModel& model, const std::vector<Example>& held_out, con
   Causes result;
   result.step = model.step;
   result.held_out = static_cast<int>(held_out.size());
-  const ReaderConfig& config = model.reader->config;
-  const double times = passes(config.layers, config.attention.heads, longest(held_out));
+  const TransformerConfig& config = model.transformer().config;
+  const double times = passes(config.layers, config.heads(), longest(held_out));
   const HeldOut used(model, held_out, most > 0 ? static_cast<std::size_t>(most) : affordable(config, held_out, times));
   Study(used, result, progress).run();
-  if (model.reader->config.answer != Answer::word) {
+  if (std::holds_alternative<CandidateChooser>(*model.network)) {
     result.left_out.emplace_back("The model chooses among candidates: no logit of a word is taken apart.");
     return result;
   }

@@ -1,8 +1,9 @@
 #pragma once
 #include "files/json.h"
-#include "inspect/causal/attribution.h"
 #include "inspect/causal/held_out.h"
 #include "inspect/progress.h"
+
+#include <heed/explain/attribution.h>
 
 #include <optional>
 #include <string>

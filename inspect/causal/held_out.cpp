@@ -1,9 +1,9 @@
 #include "inspect/causal/held_out.h"
 
-#include "run/answers.h"
 #include "run/run_directory.h"
 
 #include <heed/data/tasks/jsonl.h>
+#include <heed/explain/sentence_attention.h>
 #include <heed/nn/hook.h>
 
 #include <algorithm>
@@ -42,8 +42,8 @@ HeldOut::HeldOut(const SavedModel& model, const std::vector<Example>& examples, 
   sentences_.insert(sentences_.end(), alone.begin(), alone.end());
 
   for (const Example& sentence : sentences_) {
-    reader_input(*model.reader, model.vocabulary, sentence);  // an Error where the model cannot read it
-    right_.push_back(right_answer(*model.reader, model.vocabulary, sentence));
+    questions(*model.network, model.vocabulary, sentence);  // an Error where the model cannot read it
+    right_.push_back(right_answer(*model.network, model.vocabulary, sentence));
   }
   batches_ = NumberedExamples(sentences_, model.vocabulary).batches(128);  // even, so that twins are in one
 }
@@ -53,12 +53,12 @@ std::vector<HeldOut::Answer> HeldOut::answers(const Change& change) const {
   for (const Batch& batch : batches_) {
     const std::size_t first = result.size();
     const Hook hook([&](const std::string& name, Tensor& value) { change(name, value, first); });
-    const Tensor logits = (*model_.reader)(reader_input(batch)).logits;  // (B, vocabulary)
+    const Tensor logits = answer(*model_.network, questions(batch)).logits;  // (B, vocabulary)
     const std::vector<double> probabilities = softmax(logits.to(DType::float64)).to_vector();
     auto row = probabilities.begin();
     for (std::int64_t b = 0; b < logits.size(0); ++b, row += logits.size(1)) {
       if (!std::isfinite(*row))
-        fail_not_finite(*model_.reader, reader_input(*model_.reader, model_.vocabulary, sentences_[result.size()]));
+        fail_not_finite(*model_.network, questions(*model_.network, model_.vocabulary, sentences_[result.size()]));
       const auto end = row + logits.size(1);
       const int right = right_[result.size()];
       result.push_back({right < 0 ? 0.0 : row[right], static_cast<int>(std::max_element(row, end) - row)});
@@ -95,12 +95,12 @@ std::size_t longest(const std::vector<Example>& sentences) {
   return most;
 }
 
-std::size_t affordable(const ReaderConfig& config, const std::vector<Example>& sentences, double passes) {
+std::size_t affordable(const TransformerConfig& config, const std::vector<Example>& sentences, double passes) {
   const auto T = static_cast<double>(longest(sentences));
-  const AttentionConfig& a = config.attention;
-  const double d_k = a.d_k > 0 ? a.d_k : a.d_model / a.heads, d_v = a.d_v > 0 ? a.d_v : a.d_model / a.heads;
-  const double a_token = config.layers * (2 * a.heads * (a.d_model + T) * (d_k + d_v) + 2.0 * a.d_model * config.mlp);
-  return static_cast<std::size_t>(std::max(100.0, 1e12 / (2 * passes * T * a_token)));
+  const AttentionConfig a = config.block.attention.complete();
+  const double per_token =
+      config.layers * (2.0 * a.heads * (a.d_model + T) * (a.d_k + a.d_v) + 2.0 * a.d_model * config.block.mlp.width);
+  return static_cast<std::size_t>(std::max(100.0, 1e12 / (2 * passes * T * per_token)));
 }
 
 }  // namespace heed

@@ -1,6 +1,7 @@
 #pragma once
 #include "inspect/card/interval.h"
-#include "run/saved_model.h"
+
+#include <heed/models/reading.h>
 
 #include <filesystem>
 #include <functional>
@@ -29,8 +30,8 @@ class HeldOut {
   using Change = std::function<void(const std::string& name, Tensor& value, std::size_t first)>;
   std::vector<Answer> answers(const Change& change) const;  // NotFinite where they are infinite or NaN
 
-  int layers() const { return model_.reader->config.layers; }
-  int heads() const { return model_.reader->config.attention.heads; }
+  int layers() const { return model_.layers(); }
+  int heads() const { return model_.heads(); }
   int right(std::size_t sentence) const { return right_[sentence]; }  // the word that is the answer
 
  private:
@@ -56,6 +57,6 @@ std::size_t longest(const std::vector<Example>& sentences);
 
 // How many sentences take about a minute of one core when a model reads each `passes` times: 10^12 multiplications and
 // additions, and at least 100.
-std::size_t affordable(const ReaderConfig& config, const std::vector<Example>& sentences, double passes);
+std::size_t affordable(const TransformerConfig& config, const std::vector<Example>& sentences, double passes);
 
 }  // namespace heed

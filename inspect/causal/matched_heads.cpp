@@ -277,9 +277,9 @@ MatchedHeads match_heads(const std::vector<fs::path>& runs, int most, const OnPr
       progress("heads of " + runs[i].string(), static_cast<double>(i) / static_cast<double>(runs.size()), 0);
     }
     const SavedModel model = model_of_run(runs[i]);
-    const ReaderConfig& config = model.reader->config;
+    const TransformerConfig& config = model.transformer().config;
     if (i == 0 && most == 0) {
-      const double passes = config.layers * config.attention.heads + 4;
+      const double passes = config.layers * config.heads() + 4;
       used = affordable(config, held_out, passes * static_cast<double>(runs.size()));
     }
     try {
@@ -293,7 +293,7 @@ MatchedHeads match_heads(const std::vector<fs::path>& runs, int most, const OnPr
     if (i == 0) sentences = HeldOut(model, held_out, used).sentences();
     if (all[i].heads.size() != all[0].heads.size() || all[i].heads.back().layer != all[0].heads.back().layer) {
       fail("{} has {} layers of {} heads, {} others: heads of models of one shape are matched", runs[i].string(),
-           config.layers, config.attention.heads, runs[0].string());
+           config.layers, config.heads(), runs[0].string());
     }
     matched.runs.push_back(all[i].run);
   }

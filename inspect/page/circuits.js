@@ -7,22 +7,22 @@ const mostWords = 500;  // more would not fit on a screen, and take seconds
 // Words come as the layer's norm gives them, without position (rotary: both at the same one) and as if no earlier layer had changed them.
 function circuit(reader, layer, head, kind) {
   const {d} = reader, block = reader.blocks[layer], V = Math.min(mostWords, reader.vocabulary.length);
-  const E = Float64Array.from({length: V * d}, (_, i) => reader.words[i] * (reader.isNext ? 1 : Math.sqrt(d)));
-  const X = normalised(E, block.norm);
+  const E = Float64Array.from({length: V * d}, (_, i) => reader.words[i] * reader.shape.embedding_scale);
+  const X = block.norms.input ? normalised(E, block.norms.input) : E;
   const values = new Float32Array(V * V);
   let from, to, width, scale = 1;
   if (kind === 'QK') {
     width = block.d_k;
     from = reader.headQueries(block, X, V, head, () => 0);
     to = reader.headKeys(block, X, V, head, () => 0);
-    scale = 1 / Math.sqrt(width);
+    scale = block.scale;
   } else {
     const {d_v} = block, v = reader.headValues(block, X, V, head);
     const written =
         linear(v, V, {weight: block.W_O.weight.subarray(head * d_v * d, (head + 1) * d_v * d), k: d_v, m: d});
     width = d;
-    const {gain, bias} = reader.finalNorm;
-    from = (bias ? centred(written, V, d) : written).map((x, i) => x * gain[i % d]);
+    const {gain, bias} = reader.finalNorm ?? {};
+    from = (bias ? centred(written, V, d) : written).map((x, i) => gain ? x * gain[i % d] : x);
     to = reader.unembedding;
     if (reader.choosing) {
       from = linear(from, V, reader.choosing.W_C);

@@ -12,22 +12,23 @@ class Writer {
   // Reads one token more: the logits of what comes next.
   next(token) {
     const {reader} = this, {d} = reader, at = this.read++;
-    let x = reader.embedded([token], at).map(({values}) => values).reduce(plus);
+    let x = reader.input([token], at);
     reader.blocks.forEach((block, layer) => {
-      const {d_k, d_v} = block, X = normalised(x, block.norm), joined = new Float64Array(block.W_O.k);
+      const {d_k, d_v} = block, X = block.norms.input ? normalised(x, block.norms.input) : x;
+      const joined = new Float64Array(block.W_O.k);
       this.kept[layer].forEach(({K, V}, h) => {
         const q = reader.headQueries(block, X, 1, h, () => at);
         K.push(reader.headKeys(block, X, 1, h, () => at));
         V.push(reader.headValues(block, X, 1, h));
-        const weights = softmax(Float64Array.from(K, (k) => dot(q, 0, k, 0, d_k) / Math.sqrt(d_k)));
+        const weights = softmax(Float64Array.from(
+            K, (k, j) => reader.sees(block, at, j) ? capped(dot(q, 0, k, 0, d_k) * block.scale, block.cap) : -Infinity));
         weights.forEach((weight, j) => {
           for (let c = 0; c < d_v; ++c) joined[h * d_v + c] += weight * V[j][c];
         });
       });
-      x = plus(x, linear(joined, 1, block.W_O));
-      if (block.mlp) x = plus(x, reader.mlp(block.mlp, x, 1));
+      x = reader.after(block, x, joined, 1).output;
     });
-    return reader.logits(normalised(x, reader.finalNorm).subarray(0, d));
+    return reader.logits(reader.finalNorm ? normalised(x, reader.finalNorm) : x.subarray(0, d));
   }
 
   // The logits after a text; of one that is too long the later half is read anew, as inspect --continue does.

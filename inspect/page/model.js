@@ -1,131 +1,73 @@
-// The reader of nn/reader.h, computed here in double from its float32 parameters. Matrices are arrays, row after row.
-
-// x (n, k) times W (k, m), columns [from, to) of W, plus the bias.
-function linear(x, n, {weight, bias, k, m}, from = 0, to = m) {
-  const y = new Float64Array(n * (to - from));
-  for (let i = 0; i < n; ++i) {
-    const row = i * (to - from);
-    if (bias)
-      for (let j = from; j < to; ++j) y[row + j - from] = bias[j];
-    for (let c = 0; c < k; ++c) {
-      const value = x[i * k + c];
-      if (value === 0) continue;
-      for (let j = from, w = c * m + from; j < to; ++j, ++w) y[row + j - from] += value * weight[w];
-    }
-  }
-  return y;
-}
-
-function dot(a, i, b, j, length) {
-  let sum = 0;
-  for (let c = 0; c < length; ++c) sum += a[i + c] * b[j + c];
-  return sum;
-}
-
-// (x - mean) / sqrt(variance + eps) * gain + bias, for each row of d. RMSNorm, which has no bias, takes no mean away.
-function normalised(x, {gain, bias, eps}) {
-  const d = gain.length, y = new Float64Array(x.length);
-  for (let row = 0; row < x.length; row += d) {
-    let mean = 0, variance = 0;
-    for (let c = 0; bias && c < d; ++c) mean += x[row + c] / d;
-    for (let c = 0; c < d; ++c) variance += (x[row + c] - mean) ** 2 / d;
-    const inverse = 1 / Math.sqrt(variance + eps);
-    for (let c = 0; c < d; ++c) y[row + c] = (x[row + c] - mean) * inverse * gain[c] + (bias ? bias[c] : 0);
-  }
-  return y;
-}
-
-// Rotary positions (nn/more_layers.h): the pair (x_i, x_{i + d/2}) of the row at position t turned by t / 10000^(2i/d).
-function turned(x, d, positionOf) {
-  const y = new Float64Array(x.length), half = d / 2;
-  for (let row = 0; row * d < x.length; ++row) {
-    for (let i = 0; i < half; ++i) {
-      const angle = positionOf(row) / 10000 ** (2 * i / d), u = x[row * d + i], v = x[row * d + half + i];
-      y[row * d + i] = u * Math.cos(angle) - v * Math.sin(angle);
-      y[row * d + half + i] = u * Math.sin(angle) + v * Math.cos(angle);
-    }
-  }
-  return y;
-}
-
-// In place; -Infinity takes no part, and a row of nothing else becomes 0.
-function softmax(x, from = 0, to = x.length) {
-  let largest = -Infinity, sum = 0;
-  for (let i = from; i < to; ++i) largest = Math.max(largest, x[i]);
-  for (let i = from; i < to; ++i) sum += x[i] = largest === -Infinity ? 0 : Math.exp(x[i] - largest);
-  if (sum > 0)
-    for (let i = from; i < to; ++i) x[i] /= sum;
-  return x;
-}
-
-// erf(x) = 2 / sqrt(pi) exp(-x^2) sum of 2^n x^(2n+1) / (1 3 5 ... (2n+1)) (Abramowitz & Stegun, 7.1.6)
-function erf(x) {
-  if (Math.abs(x) > 6) return Math.sign(x);
-  let term = x, sum = x;
-  for (let n = 1; Math.abs(term) > 1e-17 * Math.abs(sum); ++n) sum += term *= 2 * x * x / (2 * n + 1);
-  return 2 / Math.sqrt(Math.PI) * Math.exp(-x * x) * sum;
-}
-
-const activations = {
-  gelu: (x) => x * (1 + erf(x / Math.SQRT2)) / 2,
-  gelu_tanh: (x) => x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))) / 2,
-  relu: (x) => Math.max(x, 0),
-  swiglu: (x, gate) => x * gate / (1 + Math.exp(-gate)),
-};
-
-function plus(a, b) { return a.map((value, i) => value + b[i]); }
-
-// Each row of d as layer_norm() leaves it without gain or bias.
-function standardised(x, d) {
-  return normalised(x, {gain: new Float64Array(d).fill(1), bias: new Float64Array(d), eps: 1e-5});
-}
-
+// The models of models/, with the layers of layers.js.
 class Reader {
-  constructor({shape, eps, head_eps, tensors, vocabulary, unknown, queries, split, of_text, step, singular_values}) {
-    Object.assign(
-        this, {shape, eps, headEps: head_eps, vocabulary, queries, split, ofText: of_text, step, singularValues: singular_values});
-    this.isNext = shape.predicts === 'next';  // a language model: causal, and with every residual
+  constructor({config, tensors, vocabulary, unknown, queries, split, of_text, step, singular_values}) {
+    const shape = config.transformer, {block} = shape, {attention} = block;
+    Object.assign(this, {config, shape, vocabulary, queries, split, ofText: of_text, step, singularValues: singular_values});
+    this.isNext = shape.causal;  // a language model
     this.numbers = new Map(vocabulary.map((word, i) => [word, i]));
     this.unknown = unknown;  // the word that stands for all that are not known, or null
-    this.d = shape.attention.d_model;
-    this.H = shape.attention.heads;
-    this.group = this.H / (shape.attention.kv_heads ?? this.H);  // heads that share keys and values
-    this.activation = activations[shape.activation ?? 'gelu'];
+    this.d = attention.d_model;
+    this.H = attention.heads;
+    this.group = this.H / (attention.kv_heads || this.H);  // heads that share keys and values
+    this.logitCap = config.logits?.soft_cap ?? 0;
     this.tensors = new Map(Object.entries(tensors).map(
         ([name, {shape, data}]) => [name, {shape, values: new Float32Array(bytesOf(data).buffer)}]));
     this.words = this.values('words.weight');
-    const {tie} = shape.attention;
-    this.blocks = Array.from({length: shape.layers}, (_, l) => {
-      const at = `encoder.${l}`, W_Q = this.linear(`${at}.attention.W_Q`);
-      const W_K = tie === 'Q_is_K' ? W_Q : this.linear(`${at}.attention.W_K`);
-      const W_V = tie === 'K_is_V' ? W_K : this.linear(`${at}.attention.W_V`);
-      const W_O = this.linear(`${at}.attention.W_O`);
-      const mlp = shape.mlp > 0 && {
-        norm: this.norm(`${at}.mlp.norm`),
-        gate: shape.activation === 'swiglu' && this.linear(`${at}.mlp.gate`),
-        in : this.linear(`${at}.mlp.in`),
-        out: this.linear(`${at}.mlp.out`)
-      };
-      return {
-        norm: this.norm(`${at}.attention_norm`),
-        W_Q,
-        W_K,
-        W_V,
-        W_O,
-        mlp,
-        qNorm: this.headNorm(`${at}.attention.q_norm`),
-        kNorm: this.headNorm(`${at}.attention.k_norm`),
-        d_k: W_Q.m / this.H,
-        d_v: W_O.k / this.H
-      };
-    });
-    this.finalNorm = this.norm('encoder.norm');
+    this.embeddingNorm = this.norm('embedding_norm', block.norm);
+    this.blocks = Array.from({length: shape.layers}, (_, l) => this.block(l));
+    this.finalNorm = this.norm('encoder.norm', block.norm);
     this.unembedding = this.values('unembedding') ?? this.words;
-    // Of a model that answers with a candidate: W_C and n of nn/reader.h.
-    this.choosing = (shape.answer ?? 'word') !== 'word' &&
+    // Of a model that answers with a candidate: W_C and n of models/candidate_chooser.h.
+    this.choosing = config.kind === 'candidate_chooser' &&
         {W_C: this.linear('candidates.pointer'), none: this.values('candidates.none')};
+    this.transform = this.values('transform.dense.weight') && {
+      dense: this.linear('transform.dense'),
+      activation: activations[config.activation],
+      norm: this.norm('transform.norm', block.norm)
+    };
     this.whole = new Map();
     this.pending = new Map();  // what is being read in slices: who waits for it
+  }
+
+  block(l) {
+    const {shape, shape: {block: {attention, mlp, norm, placement, parallel}}} = this, at = `encoder.${l}`;
+    const W_Q = this.linear(`${at}.attention.W_Q`);
+    const W_K = attention.tie === 'Q_is_K' ? W_Q : this.linear(`${at}.attention.W_K`);
+    const W_V = attention.tie === 'K_is_V' ? W_K : this.linear(`${at}.attention.W_V`);
+    const W_O = this.linear(`${at}.attention.W_O`), d_k = W_Q.m / this.H, every = shape.full_attention_every;
+    const window = every > 0 && (l + 1) % every === 0 ? 0 : attention.window;
+    const base = window > 0 && shape.window_rotary_base > 0 ? shape.window_rotary_base : shape.rotary.base;
+    // Of a part: the norms of its input, of its output and of the sum (nn/block.h).
+    const norms = (before, output) => ({
+      input: ['before', 'both'].includes(placement) && this.norm(`${at}.${before}`, norm),
+      output: placement === 'both' ? this.norm(`${at}.${output}`, norm) : placement === 'output' && this.norm(`${at}.${before}`, norm),
+      sum: placement === 'after' && this.norm(`${at}.${before}`, norm)
+    });
+    return {
+      W_Q,
+      W_K,
+      W_V,
+      W_O,
+      d_k,
+      d_v: W_O.k / this.H,
+      window,
+      parallel,
+      scale: attention.scale > 0 ? attention.scale : 1 / Math.sqrt(d_k),
+      cap: attention.soft_cap,
+      residual: l + 1 < shape.layers || shape.last_residual === 'yes',
+      norms: norms('attention_norm', 'output_attention_norm'),
+      over: attention.query_key_norm,
+      qNorm: this.norm(`${at}.attention.q_norm`, attention.query_key),
+      kNorm: this.norm(`${at}.attention.k_norm`, attention.query_key),
+      frequencies: shape.positions === 'rotary' && rotaryFrequencies(d_k, {...shape.rotary, base}),
+      mlp: mlp.width > 0 && {
+        norms: norms('mlp.norm', 'mlp.output_norm'),
+        function: gates[mlp.activation] ?? activations[mlp.activation],
+        gate: mlp.activation in gates && this.linear(`${at}.mlp.gate`),
+        in : this.linear(`${at}.mlp.in`),
+        out: this.linear(`${at}.mlp.out`)
+      }
+    };
   }
 
   values(name) { return this.tensors.get(name)?.values; }
@@ -133,8 +75,12 @@ class Reader {
     const {shape: [k, m], values} = this.tensors.get(`${name}.weight`);
     return {weight: values, bias: this.values(`${name}.bias`), k, m};
   }
-  norm(name) { return {gain: this.values(`${name}.gain`), bias: this.values(`${name}.bias`), eps: this.eps}; }
-  headNorm(name) { return this.tensors.has(`${name}.gain`) && {gain: this.values(`${name}.gain`), eps: this.headEps}; }
+  // Null where the model has no such norm.
+  norm(name, {epsilon, gain_offset}) {
+    const gain = this.values(`${name}.gain`);
+    if (!gain) return null;
+    return {gain: gain_offset ? gain.map((g) => 1 + g) : gain, bias: this.values(`${name}.bias`), eps: epsilon};
+  }
 
   number(token) { return this.numbers.get(token) ?? this.numbers.get(this.unknown); }
 
@@ -158,7 +104,7 @@ class Reader {
 
   // Why it cannot be read, or null.
   problemOf(tokens, candidates, unknown) {
-    const {positions, max_length, sentences} = this.shape;
+    const {positions, max_length, segments: sentences} = this.shape;
     if (tokens.length === 0) return 'Type a sentence.';
     if (candidates?.some(([begin]) => begin === undefined)) return 'Brackets mark nothing.';
     if (candidates?.length < (this.choosing.none ? 1 : 2))
@@ -183,10 +129,11 @@ class Reader {
     const rows = (of) => Float64Array.from({length: tokens.length * d}, (_, n) => of(Math.floor(n / d), n % d));
     const parts = [{
       what: 'token',
-      values: rows((t, c) => this.words[this.number(tokens[t]) * d + c] * (this.isNext ? 1 : Math.sqrt(d)))
+      values: rows((t, c) => this.words[this.number(tokens[t]) * d + c] * this.shape.embedding_scale)
     }];
     const positions = this.values('positions.weight'), sentences = this.values('sentences.weight');
-    if (positions) parts.push({what: 'position', values: rows((t, c) => positions[(first + t) * d + c])});
+    const offset = first + this.shape.position_offset;
+    if (positions) parts.push({what: 'position', values: rows((t, c) => positions[(offset + t) * d + c])});
     if (this.shape.positions === 'sinusoidal') {
       const angle = (t, c) => (first + t) / 10000 ** ((c - c % 2) / d);
       parts.push(
@@ -194,6 +141,12 @@ class Reader {
     }
     if (sentences) parts.push({what: 'sentence', values: rows((t, c) => sentences[numbers[t] * d + c])});
     return parts;
+  }
+
+  // What the first layer reads.
+  input(tokens, first = 0) {
+    const x = this.embedded(tokens, first).map(({values}) => values).reduce(plus);
+    return this.embeddingNorm ? normalised(x, this.embeddingNorm) : x;
   }
 
   // What the whole model makes of a text {tokens, query, candidates}; the last two are kept.
@@ -245,11 +198,11 @@ class Reader {
   // The same, a head at a time.
   * reading(text, {off = () => false, cut = () => false, enter = () => {}} = {}) {
     const {tokens, query} = text, T = tokens.length, {d} = this;
-    let x = this.embedded(tokens).map(({values}) => values).reduce(plus);
+    let x = this.input(tokens);
     const layers = [];
     for (const [layer, block] of this.blocks.entries()) {
       enter(layer, x);
-      const read = x, X = normalised(x, block.norm), heads = [];
+      const X = block.norms.input ? normalised(x, block.norms.input) : x, heads = [];
       for (let h = 0; h < this.H; ++h) {
         heads.push(this.attend(block, X, T, h, (i, j) => cut(layer, h, i, j)));
         yield;
@@ -260,24 +213,29 @@ class Reader {
         for (let t = 0; t < T; ++t)
           joined.set(output.subarray(t * block.d_v, (t + 1) * block.d_v), t * block.W_O.k + h * block.d_v);
       });
-      const before = x;
-      let y = linear(joined, T, block.W_O);
-      if (this.isNext || layer + 1 < this.blocks.length) y = plus(x, y);
-      let mlp = null;
-      if (block.mlp) {
-        mlp = this.mlp(block.mlp, y, T);
-        y = plus(y, mlp);
-      }
-      x = y;
-      layers.push({read, X, heads, mlp, before});
+      const after = this.after(block, x, joined, T);
+      layers.push({read: x, X, heads, ...after});
+      x = after.output;
       yield;
     }
     return {layers, ...this.answering(x.subarray(query * d, (query + 1) * d), layers, text)};
   }
 
+  // What a block makes of the heads' outputs (n, heads d_v) and of what it read, x (n, d_model).
+  after(block, x, joined, n) {
+    const added = (norms, y, part) => {
+      const sum = norms.output ? normalised(part, norms.output) : part, whole = y ? plus(y, sum) : sum;
+      return norms.sum ? normalised(whole, norms.sum) : whole;
+    };
+    const attention = linear(joined, n, block.W_O), attended = added(block.norms, block.residual && x, attention);
+    if (!block.mlp) return {attention, mlp: null, output: attended};
+    const mlp = this.mlp(block.mlp, block.parallel ? x : attended, n);
+    return {attention, mlp, output: added(block.mlp.norms, attended, mlp)};
+  }
+
   // x (d_model): what the last layer leaves at the query.
   answering(x, layers, {tokens, candidates}) {
-    const asking = normalised(x, this.finalNorm);
+    const asking = this.finalNorm ? normalised(x, this.finalNorm) : x;
     const logits = this.choosing ? this.logitsOfCandidates(asking, layers.at(-1).read, candidates) : this.logits(asking);
     const names = this.choosing ? [...candidates.map((span) => spanText({tokens}, span)), '(none)'] : this.vocabulary;
     return {logits, probabilities: softmax(logits.slice()), answers: names.slice(0, logits.length)};
@@ -286,12 +244,12 @@ class Reader {
   // The answers when one edge from the query in the last layer is cut: {head, token, weight, probabilities}, one by one.
   * cutsOfLast(text, reading) {
     const {tokens, query} = text, T = tokens.length, block = this.blocks.at(-1), {d_v} = block, row = query * T;
-    const {heads, before} = reading.layers.at(-1), joined = new Float64Array(block.W_O.k);
+    const {heads, read} = reading.layers.at(-1), joined = new Float64Array(block.W_O.k);
     heads.forEach(({output}, h) => joined.set(output.subarray(query * d_v, (query + 1) * d_v), h * d_v));
     for (let head = 0; head < this.H; ++head) {
       const {scores, weights, V} = heads[head];
       for (let token = 0; token < T; ++token) {
-        const left = scores.slice(row, row + T);
+        const left = scores.slice(row, row + T).map((score) => capped(score, block.cap));
         left[token] = -Infinity;
         softmax(left);
         const changed = joined.slice();
@@ -300,52 +258,59 @@ class Reader {
           for (let j = 0; j < T; ++j) sum += left[j] * V[j * d_v + c];
           changed[head * d_v + c] = sum;
         }
-        let y = linear(changed, 1, block.W_O);
-        if (this.isNext) y = plus(y, before.subarray(query * this.d, (query + 1) * this.d));
-        if (block.mlp) y = plus(y, this.mlp(block.mlp, y, 1));
-        yield {head, token, weight: weights[row + token], probabilities: this.answering(y, reading.layers, text).probabilities};
+        const {output} = this.after(block, read.subarray(query * this.d, (query + 1) * this.d), changed, 1);
+        yield {head, token, weight: weights[row + token], probabilities: this.answering(output, reading.layers, text).probabilities};
       }
     }
   }
 
-  // What an MLP adds to x (n, d_model).
-  mlp({norm, gate, in: into, out}, x, n) {
-    const X = normalised(x, norm), gates = gate && linear(X, n, gate);
-    return linear(linear(X, n, into).map((value, i) => this.activation(value, gates && gates[i])), n, out);
+  // What an MLP makes of x (n, d_model), before the norm of its output.
+  mlp({norms, function: f, gate, in: into, out}, x, n) {
+    const X = norms.input ? normalised(x, norms.input) : x, hidden = linear(X, n, into), gating = gate && linear(X, n, gate);
+    return linear(hidden.map((value, i) => gating ? f(gating[i]) * value : f(value)), n, out);
   }
 
   // The head of W_K and W_V that head h of W_Q reads.
   kvHead(h) { return Math.floor(h / this.group); }
 
-  // Of head h, from X (n, d_model): (n, d_k), each row turned by its position where the model does that.
+  // Of head h, from X (n, d_model): (n, d_k), each row normalised and rotated where the model does that.
   headQueries(block, X, n, h, positionOf = (row) => row) {
-    return this.placed(linear(X, n, block.W_Q, h * block.d_k, (h + 1) * block.d_k), block.qNorm, block.d_k, positionOf);
+    return this.placed(this.projected(block, block.W_Q, block.qNorm, X, n, h), block, positionOf);
   }
   headKeys(block, X, n, h, positionOf = (row) => row) {
-    const {d_k} = block, at = this.kvHead(h) * d_k;
-    return this.placed(linear(X, n, block.W_K, at, at + d_k), block.kNorm, d_k, positionOf);
+    return this.placed(this.projected(block, block.W_K, block.kNorm, X, n, this.kvHead(h)), block, positionOf);
   }
   headValues(block, X, n, h) {
     const at = this.kvHead(h) * block.d_v;
     return linear(X, n, block.W_V, at, at + block.d_v);
   }
-  placed(x, norm, d_k, positionOf) {
-    const y = norm ? normalised(x, norm) : x;
-    return this.shape.positions === 'rotary' ? turned(y, d_k, positionOf) : y;
+  projected(block, W, norm, X, n, h) {
+    const {d_k} = block, at = h * d_k;
+    if (block.over !== 'all') {
+      const y = linear(X, n, W, at, at + d_k);
+      return norm ? normalised(y, norm) : y;
+    }
+    const all = normalised(linear(X, n, W), norm);
+    return Float64Array.from({length: n * d_k}, (_, i) => all[Math.floor(i / d_k) * W.m + at + i % d_k]);
+  }
+  placed(x, {frequencies, d_k}, positionOf) {
+    return frequencies ? rotated(x, d_k, frequencies, this.shape.rotary.pairs === 'neighbours', positionOf) : x;
   }
 
-  // One head on X (T, d_model): softmax(Q K^T / sqrt(d_k)) V.
+  // Whether token i sees token j.
+  sees(block, i, j) { return !this.isNext || (j <= i && (block.window === 0 || j > i - block.window)); }
+
+  // One head on X (T, d_model): softmax(scale Q K^T) V.
   attend(block, X, T, h, cut) {
     const {d_k, d_v} = block;
     const Q = this.headQueries(block, X, T, h), K = this.headKeys(block, X, T, h), V = this.headValues(block, X, T, h);
     const scores = new Float64Array(T * T), output = new Float64Array(T * d_v);
     for (let i = 0; i < T; ++i) {
       for (let j = 0; j < T; ++j)
-        scores[i * T + j] = (this.isNext && j > i) || cut(i, j) ?
-            -Infinity :
-            dot(Q, i * d_k, K, j * d_k, d_k) / Math.sqrt(d_k);
+        scores[i * T + j] =
+            this.sees(block, i, j) && !cut(i, j) ? dot(Q, i * d_k, K, j * d_k, d_k) * block.scale : -Infinity;
     }
-    const weights = scores.slice();
+    const weights = scores.map((score) => capped(score, block.cap));
     for (let i = 0; i < T; ++i) {
       softmax(weights, i * T, (i + 1) * T);
       for (let j = 0; j < T; ++j) {
@@ -358,8 +323,13 @@ class Reader {
   // Of one vector (d_model): with the words' vectors, plus the bias.
   logits(x) {
     const bias = this.values('output_bias');
+    if (this.transform) {
+      const {dense, activation, norm} = this.transform;
+      x = normalised(linear(x, 1, dense).map(activation), norm);
+    }
     return Float64Array.from(
-        this.vocabulary, (_, w) => dot(x, 0, this.unembedding, w * this.d, this.d) + (bias ? bias[w] : 0));
+        this.vocabulary,
+        (_, w) => capped(dot(x, 0, this.unembedding, w * this.d, this.d) + (bias ? bias[w] : 0), this.logitCap));
   }
 
   // asking (d_model) -> q W_C c / sqrt(d_model) of each candidate and, where it learned that, of none of them.

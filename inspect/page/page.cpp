@@ -1,17 +1,18 @@
 #include "inspect/page/page.h"
 
-#include "inspect/causal/score_parts.h"
 #include "inspect/page/encode.h"
 #include "inspect/page/page_causes.h"
 #include "inspect/page/page_source.h"
 #include "inspect/page/singular_values.h"
 #include "inspect/views/colour.h"
 #include "inspect/views/view.h"
+#include "models/formats/config_json.h"
 #include "run/metrics.h"
 
 #include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
 #include <heed/data/tasks/jsonl.h>
+#include <heed/explain/score_parts.h>
 #include <heed/files/file.h>
 #include <heed/version.h>
 
@@ -192,16 +193,13 @@ Json tensor_json(const Tensor& tensor) {
 }
 
 Json model_json(const SavedModel& model) {
-  Json tensors = Json::object(), singular = Json::array(), head_eps, unknown_word;
+  Json tensors = Json::object(), singular = Json::array(), unknown_word;
   for (const auto& [name, tensor] : model.parameters) tensors[name] = tensor_json(tensor);
-  for (const EncoderBlock& block : model.reader->encoder.blocks) {
+  for (const TransformerBlock& block : model.transformer().blocks) {
     singular.push_back(singular_values_of_heads(block.attention));
-    if (block.attention.q_norm) head_eps = block.attention.q_norm->eps;
   }
   if (const auto number = model.vocabulary.unknown()) unknown_word = model.vocabulary.word(*number);
-  return {{"shape", to_json(model.reader->config)},
-          {"eps", model.reader->encoder.norm.eps},
-          {"head_eps", head_eps},
+  return {{"config", to_json(config_of(*model.network))},
           {"split", name_of(model.tokenizer.split())},
           {"of_text", model.tokenizer.is_of_text()},
           {"step", model.step},
@@ -229,8 +227,9 @@ void add_model(PageRun& result, const fs::path& run, int limit, const OnProgress
   description["parameters"] = model.parameters.numel();
   const Dump dump = last_dump(run);
   check_same_model(dump, model, dump_path(run, dump.step).string());
-  description["answer"] = name_of(model.reader->config.answer);
-  description["predicts"] = name_of(model.reader->config.predicts);
+  const auto* chooser = std::get_if<CandidateChooser>(&*model.network);
+  description["answer"] = !chooser ? "word" : chooser->config.or_none ? "candidate_or_none" : "candidate";
+  description["predicts"] = predicts_tokens(*model.network) ? "next" : "answer";
   add_causes(description, model, run, limit, progress);
   add_card(description, model, run);
   const std::int64_t bytes = model.parameters.numel() * static_cast<std::int64_t>(sizeof(float));
@@ -265,7 +264,7 @@ void add_step_models(PageRun& result, const fs::path& run, std::size_t most) {
        thinned(kept, (most - std::min(most, taken)) / format_json(step_model_json(last)).size())) {
     const fs::path file = dumped_model_path(run, step);
     const SavedModel model = load_model(file);
-    if (to_json(model.reader->config) != to_json(last.reader->config) ||
+    if (to_json(config_of(*model.network)) != to_json(config_of(*last.network)) ||
         model.vocabulary.words() != last.vocabulary.words()) {
       fail("{}: is of another model than {}: they are of different runs", file.string(), model_path(run).string());
     }

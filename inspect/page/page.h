@@ -1,7 +1,6 @@
 #pragma once
 #include "files/json.h"
 #include "inspect/progress.h"
-#include "run/saved_model.h"
 
 #include <filesystem>
 #include <string>

@@ -19,7 +19,7 @@ namespace {
 // A language model, of whose sentences none says what its query refers to: there is no edge whose cause is in question, and
 // cutting each of a window takes minutes.
 bool is_language_model(const Json& description, const SavedModel& model) {
-  return model.reader->config.predicts == Predicts::next &&
+  return predicts_tokens(*model.network) &&
          std::ranges::all_of(description["sentences"], [](const Json& one) { return one["antecedent"] < 0; });
 }
 
@@ -41,6 +41,8 @@ void add_causes(Json& description, const SavedModel& model, const fs::path& run,
     description["causes"]["verdict"] = causes_verdict(found);
   } catch (const NotFinite&) {
     throw;  // what such a model computes is nothing to show
+  } catch (const OutOfMemoryError&) {
+    throw;
   } catch (const FileError&) {
     throw;  // what is there and cannot be read
   } catch (const Error& error) {
@@ -51,6 +53,8 @@ void add_causes(Json& description, const SavedModel& model, const fs::path& run,
     description["history"] = history_json(cause_history(run, limit, progress));
   } catch (const NotFinite&) {
     throw;
+  } catch (const OutOfMemoryError&) {
+    throw;
   } catch (const FileError&) {
     throw;
   } catch (const Error&) {
@@ -59,11 +63,13 @@ void add_causes(Json& description, const SavedModel& model, const fs::path& run,
 }
 
 void add_card(Json& description, const SavedModel& model, const fs::path& run) {
-  if (model.reader->config.answer == Answer::word) return;
+  if (!std::holds_alternative<CandidateChooser>(*model.network)) return;
   try {
     description["card"] =
         card_json(card(model, Baselines::read(run), "held-out sentences", card_sentences(model, run)));
   } catch (const NotFinite&) {
+    throw;
+  } catch (const OutOfMemoryError&) {
     throw;
   } catch (const FileError&) {
     throw;

@@ -1,7 +1,8 @@
 #pragma once
 #include "files/json.h"
 #include "inspect/progress.h"
-#include "run/saved_model.h"
+
+#include <heed/models/reading.h>
 
 #include <filesystem>
 

@@ -1,52 +1,37 @@
 // Why a token attends to another in one head: its score as a sum over what wrote the two tokens, as
-// inspect/causal/score_parts.h has it: {score, reference, weight, query, key}, where query and key are lists of parts {what,
+// explain/score_parts.h has it: {score, reference, weight, query, key}, where query and key are lists of parts {what,
 // layer, head, token, score, ahead} that each add up to the score and to how far it is ahead of the reference: the score of
 // the key `rather`, or with -1 the mean over all keys.
 const scoreParts = (...all) => finished(takingApart(...all));
 
 // The same for inSlices().
 function* takingApart(reader, text, layer, head, from, to, rather = -1) {
-  const {tokens} = text, T = tokens.length, {d} = reader, block = reader.blocks[layer], {d_k} = block;
+  const {tokens} = text, {d} = reader, block = reader.blocks[layer], {d_k} = block, T = tokens.length;
   const reading = reader.readWhole(text), {scores, weights} = reading.layers[layer].heads[head];
-  const written = yield* whoWrote(reader, tokens, reading, layer);
-  const deviation = deviations(reading.layers[layer].read, d, block.norm);
-  const names = [
-    ...written.flatMap(
-        ({weights, values, ...name}) => weights ? tokens.map((_, token) => ({...name, token})) : [name]),
-    {what: 'bias'}
-  ];
-  // Of one side: what each part adds to q or k of a token, (parts, d_k), the biases' last.
-  const side = function*(matrix, h, norm) {
-    const project = behindNorm(block.norm, matrix, h, d, d_k), projected = [];
-    for (const {values} of written) {
-      projected.push(linear(values, T, project));
-      yield;
-    }
-    return (token) => {
-      const rows = [];
-      written.forEach(({weights}, n) => {
-        for (let source = weights ? 0 : token; source < (weights ? T : token + 1); ++source) {
-          const factor = (weights ? weights[token * T + source] : 1) / deviation[token];
-          rows.push(projected[n].subarray(source * d_k, (source + 1) * d_k).map((x) => x * factor));
-        }
-      });
-      rows.push(project.constant);
-      // With the head's own norm taken as it is.
-      const ofHead = norm ? deviations(rows.reduce(plus), d_k, norm)[0] : 1;
-      return rows.map((row) => {
-        const y = norm ? row.map((x, c) => x * norm.gain[c] / ofHead) : row;
-        return reader.shape.positions === 'rotary' ? turned(y, d_k, () => token) : y;
-      });
-    };
+  const brought = yield* broughtByHeads(reader, reading, layer, T);
+  const written = (token) => writtenAt(reader, tokens, reading, brought, layer, token);
+  const names = [...written(from).map(({name}) => name), {what: 'bias'}];
+  // What each part adds to q or k of a token, (parts, d_k), the biases' last.
+  const side = (W, norm, h, token) => {
+    const parts = written(token).map(({values}) => values), input = linearised(block.norms.input, parts.reduce(plus));
+    const rows = [...parts.map(input.of), input.constant ?? new Float64Array(d)];
+    const columns = block.over === 'all' ? [0, W.m] : [h * d_k, (h + 1) * d_k];
+    let projected = rows.map((row) => linear(row, 1, {...W, bias: null}, ...columns));
+    if (W.bias) projected.push(plus(projected.pop(), W.bias.subarray(...columns)));
+    const ofHead = linearised(norm, projected.reduce(plus));
+    projected = projected.map(ofHead.of);
+    if (block.over === 'all') projected = projected.map((row) => row.subarray(h * d_k, (h + 1) * d_k));
+    return projected.map((row) => reader.placed(row, block, () => token));
   };
-  const sum = (rows) => rows.reduce(plus), keysOf = yield* side(block.W_K, reader.kvHead(head), block.kNorm);
-  const queryOf = yield* side(block.W_Q, head, block.qNorm), q = queryOf(from), k = keysOf(to), others = k.map(() => new Float64Array(d_k));
+  const keysOf = (token) => side(block.W_K, block.kNorm, reader.kvHead(head), token), sum = (rows) => rows.reduce(plus);
+  const q = side(block.W_Q, block.qNorm, head, from), k = keysOf(to), others = k.map(() => new Float64Array(d_k));
+  yield;
   const compared = rather >= 0 ? [rather] : tokens.map((_, j) => j);
   for (const j of compared) {
     keysOf(j).forEach((row, r) => row.forEach((x, c) => { others[r][c] += x / compared.length; }));
     yield;
   }
-  const root = Math.sqrt(d_k), product = (a, b) => dot(a, 0, b, 0, d_k) / root;
+  const product = (a, b) => dot(a, 0, b, 0, d_k) * block.scale;
   const whole = {q: sum(q), k: sum(k), others: sum(others)};
   const part = (name, score, usual) => ({...name, score, ahead: score - usual});
   return {
@@ -59,7 +44,7 @@ function* takingApart(reader, text, layer, head, from, to, rather = -1) {
     // The weight of this edge and the answer's probability when a part is taken out of what the layer reads at its token,
     // as a generator for inSlices().
     * without(isQuery, index) {
-      const token = isQuery ? from : to, taken = partOf(written, T, d, token, index);
+      const token = isQuery ? from : to, taken = written(token)[index]?.values ?? new Float64Array(d);
       const changed = yield* reader.reading(text, {
         enter: (l, x) => {
           if (l === layer) taken.forEach((value, c) => { x[token * d + c] -= value; });
@@ -76,62 +61,48 @@ function* takingApart(reader, text, layer, head, from, to, rather = -1) {
   };
 }
 
-// What a layer reads is the sum of: [{what, layer, head, values (T, d_model)}], with weights (T, T) of each source token.
-function* whoWrote(reader, tokens, reading, layer) {
-  const T = tokens.length, {d} = reader, written = reader.embedded(tokens);
-  for (const [l, {heads, mlp}] of reading.layers.slice(0, layer).entries()) {
-    const {W_O, d_v} = reader.blocks[l];
-    for (const [head, {V, weights}] of heads.entries()) {
-      const part = {weight: W_O.weight.subarray(head * d_v * d, (head + 1) * d_v * d), k: d_v, m: d};
-      written.push({what: 'head', layer: l, head, values: linear(V, T, part), weights});
+// What each token has to give in each head of each earlier layer: V W_O, (T, d_model).
+function* broughtByHeads(reader, reading, layer, T) {
+  const brought = [];
+  for (const [l, {heads}] of reading.layers.slice(0, layer).entries()) {
+    const {W_O, d_v} = reader.blocks[l], {d} = reader;
+    brought.push([]);
+    for (const [head, {V}] of heads.entries()) {
+      brought[l].push(linear(V, T, {weight: W_O.weight.subarray(head * d_v * d, (head + 1) * d_v * d), k: d_v, m: d}));
       yield;
     }
-    if (W_O.bias) {
-      const values = Float64Array.from({length: T * d}, (_, n) => W_O.bias[n % d]);
-      written.push({what: 'W_O bias', layer: l, values});
-    }
-    if (mlp) written.push({what: 'MLP', layer: l, values: mlp});
   }
-  return written;
+  return brought;
 }
 
-// The vector (d_model) of part `index` of one token.
-function partOf(written, T, d, token, index) {
-  for (const {values, weights} of written) {
-    const count = weights ? T : 1;
-    if (index < count) {
-      const source = weights ? index : token;
-      return values.subarray(source * d, (source + 1) * d).map((x) => weights ? x * weights[token * T + source] : x);
-    }
-    index -= count;
+// What `layer` reads at a token as a sum over what wrote it (explain/residual_parts.h): [{name, values (d_model)}].
+function writtenAt(reader, tokens, reading, brought, layer, token) {
+  const {d} = reader, T = tokens.length, row = (x, t) => Float64Array.from(x.subarray(t * d, (t + 1) * d));
+  const behind = (norm, parts, name) => {
+    if (!norm) return parts;
+    const {of, constant} = linearised(norm, parts.map(({values}) => values).reduce(plus));
+    return [
+      ...parts.map(({name, values}) => ({name, values: of(values)})),
+      ...(constant ? [{name: {what: 'norm bias', ...name}, values: Float64Array.from(constant)}] : [])
+    ];
+  };
+  let parts = reader.embedded(tokens).map(({what, values}) => ({name: {what}, values: row(values, token)}));
+  parts = behind(reader.embeddingNorm, parts, {});
+  for (let l = 0; l < layer; ++l) {
+    const block = reader.blocks[l], {heads, mlp} = reading.layers[l], added = [];
+    heads.forEach(({weights}, head) => tokens.forEach((_, source) => {
+      const weight = weights[token * T + source];
+      added.push({name: {what: 'head', layer: l, head, token: source}, values: row(brought[l][head], source).map((x) => weight * x)});
+    }));
+    if (block.W_O.bias) added.push({name: {what: 'W_O bias', layer: l}, values: Float64Array.from(block.W_O.bias)});
+    const heard = behind(block.norms.output, added, {layer: l});
+    parts = behind(block.norms.sum, block.residual ? [...parts, ...heard] : heard, {layer: l});
+    if (!mlp) continue;
+    const values = row(mlp, token), {output, sum} = block.mlp.norms;
+    parts.push({name: {what: 'MLP', layer: l}, values: output ? normalised(values, output) : values});
+    parts = behind(sum, parts, {layer: l});
   }
-  return new Float64Array(d);
-}
-
-// x -> (x - mean) gain W for one head, as a matrix; `constant`: what the norm's and the matrix's biases add. RMSNorm has
-// neither mean nor bias.
-function behindNorm({gain, bias}, matrix, head, d, d_k) {
-  const weight = new Float64Array(d * d_k), constant = new Float64Array(d_k);
-  for (let n = 0; n < d_k; ++n) {
-    const column = head * d_k + n, at = (c) => matrix.weight[c * matrix.m + column];
-    let mean = 0;
-    for (let c = 0; c < d; ++c) {
-      if (!bias) continue;
-      mean += gain[c] * at(c) / d;
-      constant[n] += bias[c] * at(c);
-    }
-    for (let c = 0; c < d; ++c) weight[c * d_k + n] = gain[c] * at(c) - mean;
-    if (matrix.bias) constant[n] += matrix.bias[column];
-  }
-  return {weight, k: d, m: d_k, constant};
-}
-
-// sqrt(variance + eps) of each row of d, for RMSNorm about 0.
-function deviations(x, d, {bias, eps}) {
-  return Float64Array.from({length: x.length / d}, (_, t) => {
-    const row = Array.from(x.subarray(t * d, (t + 1) * d)), mean = bias ? total(row) / d : 0;
-    return Math.sqrt(total(row.map((value) => (value - mean) ** 2)) / d + eps);
-  });
+  return parts;
 }
 
 const partName = ({what, layer, head, token}, tokens) => what === 'head' ?

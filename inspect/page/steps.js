@@ -74,7 +74,7 @@ function walk(reader, text, i) {
     output: row(output, i, d_v),
     parts: tokens.map((_, j) => ({
                         k: row(K, j, d_k),
-                        product: scores[i * T + j] * Math.sqrt(d_k),
+                        product: scores[i * T + j] / block.scale,
                         scaled: scores[i * T + j],
                         weight: weights[i * T + j],
                         v: row(V, j, d_v),

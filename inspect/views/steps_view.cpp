@@ -1,6 +1,7 @@
 #include "inspect/views/view.h"
 
 #include <heed/autograd/more_ops.h>
+#include <heed/explain/trace.h>
 #include <heed/files/utf8.h>
 #include <heed/nn/hook.h>
 
@@ -14,17 +15,6 @@
 
 namespace heed {
 namespace {
-
-// What the attention of `layer` (from 0) reads: (1, T, d_model).
-Tensor attention_input(const Reader& reader, const ReaderInput& input, int layer) {
-  const std::string wanted = reader.encoder.blocks[static_cast<std::size_t>(layer)].attention_norm.name + ".output";
-  Tensor x;
-  const Hook hook([&](const std::string& name, const Tensor& value) {
-    if (name == wanted) x = value;
-  });
-  reader(input);
-  return x;
-}
 
 double largest(const Tensor& x) { return std::sqrt(max(square(x)).item()); }
 
@@ -88,14 +78,17 @@ struct Stage {
   std::string note;
 };
 
-// From X to the Q or K of which scores are made: the product, normalised and rotated where the layer does that.
-std::vector<Stage> stages_of(const char* name, const Tensor& X, const Linear& W, const std::optional<RMSNorm>& norm,
-                             const std::optional<RotaryPositions>& rotary, const std::string& note) {
+// From X to the Q or K of which scores are made: the product, then `normalised`, where it is defined, and rotated.
+std::vector<Stage> stages_of(const char* name, const Tensor& X, const Linear& W, const Tensor& normalised,
+                             const AttentionConfig& config, const std::optional<RotaryEmbedding>& rotary,
+                             const std::string& note) {
   std::vector<Stage> stages{
       {fmt::format("{0} = X W_{0}{1}", name, W.bias.defined() ? fmt::format(" + b_{}", name) : ""), W(X), note}};
-  if (norm) {
-    stages.push_back({fmt::format("{0} / sqrt(mean({0}^2))", name), (*norm)(stages.back().value),
-                      "each row normalised, times its learned gain"});
+  if (normalised.defined()) {
+    const bool is_rms = config.query_key.kind == NormKind::rms, over_all = config.query_key_norm == QueryKeyNorm::all;
+    stages.push_back({is_rms ? fmt::format("{0} / sqrt(mean({0}^2))", name) : fmt::format("LayerNorm({})", name),
+                      normalised,
+                      fmt::format("each row normalised{}, times its learned gain", over_all ? " over all heads" : "")});
   }
   if (rotary) {
     stages.push_back({fmt::format("{}, rotated", name), (*rotary)(stages.back().value), "by each word's position"});
@@ -171,32 +164,45 @@ std::string table_text(const Table& table, const View& view) {
 }  // namespace
 
 std::string steps_view(const SavedModel& model, const Example& example, const View& view) {
-  const Reader& reader = *model.reader;
-  const int layer = chosen_range("layer", view.layer, static_cast<int>(reader.encoder.blocks.size())).begin;
-  const MultiHeadAttention& attention = reader.encoder.blocks[static_cast<std::size_t>(layer)].attention;
+  const Transformer& transformer = model.transformer();
+  const int layer = chosen_range("layer", view.layer, model.layers()).begin;
+  const TransformerBlock& block = transformer.blocks[static_cast<std::size_t>(layer)];
+  const MultiHeadAttention& attention = block.attention;
   const int head = chosen_range("head", view.head, attention.config.heads).begin;
   const Tensor own =  // NotFinite where the numbers are not
-      attend(reader, model.vocabulary, example).layers[static_cast<std::size_t>(layer)];
-  const Tensor x = attention_input(reader, reader_input(reader, model.vocabulary, example), layer);
+      attend(*model.network, model.vocabulary, example).layers[static_cast<std::size_t>(layer)];
+  const Trace seen = trace(*model.network, questions(*model.network, model.vocabulary, example));
+  const Tensor x = seen.layers[static_cast<std::size_t>(layer)].attention_input;  // (1, T, d_model)
   const Tensor X = reshape(x, {x.size(1), x.size(2)});
 
-  const bool looks_back = reader.config.predicts == Predicts::next;
-  const Mask mask = looks_back ? Mask::causal() : Mask();
+  const bool looks_back = transformer.config.causal;
+  const Mask mask = block.narrowed(looks_back ? Mask::causal() : Mask());
   const Steps s = steps_of(attention, x, mask, head);
   const int d_k = attention.config.d_k;
   const bool is_added =
-      reader.config.positions == Positions::learned || reader.config.positions == Positions::sinusoidal;
+      transformer.config.positions == Positions::learned || transformer.config.positions == Positions::sinusoidal;
+  const auto normalised = [&](const Linear& packed, const std::optional<Norm>& norm, int heads) {
+    if (!norm) return Tensor();
+    const std::int64_t at = head / (attention.config.heads / heads) * d_k;
+    const Tensor product = packed(X);
+    const bool over_all = attention.config.query_key_norm == QueryKeyNorm::all;
+    return over_all ? slice((*norm)(product), 1, at, at + d_k) : (*norm)(slice(product, 1, at, at + d_k));
+  };
   const std::vector<Stage> stages_of_Q =
-      stages_of("Q", X, s.W_Q, attention.q_norm, attention.rotary, "what each word asks for");
+      stages_of("Q", X, s.W_Q, normalised(attention.W_Q, attention.q_norm, attention.config.heads), attention.config,
+                attention.rotary, "what each word asks for");
   const std::vector<Stage> stages_of_K =
-      stages_of("K", X, s.W_K, attention.k_norm, attention.rotary, "what each word answers to");
+      stages_of("K", X, s.W_K, normalised(attention.W_K, attention.k_norm, attention.config.kv_heads), attention.config,
+                attention.rotary, "what each word answers to");
   check_step(stages_of_Q.back().equation, s.Q, stages_of_Q.back().value);
   check_step(stages_of_K.back().equation, s.K, stages_of_K.back().value);
   check_step("V = X W_V", s.V, s.W_V(X));
-  check_step("scaled = scores / sqrt(d_k)", s.scaled, s.scores / std::sqrt(static_cast<double>(d_k)));
-  const Tensor seen =
-      masked_fill(s.scaled, mask.hidden(X.size(0), X.size(0)), -std::numeric_limits<double>::infinity());
-  check_step("weights = softmax(scaled)", s.weights, softmax(seen));
+  const double soft_cap = attention.config.soft_cap;
+  check_step("scaled = scores * scale", s.scaled, s.scores * attention.score_scale());
+  const Tensor capped = soft_cap > 0 ? tanh(s.scaled / soft_cap) * soft_cap : s.scaled;
+  const Tensor visible =
+      masked_fill(capped, mask.hidden(X.size(0), X.size(0)), -std::numeric_limits<double>::infinity());
+  check_step("weights = softmax(scaled)", s.weights, softmax(visible));
   check_step("output = weights V", s.output, matmul(s.weights, s.V));
   const Tensor all = attention.W_O(s.joined);
   const double difference =
@@ -213,11 +219,13 @@ std::string steps_view(const SavedModel& model, const Example& example, const Vi
   };
   std::string text =
       fmt::format("{}\nstep {}, layer {} of {}, head {} of {}: T = {}, d_model = {}, d_k = {}, d_v = {}\n",
-                  fmt::join(example.tokens, " "), model.step, layer + 1, reader.encoder.blocks.size(), head + 1,
+                  fmt::join(example.tokens, " "), model.step, layer + 1, transformer.blocks.size(), head + 1,
                   attention.config.heads, tokens->size(), attention.config.d_model, d_k, attention.config.d_v);
   text += step("X", {X, tokens},
-               layer == 0 ? fmt::format("the words{}, normalised", is_added ? " with their positions" : "")
-                          : fmt::format("what layer {} made of the words, normalised", layer));
+               fmt::format("{}{}",
+                           layer == 0 ? fmt::format("the words{}", is_added ? " with their positions" : "")
+                                      : fmt::format("what layer {} made of the words", layer),
+                           block.attention_norms.input ? ", normalised" : ""));
   text += step("W_Q", {s.W_Q.weight}, "learned") + step("W_K", {s.W_K.weight}, "learned") +
           step("W_V", {s.W_V.weight}, "learned");
   for (const std::vector<Stage>& stages : {stages_of_Q, stages_of_K}) {
@@ -225,8 +233,12 @@ std::string steps_view(const SavedModel& model, const Example& example, const Vi
   }
   text += step("V = X W_V" + biased(attention.W_V, "V"), {s.V, tokens}, "what each word hands over");
   text += step("scores = Q K^T", {s.scores, tokens, tokens});
-  text += step(fmt::format("scaled = scores / sqrt({})", d_k), {s.scaled, tokens, tokens});
-  text += step("weights = softmax(scaled)", {s.weights, tokens, tokens},
+  const std::string scale =
+      attention.config.scale > 0 ? fmt::format("* {:g}", attention.config.scale) : fmt::format("/ sqrt({})", d_k);
+  text += step("scaled = scores " + scale, {s.scaled, tokens, tokens});
+  if (soft_cap > 0)
+    text += step(fmt::format("capped = {0:g} tanh(scaled / {0:g})", soft_cap), {capped, tokens, tokens});
+  text += step(soft_cap > 0 ? "weights = softmax(capped)" : "weights = softmax(scaled)", {s.weights, tokens, tokens},
                looks_back ? "each row sums to 1; later tokens are hidden" : "each row sums to 1");
   text += step("output = weights V", {s.output, tokens});
   text += step(fmt::format("[heads 1 to {}] W_O", attention.config.heads) + biased(attention.W_O, "O"), {all, tokens},

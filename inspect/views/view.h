@@ -2,7 +2,6 @@
 #include "inspect/views/terminal.h"
 #include "run/dump.h"
 #include "run/metrics.h"
-#include "run/saved_model.h"
 
 #include <optional>
 #include <string>

@@ -88,7 +88,7 @@ std::string heat_maps(std::span<const WeightMatrix> matrices, const View& view) 
 }  // namespace
 
 std::string weights_view(const SavedModel& model, const View& view) {
-  const std::vector<EncoderBlock>& blocks = model.reader->encoder.blocks;
+  const std::vector<TransformerBlock>& blocks = model.transformer().blocks;
   const Range layers = chosen_range("layer", view.layer, static_cast<int>(blocks.size()));
   const int width = view.terminal.width;
   const bool narrow = width < 60;

@@ -1,7 +1,7 @@
-#include "inspect/causal/score_parts.h"
 #include "inspect/views/sentence_text.h"
 #include "inspect/views/view.h"
 
+#include <heed/explain/score_parts.h>
 #include <heed/files/utf8.h>
 
 #include <fmt/format.h>

@@ -333,7 +333,7 @@ std::string outcome(const Call& call, std::uint64_t seed) {
   } catch (const std::exception& error) {
     return std::string("not an Error: ") + error.what();
   }
-  if (y.defined() && y.numel() < huge && y.trace().recording != 0) backward(y, zeros(y.shape(), y.dtype()));
+  if (y.defined() && y.numel() < huge && y.tape_node().recording != 0) backward(y, zeros(y.shape(), y.dtype()));
   return "";
 }
 

@@ -248,7 +248,7 @@ TEST_CASE("Gradients are values, found by variable") {
   CHECK(total[c].to_vector() == std::vector<double>{1, 1, 1});
   CHECK(h[a].to_vector() == std::vector<double>{10, 10});
   for (const auto& [variable, gradient] : h) {
-    CHECK(variable.trace() == a.trace());
+    CHECK(variable.tape_node() == a.tape_node());
     CHECK(same_bits(gradient, h[a]));
   }
   total += total;
@@ -393,7 +393,7 @@ TEST_CASE("The gradient that cross-entropy makes beforehand is handed out whole 
 TEST_CASE("Nothing is recorded without a recording, nor what depends on no variable") {
   const Tensor x = variable(ones({2}));
   const Tensor y = exp(x);
-  CHECK(y.trace() == Trace{});
+  CHECK(y.tape_node() == TapeNode{});
   CHECK_FALSE(y.is_variable());
   const Recording recording;
   exp(ones({2})) + y;

@@ -25,7 +25,7 @@ Experiment trained(const std::string& file, const std::vector<std::string>& over
   return experiment;
 }
 
-Evaluation evaluation_after(const Experiment& e) { return evaluate(*e.model.reader, e.held_out); }
+Evaluation evaluation_after(const Experiment& e) { return evaluate(*e.model.network, e.held_out); }
 
 double best_last_head(const Evaluation& e) { return std::ranges::max(e.antecedent_weight.back()); }
 
@@ -106,7 +106,7 @@ TEST_CASE("bank has to look at the word that decides") {
 TEST_CASE("One Chinese model answers three kinds of question, and its heads share out what to look for") {
   const Experiment e = trained("examples/chinese.yaml");
   std::map<std::string, std::vector<double>> weight;  // of the last layer's heads
-  for (const Relation& relation : evaluate_relations(*e.model.reader, e.model.vocabulary, e.task.held_out)) {
+  for (const Relation& relation : evaluate_relations(*e.model.network, e.model.vocabulary, e.task.held_out)) {
     CAPTURE(relation.name);
     CHECK(relation.evaluation.accuracy >= 0.99);
     CHECK(best_last_head(relation.evaluation) >= 0.7);

@@ -1,9 +1,9 @@
 // A saved model is refused, or shown, and answers or says which value is not finite.
 #include "inspect/views/view.h"
-#include "run/saved_model.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <heed/autograd/record.h>
+#include <heed/explain/sentence_attention.h>
 
 using namespace heed;
 
@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   example.sentences.assign(example.tokens.size(), 0);
   if (example.tokens.empty()) return 0;
   fuzz::accepts([&] {
-    const SentenceAttention seen = attend(*model.reader, model.vocabulary, example);
+    const SentenceAttention seen = attend(*model.network, model.vocabulary, example);
     fuzz::demand(seen.probability >= 0 && seen.probability <= 1.001, "a probability lies in [0, 1]");
     query_view({model.step, {seen}}, {});
     steps_view(model, example, {});

@@ -3,7 +3,6 @@
 #include "inspect/causal/cause_history.h"
 #include "inspect/causal/causes.h"
 #include "inspect/causal/matched_heads.h"
-#include "inspect/causal/score_parts.h"
 #include "inspect/output_file.h"
 #include "inspect/views/picture.h"
 #include "inspect/views/view.h"
@@ -14,6 +13,7 @@
 #include "tests/scratch.h"
 
 #include <heed/data/tasks/jsonl.h>
+#include <heed/explain/score_parts.h>
 #include <heed/files/file.h>
 #include <heed/version.h>
 
@@ -85,7 +85,7 @@ TEST_CASE("inspect shows the last dump, or the one chosen") {
 TEST_CASE("inspect runs the saved model on a sentence") {
   const Run run;
   const SavedModel model = small_model();
-  const Dump dump{400, {attend(*model.reader, model.vocabulary, question(model, dog_sentence))}};
+  const Dump dump{400, {attend(*model.network, model.vocabulary, question(model, dog_sentence))}};
   CHECK(run.inspect({"RUN", "--sentence", dog_sentence}) == query_view(dump, {}));
   CHECK(run.inspect({"RUN", "--sentence", dog_sentence, "--json", "--step", "400"}) == json_view(dump));
   CHECK(run.inspect({"RUN", "--sentence", dog_sentence, "--query", "dog"}).find("  dog -> ") != std::string::npos);
@@ -327,7 +327,8 @@ layer 2 head 2      animal   1.00 ██████◂ animal   1.00 ███�
   CHECK(run.inspect({"RUN", "RUN/attention/step-000200.safetensors"})
             .ends_with("\nHeads are compared by number; in two runs the same number need not do the same.\n"));
   write_file(run.path / "metrics.jsonl", "{}\nx\n");
-  CHECK(run.error({"RUN", "RUN"}).starts_with("RUN/metrics.jsonl:1: expected an object {\"step\": ...}\n"));
+  CHECK(run.error({"RUN", "RUN"})
+            .starts_with("RUN/metrics.jsonl:1: expected an object {\"step\": ...} with a step from 0\n"));
 }
 
 TEST_CASE("inspect says what is not there") {
@@ -343,7 +344,7 @@ TEST_CASE("inspect says what is not there") {
   CHECK(run.error({"RUN/attention/step-000000.safetensors", "--step", "400"}) ==
         "RUN/attention/step-000000.safetensors: is the dump of step 0, not 400");
   CHECK(run.error({"RUN/attention/step-000000.safetensors", "--weights"})
-            .starts_with("RUN/attention/step-000000.safetensors: is no model saved by train"));
+            .starts_with("RUN/attention/step-000000.safetensors: not a heed model: metadata entry '"));
   CHECK(run.error({"RUN/model.safetensors", "--weights", "--step", "7"}) ==
         "RUN/model.safetensors: is the model of step 400, not 7");
   CHECK(

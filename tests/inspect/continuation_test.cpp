@@ -17,10 +17,7 @@ SavedModel writer(const char* third = "\n") {
   SavedModel model;
   for (const char* character : {"a", "b", third}) model.vocabulary.add(character);
   model.tokenizer = Tokenizer::of_text(Split::characters);
-  model.reader = std::make_unique<Reader>(
-      Scope(model.parameters, 5),
-      ReaderConfig{
-          .vocabulary = 3, .max_length = 4, .layers = 1, .predicts = Predicts::next, .attention = {.d_model = 8}});
+  make_network(model, decoder_of({.max_length = 4, .layers = 1, .block = {.attention = {.d_model = 8}}}));
   return model;
 }
 

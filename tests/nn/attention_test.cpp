@@ -186,7 +186,8 @@ TEST_CASE("A hook sees and changes what attention computes with all options, and
   Parameters parameters;
   const MultiHeadAttention layer(
       Scope(parameters, 1, DType::float64) / "a",
-      {.d_model = 8, .heads = 4, .kv_heads = 2, .normalised = NormalisedHeads::yes, .rotary = 6});
+      {.d_model = 8, .heads = 4, .kv_heads = 2, .query_key_norm = QueryKeyNorm::heads, .scale = 0.7, .soft_cap = 1.5},
+      RotaryEmbedding(6, rotary_frequencies(2), RotaryPairs::halves, DType::float64));
   const Tensor x = variable(waves({1, 5, 8}, 0, 1, DType::float64)), dy = waves({1, 5, 8}, 1, 1, DType::float64);
   const Recording recording;
   const Tensor fused = layer(x, Mask::causal()).output;
@@ -205,9 +206,10 @@ TEST_CASE("A hook sees and changes what attention computes with all options, and
   for (const auto& [name, parameter] : parameters) CHECK(error(g[parameter], h[parameter]) <= 1e-12);
 }
 
-TEST_CASE("Turned by their positions, queries and keys know how far apart their tokens are, and where nothing") {
+TEST_CASE("With a rotary embedding scores depend on the distance of two tokens and not on where they are") {
   Parameters parameters;
-  const MultiHeadAttention layer(Scope(parameters, 1, DType::float64), {.d_model = 8, .heads = 2, .rotary = 9});
+  const MultiHeadAttention layer(Scope(parameters, 1, DType::float64), {.d_model = 8, .heads = 2},
+                                 RotaryEmbedding(9, rotary_frequencies(4), RotaryPairs::halves, DType::float64));
   const Tensor token = waves({1, 1, 8}, 0, 1, DType::float64), other = waves({1, 1, 8}, 3, 1, DType::float64);
   const Tensor weights = layer(concat({token, other, token, other, token}, 1), {}, Weights::yes).weights;
   const auto score = [&](int i, int j) { return std::log(weights.at({0, 0, i, j}) / weights.at({0, 0, i, i})); };
@@ -215,7 +217,108 @@ TEST_CASE("Turned by their positions, queries and keys know how far apart their 
   CHECK(std::abs(score(2, 1) - score(2, 3)) > 1e-3);
   CHECK(message([&] {
           layer(slice(token, 1, 0, 1), concat({token, other}, 1), {}, Weights::no);
-        }) == "MultiHeadAttention: 1 queries among 2 tokens have no positions to be turned by");
+        }) == "MultiHeadAttention: rotary embeddings need a position for each query, got 1 queries for 2 tokens");
+}
+
+namespace {
+
+// Queries, keys and values (2, heads, 5, d) of a layer, from its parameters alone.
+struct Projections {
+  Tensor Q, K, V;
+  Projections(const AttentionConfig& config, const Parameters& parameters, const Tensor& x) {
+    const auto split = [](const Tensor& y, int heads) {
+      return transpose(reshape(y, {2, 5, heads, y.size(2) / heads}), 1, 2);
+    };
+    const auto normalised = [&](const Tensor& y, const char* gain) {
+      return y / sqrt(mean(square(y), {-1}, true) + config.query_key.epsilon) * parameters[gain];
+    };
+    const auto made = [&](const char* W, const char* gain, int heads) {
+      Tensor y = matmul(x, parameters[std::string(W) + ".weight"]);
+      if (config.query_key_norm == QueryKeyNorm::all) y = normalised(y, gain);
+      y = split(y, heads);
+      return config.query_key_norm == QueryKeyNorm::heads ? normalised(y, gain) : y;
+    };
+    Q = made("W_Q", "q_norm.gain", config.heads);
+    K = made("W_K", "k_norm.gain", config.keys());
+    V = split(matmul(x, parameters["W_V.weight"]), config.keys());
+  }
+};
+
+// Gives gains and biases values that are not 1 and 0.
+void shake_attention(const Parameters& parameters) {
+  for (double phase = 10; const auto& [name, parameter] : parameters) {
+    Tensor(parameter).copy_from(parameter + waves(parameter.shape(), ++phase, 0.3, DType::float64));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Score scale, soft cap and norms of queries and keys are as composed by hand") {
+  AttentionConfig config{.d_model = 8, .heads = 4, .kv_heads = 2, .output_bias = Bias::no};
+  config.query_key_norm = GENERATE(QueryKeyNorm::none, QueryKeyNorm::heads, QueryKeyNorm::all);
+  config.scale = GENERATE(0.0, 0.9);
+  config.soft_cap = GENERATE(0.0, 0.5);
+  config.query_key.epsilon = GENERATE(1e-6, 0.1);
+  CAPTURE(name_of(config.query_key_norm), config.scale, config.soft_cap, config.query_key.epsilon);
+  Parameters parameters;
+  const MultiHeadAttention layer(Scope(parameters, 1, DType::float64), config);
+  if (config.query_key_norm != QueryKeyNorm::none) {
+    const bool over_all = config.query_key_norm == QueryKeyNorm::all;
+    CHECK(parameters["q_norm.gain"].shape() == Shape{over_all ? 8 : 2});
+    CHECK(parameters["k_norm.gain"].shape() == Shape{over_all ? 4 : 2});
+  }
+  shake_attention(parameters);
+  const Tensor x = waves({2, 5, 8}, 0, 1, DType::float64);
+  const Projections projected(config, parameters, x);
+  const auto repeated = [](const Tensor& y) {  // (2, 2, 5, d) -> (2, 4, 5, d)
+    const Tensor first = slice(y, 1, 0, 1), second = slice(y, 1, 1, 2);
+    return concat({first, first, second, second}, 1);
+  };
+  const double scale = config.scale > 0 ? config.scale : 1 / std::sqrt(2.0);
+  CHECK(layer.score_scale() == Approx(scale));
+  Tensor scores = matmul(projected.Q, transpose(repeated(projected.K))) * scale;
+  if (config.soft_cap > 0) scores = tanh(scores / config.soft_cap) * config.soft_cap;
+  const Tensor weights = softmax(scores);
+  const Tensor heads = reshape(transpose(matmul(weights, repeated(projected.V)), 1, 2), {2, 5, 8});
+  const AttentionResult given = layer(x, {}, Weights::yes);
+  CHECK(error(given.weights, weights) <= 1e-13);
+  CHECK(error(given.output, matmul(heads, parameters["W_O.weight"])) <= 1e-13);
+}
+
+TEST_CASE("Queries, keys and outputs are their linear forms at a token, summed over the parts of its input") {
+  AttentionConfig config{.d_model = 8, .heads = 4, .kv_heads = 2, .d_v = 3, .bias = GENERATE(Bias::no, Bias::yes)};
+  config.query_key_norm = GENERATE(QueryKeyNorm::none, QueryKeyNorm::heads, QueryKeyNorm::all);
+  config.query_key.kind = GENERATE(NormKind::rms, NormKind::layer);
+  const bool rotated = GENERATE(false, true);
+  CAPTURE(config.bias == Bias::yes, name_of(config.query_key_norm), name_of(config.query_key.kind), rotated);
+  Parameters parameters;
+  std::optional<RotaryEmbedding> rotary;
+  if (rotated) rotary.emplace(9, rotary_frequencies(2), RotaryPairs::halves, DType::float64);
+  const MultiHeadAttention layer(Scope(parameters, 1, DType::float64), config, rotary);
+  shake_attention(parameters);
+  const Tensor parts = waves({3, 5, 8}, 0, 1, DType::float64), x = sum(parts, {0}, true);  // (1, 5, 8)
+  const Tensor Q = layer.queries_of(x), K = layer.keys_of(x);
+  const auto at = [](const Tensor& y, int t) { return reshape(slice(y, 1, t, t + 1), {y.size(0), y.size(2)}); };
+  const auto total = [](const Linearised& form, const Tensor& rows) {
+    const Tensor all = sum(form.linear(rows), {0});
+    return form.constant.defined() ? all + form.constant : all;
+  };
+  const auto of_head = [](const Tensor& y, int head, int t) {
+    return reshape(slice(slice(y, 1, head, head + 1), 2, t, t + 1), {y.size(3)});
+  };
+  const Tensor weights = layer(x, Mask::causal(), Weights::yes).weights;
+  for (int t = 0; t < 5; ++t) {
+    Tensor added = layer.W_O.bias;
+    const Tensor input = reshape(at(x, t), {8});
+    for (int head = 0; head < 4; ++head) {
+      CHECK(error(total(layer.query_linearised(head, input, t), at(parts, t)), of_head(Q, head, t)) <= 1e-13);
+      CHECK(error(total(layer.key_linearised(head, input, t), at(parts, t)), of_head(K, head / 2, t)) <= 1e-13);
+      for (int from = 0; from <= t; ++from) {
+        added = added + total(layer.value_linearised(head), at(parts, from)) * weights.at({0, head, t, from});
+      }
+    }
+    CHECK(error(added, reshape(at(layer(x, Mask::causal()).output, t), {8})) <= 1e-13);
+  }
 }
 
 TEST_CASE("Impossible shapes of attention are errors") {
@@ -232,6 +335,10 @@ TEST_CASE("Impossible shapes of attention are errors") {
   CHECK(make({.d_model = 8, .heads = 4, .kv_heads = 3}) == "MultiHeadAttention: 3 kv_heads do not divide 4 heads");
   CHECK(make({.d_model = 8, .heads = 4, .kv_heads = 2, .tie = Tie::Q_is_K}) ==
         "MultiHeadAttention: W_Q can serve as W_K only when kv_heads == heads, got 2 and 4");
+  const std::string constants = "MultiHeadAttention: scale, soft_cap and window must be finite and at least 0, got ";
+  CHECK(make({.d_model = 8, .scale = -1}) == constants + "-1, 0, 0");
+  CHECK(make({.d_model = 8, .soft_cap = std::numeric_limits<double>::infinity()}) == constants + "0, inf, 0");
+  CHECK(make({.d_model = 8, .window = -2}) == constants + "0, 0, -2");
   CHECK(parameters.size() == 0);
 
   const MultiHeadAttention layer(Scope(parameters, 1), {.d_model = 30, .heads = 4, .d_k = 7, .d_v = 3});

@@ -1,8 +1,8 @@
 #include "tests/golden.h"
 #include "tests/message.h"
+#include "tests/models/sample.h"
 
 #include <heed/nn/hook.h>
-#include <heed/nn/reader.h>
 
 #include <algorithm>
 #include <map>
@@ -11,33 +11,31 @@ using namespace heed;
 
 namespace {
 
-struct SmallReader {
+struct SmallAnswerer {
   Parameters parameters;
-  Reader reader;
-  explicit SmallReader(DType dtype, int mlp = 6, Tie tie = Tie::none)
-      : reader(Scope(parameters, 3, dtype), {.vocabulary = 9,
-                                             .max_length = 5,
-                                             .layers = 2,
-                                             .mlp = mlp,
-                                             .attention = {.d_model = 8,
-                                                           .heads = 2,
-                                                           .d_k = 3,
-                                                           .d_v = tie == Tie::K_is_V ? 3 : 5,
-                                                           .bias = Bias::yes,
-                                                           .tie = tie}}) {}
+  WordAnswerer model;
+  explicit SmallAnswerer(DType dtype, int mlp = 6, Tie tie = Tie::none)
+      : model(Scope(parameters, 3, dtype), answerer_of({.vocabulary = 9,
+                                                        .max_length = 5,
+                                                        .layers = 2,
+                                                        .block = {.attention = {.d_model = 8,
+                                                                                .heads = 2,
+                                                                                .d_k = 3,
+                                                                                .d_v = tie == Tie::K_is_V ? 3 : 5,
+                                                                                .bias = Bias::yes,
+                                                                                .tie = tie},
+                                                                  .mlp = {.width = mlp}}})) {}
 };
 
-const ReaderInput five_and_three{.tokens = Ids({2, 5}, {1, 2, 3, 4, 5, 8, 7, 6, 0, 0}),
-                                 .lengths = {5, 3},
-                                 .query = Ids({2}, {4, 1}),
-                                 .sentences = {}};
+const Questions five_and_three{.texts = {.tokens = Ids({2, 5}, {1, 2, 3, 4, 5, 8, 7, 6, 0, 0}), .lengths = {5, 3}},
+                               .query = Ids({2}, {4, 1})};
 
 const Hook::Function nothing = [](const std::string&, Tensor&) {};
 
 }  // namespace
 
 TEST_CASE("A hook sees every value, under the names of the parameters") {
-  const SmallReader small(DType::float32);
+  const SmallAnswerer small(DType::float32);
   std::vector<std::string> names;
   std::map<std::string, Tensor> values;
   {
@@ -45,7 +43,7 @@ TEST_CASE("A hook sees every value, under the names of the parameters") {
       names.push_back(name);
       values[name] = value;
     });
-    small.reader(five_and_three);
+    small.model.answer(five_and_three);
   }
   CHECK(std::vector(names.begin(), names.begin() + 18) ==
         std::vector<std::string>{"words.output", "positions.output", "embedded", "encoder.0.attention_norm.output",
@@ -64,7 +62,7 @@ TEST_CASE("A hook sees every value, under the names of the parameters") {
   CHECK(values["encoder.1.attention.heads"].shape() == Shape{2, 2, 5, 5});
   CHECK(values["encoder.1.output"].shape() == Shape{2, 5, 8});
   names.clear();
-  small.reader(five_and_three);
+  small.model.answer(five_and_three);
   CHECK(names.empty());  // the hook is closed
 
   Parameters parameters;
@@ -79,13 +77,13 @@ TEST_CASE("A hook that only looks changes neither output, weights nor gradients"
   const int mlp = GENERATE(0, 6);
   const auto tie = GENERATE(Tie::none, Tie::K_is_V, Tie::Q_is_K);
   CAPTURE(to_string(dtype), mlp, tie);
-  const SmallReader small(dtype, mlp, tie);
+  const SmallAnswerer small(dtype, mlp, tie);
   const Tensor cotangent = tensor({2, 9}, {1, -2, 3, -4, 5, -6, 7, -8, 9, 2, 1, 0, -1, -2, 3, -3, 1, -1}, dtype);
   const Recording recording;
-  const Reader::Output fused = small.reader(five_and_three, Weights::yes);
+  const Answers fused = small.model.answer(five_and_three, Compute::all, Weights::yes);
   const Gradients expected = backward(fused.logits, cotangent);
   const Hook hook(nothing);
-  const Reader::Output seen = small.reader(five_and_three, Weights::yes);
+  const Answers seen = small.model.answer(five_and_three, Compute::all, Weights::yes);
   CHECK(error(seen.logits, fused.logits) <= tolerance(dtype));
   for (std::size_t layer : {0, 1}) CHECK(error(seen.weights[layer], fused.weights[layer]) <= tolerance(dtype));
   const Gradients gradients = backward(seen.logits, cotangent);
@@ -96,20 +94,20 @@ TEST_CASE("A hook that only looks changes neither output, weights nor gradients"
 }
 
 TEST_CASE("A replaced value is what the layers go on with, and gradients flow through it") {
-  const SmallReader small(DType::float64);
+  const SmallAnswerer small(DType::float64);
   const Tensor factor = variable(tensor({1}, {2}, DType::float64));
   const auto loss = [&] {
     const Hook hook([&](const std::string& name, Tensor& value) {
       if (name == "encoder.0.attention.V") value = value * factor;
     });
-    return sum(square(small.reader(five_and_three).logits));
+    return sum(square(small.model.answer(five_and_three).logits));
   };
   Tensor twice = small.parameters["encoder.0.attention.W_V.weight"].clone() * 2;
   const Tensor bias = small.parameters["encoder.0.attention.W_V.bias"];
-  const SmallReader doubled(DType::float64);
+  const SmallAnswerer doubled(DType::float64);
   Tensor(doubled.parameters["encoder.0.attention.W_V.weight"]).copy_from(twice);
   Tensor(doubled.parameters["encoder.0.attention.W_V.bias"]).copy_from(bias * 2);
-  CHECK(std::abs(loss().item() - sum(square(doubled.reader(five_and_three).logits)).item()) <= 1e-9);
+  CHECK(std::abs(loss().item() - sum(square(doubled.model.answer(five_and_three).logits)).item()) <= 1e-9);
 
   double gradient = 0;
   {
@@ -125,15 +123,15 @@ TEST_CASE("A replaced value is what the layers go on with, and gradients flow th
 }
 
 TEST_CASE("A score of -infinity cuts an edge, whose weight the others share; masks apply to replaced scores too") {
-  const SmallReader small(DType::float64);
-  const Tensor before = small.reader(five_and_three, Weights::yes).weights[1];
+  const SmallAnswerer small(DType::float64);
+  const Tensor before = small.model.answer(five_and_three, Compute::all, Weights::yes).weights[1];
   const Hook hook([](const std::string& name, Tensor& value) {
     if (name != "encoder.1.attention.scores") return;
     std::vector<std::uint8_t> cut(25, 0);
     cut[4 * 5 + 2] = 1;  // token 4 no longer sees token 2
     value = masked_fill(value, Booleans({5, 5}, cut), -std::numeric_limits<double>::infinity());
   });
-  const Tensor after = small.reader(five_and_three, Weights::yes).weights[1];
+  const Tensor after = small.model.answer(five_and_three, Compute::all, Weights::yes).weights[1];
   CHECK(after.at({0, 1, 4, 2}) == 0);
   CHECK(after.at({0, 1, 4, 3}) == Approx(before.at({0, 1, 4, 3}) / (1 - before.at({0, 1, 4, 2}))));
   CHECK(after.at({0, 1, 3, 2}) == Approx(before.at({0, 1, 3, 2})));
@@ -141,14 +139,14 @@ TEST_CASE("A score of -infinity cuts an edge, whose weight the others share; mas
   const Hook flat([](const std::string& name, Tensor& value) {
     if (name == "encoder.1.attention.scores") value = zeros(value.shape(), value.dtype());
   });
-  const Tensor even = small.reader(five_and_three, Weights::yes).weights[1];
+  const Tensor even = small.model.answer(five_and_three, Compute::all, Weights::yes).weights[1];
   CHECK(even.at({0, 0, 4, 2}) == Approx(0.2));  // the later hook has the last word
   CHECK(even.at({1, 0, 1, 2}) == Approx(1.0 / 3));
   CHECK(even.at({1, 0, 1, 3}) == 0);  // beyond the second text's three tokens
 }
 
 TEST_CASE("Several hooks may be open, and may run a model themselves") {
-  const SmallReader small(DType::float32);
+  const SmallAnswerer small(DType::float32);
   std::string calls;
   const Hook first([&](const std::string& name, Tensor& value) {
     if (name != "logits") return;
@@ -159,22 +157,22 @@ TEST_CASE("Several hooks may be open, and may run a model themselves") {
     const Hook second([&](const std::string& name, Tensor& value) {
       if (name != "logits") return;
       calls += max(square(value)).item() == 0 ? "second" : "out of order";
-      value = small.reader(five_and_three).logits;  // shown to no hook
+      value = small.model.answer(five_and_three).logits;  // shown to no hook
     });
-    CHECK(max(square(small.reader(five_and_three).logits)).item() > 0);
+    CHECK(max(square(small.model.answer(five_and_three).logits)).item() > 0);
     CHECK(calls == "first second");
   }
-  CHECK(max(square(small.reader(five_and_three).logits)).item() == 0);
+  CHECK(max(square(small.model.answer(five_and_three).logits)).item() == 0);
   CHECK(calls == "first secondfirst ");
 }
 
 TEST_CASE("A value can be replaced by its like only, and an error leaves the hooks as they were") {
-  const SmallReader small(DType::float32);
+  const SmallAnswerer small(DType::float32);
   const auto replaced_by = [&](const Tensor& other) {
     const Hook hook([&](const std::string& name, Tensor& value) {
       if (name == "encoder.1.attention.heads") value = other;
     });
-    return message([&] { small.reader(five_and_three); });
+    return message([&] { small.model.answer(five_and_three); });
   };
   CHECK(
       replaced_by(zeros({2, 2, 5, 4})) ==

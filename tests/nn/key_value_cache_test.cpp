@@ -6,9 +6,16 @@ using namespace heed;
 
 TEST_CASE("A text read token by token with a cache gives what it gives at once, with all options") {
   Parameters parameters;
-  const MultiHeadAttention layer(
-      Scope(parameters, 1, DType::float64),
-      {.d_model = 8, .heads = 4, .kv_heads = 2, .d_k = 6, .d_v = 3, .normalised = NormalisedHeads::yes, .rotary = 200});
+  const MultiHeadAttention layer(Scope(parameters, 1, DType::float64),
+                                 {.d_model = 8,
+                                  .heads = 4,
+                                  .kv_heads = 2,
+                                  .d_k = 6,
+                                  .d_v = 3,
+                                  .query_key_norm = GENERATE(QueryKeyNorm::heads, QueryKeyNorm::all),
+                                  .scale = 0.3,
+                                  .soft_cap = 2},
+                                 RotaryEmbedding(200, rotary_frequencies(6), RotaryPairs::halves, DType::float64));
   const Mask mask = GENERATE(Mask::causal(), Mask::window(2, 0));
   Random random(2);
   const Tensor x = uniform({2, 150, 8}, random);
@@ -16,7 +23,7 @@ TEST_CASE("A text read token by token with a cache gives what it gives at once, 
   KeyValueCache cache;
   std::vector<Tensor> pieces;
   for (std::int64_t begin = 0, end = 7; begin < 150; begin = end++) {
-    pieces.push_back(layer.go_on(slice(x, 1, begin, end), cache, mask));
+    pieces.push_back(layer.append(slice(x, 1, begin, end), cache, mask));
   }
   CHECK(cache.length() == 150);
   CHECK(distance(concat(pieces, 1), at_once) < 1e-12);

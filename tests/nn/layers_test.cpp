@@ -1,8 +1,9 @@
 #include "tests/golden.h"
 #include "tests/message.h"
 
-#include <heed/nn/encoder.h>
+#include <heed/nn/block.h>
 #include <heed/nn/layers.h>
+#include <heed/nn/norm.h>
 
 using namespace heed;
 
@@ -33,7 +34,7 @@ TEST_CASE("Layers and their gradients are PyTorch's") {
     check_case(golden, "embedding", joined({}, parameters), [&] { return layer(Ids({2, 2}, {2, 0, 2, 5})); });
   }
   SECTION("LayerNorm") {
-    const LayerNorm layer(scope, 6, 1e-3);
+    const Norm layer(scope, 6, {.epsilon = 1e-3});
     golden.load("layer_norm", parameters);
     const Tensor input = x("layer_norm");
     check_case(golden, "layer_norm", joined({{"x", input}}, parameters), [&] { return layer(input); });
@@ -58,7 +59,46 @@ TEST_CASE("Sinusoidal positions of an odd width end with a sine") {
 TEST_CASE("A text longer than the learned positions is an error") {
   Parameters parameters;
   const LearnedPositions positions(Scope(parameters, 1), 5, 4);
-  CHECK(message([&] { positions(zeros({1, 6, 4})); }) == "LearnedPositions: a text has 6 tokens, but max_length is 5");
+  CHECK(message([&] {
+          positions(zeros({1, 6, 4}));
+        }) == "LearnedPositions: the text has 6 tokens, but max_length is 5");
+}
+
+TEST_CASE("With an offset the first positions are later rows") {
+  Parameters parameters, plain_parameters;
+  const LearnedPositions positions(Scope(parameters, 1, DType::float64), 5, 4, 1, 2);
+  const LearnedPositions plain(Scope(plain_parameters, 1, DType::float64), 7, 4);
+  CHECK(parameters["weight"].to_vector() == plain_parameters["weight"].to_vector());
+  const Tensor x = zeros({1, 3, 4}, DType::float64);
+  CHECK(positions(x).to_vector() == plain(x, 2).to_vector());
+  CHECK(positions(x, 2).to_vector() == plain(x, 4).to_vector());
+  CHECK(message([&] { positions(x, 3); }) == "LearnedPositions: the text has 6 tokens, but max_length is 5");
+}
+
+TEST_CASE("A linear layer's linear form is the layer, or some of its columns") {
+  Parameters parameters;
+  const Linear layer(Scope(parameters, 1, DType::float64), 3, 5);
+  Tensor(parameters["bias"]).copy_from(tensor({5}, {1, 2, 3, 4, 5}));
+  const Tensor parts = tensor({2, 3}, {1, -2, 3, 0.5, 4, -1}, DType::float64), y = layer(sum(parts, {0}));
+  const auto total = [&](const Linearised& form) { return sum(form.linear(parts), {0}) + form.constant; };
+  CHECK(error(total(layer.linearised()), y) <= 1e-14);
+  CHECK(error(total(layer.linearised(1, 4)), slice(y, 0, 1, 4)) <= 1e-14);
+  const Linear without(Scope(parameters, 1) / "without", 3, 5, Bias::no);
+  CHECK_FALSE(without.linearised().constant.defined());
+}
+
+TEST_CASE("A linear form after another is their composition") {
+  const auto scaled = [](double factor, const Tensor& constant) {
+    return Linearised{[factor](const Tensor& parts) { return parts * factor; }, constant};
+  };
+  const Tensor parts = ones({1, 2});
+  const Tensor first = tensor({2}, {1, 2}), second = tensor({2}, {10, 20});
+  const Linearised both = scaled(3, first).then(scaled(2, second));
+  CHECK(both.linear(parts).to_vector() == std::vector<double>{6, 6});
+  CHECK(both.constant.to_vector() == std::vector<double>{12, 24});
+  CHECK(scaled(3, first).then(scaled(2, {})).constant.to_vector() == std::vector<double>{2, 4});
+  CHECK(scaled(3, {}).then(scaled(2, second)).constant.to_vector() == std::vector<double>{10, 20});
+  CHECK_FALSE(scaled(3, {}).then(scaled(2, {})).constant.defined());
 }
 
 TEST_CASE("Layers of no size are errors that name the parameter, and add none") {
@@ -70,21 +110,19 @@ TEST_CASE("Layers of no size are errors that name the parameter, and add none") 
   CHECK(message([&] { Linear(scope, 0, 2); }) == refused("layer.weight", "(0, 2)"));
   CHECK(message([&] { Linear(scope, 2, -1); }) == refused("layer.weight", "(2, -1)"));
   CHECK(message([&] { Embedding(scope, 0, 3); }) == refused("layer.weight", "(0, 3)"));
-  CHECK(message([&] { LayerNorm(scope, 0); }) == refused("layer.gain", "(0)"));
+  CHECK(message([&] { Norm(scope, 0); }) == refused("layer.gain", "(0)"));
   CHECK(message([&] { LearnedPositions(scope, -5, 4); }) == refused("layer.weight", "(-5, 4)"));
   CHECK(message([&] { sinusoidal_positions(-1, 4); }) == "sinusoidal_positions: sizes must be positive, got (-1, 4)");
   CHECK(parameters.size() == 0);
 }
 
-TEST_CASE("Deviations and epsilons that make no sense are errors") {
+TEST_CASE("A deviation that is negative or not finite is an error") {
   Parameters parameters;
   const Scope scope(parameters, 1);
   CHECK(message([&] { Embedding(scope, 2, 3, -1); }) ==
         "parameter 'weight': its deviation must be finite and at least 0, got -1");
   CHECK(message([&] { LearnedPositions(scope, 2, 3, std::nan("")); }) ==
         "parameter 'weight': its deviation must be finite and at least 0, got nan");
-  CHECK(message([&] { LayerNorm(scope, 3, -1e-5); }) == "LayerNorm: eps must be finite and at least 0, got -1e-05");
-  CHECK(message([&] { LayerNorm(scope, 3, std::nan("")); }) == "LayerNorm: eps must be finite and at least 0, got nan");
 }
 
 TEST_CASE("An error within a layer begins with the layer's name, once") {
@@ -98,17 +136,19 @@ TEST_CASE("An error within a layer begins with the layer's name, once") {
         "decoder.3.words: embedding: id 2 at position 0 lies outside [0, 2)");
   CHECK(message([&] {
           LearnedPositions(scope / "positions", 5, 4)(zeros({1, 6, 4}));
-        }) == "decoder.3.positions: LearnedPositions: a text has 6 tokens, but max_length is 5");
-  CHECK(message([&] { SwiGLU(scope / "mlp", 4, 8)(ones({2, 5})); }).starts_with("decoder.3.mlp."));
+        }) == "decoder.3.positions: LearnedPositions: the text has 6 tokens, but max_length is 5");
+  CHECK(message([&] {
+          Mlp(scope / "mlp", 4, {.width = 8, .activation = Activation::swiglu})(ones({2, 5}));
+        }).starts_with("decoder.3.mlp."));
 
   const MultiHeadAttention attention(scope / "attention", {.d_model = 4});
   CHECK(message([&] {
           attention(ones({1, 2, 3}));
         }) == "decoder.3.attention: MultiHeadAttention: expected x (B, T, 4), got (1, 2, 3)");
-  const EncoderBlock block(scope / 0, {.d_model = 4}, 8);
+  const TransformerBlock block(scope / 0, {.attention = {.d_model = 4}, .mlp = {.width = 8}});
   CHECK(message([&] {
           block.at(Ids({1}, {0}), ones({1, 2, 4}), Mask::causal(), Weights::no);
-        }).starts_with("decoder.3.0: EncoderBlock::at: "));
+        }).starts_with("decoder.3.0: TransformerBlock::at: "));
   CHECK(message([&] {
           block(ones({1, 2, 3}), {}, Weights::no);
         }).starts_with("decoder.3.0.attention_norm: layer_norm: "));

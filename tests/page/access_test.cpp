@@ -66,7 +66,7 @@ TEST_CASE("Of each kind of run every view says what it shows, and axe-core finds
   if (!chromium) return;
   const std::string script = axe();
   const Scratch place;
-  const SavedModel chooses = choosing_model(), writes = small_model(decoder_config(Predicts::next)),
+  const SavedModel chooses = choosing_model(), writes = small_model(decoder_of(modern_config())),
                    answers = small_model();
   write_choosing_run(place / "chooses", chooses, twins());
   write_run(place / "writes", writes, {question(writes, animal)});

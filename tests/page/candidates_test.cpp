@@ -1,6 +1,6 @@
 #include "browser.h"
 #include "choosing.h"
-#include "inspect/causal/score_parts.h"
+#include <heed/explain/score_parts.h>
 #include "open.h"
 #include "trying.h"
 
@@ -22,8 +22,8 @@ TEST_CASE("Candidates are marked in every picture, their answers told apart, and
   CHECK(chromium->text("document.querySelector('.signs').textContent") ==
         "Question: what does it refer to? Candidates: the cup and jam; the framed one is meant.");
   // Of twins with one answer one is right.
-  const std::string said = attend(*model.reader, model.vocabulary, examples[0]).predicted;
-  const bool same = said == attend(*model.reader, model.vocabulary, examples[1]).predicted;
+  const std::string said = attend(*model.network, model.vocabulary, examples[0]).predicted;
+  const bool same = said == attend(*model.network, model.vocabulary, examples[1]).predicted;
   REQUIRE(same);
   const bool first = said == "the cup";
   const auto sign = [](bool right) { return right ? std::string("✓") : std::string("✗"); };
@@ -83,9 +83,8 @@ TEST_CASE("The page chooses among candidates with the program's numbers, to 1e-5
   };
   const std::vector<std::string> texts{"it was [jam] the [cup]", "[big cup] hid [tiny jam] [the jam] it"};
   check(shaken(choosing_model()), texts);
-  check(shaken(choosing_model(Answer::candidate_or_none, Positions::rotary)), {texts[0], texts[1], "it hid [the jam]"});
-  check(shaken(choosing_model(Answer::candidate, Positions::sinusoidal, true)),
-        {texts[0], "It hid [the mug] [jam] was red"});
+  check(shaken(choosing_model(true, Positions::rotary)), {texts[0], texts[1], "it hid [the jam]"});
+  check(shaken(choosing_model(false, Positions::sinusoidal, true)), {texts[0], "It hid [the mug] [jam] was red"});
 }
 
 TEST_CASE("An edited sentence keeps its question and its candidates, and says when one of them is lost") {

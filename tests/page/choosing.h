@@ -8,18 +8,14 @@
 namespace heed {
 
 // Chooses between "the cup" and "jam" in twins that differ in one word; untrained.
-inline SavedModel choosing_model(Answer answer = Answer::candidate, Positions positions = Positions::learned,
+inline SavedModel choosing_model(bool or_none = false, Positions positions = Positions::learned,
                                  bool has_unknown = false) {
   SavedModel model;
   for (const char* word : {"the", "cup", "hid", "jam", "it", "was", "big", "tiny"}) model.vocabulary.add(word);
   if (has_unknown) model.vocabulary.let_stand_for_unknown("<unk>");
-  const ReaderConfig config{.vocabulary = model.vocabulary.size(),
-                            .max_length = 8,
-                            .layers = 2,
-                            .positions = positions,
-                            .answer = answer,
-                            .attention = {.d_model = 8, .heads = 2}};
-  model.reader = std::make_unique<Reader>(Scope(model.parameters, 5), config);
+  make_network(model,
+               chooser_of({.max_length = 8, .positions = positions, .block = {.attention = {.d_model = 8, .heads = 2}}},
+                          or_none));
   model.queries = {"it"};
   model.step = 400;
   return model;

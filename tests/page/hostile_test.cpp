@@ -27,9 +27,8 @@ const std::vector<std::string> hostile{"</script><script>alert(1)</script>",
 SavedModel hostile_model() {
   SavedModel model;
   for (const std::string& word : hostile) model.vocabulary.add(word);
-  const ReaderConfig config{
-      .vocabulary = model.vocabulary.size(), .max_length = 16, .layers = 1, .attention = {.d_model = 4, .heads = 2}};
-  model.reader = std::make_unique<Reader>(Scope(model.parameters, 3), config);
+  make_network(model, answerer_of({.max_length = 16, .layers = 1, .block = {.attention = {.d_model = 4, .heads = 2}}}),
+               3);
   model.queries = {hostile[0]};
   model.step = 400;
   return model;

@@ -1,5 +1,5 @@
 #include "browser.h"
-#include "inspect/causal/score_parts.h"
+#include <heed/explain/score_parts.h>
 #include "inspect/page/page.h"
 #include "open.h"
 #include "tests/catch.h"
@@ -27,15 +27,12 @@ TEST_CASE("The model in the page gives the program's numbers to 1e-5") {
   check(shaken(small_model(Positions::learned, Tie::K_is_V, Bias::yes)), animal);
   check(shaken(small_model(Positions::learned, Tie::Q_is_K, Bias::no)), animal);
   check(shaken(small_model(Positions::learned, Tie::none, Bias::yes, 2)), "the dog was tired . was it ?");
-  for (const Predicts predicts : {Predicts::answer, Predicts::next}) {
-    check(shaken(small_model(decoder_config(predicts))), animal);
-  }
+  check(shaken(small_model(answerer_of(modern_config()))), animal);
+  check(shaken(small_model(decoder_of(modern_config()))), animal);
   for (const Activation activation : {Activation::gelu_tanh, Activation::relu}) {
-    ReaderConfig config = small_config(Positions::learned, Tie::none, Bias::yes);
-    config.predicts = Predicts::next;
-    config.logits = Logits::untied;
-    config.parts.activation = activation;
-    check(shaken(small_model(config)), animal);
+    TransformerConfig config = small_config(Positions::learned, Tie::none, Bias::yes);
+    config.block.mlp.activation = activation;
+    check(shaken(small_model(decoder_of(config, {.tied = false}))), animal);
   }
 }
 
@@ -96,7 +93,7 @@ TEST_CASE("A typed sentence, another question, and heads switched off are answer
   const std::string text = "The dog didn't cross the street because it was too tired";
   type(*chromium, text);
   CHECK(largest_difference(chromium->run(typed), expected(model, question(model, text))) < tolerance);
-  const SentenceAttention said = attend(*model.reader, model.vocabulary, question(model, text));
+  const SentenceAttention said = attend(*model.network, model.vocabulary, question(model, text));
   CHECK(chromium->text("document.querySelector('#main .answers tbody tr').textContent")
             .starts_with(said.predicted + fmt::format("{:.3f}", said.probability)));
 
@@ -267,8 +264,8 @@ TEST_CASE("The page takes a score apart as the program does") {
         example.query, parts.cuts[0].part, parts.cuts[1].part, product.query, product.key));
     CHECK(largest_difference(found, numbers) < tolerance);
   };
-  check(shaken(small_model(decoder_config(Predicts::answer))));
-  check(shaken(small_model(decoder_config(Predicts::next))));
+  check(shaken(small_model(answerer_of(modern_config()))));
+  check(shaken(small_model(decoder_of(modern_config()))));
   check(shaken(small_model(Positions::learned, Tie::none, Bias::yes)));
   check(shaken(small_model(Positions::sinusoidal, Tie::K_is_V, Bias::yes)));
   check(shaken(small_model(Positions::none, Tie::Q_is_K, Bias::no)));
@@ -286,13 +283,11 @@ TEST_CASE("The page takes a score apart as the program does") {
 TEST_CASE("The page goes on with a text, token by token, as the program reads it at once") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const auto check = [&](const ReaderConfig& config) {
-    SavedModel model = small_model(config);
+  const auto check = [&](const TransformerConfig& config) {
+    SavedModel model;
     model.vocabulary = Vocabulary({"a", "b", "c", " ", "\n"});
-    ReaderConfig letters = config;
-    letters.vocabulary = 5;
-    model.parameters = Parameters();
-    model.reader = std::make_unique<Reader>(Scope(model.parameters, 5), letters);
+    make_network(model, decoder_of(config));
+    model.step = 400;
     model.tokenizer = Tokenizer::of_text(Split::characters);
     model = shaken(std::move(model));
     const std::string text = "ab ca\nb cab";  // 11 of at most 12
@@ -301,7 +296,8 @@ TEST_CASE("The page goes on with a text, token by token, as the program reads it
     show(*chromium, "Try it");
     std::vector<std::int32_t> ids;
     for (const char c : text) ids.push_back(model.vocabulary[std::string(1, c)]);
-    const Tensor all = model.reader->next(Ids({1, 11}, ids));  // (1, 11, 5)
+    const auto& network = std::get<LanguageModel>(*model.network);
+    const Tensor all = network(Ids({1, 11}, ids));  // (1, 11, 5)
     const Json logits = chromium->run("(() => { const writer = new Writer(readerOf(0)); return [..." +
                                       Json(text).dump() + "].flatMap((token) => [...writer.next(token)]); })()");
     CHECK(largest_difference(logits, all.to_vector()) < tolerance);
@@ -313,7 +309,7 @@ TEST_CASE("The page goes on with a text, token by token, as the program reads it
     const std::vector<std::int32_t> half{model.vocabulary["b"], model.vocabulary[" "], model.vocabulary["c"],
                                          model.vocabulary["a"], model.vocabulary["b"], model.vocabulary["a"],
                                          model.vocabulary["b"]};
-    const Tensor anew = model.reader->next(Ids({1, 6}, {half.end() - 6, half.end()}));
+    const Tensor anew = network(Ids({1, 6}, {half.end() - 6, half.end()}));
     CHECK(largest_difference(after, slice(anew, 1, 5, 6).to_vector()) < tolerance);
     chromium->click("[...document.querySelectorAll('button')].find((b) => b.textContent === 'Continue the text')");
     chromium->wait_for("[...document.querySelector('.written').textContent].length === 211");
@@ -321,8 +317,6 @@ TEST_CASE("The page goes on with a text, token by token, as the program reads it
     CHECK(written.starts_with(text));
     CHECK(chromium->complaints() == std::vector<std::string>{});
   };
-  check(decoder_config(Predicts::next));
-  ReaderConfig learned = small_config(Positions::learned, Tie::none, Bias::yes);
-  learned.predicts = Predicts::next;
-  check(learned);
+  check(modern_config());
+  check(small_config(Positions::learned, Tie::none, Bias::yes));
 }

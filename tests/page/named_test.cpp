@@ -17,12 +17,12 @@ constexpr const char* fits = "document.documentElement.scrollWidth <= document.d
 SavedModel sized_model(int words, int layers, int heads) {
   SavedModel model = small_model();
   for (int word = 0; word < words; ++word) model.vocabulary.add(fmt::format("word{}", word));
-  ReaderConfig config = model.reader->config;
-  config.vocabulary = model.vocabulary.size();
-  config.layers = layers;
-  config.attention.heads = heads;
+  WordAnswererConfig config = std::get<WordAnswerer>(*model.network).config;
+  config.transformer.vocabulary = model.vocabulary.size();
+  config.transformer.layers = layers;
+  config.transformer.block.attention.heads = heads;
   model.parameters = Parameters();
-  model.reader = std::make_unique<Reader>(Scope(model.parameters, 5), config);
+  model.network = make_model(Scope(model.parameters, 5), config);
   return model;
 }
 
@@ -40,7 +40,7 @@ bool pictures_fit(Browser& chromium) {
 TEST_CASE("A language model's page names the largest weight as such, and the next token as its question") {
   Browser* chromium = browser();
   if (!chromium) return;
-  const SavedModel model = small_model(decoder_config(Predicts::next));
+  const SavedModel model = small_model(decoder_of(modern_config()));
   const Page page(model, {question(model, animal)});
   chromium->open(page.file);
   CHECK(chromium->text("document.querySelector('.signs').textContent") == "Next token after tired.");

@@ -21,7 +21,7 @@ inline void write_run(const std::filesystem::path& run, const SavedModel& model,
   std::filesystem::create_directories(run);
   Dump first{0, {}}, last{model.step, {}};
   for (const Example& example : examples) {
-    last.sentences.push_back(attend(*model.reader, model.vocabulary, example));
+    last.sentences.push_back(attend(*model.network, model.vocabulary, example));
     first.sentences.push_back(last.sentences.back());
     for (Tensor& layer : first.sentences.back().layers) layer = softmax(transpose(layer) * 3.0);
   }

@@ -17,12 +17,9 @@ constexpr int of_long_text = 100, dumps = 9;
 SavedModel large_model() {
   SavedModel model;
   for (int word = 0; word < 60; ++word) model.vocabulary.add(fmt::format("word{}", word));
-  const ReaderConfig config{.vocabulary = model.vocabulary.size(),
-                            .max_length = of_long_text,
-                            .layers = 6,
-                            .mlp = 64,
-                            .attention = {.d_model = 64, .heads = 8}};
-  model.reader = std::make_unique<Reader>(Scope(model.parameters, 5), config);
+  make_network(model, answerer_of({.max_length = of_long_text,
+                                   .layers = 6,
+                                   .block = {.attention = {.d_model = 64, .heads = 8}, .mlp = {.width = 64}}}));
   model.queries = {"word7"};
   model.step = 100 * (dumps - 1);
   return model;

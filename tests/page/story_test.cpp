@@ -10,14 +10,11 @@ namespace {
 
 // An untrained model of other sizes; its words are those of small_model().
 SavedModel model_of(int layers, int heads, int max_length = 12) {
-  SavedModel model = small_model();
-  model.parameters = Parameters();
-  ReaderConfig config = model.reader->config;
+  TransformerConfig config = small_config();
   config.layers = layers;
-  config.attention.heads = heads;
+  config.block.attention.heads = heads;
   config.max_length = max_length;
-  model.reader = std::make_unique<Reader>(Scope(model.parameters, 5), config);
-  return model;
+  return small_model(answerer_of(config));
 }
 
 // Gives `weight` of the query's attention in one head to the antecedent, at the last step.
@@ -169,7 +166,7 @@ TEST_CASE("An answer is marked right where held-out sentences say what is right"
     chromium->open(place / "page.html");
     return chromium->text("document.querySelector('.answer').textContent");
   };
-  const std::string said = attend(*model.reader, model.vocabulary, examples[0]).predicted;
+  const std::string said = attend(*model.network, model.vocabulary, examples[0]).predicted;
   CHECK(shown(said).find("→ " + said + " ✓ right") == 0);
   const std::string other = said == "dog" ? "tired" : "dog";
   CHECK(shown(other).find("→ " + said + " ✗ not " + other) == 0);

@@ -19,7 +19,8 @@ inline SavedModel shaken(SavedModel model) {
 
 // What the page's model says at the query: weights of all layers and heads in turn, then all probabilities.
 inline std::vector<double> expected(const SavedModel& model, const Example& example) {
-  const Reader::Output output = (*model.reader)(reader_input(*model.reader, model.vocabulary, example), Weights::yes);
+  const Answers output =
+      answer(*model.network, questions(*model.network, model.vocabulary, example), Compute::all, Weights::yes);
   std::vector<double> numbers;
   for (const Tensor& layer : output.weights) {
     const std::vector<double> weights = layer.to_vector();

@@ -56,7 +56,7 @@ TEST_CASE("Try, Calculation, Weights and Why are of the slider's step") {
   place.keep(scaled(2, 0));
   place.open(*chromium, "#view=try-it&step=0");
   const auto read_by = [&](const SavedModel& model, const std::string& tokens) {
-    const SentenceAttention said = attend(*model.reader, model.vocabulary, question(model, tokens));
+    const SentenceAttention said = attend(*model.network, model.vocabulary, question(model, tokens));
     std::vector<double> numbers{said.probability};
     for (const Tensor& layer : said.layers) {
       const std::vector<double> weights = layer.to_vector();
@@ -117,13 +117,11 @@ TEST_CASE("What a large model makes of a long text is read in slices, and then s
   Browser* chromium = browser();
   if (!chromium) return;
   const auto large = [](double factor, std::int64_t step) {
-    SavedModel model = small_model();
-    ReaderConfig config = model.reader->config;
+    TransformerConfig config = small_config();
     config.layers = 6;
-    config.attention.heads = 8;
+    config.block.attention.heads = 8;
     config.max_length = 24;
-    model.parameters = Parameters();
-    model.reader = std::make_unique<Reader>(Scope(model.parameters, 5), config);
+    SavedModel model = small_model(answerer_of(config));
     for (const auto& [name, value] : model.parameters) {
       Tensor parameter = value;
       parameter.copy_from((value.detach() * factor).detach());
@@ -139,7 +137,7 @@ TEST_CASE("What a large model makes of a long text is read in slices, and then s
   save_model(dumped_model_path(place / "run", 0), first);
   write_file(place / "page.html", page({page_run(place / "run")}));
   const auto probability = [&](const SavedModel& model) {
-    return attend(*model.reader, model.vocabulary, question(model, text)).probability;
+    return attend(*model.network, model.vocabulary, question(model, text)).probability;
   };
   chromium->open(place / "page.html", 1280, false, "#view=try-it");
   CHECK(chromium->run("trial.now.probability").get<double>() == Approx(probability(last)).margin(1e-5));
@@ -153,7 +151,7 @@ TEST_CASE("What a large model makes of a long text is read in slices, and then s
   chromium->wait_for(std::string(says) + ".startsWith('In the saved model of step 400, the largest score of ')");
   CHECK(chromium->run("document.querySelector('#main .stale') === null && !viewNow().element.matches('.stale')") ==
         true);
-  const SentenceAttention said = attend(*last.reader, last.vocabulary, question(last, text));
+  const SentenceAttention said = attend(*last.network, last.vocabulary, question(last, text));
   const double expected = said.layers[0].at({0, said.query, 3});
   chromium->run("update({layer: 0, head: 0, token: subject().query})");
   chromium->settle();

@@ -56,7 +56,7 @@ check() {  # check COMMAND
         "ctest "*) has_preset test "$1" ;;
       esac ;;
     program) run_program "$1" ;;
-    script) [ -x "$top/$1" ] || { echo "there is no such program"; return 1; } ;;
+    script) [ -x "$top/${1%% *}" ] || { echo "there is no such program"; return 1; } ;;
     install) ;;  # install.sh runs it
     package)
       [[ $1 != cpack* || $1 =~ ^cpack\ --config\ build-portable/CPackConfig.cmake$ ]] ||

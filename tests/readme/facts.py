@@ -44,7 +44,7 @@ def settings(path, *overrides):
 
 # Versions and the changelog.
 version = ".".join(re.findall(r"#define HEED_VERSION_\w+ (\d+)", read("version.h")))
-fact(version, r"^heed (\d\S+) \(", r"heed_(\d\S+)_amd64\.deb")
+fact(version, r"^heed (\d\S+) \(", r"heed_(\d[^\s-]+)-debian\d+_amd64\.deb")
 fact(version.rpartition(".")[0], r"find_package\(heed (\S+)")
 headings = re.findall(r"^## (.+)", read("CHANGELOG.md"), re.M)
 if headings[0] != "Unreleased" or not re.fullmatch(re.escape(version) + r" - \d{4}-\d\d-\d\d", headings[1]):
@@ -58,7 +58,7 @@ fact(source("inspect/page/page.h", r"page_model_bytes = (\d+) << 20"), r"up to (
 fact(source("inspect/page/page.h", r"_page_bytes = (\d+) << 20"), r"over (\d+) MiB\)", r"超过 (\d+) MiB）")
 fact(source("inspect/page/page.h", r"page_bytes_with_models = (\d+)'000'000"), r"page below (\d+) MB", r"网页不超过 (\d+) MB")
 fact(source("files/text_file.h", r"_listed = (\d+)"), r"the first (\d+), and how many", r"列出前 (\d+) 个")
-fact((1 << int(source("train/config/yaml.cpp", r"longest = 1 << (\d+)"))) >> 10, r"YAML of at most (\d+) KiB")
+fact((1 << int(source("train/config/yaml.cpp", r"max_bytes = 1 << (\d+)"))) >> 10, r"YAML of at most (\d+) KiB")
 fact(source("train/config/yaml.cpp", r"deepest = (\d+)"), r"KiB and (\d+) levels")
 
 # How the library computes.

@@ -211,17 +211,29 @@ TEST_CASE("where a run has a file called attention, no dump is written") {
             [&] {
               write_dump(scratch.path, {0, {chinese_sentence()}});
             },
-            scratch.path) == "cannot make the directory FILE/attention: File exists");
+            scratch.path) == "cannot make the directory FILE/attention: Not a directory");
 }
 
-TEST_CASE("A run directory that was removed is not made anew by a dump") {
+TEST_CASE("a dump is of a model when its layers, heads and words are") {
+  const SavedModel model = small_model();
+  const auto checking = [&](const SentenceAttention& sentence) {
+    return message([&] { check_same_model({400, {sentence}}, model, "dump"); });
+  };
+  CHECK(checking(english_sentence()) == "no error");
+  CHECK(checking(chinese_sentence()) ==
+        "dump: comes from a model of 1 layers with 1 heads, but the run's model has 2 layers with 2: they belong to "
+        "different runs");
+  SentenceAttention other = english_sentence();
+  other.tokens[0] = "wombat";
+  CHECK(checking(other) == "dump: the run's model does not know the word 'wombat': they belong to different runs");
+}
+
+TEST_CASE("a dump keeps the candidates among which a model chose") {
   const ScratchDirectory scratch;
-  const std::filesystem::path run = scratch.path / "r";
-  CHECK(message(
-            [&] {
-              write_dump(run, {0, {chinese_sentence()}});
-            },
-            scratch.path) ==
-        "cannot make the directory FILE/r/attention: No such file or directory: there is no directory FILE/r");
-  CHECK_FALSE(std::filesystem::exists(run));
+  const SavedModel model = small_model(chooser_of(small_config()));
+  const Example example = question(model, "The [animal] didn't cross [the street] because it was too tired");
+  const SentenceAttention sentence = attend(*model.network, model.vocabulary, example);
+  write_dump(scratch.path, {400, {sentence}});
+  CHECK(last_dump(scratch.path).sentences[0].candidates == std::vector<Span>{{1, 2}, {4, 6}});
+  check_same_model(last_dump(scratch.path), model, "dump");
 }

@@ -33,7 +33,7 @@ TEST_CASE("Accuracy counts right answers, and twins only where both are right") 
                                 asked_of(model, "The street because it was tired", 1, "street"),
                                 asked_of(model, "The animal because it was too", 1, "animal"),
                                 asked_of(model, "The animal was too because it", 1, "animal")};
-  const auto evaluated = [&] { return evaluate(*model.reader, NumberedExamples(examples, model.vocabulary)); };
+  const auto evaluated = [&] { return evaluate(*model.network, NumberedExamples(examples, model.vocabulary)); };
   CHECK(evaluated().accuracy == 0.75);
   CHECK(std::isnan(evaluated().twin_accuracy));
   examples[0].twin = 1, examples[1].twin = 0;
@@ -47,15 +47,15 @@ TEST_CASE("The weight on the antecedent is a mean over the examples that have on
   std::vector<Example> examples{asked_of(model, "The animal because it was tired", 1, "animal"),
                                 asked_of(model, "The street it", 1, "street"),
                                 asked_of(model, "The dog because it", -1, "dog")};
-  const Evaluation both = evaluate(*model.reader, NumberedExamples(examples, model.vocabulary));
+  const Evaluation both = evaluate(*model.network, NumberedExamples(examples, model.vocabulary));
   REQUIRE(both.antecedent_weight.size() == 2);
   REQUIRE(both.antecedent_weight[1].size() == 2);
   double expected = 0;
   for (int i = 0; i < 2; ++i) {
-    const SentenceAttention one = attend(*model.reader, model.vocabulary, examples[static_cast<std::size_t>(i)]);
+    const SentenceAttention one = attend(*model.network, model.vocabulary, examples[static_cast<std::size_t>(i)]);
     expected += one.layers[1].at({1, one.query, 1}) / 2;
   }
   CHECK(both.antecedent_weight[1][1] == Approx(expected).epsilon(1e-5));
-  const Evaluation none = evaluate(*model.reader, NumberedExamples({examples[2]}, model.vocabulary));
+  const Evaluation none = evaluate(*model.network, NumberedExamples({examples[2]}, model.vocabulary));
   CHECK(std::isnan(none.antecedent_weight[0][0]));
 }

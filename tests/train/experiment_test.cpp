@@ -21,9 +21,9 @@ TEST_CASE("An experiment is made of its configuration: task, model, sentences to
       "f");
   const Experiment e = make_experiment(config);
   CHECK(e.task.train.size() == 40);
-  CHECK(e.model.reader->config.vocabulary == e.task.vocabulary.size());
-  CHECK(e.model.reader->config.max_length == e.task.max_length);
-  CHECK(e.model.reader->config.attention.tie == Tie::Q_is_K);
+  CHECK(e.model.transformer().config.vocabulary == e.task.vocabulary.size());
+  CHECK(e.model.transformer().config.max_length == e.task.max_length);
+  CHECK(e.model.transformer().config.block.attention.tie == Tie::Q_is_K);
   CHECK(e.model.queries == std::vector<std::string>{"it"});
   CHECK((e.watched.size() == 2 && e.watched[1] == e.task.held_out[1]));
   CHECK_FALSE(e.begun_from);
@@ -34,6 +34,35 @@ TEST_CASE("An experiment is made of its configuration: task, model, sentences to
   CHECK(again.model.parameters["words.weight"].at({0, 0}) ==
         Approx(e.model.parameters["words.weight"].at({0, 0})).epsilon(1e-6));
   CHECK(training_batch(again, 5).lengths == batch.lengths);
+}
+
+TEST_CASE("The task decides the kind of a model, the configuration its parts") {
+  const auto made = [](const std::string& data, const std::string& model) {
+    return config_of(
+        *make_experiment(parse_config("data: " + data + "\nmodel: {d_model: 16, " + model + "}\n", "f")).model.network);
+  };
+  const std::string sentences = "{sentences: 40, held_out: 20}";
+  const auto word = std::get<WordAnswererConfig>(made(sentences, "logits: untied, logit_cap: 3"));
+  CHECK(word.transformer.embedding_scale == 4);
+  CHECK(word.transformer.last_residual == Residual::no);
+  CHECK_FALSE(word.transformer.causal);
+  CHECK((!word.logits.tied && word.logits.bias == Bias::yes && word.logits.soft_cap == 3));
+  const auto either = std::get<CandidateChooserConfig>(made(sentences, "answer: candidate"));
+  CHECK((either.transformer.embedding_scale == 4 && !either.or_none));
+  CHECK(std::get<CandidateChooserConfig>(made(sentences, "answer: candidate_or_none")).or_none);
+  const auto next = std::get<LanguageModelConfig>(
+      made("{task: induction, context: 16, sentences: 40, held_out: 20}",
+           "window: 5, norm_placement: both, soft_cap: 7, score_scale: 2, output_bias: false, normalised_heads: true, "
+           "positions: rotary, rotary_base: 50, rotary_scaling: linear, rotary_factor: 3, logit_cap: 9"));
+  CHECK(next.transformer.causal);
+  CHECK((next.transformer.embedding_scale == 1 && next.transformer.last_residual == Residual::yes));
+  CHECK((next.logits.tied && next.logits.bias == Bias::no && next.logits.soft_cap == 9));
+  CHECK((next.transformer.rotary.base == 50 && next.transformer.rotary.scaling == RotaryScaling::linear));
+  const BlockConfig& block = next.transformer.block;
+  CHECK(block.placement == NormPlacement::both);
+  CHECK((block.attention.window == 5 && block.attention.soft_cap == 7 && block.attention.scale == 2));
+  CHECK((block.attention.output_bias == Bias::no && block.mlp.bias == Bias::no));
+  CHECK(block.attention.query_key_norm == QueryKeyNorm::heads);
 }
 
 TEST_CASE("examples/mine.yaml is made of sentences as a person would write them") {
@@ -78,19 +107,15 @@ TEST_CASE("A probe with words that the task does not have is refused, each word 
       "\nWrite probes in words of the coreference task, or watch none of your own with --set probes=[]"));
 }
 
-TEST_CASE("No term of the loss touches an attention weight: others in their place leave every bit as it is") {
-  const char* answer = GENERATE("word", "candidate");
-  CAPTURE(answer);
+TEST_CASE("The loss is the cross-entropy of the answers alone: no term of it touches an attention weight") {
+  const char* kind = GENERATE("word", "candidate");
+  CAPTURE(kind);
   const Experiment e = make_experiment(
-      parse_config(fmt::format("data: {{sentences: 40, held_out: 20}}\nmodel: {{answer: {}}}\n", answer), "f"));
+      parse_config(fmt::format("data: {{sentences: 40, held_out: 20}}\nmodel: {{answer: {}}}\n", kind), "f"));
   const Batch batch = training_batch(e, 0);
-  const auto bits = [&](bool replaced) {
+  const auto bits = [&](const auto& loss_of) {
     const Recording recording;
-    Reader::Output output = read(*e.model.reader, batch, Weights::yes);
-    for (Tensor& weights : output.weights) {
-      if (replaced) weights = weights * 0.25 + 0.5;
-    }
-    const Tensor loss = loss_of(*e.model.reader, output, batch);
+    const Tensor loss = loss_of();
     const Gradients gradients = backward(loss);
     std::vector<double> values = loss.to_vector();
     for (const auto& [name, parameter] : e.model.parameters) {
@@ -98,9 +123,12 @@ TEST_CASE("No term of the loss touches an attention weight: others in their plac
     }
     return values;
   };
-  const std::vector<double> as_they_are = bits(false);
-  CHECK(as_they_are.size() > 1000);
-  CHECK(bits(true) == as_they_are);
+  const Model& model = *e.model.network;
+  const std::vector<double> of_loss = bits([&] { return loss(model, batch); });
+  CHECK(of_loss.size() > 1000);
+  CHECK(of_loss == bits([&] {
+          return cross_entropy(answer(model, questions(batch), Compute::query).logits, right_answers(model, batch));
+        }));
 }
 
 TEST_CASE("Candidates are the answers of any task that names an antecedent and another; accuracy goes by them") {
@@ -111,7 +139,7 @@ TEST_CASE("Candidates are the answers of any task that names an antecedent and a
                    "f"));
   CHECK(e.task.train[0].candidates.size() == 2);
   const Batch batch = training_batch(e, 0);
-  CHECK(read(*e.model.reader, batch).logits.size(1) == 2);
+  CHECK(answer(*e.model.network, questions(batch)).logits.size(1) == 2);
   CHECK(evaluate(e).accuracy > 0.2);  // a coin's is 0.5, that of a word among 73 a tenth of this
   REQUIRE(e.watched.size() == 1);
   CHECK(e.watched[0].tokens.size() == 11);

@@ -69,6 +69,27 @@ TEST_CASE("Every parameter of a configured model is checked, a line each") {
                       8 * parameters));
 }
 
+TEST_CASE("The gradients of every part that a configuration names are right") {
+  for (const char* model :
+       {"norm_placement: after, embedding_norm: true, score_scale: 0.5, answer: candidate_or_none, activation: silu",
+        "norm_placement: both, norm: rms, activation: geglu, soft_cap: 2, logit_cap: 3, logits: untied",
+        "norm_placement: output, normalised_heads: true, positions: rotary, rotary_fraction: 0.5, kv_heads: 1",
+        "parallel: true, positions: rotary, rotary_scaling: llama3, rotary_factor: 4, bias: true"}) {
+    for (const char* data :
+         {"{sentences: 20, held_out: 4}", "{task: induction, context: 16, sentences: 20, held_out: 4}"}) {
+      const std::string parts = model;
+      const bool is_text = std::string(data).find("induction") != std::string::npos;
+      if (is_text && parts.find("answer") != std::string::npos) continue;
+      const ModelCheck check = check_model_gradients(
+          parse_config(fmt::format("data: {}\nmodel: {{d_model: 16, heads: 2, layers: 2, mlp: 6, {}{}}}\n", data, parts,
+                                   is_text ? ", window: 5, full_attention_every: 2" : ""),
+                       "f"));
+      CAPTURE(model, data, check.table);
+      CHECK(check.passed);
+    }
+  }
+}
+
 TEST_CASE("Few features behind a layer norm, where the loss bends most, are no false alarm") {
   for (const int seed : {1, 2, 3, 4, 5}) {
     const ModelCheck check = check_model_gradients(parse_config(

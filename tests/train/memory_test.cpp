@@ -84,6 +84,24 @@ TEST_CASE("What a language model takes is foreseen: of a step, and of the held-o
   }
 }
 
+TEST_CASE("Norms in every place, gates, caps and windows are foreseen, too") {
+  const std::string sizes = "d_model: 64, layers: 3, heads: 4, mlp: 256, ";
+  for (const char* parts :
+       {"norm_placement: both, norm: rms, activation: geglu", "norm_placement: after, embedding_norm: true",
+        "norm_placement: output, activation: silu, final_norm: false", "parallel: true, positions: rotary",
+        "soft_cap: 20, score_scale: 0.1, logit_cap: 30"}) {
+    const double of_answers = share_taken(sized("{" + sizes + parts + "}", "{}", 300));
+    Config text = sized("{" + sizes + parts + "}", "{}", 200);
+    text.data = {.kind = TaskKind::text, .train = "/usr/share/common-licenses/GPL-3", .split = Split::characters};
+    text.model.block.attention.window = 16;
+    const double of_text = share_taken(text);
+    CAPTURE(parts, of_answers, of_text);
+    CHECK(of_answers <= 1);
+    CHECK(of_text <= 1);
+    CHECK(std::min(of_answers, of_text) > 0.3);
+  }
+}
+
 TEST_CASE("A model that cannot fit is measured in a moment, without memory, and refused with the sum") {
   const Config config = sized("{d_model: 4096, layers: 64, mlp: 8192}");
   const std::int64_t before = memory_use().bytes_reserved;

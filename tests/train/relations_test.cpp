@@ -1,6 +1,7 @@
 #include "train/relations.h"
 
 #include "tests/catch.h"
+#include "tests/models/sample.h"
 
 using namespace heed;
 
@@ -22,11 +23,11 @@ Example ask(int query, int antecedent, const char* relation) {
 TEST_CASE("Relations are compared head by head") {
   Parameters parameters;
   const Vocabulary vocabulary({"a", "b", "c"});
-  const Reader reader(Scope(parameters, 1), {.vocabulary = 3,
-                                             .max_length = 3,
-                                             .layers = 1,
-                                             .positions = Positions::none,
-                                             .attention = {.d_model = 4, .heads = 2}});
+  const WordAnswerer model(Scope(parameters, 1), answerer_of({.vocabulary = 3,
+                                                              .max_length = 3,
+                                                              .layers = 1,
+                                                              .positions = Positions::none,
+                                                              .block = {.attention = {.d_model = 4, .heads = 2}}}));
   // With W_Q = 0 attention is uniform. In head 2, word "a" alone asks, for "b".
   parameters.load({{"words.weight", tensor({3, 4}, {3, -1, -1, -1, -1, 3, -1, -1, -1, -1, 3, -1})},
                    {"encoder.0.attention.W_Q.weight", tensor({4, 4}, {0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})},
@@ -44,7 +45,7 @@ TEST_CASE("Relations are compared head by head") {
   CHECK_FALSE(has_relations({examples[0], examples[2]}));
   CHECK(has_relations(examples));
   examples[1].answer = "c";
-  CHECK(relations_table(evaluate_relations(reader, vocabulary, examples)) ==
+  CHECK(relations_table(evaluate_relations(model, vocabulary, examples)) ==
         "  query -> antecedent          what          谁 \n"
         "  layer 1, head 1              0.33        0.33*\n"
         "  layer 1, head 2              1.00*       0.00 \n"

@@ -88,7 +88,7 @@ TEST_CASE("The model of each dumped step is kept when it is asked for, or from w
     const SavedModel model = load_model(dumped_model_path(run.path(), step));
     CHECK(model.step == step);
     const Dump dump = read_dump(dump_path(run.path(), step));
-    const SentenceAttention again = attend(*model.reader, model.vocabulary, longer.watched[0]);
+    const SentenceAttention again = attend(*model.network, model.vocabulary, longer.watched[0]);
     CHECK(again.layers[1].to_vector() == dump.sentences[0].layers[1].to_vector());
   }
 }

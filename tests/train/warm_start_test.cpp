@@ -12,10 +12,9 @@ namespace {
 SavedModel another_model(const std::vector<std::string>& words, int length) {
   SavedModel model;
   for (const std::string& word : words) model.vocabulary.add(word);
-  ReaderConfig config = small_model().reader->config;
-  config.vocabulary = model.vocabulary.size();
+  TransformerConfig config = small_config();
   config.max_length = length;
-  model.reader = std::make_unique<Reader>(Scope(model.parameters, 9), config);
+  make_network(model, answerer_of(config), 9);
   return model;
 }
 
@@ -32,9 +31,7 @@ TEST_CASE("A warm start of a model that chooses takes what one that answers with
   const auto choosing = [&] {
     SavedModel model;
     for (const std::string& word : first.vocabulary.words()) model.vocabulary.add(word);
-    ReaderConfig config = first.reader->config;
-    config.answer = Answer::candidate;
-    model.reader = std::make_unique<Reader>(Scope(model.parameters, 9), config);
+    make_network(model, chooser_of(small_config()), 9);
     return model;
   };
   const SavedModel untouched = choosing(), model = choosing();
@@ -57,17 +54,14 @@ TEST_CASE("A language model begins one that answers, whose first layer then read
   const SavedModel answering = small_model();
   SavedModel language;
   for (const std::string& word : answering.vocabulary.words()) language.vocabulary.add(word == "it" ? " it" : word);
-  ReaderConfig config = answering.reader->config;
-  config.predicts = Predicts::next;
-  language.reader = std::make_unique<Reader>(Scope(language.parameters, 9), config);
+  make_network(language, decoder_of(small_config()), 9);
   save_model(model_path(scratch.path), language);
   const WarmStart start = warm_start(scratch.path, answering);
   CHECK(start.words_known == answering.vocabulary.size());
 
   const Ids tokens({1, 3}, {1, 2, answering.vocabulary["it"]});
-  const ReaderInput input{tokens, {3}, Ids({1}, {2}), config.sentences > 0 ? Ids({1, 3}, {0, 0, 0}) : Ids{}};
-  const std::vector<double> read = answering.reader->embed(input).to_vector(),
-                            expected = language.reader->embed(input).to_vector();
+  const std::vector<double> read = answering.transformer().embed({tokens}).to_vector(),
+                            expected = language.transformer().embed({tokens}).to_vector();
   for (std::size_t i = 0; i < read.size(); ++i) CHECK(read[i] == Approx(expected[i]).margin(1e-6));
   for (const char* name : {"encoder.0.attention.W_Q.weight", "encoder.1.attention.W_O.bias", "encoder.norm.gain"}) {
     CHECK(answering.parameters[name].to_vector() == language.parameters[name].to_vector());
@@ -110,11 +104,11 @@ TEST_CASE("A warm start from another architecture names every difference, and ch
   const SavedModel model = small_model(Positions::none, Tie::K_is_V, Bias::yes);
   const std::vector<double> before = model.parameters["words.weight"].to_vector();
   CHECK(message([&] { warm_start(scratch.path, model); }) ==
-        fmt::format("model.from: {}: is another architecture:\n"
-                    "  model.d_v: 5 there, 3 here\n"
-                    "  model.bias: false there, true here\n"
-                    "  model.tie: \"none\" there, \"K_is_V\" here\n"
-                    "  model.positions: \"learned\" there, \"none\" here\n"
+        fmt::format("model.from: {}: has another architecture:\n"
+                    "  block.attention.bias: false there, true here\n"
+                    "  block.attention.d_v: 5 there, 3 here\n"
+                    "  block.attention.tie: \"none\" there, \"K_is_V\" here\n"
+                    "  positions: \"learned\" there, \"none\" here\n"
                     "  texts of numbered sentences: yes there, no here",
                     model_path(scratch.path).string()));
   CHECK(model.parameters["words.weight"].to_vector() == before);

@@ -316,16 +316,16 @@ class ConfigReader {
 
   void check_watched(std::size_t i) {
     const WatchedSentence& sentence = config_.watched[i];
-    const bool is_text = config_.data.kind == TaskKind::text;
+    const bool reads_text = is_text(config_.data.kind);
     for (const char* field : {"text", "query", "antecedent"}) {
-      const bool is_needed = !is_text || field == std::string_view("text");
+      const bool is_needed = !reads_text || field == std::string_view("text");
       if (is_needed && watched_places_[i].contains("") && !watched_places_[i].contains(field)) {
         wrong(watched_places_[i].at(""), fmt::format("probe {} has no {}", i + 1, field));
       }
     }
-    if (is_of_texts_alone(config_.data.split) && !is_text) return;  // already reported
-    if (config_.data.split == Split::subwords) return;              // not known before they are learned
-    const Tokenizer tokenizer = is_text ? Tokenizer::of_text(config_.data.split) : Tokenizer(config_.data.split);
+    if (is_of_texts_alone(config_.data.split) && !reads_text) return;  // already reported
+    if (config_.data.split == Split::subwords) return;                 // not known before they are learned
+    const Tokenizer tokenizer = reads_text ? Tokenizer::of_text(config_.data.split) : Tokenizer(config_.data.split);
     for (const auto& [field, word] :
          {std::pair("query", sentence.query), std::pair("antecedent", sentence.antecedent)}) {
       if (sentence.text.empty() || word.empty()) continue;  // already reported

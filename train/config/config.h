@@ -1,6 +1,6 @@
 #pragma once
 #include <heed/data/tasks/tasks.h>
-#include <heed/nn/reader.h>
+#include <heed/models/model.h>
 #include <heed/optim/optimizer.h>
 #include <heed/optim/schedule.h>
 
@@ -10,6 +10,17 @@
 #include <vector>
 
 namespace heed {
+
+/// What an answer is: a word of the vocabulary, one of the text's candidates, or one of them or none.
+enum class Answer { word, candidate, candidate_or_none };
+template <>
+inline constexpr EnumName<Answer> enum_names<Answer>[] = {
+    {Answer::word, "word"}, {Answer::candidate, "candidate"}, {Answer::candidate_or_none, "candidate_or_none"}};
+
+/// Whether logits are computed with the token embeddings or with a matrix of their own.
+enum class Logits { tied, untied };
+template <>
+inline constexpr EnumName<Logits> enum_names<Logits>[] = {{Logits::tied, "tied"}, {Logits::untied, "untied"}};
 
 // A sentence to watch: `query` and `antecedent` are words of `text`, each found once in it.
 struct WatchedSentence {
@@ -23,10 +34,14 @@ struct Config {
   std::uint64_t seed = 1;
 
   TaskOptions data;
-  ReaderConfig model{.attention = {.d_model = 64, .heads = 2}};  // its vocabulary and lengths are the task's
-  double dropout = 0;                                            // of what each layer adds, in training
-  double embedding_dropout = 0, attention_dropout = 0;           // of what the first reads; of attention weights
-  bool zero_outputs = false;                                     // what a layer adds begins at 0
+  TransformerConfig model{
+      .block = {.attention = {.d_model = 64, .heads = 2}}};  // the task sets its vocabulary and lengths
+  Answer answer = Answer::word;
+  Logits logits = Logits::tied;
+  double logit_cap = 0;                                 // logits become cap tanh(logit / cap); 0: they stay
+  double dropout = 0;                                   // of what each layer adds, in training
+  double embedding_dropout = 0, attention_dropout = 0;  // of what the first reads; of attention weights
+  bool zero_outputs = false;                            // what a layer adds begins at 0
   std::string from;  // the run or model whose weights are the first; none: they are drawn
 
   OptimizerOptions optimizer;

@@ -31,6 +31,17 @@ bool has_control_character(std::string_view text) {
   return std::ranges::any_of(text, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; });
 }
 
+// Biases of all that adds to the residual stream.
+Flag output_biases(BlockConfig& block) {
+  return {[&] { return block.attention.output_bias == Bias::yes; },
+          [&](bool on) { block.attention.output_bias = block.mlp.bias = on ? Bias::yes : Bias::no; }};
+}
+
+Flag normalised_heads(AttentionConfig& attention) {
+  return {[&] { return attention.query_key_norm == QueryKeyNorm::heads; },
+          [&](bool on) { attention.query_key_norm = on ? QueryKeyNorm::heads : QueryKeyNorm::none; }};
+}
+
 }  // namespace
 
 std::string Key::section() const { return name.find('.') == name.npos ? "" : name.substr(0, name.find('.')); }
@@ -40,18 +51,19 @@ std::vector<Key> keys(Config& c) {
   constexpr int many = 1'000'000;
   constexpr int most_steps = 999'999;
   constexpr auto may_change = Key::OnResume::may_change;
-  AttentionConfig& attention = c.model.attention;
+  BlockConfig& block = c.model.block;
+  AttentionConfig& attention = block.attention;
   return {
       {"name", Text{&c.name}, "the run directory is runs/NAME"},
       {"seed", Seed{&c.seed}, "of everything that is drawn at random"},
 
       {"data.task", choice(&c.data.kind), "what is learned"},
-      {"data.train", Text{&c.data.train}, "to train on: babi, jsonl, text, candidates", {}, may_change},
+      {"data.train", Text{&c.data.train}, "to train on: tasks that read files", {}, may_change},
       {"data.test", Text{&c.data.test}, "file to evaluate on; \"\": a tenth of data.train", {}, may_change},
       {"data.tokens", choice(&c.data.split), "what a text is cut into", {}, Key::OnResume::fixed, "data.split"},
       {"data.context",
        Integer{&c.data.context, 1, 65536},
-       "of text, induction: tokens seen at once",
+       "of texts, induction: tokens seen at once",
        {"block_size", "seq_len", "context_length"}},
       {"data.vocabulary", Integer{&c.data.vocabulary, 300, 65536}, "of subwords: how many", {"vocab_size"}},
       {"data.unknown", choice(&c.data.unknown), "unseen words; of candidates: token"},
@@ -69,13 +81,28 @@ std::vector<Key> keys(Config& c) {
       {"model.d_k", Integer{&attention.d_k, 0, 4096}, "width of queries and keys; 0: d_model / heads"},
       {"model.d_v", Integer{&attention.d_v, 0, 4096}, "width of values; 0: d_model / heads"},
       {"model.layers", Integer{&c.model.layers, 1, 64}, "encoder blocks", {"num_layers", "n_layer"}},
-      {"model.mlp", Integer{&c.model.mlp, 0, 65536}, "hidden width of a block's MLP; 0: none", {"d_ff"}},
-      {"model.activation", choice(&c.model.parts.activation), "of the MLP", {"hidden_act"}},
-      {"model.norm", choice(&c.model.parts.norm), "before each part of a layer"},
-      {"model.normalised_heads", flag(&attention.normalised), "Q and K, each head by itself"},
-      {"model.positions", choice(&c.model.positions), "added to the tokens; rotary: turning Q and K"},
-      {"model.logits", choice(&c.model.logits), "with the words' vectors (tied), or others"},
-      {"model.answer", choice(&c.model.answer), "of task candidates: candidate"},
+      {"model.mlp", Integer{&block.mlp.width, 0, 65536}, "hidden width of a block's MLP; 0: none", {"d_ff"}},
+      {"model.activation", choice(&block.mlp.activation), "of the MLP", {"hidden_act"}},
+      {"model.norm", choice(&block.norm.kind), "LayerNorm or RMSNorm"},
+      {"model.epsilon", Number{&block.norm.epsilon, 0}, "of the norms; unset: 1e-5, rms 1e-6", {"norm_eps"}},
+      {"model.norm_placement", choice(&block.placement), "after: post-norm", {"norm_first"}},
+      {"model.final_norm", flag(&c.model.final_norm), "after the last layer; unset: not with after"},
+      {"model.embedding_norm", flag(&c.model.embedding_norm), "norm of the embeddings"},
+      {"model.parallel", flag(&block.parallel), "attention and MLP read the same input"},
+      {"model.normalised_heads", normalised_heads(attention), "RMSNorm of queries and keys per head"},
+      {"model.positions", choice(&c.model.positions), "of tokens; rotary rotates Q and K"},
+      {"model.rotary_base", Number{&c.model.rotary.base, 1}, "slowest rotation: 1/base per token", {"rope_theta"}},
+      {"model.rotary_fraction", Number{&c.model.rotary.fraction, 0, true}, "share of a head that is rotated"},
+      {"model.rotary_scaling", choice(&c.model.rotary.scaling), "for longer texts", {"rope_scaling"}},
+      {"model.rotary_factor", Number{&c.model.rotary.factor, 0, true}, "of the scaling"},
+      {"model.window", Integer{&attention.window, 0, 65536}, "tokens a token sees; 0: all", {"sliding_window"}},
+      {"model.full_attention_every", Integer{&c.model.full_attention_every, 0, 64},
+       "layers without the window; 0: none"},
+      {"model.score_scale", Number{&attention.scale, 0}, "factor of scores; 0: 1 / sqrt(d_k)"},
+      {"model.soft_cap", Number{&attention.soft_cap, 0}, "bound of scores, by tanh; 0: none"},
+      {"model.logit_cap", Number{&c.logit_cap, 0}, "bound of logits, by tanh; 0: none"},
+      {"model.logits", choice(&c.logits), "tied to the token embeddings, or not"},
+      {"model.answer", choice(&c.answer), "default of task candidates: candidate"},
       {"model.tie", choice(&attention.tie), "one matrix in two roles"},
       {"model.dropout", Number{&c.dropout, 0, false, true}, "share dropped of what a layer adds, in training"},
       {"model.embedding_dropout",
@@ -84,7 +111,7 @@ std::vector<Key> keys(Config& c) {
        {"embd_pdrop"}},
       {"model.attention_dropout", Number{&c.attention_dropout, 0, false, true}, "of attention weights", {"attn_pdrop"}},
       {"model.bias", flag(&attention.bias), "biases in W_Q, W_K and W_V"},
-      {"model.output_bias", flag(&attention.output_bias), "biases in W_O and the MLP"},
+      {"model.output_bias", output_biases(block), "biases in W_O and the MLP"},
       {"model.zero_outputs", flag(&c.zero_outputs), "W_O and the MLP's last matrix begin at 0"},
       {"model.from", Text{&c.from}, "run or model whose weights to begin with"},
 

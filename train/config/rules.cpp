@@ -1,9 +1,8 @@
 #include "train/config/rules.h"
 
-#include "run/saved_model.h"
-
 #include <heed/autograd/error.h>
 #include <heed/data/tokenize.h>
+#include <heed/models/reading.h>
 
 #include <algorithm>
 
@@ -13,12 +12,16 @@ void fit_defaults(Config& config, const std::function<bool(const std::string& ke
   if (!is_written("optim.warmup")) config.schedule.warmup = std::min(config.schedule.warmup, config.schedule.steps / 2);
 
   if (config.data.kind == TaskKind::candidates) {
-    if (!is_written("model.answer")) config.model.answer = Answer::candidate;
+    if (!is_written("model.answer")) config.answer = Answer::candidate;
     if (!is_written("data.unknown") && config.data.split != Split::subwords) config.data.unknown = Unknown::token;
     if (!is_written("data.min_count") && config.data.unknown == Unknown::token) config.data.min_count = 2;
   }
 
-  AttentionConfig& a = config.model.attention;
+  BlockConfig& block = config.model.block;
+  if (!is_written("model.epsilon")) block.norm.epsilon = block.norm.kind == NormKind::rms ? 1e-6 : 1e-5;
+  if (!is_written("model.final_norm")) config.model.final_norm = block.placement != NormPlacement::after;
+
+  AttentionConfig& a = block.attention;
   const bool d_k_is_free = !is_written("model.d_k"), d_v_is_free = !is_written("model.d_v");
   if (a.tie == Tie::K_is_V && d_k_is_free) a.d_k = a.d_v;
   if (a.tie == Tie::K_is_V && d_v_is_free) a.d_v = a.d_k;
@@ -43,29 +46,30 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
          fmt::format("task {} needs a file: set data.train", task));
   for (const auto& [key, file] : {std::pair("data.train", c.data.train), std::pair("data.test", c.data.test)}) {
     demand(reads || file.empty(), {"data.task", key},
-           fmt::format("task {} makes its own sentences: {} is for babi, jsonl, text and candidates", task, key));
+           fmt::format("task {} makes its own sentences: {} is for babi, jsonl, text, masked_text and candidates", task,
+                       key));
   }
 
   const bool takes_subwords = c.data.kind == TaskKind::candidates && c.data.split == Split::subwords;
-  demand(c.data.kind == TaskKind::text || takes_subwords || !is_of_texts_alone(c.data.split),
-         {"data.task", "data.tokens"},
-         fmt::format("task {} has sentences of words: data.tokens {} is for text", task, name_of(c.data.split)));
-  const bool has_words = !predicts_next(c.data.kind) && c.data.split != Split::subwords;
+  demand(is_text(c.data.kind) || takes_subwords || !is_of_texts_alone(c.data.split), {"data.task", "data.tokens"},
+         fmt::format("task {} has sentences of words: data.tokens {} is for text and masked_text", task,
+                     name_of(c.data.split)));
+  const bool has_words = !predicts_tokens(c.data.kind) && c.data.split != Split::subwords;
   demand(has_words || c.data.unknown == Unknown::error, {"data.task", "data.tokens", "data.unknown"},
          fmt::format("data.unknown token is for sentences of words or characters, not task {} with data.tokens {}",
                      task, name_of(c.data.split)));
   demand(c.data.unknown == Unknown::token || c.data.min_count == 1, {"data.unknown", "data.min_count"},
          fmt::format("data.min_count {} makes words unknown: set data.unknown: token", c.data.min_count));
-  demand(!predicts_next(c.data.kind) || c.model.answer == Answer::word, {"data.task", "model.answer"},
-         fmt::format("task {} goes on with a text: model.answer {} is for questions", task, name_of(c.model.answer)));
-  demand(!predicts_next(c.data.kind) || !c.data.shuffle_antecedents, {"data.task", "data.shuffle_antecedents"},
+  demand(!predicts_tokens(c.data.kind) || c.answer == Answer::word, {"data.task", "model.answer"},
+         fmt::format("task {} predicts tokens: model.answer {} is for questions", task, name_of(c.answer)));
+  demand(!predicts_tokens(c.data.kind) || !c.data.shuffle_antecedents, {"data.task", "data.shuffle_antecedents"},
          fmt::format("task {} asks about no antecedents: data.shuffle_antecedents is for the others", task));
   demand(c.train.batch_size % c.train.accumulate == 0, {"train.accumulate", "train.batch_size"},
          fmt::format("train.accumulate {} must divide train.batch_size {}", c.train.accumulate, c.train.batch_size));
   demand(c.schedule.least <= c.schedule.lr, {"optim.min_lr", "optim.lr"},
          fmt::format("optim.min_lr {} must not exceed optim.lr {}", c.schedule.least, c.schedule.lr));
 
-  const AttentionConfig& a = c.model.attention;
+  const AttentionConfig& a = c.model.block.attention;
   const bool divides = a.d_model % a.heads == 0;
   demand(divides || (a.d_k > 0 && a.d_v > 0), {"model.d_model", "model.heads", "model.d_k", "model.d_v"},
          fmt::format("model.heads {} does not divide model.d_model {}: choose heads that do, or set both model.d_k and "
@@ -82,7 +86,17 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
          fmt::format("tie Q_is_K needs as many model.kv_heads as model.heads, got {} and {}", a.kv_heads, a.heads));
   demand(c.model.positions != Positions::rotary || d_k % 2 == 0,
          {"model.positions", "model.d_k", "model.d_model", "model.heads"},
-         fmt::format("positions rotary turn pairs of numbers: model.d_k must be even, got {}", d_k));
+         fmt::format("positions rotary rotate pairs of numbers: model.d_k must be even, got {}", d_k));
+  demand(c.model.positions != Positions::rotary || (c.model.rotary.fraction <= 1 && c.model.rotary.fraction * d_k >= 2),
+         {"model.rotary_fraction", "model.d_k", "model.d_model", "model.heads"},
+         fmt::format("model.rotary_fraction {} leaves no pair of the {} numbers of a head, or is above 1",
+                     c.model.rotary.fraction, d_k));
+  demand(!c.model.block.parallel || c.model.block.placement == NormPlacement::before,
+         {"model.parallel", "model.norm_placement"},
+         fmt::format("model.parallel needs model.norm_placement before, got {}", name_of(c.model.block.placement)));
+  demand(a.window == 0 || (predicts_tokens(c.data.kind) && c.data.kind != TaskKind::masked_text),
+         {"model.window", "data.task"},
+         fmt::format("model.window {} is for models that predict the next token, not for task {}", a.window, task));
 
   const OptimizerOptions& o = c.optimizer;
   demand(o.momentum == 0 || o.method == OptimizerOptions::Method::sgd, {"optim.name", "optim.momentum"},

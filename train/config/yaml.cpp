@@ -14,7 +14,7 @@ namespace heed {
 namespace {
 
 constexpr std::size_t deepest = 8;
-constexpr std::size_t longest = 1 << 16;  // bytes
+constexpr std::size_t max_bytes = 1 << 16;  // bytes
 constexpr std::size_t most_listed = 50;
 
 std::ptrdiff_t line_of(std::string_view text, std::size_t place) {
@@ -51,38 +51,38 @@ class Builder : public YAML::EventHandler {
 
   Yaml root;
 
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+  void OnNull(const YAML::Mark& found, YAML::anchor_t anchor) override {
     // yaml-cpp puts it at the next token, which may be lines away.
-    const std::size_t place = text_.substr(0, at(mark)).find_last_not_of(" \t\r\n") + 1;
+    const std::size_t place = text_.substr(0, at(found)).find_last_not_of(" \t\r\n") + 1;
     add(checked({.kind = Yaml::nothing, .place = place}, "?", anchor));
   }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    mistakes_.push_back({at(mark), "aliases ('*') are not accepted", ""});
-    add({.kind = Yaml::refused, .place = at(mark)});
+  void OnAlias(const YAML::Mark& found, YAML::anchor_t) override {
+    mistakes_.push_back({at(found), "aliases ('*') are not accepted", ""});
+    add({.kind = Yaml::refused, .place = at(found)});
   }
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+  void OnScalar(const YAML::Mark& found, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    if (tag == "!" && !is_closed(text_, at(mark)))
-      throw YAML::ParserException(mark, "the quote that opens here is not closed");
-    add(checked({.kind = Yaml::scalar, .place = at(mark), .text = value, .quoted = tag == "!"}, tag, anchor));
+    if (tag == "!" && !is_closed(text_, at(found)))
+      throw YAML::ParserException(found, "the quote that opens here is not closed");
+    add(checked({.kind = Yaml::scalar, .place = at(found), .text = value, .quoted = tag == "!"}, tag, anchor));
   }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+  void OnSequenceStart(const YAML::Mark& found, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    open({.kind = Yaml::sequence, .place = at(mark)}, tag, anchor);
+    open({.kind = Yaml::sequence, .place = at(found)}, tag, anchor);
   }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+  void OnMapStart(const YAML::Mark& found, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    open({.kind = Yaml::mapping, .place = at(mark)}, tag, anchor);
+    open({.kind = Yaml::mapping, .place = at(found)}, tag, anchor);
   }
   void OnSequenceEnd() override { close(); }
   void OnMapEnd() override { close(); }
-  void OnDocumentStart(const YAML::Mark& mark) override {
-    if (++documents_ > 1) throw YAML::ParserException(mark, "expected one document, got another");
+  void OnDocumentStart(const YAML::Mark& found) override {
+    if (++documents_ > 1) throw YAML::ParserException(found, "expected one document, got another");
   }
   void OnDocumentEnd() override {}
 
  private:
-  static std::size_t at(const YAML::Mark& mark) { return mark.is_null() ? 0 : static_cast<std::size_t>(mark.pos); }
+  static std::size_t at(const YAML::Mark& found) { return found.is_null() ? 0 : static_cast<std::size_t>(found.pos); }
 
   // yaml-cpp's tags: "?" plain, "!" quoted, "" on collections; anything else was written by the user.
   Yaml checked(Yaml value, const std::string& tag, YAML::anchor_t anchor) {
@@ -136,9 +136,9 @@ class Builder : public YAML::EventHandler {
   }
 
   static YAML::Mark position(std::size_t place) {
-    YAML::Mark mark;
-    mark.pos = static_cast<int>(place);
-    return mark;
+    YAML::Mark found;
+    found.pos = static_cast<int>(place);
+    return found;
   }
 
   struct Open {
@@ -157,8 +157,8 @@ Yaml parse_yaml(std::string_view text, const std::string& source, std::vector<Mi
   const auto fail_at = [&](std::size_t place, std::string_view message) {
     fail("{}:{}: {}", source, line_and_column(text, place), message);
   };
-  if (text.size() > longest)
-    fail("{}: {} bytes, expected at most {}: is it a configuration?", source, text.size(), longest);
+  if (text.size() > max_bytes)
+    fail("{}: {} bytes, expected at most {}: is it a configuration?", source, text.size(), max_bytes);
   // YAML allows no control characters, and yaml-cpp would stop at a 0x04 without a word.
   const auto control = std::ranges::find_if(
       text, [](char c) { return (c >= 0 && c < ' ' && c != '\t' && c != '\n' && c != '\r') || c == '\x7f'; });

@@ -1,5 +1,6 @@
 #include "tests/catch.h"
 #include "tests/data/helpers.h"
+#include "tests/scratch.h"
 
 #include <heed/data/tasks/babi.h>
 #include <heed/data/tasks/jsonl.h>

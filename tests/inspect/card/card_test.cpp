@@ -1,6 +1,7 @@
 #include "inspect/card/card.h"
 
 #include "tests/catch.h"
+#include "tests/inspect/sample.h"
 #include "tests/message.h"
 #include "tests/scratch.h"
 
@@ -14,16 +15,11 @@ namespace {
 
 const std::vector<std::string> known{"cup", "hid", "jam", "it", "big", "tiny", "was", "tea", ".", "the"};
 
-SavedModel choosing_model(Answer answer = Answer::candidate, Unknown unknown = Unknown::token) {
+SavedModel choosing_model(bool or_none = false, Unknown unknown = Unknown::token) {
   SavedModel model;
   if (unknown == Unknown::token) model.vocabulary.let_stand_for_unknown("<unk>");
   for (const std::string& word : known) model.vocabulary.add(word);
-  const ReaderConfig config{.vocabulary = model.vocabulary.size(),
-                            .max_length = 8,
-                            .layers = 2,
-                            .answer = answer,
-                            .attention = {.d_model = 8, .heads = 2}};
-  model.reader = std::make_unique<Reader>(Scope(model.parameters, 5), config);
+  make_network(model, chooser_of({.max_length = 8, .block = {.attention = {.d_model = 8, .heads = 2}}}, or_none));
   model.queries = {"it"};
   return model;
 }
@@ -43,7 +39,7 @@ Baselines baselines_of(const std::vector<Example>& training, const SavedModel& m
 
 // What the model chooses, one at a time.
 int chosen_by(const SavedModel& model, const Example& example) {
-  const std::string said = attend(*model.reader, model.vocabulary, example).predicted;
+  const std::string said = attend(*model.network, model.vocabulary, example).predicted;
   return said == "(none)" ? -1 : said == "jam";
 }
 
@@ -128,13 +124,13 @@ TEST_CASE("The controls hide the candidates' words, or what comes before the que
   CHECK(c.without_candidates->share == card(model, baselines, "hidden", hidden).model.share);
   CHECK(c.after_query->share == card(model, baselines, "after", after).model.share);
 
-  const SavedModel of_known = choosing_model(Answer::candidate, Unknown::error);
+  const SavedModel of_known = choosing_model(false, Unknown::error);
   const Card without = card(of_known, baselines_of({asked("was", 0, "tea")}, of_known), "set", set);
   CHECK_FALSE(without.without_candidates.has_value());
 }
 
 TEST_CASE("Groups have an F1 over their candidates, as GAP counts") {
-  const SavedModel model = choosing_model(Answer::candidate_or_none);
+  const SavedModel model = choosing_model(true);
   std::vector<Example> set;
   int tp = 0, fp = 0, fn = 0;
   for (const std::string& word : known) {
@@ -165,7 +161,7 @@ TEST_CASE("Where a head looks is measured, and whether the answer changes when i
   // The mean weights of that head, from what the model shows of each sentence.
   double meant = 0;
   for (const Example& e : set) {
-    const Tensor weights = attend(*model.reader, model.vocabulary, e).layers.at(static_cast<std::size_t>(c.layer));
+    const Tensor weights = attend(*model.network, model.vocabulary, e).layers.at(static_cast<std::size_t>(c.layer));
     const Span span = e.candidates[static_cast<std::size_t>(e.chosen)];
     for (int token = span.begin; token < span.end; ++token) meant += weights.at({c.head, e.query, token}) / 4;
   }
@@ -175,8 +171,9 @@ TEST_CASE("Where a head looks is measured, and whether the answer changes when i
 }
 
 TEST_CASE("A card of a model that answers with words is refused") {
-  const SavedModel model = choosing_model(Answer::word);
-  CHECK(message([&] { card(model, baselines_of({asked("was", 0)}, model), "set", {asked("big", 0)}); }) ==
+  const SavedModel model = small_model();
+  const Baselines baselines = baselines_of({asked("was", 0)}, choosing_model());
+  CHECK(message([&] { card(model, baselines, "set", {asked("big", 0)}); }) ==
         "a card is of a model that chooses among candidates; this one answers with a word of its vocabulary, as "
         "model.answer: word and language models do");
 }

@@ -22,14 +22,14 @@ TEST_CASE("a baseline keeps the mean outputs of heads, and the weights of tokens
         others += t != 2;
       }
     });
-    (*model.reader)(reader_input(*model.reader, model.vocabulary, e));
+    answer(*model.network, questions(*model.network, model.vocabulary, e));
     ++first_word;
   }
   for (std::size_t d = 0; d < 10; ++d) {
     CHECK(baseline.mean_output(1).at_query[d] == Approx(at_query[d] / 5).margin(1e-6));
     CHECK(baseline.mean_output(1).elsewhere[d] == Approx(elsewhere[d] / static_cast<double>(others)).margin(1e-6));
   }
-  const SentenceAttention read = attend(*model.reader, model.vocabulary, sentences()[0]);
+  const SentenceAttention read = attend(*model.network, model.vocabulary, sentences()[0]);
   CHECK(baseline.weight(0, {1, 0}, Role::query, {4, 5}) == Approx(read.layers[1].at({0, 2, 4})));
   CHECK(baseline.weight(0, {1, -1}, Role::decider, {0, 1}) ==
         Approx((read.layers[1].at({0, 4, 0}) + read.layers[1].at({1, 4, 0})) / 2));
@@ -47,7 +47,7 @@ TEST_CASE("a candidate of several words is looked at, and cut, as a whole") {
   CHECK(span_of(e, Role::distractor) == Span{0, 2});
   CHECK(span_of(e, Role::query) == Span{e.query, e.query + 1});
   const HeldOut held_out(model, examples, any_number);
-  const SentenceAttention read = attend(*model.reader, model.vocabulary, e);
+  const SentenceAttention read = attend(*model.network, model.vocabulary, e);
   CHECK(Baseline(held_out).weight(0, {1, 0}, Role::query, {3, 5}) ==
         Approx(read.layers[1].at({0, 2, 3}) + read.layers[1].at({0, 2, 4})));
   e.chosen = -1;

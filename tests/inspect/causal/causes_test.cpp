@@ -49,7 +49,7 @@ TEST_CASE("causes has a row for each intervention, and the baseline beside it") 
     change += difference / 5;
     squares += difference * difference / 5;
     const Example& e = held_out.sentences()[i];
-    weight += attend(*model.reader, model.vocabulary, e).layers[1].at({0, e.query, e.antecedent}) / 5;
+    weight += attend(*model.network, model.vocabulary, e).layers[1].at({0, e.query, e.antecedent}) / 5;
   }
   const Cause* row = found.find(Cause::What::edge, 1, 0, "antecedent");
   REQUIRE(row);
@@ -106,13 +106,13 @@ TEST_CASE("causes of a run says which file is missing, empty, or of another run"
   CHECK(error() == "RUN: holds no attention dumps");
   write_dump(run.path, {400, {chinese_sentence()}});
   CHECK(error() ==
-        "RUN/attention/step-000400.safetensors: is of a model with 1 layers of 1 heads, the run's model has 2 "
-        "of 2: they are of different runs");
+        "RUN/attention/step-000400.safetensors: comes from a model of 1 layers with 1 heads, but the run's model has 2 "
+        "layers with 2: they belong to different runs");
   SentenceAttention other = english_sentence();
   other.tokens[1] = "wombat";
   write_dump(run.path, {400, {other}});
   CHECK(error() ==
-        "RUN/attention/step-000400.safetensors: the run's model does not know its word 'wombat': they are of "
+        "RUN/attention/step-000400.safetensors: the run's model does not know the word 'wombat': they belong to "
         "different runs");
   write_dump(run.path, {400, {english_sentence()}});
   CHECK(error() == "no error");
@@ -144,7 +144,7 @@ TEST_CASE("The edge to the antecedent is cut in every head of every layer, too")
   for (std::size_t i = 0; i < 5; ++i) {
     change += (after[i].probability - before[i].probability) / 5;
     const Example& e = held_out.sentences()[i];
-    for (const Tensor& layer : attend(*model.reader, model.vocabulary, e).layers) {
+    for (const Tensor& layer : attend(*model.network, model.vocabulary, e).layers) {
       for (const int head : {0, 1}) weight += layer.at({head, e.query, e.antecedent}) / 20;
     }
   }

@@ -109,7 +109,7 @@ TEST_CASE("The head that points, and what it costs to cut it, are as causes() ha
   for (const double factor : {2.0, 3.0}) runs.add(sharp(small_model(Positions::none), factor));
   // Right is what the first model says, so that a cut changes how many are.
   std::vector<Example> held_out = pairs();
-  for (Example& e : held_out) e.answer = attend(*first.reader, first.vocabulary, e).predicted;
+  for (Example& e : held_out) e.answer = attend(*first.network, first.vocabulary, e).predicted;
   write_jsonl(held_out_path(runs.paths[0]), held_out);
   const MatchedHeads found = match_heads(runs.paths);
   CHECK(found.chance == 0.5);
@@ -153,22 +153,17 @@ TEST_CASE("Runs whose heads cannot be matched are refused") {
   SavedModel other;
   for (const char* word : {"it", "dog"}) other.vocabulary.add(word);
   other.queries = {"it"};
-  ReaderConfig config = small_model().reader->config;
-  config.vocabulary = 2;
-  other.reader = std::make_unique<Reader>(Scope(other.parameters, 1), config);
+  make_network(other, answerer_of(small_config()), 1);
   runs.add(other);
   const auto told = [&] { return message([&] { match_heads(runs.paths); }); };
   CHECK(
       told().starts_with(fmt::format("{} cannot read the held-out sentences of {}, so their heads cannot be matched: "
                                      "not among the 2 words that the model knows: 'The'",
                                      runs.paths[1].string(), runs.paths[0].string())));
-  SavedModel deeper = small_model();
-  config = small_model().reader->config;
-  config.layers = 4;
-  config.attention.heads = 1;
-  deeper.parameters = {};
-  deeper.reader = std::make_unique<Reader>(Scope(deeper.parameters, 1), config);
-  save_model(model_path(runs.paths[1]), deeper);
+  TransformerConfig deeper = small_config();
+  deeper.layers = 4;
+  deeper.block.attention.heads = 1;
+  save_model(model_path(runs.paths[1]), small_model(answerer_of(deeper)));
   CHECK(told() == fmt::format("{} has 4 layers of 1 heads, {} others: heads of models of one shape are matched",
                               runs.paths[1].string(), runs.paths[0].string()));
   std::filesystem::remove(model_path(runs.paths[1]));

@@ -85,10 +85,7 @@ TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says wh
 
   SavedModel large = small_model();
   for (int word = 0; large.vocabulary.size() < 66'000; ++word) large.vocabulary.add(std::to_string(word));
-  ReaderConfig config = large.reader->config;
-  config.vocabulary = large.vocabulary.size();
-  large.parameters = {};
-  large.reader = std::make_unique<Reader>(Scope(large.parameters, 1), config);
+  make_network(large, answerer_of(small_config()), 1);
   save_model(model_path(run.run), large);
   CHECK(run.description().at("model").is_null());
   CHECK(run.description().at("model_missing") == "The model takes 2.38 MB; a page holds models of up to 2.10 MB.");
@@ -192,8 +189,8 @@ TEST_CASE("A page is not made of dumps and a model of different runs, nor of a m
   write_dump(run.run, {0, {deeper}});
   write_dump(run.run, {400, {deeper}});
   CHECK(run.error() ==
-        "RUN/attention/step-000400.safetensors: is of a model with 3 layers of 2 heads, the run's model "
-        "has 2 of 2: they are of different runs");
+        "RUN/attention/step-000400.safetensors: comes from a model of 3 layers with 2 heads, but the run's model has 2 "
+        "layers with 2: they belong to different runs");
   write_dump(run.run, {0, {english_sentence()}});
   write_dump(run.run, {400, {english_sentence()}});
   SavedModel huge = small_model();

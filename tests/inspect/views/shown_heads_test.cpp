@@ -1,6 +1,6 @@
 #include "inspect/views/shown_heads.h"
 
-#include "inspect/causal/score_parts.h"
+#include <heed/explain/score_parts.h>
 #include "tests/inspect/views/helpers.h"
 
 using namespace heed;

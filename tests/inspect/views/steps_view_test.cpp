@@ -31,13 +31,13 @@ TEST_CASE("steps_view gives every matrix with its shape, and the model's own wei
   check_width(text, 80);
 
   // The row of "it" in the printed weights is what attend() gives.
-  const Tensor weights = attend(*model.reader, model.vocabulary, example).layers[1];
+  const Tensor weights = attend(*model.network, model.vocabulary, example).layers[1];
   std::string row = "  it   ";
   for (int key = 0; key < 8; ++key) row += fmt::format("{:7.3f}", weights.at({1, 6, key}));
   CHECK(text.substr(text.find("weights = softmax")).find(row + "\n") != std::string::npos);
   // Eleven columns fit with two decimals.
   const Example longer = question(model, fmt::format("{}", fmt::join(english_sentence().tokens, " ")));
-  const Tensor first = attend(*model.reader, model.vocabulary, longer).layers[0];
+  const Tensor first = attend(*model.network, model.vocabulary, longer).layers[0];
   const std::string fitted = steps_view(model, longer, {});
   row = "  it     ";
   for (int key = 0; key < 11; ++key) row += fmt::format("{:6.2f}", first.at({0, 7, key}));
@@ -49,7 +49,7 @@ TEST_CASE("steps_view gives every matrix with its shape, and the model's own wei
 }
 
 TEST_CASE("steps_view shows how a decoder's queries and keys are normalised and rotated, and that the scores follow") {
-  const SavedModel model = small_model(decoder_config(Predicts::next));
+  const SavedModel model = small_model(decoder_of(modern_config()));
   const Example example = question(model, "the dog was tired . was it ?");
   const std::string text = steps_view(model, example, choosing(1, 2));
   for (const char* line : {"X  (8, 8)  the words, normalised", "W_Q  (8, 4)  learned", "W_K  (8, 4)  learned",
@@ -80,7 +80,7 @@ TEST_CASE("steps_view shows no numbers that do not follow from each other") {
   starts_with("Q", "Q = X W_Q + b_Q");
   starts_with("K", "K = X W_K + b_K");
   starts_with("V", "V = X W_V");
-  starts_with("scores", "scaled = scores / sqrt(d_k)");
+  starts_with("scores", "scaled = scores * scale");
   starts_with("weights", "weights = softmax(scaled)");
   starts_with("heads", "output = weights V");
   starts_with("output", "[heads] W_O = the layer's own output");

@@ -1,4 +1,4 @@
-#include "inspect/causal/score_parts.h"
+#include <heed/explain/score_parts.h>
 #include "inspect/command.h"
 #include "inspect/views/view.h"
 #include "tests/catch.h"
@@ -19,7 +19,7 @@ TEST_CASE(
   first.antecedent = 1;
   second.antecedent = 5;
   const Dump dump{model.step,
-                  {attend(*model.reader, model.vocabulary, first), attend(*model.reader, model.vocabulary, second)}};
+                  {attend(*model.network, model.vocabulary, first), attend(*model.network, model.vocabulary, second)}};
   write_dump(place.path, dump);
   save_model(model_path(place.path), model);
   const auto inspected = [&](std::vector<std::string> arguments) {
@@ -53,6 +53,6 @@ TEST_CASE(
       CHECK(std::abs(score - one["score"].get<double>()) < 1e-6);
       CHECK(std::abs(ahead - (one["score"].get<double>() - one["reference_score"].get<double>())) < 1e-6);
     }
-    CHECK((one["products"].size() == most_products && one["cuts"].size() == 2));
+    CHECK((one["products"].size() == max_products && one["cuts"].size() == 2));
   }
 }

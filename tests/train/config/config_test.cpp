@@ -12,7 +12,7 @@ using namespace heed;
 TEST_CASE("What a configuration leaves out has its default") {
   const Config c = parse_config("\xEF\xBB\xBFmodel: {heads: 4}\r\noptim:\r\n  lr: 1e-3  # small\r\n", "f");
   Config expected;
-  expected.model.attention.heads = 4;
+  expected.model.block.attention.heads = 4;
   expected.schedule.lr = 0.001;
   CHECK(to_yaml(c) == to_yaml(expected));
 }
@@ -21,9 +21,9 @@ TEST_CASE("Settings override the file, the later the earlier") {
   const Config c = parse_config("model:\n  heads: 4\n", "f",
                                 {"model.heads=8", "model.heads=1", "data.task=jsonl", "data.train=a=b: #c",
                                  "optim.lr=.5e0", "model.bias=true", "seed=7", "optim.lr=0.25"});
-  CHECK(c.model.attention.heads == 1);
+  CHECK(c.model.block.attention.heads == 1);
   CHECK(c.data.train == "a=b: #c");
-  CHECK(c.model.attention.bias == Bias::yes);
+  CHECK(c.model.block.attention.bias == Bias::yes);
   CHECK(c.seed == 7);
   CHECK(c.schedule.lr == 0.25);
 }

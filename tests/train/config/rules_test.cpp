@@ -22,7 +22,18 @@ TEST_CASE("Keys that do not go together are refused where the last of them is gi
   CHECK(config_error("model: {heads: 4, kv_heads: 2, tie: Q_is_K}") ==
         "f:1:37: tie Q_is_K needs as many model.kv_heads as model.heads, got 2 and 4");
   CHECK(config_error("model: {positions: rotary, d_k: 5}") ==
-        "f:1:33: positions rotary turn pairs of numbers: model.d_k must be even, got 5");
+        "f:1:33: positions rotary rotate pairs of numbers: model.d_k must be even, got 5");
+  CHECK(config_error("model: {positions: rotary, rotary_fraction: 1.5}") ==
+        "f:1:45: model.rotary_fraction 1.5 leaves no pair of the 32 numbers of a head, or is above 1");
+  CHECK(config_error("model: {positions: rotary, rotary_fraction: 0.06}") ==
+        "f:1:45: model.rotary_fraction 0.06 leaves no pair of the 32 numbers of a head, or is above 1");
+  CHECK(config_error("model: {positions: rotary, rotary_fraction: 0.0625}") == "no error");
+  CHECK(config_error("model: {parallel: true, norm_placement: both}") ==
+        "f:1:41: model.parallel needs model.norm_placement before, got both");
+  CHECK(config_error("model: {parallel: true}") == "no error");
+  CHECK(config_error("model: {window: 3}") ==
+        "f:1:17: model.window 3 is for models that predict the next token, not for task coreference");
+  CHECK(config_error("data: {task: induction}\nmodel: {window: 3}") == "no error");
   CHECK(config_error("train: {batch_size: 8, accumulate: 3}") ==
         "f:1:36: train.accumulate 3 must divide train.batch_size 8");
   CHECK(config_error("optim: {nesterov: true}") == "f:1:19: optim.nesterov needs optim.momentum above 0, got 0");
@@ -31,7 +42,7 @@ TEST_CASE("Keys that do not go together are refused where the last of them is gi
         "f:2:16: optim.warmup 50 must not exceed train.steps 20");
   CHECK(config_error("data: {task: babi}") == "f:1:14: task babi needs a file: set data.train");
   CHECK(config_error("data: {task: bank, test: a}") ==
-        "f:1:26: task bank makes its own sentences: data.test is for babi, jsonl, text and candidates");
+        "f:1:26: task bank makes its own sentences: data.test is for babi, jsonl, text, masked_text and candidates");
   CHECK(config_error("data: {task: babi}", {"data.train=a"}) == "no error");
   for (const std::string name : {"", "..", "a/b", ".a"}) {
     CHECK(config_error("name: \"" + name + "\"") ==
@@ -42,11 +53,11 @@ TEST_CASE("Keys that do not go together are refused where the last of them is gi
 TEST_CASE(
     "Sentences with candidates have defaults of their own, and keys that are for them alone are refused elsewhere") {
   const Config of_candidates = parse_config("data: {task: candidates, train: a}", "f");
-  CHECK(of_candidates.model.answer == Answer::candidate);
+  CHECK(of_candidates.answer == Answer::candidate);
   CHECK(of_candidates.data.unknown == Unknown::token);
   CHECK(of_candidates.data.min_count == 2);
   const Config written = parse_config("data: {task: candidates, train: a, unknown: error}\nmodel: {answer: word}", "f");
-  CHECK(written.model.answer == Answer::word);
+  CHECK(written.answer == Answer::word);
   CHECK(written.data.unknown == Unknown::error);
   CHECK(written.data.min_count == 1);
   CHECK(parse_config("data: {task: candidates, train: a, tokens: subwords}", "f").data.unknown == Unknown::error);
@@ -56,9 +67,9 @@ TEST_CASE(
   CHECK(config_error("data: {task: text, train: a, unknown: token}") ==
         "f:1:39: data.unknown token is for sentences of words or characters, not task text with data.tokens words");
   CHECK(config_error("data: {task: induction}\nmodel: {answer: candidate}") ==
-        "f:2:17: task induction goes on with a text: model.answer candidate is for questions");
+        "f:2:17: task induction predicts tokens: model.answer candidate is for questions");
   CHECK(config_error("data: {task: candidates, train: a, tokens: bytes}") ==
-        "f:1:44: task candidates has sentences of words: data.tokens bytes is for text");
+        "f:1:44: task candidates has sentences of words: data.tokens bytes is for text and masked_text");
 }
 
 TEST_CASE("A default that nobody wrote is fitted to what somebody wrote") {
@@ -73,7 +84,7 @@ TEST_CASE("A default that nobody wrote is fitted to what somebody wrote") {
   CHECK(to_yaml(parse_config("train: {steps: 20}", "f")).find("\n  warmup: 10\n") != std::string::npos);
 
   const auto widths = [](const std::string& model) {
-    const AttentionConfig a = parse_config("model: {" + model + "}", "f").model.attention;
+    const AttentionConfig a = parse_config("model: {" + model + "}", "f").model.block.attention;
     return std::pair(a.d_k, a.d_v);
   };
   CHECK(widths("heads: 4") == std::pair(0, 0));  // d_model / heads, as always
@@ -86,6 +97,14 @@ TEST_CASE("A default that nobody wrote is fitted to what somebody wrote") {
   CHECK(widths("tie: K_is_V, d_v: 8") == std::pair(8, 8));
   CHECK(widths("tie: Q_is_K, d_k: 8") == std::pair(8, 0));
   CHECK(widths("tie: K_is_V, heads: 3") == std::pair(21, 21));
+
+  const auto model = [](const std::string& text) { return parse_config("model: {" + text + "}", "f").model; };
+  CHECK(model("norm: layer").block.norm.epsilon == 1e-5);
+  CHECK(model("norm: rms").block.norm.epsilon == 1e-6);
+  CHECK(model("norm: rms, epsilon: 0.5").block.norm.epsilon == 0.5);
+  CHECK(model("norm_placement: output").final_norm);
+  CHECK_FALSE(model("norm_placement: after").final_norm);
+  CHECK(model("norm_placement: after, final_norm: true").final_norm);
 }
 
 TEST_CASE("A probe's words must be in its text, each once") {

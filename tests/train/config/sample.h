@@ -7,7 +7,7 @@
 
 namespace heed {
 
-// Every key, each with a value that is not its default.
+// Every key, each with a value that is not its default, except parallel and window, which go with other values.
 inline const std::string every_key = R"(name: "bank: 银行 \"1\" \\"
 seed: 18446744073709551615
 data:
@@ -32,8 +32,22 @@ model:
   mlp: 128
   activation: swiglu
   norm: rms
+  epsilon: 0.001
+  norm_placement: both
+  final_norm: false
+  embedding_norm: true
+  parallel: false
   normalised_heads: true
   positions: sinusoidal
+  rotary_base: 500
+  rotary_fraction: 0.5
+  rotary_scaling: linear
+  rotary_factor: 4
+  window: 0
+  full_attention_every: 6
+  score_scale: 0.125
+  soft_cap: 50
+  logit_cap: 30
   logits: untied
   answer: candidate
   tie: K_is_V

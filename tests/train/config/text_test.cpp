@@ -14,7 +14,7 @@ TEST_CASE("A configuration is written with every key and comes back the same") {
   CHECK(c.name == "bank: 银行 \"1\" \\");
   CHECK(c.seed == UINT64_MAX);
   CHECK(c.data.shuffle_antecedents);
-  CHECK(c.model.attention.d_k == 7);
+  CHECK(c.model.block.attention.d_k == 7);
   CHECK(c.optimizer.beta2 == 0.1 + 0.2);
   CHECK(c.schedule.warmup == 0);
   CHECK(c.dump.every == 9);
@@ -28,7 +28,8 @@ TEST_CASE("A configuration is written with every key and comes back the same") {
   for (std::string line, other; std::getline(lines, line) && std::getline(changed, other);) {
     if (line.ends_with(":")) continue;  // a section
     CHECK(line.substr(0, line.find(':')) == other.substr(0, other.find(':')));
-    CHECK(line != other);
+    const bool contradicts_others = line.starts_with("  parallel:") || line.starts_with("  window:");
+    CHECK((line != other) != contradicts_others);
   }
 }
 

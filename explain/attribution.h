@@ -1,0 +1,36 @@
+#pragma once
+#include <heed/models/reading.h>
+
+#include <string>
+#include <vector>
+
+namespace heed {
+
+/// The logit of a model's answer to one sentence, before its cap, as a sum (direct logit attribution; Elhage et al. 2021, "A
+/// mathematical framework for transformer circuits"). With norms held at their linear form the logit is a sum over heads and
+/// source tokens of the last layer, and the rest.
+struct Attribution {
+  std::vector<std::string> tokens;
+  int query = 0, antecedent = -1;
+  std::string answer;  // the predicted word
+  double logit = 0;
+  int layer = 0;  // the last
+  struct Term {
+    int head, source;
+    double logit;
+  };
+  std::vector<Term> terms;  // heads x T, head by head
+  struct Rest {
+    std::string
+        what;  // "earlier layers" or "the token itself", "W_O bias", "MLP", "norm bias", "biases behind the last
+               // layer": those that the model has
+    double logit;
+  };
+  std::vector<Rest> rest;
+  double sum() const;  // of terms and rest
+};
+
+/// Computes it in float64. Throws `Error` when the sum differs from the logit by more than 1e-6 of it (of 1 where it is smaller).
+Attribution attribute(const SavedModel& model, const Example& example);
+
+}  // namespace heed

@@ -1,0 +1,115 @@
+#include <heed/autograd/more_ops.h>
+#include <heed/explain/residual_parts.h>
+
+namespace heed {
+namespace {
+
+// Row `token` of x (1, T, d): (1, d).
+Tensor row_of(const Tensor& x, std::int64_t token) { return reshape(slice(x, 1, token, token + 1), {1, x.size(2)}); }
+
+// The parts behind a norm on their sum, and the norm's bias as one more part where it has one.
+Tensor normalised(const Norm& norm, const Tensor& parts) {
+  const Linearised form = norm.linearised(sum(parts, {0}));
+  const Tensor rows = form.linear(parts);
+  return form.constant.defined() ? concat({rows, unsqueeze(form.constant, 0)}, 0) : rows;
+}
+
+}  // namespace
+
+ResidualParts::ResidualParts(const Transformer& transformer, const Questions& questions, const Trace& seen, int layer)
+    : transformer_(transformer),
+      questions_(questions),
+      seen_(seen),
+      layer_(static_cast<std::size_t>(layer)),
+      T_(questions.texts.tokens.shape()[1]) {
+  if (layer < 0 || layer_ > transformer.blocks.size() || questions.size() != 1) {
+    fail("ResidualParts: expected one text and a layer from 0 to {}, got {} texts and layer {}",
+         transformer.blocks.size(), questions.size(), layer);
+  }
+  for (std::size_t l = 0; l < layer_; ++l) {
+    const MultiHeadAttention& attention = transformer.blocks[l].attention;
+    const AttentionConfig& config = attention.config;
+    brought_.emplace_back();
+    for (int head = 0; head < config.heads; ++head) {
+      const int kv_head = head / (config.heads / config.kv_heads);
+      const Tensor V = reshape(slice(seen.layers[l].v, 1, kv_head, kv_head + 1), {T_, config.d_v});
+      brought_.back().push_back(matmul(V, slice(attention.W_O.weight, 0, head * config.d_v, (head + 1) * config.d_v)));
+    }
+  }
+  name_parts();
+}
+
+// In the order of the rows that of() returns.
+void ResidualParts::name_parts() {
+  const auto add_bias = [&](const std::optional<Norm>& norm, int layer) {
+    if (norm && norm->bias.defined()) names_.push_back({.what = "norm bias", .layer = layer});
+  };
+  names_.push_back({.what = "token"});
+  const Positions positions = transformer_.config.positions;
+  if (positions == Positions::learned || positions == Positions::sinusoidal) names_.push_back({.what = "position"});
+  if (transformer_.segment_embedding) names_.push_back({.what = "sentence"});
+  add_bias(transformer_.embedding_norm, -1);
+  for (std::size_t l = 0; l < layer_; ++l) {
+    const TransformerBlock& block = transformer_.blocks[l];
+    const int layer = static_cast<int>(l);
+    if (block.residual == Residual::no) names_.clear();
+    for (int head = 0; head < block.attention.config.heads; ++head) {
+      for (int token = 0; token < T_; ++token) {
+        names_.push_back({.what = "head", .layer = layer, .head = head, .token = token});
+      }
+    }
+    if (block.attention.W_O.bias.defined()) names_.push_back({.what = "W_O bias", .layer = layer});
+    add_bias(block.attention_norms.output, layer);
+    add_bias(block.attention_norms.sum, layer);
+    if (!block.mlp) continue;
+    names_.push_back({.what = "MLP", .layer = layer});
+    add_bias(block.mlp_norms->sum, layer);
+  }
+}
+
+Tensor ResidualParts::embedded_parts(std::int64_t token) const {
+  const TransformerConfig& config = transformer_.config;
+  const TextBatch& texts = questions_.texts;
+  std::vector<Tensor> rows{row_of((*transformer_.token_embedding)(texts.tokens), token) * config.embedding_scale};
+  if (const auto& learned = transformer_.learned_positions) {
+    rows.push_back(slice(learned->weight, 0, token + learned->offset, token + learned->offset + 1));
+  }
+  if (config.positions == Positions::sinusoidal) {
+    rows.push_back(sinusoidal_positions(1, config.d_model(), rows[0].dtype(), static_cast<int>(token)));
+  }
+  if (transformer_.segment_embedding)
+    rows.push_back(row_of((*transformer_.segment_embedding)(texts.segments_or_zero()), token));
+  const Tensor parts = concat(rows, 0);
+  return transformer_.embedding_norm ? normalised(*transformer_.embedding_norm, parts) : parts;
+}
+
+// What each head brought from each token, and the bias of W_O: (H T + 1, d_model), or (H T, d_model).
+Tensor ResidualParts::head_parts(std::size_t layer, std::int64_t token) const {
+  const MultiHeadAttention& attention = transformer_.blocks[layer].attention;
+  std::vector<Tensor> rows;
+  for (int head = 0; head < attention.config.heads; ++head) {
+    const Tensor row = slice(slice(seen_.layers[layer].weights, 1, head, head + 1), 2, token, token + 1);
+    rows.push_back(reshape(row, {T_, 1}) * brought_[layer][static_cast<std::size_t>(head)]);
+  }
+  if (attention.W_O.bias.defined()) rows.push_back(unsqueeze(attention.W_O.bias, 0));
+  return concat(rows, 0);
+}
+
+Tensor ResidualParts::of(std::int64_t token) const {
+  Tensor parts = embedded_parts(token);
+  for (std::size_t l = 0; l < layer_; ++l) {
+    const TransformerBlock& block = transformer_.blocks[l];
+    Tensor added = head_parts(l, token);
+    if (block.attention_norms.output) added = normalised(*block.attention_norms.output, added);
+    parts = block.residual == Residual::yes ? concat({parts, added}, 0) : added;
+    if (block.attention_norms.sum) parts = normalised(*block.attention_norms.sum, parts);
+    if (!block.mlp) continue;
+    Tensor from_mlp = row_of(seen_.layers[l].mlp_output, token);
+    if (block.mlp_norms->output) from_mlp = (*block.mlp_norms->output)(from_mlp);
+    parts = concat({parts, from_mlp}, 0);
+    if (block.mlp_norms->sum) parts = normalised(*block.mlp_norms->sum, parts);
+  }
+  return parts;
+}
+
+}  // namespace heed

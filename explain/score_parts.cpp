@@ -1,0 +1,196 @@
+#include <heed/autograd/more_ops.h>
+#include <heed/explain/residual_parts.h>
+#include <heed/explain/score_parts.h>
+#include <heed/nn/hook.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace heed {
+namespace {
+
+using ScorePart = ScoreParts::Part;
+
+// The query or key of one head at one token, as its parts and the sum of all biases: (P + 1, d_k).
+class Projected {
+ public:
+  Projected(const TransformerBlock& block, const LayerTrace& seen, const ResidualParts& residual, int head)
+      : block_(block), seen_(seen), residual_(residual), head_(head) {}
+  Tensor query(std::int64_t token) const { return parts(token, &MultiHeadAttention::query_linearised); }
+  Tensor key(std::int64_t token) const { return parts(token, &MultiHeadAttention::key_linearised); }
+
+ private:
+  using Form = Linearised (MultiHeadAttention::*)(int, const Tensor&, std::int64_t) const;
+  Tensor parts(std::int64_t token, Form form) const {
+    const Tensor input = reshape(slice(seen_.attention_input, 1, token, token + 1), {-1});
+    const Tensor read = residual_.of(token);
+    Linearised map = (block_.attention.*form)(head_, input, token);
+    if (const auto& norm = block_.attention_norms.input) map = norm->linearised(sum(read, {0})).then(map);
+    const Tensor rows = map.linear(read);
+    return concat({rows, map.constant.defined() ? unsqueeze(map.constant, 0) : zeros({1, rows.size(1)}, rows.dtype())},
+                  0);
+  }
+
+  const TransformerBlock& block_;
+  const LayerTrace& seen_;
+  const ResidualParts& residual_;
+  int head_;
+};
+
+struct Read {
+  double weight = 0, probability = 0;
+};
+
+// The weight of one edge, and the probability of `word`, with `part` (d_model) taken out of what `layer` reads at `token`.
+Read read_without(const Model& model, const Questions& asked, const ScoreParts& edge, std::int64_t word,
+                  const Tensor& part, int token) {
+  const std::vector<TransformerBlock>& blocks = transformer_of(model).blocks;
+  const std::string before =
+      edge.layer == 0 ? "embedded" : blocks[static_cast<std::size_t>(edge.layer) - 1].name + ".output";
+  const std::string weights = blocks[static_cast<std::size_t>(edge.layer)].attention.name + ".weights";
+  Read result;
+  const Hook hook([&](const std::string& name, Tensor& value) {
+    if (name == before) {
+      std::vector<double> x = value.to_vector();
+      const std::vector<double> taken = part.to_vector();
+      for (std::size_t c = 0; c < taken.size(); ++c) x[static_cast<std::size_t>(token) * taken.size() + c] -= taken[c];
+      value = tensor(value.shape(), x, DType::float64);
+    } else if (name == weights) {
+      result.weight = value.at({0, edge.head, edge.from, edge.to});
+    }
+  });
+  result.probability = softmax(answer(model, asked).logits).at({0, word});
+  return result;
+}
+
+void check_range(const char* what, int value, std::int64_t count) {
+  if (value < 0 || value >= count) fail("score_parts: expected a {} from 0 to {}, got {}", what, count - 1, value);
+}
+
+// The part of the residual that is furthest ahead.
+int first_of(const std::vector<ScorePart>& parts) {
+  const auto first = std::max_element(parts.begin(), parts.end() - 1,
+                                      [](const ScorePart& a, const ScorePart& b) { return a.ahead < b.ahead; });
+  return static_cast<int>(first - parts.begin());
+}
+
+}  // namespace
+
+ScoreParts score_parts(const SavedModel& model, const Example& example, int layer, int head, int from, int to) {
+  const SavedModel exact = in_float64(model);
+  const Model& network = *exact.network;
+  const auto T = static_cast<int>(example.tokens.size());
+  check_range("layer", layer, exact.layers());
+  check_range("head", head, exact.heads());
+  const Questions asked = questions(network, exact.vocabulary, example);
+  const Trace seen = trace(network, asked);
+  const LayerTrace& in_layer = seen.layers[static_cast<std::size_t>(layer)];
+  const TransformerBlock& block = exact.transformer().blocks[static_cast<std::size_t>(layer)];
+
+  ScoreParts result;
+  result.tokens = example.tokens;
+  result.layer = layer;
+  result.head = head;
+  result.from = from >= 0 ? from : example.query;
+  check_range("token", result.from, T);
+  const std::vector<double> row =
+      slice(slice(in_layer.weights, 1, head, head + 1), 2, result.from, result.from + 1).to_vector();
+  const auto largest = static_cast<int>(std::max_element(row.begin(), row.end()) - row.begin());
+  const bool to_antecedent = result.from == example.query && example.antecedent >= 0;
+  result.to = to >= 0 ? to : to_antecedent ? example.antecedent : largest;
+  check_range("token", result.to, T);
+  result.weight = row[static_cast<std::size_t>(result.to)];
+  result.score = in_layer.scores.at({0, head, result.from, result.to});
+  const std::vector<double> probabilities = softmax(seen.logits).to_vector();
+  const auto word = std::max_element(probabilities.begin(), probabilities.end()) - probabilities.begin();
+  result.answer = answer_text(network, exact.vocabulary, example, static_cast<int>(word));
+  result.probability = probabilities[static_cast<std::size_t>(word)];
+
+  const ResidualParts residual(exact.transformer(), asked, seen, layer);
+  const Projected projected(block, in_layer, residual, head);
+  result.rather = to_antecedent && result.to == example.antecedent ? example.distractor : -1;
+  Tensor k_to, k_mean;  // (parts + 1, d_k)
+  for (int j = 0; j < T; ++j) {
+    const Tensor k = projected.key(j);
+    if (j == result.to) k_to = k;
+    k_mean = k_mean.defined() ? k_mean + k / static_cast<double>(T) : k / static_cast<double>(T);
+  }
+  const Tensor q = projected.query(result.from) * block.attention.score_scale();
+  const Tensor k_reference = result.rather >= 0 ? projected.key(result.rather) : k_mean;
+  const Tensor products = matmul(q, transpose(k_to)), reference = matmul(q, transpose(k_reference));
+  result.reference = sum(reference).item();
+  const double total = sum(products).item();
+  if (!(std::abs(total - result.score) <= 1e-6 * std::max(1.0, std::abs(result.score)))) {
+    fail("the parts of the score of '{}' for '{}' sum to {:.9g}, but the model gives {:.9g}",
+         example.tokens[static_cast<std::size_t>(result.to)], example.tokens[static_cast<std::size_t>(result.from)],
+         total, result.score);
+  }
+
+  const std::vector<double> score = products.to_vector(), ahead = (products - reference).to_vector();
+  for (const auto& [what, part_layer, part_head, token] : residual.names()) {
+    result.query.push_back({.what = what, .layer = part_layer, .head = part_head, .token = token});
+  }
+  result.key = result.query;
+  result.query.push_back({.what = "bias"});
+  result.key.push_back({.what = "bias"});
+  const std::size_t n = result.query.size();
+  for (std::size_t p = 0; p < n; ++p) {
+    for (std::size_t r = 0; r < n; ++r) {
+      for (ScorePart* part : {&result.query[p], &result.key[r]}) {
+        part->score += score[p * n + r];
+        part->ahead += ahead[p * n + r];
+      }
+    }
+  }
+  std::vector<std::size_t> order(n * n);
+  std::iota(order.begin(), order.end(), 0);
+  const auto shown = std::min(order.size(), max_products);
+  std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(shown), std::greater(),
+                            [&](std::size_t i) { return std::abs(ahead[i]); });
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const std::size_t at = order[i];
+    if (i < shown) {
+      result.products.push_back({static_cast<int>(at / n), static_cast<int>(at % n), score[at], ahead[at]});
+    } else {
+      result.others.score += score[at];
+      result.others.ahead += ahead[at];
+    }
+  }
+  for (const bool of_query : {true, false}) {
+    const int part = first_of(of_query ? result.query : result.key), token = of_query ? result.from : result.to;
+    const Tensor taken = slice(residual.of(token), 0, part, part + 1);
+    const Read read = read_without(network, asked, result, word, taken, token);
+    result.cuts.push_back({of_query, part, read.weight, read.probability});
+  }
+  return result;
+}
+
+double weight_on_antecedent(const SentenceAttention& sentence, int layer, int head) {
+  const Tensor& weights = sentence.layers[static_cast<std::size_t>(layer)];
+  const auto weight = [&](int key) { return weights.at({head, sentence.query, key}); };
+  double sum = 0, largest = 0;
+  for (int key = 0; key < weights.size(2); ++key) largest = std::max(largest, weight(key));
+  if (sentence.antecedent < 0) return largest;
+  Span span{sentence.antecedent, sentence.antecedent + 1};
+  for (const Span& candidate : sentence.candidates) {
+    if (candidate.begin < span.end && span.begin < candidate.end) span = candidate;
+  }
+  for (int key = span.begin; key < span.end; ++key) sum += weight(key);
+  return sum;
+}
+
+ScoredHead pointing_head(const SentenceAttention& sentence) {
+  ScoredHead best{0, 0};
+  double most = -1;
+  for (int layer = 0; layer < std::ssize(sentence.layers); ++layer) {
+    for (int head = 0; head < sentence.layers[static_cast<std::size_t>(layer)].size(0); ++head) {
+      const double weight = weight_on_antecedent(sentence, layer, head);
+      if (weight > most) best = {layer, head};
+      most = std::max(most, weight);
+    }
+  }
+  return best;
+}
+
+}  // namespace heed

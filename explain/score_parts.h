@@ -1,0 +1,69 @@
+#pragma once
+#include <heed/explain/sentence_attention.h>
+
+#include <string>
+#include <vector>
+
+namespace heed {
+
+/// The score of one edge in one head, as a sum over the parts of the model that wrote the residual stream at its two tokens
+/// (ResidualParts): embeddings, what each head of each earlier layer brought from each token, MLPs and biases. With norms held at
+/// their linear form, queries and keys are sums over these parts p and r, and so is
+///   score = scale q . k = sum over p and r of scale q_p . k_r
+/// (Elhage et al. 2021, "A mathematical framework for transformer circuits": the QK circuit with every path open). Adding a number
+/// to all scores of a query changes no weight, so the parts are compared with those of another key, or of the mean over all keys.
+///
+///   const ScoreParts parts = score_parts(model, example, 1, 0);
+///   fmt::print("{} contributes {:.2f}\n", parts.query[0].what, parts.query[0].ahead);
+struct ScoreParts {
+  std::vector<std::string> tokens;
+  int layer = 0, head = 0, from = 0, to = 0;    // from 0; the query and the key
+  int rather = -1;                              // the key that it is compared with; -1: the mean over all keys
+  double score = 0, reference = 0, weight = 0;  // reference: the score that it is compared with
+  std::string answer;                           // the answer that the model predicts
+  double probability = 0;                       // of the answer
+
+  /// A part of the residual stream (ResidualPart), or "bias": the biases of the norm and of the matrix.
+  struct Part {
+    std::string what;
+    int layer = -1, head = -1, token = -1;
+    double score = 0, ahead = 0;  // sum of the products of this part; ahead: minus those of the reference
+  };
+  std::vector<Part> query, key;  // the same kinds, in the order in which they were written
+
+  struct Product {
+    int query, key;  // indices of parts
+    double score, ahead;
+  };
+  std::vector<Product> products;    // the largest by |ahead|; at most max_products
+  Product others = {-1, -1, 0, 0};  // the sum of the rest
+
+  /// One part taken out of what the layer reads at its token, with everything after that computed anew.
+  struct Cut {
+    bool of_query;
+    int part;
+    double weight, probability;  // then of the same edge, of the same answer
+  };
+  std::vector<Cut> cuts;  // the part that is furthest ahead on either side
+};
+
+constexpr std::size_t max_products = 20;
+
+/// Takes the score of head `head` in layer `layer` apart, in float64: from token `from` (-1: the query) to token `to` (-1: the
+/// antecedent or, where it is unknown, the token with the largest weight). The score of the antecedent is compared with that of
+/// example.distractor, where there is one. Throws `Error` when the parts do not add up to the score to 1e-6 of it (of 1 where it
+/// is smaller).
+ScoreParts score_parts(const SavedModel& model, const Example& example, int layer, int head, int from = -1,
+                       int to = -1);
+
+/// Returns the query's weight on the antecedent in one head: the sum over its tokens. Returns the largest weight of the query
+/// when the antecedent is unknown.
+double weight_on_antecedent(const SentenceAttention& sentence, int layer, int head);
+
+/// The head with the largest weight_on_antecedent().
+struct ScoredHead {
+  int layer, head;
+};
+ScoredHead pointing_head(const SentenceAttention& sentence);
+
+}  // namespace heed

@@ -1,0 +1,49 @@
+#include <heed/autograd/record.h>
+#include <heed/explain/trace.h>
+#include <heed/nn/hook.h>
+
+#include <map>
+#include <string>
+
+namespace heed {
+
+Trace trace(const Model& model, const Questions& questions) {
+  const NoRecording unrecorded;
+  const Transformer& transformer = transformer_of(model);
+  Trace result;
+  result.layers.resize(transformer.blocks.size());
+  const std::string scope = transformer.name.empty() ? "" : transformer.name + ".";
+  std::map<std::string, Tensor*> places{{scope + "embedded", &result.embedded}, {scope + "at_query", &result.state}};
+  for (std::size_t l = 0; l < result.layers.size(); ++l) {
+    const TransformerBlock& block = transformer.blocks[l];
+    LayerTrace& layer = result.layers[l];
+    const std::string &name = block.name, &attention = block.attention.name;
+    places.insert({{attention + ".Q", &layer.q},
+                   {attention + ".K", &layer.k},
+                   {attention + ".V", &layer.v},
+                   {attention + ".scores", &layer.scores},
+                   {attention + ".weights", &layer.weights},
+                   {attention + ".heads", &layer.head_output},
+                   {attention + ".output", &layer.attention_output},
+                   {name + ".attended", &layer.attended},
+                   {name + ".output", &layer.residual_out}});
+    if (block.attention_norms.input) places[block.attention_norms.input->name + ".output"] = &layer.attention_input;
+    if (!block.mlp) continue;
+    places[block.mlp->name + ".hidden"] = &layer.mlp_hidden;
+    places[block.mlp->out.name + ".output"] = &layer.mlp_output;
+  }
+  {
+    const Hook hook([&](const std::string& name, const Tensor& value) {
+      if (const auto place = places.find(name); place != places.end()) *place->second = value;
+    });
+    result.logits = answer(model, questions).logits;
+  }
+  for (std::size_t l = 0; l < result.layers.size(); ++l) {
+    LayerTrace& layer = result.layers[l];
+    layer.residual_in = l == 0 ? result.embedded : result.layers[l - 1].residual_out;
+    if (!layer.attention_input.defined()) layer.attention_input = layer.residual_in;
+  }
+  return result;
+}
+
+}  // namespace heed

@@ -1,0 +1,159 @@
+#include "models/formats/config_json.h"
+
+#include <heed/data/tasks/text.h>
+#include <heed/files/safetensors.h>
+#include <heed/files/utf8.h>
+#include <heed/models/formats/saved_model.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+
+namespace heed {
+namespace {
+
+constexpr double max_rotary_elements = 1 << 26;
+
+// A lower bound on the parameters of this shape, with tied matrices.
+double least_elements(const ModelConfig& model) {
+  const TransformerConfig& config = transformer_of(model);
+  const AttentionConfig a = config.block.attention.complete();
+  const auto* masked = std::get_if<MaskedLanguageModelConfig>(&model);
+  const bool has_square = std::holds_alternative<CandidateChooserConfig>(model) || (masked && masked->transform);
+  const double d = a.d_model;
+  const double rows = 1.0 * config.vocabulary + config.segments +
+                      (config.positions == Positions::learned ? 1.0 * config.max_length + config.position_offset : 0);
+  return d * (rows + (has_square ? d : 0) +
+              config.layers * (a.heads * (1.0 * a.d_k + a.d_v) + 2.0 * config.block.mlp.width));
+}
+
+// The size of the rotary tables, which the file does not hold.
+double rotary_elements(const TransformerConfig& config) {
+  if (config.positions != Positions::rotary) return 0;
+  return (config.window_rotary_base > 0 ? 2.0 : 1.0) * config.max_length * config.block.attention.complete().d_k;
+}
+
+void check_finite(const std::string& name, const Tensor& values, const std::string& file) {
+  if (is_finite(values)) return;
+  const std::vector<double> all = values.to_vector();
+  const auto bad = std::ranges::find_if(all, [](double value) { return !std::isfinite(value); });
+  fail(
+      "{}: tensor '{}' {}: value {} (from 0) is {}, which is not finite; the file is damaged, or its training diverged",
+      file, name, to_string(values.shape()), bad - all.begin(), *bad);
+}
+
+}  // namespace
+
+SavedModel in_float64(const SavedModel& model) {
+  SavedModel exact;
+  exact.vocabulary = model.vocabulary;
+  exact.tokenizer = model.tokenizer;
+  exact.queries = model.queries;
+  exact.step = model.step;
+  exact.network = make_model(Scope(exact.parameters, 0, DType::float64, Values::zeros), config_of(*model.network));
+  for (const auto& [name, value] : exact.parameters) Tensor(value).copy_from(model.parameters[name]);
+  return exact;
+}
+
+void save_model(const std::filesystem::path& path, const SavedModel& model) {
+  SafeTensors content;
+  content.tensors.assign(model.parameters.begin(), model.parameters.end());
+  content.metadata = {{"heed.model", format_json(to_json(config_of(*model.network)))},
+                      {"heed.vocabulary", format_json(model.vocabulary.words())},
+                      {"heed.queries", format_json(model.queries)},
+                      {"heed.split", name_of(model.tokenizer.split())},
+                      {"heed.step", std::to_string(model.step)}};
+  if (const auto unknown = model.vocabulary.unknown()) {
+    content.metadata["heed.unknown"] = model.vocabulary.word(*unknown);
+  }
+  if (model.tokenizer.is_of_text()) content.metadata["heed.of"] = "text";
+  if (const auto& subwords = model.tokenizer.subwords()) {
+    content.metadata["heed.subwords"] =
+        format_json(std::vector<std::uint8_t>(subwords->model().begin(), subwords->model().end()));
+  }
+  write_safetensors(path, content);
+}
+
+SavedModel load_model(const std::filesystem::path& path) {
+  const std::string file = path.string();
+  const SafeTensors content = read_safetensors(path);
+  const auto metadata = [&](const char* name) -> const std::string& {
+    const auto found = content.metadata.find(name);
+    if (found == content.metadata.end()) fail("{}: not a heed model: metadata entry '{}' is missing", file, name);
+    return found->second;
+  };
+  const auto parsed = [&](const char* name, auto&& parse) {
+    const std::string& text = metadata(name);
+    try {
+      return parse(text);
+    } catch (const std::exception& error) {
+      fail("{}: metadata '{}': {}", file, name, message_of(error));
+    }
+  };
+  const auto words = [](const std::string& text) { return parse_json(text).get<std::vector<std::string>>(); };
+
+  SavedModel model;
+  model.vocabulary = parsed("heed.vocabulary", [&](const std::string& text) { return Vocabulary(words(text)); });
+  if (content.metadata.contains("heed.unknown")) {
+    if (!model.vocabulary.contains(metadata("heed.unknown"))) {
+      fail("{}: metadata 'heed.unknown': '{}' is not in the vocabulary", file, excerpt(metadata("heed.unknown")));
+    }
+    model.vocabulary.let_stand_for_unknown(metadata("heed.unknown"));
+  }
+  model.queries = parsed("heed.queries", words);
+  const Split split = parsed("heed.split", [](const std::string& text) {
+    const auto named = value_named<Split>(text);
+    if (!named) fail("expected one of {}, got '{}'", fmt::join(names_of<Split>(), ", "), excerpt(text));
+    return *named;
+  });
+  model.tokenizer = content.metadata.contains("heed.of") ? Tokenizer::of_text(split) : Tokenizer(split);
+  if (split == Split::subwords) {
+    model.tokenizer = Tokenizer::of_text(parsed("heed.subwords", [](const std::string& text) {
+      const auto bytes = parse_json(text).get<std::vector<std::uint8_t>>();
+      return Subwords(std::string(bytes.begin(), bytes.end()));
+    }));
+    std::vector<std::string> words_of_text = model.vocabulary.words();
+    if (!words_of_text.empty() && words_of_text.back() == mask_token) words_of_text.pop_back();
+    if (model.tokenizer.subwords()->words() != words_of_text) {
+      fail("{}: metadata 'heed.subwords': its words are not those of 'heed.vocabulary'", file);
+    }
+  }
+  model.step = parsed("heed.step", [](const std::string& text) {
+    const std::int64_t step = parse_json(text).get<std::int64_t>();
+    if (step < 0) fail("a step must not be negative, got {}", step);
+    return step;
+  });
+  const ModelConfig config = parsed(
+      "heed.model", [&](const std::string& text) { return model_config(parse_json(text), model.vocabulary.size()); });
+  const TransformerConfig& shape = transformer_of(config);
+
+  double elements = 0;
+  for (const auto& [name, values] : content.tensors) elements += static_cast<double>(values.numel());
+  if (least_elements(config) > elements) {
+    fail("{}: the model that it describes has at least {} parameters, but its tensors hold {}", file,
+         least_elements(config), elements);
+  }
+  if (rotary_elements(shape) > max_rotary_elements) {
+    fail("{}: the rotary table that it describes has {} numbers, more than the limit of {}", file,
+         rotary_elements(shape), max_rotary_elements);
+  }
+  model.network = make_model(Scope(model.parameters, 0, DType::float32, Values::zeros), config);
+  model.parameters.load(content.tensors, file);
+  for (const auto& [name, parameter] : model.parameters) check_finite(name, parameter, file);
+  return model;
+}
+
+std::int64_t saved_step(const std::filesystem::path& path) {
+  try {
+    return parse_json(read_safetensors(path).metadata.at("heed.step")).get<std::int64_t>();
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+}  // namespace heed

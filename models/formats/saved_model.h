@@ -1,0 +1,49 @@
+#pragma once
+#include <heed/data/tokenize.h>
+#include <heed/data/vocabulary.h>
+#include <heed/models/model.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace heed {
+
+/// A model with all that it takes to read a text with it.
+struct SavedModel {
+  Parameters parameters{};
+  std::optional<Model> network{};  // of these parameters
+  Vocabulary vocabulary{};
+  Tokenizer tokenizer{};
+  std::vector<std::string> queries{};  // words asked about in training
+  std::int64_t step = 0;
+
+  const Transformer& transformer() const { return transformer_of(*network); }
+  int layers() const { return transformer().config.layers; }
+  int heads() const { return transformer().config.heads(); }
+};
+
+/// Returns a copy of the model in float64, for sums whose terms cancel.
+SavedModel in_float64(const SavedModel& model);
+
+/// Writes a model to a safetensors file that describes itself: all parameters, and in the metadata
+///   heed.model       JSON: {"kind":"language_model","transformer":{...},"logits":{...}}
+///   heed.vocabulary  JSON: the tokens, in the order of their ids
+///   heed.queries     JSON: words asked about in training
+///   heed.unknown     the token that stands for unknown words, where there is one
+///   heed.split       how a text becomes tokens: words, characters, bytes or subwords
+///   heed.of          "text" when spaces are part of the tokens
+///   heed.subwords    JSON: bytes of the SentencePiece model, with split subwords
+///   heed.step        training step
+/// The file appears whole or not at all. Throws `FileError`.
+void save_model(const std::filesystem::path& path, const SavedModel& model);
+
+/// Reads a model that save_model() wrote. Throws `Error` when the file is not one or holds a value that is not finite. It
+/// allocates no more than the file's own tensors justify.
+SavedModel load_model(const std::filesystem::path& path);
+
+/// Returns the training step of the model in a file without reading its parameters; 0 where load_model() would throw.
+std::int64_t saved_step(const std::filesystem::path& path);
+
+}  // namespace heed

@@ -1,0 +1,54 @@
+#include <heed/autograd/more_ops.h>
+#include <heed/models/masked_language_model.h>
+
+namespace heed {
+namespace {
+constexpr double bert_deviation = 0.02;
+}  // namespace
+
+MaskedLanguageModel::MaskedLanguageModel(Scope scope, const Config& given)
+    : config(given),
+      transformer(scope, config.transformer),
+      transform(
+          config.transform
+              ? std::optional<Transform>(Transform{
+                    Linear(scope / "transform" / "dense", transformer.config.d_model(), transformer.config.d_model()),
+                    Norm(scope / "transform" / "norm", transformer.config.d_model(), transformer.config.block.norm)})
+              : std::nullopt),
+      unembedding(scope, transformer, config.logits, bert_deviation) {
+  if (config.transformer.causal) fail("MaskedLanguageModel: expected a transformer that is not causal");
+  if (is_gated(config.activation)) fail("MaskedLanguageModel: the activation must not be gated");
+}
+
+Tensor MaskedLanguageModel::logits(const Tensor& states) const {
+  return unembedding(transform ? transform->norm(activated(config.activation, transform->dense(states))) : states);
+}
+
+Tensor MaskedLanguageModel::operator()(const TextBatch& texts, const Dropout& drop) const {
+  return logits(transformer(texts, Weights::no, drop).output);
+}
+
+Tensor MaskedLanguageModel::loss(const Ids& tokens, const Ids& masked, const Dropout& drop) const {
+  return token_loss((*this)({tokens}, drop), masked);
+}
+
+Answers MaskedLanguageModel::answer(const Questions& questions, Compute compute, Weights weights,
+                                    const Dropout& drop) const {
+  Hidden hidden = states_at_query(transformer, questions, compute, weights, drop);
+  return {logits(hidden.output), std::move(hidden.weights)};
+}
+
+// The activation f scales each feature by f(x) / x, which is held fixed.
+Linearised MaskedLanguageModel::logit_linearised(const AnswerPoint& point, int index) const {
+  if (!transform) return unembedding.linearised(index);
+  const Tensor x = transform->dense(point.state), y = activated(config.activation, x);
+  const Booleans is_zero = equal(x, zeros(x.shape(), x.dtype()));
+  const Tensor share = masked_fill(y / masked_fill(x, is_zero, 1), is_zero, 0);
+  const Linearised activation{[share](const Tensor& parts) { return parts * share; }};
+  return transform->dense.linearised()
+      .then(activation)
+      .then(transform->norm.linearised(y))
+      .then(unembedding.linearised(index));
+}
+
+}  // namespace heed

@@ -1,0 +1,69 @@
+#include <heed/models/model.h>
+
+namespace heed {
+
+Model make_model(Scope scope, const ModelConfig& config) {
+  struct Maker {
+    Scope scope;
+    Model operator()(const WordAnswererConfig& c) const { return WordAnswerer(scope, c); }
+    Model operator()(const CandidateChooserConfig& c) const { return CandidateChooser(scope, c); }
+    Model operator()(const LanguageModelConfig& c) const { return LanguageModel(scope, c); }
+    Model operator()(const MaskedLanguageModelConfig& c) const { return MaskedLanguageModel(scope, c); }
+  };
+  return std::visit(Maker{scope}, config);
+}
+
+const Transformer& transformer_of(const Model& model) {
+  return std::visit([](const auto& m) -> const Transformer& { return m.transformer; }, model);
+}
+
+const TransformerConfig& transformer_of(const ModelConfig& config) {
+  return std::visit([](const auto& c) -> const TransformerConfig& { return c.transformer; }, config);
+}
+
+ModelConfig config_of(const Model& model) {
+  return std::visit([](const auto& m) -> ModelConfig { return m.config; }, model);
+}
+
+Answers answer(const Model& model, const Questions& questions, Compute compute, Weights weights, const Dropout& drop) {
+  return std::visit([&](const auto& m) { return m.answer(questions, compute, weights, drop); }, model);
+}
+
+Questions questions(const Batch& batch) {
+  return {.texts = {.tokens = batch.tokens, .lengths = batch.lengths, .segments = batch.sentences},
+          .query = batch.query,
+          .candidates = batch.candidates};
+}
+
+Tensor loss(const Model& model, const Batch& batch, const Dropout& drop) {
+  if (const auto* decoder = std::get_if<LanguageModel>(&model)) return decoder->loss(batch.tokens, batch.next, drop);
+  if (const auto* masked = std::get_if<MaskedLanguageModel>(&model)) {
+    return masked->loss(batch.tokens, batch.next, drop);
+  }
+  const Answers answers = answer(model, questions(batch), Compute::query, Weights::no, drop);
+  return cross_entropy(answers.logits, right_answers(model, batch));
+}
+
+Tensor token_logits(const Model& model, const Ids& tokens) {
+  if (const auto* decoder = std::get_if<LanguageModel>(&model)) return (*decoder)(tokens);
+  if (const auto* encoder = std::get_if<MaskedLanguageModel>(&model)) return (*encoder)({tokens});
+  fail("token_logits: a {} answers questions and predicts no tokens",
+       std::visit([](const auto& m) { return m.config.kind; }, model));
+}
+
+Ids right_answers(const Model& model, const Batch& batch) {
+  const auto* chooser = std::get_if<CandidateChooser>(&model);
+  if (!chooser) return batch.answer;
+  if (batch.candidates.numel() == 0) fail("the model chooses among candidates; these examples have none");
+  const auto none = chooser->config.or_none ? static_cast<std::int32_t>(batch.candidates.shape()[1]) : -1;
+  std::vector<std::int32_t> right;
+  for (std::int64_t b = 0; b < batch.chosen.numel(); ++b)
+    right.push_back(batch.chosen[b] >= 0 ? batch.chosen[b] : none);
+  return Ids(batch.chosen.shape(), std::move(right));
+}
+
+Linearised logit_linearised(const Model& model, const AnswerPoint& point, int index) {
+  return std::visit([&](const auto& m) { return m.logit_linearised(point, index); }, model);
+}
+
+}  // namespace heed

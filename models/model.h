@@ -1,0 +1,39 @@
+#pragma once
+#include <heed/data/task.h>
+#include <heed/models/candidate_chooser.h>
+#include <heed/models/language_model.h>
+#include <heed/models/masked_language_model.h>
+#include <heed/models/word_answerer.h>
+
+#include <variant>
+
+namespace heed {
+
+/// Any model, for programs that read one whose kind they learn from its file.
+///
+///   const Tensor logits = answer(model, questions).logits;
+///   if (const auto* decoder = std::get_if<LanguageModel>(&model)) ...
+using Model = std::variant<WordAnswerer, CandidateChooser, LanguageModel, MaskedLanguageModel>;
+using ModelConfig =
+    std::variant<WordAnswererConfig, CandidateChooserConfig, LanguageModelConfig, MaskedLanguageModelConfig>;
+
+/// Makes the model that a configuration describes.
+Model make_model(Scope scope, const ModelConfig& config);
+
+/// Returns the questions of a batch of examples.
+Questions questions(const Batch& batch);
+
+/// What all models have.
+const Transformer& transformer_of(const Model& model);
+const TransformerConfig& transformer_of(const ModelConfig& config);
+ModelConfig config_of(const Model& model);
+Answers answer(const Model& model, const Questions& questions, Compute compute = Compute::all,
+               Weights weights = Weights::no, const Dropout& drop = {});
+Tensor loss(const Model& model, const Batch& batch, const Dropout& drop = {});
+/// Returns the logits at every token of a model that predicts tokens: (B, T) -> (B, T, vocabulary). Throws `Error` for others.
+Tensor token_logits(const Model& model, const Ids& tokens);
+/// Returns the index of the logit of each right answer (B): -1 where no logit stands for it.
+Ids right_answers(const Model& model, const Batch& batch);
+Linearised logit_linearised(const Model& model, const AnswerPoint& point, int index);
+
+}  // namespace heed

@@ -1,0 +1,46 @@
+#include <heed/autograd/more_ops.h>
+#include <heed/models/questions.h>
+
+namespace heed {
+
+Hidden states_at_query(const Transformer& transformer, const Questions& questions, Compute compute, Weights weights,
+                       const Dropout& drop) {
+  Hidden hidden;
+  if (compute == Compute::query) {
+    hidden = transformer.at(questions.query, questions.texts, weights, drop);
+  } else {
+    hidden = transformer(questions.texts, weights, drop);
+    hidden.output = select_rows(hidden.output, questions.query);
+  }
+  Hook::show(transformer.name, "at_query", hidden.output);
+  return hidden;
+}
+
+Tensor token_loss(const Tensor& logits, const Ids& labels) {
+  return cross_entropy(labels.shape().rank() == 1 ? reshape(logits, {-1, logits.size(2)}) : logits, labels);
+}
+
+Unembedding::Unembedding(Scope scope, const Transformer& transformer, const LogitsConfig& given, double deviation)
+    : name(scope.name()), config(given) {
+  if (!transformer.token_embedding) fail("Unembedding: the transformer has no vocabulary");
+  const int words = transformer.config.vocabulary;
+  weight = config.tied
+               ? transformer.token_embedding->weight
+               : scope.parameter("unembedding", {words, transformer.config.d_model()}, Init::gaussian(deviation));
+  if (config.bias == Bias::yes) bias = scope.parameter("output_bias", {words}, Init::zeros());
+}
+
+Tensor Unembedding::operator()(const Tensor& states) const {
+  Tensor logits = linear(states, transpose(weight), bias);
+  if (config.soft_cap > 0) logits = tanh(logits / config.soft_cap) * config.soft_cap;
+  Hook::show(name, "logits", logits);
+  return logits;
+}
+
+Linearised Unembedding::linearised(std::int64_t word) const {
+  const Tensor column = transpose(slice(weight, 0, word, word + 1));  // (d_model, 1)
+  return {[column](const Tensor& parts) { return matmul(parts, column); },
+          bias.defined() ? slice(bias, 0, word, word + 1) : Tensor()};
+}
+
+}  // namespace heed

@@ -1,0 +1,69 @@
+#pragma once
+#include <heed/models/transformer.h>
+
+#include <vector>
+
+namespace heed {
+
+/// B texts with one question each, asked at a token.
+struct Questions {
+  TextBatch texts;
+  Ids query;         // (B): the token
+  Ids candidates{};  // (B, C, 2): begin and end of each candidate; -1 where a text has fewer
+
+  std::int64_t size() const { return query.numel(); }
+};
+
+/// Answers to questions.
+struct Answers {
+  Tensor logits;                  // (B, number of answers)
+  std::vector<Tensor> weights{};  // per layer (B, heads, T, T), or (B, heads, T) from the query alone; on request
+};
+
+/// Tokens that a model computes in its last layer: all, or the query of each text alone, where that gives the same.
+enum class Compute { all, query };
+
+/// Runs `transformer` on the questions and returns the state at each query, (B, d_model), and all else in Hidden. Hooks see
+/// the state as at_query.
+Hidden states_at_query(const Transformer& transformer, const Questions& questions, Compute compute, Weights weights,
+                       const Dropout& drop);
+
+/// Returns the mean cross-entropy of `labels`, (B, T) or (B T); -1 does not count: logits (B, T, vocabulary) -> ().
+Tensor token_loss(const Tensor& logits, const Ids& labels);
+
+/// A forward pass at which logits are linearised.
+struct AnswerPoint {
+  Tensor state;       // (d_model): at the query, after the final norm
+  Tensor last_input;  // (1, T, d_model): what the last layer read
+  const Questions& questions;
+};
+
+/// How states become logits over the vocabulary.
+struct LogitsConfig {
+  bool tied = true;  // with the token embeddings (Press & Wolf 2017, arXiv:1608.05859), or with a matrix of their own
+  Bias bias = Bias::no;
+  double soft_cap = 0;  // logits become cap tanh(logit / cap); 0: they stay
+
+  /// Calls field(name, value, ...) for each field, as TransformerConfig does.
+  template <class Self, class Field>
+  static void for_each_field(Self& self, Field&& field) {
+    field("tied", self.tied);
+    field("bias", self.bias);
+    field("soft_cap", self.soft_cap, 0.0);
+  }
+};
+
+/// States (..., d_model) -> logits (..., vocabulary).
+struct Unembedding {
+  std::string name;
+  LogitsConfig config;
+  Tensor weight;  // (vocabulary, d_model): that of the token embeddings when they are tied
+  Tensor bias;    // (vocabulary), or undefined
+  /// Its own parameters are SCOPE.unembedding and SCOPE.output_bias.
+  Unembedding(Scope scope, const Transformer& transformer, const LogitsConfig& config, double deviation);
+  Tensor operator()(const Tensor& states) const;
+  /// Returns the map from a state (d_model) to the logit of one word, without the cap.
+  Linearised linearised(std::int64_t word) const;
+};
+
+}  // namespace heed

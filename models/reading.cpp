@@ -1,0 +1,178 @@
+#include <heed/data/marked_text.h>
+#include <heed/data/tasks/text.h>
+#include <heed/files/utf8.h>
+#include <heed/models/reading.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace heed {
+namespace {
+
+// Brackets mark the candidates: then the question is asked of the text without them, and they are put where they were.
+Example question_with_candidates(const SavedModel& model, std::string_view text, const std::string& query) {
+  MarkedText marked = without_brackets(checked_utf8(text, "sentence"));
+  if (marked.candidates.empty()) {
+    fail("the model chooses among candidates; mark them with brackets: The [trophy] doesn't fit in [the suitcase] ...");
+  }
+  for (const std::string& word : query.empty() ? model.queries : std::vector{query}) {  // the last of them
+    for (MarkedText::Place place = find_word(marked.text, word); place.end > 0;
+         place = find_word(marked.text, word, place.end)) {
+      if (place.end > marked.query.end) marked.query = place;
+    }
+  }
+  if (marked.query.end == 0) {
+    if (!query.empty()) fail("the sentence has no token '{}'", query);
+    fail("the sentence has none of the words that the model was asked about ({}); choose one with --query",
+         listed(model.queries));
+  }
+  Example example = cut(marked, model.tokenizer);
+  example.sentences = sentence_numbers(example.tokens);
+  return example;
+}
+
+}  // namespace
+
+std::vector<int> sentence_numbers(const std::vector<std::string>& tokens) {
+  std::vector<int> numbers(tokens.size());
+  int number = 0;
+  for (std::size_t i = tokens.size(); i-- > 0;) {
+    const bool ends = tokens[i] == "." || tokens[i] == "。";
+    if (ends && i + 1 < tokens.size()) ++number;
+    numbers[i] = number;
+  }
+  return numbers;
+}
+
+bool is_run_together(const std::string& word, const std::vector<std::string>& tokens) {
+  const bool is_ascii = std::all_of(word.begin(), word.end(), [](char c) { return c >= 0; });
+  return !is_ascii && std::any_of(tokens.begin(), tokens.end(), [&](const std::string& token) {
+    return token != word && token.find(word) != token.npos;
+  });
+}
+
+// The tokens of a text in which mask_token stands for hidden ones. Tokens bring the space before them, so a mask does, too.
+static std::vector<std::string> tokens_with_masks(const Tokenizer& tokenizer, std::string_view text) {
+  std::vector<std::string> tokens;
+  while (true) {
+    const std::size_t at = text.find(mask_token);
+    std::string_view part = text.substr(0, at);
+    const bool has_spaces = tokenizer.split() == Split::words || tokenizer.split() == Split::subwords;
+    if (at != text.npos && has_spaces && part.ends_with(' ')) part.remove_suffix(1);
+    for (std::string& token : tokenizer(part)) tokens.push_back(std::move(token));
+    if (at == text.npos) return tokens;
+    tokens.emplace_back(mask_token);
+    text.remove_prefix(at + std::string_view(mask_token).size());
+  }
+}
+
+Example question(const SavedModel& model, std::string_view text, const std::string& query) {
+  if (std::holds_alternative<CandidateChooser>(*model.network)) return question_with_candidates(model, text, query);
+  Example example;
+  const bool is_masked = std::holds_alternative<MaskedLanguageModel>(*model.network);
+  const std::string_view read = is_of_texts_alone(model.tokenizer.split()) ? text : checked_utf8(text, "sentence");
+  example.tokens = is_masked ? tokens_with_masks(model.tokenizer, read) : model.tokenizer(read);
+  if (example.tokens.empty()) fail("the sentence is empty");
+  if (query.empty() && is_masked) {
+    example.query = index_of(mask_token, example.tokens);
+    if (example.query >= 0) return example;
+    if (model.queries.empty()) fail("the sentence has no {0}: write {0} in place of the token to predict", mask_token);
+  }
+  if (query.empty() && predicts_tokens(*model.network)) {
+    example.query = static_cast<int>(example.tokens.size()) - 1;
+    return example;
+  }
+  example.sentences = sentence_numbers(example.tokens);
+  const auto asked = [&](const std::string& token) {
+    return query.empty() ? std::find(model.queries.begin(), model.queries.end(), token) != model.queries.end()
+                         : token == query;
+  };
+  const auto last = std::find_if(example.tokens.rbegin(), example.tokens.rend(), asked);
+  if (last == example.tokens.rend()) {
+    const std::vector<std::string> sought = query.empty() ? model.queries : std::vector<std::string>{query};
+    for (const std::string& word : sought) {
+      if (model.tokenizer.split() != Split::words || !is_run_together(word, example.tokens)) continue;
+      fail(
+          "the sentence holds '{}', but not as a token of its own: put spaces between the words, as in training, or "
+          "train with data.tokens: characters; its tokens: {}",
+          word, listed(example.tokens, " ", 100));
+    }
+    if (!query.empty()) {
+      fail("the sentence has no token '{}'{}; its tokens: {}", query, did_you_mean(query, example.tokens),
+           listed(example.tokens, " ", 100));
+    }
+    fail("the sentence has none of the words that the model was asked about ({}); choose one with --query",
+         listed(model.queries));
+  }
+  example.query = static_cast<int>(example.tokens.rend() - last) - 1;
+  return example;
+}
+
+Questions questions(const Model& model, const Vocabulary& vocabulary, const Example& example) {
+  const TransformerConfig& config = transformer_of(model).config;
+  const int T = static_cast<int>(example.tokens.size());
+  std::vector<std::string> unknown;
+  std::vector<std::int32_t> tokens;
+  for (const std::string& token : example.tokens) {
+    if (vocabulary.contains(token) || vocabulary.unknown()) {
+      tokens.push_back(vocabulary[token]);
+    } else {
+      const bool is_listed = unknown.size() < 20;  // a hint looks at the whole vocabulary
+      unknown.push_back(
+          fmt::format("'{}'{}", excerpt(token), is_listed ? did_you_mean(token, vocabulary.words()) : ""));
+    }
+  }
+  if (!unknown.empty()) {
+    fail("not among the {} words that the model knows: {}", vocabulary.size(), listed(unknown));
+  }
+  if (T > config.max_length && predicts_tokens(model)) {
+    fail("the text has {} tokens; the model sees {} at once", T, config.max_length);
+  }
+  const Positions positions = config.positions;
+  if ((positions == Positions::learned || positions == Positions::rotary) && T > config.max_length) {
+    fail("the text has {} tokens; the model has positions for {}", T, config.max_length);
+  }
+  Questions input{.texts = {.tokens = Ids({1, T}, tokens), .lengths = {T}}, .query = Ids({1}, {example.query})};
+  if (std::holds_alternative<CandidateChooser>(model)) {
+    if (example.candidates.empty()) {
+      fail(
+          "the model chooses among candidates; mark them with brackets: The [trophy] doesn't fit in [the suitcase] "
+          "...");
+    }
+    std::vector<std::int32_t> places;
+    for (const Span& span : example.candidates) places.insert(places.end(), {span.begin, span.end});
+    input.candidates = Ids({1, std::ssize(example.candidates), 2}, std::move(places));
+  }
+  if (config.segments > 0 && !predicts_tokens(model)) {  // segments of other models are no sentences: all 0
+    if (example.sentences.size() != tokens.size()) fail("the model reads sentences; the text is not divided into them");
+    const int most = *std::max_element(example.sentences.begin(), example.sentences.end()) + 1;
+    if (most > config.segments) {
+      fail("the text has {} sentences; the model reads up to {}", most, config.segments);
+    }
+    input.texts.segments = Ids({1, T}, {example.sentences.begin(), example.sentences.end()});
+  }
+  return input;
+}
+
+int right_answer(const Model& model, const Vocabulary& vocabulary, const Example& example) {
+  if (const auto* chooser = std::get_if<CandidateChooser>(&model)) {
+    if (example.chosen >= 0) return example.chosen;
+    return chooser->config.or_none ? static_cast<int>(example.candidates.size()) : -1;
+  }
+  return vocabulary.unknown() && !vocabulary.contains(example.answer) ? -1 : vocabulary[example.answer];
+}
+
+std::string answer_text(const Model& model, const Vocabulary& vocabulary, const Example& example, int index) {
+  if (!std::holds_alternative<CandidateChooser>(model)) return vocabulary.word(index);
+  if (index >= std::ssize(example.candidates)) return "(none)";
+  return text_of(example, example.candidates[static_cast<std::size_t>(index)]);
+}
+
+bool predicts_tokens(const Model& model) {
+  return std::holds_alternative<LanguageModel>(model) || std::holds_alternative<MaskedLanguageModel>(model);
+}
+
+bool reads_pieces(const SavedModel& model) { return model.tokenizer.subwords() && !predicts_tokens(*model.network); }
+
+}  // namespace heed

@@ -1,0 +1,38 @@
+#pragma once
+#include <heed/models/formats/saved_model.h>
+
+#include <string>
+#include <string_view>
+
+namespace heed {
+
+/// Turns `text` into a question for the model. The question is asked at the last token `query`; with an empty `query` at the
+/// last token among model.queries, for a language model at the last token, for a masked language model at the first <mask>. A text of several sentences ends with the
+/// question, for models that count sentences. Brackets mark the candidates for a CandidateChooser. Throws `Error` when the text
+/// has no such token.
+Example question(const SavedModel& model, std::string_view text, const std::string& query = "");
+
+/// Returns one example as a batch. Throws `Error` when it is longer than the model reads or holds unknown words.
+Questions questions(const Model& model, const Vocabulary& vocabulary, const Example& example);
+
+/// Returns the index of the logit of the right answer: a word, a candidate, or the one after the candidates for "none of
+/// them"; -1 when no logit stands for it.
+int right_answer(const Model& model, const Vocabulary& vocabulary, const Example& example);
+
+/// Returns the text of answer `index`: a word, the words of a candidate, or "(none)".
+std::string answer_text(const Model& model, const Vocabulary& vocabulary, const Example& example, int index);
+
+/// Returns whether one of `tokens` contains `word` among other characters, in a script without spaces: "它" in "因为它太累了".
+bool is_run_together(const std::string& word, const std::vector<std::string>& tokens);
+
+/// Returns the index of each token's sentence, counted back from the last sentence.
+std::vector<int> sentence_numbers(const std::vector<std::string>& tokens);
+
+/// Whether the model predicts tokens of a text, next or masked ones, and answers no questions.
+bool predicts_tokens(const Model& model);
+
+/// Whether the model answers questions about sentences of words that it reads in pieces. Its attention is then shown for
+/// whole words.
+bool reads_pieces(const SavedModel& model);
+
+}  // namespace heed

@@ -1,0 +1,185 @@
+#include <heed/models/transformer.h>
+
+#include <cmath>
+
+namespace heed {
+namespace {
+
+// weights (B, heads, T, T) -> those from token query[b] of each text b: (B, heads, T)
+Tensor rows_of_heads(const Tensor& weights, const Ids& query) {
+  const std::int64_t B = weights.size(0), heads = weights.size(1), T = weights.size(2);
+  const Tensor tokens = reshape(transpose(weights, 1, 2), {B, T, heads * T});
+  return reshape(select_rows(tokens, query), {B, heads, T});
+}
+
+std::optional<RotaryEmbedding> rotary_table(const TransformerConfig& config, double base, DType dtype) {
+  if (config.positions != Positions::rotary) return {};
+  RotaryConfig rotary = config.rotary;
+  rotary.base = base;
+  return RotaryEmbedding(config.max_length, rotary_frequencies(config.block.attention.complete().d_k, rotary),
+                         rotary.pairs, dtype);
+}
+
+std::optional<Embedding> embedding_if(int count, Scope scope, int d, double deviation) {
+  return count > 0 ? std::optional<Embedding>(std::in_place, scope, count, d, deviation) : std::nullopt;
+}
+
+}  // namespace
+
+BlockConfig TransformerConfig::block_at(int layer) const {
+  BlockConfig result = block;
+  if (full_attention_every > 0 && (layer + 1) % full_attention_every == 0) result.attention.window = 0;
+  return result;
+}
+
+TransformerConfig gpt2(int layers, int heads, int d_model) {
+  TransformerConfig config;
+  config.layers = layers;
+  config.causal = true;
+  config.block.attention = {.d_model = d_model, .heads = heads, .bias = Bias::yes};
+  config.block.mlp = {.width = 4 * d_model, .activation = Activation::gelu_tanh};
+  return config;
+}
+
+TransformerConfig bert(int layers, int heads, int d_model) {
+  TransformerConfig config;
+  config.layers = layers;
+  config.segments = 2;
+  config.embedding_norm = true;
+  config.final_norm = false;
+  config.block.attention = {.d_model = d_model, .heads = heads, .bias = Bias::yes};
+  config.block.mlp = {.width = 4 * d_model};
+  config.block.norm.epsilon = 1e-12;
+  config.block.placement = NormPlacement::after;
+  return config;
+}
+
+TransformerConfig llama(int layers, int heads, int kv_heads, int d_model, int mlp_width) {
+  TransformerConfig config;
+  config.layers = layers;
+  config.causal = true;
+  config.positions = Positions::rotary;
+  config.block.attention = {.d_model = d_model, .heads = heads, .kv_heads = kv_heads, .output_bias = Bias::no};
+  config.block.mlp = {.width = mlp_width, .activation = Activation::swiglu, .bias = Bias::no};
+  config.block.norm = {.kind = NormKind::rms, .epsilon = 1e-5};
+  return config;
+}
+
+Transformer::Transformer(Scope scope, const TransformerConfig& given, const EmbeddingInit& init)
+    : name(scope.name()),
+      config(given),
+      token_embedding(embedding_if(config.vocabulary, scope / "words", config.d_model(), init.tokens)),
+      learned_positions(config.positions == Positions::learned && config.vocabulary > 0
+                            ? std::optional<LearnedPositions>(std::in_place, scope / "positions", config.max_length,
+                                                              config.d_model(), init.positions, config.position_offset)
+                            : std::nullopt),
+      segment_embedding(embedding_if(config.segments, scope / "sentences", config.d_model(), init.segments)) {
+  if (config.layers < 0) fail("Transformer: expected a number of layers from 0 up, got {}", config.layers);
+  if (config.block.attention.window > 0 && !config.causal) fail("Transformer: a sliding window needs a causal model");
+  if (config.embedding_norm) embedding_norm.emplace(scope / "embedding_norm", config.d_model(), config.block.norm);
+  const Scope encoder = scope / "encoder";
+  const std::optional<RotaryEmbedding> rotary = rotary_table(config, config.rotary.base, scope.dtype());
+  const std::optional<RotaryEmbedding> of_window =
+      config.window_rotary_base > 0 ? rotary_table(config, config.window_rotary_base, scope.dtype()) : rotary;
+  const Scope norm = encoder / "norm";
+  if (config.final_norm) final_norm.emplace(norm, config.d_model(), config.block.norm);
+  for (int layer = 0; layer < config.layers; ++layer) {
+    const BlockConfig block = config.block_at(layer);
+    blocks.emplace_back(encoder / layer, block, layer + 1 < config.layers ? Residual::yes : config.last_residual,
+                        block.attention.window > 0 ? of_window : rotary);
+  }
+}
+
+Ids TextBatch::segments_or_zero() const {
+  if (segments.numel() == 0) return Ids(tokens.shape(), std::vector<std::int32_t>(tokens.numel()));
+  if (segments.shape() == tokens.shape()) return segments;
+  fail("Transformer: expected segments {}, got {}", to_string(tokens.shape()), to_string(segments.shape()));
+}
+
+Tensor Transformer::embed(const TextBatch& texts, std::int64_t first) const {
+  const LayerScope scope(name);
+  const Shape& size = texts.tokens.shape();
+  if (!token_embedding) fail("Transformer: it has no vocabulary; call it with vectors (B, T, {})", config.d_model());
+  if (size.rank() != 2 || (!texts.lengths.empty() && std::ssize(texts.lengths) != size[0])) {
+    fail("Transformer: expected tokens (B, T) and B lengths, got {} and {} lengths", to_string(size),
+         texts.lengths.size());
+  }
+  const int T = static_cast<int>(size[1]);
+  Tensor x = (*token_embedding)(texts.tokens);  // (B, T, d_model)
+  if (config.embedding_scale != 1) x = x * config.embedding_scale;
+  if (learned_positions) x = (*learned_positions)(x, first);
+  if (config.positions == Positions::sinusoidal) {
+    x = x + sinusoidal_positions(T, config.d_model(), x.dtype(), static_cast<int>(first));
+  }
+  if (segment_embedding) x = x + (*segment_embedding)(texts.segments_or_zero());
+  if (embedding_norm) x = (*embedding_norm)(x);
+  Hook::show(name, "embedded", x);
+  return x;
+}
+
+Mask Transformer::mask_of(const TextBatch& texts) const {
+  if (config.causal) return Mask::causal();  // no token sees the padding after it
+  if (texts.lengths.empty()) return {};
+  return Mask::padding(texts.lengths, static_cast<int>(texts.tokens.shape()[1]));
+}
+
+Hidden Transformer::operator()(const TextBatch& texts, Weights weights, const Dropout& drop) const {
+  return (*this)(drop.with(drop.embedding, embed(texts)), mask_of(texts), weights, drop);
+}
+
+Hidden Transformer::operator()(const Tensor& embedded, const Mask& mask, Weights weights, const Dropout& drop) const {
+  Hidden hidden;
+  Tensor x = embedded;
+  for (const TransformerBlock& block : blocks) {
+    if (&block == &blocks.back()) hidden.last_input = x;
+    AttentionResult attended = block(x, mask, weights, drop);
+    x = attended.output;
+    if (weights == Weights::yes) hidden.weights.push_back(attended.weights);
+  }
+  hidden.output = normalised(x);
+  return hidden;
+}
+
+Hidden Transformer::at(const Ids& query, const TextBatch& texts, Weights weights, const Dropout& drop) const {
+  return at(query, drop.with(drop.embedding, embed(texts)), mask_of(texts), weights, drop);
+}
+
+Hidden Transformer::at(const Ids& query, const Tensor& embedded, const Mask& mask, Weights weights,
+                       const Dropout& drop) const {
+  Hidden hidden;
+  const bool rotated = !blocks.empty() && blocks[0].attention.rotary;
+  if (mask.has_band() || rotated) {  // each token sees other keys, or its own position: all are computed
+    hidden = (*this)(embedded, mask, weights, drop);
+    hidden.output = select_rows(hidden.output, query);
+    for (Tensor& layer : hidden.weights) layer = rows_of_heads(layer, query);
+    return hidden;
+  }
+  Tensor x = embedded;
+  for (const TransformerBlock& block : blocks) {
+    const bool is_last = &block == &blocks.back();
+    if (is_last) hidden.last_input = x;
+    AttentionResult attended = is_last ? block.at(query, x, mask, weights, drop) : block(x, mask, weights, drop);
+    x = attended.output;
+    if (weights == Weights::no) continue;
+    hidden.weights.push_back(is_last ? attended.weights : rows_of_heads(attended.weights, query));
+  }
+  hidden.output = normalised(blocks.empty() ? select_rows(x, query) : x);
+  return hidden;
+}
+
+Tensor Transformer::append(const Ids& tokens, Cache& cache) const {
+  const LayerScope scope(name);
+  if (!config.causal) fail("Transformer::append: the model is not causal");
+  if (tokens.shape().rank() != 2)
+    fail("Transformer::append: expected tokens (B, T), got {}", to_string(tokens.shape()));
+  const std::int64_t T = tokens.shape()[1], read = cache.empty() ? 0 : cache[0].length();
+  if (read + T > config.max_length) {
+    fail("Transformer::append: {} tokens after {} are more than max_length, {}", T, read, config.max_length);
+  }
+  Tensor x = embed({tokens}, read);
+  cache.resize(blocks.size());
+  for (std::size_t layer = 0; layer < blocks.size(); ++layer) x = blocks[layer].append(x, cache[layer]);
+  return normalised(x);
+}
+
+}  // namespace heed

@@ -1,0 +1,132 @@
+#pragma once
+#include <heed/nn/block.h>
+
+#include <optional>
+#include <vector>
+
+namespace heed {
+
+/// How a token's position reaches the model: not at all, added to its embedding (learned or sinusoidal, Vaswani et al. 2017,
+/// section 3.5), or as a rotation of queries and keys (Su et al. 2021, arXiv:2104.09864).
+enum class Positions { none, learned, sinusoidal, rotary };
+template <>
+inline constexpr EnumName<Positions> enum_names<Positions>[] = {{Positions::none, "none"},
+                                                                {Positions::learned, "learned"},
+                                                                {Positions::sinusoidal, "sinusoidal"},
+                                                                {Positions::rotary, "rotary"}};
+
+/// Everything that decides what a Transformer computes; it has no constants beside these. Presets below fill it.
+struct TransformerConfig {
+  int vocabulary = 0;  // token embeddings
+  int max_length = 0;  // tokens in a text
+  int segments = 0;    // segment embeddings: token types, or sentences counted back from the question; 0: none
+  int layers = 2;
+  bool causal = false;  // whether a token sees itself and earlier tokens alone
+
+  double embedding_scale = 1;   // factor of token embeddings
+  bool embedding_norm = false;  // whether the sum of the embeddings is normalised
+  Positions positions = Positions::learned;
+  int position_offset = 0;  // row of position 0 in the learned positions
+  RotaryConfig rotary{};
+
+  BlockConfig block{};
+  int full_attention_every = 0;            // with a window: each n-th layer sees all tokens; 0: none does
+  double window_rotary_base = 0;           // rotary base of the layers with a window; 0: that of the others
+  Residual last_residual = Residual::yes;  // of the attention in the last layer
+  bool final_norm = true;
+
+  /// Returns the width of the residual stream.
+  int d_model() const { return block.attention.d_model; }
+  int heads() const { return block.attention.heads; }
+  /// Returns the configuration of block `layer`.
+  BlockConfig block_at(int layer) const;
+
+  /// Calls field(name, value) for an enumeration, a flag or a nested configuration, and field(name, value, least) for a
+  /// number. A saved model holds these fields, except the vocabulary's size, which its words give.
+  template <class Self, class Field>
+  static void for_each_field(Self& self, Field&& field) {
+    field("max_length", self.max_length, 1);
+    field("segments", self.segments, 0);
+    field("layers", self.layers, 1);
+    field("causal", self.causal);
+    field("embedding_scale", self.embedding_scale, 0.0);
+    field("embedding_norm", self.embedding_norm);
+    field("positions", self.positions);
+    field("position_offset", self.position_offset, 0);
+    field("rotary", self.rotary);
+    field("block", self.block);
+    field("full_attention_every", self.full_attention_every, 0);
+    field("window_rotary_base", self.window_rotary_base, 0.0);
+    field("last_residual", self.last_residual);
+    field("final_norm", self.final_norm);
+  }
+};
+
+/// Returns the architecture of GPT-2 (Radford et al. 2019), of BERT (Devlin et al. 2018, arXiv:1810.04805) or of LLaMA (Touvron
+/// et al. 2023, arXiv:2302.13971) in the given size. Set vocabulary and max_length yourself.
+TransformerConfig gpt2(int layers, int heads, int d_model);
+TransformerConfig bert(int layers, int heads, int d_model);
+TransformerConfig llama(int layers, int heads, int kv_heads, int d_model, int mlp_width);
+
+/// Standard deviations of the first embeddings; by default those of GPT-2 and BERT.
+struct EmbeddingInit {
+  double tokens = 0.02, positions = 0.02, segments = 0.02;
+};
+
+/// B texts of at most T tokens, padded with any id.
+struct TextBatch {
+  Ids tokens;                  // (B, T)
+  std::vector<int> lengths{};  // (B); empty: T each
+  Ids segments{};              // (B, T), with config.segments > 0; empty: 0 each
+  /// Returns segments, or as many zeros. Throws `Error` when they are not (B, T).
+  Ids segments_or_zero() const;
+};
+
+/// Hidden states of a Transformer.
+struct Hidden {
+  Tensor output;                // (B, T, d_model), or (B, d_model) from at()
+  std::vector<Tensor> weights;  // per layer (B, heads, T, T), or (B, heads, T) from at(); on request
+  Tensor last_input{};          // (B, T, d_model): what the last layer read
+};
+
+/// Embeddings, blocks and a final norm: every architecture that a TransformerConfig describes.
+///
+///   Parameters parameters;
+///   TransformerConfig config = gpt2(12, 12, 768);
+///   config.vocabulary = 50257, config.max_length = 1024;
+///   const Transformer transformer(Scope(parameters, 1), config);
+///   const Tensor states = transformer({tokens}).output;   // (B, T) -> (B, T, 768)
+///
+/// A config.vocabulary of 0 leaves the embeddings out: call it with vectors (B, T, d_model) then.
+struct Transformer {
+  std::string name;
+  TransformerConfig config;
+  std::optional<Embedding> token_embedding;
+  std::optional<LearnedPositions> learned_positions;
+  std::optional<Embedding> segment_embedding;
+  std::optional<Norm> embedding_norm;
+  std::vector<TransformerBlock> blocks;
+  std::optional<Norm> final_norm;
+  /// Parameters are named words, positions, sentences, embedding_norm, encoder.0, encoder.1, ..., encoder.norm.
+  Transformer(Scope scope, const TransformerConfig& config, const EmbeddingInit& init = {});
+
+  /// Returns what the first layer reads, for tokens that follow `first` others: (B, T, d_model).
+  Tensor embed(const TextBatch& texts, std::int64_t first = 0) const;
+  Hidden operator()(const TextBatch& texts, Weights weights = Weights::no, const Dropout& drop = {}) const;
+  /// Runs the blocks on embeddings x (B, T, d_model).
+  Hidden operator()(const Tensor& x, const Mask& mask, Weights weights = Weights::no, const Dropout& drop = {}) const;
+  /// Computes token query[b] of each text b alone in the last layer, where mask and positions allow it.
+  Hidden at(const Ids& query, const TextBatch& texts, Weights weights = Weights::no, const Dropout& drop = {}) const;
+  Hidden at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights = Weights::no,
+            const Dropout& drop = {}) const;
+  /// Appends tokens (B, T) to those of `cache`: (B, T, d_model), equal to those of the whole text except for rounding. Throws
+  /// `Error` beyond max_length tokens and for a model that is not causal. Not recorded.
+  Tensor append(const Ids& tokens, Cache& cache) const;
+  /// Returns the mask of a batch: causal, or that of its padding.
+  Mask mask_of(const TextBatch& texts) const;
+
+ private:
+  Tensor normalised(const Tensor& x) const { return final_norm ? (*final_norm)(x) : x; }
+};
+
+}  // namespace heed

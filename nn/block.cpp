@@ -1,0 +1,86 @@
+#include <heed/nn/block.h>
+
+namespace heed {
+namespace {
+
+std::optional<Norm> norm_if(bool wanted, Scope scope, const BlockConfig& config) {
+  return wanted ? std::optional<Norm>(std::in_place, scope, config.attention.d_model, config.norm) : std::nullopt;
+}
+
+// x + f(x), with the norms of the part f behind it.
+Tensor added(const TransformerBlock::Norms& norms, const Tensor& x, const Tensor& part, const Dropout& drop) {
+  Tensor y = drop(norms.output ? (*norms.output)(part) : part);
+  if (x.defined()) y = x + y;
+  return norms.sum ? (*norms.sum)(y) : y;
+}
+
+}  // namespace
+
+TransformerBlock::Norms::Norms(Scope scope, const char* name, const BlockConfig& config)
+    : input(norm_if(config.placement == NormPlacement::before || config.placement == NormPlacement::both, scope / name,
+                    config)),
+      output(norm_if(config.placement == NormPlacement::output || config.placement == NormPlacement::both,
+                     config.placement == NormPlacement::both ? scope / ("output_" + std::string(name)) : scope / name,
+                     config)),
+      sum(norm_if(config.placement == NormPlacement::after, scope / name, config)) {}
+
+TransformerBlock::TransformerBlock(Scope scope, const BlockConfig& given, Residual with_residual,
+                                   std::optional<RotaryEmbedding> rotary)
+    : name(scope.name()),
+      config(given),
+      attention_norms(scope, "attention_norm", config),
+      attention(scope / "attention", config.attention, std::move(rotary)),
+      residual(with_residual) {
+  const int width = config.mlp.width;
+  if (width < 0) fail("TransformerBlock: expected the width of an MLP, or 0 for no MLP, got {}", width);
+  if (config.parallel && config.placement != NormPlacement::before) {
+    fail("TransformerBlock: a parallel block needs norm placement 'before', got '{}'", name_of(config.placement));
+  }
+  if (width == 0) return;
+  mlp_norms.emplace(scope / "mlp", "norm", config);
+  mlp.emplace(scope / "mlp", config.attention.d_model, config.mlp);
+}
+
+Mask TransformerBlock::narrowed(const Mask& mask) const {
+  const int window = config.attention.window;
+  return window > 0 ? mask & Mask::window(window - 1, 0) : mask;
+}
+
+// x: the residual, undefined where there is none and nothing else reads it.
+Tensor TransformerBlock::after_attention(const Tensor& x, const Tensor& attended, const Dropout& drop) const {
+  Tensor y = added(attention_norms, residual == Residual::yes ? x : Tensor(), attended, drop);
+  Hook::show(name, "attended", y);
+  if (mlp) y = added(*mlp_norms, y, (*mlp)(mlp_norms->of_input(config.parallel ? x : y)), drop);
+  Hook::show(name, "output", y);
+  return y;
+}
+
+AttentionResult TransformerBlock::operator()(const Tensor& x, const Mask& mask, Weights weights,
+                                             const Dropout& drop) const {
+  const LayerScope scope(name);
+  AttentionResult y = attention(attention_norms.of_input(x), narrowed(mask), weights, drop);
+  y.output = after_attention(x, y.output, drop);
+  return y;
+}
+
+AttentionResult TransformerBlock::at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights,
+                                     const Dropout& drop) const {
+  const LayerScope scope(name);
+  if (narrowed(mask).has_band()) fail("TransformerBlock::at: a causal mask differs from token to token");
+  if (attention.rotary) fail("TransformerBlock::at: rotary embeddings need all tokens of a text");
+  const Tensor read = attention_norms.of_input(x), asking = select_rows(read, query);  // (B, T, d), (B, d)
+  const std::int64_t B = x.size(0), T = x.size(1);
+  AttentionResult y = attention(reshape(asking, {B, 1, asking.size(1)}), read, mask, weights, drop);
+  const bool reads_x = residual == Residual::yes || config.parallel;
+  y.output = after_attention(reads_x ? select_rows(x, query) : Tensor(), reshape(y.output, asking.shape()), drop);
+  if (weights == Weights::yes) y.weights = reshape(y.weights, {B, attention.config.heads, T});
+  return y;
+}
+
+Tensor TransformerBlock::append(const Tensor& x, KeyValueCache& cache) const {
+  const LayerScope scope(name);
+  const Tensor read = attention_norms.of_input(x);
+  return after_attention(x, attention.append(read, cache, narrowed(Mask::causal())), {});
+}
+
+}  // namespace heed

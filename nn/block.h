@@ -1,0 +1,90 @@
+#pragma once
+#include <heed/nn/attention.h>
+#include <heed/nn/mlp.h>
+
+#include <optional>
+#include <vector>
+
+namespace heed {
+
+/// Place of the norms, for each of a block's two parts f (attention, MLP):
+///   before  x + f(norm(x))          pre-norm (Xiong et al. 2020, arXiv:2002.04745): GPT-2, LLaMA
+///   after   norm(x + f(x))          post-norm (Vaswani et al. 2017): BERT
+///   output  x + norm(f(x))          OLMo 2
+///   both    x + norm'(f(norm(x)))   Gemma 2
+enum class NormPlacement { before, after, output, both };
+template <>
+inline constexpr EnumName<NormPlacement> enum_names<NormPlacement>[] = {{NormPlacement::before, "before"},
+                                                                        {NormPlacement::after, "after"},
+                                                                        {NormPlacement::output, "output"},
+                                                                        {NormPlacement::both, "both"}};
+
+/// Whether the attention is added to the block's input or replaces it.
+enum class Residual { no, yes };
+template <>
+inline constexpr EnumName<Residual> enum_names<Residual>[] = {{Residual::no, "no"}, {Residual::yes, "yes"}};
+
+/// Parts of a block.
+struct BlockConfig {
+  AttentionConfig attention{};
+  MlpConfig mlp{};
+  NormConfig norm{};
+  NormPlacement placement = NormPlacement::before;
+  bool parallel = false;  // x + attention(norm(x)) + mlp(norm'(x)) (GPT-NeoX); with placement before only
+
+  /// Calls field(name, value, ...) for each field, as TransformerConfig does.
+  template <class Self, class Field>
+  static void for_each_field(Self& self, Field&& field) {
+    field("attention", self.attention);
+    field("mlp", self.mlp);
+    field("norm", self.norm);
+    field("placement", self.placement);
+    field("parallel", self.parallel);
+  }
+};
+
+/// Attention, then an MLP, each with its norms and its residual. Without the residual of the attention the output at a token
+/// comes from the tokens that it attends to alone.
+///
+///   const TransformerBlock block(scope / 0, {.attention = {.d_model = 64, .heads = 4}, .mlp = {.width = 256}});
+///   const Tensor y = block(x, Mask::causal()).output;   // (B, T, 64) -> (B, T, 64)
+struct TransformerBlock {
+  /// Norms of one part of the block, at the places that the configuration names.
+  struct Norms {
+    std::optional<Norm> input;   // of what the part reads: before, both
+    std::optional<Norm> output;  // of what the part adds: output, both
+    std::optional<Norm> sum;     // of the sum with the residual: after
+    Norms(Scope scope, const char* name, const BlockConfig& config);
+    /// Returns what the part reads: norm(x), or x.
+    Tensor of_input(const Tensor& x) const { return input ? (*input)(x) : x; }
+  };
+  std::string name;
+  BlockConfig config;
+  Norms attention_norms;
+  MultiHeadAttention attention;
+  std::optional<Norms> mlp_norms;
+  std::optional<Mlp> mlp;
+  Residual residual;
+  TransformerBlock(Scope scope, const BlockConfig& config, Residual residual = Residual::yes,
+                   std::optional<RotaryEmbedding> rotary = {});
+
+  AttentionResult operator()(const Tensor& x, const Mask& mask, Weights weights = Weights::no,
+                             const Dropout& drop = {}) const;
+  /// Computes token query[b] of each text b alone: output (B, d_model), weights (B, heads, T). Throws `Error` for a mask that
+  /// hides other keys from one token than from another, and with a rotary embedding.
+  AttentionResult at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights = Weights::no,
+                     const Dropout& drop = {}) const;
+  /// Appends the tokens x (B, T, d_model) to those of `cache`, causally: (B, T, d_model). Not recorded.
+  Tensor append(const Tensor& x, KeyValueCache& cache) const;
+
+  /// Returns `mask`, narrowed to the window where the configuration has one.
+  Mask narrowed(const Mask& mask) const;
+
+ private:
+  Tensor after_attention(const Tensor& x, const Tensor& attended, const Dropout& drop) const;
+};
+
+/// Keys and values of the tokens read so far, one cache per layer.
+using Cache = std::vector<KeyValueCache>;
+
+}  // namespace heed

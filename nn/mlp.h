@@ -1,0 +1,52 @@
+#pragma once
+#include <heed/autograd/enum_names.h>
+#include <heed/nn/layers.h>
+
+#include <optional>
+
+namespace heed {
+
+/// Function between the two matrices of an MLP. The gated ones have a third matrix and multiply: f(x gate) * (x in), with f
+/// SiLU, GELU or its tanh approximation (Shazeer 2020, arXiv:2002.05202).
+enum class Activation { gelu, gelu_tanh, relu, silu, swiglu, geglu, geglu_tanh };
+template <>
+inline constexpr EnumName<Activation> enum_names<Activation>[] = {{Activation::gelu, "gelu"},
+                                                                  {Activation::gelu_tanh, "gelu_tanh"},
+                                                                  {Activation::relu, "relu"},
+                                                                  {Activation::silu, "silu"},
+                                                                  {Activation::swiglu, "swiglu"},
+                                                                  {Activation::geglu, "geglu"},
+                                                                  {Activation::geglu_tanh, "geglu_tanh"}};
+bool is_gated(Activation activation);
+/// Returns f(x), elementwise; f of a gated activation is the function of its gate.
+Tensor activated(Activation activation, const Tensor& x);
+
+/// Shape of an MLP.
+struct MlpConfig {
+  int width = 0;  // hidden features; 0: the block has no MLP
+  Activation activation = Activation::gelu;
+  Bias bias = Bias::yes;
+
+  /// Calls field(name, value, ...) for each field, as TransformerConfig does.
+  template <class Self, class Field>
+  static void for_each_field(Self& self, Field&& field) {
+    field("width", self.width, 0);
+    field("activation", self.activation);
+    field("bias", self.bias);
+  }
+};
+
+/// Two linear layers with an activation between them: (..., d_model) -> (..., d_model).
+///
+///   const Mlp mlp(scope / "mlp", 64, {.width = 256, .activation = Activation::swiglu, .bias = Bias::no});
+struct Mlp {
+  std::string name;
+  Activation activation;
+  std::optional<Linear> gate;  // (d_model, width)
+  Linear in, out;              // (d_model, width), (width, d_model)
+  Mlp(Scope scope, int d_model, const MlpConfig& config);
+  /// Shows the hidden features to a Hook as NAME.hidden.
+  Tensor operator()(const Tensor& x) const;
+};
+
+}  // namespace heed

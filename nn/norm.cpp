@@ -1,0 +1,35 @@
+#include <heed/autograd/more_ops.h>
+#include <heed/nn/hook.h>
+#include <heed/nn/norm.h>
+
+#include <cmath>
+
+namespace heed {
+
+Norm::Norm(Scope scope, int d, const NormConfig& given)
+    : name(scope.name()),
+      config(given),
+      gain(scope.parameter("gain", {d}, config.gain_offset ? Init::zeros() : Init::ones())),
+      bias(config.kind == NormKind::layer ? scope.parameter("bias", {d}, Init::zeros()) : Tensor()) {
+  if (!(config.epsilon >= 0 && std::isfinite(config.epsilon))) {
+    fail("Norm: epsilon must be finite and at least 0, got {}", config.epsilon);
+  }
+}
+
+Tensor Norm::operator()(const Tensor& x) const {
+  const LayerScope scope(name);
+  const Tensor g = config.gain_offset ? gain + 1.0 : gain;
+  Tensor y = config.kind == NormKind::rms ? rms_norm(x, g, config.epsilon) : layer_norm(x, g, bias, config.epsilon);
+  Hook::show(name, "output", y);
+  return y;
+}
+
+Linearised Norm::linearised(const Tensor& at) const {
+  const bool centred = config.kind == NormKind::layer;
+  const Tensor residual = centred ? at - mean(at) : at;
+  const double deviation = std::sqrt(mean(square(residual)).item() + config.epsilon);
+  const Tensor scale = (config.gain_offset ? gain + 1.0 : gain) / deviation;
+  return {[=](const Tensor& parts) { return (centred ? parts - mean(parts, {-1}, true) : parts) * scale; }, bias};
+}
+
+}  // namespace heed

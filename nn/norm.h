@@ -1,0 +1,49 @@
+#pragma once
+#include <heed/autograd/enum_names.h>
+#include <heed/nn/linearised.h>
+#include <heed/nn/parameters.h>
+
+namespace heed {
+
+/// LayerNorm (Ba et al. 2016, arXiv:1607.06450) or RMSNorm (Zhang & Sennrich 2019, arXiv:1910.07467).
+enum class NormKind { layer, rms };
+template <>
+inline constexpr EnumName<NormKind> enum_names<NormKind>[] = {{NormKind::layer, "layer"}, {NormKind::rms, "rms"}};
+
+/// Kind of a norm and its constants.
+struct NormConfig {
+  NormKind kind = NormKind::layer;
+  double epsilon = 1e-5;     // added to the variance, or to the mean square
+  bool gain_offset = false;  // the gain is 1 + the parameter, which starts at 0 (Gemma)
+
+  /// Calls field(name, value, ...) for each field, as TransformerConfig does.
+  template <class Self, class Field>
+  static void for_each_field(Self& self, Field&& field) {
+    field("kind", self.kind);
+    field("epsilon", self.epsilon, 0.0);
+    field("gain_offset", self.gain_offset);
+  }
+};
+
+/// The usual constants of RMSNorm: epsilon 1e-6.
+inline constexpr NormConfig rms_config{.kind = NormKind::rms, .epsilon = 1e-6};
+
+/// Normalises the last axis: (..., d) -> (..., d).
+///   LayerNorm  y = (x - mean) / sqrt(variance + epsilon) * gain + bias
+///   RMSNorm    y = x / sqrt(mean(x^2) + epsilon) * gain
+///
+///   const Norm norm(scope / "norm", 64);               // LayerNorm
+///   const Norm rms(scope / "rms", 64, rms_config);     // RMSNorm
+struct Norm {
+  std::string name;
+  NormConfig config;
+  Tensor gain;  // (d)
+  Tensor bias;  // (d); undefined in RMSNorm
+  /// Throws `Error` when epsilon is negative or not finite.
+  Norm(Scope scope, int d, const NormConfig& config = {});
+  Tensor operator()(const Tensor& x) const;
+  /// Returns the norm with its mean and deviation held as they are at `at` (d).
+  Linearised linearised(const Tensor& at) const;
+};
+
+}  // namespace heed

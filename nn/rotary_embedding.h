@@ -1,0 +1,67 @@
+#pragma once
+#include <heed/autograd/enum_names.h>
+#include <heed/autograd/more_ops.h>
+#include <heed/nn/linearised.h>
+
+#include <vector>
+
+namespace heed {
+
+template <>
+inline constexpr EnumName<RotaryPairs> enum_names<RotaryPairs>[] = {{RotaryPairs::halves, "halves"},
+                                                                    {RotaryPairs::neighbours, "neighbours"}};
+
+/// How the frequencies change for texts longer than those of training.
+///   linear  positions are divided by `factor` (Chen et al. 2023, arXiv:2306.15595)
+///   llama3  low frequencies are divided by `factor`, high ones stay, with a smooth passage between (Llama 3.1)
+enum class RotaryScaling { none, linear, llama3 };
+template <>
+inline constexpr EnumName<RotaryScaling> enum_names<RotaryScaling>[] = {
+    {RotaryScaling::none, "none"}, {RotaryScaling::linear, "linear"}, {RotaryScaling::llama3, "llama3"}};
+
+/// Constants of a rotary embedding.
+struct RotaryConfig {
+  double base = 10000;
+  double fraction = 1;  // share of each head's features that is rotated
+  RotaryPairs pairs = RotaryPairs::halves;
+  RotaryScaling scaling = RotaryScaling::none;
+  double factor = 1;           // of the scaling
+  double low_frequency = 1;    // llama3: frequencies with fewer turns within `original_length` are divided
+  double high_frequency = 4;   // llama3: frequencies with more turns stay
+  int original_length = 8192;  // llama3: length of the texts of training
+
+  /// Calls field(name, value, ...) for each field, as TransformerConfig does.
+  template <class Self, class Field>
+  static void for_each_field(Self& self, Field&& field) {
+    field("base", self.base, 1.0);
+    field("fraction", self.fraction, 0.0);
+    field("pairs", self.pairs);
+    field("scaling", self.scaling);
+    field("factor", self.factor, 0.0);
+    field("low_frequency", self.low_frequency, 0.0);
+    field("high_frequency", self.high_frequency, 0.0);
+    field("original_length", self.original_length, 1);
+  }
+};
+
+/// Returns the angle per position of each pair of `d` features: base^(-2i/r) for i from 0 to r/2 - 1, scaled as `config`
+/// says, where r = fraction * d, rounded down to an even number. Throws `Error` when no pair is left.
+std::vector<double> rotary_frequencies(int d, const RotaryConfig& config = {});
+
+/// Rotary position embedding (Su et al. 2021, arXiv:2104.09864): rotates pair i at position t by t frequencies[i]. Features
+/// beyond the pairs stay as they are. It has no parameters; copies share one table.
+///
+///   const RotaryEmbedding rotary(1024, rotary_frequencies(64));
+///   const Tensor Q = rotary(q);   // (B, heads, T, 64)
+struct RotaryEmbedding {
+  Tensor cosine, sine;  // (max_length, pairs)
+  RotaryPairs pairs;
+  RotaryEmbedding(int max_length, const std::vector<double>& frequencies, RotaryPairs pairs = RotaryPairs::halves,
+                  DType dtype = DType::float32);
+  /// Rotates x (..., T, d), whose first token is at position `first`. Throws `Error` beyond max_length.
+  Tensor operator()(const Tensor& x, std::int64_t first = 0) const;
+  /// Returns the rotation at one position.
+  Linearised linearised(std::int64_t position) const;
+};
+
+}  // namespace heed

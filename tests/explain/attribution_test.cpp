@@ -1,0 +1,48 @@
+#include "tests/catch.h"
+#include "tests/inspect/sample.h"
+
+#include <heed/explain/attribution.h>
+
+#include <cmath>
+
+using namespace heed;
+
+namespace {
+
+// Biases and gains begin as 0 and 1.
+SavedModel moved(SavedModel model) {
+  for (const auto& [name, parameter] : model.parameters) {
+    std::vector<double> values = parameter.to_vector();
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += 0.3 * std::sin(static_cast<double>(i * i + 1));
+    Tensor(parameter).copy_from(tensor(parameter.shape(), values));
+  }
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("a logit of a decoder with RMSNorm and shared keys and values is such a sum, too") {
+  const SavedModel model = moved(small_model(decoder_of(modern_config())));
+  const Attribution one = attribute(model, question(model, "The dog didn't cross the street because it was too tired"));
+  std::vector<std::string> rest;
+  for (const auto& part : one.rest) rest.push_back(part.what);
+  CHECK(rest == std::vector<std::string>{"earlier layers", "MLP"});
+  CHECK(one.sum() == Approx(one.logit).epsilon(1e-5));
+  CHECK(one.query == 10);
+}
+
+TEST_CASE("a logit is the sum of what heads brought from tokens and of the biases") {
+  const auto tie = GENERATE(Tie::none, Tie::K_is_V);
+  const SavedModel model = moved(small_model(Positions::learned, tie, Bias::yes));
+  const Example example = question(model, "The dog didn't cross the street because it was too tired");
+  const Attribution one = attribute(model, example);
+  REQUIRE(one.terms.size() == 22);
+  std::vector<std::string> rest;
+  for (const auto& part : one.rest) rest.push_back(part.what);
+  CHECK(rest == std::vector<std::string>{"W_O bias", "MLP", "biases behind the last layer"});
+  for (const auto& part : one.rest) CHECK(std::abs(part.logit) > 1e-4);
+  CHECK(one.sum() == Approx(one.logit).epsilon(1e-5));
+  const SentenceAttention read = attend(*model.network, model.vocabulary, example);
+  CHECK(one.answer == read.predicted);
+  CHECK((one.query == 7 && one.layer == 1));
+}

@@ -1,0 +1,150 @@
+#include "tests/catch.h"
+#include "tests/inspect/sample.h"
+
+#include <heed/explain/score_parts.h>
+#include <heed/nn/hook.h>
+
+#include <cmath>
+
+using namespace heed;
+
+namespace {
+
+// A model of three layers with an MLP, all of whose biases and gains take part.
+SavedModel deep_model(ModelConfig config) {
+  std::visit([](auto& c) { c.transformer.layers = 3; }, config);
+  SavedModel model = small_model(config);
+  for (const auto& [name, parameter] : model.parameters) {
+    std::vector<double> values = parameter.to_vector();
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += 0.3 * std::sin(static_cast<double>(i * i + 1));
+    Tensor(parameter).copy_from(tensor(parameter.shape(), values));
+  }
+  return model;
+}
+SavedModel deep_model(Positions positions, Tie tie, int sentences) {
+  return deep_model(answerer_of(small_config(positions, tie, Bias::yes, sentences)));
+}
+
+constexpr const char* tired_dog = "The dog didn't cross the street because it was too tired";
+
+double sum_of(const std::vector<ScoreParts::Part>& parts, double ScoreParts::Part::*of) {
+  double sum = 0;
+  for (const ScoreParts::Part& part : parts) sum += part.*of;
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("A score is the sum of what wrote its query and its key, to 1e-6") {
+  for (const auto& [positions, tie, sentences] :
+       {std::tuple{Positions::learned, Tie::none, 0}, std::tuple{Positions::sinusoidal, Tie::K_is_V, 2},
+        std::tuple{Positions::none, Tie::Q_is_K, 0}}) {
+    const SavedModel model = deep_model(positions, tie, sentences);
+    const Example example = question(model, tired_dog);
+    for (int layer = 0; layer < 3; ++layer) {
+      const ScoreParts parts = score_parts(model, example, layer, 1, -1, 1);
+      const SentenceAttention read = attend(*model.network, model.vocabulary, example);
+      const Tensor& weights = read.layers[static_cast<std::size_t>(layer)];
+      CHECK(parts.weight == Approx(weights.at({1, 7, 1})).epsilon(1e-4));
+      // Scores of one row differ by the logarithms of their weights' ratios.
+      double mean = 0;
+      for (int key = 0; key < 11; ++key) mean += std::log(weights.at({1, 7, key})) / 11;
+      CHECK(parts.score - parts.reference == Approx(std::log(weights.at({1, 7, 1})) - mean).epsilon(1e-3));
+      const std::size_t embedded = 1U + (positions != Positions::none) + (sentences > 0);
+      CHECK(parts.query.size() == embedded + static_cast<std::size_t>(layer) * (2 * 11 + 2) + 1);
+      CHECK(parts.key.size() == parts.query.size());
+      double products = parts.others.score, ahead = parts.others.ahead;
+      for (const auto& product : parts.products) {
+        products += product.score;
+        ahead += product.ahead;
+      }
+      const double margin = 1e-6 * std::max(1.0, std::abs(parts.score));
+      CHECK(std::abs(products - parts.score) < margin);
+      CHECK(std::abs(ahead - (parts.score - parts.reference)) < margin);
+      for (const auto* side : {&parts.query, &parts.key}) {
+        CHECK(std::abs(sum_of(*side, &ScoreParts::Part::score) - parts.score) < margin);
+        CHECK(std::abs(sum_of(*side, &ScoreParts::Part::ahead) - (parts.score - parts.reference)) < margin);
+      }
+      CHECK(read.predicted == parts.answer);
+      CHECK(parts.probability == Approx(read.probability).epsilon(1e-4));
+    }
+  }
+}
+
+TEST_CASE("A score is that sum, too, where queries and keys are normalised and rotated and heads share keys") {
+  TransformerConfig config = modern_config();
+  config.block.attention.bias = Bias::yes;
+  const bool predicts_next = GENERATE(false, true);
+  const SavedModel model = deep_model(predicts_next ? ModelConfig(decoder_of(config)) : answerer_of(config));
+  Example example = question(model, tired_dog, "it");
+  example.antecedent = 1;
+  example.distractor = 5;
+  const Tensor weights = attend(*model.network, model.vocabulary, example).layers[2];
+  for (const int head : {0, 1}) {
+    const ScoreParts parts = score_parts(model, example, 2, head, -1, 1);
+    CHECK(parts.weight == Approx(weights.at({head, 7, 1})).epsilon(1e-4));
+    const double expected = std::log(weights.at({head, 7, 1}) / weights.at({head, 7, 5}));
+    CHECK(parts.score - parts.reference == Approx(expected).epsilon(1e-3));
+    for (const auto* side : {&parts.query, &parts.key}) {
+      CHECK(side->size() == 1 + 2 * (2 * 11 + 1) + 1);  // word, heads and MLPs, biases
+      CHECK(sum_of(*side, &ScoreParts::Part::score) == Approx(parts.score).epsilon(1e-6));
+      CHECK(sum_of(*side, &ScoreParts::Part::ahead) == Approx(parts.score - parts.reference).epsilon(1e-6));
+    }
+  }
+}
+
+TEST_CASE("Where there is another candidate, what counts is how far ahead of it a score is") {
+  const SavedModel model = deep_model(Positions::learned, Tie::none, 0);
+  Example example = question(model, tired_dog);
+  example.antecedent = 1;
+  example.distractor = 5;
+  const ScoreParts parts = score_parts(model, example, 2, 0);
+  const Tensor weights = attend(*model.network, model.vocabulary, example).layers[2];
+  CHECK((parts.to == 1 && parts.rather == 5));
+  const double ahead = std::log(weights.at({0, 7, 1}) / weights.at({0, 7, 5}));
+  CHECK(parts.score - parts.reference == Approx(ahead).epsilon(1e-3));
+  CHECK(sum_of(parts.query, &ScoreParts::Part::ahead) == Approx(ahead).epsilon(1e-3));
+  CHECK(sum_of(parts.key, &ScoreParts::Part::ahead) == Approx(ahead).epsilon(1e-3));
+}
+
+TEST_CASE("The part that is furthest ahead is taken out of what the layer reads") {
+  const SavedModel model = deep_model(Positions::learned, Tie::none, 0);
+  const Example example = question(model, tired_dog);
+  const ScoreParts parts = score_parts(model, example, 0, 0, -1, 1);
+  REQUIRE(parts.cuts.size() == 2);
+  for (const ScoreParts::Cut& cut : parts.cuts) {
+    const auto& side = cut.of_query ? parts.query : parts.key;
+    const ScoreParts::Part& first = side[static_cast<std::size_t>(cut.part)];
+    for (std::size_t p = 0; p + 1 < side.size(); ++p) CHECK(side[p].ahead <= first.ahead);
+    // By hand: the vector of that token or position, taken from what is embedded.
+    const int token = cut.of_query ? 7 : 1;
+    const bool is_token = first.what == "token";
+    const Tensor& table = model.parameters[is_token ? "words.weight" : "positions.weight"];
+    const std::vector<double> all = table.to_vector();
+    const int row = is_token ? model.vocabulary[example.tokens[static_cast<std::size_t>(token)]] : token;
+    double weight = 0;
+    const Hook hook([&](const std::string& name, Tensor& value) {
+      if (name == "embedded") {
+        std::vector<double> x = value.to_vector();
+        for (std::size_t c = 0; c < 8; ++c) {
+          x[static_cast<std::size_t>(token) * 8 + c] -=
+              all[static_cast<std::size_t>(row) * 8 + c] * (is_token ? std::sqrt(8.0) : 1);
+        }
+        value = tensor(value.shape(), x);
+      } else if (name == "encoder.0.attention.weights") {
+        weight = value.at({0, 0, 7, 1});
+      }
+    });
+    answer(*model.network, questions(*model.network, model.vocabulary, example));
+    CHECK(cut.weight == Approx(weight).epsilon(1e-4));
+    CHECK(std::abs(cut.weight - parts.weight) > 1e-5);
+  }
+}
+
+TEST_CASE("The head that points has the most weight on the antecedent, or where it is unknown the largest") {
+  SentenceAttention sentence = english_sentence();
+  sentence.antecedent = 10;
+  CHECK((pointing_head(sentence).layer == 0 && pointing_head(sentence).head == 0));
+  sentence.antecedent = -1;
+  CHECK((pointing_head(sentence).layer == 1 && pointing_head(sentence).head == 1));
+}

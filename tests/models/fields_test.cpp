@@ -1,0 +1,250 @@
+#include "models/formats/config_json.h"
+#include "tests/golden.h"
+#include "tests/message.h"
+#include "tests/models/random_models.h"
+#include "tests/models/reference.h"
+#include "tests/models/sample.h"
+
+#include <heed/autograd/gradcheck/check.h>
+
+#include <functional>
+
+using namespace heed;
+
+namespace {
+
+constexpr int words_known = 9;
+
+// A model in float64, with gains other than 1 and biases other than 0.
+struct ShakenModel {
+  ModelConfig config;
+  Parameters parameters;
+  Model model;
+  explicit ShakenModel(const ModelConfig& given)
+      : config(given), model(make_model(Scope(parameters, 1, DType::float64), config)) {
+    shake_all(parameters);
+  }
+  Answers answers(const Questions& asked, Compute compute = Compute::all) const {
+    return answer(model, asked, compute);
+  }
+};
+
+// Decoders and encoders to start from; all have several heads, layers and an MLP.
+TransformerConfig plain_shape(bool causal = false) {
+  return {.vocabulary = words_known,
+          .max_length = 8,
+          .segments = 3,
+          .layers = 3,
+          .causal = causal,
+          .block = {.attention = {.d_model = 8, .heads = 2}, .mlp = {.width = 12}}};
+}
+TransformerConfig rotary_shape() {
+  TransformerConfig shape = plain_shape(true);
+  shape.positions = Positions::rotary;
+  return shape;
+}
+TransformerConfig windowed_shape() {
+  TransformerConfig shape = rotary_shape();
+  shape.block.attention.window = 2;
+  return shape;
+}
+TransformerConfig normalised_shape() {
+  TransformerConfig shape = plain_shape();
+  shape.block.attention.query_key_norm = QueryKeyNorm::heads;
+  return shape;
+}
+
+struct FieldCase {
+  const char* name;
+  TransformerConfig base;
+  std::function<void(TransformerConfig&)> change;
+};
+
+std::vector<FieldCase> field_cases() {
+  const TransformerConfig encoder = plain_shape(), decoder = plain_shape(true), rotary = rotary_shape(),
+                          windowed = windowed_shape(), normalised = normalised_shape();
+  TransformerConfig scaled = rotary, smooth = rotary;
+  scaled.rotary.scaling = RotaryScaling::linear;
+  scaled.rotary.factor = 2;
+  smooth.rotary = {.base = 10, .scaling = RotaryScaling::llama3, .factor = 2, .original_length = 32};
+  using C = TransformerConfig;
+  return {
+      {"layers", encoder, [](C& c) { c.layers = 2; }},
+      {"causal", encoder, [](C& c) { c.causal = true; }},
+      {"embedding_scale", encoder, [](C& c) { c.embedding_scale = 3; }},
+      {"embedding_norm", encoder, [](C& c) { c.embedding_norm = true; }},
+      {"positions: none", encoder, [](C& c) { c.positions = Positions::none; }},
+      {"positions: sinusoidal", encoder, [](C& c) { c.positions = Positions::sinusoidal; }},
+      {"positions: rotary", encoder, [](C& c) { c.positions = Positions::rotary; }},
+      {"position_offset", encoder, [](C& c) { c.position_offset = 2, c.max_length = 6; }},
+      {"segments", encoder, [](C& c) { c.segments = 0; }},
+      {"rotary.base", rotary, [](C& c) { c.rotary.base = 100; }},
+      {"rotary.fraction", rotary, [](C& c) { c.rotary.fraction = 0.5; }},
+      {"rotary.pairs", rotary, [](C& c) { c.rotary.pairs = RotaryPairs::neighbours; }},
+      {"rotary.scaling: linear", rotary, [](C& c) { c.rotary.scaling = RotaryScaling::linear, c.rotary.factor = 2; }},
+      {"rotary.scaling: llama3", rotary,
+       [](C& c) { c.rotary.scaling = RotaryScaling::llama3, c.rotary.factor = 2, c.rotary.original_length = 32; }},
+      {"rotary.factor", scaled, [](C& c) { c.rotary.factor = 5; }},
+      {"rotary.low_frequency", smooth, [](C& c) { c.rotary.low_frequency = 2; }},
+      {"rotary.high_frequency", smooth, [](C& c) { c.rotary.high_frequency = 8; }},
+      {"rotary.original_length", smooth, [](C& c) { c.rotary.original_length = 8; }},
+      {"heads", encoder, [](C& c) { c.block.attention.heads = 4; }},
+      {"kv_heads", encoder, [](C& c) { c.block.attention.kv_heads = 1; }},
+      {"d_k", encoder, [](C& c) { c.block.attention.d_k = 6; }},
+      {"d_v", encoder, [](C& c) { c.block.attention.d_v = 3; }},
+      {"bias", encoder, [](C& c) { c.block.attention.bias = Bias::yes; }},
+      {"output_bias", encoder, [](C& c) { c.block.attention.output_bias = Bias::no; }},
+      {"tie: K_is_V", encoder, [](C& c) { c.block.attention.tie = Tie::K_is_V; }},
+      {"tie: Q_is_K", encoder, [](C& c) { c.block.attention.tie = Tie::Q_is_K; }},
+      {"query_key_norm: heads", encoder, [](C& c) { c.block.attention.query_key_norm = QueryKeyNorm::heads; }},
+      {"query_key_norm: all", normalised, [](C& c) { c.block.attention.query_key_norm = QueryKeyNorm::all; }},
+      {"query_key.kind", normalised, [](C& c) { c.block.attention.query_key.kind = NormKind::layer; }},
+      {"query_key.epsilon", normalised, [](C& c) { c.block.attention.query_key.epsilon = 0.5; }},
+      {"query_key.gain_offset", normalised, [](C& c) { c.block.attention.query_key.gain_offset = true; }},
+      {"scale", encoder, [](C& c) { c.block.attention.scale = 2; }},
+      {"soft_cap", encoder, [](C& c) { c.block.attention.soft_cap = 0.5; }},
+      {"window", decoder, [](C& c) { c.block.attention.window = 2; }},
+      {"full_attention_every", windowed, [](C& c) { c.full_attention_every = 2; }},
+      {"window_rotary_base", windowed, [](C& c) { c.window_rotary_base = 10; }},
+      {"mlp.width", encoder, [](C& c) { c.block.mlp.width = 0; }},
+      {"mlp.activation: gelu_tanh", encoder, [](C& c) { c.block.mlp.activation = Activation::gelu_tanh; }},
+      {"mlp.activation: relu", encoder, [](C& c) { c.block.mlp.activation = Activation::relu; }},
+      {"mlp.activation: silu", encoder, [](C& c) { c.block.mlp.activation = Activation::silu; }},
+      {"mlp.activation: swiglu", encoder, [](C& c) { c.block.mlp.activation = Activation::swiglu; }},
+      {"mlp.activation: geglu", encoder, [](C& c) { c.block.mlp.activation = Activation::geglu; }},
+      {"mlp.activation: geglu_tanh", encoder, [](C& c) { c.block.mlp.activation = Activation::geglu_tanh; }},
+      {"mlp.bias", encoder, [](C& c) { c.block.mlp.bias = Bias::no; }},
+      {"norm.kind", encoder, [](C& c) { c.block.norm.kind = NormKind::rms; }},
+      {"norm.epsilon", encoder, [](C& c) { c.block.norm.epsilon = 0.5; }},
+      {"norm.gain_offset", encoder, [](C& c) { c.block.norm.gain_offset = true; }},
+      {"placement: after", encoder, [](C& c) { c.block.placement = NormPlacement::after; }},
+      {"placement: output", encoder, [](C& c) { c.block.placement = NormPlacement::output; }},
+      {"placement: both", encoder, [](C& c) { c.block.placement = NormPlacement::both; }},
+      {"parallel", encoder, [](C& c) { c.block.parallel = true; }},
+      {"last_residual", encoder, [](C& c) { c.last_residual = Residual::no; }},
+      {"final_norm", encoder, [](C& c) { c.final_norm = false; }},
+  };
+}
+
+// Compares logits, and all gradients of their product with a cotangent, with those of the reference.
+void check_against_reference(const ShakenModel& made, const Questions& asked, double allowed = 1e-10) {
+  Random random(11);
+  const Recording recording;
+  const Tensor given = made.answers(asked).logits, expected = reference_logits(made.config, made.parameters, asked);
+  CHECK(error(given, expected) <= allowed);
+  std::vector<double> factors;  // 0 for the candidates that a text lacks
+  for (const double logit : expected.to_vector()) factors.push_back(logit < -1e29 ? 0 : random.normal());
+  const Tensor cotangent = tensor(given.shape(), factors, DType::float64);
+  const Gradients g = backward(given, cotangent), h = backward(expected, cotangent);
+  for (const auto& [name, parameter] : made.parameters) {
+    CAPTURE(name);
+    REQUIRE(g.contains(parameter) == h.contains(parameter));
+    if (g.contains(parameter)) CHECK(error(g[parameter], h[parameter]) <= 100 * allowed);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Each field of a TransformerConfig changes the logits as its formula says") {
+  const Questions asked = questions(random_batch(words_known, Random(3)));
+  for (const FieldCase& field : field_cases()) {
+    CAPTURE(field.name);
+    TransformerConfig changed = field.base;
+    field.change(changed);
+    const ShakenModel before(WordAnswererConfig{field.base}), after(WordAnswererConfig{changed});
+    for (const auto& [name, parameter] : after.parameters) {  // also where gains start at 0
+      const bool is_common = before.parameters.contains(name) && before.parameters[name].shape() == parameter.shape();
+      if (is_common) Tensor(parameter).copy_from(before.parameters[name]);
+    }
+    CHECK(error(after.answers(asked).logits, before.answers(asked).logits) > 1e-4);
+    check_against_reference(after, asked);
+  }
+}
+
+TEST_CASE("Each field of a model's own changes the logits as its formula says") {
+  const TransformerConfig encoder = plain_shape(), decoder = plain_shape(true);
+  const std::vector<std::pair<ModelConfig, ModelConfig>> pairs{
+      {WordAnswererConfig{encoder}, WordAnswererConfig{encoder, {.tied = false, .bias = Bias::yes}}},
+      {WordAnswererConfig{encoder}, WordAnswererConfig{encoder, {.bias = Bias::no}}},
+      {LanguageModelConfig{decoder}, LanguageModelConfig{decoder, {.bias = Bias::yes}}},
+      {LanguageModelConfig{decoder}, LanguageModelConfig{decoder, {.soft_cap = 1.5}}},
+      {LanguageModelConfig{decoder}, LanguageModelConfig{decoder, {.tied = false}}},
+      {MaskedLanguageModelConfig{encoder}, MaskedLanguageModelConfig{.transformer = encoder, .transform = false}},
+      {MaskedLanguageModelConfig{encoder},
+       MaskedLanguageModelConfig{.transformer = encoder, .activation = Activation::silu}},
+      {MaskedLanguageModelConfig{encoder},
+       MaskedLanguageModelConfig{.transformer = encoder, .logits = {.soft_cap = 1}}},
+      {CandidateChooserConfig{encoder}, CandidateChooserConfig{encoder, true}}};
+  const Questions asked = questions(random_batch(words_known, Random(4)));
+  for (const auto& [base, changed] : pairs) {
+    CAPTURE(format_json(to_json(changed)));
+    const ShakenModel before(base), after(changed);
+    CHECK(error(after.answers(asked).logits, before.answers(asked).logits) > 1e-4);
+    check_against_reference(before, asked);
+    check_against_reference(after, asked);
+  }
+}
+
+TEST_CASE("Models of random configurations agree with the formulas") {
+  RandomConfig draw(1);
+  for (int i = 0; i < 150; ++i) {
+    const ModelConfig config = draw(words_known);
+    CAPTURE(i, format_json(to_json(config)));
+    const ShakenModel made(config);
+    const Questions asked = questions(random_batch(words_known, Random(static_cast<std::uint64_t>(i))));
+    check_against_reference(made, asked, 1e-9);
+    CHECK(error(made.answers(asked, Compute::query).logits, made.answers(asked).logits) <= 1e-10);
+  }
+}
+
+TEST_CASE("The gradient of a loss is its slope, for random configurations") {
+  RandomConfig draw(2);
+  for (int i = 0; i < 60; ++i) {
+    const ModelConfig config = draw(words_known);
+    CAPTURE(i, format_json(to_json(config)));
+    const ShakenModel made(config);
+    const Batch batch = random_batch(words_known, Random(static_cast<std::uint64_t>(i)));
+    Gradients gradients;
+    {
+      const Recording recording;
+      gradients = backward(loss(made.model, batch));
+    }
+    // Along one direction through all parameters.
+    Random random(5);
+    std::vector<Tensor> begin, direction;
+    double slope = 0;
+    const double length = std::sqrt(static_cast<double>(made.parameters.numel()));
+    for (const auto& [name, parameter] : made.parameters) {
+      begin.push_back(parameter.clone());
+      direction.push_back(random_normal(parameter.shape(), random, 0, 1 / length, DType::float64));
+      if (gradients.contains(parameter)) slope += sum(gradients[parameter] * direction.back()).item();
+    }
+    const double expected = derivative(
+        [&](const Tensor& step) {
+          for (std::size_t p = 0; const auto& [name, parameter] : made.parameters) {
+            Tensor(parameter).copy_from(begin[p] + direction[p] * step.item());
+            ++p;
+          }
+          return loss(made.model, batch);
+        },
+        0, 2e-3);
+    CHECK(slope == Approx(expected).epsilon(1e-6).margin(1e-9));
+  }
+}
+
+TEST_CASE("A masked language model without segments reads all tokens as the first") {
+  TransformerConfig shape = bert(2, 2, 8);
+  shape.vocabulary = words_known, shape.max_length = 8;
+  const ShakenModel made(MaskedLanguageModelConfig{.transformer = shape});
+  const auto& model = std::get<MaskedLanguageModel>(made.model);
+  const Ids tokens({1, 4}, {1, 2, 3, 4}), masked({1, 4}, {-1, 5, -1, 6});
+  const Ids zero({1, 4}, {0, 0, 0, 0}), one({1, 4}, {0, 0, 1, 1});
+  const Tensor all = model({.tokens = tokens, .segments = zero});
+  CHECK(all.shape() == Shape{1, 4, 9});
+  CHECK(model({.tokens = tokens}).to_vector() == all.to_vector());
+  CHECK(error(model({.tokens = tokens, .segments = one}), all) > 1e-3);
+  CHECK(model.loss(tokens, masked).item() == Approx(cross_entropy(all, masked).item()));
+  CHECK(message([&] {
+          model({.tokens = tokens, .segments = Ids({1, 3}, {0, 0, 0})});
+        }) == "Transformer: expected segments (1, 4), got (1, 3)");
+}

@@ -1,0 +1,114 @@
+#pragma once
+#include <heed/autograd/more_ops.h>
+#include <heed/models/model.h>
+
+#include <cmath>
+#include <vector>
+
+namespace heed {
+
+/// Draws configurations of small models: every field takes several values, in every combination that a model may have.
+class RandomConfig {
+ public:
+  explicit RandomConfig(std::uint64_t seed) : random_(Random(seed).stream("configurations")) {}
+
+  ModelConfig operator()(int vocabulary) {
+    const auto kind = random_.below(4);
+    TransformerConfig shape = transformer(kind == 2 || (kind < 2 && chance()));
+    shape.vocabulary = vocabulary;
+    const LogitsConfig logits{.tied = chance(), .bias = pick(Bias::no, Bias::yes), .soft_cap = pick(0.0, 2.0)};
+    if (kind == 0) return WordAnswererConfig{shape, logits};
+    if (kind == 1) return CandidateChooserConfig{shape, chance()};
+    if (kind == 2) return LanguageModelConfig{shape, logits};
+    const Activation activation = pick(Activation::gelu, Activation::gelu_tanh, Activation::silu);
+    return MaskedLanguageModelConfig{shape, logits, chance(), activation};
+  }
+
+ private:
+  template <class... T>
+  std::common_type_t<T...> pick(T... values) {
+    const std::vector<std::common_type_t<T...>> all{values...};
+    return all[static_cast<std::size_t>(random_.below(std::ssize(all)))];
+  }
+  bool chance() { return random_.below(2) == 1; }
+
+  NormConfig norm() {
+    return {.kind = pick(NormKind::layer, NormKind::rms), .epsilon = pick(1e-5, 1e-2), .gain_offset = chance()};
+  }
+  AttentionConfig attention(bool causal) {
+    AttentionConfig a{.d_model = 8, .heads = pick(1, 2, 4)};
+    a.kv_heads = pick(0, 1, a.heads);
+    a.d_k = pick(0, 2, 4, 6);
+    a.d_v = pick(0, 3, 6);
+    a.bias = pick(Bias::no, Bias::yes);
+    a.output_bias = pick(Bias::no, Bias::yes);
+    const AttentionConfig complete = a.complete();
+    if (chance() && complete.d_k == complete.d_v) a.tie = Tie::K_is_V;
+    if (chance() && complete.kv_heads == a.heads) a.tie = Tie::Q_is_K;
+    a.query_key_norm = pick(QueryKeyNorm::none, QueryKeyNorm::heads, QueryKeyNorm::all);
+    a.query_key = norm();
+    a.scale = pick(0.0, 0.7);
+    a.soft_cap = pick(0.0, 1.5);
+    if (causal) a.window = pick(0, 0, 2, 4);
+    return a;
+  }
+  TransformerConfig transformer(bool causal) {
+    TransformerConfig c{.max_length = 12, .segments = pick(0, 0, 3), .layers = pick(1, 2, 3), .causal = causal};
+    c.embedding_scale = pick(1.0, 2.5);
+    c.embedding_norm = chance();
+    c.positions = pick(Positions::none, Positions::learned, Positions::sinusoidal, Positions::rotary);
+    c.position_offset = pick(0, 2);
+    BlockConfig& block = c.block;
+    block.attention = attention(causal);
+    block.mlp = {.width = pick(0, 12),
+                 .activation = pick(Activation::gelu, Activation::gelu_tanh, Activation::silu, Activation::swiglu,
+                                    Activation::geglu, Activation::geglu_tanh),
+                 .bias = pick(Bias::no, Bias::yes)};
+    block.norm = norm();
+    block.placement = pick(NormPlacement::before, NormPlacement::after, NormPlacement::output, NormPlacement::both);
+    block.parallel = block.placement == NormPlacement::before && chance();
+    c.rotary = {.base = pick(10000.0, 100.0),
+                .fraction = block.attention.complete().d_k > 2 ? pick(1.0, 0.5) : 1.0,
+                .pairs = pick(RotaryPairs::halves, RotaryPairs::neighbours),
+                .scaling = pick(RotaryScaling::none, RotaryScaling::linear, RotaryScaling::llama3),
+                .factor = 4,
+                .original_length = 16};
+    c.full_attention_every = pick(0, 2);
+    c.window_rotary_base = pick(0.0, 50.0);
+    c.last_residual = pick(Residual::yes, Residual::yes, Residual::no);
+    c.final_norm = chance();
+    return c;
+  }
+
+  Random random_;
+};
+
+/// Adds numbers to all parameters, so that no gain is 1 and no bias 0. A parameter's depend on its name and shape alone.
+inline void shake_all(const Parameters& parameters, double deviation = 0.3) {
+  for (const auto& [name, parameter] : parameters) {
+    Random random = Random(7).stream(name);
+    Tensor(parameter).copy_from(parameter + random_normal(parameter.shape(), random, 0, deviation, parameter.dtype()));
+  }
+}
+
+/// Returns two texts of 6 and 4 tokens, among `vocabulary`, with all that a model may ask for.
+inline Batch random_batch(int vocabulary, Random random) {
+  constexpr int B = 2, T = 6;
+  const auto drawn = [&](std::int64_t n, int below) {
+    std::vector<std::int32_t> ids;
+    for (std::int64_t i = 0; i < n; ++i) ids.push_back(static_cast<std::int32_t>(random.below(below)));
+    return ids;
+  };
+  std::vector<std::int32_t> next = drawn(B * T, vocabulary);
+  for (const std::size_t none : {1U, 3U, 10U, 11U}) next[none] = -1;
+  return {.tokens = Ids({B, T}, drawn(B * T, vocabulary)),
+          .next = Ids({B * T}, next),
+          .lengths = {6, 4},
+          .query = Ids({B}, {5, 2}),
+          .answer = Ids({B}, drawn(B, vocabulary)),
+          .sentences = Ids({B, T}, drawn(B * T, 3)),
+          .candidates = Ids({B, 3, 2}, {0, 2, 3, 4, 1, 4, 1, 2, 2, 4, -1, -1}),
+          .chosen = Ids({B}, {2, 0})};
+}
+
+}  // namespace heed

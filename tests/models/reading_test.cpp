@@ -1,0 +1,172 @@
+#include "tests/catch.h"
+#include "tests/message.h"
+#include "tests/models/sample.h"
+
+#include <heed/models/reading.h>
+
+using namespace heed;
+
+namespace {
+
+const Vocabulary& known_words() {
+  static const Vocabulary all = [] {
+    Vocabulary result;
+    result.let_stand_for_unknown("<unk>");
+    for (const char* word : {"the", "cup", "jam", "it"}) result.add(word);
+    return result;
+  }();
+  return all;
+}
+
+struct Answering {
+  Parameters parameters;
+  Model model;
+  explicit Answering(const ModelConfig& config) : model(make_model(Scope(parameters, 1), config)) {}
+};
+
+TransformerConfig of_known_words() {
+  return {.vocabulary = known_words().size(), .max_length = 6, .block = {.attention = {.d_model = 4}}};
+}
+
+// "the cup the jam it", with a number of candidates, of which one is chosen, or none.
+Example choice(int chosen, std::size_t candidates = 2) {
+  Example example{.tokens = {"the", "cup", "the", "jam", "it"}, .query = 4, .candidates = {{0, 2}, {2, 4}, {3, 4}}};
+  example.candidates.resize(candidates);
+  choose(example, chosen);
+  return example;
+}
+
+std::vector<int> numbers_of(const Ids& ids) { return {ids.data(), ids.data() + ids.numel()}; }
+
+}  // namespace
+
+TEST_CASE("The right answer is a candidate's index; (none) is the index after the last candidate, or -1") {
+  const std::vector<Example> examples{choice(1), choice(-1), choice(2, 3)};
+  const Batch batch = NumberedExamples(examples, known_words()).batch(0, 3);
+  const Answering either(chooser_of(of_known_words())), or_none(chooser_of(of_known_words(), true));
+  CHECK(numbers_of(right_answers(either.model, batch)) == std::vector<int>{1, -1, 2});
+  CHECK(numbers_of(right_answers(or_none.model, batch)) == std::vector<int>{1, 3, 2});
+  CHECK(right_answer(either.model, known_words(), examples[0]) == 1);
+  CHECK(right_answer(either.model, known_words(), examples[1]) == -1);
+  CHECK(right_answer(or_none.model, known_words(), examples[1]) == 2);
+  CHECK(answer_text(or_none.model, known_words(), examples[1], 1) == "the jam");
+  CHECK(answer_text(or_none.model, known_words(), examples[1], 2) == "(none)");
+
+  const Batch without = NumberedExamples({choice(1, 2), choice(0, 2)}, known_words()).batch(0, 2);
+  Batch unmarked = without;
+  unmarked.candidates = {};
+  CHECK(message([&] { right_answers(either.model, unmarked); }) ==
+        "the model chooses among candidates; these examples have none");
+}
+
+TEST_CASE("The right answer is a word's index, or -1 for an unknown word") {
+  const Answering word(answerer_of(of_known_words()));
+  Example example{.tokens = {"the", "cup", "it"}, .query = 2, .answer = "cup"};
+  const Batch batch = NumberedExamples({example}, known_words()).batch(0, 1);
+  CHECK(numbers_of(right_answers(word.model, batch)) == std::vector<int>{2});
+  CHECK(right_answer(word.model, known_words(), example) == 2);
+  CHECK(answer_text(word.model, known_words(), example, 2) == "cup");
+  example.answer = "tea";
+  CHECK(right_answer(word.model, known_words(), example) == -1);
+}
+
+TEST_CASE("A question is the last token of a kind asked about, or the one that is named") {
+  const SavedModel model = small_model();
+  CHECK(question(model, "The animal didn't cross the street because it was too tired").query == 7);
+  CHECK(question(model, "it was because it was tired").query == 3);
+  CHECK(question(model, "The animal didn't cross the street because it was too tired", "street").query == 5);
+  CHECK(message([&] { question(model, "The animal was tired"); }) ==
+        "the sentence has none of the words that the model was asked about (it); choose one with --query");
+  CHECK(message([&] { question(model, "The animal was tired", "animl"); }) ==
+        "the sentence has no token 'animl' (did you mean 'animal'?); its tokens: The animal was tired");
+  CHECK(message([&] { question(model, "  "); }) == "the sentence is empty");
+
+  SavedModel chinese = small_model();
+  chinese.queries = {"它"};
+  const std::string run_together = "因为它太累了";
+  for (const std::string query : {"", "它"}) {
+    CHECK(message([&] { question(chinese, run_together, query); }) ==
+          "the sentence holds '它', but not as a token of its own: put spaces between the words, as in training, or "
+          "train with data.tokens: characters; its tokens: " +
+              run_together);
+  }
+  CHECK(question(chinese, "因为 它 太 累 了").query == 1);
+  CHECK(message([&] { question(chinese, "苹果 很 甜", "果实"); }) ==
+        "the sentence has no token '果实'; its tokens: 苹果 很 甜");
+  chinese.tokenizer = Tokenizer(Split::characters);
+  CHECK(question(chinese, run_together).query == 2);
+  CHECK(message([&] { question(model, "it \xff"); }).find("sentence") != std::string::npos);
+}
+
+TEST_CASE("A text that the model cannot read is refused") {
+  const auto reading = [](const SavedModel& model, const char* text) {
+    return message([&] { questions(*model.network, model.vocabulary, question(model, text)); });
+  };
+  const char* thirteen = "it it it it it it it it it it it it it";
+  const SavedModel model = small_model();
+  CHECK(reading(model, "it was stret zzzzz") ==
+        "not among the 14 words that the model knows: 'stret' (did you mean 'street'?), 'zzzzz'");
+  CHECK(reading(model, thirteen) == "the text has 13 tokens; the model has positions for 12");
+  CHECK(reading(small_model(answerer_of(modern_config())), thirteen) ==
+        "the text has 13 tokens; the model has positions for 12");
+  const SavedModel endless = small_model(Positions::none);
+  CHECK(reading(endless, thirteen) == "no error");
+  CHECK(answer(*endless.network, questions(*endless.network, endless.vocabulary, question(endless, thirteen)))
+            .logits.shape() == Shape{1, 14});
+
+  const SavedModel story = small_model(Positions::learned, Tie::none, Bias::no, 2);
+  CHECK(reading(story, "the dog was tired . was it the dog ?") == "no error");
+  CHECK(question(story, "the dog was tired . was it ?").sentences == std::vector<int>{1, 1, 1, 1, 1, 0, 0, 0});
+  CHECK(reading(story, "the dog . the street . was it ?") == "the text has 3 sentences; the model reads up to 2");
+  const Example undivided{.tokens = {"it"}, .query = 0};
+  CHECK(message([&] { questions(*story.network, story.vocabulary, undivided); }) ==
+        "the model reads sentences; the text is not divided into them");
+  CHECK(reading(small_model(decoder_of(modern_config())), thirteen) ==
+        "the text has 13 tokens; the model sees 12 at once");
+}
+
+TEST_CASE("A model of text takes any bytes and asks at the last token") {
+  SavedModel model = small_model(decoder_of(modern_config()));
+  model.tokenizer = Tokenizer::of_text(Split::bytes);
+  const Example example = question(model, "a\xff");
+  CHECK(example.tokens == std::vector<std::string>{"a", "<0xFF>"});
+  CHECK(example.query == 1);
+}
+
+TEST_CASE("An example becomes a batch of one question") {
+  const SavedModel story = small_model(Positions::learned, Tie::none, Bias::no, 2);
+  const Questions asked = questions(*story.network, story.vocabulary, question(story, "the dog was tired . was it ?"));
+  CHECK(asked.size() == 1);
+  CHECK(numbers_of(asked.texts.tokens) == std::vector<int>{4, 11, 8, 10, 12, 8, 7, 13});
+  CHECK(asked.texts.lengths == std::vector<int>{8});
+  CHECK(numbers_of(asked.texts.segments) == std::vector<int>{1, 1, 1, 1, 1, 0, 0, 0});
+  CHECK(numbers_of(asked.query) == std::vector<int>{6});
+  CHECK(asked.candidates.numel() == 0);
+}
+
+TEST_CASE("Language models and masked language models predict tokens of a text and answer no questions") {
+  CHECK_FALSE(predicts_tokens(*small_model().network));
+  CHECK_FALSE(predicts_tokens(*small_model(chooser_of(small_config())).network));
+  CHECK(predicts_tokens(*small_model(decoder_of(small_config())).network));
+  CHECK(predicts_tokens(*small_model(MaskedLanguageModelConfig{.transformer = small_config()}).network));
+  CHECK_FALSE(reads_pieces(small_model()));
+}
+
+TEST_CASE("A question to a model that chooses has brackets and a word to ask about, or an error says so") {
+  const SavedModel model = small_model(chooser_of(small_config(), true));
+  const auto said = [&](const char* text, const char* query = "") {
+    return message([&] { question(model, text, query); });
+  };
+  CHECK(said("The animal was tired because it was") ==
+        "the model chooses among candidates; mark them with brackets: The [trophy] doesn't fit in [the suitcase] ...");
+  CHECK(said("The [animal] was tired") ==
+        "the sentence has none of the words that the model was asked about (it); choose one with --query");
+  CHECK(said("The [animal] was tired", "dog") == "the sentence has no token 'dog'");
+  CHECK(said("The [animal] was tired", "was") == "no error");
+  CHECK(question(model, "it saw [it] and [a dog] as it did").query == 7);
+  CHECK(said("The [animal was it") == "'[' without ']' after it");
+  Example unmarked{.tokens = {"The", "animal", "it"}, .query = 2};
+  CHECK(message([&] {
+          questions(*model.network, model.vocabulary, unmarked);
+        }).starts_with("the model chooses among candidates; mark them"));
+}

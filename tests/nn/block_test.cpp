@@ -1,0 +1,213 @@
+#include "tests/golden.h"
+#include "tests/message.h"
+
+#include <heed/autograd/more_ops.h>
+#include <heed/nn/block.h>
+
+using namespace heed;
+
+namespace {
+const AttentionConfig attention_config{.d_model = 8, .heads = 2, .bias = Bias::yes};
+const Mask block_mask = Mask::padding(std::vector{5, 3}, 5);
+}  // namespace
+
+TEST_CASE("TransformerBlock and its gradients are PyTorch's, with and without an MLP") {
+  const DType dtype = GENERATE(DType::float32, DType::float64);
+  const int mlp = GENERATE(0, 12);
+  CAPTURE(to_string(dtype), mlp);
+  const std::string name = mlp ? "block_with_mlp" : "block";
+  const Golden golden("encoder");
+  Parameters parameters;
+  const TransformerBlock block(Scope(parameters, 1, dtype), {.attention = attention_config, .mlp = {.width = mlp}});
+  golden.load(name, parameters);
+  const Tensor x = variable(golden(name + ".x", dtype));
+  check_case(golden, name, joined({{"x", x}}, parameters), [&] {
+    const AttentionResult attended = block(x, block_mask, Weights::yes);
+    CHECK(error(attended.weights, golden(name + ".weights")) <= tolerance(dtype));
+    return attended.output;
+  });
+}
+
+namespace {
+
+// The block's output from its layers, with norms by their formulas.
+Tensor composed_block(const TransformerBlock& block, const Tensor& x, const Mask& mask) {
+  const BlockConfig& config = block.config;
+  const auto normed = [&](const std::optional<Norm>& norm, const Tensor& y) {
+    if (config.norm.kind == NormKind::rms) {
+      return y / sqrt(mean(square(y), {-1}, true) + config.norm.epsilon) * norm->gain;
+    }
+    const Tensor centred = y - mean(y, {-1}, true);
+    return centred / sqrt(mean(square(centred), {-1}, true) + config.norm.epsilon) * norm->gain + norm->bias;
+  };
+  const auto mlp = [&](const Tensor& y) { return block.mlp->out(relu(block.mlp->in(y))); };
+  const auto attention = [&](const Tensor& y) { return block.attention(y, mask).output; };
+  const Tensor residual = block.residual == Residual::yes ? x : zeros(x.shape(), x.dtype());
+  const auto &norms = block.attention_norms, &mlp_norms = *block.mlp_norms;
+  if (config.parallel) {
+    return residual + attention(normed(norms.input, x)) + mlp(normed(mlp_norms.input, x));
+  }
+  Tensor y;
+  switch (config.placement) {
+    case NormPlacement::before:
+      y = residual + attention(normed(norms.input, x));
+      return y + mlp(normed(mlp_norms.input, y));
+    case NormPlacement::after:
+      y = normed(norms.sum, residual + attention(x));
+      return normed(mlp_norms.sum, y + mlp(y));
+    case NormPlacement::output:
+      y = residual + normed(norms.output, attention(x));
+      return y + normed(mlp_norms.output, mlp(y));
+    case NormPlacement::both:
+      y = residual + normed(norms.output, attention(normed(norms.input, x)));
+      return y + normed(mlp_norms.output, mlp(normed(mlp_norms.input, y)));
+  }
+  return y;
+}
+
+void draw_block(const Parameters& parameters, Random& random) {
+  for (const auto& [name, parameter] : parameters) {  // gains and biases that are not 1 and 0
+    Tensor(parameter).copy_from(random_normal(parameter.shape(), random, 0, 1, DType::float64));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Norms stand where the placement says, and gradients, one token and tokens in turn agree") {
+  BlockConfig config{.attention = {.d_model = 8, .heads = 2}, .mlp = {.width = 12, .activation = Activation::relu}};
+  config.norm = GENERATE(NormConfig{.epsilon = 0.1}, NormConfig{.kind = NormKind::rms, .epsilon = 0.2});
+  config.placement = GENERATE(NormPlacement::before, NormPlacement::after, NormPlacement::output, NormPlacement::both);
+  const Residual residual = GENERATE(Residual::yes, Residual::no);
+  config.parallel = config.placement == NormPlacement::before && GENERATE(false, true);
+  CAPTURE(name_of(config.norm.kind), name_of(config.placement), config.parallel, name_of(residual));
+  Parameters parameters;
+  const TransformerBlock block(Scope(parameters, 1, DType::float64), config, residual);
+  const std::size_t norms = config.placement == NormPlacement::both ? 4 : 2;
+  CHECK(parameters.size() == 4 + 1 + 4 + norms * (config.norm.kind == NormKind::layer ? 2 : 1));
+  Random random(4);
+  draw_block(parameters, random);
+  const Tensor x = variable(random_normal({2, 5, 8}, random, 0, 1, DType::float64));
+  const Recording recording;
+  const Tensor expected = composed_block(block, x, block_mask), given = block(x, block_mask).output;
+  CHECK(error(given, expected) <= 1e-12);
+  const Gradients g = backward(sum(given * x)), h = backward(sum(expected * x));
+  for (const auto& [name, parameter] : joined({{"x", x}}, parameters)) {
+    CAPTURE(name);
+    CHECK(error(g[parameter], h[parameter]) <= 1e-11);
+  }
+  const Ids query({2}, {3, 0});
+  CHECK(error(block.at(query, x, block_mask).output, select_rows(given, query)) <= 1e-12);
+  const Tensor causal = block(x, Mask::causal()).output;
+  KeyValueCache cache;
+  const NoRecording unrecorded;
+  for (std::int64_t t = 0; t < 5; ++t) {
+    CHECK(error(block.append(slice(x, 1, t, t + 1), cache), slice(causal, 1, t, t + 1)) <= 1e-12);
+  }
+}
+
+TEST_CASE("The norms' names say which part of the block they belong to, and where they stand") {
+  const auto names = [](NormPlacement placement) {
+    Parameters parameters;
+    const TransformerBlock block(Scope(parameters, 1),
+                                 {.attention = {.d_model = 4}, .mlp = {.width = 4}, .placement = placement});
+    std::vector<std::string> result;
+    for (const auto& [name, value] : parameters) {
+      if (name.ends_with(".gain")) result.push_back(name);
+    }
+    return result;
+  };
+  for (const NormPlacement placement : {NormPlacement::before, NormPlacement::after, NormPlacement::output}) {
+    CHECK(names(placement) == std::vector<std::string>{"attention_norm.gain", "mlp.norm.gain"});
+  }
+  CHECK(names(NormPlacement::both) == std::vector<std::string>{"attention_norm.gain", "output_attention_norm.gain",
+                                                               "mlp.norm.gain", "mlp.output_norm.gain"});
+}
+
+TEST_CASE("A window hides the tokens before it") {
+  Parameters parameters;
+  BlockConfig config{.attention = {.d_model = 8, .heads = 2}, .mlp = {.width = 4}};
+  const TransformerBlock all(Scope(parameters, 1, DType::float64), config);
+  config.attention.window = 2;
+  Parameters same;
+  const TransformerBlock narrow(Scope(same, 1, DType::float64), config);
+  Random random(5);
+  const Tensor x = random_normal({1, 6, 8}, random, 0, 1, DType::float64);
+  const AttentionResult seen = narrow(x, Mask::causal(), Weights::yes);
+  for (int query = 0; query < 6; ++query) {
+    for (int key = 0; key < 6; ++key) {
+      CHECK((seen.weights.at({0, 0, query, key}) > 0) == (key <= query && key > query - 2));
+    }
+  }
+  std::vector<std::uint8_t> visible;
+  for (int i = 0; i < 36; ++i) visible.push_back(i % 6 <= i / 6 && i % 6 > i / 6 - 2);
+  CHECK(error(seen.output, all(x, Mask(Booleans({6, 6}, visible))).output) <= 1e-14);
+  KeyValueCache cache;
+  for (std::int64_t t = 0; t < 6; ++t) {
+    CHECK(error(narrow.append(slice(x, 1, t, t + 1), cache), slice(seen.output, 1, t, t + 1)) <= 1e-13);
+  }
+  CHECK(message([&] { narrow.at(Ids({1}, {3}), x, {}); }) ==
+        "TransformerBlock::at: a causal mask differs from token to token");
+}
+
+TEST_CASE("A block is computed at one token only where mask and positions are the same for all tokens") {
+  Parameters parameters;
+  const TransformerBlock block(Scope(parameters, 1), {.attention = attention_config});
+  const Tensor x = ones({2, 5, 8});
+  const Ids query({2}, {3, 1});
+  CHECK(message([&] { block.at(query, x, Mask::causal()); }) ==
+        "TransformerBlock::at: a causal mask differs from token to token");
+  CHECK(message([&] {
+          block.at(query, x, Mask(Booleans({5, 5}, std::vector<std::uint8_t>(25, 1))));
+        }) == "attention: attention: a mask of shape (5, 5) does not broadcast to the weights' (2, 2, 1, 5)");
+  const TransformerBlock rotated(Scope(parameters, 1) / "rotated", {.attention = attention_config}, Residual::yes,
+                                 RotaryEmbedding(8, rotary_frequencies(4)));
+  CHECK(message([&] { rotated.at(query, x, block_mask); }) ==
+        "rotated: TransformerBlock::at: rotary embeddings need all tokens of a text");
+}
+
+TEST_CASE("A block with an MLP of negative width, or parallel with norms elsewhere than before, is an error") {
+  Parameters parameters;
+  const Scope scope(parameters, 1);
+  CHECK(message([&] { TransformerBlock(scope / "a", {.attention = {.d_model = 4}, .mlp = {.width = -8}}); }) ==
+        "TransformerBlock: expected the width of an MLP, or 0 for no MLP, got -8");
+  CHECK(message([&] {
+          TransformerBlock(scope / "b",
+                           {.attention = {.d_model = 4}, .placement = NormPlacement::both, .parallel = true});
+        }) == "TransformerBlock: a parallel block needs norm placement 'before', got 'both'");
+}
+
+TEST_CASE("Dropout takes shares of the attention's weights and of each part's output") {
+  Parameters parameters;
+  const MultiHeadAttention layer(Scope(parameters, 1, DType::float64), {.d_model = 6, .heads = 1});
+  Random random(5), a = random.stream("dropout"), b = a;
+  const Tensor x = variable(random_normal({2, 4, 6}, random, 0, 1, DType::float64));
+  const Recording recording;
+  const Dropout drop{.random = &a, .attention = 0.4};
+  const AttentionResult given = layer(x, Mask::causal(), Weights::yes, drop);
+  const Tensor Q = layer.queries_of(x), K = layer.keys_of(x), V = reshape(layer.W_V(x), {2, 1, 4, 6});
+  const Tensor dropped = dropout(attention(Q, K, V, Mask::causal(), Weights::yes).weights, 0.4, b);
+  const Tensor expected = layer.W_O(reshape(matmul(dropped, V), {2, 4, 6}));
+  CHECK(error(given.output, expected) <= 1e-13);
+  CHECK(error(given.weights, dropped.detach()) <= 1e-13);
+  CHECK(min(dropped).item() == 0);
+  CHECK(error(backward(sum(given.output))[x], backward(sum(expected))[x]) <= 1e-12);
+  CHECK(message([&] { layer(x, {}, Weights::no, {.random = &a, .attention = -1}); }) ==
+        "dropout: p must lie in [0, 1), got -1");
+
+  const TransformerBlock block(Scope(parameters, 2, DType::float64) / "block",
+                               {.attention = {.d_model = 6}, .mlp = {.width = 4}, .placement = NormPlacement::output});
+  b = a;
+  const Tensor attended = x + dropout((*block.attention_norms.output)(block.attention(x).output), 0.3, b);
+  const Tensor y = attended + dropout((*block.mlp_norms->output)((*block.mlp)(attended)), 0.3, b);
+  CHECK(error(block(x, {}, Weights::no, {.p = 0.3, .random = &a}).output, y) <= 1e-13);
+}
+
+TEST_CASE("A dropout outside [0, 1), or without random numbers, is an error") {
+  Random random(1);
+  const Tensor x = ones({3});
+  for (const double p : {-0.1, 1.0, 2.0, std::nan("")}) {
+    CHECK(message([&] { Dropout{p, &random}(x); }) == fmt::format("dropout: p must lie in [0, 1), got {}", p));
+  }
+  CHECK(message([&] { Dropout{0.5}(x); }) == "Dropout: p is 0.5, but no random numbers were given");
+  CHECK(Dropout{0, &random}(x).to_vector() == x.to_vector());
+}

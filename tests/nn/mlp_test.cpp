@@ -1,0 +1,66 @@
+#include "tests/autograd/helpers.h"
+
+#include <heed/autograd/more_ops.h>
+#include <heed/nn/hook.h>
+#include <heed/nn/mlp.h>
+
+using namespace heed;
+
+namespace {
+
+Tensor activation_function(Activation activation, const Tensor& x) {
+  if (activation == Activation::gelu || activation == Activation::geglu) return gelu(x);
+  if (activation == Activation::gelu_tanh || activation == Activation::geglu_tanh) return gelu_tanh(x);
+  return activation == Activation::relu ? relu(x) : x * sigmoid(x);
+}
+
+}  // namespace
+
+TEST_CASE("An MLP is two matrices with its activation between them, or three where it is gated; so are the gradients") {
+  const Activation activation = GENERATE(Activation::gelu, Activation::gelu_tanh, Activation::relu, Activation::silu,
+                                         Activation::swiglu, Activation::geglu, Activation::geglu_tanh);
+  const Bias bias = GENERATE(Bias::no, Bias::yes);
+  CAPTURE(name_of(activation), bias == Bias::yes);
+  const bool gated =
+      activation == Activation::swiglu || activation == Activation::geglu || activation == Activation::geglu_tanh;
+  CHECK(is_gated(activation) == gated);
+  Parameters parameters;
+  const Mlp mlp(Scope(parameters, 1, DType::float64), 4, {.width = 6, .activation = activation, .bias = bias});
+  CHECK(parameters.size() == (gated ? 3U : 2U) * (bias == Bias::yes ? 2 : 1));
+  Random random(2);
+  for (const auto& [name, parameter] : parameters) Tensor(parameter).copy_from(uniform(parameter.shape(), random));
+  const Tensor x = variable(uniform({2, 3, 4}, random)), dy = uniform({2, 3, 4}, random);
+  const Recording recording;
+  const auto layer = [&](const std::string& name, const Tensor& input) {
+    const Tensor product = matmul(input, parameters[name + ".weight"]);
+    return bias == Bias::yes ? product + parameters[name + ".bias"] : product;
+  };
+  const Tensor hidden = gated ? activation_function(activation, layer("gate", x)) * layer("in", x)
+                              : activation_function(activation, layer("in", x));
+  const Tensor y = mlp(x), expected = layer("out", hidden);
+  CHECK(distance(y, expected) < 1e-13);
+  const Gradients a = backward(y, dy), b = backward(expected, dy);
+  CHECK(distance(a[x], b[x]) < 1e-12);
+  for (const auto& [name, parameter] : parameters) CHECK(distance(a[parameter], b[parameter]) < 1e-12);
+}
+
+TEST_CASE("A hook sees the hidden features of an MLP and may replace them") {
+  Parameters parameters;
+  const Mlp mlp(Scope(parameters, 1) / "mlp", 4, {.width = 6, .activation = Activation::swiglu});
+  const Tensor x = ones({2, 4});
+  std::vector<std::string> names;
+  const Hook hook([&](const std::string& name, Tensor& value) {
+    names.push_back(name);
+    if (name == "mlp.hidden") value = zeros(value.shape());
+  });
+  CHECK(mlp(x).to_vector() == std::vector<double>(8, 0));
+  CHECK(names == std::vector<std::string>{"mlp.gate.output", "mlp.in.output", "mlp.hidden", "mlp.out.output"});
+}
+
+TEST_CASE("An MLP of no known activation is an error") {
+  Parameters parameters;
+  const Mlp mlp(Scope(parameters, 1), 4, {.width = 6, .activation = static_cast<Activation>(99)});
+  CHECK(message([&] { mlp(ones({2, 4})); }) == "Mlp: 99 is no activation");
+  CHECK(message([&] { Mlp(Scope(parameters, 1) / "none", 4, {.width = 0}); }) ==
+        "parameter 'none.in.weight': every size must be positive, got (4, 0)");
+}
