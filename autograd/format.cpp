@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <ostream>
+#include <type_traits>
 #include <vector>
 
 // The rules are those of NumPy 2 (numpy/_core/arrayprint.py), so that its readers read on.
@@ -97,24 +99,42 @@ class NumberFormat {
   std::size_t whole_ = 0, fraction_ = 0, exponent_ = 0, width_ = 0;
 };
 
+// How all integers or booleans of one array are written: right-aligned.
+template <class T>
+class WordFormat {
+ public:
+  explicit WordFormat(const std::vector<T>& values) {
+    for (const T value : values) width_ = std::max(width_, word(value).size());
+  }
+  std::string operator()(T value) const { return fmt::format("{:>{}}", word(value), width_); }
+
+  static std::string word(T value) {
+    if constexpr (std::is_same_v<T, std::uint8_t>) return value ? "True" : "False";
+    return std::to_string(value);
+  }
+
+ private:
+  std::size_t width_ = 0;
+};
+
 // Whether only the ends of an axis of n are shown.
 bool is_shortened(std::int64_t n, bool summary) { return summary && n > 2 * edge_items; }
 
-// A tensor's elements along its axes, where those in the middle may be left out.
-template <class T>
+// The elements of a tensor or an array along its axes, where those in the middle may be left out.
+template <class T, class Format>
 class Printer {
  public:
-  explicit Printer(const Tensor& x)
-      : x_(x), data_(x.data<T>()), summary_(x.numel() > threshold), format_(shown(0, 0)) {}
+  Printer(const T* data, const Shape& shape, const Shape& strides)
+      : data_(data), shape_(shape), strides_(strides), summary_(shape.numel() > threshold), format_(shown(0, 0)) {}
 
   // The elements from `offset` on along `axis` and those after it, with `indent` before each line but the first.
   std::string text(int axis, std::int64_t offset, std::size_t indent, std::size_t width) const {
-    const int left = x_.rank() - axis;
+    const int left = shape_.rank() - axis;
     std::string lines, line(indent, ' ');
-    const std::int64_t n = x_.size(axis);
+    const std::int64_t n = shape_[axis];
     for (std::int64_t i = 0; i < n; ++i) {
       const bool is_gap = is_shortened(n, summary_) && i == edge_items;
-      const std::int64_t from = offset + i * x_.strides()[axis];
+      const std::int64_t from = offset + i * strides_[axis];
       if (is_gap) i = n - edge_items - 1;
       const bool is_last = i == n - 1;
       if (left > 1) {
@@ -136,20 +156,20 @@ class Printer {
 
  private:
   std::vector<T> shown(int axis, std::int64_t offset) const {
-    if (axis == x_.rank()) return {data_[offset]};
+    if (axis == shape_.rank()) return {data_[offset]};
     std::vector<T> all;
-    for (std::int64_t i = 0, n = x_.size(axis); i < n; ++i) {
+    for (std::int64_t i = 0, n = shape_[axis]; i < n; ++i) {
       if (is_shortened(n, summary_) && i == edge_items) i = n - edge_items;
-      const std::vector<T> inner = shown(axis + 1, offset + i * x_.strides()[axis]);
+      const std::vector<T> inner = shown(axis + 1, offset + i * strides_[axis]);
       all.insert(all.end(), inner.begin(), inner.end());
     }
     return all;
   }
 
-  const Tensor& x_;
   const T* data_;
+  Shape shape_, strides_;
   bool summary_;
-  NumberFormat<T> format_;
+  Format format_;
 };
 
 // A number alone, with all its digits.
@@ -162,7 +182,30 @@ std::string scalar(T value) {
   return is_plain && text.find('.') == std::string::npos ? text + ".0" : text;
 }
 
+template <class T>
+std::string array_text(const Array<T>& x) {
+  if (x.numel() == 0) return fmt::format("[] {}", x.shape());
+  if (x.shape().rank() == 0) return WordFormat<T>::word(x[0]);
+  const Printer<T, WordFormat<T>> printer(x.data(), x.shape(), row_major_strides(x.shape()));
+  const std::string text = printer.text(0, 0, 1, line_width);
+  return x.numel() > threshold ? fmt::format("{} {}", text, x.shape()) : text;
+}
+
 }  // namespace
+
+std::string to_string(const Ids& x) { return array_text(x); }
+
+std::string to_string(const Booleans& x) { return array_text(x); }
+
+std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << to_string(x); }
+
+std::ostream& operator<<(std::ostream& out, const Ids& x) { return out << to_string(x); }
+
+std::ostream& operator<<(std::ostream& out, const Booleans& x) { return out << to_string(x); }
+
+std::ostream& operator<<(std::ostream& out, const Shape& x) { return out << to_string(x); }
+
+std::ostream& operator<<(std::ostream& out, DType x) { return out << to_string(x); }
 
 std::string to_string(const Tensor& x) {
   if (!x.defined()) return "undefined";
@@ -170,7 +213,7 @@ std::string to_string(const Tensor& x) {
   std::string text = dispatch(x.dtype(), [&]<class T>() -> std::string {
     if (is_empty) return "[]";
     if (x.rank() == 0) return scalar(*x.data<T>());
-    return Printer<T>(x).text(0, 0, 1, line_width);
+    return Printer<T, NumberFormat<T>>(x.data<T>(), x.shape(), x.strides()).text(0, 0, 1, line_width);
   });
   if (x.dtype() == DType::float64) text += " float64";
   if (is_empty || x.numel() > threshold) text += fmt::format(" {}", x.shape());

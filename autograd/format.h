@@ -1,12 +1,15 @@
 #pragma once
+#include <heed/autograd/array.h>
 #include <heed/autograd/tensor.h>
 
 #include <fmt/ranges.h>  // before Shape, which is a range, is formatted
 
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
-// Tensors, shapes and dtypes as text: fmt::print("{}\n", x). Specifications are those of strings: {:>20}.
+// Tensors, arrays, shapes and dtypes as text: fmt::print("{}\n", x) or std::cout << x. Specifications are those of strings:
+// {:>20}.
 namespace heed {
 
 // The values as NumPy's str() prints them: 8 digits after the point, columns aligned, lines of up to 75 characters, of more
@@ -15,6 +18,17 @@ namespace heed {
 //   [[1.   2.5 ]
 //    [3.   4.25]]
 std::string to_string(const Tensor& x);
+
+// Returns the values in the same form: integers, or True and False.
+std::string to_string(const Ids& x);
+std::string to_string(const Booleans& x);
+
+// Write to_string() of the value.
+std::ostream& operator<<(std::ostream& out, const Tensor& x);
+std::ostream& operator<<(std::ostream& out, const Ids& x);
+std::ostream& operator<<(std::ostream& out, const Booleans& x);
+std::ostream& operator<<(std::ostream& out, const Shape& x);
+std::ostream& operator<<(std::ostream& out, DType x);
 
 namespace detail {
 
@@ -31,6 +45,10 @@ struct StringFormatter : fmt::formatter<std::string_view> {
 
 template <>
 struct fmt::formatter<heed::Tensor> : heed::detail::StringFormatter<heed::Tensor> {};
+template <>
+struct fmt::formatter<heed::Ids> : heed::detail::StringFormatter<heed::Ids> {};
+template <>
+struct fmt::formatter<heed::Booleans> : heed::detail::StringFormatter<heed::Booleans> {};
 template <>
 struct fmt::formatter<heed::Shape> : heed::detail::StringFormatter<heed::Shape> {};
 template <>

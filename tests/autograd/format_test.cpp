@@ -1,6 +1,9 @@
 #include "tests/autograd/helpers.h"
 
 #include <heed/autograd/format.h>
+#include <heed/autograd/more_ops.h>
+
+#include <sstream>
 
 using namespace heed;
 
@@ -114,6 +117,20 @@ TEST_CASE("Long lines are broken, and of more than 1000 values the middle is lef
  [[0. 0. 0. ... 0. 0. 0.]
   [0. 0. 0. ... 0. 0. 0.]]] (8, 2, 100))");
   CHECK(to_string(broadcast_to(ones({1}), {std::int64_t{1} << 40})) == "[1. 1. 1. ... 1. 1. 1.] (1099511627776)");
+}
+
+TEST_CASE("Arrays have a text as tensors have, and each goes to a stream") {
+  const Ids ids({2, 3}, {1, 20, -3, 4, 5, 600});
+  CHECK(to_string(ids) == "[[  1  20  -3]\n [  4   5 600]]");
+  CHECK(to_string(Ids({}, {7})) == "7");
+  CHECK(to_string(Ids({0, 2}, {})) == "[] (0, 2)");
+  CHECK(to_string(Booleans({2, 2}, {1, 0, 1, 1})) == "[[ True False]\n [ True  True]]");
+  CHECK(to_string(arange_ids(0, 1001)) == "[   0    1    2 ...  998  999 1000] (1001)");
+  std::ostringstream out;
+  out << tensor({2}, {1, 2.5}) << ' ' << Ids({2}, {1, 2}) << ' ' << Booleans({1}, {0}) << ' ' << Shape{2, 3} << ' '
+      << DType::float64;
+  CHECK(out.str() == "[1.  2.5] [1 2] [False] (2, 3) float64");
+  CHECK(fmt::format("{:>6}|{}", Ids({2}, {1, 2}), Booleans({}, {1})) == " [1 2]|True");
 }
 
 TEST_CASE("Tensors without values, shapes and dtypes have a text, too") {
