@@ -36,6 +36,8 @@ void write_safetensors(const std::filesystem::path& path, const SafeTensors& con
 // F32 is read as float32 and F64 as float64; F16, BF16, U8 and BOOL become float32, I32 and I64 float64 (integers beyond 2^53
 // are rounded). Error naming the file and what is wrong with it (cut, overlapping or out-of-range offsets, unknown dtype,
 // ...).
+//
+//   model.parameters.load(read_safetensors(path).tensors, path.string());  // matrices (in, out); PyTorch's are (out, in)
 SafeTensors read_safetensors(const std::filesystem::path& path);
 SafeTensors parse_safetensors(std::string_view bytes, const std::string& source);  // source: named in errors
 

@@ -12,7 +12,8 @@ namespace heed {
 /// Whether a layer has a bias.
 enum class Bias { no, yes };
 
-/// y = x W + b: (..., in) -> (..., out).
+/// y = x W + b: (..., in) -> (..., out). The weight of torch.nn.Linear is (out, in): transpose it before Parameters::load(), which
+/// cannot tell the two apart when in == out.
 ///
 ///   const Linear layer(scope / "out", 64, 10);
 ///   const Tensor logits = layer(x);   // (B, 64) -> (B, 10)

@@ -121,13 +121,16 @@ Tensor Scope::parameter(const std::string& name, const Shape& shape, Init init) 
     return unloaded;
   }
   Random random = random_.stream(full_name);
-  std::vector<double> values(static_cast<std::size_t>(shape.numel()), init.scale);
-  if (init.kind == Init::Kind::uniform) {
-    for (double& value : values) value = random.uniform(-init.scale, init.scale);
-  } else if (init.kind == Init::Kind::normal) {
-    for (double& value : values) value = init.scale * random.normal();
-  }
-  Tensor result = variable(tensor(shape, values, dtype_));
+  Tensor values(shape, dtype_, fmt::format("parameter '{}'", full_name).c_str());
+  dispatch(dtype_, [&]<class T>() {
+    T* const to = values.mutable_data<T>();
+    for (std::int64_t i = 0, n = values.numel(); i < n; ++i) {
+      to[i] = static_cast<T>(init.kind == Init::Kind::uniform  ? random.uniform(-init.scale, init.scale)
+                             : init.kind == Init::Kind::normal ? init.scale * random.normal()
+                                                               : init.scale);
+    }
+  });
+  Tensor result = variable(values);
   parameters_->add(full_name, result);
   return result;
 }

@@ -52,7 +52,8 @@ class Parameters {
   auto begin() const { return entries_->cbegin(); }  // pair (name, variable)
   auto end() const { return entries_->cend(); }
 
-  // copy_by_name() into the parameters.
+  // Copies by name into the parameters, as copy_by_name(). Matrices are (in, out), as Linear has them: a file of PyTorch's has
+  // (out, in), and a square matrix loads in the wrong orientation without an error.
   void load(const NamedTensors& tensors, const std::string& source) { copy_by_name(tensors, *entries_, source); }
 
  private:

@@ -112,6 +112,8 @@ TEST_CASE("Layers of no size are errors that name the parameter, and add none") 
   CHECK(message([&] { Embedding(scope, 0, 3); }) == refused("layer.weight", "(0, 3)"));
   CHECK(message([&] { Norm(scope, 0); }) == refused("layer.gain", "(0)"));
   CHECK(message([&] { LearnedPositions(scope, -5, 4); }) == refused("layer.weight", "(-5, 4)"));
+  CHECK(message([&] { Linear(scope / "huge", 1 << 30, 1 << 30); }) ==
+        "parameter 'layer.huge.weight': 4611686018427387904 bytes are more than this machine can address");
   CHECK(message([&] { sinusoidal_positions(-1, 4); }) == "sinusoidal_positions: sizes must be positive, got (-1, 4)");
   CHECK(parameters.size() == 0);
 }
