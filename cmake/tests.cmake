@@ -119,7 +119,7 @@ add_custom_target(reproducible-test COMMAND ${PROJECT_SOURCE_DIR}/tests/reproduc
 
 # What a killed process leaves, and one whose calls of the system fail. The targets are slow, and leave nothing out.
 add_custom_target(kill-test DEPENDS heed_train USES_TERMINAL VERBATIM
-                  COMMAND ${PROJECT_SOURCE_DIR}/tests/train/kill.sh $<TARGET_FILE:heed_train> 200)
+                  COMMAND timeout 3600 ${PROJECT_SOURCE_DIR}/tests/train/kill.sh $<TARGET_FILE:heed_train> 200)
 if(NOT HEED_SANITIZE)
   add_test(NAME kill COMMAND ${PROJECT_SOURCE_DIR}/tests/train/kill.sh $<TARGET_FILE:heed_train> 20)
   if(CMAKE_BUILD_TYPE STREQUAL Release)

@@ -45,7 +45,7 @@ goes_on() {  # goes_on RUN WHAT: without the fault
 }
 
 # One faulty run of each kind: fault NAME HEED_FAULT
-faulty() { LD_PRELOAD=$inject HEED_FAULT=$1 HEED_FAULT_COUNT=count "${@:2}" >out 2>err </dev/null; }
+faulty() { timeout 60 env LD_PRELOAD="$inject" HEED_FAULT="$1" HEED_FAULT_COUNT=count "${@:2}" >out 2>err </dev/null; }
 
 train_once() {
   rm -rf r
