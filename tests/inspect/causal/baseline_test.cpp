@@ -11,7 +11,7 @@ TEST_CASE("a baseline keeps the mean outputs of heads, and the weights of tokens
   const HeldOut held_out(model, sentences(), any_number);
   const Baseline baseline(held_out);
   std::vector<double> at_query(10, 0.0), elsewhere(10, 0.0);
-  std::size_t first_word = 0, others = 0;
+  std::size_t others = 0;
   for (const Example& e : held_out.sentences()) {
     const Hook hook([&](const std::string& name, Tensor& value) {
       if (name != "encoder.1.attention.heads") return;
@@ -23,7 +23,6 @@ TEST_CASE("a baseline keeps the mean outputs of heads, and the weights of tokens
       }
     });
     answer(*model.network, questions(*model.network, model.vocabulary, e));
-    ++first_word;
   }
   for (std::size_t d = 0; d < 10; ++d) {
     CHECK(baseline.mean_output(1).at_query[d] == Approx(at_query[d] / 5).margin(1e-6));
