@@ -208,7 +208,7 @@ function whyContent(parts, taken, tokens, layer, head, from, to, rather) {
   const without = taken.map(
       ({isQuery, part, then}) => el(
           'li', {}, el('b', {}, partName(part, tokens)), ' at ', word(isQuery ? ask : answer),
-          ` taken out: the weight is ${fixed(then.weight, 2)} instead of ${fixed(weight, 2)}, and `,
+          ` removed: the weight is ${fixed(then.weight, 2)} instead of ${fixed(weight, 2)}, and `,
           el('b', {}, visible(then.answer)),
           ` has probability ${fixed(then.probability)} instead of ${fixed(then.before)}.`));
   const meets = new TableBelow('Query × key terms');

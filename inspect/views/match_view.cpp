@@ -158,12 +158,19 @@ std::string matched_heads_view(const MatchedHeads& matched, const View& view) {
   std::string text = paragraph(fmt::format("{} runs answer the same {} sentences, held out of the first.",
                                            matched.runs.size(), matched.sentences));
   const std::vector<std::string> names = short_names(matched);
+  std::vector<std::string> others;
+  std::vector<int> held_out;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const int held_out = matched.runs[i].held_out;
-    if (held_out < matched.sentences) {
-      text += paragraph(fmt::format("{} held out {} of these sentences; it may have trained on the rest.", names[i],
-                                    held_out == 0 ? "none" : fmt::format("only {}", held_out)));
-    }
+    if (matched.runs[i].held_out == matched.sentences) continue;
+    others.push_back(names[i]);
+    held_out.push_back(matched.runs[i].held_out);
+  }
+  if (!others.empty()) {
+    const auto [least, most] = std::ranges::minmax(held_out);
+    text += paragraph(fmt::format("{} held out only {} of these sentences; {} may have trained on the rest.",
+                                  fmt::join(others, ", "),
+                                  least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most),
+                                  others.size() == 1 ? "it" : "they"));
   }
   const std::vector<std::string> verdict = pointing_verdict(matched);
   if (!verdict.empty()) {

@@ -48,18 +48,17 @@ std::string one_text(const ScoreParts& of, int antecedent, const View& view) {
   const int width = view.terminal.width;
   const std::string from = token_label(of.tokens, of.from), to = token_label(of.tokens, of.to);
   std::string text = sentence_text(of.tokens, of.from, antecedent, view.terminal) + "\n";
-  text +=
-      wrapped(fmt::format(
-                  "layer {} head {}: {} -> {} has weight {:.2f}. Its score {:.2f} is {:.2f} ahead of {}, {:.2f}: the "
-                  "sum of either list.",
-                  of.layer + 1, of.head + 1, from, to, of.weight, of.score, of.score - of.reference,
-                  of.rather >= 0 ? "that of " + token_label(of.tokens, of.rather) : "the mean over all tokens",
-                  of.reference),
-              width) +
-      "\n";
-  text += fmt::format("what {} asks with\n", from) + parts_text(of, of.query);
-  text += fmt::format("what {} answers with\n", to) + parts_text(of, of.key);
-  text += "what meets\n";
+  text += wrapped(fmt::format(
+                      "layer {} head {}: {} -> {} has weight {:.2f}. Its score {:.2f} is {:.2f} ahead of {}, {:.2f}. "
+                      "Each list adds up to this difference.",
+                      of.layer + 1, of.head + 1, from, to, of.weight, of.score, of.score - of.reference,
+                      of.rather >= 0 ? "that of " + token_label(of.tokens, of.rather) : "the mean over all tokens",
+                      of.reference),
+                  width) +
+          "\n";
+  text += fmt::format("query contributions: {}\n", from) + parts_text(of, of.query);
+  text += fmt::format("key contributions: {}\n", to) + parts_text(of, of.key);
+  text += "query x key terms\n";
   for (std::size_t i = 0; i < std::min(shown_parts, of.products.size()); ++i) {
     const auto& [query, key, score, ahead] = of.products[i];
     text += wrapped(fmt::format("  {:>7}  {} x {}", figure_of(ahead),
@@ -68,7 +67,7 @@ std::string one_text(const ScoreParts& of, int antecedent, const View& view) {
                     width, 11) +
             "\n";
   }
-  text += wrapped(fmt::format("taken out of what layer {} reads:", of.layer + 1), width) + "\n";
+  text += wrapped(fmt::format("removed from the input of layer {}:", of.layer + 1), width) + "\n";
   for (const auto& [of_query, part, weight, probability] : of.cuts) {
     const ScoreParts::Part& taken = (of_query ? of.query : of.key)[static_cast<std::size_t>(part)];
     text += wrapped(fmt::format("  at {}, {}: weight {:.2f} instead of {:.2f}, {} {:.3f} instead of {:.3f}",
@@ -114,8 +113,8 @@ std::string why_attends_view(const std::vector<ScoreParts>& all, const Dump& dum
   for (std::size_t i = 0; i < all.size(); ++i) text += one_text(all[i], dump.sentences[i].antecedent, view);
   return text +
          wrapped(
-             "+ speaks for looking there rather than elsewhere, - against. Norms are as they are in the sentence; "
-             "where something is taken out, all that follows is computed anew.",
+             "+ raises the weight, - lowers it. Norms are those of the sentence; after a removal all that follows is "
+             "computed anew.",
              view.terminal.width) +
          "\n";
 }

@@ -270,7 +270,7 @@ TEST_CASE("The page takes a score apart as the program does") {
   check(shaken(small_model(Positions::sinusoidal, Tie::K_is_V, Bias::yes)));
   check(shaken(small_model(Positions::none, Tie::Q_is_K, Bias::no)));
   // In words: rather than at what the twin means, and what it takes.
-  chromium->wait_for("document.querySelector('#main').textContent.includes('taken out: the weight is ')");
+  chromium->wait_for("document.querySelector('#main').textContent.includes('removed: the weight is ')");
   const std::string text = chromium->text("document.querySelector('#main').textContent");
   CHECK(text.find("In layer 2 head 1 it gives animal the weight ") != std::string::npos);
   CHECK(text.find(" ahead of that of street (") != std::string::npos);

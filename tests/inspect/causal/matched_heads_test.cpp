@@ -223,6 +223,11 @@ head   layer   antecedent     cue word      ablated    alike  random       p
 All heads together: 0.82 alike, 0.50 at random, p 0.0002.
 )") != std::string::npos);
   CHECK(text.find("Each head of seed-2, the run most like the others,") != std::string::npos);
+  matched.runs[1].held_out = 5, matched.runs[3].held_out = 0;
+  CHECK(matched_heads_view(matched, {})
+            .starts_with(
+                "4 runs answer the same 200 sentences, held out of the first.\nseed-2, seed-4 held out only 0 to 5 "
+                "of these sentences; they may have trained on\nthe rest.\n"));
   for (MatchedHeads::Run& run : matched.runs) run.pointing.reset();
   CHECK(matched_heads_view(matched, {}).find("Which head points?") == std::string::npos);
 }

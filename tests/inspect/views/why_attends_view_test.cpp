@@ -33,8 +33,8 @@ TEST_CASE(
       "The [animal] didn't cross the street because it was too tired\nlayer 2 head 1: it -> animal has weight "));
   CHECK(text.find(" ahead of that of street") != std::string::npos);  // what its twin means
   CHECK(inspected({"--probe", "2"}).find(" ahead of that of animal") != std::string::npos);
-  CHECK(text.find("\nwhat it asks with\n") != std::string::npos);
-  CHECK(text.find("\nwhat animal answers with\n") != std::string::npos);
+  CHECK(text.find("\nquery contributions: it\n") != std::string::npos);
+  CHECK(text.find("\nkey contributions: animal\n") != std::string::npos);
   CHECK(text.find(" instead of ") != std::string::npos);
 
   const Json all = Json::parse(inspected({"--json"}));
