@@ -25,8 +25,8 @@ double seconds_at_limit(const Profile::Total& total, Limits& limits) {
   return total.flops / limits.flops + total.bytes / memory_rate(limits, total);
 }
 
-// What this machine reaches is at least what an operation reached: the data of a call may lie in a faster cache than that of
-// the measurement, and arithmetic goes on while memory is read.
+// This machine reaches at least the rates of its fastest operation: the data of a call may lie in a faster cache than that of
+// the measurement, and arithmetic overlaps with reads of memory.
 Limits reached(const Profile& profile, Limits limits) {
   for (const auto& [name, total] : profile.totals()) {
     const double faster = seconds_at_limit(total, limits) / seconds_of(total);

@@ -32,7 +32,7 @@ const Card::Group* group(const Card& card, const char* name) {
   return nullptr;
 }
 
-// Of two sets of sentences, with the interval that the two have together.
+// The difference of two shares of different sentences; their errors add in squares.
 std::string difference_text(const Interval& a, const Interval& b) {
   const double difference = a.share - b.share, error = std::hypot(a.error(), b.error());
   return fmt::format("a difference of {:.1f} ± {:.1f} points{}", 100 * difference, 100 * error,

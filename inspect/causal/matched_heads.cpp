@@ -57,7 +57,7 @@ double mean_effect(const HeadTrace& trace) {
   return std::accumulate(trace.effects.begin(), trace.effects.end(), 0.0) / static_cast<double>(trace.effects.size());
 }
 
-// Of the sentences whose antecedent is known.
+// Over the sentences whose antecedent is known.
 Interval accuracy_of(const HeldOut& held_out, const std::vector<HeldOut::Answer>& answers) {
   std::vector<double> right;
   std::vector<int> groups;

@@ -1,5 +1,5 @@
-// Is the attention the cause of the answer? What inspect/causal/causes.cpp measured on held-out sentences, and what can be cut
-// here.
+// Is the attention the cause of the answer? Shows the measurements of inspect/causal/causes.cpp on held-out sentences, and cuts
+// edges of the watched ones.
 const causesView = {
   title: 'Why',
   lead: () => 'A large weight need not matter. Here parts of the model are cut or replaced while it answers held-out sentences; ' +
@@ -90,7 +90,7 @@ function headline({step, sentences, held_out, accuracy, accuracy_error, probabil
   ];
 }
 
-// Of a model that chooses among candidates, the head with the most weight on the meant one, for right and wrong answers, as
+// For a model that chooses among candidates: the head with the most weight on the meant one, for right and wrong answers, as
 // inspect/card/card.h has it.
 function cardPart(card) {
   if (!card || card.head === null) return [];

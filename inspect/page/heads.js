@@ -52,7 +52,7 @@ const headsView = {
 // Whether a row of the causes cuts the edge from the query to the antecedent, in one head.
 const isCutOf = ({what, from, to}) => what === 'edge' && from === 'query' && to === 'antecedent';
 
-// Of each head: [{layer, head, weight, cut, right}]: weight from the query to the antecedent (the largest where none is known),
+// For each head: [{layer, head, weight, cut, right}]: weight from the query to the antecedent (the largest where none is known),
 // the row of the causes that cuts that edge, and the accuracy after it (NaN: unknown).
 function headFacts(now) {
   const {tokens, query, antecedent, heads, attention} = now, T = tokens.length;

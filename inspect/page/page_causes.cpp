@@ -16,8 +16,7 @@ namespace heed {
 namespace fs = std::filesystem;
 namespace {
 
-// A language model, of whose sentences none says what its query refers to: there is no edge whose cause is in question, and
-// cutting each of a window takes minutes.
+// A language model whose sentences name no antecedent: no edge is in question, and cutting each edge of a window takes minutes.
 bool is_language_model(const Json& description, const SavedModel& model) {
   return predicts_tokens(*model.network) &&
          std::ranges::all_of(description["sentences"], [](const Json& one) { return one["antecedent"] < 0; });

@@ -103,7 +103,7 @@ function shownHeads(heads) {
       .map(([layer, head]) => ({layer, head, colour: headColour(layer, head)}));
 }
 
-// What is shown, in words.
+// Says what is shown.
 function saysOf({tokens, query, antecedent, candidates, heads, attention, step}) {
   if (!attention) return [];
   const shown = shownHeads(heads), T = tokens.length;
