@@ -1,7 +1,8 @@
 #include "inspect/views/shown_heads.h"
 
-#include <heed/explain/score_parts.h>
 #include "tests/inspect/views/helpers.h"
+
+#include <heed/explain/score_parts.h>
 
 using namespace heed;
 
