@@ -19,16 +19,19 @@ namespace heed {
 //    [3.   4.25]]
 std::string to_string(const Tensor& x);
 
-// Returns the values in the same form: integers, or True and False.
+// Returns the values in the same form: integers, or True and False of Booleans.
 std::string to_string(const Ids& x);
-std::string to_string(const Booleans& x);
 
-// Write to_string() of the value.
+// Write to_string() of the value, also of Booleans.
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 std::ostream& operator<<(std::ostream& out, const Ids& x);
-std::ostream& operator<<(std::ostream& out, const Booleans& x);
 std::ostream& operator<<(std::ostream& out, const Shape& x);
 std::ostream& operator<<(std::ostream& out, DType x);
+
+#ifndef HEED_DOXYGEN  // which takes Ids and Booleans, two arrays, for one type
+std::string to_string(const Booleans& x);
+std::ostream& operator<<(std::ostream& out, const Booleans& x);
+#endif
 
 namespace detail {
 

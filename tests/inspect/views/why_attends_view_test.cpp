@@ -1,9 +1,9 @@
-#include <heed/explain/score_parts.h>
 #include "inspect/command.h"
 #include "inspect/views/view.h"
 #include "tests/catch.h"
 #include "tests/inspect/sample.h"
 
+#include <heed/explain/score_parts.h>
 #include <heed/files/file.h>
 
 #include <cmath>
