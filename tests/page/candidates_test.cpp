@@ -1,8 +1,9 @@
 #include "browser.h"
 #include "choosing.h"
-#include <heed/explain/score_parts.h>
 #include "open.h"
 #include "trying.h"
+
+#include <heed/explain/score_parts.h>
 
 using namespace heed;
 

@@ -1,5 +1,4 @@
 #include "browser.h"
-#include <heed/explain/score_parts.h>
 #include "inspect/page/page.h"
 #include "open.h"
 #include "tests/catch.h"
@@ -7,6 +6,7 @@
 #include "trying.h"
 
 #include <heed/data/tokenize.h>
+#include <heed/explain/score_parts.h>
 
 using namespace heed;
 
