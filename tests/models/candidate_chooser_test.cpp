@@ -86,4 +86,8 @@ TEST_CASE("A CandidateChooser says what is wrong with the candidates") {
   input.candidates = Ids({2, 1, 2}, {0, 1, 4, 3});
   CHECK(message([&] { model.answer(input); }) ==
         "CandidateChooser: a candidate from token 4 to 3 does not lie in a text of 5 tokens");
+  TransformerConfig flat = choosing_shape;
+  flat.layers = 0;
+  CHECK(message([&] { CandidateChooser(Scope(parameters, 1) / "flat", chooser_of(flat)); }) ==
+        "CandidateChooser: expected a transformer with layers, got none");
 }

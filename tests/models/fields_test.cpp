@@ -232,6 +232,31 @@ TEST_CASE("The gradient of a loss is its slope, for random configurations") {
   }
 }
 
+TEST_CASE("The loss of masked tokens does not depend on the padding of the batch") {
+  const ShakenModel made(MaskedLanguageModelConfig{.transformer = plain_shape()});
+  const auto batch = [](const Ids& tokens, const Ids& next, std::vector<int> lengths, const Ids& segments) {
+    return Batch{.tokens = tokens,
+                 .next = next,
+                 .lengths = std::move(lengths),
+                 .query = {},
+                 .answer = {},
+                 .sentences = segments};
+  };
+  const auto with_padding = [&](std::int32_t padding) {
+    return loss(made.model,
+                batch(Ids({2, 4}, {1, 2, 3, 4, 5, 6, padding, padding}), Ids({8}, {-1, 3, -1, -1, 2, -1, -1, -1}),
+                      {4, 2}, Ids({2, 4}, {0, 0, 1, 1, 2, 0, 0, 0})))
+        .item();
+  };
+  const double first =
+      loss(made.model, batch(Ids({1, 4}, {1, 2, 3, 4}), Ids({4}, {-1, 3, -1, -1}), {4}, Ids({1, 4}, {0, 0, 1, 1})))
+          .item();
+  const double second =
+      loss(made.model, batch(Ids({1, 2}, {5, 6}), Ids({2}, {2, -1}), {2}, Ids({1, 2}, {2, 0}))).item();
+  CHECK(with_padding(0) == Approx((first + second) / 2));
+  CHECK(with_padding(7) == Approx(with_padding(0)));
+}
+
 TEST_CASE("A masked language model without segments reads all tokens as the first") {
   TransformerConfig shape = bert(2, 2, 8);
   shape.vocabulary = words_known, shape.max_length = 8;

@@ -144,6 +144,18 @@ TEST_CASE("An example becomes a batch of one question") {
   CHECK(asked.candidates.numel() == 0);
 }
 
+TEST_CASE("All tokens that a token model reads are in segment 0") {
+  TransformerConfig shape = small_config();
+  shape.segments = 2;
+  const SavedModel masked = small_model(MaskedLanguageModelConfig{.transformer = shape});
+  const char* three_sentences = "the dog . the street . was it ?";
+  for (const char* query : {"", "it"}) {
+    const Questions asked = questions(*masked.network, masked.vocabulary, question(masked, three_sentences, query));
+    CHECK(asked.texts.segments.numel() == 0);
+    CHECK(answer(*masked.network, asked).logits.shape() == Shape{1, 14});
+  }
+}
+
 TEST_CASE("Language models and masked language models predict tokens of a text and answer no questions") {
   CHECK_FALSE(predicts_tokens(*small_model().network));
   CHECK_FALSE(predicts_tokens(*small_model(chooser_of(small_config())).network));
