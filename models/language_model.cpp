@@ -1,14 +1,11 @@
 #include <heed/models/language_model.h>
 
 namespace heed {
-namespace {
-constexpr double gpt2_deviation = 0.02;
-}  // namespace
 
 LanguageModel::LanguageModel(Scope scope, const Config& given)
     : config(given),
       transformer(scope, config.transformer),
-      unembedding(scope, transformer, config.logits, gpt2_deviation) {
+      unembedding(scope, transformer, config.logits, EmbeddingInit().tokens) {
   if (!config.transformer.causal) fail("LanguageModel: expected a causal transformer");
 }
 

@@ -2,9 +2,6 @@
 #include <heed/models/masked_language_model.h>
 
 namespace heed {
-namespace {
-constexpr double bert_deviation = 0.02;
-}  // namespace
 
 MaskedLanguageModel::MaskedLanguageModel(Scope scope, const Config& given)
     : config(given),
@@ -15,7 +12,7 @@ MaskedLanguageModel::MaskedLanguageModel(Scope scope, const Config& given)
                     Linear(scope / "transform" / "dense", transformer.config.d_model(), transformer.config.d_model()),
                     Norm(scope / "transform" / "norm", transformer.config.d_model(), transformer.config.block.norm)})
               : std::nullopt),
-      unembedding(scope, transformer, config.logits, bert_deviation) {
+      unembedding(scope, transformer, config.logits, EmbeddingInit().tokens) {
   if (config.transformer.causal) fail("MaskedLanguageModel: expected a transformer that is not causal");
   if (is_gated(config.activation)) fail("MaskedLanguageModel: the activation must not be gated");
 }
