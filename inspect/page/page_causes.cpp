@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 namespace heed {
 namespace fs = std::filesystem;
@@ -20,6 +21,23 @@ namespace {
 bool is_language_model(const Json& description, const SavedModel& model) {
   return predicts_tokens(*model.network) &&
          std::ranges::all_of(description["sentences"], [](const Json& one) { return one["antecedent"] < 0; });
+}
+
+// Runs `measure`, and returns the reason where the run does not allow it; "" where it does. Numbers that are not finite, files
+// that cannot be read and missing memory are errors of the page.
+std::string refused(const std::function<void()>& measure) {
+  try {
+    measure();
+  } catch (const NotFinite&) {
+    throw;
+  } catch (const OutOfMemoryError&) {
+    throw;
+  } catch (const FileError&) {
+    throw;
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
 }
 
 }  // namespace
@@ -34,47 +52,24 @@ void add_causes(Json& description, const SavedModel& model, const fs::path& run,
     return;
   }
   blas_description();  // that it can be loaded is none of the causes' business
-  try {
+  const std::string missing = refused([&] {
     const Causes found = causes(model, run, limit, progress);
     description["causes"] = causes_json(found);
     description["causes"]["verdict"] = causes_verdict(found);
-  } catch (const NotFinite&) {
-    throw;  // what such a model computes is nothing to show
-  } catch (const OutOfMemoryError&) {
-    throw;
-  } catch (const FileError&) {
-    throw;  // what is there and cannot be read
-  } catch (const Error& error) {
-    description["causes_missing"] = fmt::format("Causes were not looked for: {}", error.what());
-  }
+  });
+  if (!missing.empty()) description["causes_missing"] = fmt::format("Causes were not looked for: {}", missing);
   if (!description.contains("causes") || dumped_model_steps(run).empty()) return;
-  try {
-    description["history"] = history_json(cause_history(run, limit, progress));
-  } catch (const NotFinite&) {
-    throw;
-  } catch (const OutOfMemoryError&) {
-    throw;
-  } catch (const FileError&) {
-    throw;
-  } catch (const Error&) {
-    description.erase("history");  // no sentence has an antecedent, as the causes say
-  }
+  // Refused where no sentence has an antecedent, as the causes say.
+  refused([&] { description["history"] = history_json(cause_history(run, limit, progress)); });
 }
 
 void add_card(Json& description, const SavedModel& model, const fs::path& run) {
   if (!std::holds_alternative<CandidateChooser>(*model.network)) return;
-  try {
+  // Refused without held-out sentences; the reason stands where the causes would be.
+  refused([&] {
     description["card"] =
         card_json(card(model, Baselines::read(run), "held-out sentences", card_sentences(model, run)));
-  } catch (const NotFinite&) {
-    throw;
-  } catch (const OutOfMemoryError&) {
-    throw;
-  } catch (const FileError&) {
-    throw;
-  } catch (const Error&) {
-    description.erase("card");  // why there are no held-out sentences to ask is said where the causes would be
-  }
+  });
 }
 
 }  // namespace heed
