@@ -93,7 +93,7 @@ const activations = {
 };
 // The gated ones multiply with their function of the gate.
 const gates = {swiglu: activations.silu, geglu: activations.gelu, geglu_tanh: activations.gelu_tanh};
-const capped = (x, cap) => cap > 0 ? cap * Math.tanh(x / cap) : x;
+const capped = (x, cap) => cap > 0 && x !== -Infinity ? cap * Math.tanh(x / cap) : x;  // a hidden edge stays hidden
 
 function plus(a, b) { return a.map((value, i) => value + b[i]); }
 

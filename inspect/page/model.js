@@ -3,7 +3,8 @@ class Reader {
   constructor({config, tensors, vocabulary, unknown, queries, split, of_text, step, singular_values}) {
     const shape = config.transformer, {block} = shape, {attention} = block;
     Object.assign(this, {config, shape, vocabulary, queries, split, ofText: of_text, step, singularValues: singular_values});
-    this.isNext = shape.causal;  // a language model
+    this.isNext = config.kind === 'language_model';
+    this.hasSentences = shape.segments > 0 && !config.kind.endsWith('language_model');  // others: segment 0
     this.numbers = new Map(vocabulary.map((word, i) => [word, i]));
     this.unknown = unknown;  // the word that stands for all that are not known, or null
     this.d = attention.d_model;
@@ -104,7 +105,7 @@ class Reader {
 
   // Why it cannot be read, or null.
   problemOf(tokens, candidates, unknown) {
-    const {positions, max_length, segments: sentences} = this.shape;
+    const {positions, max_length, segments} = this.shape;
     if (tokens.length === 0) return 'Type a sentence.';
     if (candidates?.some(([begin]) => begin === undefined)) return 'Brackets mark nothing.';
     if (candidates?.length < (this.choosing.none ? 1 : 2))
@@ -118,14 +119,14 @@ class Reader {
           .join(' ');
     if ((this.isNext || ['learned', 'rotary'].includes(positions)) && tokens.length > max_length)
       return `The text has ${tokens.length} tokens; the model has positions for ${max_length}.`;
-    if (sentences > 0 && Math.max(...sentenceNumbers(tokens)) >= sentences)
-      return `The text has ${Math.max(...sentenceNumbers(tokens)) + 1} sentences; the model reads up to ${sentences}.`;
+    if (this.hasSentences && Math.max(...sentenceNumbers(tokens)) >= segments)
+      return `The text has ${Math.max(...sentenceNumbers(tokens)) + 1} sentences; the model reads up to ${segments}.`;
     return null;
   }
 
   // What the first layer reads is the sum of these: [{what, values (T, d_model)}]; of tokens after `first` others.
   embedded(tokens, first = 0) {
-    const {d} = this, numbers = sentenceNumbers(tokens);
+    const {d} = this, numbers = this.hasSentences ? sentenceNumbers(tokens) : tokens.map(() => 0);
     const rows = (of) => Float64Array.from({length: tokens.length * d}, (_, n) => of(Math.floor(n / d), n % d));
     const parts = [{
       what: 'token',
@@ -298,7 +299,7 @@ class Reader {
   }
 
   // Whether token i sees token j.
-  sees(block, i, j) { return !this.isNext || (j <= i && (block.window === 0 || j > i - block.window)); }
+  sees(block, i, j) { return !this.shape.causal || (j <= i && (block.window === 0 || j > i - block.window)); }
 
   // One head on X (T, d_model): softmax(scale Q K^T) V.
   attend(block, X, T, h, cut) {

@@ -7,7 +7,7 @@ const scoreParts = (...all) => finished(takingApart(...all));
 // The same for inSlices().
 function* takingApart(reader, text, layer, head, from, to, rather = -1) {
   const {tokens} = text, {d} = reader, block = reader.blocks[layer], {d_k} = block, T = tokens.length;
-  const reading = reader.readWhole(text), {scores, weights} = reading.layers[layer].heads[head];
+  const reading = reader.readWhole(text), {weights} = reading.layers[layer].heads[head];
   const brought = yield* broughtByHeads(reader, reading, layer, T);
   const written = (token) => writtenAt(reader, tokens, reading, brought, layer, token);
   const names = [...written(from).map(({name}) => name), {what: 'bias'}];
@@ -20,6 +20,7 @@ function* takingApart(reader, text, layer, head, from, to, rather = -1) {
     if (W.bias) projected.push(plus(projected.pop(), W.bias.subarray(...columns)));
     const ofHead = linearised(norm, projected.reduce(plus));
     projected = projected.map(ofHead.of);
+    if (ofHead.constant) projected.push(plus(projected.pop(), ofHead.constant));
     if (block.over === 'all') projected = projected.map((row) => row.subarray(h * d_k, (h + 1) * d_k));
     return projected.map((row) => reader.placed(row, block, () => token));
   };
@@ -35,7 +36,7 @@ function* takingApart(reader, text, layer, head, from, to, rather = -1) {
   const whole = {q: sum(q), k: sum(k), others: sum(others)};
   const part = (name, score, usual) => ({...name, score, ahead: score - usual});
   return {
-    score: scores[from * T + to],
+    score: product(whole.q, whole.k),  // finite where the edge is hidden, too
     reference: product(whole.q, whole.others),
     weight: weights[from * T + to],
     query: q.map((row, p) => part(names[p], product(row, whole.k), product(row, whole.others))),

@@ -1,0 +1,65 @@
+#include "tests/models/random_models.h"
+
+#include "browser.h"
+#include "choosing.h"
+#include "models/formats/config_json.h"
+#include "open.h"
+#include "trying.h"
+
+#include <heed/explain/score_parts.h>
+
+using namespace heed;
+
+namespace {
+
+struct DrawnModel {
+  SavedModel model;
+  std::string text;
+  Example example;
+  explicit DrawnModel(RandomConfig& draw) : model(small_model(draw(14))) {
+    shake_all(model.parameters);
+    const bool chooses = std::holds_alternative<CandidateChooser>(*model.network);
+    text = chooses ? "the [dog] was tired . was it [the street] ?" : "the dog was tired . was it the street ?";
+    example = question(model, text, predicts_tokens(*model.network) ? "" : "it");
+    if (chooses) choose(example, 0);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("The page computes models of random configurations as the program does") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  RandomConfig draw(8);
+  for (int i = 0; i < 40; ++i) {
+    const DrawnModel drawn(draw);
+    CAPTURE(i, format_json(to_json(config_of(*drawn.model.network))));
+    const Scratch place;
+    write_choosing_run(place / "run", drawn.model, {drawn.example});
+    write_file(place / "page.html", page({page_run(place / "run", 1)}));
+    chromium->open(place / "page.html");
+    show(*chromium, "Try it");
+    CHECK(largest_difference(chromium->run(typed), expected(drawn.model, drawn.example)) < 1e-4);
+    const int layer = drawn.model.layers() - 1, head = drawn.model.heads() - 1;
+    const ScoreParts parts = score_parts(drawn.model, drawn.example, layer, head, -1, 2);
+    std::vector<double> numbers{parts.score, parts.reference, parts.weight};
+    for (const auto* side : {&parts.query, &parts.key}) {
+      for (const ScoreParts::Part& part : *side) numbers.insert(numbers.end(), {part.score, part.ahead});
+    }
+    for (double& number : numbers) number /= std::max(1.0, std::abs(parts.score));
+    const Json found = chromium->run(fmt::format(
+        "(() => {{ const p = scoreParts(readerOf(0), subject(), {}, {}, {}, 2, -1), scale = Math.max(1, "
+        "Math.abs(p.score)); return [p.score, p.reference, p.weight, ...[...p.query, ...p.key].flatMap(({{score, "
+        "ahead}}) => [score, ahead])].map((x) => x / scale); }})()",
+        layer, head, drawn.example.query));
+    CHECK(largest_difference(found, numbers) < 1e-4);
+    if (const auto* decoder = std::get_if<LanguageModel>(&*drawn.model.network)) {
+      const Questions asked = questions(*drawn.model.network, drawn.model.vocabulary, drawn.example);
+      const Json logits = chromium->run(
+          "(() => { const writer = new Writer(readerOf(0)); return subject().tokens.flatMap((token) => "
+          "[...writer.next(token)]); })()");
+      CHECK(largest_difference(logits, (*decoder)(asked.texts.tokens).to_vector()) < 1e-3);
+    }
+    CHECK(chromium->complaints() == std::vector<std::string>{});
+  }
+}
