@@ -9,7 +9,7 @@
 
 namespace heed {
 
-/// The exception type of this library. Its text says what was expected, what came, and what to do.
+/// The exception type of this library. Its text names the expected value, the value found, and a remedy.
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

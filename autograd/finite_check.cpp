@@ -9,7 +9,7 @@ namespace {
 
 thread_local bool checking = false;
 
-// Which values of a tensor are not finite.
+// Kinds of values in a tensor that are not finite.
 struct Special {
   bool nan = false, plus = false, minus = false;
 
@@ -32,7 +32,7 @@ FiniteCheck::~FiniteCheck() { checking = before_; }
 
 bool FiniteCheck::is_open() { return checking; }
 
-// A parameter's infinities are no mask's.
+// A mask does not explain infinities of a parameter.
 void FiniteCheck::check_output(const Operation& operation, std::span<const Tensor* const> inputs,
                                const Tensor& output) {
   if (is_finite(output)) return;

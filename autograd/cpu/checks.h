@@ -4,7 +4,7 @@
 #include <new>
 #include <vector>
 
-// What operations check of their arguments. An Error begins with the name of the operation that the caller used. Internal.
+// Checks of the arguments of operations. An Error begins with the name of the operation that the caller used. Internal.
 namespace heed::cpu {
 
 inline void check_one_dtype(const char* operation, const Tensor& a, const Tensor& b) {
