@@ -2,6 +2,7 @@
 
 #include <heed/autograd/format.h>
 #include <heed/autograd/gradcheck/check.h>
+#include <heed/autograd/gradcheck/samples.h>
 #include <heed/autograd/machine.h>
 #include <heed/autograd/more_ops.h>
 #include <heed/autograd/operation.h>

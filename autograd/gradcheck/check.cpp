@@ -1,4 +1,5 @@
 #include <heed/autograd/gradcheck/check.h>
+#include <heed/autograd/gradcheck/samples.h>
 #include <heed/autograd/random.h>
 #include <heed/autograd/record.h>
 
@@ -70,14 +71,26 @@ void compare(CheckReport& report, const CheckOptions& options, double computed, 
 }  // namespace
 
 double derivative(const std::function<Tensor(const Tensor&)>& f, double x, double step) {
-  return central_difference([&](double offset) { return f(full({}, x + offset, DType::float64)); }, step).at(0);
+  if (!f) fail("derivative: the function is empty");
+  return central_difference(
+      [&](double offset) {
+        const Tensor y = f(full({}, x + offset, DType::float64));
+        if (!y.defined() || y.numel() != 1) {
+          fail("derivative: the function must give one number, got {}",
+               y.defined() ? to_string(y.shape()) : "an undefined tensor");
+        }
+        return y;
+      },
+      step)[0];
 }
 
 CheckReport check_gradients(const Function& function, const std::vector<Tensor>& inputs, const CheckOptions& options) {
+  if (!function) fail("check_gradients: the function is empty");
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].dtype() != DType::float64) fail("check_gradients: input {} must be float64", i);
   }
   const Tensor y = function(inputs);
+  if (!y.defined()) fail("check_gradients: the function gave an undefined tensor");
   const std::size_t outputs = static_cast<std::size_t>(y.numel());
   std::vector<std::vector<std::vector<double>>> jacobian;  // [input][element][output]
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -110,6 +123,35 @@ CheckReport check_gradients(const Function& function, const std::vector<Tensor>&
     check(cotangent, fmt::format("random cotangent {}", draw));
   }
   return report;
+}
+
+CheckReport check(const Operation& operation, const CheckOptions& options) {
+  const std::vector<Sample> samples = operation.samples().all();
+  if (samples.empty()) {
+    const char* reason = operation.samples().reason_for_none();
+    fail("check: {} has no samples{}{}", operation.name(), reason ? ": " : "", reason ? reason : "");
+  }
+  CheckReport all;
+  Random random(options.seed);
+  for (const Sample& sample : samples) {
+    std::vector<Tensor> inputs;
+    for (const Argument& argument : sample.arguments) inputs.push_back(draw(argument, random));
+    CheckReport report = check_gradients(sample.function, inputs, options);
+    CheckOptions scaled = options;
+    scaled.scale_gradient *= 1.01;
+    const bool is_blind = report.passed && check_gradients(sample.function, inputs, scaled).passed;
+    const bool may_be_blind = sample.gradient_is_zero || report.entries == 0 || sample.function(inputs).numel() == 0;
+    if (is_blind && !may_be_blind) {
+      fail("check: sample '{}' of {} passes with a gradient that is 1 % too large; set gradient_is_zero where it is 0",
+           sample.name, operation.name());
+    }
+    all.entries += report.entries;
+    all.passed = all.passed && report.passed;
+    if (report.worst.excess <= all.worst.excess) continue;
+    all.worst = report.worst;
+    all.worst.where = fmt::format("sample '{}', {}", sample.name, report.worst.where);
+  }
+  return all;
 }
 
 }  // namespace heed

@@ -1,4 +1,5 @@
 #pragma once
+#include <heed/autograd/operation.h>
 #include <heed/autograd/tensor.h>
 
 #include <functional>
@@ -37,5 +38,13 @@ double derivative(const std::function<Tensor(const Tensor&)>& f, double x, doubl
 // with it, with central differences. Error when an input is not float64 or a gradient is missing.
 CheckReport check_gradients(const std::function<Tensor(const std::vector<Tensor>&)>& function,
                             const std::vector<Tensor>& inputs, const CheckOptions& options = {});
+
+// Checks the gradient of an operation on its samples, each with inputs drawn as it says. Throws Error when the operation has no
+// samples, and when a sample passes with a gradient that is 1 % too large, and so proves nothing.
+//
+//   static const Operation cube_operation("cube", [] { return unary_samples(cube); });  // operation.h shows cube()
+//   const CheckReport report = check(cube_operation);
+//   if (!report.passed) fmt::print("{}: {}\n", report.worst.where, report.worst.computed);
+CheckReport check(const Operation& operation, const CheckOptions& options = {});
 
 }  // namespace heed

@@ -1,6 +1,7 @@
 #include <heed/autograd/gradcheck/samples.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace heed {
 
@@ -56,6 +57,28 @@ std::vector<GradientSample> broadcast_samples(const std::function<Tensor(const T
                        [f](const std::vector<Tensor>& x) { return f(x[0], x[1]); }});
   }
   return samples;
+}
+
+Tensor draw(const Argument& argument, Random& random) {
+  std::vector<double> values(static_cast<std::size_t>(argument.shape.numel()));
+  for (double& value : values) {
+    switch (argument.values) {
+      case Argument::Values::any:
+        value = random.uniform(-2, 2);
+        break;
+      case Argument::Values::positive:
+        value = random.uniform(0.5, 2);
+        break;
+      case Argument::Values::nonzero:
+        value = random.uniform(0.3, 2) * (random.below(2) ? 1 : -1);
+        break;
+      case Argument::Values::distinct:
+        value = 0.1 * static_cast<double>(&value - values.data());
+    }
+  }
+  if (argument.values == Argument::Values::nonzero && !values.empty()) values[0] = std::abs(values[0]);
+  if (argument.values == Argument::Values::distinct) random.shuffle(values);
+  return tensor(argument.shape, values, DType::float64);
 }
 
 }  // namespace heed

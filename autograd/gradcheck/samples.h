@@ -1,5 +1,6 @@
 #pragma once
 #include <heed/autograd/operation.h>
+#include <heed/autograd/random.h>
 
 namespace heed {
 
@@ -11,6 +12,9 @@ std::vector<GradientSample> unary_samples(Tensor (*f)(const Tensor&), Argument::
 std::vector<GradientSample> broadcast_samples(const std::function<Tensor(const Tensor&, const Tensor&)>& f,
                                               Argument::Values a = Argument::Values::any,
                                               Argument::Values b = Argument::Values::any);
+
+// Returns an input of a sample: float64, drawn as its Argument says.
+Tensor draw(const Argument& argument, Random& random);
 
 // The pairs of shapes that broadcast_samples() draws on.
 std::vector<std::pair<Shape, Shape>> broadcast_pairs();

@@ -26,25 +26,6 @@ inline Tensor uniform(const Shape& shape, Random& random, DType dtype = DType::f
   return tensor(shape, values, dtype);
 }
 
-// An input of a sample, drawn as its Argument says.
-inline Tensor draw(const Argument& argument, Random& random) {
-  std::vector<double> values(static_cast<std::size_t>(argument.shape.numel()));
-  switch (argument.values) {
-    case Argument::Values::any:
-      return uniform(argument.shape, random);
-    case Argument::Values::positive:
-      return uniform(argument.shape, random, DType::float64, 0.5, 2);
-    case Argument::Values::nonzero:
-      for (double& value : values) value = random.uniform(0.3, 2) * (random.below(2) ? 1 : -1);
-      if (!values.empty()) values[0] = std::abs(values[0]);
-      break;
-    case Argument::Values::distinct:
-      for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.1 * static_cast<double>(i);
-      random.shuffle(values);
-  }
-  return tensor(argument.shape, values, DType::float64);
-}
-
 // f(index) for every index of `shape`, the last axis fastest.
 template <class F>
 void for_each_index(const Shape& shape, F f) {

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # install.sh BUILD README: installs BUILD and builds on it as README says, with the programs, the CMakeLists.txt and the
-# commands that are written there; ~ is a scratch directory. Every installed header compiles alone, and the installed documents
-# link to nothing that is not installed.
+# commands that are written there; ~ is a scratch directory. Every installed header compiles alone, operation.cpp adds an
+# operation to the installed library, and the installed documents link to nothing that is not installed.
 # $CXX is the compiler that BUILD was built with; README's prefix is ~/heed.
 set -euo pipefail
 export CXX=${CXX:-g++}
 source "$(dirname "$0")/blocks.sh"
 build=$(realpath "$1") readme=$(realpath "$2")
+
+operation=$(realpath "$(dirname "$0")/operation.cpp")
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -53,6 +55,16 @@ for document in "$documents"/*.md "$documents"/docs/*.md; do
     case $link in http*) continue ;; esac
     [ -e "$(dirname "$document")/$link" ] || fail "$document links to '$link', which is not installed"
   done
+done
+
+# An operation of one's own, defined and checked on the installed library.
+package=$(dirname "$(find heed -name heed.pc)")
+flags=$(PKG_CONFIG_PATH=$package pkg-config --cflags --libs heed)
+# shellcheck disable=SC2086  # several words
+"$CXX" -std=c++20 -Wall -Wextra -Werror "$operation" $flags "-Wl,-rpath,$scratch/${package%/pkgconfig}" -o own_operation
+./own_operation > output
+for expected in 'cube passed' 'product passed' '[[ 1.  8.]' '[7 8](2, 3)'; do
+  grep -qF -- "$expected" output || fail "expected '$expected' of operation.cpp, got:" "$(cat output)"
 done
 
 cd heed/include/heed

@@ -47,4 +47,24 @@ TEST_CASE("The checker refuses what it cannot check") {
   CHECK(message([&] {
           check_gradients(first, {ones({2}, DType::float64), ones({2}, DType::float64)});
         }) == "check_gradients: input 1 received no gradient: the function must compute with the tensors it is given");
+  const auto nothing = [](const std::vector<Tensor>&) { return Tensor(); };
+  check_messages({{"check_gradients: the function gave an undefined tensor", [&] { check_gradients(nothing, {}); }},
+                  {"check_gradients: the function is empty", [] { check_gradients(nullptr, {}); }},
+                  {"derivative: the function is empty", [] { derivative(nullptr, 0, 1e-3); }},
+                  {"derivative: the function must give one number, got (0)",
+                   [] { derivative([](const Tensor&) { return zeros({0}); }, 0, 1e-3); }}});
+}
+
+TEST_CASE("The gradient of one operation is checked on its samples") {
+  const auto named = [](const char* name) {
+    const auto same = [&](const Operation* operation) { return std::string_view(operation->name()) == name; };
+    return *std::ranges::find_if(operations(), same);
+  };
+  const CheckReport report = check(*named("layer_norm"));
+  CHECK((report.passed && report.entries > 100 && report.worst.excess <= 1));
+  const CheckReport off = check(*named("exp"), {.scale_gradient = 1.001});
+  CHECK_FALSE(off.passed);
+  CHECK(off.worst.where.find("sample '(") == 0);
+  CHECK(message([&] { check(*named("exp"), {.rtol = 1}); }) ==
+        "check: sample '()' of exp passes with a gradient that is 1 % too large; set gradient_is_zero where it is 0");
 }

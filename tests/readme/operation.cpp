@@ -1,0 +1,36 @@
+// An operation of a program outside the tree, with the check of its gradient.
+#include <heed/heed.h>
+
+#include <iostream>
+
+using namespace heed;
+
+Tensor cube(const Tensor& x);
+Tensor product(const Tensor& a, const Tensor& b);
+
+// y = x^3         dx = 3 dy x^2
+static const Operation cube_operation("cube", [] { return unary_samples(cube); });
+Tensor cube(const Tensor& x) {
+  check_defined("cube", {&x});
+  const Tensor X = x.detach();
+  return record(cube_operation, {&x}, X * X * X, [X](const Tensor& dy) { return std::vector{3 * dy * square(X)}; });
+}
+
+// y = a b         da = dy b, db = dy a
+static const Operation product_operation(
+    "product", [] { return broadcast_samples(product); }, Broadcasting::yes);
+Tensor product(const Tensor& a, const Tensor& b) {
+  return record(product_operation, {&a, &b}, a.detach() * b.detach(),
+                [A = a.detach(), B = b.detach()](const Tensor& dy) {
+                  return std::vector{dy * B, dy * A};
+                });
+}
+
+int main() {
+  for (const Operation* operation : {&cube_operation, &product_operation}) {
+    const CheckReport report = check(*operation);
+    std::cout << operation->name() << (report.passed ? " passed " : " failed ") << report.worst.where << "\n";
+    if (!report.passed) return 1;
+  }
+  std::cout << cube(tensor({2, 2}, {1, 2, 3, 4})) << "\n" << Ids({2}, {7, 8}) << Shape{2, 3} << "\n";
+}
