@@ -31,6 +31,7 @@ Unembedding::Unembedding(Scope scope, const Transformer& transformer, const Logi
 }
 
 Tensor Unembedding::operator()(const Tensor& states) const {
+  const LayerScope scope(name);
   Tensor logits = linear(states, transpose(weight), bias);
   if (config.soft_cap > 0) logits = tanh(logits / config.soft_cap) * config.soft_cap;
   Hook::show(name, "logits", logits);

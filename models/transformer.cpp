@@ -146,6 +146,7 @@ Hidden Transformer::at(const Ids& query, const TextBatch& texts, Weights weights
 
 Hidden Transformer::at(const Ids& query, const Tensor& embedded, const Mask& mask, Weights weights,
                        const Dropout& drop) const {
+  const LayerScope scope(name);
   Hidden hidden;
   const bool rotated = !blocks.empty() && blocks[0].attention.rotary;
   if (mask.has_band() || rotated) {  // each token sees other keys, or its own position: all are computed

@@ -89,6 +89,9 @@ TEST_CASE("A language model shows its values to hooks, and says what it cannot r
           model(Ids({1, 7}, {1, 2, 3, 4, 5, 6, 0}));
         }) == "gpt.positions: LearnedPositions: the text has 7 tokens, but max_length is 6");
   CHECK(message([&] {
+          model.unembedding(ones({2, 5}));
+        }) == "gpt: linear: inner dimensions must match: (2, 5) x (8, 7): 5 != 8");
+  CHECK(message([&] {
           LanguageModel(Scope(parameters, 1) / "reader", {writing_shape, {}});
         }) == "LanguageModel: expected a causal transformer");
   TransformerConfig of_vectors = writing_shape;

@@ -172,6 +172,9 @@ TEST_CASE("A Transformer refuses impossible configurations and texts") {
   CHECK(message([&] {
           vectors({Ids({1, 2}, {0, 1})});
         }) == "vectors: Transformer: it has no vocabulary; call it with vectors (B, T, 8)");
+  CHECK(message([&] {
+          vectors.at(Ids({1}, {7}), ones({1, 2, 8}), Mask::causal());
+        }).starts_with("vectors: select_rows: "));
   config = of_vectors(1, 0);
   config.vocabulary = 9, config.max_length = 6;
   const Transformer transformer(Scope(parameters, 1) / "tokens", config);
