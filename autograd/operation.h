@@ -12,9 +12,9 @@
 
 namespace heed {
 
-// An input of a gradient-check sample: how its float64 values are drawn.
+/// An input of a gradient-check sample: how its float64 values are drawn.
 struct Argument {
-  // What the derivative allows.
+  /// The values that the derivative allows.
   enum class Values {
     any,       // uniform in [-2, 2)
     positive,  // uniform in [0.5, 2)
@@ -25,7 +25,7 @@ struct Argument {
   Values values = Values::any;
 };
 
-// One call of an operation whose gradient is checked.
+/// One call of an operation, whose gradient is checked.
 struct GradientSample {
   std::string name;
   std::vector<Argument> arguments;
@@ -33,17 +33,20 @@ struct GradientSample {
   bool gradient_is_zero = false;  // known to be zero everywhere, so a scaled gradient cannot be told apart
 };
 
-// What an operation must bring to exist: samples to check its gradient on, or a written reason for having none.
+/// The samples on which an operation's gradient is checked, or a written reason for leaving them out. An Operation needs one
+/// of the two.
 class Samples {
  public:
-  // From a lambda without captures.
+  /// A lambda without captures.
   using Make = std::vector<GradientSample> (*)();
   template <class Lambda>
   requires std::is_convertible_v<Lambda, Make> Samples(Lambda make) : make_(make) {}
+  /// Returns no samples, for this reason.
   static Samples none(const char* reason) { return Samples(reason); }
 
-  // None, with the reason, or all.
+  /// Returns all samples.
   std::vector<GradientSample> all() const { return make_ ? make_() : std::vector<GradientSample>{}; }
+  /// Returns the reason given to none(), or nullptr.
   const char* reason_for_none() const { return reason_; }
 
  private:
@@ -52,24 +55,27 @@ class Samples {
   const char* reason_ = nullptr;
 };
 
-enum class Broadcasting { no, yes };  // yes: the recorder sums gradients over broadcast axes
+/// Whether the recorder sums gradients over broadcast axes.
+enum class Broadcasting { no, yes };
 
-// A differentiable operation: one object of static lifetime, beside the function that computes it.
-//
-//   // y = x^3         dx = 3 dy x^2
-//   static const Operation cube_operation("cube", [] { return unary_samples(cube); });  // autograd/gradcheck/samples.h
-//   Tensor cube(const Tensor& x) {
-//     const Tensor X = x.detach();  // so that what is computed with it is not recorded
-//     return record(cube_operation, {&x}, X * X * X, [X](const Tensor& dy) { return std::vector{3 * dy * square(X)}; });
-//   }
+/// A differentiable operation: one object of static lifetime, beside the function that computes it.
+///
+///   // y = x^3         dx = 3 dy x^2
+///   static const Operation cube_operation("cube", [] { return unary_samples(cube); });  // autograd/gradcheck/samples.h
+///   Tensor cube(const Tensor& x) {
+///     const Tensor X = x.detach();  // its products are then not recorded
+///     return record(cube_operation, {&x}, X * X * X, [X](const Tensor& dy) { return std::vector{3 * dy * square(X)}; });
+///   }
 class Operation {
  public:
   Operation(const char* name, Samples samples, Broadcasting broadcasting = Broadcasting::no);
   Operation(const Operation&) = delete;
 
-  // As it was declared.
+  /// Returns the name for messages and profiles.
   const char* name() const { return name_; }
+  /// Returns the samples of the gradient check.
   const Samples& samples() const { return samples_; }
+  /// Returns whether the recorder sums gradients over broadcast axes.
   bool broadcasts() const { return broadcasting_ == Broadcasting::yes; }
 
  private:
@@ -78,18 +84,20 @@ class Operation {
   Broadcasting broadcasting_;
 };
 
-// Every operation in the program.
+/// Returns every operation in the program.
 const std::vector<const Operation*>& operations();
 
-// Which inputs of an operation need a gradient; a backward may leave the others undefined.
+/// Tells a backward which inputs need a gradient. It may leave the others undefined.
 class NeedsInputGrad {
  public:
-  // inputs: the number of each one's node in the recording, negative for a constant
+  /// `inputs` holds the number of each input's node in the recording, negative for a constant.
   NeedsInputGrad(const std::int64_t* inputs, std::unique_ptr<Tensor>* total) : inputs_(inputs), total_(total) {}
+  /// Returns whether this input needs a gradient.
   bool operator[](std::size_t input) const { return inputs_[input] >= 0; }
 
-  // For an operation of one input: the sum of the gradients that its other uses have given so far. The backward adds to
-  // it in its own memory and returns it. Contiguous; undefined when there is none, or when another handle sees it.
+  /// For an operation of one input: takes the sum of the gradients that other uses of the input have given so far. The
+  /// backward adds to it in place and returns it. It is contiguous; undefined if there is no sum yet, or if another handle
+  /// sees it.
   Tensor take_total() const;
 
  private:
@@ -97,33 +105,36 @@ class NeedsInputGrad {
   std::unique_ptr<Tensor>* total_;  // null: not of one input
 };
 
-// dL/d(output) -> dL/d(input) for each input in order. Called any number of times, with the same result each time.
+/// Computes dL/d(input) for each input in order from dL/d(output). Each call gives the same result.
 class Backward {
  public:
   virtual ~Backward() = default;
-  // One gradient for each input, undefined where none is needed.
+  /// Returns one gradient for each input; it may be undefined for an input that needs none.
   virtual std::vector<Tensor> operator()(const Tensor& dy, const NeedsInputGrad& needs_input_grad) const = 0;
-  virtual std::unique_ptr<Backward> clone() const = 0;  // copies each tensor that it holds
+  /// Copies the closure, and so each tensor that it holds.
+  virtual std::unique_ptr<Backward> clone() const = 0;
 };
 
-// In the order in which backward gives their gradients.
+/// The inputs, in the order in which a backward returns their gradients.
 using Inputs = std::initializer_list<const Tensor*>;
 
-// The functions of record() below that are no template; an operation calls record().
+/// The non-template part of record().
 class Recorder {
  public:
-  // Charges the time to an open Profile; tells whether there is a tape for it; appends a node.
+  /// Charges the time to an open Profile.
   static void note(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output);
+  /// Returns whether the open recording must record the operation.
   static bool depends_on_variable(const Operation& operation, std::span<const Tensor* const> inputs);
+  /// Appends a node. Returns `output` as its result.
   static Tensor record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,
                        const Backward& backward);
-  /// Returns whether `input` gets no gradient, so that a closure need not hold what only that takes.
+  /// Returns whether `input` gets no gradient. A closure then need not hold the tensors that only this gradient reads.
   static bool is_constant(const Tensor& input);
 };
 
-// Returns `output`, recorded as operation(inputs) when a recording is open and an input depends on a variable.
-// `backward` is called as (dy, needs_input_grad) or (dy). It holds what it captured by value, and nothing else;
-// when a tensor among that is written before backward, backward() is an Error.
+/// Returns `output`, recorded as operation(inputs) if a recording is open and an input depends on a variable. `backward` is
+/// called as (dy, needs_input_grad) or (dy), and must capture by value. backward() throws Error if a captured tensor was
+/// written since.
 template <class Function>
 Tensor record(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output,
               Function backward) {
@@ -144,7 +155,7 @@ Tensor record(const Operation& operation, std::span<const Tensor* const> inputs,
   return Recorder::record(operation, inputs, output, Closure(std::move(backward)));
 }
 
-// The same for inputs that are written out.
+/// Does the same for a list of inputs: record(operation, {&a, &b}, ...).
 template <class Function>
 Tensor record(const Operation& operation, Inputs inputs, const Tensor& output, Function backward) {
   return record(operation, std::span<const Tensor* const>(inputs.begin(), inputs.size()), output, std::move(backward));

@@ -11,15 +11,14 @@
 
 namespace heed {
 
-// A state dictionary, in order.
+/// A state dictionary, in order.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 /// Returns whether a parameter has this name, or lies in the scope of this name.
 bool is_within(const std::string& name, const std::string& scope);
 
-// Copies the values of `from` into the storage of the tensors of `to` that have the same names. All missing,
-// extra and wrong-shaped names in one Error, and then nothing is copied. `source` names the origin of `from`
-// in the message.
+/// Copies the values of `from` into the storage of the tensors of `to` that have the same names. Throws one Error that lists
+/// all missing, extra and wrong-shaped names, before it copies anything. `source` names the origin of `from` in the message.
 void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::string& source);
 
 /// All parameters of a model, in the order they were made, by name ("encoder.0.attention.W_Q.weight").
@@ -33,46 +32,52 @@ void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::s
 class Parameters {
  public:
   Parameters() = default;
-  Parameters(const Parameters&) = default;  // and none to move: what is left behind stays a store
+  Parameters(const Parameters&) = default;  // moving copies, too: the source stays a store
   Parameters& operator=(const Parameters&) = default;
 
   /// Adds a variable, which messages then call by this name. Throws Error for a name that exists, and for a tensor that is
-  /// no variable().
+  /// not a variable().
   void add(const std::string& name, const Tensor& value);
   /// Freezes the parameter of this name or those of this scope ("encoder.0"; "": all). Those added later are not frozen.
-  /// Throws Error when there is none.
+  /// Throws Error if nothing has this name.
   void freeze(const std::string& name) { set_frozen(name, true); }
   /// Ends freeze() for the same parameters, or for some of them.
   void unfreeze(const std::string& name) { set_frozen(name, false); }
-  const Tensor& operator[](const std::string& name) const;  // Error naming the nearest
-  // Whether there is one of this name; how many there are; how many numbers they hold.
+  /// Returns the parameter of this name. Throws Error that suggests the nearest name.
+  const Tensor& operator[](const std::string& name) const;
+  /// Returns whether a parameter has this name.
   bool contains(const std::string& name) const { return find(name) != nullptr; }
+  /// Returns the number of parameters.
   std::size_t size() const { return entries_->size(); }
+  /// Returns the number of elements of all parameters.
   std::int64_t numel() const;
-  auto begin() const { return entries_->cbegin(); }  // pair (name, variable)
+  /// Iterates over pairs (name, variable).
+  auto begin() const { return entries_->cbegin(); }
   auto end() const { return entries_->cend(); }
 
-  // Copies by name into the parameters, as copy_by_name(). Matrices are (in, out), as Linear has them: a file of PyTorch's has
-  // (out, in), and a square matrix loads in the wrong orientation without an error.
+  /// Copies by name into the parameters, as copy_by_name(). Matrices are (in, out), as Linear has them: a file of PyTorch's
+  /// has (out, in), and a square matrix loads in the wrong orientation without an error.
   void load(const NamedTensors& tensors, const std::string& source) { copy_by_name(tensors, *entries_, source); }
 
  private:
-  const Tensor* find(const std::string& name) const;  // nullptr when there is none
+  const Tensor* find(const std::string& name) const;  // or nullptr
   void set_frozen(const std::string& name, bool frozen);
   std::shared_ptr<NamedTensors> entries_ = std::make_shared<NamedTensors>();
 };
 
-// How a parameter's first values are drawn.
+/// The distribution of a parameter's first values.
 struct Init {
-  // What `scale` is of.
+  /// The distribution's family.
   enum class Kind { constant, uniform, normal } kind;
   double scale;  // the constant, the bound of uniform [-scale, scale), or the standard deviation
 
-  // The same value throughout.
+  /// Returns 0 for every element.
   static Init zeros() { return {Kind::constant, 0}; }
+  /// Returns 1 for every element.
   static Init ones() { return {Kind::constant, 1}; }
-  // Uniform with bound sqrt(6 / (fan_in + fan_out)) (Glorot & Bengio 2010, equation 16).
+  /// Returns uniform with bound sqrt(6 / (fan_in + fan_out)) (Glorot & Bengio 2010, equation 16).
   static Init xavier(std::int64_t fan_in, std::int64_t fan_out);
+  /// Returns normal with mean 0.
   static Init gaussian(double deviation) { return {Kind::normal, deviation}; }
 };
 
@@ -80,21 +85,27 @@ struct Init {
 /// parameter share one 0, so the largest model takes no memory and its sizes can be asked for.
 enum class Values { drawn, zeros, none };
 
-// Where a layer makes its parameters: a store, a prefix of names, a seed. A parameter's first values depend
-// on the seed and its full name alone.
+/// The place in which a layer makes its parameters: a store, a prefix of names, a seed. A parameter's first values depend on
+/// the seed and its full name alone.
+///
+///   Parameters parameters;
+///   const Linear layer(Scope(parameters, 1) / "head", 64, 10);   // head.weight (64, 10), head.bias (10)
 class Scope {
  public:
   Scope(Parameters& parameters, std::uint64_t seed, DType dtype = DType::float32, Values values = Values::drawn)
       : parameters_(&parameters), random_(seed), dtype_(dtype), values_(values) {}
 
-  Scope operator/(const std::string& name) const;  // a scope inside this one
-  // A scope named by a number.
+  /// Returns a scope inside this one.
+  Scope operator/(const std::string& name) const;
+  /// Returns a scope named by a number.
   Scope operator/(int number) const { return *this / std::to_string(number); }
 
-  // The only way to make a parameter. Error for a size that is not positive, and for a name that exists.
+  /// Makes a parameter, as every layer does. Throws Error for a size that is not positive, and for a name that exists.
   Tensor parameter(const std::string& name, const Shape& shape, Init init) const;
+  /// Returns the dtype of the parameters made here.
   DType dtype() const { return dtype_; }
-  std::string name() const { return prefix_.substr(0, prefix_.empty() ? 0 : prefix_.size() - 1); }  // "encoder.0"
+  /// Returns the name without a dot at its end: "encoder.0".
+  std::string name() const { return prefix_.substr(0, prefix_.empty() ? 0 : prefix_.size() - 1); }
 
  private:
   Parameters* parameters_;

@@ -9,11 +9,12 @@ void check_finite(const char* function, const Tensor& variable, const Tensor& gr
 /// Returns the Euclidean norm of all gradients together, summed in double: inf or NaN where one of them holds that.
 double global_norm(const Gradients& gradients);
 
-// What to multiply gradients of this norm by, so that it is max_norm at most: max_norm / (norm + 1e-6) where it is more
-// (Pascanu et al. 2013, arXiv:1211.5063, algorithm 1; constant as in torch.nn.utils.clip_grad_norm_), else 1, as for a norm that
-// is not finite. Error for a max_norm that is not above 0 and for a norm below 0. Optimizer::step() takes it, which spares a
-// pass over the gradients and does the same, but for rounding:
-//   optimizer.step(gradients, lr, clip_factor(global_norm(gradients), 1));
+/// Returns the factor that brings gradients of this norm to at most max_norm: max_norm / (norm + 1e-6) for a larger norm
+/// (Pascanu et al. 2013, arXiv:1211.5063, algorithm 1; constant as in torch.nn.utils.clip_grad_norm_), else 1. A norm that is
+/// not finite also gives 1: step() then names the gradient. Throws Error unless max_norm > 0 and norm >= 0. Given to step(),
+/// the factor saves a pass over the gradients; the result differs from clip_by_global_norm()'s only by rounding:
+///
+///   optimizer.step(gradients, lr, clip_factor(global_norm(gradients), 1));
 double clip_factor(double norm, double max_norm);
 
 /// Multiplies all gradients by their clip_factor(). Returns the norm before. Throws NotFinite, before it changes any, that

@@ -9,26 +9,27 @@
 
 namespace heed {
 
-// Formulas as in PyTorch's torch.optim.SGD, Adam and AdamW, with g the gradient, p the parameter, t = 1, 2, ...:
-//   sgd    g += weight_decay p;  b = momentum b + g (b = g at first);  p -= lr (nesterov ? g + momentum b : b)
-//          (Sutskever et al. 2013)
-//   adam   g += weight_decay p;  m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
-//          p -= lr / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps)   (Kingma & Ba 2015, arXiv:1412.6980)
-//   adamw  p -= lr weight_decay p, then adam without the decay in g
-//          (Loshchilov & Hutter 2019, arXiv:1711.05101)
+/// Formulas as in PyTorch's torch.optim.SGD, Adam and AdamW, with g the gradient, p the parameter, t = 1, 2, ...:
+///
+///   sgd    g += weight_decay p;  b = momentum b + g (b = g at first);  p -= lr (nesterov ? g + momentum b : b)
+///          (Sutskever et al. 2013)
+///   adam   g += weight_decay p;  m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
+///          p -= lr / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps)   (Kingma & Ba 2015, arXiv:1412.6980)
+///   adamw  p -= lr weight_decay p, then adam without the decay in g
+///          (Loshchilov & Hutter 2019, arXiv:1711.05101)
 struct OptimizerOptions {
-  // The formula above.
+  /// The formula.
   enum class Method { sgd, adam, adamw } method = Method::adam;
   double momentum = 0;
   bool nesterov = false;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double weight_decay = 0;
   bool decay_matrices_only = false;  // no weight decay of parameters with fewer than two axes, as in GPT-2's recipe
-  // Parameters with values of their own; the first group that has one counts.
+  /// Parameters with values of their own. The first group that has a parameter counts.
   struct Group {
     std::vector<std::string> parameters;      // names, or the scopes of several ("encoder.0")
     double rate = 1;                          // times the step's learning rate
-    std::optional<double> weight_decay = {};  // none: as the others
+    std::optional<double> weight_decay = {};  // by default that of the other parameters
   };
   std::vector<Group> groups = {};
 };
@@ -38,7 +39,10 @@ inline constexpr EnumName<OptimizerOptions::Method> enum_names<OptimizerOptions:
     {OptimizerOptions::Method::adam, "adam"},
     {OptimizerOptions::Method::adamw, "adamw"}};
 
-// Updates parameters in place by their gradients, and keeps what the formula remembers.
+/// Updates parameters in place by their gradients, and keeps the moments of the formula.
+///
+///   Optimizer optimizer(parameters, {.method = OptimizerOptions::Method::adamw, .weight_decay = 0.1});
+///   optimizer.step(backward(loss), 3e-4);
 class Optimizer {
  public:
   /// Keeps moments for all parameters of the store that are not frozen (Parameters::freeze), so make the layers before.
@@ -47,19 +51,20 @@ class Optimizer {
   explicit Optimizer(const Parameters& parameters, OptimizerOptions options = {});
 
   /// Updates every parameter that is not frozen now, by gradient_factor times its gradient (clip_factor() in optim/clip.h).
-  /// Ignores gradients of variables of other stores. Throws Error, before it changes any parameter, that lists those without
-  /// a gradient, or those that were added to the store or unfrozen since; for a negative learning rate; and for a rate or
-  /// factor that is not finite as a float. Throws NotFinite, likewise, that names the first gradient that holds infinity or
-  /// NaN; a gradient that global_norm() found finite is not read for that again.
+  /// Ignores gradients of variables of other stores. Errors come before any parameter is changed. Throws Error for a missing
+  /// gradient, for parameters that were added to the store or unfrozen since, for a negative learning rate, and for a rate or
+  /// factor that is not finite as a float. Throws NotFinite that names the first gradient that holds infinity or NaN; a
+  /// gradient that global_norm() found finite is not read again for that.
   void step(const Gradients& gradients, double lr, double gradient_factor = 1);
 
-  // Updates so far.
+  /// Returns the number of updates so far.
   std::int64_t steps() const { return steps_; }
 
-  // All that a continued run needs: "<parameter>.b", or ".m" and ".v", and the number of "steps". Handles, which the next step
-  // writes to: clone() what is kept in memory.
+  /// Returns the state that a resumed run needs: "<parameter>.b", or ".m" and ".v", and the number of "steps". The next step
+  /// writes to these tensors: clone() those that you keep.
   NamedTensors state() const;
-  void load_state(const NamedTensors& state, const std::string& source);  // strict, as Parameters::load
+  /// Restores a state(). Throws Error for a missing, extra or wrong-shaped tensor, as Parameters::load().
+  void load_state(const NamedTensors& state, const std::string& source);
 
  private:
   struct Slot {

@@ -5,22 +5,24 @@
 
 namespace heed {
 
-// The learning rate of step t = 0, 1, ..., steps - 1, with u = (t - warmup) / (steps - warmup):
-//   t < warmup  lr (t + 1) / (warmup + 1)
-//   constant    lr
-//   linear      least + (lr - least) (1 - u)
-//   cosine      least + (lr - least) (1 + cos(pi u)) / 2      (Loshchilov & Hutter 2017, arXiv:1608.03983, equation 5)
+/// The learning rate of step t = 0, 1, ..., steps - 1, with u = (t - warmup) / (steps - warmup):
+///
+///   t < warmup  lr (t + 1) / (warmup + 1)
+///   constant    lr
+///   linear      least + (lr - least) (1 - u)
+///   cosine      least + (lr - least) (1 + cos(pi u)) / 2      (Loshchilov & Hutter 2017, arXiv:1608.03983, equation 5)
 struct Schedule {
-  // What follows the warm-up.
+  /// The form after the warm-up.
   enum class Kind { constant, linear, cosine } kind = Kind::constant;
   double lr = 1e-3;
   int warmup = 0, steps = 1;
-  double least = 0;  // where linear and cosine end
+  double least = 0;  // the rate at the end of linear and cosine
 };
 template <>
 inline constexpr EnumName<Schedule::Kind> enum_names<Schedule::Kind>[] = {
     {Schedule::Kind::constant, "constant"}, {Schedule::Kind::linear, "linear"}, {Schedule::Kind::cosine, "cosine"}};
 
-double learning_rate(const Schedule& schedule, std::int64_t step);  // from `steps` on: that of u = 1
+/// Returns the learning rate of a step; from `steps` on that of u = 1.
+double learning_rate(const Schedule& schedule, std::int64_t step);
 
 }  // namespace heed

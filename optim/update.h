@@ -5,10 +5,10 @@
 
 namespace heed {
 
-// Updates elements [begin, end) of a parameter, in one pass over them; each is to be updated once, by any thread.
+/// Updates elements [begin, end) of a parameter in one pass. Any thread may call it; each element must be updated once.
 using Update = std::function<void(std::int64_t begin, std::int64_t end)>;
 
-// Of one parameter at step t, by gradient_factor times its gradient. `weight_decay` is that of the parameter's group.
+/// Return the update of one parameter at step t, by gradient_factor times its gradient. `weight_decay` is that of its group.
 Update sgd_update(Tensor parameter, const Tensor& gradient, double gradient_factor, Tensor* b, double lr,
                   double weight_decay, const OptimizerOptions& options);
 Update adam_update(Tensor parameter, const Tensor& gradient, double gradient_factor, Tensor& m, Tensor& v,

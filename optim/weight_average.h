@@ -5,17 +5,25 @@
 
 namespace heed {
 
-// The mean of a model's weights over steps (Izmailov et al. 2018, arXiv:1803.05407).
+/// The mean of a model's weights over steps (Izmailov et al. 2018, arXiv:1803.05407).
+///
+///   WeightAverage average(parameters);
+///   for (...) { optimizer.step(gradients, lr); average.add(); }
+///   const WeightAverage::Shown shown(average);   // until its end the parameters hold the mean
 class WeightAverage {
  public:
-  explicit WeightAverage(const Parameters& parameters);  // Error when one of them is a view with gaps
+  /// Throws Error if a parameter is a view with gaps.
+  explicit WeightAverage(const Parameters& parameters);
 
-  void add();                                    // the weights as they are now; Error for new ones since the first
-  void restart();                                // forgets what was added
-  std::int64_t steps() const { return steps_; }  // how often weights were added
+  /// Adds the present weights. Throws Error if parameters were made since the first call.
+  void add();
+  /// Forgets all weights that were added.
+  void restart();
+  /// Returns how often weights were added.
+  std::int64_t steps() const { return steps_; }
 
-  // While it lives the parameters hold the mean, where there is one; all but steps() is an Error then, and no optimiser may
-  // step.
+  /// While one is open, the parameters hold the mean, if weights were added. All functions except steps() throw Error then.
+  /// Do not call Optimizer::step() before it ends.
   class Shown {
    public:
     /// Shows the average until its end.
@@ -28,10 +36,11 @@ class WeightAverage {
     WeightAverage& average_;
   };
 
-  // All that a continued run needs: the mean by the parameters' names, and the number of "steps"; of none nothing. Handles,
-  // which the next add() writes to: clone() what is kept in memory.
+  /// Returns the state that a resumed run needs: the mean by the parameters' names, and the number of "steps"; empty before
+  /// the first add(). The next add() writes to these tensors: clone() those that you keep.
   NamedTensors state() const;
-  void load_state(const NamedTensors& state, const std::string& source);  // strict, as Parameters::load
+  /// Restores a state(). Throws Error for a missing, extra or wrong-shaped tensor, as Parameters::load().
+  void load_state(const NamedTensors& state, const std::string& source);
 
  private:
   void show();
