@@ -1,6 +1,7 @@
 #include "train/training.h"
 
 #include "autograd/cpu/thread_pool.h"
+#include "run/dump.h"
 #include "tests/catch.h"
 #include "tests/scratch.h"
 
