@@ -126,14 +126,14 @@ CheckReport check_gradients(const Function& function, const std::vector<Tensor>&
 }
 
 CheckReport check(const Operation& operation, const CheckOptions& options) {
-  const std::vector<Sample> samples = operation.samples().all();
+  const std::vector<GradientSample> samples = operation.samples().all();
   if (samples.empty()) {
     const char* reason = operation.samples().reason_for_none();
     fail("check: {} has no samples{}{}", operation.name(), reason ? ": " : "", reason ? reason : "");
   }
   CheckReport all;
   Random random(options.seed);
-  for (const Sample& sample : samples) {
+  for (const GradientSample& sample : samples) {
     std::vector<Tensor> inputs;
     for (const Argument& argument : sample.arguments) inputs.push_back(draw(argument, random));
     CheckReport report = check_gradients(sample.function, inputs, options);
