@@ -4,7 +4,6 @@
 #include <heed/autograd/gradcheck/check.h>
 #include <heed/autograd/gradcheck/samples.h>
 #include <heed/autograd/machine.h>
-#include <heed/autograd/more_ops.h>
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
 #include <heed/autograd/profile.h>

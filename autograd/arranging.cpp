@@ -1,6 +1,6 @@
 #include "autograd/cpu/checks.h"
 
-#include <heed/autograd/more_ops.h>
+#include <heed/autograd/ops.h>
 
 #include <fmt/ranges.h>
 

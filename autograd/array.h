@@ -2,17 +2,23 @@
 #include <heed/autograd/error.h>
 #include <heed/autograd/shape.h>
 
+#include <initializer_list>
 #include <memory>
 #include <vector>
 
 namespace heed {
 
-// An n-dimensional, row-major array of integers or booleans: never differentiated, cheap to copy, immutable.
+/// An n-dimensional, row-major array of integers or booleans. It is immutable, cheap to copy, and never differentiated. ops.h has
+/// its operations.
+///
+///   const Ids tokens({2, 3}, {5, 1, 2, 7, 3, 0});       // (2, 3)
+///   const Ids second = index_select(tokens, {{1}, {1}}); // (1, 3): 7 3 0
+///   const Booleans padding = equal(tokens, 0);           // (2, 3)
 template <class T>
 class Array {
  public:
   Array() : Array(Shape{0}, {}) {}
-  // Throws Error when a size is negative or the counts differ.
+  /// Throws `Error` when a size is negative or the counts differ.
   Array(Shape shape, std::vector<T> values)
       : shape_(shape), values_(std::make_shared<const std::vector<T>>(std::move(values))) {
     const std::int64_t needed = checked_numel("array", shape_);
@@ -21,15 +27,24 @@ class Array {
 
   /// Returns the shape.
   const Shape& shape() const { return shape_; }
+  /// Returns the number of axes.
+  int rank() const { return shape_.rank(); }
+  /// Returns the size along `axis`. A negative axis counts from the end. Throws `Error` outside [-rank, rank).
+  std::int64_t size(int axis) const { return shape_.begin()[checked_axis("size", axis, rank())]; }
   /// Returns the number of elements.
   std::int64_t numel() const { return static_cast<std::int64_t>(values_->size()); }
-  const T* data() const { return values_->data(); }  // row-major
-  // Returns element `i`, counted row-major. Throws Error outside [0, numel()).
+  /// Returns the elements, row-major.
+  const T* data() const { return values_->data(); }
+  const T* begin() const { return data(); }
+  const T* end() const { return data() + numel(); }
+  /// Returns element `i`, counted row-major. Throws `Error` outside [0, numel()).
   T operator[](std::int64_t i) const {
     if (static_cast<std::uint64_t>(i) >= values_->size()) [[unlikely]]
       fail_index(i);
     return (*values_)[static_cast<std::size_t>(i)];
   }
+  /// Returns the element at one index per axis. Throws `Error` outside the shape.
+  T at(std::initializer_list<std::int64_t> index) const { return data()[checked_offset("at", index, shape_)]; }
 
  private:
   [[noreturn, gnu::cold]] void fail_index(std::int64_t i) const {
@@ -40,7 +55,7 @@ class Array {
   std::shared_ptr<const std::vector<T>> values_;
 };
 
-using Ids = Array<std::int32_t>;       // tokens, labels, positions
-using Booleans = Array<std::uint8_t>;  // 0 is false, anything else is true
+using Ids = Array<std::int32_t>;       ///< tokens, labels, positions
+using Booleans = Array<std::uint8_t>;  ///< 0 is false, anything else is true
 
 }  // namespace heed

@@ -4,7 +4,7 @@
 
 #include <heed/autograd/gradcheck/attention_samples.h>
 #include <heed/autograd/machine.h>
-#include <heed/autograd/more_ops.h>
+#include <heed/autograd/ops.h>
 #include <heed/autograd/operation.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 #include <heed/autograd/gradcheck/samples.h>
-#include <heed/autograd/more_ops.h>
+#include <heed/autograd/ops.h>
 #include <heed/autograd/operation.h>
 
 namespace heed {

@@ -1,6 +1,6 @@
 #include "autograd/cpu/kernels.h"
 
-#include <heed/autograd/more_ops.h>
+#include <heed/autograd/ops.h>
 
 #include <algorithm>
 #include <cmath>
@@ -93,13 +93,8 @@ Booleans operator<(const Tensor& a, double b) { return a < constant_like(a, b); 
 Booleans operator<=(const Tensor& a, double b) { return a <= constant_like(a, b); }
 Booleans operator>(const Tensor& a, double b) { return a > constant_like(a, b); }
 Booleans operator>=(const Tensor& a, double b) { return a >= constant_like(a, b); }
+Booleans equal(const Tensor& a, double b) { return equal(a, constant_like(a, b)); }
 Booleans equal(const Tensor& a, const Tensor& b) { return compared("equal", a, b, std::equal_to<>()); }
-
-Booleans operator!(const Booleans& a) {
-  std::vector<std::uint8_t> values(static_cast<std::size_t>(a.numel()));
-  std::transform(a.data(), a.data() + a.numel(), values.begin(), [](std::uint8_t v) { return v == 0; });
-  return Booleans(a.shape(), std::move(values));
-}
 
 Ids argmax(const Tensor& x, int axis, bool keepdim, bool last_of_equals) {
   return extreme("argmax", x, axis, keepdim, true, last_of_equals);

@@ -1,7 +1,7 @@
 #include "autograd/cpu/kernels.h"
 
-#include <heed/autograd/more_ops.h>
 #include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
 
 #include <algorithm>
 #include <cmath>
@@ -104,15 +104,19 @@ Tensor scatter_add(const Tensor& x, const Ids& indices, const Tensor& values, in
   });
 }
 
+void cpu::check_selection(const Shape& shape, const Ids& indices, int axis) {
+  if (indices.rank() != 1) fail("index_select: expected indices (n), got {}", to_string(indices.shape()));
+  for (std::int64_t i = 0; i < indices.numel(); ++i) {
+    if (indices[i] >= 0 && indices[i] < shape[axis]) continue;
+    fail("index_select: index {} at position {} lies outside [0, {})", indices[i], i, shape[axis]);
+  }
+}
+
 // Rows of a table, with the axis in front.
 Tensor index_select(const Tensor& x, const Ids& indices, int axis) {
   check_defined("index_select", {&x});
   const int a = checked_axis("index_select", axis, x.rank());
-  if (indices.shape().rank() != 1) fail("index_select: expected indices (n), got {}", to_string(indices.shape()));
-  for (std::int64_t i = 0; i < indices.numel(); ++i) {
-    if (indices[i] >= 0 && indices[i] < x.size(a)) continue;
-    fail("index_select: index {} at position {} lies outside [0, {})", indices[i], i, x.size(a));
-  }
+  cpu::check_selection(x.shape(), indices, a);
   const Tensor front = transpose(x, 0, a);
   Shape shape = front.shape();
   shape[0] = indices.numel();
@@ -174,6 +178,14 @@ Ids random_ids(const Shape& shape, Random& random, std::int32_t end) {
   std::vector<std::int32_t> values = cpu::new_values<std::int32_t>("random_ids", shape);
   for (std::int32_t& value : values) value = static_cast<std::int32_t>(random.below(end));
   return Ids(shape, std::move(values));
+}
+
+Ids random_permutation(std::int32_t n, Random& random) {
+  if (n < 0) fail("random_permutation: expected a size of at least 0, got {}", n);
+  std::vector<std::int32_t> values = cpu::new_values<std::int32_t>("random_permutation", {n});
+  std::iota(values.begin(), values.end(), 0);
+  random.shuffle(values);
+  return Ids({n}, std::move(values));
 }
 
 }  // namespace heed

@@ -1,21 +1,9 @@
 #include "autograd/cpu/kernels.h"
 
 #include <heed/autograd/mask.h>
+#include <heed/autograd/ops.h>
 
 namespace heed {
-namespace {
-
-Booleans operator&(const Booleans& a, const Booleans& b) {
-  const Shape shape = broadcast_shapes("mask", a.shape(), b.shape());
-  std::vector<std::uint8_t> values = cpu::new_values<std::uint8_t>("mask", shape);
-  cpu::map(
-      shape, values.data(), [](std::uint8_t u, std::uint8_t v) { return static_cast<std::uint8_t>(u && v); },
-      cpu::operand<std::uint8_t>(a, shape), cpu::operand<std::uint8_t>(b, shape));
-  return Booleans(shape, std::move(values));
-}
-
-}  // namespace
-
 Mask Mask::window(std::int64_t before, std::int64_t after, Align align) {
   if (before < 0 || after < 0) fail("Mask::window: expected numbers of keys from 0 up, got {} and {}", before, after);
   Mask mask;
@@ -46,6 +34,7 @@ Mask Mask::operator&(const Mask& other) const {
     both.visible_ = other.visible_;
     both.has_visible_ = other.has_visible_;
   } else if (other.has_visible_) {
+    broadcast_shapes("mask", visible_.shape(), other.visible_.shape());
     both.visible_ = visible_ & other.visible_;
   }
   return both;
@@ -63,9 +52,7 @@ Booleans Mask::hidden(std::int64_t T_q, std::int64_t T_k) const {
     broadcast_shapes("Mask::hidden", shown.shape(), {T_q, T_k});
     shown = shown & Booleans({T_q, T_k}, std::move(inside));
   }
-  std::vector<std::uint8_t> values;
-  for (std::int64_t i = 0; i < shown.numel(); ++i) values.push_back(!shown[i]);
-  return Booleans(shown.shape(), std::move(values));
+  return !shown;
 }
 
 }  // namespace heed

@@ -1,7 +1,7 @@
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/sums.h"
 
-#include <heed/autograd/more_ops.h>
+#include <heed/autograd/ops.h>
 #include <heed/autograd/operation.h>
 
 #include <fmt/ranges.h>

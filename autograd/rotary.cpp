@@ -1,6 +1,6 @@
 #include "autograd/cpu/kernels.h"
 
-#include <heed/autograd/more_ops.h>
+#include <heed/autograd/ops.h>
 #include <heed/autograd/operation.h>
 
 #include <cmath>

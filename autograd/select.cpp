@@ -13,12 +13,6 @@ Booleans pattern(const Shape& shape) {  // 1 0 1 1 0 1 1 0 ...
   return Booleans(shape, values);
 }
 
-Booleans negate(const Booleans& condition) {
-  std::vector<std::uint8_t> values;
-  for (std::int64_t i = 0; i < condition.numel(); ++i) values.push_back(!condition[i]);
-  return Booleans(condition.shape(), values);
-}
-
 }  // namespace
 
 // y = condition ? a : b        da = condition ? dy : 0, db = condition ? 0 : dy
@@ -48,8 +42,22 @@ Tensor where(const Booleans& condition, const Tensor& a, const Tensor& b) {
         cpu::operand<std::uint8_t>(condition, shape), cpu::operand<T>(a, shape), cpu::operand<T>(b, shape));
   });
   return record(where_operation, {&a, &b}, y, [condition](const Tensor& dy) {
-    return std::vector{masked_fill(dy, negate(condition), 0), masked_fill(dy, condition, 0)};
+    return std::vector{masked_fill(dy, !condition, 0), masked_fill(dy, condition, 0)};
   });
+}
+
+Tensor where(const Booleans& condition, const Tensor& a, double b) {
+  check_defined("where", {&a});
+  return where(condition, a, full({}, b, a.dtype()));
+}
+
+Tensor where(const Booleans& condition, double a, const Tensor& b) {
+  check_defined("where", {&b});
+  return where(condition, full({}, a, b.dtype()), b);
+}
+
+Tensor where(const Booleans& condition, double a, double b, DType dtype) {
+  return where(condition, full({}, a, dtype), full({}, b, dtype));
 }
 
 // y = mask ? value : x         dx = mask ? 0 : dy
@@ -59,7 +67,7 @@ static const Operation masked_fill_operation(
       std::vector<GradientSample> samples;
       for (const auto& [x, mask] : broadcast_pairs()) {
         samples.push_back({to_string(x) + " by " + to_string(mask), {{x}}, [m = mask](const std::vector<Tensor>& t) {
-                             return masked_fill(t[0], negate(pattern(m)), 0.5);
+                             return masked_fill(t[0], !pattern(m), 0.5);
                            }});
       }
       return samples;

@@ -42,6 +42,18 @@ std::int64_t checked_numel(const char* operation, const Shape& shape) {
   return shape.numel(operation);
 }
 
+std::int64_t checked_offset(const char* operation, std::initializer_list<std::int64_t> index, const Shape& shape) {
+  bool inside = std::ssize(index) == shape.rank();
+  std::int64_t offset = 0;
+  for (int axis = 0; inside && axis < shape.rank(); ++axis) {
+    const std::int64_t i = index.begin()[axis];
+    inside = i >= 0 && i < shape[axis];
+    offset = offset * shape[axis] + i;
+  }
+  if (!inside) fail("{}: index ({}) lies outside shape {}", operation, fmt::join(index, ", "), to_string(shape));
+  return offset;
+}
+
 Shape row_major_strides(const Shape& shape) {
   Shape strides = shape;
   std::int64_t stride = 1;

@@ -62,6 +62,9 @@ std::string to_string(const Shape& shape);
 // number exceeds 2^63 - 1.
 std::int64_t checked_numel(const char* operation, const Shape& shape);
 
+/// Returns the position, counted row-major, of the element at one index per axis. Throws `Error` outside the shape.
+std::int64_t checked_offset(const char* operation, std::initializer_list<std::int64_t> index, const Shape& shape);
+
 // Strides, in elements, of an array of this shape whose last axis runs fastest and which has no gaps.
 Shape row_major_strides(const Shape& shape);
 

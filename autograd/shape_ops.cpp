@@ -47,9 +47,11 @@ bool view_strides(const Tensor& x, const Shape& shape, Shape& strides) {
   return true;
 }
 
-Shape resolve(const Tensor& x, Shape shape) {
-  check_defined("reshape", {&x});
+}  // namespace
+
+Shape cpu::checked_reshape(const Shape& from, Shape shape) {
   const Shape asked = shape;
+  const std::int64_t elements = from.numel("reshape");
   int unknown = -1;
   std::int64_t known = 1;
   for (int axis = 0; axis < shape.rank(); ++axis) {
@@ -60,15 +62,24 @@ Shape resolve(const Tensor& x, Shape shape) {
       break;
     }
   }
-  if (unknown >= 0 && known > 0 && x.numel() % known == 0) shape[unknown] = x.numel() / known;
+  if (unknown >= 0 && known > 0 && elements % known == 0) shape[unknown] = elements / known;
   if (std::any_of(shape.begin(), shape.end(), [](std::int64_t n) { return n < 0; }) ||
-      shape.numel("reshape") != x.numel()) {
-    fail("reshape: {} elements of shape {} do not fill {}", x.numel(), to_string(x.shape()), to_string(asked));
+      shape.numel("reshape") != elements) {
+    fail("reshape: {} elements of shape {} do not fill {}", elements, to_string(from), to_string(asked));
   }
   return shape;
 }
 
-}  // namespace
+cpu::SliceRange cpu::checked_slice(const Shape& shape, int axis, std::int64_t begin, std::int64_t end,
+                                   std::int64_t step) {
+  const std::int64_t n = shape[axis], last = end == to_end ? n : end < 0 ? end + n : end;
+  const std::int64_t first = begin < 0 ? begin + n : begin;
+  if (first < 0 || first > last || last > n || step < 1) {
+    fail("slice: [{}, {}) by {} does not lie in axis {} of shape {}", begin,
+         end == to_end ? "end" : std::to_string(end), step, axis, to_string(shape));
+  }
+  return {first, last > first ? (last - first - 1) / step + 1 : 0};
+}
 
 // dx = dy with x's shape
 static const Operation reshape_operation("reshape", [] {
@@ -98,7 +109,8 @@ static const Operation reshape_operation("reshape", [] {
                                       }}};
 });
 Tensor reshape(const Tensor& x, const Shape& shape) {
-  const Shape target = resolve(x, shape);
+  check_defined("reshape", {&x});
+  const Shape target = cpu::checked_reshape(x.shape(), shape);
   Shape strides;
   const bool copies = target.numel() == 0 || !view_strides(x, target, strides);
   Tensor y = copies ? Tensor(target, x.dtype(), "reshape") : x.view(target, strides);
@@ -164,21 +176,20 @@ static const Operation slice_operation("slice", [] {
       {"(5, 2) rows 1 to 4", {{{5, 2}}}, [](auto& x) { return slice(x[0], 0, 1, 4); }},
       {"(2, 5) every second column", {{{2, 5}}}, [](auto& x) { return slice(x[0], -1, 0, 5, 2); }},
       {"(2, 3, 2) middle axis", {{{2, 3, 2}}}, [](auto& x) { return slice(x[0], 1, 2, 3); }},
+      {"(4, 2) the last three rows", {{{4, 2}}}, [](auto& x) { return slice(x[0], 0, -3); }},
       {"(3) nothing", {{{3}}}, [](auto& x) { return slice(x[0], 0, 2, 2); }},
       {"(0, 2)", {{{0, 2}}}, [](auto& x) { return slice(x[0], 1, 0, 1); }}};
 });
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step) {
   check_defined("slice", {&x});
   const int a = checked_axis("slice", axis, x.rank());
-  if (begin < 0 || begin > end || end > x.size(a) || step < 1) {
-    fail("slice: [{}, {}) by {} does not lie in axis {} of shape {}", begin, end, step, axis, to_string(x.shape()));
-  }
+  const cpu::SliceRange range = cpu::checked_slice(x.shape(), a, begin, end, step);
   Shape shape = x.shape(), strides = x.strides();
-  shape[a] = end > begin ? (end - begin - 1) / step + 1 : 0;
+  shape[a] = range.count;
   const bool is_empty = shape.numel() == 0;  // then its strides and sizes may be too large to multiply
   if (!is_empty && shape[a] > 1) strides[a] *= step;
-  return record(slice_operation, {&x}, x.view(shape, strides, is_empty ? 0 : begin * x.strides()[a]),
-                [from = x.shape(), a, begin, step](const Tensor& dy) {
+  return record(slice_operation, {&x}, x.view(shape, strides, is_empty ? 0 : range.begin * x.strides()[a]),
+                [from = x.shape(), a, first = range.begin, step](const Tensor& dy) {
                   Tensor dx = zeros(from, dy.dtype());
                   dispatch(dy.dtype(), [&]<class T>() {
                     const std::int64_t inner = dx.strides()[a];
@@ -189,7 +200,7 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, st
                     for (std::int64_t o = 0; o < outer; ++o) {
                       for (std::int64_t i = 0; i < n; ++i) {
                         std::copy_n(from_data + (o * n + i) * inner, inner,
-                                    to + (o * dx.size(a) + begin + i * step) * inner);
+                                    to + (o * dx.size(a) + first + i * step) * inner);
                       }
                     }
                   });

@@ -29,12 +29,13 @@ bool is_masked(const T* row, std::int64_t n) {
   return std::all_of(row, row + n, [](T v) { return v == -std::numeric_limits<T>::infinity(); });
 }
 
-std::vector<GradientSample> row_samples(Tensor (*f)(const Tensor&)) {
+std::vector<GradientSample> row_samples(Tensor (*f)(const Tensor&, int)) {
   std::vector<GradientSample> samples;
   for (const Shape& shape : {Shape{4}, Shape{2, 3}, Shape{2, 1, 3}, Shape{0, 3}, Shape{2, 0}, Shape{3, 20}}) {
-    samples.push_back({to_string(shape), {{shape}}, [f](const std::vector<Tensor>& x) { return f(x[0]); }});
+    samples.push_back({to_string(shape), {{shape}}, [f](const std::vector<Tensor>& x) { return f(x[0], -1); }});
   }
-  samples.push_back({"one column", {{{3, 1}}}, [f](const std::vector<Tensor>& x) { return f(x[0]); }, true});
+  samples.push_back({"one column", {{{3, 1}}}, [f](const std::vector<Tensor>& x) { return f(x[0], -1); }, true});
+  samples.push_back({"first axis", {{{3, 2}}}, [f](const std::vector<Tensor>& x) { return f(x[0], 0); }});
   return samples;
 }
 
@@ -51,8 +52,10 @@ static const Operation softmax_operation("softmax", [] {
                      }});
   return samples;
 });
-Tensor softmax(const Tensor& x) {
+Tensor softmax(const Tensor& x, int axis) {
   check_rows("softmax", x);
+  if (const int a = checked_axis("softmax", axis, x.rank()); a != x.rank() - 1)
+    return transpose(softmax(transpose(x, a, -1)), a, -1);
   const Tensor dense = contiguous(x.detach());
   Tensor y(x.shape(), x.dtype());
   const std::int64_t n = x.size(-1);
@@ -80,8 +83,10 @@ Tensor softmax(const Tensor& x) {
 // y  = x - log sum(e^x)
 // dx = dy - e^y sum(dy), and 0 for a masked row
 static const Operation log_softmax_operation("log_softmax", [] { return row_samples(log_softmax); });
-Tensor log_softmax(const Tensor& x) {
+Tensor log_softmax(const Tensor& x, int axis) {
   check_rows("log_softmax", x);
+  if (const int a = checked_axis("log_softmax", axis, x.rank()); a != x.rank() - 1)
+    return transpose(log_softmax(transpose(x, a, -1)), a, -1);
   const Tensor dense = contiguous(x.detach());
   Tensor y(x.shape(), x.dtype());
   const std::int64_t n = x.size(-1);

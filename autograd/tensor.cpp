@@ -33,6 +33,20 @@ Tensor filled(const char* operation, const Shape& shape, double value, DType dty
   return result;
 }
 
+template <class From>
+Tensor tensor_of(const Shape& shape, std::span<const From> values, DType dtype) {
+  const std::int64_t needed = checked_numel("tensor", shape);
+  if (needed != static_cast<std::int64_t>(values.size())) {
+    fail("tensor: shape {} needs {} values, got {}", to_string(shape), needed, values.size());
+  }
+  Tensor result(shape, dtype);
+  dispatch(dtype, [&]<class T>() {
+    std::transform(values.begin(), values.end(), result.mutable_data<T>(),
+                   [](From value) { return static_cast<T>(value); });
+  });
+  return result;
+}
+
 }  // namespace
 
 const char* to_string(DType dtype) { return dtype == DType::float32 ? "float32" : "float64"; }
@@ -198,20 +212,15 @@ Tensor zeros(const Shape& shape, DType dtype) { return filled("zeros", shape, 0,
 Tensor ones(const Shape& shape, DType dtype) { return filled("ones", shape, 1, dtype); }
 
 Tensor tensor(const Shape& shape, std::span<const double> values, DType dtype) {
-  const std::int64_t needed = checked_numel("tensor", shape);
-  if (needed != static_cast<std::int64_t>(values.size())) {
-    fail("tensor: shape {} needs {} values, got {}", to_string(shape), needed, values.size());
-  }
-  Tensor result(shape, dtype);
-  dispatch(dtype, [&]<class T>() {
-    std::transform(values.begin(), values.end(), result.mutable_data<T>(),
-                   [](double value) { return static_cast<T>(value); });
-  });
-  return result;
+  return tensor_of(shape, values, dtype);
+}
+
+Tensor tensor(const Shape& shape, std::span<const float> values, DType dtype) {
+  return tensor_of(shape, values, dtype);
 }
 
 Tensor tensor(const Shape& shape, std::initializer_list<double> values, DType dtype) {
-  return tensor(shape, std::span<const double>(values.begin(), values.size()), dtype);
+  return tensor_of(shape, std::span<const double>(values.begin(), values.size()), dtype);
 }
 
 bool is_finite(const Tensor& x) {

@@ -150,8 +150,9 @@ Tensor full(const Shape& shape, double value, DType dtype = DType::float32);
 Tensor zeros(const Shape& shape, DType dtype = DType::float32);
 Tensor ones(const Shape& shape, DType dtype = DType::float32);
 
-// A contiguous tensor with these values, row-major. Error when their number differs from the shape's.
+/// Makes a contiguous tensor with these values, row-major. Throws `Error` when their number differs from the shape's.
 Tensor tensor(const Shape& shape, std::span<const double> values, DType dtype = DType::float32);
+Tensor tensor(const Shape& shape, std::span<const float> values, DType dtype = DType::float32);
 Tensor tensor(const Shape& shape, std::initializer_list<double> values, DType dtype = DType::float32);
 
 // A tensor to differentiate with respect to: shares the storage of `value`, keeps its identity across recordings. Error when

@@ -1,4 +1,4 @@
-#include <heed/autograd/more_ops.h>
+#include <heed/autograd/ops.h>
 #include <heed/explain/residual_parts.h>
 #include <heed/explain/score_parts.h>
 #include <heed/nn/hook.h>

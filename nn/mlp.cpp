@@ -1,4 +1,4 @@
-#include <heed/autograd/more_ops.h>
+#include <heed/autograd/ops.h>
 #include <heed/nn/hook.h>
 #include <heed/nn/mlp.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 #include <heed/autograd/enum_names.h>
-#include <heed/autograd/more_ops.h>
+#include <heed/autograd/ops.h>
 #include <heed/nn/linearised.h>
 
 #include <vector>

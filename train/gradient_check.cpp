@@ -3,7 +3,7 @@
 #include "train/experiment.h"
 
 #include <heed/autograd/gradcheck/check.h>
-#include <heed/autograd/more_ops.h>
+#include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
 
 #include <algorithm>

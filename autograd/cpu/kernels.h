@@ -56,6 +56,18 @@ inline Shape broadcast_strides(const Shape& shape, const Shape& strides, const S
   return result;
 }
 
+/// Returns the shape that reshape() gives, with -1 replaced. Throws `Error` when the elements do not fill it.
+Shape checked_reshape(const Shape& from, Shape shape);
+
+/// First element along the axis, and number of elements, of a slice. Throws `Error` outside the axis.
+struct SliceRange {
+  std::int64_t begin, count;
+};
+SliceRange checked_slice(const Shape& shape, int axis, std::int64_t begin, std::int64_t end, std::int64_t step);
+
+/// Throws `Error` unless `indices` has one axis and its values lie in axis `axis` of `shape`.
+void check_selection(const Shape& shape, const Ids& indices, int axis);
+
 template <class T>
 Operand<T> operand(const Tensor& x, const Shape& output) {
   return {x.data<T>(), broadcast_strides(x.shape(), x.strides(), output)};

@@ -1,5 +1,5 @@
 #include <heed/autograd/gradcheck/attention_samples.h>
-#include <heed/autograd/more_ops.h>
+#include <heed/autograd/ops.h>
 
 namespace heed {
 namespace {

@@ -1,6 +1,6 @@
 #include "inspect/views/view.h"
 
-#include <heed/autograd/more_ops.h>
+#include <heed/autograd/ops.h>
 #include <heed/explain/trace.h>
 #include <heed/files/utf8.h>
 #include <heed/nn/hook.h>

@@ -1,6 +1,6 @@
 #include "tests/autograd/helpers.h"
 
-#include <heed/autograd/more_ops.h>
+#include <heed/autograd/ops.h>
 
 #include <exception>
 #include <string>
@@ -194,8 +194,10 @@ std::vector<Call> reducing_calls() {
                [](Given& g) {
                  return cumsum(g.tensor(), g.axis(), {g.flag(), g.flag()});
                }),
-          call("softmax", [](Given& g) { return softmax(g.tensor()); }),
-          call("log_softmax", [](Given& g) { return log_softmax(g.tensor()); }),
+          call("softmax", [](Given& g) { return softmax(g.tensor(), g.axis()); }),
+          call("log_softmax", [](Given& g) { return log_softmax(g.tensor(), g.axis()); }),
+          call("where", [](Given& g) { return where(g.booleans(), g.tensor(), 1.0); }),
+          call("where", [](Given& g) { return where(g.booleans(), 1.0, g.tensor()); }),
           call("layer_norm",
                [](Given& g) {
                  const Tensor gain = g.tensor();
@@ -216,50 +218,61 @@ std::vector<Call> reducing_calls() {
 }
 
 std::vector<Call> arranging_calls() {
-  return {call("reshape", [](Given& g) { return reshape(g.tensor(), g.shape()); }),
-          call("transpose", [](Given& g) { return transpose(g.tensor(), g.axis(), g.axis()); }),
-          call("permute", [](Given& g) { return permute(g.tensor(), g.axes()); }),
-          call("slice", [](Given& g) { return slice(g.tensor(), g.axis(), g.size(), g.size(), g.size()); }),
-          call("broadcast_to", [](Given& g) { return broadcast_to(g.tensor(), g.shape()); }),
-          call("contiguous", [](Given& g) { return contiguous(g.tensor()); }),
-          call("concat", [](Given& g) { return concat(g.tensors(), g.axis()); }),
-          call("stack", [](Given& g) { return stack(g.tensors(), g.axis()); }),
-          call("stack",
-               [](Given& g) {
-                 const Tensor x = g.tensor();
-                 return stack({x, x}, g.axis());
-               }),
-          call("split", [](Given& g) { split(g.tensor(), g.sizes(), g.axis()); }),
-          call("squeeze", [](Given& g) { return squeeze(g.tensor(), g.axis()); }),
-          call("unsqueeze", [](Given& g) { return unsqueeze(g.tensor(), g.axis()); }),
-          call("flatten", [](Given& g) { return flatten(g.tensor(), g.axis(), g.axis()); }),
-          call("pad", [](Given& g) { return pad(g.tensor(), g.axis(), g.size(), g.size(), g.number()); }),
-          call("repeat", [](Given& g) { return repeat(g.tensor(), g.sizes()); }),
-          call("tril", [](Given& g) { return tril(g.tensor(), g.size()); }),
-          call("triu", [](Given& g) { return triu(g.tensor(), g.size()); }),
-          call("[]", [](Given& g) { return g.tensor()[g.size()]; }),
-          call("gather", [](Given& g) { return gather(g.tensor(), g.ids(), g.axis()); }),
-          call("scatter_add", [](Given& g) { return scatter_add(g.tensor(), g.ids(), g.tensor(), g.axis()); }),
-          call("index_select", [](Given& g) { return index_select(g.tensor(), g.ids(), g.axis()); }),
-          call("embedding", [](Given& g) { return embedding(g.tensor(), g.ids()); }),
-          call("select_rows", [](Given& g) { return select_rows(g.tensor(), g.ids()); }),
-          call("one_hot", [](Given& g) { one_hot(g.ids(), g.size(), g.dtype()); }),
-          call("full", [](Given& g) { full(g.shape(), g.number(), g.dtype()); }),
-          call("zeros", [](Given& g) { zeros(g.shape(), g.dtype()); }),
-          call("ones", [](Given& g) { ones(g.shape(), g.dtype()); }),
-          call("tensor",
-               [](Given& g) {
-                 tensor(g.shape(), {1, 2, 3}, g.dtype());
-               }),
-          call("tensor", [](Given& g) { Tensor(g.shape(), g.dtype()); }),
-          call("array",
-               [](Given& g) {
-                 Ids(g.shape(), {1, 2, 3});
-               }),
-          call("arange", [](Given& g) { arange(g.number(), g.number(), g.number(), g.dtype()); }),
-          call("random_uniform", [](Given& g) { random_uniform(g.shape(), g.random, g.number(), g.number()); }),
-          call("random_normal", [](Given& g) { random_normal(g.shape(), g.random, g.number(), g.number()); }),
-          call("random_ids", [](Given& g) { random_ids(g.shape(), g.random, g.axis()); })};
+  return {
+      call("reshape", [](Given& g) { return reshape(g.tensor(), g.shape()); }),
+      call("transpose", [](Given& g) { return transpose(g.tensor(), g.axis(), g.axis()); }),
+      call("permute", [](Given& g) { return permute(g.tensor(), g.axes()); }),
+      call("slice", [](Given& g) { return slice(g.tensor(), g.axis(), g.size(), g.size(), g.size()); }),
+      call("broadcast_to", [](Given& g) { return broadcast_to(g.tensor(), g.shape()); }),
+      call("contiguous", [](Given& g) { return contiguous(g.tensor()); }),
+      call("concat", [](Given& g) { return concat(g.tensors(), g.axis()); }),
+      call("stack", [](Given& g) { return stack(g.tensors(), g.axis()); }),
+      call("stack",
+           [](Given& g) {
+             const Tensor x = g.tensor();
+             return stack({x, x}, g.axis());
+           }),
+      call("split", [](Given& g) { split(g.tensor(), g.sizes(), g.axis()); }),
+      call("squeeze", [](Given& g) { return squeeze(g.tensor(), g.axis()); }),
+      call("unsqueeze", [](Given& g) { return unsqueeze(g.tensor(), g.axis()); }),
+      call("flatten", [](Given& g) { return flatten(g.tensor(), g.axis(), g.axis()); }),
+      call("pad", [](Given& g) { return pad(g.tensor(), g.axis(), g.size(), g.size(), g.number()); }),
+      call("repeat", [](Given& g) { return repeat(g.tensor(), g.sizes()); }),
+      call("tril", [](Given& g) { return tril(g.tensor(), g.size()); }),
+      call("triu", [](Given& g) { return triu(g.tensor(), g.size()); }),
+      call("[]", [](Given& g) { return g.tensor()[g.size()]; }),
+      call("gather", [](Given& g) { return gather(g.tensor(), g.ids(), g.axis()); }),
+      call("scatter_add", [](Given& g) { return scatter_add(g.tensor(), g.ids(), g.tensor(), g.axis()); }),
+      call("index_select", [](Given& g) { return index_select(g.tensor(), g.ids(), g.axis()); }),
+      call("index_select", [](Given& g) { index_select(g.ids(), g.ids(), g.axis()); }),
+      call("reshape", [](Given& g) { reshape(g.ids(), g.shape()); }),
+      call("slice", [](Given& g) { slice(g.booleans(), g.axis(), g.size(), g.size(), g.size()); }),
+      call("concat",
+           [](Given& g) {
+             concat({g.ids(), g.ids()}, g.axis());
+           }),
+      call("&", [](Given& g) { g.booleans() & g.booleans(); }),
+      call("equal", [](Given& g) { equal(g.ids(), g.ids()); }),
+      call("random_permutation", [](Given& g) { random_permutation(static_cast<std::int32_t>(g.size()), g.random); }),
+      call("embedding", [](Given& g) { return embedding(g.tensor(), g.ids()); }),
+      call("select_rows", [](Given& g) { return select_rows(g.tensor(), g.ids()); }),
+      call("one_hot", [](Given& g) { one_hot(g.ids(), g.size(), g.dtype()); }),
+      call("full", [](Given& g) { full(g.shape(), g.number(), g.dtype()); }),
+      call("zeros", [](Given& g) { zeros(g.shape(), g.dtype()); }),
+      call("ones", [](Given& g) { ones(g.shape(), g.dtype()); }),
+      call("tensor",
+           [](Given& g) {
+             tensor(g.shape(), {1, 2, 3}, g.dtype());
+           }),
+      call("tensor", [](Given& g) { Tensor(g.shape(), g.dtype()); }),
+      call("array",
+           [](Given& g) {
+             Ids(g.shape(), {1, 2, 3});
+           }),
+      call("arange", [](Given& g) { arange(g.number(), g.number(), g.number(), g.dtype()); }),
+      call("random_uniform", [](Given& g) { random_uniform(g.shape(), g.random, g.number(), g.number()); }),
+      call("random_normal", [](Given& g) { random_normal(g.shape(), g.random, g.number(), g.number()); }),
+      call("random_ids", [](Given& g) { random_ids(g.shape(), g.random, g.axis()); })};
 }
 
 std::vector<Call> product_calls() {

@@ -1,7 +1,7 @@
 #include "tests/autograd/helpers.h"
 
 #include <heed/autograd/format.h>
-#include <heed/autograd/more_ops.h>
+#include <heed/autograd/ops.h>
 
 #include <sstream>
 

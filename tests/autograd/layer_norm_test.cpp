@@ -1,6 +1,6 @@
 #include "tests/autograd/helpers.h"
 
-#include <heed/autograd/more_ops.h>
+#include <heed/autograd/ops.h>
 
 using namespace heed;
 

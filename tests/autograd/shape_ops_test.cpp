@@ -155,7 +155,7 @@ TEST_CASE("Wrong use of shape operations is an error that says what was expected
                   {"slice: [1, 4) by 1 does not lie in axis 1 of shape (2, 3)", [&] { slice(x, 1, 1, 4); }},
                   {"slice: [0, 2) by 0 does not lie in axis 0 of shape (2, 3)", [&] { slice(x, 0, 0, 2, 0); }},
                   {"broadcast_to: (2, 3) does not broadcast to (3)", [&] { broadcast_to(x, {3}); }},
-                  {"concat: expected at least one tensor", [] { concat({}, 0); }},
+                  {"concat: expected at least one tensor", [] { concat(std::vector<Tensor>{}, 0); }},
                   {"concat: part 1 is float32 (2, 2); expected float32 and sizes like (2, 3) but along axis 0",
                    [&] {
                      concat({x, zeros({2, 2})}, 0);

@@ -70,3 +70,15 @@ TEST_CASE("A NaN that goes into a row comes out of it, in values and gradients")
 TEST_CASE("Wrong use of softmax is an error that says what was expected") {
   check_messages({{"softmax: expected at least one axis, got shape ()", [] { softmax(ones({})); }}});
 }
+
+TEST_CASE("Softmax along any axis is that of the transposed tensor") {
+  Random random(3);
+  const Tensor x = uniform({3, 4, 5}, random);
+  for (const int axis : {0, 1, -3, -2}) {
+    CHECK(softmax(x, axis).to_vector() == transpose(softmax(transpose(x, axis, -1)), axis, -1).to_vector());
+    CHECK(log_softmax(x, axis).to_vector() == transpose(log_softmax(transpose(x, axis, -1)), axis, -1).to_vector());
+  }
+  const Tensor totals = sum(softmax(x, 1), {1});
+  for (const double total : totals.to_vector()) CHECK(std::abs(total - 1) < 1e-12);
+  check_messages({{"softmax: axis 3 is outside [-3, 3) for 3 axes", [&] { softmax(x, 3); }}});
+}

@@ -1,5 +1,5 @@
 #pragma once
-#include <heed/autograd/more_ops.h>
+#include <heed/autograd/ops.h>
 #include <heed/models/model.h>
 
 #include <cmath>

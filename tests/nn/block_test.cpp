@@ -1,7 +1,7 @@
 #include "tests/golden.h"
 #include "tests/message.h"
 
-#include <heed/autograd/more_ops.h>
+#include <heed/autograd/ops.h>
 #include <heed/nn/block.h>
 
 using namespace heed;

@@ -1,7 +1,7 @@
 #include "tests/catch.h"
 
 #include <heed/autograd/machine.h>
-#include <heed/autograd/more_ops.h>
+#include <heed/autograd/ops.h>
 #include <heed/optim/optimizer.h>
 
 using namespace heed;

@@ -163,8 +163,8 @@ for task in re.findall(r"\w+", tasks):
         if not re.search(rf"`tasks/`.*\b{task}\b", read(readme)):
             wrong(readme, f"its row of `data/` lacks the task {task}")
 shown = "\n".join(line for _, line in blocks("docs/design.md", "cpp"))
-if shown.split("\nconst Recording")[0] not in read("autograd/unary.cpp"):
-    wrong("docs/design.md", "its operation is not the one in autograd/unary.cpp")
+if shown.split("\nconst Recording")[0] not in read("autograd/functions.cpp"):
+    wrong("docs/design.md", "its operation is not the one in autograd/functions.cpp")
 for arguments, expected in ((["--no-such-option"], "2"), (["--config", "none.yaml"], "1")):
     code = subprocess.run([BUILD / "train", *arguments], capture_output=True, check=False).returncode
     fact(code, {"2": r"exit code (\d) for a command line", "1": r"for a command line, (\d) for all else"}[expected])

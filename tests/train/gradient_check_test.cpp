@@ -2,7 +2,7 @@
 
 #include "tests/catch.h"
 
-#include <heed/autograd/more_ops.h>
+#include <heed/autograd/ops.h>
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #include "tests/scratch.h"
 
 #include <heed/autograd/machine.h>
-#include <heed/autograd/more_ops.h>
+#include <heed/autograd/ops.h>
 #include <heed/files/file.h>
 #include <heed/files/safetensors.h>
 

@@ -1,0 +1,147 @@
+#include "autograd/cpu/kernels.h"
+
+#include <heed/autograd/ops.h>
+
+#include <algorithm>
+
+// Operations on arrays of integers and booleans: each returns a new array.
+namespace heed {
+namespace {
+
+// The elements at offset + sum of index[i] * strides[i], in an array of `shape`.
+template <class T>
+Array<T> copied(const Array<T>& x, const Shape& shape, const Shape& strides, std::int64_t offset = 0) {
+  std::vector<T> values(static_cast<std::size_t>(shape.numel()));
+  if (!values.empty()) {
+    cpu::map(
+        shape, values.data(), [](T v) { return v; }, cpu::Operand<T>{x.data() + offset, strides});
+  }
+  return Array<T>(shape, std::move(values));
+}
+
+template <class T>
+Array<T> reshaped(const Array<T>& x, const Shape& shape) {
+  return copied(x, cpu::checked_reshape(x.shape(), shape), row_major_strides(Shape{x.numel()}));
+}
+
+template <class T>
+Array<T> sliced(const Array<T>& x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step) {
+  const int a = checked_axis("slice", axis, x.rank());
+  const cpu::SliceRange range = cpu::checked_slice(x.shape(), a, begin, end, step);
+  Shape shape = x.shape(), strides = row_major_strides(x.shape());
+  shape[a] = range.count;
+  const std::int64_t offset = range.begin * strides[a];
+  strides[a] *= step;
+  return copied(x, shape, strides, offset);
+}
+
+// Runs of `inner` elements, from each part in turn.
+template <class T>
+Array<T> concatenated(const std::vector<Array<T>>& parts, int axis) {
+  if (parts.empty()) fail("concat: expected at least one array");
+  const int a = checked_axis("concat", axis, parts[0].rank());
+  Shape shape = parts[0].shape();
+  shape[a] = 0;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    Shape rest = parts[p].shape();
+    if (rest.rank() == shape.rank()) rest[a] = shape[a];
+    if (rest != shape) {
+      fail("concat: part {} has shape {}; expected that of part 0, {}, except along axis {}", p,
+           to_string(parts[p].shape()), to_string(parts[0].shape()), axis);
+    }
+    shape[a] += parts[p].size(a);
+  }
+  std::vector<T> values;
+  values.reserve(static_cast<std::size_t>(shape.numel("concat")));
+  std::int64_t outer = 1, inner = 1;
+  for (int i = 0; i < shape.rank(); ++i) (i < a ? outer : inner) *= i == a ? 1 : shape[i];
+  for (std::int64_t o = 0; o < outer; ++o) {
+    for (const Array<T>& part : parts) {
+      const std::int64_t block = part.size(a) * inner;
+      values.insert(values.end(), part.data() + o * block, part.data() + (o + 1) * block);
+    }
+  }
+  return Array<T>(shape, std::move(values));
+}
+
+template <class T>
+Array<T> selected(const Array<T>& x, const Ids& indices, int axis) {
+  const int a = checked_axis("index_select", axis, x.rank());
+  cpu::check_selection(x.shape(), indices, a);
+  Shape shape = x.shape();
+  shape[a] = indices.numel();
+  std::vector<T> values;
+  values.reserve(static_cast<std::size_t>(shape.numel("index_select")));
+  const std::int64_t inner = row_major_strides(x.shape())[a], outer = x.numel() ? x.numel() / (inner * x.size(a)) : 0;
+  for (std::int64_t o = 0; o < outer; ++o) {
+    for (const std::int32_t i : indices) {
+      const T* block = x.data() + (o * x.size(a) + i) * inner;
+      values.insert(values.end(), block, block + inner);
+    }
+  }
+  return Array<T>(shape, std::move(values));
+}
+
+template <class T, class F>
+Booleans combined(const char* operation, const Array<T>& a, const Array<T>& b, F f) {
+  const Shape shape = broadcast_shapes(operation, a.shape(), b.shape());
+  std::vector<std::uint8_t> values = cpu::new_values<std::uint8_t>(operation, shape);
+  cpu::map(
+      shape, values.data(), [f](T u, T v) { return static_cast<std::uint8_t>(f(u, v)); }, cpu::operand(a, shape),
+      cpu::operand(b, shape));
+  return Booleans(shape, std::move(values));
+}
+
+template <class T>
+Tensor as_tensor(const Array<T>& x, DType dtype) {
+  Tensor y(x.shape(), dtype);
+  dispatch(dtype, [&]<class To>() {
+    std::transform(x.begin(), x.end(), y.mutable_data<To>(), [](T v) { return static_cast<To>(v); });
+  });
+  return y;
+}
+
+Ids constant(std::int32_t value) { return Ids({}, {value}); }
+
+}  // namespace
+
+Ids reshape(const Ids& x, const Shape& shape) { return reshaped(x, shape); }
+Booleans reshape(const Booleans& x, const Shape& shape) { return reshaped(x, shape); }
+Ids slice(const Ids& x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step) {
+  return sliced(x, axis, begin, end, step);
+}
+Booleans slice(const Booleans& x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step) {
+  return sliced(x, axis, begin, end, step);
+}
+Ids concat(const std::vector<Ids>& parts, int axis) { return concatenated(parts, axis); }
+Booleans concat(const std::vector<Booleans>& parts, int axis) { return concatenated(parts, axis); }
+Ids index_select(const Ids& x, const Ids& indices, int axis) { return selected(x, indices, axis); }
+Booleans index_select(const Booleans& x, const Ids& indices, int axis) { return selected(x, indices, axis); }
+
+Booleans operator<(const Ids& a, const Ids& b) { return combined("<", a, b, std::less<>()); }
+Booleans operator<=(const Ids& a, const Ids& b) { return combined("<=", a, b, std::less_equal<>()); }
+Booleans operator>(const Ids& a, const Ids& b) { return combined(">", a, b, std::greater<>()); }
+Booleans operator>=(const Ids& a, const Ids& b) { return combined(">=", a, b, std::greater_equal<>()); }
+Booleans operator<(const Ids& a, std::int32_t b) { return a < constant(b); }
+Booleans operator<=(const Ids& a, std::int32_t b) { return a <= constant(b); }
+Booleans operator>(const Ids& a, std::int32_t b) { return a > constant(b); }
+Booleans operator>=(const Ids& a, std::int32_t b) { return a >= constant(b); }
+Booleans equal(const Ids& a, const Ids& b) { return combined("equal", a, b, std::equal_to<>()); }
+Booleans equal(const Ids& a, std::int32_t b) { return equal(a, constant(b)); }
+
+Booleans operator!(const Booleans& x) {
+  std::vector<std::uint8_t> values(static_cast<std::size_t>(x.numel()));
+  std::transform(x.begin(), x.end(), values.begin(), [](std::uint8_t v) { return v == 0; });
+  return Booleans(x.shape(), std::move(values));
+}
+Booleans operator&(const Booleans& a, const Booleans& b) { return combined("&", a, b, std::logical_and<>()); }
+Booleans operator|(const Booleans& a, const Booleans& b) { return combined("|", a, b, std::logical_or<>()); }
+
+std::int64_t count(const Booleans& x) { return x.numel() - std::count(x.begin(), x.end(), 0); }
+bool any(const Booleans& x) { return count(x) > 0; }
+bool all(const Booleans& x) { return count(x) == x.numel(); }
+
+Tensor tensor(const Ids& x, DType dtype) { return as_tensor(x, dtype); }
+Tensor tensor(const Booleans& x, DType dtype) { return as_tensor(!!x, dtype); }
+
+}  // namespace heed
