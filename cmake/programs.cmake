@@ -4,7 +4,7 @@ find_package(yaml-cpp REQUIRED)
 find_package(cxxopts REQUIRED)
 
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS run/*.cpp train/*.cpp inspect/*.cpp)
-list(FILTER sources EXCLUDE REGEX "/(train/train|inspect/inspect)\\.cpp$")
+list(FILTER sources EXCLUDE REGEX "/(train/train|inspect/inspect|run/(dump|metrics|run_writer))\\.cpp$")
 add_library(heed_programs STATIC ${sources} ${PROJECT_BINARY_DIR}/page_source.cpp)
 heed_options(heed_programs)
 target_compile_definitions(heed_programs PUBLIC CXXOPTS_NO_REGEX "CXXOPTS_VECTOR_DELIMITER='\\n'")

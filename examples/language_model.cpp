@@ -1,29 +1,45 @@
 // A LLaMA-like decoder (RMSNorm, rotary embedding, grouped heads, SwiGLU) learns a rhyme letter by letter, then generates it
-// from its first letter with a cache of keys and values.
+// from its first letter with a cache of keys and values. With an argument, "language_model runs/rhyme", it also writes a run:
+// "inspect runs/rhyme" shows what each head looks at, "inspect page runs/rhyme --out rhyme.html" makes a page of it.
 #include <heed/heed.h>
+#include <heed/models/reading.h>
+#include <heed/run/run_writer.h>
+
+#include <optional>
 
 using namespace heed;
 
-int main() {
+int main(int argc, char** argv) {
   const std::string rhyme = "Peter Piper picked a peck of pickled peppers.";
-  const std::vector<std::int32_t> codes(rhyme.begin(), rhyme.end());
-  const std::int64_t T = std::ssize(codes) - 1;
-  const Ids input({1, T}, {codes.begin(), codes.end() - 1}), target({1, T}, {codes.begin() + 1, codes.end()});
-  Parameters parameters;
+  SavedModel saved{.tokenizer = Tokenizer::of_text(Split::characters)};
+  std::vector<std::int32_t> codes;
+  for (const std::string& letter : saved.tokenizer(rhyme)) codes.push_back(saved.vocabulary.add(letter));
+  const Ids text({1, std::ssize(codes)}, codes), input = slice(text, 1, 0, -1), next = slice(text, 1, 1);
+
   LanguageModelConfig config{.transformer = llama(2, 4, 2, 48, 96)};
-  config.transformer.vocabulary = 128, config.transformer.max_length = 64;
-  const LanguageModel model(Scope(parameters, 1), config);
-  Optimizer adam(parameters,
+  config.transformer.vocabulary = saved.vocabulary.size(), config.transformer.max_length = 64;
+  const LanguageModel model(Scope(saved.parameters, 1), config);
+  saved.network = model;  // shares the parameters
+
+  std::optional<RunWriter> run;
+  if (argc > 1) run.emplace(argv[1], saved, std::vector{question(saved, "Peter Piper picked a peck of p")});
+  Optimizer adam(saved.parameters,
                  {.method = OptimizerOptions::Method::adamw, .weight_decay = 0.01, .decay_matrices_only = true});
   const Schedule schedule{.kind = Schedule::Kind::cosine, .lr = 3e-3, .warmup = 10, .steps = 100, .least = 3e-4};
   for (int step = 0; step < 100; ++step) {
     const Recording recording;
-    const Tensor loss = model.loss(input, target);
+    const Tensor loss = model.loss(input, next);
+    if (step % 33 == 0) {
+      fmt::print("step {:2}  loss {:.4f}\n", step, loss.item());
+      if (run) run->write({.step = step, .train_loss = loss.item()});
+    }
     adam.step(backward(loss), learning_rate(schedule, step));
-    if (step % 33 == 0) fmt::print("step {:2}  loss {:.4f}\n", step, loss.item());
   }
   std::string said = "P";
   Cache cache;
-  while (std::ssize(said) <= T) said += static_cast<char>(argmax(model.append(Ids({1, 1}, {said.back()}), cache))[0]);
+  while (std::ssize(said) < std::ssize(rhyme)) {
+    const Ids last({1, 1}, {saved.vocabulary[said.substr(said.size() - 1)]});
+    said += saved.vocabulary.word(argmax(model.append(last, cache))[0]);
+  }
   fmt::print("{}\n", said);
 }

@@ -201,6 +201,19 @@ void make_directories(const fs::path& path) {
   if (error) fail_with_reason("make the directory", path, error.value());
 }
 
+fs::path make_free_directory(const fs::path& path) {
+  if (const fs::path above = path.parent_path(); !above.empty()) {
+    if (above.has_parent_path()) make_directories(above.parent_path());
+    make_directory(above);
+  }
+  fs::path free = path;
+  for (int number = 2; ::mkdir(free.c_str(), 0777) != 0; ++number) {
+    if (errno != EEXIST) fail_with_reason("make the directory", free, errno);
+    free = fmt::format("{}-{}", path.string(), number);
+  }
+  return free;
+}
+
 std::string read_file(const fs::path& path) {
   Descriptor file(path, O_RDONLY | O_NONBLOCK);  // a FIFO without a writer would not open
   struct stat status {};

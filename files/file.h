@@ -26,6 +26,10 @@ void make_directory(const std::filesystem::path& path);
 /// Makes `path` and the directories above it, as make_directory() does.
 void make_directories(const std::filesystem::path& path);
 
+/// Makes the directory `path`, or the first of path-2, path-3, ... that does not exist, and returns it. Two processes never get
+/// the same one.
+std::filesystem::path make_free_directory(const std::filesystem::path& path);
+
 /// Returns the file's bytes. Throws FileError with the path and the system's reason. Throws Error for a FIFO that nobody
 /// writes to within 2 s, for a device that has more than 256 MiB, for a file larger than memory, and for one that was cut
 /// while it was read.

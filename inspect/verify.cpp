@@ -34,14 +34,17 @@ void check_config(const fs::path& file) {
   if (fs::is_empty(file)) fail("{}: is empty", file.string());
 }
 
-// Those that every run has, and its dumps.
+// The files that every run has, and its dumps. A run of RunWriter has no configuration and no checkpoint.
 std::vector<RunFile> files_of(const fs::path& run) {
-  std::vector<RunFile> files{
-      {run / "config.yaml", [=] { check_config(run / "config.yaml"); }},
-      {held_out_path(run), [=] { read_jsonl(held_out_path(run)); }},
-      {run / "metrics.jsonl", [=] { read_metrics(run); }},
-      {model_path(run), [=] { load_model(model_path(run)); }},
-      {run / "checkpoint.safetensors", [=] { read_safetensors(run / "checkpoint.safetensors"); }}};
+  const fs::path config = run / "config.yaml", checkpoint = run / "checkpoint.safetensors";
+  const bool is_of_train = fs::exists(config) || fs::exists(checkpoint);
+  std::vector<RunFile> files;
+  if (is_of_train) files.push_back({config, [=] { check_config(config); }});
+  if (is_of_train || fs::exists(held_out_path(run)))
+    files.push_back({held_out_path(run), [=] { read_jsonl(held_out_path(run)); }});
+  files.push_back({metrics_path(run), [=] { read_metrics(run); }});
+  files.push_back({model_path(run), [=] { load_model(model_path(run)); }});
+  if (is_of_train) files.push_back({checkpoint, [=] { read_safetensors(checkpoint); }});
   if (const fs::path best = best_model_path(run); fs::exists(best)) files.push_back({best, [=] { load_model(best); }});
   if (fs::exists(baselines_path(run))) files.push_back({baselines_path(run), [=] { Baselines::read(run); }});
   for (const std::int64_t step : dump_steps(run)) {

@@ -1,11 +1,10 @@
-#include "run/dump.h"
-
 #include "files/json.h"
 
 #include <heed/autograd/ops.h>
 #include <heed/files/file.h>
 #include <heed/files/safetensors.h>
 #include <heed/files/utf8.h>
+#include <heed/run/dump.h>
 
 #include <fmt/format.h>
 
@@ -113,6 +112,11 @@ const std::string& metadata(const SafeTensors& content, const std::string& name,
 }
 
 }  // namespace
+
+std::filesystem::path model_path(const std::filesystem::path& run) { return run / "model.safetensors"; }
+std::filesystem::path best_model_path(const std::filesystem::path& run) { return run / "best.safetensors"; }
+std::filesystem::path held_out_path(const std::filesystem::path& run) { return run / "held_out.jsonl"; }
+std::filesystem::path metrics_path(const std::filesystem::path& run) { return run / "metrics.jsonl"; }
 
 std::filesystem::path dump_path(const std::filesystem::path& run, std::int64_t step) {
   return run / "attention" / file_of_step(step);

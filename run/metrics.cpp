@@ -1,6 +1,8 @@
-#include "run/metrics.h"
+#include "files/json.h"
 
 #include <heed/files/text_file.h>
+#include <heed/run/dump.h>
+#include <heed/run/metrics.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +11,7 @@
 namespace heed {
 namespace {
 
-constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
+constexpr double no_number = Evaluation::unknown;
 
 // JSON has no NaN: null stands for it, and for what an older line does not say.
 double number(const Json& object, const char* key) {
@@ -61,7 +63,7 @@ std::optional<Evaluation::BestHead> Evaluation::best_head() const {
   return best;
 }
 
-Json to_json(const Metrics& m) {
+std::string to_line(const Metrics& m) {
   Json line{{"step", m.step},
             {"train_loss", m.train_loss},
             {"held_out_loss", m.held_out.loss},
@@ -71,7 +73,7 @@ Json to_json(const Metrics& m) {
             {"learning_rate", m.learning_rate}};
   if (!std::isnan(m.held_out.perplexity)) line["perplexity"] = m.held_out.perplexity;
   if (!std::isnan(m.held_out.bits_per_byte)) line["bits_per_byte"] = m.held_out.bits_per_byte;
-  return line;
+  return format_json(line);
 }
 
 std::int64_t evaluations_since_best(const std::filesystem::path& run, std::int64_t from) {
@@ -83,7 +85,7 @@ std::int64_t evaluations_since_best(const std::filesystem::path& run, std::int64
 
 std::vector<Metrics> read_metrics(const std::filesystem::path& run) {
   std::vector<Metrics> result;
-  const std::filesystem::path path = run / "metrics.jsonl";
+  const std::filesystem::path path = metrics_path(run);
   if (!std::filesystem::exists(path)) return result;
   TextFile file(path);
   for (std::size_t i = 0; i < file.lines().size(); ++i) {

@@ -30,17 +30,6 @@ constexpr const char* average_prefix = "average.";
 
 fs::path checkpoint_path(const fs::path& run) { return run / "checkpoint.safetensors"; }
 
-// Makes runs/NAME, or the first of runs/NAME-2, ... that nobody else has made.
-fs::path make_next_free(const std::string& name) {
-  make_directory("runs");
-  fs::path path = fs::path("runs") / name;
-  for (int number = 2; ::mkdir(path.c_str(), 0777) != 0; ++number) {
-    if (errno != EEXIST) fail("{}: cannot be made: {}", path.string(), std::strerror(errno));
-    path = fs::path("runs") / fmt::format("{}-{}", name, number);
-  }
-  return path;
-}
-
 NamedTensors with_prefix(const std::vector<std::pair<std::string, Tensor>>& tensors, const std::string& prefix) {
   NamedTensors result;
   for (const auto& [name, tensor] : tensors) {
@@ -105,10 +94,6 @@ bool is_unused(const fs::path& path) {
 
 }  // namespace
 
-fs::path model_path(const fs::path& run) { return run / "model.safetensors"; }
-fs::path best_model_path(const fs::path& run) { return run / "best.safetensors"; }
-fs::path held_out_path(const fs::path& run) { return run / "held_out.jsonl"; }
-
 RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
   lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ < 0) fail("{}: cannot be opened as a run directory: {}", path_.string(), std::strerror(errno));
@@ -126,7 +111,7 @@ RunDirectory::~RunDirectory() {
 }
 
 RunDirectory RunDirectory::create(const std::string& name, const std::string& config, const fs::path& asked) {
-  const fs::path path = asked.empty() ? make_next_free(name) : asked;
+  const fs::path path = asked.empty() ? make_free_directory(fs::path("runs") / name) : asked;
   const auto check_unused = [&] {
     std::error_code error;
     const bool exists = fs::exists(path, error);
@@ -221,7 +206,7 @@ void RunDirectory::check_in_place() const {
 
 void RunDirectory::write_metrics(const std::vector<std::string>& lines) const {
   check_in_place();
-  write_file(path_ / "metrics.jsonl", fmt::format("{}\n", fmt::join(lines, "\n")));
+  write_file(metrics_path(path_), fmt::format("{}\n", fmt::join(lines, "\n")));
 }
 
 void save_checkpoint(const RunDirectory& run, const SavedModel& model, const Optimizer& optimizer,

@@ -1,4 +1,5 @@
 #pragma once
+#include "run/dump.h"
 #include "run/metrics.h"
 
 #include <heed/data/task.h>
@@ -12,12 +13,6 @@
 #include <vector>
 
 namespace heed {
-
-/// Files of a run: the model; the one with the smallest held-out loss, where train.patience asks for it; and the sentences that
-/// the model did not learn from, as write_jsonl() writes them.
-std::filesystem::path model_path(const std::filesystem::path& run);       // model.safetensors
-std::filesystem::path best_model_path(const std::filesystem::path& run);  // best.safetensors
-std::filesystem::path held_out_path(const std::filesystem::path& run);    // held_out.jsonl
 
 // A run directory, locked against other processes for as long as this lives. It holds config.yaml, held_out.jsonl,
 // metrics.jsonl, model.safetensors, checkpoint.safetensors, attention/ and models/; each file appears whole or not at all.

@@ -10,8 +10,6 @@
 namespace heed {
 namespace {
 
-constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-
 // Which rows of logits (B, C) have their largest entry at the answer.
 std::vector<bool> are_right(const Tensor& logits, const Ids& answer) {
   const std::vector<double> values = logits.to_vector();
@@ -49,7 +47,7 @@ double twins_right(const NumberedExamples& examples, const std::vector<bool>& ri
     ++pairs;
     both += right[static_cast<std::size_t>(i)] && right[static_cast<std::size_t>(twin)];
   }
-  return pairs ? static_cast<double>(both) / pairs : unknown;
+  return pairs ? static_cast<double>(both) / pairs : Evaluation::unknown;
 }
 
 // How many rows of logits (N, C) have their largest entry at the label, of those that have one.
@@ -91,7 +89,6 @@ Evaluation evaluate(const Model& model, const Corpus& corpus, const BetweenBatch
   Evaluation result;
   result.loss = sum / static_cast<double>(predicted);
   result.accuracy = static_cast<double>(right) / static_cast<double>(predicted);
-  result.twin_accuracy = unknown;
   result.perplexity = std::exp(result.loss);
   if (corpus.held_out_bytes > 0 && corpus.mask < 0) {
     result.bits_per_byte = sum / std::numbers::ln2 / static_cast<double>(corpus.held_out_bytes);
@@ -101,7 +98,7 @@ Evaluation evaluate(const Model& model, const Corpus& corpus, const BetweenBatch
 
 Evaluation evaluate(const Model& model, const NumberedExamples& examples, const BetweenBatches& between) {
   constexpr std::int64_t examples_a_batch = 128;
-  Evaluation result;
+  Evaluation result{.loss = 0};
   std::vector<bool> right;
   for (std::int64_t begin = 0, end; begin < examples.size(); begin = end) {
     if (between) between();
@@ -121,7 +118,7 @@ Evaluation evaluate(const Model& model, const NumberedExamples& examples, const 
   int with_antecedent = 0;
   for (std::int64_t i = 0; i < examples.size(); ++i) with_antecedent += examples.antecedent(i) >= 0;
   for (std::vector<double>& layer : result.antecedent_weight) {
-    for (double& weight : layer) weight = with_antecedent ? weight / with_antecedent : unknown;
+    for (double& weight : layer) weight = with_antecedent ? weight / with_antecedent : Evaluation::unknown;
   }
   return result;
 }

@@ -230,7 +230,7 @@ class Training {
     const double train_loss = progress_.loss_sum / static_cast<double>(since);
     const double rate = learning_rate(schedule_, std::max<std::int64_t>(progress_.step - 1, 0));
     progress_.metrics.push_back(
-        format_json(to_json({.step = progress_.step, .train_loss = train_loss, .held_out = e, .learning_rate = rate})));
+        to_line({.step = progress_.step, .train_loss = train_loss, .held_out = e, .learning_rate = rate}));
     progress_.loss_sum = 0;
     progress_.evaluated = progress_.step;
     run_.write_metrics(progress_.metrics);

@@ -308,7 +308,7 @@ PageRun page_run(const fs::path& run, int limit, std::size_t most, const OnProgr
   result.description["name"] = run.lexically_normal().string();
   add_dumps(result, run, most, progress);
   result.description["metrics"] = Json::array();
-  for (const Metrics& line : read_metrics(run)) result.description["metrics"].push_back(to_json(line));
+  for (const Metrics& line : read_metrics(run)) result.description["metrics"].push_back(parse_json(to_line(line)));
   add_model(result, run, limit, progress);
   add_step_models(result, run, most_with_models);
   return result;

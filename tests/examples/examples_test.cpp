@@ -1,4 +1,9 @@
+#include "inspect/page/page.h"
 #include "tests/catch.h"
+#include "tests/scratch.h"
+
+#include <heed/models/formats/saved_model.h>
+#include <heed/run/run_writer.h>
 
 #include <cstdio>
 #include <memory>
@@ -180,4 +185,20 @@ TEST_CASE("gru: a recurrent layer of one's own remembers what it read first") {
 
 TEST_CASE("language_model: a decoder says what it learned, letter by letter") {
   CHECK(Output("language_model").says("\nPeter Piper picked a peck of pickled peppers.\n"));
+}
+
+TEST_CASE("language_model: with an argument it writes a run that inspect opens") {
+  const heed::Scratch scratch;
+  const std::string run = (scratch / "rhyme").string();
+  CHECK(Output("language_model " + run).says("\nPeter Piper picked a peck of pickled peppers.\n"));
+  const heed::SavedModel model = heed::load_model(heed::model_path(run));
+  CHECK(model.step == 99);
+  CHECK(model.layers() == 2);
+  CHECK(heed::dump_steps(run) == std::vector<std::int64_t>{0, 33, 66, 99});
+  const std::vector<heed::Metrics> metrics = heed::read_metrics(run);
+  REQUIRE(metrics.size() == 4);
+  CHECK(metrics[3].train_loss < 0.2 * metrics[0].train_loss);
+  const heed::PageRun page = heed::page_run(run);
+  CHECK(page.description["steps"].size() == 4);
+  CHECK_FALSE(page.model.empty());
 }

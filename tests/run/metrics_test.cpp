@@ -21,7 +21,7 @@ TEST_CASE("Metrics come back as they were written, with what is not known") {
                                      .antecedent_weight = {{0.5, unknown}, {0.125, 0.75}}},
                         .learning_rate = 3e-3};
   const Scratch scratch;
-  write_file(scratch / "metrics.jsonl", format_json(to_json(written)) + "\n" + format_json({{"step", 60}}) + "\n");
+  write_file(scratch / "metrics.jsonl", to_line(written) + "\n{\"step\":60}\n");
   const std::vector<Metrics> read = read_metrics(scratch.path);
   REQUIRE(read.size() == 2);
   CHECK((read[0].step == 30 && read[0].train_loss == 0.1 && read[0].learning_rate == 3e-3));
@@ -49,7 +49,7 @@ TEST_CASE("Evaluations are counted since that of the smallest loss") {
   CHECK(evaluations_since_best(scratch.path) == 0);  // of none
   std::string lines;
   for (const double loss : {0.7, 0.5, 0.6, 0.5, 0.9}) {
-    lines += format_json({{"step", 1}, {"held_out_loss", loss}}) + "\n";
+    lines += fmt::format("{{\"step\":1,\"held_out_loss\":{}}}\n", loss);
   }
   write_file(scratch / "metrics.jsonl", lines);
   CHECK(evaluations_since_best(scratch.path) == 3);

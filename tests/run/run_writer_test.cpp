@@ -1,0 +1,99 @@
+#include "inspect/verify.h"
+#include "tests/catch.h"
+#include "tests/message.h"
+#include "tests/scratch.h"
+
+#include <heed/files/file.h>
+#include <heed/heed.h>
+#include <heed/models/reading.h>
+#include <heed/run/run_writer.h>
+
+#include <cmath>
+#include <limits>
+
+using namespace heed;
+
+namespace {
+
+// A decoder over words that its loop has not trained yet.
+struct OwnModel {
+  SavedModel saved{};
+  Example watched{};
+  explicit OwnModel(const std::string& text = "a b c a b") {
+    saved.vocabulary = Vocabulary({"a", "b", "c"});
+    LanguageModelConfig config{.transformer = gpt2(1, 2, 8)};
+    config.transformer.vocabulary = 3, config.transformer.max_length = 8;
+    saved.network = LanguageModel(Scope(saved.parameters, 1), config);
+    watched = question(saved, text);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("A run of one's own holds the model, the attention and the figures of each step") {
+  const Scratch scratch;
+  const OwnModel own;
+  RunWriter run(scratch / "mine", own.saved, {own.watched}, {own.watched});
+  run.write({.step = 0, .train_loss = 1.5});
+  Tensor weight = own.saved.parameters["words.weight"];
+  weight.mutable_data<float>()[0] = 7;  // a step of training
+  run.write({.step = 10, .train_loss = 0.5, .held_out = {.loss = 0.75}});
+
+  CHECK(dump_steps(run.path()) == std::vector<std::int64_t>{0, 10});
+  const SavedModel read = load_model(model_path(run.path()));
+  CHECK(read.step == 10);
+  CHECK(read.parameters["words.weight"].at({0, 0}) == 7);
+  CHECK(read.queries == std::vector<std::string>{"b"});
+  const Dump last = last_dump(run.path());
+  CHECK(last.sentences.at(0).tokens == own.watched.tokens);
+  const SentenceAttention now = attend(*own.saved.network, own.saved.vocabulary, own.watched);
+  CHECK(last.sentences[0].layers.at(0).to_vector() == now.layers.at(0).to_vector());
+  const std::vector<Metrics> metrics = read_metrics(run.path());
+  REQUIRE(metrics.size() == 2);
+  CHECK(metrics[1].held_out.loss == 0.75);
+  CHECK(metrics[0].train_loss == 1.5);
+  CHECK(std::isnan(metrics[0].held_out.accuracy));
+  CHECK(std::filesystem::exists(held_out_path(run.path())));
+}
+
+TEST_CASE("A run of one's own takes a directory that does not exist yet") {
+  const Scratch scratch;
+  const OwnModel own;
+  const auto make = [&] { return RunWriter(scratch / "runs" / "mine", own.saved, {}).path().filename(); };
+  CHECK(make() == "mine");
+  CHECK(make() == "mine-2");
+  CHECK(make() == "mine-3");
+}
+
+TEST_CASE("A run of one's own refuses what inspect could not read, and leaves the last state") {
+  const Scratch scratch;
+  const OwnModel own;
+  const auto mine = scratch / "mine";
+  Example unknown = own.watched;
+  unknown.tokens[0] = "z";
+  CHECK(message([&] { RunWriter(mine, own.saved, {unknown}); }) == "not among the 3 words that the model knows: 'z'");
+  CHECK(message([&] { RunWriter(mine, SavedModel{}, {}); }) == "RunWriter: the saved model has no network");
+  CHECK_FALSE(std::filesystem::exists(mine));
+
+  RunWriter run(mine, own.saved, {own.watched});
+  CHECK(message([&] { run.write({.step = -1}); }) == "RunWriter: expected a step from 0, got -1");
+  run.write({.step = 3});
+  CHECK(message([&] { run.write({.step = 3}); }) == "RunWriter: expected a step after 3, got 3");
+  Tensor weight = own.saved.parameters["words.weight"];
+  weight.mutable_data<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+  CHECK(message([&] { run.write({.step = 4}); }) == "RunWriter: parameter words.weight is not finite at step 4");
+  CHECK(load_model(model_path(mine)).step == 3);
+  CHECK(dump_steps(mine) == std::vector<std::int64_t>{3});
+}
+
+TEST_CASE("inspect verifies a run of one's own") {
+  const Scratch scratch;
+  const OwnModel own;
+  RunWriter run(scratch / "mine", own.saved, {own.watched});
+  run.write({.step = 0});
+  const std::string said = verify(run.path());
+  CHECK(said.find("model.safetensors") != std::string::npos);
+  CHECK(said.find("config.yaml") == std::string::npos);
+  std::filesystem::remove(metrics_path(run.path()));
+  CHECK(message([&] { verify(run.path()); }).find("1 of 3 files are not whole") != std::string::npos);
+}
