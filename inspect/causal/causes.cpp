@@ -4,6 +4,8 @@
 #include "inspect/causal/rank_correlation.h"
 #include "run/dump.h"
 
+#include <heed/models/reading.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -321,8 +323,16 @@ Causes causes(const SavedModel& model, const std::filesystem::path& run, int mos
   const Dump dump = last_dump(run);
   check_same_model(dump, model, dump_path(run, dump.step).string());
   std::vector<Example> watched;
-  for (const SentenceAttention& sentence : dump.sentences) watched.push_back(question(sentence));
-  return causes(model, held_out, watched, most, progress);
+  const bool takes_apart = !reads_pieces(model);
+  for (const SentenceAttention& sentence : dump.sentences) {
+    if (takes_apart) watched.push_back(question(sentence));
+  }
+  Causes result = causes(model, held_out, watched, most, progress);
+  if (!takes_apart && !std::holds_alternative<CandidateChooser>(*model.network)) {
+    result.left_out.emplace_back(
+        "Watched sentences are kept as whole words, and the model reads pieces of words: no logit is taken apart.");
+  }
+  return result;
 }
 
 }  // namespace heed

@@ -544,6 +544,11 @@ TEST_CASE("A run that chooses among candidates ends with its card, and every vie
   CHECK(says(read_file(scratch / "page.html"), "\"candidates.pointer.weight\""));  // to compute with
   CHECK(says(inspect("run --verify").out, "baselines.safetensors"));
   CHECK(run_program(scratch, "heed-train --config c.yaml --check-gradients --set train.batch_size=4").code == 0);
+  REQUIRE(run_program(scratch,
+                      "heed-train --quiet --config c.yaml --set data.tokens=subwords --set data.vocabulary=300 --set "
+                      "model.answer=word --set train.steps=2 --out pieces")
+              .code == 0);
+  CHECK(says(inspect("pieces --causes --limit 2").out, "the model reads pieces of words: no logit is taken apart."));
   std::filesystem::remove(scratch / "run" / "baselines.safetensors");
   CHECK(says(inspect("run --card test.jsonl").err,
              "baselines.safetensors: is missing; heed-train --resume run writes it"));
