@@ -1,8 +1,9 @@
 #!/bin/bash
-# sweep.sh BUILD COUNT [FIRST [DIRECTORY]]: draws configurations number FIRST (default 1) to FIRST + COUNT - 1. Trains each, kills
-# a second run of it with SIGKILL at a random moment, resumes it with other threads and compares both directories. Then shows the
-# run in every view of inspect and checks the gradients. A view must print finite numbers, or refuse with one message where the
-# configuration has nothing to show. Prints a line per failure with the command that repeats it; keeps the files in DIRECTORY.
+# sweep.sh BUILD COUNT [FIRST [DIRECTORY]]: draws the configurations number FIRST (default: 1) to FIRST + COUNT - 1.
+# Trains each, kills a second run of it with SIGKILL at a random moment, resumes that with other threads, and compares both
+# directories. Then shows the run in every view of inspect, and checks the gradients. A view must print finite numbers, or refuse
+# with one message where the configuration has nothing to show. Prints one line per failure, with the command that repeats it;
+# DIRECTORY keeps the files of the last configuration.
 set -u
 build=$(realpath "$1") count=$2 first=${3:-1}
 top=$(realpath "$(dirname "$0")/../..")
@@ -76,18 +77,16 @@ draw_task() {
 }
 
 draw_model() {
-  local heads d_model d_k=0
+  local heads d_model d_k
   one_of 1 2 3 4 && heads=$drawn
   set_key model.heads "$heads"
   one_of 4 6 8 12 16 && d_model=$drawn
   set_key model.d_model "$d_model"
   draw model.positions none learned sinusoidal rotary
-  [ "$drawn" != rotary ] || one_of 2 4 6
-  [ "$drawn" -gt 0 ] 2>/dev/null || one_of 0 1 3 8
-  if [ "$drawn" -gt 0 ] || [ $((d_model % heads)) -ne 0 ]; then
-    d_k=$((drawn > 0 ? drawn : 2))
-    set_key model.d_k "$d_k"
-  fi
+  if [ "$drawn" = rotary ]; then one_of 2 4 6; else one_of 0 0 1 3 8; fi
+  d_k=$drawn
+  [ $d_k -gt 0 ] || [ $((d_model % heads)) -eq 0 ] || d_k=2
+  [ $d_k -eq 0 ] || set_key model.d_k "$d_k"
   draw model.tie none none none K_is_V Q_is_K && tie=$drawn
   if [ $tie = K_is_V ]; then
     [ $d_k -eq 0 ] || set_key model.d_v "$d_k"
@@ -138,18 +137,21 @@ draw_training() {
   set_key seed $RANDOM
 }
 
-# Exit code 0, or 1 or 2 with a message of the program in err.
-run() { timeout -k 5 120 "$@" >out 2>err </dev/null; }
+run() { timeout -k 5 300 "$@" >out 2>err </dev/null; }
+
+begin() {  # begin RUN
+  run "$train" --quiet --config base.yaml "${settings[@]}" --out "$1" || { bad "train: exit code $?: $(head -1 err)"; return 1; }
+}
 
 train_and_resume() {
   local threads=$((1 + RANDOM % 3)) fraction=$((RANDOM % 1000)) began milliseconds
   if [ $((RANDOM % 4)) -eq 0 ]; then
-    run "$train" --quiet --config base.yaml "${settings[@]}" --out origin || { bad "train: exit code $?: $(head -1 err)"; return 1; }
+    begin origin || return 1
     set_key model.from origin
   fi
   printf '%s ' "$train" --config base.yaml "${settings[@]}" >command
   began=$(date +%s%N)
-  run "$train" --quiet --config base.yaml "${settings[@]}" --out alone || { bad "train: exit code $?: $(head -1 err)"; return 1; }
+  begin alone || return 1
   milliseconds=$((($(date +%s%N) - began) / 1000000))
   "$train" --quiet --config base.yaml "${settings[@]}" --out killed >/dev/null 2>&1 &
   sleep "$(printf '0.%06d' $((milliseconds * fraction % 1000000)))"
@@ -157,27 +159,28 @@ train_and_resume() {
   wait $! 2>/dev/null
   killed=$((killed + ($? == 137)))
   if [ -e killed/config.yaml ]; then
-    run "$train" --quiet --threads $threads --resume killed
+    run "$train" --quiet --threads $threads --resume killed || { bad "resume: exit code $?: $(head -1 err)"; return 1; }
   else
-    run "$train" --quiet --threads $threads --config base.yaml "${settings[@]}" --out killed
-  fi || { bad "resume: exit code $?: $(head -1 err)"; return 1; }
+    begin killed || return 1
+  fi
   diff -r alone killed >out 2>&1 || bad "the resumed run differs: $(head -1 out)"
 }
 
-# view MAY_REFUSE OPTION...: MAY_REFUSE is a condition under which there is nothing to show.
+# view MAY_REFUSE ARGUMENT...: MAY_REFUSE is the condition under which the view has nothing to show.
 view() {
-  local may_refuse=$1 code
+  local may_refuse=$1 code not_finite
   shift
   views=$((views + 1))
   run "$inspect" "$@"
   code=$?
   if [ $code -eq 0 ]; then
     [ -s out ] || bad "inspect $*: exit code 0 without output"
-    if grep -qiE '(^|[^[:alpha:]])[-+]?(nan|inf|infinity)([^[:alpha:]]|$)' out; then bad "inspect $*: $(grep -iE -m1 '(^|[^[:alpha:]])[-+]?(nan|inf|infinity)([^[:alpha:]]|$)' out)"; fi
+    not_finite=$(grep -iE -m1 '(^|[^[:alpha:]])(nan|inf|infinity)([^[:alpha:]]|$)' out)
+    [ -z "$not_finite" ] || bad "inspect $*: $not_finite"
   elif [ $code -gt 2 ] || [ "$(wc -l <err)" -ne 1 ] || ! grep -q '^inspect: ..*' err; then
-    bad "inspect $*: exit code $code: $(head -2 err)"
+    bad "inspect $*: exit code $code: $(tr '\n' ' ' <err)"
   elif ! eval "$may_refuse"; then
-    bad "inspect $*: refused: $(cat err)"
+    bad "inspect $*: $(cat err)"
   else
     refusals=$((refusals + 1))
   fi
@@ -226,7 +229,8 @@ for ((number = first; number < first + count; ++number)); do
   draw_training
   train_and_resume || continue
   show
-  run "$train" --config base.yaml "${settings[@]}" --check-gradients || bad "--check-gradients: $(grep -h FAIL out err | head -1)"
+  run "$train" --config base.yaml "${settings[@]}" --check-gradients ||
+    bad "--check-gradients: exit code $?: $(grep -h FAIL out | head -1)$(head -1 err)"
 done
 echo "$count configurations, $killed killed while they ran, $views views, $refusals of them refused: $failures failures"
 exit $((failures > 0))
