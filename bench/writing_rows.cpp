@@ -26,7 +26,7 @@ class Writer {
       const LanguageModel& model = decoder_->model;
       const std::int64_t context = model.transformer.config.max_length, read = cache_.empty() ? 0 : cache_[0].length();
       std::int64_t unread = 1;
-      if (read + unread > context) {  // as inspect --continue does
+      if (read + unread > context) {  // as inspect generate does
         cache_.clear();
         unread = std::max<std::int64_t>(1, context / 2);
       }

@@ -72,7 +72,7 @@ std::string TerminalText::add(std::string_view piece) {
 
 std::string TerminalText::finish() { return visible(std::exchange(held_, {})); }
 
-void continue_text(const SavedModel& model, const Continuation& continuation, const OnText& write) {
+std::vector<std::string> continue_text(const SavedModel& model, const Continuation& continuation, const OnText& write) {
   const auto* decoder = std::get_if<LanguageModel>(&*model.network);
   if (!decoder || !model.tokenizer.is_of_text()) {
     fail("the model answers questions about sentences; one that was trained with data.task: text can write");
@@ -87,11 +87,14 @@ void continue_text(const SavedModel& model, const Continuation& continuation, co
     }
   }
   if (!unknown_tokens.empty()) {
-    fail("--continue: not among the {} {} that the model knows: {}. Of data.tokens bytes or subwords it would know all",
-         model.vocabulary.size(), name_of(model.tokenizer.split()), listed(unknown_tokens));
+    fail(
+        "--prompt: not among the {} {} that the model knows: {}. A model with data.tokens bytes or subwords would know "
+        "all",
+        model.vocabulary.size(), name_of(model.tokenizer.split()), listed(unknown_tokens));
   }
-  if (tokens.empty()) fail("--continue: expected a text of at least one token, got none");
-  if (!write(continuation.begin)) return;
+  if (tokens.empty()) fail("--prompt: expected a text of at least one token, got none");
+  std::vector<std::string> drawn;
+  if (!write(continuation.begin)) return drawn;
   StoppedText text(continuation.stop, write);
   Random random = Random(continuation.seed).stream("continue");
   const std::int64_t context = decoder->transformer.config.max_length;
@@ -106,9 +109,11 @@ void continue_text(const SavedModel& model, const Continuation& continuation, co
         decoder->append(Ids({1, unread}, {tokens.end() - unread, tokens.end()}), cache);  // (1, vocabulary)
     tokens.push_back(sample(reshape(logits, {logits.size(1)}), continuation.sampling, random));
     unread = 1;
-    if (!text.add(model.tokenizer.written(model.vocabulary.word(tokens.back())))) return;
+    drawn.push_back(model.vocabulary.word(tokens.back()));
+    if (!text.add(model.tokenizer.written(drawn.back()))) return drawn;
   }
   text.finish();
+  return drawn;
 }
 
 }  // namespace heed

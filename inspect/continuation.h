@@ -5,28 +5,29 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace heed {
 
-// A text to go on from, and how.
+/// A text to continue, and how.
 struct Continuation {
   std::string begin;  // its tokens must be known to the model; at least one
-  int tokens = 500;   // at most so many more
+  int tokens = 500;   // to generate at most
   Sampling sampling{};
   std::uint64_t seed = 1;
   std::string stop{};  // ends before this, where it is not empty
 };
 
-// Is given the text piece by piece; false ends it.
+/// Receives a text piece by piece; false ends it.
 using OnText = std::function<bool(std::string_view piece)>;
 
-// Writes `begin` and what the model makes follow, each token as soon as it is drawn. The same for the same seed, whatever
-// the number of threads. The model sees up to as many of the latest tokens as it was trained on,
-// and at least half as many: when there are more, it reads the later half anew. Error for a model that predicts
-// no next token, or of sentences.
-void continue_text(const SavedModel& model, const Continuation& continuation, const OnText& write);
+/// Writes `begin` and its continuation by the model, each token as soon as it is drawn, and returns the tokens that were drawn,
+/// those of `stop` included. The same seed gives the same text for any number of threads. The model sees the latest tokens, at
+/// most as many as it was trained on and at least half as many: when there are more, it reads the later half anew. Throws
+/// Error for a model that predicts no next token.
+std::vector<std::string> continue_text(const SavedModel& model, const Continuation& continuation, const OnText& write);
 
-// Text as it may go to a terminal, piece by piece: with a sign for each control and mark of direction but line ends and tabs.
+/// Makes text safe for a terminal, piece by piece: with a sign for each control and mark of direction except line ends and tabs.
 class TerminalText {
  public:
   std::string add(std::string_view piece);  // without the bytes at its end that begin a character

@@ -105,7 +105,7 @@ const std::string& metadata(const SafeTensors& content, const std::string& name,
   const auto found = content.metadata.find(name);
   if (found != content.metadata.end()) return found->second;
   if (content.metadata.contains("heed.model")) {
-    fail("{}: is a model, without sentences whose attention was kept: ask it with --sentence TEXT, or see --weights",
+    fail("{}: is a model, without sentences whose attention was kept: ask it with --sentence TEXT, or see inspect weights",
          file);
   }
   fail("{}: is no attention dump: its metadata has no '{}'", file, name);

@@ -93,8 +93,8 @@ const char *program = "", *program_called_as = "";
 
 }  // namespace
 
-UsageError misuse(std::string_view name, const std::string& what) {
-  return UsageError(fmt::format("{} (see {} --help)", what, command_of(name)));
+UsageError misuse(std::string_view name, const std::string& what, std::string_view command) {
+  return UsageError(fmt::format("{} (see {}{}{} --help)", what, command_of(name), command.empty() ? "" : " ", command));
 }
 
 std::string command_line_error(int argc, const char* const* argv, std::string_view message,

@@ -14,8 +14,9 @@ struct UsageError : Error {
   using Error::Error;
 };
 
-// Of `program`, train or inspect: "WHAT (see build/train --help)", as command_of() names it.
-UsageError misuse(std::string_view program, const std::string& what);
+/// Returns the error of a command line of `program`, train or inspect: "WHAT (see build/train --help)", as command_of() names
+/// it; with a `command` "WHAT (see build/inspect causes --help)".
+UsageError misuse(std::string_view program, const std::string& what, std::string_view command = "");
 
 /// Returns what a command line's library says of it; where that names a value alone, with the option that has it:
 /// "--tokens: expected a whole number, got '1e3'". `decimals`: the options that take other numbers, too, "--top-p".

@@ -284,7 +284,7 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
                        fmt::format("\nLook closer: {} {}\n", command_of("inspect"), shell_word(run.path()));
     if (std::holds_alternative<LanguageModel>(*e.model.network) && e.model.tokenizer.is_of_text()) {
       const std::filesystem::path model = ended_early.empty() ? run.path() : best_model_path(run.path());
-      text += fmt::format("Continue a text: {} {} --continue TEXT\n", command_of("inspect"), shell_word(model));
+      text += fmt::format("Continue a text: {} generate {} --prompt TEXT\n", command_of("inspect"), shell_word(model));
     }
     return text;
   }

@@ -198,7 +198,7 @@ bool train_seeds(const std::vector<Config>& configs, const fs::path& out, bool q
   if (quiet) return true;
   fmt::print("{}\nLook closer: {} {}\n", table.summary(), command_of("inspect"), shell_word(run_of(out, configs[0])));
   if (configs.size() > 1) {
-    fmt::print("Which heads do the same: {} {} --match\n", command_of("inspect"), shell_word(out) + "/seed-*");
+    fmt::print("Which heads do the same: {} match {}\n", command_of("inspect"), shell_word(out) + "/seed-*");
   }
   return true;
 }

@@ -97,6 +97,7 @@ std::string card_view(const Card& card, const Terminal& terminal) {
   if (card.known > 0) head += fmt::format("; {} left out that training knows", card.known);
   if (card.too_long > 0) head += fmt::format("; {} left out that are too long for the model", card.too_long);
   std::string text = wrapped(head, terminal.width, 2) + "\n";
+  for (const std::string& line : card_verdict(card)) text += wrapped(line, terminal.width) + "\n";
   text += fmt::format("  {:<40} {:>9}   {}\n", "", "right", "95 % interval");
   text += row("the model", card.model) + row("  both of a minimal pair", card.both_of_pair) +
           row("a bag of words", card.bag);
@@ -116,7 +117,6 @@ std::string card_view(const Card& card, const Terminal& terminal) {
                               share(u.unknown_words, u.words), u.words, share(u.unknown_types, u.types), u.types),
                   terminal.width) +
           "\n";
-  for (const std::string& line : card_verdict(card)) text += wrapped(line, terminal.width) + "\n";
   if (card.layer < 0) return text;
   text += wrapped(fmt::format("Of all heads, layer {} head {} puts the most attention on the meant candidate:",
                               card.layer + 1, card.head + 1),

@@ -243,7 +243,7 @@ void match(MatchedHeads& matched, const std::vector<RunTraces>& all, const std::
 }
 
 SavedModel model_of_run(const fs::path& run) {
-  if (!fs::is_directory(run)) fail("{}: is a single file; --match needs run directories", run.string());
+  if (!fs::is_directory(run)) fail("{}: is a single file; inspect match needs run directories", run.string());
   if (!fs::exists(model_path(run))) fail("{}: is missing; has the run been saved?", model_path(run).string());
   return load_model(model_path(run));
 }

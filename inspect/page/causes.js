@@ -119,7 +119,7 @@ const otherSeeds = () => [
      content.runs.length > 1 ?
          'Side by side shows this run beside the other. More runs say whether the seed makes the head: ' :
          'One run cannot say. ',
-     el('code', {}, 'train --config FILE --seeds 1-8'), ' trains one run for each seed, and ', el('code', {}, 'inspect RUN... --match'),
+     el('code', {}, 'train --config FILE --seeds 1-8'), ' trains one run for each seed, and ', el('code', {}, 'inspect match RUN RUN...'),
      ' matches the heads of all of them, beside random matchings.')
 ];
 

@@ -31,7 +31,7 @@ class Writer {
     return reader.logits(reader.finalNorm ? normalised(x, reader.finalNorm) : x.subarray(0, d));
   }
 
-  // The logits after a text; of one that is too long the later half is read anew, as inspect --continue does.
+  // The logits after a text; of one that is too long the later half is read anew, as inspect generate does.
   after(tokens) {
     const {max_length} = this.reader.shape;
     let unread = this.read > 0 ? 1 : Math.min(tokens.length, max_length);

@@ -8,6 +8,7 @@
 #include "inspect/views/view.h"
 #include "models/formats/config_json.h"
 #include "run/metrics.h"
+#include "run/run_directory.h"
 
 #include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
@@ -303,7 +304,7 @@ std::string policy(const PageSource& source) {
 
 PageRun page_run(const fs::path& run, int limit, std::size_t most, const OnProgress& progress,
                  std::size_t most_with_models) {
-  if (!fs::is_directory(run)) fail("{}: is a single file; --page needs the run directory", run.string());
+  if (!fs::is_directory(run)) fail("{}: is a single file; inspect page needs the run directory", run.string());
   PageRun result;
   result.description["name"] = run.lexically_normal().string();
   add_dumps(result, run, most, progress);

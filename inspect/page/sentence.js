@@ -232,7 +232,7 @@ function rowTable({tokens, heads, attention}, token) {
       {'aria-label': `Attention from ${visible(tokens[token])}`});
 }
 
-// Rows of a CSV file, with the columns of inspect --csv.
+// Rows of a CSV file, with the columns of inspect export --csv.
 function attentionRows({tokens, attention}, wanted) {
   const T = tokens.length, rows = [['layer', 'head', 'from', 'to', 'query token', 'key token', 'weight']];
   attention.heads.forEach((count, l) => {

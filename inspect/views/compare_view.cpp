@@ -132,6 +132,47 @@ std::string sentence_lines(const SentenceAttention& a, const SentenceAttention& 
   return text;
 }
 
+using SharedSentence = std::pair<const SentenceAttention*, const SentenceAttention*>;
+
+// Those that both sides watched.
+std::vector<SharedSentence> shared_sentences(const Side& a, const Side& b) {
+  std::vector<SharedSentence> shared;
+  for (const SentenceAttention& of_a : a.dump.sentences) {
+    const auto of_b = std::ranges::find_if(
+        b.dump.sentences, [&](const SentenceAttention& s) { return s.tokens == of_a.tokens && s.query == of_a.query; });
+    if (of_b != b.dump.sentences.end()) shared.emplace_back(&of_a, &*of_b);
+  }
+  return shared;
+}
+
+std::size_t left_out(const Side& a, const Side& b, const std::vector<SharedSentence>& shared) {
+  return a.dump.sentences.size() + b.dump.sentences.size() - 2 * shared.size();
+}
+
+Json side_json(const Side& side) {
+  Json json = {{"run", side.run}, {"name", side.name}, {"step", side.dump.step}};
+  const auto figure = [&](const auto& of) { return side.metrics ? number_or_null(of(*side.metrics)) : Json(); };
+  json["loss"] = figure([](const Metrics& m) { return m.train_loss; });
+  json["held_out_loss"] = figure([](const Metrics& m) { return m.held_out.loss; });
+  json["accuracy"] = figure([](const Metrics& m) { return m.held_out.accuracy; });
+  json["twin_accuracy"] = figure([](const Metrics& m) { return m.held_out.twin_accuracy; });
+  return json;
+}
+
+Json head_json(const SentenceAttention& a, const SentenceAttention& b, HeadIndex at) {
+  Json both = Json::array();
+  for (const SentenceAttention* of : {&a, &b}) {
+    const auto layer = static_cast<std::size_t>(at.layer);
+    const int key = strongest(*of, layer, at.head);
+    both.push_back({{"token", key}, {"weight", weight(*of, layer, at.head, key)}});
+  }
+  const Change most = most_apart(a, b, at);
+  return {{"layer", at.layer},
+          {"head", at.head},
+          {"strongest", std::move(both)},
+          {"most_apart", {{"token", most.key}, {"change", most.weight}}}};
+}
+
 }  // namespace
 
 std::string best_head_text(const Evaluation& evaluation) {
@@ -142,12 +183,7 @@ std::string best_head_text(const Evaluation& evaluation) {
 std::string compare_view(const Side& a, const Side& b, const View& view) {
   const Columns layout(view.terminal);
   std::string text = metrics_text(a, b, layout);
-  std::vector<std::pair<const SentenceAttention*, const SentenceAttention*>> shared;
-  for (const SentenceAttention& of_a : a.dump.sentences) {
-    const auto of_b = std::ranges::find_if(
-        b.dump.sentences, [&](const SentenceAttention& s) { return s.tokens == of_a.tokens && s.query == of_a.query; });
-    if (of_b != b.dump.sentences.end()) shared.emplace_back(&of_a, &*of_b);
-  }
+  const std::vector<SharedSentence> shared = shared_sentences(a, b);
   const int most = heads_that_fit(view.terminal, shared.size(), layout.narrow ? 2 : 1);
   bool marked = false;
   ShownHeads shown;
@@ -163,12 +199,36 @@ std::string compare_view(const Side& a, const Side& b, const View& view) {
   if (const std::string left_out = left_out_text(shown, "those that differ most", view.terminal); !left_out.empty()) {
     text += (marked ? "" : "\n") + left_out;
   }
-  const std::size_t alone = a.dump.sentences.size() + b.dump.sentences.size() - 2 * shared.size();
+  const std::size_t alone = left_out(a, b, shared);
   if (alone > 0) note(fmt::format("{} sentences that one of them watched alone are left out.", alone));
   if (a.run != b.run && !shared.empty()) {
     note("Heads are compared by number; in two runs the same number need not do the same.");
   }
   return text;
+}
+
+Json compare_json(const Side& a, const Side& b, const View& view) {
+  const std::vector<SharedSentence> shared = shared_sentences(a, b);
+  Json sentences = Json::array();
+  for (const auto& pair : shared) {
+    const SentenceAttention &of_a = *pair.first, &of_b = *pair.second;
+    const std::vector<int> count = shared_heads(of_a, of_b);
+    Json heads = Json::array();
+    const Range layers = chosen_range("layer", view.layer, static_cast<int>(count.size()));
+    for (int layer = layers.begin; layer < layers.end; ++layer) {
+      const Range chosen = chosen_range("head", view.head, count[static_cast<std::size_t>(layer)]);
+      for (int head = chosen.begin; head < chosen.end; ++head) heads.push_back(head_json(of_a, of_b, {layer, head}));
+    }
+    sentences.push_back({{"tokens", of_a.tokens},
+                         {"query", of_a.query},
+                         {"antecedent", of_a.antecedent},
+                         {"predicted", {of_a.predicted, of_b.predicted}},
+                         {"probability", {of_a.probability, of_b.probability}},
+                         {"heads", std::move(heads)}});
+  }
+  return {{"sides", {side_json(a), side_json(b)}},
+          {"sentences", std::move(sentences)},
+          {"left_out", left_out(a, b, shared)}};
 }
 
 }  // namespace heed

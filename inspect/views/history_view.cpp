@@ -20,10 +20,12 @@ std::string figure_and_bar(double value, const Terminal& terminal) {
 std::string history_of_head(const CauseHistory& history, int layer, int head, const View& view) {
   const bool has_others = history.steps[0].heads[static_cast<std::size_t>(layer)].size() > 1;
   const int width = view.terminal.width < 80 ? 5 : 16;
-  std::string text = fmt::format("layer {} head {}: query -> antecedent\n", layer + 1, head + 1) +
-                     trimmed(fmt::format("{:>6}  {:>7}  {:<{}}  {:<{}}  {:>7}  {}", "step", "before", " weight",
-                                         width + 1, " effect", width, "after", has_others ? "every head" : "")) +
-                     "\n";
+  std::string text = fmt::format("layer {} head {}: query -> antecedent\n", layer + 1, head + 1);
+  for (const std::string& line : history_verdict(history, layer, head))
+    text += wrapped(line, view.terminal.width) + "\n";
+  text += trimmed(fmt::format("{:>6}  {:>7}  {:<{}}  {:<{}}  {:>7}  {}", "step", "before", " weight", width + 1,
+                              " effect", width, "after", has_others ? "every head" : "")) +
+          "\n";
   for (const CauseHistory::Step& step : history.steps) {
     const auto l = static_cast<std::size_t>(layer);
     const CauseHistory::Edge &edge = step.heads[l][static_cast<std::size_t>(head)], &all = step.layers[l];
@@ -33,23 +35,13 @@ std::string history_of_head(const CauseHistory& history, int layer, int head, co
                                 has_others ? percent(all.accuracy.share) : "")) +
             "\n";
   }
-  for (const std::string& line : history_verdict(history, layer, head))
-    text += wrapped(line, view.terminal.width) + "\n";
   return text;
 }
 
 }  // namespace
 
 std::string history_view(const CauseHistory& history, const View& view) {
-  std::string text =
-      wrapped(
-          fmt::format("Over {} of {} held-out sentences. weight: the query's mean weight on the antecedent; effect: by "
-                      "how much the answer's probability falls when that edge is cut; before, after: accuracy before "
-                      "the cut and after it; every head: after cutting it in every head of the layer. ± is half of "
-                      "a 95 % interval.",
-                      history.sentences, history.held_out),
-          view.terminal.width) +
-      "\n";
+  std::string text;
   const CauseHistory::Head points = history.pointing();
   const auto& heads_now = history.steps.back().heads;
   const Range layers = view.layer || view.head ? chosen_range("layer", view.layer, static_cast<int>(heads_now.size()))
@@ -58,9 +50,16 @@ std::string history_view(const CauseHistory& history, const View& view) {
     const int count = static_cast<int>(heads_now[static_cast<std::size_t>(layer)].size());
     const Range heads =
         view.layer || view.head ? chosen_range("head", view.head, count) : Range{points.head, points.head + 1};
-    for (int head = heads.begin; head < heads.end; ++head) text += "\n" + history_of_head(history, layer, head, view);
+    for (int head = heads.begin; head < heads.end; ++head) text += history_of_head(history, layer, head, view) + "\n";
   }
-  return text;
+  return text +
+         wrapped(fmt::format("Over {} of {} held-out sentences. weight: the query's mean weight on the antecedent; "
+                             "effect: by how much the answer's probability falls when that edge is cut; before, after: "
+                             "accuracy before the cut and after it; every head: after cutting it in every head of the "
+                             "layer. ± is half of a 95 % interval.",
+                             history.sentences, history.held_out),
+                 view.terminal.width) +
+         "\n";
 }
 
 }  // namespace heed

@@ -1,5 +1,7 @@
 #include "inspect/views/induction_view.h"
 
+#include "inspect/views/shown_heads.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +10,8 @@
 
 namespace heed {
 namespace {
+
+constexpr double unknown_score = std::numeric_limits<double>::quiet_NaN();
 
 // What followed the latest token before `token` that is the same; -1 where there is none.
 int follower_of_same(const std::vector<std::string>& tokens, int token) {
@@ -31,8 +35,7 @@ HeadScores scores_of(const Dump& dump, std::size_t layer, std::int64_t head) {
       ++repeated;
     }
   }
-  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-  return {tokens ? sums.previous_token / tokens : unknown, repeated ? sums.induction / repeated : unknown};
+  return {tokens ? sums.previous_token / tokens : unknown_score, repeated ? sums.induction / repeated : unknown_score};
 }
 
 std::string score_cell(double score) { return std::isnan(score) ? "    -" : fmt::format(" {:4.2f}", score); }
@@ -51,25 +54,67 @@ std::vector<std::vector<HeadScores>> head_scores(const Dump& dump) {
   return scores;
 }
 
-std::string induction_view(const std::vector<Dump>& dumps, const std::vector<Metrics>& metrics, const View& view) {
-  std::vector<std::vector<std::vector<HeadScores>>> all;  // a dump, a layer, a head
-  for (const Dump& dump : dumps) all.push_back(head_scores(dump));
-  struct Column {
-    std::size_t layer, head;
-  };
-  std::vector<Column> columns;
-  const Range layers = chosen_range("layer", view.layer, static_cast<int>(all.at(0).size()));
-  for (int layer = layers.begin; layer < layers.end; ++layer) {
-    const auto l = static_cast<std::size_t>(layer);
-    const Range heads = chosen_range("head", view.head, static_cast<int>(all[0][l].size()));
-    for (int head = heads.begin; head < heads.end; ++head) columns.push_back({l, static_cast<std::size_t>(head)});
+namespace {
+
+// The scores of every head after one step.
+struct Scored {
+  std::int64_t step;
+  double loss;                                  // on held-out examples; NaN: not known
+  std::vector<std::vector<HeadScores>> scores;  // [layer][head]
+
+  const HeadScores& at(HeadIndex of) const {
+    return scores[static_cast<std::size_t>(of.layer)][static_cast<std::size_t>(of.head)];
   }
+};
+
+std::vector<Scored> scored(const std::vector<Dump>& dumps, const std::vector<Metrics>& metrics) {
+  std::vector<Scored> all;
+  for (const Dump& dump : dumps) {
+    const auto line = std::ranges::find(metrics, dump.step, &Metrics::step);
+    all.push_back({dump.step, line == metrics.end() ? unknown_score : line->held_out.loss, head_scores(dump)});
+  }
+  return all;
+}
+
+std::vector<HeadIndex> chosen_heads(const Scored& one, const View& view) {
+  std::vector<HeadIndex> chosen;
+  const Range layers = chosen_range("layer", view.layer, static_cast<int>(one.scores.size()));
+  for (int layer = layers.begin; layer < layers.end; ++layer) {
+    const auto count = static_cast<int>(one.scores[static_cast<std::size_t>(layer)].size());
+    const Range heads = chosen_range("head", view.head, count);
+    for (int head = heads.begin; head < heads.end; ++head) chosen.push_back({layer, head});
+  }
+  return chosen;
+}
+
+// "At step 400 layer 1 head 1 attends most to the token before (0.99), layer 2 head 1 most ... (0.83)."
+std::string largest_text(const Scored& last, const std::vector<HeadIndex>& heads) {
+  const auto largest = [&](double HeadScores::*score) {
+    const HeadIndex best = *std::ranges::max_element(heads, {}, [&](HeadIndex at) {
+      const double value = last.at(at).*score;
+      return std::isnan(value) ? -1 : value;
+    });
+    return std::isnan(last.at(best).*score)
+               ? "-"
+               : fmt::format("{:.2f} in layer {} head {}", last.at(best).*score, best.layer + 1, best.head + 1);
+  };
+  return fmt::format("Largest scores at step {}: previous token {}, induction {}.", last.step,
+                     largest(&HeadScores::previous_token), largest(&HeadScores::induction));
+}
+
+}  // namespace
+
+std::string induction_view(const std::vector<Dump>& dumps, const std::vector<Metrics>& metrics, const View& view) {
+  const std::vector<Scored> all = scored(dumps, metrics);
+  const std::vector<HeadIndex> columns = chosen_heads(all.at(0), view);
   constexpr int margin = 16, column_width = 12;
   const std::size_t a_table = static_cast<std::size_t>(std::max(1, (view.terminal.width - margin) / column_width));
-  std::string text = wrapped(
-      "Mean weight from a token to the one before it (prev), and to what followed it when it came before (ind).",
-      view.terminal.width);
-  text += "\n";
+  std::string text = wrapped(largest_text(all.back(), columns), view.terminal.width) + "\n" +
+                     wrapped(
+                         "prev: mean weight from a token to the one before it; ind: to what followed the same token "
+                         "when it came before.",
+                         view.terminal.width) +
+                     "\n";
   for (std::size_t first = 0; first < columns.size(); first += a_table) {
     const std::size_t end = std::min(columns.size(), first + a_table);
     std::string above = std::string(margin, ' '), names = fmt::format("{:>6}  {:>8}", "step", "loss");
@@ -79,18 +124,30 @@ std::string induction_view(const std::vector<Dump>& dumps, const std::vector<Met
       names += "   prev  ind";
     }
     text += "\n" + above + "\n" + names + "\n";
-    for (std::size_t i = 0; i < dumps.size(); ++i) {
-      const auto line = std::ranges::find(metrics, dumps[i].step, &Metrics::step);
-      text += fmt::format("{:>6}  {:>8}", dumps[i].step,
-                          line == metrics.end() ? "-" : fmt::format("{:.4f}", line->held_out.loss));
+    for (const Scored& one : all) {
+      text += fmt::format("{:>6}  {:>8}", one.step, std::isnan(one.loss) ? "-" : fmt::format("{:.4f}", one.loss));
       for (std::size_t c = first; c < end; ++c) {
-        const HeadScores& scores = all[i][columns[c].layer][columns[c].head];
-        text += "  " + score_cell(scores.previous_token) + score_cell(scores.induction);
+        text += "  " + score_cell(one.at(columns[c]).previous_token) + score_cell(one.at(columns[c]).induction);
       }
       text += "\n";
     }
   }
   return text;
+}
+
+Json induction_json(const std::vector<Dump>& dumps, const std::vector<Metrics>& metrics, const View& view) {
+  Json steps = Json::array();
+  for (const Scored& one : scored(dumps, metrics)) {
+    Json heads = Json::array();
+    for (const HeadIndex at : chosen_heads(one, view)) {
+      heads.push_back({{"layer", at.layer},
+                       {"head", at.head},
+                       {"previous_token", number_or_null(one.at(at).previous_token)},
+                       {"induction", number_or_null(one.at(at).induction)}});
+    }
+    steps.push_back({{"step", one.step}, {"loss", number_or_null(one.loss)}, {"heads", std::move(heads)}});
+  }
+  return {{"steps", std::move(steps)}};
 }
 
 }  // namespace heed

@@ -174,28 +174,28 @@ std::string matched_heads_view(const MatchedHeads& matched, const View& view) {
   }
   const std::vector<std::string> verdict = pointing_verdict(matched);
   if (!verdict.empty()) {
-    text += "\nWhich head points?\n" +
+    text += "\nWhich head points?\n";
+    for (const std::string& line : verdict) text += paragraph(line);
+    text += "\n" + runs_table(matched) + "\n" +
             paragraph(fmt::format(
                 "head: the one with the largest mean weight from the query to the antecedent; right: accuracy over the "
                 "{} of {} sentences whose antecedent is known; without it: after cutting that edge in that head; in "
                 "layer: in every head of its layer; flipped: answers that become the counterpart's when that head is "
                 "patched from the minimal pair, of {}. ± is half of a 95 % interval.",
-                matched.with_antecedent, matched.sentences, matched.with_twin)) +
-            "\n" + runs_table(matched) + "\n";
-    for (const std::string& line : verdict) text += paragraph(line);
+                matched.with_antecedent, matched.sentences, matched.with_twin));
   }
   text +=
       "\nWhich heads do the same?\n" +
+      paragraph(fmt::format("All heads together: {:.2f} alike, {:.2f} at random, p {:.4f}.", matched.similarity,
+                            matched.random, matched.p)) +
+      "\n" + roles_table(matched) + "\n" +
       paragraph(fmt::format(
           "Each head of {}, the run most like the others, with the head of each run that is assigned to it: matched on "
           "one half of the sentences by the query's weights and by the effect of zero ablation, measured on the other. "
           "layer: how many are in the same layer; antecedent, cue word: the query's weight on it; ablated: by how much "
           "the answer's probability falls when the head is zero-ablated (mean ± deviation over the runs). alike: 1 is "
           "the same; random: in random matchings; p: the share of {} random ones that are as alike.",
-          short_names(matched)[matched.reference], random_matchings)) +
-      "\n" + roles_table(matched) + "\n";
-  text += paragraph(fmt::format("All heads together: {:.2f} alike, {:.2f} at random, p {:.4f}.", matched.similarity,
-                                matched.random, matched.p));
+          short_names(matched)[matched.reference], random_matchings));
   return text;
 }
 

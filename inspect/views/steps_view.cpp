@@ -18,12 +18,18 @@ namespace {
 
 double largest(const Tensor& x) { return std::sqrt(max(square(x)).item()); }
 
-// Each equation that is shown holds for the numbers that are shown.
+// Each equation that is shown holds for the numbers that are shown, where they are finite.
 double check_step(const std::string& equation, const Tensor& shown, const Tensor& computed) {
-  const double off = largest(shown - computed);
-  if (!(off <= 1e-4 * std::max(1.0, largest(shown)))) {
-    fail("the steps do not add up: '{}' is off by {:.3g}", equation, off);
+  const std::vector<double> one = shown.to_vector(), other = computed.to_vector();
+  double off = 0, size = 1;
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    if (!std::isfinite(other[i])) continue;
+    const double apart = std::abs(one[i] - other[i]);
+    if (!std::isfinite(apart)) fail("the steps do not add up: '{}' has {} instead of {}", equation, one[i], other[i]);
+    off = std::max(off, apart);
+    size = std::max(size, std::abs(one[i]));
   }
+  if (off > 1e-4 * size) fail("the steps do not add up: '{}' is off by {:.3g}", equation, off);
   return off;
 }
 
@@ -161,9 +167,24 @@ std::string table_text(const Table& table, const View& view) {
   return text;
 }
 
-}  // namespace
+// An equation of the way from X to the output, with its numbers.
+struct Step {
+  std::string equation;
+  Table table;
+  std::string note;
+};
 
-std::string steps_view(const SavedModel& model, const Example& example, const View& view) {
+struct Walk {
+  int layer, head, layers;
+  AttentionConfig config;
+  std::vector<Step> steps;
+};
+
+std::int64_t not_finite(const Tensor& values) {
+  return std::ranges::count_if(values.to_vector(), [](double value) { return !std::isfinite(value); });
+}
+
+Walk walk_of(const SavedModel& model, const Example& example, const View& view) {
   const Transformer& transformer = model.transformer();
   const int layer = chosen_range("layer", view.layer, model.layers()).begin;
   const TransformerBlock& block = transformer.blocks[static_cast<std::size_t>(layer)];
@@ -209,41 +230,86 @@ std::string steps_view(const SavedModel& model, const Example& example, const Vi
       check_step("[heads] W_O = the layer's own output", all, reshape(attention(x, mask).output, all.shape()));
   check_step("weights = the model's own", s.weights, reshape(slice(own, 0, head, head + 1), s.weights.shape()));
 
-  const std::vector<std::string>* tokens = &example.tokens;
-  const auto step = [&](const std::string& equation, const Table& table, const std::string& note = "") {
-    return fmt::format("\n{}  {}{}\n{}", equation, to_string(table.values.shape()), note.empty() ? "" : "  " + note,
-                       table_text(table, view));
-  };
   const auto biased = [](const Linear& linear, const char* name) {
     return linear.bias.defined() ? fmt::format(" + b_{}", name) : std::string();
   };
-  std::string text =
-      fmt::format("{}\nstep {}, layer {} of {}, head {} of {}: T = {}, d_model = {}, d_k = {}, d_v = {}\n",
-                  fmt::join(example.tokens, " "), model.step, layer + 1, transformer.blocks.size(), head + 1,
-                  attention.config.heads, tokens->size(), attention.config.d_model, d_k, attention.config.d_v);
-  text += step("X", {X, tokens},
-               fmt::format("{}{}",
-                           layer == 0 ? fmt::format("the words{}", is_added ? " with their positions" : "")
-                                      : fmt::format("what layer {} made of the words", layer),
-                           block.attention_norms.input ? ", normalised" : ""));
-  text += step("W_Q", {s.W_Q.weight}, "learned") + step("W_K", {s.W_K.weight}, "learned") +
-          step("W_V", {s.W_V.weight}, "learned");
+  const std::vector<std::string>* tokens = &example.tokens;
+  Walk walk{.layer = layer, .head = head, .layers = model.layers(), .config = attention.config, .steps = {}};
+  std::vector<Step>& steps = walk.steps;
+  steps.push_back({"X",
+                   {X, tokens},
+                   fmt::format("{}{}",
+                               layer == 0 ? fmt::format("the words{}", is_added ? " with their positions" : "")
+                                          : fmt::format("what layer {} made of the words", layer),
+                               block.attention_norms.input ? ", normalised" : "")});
+  steps.push_back({"W_Q", {s.W_Q.weight}, "learned"});
+  steps.push_back({"W_K", {s.W_K.weight}, "learned"});
+  steps.push_back({"W_V", {s.W_V.weight}, "learned"});
   for (const std::vector<Stage>& stages : {stages_of_Q, stages_of_K}) {
-    for (const auto& [equation, value, note] : stages) text += step(equation, {value, tokens}, note);
+    for (const auto& [equation, value, note] : stages) steps.push_back({equation, {value, tokens}, note});
   }
-  text += step("V = X W_V" + biased(attention.W_V, "V"), {s.V, tokens}, "what each word hands over");
-  text += step("scores = Q K^T", {s.scores, tokens, tokens});
+  steps.push_back({"V = X W_V" + biased(attention.W_V, "V"), {s.V, tokens}, "what each word hands over"});
+  steps.push_back({"scores = Q K^T", {s.scores, tokens, tokens}, ""});
   const std::string scale =
       attention.config.scale > 0 ? fmt::format("* {:g}", attention.config.scale) : fmt::format("/ sqrt({})", d_k);
-  text += step("scaled = scores " + scale, {s.scaled, tokens, tokens});
-  if (soft_cap > 0)
-    text += step(fmt::format("capped = {0:g} tanh(scaled / {0:g})", soft_cap), {capped, tokens, tokens});
-  text += step(soft_cap > 0 ? "weights = softmax(capped)" : "weights = softmax(scaled)", {s.weights, tokens, tokens},
-               looks_back ? "each row sums to 1; later tokens are hidden" : "each row sums to 1");
-  text += step("output = weights V", {s.output, tokens});
-  text += step(fmt::format("[heads 1 to {}] W_O", attention.config.heads) + biased(attention.W_O, "O"), {all, tokens},
-               fmt::format("the layer's own output, to {:.1e}", difference));
+  steps.push_back({"scaled = scores " + scale, {s.scaled, tokens, tokens}, ""});
+  if (soft_cap > 0) {
+    steps.push_back({fmt::format("capped = {0:g} tanh(scaled / {0:g})", soft_cap), {capped, tokens, tokens}, ""});
+  }
+  steps.push_back({soft_cap > 0 ? "weights = softmax(capped)" : "weights = softmax(scaled)",
+                   {s.weights, tokens, tokens},
+                   looks_back ? "each row sums to 1; later tokens are hidden" : "each row sums to 1"});
+  steps.push_back({"output = weights V", {s.output, tokens}, ""});
+  steps.push_back({fmt::format("[heads 1 to {}] W_O", attention.config.heads) + biased(attention.W_O, "O"),
+                   {all, tokens},
+                   fmt::format("the layer's own output, to {:.1e}", difference)});
+  return walk;
+}
+
+// "Infinite or NaN: 9 of 121 numbers of scores = Q K^T." Empty where all are finite.
+std::string overflow_text(const Walk& walk) {
+  std::vector<std::string> found;
+  for (const Step& step : walk.steps) {
+    const std::int64_t count = not_finite(step.table.values);
+    if (count > 0)
+      found.push_back(fmt::format("{} of {} numbers of {}", count, step.table.values.numel(), step.equation));
+  }
+  return found.empty() ? "" : fmt::format("Infinite or NaN: {}.", fmt::join(found, "; "));
+}
+
+}  // namespace
+
+std::string steps_view(const SavedModel& model, const Example& example, const View& view) {
+  const Walk walk = walk_of(model, example, view);
+  const AttentionConfig& config = walk.config;
+  std::string text =
+      fmt::format("{}\nstep {}, layer {} of {}, head {} of {}: T = {}, d_model = {}, d_k = {}, d_v = {}\n",
+                  fmt::join(example.tokens, " "), model.step, walk.layer + 1, walk.layers, walk.head + 1, config.heads,
+                  example.tokens.size(), config.d_model, config.d_k, config.d_v);
+  if (const std::string overflow = overflow_text(walk); !overflow.empty()) {
+    text += wrapped(overflow, view.terminal.width) + "\n";
+  }
+  for (const auto& [equation, table, note] : walk.steps) {
+    text += fmt::format("\n{}  {}{}\n{}", equation, to_string(table.values.shape()), note.empty() ? "" : "  " + note,
+                        table_text(table, view));
+  }
   return text;
+}
+
+Json steps_json(const SavedModel& model, const Example& example, const View& view) {
+  const Walk walk = walk_of(model, example, view);
+  Json steps = Json::array();
+  for (const auto& [equation, table, note] : walk.steps) {
+    Json rows = Json::array();
+    for (std::int64_t r = 0; r < table.values.size(0); ++r) {
+      Json row = Json::array();
+      for (std::int64_t c = 0; c < table.values.size(1); ++c) row.push_back(number_or_null(table.values.at({r, c})));
+      rows.push_back(std::move(row));
+    }
+    steps.push_back({{"equation", equation}, {"note", note}, {"values", std::move(rows)}});
+  }
+  return {{"tokens", example.tokens},          {"step", model.step},       {"layer", walk.layer}, {"head", walk.head},
+          {"not_finite", overflow_text(walk)}, {"steps", std::move(steps)}};
 }
 
 }  // namespace heed

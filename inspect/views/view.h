@@ -1,4 +1,5 @@
 #pragma once
+#include "files/json.h"
 #include "inspect/views/terminal.h"
 #include "run/dump.h"
 #include "run/metrics.h"
@@ -33,10 +34,17 @@ std::string matrix_view(const Dump& dump, const View& view);
 
 // W_Q, W_K, W_V and W_O of each layer: shapes, norms, heat maps.
 std::string weights_view(const SavedModel& model, const View& view);
+/// Returns {"step":400,"layers":[{"layer":0,"head":null,"matrices":[{"name":"W_Q","shape":[64,64],"frobenius":...,
+/// "spectral":...,"heads":[the Frobenius norm of each]}]}]}.
+Json weights_json(const SavedModel& model, const View& view);
 
-// The way from X to Q, K, V, scores, weights and output in one layer and head (the first ones when none is chosen),
-// computed step by step; Error when it does not give what the layer itself gives.
+/// Returns the way from X to Q, K, V, scores, weights and output in one layer and head (the first ones when none is chosen),
+/// computed step by step. It says which numbers are infinite or NaN. Throws Error when the steps do not give what the layer
+/// itself gives.
 std::string steps_view(const SavedModel& model, const Example& example, const View& view);
+/// Returns {"tokens":[...],"step":400,"layer":0,"head":0,"not_finite":"","steps":[{"equation":"V = X W_V","note":"...",
+/// "values":[[...]]}]}.
+Json steps_json(const SavedModel& model, const Example& example, const View& view);
 
 /// Returns the verdict, a table of what each intervention did, by layer and head, and the parts of each watched sentence's
 /// logit.
@@ -74,6 +82,10 @@ struct Side {
 // Two runs, or two steps of one: their figures side by side, and for each sentence that both watched, in every layer and
 // head, the query's strongest weight in each and the token whose weight differs most (second less first).
 std::string compare_view(const Side& a, const Side& b, const View& view);
+/// Returns {"sides":[{"name":"runs/toy","step":400,...},...],"sentences":[{"tokens":[...],...,"heads":[{"layer":0,"head":0,
+/// "strongest":[{"token":1,"weight":0.9},...],"most_apart":{"token":4,"change":-0.7}}]}],"left_out":0}; lists have the first
+/// side first.
+Json compare_json(const Side& a, const Side& b, const View& view);
 
 // "0.96 layer 2 head 1"; "-" where no weight is known.
 std::string best_head_text(const Evaluation& evaluation);

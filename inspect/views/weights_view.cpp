@@ -85,11 +85,38 @@ std::string heat_maps(std::span<const WeightMatrix> matrices, const View& view) 
   return text;
 }
 
+// Those of one layer, or of one head of it.
+struct LayerMatrices {
+  int layer;
+  std::optional<int> head;
+  std::vector<WeightMatrix> matrices;  // W_Q, W_K, W_V, W_O
+};
+
+std::vector<LayerMatrices> chosen_matrices(const SavedModel& model, const View& view) {
+  const std::vector<TransformerBlock>& blocks = model.transformer().blocks;
+  const Range layers = chosen_range("layer", view.layer, static_cast<int>(blocks.size()));
+  std::vector<LayerMatrices> result;
+  for (int layer = layers.begin; layer < layers.end; ++layer) {
+    const MultiHeadAttention& attention = blocks[static_cast<std::size_t>(layer)].attention;
+    const int heads = attention.config.heads, kv_heads = attention.config.kv_heads;
+    std::optional<int> head, kv_head;  // the head, and the one of the keys and values that it reads
+    if (view.head) {
+      head = chosen_range("head", view.head, heads).begin;
+      kv_head = *head / (heads / kv_heads);
+    }
+    result.push_back({layer,
+                      head,
+                      {matrix_of("W_Q", attention.W_Q.weight, 1, heads, head),
+                       matrix_of("W_K", attention.W_K.weight, 1, kv_heads, kv_head),
+                       matrix_of("W_V", attention.W_V.weight, 1, kv_heads, kv_head),
+                       matrix_of("W_O", attention.W_O.weight, 0, heads, head)}});
+  }
+  return result;
+}
+
 }  // namespace
 
 std::string weights_view(const SavedModel& model, const View& view) {
-  const std::vector<TransformerBlock>& blocks = model.transformer().blocks;
-  const Range layers = chosen_range("layer", view.layer, static_cast<int>(blocks.size()));
   const int width = view.terminal.width;
   const bool narrow = width < 60;
   const int indent = narrow ? 4 : 42;  // of norms that do not fit into their line
@@ -99,35 +126,43 @@ std::string weights_view(const SavedModel& model, const View& view) {
                                                : "darker when larger, with - when negative"),
               width) +
       "\n";
-  for (int layer = layers.begin; layer < layers.end; ++layer) {
-    const MultiHeadAttention& attention = blocks[static_cast<std::size_t>(layer)].attention;
-    const int heads = attention.config.heads;
-    std::optional<int> head;
-    if (view.head) head = chosen_range("head", view.head, heads).begin;
-    const int kv_heads = attention.config.kv_heads;
-    std::optional<int> kv_head;  // that the head reads
-    if (head) kv_head = *head / (heads / kv_heads);
-    const std::vector<WeightMatrix> matrices{matrix_of("W_Q", attention.W_Q.weight, 1, heads, head),
-                                             matrix_of("W_K", attention.W_K.weight, 1, kv_heads, kv_head),
-                                             matrix_of("W_V", attention.W_V.weight, 1, kv_heads, kv_head),
-                                             matrix_of("W_O", attention.W_O.weight, 0, heads, head)};
-    text += fmt::format("\nlayer {}{}\n", layer + 1, head ? fmt::format(" head {}", *head + 1) : "");
+  for (const LayerMatrices& layer : chosen_matrices(model, view)) {
+    text += fmt::format("\nlayer {}{}\n", layer.layer + 1, layer.head ? fmt::format(" head {}", *layer.head + 1) : "");
     const auto line = [&](const std::string& of_all, const std::string& of_heads) {
       text += wrapped(of_all + of_heads, width, indent) + "\n";
     };
     line(fmt::format("  {:<5}{:<14}{:>9}{:>10}", "", "shape", "Frobenius", "spectral"),
-         head || heads == 1 ? "" : "  Frobenius of each head");
-    for (const WeightMatrix& matrix : matrices) {
+         layer.matrices[0].of.size() == 1 ? "" : "  Frobenius of each head");
+    for (const WeightMatrix& matrix : layer.matrices) {
       std::string of_heads;
       for (const Tensor& part : matrix.of) of_heads += fmt::format(" {:.3f}", frobenius_norm(part));
       line(fmt::format("  {:<5}{:<14}{:>9.3f}{:>10.3f}", matrix.name, to_string(matrix.values.shape()),
                        frobenius_norm(matrix.values), singular_values(matrix.values)[0]),
            matrix.of.size() > 1 ? " " + of_heads : "");
     }
-    const std::span<const WeightMatrix> all = matrices;
+    const std::span<const WeightMatrix> all = layer.matrices;
     text += narrow ? heat_maps(all.first(2), view) + heat_maps(all.last(2), view) : heat_maps(all, view);
   }
   return text;
+}
+
+Json weights_json(const SavedModel& model, const View& view) {
+  Json layers = Json::array();
+  for (const LayerMatrices& layer : chosen_matrices(model, view)) {
+    Json matrices = Json::array();
+    for (const WeightMatrix& matrix : layer.matrices) {
+      Json heads = Json::array();
+      for (const Tensor& part : matrix.of) heads.push_back(number_or_null(frobenius_norm(part)));
+      matrices.push_back({{"name", matrix.name},
+                          {"shape", {matrix.values.size(0), matrix.values.size(1)}},
+                          {"frobenius", number_or_null(frobenius_norm(matrix.values))},
+                          {"spectral", number_or_null(singular_values(matrix.values)[0])},
+                          {"heads", std::move(heads)}});
+    }
+    layers.push_back(
+        {{"layer", layer.layer}, {"head", layer.head ? Json(*layer.head) : Json()}, {"matrices", std::move(matrices)}});
+  }
+  return {{"step", model.step}, {"layers", std::move(layers)}};
 }
 
 }  // namespace heed

@@ -1,6 +1,6 @@
 #!/bin/bash
 # fault.sh BUILD [MALLOCS]: makes each single open, read, write, fsync, rename, close and mmap of a short train, of a resumed
-# one and of inspect --page fail, one at a time; of their allocations about MALLOCS (default 150; "all": each). Every time the
+# one and of inspect page fail, one at a time; of their allocations about MALLOCS (default 150; "all": each). Every time the
 # program must say why and exit with a code that is not 0, or end as if nothing had happened; nothing that was written may be
 # lost; and the run must go on to the very same model. Then short and interrupted writes, a full disk, a file that may not
 # grow, and little memory.
@@ -67,7 +67,7 @@ resume_once() {
 
 page_once() {
   cp page.html p.html
-  faulty "$1" "$inspect" alone --page p.html --limit 4
+  faulty "$1" "$inspect" page alone --out p.html --limit 4
   local code=$?
   said $code inspect "page, $1" || return
   cmp -s p.html page.html || bad "page, $1: exit code $code, and another page"
@@ -101,7 +101,7 @@ sweep() {  # sweep PROGRAM_once KIND ERRNO [MOST]
 $train --quiet --config small.yaml --out alone 2>err || { bad "the run left alone"; exit 1; }
 $train --quiet --config small.yaml --set train.steps=2 --set optim.schedule=constant --out half 2>err || exit 1
 sed -i 's/steps: 2$/steps: 4/; s/schedule: constant/schedule: cosine/' half/config.yaml
-$inspect alone --page page.html --limit 4 >/dev/null 2>err || { bad "the page left alone"; exit 1; }
+$inspect page alone --out page.html --limit 4 >/dev/null 2>err || { bad "the page left alone"; exit 1; }
 
 EIO=5 EINTR=4 ENOMEM=12 ENOSPC=28 EMFILE=24
 for program in train_once resume_once page_once; do

@@ -5,10 +5,9 @@
 #include "inspect/causal/matched_heads.h"
 #include "inspect/output_file.h"
 #include "inspect/views/picture.h"
-#include "inspect/views/view.h"
 #include "run/program.h"
 #include "tests/catch.h"
-#include "tests/inspect/sample.h"
+#include "tests/inspect/inspected_run.h"
 #include "tests/message.h"
 #include "tests/scratch.h"
 
@@ -22,58 +21,8 @@
 using namespace heed;
 namespace fs = std::filesystem;
 
-namespace {
-
-// A run with dumps of steps 0 and 400 and the model of step 400.
-struct Run : ScratchDirectory {
-  Run() {
-    write_dump(path, {0, {chinese_sentence()}});
-    write_dump(path, {400, {english_sentence()}});
-    save_model(model_path(path), small_model());
-  }
-
-  std::string inspect(std::vector<std::string> arguments) const {
-    std::vector<const char*> argv{"inspect"};
-    for (std::string& argument : arguments) {
-      if (argument.starts_with("RUN")) argument = path.string() + argument.substr(3);
-      argv.push_back(argument.c_str());
-    }
-    return heed::inspect(static_cast<int>(argv.size()), argv.data(), {});
-  }
-
-  // The message, with the run's directory as RUN.
-  std::string error(const std::vector<std::string>& arguments) const {
-    std::string text = message([&] { inspect(arguments); });
-    const std::size_t begin = text.find(path.string());
-    return begin == std::string::npos ? text : text.replace(begin, path.string().size(), "RUN");
-  }
-
-  bool is_usage_error(const std::vector<std::string>& arguments, const std::string& text) const {
-    try {
-      inspect(arguments);
-    } catch (const UsageError& usage) {
-      CHECK(usage.what() == text + " (see inspect --help)");
-      return true;
-    }
-    return false;
-  }
-};
-
-// A held-out sentence in words of small_model().
-Example dog_example() {
-  Example example;
-  example.tokens = {"dog", "street", "it", "was", "tired"};
-  example.query = 2, example.antecedent = 0;
-  example.answer = "dog";
-  return example;
-}
-
-constexpr const char* dog_sentence = "The dog didn't cross the street because it was too tired";
-
-}  // namespace
-
 TEST_CASE("inspect shows the last dump, or the one chosen") {
-  const Run run;
+  const InspectedRun run;
   CHECK(run.inspect({"RUN"}) == query_view({400, {english_sentence()}}, {}));
   CHECK(run.inspect({"RUN", "--step", "0"}) == query_view({0, {chinese_sentence()}}, {}));
   CHECK(run.inspect({"RUN/attention/step-000000.safetensors"}) == query_view({0, {chinese_sentence()}}, {}));
@@ -83,133 +32,134 @@ TEST_CASE("inspect shows the last dump, or the one chosen") {
 }
 
 TEST_CASE("inspect runs the saved model on a sentence") {
-  const Run run;
+  const InspectedRun run;
   const SavedModel model = small_model();
   const Dump dump{400, {attend(*model.network, model.vocabulary, question(model, dog_sentence))}};
   CHECK(run.inspect({"RUN", "--sentence", dog_sentence}) == query_view(dump, {}));
   CHECK(run.inspect({"RUN", "--sentence", dog_sentence, "--json", "--step", "400"}) == json_view(dump));
   CHECK(run.inspect({"RUN", "--sentence", dog_sentence, "--query", "dog"}).find("  dog -> ") != std::string::npos);
-  CHECK(run.inspect({"RUN", "--sentence", dog_sentence, "--steps"}) ==
+  CHECK(run.inspect({"steps", "RUN", "--sentence", dog_sentence}) ==
         steps_view(model, question(model, dog_sentence), {}));
-  CHECK(run.inspect({"RUN", "--weights"}) == weights_view(model, {}));
+  CHECK(run.inspect({"weights", "RUN"}) == weights_view(model, {}));
   CHECK(run.error({"RUN", "--sentence", "The stret was it"}) ==
         "not among the 14 words that the model knows: 'stret' (did you mean 'street'?)");
 }
 
 TEST_CASE("inspect runs the model of a dumped step, where it was kept") {
-  const Run run;
+  const InspectedRun run;
   SavedModel first = small_model(Positions::none);
   first.step = 0;
   fs::create_directory(run.path / "models");
   save_model(dumped_model_path(run.path, 0), first);
   write_dump(run.path, {0, {english_sentence()}});
   write_jsonl(held_out_path(run.path), std::vector(2, dog_example()));
-  CHECK(run.inspect({"RUN", "--weights", "--step", "0"}) == weights_view(first, {}));
-  CHECK(run.inspect({"RUN", "--weights"}) == weights_view(small_model(), {}));
-  CHECK(run.inspect({"RUN", "--steps", "--sentence", dog_sentence, "--step", "0"}) ==
+  CHECK(run.inspect({"weights", "RUN", "--step", "0"}) == weights_view(first, {}));
+  CHECK(run.inspect({"weights", "RUN"}) == weights_view(small_model(), {}));
+  CHECK(run.inspect({"steps", "RUN", "--sentence", dog_sentence, "--step", "0"}) ==
         steps_view(first, question(first, dog_sentence), {}));
   const Dump dump{0, {english_sentence()}};
-  CHECK(run.inspect({"RUN", "--why-attends", "--step", "0"}) ==
+  CHECK(run.inspect({"why", "RUN", "--step", "0"}) ==
         why_attends_view(why_attends(first, dump, dump.sentences, {}), dump, {}));
-  CHECK(run.inspect({"RUN", "--causes", "--step", "0"}) == causes_view(causes(first, run.path), {}));
-  CHECK(parse_json(run.inspect({"RUN", "--causes", "--json", "--step", "0"}))["step"] == 0);
-  CHECK(run.error({"RUN", "--weights", "--step", "7"}) ==
+  CHECK(run.inspect({"causes", "RUN", "--step", "0"}) == causes_view(causes(first, run.path), {}));
+  CHECK(parse_json(run.inspect({"causes", "RUN", "--json", "--step", "0"}))["step"] == 0);
+  CHECK(run.error({"weights", "RUN", "--step", "7"}) ==
         "RUN: holds no model of step 7; there are 0, and the last, of 400");
   write_file(dumped_model_path(run.path, 0), "x");
-  CHECK(run.error({"RUN", "--weights", "--step", "0"}).starts_with("RUN/models/step-000000.safetensors: "));
+  CHECK(run.error({"weights", "RUN", "--step", "0"}).starts_with("RUN/models/step-000000.safetensors: "));
 }
 
 TEST_CASE("inspect tells when a look became the cause, and which heads of several runs are the same") {
-  const Run run;
+  const InspectedRun run;
   write_jsonl(held_out_path(run.path), std::vector(4, dog_example()));
   fs::create_directory(run.path / "models");
   save_model(dumped_model_path(run.path, 400), small_model());
-  CHECK(run.inspect({"RUN", "--when"}) == history_view(cause_history(run.path), {}));
-  CHECK(parse_json(run.inspect({"RUN", "--when", "--json", "--limit", "2"}))["sentences"] == 2);
+  CHECK(run.inspect({"history", "RUN"}) == history_view(cause_history(run.path), {}));
+  CHECK(parse_json(run.inspect({"history", "RUN", "--json", "--limit", "2"}))["sentences"] == 2);
   const MatchedHeads matched = match_heads({run.path, run.path, run.path});
-  CHECK(run.inspect({"RUN", "RUN", "RUN", "--match"}) == matched_heads_view(matched, {}));
-  CHECK(parse_json(run.inspect({"RUN", "RUN", "--match", "--json"}))["similarity"] == 1);
+  CHECK(run.inspect({"match", "RUN", "RUN", "RUN"}) == matched_heads_view(matched, {}));
+  CHECK(parse_json(run.inspect({"match", "RUN", "RUN", "--json"}))["similarity"] == 1);
 }
 
 TEST_CASE("inspect asks held-out sentences for causes") {
-  const Run run;
+  const InspectedRun run;
   write_jsonl(held_out_path(run.path), std::vector(3, dog_example()));
-  const Json json = parse_json(run.inspect({"RUN", "--causes", "--json", "--limit", "2"}));
+  const Json json = parse_json(run.inspect({"causes", "RUN", "--json", "--limit", "2"}));
   CHECK(json["sentences"] == 2);
   CHECK(json["held_out"] == 3);
   CHECK(json["attribution"][0]["tokens"] == english_sentence().tokens);  // of the last dump
   const Causes found = causes(small_model(), run.path, 2);
-  CHECK(run.inspect({"RUN", "--causes", "--limit", "2"}) == causes_view(found, {}));
+  CHECK(run.inspect({"causes", "RUN", "--limit", "2"}) == causes_view(found, {}));
 }
 
 TEST_CASE("inspect writes pictures and tables, and replaces what was there") {
-  const Run run;
+  const InspectedRun run;
   write_file(run.path / "it.svg", "<svg old");
   const std::string svg = attention_svg(english_sentence(), 400, {});
-  CHECK(run.inspect({"RUN", "--svg", "RUN/it.svg", "--csv", "RUN/it.csv"}) ==
+  CHECK(run.inspect({"export", "RUN", "--svg", "RUN/it.svg", "--csv", "RUN/it.csv"}) ==
         fmt::format("{0}/it.svg: {1} bytes\n{0}/it.csv: {2} bytes\n", run.path.string(), svg.size(),
                     attention_csv({400, {english_sentence()}}, {}).size()));
   CHECK(read_file(run.path / "it.svg") == svg);
   View view;
   view.layer = 1, view.head = 1;
-  run.inspect({"RUN", "--step", "0", "--probe", "1", "--layer=1", "--head=1", "--npy", "RUN/it.npy"});
+  run.inspect({"export", "RUN", "--step", "0", "--probe", "1", "--layer=1", "--head=1", "--npy", "RUN/it.npy"});
   CHECK(read_file(run.path / "it.npy") == attention_npy(chinese_sentence(), view));
-  run.inspect({"RUN", "--sentence", dog_sentence, "--csv", "RUN/dog.csv"});
+  run.inspect({"export", "RUN", "--sentence", dog_sentence, "--csv", "RUN/dog.csv"});
   CHECK(read_file(run.path / "dog.csv").find(",it,dog,") != std::string::npos);
 }
 
 TEST_CASE("inspect asks before it replaces a file of another kind") {
-  const Run run;
+  const InspectedRun run;
   write_file(run.path / "notes.txt", "mine");
-  for (const char* option : {"--svg", "--csv", "--npy", "--page"}) {
+  for (const char* option : {"--svg", "--csv", "--npy", "--out"}) {
     INFO(option);
-    CHECK(run.error({"RUN", option, "RUN/notes.txt"}).starts_with("RUN/notes.txt: exists, and is not what is to be "));
-    CHECK(run.error({"RUN", option, "RUN/model.safetensors", "--force"})
+    const char* command = option == std::string_view("--out") ? "page" : "export";
+    CHECK(run.error({command, "RUN", option, "RUN/notes.txt"})
+              .starts_with("RUN/notes.txt: exists, and is not what is to be "));
+    CHECK(run.error({command, "RUN", option, "RUN/model.safetensors", "--force"})
               .starts_with("RUN/model.safetensors: belongs to "));
   }
   CHECK(read_file(run.path / "notes.txt") == "mine");
-  run.inspect({"RUN", "--csv", "RUN/notes.txt", "--force"});
+  run.inspect({"export", "RUN", "--csv", "RUN/notes.txt", "--force"});
   CHECK(read_file(run.path / "notes.txt").starts_with(csv_beginning));
-  run.inspect({"RUN", "--csv", "RUN/notes.txt"});  // a table is replaced by a table
-  CHECK(run.inspect({"RUN", "--csv", "/dev/stdout"}) == attention_csv({400, {english_sentence()}}, {}));
+  run.inspect({"export", "RUN", "--csv", "RUN/notes.txt"});  // a table is replaced by a table
+  CHECK(run.inspect({"export", "RUN", "--csv", "/dev/stdout"}) == attention_csv({400, {english_sentence()}}, {}));
   CHECK(attention_svg(english_sentence(), 0, {}).starts_with(svg_beginning));
   CHECK(attention_npy(english_sentence(), {}).starts_with(npy_beginning));
-  CHECK(run.is_usage_error({"RUN", "--force"}, "--force needs --page, --svg, --csv, --npy"));
 }
 
 TEST_CASE("inspect tells what it computes of which run") {
-  const Run run;
+  const InspectedRun run;
   write_jsonl(held_out_path(run.path), std::vector(2, dog_example()));
   const std::string path = run.path.string(), page = path + "/it.html";
   std::vector<std::string> told;
   const auto progress = [&](const std::string& what, double, double) {
     if (told.empty() || told.back() != what) told.push_back(what);
   };
-  const std::vector<const char*> causes{"inspect", path.c_str(), "--causes"};
+  const std::vector<const char*> causes{"inspect", "causes", path.c_str()};
   heed::inspect(3, causes.data(), {}, progress);
   CHECK(told == std::vector<std::string>{"causes of " + path});
   told.clear();
   write_dump(run.path, {0, {english_sentence()}});
-  const std::vector<const char*> written{"inspect", path.c_str(), "--page", page.c_str()};
-  heed::inspect(4, written.data(), {}, progress);
+  const std::vector<const char*> written{"inspect", "page", path.c_str(), "--out", page.c_str()};
+  heed::inspect(5, written.data(), {}, progress);
   CHECK(told == std::vector<std::string>{"dumps of " + path, "causes of " + path});
   CHECK(read_file(page).starts_with(page_beginning));
 }
 
 TEST_CASE("a damaged run gives a message in every view, and never a crash") {
-  const Run run;
+  const InspectedRun run;
   write_jsonl(held_out_path(run.path), {dog_example()});
   write_dump(run.path, {0, {english_sentence()}});
   const std::vector<std::vector<std::string>> views{{"RUN"},
                                                     {"RUN", "--matrix"},
                                                     {"RUN", "--json"},
-                                                    {"RUN", "--weights"},
-                                                    {"RUN", "--causes"},
-                                                    {"RUN", "--svg", "RUN/a.svg"},
-                                                    {"RUN", "RUN"},
-                                                    {"RUN", "--page", "RUN/a.html"},
+                                                    {"weights", "RUN"},
+                                                    {"causes", "RUN"},
+                                                    {"export", "RUN", "--svg", "RUN/a.svg"},
+                                                    {"compare", "RUN", "RUN"},
+                                                    {"page", "RUN", "--out", "RUN/a.html"},
                                                     {"RUN", "--sentence", dog_sentence},
-                                                    {"RUN", "--sentence", dog_sentence, "--steps"}};
+                                                    {"steps", "RUN", "--sentence", dog_sentence}};
   const auto all_of = [&](const char* file) {
     for (const std::vector<std::string>& view : views) {
       INFO(fmt::format("{} with a damaged {}", fmt::join(view, " "), file));
@@ -222,7 +172,7 @@ TEST_CASE("a damaged run gives a message in every view, and never a crash") {
   for (const std::string& bytes : {std::string(), std::string("x"), model.substr(0, model.size() / 2), dump}) {
     write_file(model_path(run.path), bytes);
     all_of("model.safetensors");
-    CHECK(run.error({"RUN", "--weights"}).starts_with("RUN/model.safetensors: "));
+    CHECK(run.error({"weights", "RUN"}).starts_with("RUN/model.safetensors: "));
   }
   write_file(model_path(run.path), model);
   for (const std::string& bytes : {std::string(), std::string("x"), dump.substr(0, dump.size() / 2), model}) {
@@ -236,15 +186,15 @@ TEST_CASE("a damaged run gives a message in every view, and never a crash") {
         R"({"step":1e99})", "\xff", R"({"step":400,"antecedent_weight":[["a"]]})"}) {
     write_file(run.path / "metrics.jsonl", metrics);
     all_of("metrics.jsonl");
-    CHECK(run.error({"RUN", "RUN"}).starts_with("RUN/metrics.jsonl"));
+    CHECK(run.error({"compare", "RUN", "RUN"}).starts_with("RUN/metrics.jsonl"));
   }
   write_file(run.path / "metrics.jsonl", R"({"step":400,"antecedent_weight":[],"held_out_loss":null})"
                                          "\n");
-  CHECK(run.inspect({"RUN", "RUN"}).find("weight on antecedent, best head") != std::string::npos);
+  CHECK(run.inspect({"compare", "RUN", "RUN"}).find("weight on antecedent, best head") != std::string::npos);
 }
 
 TEST_CASE("what is no run is answered with the command that was meant") {
-  const Run run;
+  const InspectedRun run;
   write_file(run.path / "config.yaml", "");
   const std::string file = (run.path / "config.yaml").string();
   CHECK(message([&] { run.inspect({file}); }) ==
@@ -265,23 +215,23 @@ TEST_CASE("what is no run is answered with the command that was meant") {
 }
 
 TEST_CASE("of two steps or runs one watched sentence is compared when it is chosen") {
-  const Run run;
+  const InspectedRun run;
   SentenceAttention other = english_sentence();
   other.tokens[1] = "dog";
   write_dump(run.path, {500, {other, english_sentence()}});
   write_dump(run.path, {600, {english_sentence(), other}});
-  const std::string second = run.inspect({"RUN", "--step", "500", "--step", "600", "--probe", "2"});
+  const std::string second = run.inspect({"compare", "RUN", "--step", "500", "--step", "600", "--probe", "2"});
   CHECK(second.find("animal") != std::string::npos);
   CHECK(second.find("dog") == std::string::npos);
   CHECK(second.find("left out") == std::string::npos);
-  CHECK(run.error({"RUN", "--step", "500", "--step", "600", "--probe", "3"}) ==
+  CHECK(run.error({"compare", "RUN", "--step", "500", "--step", "600", "--probe", "3"}) ==
         "there is no watched sentence 3: watched sentences are numbered from 1 to 2");
-  CHECK(run.error({"RUN", "--step", "500", "--step", "400", "--probe", "1"})
+  CHECK(run.error({"compare", "RUN", "--step", "500", "--step", "400", "--probe", "1"})
             .starts_with("RUN: did not watch sentence 1 of "));
 }
 
 TEST_CASE("a view of the last dump says when the model has gone on since") {
-  const Run run;
+  const InspectedRun run;
   SavedModel model = small_model();
   model.step = 450;
   save_model(model_path(run.path), model);
@@ -294,7 +244,7 @@ TEST_CASE("a view of the last dump says when the model has gone on since") {
 }
 
 TEST_CASE("inspect compares two steps, or two runs") {
-  const Run run;
+  const InspectedRun run;
   SentenceAttention changed = english_sentence();
   changed.predicted = "street";
   changed.probability = 0.5;
@@ -304,7 +254,7 @@ TEST_CASE("inspect compares two steps, or two runs") {
              R"({"step":200,"train_loss":1.5,"held_out_loss":2.25,"held_out_accuracy":0.5,"twin_accuracy":null,)"
              R"("antecedent_weight":[[0.1,0.9],[0.25,0.125]]})"
              "\n");
-  CHECK("\n" + run.inspect({"RUN", "--step", "200", "--step", "400", "--layer", "2"}) == R"(
+  CHECK("\n" + run.inspect({"compare", "RUN", "--step", "200", "--step", "400", "--layer", "2"}) == R"(
                                                 step 200              step 400
 step                                                 200                   400
 loss in training                                  1.5000                     -
@@ -320,89 +270,44 @@ layer 2 head 2      animal   1.00 ██████◂ animal   1.00 ███�
 
 [brackets] and ◂ mark the antecedent: the token that the query refers to.
 )");
-  const std::string same = run.inspect({"RUN", "RUN", "--step", "400"});
+  const std::string same = run.inspect({"compare", "RUN", "RUN", "--step", "400"});
   CHECK(same.find("tired    0.60") != std::string::npos);
-  CHECK(run.inspect({"RUN", "--step", "0", "--step", "400"})
+  CHECK(run.inspect({"compare", "RUN", "--step", "0", "--step", "400"})
             .ends_with("\n2 sentences that one of them watched alone are left out.\n"));
-  CHECK(run.inspect({"RUN", "RUN/attention/step-000200.safetensors"})
+  CHECK(run.inspect({"compare", "RUN", "RUN/attention/step-000200.safetensors"})
             .ends_with("\nHeads are compared by number; in two runs the same number need not do the same.\n"));
   write_file(run.path / "metrics.jsonl", "{}\nx\n");
-  CHECK(run.error({"RUN", "RUN"})
+  CHECK(run.error({"compare", "RUN", "RUN"})
             .starts_with("RUN/metrics.jsonl:1: expected an object {\"step\": ...} with a step from 0\n"));
 }
 
 TEST_CASE("inspect says what is not there") {
-  const Run run;
+  const InspectedRun run;
   CHECK(run.error({"RUN/nowhere"}) == "RUN/nowhere: there is no such run; train --config FILE makes one");
   CHECK(run.error({"RUN", "--step", "7"}) == "RUN: has no dump of step 7; there are 0, 400");
   CHECK(run.error({"RUN/attention"}) == "RUN/attention: holds no attention dumps");
-  CHECK(run.error({"RUN/attention", "--weights"}) ==
+  CHECK(run.error({"weights", "RUN/attention"}) ==
         "RUN/attention/model.safetensors: is missing; has the run been saved?");
-  CHECK(run.error({"RUN", "--weights", "--step", "0"}) ==
+  CHECK(run.error({"weights", "RUN", "--step", "0"}) ==
         "RUN: only the last model is kept, of step 400; there is none of step 0. With dump.weights: true train keeps "
         "that of each dumped step");
   CHECK(run.error({"RUN/attention/step-000000.safetensors", "--step", "400"}) ==
         "RUN/attention/step-000000.safetensors: is the dump of step 0, not 400");
-  CHECK(run.error({"RUN/attention/step-000000.safetensors", "--weights"})
+  CHECK(run.error({"weights", "RUN/attention/step-000000.safetensors"})
             .starts_with("RUN/attention/step-000000.safetensors: not a heed model: metadata entry '"));
-  CHECK(run.error({"RUN/model.safetensors", "--weights", "--step", "7"}) ==
+  CHECK(run.error({"weights", "RUN/model.safetensors", "--step", "7"}) ==
         "RUN/model.safetensors: is the model of step 400, not 7");
   CHECK(
-      run.error({"RUN/model.safetensors", "--causes"}) ==
+      run.error({"causes", "RUN/model.safetensors"}) ==
       "RUN/model.safetensors: is a single file; what is asked of held-out sentences needs the run directory with them");
-  CHECK(run.error({"RUN", "--card"}).starts_with("a card is of a model that chooses among candidates"));
-  CHECK(run.error({"RUN", "--causes"}).starts_with("RUN/held_out.jsonl: is missing; "));
+  CHECK(run.error({"report", "RUN"}).starts_with("a card is of a model that chooses among candidates"));
+  CHECK(run.error({"causes", "RUN"}).starts_with("RUN/held_out.jsonl: is missing; "));
   CHECK(run.error({"RUN", "--probe", "2"}) ==
         "there is no watched sentence 2: watched sentences are numbered from 1 to 1");
-  CHECK(run.error({"RUN", "--csv", "/nowhere/a.csv"}) ==
+  CHECK(run.error({"export", "RUN", "--csv", "/nowhere/a.csv"}) ==
         "cannot write /nowhere/a.csv: No such file or directory: there is no directory /nowhere");
   CHECK(
       run.error({"RUN/model.safetensors"}) ==
       "RUN/model.safetensors: is a model, without sentences whose attention was kept: ask it with --sentence TEXT, or "
-      "see --weights");
-}
-
-TEST_CASE("inspect tells wrong usage from other errors") {
-  const Run run;
-  CHECK(run.is_usage_error({}, "expected a run directory"));
-  CHECK(run.is_usage_error({"RUN", "RUN", "extra"},
-                           "expected one run directory, two to compare, or more with --match, got 'extra' too"));
-  CHECK(run.is_usage_error({"RUN", "--step", "1", "--step", "2", "--step", "3"},
-                           "expected one --step, or two to compare, got 3"));
-  CHECK(run.is_usage_error({"RUN", "RUN", "--matrix"}, "two runs or steps are compared; --matrix shows one"));
-  CHECK(run.is_usage_error({"RUN", "--svg", "a", "--json"}, "--svg writes attention weights, not --json"));
-  CHECK(run.is_usage_error({"RUN", "--probe", "1", "--sentence", "x"},
-                           "--probe chooses a watched sentence, --sentence another"));
-  CHECK(run.is_usage_error({"RUN", "--causes", "--probe", "1"}, "--causes is not about one --probe"));
-  CHECK(run.is_usage_error({"RUN", "--causes", "--sentence", "x"},
-                           "--causes is about held-out sentences, not a --sentence"));
-  CHECK(run.is_usage_error({"RUN", "--limit", "9"}, "--limit needs --causes, --when, --match or --page"));
-  CHECK(run.is_usage_error({"RUN", "--causes", "--limit", "0"}, "--limit must be at least 1"));
-  CHECK(run.is_usage_error({"RUN", "--json", "--weights"},
-                           "--json prints the dump, --causes, --why-attends, --when or --match, not --weights"));
-  CHECK(run.is_usage_error({"RUN", "--steps"}, "--steps needs --sentence"));
-  CHECK(run.is_usage_error({"RUN", "--query", "it"}, "--query needs --sentence"));
-  CHECK(run.is_usage_error({"RUN", "--weights", "--sentence", "x"}, "--weights shows the model, not a --sentence"));
-  CHECK(run.is_usage_error({"RUN", "--json", "--head", "1"}, "--json prints every layer and head"));
-  CHECK(run.is_usage_error({"RUN", "--causes", "--matrix"},
-                           "--matrix, --weights, --steps, --causes, --why-attends, --when, --match, --induction are "
-                           "different views: choose one"));
-  CHECK(run.is_usage_error({"RUN", "--match"}, "--match needs two runs or more"));
-  CHECK(run.is_usage_error({"RUN", "RUN", "--match", "--head", "1"},
-                           "--match is of all heads of each run; it goes without --head"));
-  CHECK(run.is_usage_error({"RUN", "--when", "--step", "1"}, "--when is of all steps; it goes without --step"));
-  CHECK(run.is_usage_error({"RUN", "RUN", "--when"}, "two runs or steps are compared; --when shows one"));
-  CHECK_THROWS_AS(run.inspect({"RUN", "--bogus"}), UsageError);
-  CHECK_THROWS_AS(run.inspect({"RUN", "--layer", "two"}), UsageError);
-}
-
-TEST_CASE("inspect --help and --version need no run") {
-  const Run run;
-  const std::string help = run.inspect({"--help"});
-  for (const char* option : {"--causes", "--force", "--limit", "--probe", "--svg", "--csv", "--npy", "compared",
-                             "--sentence", "--query", "--matrix", "--weights", "--steps", "--json", "--step ",
-                             "--layer", "--head", "counted from 1", "count from 0"}) {
-    CHECK(help.find(option) != std::string::npos);
-  }
-  CHECK(run.inspect({"--version"}) == "inspect " HEED_VERSION "\n");
+      "see inspect weights");
 }

@@ -63,31 +63,37 @@ TEST_CASE("Only a model of texts writes, and only from what it knows") {
   };
   CHECK(saying(small_model(), "animal") ==
         "the model answers questions about sentences; one that was trained with data.task: text can write");
-  CHECK(saying(writer(), "") == "--continue: expected a text of at least one token, got none");
+  CHECK(saying(writer(), "") == "--prompt: expected a text of at least one token, got none");
   CHECK(saying(writer(), "axbéx") ==
-        "--continue: not among the 3 characters that the model knows: 'x', 'é'. "
-        "Of data.tokens bytes or subwords it would know all");
+        "--prompt: not among the 3 characters that the model knows: 'x', 'é'. "
+        "A model with data.tokens bytes or subwords would know all");
 }
 
-TEST_CASE("inspect --continue writes as its options say") {
+TEST_CASE("inspect generate writes as its options say") {
   const ScratchDirectory scratch;
   save_model(model_path(scratch.path), writer());
   const auto inspecting = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"inspect", scratch.path.string()});
+    arguments.insert(arguments.begin(), {"inspect", "generate", scratch.path.string()});
     std::vector<const char*> argv;
     for (const std::string& argument : arguments) argv.push_back(argument.c_str());
     return heed::inspect(static_cast<int>(argv.size()), argv.data(), {});
   };
-  CHECK(inspecting({"--continue", "ab", "--tokens", "20", "--seed", "3"}) ==
+  CHECK(inspecting({"--prompt", "ab", "--tokens", "20", "--seed", "3"}) ==
         continued(writer(), {.begin = "ab", .tokens = 20, .seed = 3}));
-  CHECK(inspecting({"--continue", "ab", "--temperature", "0.5", "--top-k", "2", "--top-p", "0.9", "--stop", "\\n"}) ==
+  CHECK(inspecting({"--prompt", "ab", "--temperature", "0.5", "--top-k", "2", "--top-p", "0.9", "--stop", "\\n"}) ==
         continued(writer(), {.begin = "ab", .sampling = {.temperature = 0.5, .top_k = 2, .top_p = 0.9}, .stop = "\n"}));
   for (const auto& [third, escaped] : {std::pair{"\n", "\\n"}, {"\r", "\\r"}, {"\t", "\\t"}, {"\\", "\\\\"}}) {
     save_model(model_path(scratch.path), writer(third));
-    const std::string text = inspecting({"--continue", "ab"});
+    const std::string text = inspecting({"--prompt", "ab"});
     REQUIRE(text.find(third) != std::string::npos);
-    CHECK(inspecting({"--continue", "ab", "--stop", escaped}) == text.substr(0, text.find(third)));
+    CHECK(inspecting({"--prompt", "ab", "--stop", escaped}) == text.substr(0, text.find(third)));
   }
+  const Json json = parse_json(inspecting({"--prompt", "ab", "--tokens", "20", "--seed", "3", "--json"}));
+  CHECK(json["prompt"] == "ab");
+  CHECK("ab" + json["text"].get<std::string>() == continued(writer("\\"), {.begin = "ab", .tokens = 20, .seed = 3}));
+  CHECK(json["tokens"].size() == 20);
+  CHECK(json["seed"] == 3);
+  CHECK(message([&] { inspecting({"--prompt", ""}); }) == "--prompt: expected a text of at least one token, got none");
   const auto misuse = [&](const std::vector<std::string>& arguments) {
     try {
       inspecting(arguments);
@@ -96,18 +102,18 @@ TEST_CASE("inspect --continue writes as its options say") {
     }
     return std::string();
   };
-  CHECK(misuse({"--top-k", "3"}) == "--top-k needs --continue (see inspect --help)");
-  CHECK(misuse({"--continue", "a", "--matrix"}) ==
-        "--continue writes a text; it goes without --matrix (see inspect --help)");
-  CHECK(misuse({"--continue", "a", "--top-p", "0"}) == "--top-p must be above 0 and at most 1 (see inspect --help)");
+  CHECK(misuse({"--top-k", "3"}) == "expected --prompt TEXT (see inspect generate --help)");
+  CHECK(misuse({"--prompt", "a", "--top-p", "0"}) ==
+        "--top-p must be above 0 and at most 1 (see inspect generate --help)");
   for (const char* number : {"0,8", "0.5x", "0x1p-1", "half"}) {
     for (const std::string option : {"--temperature", "--top-p"}) {
-      CHECK(misuse({"--continue", "a", option, number}) ==
-            option + ": expected a number such as 0.8, got '" + number + "' (see inspect --help)");
+      CHECK(misuse({"--prompt", "a", option, number}) ==
+            option + ": expected a number such as 0.8, got '" + number + "' (see inspect generate --help)");
     }
   }
-  CHECK(misuse({"--continue", "a", "--tokens", "0"}) == "--tokens must be at least 1 (see inspect --help)");
-  CHECK(misuse({"--continue", "a", "--temperature", "-1"}) == "--temperature must be at least 0 (see inspect --help)");
+  CHECK(misuse({"--prompt", "a", "--tokens", "0"}) == "--tokens must be at least 1 (see inspect generate --help)");
+  CHECK(misuse({"--prompt", "a", "--temperature", "-1"}) ==
+        "--temperature must be at least 0 (see inspect generate --help)");
 }
 
 TEST_CASE("A terminal is given signs for what would move other text, and whole characters") {

@@ -43,7 +43,7 @@ TEST_CASE("The page of a run of toy.yaml holds its model and its causes") {
   std::filesystem::copy_file("toy.yaml", place / "toy.yaml");
   const Ended made = run_program(place,
                                  "train --quiet --config toy.yaml --out run --set train.steps=60 "
-                                 "--set data.held_out=40 && inspect run --page page.html --limit 20");
+                                 "--set data.held_out=40 && inspect page run --out page.html --limit 20");
   INFO(made.err);
   REQUIRE(made.code == 0);
   chromium->open(place / "page.html");
@@ -54,7 +54,7 @@ TEST_CASE("The page of a run of toy.yaml holds its model and its causes") {
     CHECK(largest_difference(chromium->run(typed), expected(model, question(model, text))) < tolerance);
   }
   show(*chromium, "Why");
-  const Ended causes = run_program(place, "inspect run --causes --limit 20");
+  const Ended causes = run_program(place, "inspect causes run --limit 20");
   // The program's own words, also beside every picture.
   std::string told = causes.out;
   std::ranges::replace(told, '\n', ' ');

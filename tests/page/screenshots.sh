@@ -41,11 +41,11 @@ run text examples/nanogpt.yaml --set data.train=/usr/share/common-licenses/GPL-3
   --set train.steps=150 --set train.evaluate_every=50 --set dump.every=50 --set dump.weights=true
 
 page() {  # NAME LIMIT
-  "$build/inspect" "$out/runs/$1" --limit "$2" --page "$out/$1.html"
+  "$build/inspect" page "$out/runs/$1" --limit "$2" --out "$out/$1.html"
 }
 for name in toy bank chinese deep places text; do
   page "$name" 40
 done
 page large 4
-"$build/inspect" "$out/runs/toy" "$out/runs/four" --limit 40 --page "$out/two-runs.html"
+"$build/inspect" page "$out/runs/toy" "$out/runs/four" --limit 40 --out "$out/two-runs.html"
 HEED_PAGES=$out exec "$build/page_test" "[.screenshots]"

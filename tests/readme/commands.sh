@@ -40,7 +40,7 @@ run_program() {
     *--resume* | *--config\ toy.yaml* | *--help*) ;;
     build/train*--config*) command+=" --set train.steps=20 --set optim.warmup=5" ;;
     build/inspect*--limit*) ;;
-    build/inspect*--causes* | build/inspect*--page*) command+=" --limit 20" ;;
+    build/inspect\ causes* | build/inspect\ page*) command+=" --limit 20" ;;
   esac
   (cd "$scratch" && timeout 600 bash -c "$command") || { echo "run as: $command"; return 1; }
 }

@@ -31,8 +31,11 @@ def read_help():
 
 
 KEYS = read_help()
-OPTIONS = OF_CMAKE | set(re.findall(r"--[a-z][a-z-]+", output_of(BUILD / "train", "--help") +
-                                    output_of(BUILD / "inspect", "--help")))
+COMMANDS = re.findall(r"^  ([a-z]+) ", output_of(BUILD / "inspect", "--help"), re.M)
+HELP = [output_of(BUILD / "train", "--help"), output_of(BUILD / "inspect", "--help"),
+        output_of(BUILD / "inspect", "RUN", "--help"),
+        *(output_of(BUILD / "inspect", command, "--help") for command in COMMANDS)]
+OPTIONS = OF_CMAKE | set(re.findall(r"--[a-z][a-z-]+", "".join(HELP)))
 OPTIONS |= {"--" + name for name in re.findall(r'^ *\("([a-z-]+)"', read("bench/bench.cpp"), re.M)}
 PRESETS = set(re.findall(r'"name": "([a-z0-9]+)"', read("CMakePresets.json")))
 OF_SETUP = set(re.findall(r"[a-z]+", " ".join(re.findall(r"^  ([a-z| ]+)\)", read("setup.sh"), re.M))))

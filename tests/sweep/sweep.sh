@@ -189,32 +189,39 @@ view() {
 show() {
   local option
   view false alone
-  for option in --matrix --weights --json --verify "--layer 1 --head 1" "--probe 1"; do
+  for option in --matrix --json "--layer 1 --head 1" "--probe 1"; do
     view false alone $option
   done
-  view '[ $tokens = subwords ]' alone --why-attends
-  view '[ $tokens = subwords ]' alone --why-attends --json
-  view false alone --causes --limit 4
-  view false alone --causes --limit 4 --json
-  view '[ $keeps_models = false ] || [ $task = text ]' alone --when --limit 4
-  view '[ $keeps_models = false ] || [ $task = text ]' alone --when --limit 4 --json
-  view false alone --induction
-  view false alone killed --match --limit 4
-  view false alone killed --match --limit 4 --json
-  view false alone killed
-  view false alone --step 0 --step 0
-  view '[ $answer = word ]' --card alone
-  view '[ $answer = word ]' --card alone --json
-  view false alone --page page.html --limit 4
-  view false alone killed --page page.html --limit 4
-  view false alone --svg /dev/stdout
-  view false alone --csv /dev/stdout
-  view false alone --npy a.npy
-  view '[ $task != text ]' alone --continue "$begin" --tokens 9
+  view false weights alone
+  view false weights alone --json
+  view false verify alone
+  view '[ $tokens = subwords ]' why alone
+  view '[ $tokens = subwords ]' why alone --json
+  view false causes alone --limit 4
+  view false causes alone --limit 4 --json
+  view '[ $keeps_models = false ] || [ $task = text ]' history alone --limit 4
+  view '[ $keeps_models = false ] || [ $task = text ]' history alone --limit 4 --json
+  view false induction alone
+  view false induction alone --json
+  view false match alone killed --limit 4
+  view false match alone killed --limit 4 --json
+  view false compare alone killed
+  view false compare alone --step 0 --step 0
+  view false compare alone --step 0 --step 0 --json
+  view '[ $answer = word ]' report alone
+  view '[ $answer = word ]' report alone --json
+  view false page alone --out page.html --limit 4
+  view false page alone killed --out page.html --limit 4
+  view false export alone --svg /dev/stdout
+  view false export alone --csv /dev/stdout
+  view false export alone --npy a.npy
+  view '[ $task != text ]' generate alone --prompt "$begin" --tokens 9
+  view '[ $task != text ]' generate alone --prompt "$begin" --tokens 9 --json
   if [ -n "$sentence" ]; then
     view false alone --sentence "$sentence"
-    view false alone --sentence "$sentence" --steps
-    view false alone --sentence "$sentence" --why-attends
+    view false steps alone --sentence "$sentence"
+    view false steps alone --sentence "$sentence" --json
+    view false why alone --sentence "$sentence"
   fi
 }
 

@@ -118,7 +118,7 @@ TEST_CASE("A trained run without its checkpoint is not begun anew") {
     fs::remove(place / "r" / file);
   };
   fs::remove(place / "r/held_out.jsonl");
-  CHECK(place.error("inspect r --causes")
+  CHECK(place.error("inspect causes r")
             .find("held_out.jsonl: is missing; without checkpoint.safetensors, too, train --resume cannot write it") !=
         std::string::npos);
   refused("model.safetensors");

@@ -362,7 +362,7 @@ TEST_CASE("A loss that is not finite, or a disk that is full, ends a run with it
   const TrainScratch place;
   CHECK(place.error("train --quiet --config small.yaml --set optim.lr=1e30 --out bad")
             .starts_with("1: train: step 2: the loss ("));
-  CHECK(run_program(place, "inspect bad --weights").code == 0);
+  CHECK(run_program(place, "inspect weights bad").code == 0);
 #if !defined(HEED_SANITIZED) || defined(__SANITIZE_ADDRESS__)  // ThreadSanitizer does not bear the limit
   CHECK(place.error("ulimit -f 4; train --quiet --config small.yaml --out full") ==
         "1: train: cannot write full/held_out.jsonl: File too large\n");
@@ -428,7 +428,7 @@ TEST_CASE("A text is learned, looked at and written") {
   CHECK(run.out.find("perplexity ") != std::string::npos);
   CHECK(run.out.find(" tokens/s") != std::string::npos);
   CHECK(run.out.find("\n  on the whole held-out text ") != std::string::npos);
-  CHECK(run.out.ends_with("\nLook closer: inspect r\nContinue a text: inspect r --continue TEXT\n"));
+  CHECK(run.out.ends_with("\nLook closer: inspect r\nContinue a text: inspect generate r --prompt TEXT\n"));
   const std::vector<Metrics> metrics = read_metrics(place / "r");
   REQUIRE(metrics.size() == 3);
   const Evaluation& last = metrics[2].held_out;
@@ -437,20 +437,20 @@ TEST_CASE("A text is learned, looked at and written") {
   CHECK(last.bits_per_byte == Approx(last.loss * 1919 / 1920 / std::log(2.0)));
   CHECK(last.accuracy > 0.9);
 
-  const std::string writes = "inspect r --continue 'the ' --temperature 0.5 --tokens 60 --seed 2";
+  const std::string writes = "inspect generate r --prompt 'the ' --temperature 0.5 --tokens 60 --seed 2";
   const Ended written = run_program(place, writes);
   CHECK((written.code == 0 && written.err.empty()));
   CHECK(written.out.size() == 64);
   CHECK(written.out.find("sat on the ") != std::string::npos);
   CHECK(run_program(place, "OMP_NUM_THREADS=1 " + writes).out == written.out);
-  CHECK(run_program(place, "inspect r --continue 'the ' --stop '\\n'").out.find('\n') == std::string::npos);
-  CHECK(run_program(place, "inspect r --continue 'the ' --tokens 100000 | head -c 10").out ==
-        written.out.substr(0, 4) + run_program(place, "inspect r --continue 'the ' --tokens 6").out.substr(4));
+  CHECK(run_program(place, "inspect generate r --prompt 'the ' --stop '\\n'").out.find('\n') == std::string::npos);
+  CHECK(run_program(place, "inspect generate r --prompt 'the ' --tokens 100000 | head -c 10").out ==
+        written.out.substr(0, 4) + run_program(place, "inspect generate r --prompt 'the ' --tokens 6").out.substr(4));
 
-  for (const char* view : {"", "--matrix", "--weights", "--steps --sentence 'the cat sa'", "--json", "--verify",
-                           "--causes --limit 4", "--sentence 'the dog' --query g", "--page r.html --limit 2"}) {
+  for (const char* view : {"r", "r --matrix", "weights r", "steps r --sentence 'the cat sa'", "r --json", "verify r",
+                           "causes r --limit 4", "r --sentence 'the dog' --query g", "page r --out r.html --limit 2"}) {
     CAPTURE(view);
-    const Ended shown = run_program(place, std::string("inspect r ") + view);
+    const Ended shown = run_program(place, std::string("inspect ") + view);
     CHECK(shown.err.empty());
     CHECK((shown.code == 0 && !shown.out.empty()));
   }
@@ -475,9 +475,10 @@ TEST_CASE("An interrupt ends a text cleanly") {
         "train: 'text.txt,,text.txt': expected names of files with one comma between two, got an empty name\n");
   fs::copy_file(place / "text.txt", place / "text.txt,b");
   CHECK(run_program(place, dry + "b").code == 0);
-  const Ended ended = run_program(place,
-                                  "timeout -s INT -k 60 2 env --default-signal=INT inspect r --continue aa --tokens "
-                                  "100000000 > many; test $? = 124");
+  const Ended ended =
+      run_program(place,
+                  "timeout -s INT -k 60 2 env --default-signal=INT inspect generate r --prompt aa --tokens "
+                  "100000000 > many; test $? = 124");
   CHECK((ended.code == 0 && ended.err.empty()));
   CHECK(read_file(place / "many").size() > 10);
 }
@@ -527,31 +528,31 @@ TEST_CASE("A run that chooses among candidates ends with its card, and every vie
   CHECK(says(ended.out, "No term of the loss touches an attention weight.\n"));
 
   const auto inspect = [&](const std::string& arguments) { return run_program(scratch, "heed-inspect " + arguments); };
-  const Ended cards = inspect("run --card test.jsonl --json");
+  const Ended cards = inspect("report run test.jsonl --json");
   REQUIRE(cards.code == 0);
   const Json json = parse_json(cards.out);
   CHECK(json[0]["known"] == 10);
   CHECK(json[0]["model"]["share"] == 1.0);
-  CHECK(says(inspect("run --card").out, "held-out sentences: 10 sentences"));
-  CHECK(says(inspect("run --card train.jsonl").err, "train.jsonl: no sentence is left: training knows 60"));
-  CHECK(says(inspect("run --card test.jsonl --probe 1").err, "it goes without --probe"));
+  CHECK(says(inspect("report run").out, "held-out sentences: 10 sentences"));
+  CHECK(says(inspect("report run train.jsonl").err, "train.jsonl: no sentence is left: training knows 60"));
+  CHECK(says(inspect("report run test.jsonl --probe 1").err, "(see inspect report --help)"));
   CHECK(says(inspect("run --sentence 'the old urn'").err, "mark them with brackets"));
   CHECK(says(inspect("run --sentence '[the old sieve] hid [the jam] as it was big'").out, "predicts the old sieve"));
-  CHECK(says(inspect("run --causes --limit 10").out, "The model chooses among candidates: no logit of a word"));
-  CHECK(inspect("run --why-attends --probe 1").code == 0);
+  CHECK(says(inspect("causes run --limit 10").out, "The model chooses among candidates: no logit of a word"));
+  CHECK(inspect("why run --probe 1").code == 0);
   CHECK(inspect("run --json").code == 0);
-  CHECK(inspect("run --page page.html --limit 10").code == 0);
+  CHECK(inspect("page run --out page.html --limit 10").code == 0);
   CHECK(says(read_file(scratch / "page.html"), "\"candidates.pointer.weight\""));  // to compute with
-  CHECK(says(inspect("run --verify").out, "baselines.safetensors"));
+  CHECK(says(inspect("verify run").out, "baselines.safetensors"));
   CHECK(run_program(scratch, "heed-train --config c.yaml --check-gradients --set train.batch_size=4").code == 0);
   REQUIRE(run_program(scratch,
                       "heed-train --quiet --config c.yaml --set data.tokens=subwords --set data.vocabulary=300 --set "
                       "model.answer=word --set train.steps=2 --out pieces")
               .code == 0);
-  CHECK(says(inspect("pieces --causes --limit 2").out, "the model reads pieces of words: no logit is taken apart."));
+  CHECK(says(inspect("causes pieces --limit 2").out, "the model reads pieces of words: no logit is taken apart."));
   std::filesystem::remove(scratch / "run" / "baselines.safetensors");
-  CHECK(says(inspect("run --card test.jsonl").err,
+  CHECK(says(inspect("report run test.jsonl").err,
              "baselines.safetensors: is missing; heed-train --resume run writes it"));
   CHECK(run_program(scratch, "heed-train --resume run").code == 0);
-  CHECK(inspect("run --card test.jsonl").code == 0);
+  CHECK(inspect("report run test.jsonl").code == 0);
 }

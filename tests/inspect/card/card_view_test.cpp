@@ -33,6 +33,11 @@ Card sample() {
 TEST_CASE("A card is a table, and says in words what it shows") {
   CHECK(card_view(sample(), {}) ==
         "set.tsv: 200 sentences\n"
+        "Better than a bag of words, 52.0 %: that is below the interval 53.0 to 67.0 %.\n"
+        "On the part after the query it is still right in 58.0 % (51.0 to 65.0), above a\n"
+        "coin's 50.0 %: annotation artifacts of the set reveal the answer.\n"
+        "Pro-stereotypical 70.0 %, anti-stereotypical 50.0 %: a difference of 20.0 ± 14.1\n"
+        "points.\n"
         "                                               right   95 % interval\n"
         "  the model                                   60.0 %   53.0 to 67.0\n"
         "  a bag of words                              52.0 %   45.0 to 59.0\n"
@@ -44,11 +49,6 @@ TEST_CASE("A card is a table, and says in words what it shows") {
         "  the model, pro (100)                        70.0 %   60.0 to 80.0\n"
         "  the model, anti (100)                       50.0 %   40.0 to 60.0\n"
         "Unknown to the model: 12 % of 1000 words, 43 % of the 100 different ones.\n"
-        "Better than a bag of words, 52.0 %: that is below the interval 53.0 to 67.0 %.\n"
-        "On the part after the query it is still right in 58.0 % (51.0 to 65.0), above a\n"
-        "coin's 50.0 %: annotation artifacts of the set reveal the answer.\n"
-        "Pro-stereotypical 70.0 %, anti-stereotypical 50.0 %: a difference of 20.0 ± 14.1\n"
-        "points.\n"
         "Of all heads, layer 2 head 1 puts the most attention on the meant candidate:\n"
         "  answers            on the meant   on another changed without that edge\n"
         "  right (120)                0.25         0.12                    6.2 %\n"

@@ -141,21 +141,21 @@ TEST_CASE("The view of a history shows the head that points last, or the chosen 
   CauseHistory history = history_of({{0.125, 0}, {0.75, 0.5}});
   for (CauseHistory::Step& step : history.steps) step.heads[0].push_back({about(0.25, 0), about(0, 0), about(1, 0)});
   CHECK("\n" + history_view(history, {}) == R"(
-Over 6 of 9 held-out sentences. weight: the query's mean weight on the
-antecedent; effect: by how much the answer's probability falls when that edge is
-cut; before, after: accuracy before the cut and after it; every head: after
-cutting it in every head of the layer. ± is half of a 95 % interval.
-
 layer 1 head 1: query -> antecedent
-  step   before   weight             effect             after  every head
-     0  100.0 %   0.12 █▎            0.00              50.0 %      50.0 %
-    10  100.0 %   0.75 ███████▌      0.50 █████        50.0 %      50.0 %
 The weight reaches half of its largest, 0.75 ± 0.01, at step 10; the effect
 reaches half of its largest, 0.50 ± 0.01, at step 10.
 As shares of their largest the two are nowhere shown to be more than a quarter
 apart.
 From step 10 on cutting that edge takes more than half of the answer's
 probability.
+  step   before   weight             effect             after  every head
+     0  100.0 %   0.12 █▎            0.00              50.0 %      50.0 %
+    10  100.0 %   0.75 ███████▌      0.50 █████        50.0 %      50.0 %
+
+Over 6 of 9 held-out sentences. weight: the query's mean weight on the
+antecedent; effect: by how much the answer's probability falls when that edge is
+cut; before, after: accuracy before the cut and after it; every head: after
+cutting it in every head of the layer. ± is half of a 95 % interval.
 )");
   CHECK(history_view(history, {.terminal = {}, .layer = 1, .head = 2}).find("layer 1 head 2") != std::string::npos);
   CHECK(history_view(history, {.terminal = {}, .layer = 1, .head = 2}).find("layer 1 head 1") == std::string::npos);

@@ -197,12 +197,6 @@ TEST_CASE("The view of matched heads says who points, what is stable, and what i
   CHECK(text.find("right: accuracy over the 132 of 200 sentences whose antecedent is known; without\nit: ") !=
         std::string::npos);
   CHECK(text.find(R"(
-run       right  head  weight   without it      in layer   flipped
-seed-1  100.0 %   2.1    0.90  25.0 % ± 5.0  25.0 % ± 5.0   75.0 %  alone
-seed-2  100.0 %   2.2    0.80  75.0 % ± 5.0  25.0 % ± 5.0   75.0 %  shared
-seed-3  100.0 %   1.2    0.60  90.0 % ± 5.0  25.0 % ± 5.0   75.0 %  another way
-seed-4  100.0 %   2.2    0.30  90.0 % ± 5.0  25.0 % ± 5.0   75.0 %  another way
-
 The weight of that head is 0.30 to 0.90 over the 4 runs, 0.70 in the median.
 A head points, with a weight of 0.5 or more, in 3 of 4 runs: layer 2 in 2, layer
 1 in 1.
@@ -214,13 +208,19 @@ another way (1 of 3): without the edge in every head of the layer, accuracy
 stays above chance.
 With that head patched from the minimal pair, 75.0 % to 75.0 % of 100 answers
 flip, 75.0 % in the median of the runs.
+
+run       right  head  weight   without it      in layer   flipped
+seed-1  100.0 %   2.1    0.90  25.0 % ± 5.0  25.0 % ± 5.0   75.0 %  alone
+seed-2  100.0 %   2.2    0.80  75.0 % ± 5.0  25.0 % ± 5.0   75.0 %  shared
+seed-3  100.0 %   1.2    0.60  90.0 % ± 5.0  25.0 % ± 5.0   75.0 %  another way
+seed-4  100.0 %   2.2    0.30  90.0 % ± 5.0  25.0 % ± 5.0   75.0 %  another way
 )") != std::string::npos);
   CHECK(text.find(R"(
+All heads together: 0.82 alike, 0.50 at random, p 0.0002.
+
 head   layer   antecedent     cue word      ablated    alike  random       p
  2.2  3 of 4  0.75 ± 0.00            -  0.50 ± 0.00     0.90    0.50  0.0001
  1.1  4 of 4  0.75 ± 0.00            -  0.00 ± 0.00     0.75    0.50  0.2500
-
-All heads together: 0.82 alike, 0.50 at random, p 0.0002.
 )") != std::string::npos);
   CHECK(text.find("Each head of seed-2, the run most like the others,") != std::string::npos);
   matched.runs[1].held_out = 5, matched.runs[3].held_out = 0;

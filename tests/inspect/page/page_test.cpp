@@ -36,11 +36,12 @@ std::string command(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-TEST_CASE("inspect --page writes one file, of one run or of two") {
+TEST_CASE("inspect page writes one file, of one run or of two") {
   const PageFiles one, two;
   const std::string file = (one / "page.html").string();
-  const std::string said = command({one.run.string(), "--page", file}), html = read_file(file);
-  CHECK(said == fmt::format("{}: {:.1f} MB; open it in a browser\n", file, static_cast<double>(html.size()) / 1e6));
+  const std::string said = command({"page", one.run.string(), "--out", file}), html = read_file(file);
+  CHECK(said.starts_with(
+      fmt::format("{}: {:.1f} MB; open it in a browser\n", file, static_cast<double>(html.size()) / 1e6)));
   CHECK(html == page({page_run(one.run)}));
   CHECK(html.find("<script type=\"application/json\" id=\"weights-0-1-0\">") < html.find("<script>"));
   CHECK(html.find("<script type=\"application/json\" id=\"weights-0-0-0\">") > html.find("<script>"));
@@ -53,14 +54,25 @@ TEST_CASE("inspect --page writes one file, of one run or of two") {
   for (std::size_t at = html.find("url("); at != std::string::npos; at = html.find("url(", at + 1)) {
     CHECK(html.substr(at, 5) == "url(#");  // a colour ramp of the same picture
   }
-  command({one.run.string(), two.run.string(), "--page", file});
+  command({"page", one.run.string(), two.run.string(), "--out", file});
   CHECK(read_file(file).find("weights-1-0-0") != std::string::npos);
   CHECK(message([&] {
-          command({one.run.string(), "--page", file, "--layer", "1"});
-        }) == "--page shows all of a run; it goes without --layer (see inspect --help)");
-  CHECK(message([&] {
-          command({one.run.string(), "--page", "/no/where.html"});
+          command({"page", one.run.string(), "--out", "/no/where.html"});
         }) == "cannot write /no/where.html: No such file or directory: there is no directory /no");
+}
+
+TEST_CASE("inspect page says which part of the run it could not measure") {
+  const PageFiles run;
+  const std::string file = (run / "page.html").string(), held_out = held_out_path(run.run).string();
+  CHECK(command({"page", run.run.string(), "--out", file})
+            .find("\nCauses were not looked for: " + held_out + ": is missing; ") != std::string::npos);
+  write_file(held_out, "{\"tokens\": 3}\n");
+  CHECK(command({"page", run.run.string(), "--out", file}).find("\nCauses were not looked for: " + held_out + ":1: ") !=
+        std::string::npos);
+  Example example = question(english_sentence());
+  example.answer = "animal";
+  write_jsonl(held_out, std::vector(3, example));
+  CHECK(command({"page", run.run.string(), "--out", file}).ends_with("MB; open it in a browser\n"));
 }
 
 TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says what is missing") {
@@ -178,8 +190,9 @@ TEST_CASE("A page is not made of what is no run") {
   CHECK(run.error() == "RUN: the dumps of steps 200 and 400 differ in their sentences, layers or heads");
   std::filesystem::remove_all(run.run / "attention");
   CHECK(run.error() == "RUN: holds no attention dumps");
-  CHECK(
-      message([&] { page_run(model_path(run.run)); }).ends_with(": is a single file; --page needs the run directory"));
+  CHECK(message([&] {
+          page_run(model_path(run.run));
+        }).ends_with(": is a single file; inspect page needs the run directory"));
 }
 
 TEST_CASE("A page is not made of dumps and a model of different runs, nor of a model that computes no numbers") {

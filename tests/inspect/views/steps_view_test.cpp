@@ -95,3 +95,24 @@ TEST_CASE("steps_view names what is not finite, and prints no nan") {
   CHECK(told.starts_with("the model computes values that are not finite, the first of them in "));
   CHECK(told.find("nan") == std::string::npos);
 }
+
+TEST_CASE("steps_view says which scores are infinite where the answer stays finite") {
+  TransformerConfig config = small_config();
+  config.block.attention.d_k = 1;
+  config.block.attention.soft_cap = 10;
+  SavedModel model = small_model(answerer_of(config));
+  for (const char* name : {"encoder.0.attention.W_Q.weight", "encoder.0.attention.W_K.weight"}) {
+    const Tensor weight = model.parameters[name];
+    Tensor(weight).copy_from(1e30 * weight);
+  }
+  const Example example = question(model, "the dog was it");
+  CHECK(attend(*model.network, model.vocabulary, example).probability > 0);
+  const std::string text = steps_view(model, example, {});
+  CHECK(
+      text.find(
+          "\nInfinite or NaN: 16 of 16 numbers of scores = Q K^T; 16 of 16 numbers of scaled\n= scores / sqrt(1).\n") !=
+      std::string::npos);
+  CHECK(text.find("nan") == std::string::npos);
+  CHECK(steps_json(model, example, {})["not_finite"].get<std::string>().starts_with("Infinite or NaN: 16 of 16 "));
+  CHECK(steps_view(small_model(), question(small_model(), "the dog was it"), {}).find("Infinite") == std::string::npos);
+}

@@ -10,8 +10,7 @@
 
 using namespace heed;
 
-TEST_CASE(
-    "--why-attends says what a score is made of, in words and as JSON, in the head that points or the one chosen") {
+TEST_CASE("inspect why says what a score is made of, in words and as JSON, in the head that points or the one chosen") {
   const ScratchDirectory place;
   const SavedModel model = small_model();
   Example first = question(model, "The animal didn't cross the street because it was too tired"), second = first;
@@ -23,7 +22,7 @@ TEST_CASE(
   write_dump(place.path, dump);
   save_model(model_path(place.path), model);
   const auto inspected = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"inspect", place.path.string(), "--why-attends"});
+    arguments.insert(arguments.begin(), {"inspect", "why", place.path.string()});
     std::vector<const char*> given;
     for (const std::string& one : arguments) given.push_back(one.c_str());
     return inspect(static_cast<int>(given.size()), given.data(), Terminal{.width = 200}, {});

@@ -1,8 +1,8 @@
-#include "inspect/verify.h"
-
 #include "files/json.h"
+#include "inspect/command.h"
 #include "run/bag_of_words.h"
 #include "run/metrics.h"
+#include "run/run_directory.h"
 
 #include <heed/data/tasks/jsonl.h>
 #include <heed/files/safetensors.h>
@@ -65,10 +65,8 @@ std::string state_of(const RunFile& one) {
   return read_safetensors(one.file).has_digest ? "whole" : "can be read (without a digest)";
 }
 
-}  // namespace
-
 std::string verify(const fs::path& run) {
-  if (!fs::is_directory(run)) fail("{}: is a single file; --verify needs the run directory", run.string());
+  if (!fs::is_directory(run)) fail("{}: is a single file; inspect verify needs the run directory", run.string());
   const std::vector<RunFile> files = files_of(run);
   std::size_t widest = 0;
   for (const RunFile& one : files) widest = std::max(widest, one.file.lexically_relative(run).string().size());
@@ -88,5 +86,13 @@ std::string verify(const fs::path& run) {
     fail("{}: {} of {} files are not whole\n{}", run.string(), damaged, files.size(), text.substr(0, text.size() - 1));
   return text;
 }
+
+}  // namespace
+
+const Command verify_command{.name = "verify",
+                             .summary = "Checks every file of a run for damage",
+                             .example = "inspect verify runs/toy",
+                             .shared = "",
+                             .answer = [](const Request& request) { return verify(request.runs[0]); }};
 
 }  // namespace heed

@@ -1,0 +1,41 @@
+#include "inspect/commands/shared.h"
+#include "run/program.h"
+#include "run/run_directory.h"
+
+namespace heed {
+namespace {
+
+// What follows a view of the last snapshot whose model has been trained further.
+std::string newer_model_note(const std::filesystem::path& run, std::int64_t shown, const Terminal& terminal) {
+  if (std::filesystem::is_regular_file(run) || !std::filesystem::exists(model_path(run))) return "";
+  const std::int64_t step = saved_step(model_path(run));
+  if (step <= shown) return "";
+  return "\n" +
+         wrapped(fmt::format("The model is of step {}; attention was last dumped at step {}. {} --resume {} "
+                             "goes on, and --sentence asks the model itself.",
+                             step, shown, command_of("train"), shell_word(run)),
+                 terminal.width) +
+         "\n";
+}
+
+}  // namespace
+
+const Command attention_command{
+    .name = "",
+    .summary = "Shows where the query of each watched sentence attends",
+    .example = "inspect runs/toy --layer 2 --head 1 --matrix",
+    .shared = "sentence query probe step layer head json",
+    .declare = [](cxxopts::OptionAdder& options) { options("matrix", "Draw all weights as heat maps"); },
+    .answer =
+        [](const Request& request) {
+          check_json_of_all_heads(request);
+          if (request.has("json") && request.has("matrix")) misused("--json prints what --matrix draws: choose one");
+          Dump dump = attention_of(request);
+          choose_probe(request, dump);
+          if (request.has("json")) return json_view(dump);
+          const bool is_last = !request.has("step") && !request.has("sentence");
+          return (request.has("matrix") ? matrix_view(dump, request.view) : query_view(dump, request.view)) +
+                 (is_last ? newer_model_note(request.runs[0], dump.step, request.view.terminal) : "");
+        }};
+
+}  // namespace heed

@@ -1,0 +1,20 @@
+#include "inspect/causal/causes.h"
+
+#include "inspect/commands/shared.h"
+
+namespace heed {
+
+const Command causes_command{
+    .name = "causes",
+    .summary = "Measures what cutting and replacing attention does to the answers",
+    .example = "inspect causes runs/toy --limit 40",
+    .shared = "limit step layer head json",
+    .answer = [](const Request& request) {
+      check_json_of_all_heads(request);
+      const std::filesystem::path& run = request.runs[0];
+      const int limit = limit_of(request);
+      const Causes found = causes(model_of(run, step_of(request)), run, limit, of_run(run, request.progress));
+      return request.has("json") ? json_line(causes_json(found)) : causes_view(found, request.view);
+    }};
+
+}  // namespace heed

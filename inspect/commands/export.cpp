@@ -1,0 +1,60 @@
+#include "inspect/commands/shared.h"
+#include "inspect/output_file.h"
+#include "inspect/views/picture.h"
+
+#include <array>
+
+namespace heed {
+namespace {
+
+struct Format {
+  const char* option;
+  std::string_view beginning;
+  std::string (*content)(const Dump& dump, const View& view);
+};
+
+constexpr std::array<Format, 3> formats{
+    {{"svg", svg_beginning,
+      [](const Dump& dump, const View& view) { return attention_svg(dump.sentences[0], dump.step, view); }},
+     {"csv", csv_beginning, [](const Dump& dump, const View& view) { return attention_csv(dump, view); }},
+     {"npy", npy_beginning,
+      [](const Dump& dump, const View& view) { return attention_npy(dump.sentences[0], view); }}}};
+
+}  // namespace
+
+const Command export_command{
+    .name = "export",
+    .summary = "Writes attention weights as SVG, CSV or NumPy",
+    .example = "inspect export runs/toy --svg it.svg --layer 2 --head 1",
+    .shared = "sentence query probe step layer head force",
+    .declare =
+        [](cxxopts::OptionAdder& options) {
+          const auto file = [] { return cxxopts::value<std::string>(); };
+          options("svg", "Draw one sentence: a heat map of one head, or a grid of all", file(), "FILE")  //
+              ("csv", "Write all weights as a table, counted from 1", file(), "FILE")                    //
+              ("npy", "Write one sentence for NumPy: (layers, heads, T, T)", file(), "FILE");
+        },
+    .answer =
+        [](const Request& request) {
+          std::string text;
+          for (const Format& format : formats) {
+            if (const auto file = request.given<std::string>(format.option)) {
+              check_output(*file, format.beginning, request.runs, request.has("force"));
+            }
+          }
+          if (!request.has("svg") && !request.has("csv") && !request.has("npy")) {
+            misused("expected --svg FILE, --csv FILE or --npy FILE");
+          }
+          Dump dump = attention_of(request);
+          choose_probe(request, dump);
+          if (dump.sentences.empty()) fail("step {}: the dump holds no sentences", dump.step);
+          for (const Format& format : formats) {
+            if (const auto file = request.given<std::string>(format.option)) {
+              const std::string bytes = format.content(dump, request.view);
+              text += write_output(*file, bytes, fmt::format("{}: {} bytes\n", *file, bytes.size()));
+            }
+          }
+          return text;
+        }};
+
+}  // namespace heed

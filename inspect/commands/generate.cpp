@@ -1,0 +1,77 @@
+#include "inspect/commands/shared.h"
+
+namespace heed {
+namespace {
+
+// The text with the escapes \n, \r, \t and \\ replaced.
+std::string unescaped(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::size_t known = text[i] == '\\' && i + 1 < text.size() ? std::string_view("nrt\\").find(text[i + 1]) : 4;
+    result += known < 4 ? "\n\r\t\\"[known] : text[i];
+    i += known < 4;
+  }
+  return result;
+}
+
+Continuation continuation_of(const Request& request) {
+  if (!request.has("prompt")) misused("expected --prompt TEXT");
+  if (request.has("stop") && request.given<std::string>("stop")->empty()) misused("--stop must not be empty");
+  const auto number = [&](const char* name, double otherwise) {
+    return request.given<Decimal>(name).value_or(Decimal{otherwise}).value;
+  };
+  const Continuation defaults;
+  const Continuation asked{.begin = *request.given<std::string>("prompt"),
+                           .tokens = request.given<int>("tokens").value_or(defaults.tokens),
+                           .sampling = {.temperature = number("temperature", defaults.sampling.temperature),
+                                        .top_k = request.given<int>("top-k").value_or(defaults.sampling.top_k),
+                                        .top_p = number("top-p", defaults.sampling.top_p)},
+                           .seed = request.given<std::uint64_t>("seed").value_or(defaults.seed),
+                           .stop = unescaped(request.given<std::string>("stop").value_or(""))};
+  if (asked.tokens < 1) misused("--tokens must be at least 1");
+  if (!(asked.sampling.temperature >= 0)) misused("--temperature must be at least 0");
+  if (request.has("top-k") && asked.sampling.top_k < 1) misused("--top-k must be at least 1");
+  if (!(asked.sampling.top_p > 0 && asked.sampling.top_p <= 1)) misused("--top-p must be above 0 and at most 1");
+  return asked;
+}
+
+}  // namespace
+
+const Command generate_command{
+    .name = "generate",
+    .summary = "Continues a text with a language model",
+    .example = "inspect generate runs/shakespeare --prompt \"ROMEO:\" --temperature 0.8",
+    .shared = "step json",
+    .declare =
+        [](cxxopts::OptionAdder& options) {
+          options("prompt", "The text to continue", cxxopts::value<std::string>(), "TEXT")          //
+              ("tokens", "How many tokens to generate (default: 500)", cxxopts::value<int>(), "N")  //
+              ("temperature", "Divides the logits; 0 always takes the likeliest token (default: 1)",
+               cxxopts::value<Decimal>(), "X")                                                //
+              ("top-k", "Draw from the K likeliest tokens only", cxxopts::value<int>(), "K")  //
+              ("top-p", "Draw from the likeliest tokens only whose probabilities sum to P", cxxopts::value<Decimal>(),
+               "P")  //
+              ("seed", "Seed for sampling (default: 1); the same seed gives the same text",
+               cxxopts::value<std::uint64_t>(), "N")  //
+              ("stop", "End before this text; \\n is the end of a line, or \\r\\n", cxxopts::value<std::string>(),
+               "TEXT");
+        },
+    .answer =
+        [](const Request& request) {
+          const Continuation asked = continuation_of(request);
+          const SavedModel model = model_of(request.runs[0], step_of(request));
+          const bool as_json = request.has("json");
+          std::string text;
+          const std::vector<std::string> tokens = continue_text(model, asked, [&](std::string_view piece) {
+            if (request.write && !as_json) return request.write(piece);
+            text += piece;
+            return true;
+          });
+          if (!as_json) return text;
+          return json_line({{"prompt", asked.begin},
+                            {"text", text.substr(asked.begin.size())},
+                            {"tokens", tokens},
+                            {"seed", asked.seed}});
+        }};
+
+}  // namespace heed

@@ -1,0 +1,41 @@
+#include "inspect/page/page.h"
+
+#include "inspect/commands/shared.h"
+#include "inspect/output_file.h"
+
+namespace heed {
+
+const Command page_command{
+    .name = "page",
+    .words = "RUN [RUN]",
+    .most = 2,
+    .summary = "Writes runs as one HTML file that opens offline in a browser",
+    .example = "inspect page runs/toy --out toy.html",
+    .shared = "limit force",
+    .declare =
+        [](cxxopts::OptionAdder& options) {
+          options("out", "The file to write", cxxopts::value<std::string>(), "FILE");
+        },
+    .answer =
+        [](const Request& request) {
+          const auto file = request.given<std::string>("out");
+          if (!file) misused("expected --out FILE");
+          const int limit = limit_of(request);
+          check_output(*file, page_beginning, request.runs, request.has("force"));
+          std::vector<PageRun> contents;
+          std::string missing;
+          for (const std::filesystem::path& run : request.runs) {
+            contents.push_back(page_run(run, limit, most_page_bytes, of_run(run, request.progress),
+                                        page_bytes_with_models / request.runs.size()));
+            const Json& description = contents.back().description;
+            if (description.contains("causes_missing")) {
+              missing += fmt::format("{}\n", description["causes_missing"].get<std::string>());
+            }
+          }
+          const std::string html = page(contents);
+          return write_output(*file, html,
+                              fmt::format("{}: {:.1f} MB; open it in a browser\n{}", *file,
+                                          static_cast<double>(html.size()) / 1e6, missing));
+        }};
+
+}  // namespace heed

@@ -1,0 +1,149 @@
+#include "inspect/commands/shared.h"
+
+#include "run/program.h"
+#include "run/run_directory.h"
+
+#include <heed/models/reading.h>
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+void add_shared(cxxopts::OptionAdder& options, std::string_view names) {
+  const std::string list = fmt::format(" {} ", names);
+  const auto add = [&](const char* name, const char* help, const auto&... value) {
+    if (list.find(fmt::format(" {} ", name)) != std::string::npos) options(name, help, value...);
+  };
+  add("sentence", "Read this sentence with the saved model", cxxopts::value<std::string>(), "TEXT");
+  add("query", "Its token to ask about (default: the last one of a kind that training asked about)",
+      cxxopts::value<std::string>(), "WORD");
+  add("probe", "Only this watched sentence, counted from 1", cxxopts::value<int>(), "N");
+  add("limit", "How many held-out sentences to ask (default: as many as take up to a minute)", cxxopts::value<int>(),
+      "N");
+  add("layer", "Only this layer, counted from 1", cxxopts::value<int>(), "L");
+  add("head", "Only this head, counted from 1", cxxopts::value<int>(), "H");
+  add("step", "The training step (default: the last; a model of an earlier step needs dump.weights)",
+      cxxopts::value<std::int64_t>(), "N");
+  add("json", "Print JSON; layers, heads and tokens count from 0");
+  add("force", "Replace a file of another kind");
+}
+
+void check_run(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    if (error) fail("{}: cannot be read: {}", path.string(), error.message());
+    fail("{}: there is no such run; {} --config FILE makes one", path.string(), command_of("train"));
+  }
+  if (path.extension() == ".yaml" || path.extension() == ".yml") {
+    fail("{0}: is a configuration, not a run; {1} --config {0} makes a run of it, which inspect shows", path.string(),
+         command_of("train"));
+  }
+  if (path.extension() == ".jsonl" || path.extension() == ".txt") {
+    fail("{}: is data, not a run; {} makes a run of a configuration whose data.train it is", path.string(),
+         command_of("train"));
+  }
+  if (!fs::is_directory(path) || fs::exists(path / "config.yaml")) return;
+  std::vector<std::string> runs;
+  for (const fs::path& run : runs_in(path)) runs.push_back(run.string());
+  constexpr std::size_t most = 5;
+  const std::size_t more = runs.size() > most ? runs.size() - most : 0;
+  runs.resize(runs.size() - more);
+  if (runs.empty()) return;
+  fail("{}: is no run, but holds runs; inspect one of them: {}{}", path.string(), fmt::join(runs, ", "),
+       more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+void check_json_of_all_heads(const Request& request) {
+  if (request.has("json") && (request.has("layer") || request.has("head")))
+    misused("--json prints every layer and head");
+}
+
+int limit_of(const Request& request) {
+  const int limit = request.given<int>("limit").value_or(0);
+  if (request.has("limit") && limit < 1) misused("--limit must be at least 1");
+  return limit;
+}
+
+std::optional<std::int64_t> step_of(const Request& request) {
+  if (request.arguments.count("step") > 1) {
+    misused("expected one --step; inspect compare RUN --step N --step N compares two");
+  }
+  return request.given<std::int64_t>("step");
+}
+
+SavedModel model_of(const fs::path& run, const std::optional<std::int64_t>& step) {
+  if (fs::is_regular_file(run)) {
+    SavedModel model = load_model(run);
+    if (step && *step != model.step) fail("{}: is the model of step {}, not {}", run.string(), model.step, *step);
+    return model;
+  }
+  if (step && fs::exists(dumped_model_path(run, *step))) return load_model(dumped_model_path(run, *step));
+  if (!fs::exists(model_path(run))) fail("{}: is missing; has the run been saved?", model_path(run).string());
+  SavedModel model = load_model(model_path(run));
+  if (!step || *step == model.step) return model;
+  if (const std::vector<std::int64_t> kept = dumped_model_steps(run); !kept.empty()) {
+    fail("{}: holds no model of step {}; there are {}, and the last, of {}", run.string(), *step, listed(kept),
+         model.step);
+  }
+  fail(
+      "{}: only the last model is kept, of step {}; there is none of step {}. With dump.weights: true train keeps that "
+      "of each dumped step",
+      run.string(), model.step, *step);
+}
+
+Dump dump_of(const fs::path& run, const std::optional<std::int64_t>& step) {
+  if (fs::is_regular_file(run)) {
+    const Dump dump = read_dump(run);
+    if (step && *step != dump.step) fail("{}: is the dump of step {}, not {}", run.string(), dump.step, *step);
+    return dump;
+  }
+  if (!step) return last_dump(run);
+  const std::vector<std::int64_t> steps = dump_steps(run);
+  if (std::find(steps.begin(), steps.end(), *step) == steps.end()) {
+    const std::string others = steps.empty() ? "it holds none" : fmt::format("there are {}", listed(steps));
+    fail("{}: has no dump of step {}; {}", run.string(), *step, others);
+  }
+  return read_dump(dump_path(run, *step));
+}
+
+Example example_of(const Request& request, const SavedModel& model) {
+  return question(model, *request.given<std::string>("sentence"), request.given<std::string>("query").value_or(""));
+}
+
+Dump attention_of(const Request& request, Tokens tokens) {
+  if (request.has("query") && !request.has("sentence")) misused("--query needs --sentence");
+  if (request.has("probe") && request.has("sentence"))
+    misused("--probe chooses a watched sentence, --sentence another");
+  if (!request.has("sentence")) return dump_of(request.runs[0], step_of(request));
+  const SavedModel model = model_of(request.runs[0], step_of(request));
+  const SentenceAttention read = attend(*model.network, model.vocabulary, example_of(request, model));
+  return {model.step, {tokens == Tokens::words && reads_pieces(model) ? of_whole_words(read) : read}};
+}
+
+void choose_probe(const Request& request, Dump& dump) {
+  const auto probe = request.given<int>("probe");
+  if (!probe) return;
+  const Range chosen = chosen_range("watched sentence", probe, static_cast<int>(dump.sentences.size()));
+  dump.sentences = {dump.sentences[static_cast<std::size_t>(chosen.begin)]};
+}
+
+OnProgress of_run(const fs::path& run, const OnProgress& progress) {
+  if (!progress) return {};
+  return [=](const std::string& what, double share, double seconds) {
+    progress(fmt::format("{} of {}", what, run.string()), share, seconds);
+  };
+}
+
+std::string json_line(const Json& value) { return format_json(value) + "\n"; }
+
+std::istream& operator>>(std::istream& in, Decimal& number) {
+  in >> number.value;
+  if (!in.eof()) in.setstate(std::ios::failbit);
+  return in;
+}
+
+}  // namespace heed

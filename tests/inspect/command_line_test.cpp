@@ -1,0 +1,150 @@
+#include "tests/inspect/inspected_run.h"
+
+#include <heed/version.h>
+
+#include <algorithm>
+
+using namespace heed;
+namespace fs = std::filesystem;
+
+TEST_CASE("inspect tells wrong usage from other errors") {
+  const InspectedRun run;
+  CHECK(run.is_usage_error({}, "expected a run directory (see inspect --help)"));
+  CHECK(run.is_usage_error({"causes"}, "expected a run directory (see inspect causes --help)"));
+  CHECK(run.is_usage_error(
+      {"RUN", "extra"},
+      "expected one run, got 'extra' too; inspect compare RUN RUN compares two (see inspect --help)"));
+  CHECK(run.is_usage_error({"--json", "causes", "RUN"},
+                           fmt::format("expected one run, got '{}' too; the command comes first: inspect causes RUN "
+                                       "(see inspect --help)",
+                                       run.path.string())));
+  CHECK(run.is_usage_error({"compare", "RUN", "RUN", "--step", "1", "--step", "2", "--step", "3"},
+                           "expected two runs, or one run and --step twice, got --step 3 times "
+                           "(see inspect compare --help)"));
+  CHECK(run.is_usage_error({"compare", "RUN", "--step", "1"},
+                           "expected two runs, or one run and --step twice, got --step once "
+                           "(see inspect compare --help)"));
+  CHECK(run.is_usage_error(
+      {"RUN", "--step", "1", "--step", "2"},
+      "expected one --step; inspect compare RUN --step N --step N compares two (see inspect --help)"));
+  CHECK(run.is_usage_error({"RUN", "--probe", "1", "--sentence", "x"},
+                           "--probe chooses a watched sentence, --sentence another (see inspect --help)"));
+  CHECK(
+      run.is_usage_error({"causes", "RUN", "--limit", "0"}, "--limit must be at least 1 (see inspect causes --help)"));
+  CHECK(run.is_usage_error({"RUN", "--json", "--matrix"},
+                           "--json prints what --matrix draws: choose one (see inspect --help)"));
+  CHECK(run.is_usage_error({"steps", "RUN"}, "expected --sentence TEXT (see inspect steps --help)"));
+  CHECK(run.is_usage_error({"RUN", "--query", "it"}, "--query needs --sentence (see inspect --help)"));
+  CHECK(run.is_usage_error({"causes", "RUN", "--json", "--head", "1"},
+                           "--json prints every layer and head (see inspect causes --help)"));
+  CHECK(run.is_usage_error({"match", "RUN"}, "expected two runs or more, got 1 (see inspect match --help)"));
+  CHECK(run.is_usage_error({"page", "RUN"}, "expected --out FILE (see inspect page --help)"));
+  CHECK(run.is_usage_error({"export", "RUN"},
+                           "expected --svg FILE, --csv FILE or --npy FILE (see inspect export --help)"));
+  CHECK(run.is_usage_error({"causes", "RUN", "--layer", "two"},
+                           "--layer: expected a whole number, got 'two' (see inspect causes --help)"));
+  CHECK_THROWS_AS(run.inspect({"RUN", "--bogus"}), UsageError);
+  CHECK_THROWS_AS(run.inspect({"causes", "RUN", "--matrix"}), UsageError);
+  CHECK_THROWS_AS(run.inspect({"verify", "RUN", "--json"}), UsageError);
+}
+
+TEST_CASE("inspect names the command that has taken the place of an option") {
+  const InspectedRun run;
+  const auto names = [&](const std::vector<std::string>& arguments, const std::string& text) {
+    return run.is_usage_error(arguments, text + " (see inspect --help)");
+  };
+  CHECK(names({"RUN", "--causes"}, "--causes is now a command: inspect causes RUN"));
+  CHECK(names({"RUN", "--why-attends", "--probe", "1"}, "--why-attends is now a command: inspect why RUN"));
+  CHECK(names({"RUN", "--when"}, "--when is now a command: inspect history RUN"));
+  CHECK(names({"RUN", "RUN", "--match"}, "--match is now a command: inspect match RUN RUN"));
+  CHECK(names({"RUN", "--card", "a.jsonl"}, "--card is now a command: inspect report RUN [FILE...]"));
+  CHECK(names({"RUN", "--continue", "-x"}, "--continue is now a command: inspect generate RUN --prompt TEXT"));
+  CHECK(names({"RUN", "--page=a.html"}, "--page is now a command: inspect page RUN --out FILE"));
+  CHECK(names({"--sentence", "x", "RUN", "--svg", "a"}, "--svg is now a command: inspect export RUN --svg FILE"));
+  CHECK(names({"RUN", "--verify"}, "--verify is now a command: inspect verify RUN"));
+  CHECK(run.is_usage_error({"causes", "RUN", "--page", "a.html"},
+                           "--page is now a command: inspect page RUN --out FILE (see inspect causes --help)"));
+}
+
+TEST_CASE("A mistyped command is answered with the nearest one") {
+  const InspectedRun run;
+  CHECK(run.is_usage_error(
+      {"cuases", "RUN"},
+      "'cuases' is not a command, and there is no run of that name (did you mean 'causes'?) (see inspect --help)"));
+  CHECK(run.is_usage_error({"xyzzyplugh"},
+                           "'xyzzyplugh' is not a command, and there is no run of that name (see inspect --help)"));
+  CHECK(run.error({"RUN/causs"}).starts_with("RUN/causs: there is no such run; "));
+}
+
+TEST_CASE("A run directory named like a command is reached as ./causes") {
+  const InspectedRun run;
+  struct Back {
+    fs::path path = fs::current_path();
+    ~Back() { fs::current_path(path); }
+  } back;
+  fs::current_path(run.path);
+  write_dump("causes", {400, {english_sentence()}});
+  CHECK(run.inspect({"./causes"}) == query_view({400, {english_sentence()}}, {}));
+  CHECK(run.is_usage_error({"causes"}, "expected a run directory (see inspect causes --help)"));
+  CHECK(parse_json(run.inspect({"induction", "causes", "--json"}))["steps"][0]["step"] == 400);
+}
+
+TEST_CASE("inspect --help lists every command on one screen") {
+  const InspectedRun run;
+  const std::string help = run.inspect({"--help"});
+  CHECK(std::ranges::count(help, '\n') <= 24);
+  std::size_t longest = 0;
+  for (std::size_t begin = 0, end; (end = help.find('\n', begin)) != std::string::npos; begin = end + 1)
+    longest = std::max(longest, end - begin);
+  CHECK(longest <= 80);
+  for (const char* command : {"causes", "why", "history", "match", "report", "generate", "weights", "steps",
+                              "induction", "compare", "page", "export", "verify"}) {
+    INFO(command);
+    CHECK(help.find(fmt::format("\n  {} ", command)) != std::string::npos);
+    const std::string own = run.inspect({command, "--help"});
+    CHECK(own.find(fmt::format("inspect {} RUN", command)) != std::string::npos);
+    CHECK(own.find(fmt::format("\nExample: inspect {} runs/", command)) != std::string::npos);
+    CHECK(run.inspect({command, "RUN", "--help"}) == own);
+  }
+  const std::string own = run.inspect({"RUN", "--help"});
+  for (const char* option : {"--sentence", "--query", "--matrix", "--json", "--step ", "--probe", "--layer", "--head",
+                             "counted from 1", "count from 0"}) {
+    INFO(option);
+    CHECK(own.find(option) != std::string::npos);
+  }
+  CHECK(run.inspect({"--version"}) == "inspect " HEED_VERSION "\n");
+}
+
+TEST_CASE("Weights, steps, induction scores and comparisons have JSON, in which arrays count from 0") {
+  const InspectedRun run;
+  write_dump(run.path, {0, {english_sentence()}});
+  const Json weights = parse_json(run.inspect({"weights", "RUN", "--json", "--layer", "2", "--head", "1"}));
+  CHECK(weights["step"] == 400);
+  CHECK(weights["layers"].size() == 1);
+  CHECK((weights["layers"][0]["layer"] == 1 && weights["layers"][0]["head"] == 0));
+  CHECK(weights["layers"][0]["matrices"][0]["name"] == "W_Q");
+  CHECK(weights["layers"][0]["matrices"][0]["shape"] == Json::array({8, 3}));
+
+  const Json steps = parse_json(run.inspect({"steps", "RUN", "--json", "--sentence", dog_sentence}));
+  CHECK((steps["layer"] == 0 && steps["head"] == 0 && steps["not_finite"] == ""));
+  const auto step = std::ranges::find_if(
+      steps["steps"], [](const Json& one) { return one["equation"] == "weights = softmax(scaled)"; });
+  REQUIRE(step != steps["steps"].end());
+  const SavedModel model = small_model();
+  const Tensor own = attend(*model.network, model.vocabulary, question(model, dog_sentence)).layers[0];
+  CHECK((*step)["values"][7][1].get<double>() == Approx(own.at({0, 7, 1})));
+
+  const Json induction = parse_json(run.inspect({"induction", "RUN", "--json", "--layer", "2"}));
+  CHECK(induction["steps"].size() == 2);
+  CHECK(induction["steps"][1]["heads"].size() == 2);
+  CHECK((induction["steps"][1]["heads"][1]["layer"] == 1 && induction["steps"][1]["heads"][1]["head"] == 1));
+  CHECK(induction["steps"][1]["loss"].is_null());
+
+  const Json compared = parse_json(run.inspect({"compare", "RUN", "--step", "0", "--step", "400", "--json"}));
+  CHECK((compared["sides"][0]["step"] == 0 && compared["sides"][1]["step"] == 400));
+  CHECK(compared["sentences"][0]["heads"].size() == 4);
+  const Json& head = compared["sentences"][0]["heads"][2];
+  CHECK((head["layer"] == 1 && head["head"] == 0 && head["strongest"][1]["token"] == 1));
+  CHECK(head["most_apart"]["change"] == 0);
+  CHECK(compared["left_out"] == 0);
+}
