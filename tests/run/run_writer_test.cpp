@@ -1,4 +1,4 @@
-#include "inspect/verify.h"
+#include "inspect/command.h"
 #include "tests/catch.h"
 #include "tests/message.h"
 #include "tests/scratch.h"
@@ -91,9 +91,12 @@ TEST_CASE("inspect verifies a run of one's own") {
   const OwnModel own;
   RunWriter run(scratch / "mine", own.saved, {own.watched});
   run.write({.step = 0});
-  const std::string said = verify(run.path());
+  const std::string directory = run.path().string();
+  const char* const words[] = {"inspect", "verify", directory.c_str()};
+  const auto verify = [&] { return inspect(3, words, Terminal{}); };
+  const std::string said = verify();
   CHECK(said.find("model.safetensors") != std::string::npos);
   CHECK(said.find("config.yaml") == std::string::npos);
   std::filesystem::remove(metrics_path(run.path()));
-  CHECK(message([&] { verify(run.path()); }).find("1 of 3 files are not whole") != std::string::npos);
+  CHECK(message([&] { verify(); }).find("1 of 3 files are not whole") != std::string::npos);
 }
