@@ -149,9 +149,10 @@ std::string inspect(int argc, const char* const* argv, const Terminal& terminal,
   const Command* named = command_named(first);
   const Command& command = named ? *named : attention_command;
   try {
-    if (!named && argc > 1) refuse_unknown_command(first);
-    return answer(command, std::span(argv, static_cast<std::size_t>(argc)).subspan(named ? 1 : 0), terminal, progress,
-                  write);
+    const std::span words(argv, static_cast<std::size_t>(argc));
+    const bool asks_for_help = std::ranges::find(words, std::string_view("--help")) != words.end();
+    if (!named && argc > 1 && !asks_for_help) refuse_unknown_command(first);
+    return answer(command, words.subspan(named ? 1 : 0), terminal, progress, write);
   } catch (const UsageError& error) {
     throw misuse("inspect", error.what(), command.name);
   }

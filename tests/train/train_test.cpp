@@ -535,7 +535,7 @@ TEST_CASE("A run that chooses among candidates ends with its card, and every vie
   CHECK(json[0]["model"]["share"] == 1.0);
   CHECK(says(inspect("report run").out, "held-out sentences: 10 sentences"));
   CHECK(says(inspect("report run train.jsonl").err, "train.jsonl: no sentence is left: training knows 60"));
-  CHECK(says(inspect("report run test.jsonl --probe 1").err, "(see inspect report --help)"));
+  CHECK(says(inspect("report run test.jsonl --probe 1").err, "(see heed-inspect report --help)"));
   CHECK(says(inspect("run --sentence 'the old urn'").err, "mark them with brackets"));
   CHECK(says(inspect("run --sentence '[the old sieve] hid [the jam] as it was big'").out, "predicts the old sieve"));
   CHECK(says(inspect("causes run --limit 10").out, "The model chooses among candidates: no logit of a word"));
@@ -549,7 +549,7 @@ TEST_CASE("A run that chooses among candidates ends with its card, and every vie
                       "heed-train --quiet --config c.yaml --set data.tokens=subwords --set data.vocabulary=300 --set "
                       "model.answer=word --set train.steps=2 --out pieces")
               .code == 0);
-  CHECK(says(inspect("causes pieces --limit 2").out, "the model reads pieces of words: no logit is taken apart."));
+  CHECK(says(inspect("causes pieces --limit 2").out, "the model reads pieces of words:\nno logit is taken apart."));
   std::filesystem::remove(scratch / "run" / "baselines.safetensors");
   CHECK(says(inspect("report run test.jsonl").err,
              "baselines.safetensors: is missing; heed-train --resume run writes it"));
