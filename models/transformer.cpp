@@ -1,5 +1,6 @@
 #include <heed/models/transformer.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace heed {
@@ -12,12 +13,10 @@ Tensor rows_of_heads(const Tensor& weights, const Ids& query) {
   return reshape(select_rows(tokens, query), {B, heads, T});
 }
 
-std::optional<RotaryEmbedding> rotary_table(const TransformerConfig& config, double base, DType dtype) {
+std::optional<RotaryEmbedding> rotary_table(const TransformerConfig& config, const RotaryConfig& rotary, DType dtype) {
   if (config.positions != Positions::rotary) return {};
-  RotaryConfig rotary = config.rotary;
-  rotary.base = base;
   return RotaryEmbedding(config.max_length, rotary_frequencies(config.block.attention.complete().d_k, rotary),
-                         rotary.pairs, dtype);
+                         rotary.pairs, dtype, rotary.amplitude);
 }
 
 std::optional<Embedding> embedding_if(int count, Scope scope, int d, double deviation) {
@@ -28,7 +27,8 @@ std::optional<Embedding> embedding_if(int count, Scope scope, int d, double devi
 
 BlockConfig TransformerConfig::block_at(int layer) const {
   BlockConfig result = block;
-  if (full_attention_every > 0 && (layer + 1) % full_attention_every == 0) result.attention.window = 0;
+  const bool is_full = full_attention_every > 0 && (layer + 1) % full_attention_every == 0;
+  if (is_full || std::ranges::count(full_attention_layers, layer) > 0) result.attention.window = 0;
   return result;
 }
 
@@ -78,9 +78,11 @@ Transformer::Transformer(Scope scope, const TransformerConfig& given, const Embe
   if (config.block.attention.window > 0 && !config.causal) fail("Transformer: a sliding window needs a causal model");
   if (config.embedding_norm) embedding_norm.emplace(scope / "embedding_norm", config.d_model(), config.block.norm);
   const Scope encoder = scope / "encoder";
-  const std::optional<RotaryEmbedding> rotary = rotary_table(config, config.rotary.base, scope.dtype());
+  const std::optional<RotaryEmbedding> rotary = rotary_table(config, config.rotary, scope.dtype());
+  const RotaryConfig unscaled{
+      .base = config.window_rotary_base, .fraction = config.rotary.fraction, .pairs = config.rotary.pairs};
   const std::optional<RotaryEmbedding> of_window =
-      config.window_rotary_base > 0 ? rotary_table(config, config.window_rotary_base, scope.dtype()) : rotary;
+      config.window_rotary_base > 0 ? rotary_table(config, unscaled, scope.dtype()) : rotary;
   const Scope norm = encoder / "norm";
   if (config.final_norm) final_norm.emplace(norm, config.d_model(), config.block.norm);
   for (int layer = 0; layer < config.layers; ++layer) {

@@ -30,8 +30,10 @@ struct TransformerConfig {
   RotaryConfig rotary{};
 
   BlockConfig block{};
-  int full_attention_every = 0;            // with a window: each n-th layer sees all tokens; 0: none does
-  double window_rotary_base = 0;           // rotary base of the layers with a window; 0: that of the others
+  int full_attention_every = 0;              // with a window: each n-th layer sees all tokens; 0: none does
+  std::vector<int> full_attention_layers{};  // with a window: layers, from 0, that see all tokens as well
+  double window_rotary_base =
+      0;  // rotary base of the layers with a window, which are then not scaled; 0: as the others
   Residual last_residual = Residual::yes;  // of the attention in the last layer
   bool final_norm = true;
 
@@ -56,6 +58,7 @@ struct TransformerConfig {
     field("rotary", self.rotary);
     field("block", self.block);
     field("full_attention_every", self.full_attention_every, 0);
+    field("full_attention_layers", self.full_attention_layers, 0);
     field("window_rotary_base", self.window_rotary_base, 0.0);
     field("last_residual", self.last_residual);
     field("final_norm", self.final_norm);

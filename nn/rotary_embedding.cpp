@@ -1,5 +1,9 @@
 #include <heed/nn/rotary_embedding.h>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -33,38 +37,58 @@ std::vector<double> rotary_frequencies(int d, const RotaryConfig& config) {
         "{}",
         d, config.base, config.factor, config.fraction);
   }
+  const std::size_t pairs = static_cast<std::size_t>(rotated) / 2;
+  const bool is_positive = std::ranges::all_of(config.divisors, [](double divisor) { return divisor > 0; });
+  if (!config.divisors.empty() && (config.divisors.size() != pairs || !is_positive)) {
+    fail("rotary_frequencies: expected {} divisors above 0, one per pair, got {}", pairs,
+         fmt::join(config.divisors, ", "));
+  }
   std::vector<double> frequencies;
-  for (int i = 0; i < rotated; i += 2) {
-    frequencies.push_back(scaled_frequency(std::pow(config.base, -static_cast<double>(i) / rotated), config));
+  for (std::size_t i = 0; i < pairs; ++i) {
+    const double frequency = std::pow(config.base, -2.0 * static_cast<double>(i) / rotated);
+    const double scaled = scaled_frequency(frequency, config);
+    frequencies.push_back(config.divisors.empty() ? scaled : scaled / config.divisors[i]);
   }
   return frequencies;
 }
 
-RotaryEmbedding::RotaryEmbedding(int max_length, const std::vector<double>& frequencies, RotaryPairs pairing,
-                                 DType dtype)
-    : pairs(pairing) {
+RotaryEmbedding::RotaryEmbedding(int length, std::vector<double> frequencies, RotaryPairs pairing, DType dtype,
+                                 double amplitude)
+    : max_length(length), pairs(pairing) {
   if (max_length < 1 || frequencies.empty()) {
     fail("RotaryEmbedding: expected a max_length from 1 up and frequencies, got {} and {} frequencies", max_length,
          frequencies.size());
   }
-  std::vector<double> cosines, sines;
-  for (int t = 0; t < max_length; ++t) {
-    for (const double frequency : frequencies) {
-      cosines.push_back(std::cos(t * frequency));
-      sines.push_back(std::sin(t * frequency));
+  table_ = std::make_shared<Table>(std::move(frequencies), dtype, amplitude);
+}
+
+std::pair<Tensor, Tensor> RotaryEmbedding::up_to(std::int64_t end) const {
+  Table& table = *table_;
+  const std::lock_guard lock(table.mutex);
+  const std::int64_t before = table.cosine.defined() ? table.cosine.size(0) : 0;
+  if (end > before) {
+    const std::int64_t rows = std::min<std::int64_t>(max_length, std::max({end, 2 * before, std::int64_t{64}}));
+    std::vector<double> cosines, sines;
+    for (std::int64_t t = 0; t < rows; ++t) {
+      for (const double frequency : table.frequencies) {
+        cosines.push_back(table.amplitude * std::cos(static_cast<double>(t) * frequency));
+        sines.push_back(table.amplitude * std::sin(static_cast<double>(t) * frequency));
+      }
     }
+    const Shape shape{rows, std::ssize(table.frequencies)};
+    table.cosine = tensor(shape, cosines, table.dtype);
+    table.sine = tensor(shape, sines, table.dtype);
   }
-  const Shape shape{max_length, std::ssize(frequencies)};
-  cosine = tensor(shape, cosines, dtype);
-  sine = tensor(shape, sines, dtype);
+  return {table.cosine, table.sine};
 }
 
 Tensor RotaryEmbedding::operator()(const Tensor& x, std::int64_t first) const {
-  if (x.rank() < 2 || first < 0 || first + x.size(-2) > cosine.size(0)) {
+  if (x.rank() < 2 || first < 0 || first + x.size(-2) > max_length) {
     fail("RotaryEmbedding: x {} starts at position {}, but the table ends at position {}", to_string(x.shape()), first,
-         cosine.size(0));
+         max_length);
   }
   const std::int64_t end = first + x.size(-2);
+  const auto [cosine, sine] = up_to(end);
   return rotary(x, slice(cosine, 0, first, end), slice(sine, 0, first, end), pairs);
 }
 

@@ -42,12 +42,12 @@ function statistics(x, {bias, eps}) {
 }
 
 // Rotary embedding (nn/rotary_embedding.h) of each row of d features.
-function rotated(x, d, frequencies, neighbours, positionOf) {
+function rotated(x, d, {frequencies, amplitude}, neighbours, positionOf) {
   const y = x.slice(), pairs = frequencies.length;
   for (let row = 0; row * d < x.length; ++row) {
     frequencies.forEach((frequency, i) => {
       const at = row * d, [a, b] = neighbours ? [at + 2 * i, at + 2 * i + 1] : [at + i, at + pairs + i];
-      const cos = Math.cos(positionOf(row) * frequency), sin = Math.sin(positionOf(row) * frequency);
+      const angle = positionOf(row) * frequency, cos = amplitude * Math.cos(angle), sin = amplitude * Math.sin(angle);
       y[a] = x[a] * cos - x[b] * sin;
       y[b] = x[a] * sin + x[b] * cos;
     });
@@ -56,15 +56,16 @@ function rotated(x, d, frequencies, neighbours, positionOf) {
 }
 
 // The angle per position of each pair, as rotary_frequencies() has it.
-function rotaryFrequencies(d, {base, fraction, scaling, factor, low_frequency, high_frequency, original_length}) {
+function rotaryFrequencies(d, {base, fraction, scaling, factor, low_frequency, high_frequency, original_length, divisors}) {
   const r = 2 * Math.floor(fraction * d / 2);
-  return Array.from({length: r / 2}, (_, i) => {
-    const frequency = base ** (-2 * i / r), turns = original_length * frequency / (2 * Math.PI);
+  const scaled = (frequency) => {
+    const turns = original_length * frequency / (2 * Math.PI);
     if (scaling === 'linear') return frequency / factor;
     if (scaling !== 'llama3' || turns > high_frequency) return frequency;
     const kept = Math.max(0, (turns - low_frequency) / (high_frequency - low_frequency));
     return (1 - kept) * frequency / factor + kept * frequency;
-  });
+  };
+  return Array.from({length: r / 2}, (_, i) => scaled(base ** (-2 * i / r)) / (divisors[i] ?? 1));
 }
 
 // In place; -Infinity takes no part, and a row of nothing else becomes 0.

@@ -36,8 +36,9 @@ class Reader {
     const W_K = attention.tie === 'Q_is_K' ? W_Q : this.linear(`${at}.attention.W_K`);
     const W_V = attention.tie === 'K_is_V' ? W_K : this.linear(`${at}.attention.W_V`);
     const W_O = this.linear(`${at}.attention.W_O`), d_k = W_Q.m / this.H, every = shape.full_attention_every;
-    const window = every > 0 && (l + 1) % every === 0 ? 0 : attention.window;
-    const base = window > 0 && shape.window_rotary_base > 0 ? shape.window_rotary_base : shape.rotary.base;
+    const isFull = (every > 0 && (l + 1) % every === 0) || shape.full_attention_layers.includes(l);
+    const window = isFull ? 0 : attention.window, base = shape.window_rotary_base;
+    const rotary = window > 0 && base > 0 ? {...shape.rotary, base, scaling: 'none', divisors: [], amplitude: 1} : shape.rotary;
     // Of a part: the norms of its input, of its output and of the sum (nn/block.h).
     const norms = (before, output) => ({
       input: ['before', 'both'].includes(placement) && this.norm(`${at}.${before}`, norm),
@@ -60,7 +61,7 @@ class Reader {
       over: attention.query_key_norm,
       qNorm: this.norm(`${at}.attention.q_norm`, attention.query_key),
       kNorm: this.norm(`${at}.attention.k_norm`, attention.query_key),
-      frequencies: shape.positions === 'rotary' && rotaryFrequencies(d_k, {...shape.rotary, base}),
+      rotary: shape.positions === 'rotary' && {frequencies: rotaryFrequencies(d_k, rotary), amplitude: rotary.amplitude},
       mlp: mlp.width > 0 && {
         norms: norms('mlp.norm', 'mlp.output_norm'),
         function: gates[mlp.activation] ?? activations[mlp.activation],
@@ -294,8 +295,8 @@ class Reader {
     const all = normalised(linear(X, n, W), norm);
     return Float64Array.from({length: n * d_k}, (_, i) => all[Math.floor(i / d_k) * W.m + at + i % d_k]);
   }
-  placed(x, {frequencies, d_k}, positionOf) {
-    return frequencies ? rotated(x, d_k, frequencies, this.shape.rotary.pairs === 'neighbours', positionOf) : x;
+  placed(x, {rotary, d_k}, positionOf) {
+    return rotary ? rotated(x, d_k, rotary, this.shape.rotary.pairs === 'neighbours', positionOf) : x;
   }
 
   // Whether token i sees token j.

@@ -27,6 +27,10 @@ struct FieldWriter {
   void operator()(const char* name, Number value, Number) {
     object[name] = value;
   }
+  template <class Number>
+  void operator()(const char* name, const std::vector<Number>& values, Number) {
+    object[name] = values;
+  }
   template <Nested T>
   void operator()(const char* name, const T& value) {
     T::for_each_field(value, FieldWriter{object[name] = Json::object()});
@@ -58,6 +62,17 @@ struct FieldReader {
       fail("'{}' must be a number from {} up, got {}", name, least, format_json(*given));
     }
     value = *given;
+  }
+  template <class Number>
+  void operator()(const char* name, std::vector<Number>& values, Number least) {
+    const Json* given = found(name);
+    if (!given) return;
+    if (!given->is_array()) fail("'{}' must be a list, got {}", name, format_json(*given));
+    values.clear();
+    for (const Json& element : *given) {
+      std::vector<std::string> unused;
+      FieldReader{{{name, element}}, unused}(name, values.emplace_back(), least);
+    }
   }
   void operator()(const char* name, bool& value) {
     const Json* given = found(name);

@@ -88,6 +88,11 @@ std::vector<FieldCase> field_cases() {
       {"rotary.low_frequency", smooth, [](C& c) { c.rotary.low_frequency = 2; }},
       {"rotary.high_frequency", smooth, [](C& c) { c.rotary.high_frequency = 8; }},
       {"rotary.original_length", smooth, [](C& c) { c.rotary.original_length = 8; }},
+      {"rotary.divisors", rotary,
+       [](C& c) {
+         c.rotary.divisors = {2, 5};
+       }},
+      {"rotary.amplitude", rotary, [](C& c) { c.rotary.amplitude = 1.25; }},
       {"heads", encoder, [](C& c) { c.block.attention.heads = 4; }},
       {"kv_heads", encoder, [](C& c) { c.block.attention.kv_heads = 1; }},
       {"d_k", encoder, [](C& c) { c.block.attention.d_k = 6; }},
@@ -105,6 +110,7 @@ std::vector<FieldCase> field_cases() {
       {"soft_cap", encoder, [](C& c) { c.block.attention.soft_cap = 0.5; }},
       {"window", decoder, [](C& c) { c.block.attention.window = 2; }},
       {"full_attention_every", windowed, [](C& c) { c.full_attention_every = 2; }},
+      {"full_attention_layers", windowed, [](C& c) { c.full_attention_layers = {0}; }},
       {"window_rotary_base", windowed, [](C& c) { c.window_rotary_base = 10; }},
       {"mlp.width", encoder, [](C& c) { c.block.mlp.width = 0; }},
       {"mlp.activation: gelu_tanh", encoder, [](C& c) { c.block.mlp.activation = Activation::gelu_tanh; }},

@@ -72,8 +72,11 @@ class RandomConfig {
                 .pairs = pick(RotaryPairs::halves, RotaryPairs::neighbours),
                 .scaling = pick(RotaryScaling::none, RotaryScaling::linear, RotaryScaling::llama3),
                 .factor = 4,
-                .original_length = 16};
+                .original_length = 16,
+                .amplitude = pick(1.0, 1.25)};
+    if (chance()) c.rotary.divisors.assign(rotary_frequencies(block.attention.complete().d_k, c.rotary).size(), 1.5);
     c.full_attention_every = pick(0, 2);
+    if (chance()) c.full_attention_layers = {1};
     c.window_rotary_base = pick(0.0, 50.0);
     c.last_residual = pick(Residual::yes, Residual::yes, Residual::no);
     c.final_norm = chance();

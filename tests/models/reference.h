@@ -85,9 +85,11 @@ class Reference {
     return tensor({T, config_.d_model()}, values, DType::float64);
   }
 
-  double frequency(int pair, int rotated, double base) const {
+  double frequency(int pair, int rotated, double window_base) const {
     const RotaryConfig& c = config_.rotary;
-    const double plain = std::pow(base, -2.0 * pair / rotated);
+    if (window_base > 0) return std::pow(window_base, -2.0 * pair / rotated);
+    const double divisor = c.divisors.empty() ? 1 : c.divisors[static_cast<std::size_t>(pair)];
+    const double plain = std::pow(c.base, -2.0 * pair / rotated) / divisor;
     if (c.scaling == RotaryScaling::none) return plain;
     if (c.scaling == RotaryScaling::linear) return plain / c.factor;
     const double wavelength = 2 * std::numbers::pi / plain;
@@ -98,18 +100,20 @@ class Reference {
   }
 
   // x (B, H, T, d) as x C + (x P) S, where P brings each feature its partner's value, with a sign.
-  Tensor rotated(const Tensor& x, double base) const {
+  Tensor rotated(const Tensor& x, double window_base) const {
     const auto T = static_cast<std::size_t>(x.size(2)), d = static_cast<std::size_t>(x.size(3));
     const std::size_t pairs = static_cast<std::size_t>(config_.rotary.fraction * static_cast<double>(d) / 2);
+    const double amplitude = window_base > 0 ? 1 : config_.rotary.amplitude;
     std::vector<double> C(T * d, 1), S(T * d, 0), P(d * d, 0);
     for (std::size_t i = 0; i < pairs; ++i) {
       const bool halves = config_.rotary.pairs == RotaryPairs::halves;
       const std::size_t a = halves ? i : 2 * i, b = halves ? i + pairs : 2 * i + 1;
       P[b * d + a] = -1, P[a * d + b] = 1;
       for (std::size_t t = 0; t < T; ++t) {
-        const double angle = static_cast<double>(t) * frequency(static_cast<int>(i), static_cast<int>(2 * pairs), base);
-        C[t * d + a] = C[t * d + b] = std::cos(angle);
-        S[t * d + a] = S[t * d + b] = std::sin(angle);
+        const double angle =
+            static_cast<double>(t) * frequency(static_cast<int>(i), static_cast<int>(2 * pairs), window_base);
+        C[t * d + a] = C[t * d + b] = amplitude * std::cos(angle);
+        S[t * d + a] = S[t * d + b] = amplitude * std::sin(angle);
       }
     }
     const Shape table{x.size(2), x.size(3)}, square{x.size(3), x.size(3)};
@@ -141,14 +145,13 @@ class Reference {
     const std::string W_Q = name + ".W_Q", W_K = a.tie == Tie::Q_is_K ? W_Q : name + ".W_K";
     const std::string W_V = a.tie == Tie::K_is_V ? W_K : name + ".W_V";
     const auto split = [&](const Tensor& y, int heads, int d) { return transpose(reshape(y, {B, T, heads, d}), 1, 2); };
-    const bool is_windowed = window > 0 && config_.window_rotary_base > 0;
-    const double base = is_windowed ? config_.window_rotary_base : config_.rotary.base;
+    const double window_base = window > 0 ? config_.window_rotary_base : 0;
     const auto made = [&](const std::string& W, const std::string& norm, int heads) {
       Tensor y = product(W, x);
       if (a.query_key_norm == QueryKeyNorm::all) y = normalised(norm, y, a.query_key);
       y = split(y, heads, d_k);
       if (a.query_key_norm == QueryKeyNorm::heads) y = normalised(norm, y, a.query_key);
-      return config_.positions == Positions::rotary ? rotated(y, base) : y;
+      return config_.positions == Positions::rotary ? rotated(y, window_base) : y;
     };
     const Tensor Q = made(W_Q, name + ".q_norm", a.heads), K = made(W_K, name + ".k_norm", kv_heads);
     const Tensor V = split(product(W_V, x), kv_heads, d_v);
@@ -176,7 +179,10 @@ class Reference {
     const std::string name = "encoder." + std::to_string(layer), of_mlp = name + ".mlp";
     const bool is_last = layer + 1 == config_.layers;
     const int every = config_.full_attention_every;
-    const int window = every > 0 && (layer + 1) % every == 0 ? 0 : b.attention.window;
+    const std::vector<int>& full = config_.full_attention_layers;
+    const bool is_full =
+        (every > 0 && (layer + 1) % every == 0) || std::find(full.begin(), full.end(), layer) != full.end();
+    const int window = is_full ? 0 : b.attention.window;
     const auto norm = [&](const std::string& of, const Tensor& y) { return normalised(of, y, b.norm); };
     const auto attended = [&](const Tensor& y) { return attention(name + ".attention", y, texts, window); };
     const Tensor residual = is_last && config_.last_residual == Residual::no ? zeros(x.shape(), DType::float64) : x;
