@@ -60,7 +60,8 @@ Read read_without(const Model& model, const Questions& asked, const ScoreParts& 
       result.weight = value.at({0, edge.head, edge.from, edge.to});
     }
   });
-  result.probability = softmax(answer(model, asked).logits).at({0, word});
+  const Tensor logits = answer(model, asked).logits;
+  if (has_answers(model)) result.probability = softmax(logits).at({0, word});
   return result;
 }
 
@@ -102,10 +103,13 @@ ScoreParts score_parts(const SavedModel& model, const Example& example, int laye
   check_range("token", result.to, T);
   result.weight = row[static_cast<std::size_t>(result.to)];
   result.score = in_layer.scores.at({0, head, result.from, result.to});
-  const std::vector<double> probabilities = softmax(seen.logits).to_vector();
-  const auto word = std::max_element(probabilities.begin(), probabilities.end()) - probabilities.begin();
-  result.answer = answer_text(network, exact.vocabulary, example, static_cast<int>(word));
-  result.probability = probabilities[static_cast<std::size_t>(word)];
+  std::int64_t word = -1;
+  if (has_answers(network)) {
+    const std::vector<double> probabilities = softmax(seen.logits).to_vector();
+    word = std::max_element(probabilities.begin(), probabilities.end()) - probabilities.begin();
+    result.answer = answer_text(network, exact.vocabulary, example, static_cast<int>(word));
+    result.probability = probabilities[static_cast<std::size_t>(word)];
+  }
 
   const ResidualParts residual(exact.transformer(), asked, seen, layer);
   const Projected projected(block, in_layer, residual, head);

@@ -20,7 +20,7 @@ struct ScoreParts {
   int layer = 0, head = 0, from = 0, to = 0;    // from 0; the query and the key
   int rather = -1;                              // the key that it is compared with; -1: the mean over all keys
   double score = 0, reference = 0, weight = 0;  // reference: the score that it is compared with
-  std::string answer;                           // the answer that the model predicts
+  std::string answer;                           // the answer that the model predicts; empty when it has none
   double probability = 0;                       // of the answer
 
   /// A part of the residual stream (ResidualPart), or "bias": the biases of the norm and of the matrix.

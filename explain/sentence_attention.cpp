@@ -25,17 +25,22 @@ std::string told(const std::vector<std::string>& tokens, Span span) { return tex
 SentenceAttention attend(const Model& model, const Vocabulary& vocabulary, const Example& example) {
   const Questions input = questions(model, vocabulary, example);
   const Answers output = answer(model, input, Compute::all, Weights::yes);
-  const std::vector<double> probabilities = softmax(output.logits.to(DType::float64)).to_vector();
-  if (!std::isfinite(probabilities[0])) fail_not_finite(model, input);  // softmax makes NaN of all when one is not
-  const auto best = std::max_element(probabilities.begin(), probabilities.end());
-  SentenceAttention result{
-      .tokens = example.tokens,
-      .query = example.query,
-      .antecedent = example.antecedent,
-      .predicted = answer_text(model, vocabulary, example, static_cast<int>(best - probabilities.begin())),
-      .probability = *best,
-      .layers = {},
-      .candidates = example.candidates};
+  SentenceAttention result{.tokens = example.tokens,
+                           .query = example.query,
+                           .antecedent = example.antecedent,
+                           .predicted = "",
+                           .probability = 0,
+                           .layers = {},
+                           .candidates = example.candidates};
+  if (has_answers(model)) {
+    const std::vector<double> probabilities = softmax(output.logits.to(DType::float64)).to_vector();
+    if (!std::isfinite(probabilities[0])) fail_not_finite(model, input);  // softmax makes NaN of all when one is not
+    const auto best = std::max_element(probabilities.begin(), probabilities.end());
+    result.predicted = answer_text(model, vocabulary, example, static_cast<int>(best - probabilities.begin()));
+    result.probability = *best;
+  } else if (!is_finite(output.weights.back())) {
+    fail_not_finite(model, input);
+  }
   for (const Tensor& weights : output.weights) {  // (1, heads, T, T)
     result.layers.push_back(reshape(weights, {weights.size(1), weights.size(2), weights.size(3)}).to(DType::float32));
   }

@@ -11,13 +11,14 @@ struct SentenceAttention {
   std::vector<std::string> tokens;  // T
   int query = 0;                    // the token at which a word was predicted
   int antecedent = -1;              // the token that it refers to; -1: unknown
-  std::string predicted;
-  double probability = 0;          // of `predicted`
-  std::vector<Tensor> layers;      // weights (heads, T, T) per layer, float32; each row sums to 1
-  std::vector<Span> candidates{};  // among which it chose, where it did
+  std::string predicted;            // empty when the model has no answers
+  double probability = 0;           // of `predicted`
+  std::vector<Tensor> layers;       // weights (heads, T, T) per layer, float32; each row sums to 1
+  std::vector<Span> candidates{};   // among which it chose, where it did
 };
 
-/// Runs the model on an example, unrecorded. Throws `NotFinite` when the answer is infinite or NaN.
+/// Runs the model on an example, unrecorded. Throws `NotFinite` when the answer is infinite or NaN, or the
+/// weights of a model without answers.
 SentenceAttention attend(const Model& model, const Vocabulary& vocabulary, const Example& example);
 
 /// Returns the question that a sentence asks; its right answer is not known.

@@ -9,6 +9,7 @@ Model make_model(Scope scope, const ModelConfig& config) {
     Model operator()(const CandidateChooserConfig& c) const { return CandidateChooser(scope, c); }
     Model operator()(const LanguageModelConfig& c) const { return LanguageModel(scope, c); }
     Model operator()(const MaskedLanguageModelConfig& c) const { return MaskedLanguageModel(scope, c); }
+    Model operator()(const BareTransformerConfig& c) const { return BareTransformer(scope, c); }
   };
   return std::visit(Maker{scope}, config);
 }
@@ -40,15 +41,23 @@ Tensor loss(const Model& model, const Batch& batch, const Dropout& drop) {
   if (const auto* masked = std::get_if<MaskedLanguageModel>(&model)) {
     return token_loss((*masked)({batch.tokens, batch.lengths, batch.sentences}, drop), batch.next);
   }
+  check_has_answers(model, "the loss");
   const Answers answers = answer(model, questions(batch), Compute::query, Weights::no, drop);
   return cross_entropy(answers.logits, right_answers(model, batch));
+}
+
+bool has_answers(const Model& model) { return !std::holds_alternative<BareTransformer>(model); }
+
+void check_has_answers(const Model& model, const char* wanted) {
+  if (has_answers(model)) return;
+  fail("{} needs an answer, but the model is a transformer without a head, which gives states and attention alone",
+       wanted);
 }
 
 Tensor token_logits(const Model& model, const Ids& tokens) {
   if (const auto* decoder = std::get_if<LanguageModel>(&model)) return (*decoder)(tokens);
   if (const auto* encoder = std::get_if<MaskedLanguageModel>(&model)) return (*encoder)({tokens});
-  fail("token_logits: a {} answers questions and predicts no tokens",
-       std::visit([](const auto& m) { return m.config.kind; }, model));
+  fail("token_logits: a {} predicts no tokens", std::visit([](const auto& m) { return m.config.kind; }, model));
 }
 
 Ids right_answers(const Model& model, const Batch& batch) {
@@ -63,6 +72,7 @@ Ids right_answers(const Model& model, const Batch& batch) {
 }
 
 Linearised logit_linearised(const Model& model, const AnswerPoint& point, int index) {
+  check_has_answers(model, "the attribution of a logit");
   return std::visit([&](const auto& m) { return m.logit_linearised(point, index); }, model);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <heed/data/task.h>
+#include <heed/models/bare_transformer.h>
 #include <heed/models/candidate_chooser.h>
 #include <heed/models/language_model.h>
 #include <heed/models/masked_language_model.h>
@@ -13,9 +14,9 @@ namespace heed {
 ///
 ///   const Tensor logits = answer(model, questions).logits;
 ///   if (const auto* decoder = std::get_if<LanguageModel>(&model)) ...
-using Model = std::variant<WordAnswerer, CandidateChooser, LanguageModel, MaskedLanguageModel>;
-using ModelConfig =
-    std::variant<WordAnswererConfig, CandidateChooserConfig, LanguageModelConfig, MaskedLanguageModelConfig>;
+using Model = std::variant<WordAnswerer, CandidateChooser, LanguageModel, MaskedLanguageModel, BareTransformer>;
+using ModelConfig = std::variant<WordAnswererConfig, CandidateChooserConfig, LanguageModelConfig,
+                                 MaskedLanguageModelConfig, BareTransformerConfig>;
 
 /// Makes the model that a configuration describes.
 Model make_model(Scope scope, const ModelConfig& config);
@@ -30,6 +31,10 @@ ModelConfig config_of(const Model& model);
 Answers answer(const Model& model, const Questions& questions, Compute compute = Compute::all,
                Weights weights = Weights::no, const Dropout& drop = {});
 Tensor loss(const Model& model, const Batch& batch, const Dropout& drop = {});
+/// Whether the model has answers: a BareTransformer has none.
+bool has_answers(const Model& model);
+/// Throws `Error` when the model has no answers; `wanted` names what needs one.
+void check_has_answers(const Model& model, const char* wanted);
 /// Returns the logits at every token of a model that predicts tokens: (B, T) -> (B, T, vocabulary). Throws `Error` for others.
 Tensor token_logits(const Model& model, const Ids& tokens);
 /// Returns the index of the logit of each right answer (B): -1 where no logit stands for it.

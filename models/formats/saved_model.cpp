@@ -1,51 +1,18 @@
 #include "models/formats/config_json.h"
+#include "models/formats/model_size.h"
 
 #include <heed/data/tasks/text.h>
 #include <heed/files/safetensors.h>
 #include <heed/files/utf8.h>
+#include <heed/models/formats/hugging_face.h>
 #include <heed/models/formats/saved_model.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <cmath>
 #include <new>
 
 namespace heed {
-namespace {
-
-constexpr double max_rotary_elements = 1 << 26;
-
-// A lower bound on the parameters of this shape, with tied matrices.
-double least_elements(const ModelConfig& model) {
-  const TransformerConfig& config = transformer_of(model);
-  const AttentionConfig a = config.block.attention.complete();
-  const auto* masked = std::get_if<MaskedLanguageModelConfig>(&model);
-  const bool has_square = std::holds_alternative<CandidateChooserConfig>(model) || (masked && masked->transform);
-  const double d = a.d_model;
-  const double rows = 1.0 * config.vocabulary + config.segments +
-                      (config.positions == Positions::learned ? 1.0 * config.max_length + config.position_offset : 0);
-  return d * (rows + (has_square ? d : 0) +
-              config.layers * (a.heads * (1.0 * a.d_k + a.d_v) + 2.0 * config.block.mlp.width));
-}
-
-// The size of the rotary tables, which the file does not hold.
-double rotary_elements(const TransformerConfig& config) {
-  if (config.positions != Positions::rotary) return 0;
-  return (config.window_rotary_base > 0 ? 2.0 : 1.0) * config.max_length * config.block.attention.complete().d_k;
-}
-
-void check_finite(const std::string& name, const Tensor& values, const std::string& file) {
-  if (is_finite(values)) return;
-  const std::vector<double> all = values.to_vector();
-  const auto bad = std::ranges::find_if(all, [](double value) { return !std::isfinite(value); });
-  fail(
-      "{}: tensor '{}' {}: value {} (from 0) is {}, which is not finite; the file is damaged, or its training diverged",
-      file, name, to_string(values.shape()), bad - all.begin(), *bad);
-}
-
-}  // namespace
 
 SavedModel in_float64(const SavedModel& model) {
   SavedModel exact;
@@ -78,6 +45,7 @@ void save_model(const std::filesystem::path& path, const SavedModel& model) {
 }
 
 SavedModel load_model(const std::filesystem::path& path) {
+  if (is_hugging_face(path)) return load_hugging_face(path);
   const std::string file = path.string();
   const SafeTensors content = read_safetensors(path);
   const auto metadata = [&](const char* name) -> const std::string& {
@@ -128,17 +96,13 @@ SavedModel load_model(const std::filesystem::path& path) {
   });
   const ModelConfig config = parsed(
       "heed.model", [&](const std::string& text) { return model_config(parse_json(text), model.vocabulary.size()); });
-  const TransformerConfig& shape = transformer_of(config);
 
   double elements = 0;
   for (const auto& [name, values] : content.tensors) elements += static_cast<double>(values.numel());
-  if (least_elements(config) > elements) {
-    fail("{}: the model that it describes has at least {} parameters, but its tensors hold {}", file,
-         least_elements(config), elements);
-  }
-  if (rotary_elements(shape) > max_rotary_elements) {
-    fail("{}: the rotary table that it describes has {} numbers, more than the limit of {}", file,
-         rotary_elements(shape), max_rotary_elements);
+  try {
+    check_size(config, elements);
+  } catch (const Error& error) {
+    fail("{}: {}", file, error.what());
   }
   model.network = make_model(Scope(model.parameters, 0, DType::float32, Values::zeros), config);
   model.parameters.load(content.tensors, file);

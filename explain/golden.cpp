@@ -1,0 +1,77 @@
+#include <heed/autograd/more_ops.h>
+#include <heed/autograd/record.h>
+#include <heed/explain/golden.h>
+#include <heed/explain/trace.h>
+#include <heed/files/safetensors.h>
+
+#include <fmt/format.h>
+
+namespace heed {
+namespace {
+
+// The ids of a golden file, (1, T).
+Ids golden_ids(const SafeTensors& golden, const std::string& file, int vocabulary) {
+  const Tensor& values = golden["ids"];
+  if (values.rank() != 1 || values.numel() == 0) {
+    fail("{}: 'ids' must have shape (T), got {}", file, to_string(values.shape()));
+  }
+  std::vector<std::int32_t> ids;
+  for (const double id : values.to_vector()) {
+    if (!(id >= 0 && id < vocabulary))
+      fail("{}: id {} is not below the model's vocabulary of {}", file, id, vocabulary);
+    ids.push_back(static_cast<std::int32_t>(id));
+  }
+  const Shape shape{1, std::ssize(ids)};
+  return Ids(shape, std::move(ids));
+}
+
+// The golden tensor `name`, of the shape that the model gives.
+const Tensor& golden_tensor(const SafeTensors& golden, const std::string& file, const char* name, const Shape& shape) {
+  const Tensor& values = golden[name];
+  if (values.shape() == shape) return values;
+  fail("{}: '{}' has shape {}, but the model gives {}; was it written for this model?", file, name,
+       to_string(values.shape()), to_string(shape));
+}
+
+GoldenDifference difference(const std::string& what, const Tensor& given, const Tensor& expected) {
+  const Tensor exact = expected.to(DType::float64);
+  return {what, max(abs(given.to(DType::float64) - exact)).item(), max(abs(exact)).item()};
+}
+
+// Row `index` of x, (n, ...) -> (1, ...).
+Tensor row_at(const Tensor& x, std::int64_t index) { return slice(x, 0, index, index + 1); }
+
+}  // namespace
+
+std::vector<GoldenDifference> golden_differences(const SavedModel& model, const std::filesystem::path& path) {
+  const NoRecording unrecorded;
+  const std::string file = path.string();
+  const SafeTensors golden = read_safetensors(path);
+  const Transformer& transformer = model.transformer();
+  const Ids ids = golden_ids(golden, file, transformer.config.vocabulary);
+  const std::int64_t T = ids.shape()[1], layers = model.layers(), heads = model.heads();
+  if (T > transformer.config.max_length) {
+    fail("{}: its text has {} tokens; the model reads {}", file, T, transformer.config.max_length);
+  }
+  const Tensor& hidden = golden_tensor(golden, file, "hidden", {layers + 1, T, transformer.config.d_model()});
+  const Tensor& weights = golden_tensor(golden, file, "weights", {layers, heads, T, T});
+  const Questions asked{.texts = {.tokens = ids, .lengths = {static_cast<int>(T)}},
+                        .query = Ids({1}, {static_cast<std::int32_t>(T - 1)})};
+  const Trace seen = trace(*model.network, asked);
+  std::vector<GoldenDifference> rows;
+  for (std::int64_t l = 0; l < layers; ++l) {
+    const LayerTrace& layer = seen.layers[static_cast<std::size_t>(l)];
+    const std::string what = l == 0 ? "embeddings" : fmt::format("layer {}", l);
+    rows.push_back(difference(what, layer.residual_in, row_at(hidden, l)));
+    rows.push_back(difference(fmt::format("layer {} weights", l + 1), layer.weights, row_at(weights, l)));
+  }
+  rows.push_back(difference("final state", transformer(asked.texts).output, row_at(hidden, layers)));
+  if (predicts_tokens(*model.network)) {
+    const Tensor logits = token_logits(*model.network, ids);
+    rows.push_back(
+        difference("logits", logits, unsqueeze(golden_tensor(golden, file, "logits", {T, logits.size(2)}), 0)));
+  }
+  return rows;
+}
+
+}  // namespace heed

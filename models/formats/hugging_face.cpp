@@ -1,0 +1,219 @@
+#include "models/formats/hugging_face/family.h"
+#include "models/formats/hugging_face/weight_files.h"
+#include "models/formats/model_size.h"
+
+#include <heed/autograd/more_ops.h>
+#include <heed/autograd/record.h>
+#include <heed/files/file.h>
+#include <heed/files/utf8.h>
+#include <heed/models/formats/hugging_face.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace heed {
+namespace {
+
+namespace fs = std::filesystem;
+
+const Family& family_of(ConfigReader& json) {
+  const std::string type = json.text("model_type", "");
+  std::vector<std::string> known;
+  for (const Family& family : families()) {
+    for (const std::string& name : family.model_types) {
+      if (name == type) return family;
+      known.push_back(name);
+    }
+  }
+  if (json.find("quantization_config")) json.note("'quantization_config': heed reads no quantised weights");
+  fail("{}: 'model_type' must be one of {}, got '{}'{}", json.source(), fmt::join(known, ", "), excerpt(type),
+       did_you_mean(type, known));
+}
+
+// "encoder.{}.mlp" of layer 3 -> "encoder.3.mlp"
+std::string of_layer(const std::string& pattern, int layer) {
+  const std::size_t at = pattern.find("{}");
+  return at == pattern.npos ? pattern : fmt::format("{}{}{}", pattern.substr(0, at), layer, pattern.substr(at + 2));
+}
+
+// The name of a tensor without the prefix of models that have a head, with the endings of today.
+std::string plain_name(const Family& family, std::string name) {
+  for (const std::string& prefix : family.prefixes) {
+    if (name.starts_with(prefix)) name.erase(0, prefix.size());
+  }
+  if (name.ends_with(".gamma")) name.replace(name.size() - 6, 6, ".weight");
+  if (name.ends_with(".beta")) name.replace(name.size() - 5, 5, ".bias");
+  return name;
+}
+
+bool is_ignored(const Family& family, const std::string& name) {
+  return std::ranges::any_of(family.ignored, [&](const std::string& pattern) {
+    if (pattern.ends_with('*')) return name.starts_with(pattern.substr(0, pattern.size() - 1));
+    const std::size_t at = pattern.find("{}");
+    if (at == pattern.npos) return name == pattern;
+    const std::string before = pattern.substr(0, at), after = pattern.substr(at + 2);
+    if (!name.starts_with(before) || !name.ends_with(after) || name.size() <= before.size() + after.size())
+      return false;
+    return std::all_of(name.begin() + static_cast<std::ptrdiff_t>(before.size()),
+                       name.end() - static_cast<std::ptrdiff_t>(after.size()),
+                       [](char c) { return c >= '0' && c <= '9'; });
+  });
+}
+
+// A tensor of the file -> the parameters that lie in it, side by side along the last axis.
+Tensor side_by_side(const Tensor& theirs, Layout layout, std::int64_t parameters, std::int64_t heads) {
+  Tensor t = theirs;
+  if (layout == Layout::by_head || layout == Layout::by_head_transposed) {
+    const Shape shape = t.shape();
+    const std::int64_t rows = shape[0] / (heads * parameters);
+    t = reshape(transpose(reshape(t, {heads, parameters, rows * (t.numel() / shape[0])}), 0, 1), shape);
+  }
+  const bool is_transposed = layout == Layout::transposed || layout == Layout::by_head_transposed;
+  return is_transposed ? transpose(t) : t;
+}
+
+bool is_equal(const Tensor& a, const Tensor& b) { return a.shape() == b.shape() && max(abs(a - b)).item() == 0; }
+
+// Copies the tensors of a directory into the parameters of a model.
+class Loader {
+ public:
+  Loader(const Family& family, const SavedModel& model) : family_(family), model_(model) {
+    for (const auto& [name, parameter] : model.parameters) parameters_.emplace(name, parameter);
+    for (const TensorName& names : family.tensors) {
+      const bool is_layered = names.theirs.find("{}") != std::string::npos;
+      for (int layer = 0; layer < (is_layered ? model.layers() : 1); ++layer) {
+        Place place{{}, names.layout};
+        for (const std::string& ours : names.ours) place.ours.push_back(of_layer(ours, layer));
+        const auto exists = [&](const std::string& name) { return parameters_.contains(name); };
+        if (std::ranges::all_of(place.ours, exists)) places_.emplace(of_layer(names.theirs, layer), place);
+      }
+    }
+  }
+
+  void load(const WeightFiles& files, const std::string& directory) {
+    for (const WeightFiles::Entry& entry : files.entries()) {
+      const std::string name = plain_name(family_, entry.name);
+      const auto place = places_.find(name);
+      if (place != places_.end()) {
+        load(entry, place->second);
+      } else if (!is_ignored(family_, name)) {
+        problems_.push_back(fmt::format("unknown: {} {}", excerpt(entry.name), to_string(entry.values.shape())));
+      }
+    }
+    for (const auto& [name, parameter] : model_.parameters) {
+      if (!loaded_.contains(name)) problems_.push_back(missing(name, parameter.shape()));
+    }
+    if (problems_.empty()) return;
+    fail("{}: its tensors are not those of a {} of this configuration\n  {}", directory, family_.model_types[0],
+         listed(problems_, "\n  ", 10));
+  }
+
+ private:
+  struct Place {
+    std::vector<std::string> ours;
+    Layout layout;
+  };
+
+  // Says which tensor of the file a parameter lacks.
+  std::string missing(const std::string& parameter, const Shape& shape) const {
+    std::string theirs;
+    for (const auto& [name, place] : places_) {
+      if (std::ranges::count(place.ours, parameter) > 0 && (theirs.empty() || name < theirs)) theirs = name;
+    }
+    return fmt::format("missing: {}, which holds {} {}", theirs, parameter, to_string(shape));
+  }
+
+  void load(const WeightFiles::Entry& entry, const Place& place) {
+    const auto parameters = static_cast<std::int64_t>(place.ours.size());
+    Shape expected = parameters_.at(place.ours[0]).shape();  // of all side by side
+    for (std::size_t i = 1; i < place.ours.size(); ++i) {
+      expected[expected.rank() - 1] += parameters_.at(place.ours[i]).shape()[expected.rank() - 1];
+    }
+    Shape theirs = expected;
+    const bool is_transposed = place.layout == Layout::transposed || place.layout == Layout::by_head_transposed;
+    if (is_transposed) std::swap(theirs[0], theirs[1]);
+    if (entry.values.shape() != theirs) {
+      problems_.push_back(fmt::format("{}: expected shape {}, got {}", excerpt(entry.name), to_string(theirs),
+                                      to_string(entry.values.shape())));
+      return;
+    }
+    check_finite(entry.name, entry.values, entry.file);
+    const Tensor all = side_by_side(entry.values, place.layout, parameters, model_.heads());
+    const int axis = static_cast<int>(all.rank()) - 1;
+    std::int64_t begin = 0;
+    for (const std::string& name : place.ours) {
+      Tensor parameter = parameters_.at(name);
+      const std::int64_t end = begin + parameter.size(axis);
+      const Tensor part = slice(all, axis, begin, end);
+      if (loaded_.insert(name).second) {
+        parameter.copy_from(part);
+      } else if (!is_equal(parameter, part.to(parameter.dtype()))) {
+        problems_.push_back(fmt::format("{} differs from another tensor that holds {}", excerpt(entry.name), name));
+      }
+      begin = end;
+    }
+  }
+
+  const Family& family_;
+  const SavedModel& model_;
+  std::unordered_map<std::string, Tensor> parameters_;
+  std::unordered_map<std::string, Place> places_;  // by the name of a tensor of the file
+  std::unordered_set<std::string> loaded_;
+  std::vector<std::string> problems_;
+};
+
+// Whether a file has a tensor that holds the parameter `ours`.
+bool has_tensor(const Family& family, const WeightFiles& files, const std::string& ours) {
+  for (const TensorName& names : family.tensors) {
+    if (names.ours[0] != ours) continue;
+    for (const WeightFiles::Entry& entry : files.entries()) {
+      if (plain_name(family, entry.name) == names.theirs) return true;
+    }
+  }
+  return false;
+}
+
+// The kind of model that the tensors make.
+ModelConfig kind_of(const Family& family, const PretrainedConfig& config, const WeightFiles& files) {
+  if (config.transformer.causal) {
+    const bool has_head = config.logits.tied || has_tensor(family, files, "unembedding");
+    if (has_head) return LanguageModelConfig{.transformer = config.transformer, .logits = config.logits};
+  } else if (has_tensor(family, files, "transform.dense.weight")) {
+    return MaskedLanguageModelConfig{.transformer = config.transformer,
+                                     .logits = config.logits,
+                                     .transform = true,
+                                     .activation = config.head_activation};
+  }
+  return BareTransformerConfig{.transformer = config.transformer};
+}
+
+}  // namespace
+
+bool is_hugging_face(const fs::path& path) { return fs::is_directory(path) && fs::exists(path / "config.json"); }
+
+SavedModel load_hugging_face(const fs::path& directory) {
+  const NoRecording unrecorded;
+  const fs::path config_file = directory / "config.json";
+  ConfigReader json(read_file(config_file), config_file.string());
+  const Family& family = family_of(json);
+  const PretrainedConfig config = family.read(json);
+  json.finish();
+
+  const WeightFiles files(directory);
+  const ModelConfig kind = kind_of(family, config, files);
+  SavedModel model;
+  try {
+    check_size(kind, files.elements());
+    model.network = make_model(Scope(model.parameters, 0, DType::float32, Values::zeros), kind);
+  } catch (const Error& error) {
+    fail("{}: {}", config_file.string(), error.what());
+  }
+  Loader(family, model).load(files, directory.string());
+  for (int id = 0; id < config.transformer.vocabulary; ++id) model.vocabulary.add(fmt::format("<{}>", id));
+  return model;
+}
+
+}  // namespace heed

@@ -1,0 +1,123 @@
+#include "models/formats/hugging_face/family.h"
+
+#include <fmt/format.h>
+
+namespace heed {
+namespace {
+
+// Keys and values of BERT's configurations that all of its relatives share.
+PretrainedConfig read_bert(ConfigReader& json) {
+  PretrainedConfig config;
+  TransformerConfig& t = config.transformer = bert(
+      json.integer("num_hidden_layers", 1), json.integer("num_attention_heads", 1), json.integer("hidden_size", 1));
+  t.vocabulary = json.integer("vocab_size", 1);
+  t.max_length = json.integer("max_position_embeddings", 1);
+  t.segments = json.integer("type_vocab_size", 0, 2);
+  t.block.mlp.width = json.integer("intermediate_size", 1);
+  t.block.mlp.activation = config.head_activation = json.activation("hidden_act", "gelu");
+  t.block.norm.epsilon = json.positive("layer_norm_eps", 1e-12);
+  config.logits = {.tied = json.flag("tie_word_embeddings", true), .bias = Bias::yes};
+  json.expect("position_embedding_type", "absolute");
+  json.expect("is_decoder", false);
+  json.expect("add_cross_attention", false);
+  json.ignore({"directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
+               "pooler_size_per_head", "pooler_type"});
+  return config;
+}
+
+// Positions of RoBERTa begin behind the padding's id.
+PretrainedConfig read_roberta(ConfigReader& json) {
+  PretrainedConfig config = read_bert(json);
+  TransformerConfig& t = config.transformer;
+  t.position_offset = json.integer("pad_token_id", 0, 1) + 1;
+  t.max_length -= t.position_offset;
+  if (t.max_length < 1) {
+    json.note(fmt::format("'max_position_embeddings' must be above pad_token_id + 1 = {}", t.position_offset));
+  }
+  config.head_activation = Activation::gelu;
+  return config;
+}
+
+PretrainedConfig read_distilbert(ConfigReader& json) {
+  PretrainedConfig config;
+  TransformerConfig& t = config.transformer =
+      bert(json.integer("n_layers", 1), json.integer("n_heads", 1), json.integer("dim", 1));
+  t.vocabulary = json.integer("vocab_size", 1);
+  t.max_length = json.integer("max_position_embeddings", 1);
+  t.segments = 0;
+  t.block.mlp.width = json.integer("hidden_dim", 1);
+  t.block.mlp.activation = config.head_activation = json.activation("activation", "gelu");
+  config.logits = {.tied = json.flag("tie_word_embeddings", true), .bias = Bias::yes};
+  json.ignore(
+      {"sinusoidal_pos_embds", "qa_dropout", "seq_classif_dropout", "tie_weights_"});  // the file has the positions
+  return config;
+}
+
+TensorNames encoder_names() {
+  TensorNames names;
+  names.same("embeddings.word_embeddings.weight", "words.weight")
+      .same("embeddings.position_embeddings.weight", "positions.weight")
+      .same("embeddings.token_type_embeddings.weight", "sentences.weight")
+      .norm("embeddings.LayerNorm", "embedding_norm");
+  return names;
+}
+
+TensorNames bert_names() {
+  TensorNames names = encoder_names();
+  names.linear("encoder.layer.{}.attention.self.query", {"encoder.{}.attention.W_Q"})
+      .linear("encoder.layer.{}.attention.self.key", {"encoder.{}.attention.W_K"})
+      .linear("encoder.layer.{}.attention.self.value", {"encoder.{}.attention.W_V"})
+      .linear("encoder.layer.{}.attention.output.dense", {"encoder.{}.attention.W_O"})
+      .norm("encoder.layer.{}.attention.output.LayerNorm", "encoder.{}.attention_norm")
+      .linear("encoder.layer.{}.intermediate.dense", {"encoder.{}.mlp.in"})
+      .linear("encoder.layer.{}.output.dense", {"encoder.{}.mlp.out"})
+      .norm("encoder.layer.{}.output.LayerNorm", "encoder.{}.mlp.norm");
+  return names;
+}
+
+// Heads for other tasks, and what pools or counts positions: attention and logits of tokens do not need them.
+const std::vector<std::string> unused{
+    "embeddings.position_ids", "embeddings.token_type_ids", "pooler.*", "classifier.*", "qa_outputs.*",
+    "cls.seq_relationship.*"};
+
+}  // namespace
+
+Family bert_family() {
+  Family family{{"bert"}, read_bert, {"bert."}, bert_names(), unused};
+  family.tensors.linear("cls.predictions.transform.dense", {"transform.dense"})
+      .norm("cls.predictions.transform.LayerNorm", "transform.norm")
+      .same("cls.predictions.bias", "output_bias")
+      .same("cls.predictions.decoder.bias", "output_bias")
+      .logits("cls.predictions.decoder.weight");
+  return family;
+}
+
+Family roberta_family() {
+  Family family{{"roberta", "xlm-roberta", "camembert"}, read_roberta, {"roberta."}, bert_names(), unused};
+  family.tensors.linear("lm_head.dense", {"transform.dense"})
+      .norm("lm_head.layer_norm", "transform.norm")
+      .same("lm_head.bias", "output_bias")
+      .same("lm_head.decoder.bias", "output_bias")
+      .logits("lm_head.decoder.weight");
+  return family;
+}
+
+Family distilbert_family() {
+  Family family{{"distilbert"}, read_distilbert, {"distilbert."}, encoder_names(), unused};
+  family.tensors.linear("transformer.layer.{}.attention.q_lin", {"encoder.{}.attention.W_Q"})
+      .linear("transformer.layer.{}.attention.k_lin", {"encoder.{}.attention.W_K"})
+      .linear("transformer.layer.{}.attention.v_lin", {"encoder.{}.attention.W_V"})
+      .linear("transformer.layer.{}.attention.out_lin", {"encoder.{}.attention.W_O"})
+      .norm("transformer.layer.{}.sa_layer_norm", "encoder.{}.attention_norm")
+      .linear("transformer.layer.{}.ffn.lin1", {"encoder.{}.mlp.in"})
+      .linear("transformer.layer.{}.ffn.lin2", {"encoder.{}.mlp.out"})
+      .norm("transformer.layer.{}.output_layer_norm", "encoder.{}.mlp.norm")
+      .linear("vocab_transform", {"transform.dense"})
+      .norm("vocab_layer_norm", "transform.norm")
+      .same("vocab_projector.bias", "output_bias")
+      .logits("vocab_projector.weight");
+  family.ignored.insert(family.ignored.end(), {"pre_classifier.*"});
+  return family;
+}
+
+}  // namespace heed

@@ -1,0 +1,198 @@
+#include "models/formats/hugging_face/config_reader.h"
+
+#include <heed/files/utf8.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace heed {
+namespace {
+
+constexpr int deepest_config = 8;
+constexpr int largest_integer = 1 << 24;
+
+struct NamedActivation {
+  const char* name;
+  Activation plain;
+  std::optional<Activation> gated;
+};
+const NamedActivation activations[] = {{"gelu", Activation::gelu, Activation::geglu},
+                                       {"gelu_new", Activation::gelu_tanh, Activation::geglu_tanh},
+                                       {"gelu_fast", Activation::gelu_tanh, Activation::geglu_tanh},
+                                       {"gelu_pytorch_tanh", Activation::gelu_tanh, Activation::geglu_tanh},
+                                       {"relu", Activation::relu, {}},
+                                       {"silu", Activation::silu, Activation::swiglu},
+                                       {"swish", Activation::silu, Activation::swiglu}};
+
+// Keys that every model may have and that do not change what it computes: names, training, generation and ids of tokens.
+const char* const harmless[] = {"_name_or_path",
+                                "_attn_implementation",
+                                "_attn_implementation_autoset",
+                                "_commit_hash",
+                                "_experts_implementation",
+                                "architectures",
+                                "auto_map",
+                                "transformers_version",
+                                "model_type",
+                                "torch_dtype",
+                                "dtype",
+                                "use_cache",
+                                "return_dict",
+                                "output_attentions",
+                                "output_hidden_states",
+                                "torchscript",
+                                "use_bfloat16",
+                                "pruned_heads",
+                                "gradient_checkpointing",
+                                "initializer_range",
+                                "initializer_cutoff_factor",
+                                "id2label",
+                                "label2id",
+                                "num_labels",
+                                "problem_type",
+                                "finetuning_task",
+                                "task_specific_params",
+                                "classifier_dropout",
+                                "chunk_size_feed_forward",
+                                "cache_implementation",
+                                "pretraining_tp",
+                                "tokenizer_class",
+                                "prefix",
+                                "bos_token_id",
+                                "eos_token_id",
+                                "pad_token_id",
+                                "sep_token_id",
+                                "cls_token_id",
+                                "mask_token_id",
+                                "unk_token_id",
+                                "decoder_start_token_id",
+                                "attention_dropout",
+                                "attention_probs_dropout_prob",
+                                "hidden_dropout",
+                                "hidden_dropout_prob",
+                                "embd_pdrop",
+                                "attn_pdrop",
+                                "resid_pdrop",
+                                "dropout",
+                                "max_length",
+                                "min_length",
+                                "do_sample",
+                                "temperature",
+                                "top_k",
+                                "top_p",
+                                "repetition_penalty",
+                                "num_beams",
+                                "language",
+                                "license",
+                                "unsloth_fixed",
+                                "unsloth_version"};
+
+Json parsed(const std::string& text, const std::string& source) {
+  try {
+    return parse_json(text, deepest_config);
+  } catch (const Error& error) {
+    fail("{}: {}", source, error.what());
+  }
+}
+
+}  // namespace
+
+ConfigReader::ConfigReader(const std::string& text, std::string source)
+    : ConfigReader(parsed(text, source), std::move(source)) {}
+
+ConfigReader::ConfigReader(const Json& object, std::string source) : json_(object), source_(std::move(source)) {
+  if (!json_.is_object()) fail("{}: expected an object, got {}", source_, excerpt(format_json(json_)));
+  known_.insert(std::begin(harmless), std::end(harmless));
+}
+
+const Json* ConfigReader::find(const std::string& key) {
+  known_.insert(key);
+  const auto found = json_.find(key);
+  return found == json_.end() || found->is_null() ? nullptr : &*found;
+}
+
+int ConfigReader::integer(const std::string& key, int least, std::optional<int> fallback) {
+  const Json* given = find(key);
+  if (given && given->is_number_integer() && *given >= least && *given <= largest_integer) return *given;
+  if (given) {
+    note(fmt::format("'{}' must be an integer from {} to {}, got {}", key, least, largest_integer,
+                     excerpt(format_json(*given))));
+  } else if (!fallback) {
+    note(fmt::format("'{}' is missing", key));
+  }
+  return fallback.value_or(std::max(least, 1));
+}
+
+double ConfigReader::positive(const std::string& key, std::optional<double> fallback) {
+  const Json* given = find(key);
+  if (given && given->is_number() && given->get<double>() > 0 && std::isfinite(given->get<double>())) return *given;
+  if (given) {
+    note(fmt::format("'{}' must be a number above 0, got {}", key, excerpt(format_json(*given))));
+  } else if (!fallback) {
+    note(fmt::format("'{}' is missing", key));
+  }
+  return fallback.value_or(1);
+}
+
+double ConfigReader::positive_or_none(const std::string& key, bool may_be_missing) {
+  if (find(key)) return positive(key);
+  if (!has(key) && !may_be_missing) note(fmt::format("'{}' is missing", key));
+  return 0;
+}
+
+bool ConfigReader::flag(const std::string& key, bool fallback) {
+  const Json* given = find(key);
+  if (given && given->is_boolean()) return *given;
+  if (given) note(fmt::format("'{}' must be true or false, got {}", key, excerpt(format_json(*given))));
+  return fallback;
+}
+
+std::string ConfigReader::text(const std::string& key, const std::string& fallback) {
+  const Json* given = find(key);
+  if (given && given->is_string()) return *given;
+  if (given) note(fmt::format("'{}' must be a string, got {}", key, excerpt(format_json(*given))));
+  return fallback;
+}
+
+Activation ConfigReader::activation(const std::string& key, const std::string& fallback, bool gated) {
+  const std::string name = text(key, fallback);
+  std::vector<std::string> names;
+  for (const NamedActivation& known : activations) {
+    if (gated && !known.gated) continue;
+    if (known.name == name) return gated ? *known.gated : known.plain;
+    names.emplace_back(known.name);
+  }
+  note(fmt::format("'{}' must be one of {}, got '{}'", key, fmt::join(names, ", "), excerpt(name)));
+  return Activation::gelu;
+}
+
+void ConfigReader::expect(const std::string& key, const Json& value) {
+  const Json* given = find(key);
+  if (!given || *given == value) return;
+  note(fmt::format("'{}': heed computes {} alone, got {}", key, format_json(value), excerpt(format_json(*given))));
+}
+
+void ConfigReader::absorb(const std::string& key, const ConfigReader& inner) {
+  for (const std::string& problem : inner.problems()) note(fmt::format("'{}': {}", key, problem));
+}
+
+std::vector<std::string> ConfigReader::problems() const {
+  std::vector<std::string> problems = problems_;
+  for (const auto& [key, value] : json_.items()) {
+    if (known_.contains(key)) continue;
+    problems.push_back(fmt::format("'{}' is unknown to heed, which cannot tell whether it changes the numbers: {}",
+                                   excerpt(key), excerpt(format_json(value))));
+  }
+  return problems;
+}
+
+void ConfigReader::finish() const {
+  const std::vector<std::string> found = problems();
+  if (found.empty()) return;
+  fail("{}: heed cannot compute this model as it is configured\n  {}", source_, listed(found, "\n  ", 10));
+}
+
+}  // namespace heed

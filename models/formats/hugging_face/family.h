@@ -1,0 +1,89 @@
+#pragma once
+#include "models/formats/hugging_face/config_reader.h"
+
+#include <heed/models/model.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace heed {
+
+/// How a tensor of a file holds parameters, which lie side by side along their output features:
+///   same                 as heed has them: embeddings, vectors, matrices (in, out)
+///   transposed           matrices (out, in), as torch.nn.Linear has them
+///   by_head, by_head_transposed  as these two, but the rows (out) are ordered by head, and by parameter within a head
+enum class Layout { same, transposed, by_head, by_head_transposed };
+
+/// One tensor of a file and the parameters that it holds. "{}" stands for the number of a layer.
+struct TensorName {
+  std::string theirs;
+  std::vector<std::string> ours;
+  Layout layout = Layout::same;
+};
+
+/// The tensors of a family. A name whose parameters the model lacks is not expected in a file. When several names lead to one
+/// parameter, a file may hold any of them, or equal tensors under all.
+class TensorNames : public std::vector<TensorName> {
+ public:
+  /// An embedding or another tensor that is the same on both sides.
+  TensorNames& same(const std::string& theirs, const std::string& ours);
+  /// theirs.weight and theirs.bias of a norm.
+  TensorNames& norm(const std::string& theirs, const std::string& ours);
+  /// theirs.weight (out, in) and theirs.bias of one linear layer, or of several side by side.
+  TensorNames& linear(const std::string& theirs, const std::vector<std::string>& ours);
+  /// The same with theirs.weight (in, out).
+  TensorNames& linear_in_out(const std::string& theirs, const std::vector<std::string>& ours);
+  /// The same with theirs.weight (out, in), whose rows are ordered by head.
+  TensorNames& linear_by_head(const std::string& theirs, const std::vector<std::string>& ours);
+  /// The matrix of the logits: the token embeddings when they are tied.
+  TensorNames& logits(const std::string& theirs);
+};
+
+/// A pretrained configuration in heed's terms.
+struct PretrainedConfig {
+  TransformerConfig transformer{};
+  LogitsConfig logits{};
+  Activation head_activation = Activation::gelu;  // of the layer before the logits, in masked language models
+};
+
+/// How heed reads one family of pretrained models.
+struct Family {
+  std::vector<std::string> model_types;  // as config.json names it
+  PretrainedConfig (*read)(ConfigReader& json);
+  std::vector<std::string> prefixes;  // of names in files of models with a head
+  TensorNames tensors;
+  /// Tensors of a file that attention and logits do not need. A '*' at the end stands for any ending.
+  std::vector<std::string> ignored;
+};
+
+Family bert_family();
+Family distilbert_family();
+Family roberta_family();
+Family gpt2_family();
+Family gpt_neox_family();
+Family llama_family();
+Family mistral_family();
+Family qwen2_family();
+Family qwen3_family();
+Family olmo2_family();
+Family phi3_family();
+Family gemma2_family();
+Family gemma3_family();
+
+/// Returns all families.
+const std::vector<Family>& families();
+
+/// How a family's rotary embedding differs from the usual one.
+struct RotaryKind {
+  double fraction = 1;            // of the features, where the file says nothing
+  bool by_layer_type = false;     // rope_parameters may have one entry per kind of layer; rope_local_base_freq is read
+  bool yarn_is_longrope = false;  // the type yarn means longrope
+};
+/// Reads the rotary embedding: rope_theta, rope_scaling and partial_rotary_factor, or rope_parameters of transformers 5.
+void read_rotary(ConfigReader& json, TransformerConfig& config, double default_base, const RotaryKind& kind = {});
+
+/// Reads sliding_window and which layers have it: layer_types, or `is_sliding` by the index of the layer where it is missing.
+void read_windows(ConfigReader& json, TransformerConfig& config, const std::function<bool(int)>& is_sliding);
+
+}  // namespace heed

@@ -1,0 +1,215 @@
+#include "models/formats/hugging_face/family.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace heed {
+namespace {
+
+// What LLaMA and its relatives have in common. A head has head_dim features, or `head_dim` where the file names none.
+PretrainedConfig read_llama_shape(ConfigReader& json, std::optional<int> head_dim = {}) {
+  PretrainedConfig config;
+  const int heads = json.integer("num_attention_heads", 1), d_model = json.integer("hidden_size", 1);
+  TransformerConfig& t = config.transformer =
+      llama(json.integer("num_hidden_layers", 1), heads, json.integer("num_key_value_heads", 1, heads), d_model,
+            json.integer("intermediate_size", 1));
+  AttentionConfig& attention = t.block.attention;
+  attention.d_k = attention.d_v = json.integer("head_dim", 1, head_dim.value_or(std::max(1, d_model / heads)));
+  if (heads % attention.keys() != 0)
+    json.note("'num_key_value_heads' must divide num_attention_heads"), attention.kv_heads = 1;
+  t.vocabulary = json.integer("vocab_size", 1);
+  t.max_length = json.integer("max_position_embeddings", 1);
+  t.block.norm.epsilon = json.positive("rms_norm_eps", 1e-6);
+  attention.query_key = t.block.norm;
+  return config;
+}
+
+void read_attention_bias(ConfigReader& json, TransformerConfig& t) {
+  t.block.attention.bias = t.block.attention.output_bias = json.flag("attention_bias", false) ? Bias::yes : Bias::no;
+}
+
+PretrainedConfig read_llama(ConfigReader& json) {
+  PretrainedConfig config = read_llama_shape(json);
+  TransformerConfig& t = config.transformer;
+  t.block.mlp.activation = json.activation("hidden_act", "silu", true);
+  t.block.mlp.bias = json.flag("mlp_bias", false) ? Bias::yes : Bias::no;
+  read_attention_bias(json, t);
+  read_rotary(json, t, 10000);
+  config.logits.tied = json.flag("tie_word_embeddings", false);
+  json.expect("rope_interleaved", false);
+  json.ignore({"is_llama_config"});
+  return config;
+}
+
+PretrainedConfig read_mistral(ConfigReader& json) {
+  PretrainedConfig config = read_llama_shape(json);
+  TransformerConfig& t = config.transformer;
+  t.block.mlp.activation = json.activation("hidden_act", "silu", true);
+  t.block.attention.window = json.integer("sliding_window", 1, 0);
+  read_rotary(json, t, 10000);
+  config.logits.tied = json.flag("tie_word_embeddings", false);
+  return config;
+}
+
+// Qwen's layers from max_window_layers on have a window, where use_sliding_window says so.
+void read_qwen_windows(ConfigReader& json, TransformerConfig& t) {
+  const bool has_windows = json.flag("use_sliding_window", false);
+  const int first = json.integer("max_window_layers", 0, 28);
+  read_windows(json, t, [&](int layer) { return has_windows && layer >= first; });
+}
+
+// Qwen2 has biases of queries, keys and values that its configuration does not mention.
+PretrainedConfig read_qwen2(ConfigReader& json) {
+  PretrainedConfig config = read_llama_shape(json);
+  TransformerConfig& t = config.transformer;
+  t.block.mlp.activation = json.activation("hidden_act", "silu", true);
+  t.block.attention.bias = Bias::yes;
+  read_qwen_windows(json, t);
+  read_rotary(json, t, 10000);
+  config.logits.tied = json.flag("tie_word_embeddings", false);
+  json.ignore({"use_mrope"});
+  return config;
+}
+
+PretrainedConfig read_qwen3(ConfigReader& json) {
+  PretrainedConfig config = read_llama_shape(json, 128);
+  TransformerConfig& t = config.transformer;
+  t.block.mlp.activation = json.activation("hidden_act", "silu", true);
+  t.block.attention.query_key_norm = QueryKeyNorm::heads;
+  read_attention_bias(json, t);
+  read_qwen_windows(json, t);
+  read_rotary(json, t, 10000);
+  config.logits.tied = json.flag("tie_word_embeddings", false);
+  return config;
+}
+
+PretrainedConfig read_olmo2(ConfigReader& json) {
+  PretrainedConfig config = read_llama_shape(json);
+  TransformerConfig& t = config.transformer;
+  t.block.placement = NormPlacement::output;
+  t.block.mlp.activation = json.activation("hidden_act", "silu", true);
+  t.block.attention.query_key_norm = QueryKeyNorm::all;
+  read_attention_bias(json, t);
+  read_rotary(json, t, 10000);
+  config.logits.tied = json.flag("tie_word_embeddings", false);
+  return config;
+}
+
+PretrainedConfig read_phi3(ConfigReader& json) {
+  PretrainedConfig config = read_llama_shape(json);
+  TransformerConfig& t = config.transformer;
+  t.block.mlp.activation = json.activation("hidden_act", "silu", true);
+  t.block.attention.window = json.integer("sliding_window", 1, 0);
+  json.expect("attention_bias", false);
+  read_rotary(json, t, 10000, {.yarn_is_longrope = true});
+  config.logits.tied = json.flag("tie_word_embeddings", false);
+  return config;
+}
+
+// Gemma's gains are 1 + weight, and its embeddings are multiplied by sqrt(d_model).
+PretrainedConfig read_gemma(ConfigReader& json) {
+  PretrainedConfig config = read_llama_shape(json, 256);
+  TransformerConfig& t = config.transformer;
+  t.embedding_scale = std::sqrt(t.d_model());
+  t.block.placement = NormPlacement::both;
+  t.block.norm.gain_offset = t.block.attention.query_key.gain_offset = true;
+  t.block.mlp.activation = json.activation("hidden_activation", json.text("hidden_act", "gelu_pytorch_tanh"), true);
+  t.block.attention.scale = 1 / std::sqrt(json.positive("query_pre_attn_scalar", 256));
+  read_attention_bias(json, t);
+  config.logits.tied = json.flag("tie_word_embeddings", true);
+  json.expect("use_bidirectional_attention", false);
+  return config;
+}
+
+PretrainedConfig read_gemma2(ConfigReader& json) {
+  PretrainedConfig config = read_gemma(json);
+  TransformerConfig& t = config.transformer;
+  t.block.attention.soft_cap = json.positive_or_none("attn_logit_softcapping", false);
+  config.logits.soft_cap = json.positive_or_none("final_logit_softcapping", false);
+  read_windows(json, t, [](int layer) { return layer % 2 == 0; });
+  read_rotary(json, t, 10000);
+  return config;
+}
+
+PretrainedConfig read_gemma3(ConfigReader& json) {
+  PretrainedConfig config = read_gemma(json);
+  TransformerConfig& t = config.transformer;
+  t.block.attention.query_key_norm = QueryKeyNorm::heads;
+  t.block.attention.soft_cap = json.positive_or_none("attn_logit_softcapping", true);
+  config.logits.soft_cap = json.positive_or_none("final_logit_softcapping", true);
+  const int every = json.integer("sliding_window_pattern", 1, json.integer("_sliding_window_pattern", 1, 6));
+  read_windows(json, t, [&](int layer) { return (layer + 1) % every != 0; });
+  read_rotary(json, t, 1000000, {.by_layer_type = true});
+  return config;
+}
+
+TensorNames common_names() {
+  TensorNames names;
+  names.same("embed_tokens.weight", "words.weight")
+      .linear("layers.{}.self_attn.o_proj", {"encoder.{}.attention.W_O"})
+      .linear("layers.{}.mlp.down_proj", {"encoder.{}.mlp.out"})
+      .norm("norm", "encoder.norm")
+      .logits("lm_head.weight");
+  return names;
+}
+
+// The projections of LLaMA, each a tensor of its own.
+TensorNames llama_names() {
+  TensorNames names = common_names();
+  names.linear("layers.{}.self_attn.q_proj", {"encoder.{}.attention.W_Q"})
+      .linear("layers.{}.self_attn.k_proj", {"encoder.{}.attention.W_K"})
+      .linear("layers.{}.self_attn.v_proj", {"encoder.{}.attention.W_V"})
+      .norm("layers.{}.self_attn.q_norm", "encoder.{}.attention.q_norm")
+      .norm("layers.{}.self_attn.k_norm", "encoder.{}.attention.k_norm")
+      .linear("layers.{}.mlp.gate_proj", {"encoder.{}.mlp.gate"})
+      .linear("layers.{}.mlp.up_proj", {"encoder.{}.mlp.in"});
+  return names;
+}
+
+// Norms before each part.
+TensorNames norms_before(TensorNames names) {
+  names.norm("layers.{}.input_layernorm", "encoder.{}.attention_norm")
+      .norm("layers.{}.post_attention_layernorm", "encoder.{}.mlp.norm");
+  return names;
+}
+
+Family llama_like(const char* model_type, PretrainedConfig (*read)(ConfigReader&), TensorNames names) {
+  return {{model_type}, read, {"model."}, std::move(names), {"layers.{}.self_attn.rotary_emb.inv_freq", "score.*"}};
+}
+
+}  // namespace
+
+Family llama_family() { return llama_like("llama", read_llama, norms_before(llama_names())); }
+Family mistral_family() { return llama_like("mistral", read_mistral, norms_before(llama_names())); }
+Family qwen2_family() { return llama_like("qwen2", read_qwen2, norms_before(llama_names())); }
+Family qwen3_family() { return llama_like("qwen3", read_qwen3, norms_before(llama_names())); }
+
+Family olmo2_family() {
+  TensorNames names = llama_names();
+  names.norm("layers.{}.post_attention_layernorm", "encoder.{}.attention_norm")
+      .norm("layers.{}.post_feedforward_layernorm", "encoder.{}.mlp.norm");
+  return llama_like("olmo2", read_olmo2, names);
+}
+
+Family phi3_family() {
+  TensorNames names = norms_before(common_names());
+  names
+      .linear("layers.{}.self_attn.qkv_proj",
+              {"encoder.{}.attention.W_Q", "encoder.{}.attention.W_K", "encoder.{}.attention.W_V"})
+      .linear("layers.{}.mlp.gate_up_proj", {"encoder.{}.mlp.gate", "encoder.{}.mlp.in"});
+  return llama_like("phi3", read_phi3, names);
+}
+
+static TensorNames gemma_names() {
+  TensorNames names = llama_names();
+  names.norm("layers.{}.input_layernorm", "encoder.{}.attention_norm")
+      .norm("layers.{}.post_attention_layernorm", "encoder.{}.output_attention_norm")
+      .norm("layers.{}.pre_feedforward_layernorm", "encoder.{}.mlp.norm")
+      .norm("layers.{}.post_feedforward_layernorm", "encoder.{}.mlp.output_norm");
+  return names;
+}
+
+Family gemma2_family() { return llama_like("gemma2", read_gemma2, gemma_names()); }
+Family gemma3_family() { return llama_like("gemma3_text", read_gemma3, gemma_names()); }
+
+}  // namespace heed

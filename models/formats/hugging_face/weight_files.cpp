@@ -1,0 +1,101 @@
+#include "models/formats/hugging_face/weight_files.h"
+
+#include "files/json.h"
+
+#include <heed/files/file.h>
+#include <heed/files/utf8.h>
+
+#include <map>
+#include <set>
+
+namespace heed {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* single_file = "model.safetensors";
+constexpr const char* index_file = "model.safetensors.index.json";
+
+// Tensor name -> file name, as the index has it.
+std::map<std::string, std::string> weight_map(const fs::path& index) {
+  const std::string source = index.string();
+  Json json;
+  try {
+    json = parse_json(read_file(index));
+  } catch (const FileError&) {
+    throw;
+  } catch (const Error& error) {
+    fail("{}: {}", source, error.what());
+  }
+  if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object()) {
+    fail("{}: expected an object with the object 'weight_map'", source);
+  }
+  std::map<std::string, std::string> files;
+  for (const auto& [name, file] : json["weight_map"].items()) {
+    if (!file.is_string()) {
+      fail("{}: the file of tensor '{}' must be a string, got {}", source, excerpt(name), excerpt(format_json(file)));
+    }
+    const std::string& path = files[name] = file.get<std::string>();
+    if (path.find('/') != path.npos || path.find('\0') != path.npos || !path.ends_with(".safetensors")) {
+      fail("{}: the file of tensor '{}' must be a .safetensors file in the same directory, got '{}'", source,
+           excerpt(name), excerpt(path));
+    }
+  }
+  if (files.empty()) fail("{}: 'weight_map' names no tensor", source);
+  return files;
+}
+
+[[noreturn]] void fail_without_weights(const fs::path& directory) {
+  const std::string place = directory.string();
+  if (fs::exists(directory / "pytorch_model.bin")) {
+    fail(
+        "{0}: it has pytorch_model.bin alone, a pickle, which can run code and which heed does not read; convert it: "
+        "python3 -c \"import torch, safetensors.torch as s; w = torch.load('{0}/pytorch_model.bin', "
+        "weights_only=True); s.save_file({{k: v.clone().contiguous() for k, v in w.items()}}, '{0}/{1}')\"",
+        place, single_file);
+  }
+  fail("{}: expected {} or {}, found neither", place, single_file, index_file);
+}
+
+}  // namespace
+
+WeightFiles::WeightFiles(const fs::path& directory) {
+  if (fs::exists(directory / single_file)) {
+    add(directory / single_file);
+    return;
+  }
+  if (!fs::exists(directory / index_file)) fail_without_weights(directory);
+  const std::string source = (directory / index_file).string();
+  const std::map<std::string, std::string> map = weight_map(directory / index_file);
+  std::set<std::string> shards;
+  for (const auto& [name, file] : map) shards.insert(file);
+  for (const std::string& shard : shards) add(directory / shard);
+
+  std::set<std::string> seen;
+  std::vector<std::string> problems;
+  for (const Entry& entry : entries_) {
+    const auto found = map.find(entry.name);
+    if (!seen.insert(entry.name).second) {
+      problems.push_back(fmt::format("tensor '{}' is in two shards", excerpt(entry.name)));
+    } else if (found == map.end() || directory / found->second != entry.file) {
+      problems.push_back(fmt::format("tensor '{}' of {} is not listed there", excerpt(entry.name), entry.file));
+    }
+  }
+  for (const auto& [name, file] : map) {
+    if (!seen.contains(name)) problems.push_back(fmt::format("{} has no tensor '{}'", file, excerpt(name)));
+  }
+  if (!problems.empty()) fail("{}: it does not describe its shards\n  {}", source, listed(problems, "\n  ", 10));
+}
+
+void WeightFiles::add(const fs::path& file) {
+  SafeTensors content = read_safetensors(file);
+  for (auto& [name, values] : content.tensors) entries_.push_back({name, file.string(), values});
+}
+
+double WeightFiles::elements() const {
+  double sum = 0;
+  for (const Entry& entry : entries_) sum += static_cast<double>(entry.values.numel());
+  return sum;
+}
+
+}  // namespace heed

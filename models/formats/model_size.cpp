@@ -1,0 +1,39 @@
+#include "models/formats/model_size.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace heed {
+namespace {
+
+// A lower bound on the parameters of this shape, with tied matrices.
+double least_elements(const ModelConfig& model) {
+  const TransformerConfig& config = transformer_of(model);
+  const AttentionConfig a = config.block.attention.complete();
+  const auto* masked = std::get_if<MaskedLanguageModelConfig>(&model);
+  const bool has_square = std::holds_alternative<CandidateChooserConfig>(model) || (masked && masked->transform);
+  const double d = a.d_model;
+  const double rows = 1.0 * config.vocabulary + config.segments +
+                      (config.positions == Positions::learned ? 1.0 * config.max_length + config.position_offset : 0);
+  return d * (rows + (has_square ? d : 0) +
+              config.layers * (a.heads * (1.0 * a.d_k + a.d_v) + 2.0 * config.block.mlp.width));
+}
+
+}  // namespace
+
+void check_size(const ModelConfig& config, double elements) {
+  if (least_elements(config) <= elements) return;
+  fail("the model that it describes has at least {} parameters, but its tensors hold {}", least_elements(config),
+       elements);
+}
+
+void check_finite(const std::string& name, const Tensor& values, const std::string& file) {
+  if (is_finite(values)) return;
+  const std::vector<double> all = values.to_vector();
+  const auto bad = std::ranges::find_if(all, [](double value) { return !std::isfinite(value); });
+  fail(
+      "{}: tensor '{}' {}: value {} (from 0) is {}, which is not finite; the file is damaged, or its training diverged",
+      file, name, to_string(values.shape()), bad - all.begin(), *bad);
+}
+
+}  // namespace heed

@@ -1,0 +1,37 @@
+#include "tests/catch.h"
+#include "tests/message.h"
+
+#include <heed/explain/golden.h>
+#include <heed/models/formats/hugging_face.h>
+
+#include <filesystem>
+
+using namespace heed;
+
+namespace {
+
+const std::filesystem::path golden_models = "tests/golden/hugging_face";
+
+}  // namespace
+
+TEST_CASE("Every family gives the states, weights and logits of transformers") {
+  int models = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(golden_models)) {
+    const std::filesystem::path directory = entry.path();
+    CAPTURE(directory.string());
+    const SavedModel model = load_model(directory);
+    const std::size_t rows = static_cast<std::size_t>(2 * model.layers() + 1 + has_answers(*model.network));
+    for (const bool is_exact : {true, false}) {
+      const auto differences =
+          golden_differences(is_exact ? in_float64(model) : load_model(directory), directory / "golden.safetensors");
+      CHECK(differences.size() == rows);
+      for (const GoldenDifference& row : differences) {
+        CAPTURE(row.what, is_exact);
+        CHECK(row.magnitude > 0.01);
+        CHECK(row.relative() < (is_exact ? 1e-9 : 1e-5));
+      }
+    }
+    ++models;
+  }
+  CHECK(models == 17);
+}

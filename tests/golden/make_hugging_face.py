@@ -1,0 +1,150 @@
+"""Small random models of every family that heed reads, as `transformers` saves them, with what it computes for them: run
+`python3 tests/golden/make_hugging_face.py` with torch, transformers and safetensors installed. It writes
+tests/golden/hugging_face/NAME/, which is part of the tree.
+"""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import torch
+import transformers as tf
+from safetensors.torch import load_file, save_file
+
+here = pathlib.Path(__file__).parent
+ids = [5, 17, 3, 42, 8, 17, 29, 11, 50, 7, 23]
+
+encoder = dict(vocab_size=61, hidden_size=20, num_hidden_layers=2, num_attention_heads=4, intermediate_size=28,
+               max_position_embeddings=16)
+decoder = dict(vocab_size=61, hidden_size=20, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+               intermediate_size=28, max_position_embeddings=16, pad_token_id=0, bos_token_id=1, eos_token_id=2)
+wide = dict(decoder, head_dim=6)  # heads that are wider than d_model / heads
+gemma = dict(wide, hidden_size=16, num_hidden_layers=3, query_pre_attn_scalar=9, sliding_window=4)
+
+
+def rope(kind="default", theta=500.0, **more):
+    return dict(rope_type=kind, rope_theta=theta, **more)
+
+
+# name: (class of the model, its configuration, type of the weights)
+models = {
+    "bert": (tf.BertForMaskedLM, tf.BertConfig(**encoder), torch.float32),
+    "bert_bare": (tf.BertModel, tf.BertConfig(**encoder, hidden_act="gelu_new"), torch.float32),
+    "distilbert": (tf.DistilBertForMaskedLM,
+                   tf.DistilBertConfig(vocab_size=61, dim=20, n_layers=2, n_heads=4, hidden_dim=28,
+                                       max_position_embeddings=16), torch.bfloat16),
+    "roberta": (tf.RobertaForMaskedLM,
+                tf.RobertaConfig(**encoder, pad_token_id=1, type_vocab_size=1, layer_norm_eps=1e-5), torch.bfloat16),
+    "gpt2": (tf.GPT2LMHeadModel,
+             tf.GPT2Config(vocab_size=61, n_embd=20, n_layer=2, n_head=4, n_positions=16, n_inner=28), torch.float16),
+    "gpt_neox": (tf.GPTNeoXForCausalLM,
+                 tf.GPTNeoXConfig(**dict(encoder, num_attention_heads=2), rope_parameters=rope(partial_rotary_factor=0.4)),
+                 torch.float16),
+    "gpt_neox_sequential": (tf.GPTNeoXForCausalLM,
+                            tf.GPTNeoXConfig(**dict(encoder, num_attention_heads=2), use_parallel_residual=False,
+                                             rope_parameters=rope(partial_rotary_factor=0.8)), torch.bfloat16),
+    "llama": (tf.LlamaForCausalLM,
+              tf.LlamaConfig(**wide, attention_bias=True, mlp_bias=True, rope_parameters=rope(
+                  "llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                  original_max_position_embeddings=64)), torch.bfloat16),
+    "llama_tied": (tf.LlamaForCausalLM,
+                   tf.LlamaConfig(**dict(decoder, hidden_size=24), tie_word_embeddings=True,
+                                  rope_parameters=rope("linear", factor=3.0)), torch.float16),
+    "llama_bare": (tf.LlamaModel, tf.LlamaConfig(**wide, rope_parameters=rope("dynamic", factor=4.0)), torch.bfloat16),
+    "mistral": (tf.MistralForCausalLM,
+                tf.MistralConfig(**wide, sliding_window=4, rope_parameters=rope("yarn", factor=4.0, beta_fast=4.0,
+                                 original_max_position_embeddings=16)), torch.bfloat16),
+    "qwen2": (tf.Qwen2ForCausalLM,
+              tf.Qwen2Config(**dict(decoder, hidden_size=24, num_hidden_layers=3), use_sliding_window=True,
+                             sliding_window=3, max_window_layers=1, rope_parameters=rope()), torch.bfloat16),
+    "qwen3": (tf.Qwen3ForCausalLM, tf.Qwen3Config(**wide, tie_word_embeddings=True, rope_parameters=rope(
+                  "yarn", factor=4.0, original_max_position_embeddings=8)), torch.bfloat16),
+    "olmo2": (tf.Olmo2ForCausalLM, tf.Olmo2Config(**dict(decoder, hidden_size=24), rope_parameters=rope()),
+              torch.bfloat16),
+    "phi3": (tf.Phi3ForCausalLM,
+             tf.Phi3Config(**dict(decoder, hidden_size=32, max_position_embeddings=48), sliding_window=5,
+                           original_max_position_embeddings=12, rope_parameters=rope(
+                               "longrope", partial_rotary_factor=0.75, short_factor=[1.0, 1.5, 2.25],
+                               long_factor=[2.0, 4.0, 8.0], original_max_position_embeddings=12)), torch.bfloat16),
+    "gemma2": (tf.Gemma2ForCausalLM,
+               tf.Gemma2Config(**gemma, attn_logit_softcapping=2.0, final_logit_softcapping=3.0,
+                               rope_parameters=rope()), torch.bfloat16),
+    "gemma3": (tf.Gemma3ForCausalLM,
+               tf.Gemma3TextConfig(**gemma, layer_types=["full_attention", "sliding_attention", "full_attention"],
+                                   rope_parameters={
+                                       "full_attention": rope("linear", 2000.0, factor=8.0),
+                                       "sliding_attention": rope(theta=50.0)}), torch.bfloat16),
+}
+
+
+@torch.no_grad()
+def shake(model, is_gemma):
+    """Gives every parameter values of some size, so that each of them matters."""
+    for name, parameter in sorted(model.named_parameters()):
+        noise = torch.randn(parameter.shape)
+        if parameter.ndim > 1:
+            parameter.copy_(0.35 * noise)
+        elif "norm" in name.lower() and name.endswith("weight") and not is_gemma or ".ln_" in name and "weight" in name:
+            parameter.copy_(1 + 0.3 * noise)
+        else:
+            parameter.copy_(0.3 * noise)
+
+
+def rename(folder, change):
+    """Rewrites the weights as older versions of transformers saved them."""
+    weights = load_file(folder / "model.safetensors")
+    save_file(change(weights), folder / "model.safetensors", {"format": "pt"})
+
+
+def old_bert(weights):
+    renamed = {name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): value
+               for name, value in weights.items()}
+    return {**renamed, "embeddings.position_ids": torch.arange(16).unsqueeze(0)}
+
+
+def old_gpt2(weights):
+    bare = {name.removeprefix("transformer."): value for name, value in weights.items()}
+    for layer in range(2):
+        bare[f"h.{layer}.attn.bias"] = torch.tril(torch.ones(16, 16)).view(1, 1, 16, 16)
+        bare[f"h.{layer}.attn.masked_bias"] = torch.tensor(-1e4)
+    return bare
+
+
+def old_neox(weights):
+    named = {name.replace("lm_head.", "embed_out."): value for name, value in weights.items()}
+    for layer in range(2):
+        place = f"gpt_neox.layers.{layer}.attention."
+        named[place + "bias"] = torch.tril(torch.ones(16, 16, dtype=torch.bool)).view(1, 1, 16, 16)
+        named[place + "masked_bias"] = torch.tensor(-1e9)
+        named[place + "rotary_emb.inv_freq"] = torch.ones(4)
+    return named
+
+
+older = {"bert_bare": old_bert, "gpt2": old_gpt2, "gpt_neox_sequential": old_neox}
+
+
+def make(name):
+    kind, config, dtype = models[name]
+    folder = here / "hugging_face" / name
+    shutil.rmtree(folder, ignore_errors=True)
+    torch.manual_seed(list(models).index(name))
+    model = kind._from_config(config, attn_implementation="eager").eval()
+    shake(model, name.startswith("gemma"))
+    model.to(dtype).save_pretrained(folder, max_shard_size="9KB" if name == "olmo2" else "1GB")
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    if name in older:
+        rename(folder, older[name])
+    sys.path.insert(0, str(here.parent.parent / "examples"))
+    import golden
+    save_file(golden.golden(golden.load(folder), ids), folder / "golden.safetensors",
+              {"transformers": tf.__version__})
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        make(sys.argv[1])
+    else:  # one process each: golden.load() changes torch
+        for name in models:
+            subprocess.run([sys.executable, __file__, name], check=True)
