@@ -239,6 +239,35 @@ std::string read_file(const fs::path& path) {
   return bytes;
 }
 
+OpenFile::OpenFile(const fs::path& path) : path_(path) {
+  const int number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (number < 0) fail_with_reason("read", path, errno);
+  descriptor_ = std::shared_ptr<const int>(new int(number), [](const int* open) {
+    ::close(*open);
+    delete open;
+  });
+  struct stat status {};
+  if (::fstat(number, &status) != 0) fail_with_reason("read", path, errno);
+  if (!S_ISREG(status.st_mode)) fail("cannot read {}: expected a regular file", path.string());
+  size_ = static_cast<std::uint64_t>(status.st_size);
+}
+
+std::string OpenFile::read(std::uint64_t begin, std::uint64_t count) const {
+  std::string bytes(count, '\0');
+  std::size_t done = 0;
+  while (done < count) {
+    const ssize_t n = ::pread(*descriptor_, bytes.data() + done, count - done, static_cast<off_t>(begin + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_with_reason("read", path_, errno);
+    if (n == 0) {
+      fail("cannot read {}: it was cut from {} bytes to {} while it was read; try again when it is whole",
+           path_.string(), size_, begin + done);
+    }
+    done += static_cast<std::size_t>(n);
+  }
+  return bytes;
+}
+
 void write_file(const fs::path& path, std::string_view bytes) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);

@@ -1,7 +1,9 @@
 #pragma once
 #include <heed/autograd/error.h>
 
+#include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +36,21 @@ std::filesystem::path make_free_directory(const std::filesystem::path& path);
 /// writes to within 2 s, for a device that has more than 256 MiB, for a file larger than memory, and for one that was cut
 /// while it was read.
 std::string read_file(const std::filesystem::path& path);
+
+/// A regular file that is read piece by piece. A handle: copies share it.
+class OpenFile {
+ public:
+  /// Throws FileError with the path and the system's reason, and Error when it is no regular file.
+  explicit OpenFile(const std::filesystem::path& path);
+  std::uint64_t size() const { return size_; }
+  /// Returns `count` bytes from byte `begin` on. Throws Error when the file has become shorter.
+  std::string read(std::uint64_t begin, std::uint64_t count) const;
+
+ private:
+  std::filesystem::path path_;
+  std::shared_ptr<const int> descriptor_;
+  std::uint64_t size_ = 0;
+};
 
 // Replaces `path`, or what it links to, whole or not at all: written aside, synced, renamed, directory synced. FileError
 // with the path and the system's reason; then the file is as it was (as the new one, if its directory alone was not synced)

@@ -1,6 +1,7 @@
 #include "files/digest.h"
 #include "files/half.h"
 #include "files/json.h"
+#include "files/safetensors_header.h"
 
 #include <heed/files/file.h>
 #include <heed/files/safetensors.h>
@@ -18,11 +19,6 @@
 namespace heed {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the format is little-endian");
-
-constexpr std::uint64_t largest_header = 100'000'000;  // the format's own limit
-constexpr int deepest_header = 3;                      // {"name": {"shape": [...]}}
-constexpr const char* metadata_key = "__metadata__";
 constexpr const char* digest_key = "heed.digest";
 
 constexpr std::size_t digest_digits = 16;
@@ -35,47 +31,6 @@ std::size_t digest_position(std::string_view header, std::string_view digits) {
 // Of data and header, in which the digest's own digits are 0.
 std::string digest_of(std::string_view header, std::string_view data) {
   return hexadecimal(xxh64(data, xxh64(header)));
-}
-
-// A type of the format, and what it becomes.
-struct StoredType {
-  const char* name;
-  std::int64_t bytes;
-  DType dtype;
-};
-constexpr StoredType stored_types[] = {
-    {"F32", 4, DType::float32}, {"F64", 8, DType::float64}, {"F16", 2, DType::float32}, {"BF16", 2, DType::float32},
-    {"I64", 8, DType::float64}, {"I32", 4, DType::float64}, {"U8", 1, DType::float32},  {"BOOL", 1, DType::float32}};
-
-// n numbers of type `From`, wherever they begin.
-template <class From, class T, class F>
-void read_numbers(const char* from, T* to, std::int64_t n, F convert) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    From value;
-    std::memcpy(&value, from + i * static_cast<std::int64_t>(sizeof value), sizeof value);
-    to[i] = convert(value);
-  }
-}
-
-void read_into(Tensor& tensor, const std::string& stored, const char* from) {
-  const std::int64_t n = tensor.numel();
-  if (n == 0) return;
-  const auto as_float = [](auto value) { return static_cast<float>(value); };
-  const auto as_double = [](auto value) { return static_cast<double>(value); };
-  if (stored == "F16") {
-    read_numbers<std::uint16_t>(from, tensor.mutable_data<float>(), n, from_f16);
-  } else if (stored == "BF16") {
-    read_numbers<std::uint16_t>(from, tensor.mutable_data<float>(), n, from_bf16);
-  } else if (stored == "I64") {
-    read_numbers<std::int64_t>(from, tensor.mutable_data<double>(), n, as_double);
-  } else if (stored == "I32") {
-    read_numbers<std::int32_t>(from, tensor.mutable_data<double>(), n, as_double);
-  } else if (stored == "U8" || stored == "BOOL") {
-    read_numbers<std::uint8_t>(from, tensor.mutable_data<float>(), n, as_float);
-  } else {
-    dispatch(tensor.dtype(),
-             [&]<class T>() { std::memcpy(tensor.mutable_data<T>(), from, static_cast<std::size_t>(n) * sizeof(T)); });
-  }
 }
 
 // The bytes of a tensor, and the name of their type. Error for a finite number that would become infinite.
@@ -105,190 +60,30 @@ std::pair<std::string, std::string> bytes_of(const Tensor& tensor, StoredAs stor
   return {std::move(data), type};
 }
 
-struct Entry {
-  std::string name;
-  Shape shape;
-  DType dtype;
-  std::string stored;
-  std::uint64_t begin, end;
-};
-
-class Parser {
- public:
-  Parser(std::string_view bytes, const std::string& source) : source_(source), bytes_(bytes) {}
-
-  SafeTensors parse() {
-    const Json header = parse_header();
-    SafeTensors content;
-    std::vector<Entry> entries;
-    for (const auto& [name, value] : header.items()) {
-      if (name == metadata_key) {
-        content.metadata = metadata(value);
-      } else {
-        entries.push_back(entry(name, value));
-      }
-    }
-    check_cover(entries);
-    content.has_digest = check_digest(content.metadata);
-    content.metadata.erase(digest_key);
-    for (const Entry& e : entries) {
-      Tensor tensor(e.shape, e.dtype);
-      read_into(tensor, e.stored, data_.data() + e.begin);
-      if (e.stored != "F32" && e.stored != "F64") {
-        content.converted.push_back(fmt::format("{}: {} as {}", excerpt(e.name), e.stored, to_string(e.dtype)));
-      }
-      content.tensors.emplace_back(e.name, tensor);
-    }
-    return content;
+// Whether there is a digest. A damaged name of one, which differs in a character, does not hide it.
+bool check_digest(const std::map<std::string, std::string>& metadata, std::string_view bytes, std::string_view data,
+                  const std::string& source) {
+  const std::string_view key = digest_key;
+  auto digest = metadata.find(digest_key);
+  if (digest == metadata.end()) {
+    digest = std::ranges::find_if(metadata, [&](const auto& entry) {
+      const std::string& name = entry.first;
+      return name.size() == key.size() &&
+             std::inner_product(name.begin(), name.end(), key.begin(), 0, std::plus(), std::not_equal_to()) == 1;
+    });
   }
-
- private:
-  template <class... Args>
-  [[noreturn]] void wrong(fmt::format_string<Args...> format, Args&&... args) const {
-    fail("{}: not a safetensors file: {}", source_, fmt::format(format, std::forward<Args>(args)...));
-  }
-
-  Json parse_header() {
-    std::uint64_t length = 0;
-    if (bytes_.size() < sizeof length) {
-      wrong("expected 8 bytes of header length, got {} bytes. Is it cut?", bytes_.size());
-    }
-    std::memcpy(&length, bytes_.data(), sizeof length);
-    if (length > largest_header) wrong("header length {} is above the limit of {} bytes", length, largest_header);
-    if (length > bytes_.size() - sizeof length) {
-      wrong("expected a header of {} bytes, got {}. Is it cut?", length, bytes_.size() - sizeof length);
-    }
-    header_ = bytes_.substr(sizeof length, length);
-    data_ = bytes_.substr(sizeof length + length);
-    if (!header_.starts_with('{')) wrong("the header must begin with '{{'");
-
-    try {
-      return parse_json(header_, deepest_header);
-    } catch (const Error& error) {
-      wrong("the header: {}", error.what());
-    }
-  }
-
-  // Whether there is a digest. A damaged name of one, which differs in a character, does not hide it.
-  bool check_digest(const std::map<std::string, std::string>& metadata) const {
-    const std::string_view key = digest_key;
-    auto digest = metadata.find(digest_key);
-    if (digest == metadata.end()) {
-      digest = std::ranges::find_if(metadata, [&](const auto& entry) {
-        const std::string& name = entry.first;
-        return name.size() == key.size() &&
-               std::inner_product(name.begin(), name.end(), key.begin(), 0, std::plus(), std::not_equal_to()) == 1;
-      });
-    }
-    if (digest == metadata.end()) return false;
-    const auto& [name, digits] = *digest;
-    std::string header(header_);
-    const std::size_t at = digest_position(header_, digits);
-    if (name == key && digits.size() == digest_digits && at != header.npos)
-      header.replace(at, digest_digits, digest_digits, '0');
-    if (digest_of(header, data_) == digits) return true;
-    fail(
-        "{}: its bytes are not those that were written: they do not give its digest. Is the disk damaged, or was it "
-        "changed by another program? That has to leave out the metadata '{}'",
-        source_, digest_key);
-  }
-
-  std::map<std::string, std::string> metadata(const Json& value) const {
-    if (!value.is_object()) wrong("{} must be an object of strings, got {}", metadata_key, value.type_name());
-    std::map<std::string, std::string> result;
-    for (const auto& [name, text] : value.items()) {
-      if (!text.is_string()) wrong("{} '{}' must be a string, got {}", metadata_key, excerpt(name), text.type_name());
-      result[name] = text.get<std::string>();
-    }
-    return result;
-  }
-
-  // The field, a list of integers in [0, 2^63).
-  std::vector<std::int64_t> integers(const std::string& name, const Json& value, const char* field) const {
-    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-    const Json& list = value[field];
-    std::vector<std::int64_t> result;
-    if (!list.is_array()) wrong("tensor '{}': {} must be a list, got {}", name, field, list.type_name());
-    for (const Json& number : list) {
-      if (!number.is_number_unsigned() || number.get<std::uint64_t>() > most) {
-        wrong("tensor '{}': {} must hold integers from 0 to {}, got {}", name, field, most,
-              excerpt(format_json(number)));
-      }
-      result.push_back(number.get<std::int64_t>());
-    }
-    return result;
-  }
-
-  Entry entry(const std::string& full_name, const Json& value) const {
-    const std::string name = excerpt(full_name);
-    if (!value.is_object()) wrong("tensor '{}' must be an object, got {}", name, value.type_name());
-    for (const char* field : {"dtype", "shape", "data_offsets"}) {
-      if (!value.contains(field)) wrong("tensor '{}' has no {}", name, field);
-    }
-    for (const auto& [field, unused] : value.items()) {
-      if (field != "dtype" && field != "shape" && field != "data_offsets") {
-        wrong("tensor '{}': unknown field '{}'", name, excerpt(field));
-      }
-    }
-    const Json& dtype = value["dtype"];
-    const auto type = std::ranges::find_if(stored_types, [&](const StoredType& t) { return dtype == t.name; });
-    if (type == std::end(stored_types)) {
-      fail("{}: tensor '{}': dtype must be F32, F64, F16, BF16, I64, I32, U8 or BOOL, got {}", source_, name,
-           excerpt(format_json(dtype)));
-    }
-    const std::vector<std::int64_t> shape = integers(name, value, "shape");
-    if (shape.size() > Shape::max_rank) {
-      fail("{}: tensor '{}' has {} axes: at most {} are supported", source_, name, shape.size(), Shape::max_rank);
-    }
-    const std::vector<std::int64_t> offsets = integers(name, value, "data_offsets");
-    if (offsets.size() != 2) wrong("tensor '{}': expected 2 data_offsets, got {}", name, offsets.size());
-
-    Entry e{full_name,
-            Shape(shape),
-            type->dtype,
-            type->name,
-            static_cast<std::uint64_t>(offsets[0]),
-            static_cast<std::uint64_t>(offsets[1])};
-    if (e.begin > e.end || e.end > data_.size()) {
-      wrong("tensor '{}': data_offsets [{}, {}] are outside the {} bytes of data. Is it cut?", name, e.begin, e.end,
-            data_.size());
-    }
-    std::int64_t size = type->bytes;  // of the sizes above 0: their products are strides even of an empty tensor
-    for (const std::int64_t n : shape) {
-      if (__builtin_mul_overflow(size, std::max<std::int64_t>(n, 1), &size)) {
-        wrong("tensor '{}': shape {} overflows", name, to_string(e.shape));
-      }
-    }
-    if (std::ranges::find(shape, 0) != shape.end()) size = 0;
-    if (static_cast<std::uint64_t>(size) != e.end - e.begin) {
-      wrong("tensor '{}': shape {} of {} needs {} bytes, data_offsets give {}", name, to_string(e.shape), e.stored,
-            size, e.end - e.begin);
-    }
-    return e;
-  }
-
-  // The tensors must cover the data without a gap or an overlap.
-  void check_cover(std::vector<Entry> entries) const {
-    std::ranges::sort(entries, {}, [](const Entry& e) { return std::pair(e.begin, e.end); });
-    std::uint64_t covered = 0;
-    for (const Entry& e : entries) {
-      if (e.begin != covered) {
-        wrong(
-            "tensor '{}' begins at byte {} of the data, expected {}: tensors must neither overlap nor leave "
-            "gaps",
-            excerpt(e.name), e.begin, covered);
-      }
-      covered = e.end;
-    }
-    if (covered != data_.size()) {
-      wrong("{} bytes of data, but its tensors cover {}", data_.size(), covered);
-    }
-  }
-
-  std::string source_;
-  std::string_view bytes_;
-  std::string_view header_, data_;
-};
+  if (digest == metadata.end()) return false;
+  const auto& [name, digits] = *digest;
+  std::string header(bytes);
+  const std::size_t at = digest_position(bytes, digits);
+  if (name == key && digits.size() == digest_digits && at != header.npos)
+    header.replace(at, digest_digits, digest_digits, '0');
+  if (digest_of(header, data) == digits) return true;
+  fail(
+      "{}: its bytes are not those that were written: they do not give its digest. Is the disk damaged, or was it "
+      "changed by another program? That has to leave out the metadata '{}'",
+      source, digest_key);
+}
 
 }  // namespace
 
@@ -317,13 +112,13 @@ void write_safetensors(const std::filesystem::path& path, const SafeTensors& con
   check_count(path, "entries of metadata", content.metadata.size());
   Json header = Json::object();
   const std::string no_digest(digest_digits, '0');
-  header[metadata_key] = content.metadata;
-  header[metadata_key][digest_key] = no_digest;
+  header[safetensors_metadata_key] = content.metadata;
+  header[safetensors_metadata_key][digest_key] = no_digest;
   std::string data;
   for (const auto& [name, tensor] : content.tensors) {
-    if (name == metadata_key || header.contains(name)) {
+    if (name == safetensors_metadata_key || header.contains(name)) {
       fail("{}: tensor name '{}' is {}", path.string(), excerpt(name),
-           name == metadata_key ? "reserved" : "given twice");
+           name == safetensors_metadata_key ? "reserved" : "given twice");
     }
     const std::size_t begin = data.size();
     std::string bytes, type;
@@ -344,9 +139,9 @@ void write_safetensors(const std::filesystem::path& path, const SafeTensors& con
     fail("{}: names and metadata {}", path.string(), error.what());
   }
   text.resize((text.size() + 7) / 8 * 8, ' ');  // the data begins at a multiple of 8
-  if (text.size() > largest_header) {
+  if (text.size() > largest_safetensors_header) {
     fail("{}: names and metadata take {} bytes; a header of at most {} can be read", path.string(), text.size(),
-         largest_header);
+         largest_safetensors_header);
   }
   text.replace(digest_position(text, no_digest), digest_digits, digest_of(text, data));
   const std::uint64_t length = text.size();
@@ -354,10 +149,40 @@ void write_safetensors(const std::filesystem::path& path, const SafeTensors& con
 }
 
 SafeTensors parse_safetensors(std::string_view bytes, const std::string& source) {
-  return Parser(bytes, source).parse();
+  const std::uint64_t length = safetensors_header_length(bytes, bytes.size(), source);
+  const std::string_view header = bytes.substr(sizeof length, length), data = bytes.substr(sizeof length + length);
+  SafeTensorsHeader parsed = parse_safetensors_header(header, data.size(), source);
+  SafeTensors content;
+  content.metadata = std::move(parsed.metadata);
+  content.has_digest = check_digest(content.metadata, header, data, source);
+  content.metadata.erase(digest_key);
+  for (const StoredTensor& stored : parsed.tensors) {
+    if (stored.type != "F32" && stored.type != "F64") {
+      content.converted.push_back(
+          fmt::format("{}: {} as {}", excerpt(stored.name), stored.type, to_string(stored.dtype)));
+    }
+    content.tensors.emplace_back(stored.name, widened(stored, data.data() + stored.begin));
+  }
+  return content;
 }
 
 SafeTensors read_safetensors(const std::filesystem::path& path) {
   return parse_safetensors(read_file(path), path.string());
 }
+
+SafeTensorsFile::SafeTensorsFile(const std::filesystem::path& path) : file_(path) {
+  const std::string source = path.string();
+  std::uint64_t length = 0;
+  const std::string first = file_.read(0, std::min<std::uint64_t>(sizeof length, file_.size()));
+  length = safetensors_header_length(first, file_.size(), source);
+  data_begin_ = sizeof length + length;
+  SafeTensorsHeader header =
+      parse_safetensors_header(file_.read(sizeof length, length), file_.size() - data_begin_, source);
+  tensors_ = std::move(header.tensors);
+}
+
+Tensor SafeTensorsFile::read(const StoredTensor& tensor) const {
+  return widened(tensor, file_.read(data_begin_ + tensor.begin, tensor.end - tensor.begin).data());
+}
+
 }  // namespace heed

@@ -1,6 +1,8 @@
 #pragma once
 #include <heed/autograd/tensor.h>
+#include <heed/files/file.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -24,6 +26,15 @@ struct SafeTensors {
   const Tensor& operator[](const std::string& name) const;  // Error naming the nearest when missing
 };
 
+/// One tensor as a file has it.
+struct StoredTensor {
+  std::string name;
+  Shape shape;
+  DType dtype;               // that it is read as
+  std::string type;          // that it has in the file: "BF16"
+  std::uint64_t begin, end;  // bytes of the file's data
+};
+
 /// How numbers are written: as they are, F32 or F64; or rounded to 16 bits, to the nearest, of two the even one.
 enum class StoredAs { as_it_is, F16, BF16 };
 
@@ -40,5 +51,23 @@ void write_safetensors(const std::filesystem::path& path, const SafeTensors& con
 //   model.parameters.load(read_safetensors(path).tensors, path.string());  // matrices (in, out); PyTorch's are (out, in)
 SafeTensors read_safetensors(const std::filesystem::path& path);
 SafeTensors parse_safetensors(std::string_view bytes, const std::string& source);  // source: named in errors
+
+/// Reads tensors one by one from a file of any size, which takes the memory of one tensor. heed's digest is not checked.
+///
+///   const SafeTensorsFile file("model.safetensors");
+///   for (const StoredTensor& stored : file.tensors()) parameters[stored.name].copy_from(file.read(stored));
+class SafeTensorsFile {
+ public:
+  /// Reads the header. Throws `Error` as read_safetensors() does.
+  explicit SafeTensorsFile(const std::filesystem::path& path);
+  const std::vector<StoredTensor>& tensors() const { return tensors_; }
+  /// Returns the values of one of tensors(), converted as read_safetensors() does. Throws `Error` when the file was cut.
+  Tensor read(const StoredTensor& tensor) const;
+
+ private:
+  OpenFile file_;
+  std::uint64_t data_begin_ = 0;
+  std::vector<StoredTensor> tensors_;
+};
 
 }  // namespace heed

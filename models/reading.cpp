@@ -79,7 +79,7 @@ Example question(const SavedModel& model, std::string_view text, const std::stri
     if (example.query >= 0) return example;
     if (model.queries.empty()) fail("the sentence has no {0}: write {0} in place of the token to predict", mask_token);
   }
-  if (query.empty() && predicts_tokens(*model.network)) {
+  if (query.empty() && (predicts_tokens(*model.network) || !has_answers(*model.network))) {
     example.query = static_cast<int>(example.tokens.size()) - 1;
     return example;
   }
@@ -156,6 +156,7 @@ Questions questions(const Model& model, const Vocabulary& vocabulary, const Exam
 }
 
 int right_answer(const Model& model, const Vocabulary& vocabulary, const Example& example) {
+  check_has_answers(model, "the right answer");
   if (const auto* chooser = std::get_if<CandidateChooser>(&model)) {
     if (example.chosen >= 0) return example.chosen;
     return chooser->config.or_none ? static_cast<int>(example.candidates.size()) : -1;
@@ -164,6 +165,7 @@ int right_answer(const Model& model, const Vocabulary& vocabulary, const Example
 }
 
 std::string answer_text(const Model& model, const Vocabulary& vocabulary, const Example& example, int index) {
+  check_has_answers(model, "the text of an answer");
   if (!std::holds_alternative<CandidateChooser>(model)) return vocabulary.word(index);
   if (index >= std::ssize(example.candidates)) return "(none)";
   return text_of(example, example.candidates[static_cast<std::size_t>(index)]);

@@ -95,12 +95,12 @@ class Loader {
 
   void load(const WeightFiles& files, const std::string& directory) {
     for (const WeightFiles::Entry& entry : files.entries()) {
-      const std::string name = plain_name(family_, entry.name);
+      const std::string name = plain_name(family_, entry.stored.name);
       const auto place = places_.find(name);
       if (place != places_.end()) {
-        load(entry, place->second);
+        load(files, entry, place->second);
       } else if (!is_ignored(family_, name)) {
-        problems_.push_back(fmt::format("unknown: {} {}", excerpt(entry.name), to_string(entry.values.shape())));
+        problems_.push_back(fmt::format("unknown: {} {}", excerpt(entry.stored.name), to_string(entry.stored.shape)));
       }
     }
     for (const auto& [name, parameter] : model_.parameters) {
@@ -126,7 +126,7 @@ class Loader {
     return fmt::format("missing: {}, which holds {} {}", theirs, parameter, to_string(shape));
   }
 
-  void load(const WeightFiles::Entry& entry, const Place& place) {
+  void load(const WeightFiles& files, const WeightFiles::Entry& entry, const Place& place) {
     const auto parameters = static_cast<std::int64_t>(place.ours.size());
     Shape expected = parameters_.at(place.ours[0]).shape();  // of all side by side
     for (std::size_t i = 1; i < place.ours.size(); ++i) {
@@ -135,13 +135,14 @@ class Loader {
     Shape theirs = expected;
     const bool is_transposed = place.layout == Layout::transposed || place.layout == Layout::by_head_transposed;
     if (is_transposed) std::swap(theirs[0], theirs[1]);
-    if (entry.values.shape() != theirs) {
-      problems_.push_back(fmt::format("{}: expected shape {}, got {}", excerpt(entry.name), to_string(theirs),
-                                      to_string(entry.values.shape())));
+    if (entry.stored.shape != theirs) {
+      problems_.push_back(fmt::format("{}: expected shape {}, got {}", excerpt(entry.stored.name), to_string(theirs),
+                                      to_string(entry.stored.shape)));
       return;
     }
-    check_finite(entry.name, entry.values, entry.file);
-    const Tensor all = side_by_side(entry.values, place.layout, parameters, model_.heads());
+    const Tensor values = files.read(entry);
+    check_finite(entry.stored.name, values, entry.path);
+    const Tensor all = side_by_side(values, place.layout, parameters, model_.heads());
     const int axis = static_cast<int>(all.rank()) - 1;
     std::int64_t begin = 0;
     for (const std::string& name : place.ours) {
@@ -151,7 +152,8 @@ class Loader {
       if (loaded_.insert(name).second) {
         parameter.copy_from(part);
       } else if (!is_equal(parameter, part.to(parameter.dtype()))) {
-        problems_.push_back(fmt::format("{} differs from another tensor that holds {}", excerpt(entry.name), name));
+        problems_.push_back(
+            fmt::format("{} differs from another tensor that holds {}", excerpt(entry.stored.name), name));
       }
       begin = end;
     }
@@ -170,7 +172,7 @@ bool has_tensor(const Family& family, const WeightFiles& files, const std::strin
   for (const TensorName& names : family.tensors) {
     if (names.ours[0] != ours) continue;
     for (const WeightFiles::Entry& entry : files.entries()) {
-      if (plain_name(family, entry.name) == names.theirs) return true;
+      if (plain_name(family, entry.stored.name) == names.theirs) return true;
     }
   }
   return false;

@@ -74,11 +74,11 @@ WeightFiles::WeightFiles(const fs::path& directory) {
   std::set<std::string> seen;
   std::vector<std::string> problems;
   for (const Entry& entry : entries_) {
-    const auto found = map.find(entry.name);
-    if (!seen.insert(entry.name).second) {
-      problems.push_back(fmt::format("tensor '{}' is in two shards", excerpt(entry.name)));
-    } else if (found == map.end() || directory / found->second != entry.file) {
-      problems.push_back(fmt::format("tensor '{}' of {} is not listed there", excerpt(entry.name), entry.file));
+    const auto found = map.find(entry.stored.name);
+    if (!seen.insert(entry.stored.name).second) {
+      problems.push_back(fmt::format("tensor '{}' is in two shards", excerpt(entry.stored.name)));
+    } else if (found == map.end() || directory / found->second != entry.path) {
+      problems.push_back(fmt::format("tensor '{}' of {} is not listed there", excerpt(entry.stored.name), entry.path));
     }
   }
   for (const auto& [name, file] : map) {
@@ -88,13 +88,19 @@ WeightFiles::WeightFiles(const fs::path& directory) {
 }
 
 void WeightFiles::add(const fs::path& file) {
-  SafeTensors content = read_safetensors(file);
-  for (auto& [name, values] : content.tensors) entries_.push_back({name, file.string(), values});
+  files_.emplace_back(file);
+  for (const StoredTensor& stored : files_.back().tensors()) {
+    entries_.push_back({stored, file.string(), files_.size() - 1});
+  }
 }
 
 double WeightFiles::elements() const {
   double sum = 0;
-  for (const Entry& entry : entries_) sum += static_cast<double>(entry.values.numel());
+  for (const Entry& entry : entries_) {
+    double elements = 1;
+    for (const std::int64_t size : entry.stored.shape) elements *= static_cast<double>(size);
+    sum += elements;
+  }
   return sum;
 }
 

@@ -14,15 +14,17 @@ class WeightFiles {
   explicit WeightFiles(const std::filesystem::path& directory);
 
   struct Entry {
-    std::string name;
-    std::string file;  // for messages
-    Tensor values;
+    StoredTensor stored;
+    std::string path;  // of its file
+    std::size_t file;  // its number
   };
   const std::vector<Entry>& entries() const { return entries_; }
+  Tensor read(const Entry& entry) const { return files_[entry.file].read(entry.stored); }
   double elements() const;  // of all tensors together
 
  private:
   void add(const std::filesystem::path& file);
+  std::vector<SafeTensorsFile> files_;
   std::vector<Entry> entries_;
 };
 

@@ -1,0 +1,169 @@
+// Directories that are incomplete, damaged or made to harm.
+#include "tests/catch.h"
+#include "tests/models/formats/hugging_face/copied_model.h"
+
+#include <heed/autograd/ops.h>
+
+#include <limits>
+
+using namespace heed;
+
+namespace {
+
+const std::string not_as_configured = "DIR/config.json: heed cannot compute this model as it is configured\n  ";
+const std::string not_of_llama = "DIR: its tensors are not those of a llama of this configuration\n  ";
+
+// The message after a key of llama's configuration is set.
+std::string with_key(const char* key, const Json& value, const char* model = "llama") {
+  return CopiedModel(model).config([&](Json& json) { json[key] = value; }).refused();
+}
+
+// The message after llama's tensors are changed.
+template <class Change>
+std::string with_tensors(const Change& change) {
+  return CopiedModel("llama").tensors(change).refused();
+}
+
+// The message after the file of olmo2's index is set for the tensor of its final norm.
+std::string with_shard(const Json& file) {
+  CopiedModel copy("olmo2");
+  const std::filesystem::path index = copy.path() / "model.safetensors.index.json";
+  Json json = parse_json(read_file(index));
+  json["weight_map"]["model.norm.weight"] = file;
+  write_file(index, json.dump());
+  return copy.refused();
+}
+
+}  // namespace
+
+TEST_CASE("config.json is refused with every key that is missing, unknown or not computed") {
+  CopiedModel copy("llama");
+  copy.config([](Json& json) {
+    json.erase("hidden_size"), json.erase("vocab_size");
+    json["hidden_act"] = "mish", json["alibi"] = true, json["mlp_bias"] = "no", json["rms_norm_eps"] = -1;
+    json["rope_parameters"] = {{"rope_type", "spiral"}, {"turns", 3}};
+  });
+  CHECK(copy.refused() ==
+        not_as_configured +
+            "'hidden_size' is missing\n  'vocab_size' is missing\n"
+            "  'rms_norm_eps' must be a number above 0, got -1\n"
+            "  'hidden_act' must be one of gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, silu, swish, got 'mish'\n"
+            "  'mlp_bias' must be true or false, got \"no\"\n"
+            "  'rope_parameters': rope_type must be one of default, linear, dynamic, yarn, longrope, llama3, got "
+            "'spiral'\n"
+            "  'rope_parameters': 'turns' is unknown to heed, which cannot tell whether it changes the numbers: 3\n"
+            "  'alibi' is unknown to heed, which cannot tell whether it changes the numbers: true");
+  CHECK(
+      with_key("model_type", "gpt3") ==
+      "DIR/config.json: 'model_type' must be one of bert, distilbert, roberta, xlm-roberta, camembert, gpt2, gpt_neox, "
+      "llama, mistral, qwen2, qwen3, olmo2, phi3, gemma2, gemma3_text, got 'gpt3' (did you mean 'gpt2'?)");
+  CHECK(with_key("scale_attn_by_inverse_layer_idx", true, "gpt2") ==
+        not_as_configured + "'scale_attn_by_inverse_layer_idx': heed computes false alone, got true");
+  CHECK(with_key("position_embedding_type", "relative_key", "bert") ==
+        not_as_configured + "'position_embedding_type': heed computes \"absolute\" alone, got \"relative_key\"");
+  CHECK(with_key("quantization_config", {{"bits", 4}}).starts_with(not_as_configured + "'quantization_config'"));
+  CHECK(with_key("num_key_value_heads", 3) ==
+        not_as_configured + "'num_key_value_heads' must divide num_attention_heads");
+  CHECK(with_key("max_position_embeddings", 2, "roberta") ==
+        not_as_configured + "'max_position_embeddings' must be above pad_token_id + 1 = 2");
+  CHECK(with_key("layer_types", {"full_attention"}, "gemma2") ==
+        not_as_configured + "'layer_types' must be a list of 3 kinds, one per layer");
+  CHECK(with_key("num_attention_heads", 3, "bert")
+            .starts_with("DIR/config.json: MultiHeadAttention: d_model 20 is not divisible by 3 heads"));
+}
+
+TEST_CASE("config.json that is no object, or not JSON, is refused") {
+  CopiedModel copy("llama");
+  const auto with = [&](const std::string& text) {
+    write_file(copy.path() / "config.json", text);
+    return copy.refused();
+  };
+  CHECK(with("[]") == "DIR/config.json: expected an object, got []");
+  CHECK(with("{\"model_type\": \"llama\"").starts_with("DIR/config.json: not JSON at byte "));
+  CHECK(with("{\"a\":1,\"a\":2}") == "DIR/config.json: key 'a' occurs twice");
+  CHECK(with(std::string(100, '[')) == "DIR/config.json: nested deeper than 8 levels");
+  CHECK(with("{}").starts_with("DIR/config.json: 'model_type' must be one of "));
+}
+
+TEST_CASE("Absurd sizes in config.json allocate nothing") {
+  const std::int64_t before = memory_use().bytes_reserved;
+  for (const char* key : {"vocab_size", "hidden_size", "num_hidden_layers", "intermediate_size", "head_dim"}) {
+    CAPTURE(key);
+    CHECK(with_key(key, 16777216).starts_with("DIR/config.json: the model that it describes has at least "));
+    CHECK(with_key(key, 1e15).starts_with(not_as_configured + "'" + key + "' must be an integer from 1 to 16777216"));
+  }
+  CHECK(with_key("max_position_embeddings", 16777216, "bert").find("has at least ") != std::string::npos);
+  CHECK(with_key("max_position_embeddings", 16777216) == "no error");  // rotary tables grow with the texts
+  CHECK(memory_use().bytes_reserved - before < 1'000'000);
+}
+
+TEST_CASE("Tensors that are missing, unknown, misshapen or not finite are named, at most ten of them") {
+  CHECK(with_tensors(
+            [](NamedTensors& tensors) { tensor_of(tensors, "model.norm.weight").first = "model.nrom.weight"; }) ==
+        not_of_llama + "unknown: model.nrom.weight (20)\n  missing: norm.weight, which holds encoder.norm.gain (20)");
+  CHECK(with_tensors([](NamedTensors& tensors) {
+          Tensor& value = tensor_of(tensors, "model.layers.1.self_attn.k_proj.weight").second;
+          value = reshape(value, {value.size(1), value.size(0)});
+        }) == not_of_llama +
+                  "model.layers.1.self_attn.k_proj.weight: expected shape (12, 20), got (20, 12)\n"
+                  "  missing: layers.1.self_attn.k_proj.weight, which holds encoder.1.attention.W_K.weight "
+                  "(20, 12)");
+  const std::string many = with_tensors([](NamedTensors& tensors) {
+    for (auto& [name, value] : tensors) name += "_";
+  });
+  CHECK(std::ranges::count(many, '\n') == 10);
+  CHECK(with_tensors([](NamedTensors& tensors) {
+          tensor_of(tensors, "lm_head.weight").second.mutable_data<float>()[5] =
+              std::numeric_limits<float>::quiet_NaN();
+        }).starts_with("DIR/model.safetensors: tensor 'lm_head.weight' (61, 20): value 5 (from 0) is nan"));
+  CHECK(with_tensors([](NamedTensors& tensors) {
+          tensors.emplace_back("norm.weight", zeros({20}));  // beside model.norm.weight
+        }).ends_with(" differs from another tensor that holds encoder.norm.gain"));
+}
+
+TEST_CASE("A directory without weights that heed reads is refused with what to do") {
+  CopiedModel copy("llama");
+  std::filesystem::remove(copy.path() / "model.safetensors");
+  CHECK(copy.refused() == "DIR: expected model.safetensors or model.safetensors.index.json, found neither");
+  write_file(copy.path() / "pytorch_model.bin", "pickle");
+  CHECK(
+      copy.refused() ==
+      "DIR: it has pytorch_model.bin alone, a pickle, which can run code and which heed does not read; convert it: "
+      "python3 -c \"import torch, safetensors.torch as s; w = torch.load('DIR/pytorch_model.bin', "
+      "weights_only=True); s.save_file({k: v.clone().contiguous() for k, v in w.items()}, 'DIR/model.safetensors')\"");
+}
+
+TEST_CASE("An index that names files elsewhere, or does not describe its shards, is refused") {
+  const std::string elsewhere =
+      "DIR/model.safetensors.index.json: the file of tensor 'model.norm.weight' must be a .safetensors file in the "
+      "same "
+      "directory, got '";
+  CHECK(with_shard("../model.safetensors") == elsewhere + "../model.safetensors'");
+  CHECK(with_shard("/etc/passwd") == elsewhere + "/etc/passwd'");
+  CHECK(with_shard("weights.bin") == elsewhere + "weights.bin'");
+  CHECK(with_shard(3) ==
+        "DIR/model.safetensors.index.json: the file of tensor 'model.norm.weight' must be a string, got 3");
+  CHECK(with_shard("model-00001-of-00003.safetensors").find("is not listed there") != std::string::npos);
+  CHECK(with_shard("absent.safetensors").find("absent.safetensors") != std::string::npos);
+  CopiedModel copy("olmo2");
+  const std::string shard = "model-00002-of-00003.safetensors";
+  copy.tensors([](NamedTensors& tensors) { tensors.erase(tensors.begin()); }, shard);
+  CHECK(copy.refused().find(shard + " has no tensor 'model.layers.") != std::string::npos);
+  CopiedModel twice("olmo2");
+  twice.tensors([](NamedTensors& tensors) { tensors.emplace_back("lm_head.weight", zeros({61, 24})); }, shard);
+  CHECK(twice.refused().find("tensor 'lm_head.weight' is in two shards") != std::string::npos);
+  write_file(copy.path() / "model.safetensors.index.json", "{\"weight_map\": {}}");
+  CHECK(copy.refused() == "DIR/model.safetensors.index.json: 'weight_map' names no tensor");
+  write_file(copy.path() / "model.safetensors.index.json", "{\"weight_map\": 1}");
+  CHECK(copy.refused() == "DIR/model.safetensors.index.json: expected an object with the object 'weight_map'");
+}
+
+TEST_CASE("A file of weights that is cut at any place is refused") {
+  CopiedModel copy("bert_bare");
+  const std::string bytes = read_file(copy.path() / "model.safetensors");
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{7}, std::size_t{100}, bytes.size() / 2, bytes.size() - 1}) {
+    write_file(copy.path() / "model.safetensors", bytes.substr(0, size));
+    CHECK(copy.refused().starts_with("DIR/model.safetensors: not a safetensors file: "));
+  }
+}

@@ -1,0 +1,219 @@
+// What differs between families, versions of transformers and files, and is easily read wrongly.
+#include "tests/catch.h"
+#include "tests/models/formats/hugging_face/copied_model.h"
+
+#include <heed/autograd/ops.h>
+#include <heed/explain/attribution.h>
+#include <heed/explain/score_parts.h>
+
+using namespace heed;
+
+namespace {
+
+constexpr double exactly = 1e-9;
+
+// Writes rope_parameters of transformers 5 as rope_theta and rope_scaling of version 4.
+void as_version_4(Json& config, const char* type_key = "rope_type") {
+  Json rope = config.at("rope_parameters");
+  config.erase("rope_parameters");
+  config["rope_theta"] = rope.at("rope_theta");
+  rope.erase("rope_theta");
+  if (rope.contains("partial_rotary_factor")) {
+    config["partial_rotary_factor"] = rope.at("partial_rotary_factor");
+    rope.erase("partial_rotary_factor");
+  }
+  const Json type = rope.at("rope_type");
+  rope.erase("rope_type");
+  rope[type_key] = type;
+  config["rope_scaling"] = type == "default" ? Json() : rope;
+}
+
+}  // namespace
+
+TEST_CASE("Rotary embeddings are read in the form of transformers 4 and 5") {
+  for (const char* name :
+       {"llama", "llama_tied", "llama_bare", "mistral", "qwen2", "qwen3", "olmo2", "phi3", "gemma2"}) {
+    CAPTURE(name);
+    CHECK(CopiedModel(name).config([](Json& json) { as_version_4(json); }).difference() < exactly);
+    CHECK(CopiedModel(name).config([](Json& json) { as_version_4(json, "type"); }).difference() < exactly);
+  }
+  CopiedModel phi3("phi3");
+  phi3.config([](Json& json) { as_version_4(json, "type"), json["rope_scaling"]["type"] = "su"; });
+  CHECK(phi3.difference() < exactly);
+  CopiedModel neox("gpt_neox");
+  neox.config([](Json& json) {
+    as_version_4(json);
+    json["rotary_pct"] = json["partial_rotary_factor"], json["rotary_emb_base"] = json["rope_theta"];
+    json.erase("partial_rotary_factor"), json.erase("rope_theta");
+  });
+  CHECK(neox.difference() < exactly);
+  CopiedModel gemma("gemma3");
+  gemma.config([](Json& json) {
+    const Json rope = json.at("rope_parameters");
+    json.erase("rope_parameters");
+    json["rope_theta"] = rope.at("full_attention").at("rope_theta");
+    json["rope_local_base_freq"] = rope.at("sliding_attention").at("rope_theta");
+    json["rope_scaling"] = {{"rope_type", "linear"}, {"factor", rope.at("full_attention").at("factor")}};
+  });
+  CHECK(gemma.difference() < exactly);
+}
+
+TEST_CASE("Rotary constants matter: another value gives other numbers") {
+  const auto changed = [](const char* model, const char* key, const Json& value) {
+    CopiedModel copy(model);
+    copy.config([&](Json& json) { json["rope_parameters"][key] = value; });
+    return copy.difference();
+  };
+  CHECK(changed("llama", "rope_theta", 400) > 1e-4);
+  CHECK(changed("llama", "factor", 4) > 1e-4);
+  CHECK(changed("llama", "low_freq_factor", 2) > 1e-4);
+  CHECK(changed("llama", "original_max_position_embeddings", 32) > 1e-4);
+  CHECK(changed("llama_tied", "factor", 2) > 1e-4);
+  CHECK(changed("mistral", "factor", 2) > 1e-4);
+  CHECK(changed("mistral", "attention_factor", 1) > 1e-4);
+  CHECK(changed("mistral", "beta_fast", 2) > 1e-4);
+  CHECK(changed("phi3", "short_factor", {1.0, 1.5, 2.0}) > 1e-4);
+  CHECK(changed("phi3", "attention_factor", 1) > 1e-4);
+  CHECK(changed("gpt_neox", "partial_rotary_factor", 0.8) > 1e-4);
+}
+
+TEST_CASE("The form of dynamic and longrope embeddings for long texts is not read: such texts are refused") {
+  const SavedModel phi3 = load_model(golden_models / "phi3");
+  CHECK(phi3.transformer().config.max_length == 12);  // of max_position_embeddings 48: the original length
+  CopiedModel dynamic("llama_bare");
+  dynamic.config([](Json& json) { json["rope_parameters"]["original_max_position_embeddings"] = 7; });
+  CHECK(load_model(dynamic.path()).transformer().config.max_length == 7);
+}
+
+TEST_CASE("Layers with a sliding window are those that layer_types names, or those of the family") {
+  const TransformerConfig gemma3 = load_model(golden_models / "gemma3").transformer().config;
+  CHECK((gemma3.block_at(0).attention.window == 0 && gemma3.block_at(1).attention.window == 4));
+  CHECK((gemma3.window_rotary_base == 50 && gemma3.rotary.base == 2000 && gemma3.rotary.factor == 8));
+  for (const char* name : {"gemma2", "qwen2"}) {  // what older versions of transformers leave to the family
+    CAPTURE(name);
+    CHECK(CopiedModel(name).config([](Json& json) { json.erase("layer_types"); }).difference() < exactly);
+  }
+  CopiedModel all_full("qwen2");
+  all_full.config([](Json& json) { json["use_sliding_window"] = false, json["sliding_window"] = nullptr; });
+  CHECK(all_full.refused() ==
+        "DIR/config.json: heed cannot compute this model as it is configured\n  'sliding_window' is missing");
+  all_full.config([](Json& json) { json.erase("layer_types"); });
+  CHECK(all_full.difference() > 1e-4);
+}
+
+TEST_CASE("Names of tensors may have the prefix of a model with a head or not") {
+  for (const auto& entry : std::filesystem::directory_iterator(golden_models)) {
+    if (!std::filesystem::exists(entry.path() / "model.safetensors")) continue;
+    CopiedModel copy(entry.path().filename());
+    CAPTURE(entry.path().string());
+    const auto strip = [](std::string& name) {
+      for (const std::string prefix : {"bert.", "distilbert.", "roberta.", "transformer.wte", "gpt_neox.", "model."}) {
+        if (name.starts_with(prefix)) name.erase(0, prefix.find('.') + 1);
+      }
+    };
+    copy.tensors([&](NamedTensors& tensors) {
+      for (auto& [name, value] : tensors) strip(name);
+    });
+    CHECK(copy.difference() < exactly);
+  }
+  CopiedModel prefixed("bert_bare");
+  prefixed.tensors([](NamedTensors& tensors) {
+    for (auto& [name, value] : tensors) name = "bert." + name;
+  });
+  CHECK(prefixed.difference() < exactly);
+}
+
+TEST_CASE("A tied head that a file holds as well must be equal to the embeddings") {
+  const auto with_head = [](const char* model, const char* embeddings, const char* head, float change) {
+    CopiedModel copy(model);
+    copy.tensors([&](NamedTensors& tensors) {
+      const Tensor weight = tensor_of(tensors, embeddings).second.clone();
+      Tensor(weight).mutable_data<float>()[3] += change;
+      tensors.emplace_back(head, weight);
+    });
+    return copy.refused();
+  };
+  CHECK(with_head("llama_tied", "model.embed_tokens.weight", "lm_head.weight", 0) == "no error");
+  CHECK(with_head("bert", "bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight", 0) == "no error");
+  CHECK(with_head("gpt2", "wte.weight", "lm_head.weight", 1) ==
+        "DIR: its tensors are not those of a gpt2 of this configuration\n"
+        "  lm_head.weight differs from another tensor that holds words.weight");
+}
+
+TEST_CASE("A head that is not tied may be missing: the model then answers nothing") {
+  CopiedModel copy("mistral");
+  copy.tensors([](NamedTensors& tensors) {
+    std::erase_if(tensors, [](const auto& tensor) { return tensor.first == "lm_head.weight"; });
+  });
+  CHECK(std::holds_alternative<BareTransformer>(*load_model(copy.path()).network));
+  CHECK(copy.difference() < exactly);
+}
+
+TEST_CASE("Biases are those that the configuration or the family names") {
+  const SavedModel qwen2 = load_model(golden_models / "qwen2");
+  CHECK(qwen2.parameters.contains("encoder.0.attention.W_K.bias"));
+  CHECK_FALSE(qwen2.parameters.contains("encoder.0.attention.W_O.bias"));
+  CopiedModel llama("llama");
+  llama.config([](Json& json) { json["attention_bias"] = false; });
+  CHECK(llama.refused().find("unknown: model.layers.0.self_attn.k_proj.bias (12)") != std::string::npos);
+}
+
+TEST_CASE("RoBERTa's positions begin behind the id of the padding") {
+  const TransformerConfig config = load_model(golden_models / "roberta").transformer().config;
+  CHECK((config.position_offset == 2 && config.max_length == 14 && config.segments == 1));
+  CopiedModel other("roberta");
+  other.config([](Json& json) { json["pad_token_id"] = 0; });
+  CHECK(other.difference() > 1e-3);
+}
+
+TEST_CASE("Gemma's gains, scales and caps are those of its configuration") {
+  const auto changed = [](const char* model, const char* key, const Json& value) {
+    CopiedModel copy(model);
+    copy.config([&](Json& json) { json[key] = value; });
+    return copy.difference();
+  };
+  for (const char* model : {"gemma2", "gemma3"}) {
+    CAPTURE(model);
+    CHECK(changed(model, "query_pre_attn_scalar", 16) > 1e-4);
+    CHECK(changed(model, "attn_logit_softcapping", 1.5) > 1e-4);
+    CHECK(changed(model, "final_logit_softcapping", 1.5) > 1e-4);
+  }
+  CHECK(changed("gemma2", "attn_logit_softcapping", nullptr) > 1e-4);
+  const TransformerConfig config = load_model(golden_models / "gemma2").transformer().config;
+  CHECK((config.embedding_scale == 4 && config.block.norm.gain_offset && config.block.attention.d_k == 6));
+}
+
+TEST_CASE("A model without a head shows its attention and says that it has no answer") {
+  const SavedModel model = load_model(golden_models / "bert_bare");
+  Example example;
+  for (const int id : {5, 17, 3, 42}) example.tokens.push_back(model.vocabulary.word(id));
+  example.query = 3;
+  const SentenceAttention seen = attend(*model.network, model.vocabulary, example);
+  CHECK((seen.layers.size() == 2 && seen.layers[0].shape() == Shape{4, 4, 4}));
+  CHECK((seen.predicted.empty() && seen.probability == 0));
+  CHECK(sum(seen.layers[1]).item() == Approx(16));
+  CHECK(message([&] { attribute(model, example); }) ==
+        "the attribution of a logit needs an answer, but the model is a transformer without a head, which gives states "
+        "and attention alone");
+  const ScoreParts parts = score_parts(model, example, 1, 2);
+  CHECK((parts.answer.empty() && parts.products.size() == max_products));
+}
+
+TEST_CASE("The parts of scores and logits add up in every family") {
+  for (const auto& entry : std::filesystem::directory_iterator(golden_models)) {
+    CAPTURE(entry.path().string());
+    const SavedModel model = load_model(entry.path());
+    Example example;
+    for (const int id : {5, 17, 3, 42, 8, 17, 29}) example.tokens.push_back(model.vocabulary.word(id));
+    example.query = 6;
+    for (int layer = 0; layer < model.layers(); ++layer) {
+      const ScoreParts parts = score_parts(model, example, layer, model.heads() - 1, 6, 4);
+      double total = 0;
+      for (const ScoreParts::Part& part : parts.query) total += part.score;
+      CHECK(total == Approx(parts.score).epsilon(1e-6));
+    }
+    if (!has_answers(*model.network)) continue;
+    const Attribution logit = attribute(model, example);
+    CHECK(logit.sum() == Approx(logit.logit).epsilon(1e-6));
+  }
+}
