@@ -144,7 +144,7 @@ Questions questions(const Model& model, const Vocabulary& vocabulary, const Exam
     for (const Span& span : example.candidates) places.insert(places.end(), {span.begin, span.end});
     input.candidates = Ids({1, std::ssize(example.candidates), 2}, std::move(places));
   }
-  if (config.segments > 0 && !predicts_tokens(model)) {  // segments of other models are no sentences: all 0
+  if (config.segments > 0 && has_answers(model) && !predicts_tokens(model)) {  // segments of other models are no sentences: all 0
     if (example.sentences.size() != tokens.size()) fail("the model reads sentences; the text is not divided into them");
     const int most = *std::max_element(example.sentences.begin(), example.sentences.end()) + 1;
     if (most > config.segments) {

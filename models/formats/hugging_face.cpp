@@ -19,26 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const Family& family_of(ConfigReader& json) {
-  const std::string type = json.text("model_type", "");
-  std::vector<std::string> known;
-  for (const Family& family : families()) {
-    for (const std::string& name : family.model_types) {
-      if (name == type) return family;
-      known.push_back(name);
-    }
-  }
-  if (json.find("quantization_config")) json.note("'quantization_config': heed reads no quantised weights");
-  fail("{}: 'model_type' must be one of {}, got '{}'{}", json.source(), fmt::join(known, ", "), excerpt(type),
-       did_you_mean(type, known));
-}
-
-// "encoder.{}.mlp" of layer 3 -> "encoder.3.mlp"
-std::string of_layer(const std::string& pattern, int layer) {
-  const std::size_t at = pattern.find("{}");
-  return at == pattern.npos ? pattern : fmt::format("{}{}{}", pattern.substr(0, at), layer, pattern.substr(at + 2));
-}
-
 // The name of a tensor without the prefix of models that have a head, with the endings of today.
 std::string plain_name(const Family& family, std::string name) {
   for (const std::string& prefix : family.prefixes) {

@@ -89,7 +89,11 @@ class Reference {
     const RotaryConfig& c = config_.rotary;
     if (window_base > 0) return std::pow(window_base, -2.0 * pair / rotated);
     const double divisor = c.divisors.empty() ? 1 : c.divisors[static_cast<std::size_t>(pair)];
-    const double plain = std::pow(c.base, -2.0 * pair / rotated) / divisor;
+    return scaled(std::pow(c.base, -2.0 * pair / rotated)) / divisor;
+  }
+
+  double scaled(double plain) const {
+    const RotaryConfig& c = config_.rotary;
     if (c.scaling == RotaryScaling::none) return plain;
     if (c.scaling == RotaryScaling::linear) return plain / c.factor;
     const double wavelength = 2 * std::numbers::pi / plain;

@@ -84,7 +84,8 @@ const std::vector<std::string> unused{
 
 Family bert_family() {
   Family family{{"bert"}, read_bert, {"bert."}, bert_names(), unused};
-  family.tensors.linear("cls.predictions.transform.dense", {"transform.dense"})
+  family.tensors.head()
+      .linear("cls.predictions.transform.dense", {"transform.dense"})
       .norm("cls.predictions.transform.LayerNorm", "transform.norm")
       .same("cls.predictions.bias", "output_bias")
       .same("cls.predictions.decoder.bias", "output_bias")
@@ -94,7 +95,8 @@ Family bert_family() {
 
 Family roberta_family() {
   Family family{{"roberta", "xlm-roberta", "camembert"}, read_roberta, {"roberta."}, bert_names(), unused};
-  family.tensors.linear("lm_head.dense", {"transform.dense"})
+  family.tensors.head()
+      .linear("lm_head.dense", {"transform.dense"})
       .norm("lm_head.layer_norm", "transform.norm")
       .same("lm_head.bias", "output_bias")
       .same("lm_head.decoder.bias", "output_bias")
@@ -112,6 +114,7 @@ Family distilbert_family() {
       .linear("transformer.layer.{}.ffn.lin1", {"encoder.{}.mlp.in"})
       .linear("transformer.layer.{}.ffn.lin2", {"encoder.{}.mlp.out"})
       .norm("transformer.layer.{}.output_layer_norm", "encoder.{}.mlp.norm")
+      .head()
       .linear("vocab_transform", {"transform.dense"})
       .norm("vocab_layer_norm", "transform.norm")
       .same("vocab_projector.bias", "output_bias")

@@ -100,8 +100,8 @@ Json parsed(const std::string& text, const std::string& source) {
 
 }  // namespace
 
-ConfigReader::ConfigReader(const std::string& text, std::string source)
-    : ConfigReader(parsed(text, source), std::move(source)) {}
+ConfigReader::ConfigReader(const std::string& text, const std::string& source)
+    : ConfigReader(parsed(text, source), source) {}
 
 ConfigReader::ConfigReader(const Json& object, std::string source) : json_(object), source_(std::move(source)) {
   if (!json_.is_object()) fail("{}: expected an object, got {}", source_, excerpt(format_json(json_)));

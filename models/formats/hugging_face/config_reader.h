@@ -15,7 +15,7 @@ namespace heed {
 class ConfigReader {
  public:
   /// `source` names the file in messages. Throws `Error` when `text` is not a JSON object.
-  ConfigReader(const std::string& text, std::string source);
+  ConfigReader(const std::string& text, const std::string& source);
   ConfigReader(const Json& object, std::string source);
 
   /// Returns the value of `key`, or null when it is missing.

@@ -3,12 +3,23 @@
 #include <heed/files/utf8.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace heed {
 
-TensorNames& TensorNames::same(const std::string& theirs, const std::string& ours) {
-  push_back({theirs, {ours}, Layout::same});
+TensorNames& TensorNames::add(TensorName name) {
+  name.is_of_head = name.is_of_head || is_in_head_;
+  push_back(std::move(name));
   return *this;
+}
+
+TensorNames& TensorNames::head() {
+  is_in_head_ = true;
+  return *this;
+}
+
+TensorNames& TensorNames::same(const std::string& theirs, const std::string& ours) {
+  return add({theirs, {ours}, Layout::same});
 }
 
 TensorNames& TensorNames::norm(const std::string& theirs, const std::string& ours) {
@@ -17,41 +28,39 @@ TensorNames& TensorNames::norm(const std::string& theirs, const std::string& our
 
 namespace {
 
-void add_linear(TensorNames& names, const std::string& theirs, const std::vector<std::string>& ours, Layout weight,
-                Layout bias) {
-  TensorName of_weight{theirs + ".weight", {}, weight}, of_bias{theirs + ".bias", {}, bias};
-  for (const std::string& name : ours) {
-    of_weight.ours.push_back(name + ".weight");
-    of_bias.ours.push_back(name + ".bias");
-  }
-  names.push_back(of_weight);
-  names.push_back(of_bias);
+// "W_Q" and "W_K" -> "W_Q.bias" and "W_K.bias"
+std::vector<std::string> with_ending(const std::vector<std::string>& names, const char* ending) {
+  std::vector<std::string> result;
+  for (const std::string& name : names) result.push_back(name + ending);
+  return result;
 }
 
 }  // namespace
 
 TensorNames& TensorNames::linear(const std::string& theirs, const std::vector<std::string>& ours) {
-  add_linear(*this, theirs, ours, Layout::transposed, Layout::same);
-  return *this;
+  add({theirs + ".weight", with_ending(ours, ".weight"), Layout::transposed});
+  return add({theirs + ".bias", with_ending(ours, ".bias"), Layout::same});
 }
 
 TensorNames& TensorNames::linear_in_out(const std::string& theirs, const std::vector<std::string>& ours) {
-  add_linear(*this, theirs, ours, Layout::same, Layout::same);
-  return *this;
+  add({theirs + ".weight", with_ending(ours, ".weight"), Layout::same});
+  return add({theirs + ".bias", with_ending(ours, ".bias"), Layout::same});
 }
 
 TensorNames& TensorNames::linear_by_head(const std::string& theirs, const std::vector<std::string>& ours) {
-  add_linear(*this, theirs, ours, Layout::by_head_transposed, Layout::by_head);
-  return *this;
+  add({theirs + ".weight", with_ending(ours, ".weight"), Layout::by_head_transposed});
+  return add({theirs + ".bias", with_ending(ours, ".bias"), Layout::by_head});
 }
 
 TensorNames& TensorNames::logits(const std::string& theirs) {
-  return same(theirs, "unembedding").same(theirs, "words.weight");
+  add({theirs, {"unembedding"}, Layout::same, true});
+  return add({theirs, {"words.weight"}, Layout::same, true});
 }
 
 void read_windows(ConfigReader& json, TransformerConfig& config, const std::function<bool(int)>& is_sliding) {
   std::vector<int> full;
   int sliding = 0;
+  const int window = json.integer("sliding_window", 1, 0);
   const Json* types = json.find("layer_types");
   const auto count = static_cast<std::size_t>(config.layers);
   if (types && (!types->is_array() || types->size() != count)) {
@@ -70,7 +79,6 @@ void read_windows(ConfigReader& json, TransformerConfig& config, const std::func
     }
     slides ? static_cast<void>(++sliding) : full.push_back(layer);
   }
-  const int window = json.integer("sliding_window", 1, 0);
   if (sliding == 0) return;
   if (window == 0) json.note("'sliding_window' is missing");
   config.block.attention.window = window;
@@ -83,6 +91,25 @@ const std::vector<Family>& families() {
                                        qwen3_family(),    olmo2_family(),      phi3_family(),    gemma2_family(),
                                        gemma3_family()};
   return all;
+}
+
+const Family& family_of(ConfigReader& json) {
+  const std::string type = json.text("model_type", "");
+  std::vector<std::string> known;
+  for (const Family& family : families()) {
+    for (const std::string& name : family.model_types) {
+      if (name == type) return family;
+      known.push_back(name);
+    }
+  }
+  if (json.find("quantization_config")) json.note("'quantization_config': heed reads no quantised weights");
+  fail("{}: 'model_type' must be one of {}, got '{}'{}", json.source(), fmt::join(known, ", "), excerpt(type),
+       did_you_mean(type, known));
+}
+
+std::string of_layer(const std::string& pattern, int layer) {
+  const std::size_t at = pattern.find("{}");
+  return at == pattern.npos ? pattern : fmt::format("{}{}{}", pattern.substr(0, at), layer, pattern.substr(at + 2));
 }
 
 }  // namespace heed

@@ -20,6 +20,7 @@ struct TensorName {
   std::string theirs;
   std::vector<std::string> ours;
   Layout layout = Layout::same;
+  bool is_of_head = false;  // then it has no prefix
 };
 
 /// The tensors of a family. A name whose parameters the model lacks is not expected in a file. When several names lead to one
@@ -38,6 +39,12 @@ class TensorNames : public std::vector<TensorName> {
   TensorNames& linear_by_head(const std::string& theirs, const std::vector<std::string>& ours);
   /// The matrix of the logits: the token embeddings when they are tied.
   TensorNames& logits(const std::string& theirs);
+  /// Names added from here on belong to the head.
+  TensorNames& head();
+
+ private:
+  TensorNames& add(TensorName name);
+  bool is_in_head_ = false;
 };
 
 /// A pretrained configuration in heed's terms.
@@ -73,6 +80,10 @@ Family gemma3_family();
 
 /// Returns all families.
 const std::vector<Family>& families();
+/// Returns the family that the key 'model_type' names. Throws `Error` for an unknown one.
+const Family& family_of(ConfigReader& json);
+/// Returns `pattern` with `layer` in place of "{}".
+std::string of_layer(const std::string& pattern, int layer);
 
 /// How a family's rotary embedding differs from the usual one.
 struct RotaryKind {

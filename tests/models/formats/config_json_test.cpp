@@ -143,7 +143,7 @@ TEST_CASE("A description with an unknown kind, field or name or a number out of 
   CHECK(in_transformer(R"("block":{"placement":"pre"})") ==
         "'placement' must be one of before, after, output, both, got \"pre\"");
   CHECK(in_transformer(R"("positions":2)") == "'positions' must be one of none, learned, sinusoidal, rotary, got 2");
-  CHECK(refused(R"({"kind":3})").ends_with("masked_language_model, got '3'"));
+  CHECK(refused(R"({"kind":3})").ends_with("bare_transformer, got '3'"));
   CHECK(refused(R"({"max_length":11,"layers":2})")
             .starts_with("'kind' is missing, and it is not a description of version 0.1: "));
 }

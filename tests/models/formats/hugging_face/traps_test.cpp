@@ -71,7 +71,7 @@ TEST_CASE("Rotary constants matter: another value gives other numbers") {
   CHECK(changed("llama_tied", "factor", 2) > 1e-4);
   CHECK(changed("mistral", "factor", 2) > 1e-4);
   CHECK(changed("mistral", "attention_factor", 1) > 1e-4);
-  CHECK(changed("mistral", "beta_fast", 2) > 1e-4);
+  CHECK(changed("mistral", "original_max_position_embeddings", 160) > 1e-4);
   CHECK(changed("phi3", "short_factor", {1.0, 1.5, 2.0}) > 1e-4);
   CHECK(changed("phi3", "attention_factor", 1) > 1e-4);
   CHECK(changed("gpt_neox", "partial_rotary_factor", 0.8) > 1e-4);
