@@ -123,9 +123,19 @@ Tokenizer Tokenizer::of_text(Subwords subwords) {
   return tokenizer;
 }
 
+Tokenizer Tokenizer::of_text(PretrainedTokenizer pretrained) {
+  Tokenizer tokenizer = of_text(Split::subwords);
+  tokenizer.pretrained_ = std::move(pretrained);
+  return tokenizer;
+}
+
 void Tokenizer::each(std::string_view text, const std::function<void(std::string_view token)>& visit) const {
   if (!is_of_text_) {
     for (const std::string& token : tokenize(text, split_)) visit(token);
+    return;
+  }
+  if (pretrained_) {
+    for (const EncodedToken& token : pretrained_->encode(text)) visit(pretrained_->token(token.id));
     return;
   }
   if (split_ == Split::subwords) return subwords_.value().each(text, visit);
@@ -152,6 +162,10 @@ std::vector<std::string> Tokenizer::operator()(std::string_view text) const {
 }
 
 std::string Tokenizer::written(std::string_view token) const {
+  if (pretrained_) {
+    const std::optional<int> id = pretrained_->id(token);
+    return id ? pretrained_->written(*id) : std::string(token);
+  }
   if (!is_of_texts_alone(split_) || token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') {
     return std::string(token);
   }
@@ -161,6 +175,13 @@ std::string Tokenizer::written(std::string_view token) const {
 }
 
 std::string Tokenizer::join(const std::vector<std::string>& tokens) const {
+  if (pretrained_) {
+    std::vector<int> ids;
+    for (const std::string& token : tokens) {
+      if (const std::optional<int> id = pretrained_->id(token)) ids.push_back(*id);
+    }
+    return pretrained_->decode(ids);
+  }
   std::string text;
   for (const std::string& token : tokens) {
     if (!text.empty() && !is_of_text_ && split_ == Split::words) text += ' ';

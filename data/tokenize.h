@@ -1,6 +1,7 @@
 #pragma once
 #include <heed/autograd/enum_names.h>
 #include <heed/data/subwords.h>
+#include <heed/data/tokenizers/pretrained_tokenizer.h>
 
 #include <functional>
 #include <optional>
@@ -37,25 +38,31 @@ class Tokenizer {
   //   bytes       each byte; those from 128 on are the tokens <0x80> to <0xFF>
   static Tokenizer of_text(Split split);
   static Tokenizer of_text(Subwords subwords);
+  /// Returns the tokenizer of a pretrained model. Its tokens are the names that PretrainedTokenizer::token() gives, those of
+  /// the template included, and join() is decode(). A Vocabulary of PretrainedTokenizer::tokens() gives them the ids that
+  /// encode() gives.
+  static Tokenizer of_text(PretrainedTokenizer pretrained);
 
-  // The tokens in their order, one after another, or all at once. Error where `text` is not UTF-8, but for bytes
-  // and subwords.
+  /// Calls `visit` for each token in order, or returns all. Throws Error when `text` is not UTF-8; bytes and learned subwords
+  /// take any text.
   void each(std::string_view text, const std::function<void(std::string_view token)>& visit) const;
   std::vector<std::string> operator()(std::string_view text) const;
 
-  // What a token, or several, are written as.
+  /// Returns the text of a token, or of several.
   std::string written(std::string_view token) const;
   std::string join(const std::vector<std::string>& tokens) const;
 
-  // What it was made of.
+  // What it was made of. That of a pretrained model has Split::subwords.
   Split split() const { return split_; }
   bool is_of_text() const { return is_of_text_; }
   const std::optional<Subwords>& subwords() const { return subwords_; }
+  const std::optional<PretrainedTokenizer>& pretrained() const { return pretrained_; }
 
  private:
   Split split_;
   bool is_of_text_ = false;
   std::optional<Subwords> subwords_;
+  std::optional<PretrainedTokenizer> pretrained_;
 };
 
 }  // namespace heed

@@ -1,0 +1,69 @@
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed {
+
+/// A token of an encoded text.
+struct EncodedToken {
+  int id = 0;
+  std::size_t begin = 0, end = 0;  ///< bytes of the text that it stands for; empty for a token that a template adds
+  /// Index of the word that the token belongs to. Tokens of one word have the same index, which never decreases. Special
+  /// tokens and white space are words of their own. Words are those of tokenize(text, Split::words).
+  int word = 0;
+};
+
+/// The tokenizer of a pretrained model, read from the text of a tokenizer.json as the Hugging Face `tokenizers` package
+/// writes it: byte-level BPE, BPE with a metaspace, WordPiece, WordLevel and Unigram, with their normalizers,
+/// pre-tokenizers, added tokens, templates and decoders. Its ids are those of that package. Truncation and padding that the
+/// file asks for are not applied.
+///
+///   const PretrainedTokenizer tokenizer(read_file(directory / "tokenizer.json"));
+///   for (const EncodedToken& token : tokenizer.encode("a cat")) fmt::print("{} ", tokenizer.token(token.id));
+///
+/// A handle: copies share one tokenizer. Threads may use one at the same time.
+class PretrainedTokenizer {
+ public:
+  /// Throws Error that names what is wrong, or which part of `json` is unknown.
+  explicit PretrainedTokenizer(std::string json);
+
+  /// Returns the tokens of `text`; with `add_special`, those of the template, too ([CLS] ... [SEP]). Special tokens that the
+  /// text itself holds are always found. Throws Error when `text` is not UTF-8.
+  std::vector<EncodedToken> encode(std::string_view text, bool add_special = true) const;
+
+  /// Returns the text of tokens, without special ones unless `keep_special`. Throws Error for an id that is no token's.
+  std::string decode(const std::vector<int>& ids, bool keep_special = false) const;
+
+  /// Returns what one token adds to a text that it continues, special tokens included: " cat" for "Ġcat" and for "▁cat",
+  /// "ing" for "##ing". Parts of a character are its bytes.
+  std::string written(int id) const;
+
+  /// Returns the token as the vocabulary names it: "Ġcat". An id below size() that the file gives to no token is named
+  /// "<unused ID>". Throws Error for other ids.
+  const std::string& token(int id) const;
+  std::optional<int> id(std::string_view token) const;
+  int size() const;  ///< largest id, plus 1
+
+  bool is_special(int id) const;
+  /// Returns the names of all tokens by id, followed by "<unused ID>" for ids up to `rows` - 1: a model may have more
+  /// embeddings than its tokenizer has tokens.
+  std::vector<std::string> tokens(int rows = 0) const;
+
+  /// Ids of tokens with a meaning, as far as the file tells.
+  struct Special {
+    std::optional<int> cls, sep, mask, pad, unk, bos, eos;
+  };
+  const Special& special() const;
+
+  const std::string& json() const;  ///< what it was made of
+
+ private:
+  struct Parts;
+  std::shared_ptr<const Parts> parts_;
+};
+
+}  // namespace heed
