@@ -12,7 +12,7 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build libopenblas-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libcxxopts-dev
-          libutf8proc-dev libsentencepiece-dev catch2 pkg-config python3)
+          libutf8proc-dev libpcre2-dev libsentencepiece-dev catch2 pkg-config python3)
 
 die() {
   printf 'setup.sh: %s\n' "$@" >&2

@@ -4,7 +4,8 @@ set(package ${CMAKE_INSTALL_LIBDIR}/cmake/heed)
 
 install(TARGETS heed EXPORT heed)
 install(DIRECTORY autograd files nn optim data models explain DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed FILES_MATCHING PATTERN "*.h"
-        PATTERN json.h EXCLUDE PATTERN config_json.h EXCLUDE PATTERN cpu EXCLUDE)
+        PATTERN json.h EXCLUDE PATTERN config_json.h EXCLUDE PATTERN cpu EXCLUDE PATTERN pipeline EXCLUDE
+        PATTERN hugging_face EXCLUDE)
 install(FILES run/dump.h run/metrics.h run/run_writer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed/run)
 install(FILES heed.h version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed)
 install(EXPORT heed NAMESPACE heed:: FILE heedTargets.cmake DESTINATION ${package})
@@ -18,7 +19,7 @@ if(type STREQUAL STATIC_LIBRARY)
   if(absl)
     string(APPEND HEED_REQUIRES ", absl_status")
   endif()
-  list(APPEND HEED_LIBS sentencepiece sentencepiece_train utf8proc ${OpenMP_CXX_FLAGS} ${CMAKE_DL_LIBS})
+  list(APPEND HEED_LIBS sentencepiece sentencepiece_train utf8proc pcre2-8 ${OpenMP_CXX_FLAGS} ${CMAKE_DL_LIBS})
   list(TRANSFORM HEED_LIBS REPLACE "^([^-].*)" "-l\\1")
 endif()
 if(HEED_SANITIZE)

@@ -5,15 +5,16 @@
 
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <new>
-#include <set>
+#include <unordered_set>
 
 namespace heed {
 namespace {
 
 // "[json.exception.parse_error.101] parse error at line 1, column 6: syntax error while parsing value - invalid literal;
 // last read: '...'; expected ..." -> "invalid literal"
-std::string reason(const Json::parse_error& error) {
+std::string reason(const nlohmann::detail::parse_error& error) {
   std::string_view what = error.what();
   const std::size_t found = what.find(" - ");
   if (found == std::string_view::npos) return "wrong syntax";
@@ -21,30 +22,37 @@ std::string reason(const Json::parse_error& error) {
   return std::string(what.substr(0, what.find("; last read: '")));
 }
 
-}  // namespace
-
-Json parse_json(std::string_view text, int deepest) {
-  std::vector<std::set<std::string>> names;  // of each object that is open
-  const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    using Event = Json::parse_event_t;
+template <class J>
+J parse(std::string_view text, int deepest, std::size_t max_keys) {
+  std::vector<std::unordered_set<std::string>> names;  // of each object that is open
+  const auto check = [&](int depth, typename J::parse_event_t event, J& parsed) {
+    using Event = typename J::parse_event_t;
     const bool opens = event == Event::object_start || event == Event::array_start;
     if (opens && depth >= deepest) fail("nested deeper than {} levels", deepest);
     if (event == Event::object_start) names.emplace_back();
     if (event == Event::object_end) names.pop_back();
     if (event == Event::key) {
-      const auto& name = parsed.get_ref<const std::string&>();
+      const auto& name = parsed.template get_ref<const std::string&>();
       if (!names.back().insert(name).second) fail("key '{}' occurs twice", excerpt(name));
-      if (names.back().size() > max_json_keys) fail("more than {} keys in one object", max_json_keys);
+      if (names.back().size() > max_keys) fail("more than {} keys in one object", max_keys);
     }
     return true;
   };
   try {
-    return Json::parse(text, check);
-  } catch (const Json::parse_error& error) {
+    return J::parse(text, check);
+  } catch (const typename J::parse_error& error) {
     fail("not JSON at byte {}: {}", error.byte, reason(error));
-  } catch (const Json::out_of_range&) {
+  } catch (const typename J::out_of_range&) {
     fail("a number in it is too large");
   }
+}
+
+}  // namespace
+
+Json parse_json(std::string_view text, int deepest) { return parse<Json>(text, deepest, max_json_keys); }
+
+LargeJson parse_large_json(std::string_view text, int deepest) {
+  return parse<LargeJson>(text, deepest, std::numeric_limits<std::size_t>::max());
 }
 
 std::string message_of(const std::exception& error) {

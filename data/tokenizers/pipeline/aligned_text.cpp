@@ -1,0 +1,34 @@
+#include "data/tokenizers/pipeline/aligned_text.h"
+
+#include "data/tokenizers/pipeline/unicode.h"
+
+namespace heed::tokenizers {
+
+AlignedText AlignedText::of(std::string_view text, std::size_t at) {
+  AlignedText result{std::string(text), {}};
+  result.origins.reserve(text.size());
+  each_code_point(text, [&](std::int32_t, std::size_t begin, std::size_t end) {
+    const Origin origin{static_cast<std::uint32_t>(at + begin), static_cast<std::uint32_t>(at + end)};
+    result.origins.insert(result.origins.end(), end - begin, origin);
+  });
+  return result;
+}
+
+AlignedText AlignedText::slice(std::size_t begin, std::size_t end) const {
+  AlignedText result;
+  result.append(*this, begin, end);
+  return result;
+}
+
+void AlignedText::append(std::string_view text, Origin origin) {
+  bytes += text;
+  origins.insert(origins.end(), text.size(), origin);
+}
+
+void AlignedText::append(const AlignedText& text, std::size_t begin, std::size_t end) {
+  bytes.append(text.bytes, begin, end - begin);
+  const auto first = text.origins.begin();
+  origins.insert(origins.end(), first + static_cast<std::ptrdiff_t>(begin), first + static_cast<std::ptrdiff_t>(end));
+}
+
+}  // namespace heed::tokenizers

@@ -1,0 +1,27 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed::tokenizers {
+
+/// SentencePiece's table of replacements: a double-array trie of texts, and what each becomes.
+class Charsmap {
+ public:
+  /// Throws Error when `blob` is cut short or leads outside itself.
+  explicit Charsmap(std::string blob);
+
+  /// Returns what the shortest known prefix of `text` becomes. The `tokenizers` package replaces all of `text` by it.
+  std::optional<std::string_view> find(std::string_view text) const;
+
+ private:
+  std::vector<std::uint32_t> units_;
+  std::string replacements_;  // each ends with a NUL byte
+};
+
+/// Returns the bytes that `text` holds in base64. Throws Error when it is not base64.
+std::string from_base64(std::string_view text);
+
+}  // namespace heed::tokenizers

@@ -1,0 +1,20 @@
+#pragma once
+#include "data/tokenizers/pipeline/part.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace heed::tokenizers {
+
+/// What is decoded: a text, in which bytes that are not UTF-8 become U+FFFD; or a part of one, whose bytes stay as they are
+/// and which nothing is cut from, since more text comes before it.
+enum class Decoded { text, part };
+
+/// Turns the names of tokens into texts, which are then put together.
+using Decoder = std::function<std::vector<std::string>(std::vector<std::string> tokens, Decoded what)>;
+
+/// Returns the decoder that `part` describes. Throws Error that names an unknown type or key.
+Decoder make_decoder(const Part& part);
+
+}  // namespace heed::tokenizers

@@ -1,0 +1,249 @@
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "data/tokenizers/pipeline/regex.h"
+
+#include "data/tokenizers/pipeline/unicode.h"
+
+#include <heed/autograd/error.h>
+#include <heed/files/utf8.h>
+
+#include <optional>
+#include <pcre2.h>
+
+namespace heed::tokenizers {
+namespace {
+
+constexpr std::size_t max_pattern = 10'000;            // bytes
+constexpr std::uint32_t max_match_steps = 20'000'000;  // for each place where a match may begin
+constexpr std::uint32_t max_match_kib = 256 * 1024;
+
+PCRE2_SPTR units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
+
+std::string message_of_code(int code) {
+  PCRE2_UCHAR text[256];
+  pcre2_get_error_message(code, text, sizeof text);
+  return reinterpret_cast<const char*>(text);
+}
+
+pcre2_code* compile(const std::string& pattern, int& error, std::size_t& at) {
+  static const std::shared_ptr<pcre2_compile_context> context = [] {
+    std::shared_ptr<pcre2_compile_context> made(pcre2_compile_context_create(nullptr), pcre2_compile_context_free);
+    if (!made) throw std::bad_alloc();
+    pcre2_set_newline(made.get(), PCRE2_NEWLINE_LF);
+    return made;
+  }();
+  constexpr std::uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
+  return pcre2_compile(units(pattern), pattern.size(), options, &error, &at, context.get());
+}
+
+// What Oniguruma's classes hold, as ranges and properties of a class of PCRE2.
+constexpr std::string_view white_space =
+    R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
+constexpr std::string_view no_white_space =
+    R"(\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff})";
+constexpr std::string_view word = R"(\p{L}\p{M}\p{N}\p{Pc})";
+constexpr std::string_view no_word = R"(\p{C}\p{Pd}\p{Ps}\p{Pe}\p{Pi}\p{Pf}\p{Po}\p{S}\p{Z})";
+constexpr std::string_view no_hexadecimal = R"(\x{0}-\x{2f}\x{3a}-\x{40}\x{47}-\x{60}\x{67}-\x{10ffff})";
+
+std::optional<std::string_view> class_of(char escaped) {
+  switch (escaped) {
+    case 's':
+      return white_space;
+    case 'S':
+      return no_white_space;
+    case 'w':
+      return word;
+    case 'W':
+      return no_word;
+    case 'h':
+      return "0-9A-Fa-f";
+    case 'H':
+      return no_hexadecimal;
+    default:
+      return {};
+  }
+}
+
+// PCRE2 takes \p{Han} for a script with its extensions, Oniguruma for the script alone.
+std::string property(std::string_view written) {
+  const std::string as_script = fmt::format("\\p{{sc:{}}}", written);
+  int error = 0;
+  std::size_t at = 0;
+  pcre2_code* code = written.size() > 2 ? compile(as_script, error, at) : nullptr;
+  if (!code) return fmt::format("\\p{{{}}}", written);
+  pcre2_code_free(code);
+  return as_script;
+}
+
+class Translation {
+ public:
+  explicit Translation(const std::string& pattern) : pattern_(pattern) {}
+
+  std::string operator()() {
+    while (at_ < pattern_.size()) {
+      const char c = pattern_[at_];
+      if (c == '\\') {
+        escape();
+      } else if (in_class_) {
+        class_character(c);
+      } else if (c == '[') {
+        open_class();
+      } else if (pattern_.compare(at_, 2, "(?") == 0) {
+        group();
+      } else if (c == '{') {
+        interval();
+      } else {
+        result_ += c;
+        ++at_;
+      }
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void escape() {
+    if (at_ + 1 == pattern_.size()) fail("pattern '{}' ends in a backslash", excerpt(pattern_));
+    const char c = pattern_[at_ + 1];
+    if (const auto members = class_of(c)) {
+      result_ += in_class_ ? std::string(*members) : fmt::format("[{}]", *members);
+      at_ += 2;
+    } else if ((c == 'p' || c == 'P') && pattern_.compare(at_ + 2, 1, "{") == 0) {
+      const std::size_t end = pattern_.find('}', at_);
+      if (end == pattern_.npos) fail("pattern '{}': '}}' is missing behind \\{}{{", excerpt(pattern_), c);
+      std::string named = property(std::string_view(pattern_).substr(at_ + 3, end - at_ - 3));
+      named[1] = c;
+      result_ += named;
+      at_ = end + 1;
+    } else if (c == 'u' && at_ + 6 <= pattern_.size()) {
+      result_ += fmt::format("\\x{{{}}}", pattern_.substr(at_ + 2, 4));
+      at_ += 6;
+    } else {
+      result_ += pattern_.substr(at_, 2);
+      at_ += 2;
+    }
+  }
+
+  void open_class() {
+    in_class_ = true;
+    const std::size_t length = pattern_.compare(at_ + 1, 1, "^") == 0 ? 2 : 1;
+    result_ += pattern_.substr(at_, length);
+    at_ += length;
+    if (pattern_.compare(at_, 1, "]") == 0) {  // a member
+      result_ += "\\]";
+      ++at_;
+    }
+  }
+
+  void class_character(char c) {
+    const std::string_view rest = std::string_view(pattern_).substr(at_);
+    if (rest.starts_with("[:")) {
+      const std::size_t end = rest.find(":]");
+      if (end == rest.npos) fail("pattern '{}': ':]' is missing", excerpt(pattern_));
+      result_ += rest.substr(0, end + 2);
+      at_ += end + 2;
+      return;
+    }
+    if (c == '[' || rest.starts_with("&&")) {
+      fail("pattern '{}': classes within classes are not supported", excerpt(pattern_));
+    }
+    if (c == ']') in_class_ = false;
+    result_ += c;
+    ++at_;
+  }
+
+  // "(?m:": in Ruby's syntax a dot then matches a line end, too, which PCRE2 calls s.
+  void group() {
+    std::size_t end = at_ + 2;
+    while (end < pattern_.size() &&
+           (pattern_[end] == 'i' || pattern_[end] == 'm' || pattern_[end] == 'x' || pattern_[end] == '-'))
+      ++end;
+    const bool is_options = end < pattern_.size() && (pattern_[end] == ':' || pattern_[end] == ')');
+    for (std::size_t i = at_; i < end; ++i) result_ += is_options && pattern_[i] == 'm' ? 's' : pattern_[i];
+    at_ = end;
+  }
+
+  void interval() {
+    const std::size_t end = pattern_.find('}', at_);
+    const std::string inside = end == pattern_.npos ? "" : pattern_.substr(at_ + 1, end - at_ - 1);
+    const bool is_interval = !inside.empty() && inside.find_first_not_of("0123456789,") == inside.npos && inside != ",";
+    if (!is_interval) {
+      result_ += "\\{";
+      ++at_;
+      return;
+    }
+    if (pattern_.compare(end + 1, 1, "+") == 0) {
+      fail("pattern '{}': '+' behind an interval is not supported", excerpt(pattern_));
+    }
+    result_ += inside[0] == ',' ? fmt::format("{{0{}}}", inside) : fmt::format("{{{}}}", inside);
+    at_ = end + 1;
+  }
+
+  const std::string& pattern_;
+  std::size_t at_ = 0;
+  bool in_class_ = false;
+  std::string result_;
+};
+
+}  // namespace
+
+std::string from_oniguruma(const std::string& pattern) { return Translation(pattern)(); }
+
+struct Regex::Code {
+  std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)> code{nullptr, pcre2_code_free};
+  std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)> limits{nullptr, pcre2_match_context_free};
+};
+
+Regex::Regex(const std::string& pattern, Syntax syntax) : pattern_(pattern) {
+  if (pattern.size() > max_pattern) fail("a pattern has {} bytes, more than {}", pattern.size(), max_pattern);
+  const std::string translated = syntax == Syntax::pcre2 ? pattern : from_oniguruma(pattern);
+  int error = 0;
+  std::size_t at = 0;
+  auto code = std::make_shared<Code>();
+  code->code.reset(compile(translated, error, at));
+  if (!code->code)
+    fail("pattern '{}': {}, at byte {} of '{}'", excerpt(pattern), message_of_code(error), at, excerpt(translated));
+  code->limits.reset(pcre2_match_context_create(nullptr));
+  if (!code->limits) throw std::bad_alloc();
+  pcre2_set_match_limit(code->limits.get(), max_match_steps);
+  pcre2_set_heap_limit(code->limits.get(), max_match_kib);
+  code_ = std::move(code);
+}
+
+Regex Regex::literal(std::string_view text) {
+  std::string pattern;
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 128 && !(c >= '0' && c <= '9') && !(c >= 'A' && c <= 'Z') &&
+        !(c >= 'a' && c <= 'z') && c != 0)
+      pattern += '\\';
+    pattern += c;
+  }
+  return Regex(pattern, Syntax::pcre2);
+}
+
+std::vector<Regex::Match> Regex::matches(std::string_view text) const {
+  const std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> found(pcre2_match_data_create(1, nullptr),
+                                                                                  pcre2_match_data_free);
+  if (!found) throw std::bad_alloc();
+  const PCRE2_SIZE* place = pcre2_get_ovector_pointer(found.get());
+  std::vector<Match> result;
+  std::optional<std::size_t> last_end;
+  for (std::size_t at = 0; at <= text.size();) {
+    const int code = pcre2_match(code_->code.get(), units(text), text.size(), at, PCRE2_NO_UTF_CHECK, found.get(),
+                                 code_->limits.get());
+    if (code == PCRE2_ERROR_NOMATCH) break;
+    if (code < 0)
+      fail("pattern '{}' fails on a text of {} bytes: {}", excerpt(pattern_), text.size(), message_of_code(code));
+    const Match match{place[0], place[1]};
+    if (match.begin >= match.end && last_end == match.end) {  // an empty match right behind another one
+      if (at == text.size()) break;
+      next_code_point(text, at);
+      continue;
+    }
+    if (match.begin > match.end) fail("pattern '{}' ends before it begins", excerpt(pattern_));
+    result.push_back(match);
+    at = match.end;
+    last_end = match.end;
+  }
+  return result;
+}
+
+}  // namespace heed::tokenizers

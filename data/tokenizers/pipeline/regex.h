@@ -1,0 +1,37 @@
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed::tokenizers {
+
+/// A regular expression over UTF-8.
+class Regex {
+ public:
+  enum class Syntax { oniguruma, pcre2 };
+  struct Match {
+    std::size_t begin, end;
+  };
+
+  /// Oniguruma's syntax is what the `tokenizers` package reads; it is translated. Throws Error that says at which byte
+  /// `pattern` is wrong, or which construct of it is not supported.
+  explicit Regex(const std::string& pattern, Syntax syntax = Syntax::oniguruma);
+  /// Returns a regular expression that finds `text` itself.
+  static Regex literal(std::string_view text);
+
+  /// Returns all matches in valid UTF-8, from left to right, without overlap. Throws Error when the search takes more steps
+  /// or memory than the limit.
+  std::vector<Match> matches(std::string_view text) const;
+
+ private:
+  struct Code;
+  std::shared_ptr<const Code> code_;
+  std::string pattern_;
+};
+
+/// Returns `pattern`, written for Oniguruma with its Ruby syntax, as PCRE2 reads it with UTF and UCP.
+std::string from_oniguruma(const std::string& pattern);
+
+}  // namespace heed::tokenizers

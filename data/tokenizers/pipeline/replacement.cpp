@@ -1,0 +1,43 @@
+#include "data/tokenizers/pipeline/replacement.h"
+
+namespace heed::tokenizers {
+
+Regex pattern_of(const Part& part) {
+  const Part pattern = part.part("pattern");
+  pattern.expect_keys({"String", "Regex"});
+  const std::optional<std::string> literal = pattern.given_text("String");
+  const std::string expression = literal ? "" : pattern.text("Regex");
+  try {
+    return literal ? Regex::literal(*literal) : Regex(expression);
+  } catch (const Error& error) {
+    part.wrong("{}", error.what());
+  }
+}
+
+AlignedText Replacement::operator()(const AlignedText& text) const {
+  AlignedText result;
+  std::size_t at = 0;
+  for (const Regex::Match& match : pattern_.matches(text.bytes)) {
+    result.append(text, at, match.begin);
+    const bool is_empty = match.begin == match.end;
+    const Origin nowhere{0, 0};
+    if (is_empty) result.append(content_, match.begin > 0 ? text.origins[match.begin - 1] : nowhere);
+    if (!is_empty) result.append(content_, text.origin_of(match.begin, match.end));
+    at = match.end;
+  }
+  result.append(text, at, text.bytes.size());
+  return result;
+}
+
+std::string Replacement::operator()(const std::string& text) const {
+  std::string result;
+  std::size_t at = 0;
+  for (const Regex::Match& match : pattern_.matches(text)) {
+    result.append(text, at, match.begin - at);
+    result += content_;
+    at = match.end;
+  }
+  return result.append(text, at);
+}
+
+}  // namespace heed::tokenizers
