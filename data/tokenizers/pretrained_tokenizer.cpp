@@ -187,15 +187,18 @@ std::string PretrainedTokenizer::decode(const std::vector<int>& ids, bool keep_s
   std::string text;
   const bool has_decoder = static_cast<bool>(parts_->decoder);
   if (has_decoder) tokens = parts_->decoder(std::move(tokens), tokenizers::Decoded::text);
-  for (const std::string& part : tokens) text += (text.empty() || has_decoder ? "" : " ") + part;
+  for (const std::string& part : tokens) {
+    if (!text.empty() && !has_decoder) text += ' ';
+    text += part;
+  }
   return text;
 }
 
 std::string PretrainedTokenizer::written(int id) const {
   const std::string& name = token(id);
   if (const tokenizers::AddedToken* added = parts_->added.find(id)) return added->content;
-  if (!parts_->decoder) return " " + name;
   std::string text;
+  if (!parts_->decoder) return text.append(" ").append(name);
   for (const std::string& part : parts_->decoder({name}, tokenizers::Decoded::part)) text += part;
   return text;
 }

@@ -2,7 +2,7 @@
 """make_tokenizers.py OUT [VOCABULARY [LINES]]: tokenizers in the shapes of well-known models, and what the Hugging Face
 `tokenizers` package makes of difficult lines. OUT gets NAME.json for each, lines.bin and NAME.ids.
 
-  python3 -m venv VENV && VENV/bin/pip install tokenizers sentencepiece
+  python3 -m venv VENV && VENV/bin/pip install tokenizers sentencepiece protobuf
   VENV/bin/python tests/golden/make_tokenizers.py tests/golden/tokenizers
 
 Each record of lines.bin is a length (4 bytes, little-endian) and a text. Each line of NAME.ids is "IDS|TEXT": the ids of a

@@ -48,14 +48,12 @@ void append_decomposition(std::vector<Decomposed>& result, std::int32_t point, O
   utf8proc_int32_t points[32];
   int state = 0;
   const utf8proc_ssize_t count = utf8proc_decompose_char(point, points, 32, options, &state);
-  if (count <= 0 || count > 32) {
+  if (count <= 0 || count > 32 || !has_decomposition(point)) {
     result.push_back({point, origin});
   } else {
     for (utf8proc_ssize_t i = 0; i < count; ++i) result.push_back({points[i], origin});
   }
 }
-
-utf8proc_propval_t combining_class(const Decomposed& c) { return utf8proc_get_property(c.point)->combining_class; }
 
 // One of the four normal forms of a grapheme cluster, across whose ends nothing is reordered or composed.
 void append_normal_form(AlignedText& result, const AlignedText& text, std::size_t begin, std::size_t end,
@@ -68,11 +66,12 @@ void append_normal_form(AlignedText& result, const AlignedText& text, std::size_
                     append_decomposition(all, point, text.origins[begin + at], decomposition);
                   });
   for (auto from = all.begin(); from != all.end();) {  // marks in the order of their classes
-    const auto is_starter = [](const Decomposed& c) { return combining_class(c) == 0; };
+    const auto is_starter = [](const Decomposed& c) { return combining_class(c.point) == 0; };
     from = std::find_if_not(from, all.end(), is_starter);
     const auto to = std::find_if(from, all.end(), is_starter);
-    std::stable_sort(from, to,
-                     [](const Decomposed& a, const Decomposed& b) { return combining_class(a) < combining_class(b); });
+    std::stable_sort(from, to, [](const Decomposed& a, const Decomposed& b) {
+      return combining_class(a.point) < combining_class(b.point);
+    });
     from = to;
   }
   if (!composed) {

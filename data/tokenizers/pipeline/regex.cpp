@@ -40,8 +40,7 @@ constexpr std::string_view white_space =
     R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
 constexpr std::string_view no_white_space =
     R"(\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff})";
-constexpr std::string_view word = R"(\p{L}\p{M}\p{N}\p{Pc})";
-constexpr std::string_view no_word = R"(\p{C}\p{Pd}\p{Ps}\p{Pe}\p{Pi}\p{Pf}\p{Po}\p{S}\p{Z})";
+constexpr std::string_view word = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
 constexpr std::string_view no_hexadecimal = R"(\x{0}-\x{2f}\x{3a}-\x{40}\x{47}-\x{60}\x{67}-\x{10ffff})";
 
 std::optional<std::string_view> class_of(char escaped) {
@@ -52,8 +51,6 @@ std::optional<std::string_view> class_of(char escaped) {
       return no_white_space;
     case 'w':
       return word;
-    case 'W':
-      return no_word;
     case 'h':
       return "0-9A-Fa-f";
     case 'H':
@@ -105,6 +102,10 @@ class Translation {
     const char c = pattern_[at_ + 1];
     if (const auto members = class_of(c)) {
       result_ += in_class_ ? std::string(*members) : fmt::format("[{}]", *members);
+      at_ += 2;
+    } else if (c == 'W') {
+      if (in_class_) fail("pattern '{}': \\W in a class is not supported", excerpt(pattern_));
+      result_ += fmt::format("[^{}]", word);
       at_ += 2;
     } else if ((c == 'p' || c == 'P') && pattern_.compare(at_ + 2, 1, "{") == 0) {
       const std::size_t end = pattern_.find('}', at_);

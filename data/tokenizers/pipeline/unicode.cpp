@@ -30,26 +30,6 @@ bool is_numeric(std::int32_t point) {
   return category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO;
 }
 
-bool is_punctuation(std::int32_t c) {
-  if (c < 128)
-    return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
-  const auto category = utf8proc_category(c);
-  return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
-}
-
-bool is_control(std::int32_t c) {
-  if (c == '\t' || c == '\n' || c == '\r') return false;
-  const auto category = utf8proc_category(c);
-  return category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF || category == UTF8PROC_CATEGORY_CO;
-}
-
-bool is_mark(std::int32_t point) {
-  const auto category = utf8proc_category(point);
-  return category >= UTF8PROC_CATEGORY_MN && category <= UTF8PROC_CATEGORY_ME;
-}
-
-bool is_nonspacing_mark(std::int32_t point) { return utf8proc_category(point) == UTF8PROC_CATEGORY_MN; }
-
 bool is_word(std::int32_t point) {
   static const Regex word("[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{200c}\\x{200d}]", Regex::Syntax::pcre2);
   const std::string text = utf8(point);

@@ -46,7 +46,9 @@ bool is_control(std::int32_t point);          // Cc, Cf, Co, but tab and line en
 bool is_mark(std::int32_t point);             // Mn, Mc, Me
 bool is_nonspacing_mark(std::int32_t point);  // Mn
 bool is_word(std::int32_t point);             // Alphabetic, M*, Nd, Pc, and the joiners
-std::string lower(std::int32_t point);        // one code point, or two for U+0130
+bool has_decomposition(std::int32_t point);   // that the package knows
+int combining_class(std::int32_t point);
+std::string lower(std::int32_t point);  // one code point, or two for U+0130
 
 /// Returns the code point that byte-level BPE writes for a byte: itself for printable Latin-1, one from U+0100 on for others.
 std::int32_t code_point_of_byte(unsigned char byte);
