@@ -3,11 +3,12 @@
     python3 golden.py DIR "The animal didn't cross the street because it was too tired" golden.safetensors
     inspect verify DIR --against golden.safetensors
 
-It needs torch, transformers and safetensors. All is computed in float64, rotary embeddings, norms and softmax included. The
+For a directory without a tokenizer give ids in place of the text: 5,17,3. It needs torch, transformers and safetensors. All is computed in float64, rotary embeddings, norms and softmax included. The
 file holds `ids` (T), `hidden` (layers + 1, T, d_model): what each layer reads and the last state, `weights` (layers, heads, T,
 T) and, for a model with a head, `logits` (T, vocabulary).
 """
 
+import pathlib
 import sys
 
 import torch
@@ -45,7 +46,10 @@ def golden(model, ids):
 
 
 def main(directory, text, out):
-    ids = transformers.AutoTokenizer.from_pretrained(directory)(text)["input_ids"]
+    if (pathlib.Path(directory) / "tokenizer.json").exists():
+        ids = transformers.AutoTokenizer.from_pretrained(directory)(text)["input_ids"]
+    else:
+        ids = [int(number) for number in text.split(",")]
     metadata = {"text": text, "transformers": transformers.__version__}
     save_file(golden(load(directory), ids), out, metadata)
 

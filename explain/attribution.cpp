@@ -17,7 +17,7 @@ double Attribution::sum() const {
 }
 
 Attribution attribute(const SavedModel& model, const Example& example) {
-  check_has_answers(*model.network, "the attribution of a logit");
+  check_has_answers(*model.network);
   const SavedModel exact = in_float64(model);
   const Transformer& transformer = exact.transformer();
   const Questions asked = questions(*exact.network, exact.vocabulary, example);

@@ -1,4 +1,4 @@
-#include <heed/autograd/more_ops.h>
+#include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
 #include <heed/explain/golden.h>
 #include <heed/explain/trace.h>

@@ -60,7 +60,7 @@ Read read_without(const Model& model, const Questions& asked, const ScoreParts& 
       result.weight = value.at({0, edge.head, edge.from, edge.to});
     }
   });
-  const Tensor logits = answer(model, asked).logits;
+  const Tensor logits = run(model, asked).logits;
   if (has_answers(model)) result.probability = softmax(logits).at({0, word});
   return result;
 }

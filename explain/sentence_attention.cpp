@@ -24,7 +24,7 @@ std::string told(const std::vector<std::string>& tokens, Span span) { return tex
 
 SentenceAttention attend(const Model& model, const Vocabulary& vocabulary, const Example& example) {
   const Questions input = questions(model, vocabulary, example);
-  const Answers output = answer(model, input, Compute::all, Weights::yes);
+  const Answers output = run(model, input, Compute::all, Weights::yes);
   SentenceAttention result{.tokens = example.tokens,
                            .query = example.query,
                            .antecedent = example.antecedent,
@@ -105,7 +105,7 @@ void fail_not_finite(const Model& model, const Questions& input) {
       found = true;
       first = fmt::format("{} {}", name, to_string(value.shape()));
     });
-    answer(model, input);
+    run(model, input);
   }
   throw NotFinite(
       fmt::format("the model computes values that are not finite, the first of them in {}: its weights are too "

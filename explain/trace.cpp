@@ -36,7 +36,7 @@ Trace trace(const Model& model, const Questions& questions) {
     const Hook hook([&](const std::string& name, const Tensor& value) {
       if (const auto place = places.find(name); place != places.end()) *place->second = value;
     });
-    result.logits = answer(model, questions).logits;
+    result.logits = run(model, questions).logits;
   }
   for (std::size_t l = 0; l < result.layers.size(); ++l) {
     LayerTrace& layer = result.layers[l];

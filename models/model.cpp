@@ -27,7 +27,12 @@ ModelConfig config_of(const Model& model) {
 }
 
 Answers answer(const Model& model, const Questions& questions, Compute compute, Weights weights, const Dropout& drop) {
+  check_has_answers(model);
   return std::visit([&](const auto& m) { return m.answer(questions, compute, weights, drop); }, model);
+}
+
+Answers run(const Model& model, const Questions& questions, Compute compute, Weights weights) {
+  return std::visit([&](const auto& m) { return m.answer(questions, compute, weights); }, model);
 }
 
 Questions questions(const Batch& batch) {
@@ -41,17 +46,14 @@ Tensor loss(const Model& model, const Batch& batch, const Dropout& drop) {
   if (const auto* masked = std::get_if<MaskedLanguageModel>(&model)) {
     return token_loss((*masked)({batch.tokens, batch.lengths, batch.sentences}, drop), batch.next);
   }
-  check_has_answers(model, "the loss");
   const Answers answers = answer(model, questions(batch), Compute::query, Weights::no, drop);
   return cross_entropy(answers.logits, right_answers(model, batch));
 }
 
 bool has_answers(const Model& model) { return !std::holds_alternative<BareTransformer>(model); }
 
-void check_has_answers(const Model& model, const char* wanted) {
-  if (has_answers(model)) return;
-  fail("{} needs an answer, but the model is a transformer without a head, which gives states and attention alone",
-       wanted);
+void check_has_answers(const Model& model) {
+  if (!has_answers(model)) fail("the model has no head: it shows states and attention, but gives no answers");
 }
 
 Tensor token_logits(const Model& model, const Ids& tokens) {
@@ -72,7 +74,7 @@ Ids right_answers(const Model& model, const Batch& batch) {
 }
 
 Linearised logit_linearised(const Model& model, const AnswerPoint& point, int index) {
-  check_has_answers(model, "the attribution of a logit");
+  check_has_answers(model);
   return std::visit([&](const auto& m) { return m.logit_linearised(point, index); }, model);
 }
 

@@ -67,8 +67,62 @@ static std::vector<std::string> tokens_with_masks(const Tokenizer& tokenizer, st
   }
 }
 
+// The name of the mask among the model's tokens: <mask>, or what its own tokenizer calls it.
+static std::string mask_of(const SavedModel& model) {
+  const auto& pretrained = model.tokenizer.pretrained();
+  if (!pretrained) return mask_token;
+  if (!pretrained->special().mask) fail("the model's tokenizer.json names no token as the mask");
+  return pretrained->token(*pretrained->special().mask);
+}
+
+// The last token of the last word that is `query`, or the last token of that name; -1 where the text has none.
+static int pretrained_query(const PretrainedTokenizer& tokenizer, std::string_view text, const std::string& query) {
+  const std::vector<EncodedToken> tokens = tokenizer.encode(text);
+  for (std::size_t i = tokens.size(); i-- > 0;) {
+    if (tokenizer.token(tokens[i].id) == query) return static_cast<int>(i);
+    if (i + 1 < tokens.size() && tokens[i + 1].word == tokens[i].word) continue;  // not the word's last token
+    std::size_t first = i;
+    while (first > 0 && tokens[first - 1].word == tokens[i].word) --first;
+    std::string_view word = text.substr(tokens[first].begin, tokens[i].end - tokens[first].begin);
+    while (word.starts_with(' ')) word.remove_prefix(1);
+    if (word == query) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+// Asks a model whose tokenizer is its own.
+static Example pretrained_question(const SavedModel& model, std::string_view read, const std::string& query) {
+  const bool is_masked = std::holds_alternative<MaskedLanguageModel>(*model.network);
+  std::string text(checked_utf8(read, "sentence"));
+  if (is_masked) {
+    const std::string_view ours = mask_token;
+    const std::string mask = mask_of(model);
+    for (std::size_t at = 0; (at = text.find(ours, at)) != text.npos; at += mask.size()) {
+      text.replace(at, ours.size(), mask);
+    }
+  }
+  Example example;
+  example.tokens = model.tokenizer(text);
+  if (example.tokens.empty()) fail("the sentence is empty");
+  example.query = static_cast<int>(example.tokens.size()) - 1;
+  if (!query.empty()) {
+    example.query = pretrained_query(*model.tokenizer.pretrained(), text, query);
+    if (example.query < 0) {
+      fail("the sentence has no word or token '{}'; its tokens: {}", query, listed(example.tokens, " ", 100));
+    }
+  } else if (is_masked) {
+    example.query = index_of(mask_of(model), example.tokens);
+    if (example.query < 0) {
+      fail("the sentence has no {0}: write {0} in place of the token to predict, or choose a word with --query",
+           mask_of(model));
+    }
+  }
+  return example;
+}
+
 Example question(const SavedModel& model, std::string_view text, const std::string& query) {
   if (std::holds_alternative<CandidateChooser>(*model.network)) return question_with_candidates(model, text, query);
+  if (model.tokenizer.pretrained()) return pretrained_question(model, text, query);
   Example example;
   const bool is_masked = std::holds_alternative<MaskedLanguageModel>(*model.network);
   const std::string_view read = is_of_texts_alone(model.tokenizer.split()) ? text : checked_utf8(text, "sentence");
@@ -144,7 +198,8 @@ Questions questions(const Model& model, const Vocabulary& vocabulary, const Exam
     for (const Span& span : example.candidates) places.insert(places.end(), {span.begin, span.end});
     input.candidates = Ids({1, std::ssize(example.candidates), 2}, std::move(places));
   }
-  if (config.segments > 0 && has_answers(model) && !predicts_tokens(model)) {  // segments of other models are no sentences: all 0
+  if (config.segments > 0 && has_answers(model) &&
+      !predicts_tokens(model)) {  // segments of other models are no sentences: all 0
     if (example.sentences.size() != tokens.size()) fail("the model reads sentences; the text is not divided into them");
     const int most = *std::max_element(example.sentences.begin(), example.sentences.end()) + 1;
     if (most > config.segments) {
@@ -156,7 +211,7 @@ Questions questions(const Model& model, const Vocabulary& vocabulary, const Exam
 }
 
 int right_answer(const Model& model, const Vocabulary& vocabulary, const Example& example) {
-  check_has_answers(model, "the right answer");
+  check_has_answers(model);
   if (const auto* chooser = std::get_if<CandidateChooser>(&model)) {
     if (example.chosen >= 0) return example.chosen;
     return chooser->config.or_none ? static_cast<int>(example.candidates.size()) : -1;
@@ -165,7 +220,7 @@ int right_answer(const Model& model, const Vocabulary& vocabulary, const Example
 }
 
 std::string answer_text(const Model& model, const Vocabulary& vocabulary, const Example& example, int index) {
-  check_has_answers(model, "the text of an answer");
+  check_has_answers(model);
   if (!std::holds_alternative<CandidateChooser>(model)) return vocabulary.word(index);
   if (index >= std::ssize(example.candidates)) return "(none)";
   return text_of(example, example.candidates[static_cast<std::size_t>(index)]);

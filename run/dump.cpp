@@ -4,6 +4,7 @@
 #include <heed/files/file.h>
 #include <heed/files/safetensors.h>
 #include <heed/files/utf8.h>
+#include <heed/models/formats/hugging_face.h>
 #include <heed/run/dump.h>
 
 #include <fmt/format.h>
@@ -105,15 +106,19 @@ const std::string& metadata(const SafeTensors& content, const std::string& name,
   const auto found = content.metadata.find(name);
   if (found != content.metadata.end()) return found->second;
   if (content.metadata.contains("heed.model")) {
-    fail("{}: is a model, without sentences whose attention was kept: ask it with --sentence TEXT, or see inspect weights",
-         file);
+    fail(
+        "{}: is a model, without sentences whose attention was kept: ask it with --sentence TEXT, or see inspect "
+        "weights",
+        file);
   }
   fail("{}: is no attention dump: its metadata has no '{}'", file, name);
 }
 
 }  // namespace
 
-std::filesystem::path model_path(const std::filesystem::path& run) { return run / "model.safetensors"; }
+std::filesystem::path model_path(const std::filesystem::path& run) {
+  return is_hugging_face(run) ? run : run / "model.safetensors";
+}
 std::filesystem::path best_model_path(const std::filesystem::path& run) { return run / "best.safetensors"; }
 std::filesystem::path held_out_path(const std::filesystem::path& run) { return run / "held_out.jsonl"; }
 std::filesystem::path metrics_path(const std::filesystem::path& run) { return run / "metrics.jsonl"; }

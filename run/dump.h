@@ -9,7 +9,7 @@
 
 namespace heed {
 
-/// Files of a run directory. The model with the smallest held-out loss is there with train.patience; held_out.jsonl has the
+/// Files of a run directory; the directory of a pretrained model is its own model_path(). The model with the smallest held-out loss is there with train.patience; held_out.jsonl has the
 /// sentences that the model did not learn from, as write_jsonl() writes them.
 std::filesystem::path model_path(const std::filesystem::path& run);       // model.safetensors
 std::filesystem::path best_model_path(const std::filesystem::path& run);  // best.safetensors

@@ -2,7 +2,7 @@
 #include "models/formats/hugging_face/weight_files.h"
 #include "models/formats/model_size.h"
 
-#include <heed/autograd/more_ops.h>
+#include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
 #include <heed/files/file.h>
 #include <heed/files/utf8.h>
@@ -172,6 +172,27 @@ ModelConfig kind_of(const Family& family, const PretrainedConfig& config, const 
   return BareTransformerConfig{.transformer = config.transformer};
 }
 
+// Reads the tokenizer and the names of the tokens. Without the file tokens are named by their ids: "<17>".
+void read_tokenizer(SavedModel& model, const fs::path& file) {
+  const int vocabulary = model.transformer().config.vocabulary;
+  if (!fs::exists(file)) {
+    for (int id = 0; id < vocabulary; ++id) model.vocabulary.add(fmt::format("<{}>", id));
+    return;
+  }
+  try {
+    const PretrainedTokenizer tokenizer(read_file(file));
+    if (tokenizer.size() > vocabulary) {
+      fail("it has ids up to {}, but the model has embeddings for {} tokens", tokenizer.size() - 1, vocabulary);
+    }
+    model.vocabulary = Vocabulary(tokenizer.tokens(vocabulary));
+    model.tokenizer = Tokenizer::of_text(tokenizer);
+  } catch (const FileError&) {
+    throw;
+  } catch (const Error& error) {
+    fail("{}: {}", file.string(), error.what());
+  }
+}
+
 }  // namespace
 
 bool is_hugging_face(const fs::path& path) { return fs::is_directory(path) && fs::exists(path / "config.json"); }
@@ -179,7 +200,8 @@ bool is_hugging_face(const fs::path& path) { return fs::is_directory(path) && fs
 SavedModel load_hugging_face(const fs::path& directory) {
   const NoRecording unrecorded;
   const fs::path config_file = directory / "config.json";
-  ConfigReader json(read_file(config_file), config_file.string());
+  const std::string config_text = read_file(config_file);
+  ConfigReader json(config_text, config_file.string());
   const Family& family = family_of(json);
   const PretrainedConfig config = family.read(json);
   json.finish();
@@ -194,7 +216,8 @@ SavedModel load_hugging_face(const fs::path& directory) {
     fail("{}: {}", config_file.string(), error.what());
   }
   Loader(family, model).load(files, directory.string());
-  for (int id = 0; id < config.transformer.vocabulary; ++id) model.vocabulary.add(fmt::format("<{}>", id));
+  read_tokenizer(model, directory / "tokenizer.json");
+  model.pretrained_config = config_text;
   return model;
 }
 

@@ -20,4 +20,9 @@ bool is_hugging_face(const std::filesystem::path& path);
 ///   const SavedModel model = load_hugging_face("all-MiniLM-L6-v2");
 SavedModel load_hugging_face(const std::filesystem::path& directory);
 
+/// Writes config.json, model.safetensors and, when the model came with one, tokenizer.json, so that `transformers` loads the
+/// model with equal logits. A pretrained model keeps its configuration and the type of its weights: what was not trained is
+/// bit-equal. heed's own language models are written as GPT-2 or LLaMA. Throws `Error` when the model has another shape.
+void export_hugging_face(const SavedModel& model, const std::filesystem::path& directory);
+
 }  // namespace heed

@@ -20,6 +20,7 @@ SavedModel in_float64(const SavedModel& model) {
   exact.tokenizer = model.tokenizer;
   exact.queries = model.queries;
   exact.step = model.step;
+  exact.pretrained_config = model.pretrained_config;
   exact.network = make_model(Scope(exact.parameters, 0, DType::float64, Values::zeros), config_of(*model.network));
   for (const auto& [name, value] : exact.parameters) Tensor(value).copy_from(model.parameters[name]);
   return exact;
@@ -41,6 +42,8 @@ void save_model(const std::filesystem::path& path, const SavedModel& model) {
     content.metadata["heed.subwords"] =
         format_json(std::vector<std::uint8_t>(subwords->model().begin(), subwords->model().end()));
   }
+  if (const auto& pretrained = model.tokenizer.pretrained()) content.metadata["heed.tokenizer"] = pretrained->json();
+  if (!model.pretrained_config.empty()) content.metadata["heed.pretrained"] = model.pretrained_config;
   write_safetensors(path, content);
 }
 
@@ -78,7 +81,14 @@ SavedModel load_model(const std::filesystem::path& path) {
     return *named;
   });
   model.tokenizer = content.metadata.contains("heed.of") ? Tokenizer::of_text(split) : Tokenizer(split);
-  if (split == Split::subwords) {
+  if (content.metadata.contains("heed.pretrained")) model.pretrained_config = metadata("heed.pretrained");
+  if (content.metadata.contains("heed.tokenizer")) {
+    model.tokenizer =
+        Tokenizer::of_text(parsed("heed.tokenizer", [](const std::string& text) { return PretrainedTokenizer(text); }));
+    if (model.tokenizer.pretrained()->tokens(model.vocabulary.size()) != model.vocabulary.words()) {
+      fail("{}: metadata 'heed.tokenizer': its tokens are not those of 'heed.vocabulary'", file);
+    }
+  } else if (split == Split::subwords) {
     model.tokenizer = Tokenizer::of_text(parsed("heed.subwords", [](const std::string& text) {
       const auto bytes = parse_json(text).get<std::vector<std::uint8_t>>();
       return Subwords(std::string(bytes.begin(), bytes.end()));

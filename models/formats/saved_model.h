@@ -18,6 +18,7 @@ struct SavedModel {
   Tokenizer tokenizer{};
   std::vector<std::string> queries{};  // words asked about in training
   std::int64_t step = 0;
+  std::string pretrained_config{};  // config.json of the pretrained model that it was; else empty
 
   const Transformer& transformer() const { return transformer_of(*network); }
   int layers() const { return transformer().config.layers; }
@@ -35,6 +36,8 @@ SavedModel in_float64(const SavedModel& model);
 ///   heed.split       how a text becomes tokens: words, characters, bytes or subwords
 ///   heed.of          "text" when spaces are part of the tokens
 ///   heed.subwords    JSON: bytes of the SentencePiece model, with split subwords
+///   heed.tokenizer   tokenizer.json of a pretrained model, in place of heed.subwords
+///   heed.pretrained  config.json of a pretrained model
 ///   heed.step        training step
 /// The file appears whole or not at all. Throws `FileError`.
 void save_model(const std::filesystem::path& path, const SavedModel& model);

@@ -192,9 +192,10 @@ TEST_CASE("A model without a head shows its attention and says that it has no an
   CHECK((seen.layers.size() == 2 && seen.layers[0].shape() == Shape{4, 4, 4}));
   CHECK((seen.predicted.empty() && seen.probability == 0));
   CHECK(sum(seen.layers[1]).item() == Approx(16));
-  CHECK(message([&] { attribute(model, example); }) ==
-        "the attribution of a logit needs an answer, but the model is a transformer without a head, which gives states "
-        "and attention alone");
+  const std::string told = "the model has no head: it shows states and attention, but gives no answers";
+  CHECK(message([&] { attribute(model, example); }) == told);
+  CHECK(message([&] { answer(*model.network, questions(*model.network, model.vocabulary, example)); }) == told);
+  CHECK(message([&] { right_answer(*model.network, model.vocabulary, example); }) == told);
   const ScoreParts parts = score_parts(model, example, 1, 2);
   CHECK((parts.answer.empty() && parts.products.size() == max_products));
 }

@@ -1,0 +1,190 @@
+#include "models/formats/config_json.h"
+#include "models/formats/hugging_face/family.h"
+
+#include <heed/autograd/ops.h>
+#include <heed/autograd/record.h>
+#include <heed/files/file.h>
+#include <heed/files/safetensors.h>
+#include <heed/models/formats/hugging_face.h>
+#include <heed/models/reading.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_set>
+
+namespace heed {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The parameters that lie side by side along the last axis -> a tensor of the file.
+Tensor stored_tensor(const std::vector<Tensor>& parameters, Layout layout, std::int64_t heads) {
+  Tensor t = concat(parameters, static_cast<int>(parameters[0].rank()) - 1);
+  if (layout == Layout::transposed || layout == Layout::by_head_transposed) t = transpose(t);
+  if (layout == Layout::by_head || layout == Layout::by_head_transposed) {
+    const Shape shape = contiguous(t).shape();
+    const auto count = static_cast<std::int64_t>(parameters.size());
+    const std::int64_t rows = shape[0] / (heads * count);
+    t = reshape(transpose(reshape(contiguous(t), {count, heads, rows * (t.numel() / shape[0])}), 0, 1), shape);
+  }
+  return contiguous(t);
+}
+
+// All parameters under the names of the family. The first name of each parameter counts.
+NamedTensors named_by(const Family& family, const SavedModel& model) {
+  const std::string prefix = predicts_tokens(*model.network) ? family.prefixes[0] : "";
+  NamedTensors tensors;
+  std::unordered_set<std::string> done;
+  for (const TensorName& names : family.tensors) {
+    const bool is_layered = names.theirs.find("{}") != std::string::npos;
+    for (int layer = 0; layer < (is_layered ? model.layers() : 1); ++layer) {
+      std::vector<Tensor> parts;
+      for (const std::string& ours : names.ours) {
+        const std::string name = of_layer(ours, layer);
+        if (!model.parameters.contains(name) || !done.insert(name).second) break;
+        parts.push_back(model.parameters[name]);
+      }
+      if (parts.size() != names.ours.size()) continue;
+      tensors.emplace_back((names.is_of_head ? "" : prefix) + of_layer(names.theirs, layer),
+                           stored_tensor(parts, names.layout, model.heads()));
+    }
+  }
+  std::vector<std::string> left;
+  for (const auto& [name, value] : model.parameters) {
+    if (!done.contains(name)) left.push_back(name);
+  }
+  if (!left.empty()) fail("export: a {} has no place for {}", family.model_types[0], listed(left, ", ", 10));
+  return tensors;
+}
+
+const char* hugging_face_name(Activation activation) {
+  switch (activation) {
+    case Activation::gelu:
+    case Activation::geglu:
+      return "gelu";
+    case Activation::gelu_tanh:
+    case Activation::geglu_tanh:
+      return "gelu_pytorch_tanh";
+    case Activation::relu:
+      return "relu";
+    case Activation::silu:
+    case Activation::swiglu:
+      return "silu";
+  }
+  fail("export: {} is no activation", static_cast<int>(activation));
+}
+
+// The configuration as GPT-2 would say it; whether that is all is for the caller to check.
+Json gpt2_json(const TransformerConfig& t, const LogitsConfig& logits) {
+  return {{"model_type", "gpt2"},
+          {"architectures", {"GPT2LMHeadModel"}},
+          {"vocab_size", t.vocabulary},
+          {"n_positions", t.max_length},
+          {"n_embd", t.d_model()},
+          {"n_layer", t.layers},
+          {"n_head", t.heads()},
+          {"n_inner", t.block.mlp.width},
+          {"activation_function", hugging_face_name(t.block.mlp.activation)},
+          {"layer_norm_epsilon", t.block.norm.epsilon},
+          {"tie_word_embeddings", logits.tied},
+          {"dtype", "float32"}};
+}
+
+// The same for LLaMA.
+Json llama_json(const TransformerConfig& t, const LogitsConfig& logits) {
+  const AttentionConfig attention = t.block.attention.complete();
+  Json rope = {{"rope_type", "default"}, {"rope_theta", t.rotary.base}};
+  if (t.rotary.scaling == RotaryScaling::linear) {
+    rope["rope_type"] = "linear", rope["factor"] = t.rotary.factor;
+  } else if (t.rotary.scaling == RotaryScaling::llama3) {
+    rope = {{"rope_type", "llama3"},
+            {"rope_theta", t.rotary.base},
+            {"factor", t.rotary.factor},
+            {"low_freq_factor", t.rotary.low_frequency},
+            {"high_freq_factor", t.rotary.high_frequency},
+            {"original_max_position_embeddings", t.rotary.original_length}};
+  }
+  return {{"model_type", "llama"},
+          {"architectures", {"LlamaForCausalLM"}},
+          {"vocab_size", t.vocabulary},
+          {"max_position_embeddings", t.max_length},
+          {"hidden_size", t.d_model()},
+          {"num_hidden_layers", t.layers},
+          {"num_attention_heads", t.heads()},
+          {"num_key_value_heads", attention.keys()},
+          {"head_dim", attention.d_k},
+          {"intermediate_size", t.block.mlp.width},
+          {"hidden_act", hugging_face_name(t.block.mlp.activation)},
+          {"rms_norm_eps", t.block.norm.epsilon},
+          {"attention_bias", attention.bias == Bias::yes},
+          {"mlp_bias", t.block.mlp.bias == Bias::yes},
+          {"rope_parameters", rope},
+          {"tie_word_embeddings", logits.tied},
+          {"dtype", "float32"}};
+}
+
+// A configuration with everything filled in, and without what does not apply, so that equal models have equal ones.
+Json comparable(LanguageModelConfig config) {
+  TransformerConfig& t = config.transformer;
+  t.block.attention = t.block.attention.complete();
+  const RotaryConfig used = t.rotary;
+  if (t.positions != Positions::rotary) t.rotary = {};
+  if (used.scaling == RotaryScaling::none) t.rotary.factor = 1;
+  if (used.scaling != RotaryScaling::llama3) {
+    t.rotary.low_frequency = RotaryConfig().low_frequency, t.rotary.high_frequency = RotaryConfig().high_frequency;
+    t.rotary.original_length = RotaryConfig().original_length;
+  }
+  if (t.block.attention.query_key_norm == QueryKeyNorm::none) t.block.attention.query_key = {};
+  if (t.block.attention.scale == 0) t.block.attention.scale = 1 / std::sqrt(1.0 * t.block.attention.d_k);
+  if (t.block.attention.window == 0) t.full_attention_every = 0, t.full_attention_layers = {}, t.window_rotary_base = 0;
+  return to_json(config);
+}
+
+// config.json of heed's own language model. Throws Error when it has a shape that neither family has.
+Json own_config(const SavedModel& model) {
+  const auto* decoder = std::get_if<LanguageModel>(&*model.network);
+  if (!decoder) fail("export: of heed's own models only language models have a form that transformers knows");
+  const TransformerConfig& t = decoder->config.transformer;
+  const bool is_llama = t.positions == Positions::rotary || t.block.norm.kind == NormKind::rms;
+  Json json = is_llama ? llama_json(t, decoder->config.logits) : gpt2_json(t, decoder->config.logits);
+  ConfigReader reader(json, "export");
+  PretrainedConfig read = family_of(reader).read(reader);
+  reader.finish();
+  const Json given = comparable(decoder->config),
+             back = comparable({.transformer = read.transformer, .logits = read.logits});
+  std::vector<std::string> different;
+  const Json one = given.flatten(), other = back.flatten();
+  for (const auto& [name, value] : one.items()) {
+    if (other.contains(name) && other.at(name) == value) continue;
+    different.push_back(fmt::format("{}: {} (there {})", name.substr(1), format_json(value),
+                                    other.contains(name) ? format_json(other.at(name)) : "none"));
+  }
+  if (different.empty()) return json;
+  fail("export: the model has not the shape of {}, the nearest family: {}", is_llama ? "LLaMA" : "GPT-2",
+       listed(different, "; ", 10));
+}
+
+// The type in which the weights of a pretrained model were stored.
+StoredAs stored_type(const Json& config) {
+  const std::string type = config.value("dtype", config.value("torch_dtype", "float32"));
+  return type == "bfloat16" ? StoredAs::BF16 : type == "float16" ? StoredAs::F16 : StoredAs::as_it_is;
+}
+
+}  // namespace
+
+void export_hugging_face(const SavedModel& model, const fs::path& directory) {
+  const NoRecording unrecorded;
+  const bool is_pretrained = !model.pretrained_config.empty();
+  const Json json = is_pretrained ? parse_json(model.pretrained_config) : own_config(model);
+  ConfigReader reader(json, "config.json");
+  const Family& family = family_of(reader);
+  SafeTensors content{.tensors = named_by(family, model), .metadata = {{"format", "pt"}}};
+  make_directories(directory);
+  write_safetensors(directory / "model.safetensors", content, is_pretrained ? stored_type(json) : StoredAs::as_it_is);
+  write_file(directory / "config.json", is_pretrained ? model.pretrained_config : json.dump(2) + "\n");
+  if (const auto& tokenizer = model.tokenizer.pretrained()) write_file(directory / "tokenizer.json", tokenizer->json());
+}
+
+}  // namespace heed

@@ -1,0 +1,62 @@
+// A directory of a pretrained model is refused, or read, and gives attention. The input is config.json and, behind a NUL, the
+// index of the shards; without one the weights are a file.
+#include "tests/fuzz/fuzz.h"
+
+#include <heed/explain/sentence_attention.h>
+#include <heed/files/file.h>
+#include <heed/files/safetensors.h>
+#include <heed/models/formats/hugging_face.h>
+
+#include <stdlib.h>
+
+using namespace heed;
+
+namespace {
+
+// A directory in memory with the weights of a small LLaMA.
+std::filesystem::path directory() {
+  std::string name = "/dev/shm/heed-fuzz-XXXXXX";
+  const std::filesystem::path path = ::mkdtemp(name.data());
+  SafeTensors content;
+  const auto add = [&](const std::string& tensor, const Shape& shape) {
+    content.tensors.emplace_back(tensor, Tensor(shape, DType::float32));
+    std::fill_n(content.tensors.back().second.mutable_data<float>(), shape.numel(), 0.5F);
+  };
+  add("embed_tokens.weight", {5, 4});
+  for (const char* matrix : {"q_proj", "k_proj", "v_proj", "o_proj"}) {
+    add(std::string("layers.0.self_attn.") + matrix + ".weight", {4, 4});
+  }
+  for (const char* matrix : {"gate_proj", "up_proj", "down_proj"}) {
+    add(std::string("layers.0.mlp.") + matrix + ".weight", {4, 4});
+  }
+  for (const char* norm : {"layers.0.input_layernorm", "layers.0.post_attention_layernorm", "norm"}) {
+    add(std::string(norm) + ".weight", {4});
+  }
+  write_safetensors(path / "weights.safetensors", content);
+  return path;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const std::filesystem::path place = directory();
+  const std::string_view input = fuzz::text_of(data, size);
+  const std::size_t end = std::min(input.find('\0'), input.size());
+  for (const char* file : {"model.safetensors", "model.safetensors.index.json"}) std::filesystem::remove(place / file);
+  write_file(place / "config.json", input.substr(0, end));
+  if (end < input.size()) {
+    write_file(place / "model.safetensors.index.json", input.substr(end + 1));
+  } else {
+    std::filesystem::create_symlink("weights.safetensors", place / "model.safetensors");
+  }
+  SavedModel model;
+  if (!fuzz::accepts([&] { model = load_hugging_face(place); })) return 0;
+  Example example;
+  example.tokens = {model.vocabulary.word(0), model.vocabulary.word(0)};
+  example.query = 1;
+  fuzz::accepts([&] {
+    const SentenceAttention seen = attend(*model.network, model.vocabulary, example);
+    fuzz::demand(seen.probability >= 0 && seen.probability <= 1.001, "a probability lies in [0, 1]");
+  });
+  return 0;
+}

@@ -1,0 +1,98 @@
+#include "tests/catch.h"
+#include "tests/models/formats/hugging_face/copied_model.h"
+#include "tests/models/sample.h"
+
+#include <heed/autograd/ops.h>
+
+using namespace heed;
+
+namespace {
+
+// The largest difference of the parameters that both models have.
+double parameter_difference(const SavedModel& one, const SavedModel& other) {
+  REQUIRE(one.parameters.size() == other.parameters.size());
+  double largest = 0;
+  for (const auto& [name, value] : one.parameters) {
+    largest = std::max(largest, max(abs(value - other.parameters[name])).item());
+  }
+  return largest;
+}
+
+// The same architectures that GPT-2 and LLaMA have, in a small size.
+LanguageModelConfig small_gpt2() {
+  LanguageModelConfig config{.transformer = gpt2(2, 2, 8)};
+  config.transformer.max_length = 12;
+  return config;
+}
+LanguageModelConfig small_llama() {
+  LanguageModelConfig config{.transformer = llama(2, 2, 1, 8, 12), .logits = {.tied = false}};
+  config.transformer.max_length = 12;
+  config.transformer.block.attention.d_k = config.transformer.block.attention.d_v = 6;
+  return config;
+}
+
+std::string export_refused(const ModelConfig& config) {
+  const Scratch scratch;
+  return message([&] { export_hugging_face(small_model(config), scratch / "out"); });
+}
+
+}  // namespace
+
+TEST_CASE("A pretrained model is exported as it was: names, types and bits of its tensors") {
+  for (const auto& entry : std::filesystem::directory_iterator(golden_models)) {
+    CAPTURE(entry.path().string());
+    const Scratch scratch;
+    const SavedModel model = load_model(entry.path());
+    export_hugging_face(model, scratch / "out");
+    CHECK(read_file(scratch / "out" / "config.json") == read_file(entry.path() / "config.json"));
+    CHECK(parameter_difference(model, load_model(scratch / "out")) == 0);
+    if (!std::filesystem::exists(entry.path() / "model.safetensors")) continue;
+    const SafeTensorsFile given(entry.path() / "model.safetensors"), exported(scratch / "out" / "model.safetensors");
+    for (const StoredTensor& tensor : exported.tensors()) {
+      const auto found =
+          std::ranges::find_if(given.tensors(), [&](const StoredTensor& t) { return t.name == tensor.name; });
+      if (found == given.tensors().end()) {  // a name of an older version
+        CHECK((entry.path().filename() == "bert_bare" || entry.path().filename() == "gpt2"));
+        continue;
+      }
+      CHECK((found->type == tensor.type && found->shape == tensor.shape));
+    }
+  }
+}
+
+TEST_CASE("A pretrained model that is saved as heed's keeps its configuration and can be exported") {
+  const Scratch scratch;
+  const SavedModel model = load_model(golden_models / "phi3");
+  save_model(scratch / "saved", model);
+  const SavedModel saved = load_model(scratch / "saved");
+  export_hugging_face(saved, scratch / "out");
+  CHECK(parameter_difference(model, load_model(scratch / "out")) == 0);
+}
+
+TEST_CASE("heed's own language models are exported as GPT-2 or LLaMA and read back with equal logits") {
+  LanguageModelConfig scaled = small_llama();
+  scaled.transformer.rotary = {.base = 500, .scaling = RotaryScaling::llama3, .factor = 4, .original_length = 64};
+  scaled.logits.tied = true;
+  LanguageModelConfig linear = small_llama();
+  linear.transformer.rotary = {.scaling = RotaryScaling::linear, .factor = 2};
+  for (const LanguageModelConfig& config : {small_gpt2(), small_llama(), scaled, linear}) {
+    const Scratch scratch;
+    const SavedModel model = small_model(config);
+    export_hugging_face(model, scratch / "out");
+    const SavedModel back = load_model(scratch / "out");
+    CHECK(parameter_difference(model, back) == 0);
+    const Ids ids({1, 5}, {1, 3, 0, 7, 7});
+    CHECK(token_logits(*model.network, ids).to_vector() == token_logits(*back.network, ids).to_vector());
+  }
+}
+
+TEST_CASE("A model of a shape that transformers does not know is refused with what differs") {
+  CHECK(export_refused(answerer_of(small_config())) ==
+        "export: of heed's own models only language models have a form that transformers knows");
+  LanguageModelConfig other = small_gpt2();
+  other.transformer.block.parallel = true;
+  other.transformer.block.attention.soft_cap = 5;
+  CHECK(export_refused(other) ==
+        "export: the model has not the shape of GPT-2, the nearest family: transformer/block/attention/soft_cap: 5.0 "
+        "(there 0.0); transformer/block/parallel: true (there false)");
+}
