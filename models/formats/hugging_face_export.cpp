@@ -88,6 +88,8 @@ Json gpt2_json(const TransformerConfig& t, const LogitsConfig& logits) {
           {"n_inner", t.block.mlp.width},
           {"activation_function", hugging_face_name(t.block.mlp.activation)},
           {"layer_norm_epsilon", t.block.norm.epsilon},
+          {"bos_token_id", nullptr},
+          {"eos_token_id", nullptr},
           {"tie_word_embeddings", logits.tied},
           {"dtype", "float32"}};
 }
@@ -118,6 +120,8 @@ Json llama_json(const TransformerConfig& t, const LogitsConfig& logits) {
           {"intermediate_size", t.block.mlp.width},
           {"hidden_act", hugging_face_name(t.block.mlp.activation)},
           {"rms_norm_eps", t.block.norm.epsilon},
+          {"bos_token_id", nullptr},
+          {"eos_token_id", nullptr},
           {"attention_bias", attention.bias == Bias::yes},
           {"mlp_bias", t.block.mlp.bias == Bias::yes},
           {"rope_parameters", rope},
