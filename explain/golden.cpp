@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace heed {
 namespace {
 
@@ -38,6 +41,16 @@ GoldenDifference difference(const std::string& what, const Tensor& given, const 
   return {what, max(abs(given.to(DType::float64) - exact)).item(), max(abs(exact)).item()};
 }
 
+// The number of tokens of a text whose ids differ.
+double ids_difference(const PretrainedTokenizer& tokenizer, const std::string& text, const Ids& ids) {
+  const std::vector<EncodedToken> tokens = tokenizer.encode(text);
+  double different = std::abs(static_cast<double>(ids.numel() - std::ssize(tokens)));
+  for (std::int64_t t = 0; t < std::min<std::int64_t>(ids.numel(), std::ssize(tokens)); ++t) {
+    different += tokens[static_cast<std::size_t>(t)].id != ids[t];
+  }
+  return different;
+}
+
 // Row `index` of x, (n, ...) -> (1, ...).
 Tensor row_at(const Tensor& x, std::int64_t index) { return slice(x, 0, index, index + 1); }
 
@@ -59,6 +72,10 @@ std::vector<GoldenDifference> golden_differences(const SavedModel& model, const 
                         .query = Ids({1}, {static_cast<std::int32_t>(T - 1)})};
   const Trace seen = trace(*model.network, asked);
   std::vector<GoldenDifference> rows;
+  const auto text = golden.metadata.find("text");
+  if (text != golden.metadata.end() && model.tokenizer.pretrained()) {
+    rows.push_back({"token ids", ids_difference(*model.tokenizer.pretrained(), text->second, ids), 1});
+  }
   for (std::int64_t l = 0; l < layers; ++l) {
     const LayerTrace& layer = seen.layers[static_cast<std::size_t>(l)];
     const std::string what = l == 0 ? "embeddings" : fmt::format("layer {}", l);

@@ -9,7 +9,7 @@ namespace heed {
 
 /// How far a model's values lie from those of a golden file.
 struct GoldenDifference {
-  std::string what;      // "embeddings", "layer 1", "layer 1 weights", ..., "final state", "logits"
+  std::string what;      // "token ids", "embeddings", "layer 1", "layer 1 weights", ..., "final state", "logits"
   double largest = 0;    // difference of two elements
   double magnitude = 0;  // of the largest golden element
   /// Returns the difference relative to the golden values, and to 1 where they are smaller.

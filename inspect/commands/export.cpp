@@ -2,6 +2,8 @@
 #include "inspect/output_file.h"
 #include "inspect/views/picture.h"
 
+#include <heed/models/formats/hugging_face.h>
+
 #include <array>
 
 namespace heed {
@@ -20,11 +22,24 @@ constexpr std::array<Format, 3> formats{
      {"npy", npy_beginning,
       [](const Dump& dump, const View& view) { return attention_npy(dump.sentences[0], view); }}}};
 
+// Writes the model of a run, unless that would replace files.
+std::string export_model(const Request& request, const std::filesystem::path& directory) {
+  for (const char* name : {"config.json", "model.safetensors", "tokenizer.json"}) {
+    if (std::filesystem::exists(directory / name) && !request.has("force")) {
+      fail("{}: exists already; choose another directory, or --force to replace it", (directory / name).string());
+    }
+  }
+  const SavedModel model = model_of(request.runs[0], step_of(request));
+  export_hugging_face(model, directory);
+  return fmt::format("{}: config.json, model.safetensors{}\n", directory.string(),
+                     model.tokenizer.pretrained() ? ", tokenizer.json" : "");
+}
+
 }  // namespace
 
 const Command export_command{
     .name = "export",
-    .summary = "Writes attention weights as SVG, CSV or NumPy",
+    .summary = "Writes attention weights as SVG, CSV or NumPy, or a model",
     .example = "inspect export runs/toy --svg it.svg --layer 2 --head 1",
     .shared = "sentence query probe step layer head force",
     .declare =
@@ -32,18 +47,22 @@ const Command export_command{
           const auto file = [] { return cxxopts::value<std::string>(); };
           options("svg", "Draw one sentence: a heat map of one head, or a grid of all", file(), "FILE")  //
               ("csv", "Write all weights as a table, counted from 1", file(), "FILE")                    //
-              ("npy", "Write one sentence for NumPy: (layers, heads, T, T)", file(), "FILE");
+              ("npy", "Write one sentence for NumPy: (layers, heads, T, T)", file(), "FILE")             //
+              ("hugging-face", "Write the model as a directory that transformers loads", file(), "DIR");
         },
     .answer =
         [](const Request& request) {
           std::string text;
+          if (const auto directory = request.given<std::string>("hugging-face"))
+            text += export_model(request, *directory);
           for (const Format& format : formats) {
             if (const auto file = request.given<std::string>(format.option)) {
               check_output(*file, format.beginning, request.runs, request.has("force"));
             }
           }
           if (!request.has("svg") && !request.has("csv") && !request.has("npy")) {
-            misused("expected --svg FILE, --csv FILE or --npy FILE");
+            if (!text.empty()) return text;
+            misused("expected --svg FILE, --csv FILE, --npy FILE or --hugging-face DIR");
           }
           Dump dump = attention_of(request);
           choose_probe(request, dump);

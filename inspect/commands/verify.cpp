@@ -1,16 +1,19 @@
 #include "files/json.h"
-#include "inspect/command.h"
+#include "inspect/commands/shared.h"
 #include "run/bag_of_words.h"
 #include "run/metrics.h"
 #include "run/run_directory.h"
 
 #include <heed/data/tasks/jsonl.h>
+#include <heed/explain/golden.h>
 #include <heed/files/safetensors.h>
 #include <heed/files/text_file.h>
+#include <heed/models/formats/hugging_face.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <vector>
 
@@ -87,12 +90,52 @@ std::string verify(const fs::path& run) {
   return text;
 }
 
+// Two computations in float64 that agree differ by less, relative to the largest value.
+constexpr double equal_within = 1e-9;
+
+// Compares a model with a golden file, in float64.
+std::string against(const fs::path& run, const fs::path& file, bool as_json) {
+  const std::vector<GoldenDifference> rows = golden_differences(in_float64(model_of(run, {})), file);
+  const auto worst = std::ranges::max_element(
+      rows, [](double a, double b) { return a < b || std::isnan(b); }, &GoldenDifference::relative);
+  const bool is_equal = worst->relative() <= equal_within;
+  if (as_json) {
+    Json list = Json::array();
+    for (const GoldenDifference& row : rows) {
+      list.push_back(
+          {{"what", row.what}, {"largest", number_or_null(row.largest)}, {"magnitude", number_or_null(row.magnitude)}});
+    }
+    return json_line({{"equal", is_equal}, {"values", list}});
+  }
+  std::string text = fmt::format("{}: the largest relative difference is {:.1e}, in {}\n\n",
+                                 is_equal ? "equal" : "DIFFERENT", worst->relative(), worst->what);
+  text += fmt::format("{:<18}{:>20}{:>16}\n", "", "largest difference", "largest value");
+  for (const GoldenDifference& row : rows) {
+    text += fmt::format("{:<18}{:>20.1e}{:>16.3g}\n", row.what, row.largest, row.magnitude);
+  }
+  if (!is_equal) fail("{}: the model and {} differ\n{}", run.string(), file.string(), text.substr(0, text.size() - 1));
+  return text;
+}
+
 }  // namespace
 
-const Command verify_command{.name = "verify",
-                             .summary = "Checks every file of a run for damage",
-                             .example = "inspect verify runs/toy",
-                             .shared = "",
-                             .answer = [](const Request& request) { return verify(request.runs[0]); }};
+const Command verify_command{
+    .name = "verify",
+    .summary = "Checks a run's files for damage, or a model's numbers",
+    .example = "inspect verify runs/toy",
+    .shared = "json",
+    .declare =
+        [](cxxopts::OptionAdder& options) {
+          options("against", "Compare the model, layer by layer, with what transformers computes (examples/golden.py)",
+                  cxxopts::value<std::string>(), "FILE");
+        },
+    .answer =
+        [](const Request& request) {
+          const fs::path& run = request.runs[0];
+          if (const auto file = request.given<std::string>("against")) return against(run, *file, request.has("json"));
+          if (request.has("json")) misused("--json needs --against");
+          if (is_hugging_face(run)) misused("a pretrained model is compared with golden values: --against FILE");
+          return verify(run);
+        }};
 
 }  // namespace heed

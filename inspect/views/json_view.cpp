@@ -26,18 +26,20 @@ JsonOfFloats rows(const Tensor& weights, std::int64_t head) {
 std::string json_view(const Dump& dump) {
   JsonOfFloats sentences = JsonOfFloats::array();
   for (const SentenceAttention& sentence : dump.sentences) {
+    const bool has_answer = !sentence.predicted.empty();
     JsonOfFloats layers = JsonOfFloats::array();
     for (const Tensor& weights : sentence.layers) {
       JsonOfFloats heads = JsonOfFloats::array();
       for (std::int64_t head = 0; head < weights.size(0); ++head) heads.push_back(rows(weights, head));
       layers.push_back(std::move(heads));
     }
-    sentences.push_back({{"tokens", sentence.tokens},
-                         {"query", sentence.query},
-                         {"antecedent", sentence.antecedent},
-                         {"predicted", sentence.predicted},
-                         {"probability", static_cast<float>(sentence.probability)},
-                         {"layers", std::move(layers)}});
+    sentences.push_back(
+        {{"tokens", sentence.tokens},
+         {"query", sentence.query},
+         {"antecedent", sentence.antecedent},
+         {"predicted", has_answer ? JsonOfFloats(sentence.predicted) : JsonOfFloats()},
+         {"probability", has_answer ? JsonOfFloats(static_cast<float>(sentence.probability)) : JsonOfFloats()},
+         {"layers", std::move(layers)}});
   }
   return JsonOfFloats({{"step", dump.step}, {"sentences", std::move(sentences)}}).dump() + "\n";
 }

@@ -134,10 +134,11 @@ class Picture {
     std::string where = fmt::format("step {}, ", step_);
     where += single_ ? fmt::format("layer {} head {}", layers_.begin + 1, heads_[0].begin + 1)
                      : "rows: layers, columns: heads";
-    return text + fmt::format(
-                      "<text x=\"{}\" y=\"{:g}\" font-size=\"12\" fill=\"#52606d\">{}; answers {} with probability "
-                      "{:.3f}</text>\n",
-                      margin, y, where, escaped(sentence_.predicted), sentence_.probability);
+    if (!sentence_.predicted.empty()) {
+      where += fmt::format("; answers {} with probability {:.3f}", escaped(sentence_.predicted), sentence_.probability);
+    }
+    return text +
+           fmt::format("<text x=\"{}\" y=\"{:g}\" font-size=\"12\" fill=\"#52606d\">{}</text>\n", margin, y, where);
   }
 
   std::string row_words(double x, double y) const {

@@ -120,6 +120,7 @@ std::string answer_text(const SentenceAttention& sentence, const SentenceAttenti
   const auto answer = [&](const std::string& word) {
     return fmt::format("predicts {} with probability {:.3f}", word, sentence.probability);
   };
+  if (sentence.predicted.empty()) return "a model without a head: it gives no answer";
   const std::string predicted = token_text(sentence.predicted);
   const std::string text = answer(highlighted(predicted, view.terminal));
   if (!before) return text;

@@ -70,9 +70,11 @@ std::string one_text(const ScoreParts& of, int antecedent, const View& view) {
   text += wrapped(fmt::format("removed from the input of layer {}:", of.layer + 1), width) + "\n";
   for (const auto& [of_query, part, weight, probability] : of.cuts) {
     const ScoreParts::Part& taken = (of_query ? of.query : of.key)[static_cast<std::size_t>(part)];
-    text += wrapped(fmt::format("  at {}, {}: weight {:.2f} instead of {:.2f}, {} {:.3f} instead of {:.3f}",
-                                of_query ? from : to, part_name(of, taken), weight, of.weight, token_text(of.answer),
-                                probability, of.probability),
+    const std::string answer = of.answer.empty() ? ""
+                                                 : fmt::format(", {} {:.3f} instead of {:.3f}", token_text(of.answer),
+                                                               probability, of.probability);
+    text += wrapped(fmt::format("  at {}, {}: weight {:.2f} instead of {:.2f}{}", of_query ? from : to,
+                                part_name(of, taken), weight, of.weight, answer),
                     width, 4) +
             "\n";
   }

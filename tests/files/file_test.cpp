@@ -267,3 +267,18 @@ TEST_CASE("Paths are divided by commas, but for a file whose own name has one") 
           fmt::format("'{}': expected names of files with one comma between two, got an empty name", list));
   }
 }
+
+TEST_CASE("A file is read piece by piece, and one that has become shorter is an error") {
+  const Scratch scratch;
+  write_file(scratch / "file", "0123456789");
+  const OpenFile file(scratch / "file");
+  CHECK(file.size() == 10);
+  CHECK((file.read(3, 4) == "3456" && file.read(10, 0).empty()));
+  fs::resize_file(scratch / "file", 5);
+  CHECK(file.read(0, 5) == "01234");
+  CHECK(message([&] { file.read(3, 4); }, scratch.path.string()) ==
+        "cannot read FILE/file: it was cut from 10 bytes to 5 while it was read; try again when it is whole");
+  CHECK(message([&] { OpenFile(scratch / "none"); }, scratch.path.string()) ==
+        "cannot read FILE/none: No such file or directory");
+  CHECK(message([&] { OpenFile{scratch.path}; }, scratch.path.string()) == "cannot read FILE: expected a regular file");
+}

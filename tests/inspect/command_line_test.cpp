@@ -40,12 +40,13 @@ TEST_CASE("inspect tells wrong usage from other errors") {
   CHECK(run.is_usage_error({"match", "RUN"}, "expected two runs or more, got 1 (see inspect match --help)"));
   CHECK(run.is_usage_error({"page", "RUN"}, "expected --out FILE (see inspect page --help)"));
   CHECK(run.is_usage_error({"export", "RUN"},
-                           "expected --svg FILE, --csv FILE or --npy FILE (see inspect export --help)"));
+                           "expected --svg FILE, --csv FILE, --npy FILE or --hugging-face DIR (see inspect export "
+                           "--help)"));
   CHECK(run.is_usage_error({"causes", "RUN", "--layer", "two"},
                            "--layer: expected a whole number, got 'two' (see inspect causes --help)"));
   CHECK_THROWS_AS(run.inspect({"RUN", "--bogus"}), UsageError);
   CHECK_THROWS_AS(run.inspect({"causes", "RUN", "--matrix"}), UsageError);
-  CHECK_THROWS_AS(run.inspect({"verify", "RUN", "--json"}), UsageError);
+  CHECK(run.is_usage_error({"verify", "RUN", "--json"}, "--json needs --against (see inspect verify --help)"));
 }
 
 TEST_CASE("inspect names the command that has taken the place of an option") {

@@ -60,6 +60,32 @@ TEST_CASE("Linear scaling divides all frequencies; llama3 divides low ones, keep
         "rotary_frequencies: 9 is no scaling");
 }
 
+TEST_CASE("Divisors divide each frequency, beside the scaling, and an amplitude multiplies what is rotated") {
+  const RotaryConfig config{.base = 100, .scaling = RotaryScaling::linear, .factor = 2, .divisors = {1, 4}};
+  const std::vector<double> frequencies = rotary_frequencies(4, config);
+  CHECK(frequencies == std::vector<double>{0.5, 0.1 / 2 / 4});
+  const RotaryEmbedding plain(9, frequencies, RotaryPairs::halves, DType::float64);
+  const RotaryEmbedding larger(9, frequencies, RotaryPairs::halves, DType::float64, 1.5);
+  Random random(6);
+  const Tensor x = uniform({3, 6}, random), y = larger(x, 2);
+  CHECK(distance(slice(y, -1, 0, 4), slice(plain(x, 2), -1, 0, 4) * 1.5) < 1e-15);
+  CHECK(same_bits(slice(y, -1, 4, 6), slice(x, -1, 4, 6)));  // what is not rotated keeps its size
+  CHECK(message([] { rotary_frequencies(4, {.divisors = {1}}); }) ==
+        "rotary_frequencies: expected 2 divisors above 0, one per pair, got 1");
+  CHECK(message([] {
+          rotary_frequencies(4, {.divisors = {1, -2}});
+        }) == "rotary_frequencies: expected 2 divisors above 0, one per pair, got 1, -2");
+}
+
+TEST_CASE("A rotary embedding gives the same bits whatever texts came before") {
+  const std::vector<double> frequencies = rotary_frequencies(4);
+  const RotaryEmbedding grown(1000, frequencies), fresh(1000, frequencies);
+  Random random(7);
+  const Tensor x = uniform({900, 4}, random, DType::float32);
+  for (const std::int64_t end : {1, 64, 65, 300, 900}) grown(slice(x, 0, 0, end));
+  CHECK(same_bits(grown(slice(x, 0, 0, 50), 700), fresh(slice(x, 0, 0, 50), 700)));
+}
+
 TEST_CASE("A rotary embedding's linear form at a position is the rotation there") {
   const RotaryEmbedding rotate(9, rotary_frequencies(6, {.fraction = 0.7}), RotaryPairs::neighbours, DType::float64);
   Random random(5);

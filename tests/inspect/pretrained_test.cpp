@@ -1,0 +1,75 @@
+#include "files/json.h"
+#include "inspect/command.h"
+#include "run/program.h"
+#include "tests/catch.h"
+#include "tests/inspect/sample.h"
+#include "tests/message.h"
+#include "tests/scratch.h"
+
+#include <heed/files/file.h>
+#include <heed/models/formats/hugging_face.h>
+
+using namespace heed;
+
+namespace {
+
+std::string shown(const std::vector<std::string>& words) {
+  std::vector<const char*> arguments{"inspect"};
+  for (const std::string& word : words) arguments.push_back(word.c_str());
+  return inspect(static_cast<int>(arguments.size()), arguments.data(), {});
+}
+
+std::string pretrained(const std::string& name) { return "tests/golden/hugging_face/" + name; }
+std::string golden_of(const std::string& name) { return pretrained(name) + "/golden.safetensors"; }
+
+}  // namespace
+
+TEST_CASE("inspect verify --against compares a pretrained model with golden values, layer by layer") {
+  const std::string text = shown({"verify", pretrained("gemma3"), "--against", golden_of("gemma3")});
+  CHECK(text.starts_with("equal: the largest relative difference is "));
+  for (const char* row : {"\nembeddings ", "\nlayer 1 weights ", "\nlayer 2 ", "\nfinal state ", "\nlogits "}) {
+    CAPTURE(row);
+    CHECK(text.find(row) != std::string::npos);
+  }
+  const Json json =
+      parse_json(shown({"verify", pretrained("bert_bare"), "--against", golden_of("bert_bare"), "--json"}));
+  CHECK(json.at("equal") == true);
+  CHECK((json.at("values").size() == 5 && json.at("values")[0].at("what") == "embeddings"));
+}
+
+TEST_CASE("inspect verify --against refuses values of another model, and a model that differs") {
+  CHECK(message([] {
+          shown({"verify", pretrained("llama"), "--against", golden_of("bert")});
+        }) ==
+        "tests/golden/hugging_face/bert/golden.safetensors: 'weights' has shape (2, 4, 11, 11), but the model gives "
+        "(2, 2, 11, 11); was it written for this model?");
+  CHECK(message([] {
+          shown({"verify", pretrained("llama"), "--against", golden_of("mistral")});
+        })
+            .starts_with("tests/golden/hugging_face/llama: the model and "
+                         "tests/golden/hugging_face/mistral/golden.safetensors differ\nDIFFERENT: the largest"));
+  CHECK_THROWS_AS(shown({"verify", pretrained("llama")}), UsageError);
+}
+
+TEST_CASE("inspect of a pretrained model reads a sentence, and asks for one") {
+  const Json json = parse_json(shown({pretrained("bert_bare"), "--sentence", "<5> <17> <3>", "--json"}));
+  const Json& sentence = json.at("sentences")[0];
+  CHECK((sentence.at("predicted").is_null() && sentence.at("probability").is_null()));
+  CHECK((sentence.at("layers").size() == 2 && sentence.at("layers")[0].size() == 4));
+  CHECK(message([] { shown({pretrained("bert_bare")}); }) ==
+        "tests/golden/hugging_face/bert_bare: a pretrained model has no watched sentences; read one with --sentence");
+  CHECK(shown({pretrained("bert_bare"), "--sentence", "<5> <17> <3>"})
+            .find("a model without a head: it gives no answer") != std::string::npos);
+}
+
+TEST_CASE("inspect export --hugging-face writes a directory that it opens, and replaces none unasked") {
+  const Scratch scratch;
+  const std::string out = scratch / "out";
+  CHECK(shown({"export", pretrained("gpt2"), "--hugging-face", out}) == out + ": config.json, model.safetensors\n");
+  CHECK(shown({"verify", out, "--against", golden_of("gpt2")}).starts_with("equal: "));
+  CHECK(message([&] {
+          shown({"export", pretrained("gpt2"), "--hugging-face", out});
+        }) == out + "/config.json: exists already; choose another directory, or --force to replace it");
+  CHECK(shown({"export", pretrained("llama"), "--hugging-face", out, "--force"}).starts_with(out));
+  CHECK(shown({"verify", out, "--against", golden_of("llama")}).starts_with("equal: "));
+}
