@@ -12,6 +12,10 @@ using Place = MarkedText::Place;
 std::vector<Place> places_of(const std::vector<std::string>& tokens, const Tokenizer& tokenizer,
                              const std::string& text) {
   std::vector<Place> places;
+  if (tokenizer.pretrained()) {  // it may change the text
+    for (const EncodedToken& token : tokenizer.pretrained()->encode(text)) places.push_back({token.begin, token.end});
+    return places;
+  }
   std::size_t at = 0;
   for (const std::string& token : tokens) {
     const std::string written = tokenizer.written(token);

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """make_tokenizers.py OUT [VOCABULARY [LINES]]: tokenizers in the shapes of well-known models, and what the Hugging Face
-`tokenizers` package makes of difficult lines. OUT gets NAME.json for each, lines.bin and NAME.ids.
+`tokenizers` package makes of difficult lines. OUT gets NAME.json for each, lines.bin and NAME.digests.
 
-  python3 -m venv VENV && VENV/bin/pip install tokenizers sentencepiece protobuf
+  python3 -m venv VENV && VENV/bin/pip install tokenizers sentencepiece protobuf xxhash
   VENV/bin/python tests/golden/make_tokenizers.py tests/golden/tokenizers
 
-Each record of lines.bin is a length (4 bytes, little-endian) and a text. Each line of NAME.ids is "IDS|TEXT": the ids of a
-record, special tokens included, and in hexadecimal what they decode to without them. Without arguments behind OUT the files
-are those in the tree: about 300 tokens and 250 lines.
+Each record of lines.bin is a length (4 bytes, little-endian) and a text. Each line of NAME.digests is the XXH64 of "IDS|TEXT"
+for a record: its ids, special tokens included, and what they decode to without them. With LINES, NAME.ids gets "IDS|TEXT"
+itself, TEXT in hexadecimal. Without arguments behind OUT the files are those in the tree: about 300 tokens and 250 lines.
 """
 import base64
 import io
@@ -19,6 +19,7 @@ import unicodedata
 from pathlib import Path
 
 import sentencepiece
+import xxhash
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -184,7 +185,8 @@ def unigram(normalizer, pre_tokenizer, names, unknown, bytes_too=False):
     tokenizer.normalizer = normalizer
     tokenizer.pre_tokenizer = pre_tokenizer
     tokenizer.decoder = decoders.Metaspace()
-    tokenizer.train_from_iterator(TEXT, trainers.UnigramTrainer(vocab_size=SIZE + 100, special_tokens=names, unk_token=unknown, show_progress=False))
+    lines = [line for line in TEXT if line.isascii()]  # few characters: each becomes a token
+    tokenizer.train_from_iterator(lines, trainers.UnigramTrainer(vocab_size=SIZE + 100, special_tokens=names, unk_token=unknown, show_progress=False))
     content = json.loads(tokenizer.to_str())
     if bytes_too:
         content["model"]["byte_fallback"] = True
@@ -302,10 +304,15 @@ def main():
         tokenizer = make()
         (OUT / f"{name}.json").write_text(tokenizer.to_str(pretty=False))
         tokenizer = Tokenizer.from_file(str(OUT / f"{name}.json"))
-        with open(OUT / f"{name}.ids", "w") as file:
-            for line in lines:
-                ids = tokenizer.encode(line).ids
-                file.write(" ".join(map(str, ids)) + "|" + tokenizer.decode(ids).encode().hex() + "\n")
+        results = []
+        for line in lines:
+            ids = tokenizer.encode(line).ids
+            results.append((" ".join(map(str, ids)), tokenizer.decode(ids).encode()))
+        if len(sys.argv) > 3:
+            (OUT / f"{name}.ids").write_text("".join(f"{ids}|{text.hex()}\n" for ids, text in results))
+        else:
+            digests = (xxhash.xxh64_hexdigest(f"{ids}|".encode() + text) for ids, text in results)
+            (OUT / f"{name}.digests").write_text("".join(digest + "\n" for digest in digests))
 
 
 main()

@@ -101,7 +101,9 @@ class Bpe : public Model {
         if (found < 0) part.wrong("merges[{}]: token '{}' is not in the vocabulary", line - 1, excerpt(token));
         return found;
       };
-      merges_.insert_or_assign(key(id(left), id(right)), Merge{rank++, id(left + right.substr(prefix_.size()))});
+      const int left_id = id(left), right_id = id(right);
+      merges_.insert_or_assign(key(left_id, right_id), Merge{rank, id(left + right.substr(prefix_.size()))});
+      ++rank;
     }
   }
 

@@ -41,6 +41,8 @@ constexpr std::string_view white_space =
 constexpr std::string_view no_white_space =
     R"(\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff})";
 constexpr std::string_view word = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
+// Alone, not in a class, Oniguruma takes these digits of Latin-1 for letters.
+constexpr std::string_view latin_digits = R"(\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})";
 constexpr std::string_view no_hexadecimal = R"(\x{0}-\x{2f}\x{3a}-\x{40}\x{47}-\x{60}\x{67}-\x{10ffff})";
 
 std::optional<std::string_view> class_of(char escaped) {
@@ -101,11 +103,11 @@ class Translation {
     if (at_ + 1 == pattern_.size()) fail("pattern '{}' ends in a backslash", excerpt(pattern_));
     const char c = pattern_[at_ + 1];
     if (const auto members = class_of(c)) {
-      result_ += in_class_ ? std::string(*members) : fmt::format("[{}]", *members);
+      result_ += in_class_ ? std::string(*members) : fmt::format("[{}{}]", *members, c == 'w' ? latin_digits : "");
       at_ += 2;
     } else if (c == 'W') {
       if (in_class_) fail("pattern '{}': \\W in a class is not supported", excerpt(pattern_));
-      result_ += fmt::format("[^{}]", word);
+      result_ += fmt::format("[^{}{}]", word, latin_digits);
       at_ += 2;
     } else if ((c == 'p' || c == 'P') && pattern_.compare(at_ + 2, 1, "{") == 0) {
       const std::size_t end = pattern_.find('}', at_);
@@ -136,11 +138,10 @@ class Translation {
 
   void class_character(char c) {
     const std::string_view rest = std::string_view(pattern_).substr(at_);
-    if (rest.starts_with("[:")) {
-      const std::size_t end = rest.find(":]");
-      if (end == rest.npos) fail("pattern '{}': ':]' is missing", excerpt(pattern_));
-      result_ += rest.substr(0, end + 2);
-      at_ += end + 2;
+    constexpr std::string_view space = "[:space:]", letter = "[:alpha:]";
+    if (rest.starts_with(space) || rest.starts_with(letter)) {
+      result_ += rest.starts_with(space) ? white_space : "\\p{Alphabetic}";
+      at_ += space.size();
       return;
     }
     if (c == '[' || rest.starts_with("&&")) {

@@ -1,0 +1,177 @@
+#include "tests/catch.h"
+#include "tests/message.h"
+
+#include <heed/data/tokenizers/pretrained_tokenizer.h>
+#include <heed/files/digest.h>
+#include <heed/files/file.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <set>
+#include <sstream>
+
+using namespace heed;
+
+namespace {
+
+const std::filesystem::path golden = "tests/golden/tokenizers";
+
+PretrainedTokenizer golden_tokenizer(const std::string& name) {
+  return PretrainedTokenizer(read_file(golden / (name + ".json")));
+}
+
+// The texts of lines.bin: each has its length in front.
+std::vector<std::string> golden_lines() {
+  const std::string bytes = read_file(golden / "lines.bin");
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < bytes.size();) {
+    std::uint32_t size = 0;
+    std::memcpy(&size, bytes.data() + at, sizeof size);
+    lines.push_back(bytes.substr(at + sizeof size, size));
+    at += sizeof size + size;
+  }
+  return lines;
+}
+
+std::vector<std::string> golden_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(golden)) {
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<int> ids_of(const std::vector<EncodedToken>& tokens) {
+  std::vector<int> ids;
+  for (const EncodedToken& token : tokens) ids.push_back(token.id);
+  return ids;
+}
+
+// The tokens of a text, as the vocabulary names them, with spaces between.
+std::string named(const PretrainedTokenizer& tokenizer, std::string_view text) {
+  std::string result;
+  for (const EncodedToken& token : tokenizer.encode(text))
+    result += (result.empty() ? "" : " ") + tokenizer.token(token.id);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("Tokenizers of 18 models give the ids and the texts of the tokenizers package") {
+  const std::vector<std::string> lines = golden_lines();
+  REQUIRE(lines.size() == 250);
+  REQUIRE(golden_names().size() == 18);
+  for (const std::string& name : golden_names()) {
+    const PretrainedTokenizer tokenizer = golden_tokenizer(name);
+    std::istringstream digests(read_file(golden / (name + ".digests")));
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const std::vector<int> ids = ids_of(tokenizer.encode(lines[i]));
+      std::string digest;
+      REQUIRE(digests >> digest);
+      const std::string result = fmt::format("{}|", fmt::join(ids, " ")) + tokenizer.decode(ids);
+      INFO(name << ", line " << i << " (from 0): '" << lines[i] << "' has the ids " << result);
+      CHECK(hexadecimal(xxh64(result)) == digest);
+    }
+  }
+}
+
+TEST_CASE("Tokens stand for bytes of the text that follow one another") {
+  const std::set<std::string> without_gaps{"gpt2", "neox", "starcoder", "deepseek", "llama2", "gemma", "llama3"};
+  for (const std::string& name : golden_names()) {
+    const PretrainedTokenizer tokenizer = golden_tokenizer(name);
+    for (const std::string& line : golden_lines()) {
+      INFO(name << ": '" << line << "'");
+      std::size_t end = 0;
+      int word = 0;
+      for (const EncodedToken& token : tokenizer.encode(line)) {
+        CHECK((token.begin <= token.end && token.end <= line.size()));
+        CHECK((token.word == word || token.word == word + 1 || (token.word == 0 && word == 0)));
+        if (without_gaps.contains(name)) CHECK((token.begin <= end && token.end >= end));
+        word = token.word;
+        end = token.end;
+      }
+      if (without_gaps.contains(name)) CHECK(end == line.size());
+    }
+  }
+}
+
+TEST_CASE("A token tells its place in the text, its word and how it is written") {
+  const PretrainedTokenizer bert = golden_tokenizer("bert_uncased");
+  const std::string text = "The animal didn't cross the street.";
+  CHECK(named(bert, text) == "[CLS] the animal d ##id ##n ' t c ##ro ##ss the st ##re ##et . [SEP]");
+  std::vector<std::string> places;
+  for (const EncodedToken& token : bert.encode(text)) {
+    places.push_back(fmt::format("{}:{}", text.substr(token.begin, token.end - token.begin), token.word));
+  }
+  CHECK(fmt::format("{}", fmt::join(places, " ")) ==
+        ":0 The:1 animal:2 d:3 id:3 n:3 ':3 t:3 c:4 ro:4 ss:4 the:5 st:6 re:6 et:6 .:7 :8");
+  CHECK(bert.written(*bert.id("##ss")) == "ss");
+  CHECK(bert.written(*bert.id("the")) == " the");
+  CHECK(bert.written(*bert.id("[CLS]")) == "[CLS]");
+  CHECK(bert.decode(ids_of(bert.encode(text))) == "the animal didn ' t cross the street.");
+  CHECK(bert.decode(ids_of(bert.encode("a", true)), true) == "[CLS] a [SEP]");
+  CHECK(ids_of(bert.encode("a", false)) == std::vector{*bert.id("a")});
+
+  const PretrainedTokenizer gpt2 = golden_tokenizer("gpt2");
+  CHECK(gpt2.written(*gpt2.id("\u0120the")) == " the");
+  CHECK(gpt2.written(*gpt2.id("\u00e2")) == "\xe2");
+  const PretrainedTokenizer llama2 = golden_tokenizer("llama2");
+  CHECK(llama2.written(*llama2.id("\u2581the")) == " the");
+  CHECK(llama2.written(*llama2.id("<0xE2>")) == "\xe2");
+  CHECK(named(llama2, "\u9f98") == "<s> \u2581 <0xE9> <0xBE> <0x98>");
+}
+
+TEST_CASE("Special tokens have the meaning that the file gives them") {
+  const auto is = [](const std::string& name, const std::optional<int>& id, const std::string& token) {
+    const PretrainedTokenizer tokenizer = golden_tokenizer(name);
+    return id == tokenizer.id(token) && id.has_value();
+  };
+  const PretrainedTokenizer::Special bert = golden_tokenizer("bert_cased").special();
+  CHECK(is("bert_cased", bert.cls, "[CLS]"));
+  CHECK(is("bert_cased", bert.sep, "[SEP]"));
+  CHECK(is("bert_cased", bert.mask, "[MASK]"));
+  CHECK(is("bert_cased", bert.pad, "[PAD]"));
+  CHECK(is("bert_cased", bert.unk, "[UNK]"));
+  const PretrainedTokenizer::Special llama = golden_tokenizer("llama2").special();
+  CHECK(is("llama2", llama.bos, "<s>"));
+  CHECK(is("llama2", llama.eos, "</s>"));
+  CHECK(!llama.mask);
+  const PretrainedTokenizer::Special gpt2 = golden_tokenizer("gpt2").special();
+  CHECK(is("gpt2", gpt2.eos, "<|endoftext|>"));
+  CHECK(!gpt2.unk);
+  const PretrainedTokenizer tokenizer = golden_tokenizer("gpt2");
+  CHECK(tokenizer.is_special(*tokenizer.id("<|endoftext|>")));
+  CHECK(!tokenizer.is_special(0));
+}
+
+TEST_CASE("Text that is not UTF-8 and ids of no token are refused") {
+  const PretrainedTokenizer tokenizer = golden_tokenizer("gpt2");
+  CHECK(message([&] { tokenizer.encode("ab\xc3"); }) == "text: not UTF-8 at byte 2: 0xc3");
+  CHECK(message([&] { tokenizer.token(-1); }) ==
+        fmt::format("id -1 belongs to no token; the tokenizer has {}", tokenizer.size()));
+  CHECK(message([&] { tokenizer.decode({1 << 30}); }) ==
+        fmt::format("id 1073741824 belongs to no token; the tokenizer has {}", tokenizer.size()));
+}
+
+TEST_CASE("Long texts take time in proportion to their length") {
+  std::string spaces(100'000, ' '), word(100'000, 'a'), letters;
+  for (int i = 0; i < 100'000; ++i) letters += static_cast<char>('a' + (i * i + i / 7) % 26);
+  std::string marks = "a";
+  for (int i = 0; i < 25'000; ++i) marks += i % 2 ? "\u0301" : "\u0323";
+  for (const std::string& name : golden_names()) {
+    const PretrainedTokenizer tokenizer = golden_tokenizer(name);
+    for (const std::string& text : {spaces, word, letters, marks}) {
+      const auto start = std::chrono::steady_clock::now();
+      const std::vector<EncodedToken> tokens = tokenizer.encode(text);
+      CHECK((text == spaces || !tokens.empty()));
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      INFO(name << ": " << text.size() << " bytes from '" << text.substr(0, 8) << "' took " << seconds << " s");
+      CHECK(seconds < 20);  // 0.2 s; minutes if it grew with the square
+    }
+  }
+}

@@ -1,0 +1,185 @@
+#include "tests/catch.h"
+#include "tests/message.h"
+
+#include <heed/data/tokenizers/pretrained_tokenizer.h>
+
+#include <nlohmann/json.hpp>
+
+using namespace heed;
+using Json = nlohmann::json;
+
+namespace {
+
+const Json small_bpe = Json::parse(R"({
+  "version": "1.0", "truncation": null, "padding": null,
+  "added_tokens": [{"id": 3, "content": "<s>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
+                    "special": true}],
+  "normalizer": null, "pre_tokenizer": null, "decoder": null,
+  "post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}},
+                     {"Sequence": {"id": "A", "type_id": 0}}], "pair": [],
+                     "special_tokens": {"<s>": {"id": "<s>", "ids": [3], "tokens": ["<s>"]}}},
+  "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}})");
+
+// What the tokenizer of this file says.
+std::string saying(const Json& file) {
+  return message([&] { PretrainedTokenizer tokenizer(file.dump()); });
+}
+
+// What it says after the value at `pointer` is set.
+std::string setting(const std::string& pointer, const Json& value) {
+  Json file = small_bpe;
+  file[Json::json_pointer(pointer)] = value;
+  return saying(file);
+}
+
+Json parsed(const char* text) { return Json::parse(text); }
+
+}  // namespace
+
+TEST_CASE("A small tokenizer is read") {
+  const PretrainedTokenizer tokenizer(small_bpe.dump());
+  CHECK(tokenizer.size() == 4);
+  CHECK(tokenizer.tokens(6) == std::vector<std::string>{"a", "b", "ab", "<s>", "<unused 4>", "<unused 5>"});
+  std::string tokens;
+  for (const EncodedToken& token : tokenizer.encode("abba<s>")) tokens += tokenizer.token(token.id) + " ";
+  CHECK(tokens == "<s> ab b a <s> ");
+}
+
+TEST_CASE("A file that is no tokenizer is refused") {
+  CHECK(message([] { PretrainedTokenizer tokenizer(""); }).starts_with("not JSON at byte 1"));
+  CHECK(message([] { PretrainedTokenizer tokenizer("[]"); }) == "the file: expected an object, got a list");
+  CHECK(message([] { PretrainedTokenizer tokenizer("{}"); }) == "the file: 'model' is missing");
+  const std::string whole = small_bpe.dump();
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    CHECK(message([&] { PretrainedTokenizer tokenizer(whole.substr(0, size)); }) != "no error");
+  }
+  CHECK(message([] { PretrainedTokenizer tokenizer(std::string(100'000, '[')); }) == "nested deeper than 16 levels");
+  CHECK(message([] { PretrainedTokenizer tokenizer(R"({"model": 1, "model": 2})"); }) == "key 'model' occurs twice");
+}
+
+TEST_CASE("Unknown parts are refused with their names") {
+  CHECK(setting("/extra", 1) == "the file: unknown key 'extra'");
+  CHECK(setting("/model/type", "Sorcery") ==
+        "model: unknown type 'Sorcery'; known: BPE, WordPiece, WordLevel, Unigram");
+  CHECK(setting("/model/charm", 1) == "model: unknown key 'charm'");
+  CHECK(setting("/model/dropout", 0.1) == "model: dropout 0.1 makes tokens random, which is not supported");
+  CHECK(setting("/normalizer", parsed(R"({"type": "Upper"})")) == "normalizer: unknown type 'Upper'");
+  CHECK(
+      setting("/normalizer", parsed(R"({"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Upper"}]})")) ==
+      "normalizer.normalizers[1]: unknown type 'Upper'");
+  CHECK(setting("/pre_tokenizer", parsed(R"({"type": "Words"})")) == "pre_tokenizer: unknown type 'Words'");
+  CHECK(setting("/decoder", parsed(R"({"type": "CTC"})")) == "decoder: unknown type 'CTC'");
+  CHECK(setting("/post_processor", parsed(R"({"type": "Any"})")) == "post_processor: unknown type 'Any'");
+  CHECK(setting("/pre_tokenizer", parsed(R"({"type": "Punctuation", "behavior": "Swallowed"})")) ==
+        "pre_tokenizer: unknown behavior 'Swallowed'");
+  CHECK(setting("/normalizer", parsed(R"({"type": "BertNormalizer", "clean_text": 1})")) ==
+        "normalizer: 'clean_text': expected true or false, got 1");
+}
+
+TEST_CASE("Ids that collide, are negative or huge are refused") {
+  CHECK(setting("/model/vocab/b", 0) == "model: tokens 'a' and 'b' have the same id 0");
+  CHECK(setting("/model/vocab/b", -1) == "model: token 'b' has the id -1, which is negative");
+  CHECK(setting("/model/vocab/b", 2'000'000'000) ==
+        "model: token 'b' has the id 2000000000, far above the number of tokens, 3");
+  CHECK(setting("/model/vocab/b", 18'446'744'073'709'551'615U).starts_with("model: token 'b'"));
+  CHECK(setting("/model/vocab/b", 1.5) == "model: token 'b': expected a whole number as id, got 1.5");
+  CHECK(setting("/added_tokens/0/id", 0) ==
+        "the file.added_tokens[0]: id 0 of token '<s>' is that of 'a' in the vocabulary");
+  CHECK(setting("/added_tokens/0/id", 4'000'000'000) ==
+        "the file.added_tokens[0]: id 4000000000 is far above the number of tokens");
+  CHECK(setting("/added_tokens/0/id", -3) ==
+        "the file.added_tokens[0]: 'id': expected a whole number from 0 on, got -3");
+  CHECK(setting("/added_tokens/0/content", "b") ==
+        "the file.added_tokens[0]: token 'b' has the id 3 here and 1 in the vocabulary");
+  Json twice = small_bpe;
+  twice["added_tokens"].push_back(twice["added_tokens"][0]);
+  twice["added_tokens"][1]["content"] = "</s>";
+  CHECK(saying(twice) == "the file.added_tokens[1]: tokens '<s>' and '</s>' have the same id 3");
+}
+
+TEST_CASE("Merges of unknown tokens and without two sides are refused") {
+  CHECK(setting("/model/merges/0", "a c") == "model: merges[0]: token 'c' is not in the vocabulary");
+  CHECK(setting("/model/merges/0", parsed(R"(["b", "a"])")) == "model: merges[0]: token 'ba' is not in the vocabulary");
+  CHECK(setting("/model/merges/0", "ab") == "model: merges[0]: expected two tokens with a space between, got 'ab'");
+  CHECK(setting("/model/merges/0", "a b c") ==
+        "model: merges[0]: expected two tokens with a space between, got 'a b c'");
+  CHECK(setting("/model/merges/0", 7) == "model: merges[0]: expected two tokens, got 7");
+  CHECK(setting("/model/merges", 7) == "model: 'merges': expected a list, got 7");
+  Json cycle = small_bpe;  // a token that its own merge makes
+  cycle["model"]["vocab"][""] = 4;
+  cycle["model"]["merges"] = parsed(R"([["", "ab"], ["ab", ""], ["a", "b"]])");
+  CHECK(saying(cycle) == "no error");
+  CHECK(PretrainedTokenizer(cycle.dump()).encode(std::string(1000, 'a') + "b", false).size() == 1000);
+}
+
+TEST_CASE("Templates of unknown tokens are refused") {
+  CHECK(setting("/post_processor/single/0/SpecialToken/id", "<z>") ==
+        "post_processor.single[0]: token '<z>' is not among special_tokens");
+  CHECK(setting("/post_processor/special_tokens/<s>/ids/0", 9) == "post_processor: id 9 belongs to no token");
+  CHECK(setting("/post_processor/special_tokens/<s>/ids/0", "x") ==
+        "post_processor.special_tokens['<s>']: expected an id, got \"x\"");
+  CHECK(setting("/post_processor/single", Json::array()) == "post_processor: 'single' has no sequence A");
+  CHECK(setting("/post_processor/single/0", parsed(R"({"Sequence": {"id": "A"}})")) ==
+        "post_processor.single[1]: expected one sequence, A; got a second one");
+  CHECK(
+      setting("/post_processor", parsed(R"({"type": "BertProcessing", "cls": ["[CLS]", 77], "sep": ["[SEP]", 3]})")) ==
+      "post_processor: id 77 belongs to no token");
+}
+
+TEST_CASE("Patterns that are wrong, or take too many steps, end with a message") {
+  const auto with_pattern = [](const std::string& pattern) {
+    Json file = small_bpe;
+    file["pre_tokenizer"] = {
+        {"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}};
+    return file;
+  };
+  CHECK(saying(with_pattern("(a")).starts_with("pre_tokenizer: pattern '(a': "));
+  CHECK(saying(with_pattern("\\")) == "pre_tokenizer: pattern '\\' ends in a backslash");
+  CHECK(saying(with_pattern("[a-z&&[^b]]")) ==
+        "pre_tokenizer: pattern '[a-z&&[^b]]': classes within classes are not supported");
+  CHECK(saying(with_pattern("\\d{1,3}+")) ==
+        "pre_tokenizer: pattern '\\d{1,3}+': '+' behind an interval is not supported");
+  CHECK(saying(with_pattern("[\\W]")) == "pre_tokenizer: pattern '[\\W]': \\W in a class is not supported");
+  CHECK(saying(with_pattern(std::string(20'000, 'a'))) == "pre_tokenizer: a pattern has 20000 bytes, more than 10000");
+  CHECK(saying(with_pattern("((a{1000}){1000}){1000}")) != "no error");
+  const PretrainedTokenizer slow(with_pattern("(a|aa)+$").dump());
+  CHECK(message([&] {
+          slow.encode(std::string(200, 'a') + "b");
+        }).starts_with("pattern '(a|aa)+$' fails on a text of 201 bytes: "));
+}
+
+TEST_CASE("Damaged tables of characters are refused") {
+  const auto with_table = [](const char* base64) {
+    return setting("/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", base64}});
+  };
+  CHECK(with_table("") ==
+        "normalizer: 'precompiled_charsmap': the table of characters has 0 bytes, too few for its length");
+  CHECK(with_table("?") == "normalizer: 'precompiled_charsmap': not base64: byte 0x3f");
+  CHECK(with_table("/////w==") ==
+        "normalizer: 'precompiled_charsmap': the table of characters says that its trie has 4294967295 bytes, but 0 "
+        "follow");
+  CHECK(with_table("BAAAAP////8=") == "no error");  // it leads outside itself, so it replaces nothing
+}
+
+TEST_CASE("Vocabularies with wrong scores or without an unknown token are refused") {
+  const auto unigram = [](const char* vocab, const Json& unk) {
+    Json file = small_bpe;
+    file["added_tokens"] = Json::array();
+    file["post_processor"] = nullptr;
+    file["model"] = {{"type", "Unigram"}, {"vocab", Json::parse(vocab)}, {"unk_id", unk}};
+    return file;
+  };
+  CHECK(saying(unigram(R"([["a", "x"]])", 0)) == "model: vocab[0]: expected a token and its score");
+  CHECK(saying(unigram(R"([["a", -1]])", 5)) == "model: unk_id 5 is not below the number of tokens, 1");
+  const PretrainedTokenizer without(unigram(R"([["a", -1]])", nullptr).dump());
+  CHECK(message([&] { without.encode("ab"); }) == "'b' has no token, and the vocabulary has no unknown token");
+  const PretrainedTokenizer twice(unigram(R"([["a", -1], ["b", -2], ["a", -3]])", nullptr).dump());
+  CHECK(twice.encode("ab").at(0).id == 2);
+  CHECK(twice.tokens() == std::vector<std::string>{"<unused 0>", "b", "a"});
+  Json words = small_bpe;
+  words["model"] =
+      parsed(R"({"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "vocab": {"a": 0}})");
+  const PretrainedTokenizer pieces(words.dump());
+  CHECK(message([&] { pieces.encode("ab"); }) ==
+        "'ab' has no token, and the unknown token '[UNK]' is not in the vocabulary");
+}
