@@ -52,7 +52,7 @@ class Tokenizer {
   std::string written(std::string_view token) const;
   std::string join(const std::vector<std::string>& tokens) const;
 
-  // What it was made of. That of a pretrained model has Split::subwords.
+  /// Parts of the tokenizer. A pretrained one has Split::subwords.
   Split split() const { return split_; }
   bool is_of_text() const { return is_of_text_; }
   const std::optional<Subwords>& subwords() const { return subwords_; }

@@ -50,7 +50,7 @@ struct PretrainedTokenizer::Parts {
     if (const tokenizers::AddedToken* found = added.find(token)) return found->id;
     return vocabulary.tokens->find(token);
   }
-  // What the file calls an id: "" for one without a token.
+  // The name of an id in the file; "" for an id without a token.
   std::string name_in_file(int id) const {
     if (const tokenizers::AddedToken* found = added.find(id)) return found->content;
     const std::string* name = vocabulary.tokens->name(id);

@@ -35,14 +35,14 @@ class PretrainedTokenizer {
   /// text itself holds are always found. Throws Error when `text` is not UTF-8.
   std::vector<EncodedToken> encode(std::string_view text, bool add_special = true) const;
 
-  /// Returns the text of tokens, without special ones unless `keep_special`. Throws Error for an id that is no token's.
+  /// Returns the text of tokens, without special ones unless `keep_special`. Throws Error for ids outside size().
   std::string decode(const std::vector<int>& ids, bool keep_special = false) const;
 
-  /// Returns what one token adds to a text that it continues, special tokens included: " cat" for "Ġcat" and for "▁cat",
+  /// Returns the text that one token adds behind other text, special tokens included: " cat" for "Ġcat" and for "▁cat",
   /// "ing" for "##ing". Parts of a character are its bytes.
   std::string written(int id) const;
 
-  /// Returns the token as the vocabulary names it: "Ġcat". An id below size() that the file gives to no token is named
+  /// Returns the token as the vocabulary names it: "Ġcat". An id below size() without a token in the file is named
   /// "<unused ID>". Throws Error for other ids.
   const std::string& token(int id) const;
   std::optional<int> id(std::string_view token) const;
@@ -59,7 +59,7 @@ class PretrainedTokenizer {
   };
   const Special& special() const;
 
-  const std::string& json() const;  ///< what it was made of
+  const std::string& json() const;  ///< the file
 
  private:
   struct Parts;

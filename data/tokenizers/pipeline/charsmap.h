@@ -7,13 +7,13 @@
 
 namespace heed::tokenizers {
 
-/// SentencePiece's table of replacements: a double-array trie of texts, and what each becomes.
+/// SentencePiece's table of replacements: a double-array trie of texts, each with its replacement.
 class Charsmap {
  public:
   /// Throws Error when `blob` is cut short or leads outside itself.
   explicit Charsmap(std::string blob);
 
-  /// Returns what the shortest known prefix of `text` becomes. The `tokenizers` package replaces all of `text` by it.
+  /// Returns the replacement of the shortest known prefix of `text`. The `tokenizers` package replaces all of `text` by it.
   std::optional<std::string_view> find(std::string_view text) const;
 
  private:

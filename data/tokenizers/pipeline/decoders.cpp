@@ -99,7 +99,8 @@ Decoder word_piece_decoder(const Part& part) {
   return [prefix = part.text("prefix"), cleans = part.flag("cleanup")](Texts tokens, Decoded what) {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       std::string& token = tokens[i];
-      if (i > 0 || what == Decoded::part) token = token.starts_with(prefix) ? token.substr(prefix.size()) : " " + token;
+      if (i > 0 || what == Decoded::part)
+        token = token.starts_with(prefix) ? token.substr(prefix.size()) : std::string(" ").append(token);
       if (cleans) clean_up(token);
     }
     return tokens;

@@ -7,8 +7,8 @@
 
 namespace heed::tokenizers {
 
-/// What is decoded: a text, in which bytes that are not UTF-8 become U+FFFD; or a part of one, whose bytes stay as they are
-/// and which nothing is cut from, since more text comes before it.
+/// text: bytes that are not UTF-8 become U+FFFD, and the space that the tokenizer put in front goes.
+/// part: text comes before and behind it, so all bytes stay as they are.
 enum class Decoded { text, part };
 
 /// Turns the names of tokens into texts, which are then put together.

@@ -139,7 +139,7 @@ Normalizer bert(const Part& part) {
   }
   if (part.flag("handle_chinese_chars")) {
     all.push_back(by_code_point([](AlignedText& result, std::int32_t c, Origin origin) {
-      result.append(is_chinese(c) ? " " + utf8(c) + " " : utf8(c), origin);
+      result.append(is_chinese(c) ? fmt::format(" {} ", utf8(c)) : utf8(c), origin);
     }));
   }
   const bool is_lowercase = part.flag("lowercase");

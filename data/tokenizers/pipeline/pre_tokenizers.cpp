@@ -21,7 +21,7 @@ Behavior behavior_named(const Part& part, const std::string& name) {
   part.wrong("unknown behavior '{}'", excerpt(name));
 }
 
-// A stretch of a piece: a match of the pattern, or what lies between two matches.
+// A stretch of a piece: a match of the pattern, or the text between two matches.
 struct Stretch {
   std::size_t begin, end;
   bool is_match;
@@ -123,7 +123,7 @@ PreTokenizer split(Pattern pattern, Behavior behavior) {
   };
 }
 
-// Copies each piece, those that are no added tokens by append(result, text, piece).
+// Copies added tokens as they are, and the other pieces by append(result, text, piece).
 template <class F>
 void rewrite(Pieces& pieces, F append) {
   Pieces result;

@@ -35,7 +35,7 @@ pcre2_code* compile(const std::string& pattern, int& error, std::size_t& at) {
   return pcre2_compile(units(pattern), pattern.size(), options, &error, &at, context.get());
 }
 
-// What Oniguruma's classes hold, as ranges and properties of a class of PCRE2.
+// The members of Oniguruma's classes, as ranges and properties in a class of PCRE2.
 constexpr std::string_view white_space =
     R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
 constexpr std::string_view no_white_space =

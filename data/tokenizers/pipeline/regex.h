@@ -15,7 +15,7 @@ class Regex {
     std::size_t begin, end;
   };
 
-  /// Oniguruma's syntax is what the `tokenizers` package reads; it is translated. Throws Error that says at which byte
+  /// Translates Oniguruma's syntax, which the `tokenizers` package reads. Throws Error that says at which byte
   /// `pattern` is wrong, or which construct of it is not supported.
   explicit Regex(const std::string& pattern, Syntax syntax = Syntax::oniguruma);
   /// Returns a regular expression that finds `text` itself.

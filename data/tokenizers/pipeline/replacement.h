@@ -8,7 +8,7 @@ namespace heed::tokenizers {
 /// Returns the regular expression of a key "pattern": {"String": TEXT} or {"Regex": PATTERN}.
 Regex pattern_of(const Part& part);
 
-/// Replaces what the key "pattern" of a part finds by what its key "content" says.
+/// Replaces the matches of the key "pattern" of a part by the text of its key "content".
 class Replacement {
  public:
   explicit Replacement(const Part& part) : pattern_(pattern_of(part)), content_(part.text("content")) {}

@@ -16,10 +16,10 @@ class TokenTable {
 
   /// Throws Error when the id is negative or far above the number of expected tokens, or when another name has this id.
   void add(const std::string& name, std::int64_t id);
-  /// Adds a name with the next id. Of two equal names find() returns the id of the last.
+  /// Adds a name with the next id. When two names are equal, find() returns the last id.
   void append(const std::string& name);
 
-  int find(std::string_view name) const;                        // -1 when it is none's
+  int find(std::string_view name) const;                        // -1 for an unknown name
   const std::string* name(int id) const;                        // nullptr when no token has this id
   int size() const { return static_cast<int>(names_.size()); }  // largest id, plus 1
 

@@ -12,7 +12,7 @@ class Trie {
   static constexpr std::uint32_t root = 0, none = 0xffffffff;
 
   Trie() = default;
-  /// Of several equal strings, the last one counts. Values are not negative.
+  /// When strings are equal, the last value counts. Values are not negative.
   explicit Trie(std::vector<std::pair<std::string_view, int>> entries);
 
   /// Returns the node behind `node` and `byte`, or `none`.

@@ -1,7 +1,9 @@
 #include "tests/catch.h"
 #include "tests/message.h"
 
+#include <heed/data/marked_text.h>
 #include <heed/data/tokenizers/pretrained_tokenizer.h>
+#include <heed/data/vocabulary.h>
 #include <heed/files/digest.h>
 #include <heed/files/file.h>
 
@@ -174,4 +176,33 @@ TEST_CASE("Long texts take time in proportion to their length") {
       CHECK(seconds < 20);  // 0.2 s; minutes if it grew with the square
     }
   }
+}
+
+TEST_CASE("A pretrained tokenizer gives a Vocabulary the ids that it gives itself") {
+  for (const std::string& name : golden_names()) {
+    const PretrainedTokenizer pretrained = golden_tokenizer(name);
+    const Tokenizer tokenizer = Tokenizer::of_text(pretrained);
+    const Vocabulary vocabulary(pretrained.tokens(pretrained.size() + 3));
+    CHECK(vocabulary.size() == pretrained.size() + 3);
+    for (const std::string& line : golden_lines()) {
+      std::vector<int> ids;
+      for (const std::string& token : tokenizer(line)) ids.push_back(vocabulary[token]);
+      INFO(name << ": '" << line << "'");
+      CHECK(ids == ids_of(pretrained.encode(line)));
+      CHECK(tokenizer.join(tokenizer(line)) == pretrained.decode(ids));
+    }
+  }
+}
+
+TEST_CASE("Marked words are found where a pretrained tokenizer changes the text") {
+  const Tokenizer tokenizer = Tokenizer::of_text(golden_tokenizer("bert_uncased"));
+  MarkedText marked = without_brackets("[The Animal] didn't cross [the STREET] because it was tired.");
+  marked.query = find_word(marked.text, "it");
+  const Example example = cut(marked, tokenizer);
+  const auto words = [&](const Span& span) {
+    return fmt::format("{}", fmt::join(example.tokens.begin() + span.begin, example.tokens.begin() + span.end, " "));
+  };
+  CHECK(words(example.candidates.at(0)) == "the animal");
+  CHECK(words(example.candidates.at(1)) == "the st ##re ##et");
+  CHECK(example.tokens.at(static_cast<std::size_t>(example.query)) == "it");
 }
