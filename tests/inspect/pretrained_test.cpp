@@ -4,6 +4,7 @@
 #include "tests/catch.h"
 #include "tests/inspect/sample.h"
 #include "tests/message.h"
+#include "tests/models/formats/hugging_face/copied_model.h"
 #include "tests/scratch.h"
 
 #include <heed/files/file.h>
@@ -21,6 +22,20 @@ std::string shown(const std::vector<std::string>& words) {
 
 std::string pretrained(const std::string& name) { return "tests/golden/hugging_face/" + name; }
 std::string golden_of(const std::string& name) { return pretrained(name) + "/golden.safetensors"; }
+
+// A tokenizer.json whose tokens are the words w0 to w60.
+std::string tokenizer_of_words() {
+  Json vocabulary = Json::object();
+  for (int id = 0; id < 61; ++id) vocabulary["w" + std::to_string(id)] = id;
+  return Json({{"version", "1.0"},
+               {"added_tokens", Json::array()},
+               {"normalizer", nullptr},
+               {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
+               {"post_processor", nullptr},
+               {"decoder", nullptr},
+               {"model", {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", "w0"}}}})
+      .dump();
+}
 
 }  // namespace
 
@@ -52,14 +67,22 @@ TEST_CASE("inspect verify --against refuses values of another model, and a model
 }
 
 TEST_CASE("inspect of a pretrained model reads a sentence, and asks for one") {
-  const Json json = parse_json(shown({pretrained("bert_bare"), "--sentence", "<5> <17> <3>", "--json"}));
+  CopiedModel copy("bert_bare");
+  write_file(copy.path() / "tokenizer.json", tokenizer_of_words());
+  const std::string model = copy.path().string();
+  const Json json = parse_json(shown({model, "--sentence", "w5 w17 w3", "--query", "w17", "--json"}));
   const Json& sentence = json.at("sentences")[0];
+  CHECK(sentence.at("tokens") == Json{"w5", "w17", "w3"});
+  CHECK(sentence.at("query") == 1);
   CHECK((sentence.at("predicted").is_null() && sentence.at("probability").is_null()));
   CHECK((sentence.at("layers").size() == 2 && sentence.at("layers")[0].size() == 4));
   CHECK(message([] { shown({pretrained("bert_bare")}); }) ==
         "tests/golden/hugging_face/bert_bare: a pretrained model has no watched sentences; read one with --sentence");
-  CHECK(shown({pretrained("bert_bare"), "--sentence", "<5> <17> <3>"})
-            .find("a model without a head: it gives no answer") != std::string::npos);
+  CHECK(shown({model, "--sentence", "w5 w17 w3"}).find("a model without a head: it gives no answer") !=
+        std::string::npos);
+  CHECK(message([&] {
+          shown({model, "--sentence", "w5 w17", "--query", "w9"});
+        }) == "the sentence has no word or token 'w9'; its tokens: w5 w17");
 }
 
 TEST_CASE("inspect export --hugging-face writes a directory that it opens, and replaces none unasked") {
