@@ -149,7 +149,7 @@ void write_dump(const std::filesystem::path& run, const Dump& dump) {
     }
   }
   content.metadata = {{"sentences", format_json(sentences)}, {"step", std::to_string(dump.step)}};
-  make_directories(path.parent_path());
+  make_directory(path.parent_path());  // the run itself is there: one that was removed is not made anew
   write_safetensors(path, content);
 }
 

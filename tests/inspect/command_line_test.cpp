@@ -84,6 +84,7 @@ TEST_CASE("A run directory named like a command is reached as ./causes") {
     ~Back() { fs::current_path(path); }
   } back;
   fs::current_path(run.path);
+  fs::create_directory("causes");
   write_dump("causes", {400, {english_sentence()}});
   CHECK(run.inspect({"./causes"}) == query_view({400, {english_sentence()}}, {}));
   CHECK(run.is_usage_error({"causes"}, "expected a run directory (see inspect causes --help)"));

@@ -211,7 +211,7 @@ TEST_CASE("where a run has a file called attention, no dump is written") {
             [&] {
               write_dump(scratch.path, {0, {chinese_sentence()}});
             },
-            scratch.path) == "cannot make the directory FILE/attention: Not a directory");
+            scratch.path) == "cannot make the directory FILE/attention: File exists");
 }
 
 TEST_CASE("a dump is of a model when its layers, heads and words are") {
@@ -236,4 +236,14 @@ TEST_CASE("a dump keeps the candidates among which a model chose") {
   write_dump(scratch.path, {400, {sentence}});
   CHECK(last_dump(scratch.path).sentences[0].candidates == std::vector<Span>{{1, 2}, {4, 6}});
   check_same_model(last_dump(scratch.path), model, "dump");
+}
+
+TEST_CASE("A run directory that was removed is not made anew by a dump") {
+  const Scratch scratch;
+  const std::filesystem::path gone = scratch / "gone";
+  CHECK(message([&] {
+          write_dump(gone, {0, {english_sentence()}});
+        }) == "cannot make the directory " + (gone / "attention").string() +
+                  ": No such file or directory: there is no directory " + gone.string());
+  CHECK_FALSE(std::filesystem::exists(gone));
 }

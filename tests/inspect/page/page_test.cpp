@@ -17,6 +17,7 @@ namespace {
 struct PageFiles : Scratch {
   std::filesystem::path run = path / "run";
   PageFiles() {
+    make_directory(run);
     write_dump(run, {0, {english_sentence()}});
     write_dump(run, {400, {english_sentence()}});
     save_model(model_path(run), small_model());
