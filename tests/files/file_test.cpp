@@ -274,7 +274,7 @@ TEST_CASE("A file is read piece by piece, and one that has become shorter is an 
   const OpenFile file(scratch / "file");
   CHECK(file.size() == 10);
   CHECK((file.read(3, 4) == "3456" && file.read(10, 0).empty()));
-  fs::resize_file(scratch / "file", 5);
+  std::filesystem::resize_file(scratch / "file", 5);
   CHECK(file.read(0, 5) == "01234");
   CHECK(message([&] { file.read(3, 4); }, scratch.path.string()) ==
         "cannot read FILE/file: it was cut from 10 bytes to 5 while it was read; try again when it is whole");
