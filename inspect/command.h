@@ -45,7 +45,7 @@ struct Command {
 
 /// The view of a command line that begins with a run: where each watched sentence's query attends.
 extern const Command attention_command;
-extern const Command causes_command, compare_command, export_command, generate_command, history_command,
+extern const Command causes_command, compare_command, export_command, generate_command, heads_command, history_command,
     induction_command, match_command, page_command, report_command, steps_command, verify_command, weights_command,
     why_command;
 

@@ -1,6 +1,6 @@
 #pragma once
 #include "files/json.h"
-#include "inspect/card/interval.h"
+#include <heed/explain/interval.h>
 #include "inspect/views/terminal.h"
 #include "run/bag_of_words.h"
 

@@ -1,4 +1,5 @@
 #include "inspect/card/card.h"
+#include "inspect/views/view.h"
 
 #include <heed/files/utf8.h>
 
@@ -9,14 +10,6 @@ namespace {
 
 std::string counted(std::int64_t count, const char* one, const char* many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
-std::string row(const std::string& name, double share) { return fmt::format("  {:<40} {:>9}\n", name, percent(share)); }
-
-std::string row(const std::string& name, const Interval& interval) {
-  if (std::isnan(interval.share)) return "";
-  return fmt::format("  {:<40} {:>9}   {:.1f} to {:.1f}\n", name, percent(interval.share), 100 * interval.low,
-                     100 * interval.high);
 }
 
 std::string looks_row(const char* name, const Card::Looks& looks) {
@@ -37,12 +30,6 @@ std::string difference_text(const Interval& a, const Interval& b) {
   const double difference = a.share - b.share, error = std::hypot(a.error(), b.error());
   return fmt::format("a difference of {:.1f} ± {:.1f} points{}", 100 * difference, 100 * error,
                      std::abs(difference) > error ? "" : ", which is not shown to differ from 0");
-}
-
-Json interval_json(const Interval& interval) {
-  return {{"share", number_or_null(interval.share)},
-          {"low", number_or_null(interval.low)},
-          {"high", number_or_null(interval.high)}};
 }
 
 Json looks_json(const Card::Looks& looks) {
@@ -99,15 +86,16 @@ std::string card_view(const Card& card, const Terminal& terminal) {
   std::string text = wrapped(head, terminal.width, 2) + "\n";
   for (const std::string& line : card_verdict(card)) text += wrapped(line, terminal.width) + "\n";
   text += fmt::format("  {:<40} {:>9}   {}\n", "", "right", "95 % interval");
-  text += row("the model", card.model) + row("  both of a minimal pair", card.both_of_pair) +
-          row("a bag of words", card.bag);
-  if (card.without_candidates) text += row("the model without the candidates' words", *card.without_candidates);
-  if (card.after_query) text += row("the model on the part after the query", *card.after_query);
-  text +=
-      row("a coin", card.coin) + row("the nearest candidate", card.nearest) + row("the first candidate", card.first);
+  text += share_row("the model", card.model) + share_row("  both of a minimal pair", card.both_of_pair) +
+          share_row("a bag of words", card.bag);
+  if (card.without_candidates) text += share_row("the model without the candidates' words", *card.without_candidates);
+  if (card.after_query) text += share_row("the model on the part after the query", *card.after_query);
+  text += share_row("a coin", card.coin) + share_row("the nearest candidate", card.nearest) +
+          share_row("the first candidate", card.first);
   for (const Card::Group& one : card.groups) {
-    text += row(fmt::format("the model, {} ({})", one.name.empty() ? "other" : excerpt(one.name, 20), one.sentences),
-                one.right);
+    text +=
+        share_row(fmt::format("the model, {} ({})", one.name.empty() ? "other" : excerpt(one.name, 20), one.sentences),
+                  one.right);
   }
   const auto share = [](std::int64_t part, std::int64_t whole) {
     return fmt::format("{:.0f} %", 100 * static_cast<double>(part) / static_cast<double>(whole));

@@ -1,5 +1,5 @@
 #pragma once
-#include "inspect/card/interval.h"
+#include <heed/explain/interval.h>
 
 #include <heed/models/reading.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 #include "files/json.h"
-#include "inspect/card/interval.h"
+#include <heed/explain/interval.h>
 #include "inspect/progress.h"
 
 #include <filesystem>

@@ -1,5 +1,7 @@
 #include "inspect/views/terminal.h"
 
+#include "inspect/views/view.h"
+
 #include <heed/files/utf8.h>
 
 #include <fmt/format.h>
@@ -120,6 +122,22 @@ std::string signed_cell(double value, const Terminal& terminal) {
   }
   const std::size_t i = level<shades.size()>(std::abs(value));
   return std::string(value < 0 && i > 0 ? "-" : " ") + shades[i];
+}
+
+std::string share_row(const std::string& name, double share) {
+  return fmt::format("  {:<40} {:>9}\n", name, percent(share));
+}
+
+std::string share_row(const std::string& name, const Interval& interval) {
+  if (std::isnan(interval.share)) return "";
+  return fmt::format("  {:<40} {:>9}   {:.1f} to {:.1f}\n", name, percent(interval.share), 100 * interval.low,
+                     100 * interval.high);
+}
+
+Json interval_json(const Interval& interval) {
+  return {{"share", number_or_null(interval.share)},
+          {"low", number_or_null(interval.low)},
+          {"high", number_or_null(interval.high)}};
 }
 
 }  // namespace heed

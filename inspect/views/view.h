@@ -4,6 +4,8 @@
 #include "run/dump.h"
 #include "run/metrics.h"
 
+#include <heed/explain/interval.h>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -98,5 +100,12 @@ struct Range {
   int begin, end;
 };
 Range chosen_range(const char* what, std::optional<int> chosen, int count);
+
+/// Returns a row of a table of shares: name, share, and its interval where it has one; "" for a share that is NaN.
+std::string share_row(const std::string& name, const Interval& share);
+std::string share_row(const std::string& name, double share);
+
+/// Returns {"share":0.5,"low":0.4,"high":0.6}.
+Json interval_json(const Interval& interval);
 
 }  // namespace heed

@@ -1,4 +1,4 @@
-#include "inspect/card/interval.h"
+#include <heed/explain/interval.h>
 
 #include "tests/catch.h"
 

@@ -12,12 +12,12 @@ struct Interval {
   bool is_above(double figure) const { return low - figure >= 0.0005; }
 };
 
-// Of `right` among `count` independent ones (Wilson 1927): all NaN of none.
+/// Returns the share of `right` among `count` independent answers with Wilson's interval (1927). All NaN when count is 0.
 Interval wilson(int right, int count);
 
-// Of what is right, where right[i] and right[twin[i]] are not independent (twin[i] -1: alone): pairs are drawn again as
-// pairs, 4,000 times from a fixed seed, and the interval holds the middle 95 % (Efron 1979). Wilson's where none has a twin;
-// where all or none is right, Wilson's of so many pairs.
+/// Returns the share of right answers where right[i] and right[twin[i]] are not independent (twin[i] -1: alone). Pairs are drawn
+/// again as pairs, 4,000 times from a fixed seed, and the interval holds the middle 95 % (Efron 1979). Without pairs the interval
+/// is Wilson's; when all answers or none are right, it is Wilson's for the number of pairs.
 Interval share_of(const std::vector<bool>& right, const std::vector<int>& twin);
 
 /// Returns the mean of `values`, of [-1, 1], and its 95 % interval, share +- error. Values of one group (the sentences of a

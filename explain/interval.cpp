@@ -1,6 +1,5 @@
-#include "inspect/card/interval.h"
-
 #include <heed/autograd/random.h>
+#include <heed/explain/interval.h>
 
 #include <fmt/format.h>
 

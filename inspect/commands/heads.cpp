@@ -1,0 +1,98 @@
+#include "inspect/card/card.h"
+#include "inspect/commands/shared.h"
+
+#include <heed/explain/head_choices.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace heed {
+namespace {
+
+const char* name_of(HeadChoices::Direction direction) {
+  return direction == HeadChoices::Direction::to_candidate ? "pronoun -> candidate" : "candidate -> pronoun";
+}
+
+std::string name_of(const HeadChoices::Head& head) {
+  return fmt::format("layer {} head {}, {}", head.layer + 1, head.head + 1, name_of(head.direction));
+}
+
+std::string heads_view(const HeadChoices& found, const std::string& set, const View& view) {
+  const double chance = std::max({found.coin, found.nearest.share, found.first.share});
+  std::string text = wrapped(
+      fmt::format(
+          "{}: {} points at the meant candidate in {} of the half on which it was not chosen ({:.1f} to {:.1f}); {}",
+          set, name_of(found.best), percent(found.best.right.share), 100 * found.best.right.low,
+          100 * found.best.right.high,
+          found.best.right.is_above(chance) ? "better than each baseline." : "not shown to beat the baselines."),
+      view.terminal.width);
+  text += fmt::format("\n\n{} sentences, {} in minimal pairs; share of right candidates and 95 % interval\n",
+                      found.sentences, 2 * found.pairs);
+  text += share_row("that head, on the half that chose it", found.chosen_on);
+  text += share_row("that head, on the other half", found.best.right);
+  text += share_row("a head drawn at random", found.mean);
+  text +=
+      share_row("the candidate nearest to the pronoun", found.nearest) + share_row("the first candidate", found.first);
+  text += share_row("a coin", found.coin);
+  std::vector<HeadChoices::Head> heads = found.heads;
+  std::ranges::stable_sort(heads, std::greater<>(), [](const HeadChoices::Head& h) { return h.right.share; });
+  heads.resize(std::min<std::size_t>(heads.size(), 8));
+  text +=
+      fmt::format("\nThe {} largest of {} shares, on all sentences (the largest are so by chance, too)\n",
+                  heads.size(), found.heads.size());
+  for (const HeadChoices::Head& head : heads) text += share_row(name_of(head), head.right);
+  if (found.without > 0)
+    text += fmt::format("\n{} sentences without a meant candidate among two are left out.\n", found.without);
+  if (found.too_long > 0)
+    text += fmt::format("\n{} sentences longer than the model reads are left out.\n", found.too_long);
+  return text;
+}
+
+Json head_json(const HeadChoices::Head& head) {
+  return {{"layer", head.layer},
+          {"head", head.head},
+          {"direction", head.direction == HeadChoices::Direction::to_candidate ? "to_candidate" : "from_candidate"},
+          {"right", interval_json(head.right)}};
+}
+
+Json heads_json(const HeadChoices& found, const std::string& set) {
+  Json json{{"set", set},
+            {"sentences", found.sentences},
+            {"pairs", found.pairs},
+            {"too_long", found.too_long},
+            {"without_candidates", found.without},
+            {"best", head_json(found.best)},
+            {"chosen_on", interval_json(found.chosen_on)},
+            {"mean", found.mean},
+            {"nearest", interval_json(found.nearest)},
+            {"first", interval_json(found.first)},
+            {"coin", found.coin},
+            {"heads", Json::array()}};
+  for (const HeadChoices::Head& head : found.heads) json["heads"].push_back(head_json(head));
+  return json;
+}
+
+}  // namespace
+
+const Command heads_command{.name = "heads",
+                            .words = "RUN [FILE...]",
+                            .summary = "Counts how often each head points at the right candidate",
+                            .example = "inspect heads MODEL winograd.tsv#en/wsc_naive.train",
+                            .shared = "json",
+                            .answer = [](const Request& request) {
+                              const SavedModel model = model_of(request.runs[0], {});
+                              Json all = Json::array();
+                              std::string text;
+                              const auto add = [&](const std::string& set, const std::string& file) {
+                                const HeadChoices found =
+                                    head_choices(model, card_sentences(model, request.runs[0], file));
+                                text += (text.empty() ? "" : "\n") + heads_view(found, set, request.view);
+                                all.push_back(heads_json(found, set));
+                              };
+                              for (const std::string& file : request.files) add(file, file);
+                              if (request.files.empty()) add("held-out sentences", "");
+                              return request.has("json") ? json_line(all) : text;
+                            }};
+
+}  // namespace heed
