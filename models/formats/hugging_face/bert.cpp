@@ -75,7 +75,7 @@ TensorNames bert_names() {
   return names;
 }
 
-// Heads for other tasks, and what pools or counts positions: attention and logits of tokens do not need them.
+// Heads for other tasks, pooling, and stored numbers of positions: attention and logits of tokens do not need them.
 const std::vector<std::string> unused{
     "embeddings.position_ids", "embeddings.token_type_ids", "pooler.*", "classifier.*", "qa_outputs.*",
     "cls.seq_relationship.*"};

@@ -6,7 +6,7 @@
 namespace heed {
 namespace {
 
-// What LLaMA and its relatives have in common. A head has head_dim features, or `head_dim` where the file names none.
+// The shape that LLaMA and its relatives share. A head has head_dim features, or `head_dim` where the file names none.
 PretrainedConfig read_llama_shape(ConfigReader& json, std::optional<int> head_dim = {}) {
   PretrainedConfig config;
   const int heads = json.integer("num_attention_heads", 1), d_model = json.integer("hidden_size", 1);
@@ -67,7 +67,7 @@ PretrainedConfig read_qwen2(ConfigReader& json) {
   read_qwen_windows(json, t);
   read_rotary(json, t, 10000);
   config.logits.tied = json.flag("tie_word_embeddings", false);
-  json.ignore({"use_mrope"});
+  json.expect("use_mrope", false);
   return config;
 }
 
@@ -100,7 +100,8 @@ PretrainedConfig read_phi3(ConfigReader& json) {
   TransformerConfig& t = config.transformer;
   t.block.mlp.activation = json.activation("hidden_act", "silu", true);
   t.block.attention.window = json.integer("sliding_window", 1, 0);
-  json.expect("attention_bias", false);
+  for (const char* key : {"attention_bias", "mlp_bias", "lm_head_bias"}) json.expect(key, false);
+  json.ignore({"full_attn_mod", "interpolate_factor"});
   read_rotary(json, t, 10000, {.yarn_is_longrope = true});
   config.logits.tied = json.flag("tie_word_embeddings", false);
   return config;
