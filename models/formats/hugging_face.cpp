@@ -132,8 +132,10 @@ class Loader {
       if (loaded_.insert(name).second) {
         parameter.copy_from(part);
       } else if (!is_equal(parameter, part.to(parameter.dtype()))) {
+        const char* hint =
+            name == "words.weight" ? "; set tie_word_embeddings to false in config.json to use both" : "";
         problems_.push_back(
-            fmt::format("{} differs from another tensor that holds {}", excerpt(entry.stored.name), name));
+            fmt::format("{} differs from another tensor that holds {}{}", excerpt(entry.stored.name), name, hint));
       }
       begin = end;
     }

@@ -137,7 +137,8 @@ TEST_CASE("A tied head that a file holds as well must be equal to the embeddings
   CHECK(with_head("bert", "bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight", 0) == "no error");
   CHECK(with_head("gpt2", "wte.weight", "lm_head.weight", 1) ==
         "DIR: its tensors are not those of a gpt2 of this configuration\n"
-        "  lm_head.weight differs from another tensor that holds words.weight");
+        "  lm_head.weight differs from another tensor that holds words.weight; set tie_word_embeddings to false in "
+        "config.json to use both");
 }
 
 TEST_CASE("A head that is not tied may be missing: the model then answers nothing") {

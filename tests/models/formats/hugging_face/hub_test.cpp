@@ -1,0 +1,159 @@
+// Configurations as models on the Hugging Face hub have them, by several versions of transformers.
+#include "models/formats/hugging_face/family.h"
+#include "tests/catch.h"
+
+using namespace heed;
+
+namespace {
+
+PretrainedConfig read(const std::string& text) {
+  ConfigReader json(text, "config.json");
+  const PretrainedConfig config = family_of(json).read(json);
+  json.finish();
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("Configurations of GPT-2 and Pythia on the hub are understood") {
+  const TransformerConfig gpt2 =
+      read(R"({"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1,
+    "bos_token_id": 50256, "embd_pdrop": 0.1, "eos_token_id": 50256, "initializer_range": 0.02,
+    "layer_norm_epsilon": 1e-05, "model_type": "gpt2", "n_ctx": 1024, "n_embd": 768, "n_head": 12, "n_layer": 12,
+    "n_positions": 1024, "resid_pdrop": 0.1, "summary_activation": null, "summary_first_dropout": 0.1,
+    "summary_proj_to_labels": true, "summary_type": "cls_index", "summary_use_proj": true,
+    "task_specific_params": {"text-generation": {"do_sample": true, "max_length": 50}}, "vocab_size": 50257})")
+          .transformer;
+  CHECK((gpt2.layers == 12 && gpt2.block.mlp.width == 3072 && gpt2.block.mlp.activation == Activation::gelu_tanh));
+  const PretrainedConfig pythia =
+      read(R"({"architectures": ["GPTNeoXForCausalLM"], "bos_token_id": 0, "eos_token_id": 0, "hidden_act": "gelu",
+    "hidden_size": 512, "initializer_range": 0.02, "intermediate_size": 2048, "layer_norm_eps": 1e-05,
+    "max_position_embeddings": 2048, "model_type": "gpt_neox", "num_attention_heads": 8, "num_hidden_layers": 6,
+    "rotary_emb_base": 10000, "rotary_pct": 0.25, "tie_word_embeddings": false, "torch_dtype": "float16",
+    "transformers_version": "4.24.0", "use_cache": true, "use_parallel_residual": true, "vocab_size": 50304})");
+  CHECK((pythia.transformer.rotary.fraction == 0.25 && pythia.transformer.block.parallel && !pythia.logits.tied));
+}
+
+TEST_CASE("Configurations of LLaMA 3, SmolLM2, Mistral, Qwen and OLMo on the hub are understood") {
+  const TransformerConfig llama =
+      read(R"({"architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "bos_token_id": 128000, "eos_token_id": [128001, 128008], "head_dim": 64, "hidden_act": "silu", "hidden_size": 2048,
+    "initializer_range": 0.02, "intermediate_size": 8192, "max_position_embeddings": 131072, "mlp_bias": false,
+    "model_type": "llama", "num_attention_heads": 32, "num_hidden_layers": 16, "num_key_value_heads": 8,
+    "pretraining_tp": 1, "rms_norm_eps": 1e-05, "rope_scaling": {"factor": 32.0, "high_freq_factor": 4.0,
+    "low_freq_factor": 1.0, "original_max_position_embeddings": 8192, "rope_type": "llama3"}, "rope_theta": 500000.0,
+    "tie_word_embeddings": true, "torch_dtype": "bfloat16", "transformers_version": "4.45.0.dev0", "use_cache": true,
+    "vocab_size": 128256})")
+          .transformer;
+  CHECK((llama.rotary.scaling == RotaryScaling::llama3 && llama.rotary.factor == 32 && llama.rotary.base == 500000));
+  const PretrainedConfig smol =
+      read(R"({"architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "bos_token_id": 0, "eos_token_id": 0, "hidden_act": "silu", "hidden_size": 576,
+    "initializer_range": 0.041666666666666664, "intermediate_size": 1536, "is_llama_config": true,
+    "max_position_embeddings": 8192, "model_type": "llama", "num_attention_heads": 9, "num_hidden_layers": 30,
+    "num_key_value_heads": 3, "pretraining_tp": 1, "rms_norm_eps": 1e-05, "rope_interleaved": false,
+    "rope_scaling": null, "rope_theta": 100000, "tie_word_embeddings": true, "torch_dtype": "bfloat16",
+    "transformers_version": "4.40.1", "use_cache": true, "vocab_size": 49152,
+    "transformers.js_config": {"kv_cache_dtype": {"q4f16": "float16"}}})");
+  const AttentionConfig& attention = smol.transformer.block.attention;
+  CHECK((attention.keys() == 3 && attention.d_k == 64 && smol.logits.tied));
+  const TransformerConfig mistral =
+      read(R"({"architectures": ["MistralForCausalLM"], "bos_token_id": 1, "eos_token_id": 2, "hidden_act": "silu",
+    "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 14336, "max_position_embeddings": 32768,
+    "model_type": "mistral", "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8,
+    "rms_norm_eps": 1e-05, "rope_theta": 10000.0, "sliding_window": 4096, "tie_word_embeddings": false,
+    "torch_dtype": "bfloat16", "use_cache": true, "vocab_size": 32000})")
+          .transformer;
+  CHECK(mistral.block_at(31).attention.window == 4096);
+  const TransformerConfig qwen2 =
+      read(R"({"architectures": ["Qwen2ForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 151643,
+    "eos_token_id": 151643, "hidden_act": "silu", "hidden_size": 896, "initializer_range": 0.02,
+    "intermediate_size": 4864, "max_position_embeddings": 32768, "max_window_layers": 24, "model_type": "qwen2",
+    "num_attention_heads": 14, "num_hidden_layers": 24, "num_key_value_heads": 2, "rms_norm_eps": 1e-06,
+    "rope_theta": 1000000.0, "sliding_window": 32768, "tie_word_embeddings": true, "torch_dtype": "bfloat16",
+    "use_cache": true, "use_mrope": false, "use_sliding_window": false, "vocab_size": 151936})")
+          .transformer;
+  CHECK((qwen2.block.attention.bias == Bias::yes && qwen2.block.attention.output_bias == Bias::no));
+  CHECK(qwen2.block.attention.window == 0);
+  const TransformerConfig qwen3 =
+      read(R"({"architectures": ["Qwen3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "bos_token_id": 151643, "eos_token_id": 151645, "head_dim": 128, "hidden_act": "silu", "hidden_size": 1024,
+    "initializer_range": 0.02, "intermediate_size": 3072, "max_position_embeddings": 40960, "max_window_layers": 28,
+    "model_type": "qwen3", "num_attention_heads": 16, "num_hidden_layers": 28, "num_key_value_heads": 8,
+    "rms_norm_eps": 1e-06, "rope_scaling": null, "rope_theta": 1000000, "sliding_window": null,
+    "tie_word_embeddings": true, "use_sliding_window": false, "vocab_size": 151936})")
+          .transformer;
+  CHECK((qwen3.block.attention.d_k == 128 && qwen3.block.attention.query_key_norm == QueryKeyNorm::heads));
+  const TransformerConfig olmo =
+      read(R"({"architectures": ["Olmo2ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "eos_token_id": 100257, "hidden_act": "silu", "hidden_size": 2048, "initializer_range": 0.02,
+    "intermediate_size": 8192, "max_position_embeddings": 4096, "model_type": "olmo2", "num_attention_heads": 16,
+    "num_hidden_layers": 16, "num_key_value_heads": 16, "pad_token_id": 100277, "rms_norm_eps": 1e-06,
+    "rope_scaling": null, "rope_theta": 500000, "tie_word_embeddings": false, "use_cache": false,
+    "vocab_size": 100352})")
+          .transformer;
+  CHECK((olmo.block.placement == NormPlacement::output && olmo.block.attention.query_key_norm == QueryKeyNorm::all));
+}
+
+TEST_CASE("Configurations of Phi-3 and Gemma on the hub are understood") {
+  const TransformerConfig phi =
+      read(R"({"architectures": ["Phi3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "auto_map": {"AutoConfig": "configuration_phi3.Phi3Config"}, "bos_token_id": 1, "embd_pdrop": 0.0,
+    "eos_token_id": 32000, "hidden_act": "silu", "hidden_size": 3072, "initializer_range": 0.02,
+    "intermediate_size": 8192, "max_position_embeddings": 4096, "model_type": "phi3", "num_attention_heads": 32,
+    "num_hidden_layers": 32, "num_key_value_heads": 32, "original_max_position_embeddings": 4096,
+    "pad_token_id": 32000, "resid_pdrop": 0.0, "rms_norm_eps": 1e-05, "rope_scaling": null, "rope_theta": 10000.0,
+    "sliding_window": 2047, "tie_word_embeddings": false, "use_cache": true, "vocab_size": 32064})")
+          .transformer;
+  CHECK((phi.block.attention.window == 2047 && phi.max_length == 4096));
+  const PretrainedConfig gemma2 =
+      read(R"({"architectures": ["Gemma2ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "attn_logit_softcapping": 50.0, "bos_token_id": 2, "cache_implementation": "hybrid", "eos_token_id": 1,
+    "final_logit_softcapping": 30.0, "head_dim": 256, "hidden_act": "gelu_pytorch_tanh",
+    "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 2304, "initializer_range": 0.02,
+    "intermediate_size": 9216, "max_position_embeddings": 8192, "model_type": "gemma2", "num_attention_heads": 8,
+    "num_hidden_layers": 26, "num_key_value_heads": 4, "pad_token_id": 0, "query_pre_attn_scalar": 256,
+    "rms_norm_eps": 1e-06, "rope_theta": 10000.0, "sliding_window": 4096, "use_cache": true, "vocab_size": 256000})");
+  const TransformerConfig& t = gemma2.transformer;
+  CHECK((gemma2.logits.tied && gemma2.logits.soft_cap == 30 && t.block.attention.soft_cap == 50));
+  CHECK((t.block_at(0).attention.window == 4096 && t.block_at(1).attention.window == 0));
+  const TransformerConfig gemma3 =
+      read(R"({"architectures": ["Gemma3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "attn_logit_softcapping": null, "bos_token_id": 2, "cache_implementation": "hybrid", "eos_token_id": 1,
+    "final_logit_softcapping": null, "head_dim": 256, "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 1152,
+    "initializer_range": 0.02, "intermediate_size": 6912, "max_position_embeddings": 32768,
+    "model_type": "gemma3_text", "num_attention_heads": 4, "num_hidden_layers": 26, "num_key_value_heads": 1,
+    "pad_token_id": 0, "query_pre_attn_scalar": 256, "rms_norm_eps": 1e-06, "rope_local_base_freq": 10000,
+    "rope_scaling": null, "rope_theta": 1000000, "sliding_window": 512, "sliding_window_pattern": 6,
+    "use_cache": true, "vocab_size": 262144})")
+          .transformer;
+  CHECK((gemma3.block_at(4).attention.window == 512 && gemma3.block_at(5).attention.window == 0));
+  CHECK((gemma3.window_rotary_base == 10000 && gemma3.rotary.base == 1000000));
+}
+
+TEST_CASE("Configurations of BERT, DistilBERT and RoBERTa on the hub are understood") {
+  const PretrainedConfig bert =
+      read(R"({"architectures": ["BertForMaskedLM"], "attention_probs_dropout_prob": 0.1, "directionality": "bidi",
+    "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 768, "initializer_range": 0.02,
+    "intermediate_size": 3072, "layer_norm_eps": 1e-12, "max_position_embeddings": 512, "model_type": "bert",
+    "num_attention_heads": 12, "num_hidden_layers": 12, "pad_token_id": 0, "pooler_fc_size": 768,
+    "pooler_num_attention_heads": 12, "pooler_num_fc_layers": 3, "pooler_size_per_head": 128,
+    "pooler_type": "first_token_transform", "type_vocab_size": 2, "vocab_size": 119547})");
+  CHECK((bert.logits.tied && bert.transformer.segments == 2 && bert.transformer.block.norm.epsilon == 1e-12));
+  const TransformerConfig distilbert =
+      read(R"({"activation": "gelu", "architectures": ["DistilBertForMaskedLM"], "attention_dropout": 0.1, "dim": 768,
+    "dropout": 0.1, "hidden_dim": 3072, "initializer_range": 0.02, "max_position_embeddings": 512,
+    "model_type": "distilbert", "n_heads": 12, "n_layers": 6, "pad_token_id": 0, "qa_dropout": 0.1,
+    "seq_classif_dropout": 0.2, "sinusoidal_pos_embds": false, "tie_weights_": true,
+    "transformers_version": "4.10.0.dev0", "vocab_size": 30522})")
+          .transformer;
+  CHECK((distilbert.layers == 6 && distilbert.segments == 0));
+  const TransformerConfig roberta =
+      read(R"({"architectures": ["RobertaForMaskedLM"], "attention_probs_dropout_prob": 0.1, "bos_token_id": 0,
+    "eos_token_id": 2, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 768, "initializer_range": 0.02,
+    "intermediate_size": 3072, "layer_norm_eps": 1e-05, "max_position_embeddings": 514, "model_type": "roberta",
+    "num_attention_heads": 12, "num_hidden_layers": 12, "pad_token_id": 1, "type_vocab_size": 1,
+    "vocab_size": 50265})")
+          .transformer;
+  CHECK((roberta.max_length == 512 && roberta.position_offset == 2));
+}
