@@ -5,7 +5,7 @@ set(package ${CMAKE_INSTALL_LIBDIR}/cmake/heed)
 install(TARGETS heed EXPORT heed)
 install(DIRECTORY autograd files nn optim data models explain DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed FILES_MATCHING PATTERN "*.h"
         PATTERN json.h EXCLUDE PATTERN config_json.h EXCLUDE PATTERN cpu EXCLUDE PATTERN pipeline EXCLUDE
-        PATTERN hugging_face EXCLUDE)
+        PATTERN hugging_face EXCLUDE PATTERN gguf EXCLUDE)
 install(FILES run/dump.h run/metrics.h run/run_writer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed/run)
 install(FILES heed.h version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed)
 install(EXPORT heed NAMESPACE heed:: FILE heedTargets.cmake DESTINATION ${package})

@@ -1,4 +1,5 @@
 #include "models/formats/hugging_face/family.h"
+#include "models/formats/hugging_face/pretrained.h"
 #include "models/formats/hugging_face/weight_files.h"
 #include "models/formats/model_size.h"
 
@@ -174,51 +175,52 @@ ModelConfig kind_of(const Family& family, const PretrainedConfig& config, const 
   return BareTransformerConfig{.transformer = config.transformer};
 }
 
-// Reads the tokenizer and the names of the tokens. Without the file tokens are named by their ids: "<17>".
-void read_tokenizer(SavedModel& model, const fs::path& file) {
-  const int vocabulary = model.transformer().config.vocabulary;
-  if (!fs::exists(file)) {
-    for (int id = 0; id < vocabulary; ++id) model.vocabulary.add(fmt::format("<{}>", id));
-    return;
-  }
-  try {
-    const PretrainedTokenizer tokenizer(read_file(file));
-    if (tokenizer.size() > vocabulary) {
-      fail("it has ids up to {}, but the model has embeddings for {} tokens", tokenizer.size() - 1, vocabulary);
-    }
-    model.vocabulary = Vocabulary(tokenizer.tokens(vocabulary));
-    model.tokenizer = Tokenizer::of_text(tokenizer);
-  } catch (const FileError&) {
-    throw;
-  } catch (const Error& error) {
-    fail("{}: {}", file.string(), error.what());
-  }
-}
-
 }  // namespace
 
 bool is_hugging_face(const fs::path& path) { return fs::is_directory(path) && fs::exists(path / "config.json"); }
 
-SavedModel load_hugging_face(const fs::path& directory) {
+SavedModel load_pretrained(ConfigReader& json, const WeightFiles& files, const std::string& source) {
   const NoRecording unrecorded;
-  const fs::path config_file = directory / "config.json";
-  const std::string config_text = read_file(config_file);
-  ConfigReader json(config_text, config_file.string());
   const Family& family = family_of(json);
   const PretrainedConfig config = family.read(json);
   json.finish();
-
-  const WeightFiles files(directory);
   const ModelConfig kind = kind_of(family, config, files);
   SavedModel model;
   try {
     check_size(kind, files.elements());
     model.network = make_model(Scope(model.parameters, 0, DType::float32, Values::zeros), kind);
   } catch (const Error& error) {
-    fail("{}: {}", config_file.string(), error.what());
+    fail("{}: {}", json.source(), error.what());
   }
-  Loader(family, model).load(files, directory.string());
-  read_tokenizer(model, directory / "tokenizer.json");
+  Loader(family, model).load(files, source);
+  return model;
+}
+
+void set_tokenizer(SavedModel& model, const std::string& json, const std::string& source) {
+  const int vocabulary = model.transformer().config.vocabulary;
+  if (json.empty()) {
+    for (int id = 0; id < vocabulary; ++id) model.vocabulary.add(fmt::format("<{}>", id));
+    return;
+  }
+  try {
+    const PretrainedTokenizer tokenizer(json);
+    if (tokenizer.size() > vocabulary) {
+      fail("it has ids up to {}, but the model has embeddings for {} tokens", tokenizer.size() - 1, vocabulary);
+    }
+    model.vocabulary = Vocabulary(tokenizer.tokens(vocabulary));
+    model.tokenizer = Tokenizer::of_text(tokenizer);
+  } catch (const Error& error) {
+    fail("{}: {}", source, error.what());
+  }
+}
+
+SavedModel load_hugging_face(const fs::path& directory) {
+  const fs::path config_file = directory / "config.json", tokenizer_file = directory / "tokenizer.json";
+  const std::string config_text = read_file(config_file);
+  ConfigReader json(config_text, config_file.string());
+  family_of(json);  // refuses an unknown one before it asks for weights
+  SavedModel model = load_pretrained(json, WeightFiles(directory), directory.string());
+  set_tokenizer(model, fs::exists(tokenizer_file) ? read_file(tokenizer_file) : "", tokenizer_file.string());
   model.pretrained_config = config_text;
   return model;
 }

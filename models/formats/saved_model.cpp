@@ -4,6 +4,7 @@
 #include <heed/data/tasks/text.h>
 #include <heed/files/safetensors.h>
 #include <heed/files/utf8.h>
+#include <heed/models/formats/gguf.h>
 #include <heed/models/formats/hugging_face.h>
 #include <heed/models/formats/saved_model.h>
 
@@ -49,6 +50,7 @@ void save_model(const std::filesystem::path& path, const SavedModel& model) {
 
 SavedModel load_model(const std::filesystem::path& path) {
   if (is_hugging_face(path)) return load_hugging_face(path);
+  if (is_gguf(path)) return load_gguf(path);
   const std::string file = path.string();
   const SafeTensors content = read_safetensors(path);
   const auto metadata = [&](const char* name) -> const std::string& {

@@ -1,0 +1,54 @@
+#include "models/formats/gguf/gguf_config.h"
+#include "models/formats/hugging_face/pretrained.h"
+
+#include <heed/autograd/ops.h>
+#include <heed/files/utf8.h>
+#include <heed/models/formats/gguf.h>
+
+#include <fstream>
+
+namespace heed {
+namespace {
+
+// The rows of queries or keys as they were before llama.cpp put the two halves of each rotated pair side by side.
+Tensor without_permutation(const Tensor& rows, std::int64_t heads) {
+  const std::int64_t count = rows.size(0), pairs = count / (2 * heads);
+  return reshape(transpose(reshape(rows, {heads, pairs, 2, rows.numel() / count}), 1, 2), rows.shape());
+}
+
+}  // namespace
+
+bool is_gguf(const std::filesystem::path& path) {
+  if (!std::filesystem::is_regular_file(path)) return false;
+  char first[4] = {};
+  std::ifstream(path, std::ios::binary).read(first, sizeof first);
+  return std::string_view(first, sizeof first) == "GGUF";
+}
+
+SavedModel load_gguf(const std::filesystem::path& path) {
+  const GgufFile file(path);
+  const Json config = config_of_gguf(file);
+  const std::vector<GgufTensor> tensors = tensors_of_gguf(file, config);
+  std::vector<WeightFiles::Entry> entries;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const std::int64_t heads = tensors[i].permuted_heads;
+    if (heads > 0 && tensors[i].stored.shape[0] % (2 * heads) != 0) {
+      fail("{}: tensor '{}' has {} rows, which {} heads cannot share in pairs", file.path(),
+           excerpt(tensors[i].stored.name), tensors[i].stored.shape[0], heads);
+    }
+    entries.push_back({tensors[i].stored, file.path(), i});
+  }
+  const auto read = [&](const WeightFiles::Entry& entry) {
+    const GgufTensor& tensor = tensors[entry.file];
+    Tensor values = file.read(file.tensors()[tensor.index]);
+    if (tensor.permuted_heads > 0) values = without_permutation(values, tensor.permuted_heads);
+    return tensor.is_transposed ? transpose(values) : values;
+  };
+  ConfigReader json(config, file.path());
+  SavedModel model = load_pretrained(json, WeightFiles(entries, read), file.path());
+  set_tokenizer(model, tokenizer_of_gguf(file), file.path());
+  model.pretrained_config = config.dump();
+  return model;
+}
+
+}  // namespace heed

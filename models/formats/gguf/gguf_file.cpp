@@ -1,0 +1,190 @@
+#include "models/formats/gguf/gguf_file.h"
+
+#include "models/formats/gguf/dequantize.h"
+
+#include <heed/files/utf8.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace heed {
+namespace {
+
+// Codes of the types of metadata.
+enum class Type : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, flag, text, list, u64, i64, f64 };
+
+constexpr std::size_t smallest_value = 1, smallest_text = 8, smallest_tensor = 24;  // bytes
+
+// Reads a file from the front.
+class GgufReader {
+ public:
+  GgufReader(const OpenFile& file, const std::string& path) : file_(file), path_(path) {}
+
+  std::uint64_t at() const { return begin_ + at_; }
+
+  template <class T>
+  T number() {
+    T value;
+    std::memcpy(&value, take(sizeof value).data(), sizeof value);
+    return value;
+  }
+  std::string text() { return std::string(take(number<std::uint64_t>())); }
+
+  // A number of items, each of which takes at least so many bytes.
+  std::uint64_t count(std::size_t least_bytes) {
+    const auto items = number<std::uint64_t>();
+    if (items > (file_.size() - at()) / least_bytes) wrong("it ends before {} items that it announces", items);
+    return items;
+  }
+
+  LargeJson value(Type type, bool in_list = false) {
+    switch (type) {
+      case Type::u8:
+        return number<std::uint8_t>();
+      case Type::i8:
+        return number<std::int8_t>();
+      case Type::u16:
+        return number<std::uint16_t>();
+      case Type::i16:
+        return number<std::int16_t>();
+      case Type::u32:
+        return number<std::uint32_t>();
+      case Type::i32:
+        return number<std::int32_t>();
+      case Type::f32:
+        return number<float>();
+      case Type::flag:
+        return number<std::uint8_t>() != 0;
+      case Type::text:
+        return text();
+      case Type::u64:
+        return number<std::uint64_t>();
+      case Type::i64:
+        return number<std::int64_t>();
+      case Type::f64:
+        return number<double>();
+      case Type::list:
+        break;
+    }
+    if (type != Type::list || in_list) wrong("unknown type {} of a value", static_cast<std::uint32_t>(type));
+    const auto of_items = static_cast<Type>(number<std::uint32_t>());
+    const std::uint64_t items = count(of_items == Type::text ? smallest_text : smallest_value);
+    LargeJson list = LargeJson::array();
+    for (std::uint64_t i = 0; i < items; ++i) list.push_back(value(of_items, true));
+    return list;
+  }
+
+  template <class... T>
+  [[noreturn]] void wrong(fmt::format_string<T...> format, T&&... values) const {
+    fail("{}: not a GGUF file that heed reads, at byte {}: {}", path_, at(),
+         fmt::format(format, std::forward<T>(values)...));
+  }
+
+ private:
+  std::string_view take(std::uint64_t bytes) {
+    if (bytes > file_.size() - at()) wrong("it ends before {} bytes that it announces", bytes);
+    if (bytes > held_.size() - at_) {
+      constexpr std::uint64_t chunk = 1 << 20;
+      begin_ = at();
+      at_ = 0;
+      held_ = file_.read(begin_, std::min(file_.size() - begin_, std::max(bytes, chunk)));
+    }
+    const std::string_view taken = std::string_view(held_).substr(at_, bytes);
+    at_ += bytes;
+    return taken;
+  }
+
+  const OpenFile& file_;
+  const std::string& path_;
+  std::string held_;  // bytes from begin_ on
+  std::uint64_t begin_ = 0;
+  std::size_t at_ = 0;
+};
+
+StoredTensor read_entry(GgufReader& reader, std::uint64_t file_size) {
+  StoredTensor tensor;
+  tensor.name = reader.text();
+  const auto axes = reader.number<std::uint32_t>();
+  if (axes == 0 || axes > 4) reader.wrong("tensor '{}' has {} axes", excerpt(tensor.name), axes);
+  std::vector<std::int64_t> sizes;
+  double numbers = 1;
+  for (std::uint32_t axis = 0; axis < axes; ++axis) {
+    const auto size = reader.number<std::uint64_t>();
+    numbers *= static_cast<double>(size);
+    if (size == 0 || numbers > 16.0 * static_cast<double>(file_size)) {
+      reader.wrong("tensor '{}' has more numbers than the file has room for, or none", excerpt(tensor.name));
+    }
+    sizes.insert(sizes.begin(), static_cast<std::int64_t>(size));
+  }
+  const auto code = reader.number<std::uint32_t>();
+  const auto type = block_type(code);
+  if (!type) {
+    reader.wrong(
+        "tensor '{}' has the type {}; heed reads F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K",
+        excerpt(tensor.name), code);
+  }
+  if (sizes.back() % static_cast<std::int64_t>(type->numbers) != 0) {
+    reader.wrong("tensor '{}' has rows of {} numbers, which {} cannot hold", excerpt(tensor.name), sizes.back(),
+                 type->name);
+  }
+  tensor.shape = Shape(sizes);
+  tensor.dtype = DType::float32;
+  tensor.type = type->name;
+  tensor.begin = reader.number<std::uint64_t>();
+  tensor.end = static_cast<std::uint64_t>(tensor.shape.numel()) / type->numbers * type->bytes;  // its length, so far
+  return tensor;
+}
+
+BlockType type_named(const std::string& name) {
+  for (std::uint32_t code = 0;; ++code) {
+    if (const auto type = block_type(code); type && type->name == name) return *type;
+  }
+}
+
+}  // namespace
+
+GgufFile::GgufFile(const std::filesystem::path& path) : path_(path.string()), file_(path) {
+  GgufReader reader(file_, path_);
+  if (file_.size() < 24 || file_.read(0, 4) != "GGUF") fail("{}: not a GGUF file: it does not begin with GGUF", path_);
+  reader.number<std::uint32_t>();
+  const auto version = reader.number<std::uint32_t>();
+  if (version != 2 && version != 3) reader.wrong("version {}; heed reads 2 and 3, of little-endian machines", version);
+  const std::uint64_t tensors = reader.count(smallest_tensor), values = reader.count(smallest_text);
+  for (std::uint64_t i = 0; i < values; ++i) {
+    const std::string name = reader.text();
+    const auto type = static_cast<Type>(reader.number<std::uint32_t>());
+    if (!metadata_.emplace(name, reader.value(type)).second) reader.wrong("'{}' occurs twice", excerpt(name));
+  }
+  std::uint64_t alignment = 32;
+  if (const auto found = metadata_.find("general.alignment"); found != metadata_.end()) {
+    alignment = found->second.is_number_unsigned() ? found->second.get<std::uint64_t>() : 0;
+  }
+  if (alignment == 0 || alignment % 8 != 0 || alignment > 1 << 20)
+    reader.wrong("general.alignment must be a multiple of 8");
+  std::map<std::string, bool> names;
+  for (std::uint64_t i = 0; i < tensors; ++i) {
+    tensors_.push_back(read_entry(reader, file_.size()));
+    if (!names.emplace(tensors_.back().name, true).second) {
+      reader.wrong("tensor '{}' occurs twice", excerpt(tensors_.back().name));
+    }
+  }
+  data_begin_ = (reader.at() + alignment - 1) / alignment * alignment;
+  const std::uint64_t room = file_.size() > data_begin_ ? file_.size() - data_begin_ : 0;
+  for (StoredTensor& tensor : tensors_) {
+    if (tensor.begin % alignment != 0 || tensor.begin > room || tensor.end > room - tensor.begin) {
+      reader.wrong("tensor '{}' lies outside the file: {} bytes from byte {} of {}", excerpt(tensor.name), tensor.end,
+                   tensor.begin, room);
+    }
+    tensor.end += tensor.begin;
+  }
+}
+
+Tensor GgufFile::read(const StoredTensor& stored) const {
+  const BlockType type = type_named(stored.type);
+  const std::string bytes = file_.read(data_begin_ + stored.begin, stored.end - stored.begin);
+  Tensor tensor(stored.shape, DType::float32);
+  dequantize(type, bytes.data(), bytes.size() / type.bytes, tensor.mutable_data<float>());
+  return tensor;
+}
+
+}  // namespace heed

@@ -1,0 +1,225 @@
+#include "models/formats/gguf/gguf_config.h"
+
+#include <heed/files/utf8.h>
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_map>
+
+namespace heed {
+namespace {
+
+// Kinds of tokens in tokenizer.ggml.token_type.
+constexpr int unknown_kind = 2, control_kind = 3, user_defined_kind = 4;
+
+constexpr const char* llama3_words =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr const char* qwen2_words =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+class TokenizerValues {
+ public:
+  explicit TokenizerValues(const GgufFile& file) : file_(file) {}
+
+  const LargeJson* find(const std::string& key) const {
+    const auto found = file_.metadata().find("tokenizer.ggml." + key);
+    return found == file_.metadata().end() ? nullptr : &found->second;
+  }
+  std::string text(const std::string& key) const {
+    const LargeJson* value = find(key);
+    return value && value->is_string() ? value->get<std::string>() : "";
+  }
+  bool flag(const std::string& key, bool otherwise) const {
+    const LargeJson* value = find(key);
+    return value && value->is_boolean() ? value->get<bool>() : otherwise;
+  }
+  // A list of as many values as there are tokens.
+  const LargeJson& list(const std::string& key, bool (LargeJson::*is_of_kind)() const noexcept,
+                        std::size_t count) const {
+    const LargeJson* value = find(key);
+    if (!value || !value->is_array() ||
+        !std::ranges::all_of(*value, [&](const LargeJson& v) { return (v.*is_of_kind)(); })) {
+      wrong("'tokenizer.ggml.{}' must be a list", key);
+    }
+    if (count > 0 && value->size() != count) {
+      wrong("'tokenizer.ggml.{}' has {} values for {} tokens", key, value->size(), count);
+    }
+    return *value;
+  }
+  const LargeJson& tokens() const { return list("tokens", &LargeJson::is_string, 0); }
+
+  template <class... T>
+  [[noreturn]] void wrong(fmt::format_string<T...> format, T&&... values) const {
+    fail("{}: {}", file_.path(), fmt::format(format, std::forward<T>(values)...));
+  }
+
+ private:
+  const GgufFile& file_;
+};
+
+int kind_of_token(const LargeJson& kinds, std::size_t id) { return kinds.is_array() ? kinds[id].get<int>() : 1; }
+
+LargeJson added_tokens(const TokenizerValues& values, const LargeJson& tokens, bool with_unknown) {
+  LargeJson result = LargeJson::array(), kinds;
+  if (values.find("token_type")) kinds = values.list("token_type", &LargeJson::is_number_integer, tokens.size());
+  for (std::size_t id = 0; id < tokens.size(); ++id) {
+    const int kind = kind_of_token(kinds, id);
+    const bool is_special = kind == control_kind || (kind == unknown_kind && with_unknown);
+    if (!is_special && kind != user_defined_kind) continue;
+    result.push_back({{"id", id},
+                      {"content", tokens[id]},
+                      {"single_word", false},
+                      {"lstrip", false},
+                      {"rstrip", false},
+                      {"normalized", false},
+                      {"special", is_special}});
+  }
+  return result;
+}
+
+// The tokens in front of a text and behind it; null without any.
+LargeJson post_processor(const TokenizerValues& values, const LargeJson& tokens, bool begins, bool ends) {
+  LargeJson single = LargeJson::array(), special = LargeJson::object();
+  const auto add = [&](const char* key) {
+    const LargeJson* id = values.find(key);
+    if (!id || !id->is_number_unsigned() || id->get<std::uint64_t>() >= tokens.size()) {
+      values.wrong("'tokenizer.ggml.{}' must be the id of a token", key);
+    }
+    const LargeJson& name = tokens[id->get<std::size_t>()];
+    single.push_back({{"SpecialToken", {{"id", name}, {"type_id", 0}}}});
+    special[name.get<std::string>()] = {
+        {"id", name}, {"ids", LargeJson::array({*id})}, {"tokens", LargeJson::array({name})}};
+  };
+  if (begins) add("bos_token_id");
+  single.push_back({{"Sequence", {{"id", "A"}, {"type_id", 0}}}});
+  if (ends) add("eos_token_id");
+  if (single.size() == 1) return {};
+  return {
+      {"type", "TemplateProcessing"}, {"single", single}, {"pair", LargeJson::array()}, {"special_tokens", special}};
+}
+
+LargeJson vocabulary(const TokenizerValues& values, const LargeJson& tokens) {
+  LargeJson result = LargeJson::object();
+  for (std::size_t id = 0; id < tokens.size(); ++id) {
+    const auto& name = tokens[id].get_ref<const std::string&>();
+    if (!result.emplace(name, id).second) values.wrong("token '{}' occurs twice", excerpt(name));
+  }
+  return result;
+}
+
+// The pre-tokenizer by the name that llama.cpp gives it.
+LargeJson byte_level_words(const TokenizerValues& values, const std::string& name) {
+  const auto byte_level = [](bool with_words) {
+    return LargeJson{
+        {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", false}, {"use_regex", with_words}};
+  };
+  const auto in_turn = [](const LargeJson& first, const LargeJson& second) {
+    return LargeJson{{"type", "Sequence"}, {"pretokenizers", LargeJson::array({first, second})}};
+  };
+  const auto split = [](const char* pattern) {
+    return LargeJson{{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}};
+  };
+  if (name == "gpt-2") return byte_level(true);
+  if (name == "smollm" || name == "starcoder") {
+    return in_turn({{"type", "Digits"}, {"individual_digits", true}}, byte_level(true));
+  }
+  if (name == "llama-bpe") return in_turn(split(llama3_words), byte_level(false));
+  if (name == "qwen2" || name == "deepseek-r1-qwen") return in_turn(split(qwen2_words), byte_level(false));
+  values.wrong("'tokenizer.ggml.pre' is '{}'; heed knows gpt-2, smollm, starcoder, llama-bpe, qwen2, deepseek-r1-qwen",
+               excerpt(name));
+}
+
+// Byte-level BPE.
+LargeJson gpt2_tokenizer(const TokenizerValues& values) {
+  const LargeJson& tokens = values.tokens();
+  const std::string words = values.find("pre") ? values.text("pre") : "gpt-2";
+  const bool is_llama3 = words == "llama-bpe", is_qwen = words.find("qwen") != words.npos;
+  return {
+      {"added_tokens", added_tokens(values, tokens, false)},
+      {"normalizer", is_qwen ? LargeJson{{"type", "NFC"}} : LargeJson()},
+      {"pre_tokenizer", byte_level_words(values, words)},
+      {"post_processor",
+       post_processor(values, tokens, values.flag("add_bos_token", is_llama3), values.flag("add_eos_token", false))},
+      {"decoder", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", false}, {"use_regex", false}}},
+      {"model",
+       {{"type", "BPE"},
+        {"ignore_merges", is_llama3},
+        {"vocab", vocabulary(values, tokens)},
+        {"merges", values.list("merges", &LargeJson::is_string, 0)}}}};
+}
+
+// The pairs of tokens that make another one, those with the best score first.
+LargeJson merges_by_score(const LargeJson& tokens, const LargeJson& scores) {
+  std::unordered_map<std::string_view, std::size_t> ids;
+  for (std::size_t id = 0; id < tokens.size(); ++id) ids.emplace(tokens[id].get_ref<const std::string&>(), id);
+  struct Merge {
+    double score;
+    std::size_t left, right;
+  };
+  std::vector<Merge> merges;
+  for (std::size_t id = 0; id < tokens.size(); ++id) {
+    const std::string_view token = tokens[id].get_ref<const std::string&>();
+    for (std::size_t at = 1; at < std::min<std::size_t>(token.size(), 1000); ++at) {
+      const auto left = ids.find(token.substr(0, at)), right = ids.find(token.substr(at));
+      if (left != ids.end() && right != ids.end())
+        merges.push_back({scores[id].get<double>(), left->second, right->second});
+    }
+  }
+  std::ranges::stable_sort(merges, [&](const Merge& a, const Merge& b) { return a.score > b.score; });
+  LargeJson result = LargeJson::array();
+  for (const Merge& merge : merges) result.push_back(LargeJson::array({tokens[merge.left], tokens[merge.right]}));
+  return result;
+}
+
+// SentencePiece's BPE.
+LargeJson llama_tokenizer(const TokenizerValues& values) {
+  const LargeJson& tokens = values.tokens();
+  const LargeJson& scores = values.list("scores", &LargeJson::is_number, tokens.size());
+  const auto replaced = [](const char* from, const char* to) {
+    return LargeJson{{"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}};
+  };
+  LargeJson normalizer = replaced(" ", "\u2581"),
+            decoders = LargeJson::array({replaced("\u2581", " "), {{"type", "ByteFallback"}}, {{"type", "Fuse"}}});
+  if (values.flag("add_space_prefix", true)) {
+    const LargeJson prefix{{"type", "Prepend"}, {"prepend", "\u2581"}};
+    normalizer = {{"type", "Sequence"}, {"normalizers", LargeJson::array({prefix, normalizer})}};
+    decoders.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  }
+  LargeJson unknown;
+  if (const LargeJson* id = values.find("unknown_token_id");
+      id && id->is_number_unsigned() && id->get<std::uint64_t>() < tokens.size()) {
+    unknown = tokens[id->get<std::size_t>()];
+  }
+  return {{"added_tokens", added_tokens(values, tokens, true)},
+          {"normalizer", normalizer},
+          {"post_processor",
+           post_processor(values, tokens, values.flag("add_bos_token", true), values.flag("add_eos_token", false))},
+          {"decoder", {{"type", "Sequence"}, {"decoders", decoders}}},
+          {"model",
+           {{"type", "BPE"},
+            {"unk_token", unknown},
+            {"fuse_unk", true},
+            {"byte_fallback", true},
+            {"vocab", vocabulary(values, tokens)},
+            {"merges", merges_by_score(tokens, scores)}}}};
+}
+
+}  // namespace
+
+std::string tokenizer_of_gguf(const GgufFile& file) {
+  const TokenizerValues values(file);
+  if (!values.find("model")) return "";
+  const std::string model = values.text("model");
+  if (model != "gpt2" && model != "llama") {
+    values.wrong("'tokenizer.ggml.model' is '{}'; heed reads gpt2 and llama", excerpt(model));
+  }
+  try {
+    return (model == "gpt2" ? gpt2_tokenizer(values) : llama_tokenizer(values)).dump();
+  } catch (const LargeJson::exception&) {
+    values.wrong("a token is not UTF-8");
+  }
+}
+
+}  // namespace heed

