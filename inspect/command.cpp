@@ -49,7 +49,7 @@ std::string help() {
     }
   }
   return text +
-         "\nRUN: a run directory, a model file, or one file of a run's attention directory.\n"
+         "RUN: a run directory, a model file, or one file of a run's attention directory.\n"
          "inspect COMMAND --help and inspect RUN --help list options; also: --version.\n";
 }
 

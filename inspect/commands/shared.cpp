@@ -117,14 +117,32 @@ Example example_of(const Request& request, const SavedModel& model) {
   return question(model, *request.given<std::string>("sentence"), request.given<std::string>("query").value_or(""));
 }
 
+namespace {
+
+// Replaces "Ġanimal" and "▁animal" by "animal"; "##ing" stays.
+void write_out_tokens(SentenceAttention& sentence, const Tokenizer& tokenizer) {
+  if (!tokenizer.pretrained()) return;
+  const auto write_out = [&](std::string& token) {
+    if (token.starts_with("##")) return;
+    const std::string text = tokenizer.written(token);
+    token = text.size() > 1 && text[0] == ' ' ? text.substr(1) : text;
+  };
+  for (std::string& token : sentence.tokens) write_out(token);
+  write_out(sentence.predicted);
+}
+
+}  // namespace
+
 Dump attention_of(const Request& request, Tokens tokens) {
   if (request.has("query") && !request.has("sentence")) misused("--query needs --sentence");
   if (request.has("probe") && request.has("sentence"))
     misused("--probe chooses a watched sentence, --sentence another");
   if (!request.has("sentence")) return dump_of(request.runs[0], step_of(request));
   const SavedModel model = model_of(request.runs[0], step_of(request));
-  const SentenceAttention read = attend(*model.network, model.vocabulary, example_of(request, model));
-  return {model.step, {tokens == Tokens::words && reads_pieces(model) ? of_whole_words(read) : read}};
+  SentenceAttention read = attend(*model.network, model.vocabulary, example_of(request, model));
+  if (tokens == Tokens::words && reads_pieces(model)) read = of_whole_words(read);
+  if (tokens == Tokens::words && !request.has("json")) write_out_tokens(read, model.tokenizer);
+  return {model.step, {read}};
 }
 
 void choose_probe(const Request& request, Dump& dump) {
