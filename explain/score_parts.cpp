@@ -48,7 +48,7 @@ Read read_without(const Model& model, const Questions& asked, const ScoreParts& 
   const std::vector<TransformerBlock>& blocks = transformer_of(model).blocks;
   const std::string before =
       edge.layer == 0 ? "embedded" : blocks[static_cast<std::size_t>(edge.layer) - 1].name + ".output";
-  const std::string weights = blocks[static_cast<std::size_t>(edge.layer)].attention.name + ".weights";
+  const std::string weights = hook_name(transformer_of(model), edge.layer, "weights");
   Read result;
   const Hook hook([&](const std::string& name, Tensor& value) {
     if (name == before) {

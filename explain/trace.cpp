@@ -7,6 +7,10 @@
 
 namespace heed {
 
+std::string hook_name(const Transformer& transformer, int layer, const char* value) {
+  return transformer.blocks.at(static_cast<std::size_t>(layer)).attention.name + "." + value;
+}
+
 Trace trace(const Model& model, const Questions& questions) {
   const NoRecording unrecorded;
   const Transformer& transformer = transformer_of(model);
@@ -17,14 +21,15 @@ Trace trace(const Model& model, const Questions& questions) {
   for (std::size_t l = 0; l < result.layers.size(); ++l) {
     const TransformerBlock& block = transformer.blocks[l];
     LayerTrace& layer = result.layers[l];
-    const std::string &name = block.name, &attention = block.attention.name;
-    places.insert({{attention + ".Q", &layer.q},
-                   {attention + ".K", &layer.k},
-                   {attention + ".V", &layer.v},
-                   {attention + ".scores", &layer.scores},
-                   {attention + ".weights", &layer.weights},
-                   {attention + ".heads", &layer.head_output},
-                   {attention + ".output", &layer.attention_output},
+    const std::string& name = block.name;
+    const auto of_attention = [&](const char* value) { return hook_name(transformer, static_cast<int>(l), value); };
+    places.insert({{of_attention("Q"), &layer.q},
+                   {of_attention("K"), &layer.k},
+                   {of_attention("V"), &layer.v},
+                   {of_attention("scores"), &layer.scores},
+                   {of_attention("weights"), &layer.weights},
+                   {of_attention("heads"), &layer.head_output},
+                   {of_attention("output"), &layer.attention_output},
                    {name + ".attended", &layer.attended},
                    {name + ".output", &layer.residual_out}});
     if (block.attention_norms.input) places[block.attention_norms.input->name + ".output"] = &layer.attention_input;

@@ -1,6 +1,7 @@
 #pragma once
 #include <heed/explain/sentence_attention.h>
 
+#include <string>
 #include <vector>
 
 namespace heed {
@@ -33,5 +34,8 @@ struct Trace {
 
 /// Runs the model on the questions and keeps every intermediate value.
 Trace trace(const Model& model, const Questions& questions);
+
+/// Returns the name by which hooks see a value of a layer's attention: Q, K, V, scores, weights, heads or output.
+std::string hook_name(const Transformer& transformer, int layer, const char* value);
 
 }  // namespace heed

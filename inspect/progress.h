@@ -1,27 +1,10 @@
 #pragma once
+#include <heed/explain/progress.h>
+
 #include <chrono>
-#include <functional>
 #include <string>
 
 namespace heed {
-
-/// Is told now and then what a long computation is at, which share of it is done, and about how many seconds all of it takes
-/// (0: not known).
-using OnProgress = std::function<void(const std::string& what, double share, double seconds)>;
-
-/// Tells OnProgress of a computation in `all` passes of about equal length. The estimate comes after the first few tenths of a
-/// second; the first pass, which warms up, is not part of it.
-class Passes {
- public:
-  Passes(std::string what, double all, const OnProgress& progress);
-  void next();  // a pass begins
-
- private:
-  std::string what_;
-  double all_, begun_ = 0, seconds_ = 0;
-  const OnProgress& progress_;
-  std::chrono::steady_clock::time_point start_;
-};
 
 /// Shows progress on one line of a terminal, fit to its width, which is gone at the end. Before a computation of long_wait
 /// seconds or more writes about how long it takes in a line that stays, also where the descriptor is no terminal. Silent for

@@ -3,8 +3,8 @@
 #include "autograd/cpu/blas.h"
 #include "autograd/cpu/rates.h"
 #include "autograd/cpu/thread_pool.h"
-#include "inspect/card/card.h"
 #include "inspect/views/view.h"
+#include "run/baselines.h"
 #include "run/program.h"
 #include "train/relations.h"
 
@@ -12,6 +12,7 @@
 #include <heed/data/overlap.h>
 #include <heed/data/tokenize.h>
 #include <heed/data/unknown_words.h>
+#include <heed/explain/studies/report.h>
 #include <heed/files/utf8.h>
 #include <heed/version.h>
 
@@ -198,12 +199,12 @@ std::string dumped_weights(const Experiment& e) {
 }
 
 // Where it chooses among candidates.
-std::string card_of(const Experiment& e, const RunDirectory& run, const Terminal& terminal) {
+std::string report_of(const Experiment& e, const RunDirectory& run, const Terminal& terminal) {
   if (e.config.answer == Answer::word) return "";
   return "\n" +
-         card_view(card(load_model(model_path(run.path())), Baselines::read(run.path()), "held-out sentences",
-                        e.task.held_out),
-                   terminal) +
+         report_view(report(load_model(model_path(run.path())), read_baselines(run.path()), "held-out sentences",
+                            e.task.held_out),
+                     terminal) +
          "No term of the loss touches an attention weight.\n";
 }
 
@@ -313,7 +314,7 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
          (has_relations(e.task.held_out)
               ? "\n" + relations_table(evaluate_relations(*e.model.network, e.model.vocabulary, e.task.held_out))
               : "") +
-         card_of(e, run, terminal) +
+         report_of(e, run, terminal) +
          fmt::format("\nLook closer: {} {}\n", command_of("inspect"), shell_word(run.path()));
 }
 

@@ -1,7 +1,7 @@
 #include "train/training.h"
 
 #include "files/json.h"
-#include "run/bag_of_words.h"
+#include "run/baselines.h"
 
 #include <heed/autograd/profile.h>
 #include <heed/autograd/record.h>
@@ -52,7 +52,7 @@ class Training {
     if (read_file(run_.config()) != text) run_.write_config(text);
     run_.write_held_out(experiment_.task.held_out);
     if (config.answer != Answer::word && !fs::exists(baselines_path(run_.path()))) {
-      Baselines::write(run_.path(), experiment_.task.train, experiment_.task.vocabulary);
+      write_baselines(run_.path(), experiment_.task.train, experiment_.task.vocabulary);
     }
     if (progress_.metrics.empty()) {
       const Batch first = training_batch(experiment_, 0);

@@ -1,6 +1,5 @@
-#include "inspect/causal/causes.h"
-
 #include "inspect/commands/shared.h"
+#include "inspect/run_studies.h"
 
 namespace heed {
 

@@ -1,7 +1,7 @@
-#include "inspect/card/card.h"
 #include "inspect/commands/shared.h"
+#include "inspect/run_studies.h"
 
-#include <heed/explain/head_choices.h>
+#include <heed/explain/studies/head_choices.h>
 
 #include <fmt/format.h>
 
@@ -38,9 +38,8 @@ std::string heads_view(const HeadChoices& found, const std::string& set, const V
   std::vector<HeadChoices::Head> heads = found.heads;
   std::ranges::stable_sort(heads, std::greater<>(), [](const HeadChoices::Head& h) { return h.right.share; });
   heads.resize(std::min<std::size_t>(heads.size(), 8));
-  text +=
-      fmt::format("\nThe {} largest of {} shares, on all sentences (the largest are so by chance, too)\n",
-                  heads.size(), found.heads.size());
+  text += fmt::format("\nThe {} largest of {} shares, on all sentences (the largest are so by chance, too)\n",
+                      heads.size(), found.heads.size());
   for (const HeadChoices::Head& head : heads) text += share_row(name_of(head), head.right);
   if (found.without > 0)
     text += fmt::format("\n{} sentences without a meant candidate among two are left out.\n", found.without);
@@ -86,7 +85,7 @@ const Command heads_command{.name = "heads",
                               std::string text;
                               const auto add = [&](const std::string& set, const std::string& file) {
                                 const HeadChoices found =
-                                    head_choices(model, card_sentences(model, request.runs[0], file));
+                                    head_choices(model, report_sentences(model, request.runs[0], file));
                                 text += (text.empty() ? "" : "\n") + heads_view(found, set, request.view);
                                 all.push_back(heads_json(found, set));
                               };

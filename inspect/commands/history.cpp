@@ -1,5 +1,5 @@
-#include "inspect/causal/cause_history.h"
 #include "inspect/commands/shared.h"
+#include "inspect/run_studies.h"
 
 namespace heed {
 

@@ -1,5 +1,5 @@
-#include "inspect/causal/matched_heads.h"
 #include "inspect/commands/shared.h"
+#include "inspect/run_studies.h"
 
 #include <limits>
 

@@ -1,5 +1,8 @@
-#include "inspect/card/card.h"
 #include "inspect/commands/shared.h"
+#include "inspect/run_studies.h"
+#include "run/baselines.h"
+
+#include <heed/explain/studies/report.h>
 
 namespace heed {
 
@@ -15,13 +18,13 @@ const Command report_command{.name = "report",
                                if (!std::filesystem::is_directory(run)) {
                                  fail("{}: is a single file; inspect report needs the run directory", run.string());
                                }
-                               const Baselines baselines = Baselines::read(run);
+                               const Baselines baselines = read_baselines(run);
                                Json all = Json::array();
                                std::string text;
                                const auto add = [&](const std::string& set, const std::string& file) {
-                                 const Card one = card(model, baselines, set, card_sentences(model, run, file));
-                                 text += (text.empty() ? "" : "\n") + card_view(one, request.view.terminal);
-                                 all.push_back(card_json(one));
+                                 const Report one = report(model, baselines, set, report_sentences(model, run, file));
+                                 text += (text.empty() ? "" : "\n") + report_view(one, request.view.terminal);
+                                 all.push_back(report_json(one));
                                };
                                for (const std::string& file : request.files) add(file, file);
                                if (request.files.empty()) add("held-out sentences", "");

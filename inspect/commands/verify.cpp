@@ -1,6 +1,6 @@
 #include "files/json.h"
 #include "inspect/commands/shared.h"
-#include "run/bag_of_words.h"
+#include "run/baselines.h"
 #include "run/metrics.h"
 #include "run/run_directory.h"
 
@@ -49,7 +49,7 @@ std::vector<RunFile> files_of(const fs::path& run) {
   files.push_back({model_path(run), [=] { load_model(model_path(run)); }});
   if (is_of_train) files.push_back({checkpoint, [=] { read_safetensors(checkpoint); }});
   if (const fs::path best = best_model_path(run); fs::exists(best)) files.push_back({best, [=] { load_model(best); }});
-  if (fs::exists(baselines_path(run))) files.push_back({baselines_path(run), [=] { Baselines::read(run); }});
+  if (fs::exists(baselines_path(run))) files.push_back({baselines_path(run), [=] { read_baselines(run); }});
   for (const std::int64_t step : dump_steps(run)) {
     const fs::path file = dump_path(run, step);
     files.push_back({file, [=] { check_step(file, step, read_dump(file).step); }});

@@ -1,5 +1,6 @@
-#include "inspect/causal/score_parts_json.h"
 #include "inspect/commands/shared.h"
+
+#include <heed/explain/score_parts.h>
 
 namespace heed {
 

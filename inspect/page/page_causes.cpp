@@ -1,12 +1,12 @@
 #include "inspect/page/page_causes.h"
 
-#include "inspect/card/card.h"
-#include "inspect/causal/cause_history.h"
-#include "inspect/causal/causes.h"
+#include "inspect/run_studies.h"
 #include "inspect/views/view.h"
+#include "run/baselines.h"
 #include "run/program.h"
 
 #include <heed/autograd/machine.h>
+#include <heed/explain/studies/report.h>
 
 #include <fmt/format.h>
 
@@ -67,7 +67,7 @@ void add_card(Json& description, const SavedModel& model, const fs::path& run) {
   // Refused without held-out sentences; the reason stands where the causes would be.
   refused([&] {
     description["card"] =
-        card_json(card(model, Baselines::read(run), "held-out sentences", card_sentences(model, run)));
+        report_json(report(model, read_baselines(run), "held-out sentences", report_sentences(model, run)));
   });
 }
 

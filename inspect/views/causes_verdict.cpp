@@ -1,5 +1,6 @@
-#include "inspect/causal/causes.h"
 #include "inspect/views/view.h"
+
+#include <heed/explain/studies/causes.h>
 
 #include <fmt/format.h>
 

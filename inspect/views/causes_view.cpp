@@ -1,8 +1,8 @@
-#include "inspect/causal/causes.h"
 #include "inspect/views/sentence_text.h"
 #include "inspect/views/shown_heads.h"
 #include "inspect/views/view.h"
 
+#include <heed/explain/studies/causes.h>
 #include <heed/files/utf8.h>
 
 #include <fmt/format.h>

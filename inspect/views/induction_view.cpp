@@ -13,48 +13,12 @@ namespace {
 
 constexpr double unknown_score = std::numeric_limits<double>::quiet_NaN();
 
-// What followed the latest token before `token` that is the same; -1 where there is none.
-int follower_of_same(const std::vector<std::string>& tokens, int token) {
-  for (int earlier = token - 1; earlier >= 0; --earlier) {
-    if (tokens[static_cast<std::size_t>(earlier)] == tokens[static_cast<std::size_t>(token)]) return earlier + 1;
-  }
-  return -1;
-}
-
-HeadScores scores_of(const Dump& dump, std::size_t layer, std::int64_t head) {
-  HeadScores sums;
-  int tokens = 0, repeated = 0;
-  for (const SentenceAttention& sentence : dump.sentences) {
-    const Tensor& weights = sentence.layers.at(layer);  // (heads, T, T)
-    for (int t = 1; t < std::ssize(sentence.tokens); ++t) {
-      sums.previous_token += weights.at({head, t, t - 1});
-      ++tokens;
-      const int follower = follower_of_same(sentence.tokens, t);
-      if (follower < 0) continue;
-      sums.induction += weights.at({head, t, follower});
-      ++repeated;
-    }
-  }
-  return {tokens ? sums.previous_token / tokens : unknown_score, repeated ? sums.induction / repeated : unknown_score};
+std::vector<std::vector<HeadScores>> scores_of(const Dump& dump) {
+  if (dump.sentences.empty()) fail("step {}: the dump holds no sentences", dump.step);
+  return head_scores(dump.sentences);
 }
 
 std::string score_cell(double score) { return std::isnan(score) ? "    -" : fmt::format(" {:4.2f}", score); }
-
-}  // namespace
-
-std::vector<std::vector<HeadScores>> head_scores(const Dump& dump) {
-  std::vector<std::vector<HeadScores>> scores;
-  if (dump.sentences.empty()) fail("step {}: the dump holds no sentences", dump.step);
-  for (std::size_t layer = 0; layer < dump.sentences[0].layers.size(); ++layer) {
-    scores.emplace_back();
-    for (std::int64_t head = 0; head < dump.sentences[0].layers[layer].size(0); ++head) {
-      scores.back().push_back(scores_of(dump, layer, head));
-    }
-  }
-  return scores;
-}
-
-namespace {
 
 // The scores of every head after one step.
 struct Scored {
@@ -71,7 +35,7 @@ std::vector<Scored> scored(const std::vector<Dump>& dumps, const std::vector<Met
   std::vector<Scored> all;
   for (const Dump& dump : dumps) {
     const auto line = std::ranges::find(metrics, dump.step, &Metrics::step);
-    all.push_back({dump.step, line == metrics.end() ? unknown_score : line->held_out.loss, head_scores(dump)});
+    all.push_back({dump.step, line == metrics.end() ? unknown_score : line->held_out.loss, scores_of(dump)});
   }
   return all;
 }

@@ -1,7 +1,7 @@
-#include "inspect/causal/causes.h"
-#include "inspect/causal/matched_heads.h"
 #include "inspect/views/view.h"
 
+#include <heed/explain/studies/causes.h>
+#include <heed/explain/studies/matched_heads.h>
 #include <heed/files/utf8.h>
 
 #include <fmt/format.h>
@@ -197,6 +197,55 @@ std::string matched_heads_view(const MatchedHeads& matched, const View& view) {
           "the same; random: in random matchings; p: the share of {} random ones that are as alike.",
           short_names(matched)[matched.reference], random_matchings));
   return text;
+}
+
+Json matched_heads_json(const MatchedHeads& matched) {
+  constexpr std::array causes{"alone", "shared", "neither", "no_answers"};
+  Json runs = Json::array(), found = Json::array();
+  for (const MatchedHeads::Run& run : matched.runs) {
+    Json pointing;
+    if (const auto& p = run.pointing) {
+      pointing = {{"layer", p->layer},
+                  {"head", p->head},
+                  {"weight", p->weight},
+                  {"before", p->before.share},
+                  {"without", p->without.share},
+                  {"without_error", p->without.error()},
+                  {"without_in_layer", p->without_in_layer.share},
+                  {"without_in_layer_error", p->without_in_layer.error()},
+                  {"turned", number_or_null(p->flipped.share)},
+                  {"turned_error", number_or_null(p->flipped.error())},
+                  {"cause", causes.at(static_cast<std::size_t>(p->cause))}};
+    }
+    runs.push_back({{"name", run.name},
+                    {"step", run.step},
+                    {"held_out", run.held_out},
+                    {"accuracy", run.accuracy},
+                    {"pointing", pointing}});
+  }
+  for (const MatchedHeads::Role& role : matched.roles) {
+    Json members = Json::array();
+    for (const MatchedHeads::Member& one : role.members) {
+      members.push_back({{"layer", one.layer},
+                         {"head", one.head},
+                         {"similarity", one.similarity},
+                         {"antecedent", number_or_null(one.antecedent)},
+                         {"other", number_or_null(one.other)},
+                         {"decider", number_or_null(one.decider)},
+                         {"effect", one.effect}});
+    }
+    found.push_back({{"members", members}, {"similarity", role.similarity}, {"random", role.random}, {"p", role.p}});
+  }
+  return {{"sentences", matched.sentences},
+          {"with_antecedent", matched.with_antecedent},
+          {"with_twin", matched.with_twin},
+          {"chance", number_or_null(matched.chance)},
+          {"runs", runs},
+          {"reference", matched.reference},
+          {"roles", found},
+          {"similarity", matched.similarity},
+          {"random", matched.random},
+          {"p", matched.p}};
 }
 
 }  // namespace heed

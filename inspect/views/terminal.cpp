@@ -78,6 +78,13 @@ std::string percent(double share, const char* unknown) {
   return std::isnan(share) ? unknown : fmt::format("{:.1f} %", 100 * share);
 }
 
+std::string percent(const Interval& share, const char* unknown) {
+  if (std::isnan(share.share)) return unknown;
+  return fmt::format("{:.1f} % ± {:.1f}", 100 * share.share, 100 * share.error());
+}
+
+std::string with_error(const Interval& mean) { return fmt::format("{:.2f} ± {:.2f}", mean.share, mean.error()); }
+
 std::string trimmed(std::string_view text) { return std::string(text.substr(0, text.find_last_not_of(' ') + 1)); }
 
 std::string wrapped(std::string_view text, int width, int indent) {

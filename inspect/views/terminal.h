@@ -1,4 +1,6 @@
 #pragma once
+#include <heed/explain/studies/interval.h>
+
 #include <string>
 #include <string_view>
 
@@ -25,6 +27,12 @@ std::string highlighted(std::string_view text, const Terminal& terminal);
 
 // "99.3 %"; `unknown` for NaN.
 std::string percent(double share, const char* unknown = "-");
+
+/// Returns "28.0 % ± 6.3", or `unknown` for NaN.
+std::string percent(const Interval& share, const char* unknown = "-");
+
+/// Returns "0.79 ± 0.02".
+std::string with_error(const Interval& mean);
 
 // Without spaces at its end.
 std::string trimmed(std::string_view text);

@@ -4,7 +4,7 @@
 #include "run/dump.h"
 #include "run/metrics.h"
 
-#include <heed/explain/interval.h>
+#include <heed/explain/studies/interval.h>
 
 #include <optional>
 #include <string>
@@ -17,6 +17,7 @@ namespace heed {
 struct CauseHistory;
 struct Causes;
 struct MatchedHeads;
+struct Report;
 struct ScoreParts;
 
 struct View {
@@ -60,12 +61,26 @@ std::vector<std::string> causes_verdict(const Causes& causes);
 /// Returns the name of a role of Cause for people: "distractor" for "other", "cue word" for "decider".
 std::string role_text(const std::string& role);
 
-// Weight and effect of the query's edge to its antecedent at each kept step, in the chosen heads or the one that points
-// last, and in words when it became the cause.
-std::string history_view(const CauseHistory& history, const View& view);
+/// Returns {"sentences":1000,"accuracy":1.0,...,"rows":[{"what":"edge","layer":1,"head":0,"from":"query","to":"antecedent",
+/// ...}]}: layers and heads count from 0. Unknown figures, the head of a whole layer and the layer of a whole model are null.
+Json causes_json(const Causes& causes);
 
-// What of several runs' heads is stable: who points in each and whether it is the cause alone, and the heads that match.
+/// Returns in words when the attention of the chosen heads, or of the one that points last, became the cause, then weight and
+/// effect of the query's edge to its antecedent at each kept step.
+std::string history_view(const CauseHistory& history, const View& view);
+/// Returns when weight and effect grew, and where the two, as shares of their largest, are apart: a line for each claim. A
+/// claim is made where the 95 % intervals support it.
+std::vector<std::string> history_verdict(const CauseHistory& history, int layer, int head);
+Json history_json(const CauseHistory& history);
+
+/// Returns who points in each of several runs and whether it is the cause alone, and the heads that match.
 std::string matched_heads_view(const MatchedHeads& matched, const View& view);
+Json matched_heads_json(const MatchedHeads& matched);
+
+/// Returns what a report shows and does not show, in words, then its table.
+std::string report_view(const Report& report, const Terminal& terminal);
+std::vector<std::string> report_verdict(const Report& report);
+Json report_json(const Report& report);  // what is unknown is null
 
 // Of each sentence of a dump of the model, why its query attends to its antecedent (or to what it looks at most, where that
 // is not known) rather than to another, in the chosen head or the one that points; and that in words.
@@ -73,6 +88,7 @@ std::string matched_heads_view(const MatchedHeads& matched, const View& view);
 std::vector<ScoreParts> why_attends(const SavedModel& model, const Dump& dump,
                                     const std::vector<SentenceAttention>& watched, const View& view);
 std::string why_attends_view(const std::vector<ScoreParts>& all, const Dump& dump, const View& view);
+Json score_parts_json(const ScoreParts& parts);
 
 // A run at a step, and its line of metrics.jsonl, where that has one of the step.
 struct Side {

@@ -1,4 +1,4 @@
-#include "inspect/causal/causes.h"
+#include "inspect/run_studies.h"
 #include "tests/catch.h"
 #include "tests/scratch.h"
 #include "train/relations.h"

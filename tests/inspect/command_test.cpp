@@ -1,9 +1,7 @@
 #include "inspect/command.h"
 
-#include "inspect/causal/cause_history.h"
-#include "inspect/causal/causes.h"
-#include "inspect/causal/matched_heads.h"
 #include "inspect/output_file.h"
+#include "inspect/run_studies.h"
 #include "inspect/views/picture.h"
 #include "run/program.h"
 #include "tests/catch.h"

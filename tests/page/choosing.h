@@ -1,6 +1,6 @@
 #pragma once
 #include "open.h"
-#include "run/bag_of_words.h"
+#include "run/baselines.h"
 
 #include <heed/data/tasks/candidates.h>
 #include <heed/data/tasks/jsonl.h>
@@ -40,7 +40,7 @@ inline void write_choosing_run(const std::filesystem::path& run, const SavedMode
   write_jsonl(held_out_path(run), examples);
   std::vector<Example> learned = examples;  // training knows other sentences
   for (Example& example : learned) example.tokens[2] = "was";
-  Baselines::write(run, learned, model.vocabulary);
+  write_baselines(run, learned, model.vocabulary);
 }
 
 struct ChoosingPage : Scratch {

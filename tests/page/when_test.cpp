@@ -1,5 +1,6 @@
 #include "browser.h"
-#include "inspect/causal/cause_history.h"
+#include "inspect/run_studies.h"
+#include "inspect/views/view.h"
 #include "open.h"
 #include "trying.h"
 

@@ -1,7 +1,7 @@
 #include "inspect/page/page.h"
 
-#include "inspect/causal/cause_history.h"
 #include "inspect/command.h"
+#include "inspect/run_studies.h"
 #include "tests/catch.h"
 #include "tests/inspect/sample.h"
 #include "tests/message.h"

@@ -1,7 +1,8 @@
-#include "inspect/causal/causes.h"
 #include "inspect/views/view.h"
-#include "tests/inspect/causal/helpers.h"
+#include "tests/explain/studies/helpers.h"
 #include "tests/inspect/views/helpers.h"
+
+#include <heed/explain/studies/causes.h>
 
 using namespace heed;
 

@@ -3,8 +3,6 @@
 #include "tests/catch.h"
 #include "tests/inspect/sample.h"
 
-#include <cmath>
-
 using namespace heed;
 
 namespace {
@@ -25,17 +23,6 @@ Dump repeated_dump() {
 }
 
 }  // namespace
-
-TEST_CASE("Heads are told that look at the token before, and that look at what followed the same token") {
-  const auto scores = head_scores(repeated_dump());
-  REQUIRE(scores.size() == 1);
-  REQUIRE(scores[0].size() == 2);
-  CHECK(scores[0][0].previous_token == Approx((1 + 1 + 0.5) / 3));
-  CHECK(scores[0][0].induction == Approx((1 + 0.5) / 2));  // here what followed "a" is the token before
-  CHECK(scores[0][1].previous_token == Approx((0 + 0.75 + 0.25) / 3));
-  CHECK(scores[0][1].induction == Approx((0.75 + 0.25) / 2));
-  CHECK(std::isnan(head_scores({0, {english_sentence()}})[0][0].induction));  // no word comes twice
-}
 
 TEST_CASE("The scores of every head are shown by step, with the loss there") {
   Metrics line;

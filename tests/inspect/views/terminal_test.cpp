@@ -71,3 +71,9 @@ TEST_CASE("wrapped breaks a line at spaces") {
   CHECK(wrapped("苹果 很 甜", 7) == "苹果 很\n甜");
   CHECK(wrapped("longer than five", 5) == "longer\nthan\nfive");
 }
+
+TEST_CASE("A share and a mean are written with half of their interval") {
+  CHECK(percent(Interval{0.28, 0.21, 0.35}) == "28.0 % ± 7.0");
+  CHECK(percent(interval_of({}, {})) == "-");
+  CHECK(with_error({0.5, 0.475, 0.525}) == "0.50 ± 0.03");
+}

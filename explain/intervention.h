@@ -1,0 +1,79 @@
+#pragma once
+#include <heed/data/task.h>
+#include <heed/explain/trace.h>
+
+#include <functional>
+#include <vector>
+
+namespace heed {
+
+/// One head of a layer, from 0; head -1: every head of the layer; layer -1: the heads of every layer.
+struct Heads {
+  int layer = 0, head = -1;
+};
+
+/// The keys `to` that the query `from` sees. A text without such an edge has {-1, {}}, and stays as it is.
+struct Edge {
+  int from = -1;
+  Span to{};
+  bool exists() const { return from >= 0 && to.begin < to.end; }
+};
+
+/// The mean output of the heads of a layer, at the queries of texts and at their other tokens: (heads, d_v) each.
+struct MeanOutput {
+  std::vector<double> at_query, elsewhere;
+};
+
+/// A change of a model's attention while it answers. Everything behind the change is computed from it.
+///
+///   const Edge edge{example.query, {1, 2}};
+///   const Tensor before = answer(model, asked).logits;                          // (1, answers)
+///   const Tensor after = answer(model, asked, {cut({1, 0}, edge)}).logits;      // layer 2 head 1 cannot see token 1
+///   const Trace zeroed = trace(model, asked, {ablate({1, 0})});
+///   const Tensor patched = answer(model, asked, {patch({1, 0}, trace(model, other))}).logits;
+class Intervention {
+ public:
+  /// Replaces a value (B, heads, T, n) of one layer.
+  using Change = std::function<void(int layer, Tensor& value)>;
+  enum class Value { scores, head_output };
+
+  Intervention(Heads heads, Value value, Change change);
+
+  const Heads& heads() const { return heads_; }
+  Value value() const { return value_; }
+  void apply(int layer, Tensor& shown) const { change_(layer, shown); }
+
+ private:
+  Heads heads_;
+  Value value_;
+  Change change_;
+};
+
+/// Zero ablation: the heads give 0 at every token.
+Intervention ablate(Heads heads);
+
+/// Mean ablation: the heads give `mean` at the token `queries[b]` of text b and at its other tokens.
+Intervention ablate(Heads heads, const MeanOutput& mean, const std::vector<int>& queries);
+
+/// Attention knockout (Geva et al. 2023, arXiv:2304.14767): the query of the edge does not see its keys, and the other keys share
+/// their weight. Takes one edge per text, or one for all.
+Intervention cut(Heads heads, const std::vector<Edge>& edges);
+Intervention cut(Heads heads, const Edge& edge);
+
+/// The query of the edge sees its keys alone.
+Intervention keep_only(Heads heads, const std::vector<Edge>& edges);
+Intervention keep_only(Heads heads, const Edge& edge);
+
+/// Activation patching (Meng et al. 2022, arXiv:2202.05262): the heads give what they gave in the trace `from`, of as many texts
+/// of the same length.
+Intervention patch(Heads heads, const Trace& from);
+
+/// Activation patching within one batch: in text b the heads give what they give in text `from[b]`; -1: text b stays as it is.
+Intervention patch(Heads heads, const std::vector<int>& from);
+
+/// Answers the questions, and keeps every intermediate value, while the interventions hold. Each sees the result of those
+/// before it.
+Answers answer(const Model& model, const Questions& questions, const std::vector<Intervention>& interventions);
+Trace trace(const Model& model, const Questions& questions, const std::vector<Intervention>& interventions);
+
+}  // namespace heed

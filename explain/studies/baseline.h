@@ -1,0 +1,41 @@
+#pragma once
+#include <heed/explain/studies/held_out.h>
+
+#include <vector>
+
+namespace heed {
+
+/// The tokens of a sentence that have a name.
+enum class Role { query, antecedent, distractor, decider };
+constexpr int roles = 4;
+const char* to_string(Role role);
+int token_of(const Example& example, Role role);  // -1: none; of a candidate of several words the last
+Span span_of(const Example& example, Role role);  // all of them; empty: none
+
+/// The answers, attention weights and mean head outputs of a model that nothing is changed in.
+///
+///   const Baseline before(held_out);
+///   const double weight = before.weight(0, {1, 0}, Role::query, span_of(held_out.sentences()[0], Role::antecedent));
+class Baseline {
+ public:
+  explicit Baseline(const HeldOut& held_out);
+
+  const std::vector<HeldOut::Answer>& answers() const { return answers_; }
+  const MeanOutput& mean_output(int layer) const { return mean_output_[static_cast<std::size_t>(layer)]; }
+
+  /// Returns the weight from a role's token to the tokens `to` of sentence `i`, together: the mean over `heads`; NaN where the
+  /// sentence has none.
+  double weight(std::size_t i, Heads heads, Role from, Span to) const;
+
+ private:
+  void keep_weights(int layer, const Tensor& value, std::size_t first);
+  void add_outputs(int layer, const Tensor& value, std::size_t first);
+  std::size_t weight_index(std::size_t i, int layer, int head, Role from, int to) const;
+
+  const HeldOut& held_out_;
+  std::vector<HeldOut::Answer> answers_;
+  std::vector<std::vector<float>> weights_;  // of each sentence: (layers, heads, roles, T)
+  std::vector<MeanOutput> mean_output_;      // of each layer
+};
+
+}  // namespace heed

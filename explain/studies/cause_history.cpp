@@ -1,0 +1,91 @@
+#include <heed/explain/studies/baseline.h>
+#include <heed/explain/studies/cause_history.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace heed {
+namespace {
+
+// The mean weight of the edge from the query to the antecedent, and what cutting it does.
+CauseHistory::Edge cut_edge(const HeldOut& held_out, const std::vector<int>& groups, const Baseline& before,
+                            Heads heads) {
+  const EdgeOf to_antecedent = [](const Example& e) { return Edge{e.query, span_of(e, Role::antecedent)}; };
+  const std::vector<HeldOut::Answer> after = held_out.answers(cut_in_each(heads, to_antecedent));
+  std::vector<double> weights, effects, right;
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    weights.push_back(before.weight(i, heads, Role::query, span_of(held_out.sentences()[i], Role::antecedent)));
+    effects.push_back(before.answers()[i].probability - after[i].probability);
+    right.push_back(after[i].word == held_out.right(i));
+  }
+  return {interval_of(weights, groups), interval_of(effects, groups), interval_of(right, groups)};
+}
+
+CauseHistory::Step step_of(const SavedModel& model, const HeldOut& held_out, const std::vector<int>& groups,
+                           Passes& passes) {
+  passes.next();
+  const Baseline before(held_out);
+  const auto cut_in = [&](Heads heads) {
+    passes.next();
+    return cut_edge(held_out, groups, before, heads);
+  };
+  CauseHistory::Step step{.step = model.step, .accuracy = 0, .probability = 0, .heads = {}, .layers = {}};
+  const auto count = static_cast<double>(before.answers().size());
+  for (std::size_t i = 0; i < before.answers().size(); ++i) {
+    step.accuracy += (before.answers()[i].word == held_out.right(i)) / count;
+    step.probability += before.answers()[i].probability / count;
+  }
+  for (int layer = 0; layer < held_out.layers(); ++layer) {
+    step.heads.emplace_back();
+    for (int head = 0; head < held_out.heads(); ++head) {
+      step.heads.back().push_back(cut_in({layer, head}));
+    }
+    step.layers.push_back(held_out.heads() == 1 ? step.heads.back()[0] : cut_in({layer, -1}));
+  }
+  return step;
+}
+
+}  // namespace
+
+CauseHistory::Head CauseHistory::pointing() const {
+  Head best{0, 0};
+  const auto& heads = steps.back().heads;
+  for (std::size_t layer = 0; layer < heads.size(); ++layer) {
+    for (std::size_t head = 0; head < heads[layer].size(); ++head) {
+      if (heads[layer][head].weight.share >
+          heads[static_cast<std::size_t>(best.layer)][static_cast<std::size_t>(best.head)].weight.share)
+        best = {static_cast<int>(layer), static_cast<int>(head)};
+    }
+  }
+  return best;
+}
+
+CauseHistory cause_history(std::size_t count, const std::function<SavedModel(std::size_t)>& load,
+                           std::vector<Example> held_out, int most, const OnProgress& progress) {
+  CauseHistory history;
+  history.held_out = static_cast<int>(held_out.size());
+  std::vector<Example> with_antecedent;
+  std::vector<int> groups;  // the same number for both of a pair
+  for (int i = 0; i < std::ssize(held_out); ++i) {
+    Example& e = held_out[static_cast<std::size_t>(i)];
+    if (e.antecedent < 0) continue;
+    groups.push_back(e.twin < 0 ? i : std::min(i, e.twin));
+    e.twin = -1;  // nothing is taken from counterparts
+    with_antecedent.push_back(std::move(e));
+  }
+  if (with_antecedent.empty()) fail("no held-out sentence says what its query refers to, so there is no edge to cut");
+  std::optional<Passes> passes;
+  for (std::size_t i = 0; i < count; ++i) {
+    const SavedModel model = load(i);
+    const TransformerConfig& config = model.transformer().config;
+    const double all = (config.layers * (config.heads() + (config.heads() > 1)) + 1) * static_cast<double>(count);
+    if (!passes) passes.emplace("weights and effects", all, progress);
+    const HeldOut sentences(model, with_antecedent,
+                            most > 0 ? static_cast<std::size_t>(most) : affordable(config, with_antecedent, all));
+    history.sentences = static_cast<int>(sentences.sentences().size());
+    history.steps.push_back(step_of(model, sentences, groups, *passes));
+  }
+  return history;
+}
+
+}  // namespace heed

@@ -1,0 +1,326 @@
+#include <heed/explain/studies/baseline.h>
+#include <heed/explain/studies/causes.h>
+#include <heed/explain/studies/rank_correlation.h>
+#include <heed/models/reading.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace heed {
+namespace {
+
+constexpr double no_figure = std::numeric_limits<double>::quiet_NaN();
+
+double mean(const std::vector<double>& values) {
+  return values.empty() ? no_figure
+                        : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double deviation(const std::vector<double>& values) {
+  const double centre = mean(values);
+  double sum = 0;
+  for (const double value : values) sum += (value - centre) * (value - centre);
+  return std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+// What the query calls a token, by the first of its roles.
+std::string name_of(const Example& e, int token) {
+  if (token == e.query) return "itself";
+  for (const Role role : {Role::antecedent, Role::distractor, Role::decider}) {
+    const Span span = span_of(e, role);
+    if (span.begin <= token && token < span.end) return to_string(role);
+  }
+  return "rest";
+}
+
+// Those that have the name of token `first`, or it alone; empty where `first` is not the first of them.
+Span keys_from(const Example& e, int first) {
+  if (first >= std::ssize(e.tokens)) return {};
+  for (const Role role : {Role::antecedent, Role::distractor}) {
+    const Span span = span_of(e, role);
+    if (span.begin < first && first < span.end) return {};
+    if (span.begin == first && span.end > first) return span;
+  }
+  return {first, first + 1};
+}
+
+bool is_patch(Cause::What what) { return what == Cause::What::patch_head || what == Cause::What::patch_layer; }
+
+// One row as it is gathered from the sentences to which it applies.
+struct Gathered {
+  std::vector<double> weights, changes, before, right, lost, flipped;
+  std::vector<int> groups, flipped_groups;
+};
+
+// How often the sentences are read, the longest of which has T tokens: for each head its outputs, each key of the query,
+// that of the antecedent alone and 9 edges between the other roles; for each layer all its heads at once; all heads of all
+// layers; nothing changed.
+double passes(int layers, int heads, std::size_t T) {
+  const auto keys = static_cast<double>(T);
+  return layers * (heads * (keys + 13) + keys + 1) + 2;
+}
+
+class Study {
+ public:
+  Study(const HeldOut& held_out, Causes& causes, const OnProgress& progress)
+      : held_out_(held_out),
+        sentences_(held_out.sentences()),
+        causes_(causes),
+        passes_("causes", passes(held_out.layers(), held_out.heads(), longest(sentences_)), progress),
+        before_(answers_before()) {
+    summarise();
+    find_pointing_head();
+  }
+
+  void run() {
+    for (int layer = 0; layer < held_out_.layers(); ++layer) {
+      for (int head = 0; head < held_out_.heads(); ++head) {
+        const Heads heads{layer, head};
+        outputs(Cause::What::zero_ablation, heads, [=](auto) { return ablate(heads); });
+        outputs(Cause::What::mean_ablation, heads, mean_ablation(heads));
+        edges_of_query(Cause::What::edge, heads);
+        const Cause* cut = causes_.find(Cause::What::edge, layer, head, "antecedent");
+        if (cut && cut->weight >= kept_weight) {
+          one_edge(Cause::What::only_edge, heads, Role::query, Role::antecedent);
+        }
+        if (layer + 1 < held_out_.layers()) edges_between_roles(heads);
+        outputs(Cause::What::patch_head, heads, patch_from_counterparts(heads));
+      }
+      if (held_out_.heads() == 1) continue;
+      edges_of_query(Cause::What::edge_all_heads, {layer, -1});
+      outputs(Cause::What::patch_layer, {layer, -1}, patch_from_counterparts({layer, -1}));
+    }
+    if (held_out_.layers() > 1) one_edge(Cause::What::edge_everywhere, {-1, -1}, Role::query, Role::antecedent);
+    say_what_is_left_out();
+    causes_.rank_correlation_last = rank_correlation(last_.weights, last_.changes);
+    causes_.rank_correlation_all = rank_correlation(all_.weights, all_.changes);
+  }
+
+ private:
+  using Answers = std::vector<HeldOut::Answer>;
+
+  bool is_right(std::size_t i, const Answers& answers) const { return answers[i].word == held_out_.right(i); }
+  double change(std::size_t i, const Answers& after) const {
+    return after[i].probability - before_.answers()[i].probability;
+  }
+
+  Baseline answers_before() {
+    passes_.next();
+    return Baseline(held_out_);
+  }
+
+  Answers answers_when(const InterventionOf& intervention) {
+    passes_.next();
+    return held_out_.answers(intervention);
+  }
+
+  InterventionOf mean_ablation(Heads heads) const {
+    return [this, heads](std::span<const Example> batch) {
+      std::vector<int> queries;
+      for (const Example& e : batch) queries.push_back(e.query);
+      return ablate(heads, before_.mean_output(heads.layer), queries);
+    };
+  }
+
+  void summarise() {
+    std::vector<double> right, probability, both;
+    std::vector<int> groups;
+    bool two_candidates = true;
+    for (std::size_t i = 0; i < sentences_.size(); ++i) {
+      right.push_back(is_right(i, before_.answers()));
+      groups.push_back(held_out_.group(i));
+      probability.push_back(before_.answers()[i].probability);
+      if (sentences_[i].twin >= 0) both.push_back(right.back() > 0 && is_right(i ^ 1, before_.answers()));
+      two_candidates = two_candidates && sentences_[i].antecedent >= 0 && sentences_[i].distractor >= 0;
+    }
+    causes_.sentences = static_cast<int>(sentences_.size());
+    causes_.pairs = static_cast<int>(both.size() / 2);
+    causes_.accuracy = interval_of(right, groups);
+    causes_.probability = mean(probability);
+    causes_.twin_accuracy = mean(both);
+    causes_.chance = two_candidates ? 0.5 : no_figure;
+  }
+
+  void find_pointing_head() {
+    for (int layer = 0; layer < held_out_.layers(); ++layer) {
+      for (int head = 0; head < held_out_.heads(); ++head) {
+        std::vector<double> weights;
+        for (std::size_t i = 0; i < sentences_.size(); ++i) {
+          const double w = before_.weight(i, {layer, head}, Role::query, span_of(sentences_[i], Role::antecedent));
+          if (!std::isnan(w)) weights.push_back(w);
+        }
+        if (!weights.empty() && (!causes_.pointing || mean(weights) > causes_.pointing->weight)) {
+          causes_.pointing = {layer, head, mean(weights), interval_of({}, {})};
+        }
+      }
+    }
+  }
+
+  void say_what_is_left_out() {
+    const auto none = [&](const auto& fits) { return std::ranges::none_of(causes_.rows, fits); };
+    const auto note = [&](const char* text) { causes_.left_out.emplace_back(text); };
+    if (!causes_.pointing) note("No sentence says what its query refers to: edges to an antecedent are left out.");
+    if (none([](const Cause& row) { return row.to == "other"; })) {
+      note("No sentence has a distractor: edges to one are left out, and chance is unknown.");
+    }
+    if (none([](const Cause& row) { return row.to == "decider"; })) {
+      note("No sentence has a cue word beside its antecedent: edges to one are left out.");
+    }
+    if (none([](const Cause& row) { return is_patch(row.what); })) {
+      note("No sentence has a counterpart: there is nothing to patch with.");
+    }
+  }
+
+  void gather(Gathered& row, std::size_t i, const Answers& after, double weight) const {
+    if (!std::isnan(weight)) row.weights.push_back(weight);
+    row.changes.push_back(change(i, after));
+    row.right.push_back(is_right(i, after));
+    row.before.push_back(is_right(i, before_.answers()));
+    row.lost.push_back(row.before.back() - row.right.back());
+    row.groups.push_back(held_out_.group(i));
+    if (sentences_[i].twin < 0) return;
+    row.flipped.push_back(after[i].word == held_out_.right(i ^ 1));
+    row.flipped_groups.push_back(row.groups.back());
+  }
+
+  // Adds a row to the table, but none where no sentence has it.
+  void add(Cause cause, Heads heads, const Gathered& row) {
+    if (row.changes.empty()) return;
+    cause.layer = heads.layer;
+    cause.head = heads.head;
+    if (cause.to != "rest") {
+      cause.sentences = static_cast<int>(row.changes.size());
+      cause.unmoved = no_figure;
+    }
+    cause.weight = mean(row.weights);
+    cause.probability = mean(row.changes);
+    cause.spread = deviation(row.changes);
+    cause.before = interval_of(row.before, row.groups);
+    cause.accuracy = interval_of(row.right, row.groups);
+    cause.lost = interval_of(row.lost, row.groups);
+    cause.flipped = is_patch(cause.what) ? interval_of(row.flipped, row.flipped_groups) : interval_of({}, {});
+    causes_.rows.push_back(std::move(cause));
+  }
+
+  // The heads' whole output is changed: in all sentences or, by a patch, in those that have a twin.
+  void outputs(Cause::What what, Heads heads, const InterventionOf& intervention) {
+    if (is_patch(what) && std::isnan(causes_.twin_accuracy)) return;
+    const Answers after = answers_when(intervention);
+    Gathered row;
+    for (std::size_t i = 0; i < sentences_.size(); ++i) {
+      if (is_patch(what) && sentences_[i].twin < 0) continue;
+      gather(row, i, after, before_.weight(i, heads, Role::query, span_of(sentences_[i], Role::antecedent)));
+    }
+    add({.what = what}, heads, row);
+  }
+
+  void one_edge(Cause::What what, Heads heads, Role from, Role to) {
+    const EdgeOf edge_of = [=](const Example& e) { return Edge{token_of(e, from), span_of(e, to)}; };
+    if (std::ranges::none_of(sentences_, [&](const Example& e) { return edge_of(e).exists(); })) return;
+    const bool only = what == Cause::What::only_edge;
+    const Answers after = answers_when(only ? keep_only_in_each(heads, edge_of) : cut_in_each(heads, edge_of));
+    Gathered row;
+    for (std::size_t i = 0; i < sentences_.size(); ++i) {
+      const Edge edge = edge_of(sentences_[i]);
+      if (edge.exists()) gather(row, i, after, before_.weight(i, heads, from, edge.to));
+    }
+    add({.what = what, .from = to_string(from), .to = from == to ? "itself" : to_string(to)}, heads, row);
+  }
+
+  void edges_between_roles(Heads heads) {
+    constexpr std::array others{Role::antecedent, Role::distractor, Role::decider};
+    for (const Role from : others) {
+      for (const Role to : others) one_edge(Cause::What::edge, heads, from, to);
+    }
+  }
+
+  // Each key of the query is cut in its turn, those of a name together.
+  void edges_of_query(Cause::What what, Heads heads) {
+    const std::vector<std::string> names{"antecedent", "other", "decider", "itself", "rest"};
+    std::vector<Gathered> rows(names.size());
+    std::vector<bool> has_rest(sentences_.size()), moved(sentences_.size());
+    for (int key = 0; key < static_cast<int>(longest(sentences_)); ++key) {
+      const auto edge_of = [key](const Example& e) { return Edge{e.query, keys_from(e, key)}; };
+      const Answers after = answers_when(cut_in_each(heads, edge_of));
+      for (std::size_t i = 0; i < sentences_.size(); ++i) {
+        const Edge edge = edge_of(sentences_[i]);
+        if (!edge.exists()) continue;
+        const auto name = std::find(names.begin(), names.end(), name_of(sentences_[i], key)) - names.begin();
+        const double weight = before_.weight(i, heads, Role::query, edge.to);
+        gather(rows[static_cast<std::size_t>(name)], i, after, weight);
+        if (names[static_cast<std::size_t>(name)] == "rest") {
+          has_rest[i] = true;
+          moved[i] = moved[i] || after[i].word != before_.answers()[i].word;
+        }
+        if (what == Cause::What::edge) correlate(heads.layer, weight, std::abs(change(i, after)));
+      }
+    }
+    for (std::size_t n = 0; n < names.size(); ++n) {
+      Cause cause{.what = what, .from = "query", .to = names[n]};
+      if (names[n] == "rest") {
+        cause.sentences = static_cast<int>(std::count(has_rest.begin(), has_rest.end(), true));
+        cause.unmoved = 1 - static_cast<double>(std::count(moved.begin(), moved.end(), true)) / cause.sentences;
+      }
+      add(std::move(cause), heads, rows[n]);
+    }
+    compare_with_layer(what, heads, rows[0]);
+  }
+
+  // The same sentences in the same order: what the whole layer loses beyond the head that points.
+  void compare_with_layer(Cause::What what, Heads heads, const Gathered& antecedent) {
+    if (!causes_.pointing || heads.layer != causes_.pointing->layer) return;
+    if (what == Cause::What::edge && heads.head == causes_.pointing->head) lost_alone_ = antecedent.lost;
+    if (what != Cause::What::edge_all_heads) return;
+    std::vector<double> more = antecedent.lost;
+    for (std::size_t i = 0; i < more.size(); ++i) more[i] -= lost_alone_.at(i);
+    causes_.pointing->others = interval_of(more, antecedent.groups);
+  }
+
+  void correlate(int layer, double weight, double effect) {
+    all_.weights.push_back(weight);
+    all_.changes.push_back(effect);
+    if (layer + 1 < held_out_.layers()) return;
+    last_.weights.push_back(weight);
+    last_.changes.push_back(effect);
+  }
+
+  const HeldOut& held_out_;
+  const std::vector<Example>& sentences_;
+  Causes& causes_;
+  Passes passes_;
+  Baseline before_;
+  Gathered all_, last_;             // edges of the query: weights and absolute changes
+  std::vector<double> lost_alone_;  // without the edge to the antecedent in the head that points
+};
+
+}  // namespace
+
+const Cause* Causes::find(Cause::What what, int layer, int head, const std::string& to) const {
+  const auto found = std::ranges::find_if(rows, [&](const Cause& row) {
+    return row.what == what && row.layer == layer && row.head == head && row.to == to &&
+           (row.from.empty() || row.from == "query");
+  });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+Causes causes(const SavedModel& model, const std::vector<Example>& held_out, const std::vector<Example>& watched,
+              int most, const OnProgress& progress) {
+  Causes result;
+  result.step = model.step;
+  result.held_out = static_cast<int>(held_out.size());
+  const TransformerConfig& config = model.transformer().config;
+  const double times = passes(config.layers, config.heads(), longest(held_out));
+  const HeldOut used(model, held_out, most > 0 ? static_cast<std::size_t>(most) : affordable(config, held_out, times));
+  Study(used, result, progress).run();
+  if (std::holds_alternative<CandidateChooser>(*model.network)) {
+    result.left_out.emplace_back("The model chooses among candidates: no logit of a word is taken apart.");
+    return result;
+  }
+  for (const Example& example : watched) result.attribution.push_back(attribute(model, example));
+  return result;
+}
+
+}  // namespace heed

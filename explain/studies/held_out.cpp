@@ -1,0 +1,142 @@
+#include <heed/autograd/ops.h>
+#include <heed/explain/sentence_attention.h>
+#include <heed/explain/studies/held_out.h>
+#include <heed/nn/hook.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace heed {
+namespace {
+
+// Of the same length and query, so that a value in one has its place in the other.
+bool has_twin(const std::vector<Example>& examples, std::size_t i) {
+  if (examples[i].twin < 0) return false;
+  const Example& twin = examples.at(static_cast<std::size_t>(examples[i].twin));
+  return twin.tokens.size() == examples[i].tokens.size() && twin.query == examples[i].query;
+}
+
+std::vector<Edge> edges_of(std::span<const Example> batch, const EdgeOf& edge_of) {
+  std::vector<Edge> edges;
+  for (const Example& e : batch) edges.push_back(edge_of(e));
+  return edges;
+}
+
+}  // namespace
+
+HeldOut::HeldOut(const SavedModel& model, const std::vector<Example>& examples, std::size_t most) : model_(model) {
+  // Pairs first, so that each begins at an even number.
+  std::vector<Example> alone;
+  std::vector<bool> taken(examples.size(), false);
+  for (std::size_t i = 0; i < examples.size() && sentences_.size() + alone.size() < most; ++i) {
+    if (taken[i]) continue;
+    if (!has_twin(examples, i)) {
+      alone.push_back(examples[i]);
+      alone.back().twin = -1;
+      continue;
+    }
+    const auto twin = static_cast<std::size_t>(examples[i].twin);
+    taken[twin] = true;
+    for (const std::size_t of_pair : {i, twin}) {
+      sentences_.push_back(examples.at(of_pair));
+      sentences_.back().twin = static_cast<int>((sentences_.size() - 1) ^ 1);
+    }
+  }
+  sentences_.insert(sentences_.end(), alone.begin(), alone.end());
+
+  for (const Example& sentence : sentences_) {
+    questions(*model.network, model.vocabulary, sentence);  // an Error where the model cannot read it
+    right_.push_back(right_answer(*model.network, model.vocabulary, sentence));
+  }
+  batches_ = NumberedExamples(sentences_, model.vocabulary).batches(128);  // even, so that twins are in one
+}
+
+std::vector<HeldOut::Answer> HeldOut::read(const Read& logits_of) const {
+  std::vector<Answer> result;
+  for (const Batch& batch : batches_) {
+    const Tensor logits = logits_of(questions(batch), result.size());  // (B, vocabulary)
+    const std::vector<double> probabilities = softmax(logits.to(DType::float64)).to_vector();
+    auto row = probabilities.begin();
+    for (std::int64_t b = 0; b < logits.size(0); ++b, row += logits.size(1)) {
+      if (!std::isfinite(*row))
+        fail_not_finite(*model_.network, questions(*model_.network, model_.vocabulary, sentences_[result.size()]));
+      const auto end = row + logits.size(1);
+      const int right = right_[result.size()];
+      result.push_back({right < 0 ? 0.0 : row[right], static_cast<int>(std::max_element(row, end) - row)});
+    }
+  }
+  return result;
+}
+
+std::vector<HeldOut::Answer> HeldOut::answers() const {
+  return read([&](const Questions& questions, std::size_t) { return answer(*model_.network, questions).logits; });
+}
+
+std::vector<HeldOut::Answer> HeldOut::answers(const InterventionOf& intervention) const {
+  return read([&](const Questions& questions, std::size_t first) {
+    const std::span<const Example> batch =
+        std::span(sentences_).subspan(first, static_cast<std::size_t>(questions.size()));
+    return answer(*model_.network, questions, {intervention(batch)}).logits;
+  });
+}
+
+std::vector<HeldOut::Answer> HeldOut::answers(const Watch& weights, const Watch& head_outputs) const {
+  const Transformer& transformer = model_.transformer();
+  return read([&](const Questions& questions, std::size_t first) {
+    const Hook hook([&](const std::string& name, const Tensor& value) {
+      for (int layer = 0; layer < layers(); ++layer) {
+        if (name == hook_name(transformer, layer, "weights")) weights(layer, value, first);
+        if (name == hook_name(transformer, layer, "heads")) head_outputs(layer, value, first);
+      }
+    });
+    return answer(*model_.network, questions).logits;
+  });
+}
+
+int HeldOut::group(std::size_t sentence) const {
+  const int i = static_cast<int>(sentence), twin = sentences_[sentence].twin;
+  return twin < 0 ? i : std::min(i, twin);
+}
+
+InterventionOf cut_in_each(Heads heads, EdgeOf edge_of) {
+  return [heads, edge_of = std::move(edge_of)](std::span<const Example> batch) {
+    return cut(heads, edges_of(batch, edge_of));
+  };
+}
+
+InterventionOf keep_only_in_each(Heads heads, EdgeOf edge_of) {
+  return [heads, edge_of = std::move(edge_of)](std::span<const Example> batch) {
+    return keep_only(heads, edges_of(batch, edge_of));
+  };
+}
+
+InterventionOf patch_from_counterparts(Heads heads) {
+  return [heads](std::span<const Example> batch) {
+    std::vector<int> from;  // both of a pair are in the batch, the first at an even place
+    for (const Example& e : batch) from.push_back(e.twin < 0 ? -1 : static_cast<int>(from.size() ^ 1));
+    return patch(heads, from);
+  };
+}
+
+bool has_answers(const Interval& accuracy, double chance) { return accuracy.is_above(std::isnan(chance) ? 0 : chance); }
+
+bool is_lost(const Interval& after, double before, double chance) {
+  return !after.is_above(std::isnan(chance) ? before / 2 : chance);
+}
+
+std::size_t longest(const std::vector<Example>& sentences) {
+  std::size_t most = 0;
+  for (const Example& e : sentences) most = std::max(most, e.tokens.size());
+  return most;
+}
+
+std::size_t affordable(const TransformerConfig& config, const std::vector<Example>& sentences, double passes) {
+  const auto T = static_cast<double>(longest(sentences));
+  const AttentionConfig a = config.block.attention.complete();
+  const double per_token =
+      config.layers * (2.0 * a.heads * (a.d_model + T) * (a.d_k + a.d_v) + 2.0 * a.d_model * config.block.mlp.width);
+  return static_cast<std::size_t>(std::max(100.0, 1e12 / (2 * passes * T * per_token)));
+}
+
+}  // namespace heed

@@ -1,0 +1,84 @@
+#pragma once
+#include <heed/explain/intervention.h>
+#include <heed/explain/studies/interval.h>
+
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace heed {
+
+/// Makes the intervention on the sentences of one batch.
+using InterventionOf = std::function<Intervention(std::span<const Example> batch)>;
+
+/// Returns the edge in question in a sentence; {} for a sentence without it.
+using EdgeOf = std::function<Edge(const Example& sentence)>;
+
+/// Sentences in batches, each beside the counterpart of its minimal pair, and the answers of a model to them.
+///
+///   const HeldOut held_out(model, examples, 100);
+///   const std::vector<HeldOut::Answer> before = held_out.answers();
+///   const std::vector<HeldOut::Answer> after = held_out.answers(cut_in_each({1, 0}, [](const Example& e) {
+///     return Edge{e.query, {e.antecedent, e.antecedent + 1}};
+///   }));
+class HeldOut {
+ public:
+  /// Takes the first `most` of `examples`, and one more where a pair would be parted. `model` must live as long as this. Throws
+  /// Error when the model cannot read them.
+  HeldOut(const SavedModel& model, const std::vector<Example>& examples, std::size_t most);
+
+  /// The number of a counterpart is one more or one less than that of its sentence.
+  const std::vector<Example>& sentences() const { return sentences_; }
+  /// Returns the same number for both sentences of a minimal pair, and for no others.
+  int group(std::size_t sentence) const;
+
+  struct Answer {
+    double probability;  // of the right answer
+    int word;            // that is predicted
+  };
+
+  /// Returns the answers with nothing changed, or while an intervention holds. Throws NotFinite where they are infinite or NaN.
+  std::vector<Answer> answers() const;
+  std::vector<Answer> answers(const InterventionOf& intervention) const;
+
+  /// Receives a value of attention ("weights", "heads") of one layer; row b of it is of sentence `first` + b.
+  using Watch = std::function<void(int layer, const Tensor& value, std::size_t first)>;
+  /// Returns the answers with nothing changed, and shows the weights and the head outputs of each layer.
+  std::vector<Answer> answers(const Watch& weights, const Watch& head_outputs) const;
+
+  int layers() const { return model_.layers(); }
+  int heads() const { return model_.heads(); }
+  int right(std::size_t sentence) const { return right_[sentence]; }  // the word that is the answer
+
+ private:
+  // Reads every batch: answer(questions, first sentence).
+  using Read = std::function<Tensor(const Questions& questions, std::size_t first)>;
+  std::vector<Answer> read(const Read& logits_of) const;
+
+  const SavedModel& model_;
+  std::vector<Example> sentences_;
+  std::vector<int> right_;
+  std::vector<Batch> batches_;
+};
+
+/// Interventions on every sentence: cut() and keep_only() of its edge, patch() from its counterpart.
+InterventionOf cut_in_each(Heads heads, EdgeOf edge_of);
+InterventionOf keep_only_in_each(Heads heads, EdgeOf edge_of);
+InterventionOf patch_from_counterparts(Heads heads);
+
+/// Returns whether the interval of `accuracy` lies above `chance` (NaN, unknown: above 0). Otherwise the model has no right
+/// answers whose cause could be found.
+bool has_answers(const Interval& accuracy, double chance);
+
+/// Returns whether the answers are lost: the interval of `after`, the accuracy after an intervention, does not lie above
+/// chance. If chance is unknown (NaN), half of the accuracy before takes its place.
+bool is_lost(const Interval& after, double before, double chance);
+
+/// Returns the number of tokens of the longest sentence.
+std::size_t longest(const std::vector<Example>& sentences);
+
+/// Returns how many sentences take about a minute of one core when a model reads each `passes` times: 10^12 multiplications and
+/// additions, and at least 100.
+std::size_t affordable(const TransformerConfig& config, const std::vector<Example>& sentences, double passes);
+
+}  // namespace heed

@@ -1,0 +1,299 @@
+#include <heed/autograd/random.h>
+#include <heed/explain/studies/assignment.h>
+#include <heed/explain/studies/baseline.h>
+#include <heed/explain/studies/matched_heads.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
+
+namespace heed {
+namespace {
+
+constexpr double not_known = std::numeric_limits<double>::quiet_NaN();
+
+// What one head does, sentence by sentence.
+struct HeadTrace {
+  int layer, head;
+  std::vector<std::vector<float>> weights;  // [sentence][token], from the query
+  std::vector<float> effects;               // fall of the answer's probability when its output is 0
+};
+
+struct RunTraces {
+  MatchedHeads::Run run;
+  std::vector<HeadTrace> heads;
+};
+
+// Pairs of twins stay together.
+bool is_of_first_half(std::size_t sentence) { return sentence / 2 % 2 == 0; }
+
+double share_right(const HeldOut& held_out, const std::vector<HeldOut::Answer>& answers) {
+  double right = 0;
+  for (std::size_t i = 0; i < answers.size(); ++i) right += answers[i].word == held_out.right(i);
+  return right / static_cast<double>(answers.size());
+}
+
+double mean_weight(const HeadTrace& trace, const std::vector<Example>& sentences, Role to) {
+  double sum = 0;
+  int count = 0;
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    const Span span = span_of(sentences[i], to);
+    for (int token = span.begin; token < span.end; ++token) {
+      sum += static_cast<double>(trace.weights[i][static_cast<std::size_t>(token)]);
+    }
+    count += span.begin < span.end;
+  }
+  return count ? sum / count : not_known;
+}
+
+double mean_effect(const HeadTrace& trace) {
+  return std::accumulate(trace.effects.begin(), trace.effects.end(), 0.0) / static_cast<double>(trace.effects.size());
+}
+
+// Over the sentences whose antecedent is known.
+Interval accuracy_of(const HeldOut& held_out, const std::vector<HeldOut::Answer>& answers) {
+  std::vector<double> right;
+  std::vector<int> groups;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (span_of(held_out.sentences()[i], Role::antecedent).end <= 0) continue;
+    right.push_back(answers[i].word == held_out.right(i));
+    groups.push_back(held_out.group(i));
+  }
+  return interval_of(right, groups);
+}
+
+Interval flip_rate(const HeldOut& held_out, const std::vector<HeldOut::Answer>& patched) {
+  std::vector<double> flipped;
+  std::vector<int> groups;
+  for (std::size_t i = 0; i < patched.size(); ++i) {
+    if (held_out.sentences()[i].twin < 0) continue;
+    flipped.push_back(patched[i].word == held_out.right(i ^ 1));
+    groups.push_back(held_out.group(i));
+  }
+  return interval_of(flipped, groups);
+}
+
+MatchedHeads::Pointing pointing_of(const HeldOut& held_out, const HeadTrace& trace, double weight,
+                                   const std::vector<HeldOut::Answer>& before, double chance) {
+  using Cause = MatchedHeads::Pointing::Cause;
+  const EdgeOf to_antecedent = [](const Example& e) { return Edge{e.query, span_of(e, Role::antecedent)}; };
+  const auto right_without = [&](Heads heads) {
+    return accuracy_of(held_out, held_out.answers(cut_in_each(heads, to_antecedent)));
+  };
+  const Heads alone{trace.layer, trace.head};
+  MatchedHeads::Pointing result{.layer = trace.layer, .head = trace.head, .weight = weight};
+  result.before = accuracy_of(held_out, before);
+  result.without = right_without(alone);
+  result.without_in_layer = right_without({trace.layer, -1});
+  result.flipped = flip_rate(held_out, held_out.answers(patch_from_counterparts(alone)));
+  const auto lost = [&](const Interval& after) { return is_lost(after, result.before.share, chance); };
+  result.cause = !has_answers(result.before, chance) ? Cause::no_answers
+                 : lost(result.without)              ? Cause::alone
+                 : lost(result.without_in_layer)     ? Cause::shared
+                                                     : Cause::neither;
+  return result;
+}
+
+RunTraces traces_of(const std::string& name, const SavedModel& model, const std::vector<Example>& examples,
+                    std::size_t most, double chance) {
+  const HeldOut held_out(model, examples, most);
+  const std::vector<Example>& sentences = held_out.sentences();
+  const Baseline before(held_out);
+  RunTraces result{{.name = name, .step = model.step, .pointing = {}}, {}};
+  result.run.accuracy = share_right(held_out, before.answers());
+  const HeadTrace* pointing = nullptr;
+  double most_weight = -1;
+  result.heads.reserve(static_cast<std::size_t>(held_out.layers()) * static_cast<std::size_t>(held_out.heads()));
+  for (int layer = 0; layer < held_out.layers(); ++layer) {
+    for (int head = 0; head < held_out.heads(); ++head) {
+      HeadTrace& trace = result.heads.emplace_back(HeadTrace{layer, head, {}, {}});
+      const std::vector<HeldOut::Answer> zeroed = held_out.answers([=](auto) { return ablate({layer, head}); });
+      for (std::size_t i = 0; i < sentences.size(); ++i) {
+        trace.effects.push_back(static_cast<float>(before.answers()[i].probability - zeroed[i].probability));
+        trace.weights.emplace_back();
+        for (int key = 0; key < std::ssize(sentences[i].tokens); ++key) {
+          trace.weights.back().push_back(
+              static_cast<float>(before.weight(i, {layer, head}, Role::query, {key, key + 1})));
+        }
+      }
+      const double weight = mean_weight(trace, sentences, Role::antecedent);
+      if (weight > most_weight) pointing = &trace, most_weight = weight;
+    }
+  }
+  if (pointing) result.run.pointing = pointing_of(held_out, *pointing, most_weight, before.answers(), chance);
+  return result;
+}
+
+double similarity(const HeadTrace& a, const HeadTrace& b, bool first_half) {
+  double distance = 0;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < a.weights.size(); ++i) {
+    if (is_of_first_half(i) != first_half) continue;
+    double weights = 0;
+    for (std::size_t key = 0; key < a.weights[i].size(); ++key) {
+      weights += std::abs(static_cast<double>(a.weights[i][key]) - static_cast<double>(b.weights[i][key])) / 2;
+    }
+    distance += weights + std::abs(static_cast<double>(a.effects[i]) - static_cast<double>(b.effects[i]));
+    ++count;
+  }
+  return 1 - distance / 2 / static_cast<double>(count);
+}
+
+using Table = std::vector<std::vector<double>>;  // [head of one run][head of another]
+
+Table similarities(const RunTraces& a, const RunTraces& b, bool first_half) {
+  Table table;
+  for (const HeadTrace& one : a.heads) {
+    table.emplace_back();
+    for (const HeadTrace& other : b.heads) table.back().push_back(similarity(one, other, first_half));
+  }
+  return table;
+}
+
+double sum_of(const Table& table, const std::vector<int>& assigned) {
+  double sum = 0;
+  for (std::size_t i = 0; i < assigned.size(); ++i) sum += table[i][static_cast<std::size_t>(assigned[i])];
+  return sum;
+}
+
+// That with the largest sum of similarities with the others.
+std::size_t most_alike(const std::vector<RunTraces>& all) {
+  std::vector<double> sums(all.size(), 0.0);
+  for (std::size_t a = 0; a < all.size(); ++a) {
+    for (std::size_t b = a + 1; b < all.size(); ++b) {
+      const Table table = similarities(all[a], all[b], true);
+      const double sum = sum_of(table, best_assignment(table));
+      sums[a] += sum, sums[b] += sum;
+    }
+  }
+  return static_cast<std::size_t>(std::ranges::max_element(sums) - sums.begin());
+}
+
+MatchedHeads::Member member_of(const HeadTrace& trace, const std::vector<Example>& sentences, double alike) {
+  return {.layer = trace.layer,
+          .head = trace.head,
+          .similarity = alike,
+          .antecedent = mean_weight(trace, sentences, Role::antecedent),
+          .other = mean_weight(trace, sentences, Role::distractor),
+          .decider = mean_weight(trace, sentences, Role::decider),
+          .effect = mean_effect(trace)};
+}
+
+// How similar random matchings are, beside those that were found.
+void add_null(MatchedHeads& matched, const std::vector<Table>& tables) {
+  const std::size_t count = matched.roles.size();
+  const auto others = static_cast<double>(tables.size());
+  std::vector<int> order(count);
+  std::vector<double> sums(count), as_similar(count), means(count);
+  double all_as_similar = 0, all_mean = 0;
+  Random random = Random(1).stream("random matchings");
+  for (int n = 0; n < random_matchings; ++n) {
+    std::ranges::fill(sums, 0.0);
+    for (const Table& table : tables) {
+      std::iota(order.begin(), order.end(), 0);
+      random.shuffle(order);
+      for (std::size_t role = 0; role < count; ++role) sums[role] += table[role][static_cast<std::size_t>(order[role])];
+    }
+    double all = 0;
+    for (std::size_t role = 0; role < count; ++role) {
+      const double mean = sums[role] / others;
+      means[role] += mean / random_matchings;
+      as_similar[role] += mean >= matched.roles[role].similarity - 1e-12;
+      all += mean / static_cast<double>(count);
+    }
+    all_mean += all / random_matchings;
+    all_as_similar += all >= matched.similarity - 1e-12;
+  }
+  for (std::size_t role = 0; role < count; ++role) {
+    matched.roles[role].random = means[role];
+    matched.roles[role].p = (1 + as_similar[role]) / (random_matchings + 1);
+  }
+  matched.random = all_mean;
+  matched.p = (1 + all_as_similar) / (random_matchings + 1);
+}
+
+void match(MatchedHeads& matched, const std::vector<RunTraces>& all, const std::vector<Example>& sentences) {
+  matched.reference = most_alike(all);
+  const RunTraces& reference = all[matched.reference];
+  matched.roles.resize(reference.heads.size());
+  std::vector<Table> tables;  // of the second half
+  for (const RunTraces& one : all) {
+    const bool is_itself = &one == &reference;
+    const std::vector<int> assigned = best_assignment(similarities(reference, one, true));
+    const Table measured = similarities(reference, one, false);
+    if (!is_itself) tables.push_back(measured);
+    for (std::size_t role = 0; role < assigned.size(); ++role) {
+      const std::size_t head = is_itself ? role : static_cast<std::size_t>(assigned[role]);
+      const double alike = measured[role][head];
+      matched.roles[role].members.push_back(member_of(one.heads[head], sentences, alike));
+      if (!is_itself) matched.roles[role].similarity += alike / static_cast<double>(all.size() - 1);
+    }
+  }
+  for (const MatchedHeads::Role& role : matched.roles) {
+    matched.similarity += role.similarity / static_cast<double>(matched.roles.size());
+  }
+  add_null(matched, tables);
+}
+
+// Returns how many of `sentences` are among those that a run held out; by what they ask, as their numbers differ.
+int held_out_by(const SeedRun& run, const std::vector<Example>& sentences) {
+  std::set<std::pair<std::vector<std::string>, int>> own;
+  for (const Example& e : run.held_out) own.emplace(e.tokens, e.query);
+  return static_cast<int>(
+      std::ranges::count_if(sentences, [&](const Example& e) { return own.contains(std::pair(e.tokens, e.query)); }));
+}
+
+}  // namespace
+
+MatchedHeads match_heads(const std::vector<SeedRun>& runs, int most, const OnProgress& progress) {
+  const std::vector<Example>& held_out = runs.at(0).held_out;
+  if (held_out.size() < 4) {
+    fail("{}: holds {} sentences; heads are matched on one half of them and measured on the other, of two or more each",
+         runs[0].name, held_out.size());
+  }
+  MatchedHeads matched;
+  matched.chance =
+      std::ranges::all_of(held_out, [](const Example& e) { return e.antecedent >= 0 && e.distractor >= 0; })
+          ? 0.5
+          : not_known;
+  std::vector<RunTraces> all;
+  std::vector<Example> sentences;
+  std::size_t used = static_cast<std::size_t>(std::max(most, 4));
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (progress) {
+      progress("heads of " + runs[i].name, static_cast<double>(i) / static_cast<double>(runs.size()), 0);
+    }
+    const SavedModel model = runs[i].load();
+    const TransformerConfig& config = model.transformer().config;
+    if (i == 0 && most == 0) {
+      const double passes = config.layers * config.heads() + 4;
+      used = affordable(config, held_out, passes * static_cast<double>(runs.size()));
+    }
+    try {
+      all.push_back(traces_of(runs[i].name, model, held_out, used, matched.chance));
+    } catch (const NotFinite&) {
+      throw;
+    } catch (const Error& error) {
+      fail("{} cannot read the held-out sentences of {}, so their heads cannot be matched: {}", runs[i].name,
+           runs[0].name, error.what());
+    }
+    if (i == 0) sentences = HeldOut(model, held_out, used).sentences();
+    if (all[i].heads.size() != all[0].heads.size() || all[i].heads.back().layer != all[0].heads.back().layer) {
+      fail("{} has {} layers of {} heads, {} others: heads of models of one shape are matched", runs[i].name,
+           config.layers, config.heads(), runs[0].name);
+    }
+    matched.runs.push_back(all[i].run);
+  }
+  matched.sentences = static_cast<int>(sentences.size());
+  for (const Example& e : sentences) {
+    matched.with_antecedent += e.antecedent >= 0;
+    matched.with_twin += e.twin >= 0;
+  }
+  for (std::size_t i = 0; i < runs.size(); ++i) matched.runs[i].held_out = held_out_by(runs[i], sentences);
+  match(matched, all, sentences);
+  return matched;
+}
+
+}  // namespace heed

@@ -1,0 +1,248 @@
+#include <heed/data/overlap.h>
+#include <heed/explain/intervention.h>
+#include <heed/explain/studies/report.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace heed {
+namespace {
+
+constexpr double no_share = std::numeric_limits<double>::quiet_NaN();
+
+// Row b of each batch is of sentence `first` + b.
+template <class Visit>
+void each_batch(const SavedModel& model, const std::vector<Example>& examples, const Visit& visit) {
+  std::size_t first = 0;
+  for (const Batch& batch : NumberedExamples(examples, model.vocabulary).batches(128)) {
+    visit(questions(batch), first);
+    first += batch.lengths.size();
+  }
+}
+
+// The chosen candidates of logits (B, C) or (B, C + 1); -1: none of them.
+void add_answers(const Questions& input, const Tensor& logits, std::vector<int>& answers) {
+  const std::vector<double> values = logits.to_vector();
+  const std::int64_t C = input.candidates.shape()[1];
+  for (std::int64_t b = 0; b < logits.size(0); ++b) {
+    const auto row = values.begin() + b * logits.size(1);
+    const auto best = std::max_element(row, row + logits.size(1)) - row;
+    answers.push_back(best == C ? -1 : static_cast<int>(best));
+  }
+}
+
+std::vector<int> answers_of(const SavedModel& model, const std::vector<Example>& examples) {
+  std::vector<int> answers;
+  each_batch(model, examples, [&](const Questions& input, std::size_t) {
+    add_answers(input, answer(*model.network, input, Compute::query).logits, answers);
+  });
+  return answers;
+}
+
+std::vector<bool> are_right(const std::vector<Example>& examples, const std::vector<int>& answers) {
+  std::vector<bool> right;
+  for (std::size_t i = 0; i < examples.size(); ++i) right.push_back(answers[i] == examples[i].chosen);
+  return right;
+}
+
+Interval share_right(const std::vector<Example>& examples, const std::vector<int>& answers) {
+  std::vector<int> twins;
+  for (const Example& e : examples) twins.push_back(e.twin);
+  return share_of(are_right(examples, answers), twins);
+}
+
+int distance(const Example& e, Span span) {
+  if (span.end <= e.query) return e.query - span.end + 1;
+  return std::max(span.begin - e.query, 0);
+}
+
+// The candidate of which `measure` is smallest.
+template <class Measure>
+std::vector<int> smallest(const std::vector<Example>& examples, const Measure& measure) {
+  std::vector<int> answers;
+  for (const Example& e : examples) {
+    const auto best = std::ranges::min_element(e.candidates, {}, [&](Span span) { return measure(e, span); });
+    answers.push_back(static_cast<int>(best - e.candidates.begin()));
+  }
+  return answers;
+}
+
+bool is_in_candidate(const Example& e, int token) {
+  return std::ranges::any_of(e.candidates, [&](Span s) { return s.begin <= token && token < s.end; });
+}
+
+// With each token that `hidden` says as the unknown word.
+template <class Hidden>
+std::vector<Example> without(std::vector<Example> examples, const std::string& unknown, const Hidden& hidden) {
+  for (Example& e : examples) {
+    for (int token = 0; token < std::ssize(e.tokens); ++token) {
+      if (token != e.query && hidden(e, token)) e.tokens[static_cast<std::size_t>(token)] = unknown;
+    }
+  }
+  return examples;
+}
+
+// 2 tp / (2 tp + fp + fn) over all candidates, as GAP's scorer counts.
+double F1(const std::vector<Example>& examples, const std::vector<int>& answers, const std::string& relation) {
+  int tp = 0, fp = 0, fn = 0;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    if (examples[i].relation != relation) continue;
+    const bool is_right = answers[i] == examples[i].chosen;
+    tp += is_right && answers[i] >= 0;
+    fp += !is_right && answers[i] >= 0;
+    fn += !is_right && examples[i].chosen >= 0;
+  }
+  return tp + fp + fn == 0 ? no_share : 2.0 * tp / (2.0 * tp + fp + fn);
+}
+
+std::vector<Report::Group> groups_of(const std::vector<Example>& examples, const std::vector<int>& answers) {
+  std::vector<Report::Group> groups;
+  for (const Example& first : examples) {
+    if (std::ranges::find(groups, first.relation, &Report::Group::name) != groups.end()) continue;
+    int right = 0, count = 0;
+    for (std::size_t i = 0; i < examples.size(); ++i) {
+      if (examples[i].relation != first.relation) continue;
+      ++count;
+      right += answers[i] == examples[i].chosen;
+    }
+    groups.push_back({first.relation, count, wilson(right, count), F1(examples, answers, first.relation)});
+  }
+  return groups.size() < 2 ? std::vector<Report::Group>{} : groups;
+}
+
+// Weights from the query (sentences, layers x heads, candidates).
+std::vector<std::vector<std::vector<double>>> looks_of(const SavedModel& model, const std::vector<Example>& examples) {
+  std::vector<std::vector<std::vector<double>>> result;
+  each_batch(model, examples, [&](const Questions& input, std::size_t first) {
+    const Answers output = answer(*model.network, input, Compute::query, Weights::yes);
+    for (std::int64_t b = 0; b < output.logits.size(0); ++b) {
+      auto& sentence = result.emplace_back();
+      for (const Tensor& weights : output.weights) {  // (B, heads, T)
+        for (std::int64_t head = 0; head < weights.size(1); ++head) {
+          auto& of_head = sentence.emplace_back();
+          for (const Span& span : examples[first + static_cast<std::size_t>(b)].candidates) {
+            double weight = 0;
+            for (int token = span.begin; token < span.end; ++token) weight += weights.at({b, head, token});
+            of_head.push_back(weight);
+          }
+        }
+      }
+    }
+  });
+  return result;
+}
+
+// What the model answers when the query cannot see the meant candidate in one head.
+std::vector<int> answers_without_edge(const SavedModel& model, const std::vector<Example>& examples, Heads heads) {
+  std::vector<int> answers;
+  each_batch(model, examples, [&](const Questions& input, std::size_t first) {
+    std::vector<Edge> edges;
+    for (std::size_t i = first; i < first + static_cast<std::size_t>(input.size()); ++i) {
+      edges.push_back({examples[i].query, examples[i].candidates[static_cast<std::size_t>(examples[i].chosen)]});
+    }
+    add_answers(input, answer(*model.network, input, {cut(heads, edges)}).logits, answers);
+  });
+  return answers;
+}
+
+Report::Looks looks(const std::vector<Example>& examples, const std::vector<std::vector<std::vector<double>>>& weights,
+                    std::size_t best, const std::vector<int>& answers, const std::vector<int>& after_cut, bool right) {
+  Report::Looks result;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    if ((answers[i] == examples[i].chosen) != right) continue;
+    ++result.sentences;
+    double other = 0;
+    for (std::size_t c = 0; c < examples[i].candidates.size(); ++c) {
+      const double weight = weights[i][best][c];
+      if (static_cast<int>(c) == examples[i].chosen) result.meant += weight;
+      if (static_cast<int>(c) != examples[i].chosen) other = std::max(other, weight);
+    }
+    result.other += other;
+    result.moved += after_cut[i] != answers[i];
+  }
+  for (double* mean : {&result.meant, &result.other, &result.moved}) *mean /= result.sentences;  // NaN of none
+  return result;
+}
+
+void add_looks(Report& result, const SavedModel& model, std::vector<Example> examples) {
+  std::erase_if(examples, [](const Example& e) { return e.chosen < 0; });
+  if (examples.empty()) return;
+  const auto weights = looks_of(model, examples);
+  const int heads = model.heads();
+  std::size_t best = 0;
+  double most = -1;
+  for (std::size_t h = 0; h < weights[0].size(); ++h) {
+    double sum = 0;
+    for (std::size_t i = 0; i < examples.size(); ++i)
+      sum += weights[i][h][static_cast<std::size_t>(examples[i].chosen)];
+    if (sum > most) best = h;
+    most = std::max(most, sum);
+  }
+  result.layer = static_cast<int>(best) / heads;
+  result.head = static_cast<int>(best) % heads;
+  const std::vector<int> answers = answers_of(model, examples);
+  const std::vector<int> after_cut = answers_without_edge(model, examples, {result.layer, result.head});
+  result.right = looks(examples, weights, best, answers, after_cut, true);
+  result.wrong = looks(examples, weights, best, answers, after_cut, false);
+}
+
+std::size_t leave_out_long(const SavedModel& model, std::vector<Example>& examples) {
+  if (!model.transformer().learned_positions) return 0;
+  return leave_out_if(examples, [most = model.transformer().config.max_length](const Example& e) {
+    return std::ssize(e.tokens) > most;
+  });
+}
+
+}  // namespace
+
+void check_chooses(const SavedModel& model) {
+  if (!std::holds_alternative<CandidateChooser>(*model.network)) {
+    fail(
+        "a report is about a model that chooses among candidates; this one answers with a word of its vocabulary, as "
+        "model.answer: word and language models do");
+  }
+}
+
+Report report(const SavedModel& model, const Baselines& baselines, const std::string& set,
+              std::vector<Example> examples) {
+  check_chooses(model);
+  Report result;
+  result.set = set;
+  result.known = static_cast<int>(leave_out(examples, baselines.training));
+  result.too_long = static_cast<int>(leave_out_long(model, examples));
+  if (examples.empty()) {
+    fail("{}: no sentence is left: training knows {}, and {} are too long", set, result.known, result.too_long);
+  }
+  result.sentences = static_cast<int>(examples.size());
+  const std::vector<int> answers = answers_of(model, examples);
+  const std::vector<bool> right = are_right(examples, answers);
+  int both = 0;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    if (examples[i].twin <= static_cast<int>(i)) continue;
+    ++result.pairs;
+    both += right[i] && right[static_cast<std::size_t>(examples[i].twin)];
+  }
+  result.model = share_right(examples, answers);
+  result.both_of_pair = wilson(both, result.pairs);
+  result.bag = share_right(examples, baselines.bag.answers(examples, model.vocabulary));
+  const bool none_too = std::get<CandidateChooser>(*model.network).config.or_none;
+  for (const Example& e : examples) {
+    result.coin += 1.0 / static_cast<double>((std::ssize(e.candidates) + none_too) * std::ssize(examples));
+  }
+  result.nearest = share_right(examples, smallest(examples, distance)).share;
+  result.first = share_right(examples, smallest(examples, [](const Example&, Span s) { return s.begin; })).share;
+  if (const auto unknown = model.vocabulary.unknown()) {
+    const std::string& word = model.vocabulary.word(*unknown);
+    result.without_candidates = share_right(examples, answers_of(model, without(examples, word, is_in_candidate)));
+    result.after_query = share_right(examples, answers_of(model, without(examples, word, [](const Example& e, int t) {
+                                                            return t < e.query && !is_in_candidate(e, t);
+                                                          })));
+  }
+  result.unknown = unknown_share(examples, model.vocabulary);
+  result.groups = groups_of(examples, answers);
+  add_looks(result, model, examples);
+  return result;
+}
+
+}  // namespace heed

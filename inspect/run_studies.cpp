@@ -1,0 +1,91 @@
+#include "inspect/run_studies.h"
+
+#include "run/dump.h"
+#include "run/run_directory.h"
+
+#include <heed/data/tasks/candidates.h>
+#include <heed/data/tasks/jsonl.h>
+#include <heed/models/reading.h>
+
+#include <algorithm>
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// The kept models of a run, in order, with the last.
+std::vector<fs::path> models_of(const fs::path& run) {
+  std::vector<fs::path> files;
+  std::vector<std::int64_t> steps = dumped_model_steps(run);
+  for (const std::int64_t step : steps) files.push_back(dumped_model_path(run, step));
+  if (files.empty()) {
+    fail("{}: keeps no model but the last, so nothing can be cut at earlier steps; train with dump.weights: true",
+         run.string());
+  }
+  if (const fs::path last = model_path(run); fs::exists(last)) {
+    if (saved_step(last) > steps.back()) files.push_back(last);
+  }
+  return files;
+}
+
+SavedModel model_of_run(const fs::path& run) {
+  if (!fs::is_directory(run)) fail("{}: is a single file; inspect match needs run directories", run.string());
+  if (!fs::exists(model_path(run))) fail("{}: is missing; has the run been saved?", model_path(run).string());
+  return load_model(model_path(run));
+}
+
+}  // namespace
+
+std::vector<Example> read_held_out(const fs::path& run) {
+  if (!fs::is_directory(run)) {
+    fail("{}: is a single file; what is asked of held-out sentences needs the run directory with them", run.string());
+  }
+  const fs::path file = held_out_path(run);
+  if (!fs::exists(file)) fail("{}: is missing; {}", file.string(), written_by_resuming(run));
+  return read_jsonl(file);
+}
+
+Causes causes(const SavedModel& model, const fs::path& run, int most, const OnProgress& progress) {
+  const std::vector<Example> held_out = read_held_out(run);
+  const Dump dump = last_dump(run);
+  check_same_model(dump, model, dump_path(run, dump.step).string());
+  std::vector<Example> watched;
+  const bool takes_apart = !reads_pieces(model);
+  for (const SentenceAttention& sentence : dump.sentences) {
+    if (takes_apart) watched.push_back(question(sentence));
+  }
+  Causes result = causes(model, held_out, watched, most, progress);
+  if (!takes_apart && !std::holds_alternative<CandidateChooser>(*model.network)) {
+    result.left_out.emplace_back(
+        "Watched sentences are kept as whole words, and the model reads pieces of words: no logit is taken apart.");
+  }
+  return result;
+}
+
+CauseHistory cause_history(const fs::path& run, int most, const OnProgress& progress) {
+  const std::vector<fs::path> files = models_of(run);
+  std::vector<Example> held_out = read_held_out(run);
+  if (std::ranges::none_of(held_out, [](const Example& e) { return e.antecedent >= 0; })) {
+    fail("{}: no held-out sentence says what its query refers to, so there is no edge to cut", run.string());
+  }
+  const auto load = [&](std::size_t i) { return load_model(files[i]); };
+  return cause_history(files.size(), load, std::move(held_out), most, progress);
+}
+
+MatchedHeads match_heads(const std::vector<fs::path>& runs, int most, const OnProgress& progress) {
+  std::vector<SeedRun> seeds;
+  for (const fs::path& run : runs)
+    seeds.push_back({run.string(), [run] { return model_of_run(run); }, read_held_out(run)});
+  return match_heads(seeds, most, progress);
+}
+
+std::vector<Example> report_sentences(const SavedModel& model, const fs::path& run, const std::string& file) {
+  std::vector<Example> examples =
+      file.empty() ? read_jsonl(held_out_path(run)) : cut_all(read_all_candidates(file), model.tokenizer);
+  name_candidates(examples);
+  return examples;
+}
+
+}  // namespace heed

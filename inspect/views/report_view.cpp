@@ -1,0 +1,155 @@
+#include "inspect/views/view.h"
+
+#include <heed/explain/studies/report.h>
+#include <heed/files/utf8.h>
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace heed {
+namespace {
+
+std::string counted(std::int64_t count, const char* one, const char* many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+std::string looks_row(const char* name, const Report::Looks& looks) {
+  if (looks.sentences == 0) return "";
+  return fmt::format("  {:<18} {:>12.2f} {:>12.2f} {:>24}\n", fmt::format("{} ({})", name, looks.sentences),
+                     looks.meant, looks.other, percent(looks.moved));
+}
+
+const Report::Group* group(const Report& report, const char* name) {
+  for (const Report::Group& one : report.groups) {
+    if (one.name == name) return &one;
+  }
+  return nullptr;
+}
+
+// The difference of two shares of different sentences; their errors add in squares.
+std::string difference_text(const Interval& a, const Interval& b) {
+  const double difference = a.share - b.share, error = std::hypot(a.error(), b.error());
+  return fmt::format("a difference of {:.1f} ± {:.1f} points{}", 100 * difference, 100 * error,
+                     std::abs(difference) > error ? "" : ", which is not shown to differ from 0");
+}
+
+Json looks_json(const Report::Looks& looks) {
+  return {{"sentences", looks.sentences},
+          {"meant", number_or_null(looks.meant)},
+          {"other", number_or_null(looks.other)},
+          {"moved", number_or_null(looks.moved)}};
+}
+
+}  // namespace
+
+std::vector<std::string> report_verdict(const Report& report) {
+  std::vector<std::string> lines;
+  const std::string interval = fmt::format("{:.1f} to {:.1f} %", 100 * report.model.low, 100 * report.model.high);
+  const bool beats_coin = report.model.low > report.coin, beats_bag = report.model.low > report.bag.share;
+  if (!beats_coin) {
+    lines.push_back(fmt::format("Not shown to be better than a coin: {} is in, or above, the interval {}.",
+                                percent(report.coin), interval));
+  }
+  if (beats_bag) {
+    lines.push_back(fmt::format("Better than a bag of words, {}: that is below the interval {}.",
+                                percent(report.bag.share), interval));
+  } else {
+    lines.push_back(fmt::format("Not shown to be better than a bag of words: {} is in, or above, the interval {}.",
+                                percent(report.bag.share), interval));
+  }
+  for (const auto& [what, control] : {std::pair("without the candidates' words", report.without_candidates),
+                                      std::pair("on the part after the query", report.after_query)}) {
+    if (control && control->low > report.coin) {
+      lines.push_back(
+          fmt::format("{} it is still right in {} ({:.1f} to {:.1f}), above a coin's {}: annotation artifacts "
+                      "of the set reveal the answer.",
+                      std::string(1, static_cast<char>(what[0] - 32)) + (what + 1), percent(control->share),
+                      100 * control->low, 100 * control->high, percent(report.coin)));
+    }
+  }
+  if (const Report::Group* pro = group(report, "pro"), *anti = group(report, "anti"); pro && anti) {
+    lines.push_back(fmt::format("Pro-stereotypical {}, anti-stereotypical {}: {}.", percent(pro->right.share),
+                                percent(anti->right.share), difference_text(pro->right, anti->right)));
+  }
+  const Report::Group *feminine = group(report, "feminine"), *masculine = group(report, "masculine");
+  if (feminine && masculine) {
+    lines.push_back(fmt::format("F1 {:.1f} feminine, {:.1f} masculine: a ratio of {:.2f}.", 100 * feminine->F1,
+                                100 * masculine->F1, feminine->F1 / masculine->F1));
+  }
+  return lines;
+}
+
+std::string report_view(const Report& report, const Terminal& terminal) {
+  std::string head = fmt::format("{}: {}", report.set, counted(report.sentences, "sentence", "sentences"));
+  if (report.pairs > 0) head += ", " + counted(report.pairs, "minimal pair", "minimal pairs");
+  if (report.known > 0) head += fmt::format("; {} left out that training knows", report.known);
+  if (report.too_long > 0) head += fmt::format("; {} left out that are too long for the model", report.too_long);
+  std::string text = wrapped(head, terminal.width, 2) + "\n";
+  for (const std::string& line : report_verdict(report)) text += wrapped(line, terminal.width) + "\n";
+  text += fmt::format("  {:<40} {:>9}   {}\n", "", "right", "95 % interval");
+  text += share_row("the model", report.model) + share_row("  both of a minimal pair", report.both_of_pair) +
+          share_row("a bag of words", report.bag);
+  if (report.without_candidates)
+    text += share_row("the model without the candidates' words", *report.without_candidates);
+  if (report.after_query) text += share_row("the model on the part after the query", *report.after_query);
+  text += share_row("a coin", report.coin) + share_row("the nearest candidate", report.nearest) +
+          share_row("the first candidate", report.first);
+  for (const Report::Group& one : report.groups) {
+    text +=
+        share_row(fmt::format("the model, {} ({})", one.name.empty() ? "other" : excerpt(one.name, 20), one.sentences),
+                  one.right);
+  }
+  const auto share = [](std::int64_t part, std::int64_t whole) {
+    return fmt::format("{:.0f} %", 100 * static_cast<double>(part) / static_cast<double>(whole));
+  };
+  const UnknownShare& u = report.unknown;
+  text += wrapped(fmt::format("Unknown to the model: {} of {} words, {} of the {} different ones.",
+                              share(u.unknown_words, u.words), u.words, share(u.unknown_types, u.types), u.types),
+                  terminal.width) +
+          "\n";
+  if (report.layer < 0) return text;
+  text += wrapped(fmt::format("Of all heads, layer {} head {} puts the most attention on the meant candidate:",
+                              report.layer + 1, report.head + 1),
+                  terminal.width) +
+          "\n";
+  text += fmt::format("  {:<18} {:>12} {:>12} {:>24}\n", "answers", "on the meant", "on another",
+                      "changed without that edge");
+  return text + looks_row("right", report.right) + looks_row("wrong", report.wrong);
+}
+
+Json report_json(const Report& report) {
+  Json groups = Json::array();
+  for (const Report::Group& one : report.groups) {
+    groups.push_back({{"name", one.name},
+                      {"sentences", one.sentences},
+                      {"right", interval_json(one.right)},
+                      {"F1", number_or_null(one.F1)}});
+  }
+  const auto control = [](const std::optional<Interval>& i) { return i ? interval_json(*i) : Json(); };
+  return {{"set", report.set},
+          {"sentences", report.sentences},
+          {"pairs", report.pairs},
+          {"known", report.known},
+          {"too_long", report.too_long},
+          {"model", interval_json(report.model)},
+          {"both_of_pair", interval_json(report.both_of_pair)},
+          {"bag_of_words", interval_json(report.bag)},
+          {"without_candidates", control(report.without_candidates)},
+          {"after_query", control(report.after_query)},
+          {"coin", report.coin},
+          {"nearest", report.nearest},
+          {"first", report.first},
+          {"unknown_words", report.unknown.unknown_words},
+          {"words", report.unknown.words},
+          {"unknown_types", report.unknown.unknown_types},
+          {"types", report.unknown.types},
+          {"groups", std::move(groups)},
+          {"layer", report.layer < 0 ? Json() : Json(report.layer)},
+          {"head", report.head < 0 ? Json() : Json(report.head)},
+          {"right", looks_json(report.right)},
+          {"wrong", looks_json(report.wrong)},
+          {"verdict", report_verdict(report)}};
+}
+
+}  // namespace heed

@@ -1,0 +1,55 @@
+#include "run/baselines.h"
+
+#include "files/json.h"
+#include "run/run_directory.h"
+
+#include <heed/data/overlap.h>
+#include <heed/files/safetensors.h>
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <set>
+#include <string>
+
+namespace heed {
+
+std::filesystem::path baselines_path(const std::filesystem::path& run) { return run / "baselines.safetensors"; }
+
+void write_baselines(const std::filesystem::path& run, const std::vector<Example>& training,
+                     const Vocabulary& vocabulary) {
+  const BagOfWords bag(training, vocabulary);
+  std::set<std::uint64_t> numbers;
+  for (const Example& example : training) numbers.insert(sentence_number(example));
+  std::vector<std::string> hexadecimal;
+  for (const std::uint64_t number : numbers) hexadecimal.push_back(fmt::format("{:016x}", number));
+  SafeTensors content;
+  content.tensors.assign(bag.parameters().begin(), bag.parameters().end());
+  content.metadata = {{"heed.sentences", format_json(hexadecimal)}, {"heed.none", bag.has_none() ? "yes" : "no"}};
+  write_safetensors(baselines_path(run), content);
+}
+
+Baselines read_baselines(const std::filesystem::path& run) {
+  const std::filesystem::path path = baselines_path(run);
+  const std::string file = path.string();
+  if (!std::filesystem::exists(path)) {
+    fail("{}: is missing; {} (where model.answer is candidate)", file, written_by_resuming(run));
+  }
+  const SafeTensors content = read_safetensors(path);
+  try {
+    Baselines result{.bag = BagOfWords(content["place"], content["own"], content.metadata.at("heed.none") == "yes"),
+                     .training = {}};
+    for (const Json& number : parse_json(content.metadata.at("heed.sentences"))) {
+      const std::string text = number.get<std::string>();
+      std::uint64_t value = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+      if (error != std::errc() || end != text.data() + text.size()) fail("'{}' is no sentence's number", text);
+      result.training.insert(value);
+    }
+    return result;
+  } catch (const std::exception& error) {
+    fail("{}: holds no baselines of a run: {}", file, message_of(error));
+  }
+}
+
+}  // namespace heed

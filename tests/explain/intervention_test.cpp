@@ -1,0 +1,102 @@
+#include "tests/explain/studies/helpers.h"
+#include "tests/message.h"
+
+#include <heed/explain/intervention.h>
+#include <heed/explain/studies/baseline.h>
+
+using namespace heed;
+
+TEST_CASE("cutting an edge takes its weight to 0 and leaves the others their proportions") {
+  const SavedModel model = small_model();
+  const HeldOut held_out(model, sentences(), any_number);
+  const int layer = GENERATE(0, 1);
+  const Edge edge{2, {1, 2}};
+  const auto renormalised = [&](bool only) {
+    return by_hand(held_out, model, layer, [=](std::vector<double>& w, std::int64_t T) {
+      for (std::size_t b = 0; b < 5; ++b) {
+        double* row = &w[((b * 2 + 1) * static_cast<std::size_t>(T) + 2) * static_cast<std::size_t>(T)];  // head 1
+        const double of_edge = row[1];
+        for (std::int64_t key = 0; key < T; ++key) row[key] = only ? key == 1 : key == 1 ? 0 : row[key] / (1 - of_edge);
+      }
+    });
+  };
+  const auto edge_of = [=](const Example&) { return edge; };
+  const auto cut_answers = held_out.answers(cut_in_each({layer, 1}, edge_of));
+  check_equal(cut_answers, renormalised(false));
+  check_equal(held_out.answers(keep_only_in_each({layer, 1}, edge_of)), renormalised(true));
+  CHECK(differ(cut_answers, held_out.answers()));
+  check_equal(held_out.answers(cut_in_each({layer, 1}, [](const Example&) { return Edge{}; })), held_out.answers());
+}
+
+TEST_CASE("a head's output is zeroed, averaged, or taken from the twin") {
+  const SavedModel model = small_model();
+  const HeldOut held_out(model, sentences(), any_number);
+  const auto before = held_out.answers();
+
+  // Without its rows of W_O a head gives nothing.
+  SavedModel without = small_model();
+  Tensor W_O = without.parameters["encoder.0.attention.W_O.weight"];  // (2 x 5, 8)
+  std::vector<double> values = W_O.to_vector();
+  std::fill_n(values.begin(), 5 * 8, 0.0);
+  W_O.copy_from(tensor(W_O.shape(), values));
+  const auto zeroed = held_out.answers([](auto) { return ablate({0, 0}); });
+  check_equal(zeroed, HeldOut(without, sentences(), any_number).answers());
+  CHECK(differ(zeroed, before));
+
+  // In the last layer the query's output is all that the answer is made of: with the twin's, the answer is the twin's.
+  const auto patched = held_out.answers(patch_from_counterparts({1, -1}));
+  for (std::size_t i = 0; i < 4; ++i) CHECK(patched[i].word == before[i ^ 1].word);
+  CHECK(patched[4].probability == before[4].probability);  // has no twin
+  CHECK(differ(patched, before));
+
+  const Baseline baseline(held_out);
+  const auto averaged = held_out.answers([&](std::span<const Example> batch) {
+    return ablate({1, -1}, baseline.mean_output(1), std::vector<int>(batch.size(), 2));
+  });
+  for (const HeldOut::Answer& answer : averaged) CHECK(answer.word == averaged[0].word);  // nothing of the text is left
+}
+
+TEST_CASE("Interventions on one question: a head is ablated, an edge cut, and another trace patched in") {
+  const SavedModel model = small_model();
+  const Model& network = *model.network;
+  const Questions asked = questions(network, model.vocabulary, sentences()[0]);
+  const Questions other = questions(network, model.vocabulary, sentences()[2]);
+  const auto logits = [](const Answers& answers) { return answers.logits.to_vector(); };
+  const Trace seen = trace(network, asked), of_other = trace(network, other);
+
+  const Trace zeroed = trace(network, asked, {ablate({0, 1})});
+  CHECK(sum(abs(slice(zeroed.layers[0].head_output, 1, 1, 2))).item() == 0);
+  CHECK(slice(zeroed.layers[0].head_output, 1, 0, 1).to_vector() ==
+        slice(seen.layers[0].head_output, 1, 0, 1).to_vector());
+
+  const Trace without = trace(network, asked, {cut({1, 0}, Edge{2, {0, 2}})});
+  CHECK((without.layers[1].weights.at({0, 0, 2, 0}) == 0 && without.layers[1].weights.at({0, 0, 2, 1}) == 0));
+  CHECK(without.layers[1].weights.at({0, 1, 2, 0}) == seen.layers[1].weights.at({0, 1, 2, 0}));
+  CHECK(trace(network, asked, {keep_only({1, 0}, Edge{2, {4, 5}})}).layers[1].weights.at({0, 0, 2, 4}) == 1);
+
+  // Everything that the last layer gives at the query is the other's: so is the answer, but for the residual stream.
+  const Trace patched = trace(network, asked, {patch({1, 0}, of_other)});
+  CHECK(slice(patched.layers[1].head_output, 1, 0, 1).to_vector() ==
+        slice(of_other.layers[1].head_output, 1, 0, 1).to_vector());
+  CHECK(slice(patched.layers[1].head_output, 1, 1, 2).to_vector() ==
+        slice(seen.layers[1].head_output, 1, 1, 2).to_vector());
+  CHECK(logits(answer(network, asked, {patch({1, -1}, seen)})) == seen.logits.to_vector());
+
+  // One after the other, in the order given.
+  CHECK(logits(answer(network, asked, {patch({1, -1}, of_other), ablate({1, -1})})) ==
+        logits(answer(network, asked, {ablate({1, -1})})));
+  CHECK(of_other.layers[1].head_output.to_vector() == trace(network, other).layers[1].head_output.to_vector());
+}
+
+TEST_CASE("Interventions in a layer, head or edge that does not exist are refused") {
+  const SavedModel model = small_model();
+  const Questions asked = questions(*model.network, model.vocabulary, sentences()[0]);
+  const Questions shorter = questions(*model.network, model.vocabulary, sentences()[1]);
+  const auto told = [&](const Intervention& one) { return message([&] { answer(*model.network, asked, {one}); }); };
+  CHECK(told(ablate({2, 0})) == "Intervention: no layer 2 head 0 in a model of 2 layers with 2 heads (from 0)");
+  CHECK(told(ablate({0, 2})) == "Intervention: no layer 0 head 2 in a model of 2 layers with 2 heads (from 0)");
+  CHECK(told(cut({0, 0}, Edge{2, {4, 6}})) ==
+        "Intervention: no edge from token 2 to tokens 4 to 5 in a text of 5 tokens");
+  CHECK(told(patch({0, 0}, trace(*model.network, shorter))) ==
+        "patch: expected a trace with head outputs (1, 2, 5, 5), got (1, 2, 4, 5)");
+}

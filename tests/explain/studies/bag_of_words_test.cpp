@@ -1,0 +1,85 @@
+#include "tests/catch.h"
+
+#include <heed/explain/studies/bag_of_words.h>
+
+#include <cmath>
+#include <string>
+
+using namespace heed;
+
+namespace {
+
+// "cup hid jam it WORD": candidates are the cup and the jam.
+Example bagged(const std::string& word, int chosen, const std::string& second = "jam") {
+  Example example{.tokens = {"cup", "hid", second, "it", word}, .query = 3, .candidates = {{0, 1}, {2, 3}}};
+  choose(example, chosen);
+  return example;
+}
+
+Vocabulary words() {
+  Vocabulary result;
+  result.let_stand_for_unknown("<unk>");
+  for (const char* word : {"cup", "hid", "jam", "it", "big", "tiny", "was", "tea"}) result.add(word);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("A bag of words learns which word speaks for which place, and which candidate is meant often") {
+  std::vector<Example> training;
+  for (int i = 0; i < 30; ++i) {
+    training.push_back(bagged("big", 0));
+    training.push_back(bagged("tiny", 1));
+    training.push_back(bagged("was", 1, "tea"));
+  }
+  const BagOfWords bag(training, words());
+  const std::vector<Example> test{bagged("big", 0), bagged("tiny", 0), bagged("was", 0, "tea")};
+  CHECK(bag.answers(test, words()) == std::vector<int>{0, 1, 1});
+  Example turned = bagged("big", 0);  // the place counts, not the number
+  std::swap(turned.candidates[0], turned.candidates[1]);
+  CHECK(bag.answers({turned}, words()) == std::vector<int>{1});
+}
+
+TEST_CASE("A bag of words takes examples with more and with fewer candidates, and no examples") {
+  std::vector<Example> training;
+  for (int i = 0; i < 30; ++i) {
+    training.push_back(bagged("big", 0));
+    Example three = bagged("tiny", 0);
+    three.candidates.push_back({1, 2});
+    choose(three, 2);
+    training.push_back(three);
+  }
+  const BagOfWords bag(training, words());
+  // "tiny" speaks for a third, which the last has not.
+  CHECK(bag.answers({training[0], training[1], bagged("tiny", 0)}, words())[1] == 2);
+  CHECK(bag.answers({training[0], training[1], bagged("tiny", 0)}, words())[2] < 2);
+  CHECK(bag.answers({training[0]}, words()) == std::vector<int>{0});
+  CHECK(bag.answers({}, words()).empty());
+}
+
+TEST_CASE("A bag of words is at the minimum of its loss") {
+  // Two places, one word that alone tells them apart in 3 of 4: by symmetry the logit's difference d solves
+  // d / (2 N) * (share of squares) = p - sigmoid(d); here it is only asked that the likelihood is nearly 3 / 4.
+  std::vector<Example> training;
+  for (int i = 0; i < 200; ++i) {
+    training.push_back(bagged("big", i % 4 == 0));
+    training.push_back(bagged("tiny", i % 4 != 0));
+  }
+  const BagOfWords bag(training, words());
+  const Tensor &place = bag.parameters()["place"], &own = bag.parameters()["own"];
+  double difference = own.at({1, 0}) - own.at({3, 0});  // cup, jam
+  for (const std::string word : {"cup", "hid", "jam", "it", "big"}) {
+    difference += place.at({words()[word], 0}) - place.at({words()[word], 1});
+  }
+  CHECK(difference == Approx(std::log(3.0)).margin(0.05));
+}
+
+TEST_CASE("Where some answers are none of the candidates, a bag of words can say so") {
+  std::vector<Example> training;
+  for (int i = 0; i < 30; ++i) {
+    training.push_back(bagged("big", 0));
+    training.push_back(bagged("tiny", -1));
+  }
+  CHECK(BagOfWords(training, words()).answers({bagged("big", 0), bagged("tiny", 0)}, words()) ==
+        std::vector<int>{0, -1});
+}

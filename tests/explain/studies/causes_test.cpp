@@ -1,0 +1,151 @@
+#include "tests/explain/studies/helpers.h"
+#include "tests/message.h"
+#include "tests/scratch.h"
+
+#include <heed/data/tasks/jsonl.h>
+#include <heed/explain/intervention.h>
+#include <heed/explain/studies/causes.h>
+#include <heed/files/file.h>
+
+#include <map>
+
+using namespace heed;
+
+TEST_CASE("causes has a row for each intervention, and the baseline beside it") {
+  const SavedModel model = small_model();
+  const Causes found = causes(model, sentences(), {question(model, "The dog was it")});
+  CHECK((found.step == 400 && found.sentences == 5 && found.held_out == 5));
+  CHECK(found.chance == 0.5);
+  CHECK(found.left_out.empty());
+  REQUIRE(found.pointing);
+  std::map<Cause::What, int> count;
+  for (const Cause& row : found.rows) {
+    ++count[row.what];
+    CHECK(row.accuracy.share >= 0);
+    CHECK(row.lost.share == Approx(row.before.share - row.accuracy.share));
+    CHECK(row.sentences == (row.what == Cause::What::patch_head || row.what == Cause::What::patch_layer ? 4
+                            : row.to == "rest"                                                          ? 4
+                                                                                                        : 5));
+  }
+  // 2 layers x 2 heads; from the query 5 edges, between the other roles 9 in the first layer.
+  CHECK(count == std::map<Cause::What, int>{{Cause::What::zero_ablation, 4},
+                                            {Cause::What::mean_ablation, 4},
+                                            {Cause::What::edge, 4 * 5 + 2 * 9},
+                                            {Cause::What::only_edge, 4},
+                                            {Cause::What::edge_all_heads, 2 * 5},
+                                            {Cause::What::edge_everywhere, 1},
+                                            {Cause::What::patch_head, 4},
+                                            {Cause::What::patch_layer, 2}});
+  // A row against the answers themselves.
+  const HeldOut held_out(model, sentences(), any_number);
+  const auto before = held_out.answers();
+  const auto after = held_out.answers(cut_in_each({1, 0}, [](const Example& e) {
+    return Edge{e.query, {e.antecedent, e.antecedent + 1}};
+  }));
+  double change = 0, squares = 0, weight = 0;
+  for (std::size_t i = 0; i < 5; ++i) {
+    const double difference = after[i].probability - before[i].probability;
+    change += difference / 5;
+    squares += difference * difference / 5;
+    const Example& e = held_out.sentences()[i];
+    weight += attend(*model.network, model.vocabulary, e).layers[1].at({0, e.query, e.antecedent}) / 5;
+  }
+  const Cause* row = found.find(Cause::What::edge, 1, 0, "antecedent");
+  REQUIRE(row);
+  CHECK(row->probability == Approx(change));
+  CHECK(row->spread == Approx(std::sqrt(squares - change * change)));
+  CHECK(row->weight == Approx(weight));
+}
+
+TEST_CASE("what does not apply to the sentences is left out, and said") {
+  const SavedModel model = small_model();
+  std::vector<Example> bare = sentences();
+  for (Example& e : bare) e.antecedent = e.distractor = e.twin = -1, e.decider = "";
+  const Causes found = causes(model, bare, {});
+  CHECK(found.left_out ==
+        std::vector<std::string>{"No sentence says what its query refers to: edges to an antecedent are left out.",
+                                 "No sentence has a distractor: edges to one are left out, and chance is unknown.",
+                                 "No sentence has a cue word beside its antecedent: edges to one are left out.",
+                                 "No sentence has a counterpart: there is nothing to patch with."});
+  CHECK_FALSE(found.pointing);
+  for (const Cause& row : found.rows) {
+    CHECK((row.to.empty() || row.to == "itself" || row.to == "rest"));
+    CHECK(row.what != Cause::What::only_edge);
+    CHECK(row.what != Cause::What::patch_head);
+  }
+}
+
+TEST_CASE("causes tells how far it is, from the beginning to nearly the end, and never back") {
+  const SavedModel model = small_model();
+  double last = -1;
+  int times = 0;
+  causes(model, sentences(), {}, 0, [&](const std::string& what, double share, double) {
+    CHECK(what == "causes");
+    CHECK(share > last);
+    last = share;
+    ++times;
+  });
+  CHECK(times > 60);
+  CHECK(last > 0.6);
+  CHECK(last < 1);
+}
+
+TEST_CASE("causes of sentences of one token ends") {
+  Example one;
+  one.tokens = {"it"};
+  one.query = 0;
+  one.answer = "it";
+  const Causes found = causes(small_model(), {one, one}, {});
+  CHECK(found.sentences == 2);
+  CHECK(std::isfinite(found.accuracy.share));
+}
+
+TEST_CASE("The edge to the antecedent is cut in every head of every layer, too") {
+  const SavedModel model = small_model();
+  const Causes found = causes(model, sentences(), {});
+  const HeldOut held_out(model, sentences(), any_number);
+  const auto before = held_out.answers();
+  const auto after = held_out.answers(cut_in_each({-1, -1}, [](const Example& e) {
+    return Edge{e.query, {e.antecedent, e.antecedent + 1}};
+  }));
+  double change = 0, weight = 0;
+  for (std::size_t i = 0; i < 5; ++i) {
+    change += (after[i].probability - before[i].probability) / 5;
+    const Example& e = held_out.sentences()[i];
+    for (const Tensor& layer : attend(*model.network, model.vocabulary, e).layers) {
+      for (const int head : {0, 1}) weight += layer.at({head, e.query, e.antecedent}) / 20;
+    }
+  }
+  const Cause* row = found.find(Cause::What::edge_everywhere, -1, -1, "antecedent");
+  REQUIRE(row);
+  CHECK(row->probability == Approx(change));
+  CHECK(row->weight == Approx(weight));
+}
+
+TEST_CASE("An edge is not kept alone in a head that hardly looks there") {
+  const SavedModel model = small_model();
+  for (const auto& [name, value] : model.parameters) {  // sharp attention, here and there
+    if (name.find("W_Q") == name.npos && name.find("W_K") == name.npos) continue;
+    Tensor(value).copy_from((value.detach() * 5.0).detach());
+  }
+  const Causes found = causes(model, sentences(), {});
+  int kept = 0, left = 0;
+  for (int layer = 0; layer < 2; ++layer) {
+    for (int head = 0; head < 2; ++head) {
+      const bool looks = found.find(Cause::What::edge, layer, head, "antecedent")->weight >= kept_weight;
+      CHECK((found.find(Cause::What::only_edge, layer, head, "antecedent") != nullptr) == looks);
+      (looks ? kept : left) += 1;
+    }
+  }
+  CHECK((kept > 0 && left > 0));
+}
+
+TEST_CASE("What a whole layer loses beyond the head that points is counted sentence by sentence") {
+  const SavedModel model = small_model();
+  const Causes found = causes(model, sentences(), {});
+  REQUIRE(found.pointing);
+  const auto& [layer, head, weight, others] = *found.pointing;
+  const Cause* alone = found.find(Cause::What::edge, layer, head, "antecedent");
+  const Cause* in_layer = found.find(Cause::What::edge_all_heads, layer, -1, "antecedent");
+  CHECK(others.share == Approx(in_layer->lost.share - alone->lost.share).margin(1e-12));
+}

@@ -1,0 +1,103 @@
+#include "tests/catch.h"
+#include "tests/message.h"
+
+#include <heed/explain/studies/head_choices.h>
+#include <heed/explain/sentence_attention.h>
+
+#include <algorithm>
+
+using namespace heed;
+using Direction = HeadChoices::Direction;
+
+namespace {
+
+// A model of 2 layers with 3 heads, and sentences "a b c d ..." with a question at each third token and two candidates.
+struct Asked {
+  SavedModel model{};
+  std::vector<Example> examples{};
+
+  Asked() {
+    model.vocabulary = Vocabulary({"a", "b", "c", "d", "e", "f", "g", "h"});
+    WordAnswererConfig config{.transformer = bert(2, 3, 24)};
+    config.transformer.vocabulary = model.vocabulary.size(), config.transformer.max_length = 8;
+    config.transformer.segments = 0;
+    model.network = WordAnswerer(Scope(model.parameters, 4), config);
+    Random random(7);
+    for (int i = 0; i < 40; ++i) {
+      Example e{.tokens = model.vocabulary.words(), .query = 5};
+      random.shuffle(e.tokens);
+      e.candidates = {{0, 2}, {3, 4}};
+      choose(e, static_cast<int>(random.below(2)));
+      e.twin = i < 20 ? (i ^ 1) : -1;
+      examples.push_back(e);
+    }
+  }
+
+  // Whether the meant candidate has the larger weight.
+  bool points(const Example& e, int layer, int head, Direction direction) const {
+    const Tensor weights = attend(*model.network, model.vocabulary, e).layers[static_cast<std::size_t>(layer)];
+    const auto weight = [&](int i, int j) { return weights.at({head, i, j}); };
+    const bool to = direction == Direction::to_candidate;
+    const double first = to ? weight(5, 0) + weight(5, 1) : (weight(0, 5) + weight(1, 5)) / 2;
+    const double second = to ? weight(5, 3) : weight(3, 5);
+    return (first >= second ? 0 : 1) == e.chosen;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("Heads are counted by the candidate with the largest weight, in both directions") {
+  const Asked asked;
+  const HeadChoices found = head_choices(asked.model, asked.examples);
+  CHECK(found.sentences == 40);
+  CHECK(found.pairs == 10);
+  CHECK(found.coin == Approx(0.5));
+  REQUIRE(found.heads.size() == 12);
+  double mean = 0;
+  for (const HeadChoices::Head& head : found.heads) {
+    const auto right = std::ranges::count_if(
+        asked.examples, [&](const Example& e) { return asked.points(e, head.layer, head.head, head.direction); });
+    CHECK(head.right.share == Approx(static_cast<double>(right) / 40));
+    CHECK((head.right.low <= head.right.share && head.right.share <= head.right.high));
+    mean += head.right.share / 12;
+  }
+  CHECK(found.mean == Approx(mean));
+  const auto meant = [&](int candidate) {
+    return static_cast<double>(std::ranges::count(asked.examples, candidate, &Example::chosen)) / 40;
+  };
+  CHECK(found.nearest.share == Approx(meant(1)));
+  CHECK(found.first.share == Approx(meant(0)));
+}
+
+TEST_CASE("The best head is chosen on one half and counted on the other") {
+  const Asked asked;
+  const HeadChoices found = head_choices(asked.model, asked.examples);
+  // Sentences 0, 1, 4, 5, ... of the pairs and 20, 22, ... of the others are the first half.
+  const auto is_first = [](int i) { return i < 20 ? i / 2 % 2 == 0 : i % 2 == 0; };
+  const auto share = [&](const HeadChoices::Head& head, bool first) {
+    int right = 0;
+    for (int i = 0; i < 40; ++i) {
+      right += is_first(i) == first &&
+               asked.points(asked.examples[static_cast<std::size_t>(i)], head.layer, head.head, head.direction);
+    }
+    return right / 20.0;
+  };
+  CHECK(found.chosen_on.share == Approx(share(found.best, true)));
+  CHECK(found.best.right.share == Approx(share(found.best, false)));
+  for (const HeadChoices::Head& head : found.heads) CHECK(share(head, true) <= found.chosen_on.share);
+}
+
+TEST_CASE("Sentences without two candidates or of too many tokens are left out, their twins stay") {
+  Asked asked;
+  asked.examples[0].candidates.pop_back();
+  asked.examples[3].chosen = -1;
+  asked.examples[5].tokens.push_back("a");
+  const HeadChoices found = head_choices(asked.model, asked.examples);
+  CHECK(found.without == 2);
+  CHECK(found.too_long == 1);
+  CHECK(found.sentences == 37);
+  CHECK(found.pairs == 7);
+  CHECK(message([&] {
+          head_choices(asked.model, {asked.examples[0], asked.examples[5]});
+        }) == "head_choices: no sentence is left: 1 have no meant candidate among two, and 1 are too long");
+}

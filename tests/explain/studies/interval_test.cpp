@@ -1,0 +1,71 @@
+#include "tests/catch.h"
+
+#include <heed/explain/studies/interval.h>
+
+#include <cmath>
+
+using namespace heed;
+
+TEST_CASE("Wilson's interval of shares, near 0 and 1 too") {
+  const Interval most = wilson(8, 10);  // Brown, Cai & DasGupta's formula, by hand
+  CHECK(most.share == 0.8);
+  CHECK(most.low == Approx(0.4902).margin(1e-4));
+  CHECK(most.high == Approx(0.9433).margin(1e-4));
+  CHECK(wilson(0, 10).low == 0);
+  CHECK(wilson(0, 10).high == Approx(0.2775).margin(1e-4));
+  CHECK(wilson(10, 10).high == Approx(1));
+  CHECK(std::isnan(wilson(0, 0).share));
+}
+
+TEST_CASE(
+    "Twins are drawn as pairs: those that are right together make the interval wide, those that part make it narrow") {
+  std::vector<bool> together, apart;
+  std::vector<int> twin;
+  for (int pair = 0; pair < 100; ++pair) {
+    together.insert(together.end(), {pair % 2 == 0, pair % 2 == 0});
+    apart.insert(apart.end(), {true, false});
+    twin.insert(twin.end(), {2 * pair + 1, 2 * pair});
+  }
+  const Interval alone = wilson(100, 200), wide = share_of(together, twin), narrow = share_of(apart, twin);
+  CHECK(wide.share == 0.5);
+  // Of 100 pairs: 0.5 +- 1.96 sqrt(0.25 / 100)
+  CHECK(wide.low == Approx(0.402).margin(0.015));
+  CHECK(wide.high == Approx(0.598).margin(0.015));
+  CHECK(wide.low < alone.low);
+  CHECK(narrow.low == 0.5);
+  CHECK(narrow.high == 0.5);
+  CHECK(share_of(together, twin).low == wide.low);
+  // Of ten pairs that are all right there is nothing to draw that differs: as of ten sentences.
+  const std::vector<int> ten(twin.begin(), twin.begin() + 20);
+  CHECK(share_of(std::vector<bool>(20, true), ten).low == wilson(10, 10).low);
+  CHECK(share_of(std::vector<bool>(20, false), ten).high == wilson(0, 10).high);
+  CHECK(share_of(together, std::vector<int>(200, -1)).low == alone.low);
+}
+
+TEST_CASE("The interval of a mean is Wilson's where all are equal, and counts a pair once") {
+  std::vector<double> half, none(200, 0.0);
+  std::vector<int> alone, pairs;
+  for (int i = 0; i < 200; ++i) {
+    half.push_back(i % 4 < 2);  // both of a pair alike
+    alone.push_back(i);
+    pairs.push_back(i / 2);
+  }
+  CHECK(interval_of(none, alone).share == 0);
+  CHECK(interval_of(none, alone).high == Approx(wilson(0, 200).high).epsilon(0.02));
+  CHECK(interval_of(none, pairs).high == Approx(wilson(0, 100).high).epsilon(0.04));
+  const Interval as_sentences = interval_of(half, alone), as_pairs = interval_of(half, pairs);
+  CHECK(as_sentences.share == 0.5);
+  CHECK(as_sentences.error() == Approx(1.96 * std::sqrt(0.25 / 200)).epsilon(0.05));
+  CHECK(as_pairs.error() == Approx(1.96 * std::sqrt(0.25 / 100)).epsilon(0.1));
+  CHECK(interval_of({1}, {0}).error() == 1);
+  CHECK(interval_of({0.5, 0.25}, {0, 0}).error() == 1);
+  // What is measured, not counted, has the error of its deviations.
+  CHECK(interval_of({0.25, 0.75, 0.25, 0.75}, {0, 1, 2, 3}).error() ==
+        Approx(1.96 * std::sqrt(0.0625 / 3)).epsilon(0.001));
+  CHECK(std::isnan(interval_of({}, {}).share));
+}
+
+TEST_CASE("An interval is printed with its error, and lies above a figure only if the printed one does") {
+  CHECK(Interval{0.6, 0.51, 0.69}.is_above(0.5));
+  CHECK_FALSE(Interval{0.055, 0.0003, 0.1097}.is_above(0));
+}

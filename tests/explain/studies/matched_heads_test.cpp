@@ -1,0 +1,18 @@
+#include "tests/explain/studies/helpers.h"
+#include "tests/message.h"
+
+#include <heed/explain/studies/matched_heads.h>
+
+using namespace heed;
+
+TEST_CASE("Heads of models in memory are matched with themselves") {
+  const auto load = [] { return small_model(); };
+  const std::vector<SeedRun> runs{{"first", load, sentences()}, {"second", load, {sentences()[1]}}};
+  const MatchedHeads found = match_heads(runs);
+  CHECK((found.runs[0].name == "first" && found.runs[0].held_out == 5 && found.runs[1].held_out == 1));
+  CHECK(found.similarity == Approx(1));
+  CHECK(message([&] {
+          match_heads({{"few", load, {sentences()[1]}}, runs[1]});
+        }) ==
+        "few: holds 1 sentences; heads are matched on one half of them and measured on the other, of two or more each");
+}

@@ -1,0 +1,85 @@
+#include "inspect/views/view.h"
+#include "tests/catch.h"
+
+#include <heed/explain/studies/cause_history.h>
+
+using namespace heed;
+
+namespace {
+
+Interval about(double mean, double error) { return {mean, mean - error, mean + error}; }
+
+// A history of one head at steps 0, 10, ..., with a probability of the answer of 0.8; effects have this error.
+CauseHistory history_of(const std::vector<std::pair<double, double>>& weights_and_effects, double error = 0.01) {
+  CauseHistory history{.sentences = 6, .held_out = 9, .steps = {}};
+  for (const auto& [weight, effect] : weights_and_effects) {
+    const CauseHistory::Edge edge{about(weight, 0.01), about(effect, error), about(0.5, 0.1)};
+    history.steps.push_back({10 * std::ssize(history.steps), 1, 0.8, {{edge}}, {edge}});
+  }
+  return history;
+}
+
+}  // namespace
+
+TEST_CASE("When attention became the cause is said in words, as far as the intervals tell") {
+  const auto said = [](const std::vector<std::pair<double, double>>& points, double error = 0.01) {
+    return history_verdict(history_of(points, error), 0, 0);
+  };
+  CHECK(said({{0.1, 0}, {0.5, 0}, {0.8, 0.1}, {0.8, 0.6}, {0.8, 0.7}}) ==
+        std::vector<std::string>{
+            "The weight reaches half of its largest, 0.80 ± 0.01, at step 10; the effect reaches half of its largest, "
+            "0.70 ± 0.01, at step 30.",
+            "The weight grew before the effect: at step 10 the effect is still 0.00 ± 0.01.",
+            "As shares of their largest the two are more than a quarter apart from step 10 (weight 0.50 ± 0.01, effect "
+            "0.00 ± 0.01) to 20 (weight 0.80 ± 0.01, effect 0.10 ± 0.01), the weight ahead.",
+            "From step 30 on cutting that edge takes more than half of the answer's probability."});
+  CHECK(said({{0.1, 0}, {0.1, 0.3}, {0.1, 0.3}, {0.8, 0.3}}) ==
+        std::vector<std::string>{
+            "The weight reaches half of its largest, 0.80 ± 0.01, at step 30; the effect reaches half of its largest, "
+            "0.30 ± 0.01, at step 10.",
+            "The effect grew before the weight: at step 10 the weight is still 0.10 ± 0.01.",
+            "As shares of their largest the two are more than a quarter apart from step 10 (weight 0.10 ± 0.01, effect "
+            "0.30 ± 0.01) to 20 (weight 0.10 ± 0.01, effect 0.30 ± 0.01), the effect ahead."});
+  // The same figures, of too few sentences to tell.
+  const std::vector<std::string> unsure = said({{0.1, 0}, {0.5, 0.2}, {0.8, 0.6}, {0.8, 0.7}}, 0.3);
+  CHECK(unsure ==
+        std::vector<std::string>{
+            "The weight reaches half of its largest, 0.80 ± 0.01, at step 10; the effect reaches half of its largest, "
+            "0.70 ± 0.30, at step 20.",
+            "Which of the two grew first is not shown.",
+            "As shares of their largest the two are nowhere shown to be more than a quarter apart."});
+  CHECK(said({{0.1, 0}, {0.9, 0.06}}, 0.08) ==
+        std::vector<std::string>{"At no kept step does cutting that edge cost the answer more than 0.06 ± 0.08 of its "
+                                 "probability, which is not shown to be above 0; the largest weight is 0.90 ± 0.01."});
+  CHECK(said({{0.1, -0.2}, {0.9, 0.04}}) ==
+        std::vector<std::string>{"At no kept step does cutting that edge cost the answer more than 0.04 ± 0.01 of its "
+                                 "probability; the largest weight is 0.90 ± 0.01."});
+  // At the same step there is no order.
+  CHECK(said({{0, 0}, {0.5, 0.5}, {1, 1}})[1] ==
+        "As shares of their largest the two are nowhere shown to be more than a quarter apart.");
+}
+
+TEST_CASE("The view of a history shows the head that points last, or the chosen one") {
+  CauseHistory history = history_of({{0.125, 0}, {0.75, 0.5}});
+  for (CauseHistory::Step& step : history.steps) step.heads[0].push_back({about(0.25, 0), about(0, 0), about(1, 0)});
+  CHECK("\n" + history_view(history, {}) == R"(
+layer 1 head 1: query -> antecedent
+The weight reaches half of its largest, 0.75 ± 0.01, at step 10; the effect
+reaches half of its largest, 0.50 ± 0.01, at step 10.
+As shares of their largest the two are nowhere shown to be more than a quarter
+apart.
+From step 10 on cutting that edge takes more than half of the answer's
+probability.
+  step   before   weight             effect             after  every head
+     0  100.0 %   0.12 █▎            0.00              50.0 %      50.0 %
+    10  100.0 %   0.75 ███████▌      0.50 █████        50.0 %      50.0 %
+
+Over 6 of 9 held-out sentences. weight: the query's mean weight on the
+antecedent; effect: by how much the answer's probability falls when that edge is
+cut; before, after: accuracy before the cut and after it; every head: after
+cutting it in every head of the layer. ± is half of a 95 % interval.
+)");
+  CHECK(history_view(history, {.terminal = {}, .layer = 1, .head = 2}).find("layer 1 head 2") != std::string::npos);
+  CHECK(history_view(history, {.terminal = {}, .layer = 1, .head = 2}).find("layer 1 head 1") == std::string::npos);
+  CHECK(history_view(history, {.terminal = {}, .layer = 1, .head = {}}).find("layer 1 head 2") != std::string::npos);
+}

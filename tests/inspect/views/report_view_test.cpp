@@ -1,0 +1,85 @@
+#include "tests/catch.h"
+
+#include <heed/explain/studies/report.h>
+
+#include <cmath>
+
+using namespace heed;
+
+namespace {
+
+Report sample() {
+  Report c;
+  c.set = "set.tsv";
+  c.sentences = 200;
+  c.model = {0.60, 0.53, 0.67};
+  c.both_of_pair = {NAN, NAN, NAN};
+  c.bag = {0.52, 0.45, 0.59};
+  c.coin = 0.5;
+  c.nearest = 0.48;
+  c.first = 0.55;
+  c.without_candidates = Interval{0.51, 0.44, 0.58};
+  c.after_query = Interval{0.58, 0.51, 0.65};
+  c.unknown = {.types = 100, .unknown_types = 43, .words = 1000, .unknown_words = 120};
+  c.groups = {{"pro", 100, {0.7, 0.6, 0.8}, 0.7}, {"anti", 100, {0.5, 0.4, 0.6}, 0.5}};
+  c.layer = 1;
+  c.head = 0;
+  c.right = {120, 0.25, 0.125, 0.0625};
+  c.wrong = {80, 0.125, 0.25, 0.03125};
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("A report is a table, and says in words what it shows") {
+  CHECK(report_view(sample(), {}) ==
+        "set.tsv: 200 sentences\n"
+        "Better than a bag of words, 52.0 %: that is below the interval 53.0 to 67.0 %.\n"
+        "On the part after the query it is still right in 58.0 % (51.0 to 65.0), above a\n"
+        "coin's 50.0 %: annotation artifacts of the set reveal the answer.\n"
+        "Pro-stereotypical 70.0 %, anti-stereotypical 50.0 %: a difference of 20.0 ± 14.1\n"
+        "points.\n"
+        "                                               right   95 % interval\n"
+        "  the model                                   60.0 %   53.0 to 67.0\n"
+        "  a bag of words                              52.0 %   45.0 to 59.0\n"
+        "  the model without the candidates' words     51.0 %   44.0 to 58.0\n"
+        "  the model on the part after the query       58.0 %   51.0 to 65.0\n"
+        "  a coin                                      50.0 %\n"
+        "  the nearest candidate                       48.0 %\n"
+        "  the first candidate                         55.0 %\n"
+        "  the model, pro (100)                        70.0 %   60.0 to 80.0\n"
+        "  the model, anti (100)                       50.0 %   40.0 to 60.0\n"
+        "Unknown to the model: 12 % of 1000 words, 43 % of the 100 different ones.\n"
+        "Of all heads, layer 2 head 1 puts the most attention on the meant candidate:\n"
+        "  answers            on the meant   on another changed without that edge\n"
+        "  right (120)                0.25         0.12                    6.2 %\n"
+        "  wrong (80)                 0.12         0.25                    3.1 %\n");
+}
+
+TEST_CASE("A result that a bag of words or a coin may have is called what it is") {
+  Report c = sample();
+  c.model = {0.53, 0.47, 0.59};
+  const std::vector<std::string> said = report_verdict(c);
+  REQUIRE(said.size() >= 2);
+  CHECK(said[0] == "Not shown to be better than a coin: 50.0 % is in, or above, the interval 47.0 to 59.0 %.");
+  CHECK(said[1] == "Not shown to be better than a bag of words: 52.0 % is in, or above, the interval 47.0 to 59.0 %.");
+  c.groups[1].right = {0.6, 0.5, 0.7};
+  CHECK(
+      report_verdict(c).back() ==
+      "Pro-stereotypical 70.0 %, anti-stereotypical 60.0 %: a difference of 10.0 ± 14.1 points, which is not shown to "
+      "differ from 0.");
+  c.groups = {{"feminine", 100, {0.7, 0.6, 0.8}, 0.6}, {"masculine", 100, {0.5, 0.4, 0.6}, 0.75}};
+  CHECK(report_verdict(c).back() == "F1 60.0 feminine, 75.0 masculine: a ratio of 0.80.");
+}
+
+TEST_CASE("A report in JSON has its figures as numbers, what is unknown as null") {
+  Report c = sample();
+  c.without_candidates.reset();
+  const Json json = report_json(c);
+  CHECK(json["model"]["low"] == 0.53);
+  CHECK(json["both_of_pair"]["share"].is_null());
+  CHECK(json["without_candidates"].is_null());
+  CHECK(json["groups"][1]["name"] == "anti");
+  CHECK(json["wrong"]["moved"] == 0.03125);
+  CHECK(json["layer"] == 1);
+}

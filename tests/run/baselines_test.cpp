@@ -1,0 +1,60 @@
+#include "run/baselines.h"
+
+#include "tests/catch.h"
+#include "tests/message.h"
+#include "tests/scratch.h"
+
+#include <heed/data/overlap.h>
+#include <heed/files/file.h>
+#include <heed/files/safetensors.h>
+
+using namespace heed;
+
+namespace {
+
+// "cup hid jam it WORD": candidates are the cup and the jam.
+Example asked(const std::string& word, int chosen) {
+  Example example{.tokens = {"cup", "hid", "jam", "it", word}, .query = 3, .candidates = {{0, 1}, {2, 3}}};
+  choose(example, chosen);
+  return example;
+}
+
+Vocabulary words() {
+  Vocabulary result;
+  result.let_stand_for_unknown("<unk>");
+  for (const char* word : {"cup", "hid", "jam", "it", "big", "tiny", "was", "tea"}) result.add(word);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("Baselines are kept in the run, with the sentences that training knows") {
+  const Scratch scratch;
+  const std::vector<Example> training{asked("big", 0), asked("tiny", -1)};
+  CHECK(message([&] { read_baselines(scratch.path); }, scratch.path.string())
+            .starts_with("FILE/baselines.safetensors: is missing; "));
+  write_baselines(scratch.path, training, words());
+  const Baselines read = read_baselines(scratch.path);
+  CHECK(read.training == sentence_numbers(training));
+  const std::vector<Example> test{asked("big", 0), asked("was", 0), asked("tiny", 1)};
+  CHECK(read.bag.answers(test, words()) == BagOfWords(training, words()).answers(test, words()));
+
+  const std::string file = baselines_path(scratch.path).string();
+  const SafeTensors whole = read_safetensors(file);
+  const auto said = [&](const auto& change) {
+    SafeTensors content = whole;
+    change(content);
+    write_safetensors(file, content);
+    return message([&] { read_baselines(scratch.path); }, file);
+  };
+  CHECK(said([](SafeTensors&) {}) == "no error");
+  CHECK(said([](SafeTensors& content) { content.metadata["heed.sentences"] = "[\"12xy\"]"; }) ==
+        "FILE: holds no baselines of a run: '12xy' is no sentence's number");
+  CHECK(said([](SafeTensors& content) {
+          for (auto& [name, tensor] : content.tensors) tensor = zeros({3, 2});
+        }) == "FILE: holds no baselines of a run: place (3, 2) and own (3, 2) do not fit");
+  CHECK(
+      said([](SafeTensors& content) { content.metadata.clear(); }).starts_with("FILE: holds no baselines of a run: "));
+  write_file(baselines_path(scratch.path), "no tensors");
+  CHECK(message([&] { read_baselines(scratch.path); }) != "no error");
+}
