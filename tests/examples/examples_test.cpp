@@ -202,3 +202,11 @@ TEST_CASE("language_model: with an argument it writes a run that inspect opens")
   CHECK(page.description["steps"].size() == 4);
   CHECK_FALSE(page.model.empty());
 }
+
+TEST_CASE("causes: without the edge to the antecedent the answer is lost, where no other head has it") {
+  const Output output("causes");
+  CHECK(output.after("step   0  loss ") > output.after("step 200  loss "));
+  CHECK(output.after("without the edge it -> ") < output.after("logit of ") - 1);
+  CHECK(output.after("accuracy of 100 sentences: ") > 0.9);
+  CHECK(output.after("without it in every head of every layer: ") < 0.5);
+}
