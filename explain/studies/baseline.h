@@ -9,10 +9,12 @@ namespace heed {
 enum class Role { query, antecedent, distractor, decider };
 constexpr int roles = 4;
 const char* to_string(Role role);
-int token_of(const Example& example, Role role);  // -1: none; of a candidate of several words the last
-Span span_of(const Example& example, Role role);  // all of them; empty: none
+/// Returns the token of a role, the last one of a candidate of several words; -1 for a sentence without it.
+int token_of(const Example& example, Role role);
+/// Returns all tokens of a role; an empty span for a sentence without it.
+Span span_of(const Example& example, Role role);
 
-/// The answers, attention weights and mean head outputs of a model that nothing is changed in.
+/// The answers, attention weights and mean head outputs of an unchanged model.
 ///
 ///   const Baseline before(held_out);
 ///   const double weight = before.weight(0, {1, 0}, Role::query, span_of(held_out.sentences()[0], Role::antecedent));
@@ -23,8 +25,8 @@ class Baseline {
   const std::vector<HeldOut::Answer>& answers() const { return answers_; }
   const MeanOutput& mean_output(int layer) const { return mean_output_[static_cast<std::size_t>(layer)]; }
 
-  /// Returns the weight from a role's token to the tokens `to` of sentence `i`, together: the mean over `heads`; NaN where the
-  /// sentence has none.
+  /// Returns the weight from a role's token to the tokens `to` of sentence `i`, together: the mean over `heads`. Returns NaN for
+  /// a sentence without them.
   double weight(std::size_t i, Heads heads, Role from, Span to) const;
 
  private:

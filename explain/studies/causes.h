@@ -72,7 +72,7 @@ struct Causes {
   double rank_correlation_last = 0, rank_correlation_all = 0;
   std::vector<Attribution> attribution;  // one a watched sentence
 
-  /// Returns the row of an intervention from the query; null where there is none.
+  /// Returns the row of an intervention from the query, or null.
   const Cause* find(Cause::What what, int layer, int head, const std::string& to = "") const;
 };
 

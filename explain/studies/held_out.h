@@ -66,8 +66,8 @@ InterventionOf cut_in_each(Heads heads, EdgeOf edge_of);
 InterventionOf keep_only_in_each(Heads heads, EdgeOf edge_of);
 InterventionOf patch_from_counterparts(Heads heads);
 
-/// Returns whether the interval of `accuracy` lies above `chance` (NaN, unknown: above 0). Otherwise the model has no right
-/// answers whose cause could be found.
+/// Returns whether the interval of `accuracy` lies above `chance` (NaN, unknown: above 0). Otherwise there are no right answers
+/// whose cause could be found.
 bool has_answers(const Interval& accuracy, double chance);
 
 /// Returns whether the answers are lost: the interval of `after`, the accuracy after an intervention, does not lie above

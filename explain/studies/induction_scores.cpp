@@ -7,7 +7,7 @@ namespace {
 
 constexpr double no_score = std::numeric_limits<double>::quiet_NaN();
 
-// What followed the latest token before `token` that is the same; -1 where there is none.
+// Returns the token after the latest earlier occurrence of `token`; -1 for its first occurrence.
 int follower_of_same(const std::vector<std::string>& tokens, int token) {
   for (int earlier = token - 1; earlier >= 0; --earlier) {
     if (tokens[static_cast<std::size_t>(earlier)] == tokens[static_cast<std::size_t>(token)]) return earlier + 1;

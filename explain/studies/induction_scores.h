@@ -8,8 +8,7 @@ namespace heed {
 /// How a head goes through the tokens of sentences (Olsson et al. 2022, arXiv:2209.11895, section 2).
 struct HeadScores {
   double previous_token = 0;  // mean weight from a token to the one before it
-  double induction =
-      0;  // mean weight to what followed the latest earlier token that is the same; NaN: none comes again
+  double induction = 0;       // mean weight to the token after the latest earlier occurrence; NaN: no token comes twice
 };
 
 /// Returns the scores of each head over all sentences, [layer][head]. Throws Error without sentences.

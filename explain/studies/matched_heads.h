@@ -17,7 +17,7 @@ struct SeedRun {
   std::vector<Example> held_out;
 };
 
-/// Which heads do the same in models of several seeds, and what differs by chance.
+/// The heads that do the same in models of several seeds, beside random matchings.
 ///
 ///   const MatchedHeads matched = match_heads({{"seed 1", [] { return load_model("1.safetensors"); }, held_out},
 ///                                             {"seed 2", [] { return load_model("2.safetensors"); }, held_out}});
