@@ -45,9 +45,7 @@ struct Read {
 // The weight of one edge, and the probability of `word`, with `part` (d_model) taken out of what `layer` reads at `token`.
 Read read_without(const Model& model, const Questions& asked, const ScoreParts& edge, std::int64_t word,
                   const Tensor& part, int token) {
-  const std::vector<TransformerBlock>& blocks = transformer_of(model).blocks;
-  const std::string before =
-      edge.layer == 0 ? "embedded" : blocks[static_cast<std::size_t>(edge.layer) - 1].name + ".output";
+  const std::string before = residual_name(transformer_of(model), edge.layer);
   const std::string weights = hook_name(transformer_of(model), edge.layer, "weights");
   Read result;
   const Hook hook([&](const std::string& name, Tensor& value) {

@@ -11,13 +11,19 @@ std::string hook_name(const Transformer& transformer, int layer, const char* val
   return transformer.blocks.at(static_cast<std::size_t>(layer)).attention.name + "." + value;
 }
 
+std::string residual_name(const Transformer& transformer, int layer) {
+  if (layer > 0) return transformer.blocks.at(static_cast<std::size_t>(layer) - 1).name + ".output";
+  return transformer.name.empty() ? "embedded" : transformer.name + ".embedded";
+}
+
 Trace trace(const Model& model, const Questions& questions) {
   const NoRecording unrecorded;
   const Transformer& transformer = transformer_of(model);
   Trace result;
   result.layers.resize(transformer.blocks.size());
   const std::string scope = transformer.name.empty() ? "" : transformer.name + ".";
-  std::map<std::string, Tensor*> places{{scope + "embedded", &result.embedded}, {scope + "at_query", &result.state}};
+  std::map<std::string, Tensor*> places{{residual_name(transformer, 0), &result.embedded},
+                                        {scope + "at_query", &result.state}};
   for (std::size_t l = 0; l < result.layers.size(); ++l) {
     const TransformerBlock& block = transformer.blocks[l];
     LayerTrace& layer = result.layers[l];

@@ -38,4 +38,7 @@ Trace trace(const Model& model, const Questions& questions);
 /// Returns the name by which hooks see a value of a layer's attention: Q, K, V, scores, weights, heads or output.
 std::string hook_name(const Transformer& transformer, int layer, const char* value);
 
+/// Returns the name by which hooks see the residual stream that a layer reads.
+std::string residual_name(const Transformer& transformer, int layer);
+
 }  // namespace heed

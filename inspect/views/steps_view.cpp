@@ -3,7 +3,6 @@
 #include <heed/autograd/ops.h>
 #include <heed/explain/trace.h>
 #include <heed/files/utf8.h>
-#include <heed/nn/hook.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,7 +10,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 
 namespace heed {
 namespace {
@@ -41,16 +39,9 @@ struct Steps {
   Tensor joined;                           // of all heads, (T, heads d_v)
 };
 
-// x: what the layer reads, (1, T, d_model)
-Steps steps_of(const MultiHeadAttention& attention, const Tensor& x, const Mask& mask, int head) {
-  std::map<std::string, Tensor> shown;  // (1, heads, T, n)
-  {
-    const Hook hook([&](const std::string& name, const Tensor& value) { shown.insert_or_assign(name, value); });
-    attention(x, mask);
-  }
+Steps steps_of(const MultiHeadAttention& attention, const LayerTrace& seen, int head) {
   const int heads_of_all = attention.config.heads, kv_heads = attention.config.kv_heads;
-  const auto of_head = [&](const char* what) {
-    const Tensor& all = shown.at(fmt::format("{}.{}", attention.name, what));
+  const auto of_head = [&](const Tensor& all) {  // (1, heads, T, n)
     const std::int64_t h = head / (heads_of_all / all.size(1));
     return reshape(slice(all, 1, h, h + 1), {all.size(2), all.size(3)});
   };
@@ -64,16 +55,16 @@ Steps steps_of(const MultiHeadAttention& attention, const Tensor& x, const Mask&
   Steps s{columns_of_head(attention.W_Q, heads_of_all),
           columns_of_head(attention.W_K, kv_heads),
           columns_of_head(attention.W_V, kv_heads),
-          of_head("Q"),
-          of_head("K"),
-          of_head("V"),
+          of_head(seen.q),
+          of_head(seen.k),
+          of_head(seen.v),
           {},
-          of_head("scores"),
-          of_head("weights"),
-          of_head("heads"),
+          of_head(seen.scores),
+          of_head(seen.weights),
+          of_head(seen.head_output),
           {}};
   s.scores = matmul(s.Q, transpose(s.K));
-  const Tensor heads = transpose(shown.at(attention.name + ".heads"), 1, 2);  // (1, T, heads, d_v)
+  const Tensor heads = transpose(seen.head_output, 1, 2);  // (1, T, heads, d_v)
   s.joined = reshape(heads, {heads.size(1), heads.size(2) * heads.size(3)});
   return s;
 }
@@ -193,12 +184,13 @@ Walk walk_of(const SavedModel& model, const Example& example, const View& view) 
   const Tensor own =  // NotFinite where the numbers are not
       attend(*model.network, model.vocabulary, example).layers[static_cast<std::size_t>(layer)];
   const Trace seen = trace(*model.network, questions(*model.network, model.vocabulary, example));
-  const Tensor x = seen.layers[static_cast<std::size_t>(layer)].attention_input;  // (1, T, d_model)
+  const LayerTrace& seen_layer = seen.layers[static_cast<std::size_t>(layer)];
+  const Tensor x = seen_layer.attention_input;  // (1, T, d_model)
   const Tensor X = reshape(x, {x.size(1), x.size(2)});
 
   const bool looks_back = transformer.config.causal;
   const Mask mask = block.narrowed(looks_back ? Mask::causal() : Mask());
-  const Steps s = steps_of(attention, x, mask, head);
+  const Steps s = steps_of(attention, seen_layer, head);
   const int d_k = attention.config.d_k;
   const bool is_added =
       transformer.config.positions == Positions::learned || transformer.config.positions == Positions::sinusoidal;
