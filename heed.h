@@ -8,6 +8,8 @@
 #include <heed/autograd/ops.h>
 #include <heed/autograd/profile.h>
 #include <heed/autograd/record.h>
+#include <heed/distributed/mean_gradients.h>
+#include <heed/distributed/parallel_optimizer.h>
 #include <heed/files/safetensors.h>
 #include <heed/models/candidate_chooser.h>
 #include <heed/models/language_model.h>

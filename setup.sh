@@ -4,6 +4,7 @@
 #   ./setup.sh clang   for the preset "clang" as well
 #   ./setup.sh fuzz    for the preset "fuzz" as well
 #   ./setup.sh coverage  for the preset "coverage" as well
+#   ./setup.sh mpi     for the preset "mpi" as well
 #   ./setup.sh page    for the tests that open inspect's page in a browser as well
 #   ./setup.sh lint    for the preset "lint" as well
 #   ./setup.sh docs    for the preset "docs" as well
@@ -26,12 +27,13 @@ case "$*" in
     version=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -1)
     packages+=(clang libomp-dev "libclang-rt-${version:-14}-dev")
     [ "$1" = fuzz ] || packages+=("llvm-${version:-14}") ;;
+  mpi) packages+=(libopenmpi-dev openmpi-bin) ;;
   page) packages+=(chromium) ;;
   lint) packages+=(clang-format clang-tidy libomp-dev) ;;
   docs) packages+=(doxygen) ;;
   ci) packages+=(debootstrap debian-archive-keyring) ;;
   deb) packages+=(dpkg-dev file) ;;
-  *) die "expected no argument, 'clang', 'fuzz', 'coverage', 'page', 'lint', 'docs', 'ci' or 'deb', got '$*'" ;;
+  *) die "expected no argument, 'clang', 'fuzz', 'coverage', 'mpi', 'page', 'lint', 'docs', 'ci' or 'deb', got '$*'" ;;
 esac
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then

@@ -3,9 +3,10 @@ include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/heed)
 
 install(TARGETS heed EXPORT heed)
-install(DIRECTORY autograd files nn optim data models explain DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed FILES_MATCHING PATTERN "*.h"
-        PATTERN json.h EXCLUDE PATTERN config_json.h EXCLUDE PATTERN cpu EXCLUDE PATTERN pipeline EXCLUDE
-        PATTERN hugging_face EXCLUDE PATTERN gguf EXCLUDE)
+install(DIRECTORY autograd files nn optim data models distributed explain DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed
+        FILES_MATCHING PATTERN "*.h" PATTERN json.h EXCLUDE PATTERN config_json.h EXCLUDE PATTERN cpu EXCLUDE
+        PATTERN pipeline EXCLUDE PATTERN hugging_face EXCLUDE PATTERN gguf EXCLUDE PATTERN flat_tensors.h EXCLUDE
+        PATTERN transport.h EXCLUDE PATTERN watch.h EXCLUDE)
 install(FILES run/dump.h run/metrics.h run/run_writer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed/run)
 install(FILES heed.h version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed)
 install(EXPORT heed NAMESPACE heed:: FILE heedTargets.cmake DESTINATION ${package})
@@ -24,6 +25,9 @@ if(type STREQUAL STATIC_LIBRARY)
 endif()
 if(HEED_SANITIZE)
   list(APPEND HEED_LIBS -fsanitize=${HEED_SANITIZE})
+endif()
+if(HEED_MPI AND type STREQUAL STATIC_LIBRARY)
+  list(APPEND HEED_LIBS ${MPI_CXX_LIBRARIES})
 endif()
 list(JOIN HEED_LIBS " " HEED_LIBS)
 file(RELATIVE_PATH HEED_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)

@@ -24,7 +24,7 @@ endfunction()
 
 # Operations register themselves; the loop over all of them needs even those that nothing else here calls.
 heed_test(autograd $<IF:$<BOOL:${BUILD_SHARED_LIBS}>,heed,$<LINK_LIBRARY:WHOLE_ARCHIVE,heed>> autograd)
-heed_test(nn heed nn models optim)
+heed_test(nn heed nn models optim distributed)
 heed_test(data heed files data)
 heed_test(train heed_programs run train)
 heed_test(inspect heed_programs explain inspect)
@@ -63,7 +63,8 @@ heed_options(examples_test)
 target_compile_options(examples_test PRIVATE $<$<CONFIG:Release>:-Og>)
 target_link_libraries(examples_test PRIVATE Catch2::Catch2WithMain heed_programs)
 heed_reuse_headers(examples_test heed_tests)
-foreach(name journey self_attention multi_head d_k_and_masks scaling walk rms_norm gru language_model causes)
+foreach(name journey self_attention multi_head d_k_and_masks scaling walk rms_norm gru language_model causes
+        data_parallel)
   add_dependencies(examples_test example_${name})
 endforeach()
 add_test(NAME examples COMMAND examples_test)
@@ -134,6 +135,16 @@ if(NOT HEED_SANITIZE)
   add_test(NAME fault COMMAND ${PROJECT_SOURCE_DIR}/tests/fault/fault.sh ${PROJECT_BINARY_DIR} 60)
   add_custom_target(fault-test DEPENDS heed_train heed_inspect heed_inject USES_TERMINAL VERBATIM
                     COMMAND ${PROJECT_SOURCE_DIR}/tests/fault/fault.sh ${PROJECT_BINARY_DIR} all)
+endif()
+
+# Training on several processes; the label is what the preset mpi runs.
+if(HEED_MPI)
+  target_compile_definitions(train_test PRIVATE HEED_MPI)
+  foreach(part bits resume death errors example)
+    add_test(NAME mpi_${part} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+             COMMAND timeout -k 10 600 tests/distributed/processes.sh ${PROJECT_BINARY_DIR} ${part})
+    set_tests_properties(mpi_${part} PROPERTIES LABELS mpi PROCESSORS 2)
+  endforeach()
 endif()
 
 # Random configurations: killed and resumed, every view, the gradient check.

@@ -2,6 +2,7 @@
 
 #include "files/digest.h"
 #include "files/json.h"
+#include "run/dump.h"
 #include "run/program.h"
 
 #include <heed/data/tasks/jsonl.h>
@@ -209,14 +210,17 @@ void RunDirectory::write_metrics(const std::vector<std::string>& lines) const {
   write_file(metrics_path(path_), fmt::format("{}\n", fmt::join(lines, "\n")));
 }
 
-void save_checkpoint(const RunDirectory& run, const SavedModel& model, const Optimizer& optimizer,
+std::string to_text(const Progress& progress) {
+  return format_json({{"step", progress.step}, {"loss_sum", progress.loss_sum}, {"metrics", progress.metrics}});
+}
+
+void save_checkpoint(const RunDirectory& run, const SavedModel& model, const NamedTensors& moments,
                      const WeightAverage& average, const Progress& progress, const Origin& origin) {
   SafeTensors content;
   for (const auto& [name, tensor] : model.parameters) content.tensors.emplace_back(parameter_prefix + name, tensor);
-  for (const auto& [name, tensor] : optimizer.state()) content.tensors.emplace_back(moment_prefix + name, tensor);
+  for (const auto& [name, tensor] : moments) content.tensors.emplace_back(moment_prefix + name, tensor);
   for (const auto& [name, tensor] : average.state()) content.tensors.emplace_back(average_prefix + name, tensor);
-  content.metadata["heed.progress"] =
-      format_json({{"step", progress.step}, {"loss_sum", progress.loss_sum}, {"metrics", progress.metrics}});
+  content.metadata["heed.progress"] = to_text(progress);
   content.metadata["heed.config"] = origin.config;
   content.metadata["heed.train"] = origin.data.train;
   content.metadata["heed.held_out"] = origin.data.held_out;
@@ -267,26 +271,29 @@ DataDigest digest_of(const Task& task) {
           hexadecimal(digest_of(task.corpus->held_out, task.vocabulary))};
 }
 
+Progress progress_from(const std::string& text) {
+  const Json json = parse_json(text);
+  const Json &step = json.at("step"), &loss_sum = json.at("loss_sum"), &metrics = json.at("metrics");
+  if (!step.is_number_integer() || step < 0) fail("'step': expected an integer from 0, got {}", format_json(step));
+  if (!loss_sum.is_number()) fail("'loss_sum': expected a number, got {}", format_json(loss_sum));
+  if (!metrics.is_array() || metrics.empty()) fail("'metrics': expected lines, got {}", format_json(metrics));
+  Progress progress{.step = step, .evaluated = 0, .loss_sum = loss_sum, .metrics = metrics};
+  progress.evaluated = parse_json(progress.metrics.back()).at("step");
+  if (progress.evaluated < 0 || progress.evaluated > progress.step) {
+    fail("'metrics': the last is of step {}, after step {}", progress.evaluated, progress.step);
+  }
+  return progress;
+}
+
 namespace {
 
 Progress progress_of(const SafeTensors& content, const fs::path& path) {
-  Progress progress;
   try {
     if (!content.metadata.contains("heed.progress")) fail("there is none");
-    const Json json = parse_json(content.metadata.at("heed.progress"));
-    const Json &step = json.at("step"), &loss_sum = json.at("loss_sum"), &metrics = json.at("metrics");
-    if (!step.is_number_integer() || step < 0) fail("'step': expected an integer from 0, got {}", format_json(step));
-    if (!loss_sum.is_number()) fail("'loss_sum': expected a number, got {}", format_json(loss_sum));
-    if (!metrics.is_array() || metrics.empty()) fail("'metrics': expected lines, got {}", format_json(metrics));
-    progress = {.step = step, .evaluated = 0, .loss_sum = loss_sum, .metrics = metrics};
-    progress.evaluated = parse_json(progress.metrics.back()).at("step");
-    if (progress.evaluated < 0 || progress.evaluated > progress.step) {
-      fail("'metrics': the last is of step {}, after step {}", progress.evaluated, progress.step);
-    }
+    return progress_from(content.metadata.at("heed.progress"));
   } catch (const std::exception& error) {
     fail("{}: metadata 'heed.progress' cannot be read: {}", path.string(), message_of(error));
   }
-  return progress;
 }
 
 }  // namespace
@@ -303,19 +310,19 @@ Done done_by(const RunDirectory& run) {
   return done;
 }
 
-void load_checkpoint(const RunDirectory& run, SavedModel& model, Optimizer& optimizer, WeightAverage& average,
-                     Progress& progress) {
-  if (!run.has_checkpoint()) return;
+NamedTensors load_checkpoint(const RunDirectory& run, SavedModel& model, WeightAverage& average, Progress& progress) {
+  if (!run.has_checkpoint()) return {};
   const fs::path path = checkpoint_path(run.path());
   const SafeTensors content = read_safetensors(path);
   progress = progress_of(content, path);
   model.parameters.load(with_prefix(content.tensors, parameter_prefix), path.string());
-  optimizer.load_state(with_prefix(content.tensors, moment_prefix), path.string());
+  NamedTensors moments = with_prefix(content.tensors, moment_prefix);
   average.load_state(with_prefix(content.tensors, average_prefix), path.string());
-  if (optimizer.steps() != progress.step) {
-    fail("{}: contradicts itself: {} steps taken, {} by the optimiser", path.string(), progress.step,
-         optimizer.steps());
+  for (const auto& [name, tensor] : moments) {
+    if (name != "steps" || tensor.numel() != 1 || tensor.item() == static_cast<double>(progress.step)) continue;
+    fail("{}: contradicts itself: {} steps taken, {} by the optimiser", path.string(), progress.step, tensor.item());
   }
+  return moments;
 }
 
 }  // namespace heed

@@ -4,7 +4,6 @@
 
 #include <heed/data/task.h>
 #include <heed/models/formats/saved_model.h>
-#include <heed/optim/optimizer.h>
 #include <heed/optim/weight_average.h>
 
 #include <filesystem>
@@ -68,6 +67,9 @@ struct Progress {
   double loss_sum = 0;               // of the steps since then
   std::vector<std::string> metrics;  // lines of metrics.jsonl
 };
+/// Converts to and from the text that a checkpoint keeps. Throws when it is no such text.
+std::string to_text(const Progress& progress);
+Progress progress_from(const std::string& text);
 
 // 16 hexadecimal digits each of all that a task's training and its held-out set hold: other sentences, or the same ones in
 // another order, have others.
@@ -85,7 +87,7 @@ struct Origin {
 
 // checkpoint.safetensors: parameters, moments, the weights' mean, progress and origin: all that a resumed run needs to give
 // the same bits.
-void save_checkpoint(const RunDirectory& run, const SavedModel& model, const Optimizer& optimizer,
+void save_checkpoint(const RunDirectory& run, const SavedModel& model, const NamedTensors& moments,
                      const WeightAverage& average, const Progress& progress, const Origin& origin);
 // What the run has done: as its checkpoint says, nothing without one. Error for one that cannot be read.
 struct Done {
@@ -93,8 +95,8 @@ struct Done {
   std::optional<Origin> origin;  // not in older checkpoints
 };
 Done done_by(const RunDirectory& run);
-// Leaves all as it is when there is no checkpoint yet. Error for one that is damaged or of another model.
-void load_checkpoint(const RunDirectory& run, SavedModel& model, Optimizer& optimizer, WeightAverage& average,
-                     Progress& progress);
+/// Loads all but the optimiser's state, and returns that. Leaves all as it is, and returns nothing, when there is no checkpoint
+/// yet. Throws Error for one that is damaged or of another model.
+NamedTensors load_checkpoint(const RunDirectory& run, SavedModel& model, WeightAverage& average, Progress& progress);
 
 }  // namespace heed

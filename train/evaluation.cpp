@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <limits>
 #include <numbers>
 
@@ -21,31 +22,64 @@ std::vector<bool> are_right(const Tensor& logits, const Ids& answer) {
   return right;
 }
 
-// Adds the weights from the query to the antecedent, of the examples from `first` on, to totals[layer][head].
-void add_weights(const Answers& output, const NumberedExamples& examples, std::int64_t first,
-                 std::vector<std::vector<double>>& totals) {
-  totals.resize(output.weights.size());
-  for (std::size_t layer = 0; layer < totals.size(); ++layer) {
-    const Tensor& weights = output.weights[layer];  // (B, heads, T)
-    totals[layer].resize(static_cast<std::size_t>(weights.size(1)));
-    for (std::int64_t b = 0; b < weights.size(0); ++b) {
-      const Span antecedent = examples.antecedent_span(first + b);
-      for (std::size_t head = 0; head < totals[layer].size(); ++head) {
+// Appends the weights from the query to each token of the antecedent, of the examples from `first` on: example by example,
+// layer by layer, head by head.
+void append_weights(const Answers& output, const NumberedExamples& examples, std::int64_t first,
+                    std::vector<double>& weights) {
+  for (std::int64_t b = 0; b < output.logits.size(0); ++b) {
+    const Span antecedent = examples.antecedent_span(first + b);
+    for (const Tensor& of_layer : output.weights) {  // (B, heads, T)
+      for (std::int64_t head = 0; head < of_layer.size(1); ++head) {
         for (int token = std::max(antecedent.begin, 0); token < antecedent.end; ++token) {
-          totals[layer][head] += weights.at({b, static_cast<std::int64_t>(head), token});
+          weights.push_back(of_layer.at({b, head, token}));
         }
       }
     }
   }
 }
 
-double twins_right(const NumberedExamples& examples, const std::vector<bool>& right) {
+// Adds up what append_weights() wrote of all examples, by layer and head.
+std::vector<std::vector<double>> weight_totals(const std::vector<double>& weights, const NumberedExamples& examples,
+                                               std::size_t layers, std::size_t heads) {
+  std::vector<std::vector<double>> totals(layers, std::vector<double>(heads));
+  auto weight = weights.begin();
+  for (std::int64_t i = 0; i < examples.size(); ++i) {
+    const Span antecedent = examples.antecedent_span(i);
+    const int tokens = std::max(0, antecedent.end - std::max(antecedent.begin, 0));
+    for (std::vector<double>& layer : totals) {
+      for (double& total : layer) {
+        for (int token = 0; token < tokens; ++token) total += *weight++;
+      }
+    }
+  }
+  return totals;
+}
+
+// Calls f(batch) for this process's share of the batches. When `between` throws Interrupted on one process, all throw it.
+void for_own_batches(std::int64_t batches, const BetweenBatches& between, const Communicator& processes,
+                     const std::function<void(std::int64_t)>& f) {
+  const Share own = share_of(batches, processes.rank(), processes.size());
+  std::exception_ptr ended;
+  try {
+    for (std::int64_t batch = own.first; batch < own.end; ++batch) {
+      if (between) between();
+      f(batch);
+    }
+  } catch (const Interrupted&) {
+    ended = std::current_exception();
+  }
+  const bool is_ended = processes.any(ended != nullptr);
+  if (ended) std::rethrow_exception(ended);
+  if (is_ended) throw Interrupted();
+}
+
+double twins_right(const NumberedExamples& examples, const std::vector<double>& right) {
   int pairs = 0, both = 0;
   for (std::int64_t i = 0; i < examples.size(); ++i) {
     const int twin = examples.twin(i);
     if (twin < i) continue;
     ++pairs;
-    both += right[static_cast<std::size_t>(i)] && right[static_cast<std::size_t>(twin)];
+    both += right[static_cast<std::size_t>(i)] > 0 && right[static_cast<std::size_t>(twin)] > 0;
   }
   return pairs ? static_cast<double>(both) / pairs : Evaluation::unknown;
 }
@@ -69,26 +103,28 @@ std::int64_t windows_at_once(std::int64_t context, std::int64_t vocabulary) {
   return std::max<std::int64_t>(1, most_logits / (context * vocabulary));
 }
 
-Evaluation evaluate(const Model& model, const Corpus& corpus, const BetweenBatches& between) {
+Evaluation evaluate(const Model& model, const Corpus& corpus, const BetweenBatches& between,
+                    const Communicator& processes) {
   const std::int64_t windows = held_out_windows(corpus);
   const std::int64_t B = windows_at_once(corpus.context, transformer_of(model).config.vocabulary);
-  double sum = 0;
-  std::int64_t predicted = 0, right = 0;
-  for (std::int64_t begin = 0, end; begin < windows; begin = end) {
-    if (between) between();
-    end = std::min(windows, begin + B);
-    const Windows part = held_out_windows(corpus, begin, end);
+  std::vector<double> sums, counts;  // by batch: of the losses; of the predictions, then of those that are right
+  for_own_batches((windows + B - 1) / B, between, processes, [&](std::int64_t batch) {
+    const Windows part = held_out_windows(corpus, batch * B, std::min(windows, (batch + 1) * B));
     const Tensor whole = token_logits(model, part.tokens);  // (B, T, vocabulary)
     const Tensor logits = reshape(whole, {-1, whole.size(2)});
     std::int64_t counted = 0;
     for (std::int64_t i = 0; i < part.next.numel(); ++i) counted += part.next[i] >= 0;
-    sum += cross_entropy(logits, part.next).item() * static_cast<double>(counted);
-    right += right_predictions(logits, part.next);
-    predicted += counted;
-  }
+    sums.push_back(cross_entropy(logits, part.next).item() * static_cast<double>(counted));
+    counts.push_back(static_cast<double>(counted));
+    counts.push_back(static_cast<double>(right_predictions(logits, part.next)));
+  });
+  double sum = 0, predicted = 0, right = 0;
+  for (const double each : processes.gather(sums)) sum += each;
+  counts = processes.gather(counts);
+  for (std::size_t i = 0; i < counts.size(); i += 2) predicted += counts[i], right += counts[i + 1];
   Evaluation result;
-  result.loss = sum / static_cast<double>(predicted);
-  result.accuracy = static_cast<double>(right) / static_cast<double>(predicted);
+  result.loss = sum / predicted;
+  result.accuracy = right / predicted;
   result.perplexity = std::exp(result.loss);
   if (corpus.held_out_bytes > 0 && corpus.mask < 0) {
     result.bits_per_byte = sum / std::numbers::ln2 / static_cast<double>(corpus.held_out_bytes);
@@ -96,24 +132,31 @@ Evaluation evaluate(const Model& model, const Corpus& corpus, const BetweenBatch
   return result;
 }
 
-Evaluation evaluate(const Model& model, const NumberedExamples& examples, const BetweenBatches& between) {
+Evaluation evaluate(const Model& model, const NumberedExamples& examples, const BetweenBatches& between,
+                    const Communicator& processes) {
   constexpr std::int64_t examples_a_batch = 128;
-  Evaluation result{.loss = 0};
-  std::vector<bool> right;
-  for (std::int64_t begin = 0, end; begin < examples.size(); begin = end) {
-    if (between) between();
-    end = std::min(examples.size(), begin + examples_a_batch);
+  std::vector<double> losses, right, weights;  // of batches; of examples; as append_weights() orders them
+  const TransformerConfig& transformer = transformer_of(model).config;
+  const std::int64_t batches = (examples.size() + examples_a_batch - 1) / examples_a_batch;
+  for_own_batches(batches, between, processes, [&](std::int64_t number) {
+    const std::int64_t begin = number * examples_a_batch, end = std::min(examples.size(), begin + examples_a_batch);
     const Batch batch = examples.batch(begin, end);
     const Answers output = answer(model, questions(batch), Compute::query, Weights::yes);
     const Ids answers = right_answers(model, batch);
-    result.loss += cross_entropy(output.logits, answers).item() * static_cast<double>(end - begin);
+    losses.push_back(cross_entropy(output.logits, answers).item() * static_cast<double>(end - begin));
     const std::vector<bool> answered = are_right(output.logits, answers);
     right.insert(right.end(), answered.begin(), answered.end());
-    add_weights(output, examples, begin, result.antecedent_weight);
-  }
+    append_weights(output, examples, begin, weights);
+  });
+  Evaluation result{.loss = 0};
+  for (const double loss : processes.gather(losses)) result.loss += loss;
+  right = processes.gather(right);
+  result.antecedent_weight =
+      weight_totals(processes.gather(weights), examples, static_cast<std::size_t>(transformer.layers),
+                    static_cast<std::size_t>(transformer.heads()));
   const double count = static_cast<double>(examples.size());
   result.loss /= count;
-  result.accuracy = static_cast<double>(std::count(right.begin(), right.end(), true)) / count;
+  result.accuracy = static_cast<double>(std::count(right.begin(), right.end(), 1.0)) / count;
   result.twin_accuracy = twins_right(examples, right);
   int with_antecedent = 0;
   for (std::int64_t i = 0; i < examples.size(); ++i) with_antecedent += examples.antecedent(i) >= 0;

@@ -142,8 +142,12 @@ Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, V
   return e;
 }
 
-void check_memory(const Experiment& e) {
-  const MemoryLimit limit = memory_limit();
+void check_memory(const Experiment& e, int processes_on_host) {
+  MemoryLimit limit = memory_limit();
+  if (processes_on_host > 1) {
+    limit.bytes /= processes_on_host;
+    limit.of = fmt::format("a process, one of {} of {},", processes_on_host, limit.of);
+  }
   if (e.memory.total() <= limit.bytes) return;
   check_memory(e.memory, limit, longest_sentence(e.config, e.task, e.model.parameters.numel(), limit));
 }
@@ -159,11 +163,11 @@ Batch training_batch(const Experiment& experiment, std::int64_t step) {
   return examples.batch(batch_order(examples.size(), B, step, random));
 }
 
-Evaluation evaluate(const Experiment& e, const BetweenBatches& between) {
-  if (!e.task.corpus) return evaluate(*e.model.network, e.held_out, between);
-  Evaluation result = evaluate(*e.model.network, *e.task.corpus, between);
+Evaluation evaluate(const Experiment& e, const BetweenBatches& between, const Communicator& processes) {
+  if (!e.task.corpus) return evaluate(*e.model.network, e.held_out, between, processes);
+  Evaluation result = evaluate(*e.model.network, *e.task.corpus, between, processes);
   if (std::ranges::any_of(e.task.held_out, [](const Example& piece) { return piece.antecedent >= 0; })) {
-    result.antecedent_weight = evaluate(*e.model.network, e.held_out, between).antecedent_weight;
+    result.antecedent_weight = evaluate(*e.model.network, e.held_out, between, processes).antecedent_weight;
   }
   return result;
 }

@@ -31,14 +31,15 @@ enum class Resumed { no, yes };  // yes: the weights are those of a checkpoint, 
 Experiment make_experiment(const Config& config, DType dtype = DType::float32, Resumed resumed = Resumed::no,
                            Values values = Values::drawn);
 
-/// Throws Error when training takes more memory than this process can have.
-void check_memory(const Experiment& experiment);
+/// Throws Error when training takes more memory than this process can have, as one of several equal ones on this host.
+void check_memory(const Experiment& experiment, int processes_on_host = 1);
 
 // The examples, or the windows, of training step `step` (from 0).
 Batch training_batch(const Experiment& experiment, std::int64_t step);
 
 // On what it does not learn from. Of a corpus whose pieces have antecedents, with the weights on those.
-Evaluation evaluate(const Experiment& experiment, const BetweenBatches& between = {});
+Evaluation evaluate(const Experiment& experiment, const BetweenBatches& between = {},
+                    const Communicator& processes = {});
 
 // Without a question: what is predicted is `next`.
 Batch batch_of(Windows windows);

@@ -5,6 +5,7 @@
 #include <heed/autograd/error.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <fstream>
 #include <limits>
@@ -86,7 +87,8 @@ MemoryNeed need_of_length(const Config& config, const Task& task, std::int64_t p
                                                              static_cast<double>(answers * 3 * words));
   MemoryNeed need;
   need.parameters = 4 * parameters;
-  need.gradients = need.parameters;
+  // Sums of micro-batches along a tree: one for each of its levels, beside those of the micro-batch that is computed.
+  need.gradients = need.parameters * (1 + std::bit_width(static_cast<unsigned>(config.train.accumulate - 1)));
   need.moments = 4 * (moments_of(config.optimizer) + (config.train.average > 0 ? 1 : 0)) * parameters;
   // In numbers of 4 bytes, in blocks of which a fifth may be unused.
   need.activations = static_cast<std::int64_t>(std::min(5 * std::max(step, evaluation), 1e18));

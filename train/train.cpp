@@ -1,5 +1,7 @@
 #include "autograd/cpu/thread_pool.h"
+#include "files/json.h"
 #include "run/program.h"
+#include "train/agreement.h"
 #include "train/gradient_check.h"
 #include "train/profile_report.h"
 #include "train/progress.h"
@@ -43,8 +45,9 @@ cxxopts::Options options() {
       ("seeds",
        "Train once with each of these seeds, e.g. 1-8 or 1,3,5, in DIR/seed-N (default DIR: runs/NAME-seeds); "
        "the same command again goes on where it was stopped",
-       cxxopts::value<std::string>(), "SEEDS")                                                                    //
-      ("threads", "Threads to use (default: all cores); changes no result", cxxopts::value<int>(), "N")           //
+       cxxopts::value<std::string>(), "SEEDS")  //
+      ("threads", "Threads per process (default: all cores of a host, shared by its processes); changes no result",
+       cxxopts::value<int>(), "N")                                                                                //
       ("dry-run", "Print the resolved configuration and the size of what would run; write nothing")               //
       ("check-gradients", "Check the gradient of every parameter of the configured model; write nothing")         //
       ("profile", "Print where the time went, and write RUN/trace.json for chrome://tracing or ui.perfetto.dev")  //
@@ -131,20 +134,40 @@ void keep_subwords(heed::TaskOptions& data, const heed::RunDirectory& run) {
   }
 }
 
-int run(const cxxopts::ParseResult& arguments) {
+// What rank 0 has read of the run that goes on, given to all processes.
+heed::ResumedConfig share_config(heed::ResumedConfig read, const heed::Communicator& processes) {
   using namespace heed;
+  const std::string config = processes.exchange(to_yaml(read.config))[0];
+  const std::optional<Subwords>& subwords = read.config.data.subwords;
+  const std::string model = processes.exchange(subwords ? subwords->model() : "")[0];
+  if (processes.rank() == 0) return read;
+  read.config = parse_config(config, "the configuration of rank 0");
+  if (!model.empty()) read.config.data.subwords = Subwords(model);
+  return read;
+}
+
+int run(const cxxopts::ParseResult& arguments, const heed::Communicator& processes) {
+  using namespace heed;
+  const bool is_first = processes.rank() == 0, is_alone = processes.size() == 1;
   if (arguments.count("threads")) set_threads(arguments["threads"].as<int>());
   threads();  // throws when OMP_NUM_THREADS is refused, before anything is written
+  if (!is_alone && arguments.count("seeds")) {
+    throw misuse("train", "--seeds trains one run after another; start one process for it");
+  }
+  if (!is_first && (arguments.count("check-gradients") || arguments.count("dry-run"))) return 0;
   if (arguments.count("seeds")) return run_seeds(arguments);
   const auto text = [&](const char* name) { return text_of(arguments, name); };
   const std::vector<std::string> overrides = settings_of(arguments);
-  std::optional<RunDirectory> directory;
-  if (arguments.count("resume")) directory.emplace(RunDirectory::open(text("resume")));
+  std::optional<RunDirectory> directory;  // of rank 0
+  const bool resumed = arguments.count("resume") > 0;
+  if (resumed && is_first) directory.emplace(RunDirectory::open(text("resume")));
   const Done done = directory ? done_by(*directory) : Done{};
   ResumedConfig read = directory ? read_resumed_config(directory->config(), overrides, done.steps,
                                                        done.origin ? done.origin->config : "")
+                       : resumed ? ResumedConfig{}
                                  : ResumedConfig{read_config(text("config"), overrides), {}};
   if (directory) keep_subwords(read.config.data, *directory);
+  if (resumed) read = share_config(std::move(read), processes);
   const Config& config = read.config;
   if (arguments.count("check-gradients")) {
     const ModelCheck check = check_model_gradients(config);
@@ -152,11 +175,10 @@ int run(const cxxopts::ParseResult& arguments) {
     return check.passed ? 0 : 1;
   }
   const bool is_dry = arguments.count("dry-run") > 0;
-  const bool resumed = directory.has_value();
+  const bool has_checkpoint = resumed && processes.any(directory && directory->has_checkpoint());
   Experiment experiment = [&] {
     try {
-      return make_experiment(config, DType::float32,
-                             resumed && directory->has_checkpoint() ? Resumed::yes : Resumed::no,
+      return make_experiment(config, DType::float32, has_checkpoint ? Resumed::yes : Resumed::no,
                              is_dry && config.from.empty() ? Values::none : Values::drawn);
     } catch (const FileError& error) {
       if (!resumed) throw;
@@ -171,15 +193,18 @@ int run(const cxxopts::ParseResult& arguments) {
     check_memory(experiment);
     return 0;
   }
-  if (!directory) directory.emplace(RunDirectory::create(config.name, to_yaml(config), text("out")));
-  const bool quiet = arguments.count("quiet") > 0;
+  check_memory(experiment, processes.size_on_host());
+  check_same(experiment, processes);
+  if (is_first && !directory) directory.emplace(RunDirectory::create(config.name, to_yaml(config), text("out")));
+  const bool quiet = !is_first || arguments.count("quiet") > 0;
   if (!quiet) fmt::print("{}", opening(experiment, directory->path(), terminal_of(STDOUT_FILENO)));
   ProgressLine progress(config.schedule.steps, isatty(STDOUT_FILENO), tokens_a_step(experiment));
   handle_signal(SIGINT, ask_to_stop);
   handle_signal(SIGTERM, ask_to_stop);
+  handle_signal(SIGUSR1, ask_to_stop);  // which mpirun passes on without a time limit
   const Listener silent{[](std::int64_t, double) {}, [](std::int64_t, double, const Evaluation&) {}};
   Listener listener = quiet ? silent : progress.listener();
-  if (resumed) {
+  if (resumed && is_first) {
     listener.on_begin = [&](std::int64_t step) {
       if (step == config.schedule.steps && !read.changes.empty()) {
         fail("{}: all of its {} steps are taken, and nothing would be done with {}; set train.steps to more, too",
@@ -190,47 +215,63 @@ int run(const cxxopts::ParseResult& arguments) {
   }
   std::optional<Limits> limits;
   std::optional<Profile> profile;
-  if (arguments.count("profile")) {
+  if (is_first && arguments.count("profile")) {
     limits = measure_limits();
     profile.emplace();
   }
-  const std::int64_t steps = train(experiment, *directory, listener, stop);
+  const std::int64_t steps = train(experiment, directory ? &*directory : nullptr, listener, stop, processes);
   steps < config.schedule.steps ? progress.erase() : progress.finish();
   if (profile) {
     write_trace(directory->path() / "trace.json", *profile);
     if (!quiet) fmt::print("{}", profile_table(*profile, *limits));
     profile.reset();
   }
-  if (stop && steps < config.schedule.steps) {
+  const int signal = stop ? stop : SIGTERM;  // which another process may have had
+  if (processes.any(stop != 0) && steps < config.schedule.steps) {
+    if (!is_first) return 128 + signal;
     const std::string told =
         fmt::format("train: stopped after step {} of {}; all is saved. Continue with: {} --resume {}\n", steps,
                     config.schedule.steps, command_of("train"), shell_word(directory->path()));
     std::fputs(told.c_str(), stderr);
-    return 128 + stop;
+    return 128 + signal;
   }
   if (!quiet) fmt::print("{}", closing(experiment, *directory, terminal_of(STDOUT_FILENO)));
   return 0;
+}
+
+int run_command(int argc, char** argv, const heed::Communicator& processes) {
+  try {
+    const cxxopts::ParseResult arguments = options().parse(argc, argv);
+    const bool tells = processes.rank() == 0;
+    if (arguments.count("help")) {
+      if (tells) fmt::print("{}", options().help());
+    } else if (arguments.count("version")) {
+      if (tells) fmt::print("train {}\n", HEED_VERSION);
+    } else if (arguments.count("help-config")) {
+      if (tells) fmt::print("{}", heed::config_help());
+    } else {
+      check(arguments);
+      return run(arguments, processes);
+    }
+    return 0;
+  } catch (const cxxopts::exceptions::exception& error) {
+    throw heed::misuse("train", heed::command_line_error(argc, argv, error.what()));
+  }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   return heed::run_program("train", argv[0], [&] {
+    const auto processes = heed::Communicator::launched();
     try {
-      const cxxopts::ParseResult arguments = options().parse(argc, argv);
-      if (arguments.count("help")) {
-        fmt::print("{}", options().help());
-      } else if (arguments.count("version")) {
-        fmt::print("train {}\n", HEED_VERSION);
-      } else if (arguments.count("help-config")) {
-        fmt::print("{}", heed::config_help());
-      } else {
-        check(arguments);
-        return run(arguments);
-      }
-      return 0;
-    } catch (const cxxopts::exceptions::exception& error) {
-      throw heed::misuse("train", heed::command_line_error(argc, argv, error.what()));
+      return run_command(argc, argv, processes);
+    } catch (const heed::UsageError& error) {
+      processes.report(error.what(), 2);
+      throw;
+    } catch (const std::exception& error) {
+      processes.report(heed::message_of(error), 1);
+      throw;
     }
   });
 }

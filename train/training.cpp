@@ -2,9 +2,13 @@
 
 #include "files/json.h"
 #include "run/baselines.h"
+#include "run/dump.h"
+#include "train/agreement.h"
 
 #include <heed/autograd/profile.h>
 #include <heed/autograd/record.h>
+#include <heed/distributed/mean_gradients.h>
+#include <heed/distributed/parallel_optimizer.h>
 #include <heed/files/file.h>
 #include <heed/files/utf8.h>
 #include <heed/optim/clip.h>
@@ -12,35 +16,44 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace heed {
 namespace fs = std::filesystem;
 namespace {
 
-// Ends an evaluation that is under way.
-struct Interrupted {};
-
 class Training {
  public:
-  Training(Experiment& experiment, const RunDirectory& run, const Listener& listener,
-           const volatile std::sig_atomic_t& stop)
+  Training(Experiment& experiment, const RunDirectory* run, const Listener& listener,
+           const volatile std::sig_atomic_t& stop, const Communicator& processes)
       : experiment_(experiment),
+        processes_(processes),
         run_(run),
         listener_(listener),
-        optimizer_(experiment.model.parameters, experiment.config.optimizer),
+        optimizer_(experiment.model.parameters, experiment.config.optimizer, processes,
+                   experiment.config.train.shard_optimizer ? Moments::part : Moments::all),
         average_(experiment.model.parameters),
         schedule_(experiment.config.schedule),
         stop_(stop),
         data_(digest_of(experiment.task)) {
-    run_.refuse_lost_checkpoint();
-    refuse_other_data();
     const bool first_weights_are_drawn = experiment.config.from.empty();
-    if (run_.has_checkpoint() && first_weights_are_drawn && !has_dump())
-      dump();  // of step 0: only now is it still known
-    load_checkpoint(run_, experiment_.model, optimizer_, average_, progress_);
+    NamedTensors moments;
+    if (run_) {
+      run_->refuse_lost_checkpoint();
+      refuse_other_data();
+      if (run_->has_checkpoint() && first_weights_are_drawn && !has_dump())
+        dump();  // of step 0: only now is it still known
+      moments = load_checkpoint(*run_, experiment_.model, average_, progress_);
+    }
+    if (processes_.any(run_ && run_->has_checkpoint())) {
+      share_checkpoint(processes_, experiment_.model.parameters, average_, progress_);
+      optimizer_.load_state(moments, path() + "/checkpoint.safetensors");
+    }
     if (average_.steps() > progress_.step - first_averaged()) average_.restart();  // of steps that are no longer late
     if (progress_.step > experiment.config.schedule.steps) {
-      fail("{}: {} steps are taken; train.steps must not be less, got {}", run_.path().string(), progress_.step,
+      fail("{}: {} steps are taken; train.steps must not be less, got {}", path(), progress_.step,
            experiment.config.schedule.steps);
     }
   }
@@ -48,19 +61,9 @@ class Training {
   std::int64_t run() {
     const Config& config = experiment_.config;
     if (listener_.on_begin) listener_.on_begin(progress_.step);
-    const std::string text = to_yaml(config);
-    if (read_file(run_.config()) != text) run_.write_config(text);
-    run_.write_held_out(experiment_.task.held_out);
-    if (config.answer != Answer::word && !fs::exists(baselines_path(run_.path()))) {
-      write_baselines(run_.path(), experiment_.task.train, experiment_.task.vocabulary);
-    }
+    if (run_) write_beginning();
     if (progress_.metrics.empty()) {
-      const Batch first = training_batch(experiment_, 0);
-      const int parts = config.train.accumulate;
-      for (int part = 0; part < parts; ++part) {
-        const Batch of_part = parts == 1 ? first : part_of(first, part, parts);
-        progress_.loss_sum += heed::loss(*experiment_.model.network, of_part).item() / parts;
-      }
+      progress_.loss_sum = first_loss();
       dump();
       evaluate();
       if (progress_.metrics.empty()) return 0;  // interrupted: it begins anew
@@ -68,13 +71,15 @@ class Training {
     } else {
       restore();
     }
-    while (progress_.step < config.schedule.steps && !stop_ && !is_out_of_patience()) {
+    bool stopped = processes_.any(stop_ != 0);
+    while (progress_.step < config.schedule.steps && !stopped && !is_out_of_patience()) {
       step();
       if (due(config.dump.every)) dump();
       if (due(config.train.evaluate_every)) evaluate();
       const bool ends = is_out_of_patience();
       if (ends && !has_dump()) dump();
-      if (due(config.train.checkpoint_every) || stop_ || ends) save();
+      stopped = processes_.any(stop_ != 0);
+      if (due(config.train.checkpoint_every) || stopped || ends) save();
     }
     return is_unevaluated() ? progress_.step - 1 : progress_.step;
   }
@@ -90,9 +95,44 @@ class Training {
     return progress_.evaluated < progress_.step && due(experiment_.config.train.evaluate_every);
   }
 
+  // The run's directory, for messages: rank 0 writes them.
+  std::string path() const { return run_ ? run_->path().string() : "the run of rank 0"; }
+
+  void write_beginning() const {
+    const std::string text = to_yaml(experiment_.config);
+    if (read_file(run_->config()) != text) run_->write_config(text);
+    run_->write_held_out(experiment_.task.held_out);
+    if (experiment_.config.answer != Answer::word && !fs::exists(baselines_path(run_->path()))) {
+      write_baselines(run_->path(), experiment_.task.train, experiment_.task.vocabulary);
+    }
+  }
+
+  // The mean loss of the first batch before any step.
+  double first_loss() const {
+    const Batch first = training_batch(experiment_, 0);
+    const int parts = experiment_.config.train.accumulate;
+    const Share own = share_of(parts, processes_.rank(), processes_.size());
+    std::vector<double> losses;
+    for (std::int64_t part = own.first; part < own.end; ++part) {
+      losses.push_back(heed::loss(*experiment_.model.network, part_of_batch(first, static_cast<int>(part))).item());
+    }
+    return mean_of_parts(processes_.gather(losses));
+  }
+
+  Batch part_of_batch(const Batch& batch, int part) const {
+    const int parts = experiment_.config.train.accumulate;
+    return parts == 1 ? batch : part_of(batch, part, parts);
+  }
+
+  static double mean_of_parts(const std::vector<double>& losses) {
+    double mean = 0;
+    for (const double loss : losses) mean += loss / static_cast<double>(losses.size());
+    return mean;
+  }
+
   // Error where the steps of the checkpoint were taken on other data than the experiment's.
   void refuse_other_data() const {
-    if (!run_.has_checkpoint()) return;
+    if (!run_->has_checkpoint()) return;
     const TaskOptions& data = experiment_.config.data;
     const auto refuse = [&](bool of_training, const std::string& what) {
       const bool is_test = !of_training && !data.test.empty();
@@ -100,11 +140,11 @@ class Training {
                                                                       is_test ? data.test : data.train)
                                                         : fmt::format("task {}", name_of(data.kind));
       fail("{}: {} has changed since this run began: {}. {}, or begin a new run with --set model.from={}",
-           run_.path().string(), source, what,
+           run_->path().string(), source, what,
            reads_files(data.kind) ? "Put the file back as it was" : "Resume with the version of heed that began it",
-           run_.path().string());
+           run_->path().string());
     };
-    if (const std::optional<Origin> origin = done_by(run_).origin) {
+    if (const std::optional<Origin> origin = done_by(*run_).origin) {
       const bool of_training = origin->data.train != data_.train;
       if (origin->data == data_) return;
       refuse(of_training,
@@ -112,8 +152,8 @@ class Training {
                          of_training ? origin->data.train : origin->data.held_out,
                          of_training ? data_.train : data_.held_out));
     }
-    if (!fs::exists(model_path(run_.path()))) return;
-    const Vocabulary there = load_model(model_path(run_.path())).vocabulary, &here = experiment_.task.vocabulary;
+    if (!fs::exists(model_path(run_->path()))) return;
+    const Vocabulary there = load_model(model_path(run_->path())).vocabulary, &here = experiment_.task.vocabulary;
     if (there.words() == here.words()) return;
     const auto both = std::min(there.words().size(), here.words().size());
     const auto first = std::mismatch(there.words().begin(), there.words().begin() + static_cast<std::ptrdiff_t>(both),
@@ -129,14 +169,16 @@ class Training {
 
   // What a resumed run lacks of its files, as far as the checkpoint knows it.
   void restore() {
-    if (!fs::exists(model_path(run_.path()))) save_model_alone();
-    run_.write_metrics(progress_.metrics);
-    if (progress_.step == experiment_.config.schedule.steps && !has_dump()) dump();
+    if (run_) {
+      if (!fs::exists(model_path(run_->path()))) save_model_alone();
+      run_->write_metrics(progress_.metrics);
+      if (progress_.step == experiment_.config.schedule.steps && !has_dump()) dump();
+    }
     if (is_unevaluated()) {
       evaluate();
       save();
     }
-    if (!keeps_best()) return;
+    if (!run_ || !keeps_best()) return;
     const std::optional<std::int64_t> kept = kept_best();
     counted_from_ = kept.value_or(progress_.step);
     if (kept || progress_.evaluated != progress_.step) return;
@@ -144,22 +186,22 @@ class Training {
     save_best();
   }
 
-  bool keeps_best() const { return experiment_.config.train.patience > 0 || fs::exists(best_model_path(run_.path())); }
+  bool keeps_best() const { return experiment_.config.train.patience > 0 || fs::exists(best_model_path(run_->path())); }
 
   // The step of the model that is kept as the best, where no later one was better.
   std::optional<std::int64_t> kept_best() const {
-    const fs::path file = best_model_path(run_.path());
+    const fs::path file = best_model_path(run_->path());
     if (!fs::exists(file)) return {};
     const std::int64_t step = load_model(file).step;
-    const std::vector<Metrics> lines = read_metrics(run_.path());
-    const auto best = lines.end() - 1 - evaluations_since_best(run_.path(), step);
+    const std::vector<Metrics> lines = read_metrics(run_->path());
+    const auto best = lines.end() - 1 - evaluations_since_best(run_->path(), step);
     return best->step == step ? std::optional(step) : std::nullopt;
   }
 
   // While the average is shown.
   void save_best() {
     experiment_.model.step = progress_.step;
-    save_model(best_model_path(run_.path()), experiment_.model);
+    save_model(best_model_path(run_->path()), experiment_.model);
   }
 
   // The steps after which weights are averaged.
@@ -169,16 +211,21 @@ class Training {
   }
 
   bool has_dump() const {
+    if (!run_) return true;
     const bool keeps_models = experiment_.config.dump.weights;
-    return fs::exists(dump_path(run_.path(), progress_.step)) &&
-           (!keeps_models || fs::exists(dumped_model_path(run_.path(), progress_.step)));
+    return fs::exists(dump_path(run_->path(), progress_.step)) &&
+           (!keeps_models || fs::exists(dumped_model_path(run_->path(), progress_.step)));
   }
 
   void step() {
     const Batch batch = training_batch(experiment_, progress_.step);
     note_work("(batch)");
-    double loss = 0;
-    const Gradients gradients = gradients_of(batch, loss);
+    const auto [losses, gradients] = mean_gradients(
+        experiment_.model.parameters, experiment_.config.train.accumulate,
+        [&](int part) { return loss_of(part_of_batch(batch, part), part); }, processes_);
+    const auto bad = std::ranges::find_if_not(losses, [](double each) { return std::isfinite(each); });
+    if (bad != losses.end()) stop_at_bad_loss(*bad, batch, static_cast<int>(bad - losses.begin()));
+    const double loss = mean_of_parts(losses);
     const double limit = experiment_.config.clip;
     const double norm = global_norm(gradients);
     if (!std::isfinite(norm)) stop_at_bad_gradient(gradients);
@@ -189,21 +236,6 @@ class Training {
     if (progress_.step > first_averaged()) average_.add();
     progress_.loss_sum += loss;
     listener_.on_step(progress_.step, loss);
-  }
-
-  // Of the mean over the parts of a batch, added part by part, and that mean.
-  Gradients gradients_of(const Batch& batch, double& loss) {
-    const int parts = experiment_.config.train.accumulate;
-    Gradients total;
-    for (int part = 0; part < parts; ++part) {
-      const Batch of_part = parts == 1 ? batch : part_of(batch, part, parts);
-      const Recording recording;
-      const Tensor part_loss = loss_of(of_part, part);
-      if (!std::isfinite(part_loss.item())) stop_at_bad_loss(part_loss.item(), of_part, part);
-      loss += part_loss.item() / parts;
-      backward(parts == 1 ? part_loss : part_loss * (1.0 / parts), total);
-    }
-    return total;
   }
 
   Tensor loss_of(const Batch& batch, int part = 0) const {
@@ -220,9 +252,10 @@ class Training {
     const WeightAverage::Shown shown(average_);
     Evaluation e;
     try {
-      e = heed::evaluate(experiment_, [&] {
+      const auto between = [&] {
         if (stop_) throw Interrupted();
-      });
+      };
+      e = heed::evaluate(experiment_, between, processes_);
     } catch (const Interrupted&) {
       return;  // done when the run goes on
     }
@@ -233,30 +266,31 @@ class Training {
         to_line({.step = progress_.step, .train_loss = train_loss, .held_out = e, .learning_rate = rate}));
     progress_.loss_sum = 0;
     progress_.evaluated = progress_.step;
-    run_.write_metrics(progress_.metrics);
+    if (run_) run_->write_metrics(progress_.metrics);
     note_work("(evaluation)");
-    if (keeps_best() && evaluations_since_best(run_.path(), counted_from_) == 0) save_best();
+    if (run_ && keeps_best() && evaluations_since_best(run_->path(), counted_from_) == 0) save_best();
     listener_.on_evaluation(progress_.step, train_loss, e);
   }
 
   bool is_out_of_patience() const {
     const int patience = experiment_.config.train.patience;
-    return patience > 0 && progress_.step == progress_.evaluated &&
-           evaluations_since_best(run_.path(), counted_from_) >= patience;
+    if (patience == 0 || progress_.step != progress_.evaluated) return false;
+    return processes_.any(run_ && evaluations_since_best(run_->path(), counted_from_) >= patience);
   }
 
   void dump() {
-    run_.check_in_place();
+    if (!run_) return;
+    run_->check_in_place();
     const WeightAverage::Shown shown(average_);
     Dump dump{.step = progress_.step, .sentences = {}};
     for (const Example& sentence : experiment_.watched) {
       SentenceAttention seen = attend(*experiment_.model.network, experiment_.model.vocabulary, sentence);
       dump.sentences.push_back(reads_pieces(experiment_.model) ? of_whole_words(seen) : std::move(seen));
     }
-    write_dump(run_.path(), dump);
+    write_dump(run_->path(), dump);
     if (experiment_.config.dump.weights) {
       experiment_.model.step = progress_.step;
-      const fs::path file = dumped_model_path(run_.path(), progress_.step);
+      const fs::path file = dumped_model_path(run_->path(), progress_.step);
       make_directory(file.parent_path());
       save_model(file, experiment_.model);
     }
@@ -268,9 +302,11 @@ class Training {
     for (const auto& [name, parameter] : experiment_.model.parameters) {
       if (!is_finite(parameter)) stop_at(progress_.step, "parameter " + name, "a value");
     }
-    run_.check_in_place();
+    const NamedTensors moments = optimizer_.state();
+    if (!run_) return;
+    run_->check_in_place();
     save_model_alone();
-    save_checkpoint(run_, experiment_.model, optimizer_, average_, progress_,
+    save_checkpoint(*run_, experiment_.model, moments, average_, progress_,
                     {.config = to_yaml(experiment_.config), .data = data_});
     note_work("(checkpoint)");
   }
@@ -278,14 +314,14 @@ class Training {
   void save_model_alone() {
     const WeightAverage::Shown shown(average_);
     experiment_.model.step = progress_.step;
-    save_model(model_path(run_.path()), experiment_.model);
+    save_model(model_path(run_->path()), experiment_.model);
   }
 
   [[noreturn]] void stop_at(std::int64_t step, const std::string& tensor, const std::string& what) {
     fail(
         "step {}: {} is not finite; the first bad tensor is {}. The last good state is kept in {}. Try a smaller "
         "optim.lr or a smaller optim.clip",
-        step, what, tensor, run_.path().string());
+        step, what, tensor, path());
   }
 
   [[noreturn]] void stop_at_bad_loss(double loss, const Batch& batch, int part) {
@@ -296,8 +332,9 @@ class Training {
     }
     std::string first = "the loss itself";
     try {
+      const Recording recording;
       const FiniteCheck check;
-      loss_of(batch, part);
+      loss_of(part_of_batch(batch, part), part);
     } catch (const NotFinite& bad) {
       first = bad.what();
     }
@@ -312,9 +349,10 @@ class Training {
   }
 
   Experiment& experiment_;
-  const RunDirectory& run_;
+  const Communicator processes_;
+  const RunDirectory* const run_;  // of rank 0; the others have none, and write nothing
   const Listener& listener_;
-  Optimizer optimizer_;
+  ParallelOptimizer optimizer_;
   WeightAverage average_;
   Schedule schedule_;
   const volatile std::sig_atomic_t& stop_;
@@ -327,7 +365,12 @@ class Training {
 
 std::int64_t train(Experiment& experiment, const RunDirectory& run, const Listener& listener,
                    const volatile std::sig_atomic_t& stop) {
-  return Training(experiment, run, listener, stop).run();
+  return Training(experiment, &run, listener, stop, {}).run();
+}
+
+std::int64_t train(Experiment& experiment, const RunDirectory* run, const Listener& listener,
+                   const volatile std::sig_atomic_t& stop, const Communicator& processes) {
+  return Training(experiment, run, listener, stop, processes).run();
 }
 
 }  // namespace heed

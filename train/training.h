@@ -3,6 +3,8 @@
 #include "train/evaluation.h"
 #include "train/experiment.h"
 
+#include <heed/distributed/communicator.h>
+
 #include <csignal>
 #include <functional>
 
@@ -21,5 +23,11 @@ struct Listener {
 // Error for a loss or gradient that is not finite: names the step and the first bad tensor, keeps the last good state.
 std::int64_t train(Experiment& experiment, const RunDirectory& run, const Listener& listener,
                    const volatile std::sig_atomic_t& stop);
+
+/// Trains as above on several processes, each with the same experiment: they share each step's micro-batches and each
+/// evaluation's batches. Rank 0 alone has a run, reads its checkpoint and writes its files: the same bytes for any number of
+/// processes. All stop when `stop` became non-zero on one of them.
+std::int64_t train(Experiment& experiment, const RunDirectory* run, const Listener& listener,
+                   const volatile std::sig_atomic_t& stop, const Communicator& processes);
 
 }  // namespace heed

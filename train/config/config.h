@@ -50,9 +50,10 @@ struct Config {
 
   struct Train {
     int batch_size = 64;
-    int accumulate = 1;  // parts of a batch, one after the other
-    int average = 0;     // late steps whose mean weights are the model; 0: those of the last step
-    int patience = 0;    // evaluations without a smaller held-out loss after which to stop; 0: never
+    int accumulate = 1;            // parts of a batch, one after the other
+    bool shard_optimizer = false;  // of several processes, each keeps a part of the moments
+    int average = 0;               // late steps whose mean weights are the model; 0: those of the last step
+    int patience = 0;              // evaluations without a smaller held-out loss after which to stop; 0: never
     int evaluate_every = 100, checkpoint_every = 100;
   } train;
 

@@ -1,0 +1,83 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace heed {
+
+/// A message on its way. Its bytes must stay where they are until wait() has returned.
+class Transfer {
+ public:
+  virtual ~Transfer() = default;
+  /// Returns when the bytes were sent or received.
+  virtual void wait() = 0;
+};
+
+/// The processes that train one model together: those that mpirun or srun started, or this one alone. A handle: copies share
+/// the group.
+///
+///   const Communicator processes = Communicator::launched();
+///   if (processes.rank() == 0) fmt::print("{} processes\n", processes.size());
+///
+/// A process alone needs no MPI and pays nothing. Several need a build with HEED_MPI.
+///
+/// When a process dies, or a Communicator is destroyed by an exception, all other processes end within seconds: rank 0 writes
+/// to standard error which rank failed, and on which host, and the exit code is 1.
+///
+/// All processes make the same calls in the same order. One thread at a time makes them.
+class Communicator {
+ public:
+  /// This process alone.
+  Communicator() = default;
+  /// Returns the processes that were started together, by mpirun or srun; this process alone when it was started alone. Call
+  /// it once, before threads start. Several share the processors of a host: each gets as many threads(), unless OMP_NUM_THREADS
+  /// or a later set_threads() says another number. Throws Error when several were started and heed was built without MPI.
+  static Communicator launched();
+
+  /// The number of this process, from 0, and the number of processes.
+  int rank() const;
+  int size() const;
+  /// The number of processes on this process's host.
+  int size_on_host() const;
+  /// Returns how messages call a process: "rank 2 of 4 on host b".
+  std::string name(int rank) const;
+
+  /// Begin to send bytes to, and to receive as many from, another process. Messages between two processes arrive in the order
+  /// in which they were sent. The receiver takes them in that order.
+  [[nodiscard]] std::unique_ptr<Transfer> send(std::span<const std::byte> bytes, int to) const;
+  [[nodiscard]] std::unique_ptr<Transfer> receive(std::span<std::byte> bytes, int from) const;
+
+  /// Gives each process the bytes that rank 0 has.
+  void broadcast(std::span<std::byte> bytes) const;
+  /// Returns the texts of all processes, by rank.
+  std::vector<std::string> exchange(std::string_view text) const;
+  /// Returns the numbers of all processes: first those of rank 0.
+  std::vector<double> gather(std::span<const double> numbers) const;
+  /// Returns whether the flag is set on any process.
+  bool any(bool flag) const;
+
+  /// Ends this process and all others, after an error that only this one may have met: rank 0 writes `error` with this
+  /// process's name. On rank 0 it does nothing: throw the error there.
+  void report(const std::string& error, int exit_code) const;
+
+ private:
+  struct Group;
+  std::shared_ptr<Group> group_;  // none: alone
+};
+
+/// The consecutive part [first, end) of [0, count) that a process works on: the parts of all ranks cover it, in order, and
+/// differ in length by 1 at most.
+struct Share {
+  std::int64_t first, end;
+};
+Share share_of(std::int64_t count, int rank, int size);
+
+/// Returns the rank that works on `index` of [0, count).
+int owner_of(std::int64_t index, std::int64_t count, int size);
+
+}  // namespace heed

@@ -1,0 +1,148 @@
+#include "distributed/parallel_optimizer.h"
+
+#include "distributed/flat_tensors.h"
+
+#include <heed/autograd/error.h>
+#include <heed/autograd/ops.h>
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+#include <utility>
+
+namespace heed {
+namespace {
+
+Tensor part_of_tensor(const Tensor& tensor, Share part) {
+  const NoRecording constants;
+  return slice(reshape(tensor.detach(), {-1}), 0, part.first, part.end);
+}
+
+std::vector<Tensor> tensors_of(const NamedTensors& named) {
+  std::vector<Tensor> tensors;
+  for (const auto& [name, tensor] : named) tensors.push_back(tensor);
+  return tensors;
+}
+
+void broadcast(const Communicator& processes, Tensor tensor) {
+  dispatch(tensor.dtype(), [&]<class T>() {
+    processes.broadcast(
+        std::as_writable_bytes(std::span(tensor.mutable_data<T>(), static_cast<std::size_t>(tensor.numel()))));
+  });
+}
+
+}  // namespace
+
+ParallelOptimizer::ParallelOptimizer(const Parameters& parameters, OptimizerOptions options,
+                                     const Communicator& processes, Moments moments)
+    : processes_(processes), optimizer_(chosen(parameters, options, moments), options) {}
+
+// Returns the store that this process's optimiser updates.
+Parameters ParallelOptimizer::chosen(const Parameters& parameters, const OptimizerOptions& options, Moments moments) {
+  for (const auto& [name, parameter] : parameters) {
+    if (parameter.is_frozen()) continue;
+    trained_.emplace_back(name, parameter);
+    numel_ += parameter.numel();
+  }
+  if (moments == Moments::all || processes_.size() == 1) return parameters;
+  if (!options.groups.empty() || options.decay_matrices_only) {
+    fail("ParallelOptimizer: Moments::part treats all parameters alike, without groups and decay_matrices_only");
+  }
+  if (numel_ < processes_.size()) {
+    fail("ParallelOptimizer: {} processes cannot share {} numbers", processes_.size(), numel_);
+  }
+  Parameters own;
+  FlatTensors(tensors_of(trained_)).pieces(segment(processes_.rank()), [&](std::size_t i, Share part) {
+    const auto& [name, parameter] = trained_[i];
+    own.add(name, variable(part_of_tensor(parameter, part)));
+    pieces_.push_back({name, parameter, own[name], part});
+  });
+  return own;
+}
+
+void ParallelOptimizer::step(const Gradients& gradients, double lr, double gradient_factor) {
+  if (is_whole()) return optimizer_.step(gradients, lr, gradient_factor);
+  Gradients own;
+  for (const Piece& piece : pieces_) own.set(piece.variable, part_of_tensor(gradients[piece.parameter], piece.part));
+  optimizer_.step(own, lr, gradient_factor);
+  const FlatTensors all(tensors_of(trained_));
+  const int rank = processes_.rank(), size = processes_.size();
+  Sending sending(processes_);
+  for (int turn = 1; turn < size; ++turn) sending.send(all, segment(rank), (rank + turn) % size);
+  for (int from = 0; from < size; ++from) {
+    if (from != rank) receive(processes_, all, segment(from), from, Arriving::replaces);
+  }
+  sending.wait();
+}
+
+std::vector<std::string> ParallelOptimizer::kinds() const {
+  std::vector<std::string> kinds;
+  for (const auto& [name, tensor] : optimizer_.state()) {
+    const std::string kind = name.substr(name.rfind('.') + 1);
+    if (name != "steps" && std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
+  }
+  return kinds;
+}
+
+NamedTensors ParallelOptimizer::blank_state() const {
+  NamedTensors state;
+  for (const auto& [name, parameter] : trained_) {
+    for (const std::string& kind : kinds()) {
+      state.emplace_back(name + "." + kind, zeros(parameter.shape(), parameter.dtype()));
+    }
+  }
+  state.push_back(optimizer_.state().back());  // the number of steps
+  return state;
+}
+
+NamedTensors ParallelOptimizer::state() const {
+  if (is_whole()) return optimizer_.state();
+  const NamedTensors all = processes_.rank() == 0 ? blank_state() : NamedTensors{};
+  exchange_moments(all, To::first);
+  return all;
+}
+
+void ParallelOptimizer::load_state(const NamedTensors& state, const std::string& source) {
+  const bool is_first = processes_.rank() == 0;
+  NamedTensors own = optimizer_.state();
+  if (is_whole()) {
+    if (is_first) copy_by_name(state, own, source);
+    for (const auto& [name, tensor] : own) broadcast(processes_, tensor);
+  } else {
+    const NamedTensors all = is_first ? blank_state() : NamedTensors{};
+    if (is_first) copy_by_name(state, all, source);
+    exchange_moments(all, To::owners);
+    if (is_first) own.back() = all.back();
+    broadcast(processes_, own.back().second);
+  }
+  optimizer_.load_state(own, source);  // its moments are there; it takes the number of steps
+}
+
+void ParallelOptimizer::exchange_moments(const NamedTensors& all, To to) const {
+  const auto of_kind = [](const NamedTensors& state, const std::string& kind) {
+    NamedTensors found;
+    std::ranges::copy_if(state, std::back_inserter(found),
+                         [&](const auto& each) { return each.first.ends_with("." + kind); });
+    return FlatTensors(tensors_of(found));
+  };
+  for (const std::string& kind : kinds()) {
+    const FlatTensors own = of_kind(optimizer_.state(), kind), whole = of_kind(all, kind);
+    Sending sending(processes_);
+    if (processes_.rank() > 0) {
+      to == To::first ? sending.send(own, {0, own.numel()}, 0)
+                      : receive(processes_, own, {0, own.numel()}, 0, Arriving::replaces);
+    } else {
+      for (std::size_t i = 0; i < pieces_.size(); ++i) {
+        Tensor there = part_of_tensor(whole.tensors()[i], pieces_[i].part), here = own.tensors()[i];
+        to == To::first ? there.copy_from(here) : here.copy_from(there);
+      }
+      for (int rank = 1; rank < processes_.size(); ++rank) {
+        to == To::first ? receive(processes_, whole, segment(rank), rank, Arriving::replaces)
+                        : sending.send(whole, segment(rank), rank);
+      }
+    }
+    sending.wait();
+  }
+}
+
+}  // namespace heed

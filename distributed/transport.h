@@ -1,0 +1,34 @@
+#pragma once
+#include "distributed/communicator.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed {
+
+// How several processes exchange bytes.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual int size_on_host() const = 0;
+  virtual std::string host() const = 0;
+  virtual std::unique_ptr<Transfer> send(std::span<const std::byte> bytes, int to) = 0;
+  virtual std::unique_ptr<Transfer> receive(std::span<std::byte> bytes, int from) = 0;
+  virtual void broadcast(std::span<std::byte> bytes) = 0;
+  virtual std::vector<std::string> exchange(std::string_view text) = 0;
+  // Ends the exchange on all processes. Without it, as after an error, the destructor leaves the library as it is.
+  virtual void finish() = 0;
+};
+
+// Joins the processes that MPI's launcher started. Only in a build with HEED_MPI.
+std::unique_ptr<Transport> connect_mpi();
+
+// The version of the MPI library: "Open MPI v4.1.4".
+std::string mpi_version();
+
+}  // namespace heed

@@ -1,0 +1,94 @@
+#include "tests/catch.h"
+#include "tests/message.h"
+
+#include <heed/autograd/ops.h>
+#include <heed/distributed/mean_gradients.h>
+#include <heed/nn/parameters.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <vector>
+
+using namespace heed;
+
+namespace {
+
+// A parameter w of 3 numbers, whose gradient in micro-batch `part` is terms[part] for each of them, over the number of them.
+struct Sum {
+  Parameters parameters;
+  Tensor w = Scope(parameters, 1).parameter("w", {3}, Init::ones());
+  std::vector<float> terms;
+
+  MeanGradients gradients() const {
+    return mean_gradients(parameters, static_cast<int>(terms.size()), [&](int part) {
+      return sum(w) * static_cast<double>(terms[static_cast<std::size_t>(part)]);
+    });
+  }
+};
+
+}  // namespace
+
+TEST_CASE("Gradients of micro-batches are added along a binary tree over their numbers") {
+  Sum of{.terms = {}};
+  const auto term = [&](std::size_t i) {
+    return static_cast<float>(of.terms[i] * static_cast<float>(1.0 / static_cast<double>(of.terms.size())));
+  };
+  for (int i = 0; i < 7; ++i) of.terms.push_back(std::pow(10.0F, static_cast<float>(i % 5)) / 3);
+  const float tree = ((term(0) + term(1)) + (term(2) + term(3))) + ((term(4) + term(5)) + term(6));
+  float chain = 0;
+  for (std::size_t i = 0; i < 7; ++i) chain += term(i);
+  REQUIRE(tree != chain);  // so that the order can be seen
+  const MeanGradients mean = of.gradients();
+  CHECK(mean.gradients[of.w].to_vector() == std::vector<double>(3, tree));
+  REQUIRE(mean.losses.size() == 7);
+  CHECK(mean.losses[4] == Approx(3 * of.terms[4]));
+}
+
+TEST_CASE("A variable that another one's gradient shares is summed on its own") {
+  Parameters parameters;
+  const Scope scope(parameters, 1);
+  const Tensor a = scope.parameter("a", {2}, Init::ones()), b = scope.parameter("b", {2}, Init::ones());
+  // Both get the very gradient of a + b.
+  const auto mean = mean_gradients(parameters, 4, [&](int part) { return sum((a + b) * static_cast<double>(part)); });
+  CHECK(mean.gradients[a].to_vector() == std::vector<double>(2, 1.5));
+  CHECK(mean.gradients[b].to_vector() == std::vector<double>(2, 1.5));
+}
+
+TEST_CASE("A micro-batch that a parameter has no part in is an error that names it") {
+  Parameters parameters;
+  const Scope scope(parameters, 1);
+  const Tensor a = scope.parameter("a", {2}, Init::ones()), b = scope.parameter("b", {2}, Init::ones());
+  const auto loss = [&](int part) { return part == 1 ? sum(a) : sum(a * b); };
+  CHECK(message([&] { mean_gradients(parameters, 2, loss); }) ==
+        "gradients: none for parameter 'b' of shape (2): the loss does not depend on it");
+  parameters.freeze("b");
+  CHECK(mean_gradients(parameters, 2, loss).gradients.size() == 1);
+  CHECK(message([&] { mean_gradients(parameters, 0, loss); }) ==
+        "mean_gradients: expected at least 1 micro-batch, got 0");
+}
+
+TEST_CASE("Every index has one owner, and shares differ by 1 at most") {
+  for (const int size : {1, 2, 3, 4, 7}) {
+    for (const std::int64_t count : {0, 1, 2, 5, 7, 64}) {
+      CAPTURE(size, count);
+      std::int64_t next = 0;
+      for (int rank = 0; rank < size; ++rank) {
+        const Share share = share_of(count, rank, size);
+        CHECK(share.first == next);
+        CHECK((share.end - share.first == count / size || share.end - share.first == count / size + 1));
+        for (; next < share.end; ++next) CHECK(owner_of(next, count, size) == rank);
+      }
+      CHECK(next == count);
+    }
+  }
+}
+
+TEST_CASE("A process alone exchanges with itself") {
+  const Communicator alone;
+  CHECK((alone.rank() == 0 && alone.size() == 1 && alone.size_on_host() == 1));
+  CHECK(alone.exchange("text") == std::vector<std::string>{"text"});
+  CHECK(alone.gather(std::vector{1.5, 2.0}) == std::vector{1.5, 2.0});
+  CHECK((alone.any(true) && !alone.any(false)));
+  CHECK(message([&] { auto sent = alone.send({}, 1); }) == "send: rank 0 cannot send to rank 1 of 1");
+  CHECK(message([&] { auto received = alone.receive({}, 0); }) == "receive: rank 0 cannot receive from rank 0 of 1");
+}

@@ -1,0 +1,183 @@
+#!/bin/bash
+# processes.sh BUILD PART...: trains with several processes of one machine, and compares what they write with what one process
+# writes, byte for byte. The parts: bits, resume, death, errors, example. MPIRUN says how processes are started.
+set -u
+build=$(realpath "$1")
+shift
+train=$build/train
+read -r -a mpirun <<<"${MPIRUN:-mpirun --oversubscribe}"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+cd "$(dirname "$0")/../.."
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+
+check() {  # check WHAT COMMAND...
+  local what=$1
+  shift
+  if "$@" >"$scratch/check.txt" 2>&1; then
+    echo "PASS  $what"
+  else
+    echo "FAIL  $what"
+    sed 's/^/      /' "$scratch/check.txt" | head -20
+    failures=$((failures + 1))
+  fi
+}
+same_run() { diff -r "$1" "$2"; }
+fails() { ! "$@"; }
+
+run() {  # run N OPTION...: N processes, each with few threads; what they say goes to out.txt and err.txt
+  local n=$1
+  shift
+  timeout -k 10 180 "${mpirun[@]}" -n "$n" "$train" --quiet "$@" >"$scratch/out.txt" 2>"$scratch/err.txt"
+}
+
+await() {  # await CONDITION...: for 60 seconds at most
+  local end=$((SECONDS + 60))
+  until "$@" 2>/dev/null; do
+    [ $SECONDS -lt $end ] || return 1
+    sleep 0.05
+  done
+}
+
+# Sentences with dropout, averaged weights and an end before the last step is due; a text.
+cat >"$scratch/sentences.yaml" <<YAML
+data: {sentences: 200, held_out: 300}
+model: {d_model: 16, dropout: 0.2}
+train: {steps: 30, batch_size: 24, accumulate: 6, average: 12, patience: 9, evaluate_every: 10, checkpoint_every: 10}
+dump: {every: 15, sentences: 2, weights: true}
+YAML
+cat README.md >"$scratch/text.txt"
+cat >"$scratch/text.yaml" <<YAML
+data: {task: text, train: $scratch/text.txt, tokens: characters, context: 32}
+model: {d_model: 16, heads: 2, layers: 2, mlp: 32}
+optim: {name: adamw, clip: 0.1}
+train: {steps: 6, batch_size: 8, accumulate: 8, evaluate_every: 3, checkpoint_every: 3}
+YAML
+
+bits() {
+  local name n
+  for name in sentences text; do
+    "$train" --quiet --config "$scratch/$name.yaml" --out "$scratch/$name-alone" --threads 1 || exit 1
+    for n in 2 3 4 8; do
+      run $n --config "$scratch/$name.yaml" --out "$scratch/$name-$n" --threads $((n % 3 + 1))
+      check "$name: $n processes write the same files" same_run "$scratch/$name-alone" "$scratch/$name-$n"
+      check "$name: $n processes are silent" fails test -s "$scratch/out.txt"
+    done
+  done
+  for n in 2 3; do
+    run $n --config "$scratch/text.yaml" --out "$scratch/part-$n" --set train.shard_optimizer=true
+    "$train" --quiet --config "$scratch/text.yaml" --out "$scratch/part-alone-$n" --set train.shard_optimizer=true
+    check "each of $n processes keeps a part of the moments: the same files" \
+      same_run "$scratch/part-alone-$n" "$scratch/part-$n"
+    check "with the moments of one process" cmp "$scratch/text-alone/model.safetensors" "$scratch/part-$n/model.safetensors"
+  done
+  run 3 --resume "$scratch/part-2" --set train.steps=9
+  "$train" --quiet --resume "$scratch/part-alone-2" --set train.steps=9
+  check "2 processes with parts of the moments, resumed by 3" same_run "$scratch/part-alone-2" "$scratch/part-2"
+  run 3 --config "$scratch/sentences.yaml" --out "$scratch/one" --set train.accumulate=1
+  "$train" --quiet --config "$scratch/sentences.yaml" --out "$scratch/one-alone" --set train.accumulate=1
+  check "more processes than micro-batches write the same files" same_run "$scratch/one-alone" "$scratch/one"
+}
+
+long=(--config "$scratch/sentences.yaml" --set train.steps=400)
+
+# Begins the run "$1" with "$2" processes in the background, and waits for a checkpoint after "$3".
+begin() {
+  run "$2" "${@:4}" &
+  await test "$1/checkpoint.safetensors" -nt "$3"
+}
+
+resume() {
+  "$train" --quiet "${long[@]}" --out "$scratch/alone" || exit 1
+  local signal arguments=("${long[@]}" --out "$scratch/stopped")
+  for signal in TERM USR1; do
+    touch "$scratch/before"
+    OMPI_MCA_odls_base_sigkill_timeout=10 begin "$scratch/stopped" 4 "$scratch/before" "${arguments[@]}"
+    kill -$signal "$(pgrep -x "$(basename "${mpirun[0]}")" -P "$(pgrep -P $! timeout)")"
+    wait $!
+    check "SIG$signal to mpirun saves and stops" \
+      grep -q "train: stopped after step [0-9]* of 400; all is saved" "$scratch/err.txt"
+    check "the run has not ended" fails same_run "$scratch/alone" "$scratch/stopped"
+    arguments=(--resume "$scratch/stopped")
+  done
+  run 3 "${arguments[@]}"
+  check "4 processes, resumed by 3, write the files of one" same_run "$scratch/alone" "$scratch/stopped"
+}
+
+pid_of_rank() {  # pid_of_rank RANK RUN
+  local pid
+  for pid in $(pgrep -f -- "$2"); do
+    [ "$(readlink "/proc/$pid/exe")" = "$(realpath "$train")" ] || continue
+    tr '\0' '\n' <"/proc/$pid/environ" | grep -qxE "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$1" && echo "$pid" && return
+  done
+  return 1
+}
+
+death() {
+  "$train" --quiet "${long[@]}" --out "$scratch/alone" || exit 1
+  local n rank arguments=("${long[@]}" --out "$scratch/killed")
+  for n in 4 2 3; do
+    rank=$((RANDOM % n))
+    touch "$scratch/before"
+    begin "$scratch/killed" $n "$scratch/before" "${arguments[@]}"
+    kill -9 "$(pid_of_rank $rank "$scratch/killed")"
+    local killed=$SECONDS
+    wait $!
+    check "rank $rank of $n killed: the exit code is not 0" test $? -ne 0
+    check "rank $rank of $n killed: all end within seconds" test $((SECONDS - killed)) -le 10
+    check "rank $rank of $n killed: the message names it and its host" \
+      grep -q "train: rank $rank of $n on host $(hostname) died" "$scratch/err.txt"
+    arguments=(--resume "$scratch/killed")
+  done
+  run 1 "${arguments[@]}"
+  check "killed three times and resumed, the run has the files of one process" same_run "$scratch/alone" "$scratch/killed"
+}
+
+says() { [ "$(grep -c . "$scratch/err.txt")" -gt 0 ] && [ "$(grep '^train: ' "$scratch/err.txt")" = "train: $1" ]; }
+
+errors() {
+  local host each start=(--quiet --config "$scratch/sentences.yaml" --out "$scratch/wrong")
+  host=$(hostname)
+  two() {  # two OPTION-OF-RANK-1...
+    timeout -k 10 60 "${mpirun[@]}" -n 1 "$train" "${start[@]}" : -n 1 "$train" "${start[@]}" "$@" 2>"$scratch/err.txt"
+  }
+  check "processes of different configurations fail" fails two --set optim.lr=0.002
+  check "the message says which configuration" says "rank 1 of 2 on host $host differs from rank 0 in its configuration, \
+section 'optim': expected '  lr: 0.003', got '  lr: 0.002'. Start all with the same --config and --set"
+  start=(--quiet --config "$scratch/text.yaml" --out "$scratch/wrong")
+  mkdir "$scratch/a" "$scratch/b"
+  cp "$scratch/text.txt" "$scratch/a/text.txt"
+  sed 's/attention/attentiom/' "$scratch/text.txt" >"$scratch/b/text.txt"
+  for each in a b; do
+    (cd "$scratch/$each" && sed "s,$scratch/text.txt,text.txt," ../text.yaml >text.yaml)
+  done
+  in_directories() {
+    timeout -k 10 60 "${mpirun[@]}" -n 1 -wdir "$scratch/a" "$train" --quiet --config text.yaml --out "$scratch/wrong" : \
+      -n 1 -wdir "$scratch/b" "$train" --quiet --config text.yaml --out "$scratch/wrong" 2>"$scratch/err.txt"
+  }
+  check "processes of different data fail" fails in_directories
+  check "the message says which data" \
+    grep -q "^train: rank 1 of 2 on host $host differs from rank 0 in its training data, by its digest" "$scratch/err.txt"
+  check "one process with an error of its own ends all" fails two --set model.d_model=0
+  check "its message names the process" says "rank 1 of 2 on host $host: --set model.d_model=0: model.d_model must be an \
+integer from 1 to 4096, got '0'"
+  check "an error of all processes ends them" fails run 3 --config "$scratch/no.yaml"
+  check "it is written once" says "cannot read $scratch/no.yaml: No such file or directory"
+  check "--seeds is of one process" fails run 2 --config "$scratch/sentences.yaml" --seeds 1-2
+  check "its message says so" grep -q "^train: --seeds trains one run after another; start one process" "$scratch/err.txt"
+  check "none of them wrote a run" fails test -e "$scratch/wrong"
+}
+
+example() {
+  local one=$("$build/examples/example_data_parallel")
+  check "the example learns" grep -q "step 200  loss 0.2" <<<"$one"
+  for n in 2 3 8; do
+    local several=$(timeout -k 10 60 "${mpirun[@]}" -n $n "$build/examples/example_data_parallel")
+    check "the example says the same with $n processes" test "$one" = "$several"
+  done
+}
+
+for part in "$@"; do "$part"; done
+[ $failures -eq 0 ] && echo PASS || echo "FAIL ($failures)"
+exit $((failures > 0))

@@ -1,0 +1,112 @@
+#include "train/agreement.h"
+
+#include "files/digest.h"
+
+#include <heed/autograd/machine.h>
+#include <heed/version.h>
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace heed {
+namespace {
+
+// What must be equal on all processes, each with what to do where it is not. The configuration comes line by line.
+struct Trait {
+  std::string what, value, hint;
+};
+
+std::uint64_t digest_of(const Parameters& parameters) {
+  std::uint64_t digest = 0;
+  for (const auto& [name, parameter] : parameters) {
+    dispatch(parameter.dtype(), [&]<class T>() {
+      const auto bytes = std::as_bytes(std::span(parameter.data<T>(), static_cast<std::size_t>(parameter.numel())));
+      digest = xxh64({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, digest);
+    });
+  }
+  return digest;
+}
+
+std::vector<Trait> traits_of(const Experiment& e) {
+  std::vector<Trait> traits{
+      {"version of heed", HEED_VERSION, "Install one version on all hosts"},
+      {"kernels", fmt::format("{}, {}", vector_instructions(), blas_description()),
+       "Their sums differ in the last bits. Use hosts with one kind of processor, or set OPENBLAS_CORETYPE on all"}};
+  const std::string yaml = to_yaml(e.config);
+  std::string section;
+  for (std::size_t begin = 0, end; begin < yaml.size(); begin = end + 1) {
+    end = std::min(yaml.find('\n', begin), yaml.size());
+    const std::string line = yaml.substr(begin, end - begin);
+    if (!line.starts_with(' ')) section = line.substr(0, line.find(':'));
+    traits.push_back({"configuration, section '" + section + "'", line, "Start all with the same --config and --set"});
+  }
+  const DataDigest data = digest_of(e.task);
+  const char* const same_files = "Give all hosts the same files";
+  traits.push_back({"training data, by its digest", data.train, same_files});
+  traits.push_back({"held-out data, by its digest", data.held_out, same_files});
+  if (e.begun_from) {
+    traits.push_back({"first weights, by their digest", hexadecimal(digest_of(e.model.parameters)), same_files});
+  }
+  return traits;
+}
+
+}  // namespace
+
+void check_same(const Experiment& experiment, const Communicator& processes) {
+  if (processes.size() == 1) return;
+  const std::vector<Trait> own = traits_of(experiment);
+  std::string text;
+  for (const Trait& trait : own) text += trait.what + '\0' + trait.value + '\0' + trait.hint + '\0';
+  const std::vector<std::string> texts = processes.exchange(text);
+  const auto traits_in = [](const std::string& from) {
+    std::vector<std::string> words;
+    for (std::size_t begin = 0, end; begin < from.size(); begin = end + 1) {
+      end = from.find('\0', begin);
+      words.push_back(from.substr(begin, end - begin));
+    }
+    return words;
+  };
+  const std::vector<std::string> expected = traits_in(texts[0]);
+  for (int rank = 1; rank < processes.size(); ++rank) {
+    const std::vector<std::string> got = traits_in(texts[static_cast<std::size_t>(rank)]);
+    const auto at = [](const std::vector<std::string>& words, std::size_t i) {
+      return i < words.size() ? words[i] : std::string("nothing");
+    };
+    for (std::size_t i = 0; i < std::max(expected.size(), got.size()); i += 3) {
+      if (at(expected, i) == at(got, i) && at(expected, i + 1) == at(got, i + 1)) continue;
+      const std::vector<std::string>& longer = i < expected.size() ? expected : got;
+      fail("{} differs from rank 0 in its {}: expected '{}', got '{}'. {}", processes.name(rank), longer[i],
+           at(expected, i + 1), at(got, i + 1), longer[i + 2]);
+    }
+  }
+}
+
+void share_checkpoint(const Communicator& processes, const Parameters& parameters, WeightAverage& average,
+                      Progress& progress) {
+  if (processes.size() == 1) return;
+  const bool has_read = processes.rank() == 0;
+  const auto share = [&](const NamedTensors& tensors) {
+    for (const auto& [name, tensor] : tensors) {
+      Tensor written = tensor;
+      dispatch(written.dtype(), [&]<class T>() {
+        const std::span numbers(written.mutable_data<T>(), static_cast<std::size_t>(written.numel()));
+        processes.broadcast(std::as_writable_bytes(numbers));
+      });
+    }
+  };
+  share({parameters.begin(), parameters.end()});
+  NamedTensors means = average.state();
+  const bool is_averaged = processes.any(!means.empty());
+  if (is_averaged && !has_read) {
+    for (const auto& [name, tensor] : parameters) means.emplace_back(name, zeros(tensor.shape(), tensor.dtype()));
+    means.emplace_back("steps", zeros({}, DType::float64));
+  }
+  share(means);
+  average.load_state(means, "rank 0");
+  const std::vector<std::string> told = processes.exchange(has_read ? to_text(progress) : "");
+  progress = progress_from(told[0]);
+}
+
+}  // namespace heed

@@ -1,0 +1,17 @@
+#pragma once
+#include "run/run_directory.h"
+#include "train/experiment.h"
+
+#include <heed/distributed/communicator.h>
+
+namespace heed {
+
+/// Throws Error, on all processes, when one of them has another version of heed, other kernels, another configuration, other
+/// data or other first weights than rank 0: it names that rank and says what differs.
+void check_same(const Experiment& experiment, const Communicator& processes);
+
+/// Gives all processes what rank 0 has loaded from a checkpoint, but for the optimiser's state.
+void share_checkpoint(const Communicator& processes, const Parameters& parameters, WeightAverage& average,
+                      Progress& progress);
+
+}  // namespace heed
