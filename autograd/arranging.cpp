@@ -6,11 +6,11 @@
 
 #include <algorithm>
 
-// All in terms of other operations, which give the gradients.
+// All these are compositions of other operations, whose gradients they use.
 namespace heed {
 namespace {
 
-// 0 where hides(j - i).
+// Sets elements with hides(j - i) to 0.
 template <class Hides>
 Tensor without(const char* operation, const Tensor& x, Hides hides) {
   check_defined(operation, {&x});
@@ -71,7 +71,7 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
 Tensor squeeze(const Tensor& x, int axis) {
   check_defined("squeeze", {&x});
   const int a = checked_axis("squeeze", axis, x.rank());
-  if (x.size(a) != 1) fail("squeeze: axis {} of shape {} has not size 1", axis, to_string(x.shape()));
+  if (x.size(a) != 1) fail("squeeze: expected size 1 along axis {} of shape {}", axis, to_string(x.shape()));
   Shape shape;
   for (int i = 0; i < x.rank(); ++i) {
     if (i != a) shape.append(x.size(i));
@@ -118,7 +118,7 @@ Tensor pad(const Tensor& x, int axis, std::int64_t before, std::int64_t after, d
   return concat({full(left, value, x.dtype()), x, full(right, value, x.dtype())}, a);
 }
 
-// Along each axis (outer, n) -> (outer, times, n), with stride 0.
+// Repeats along each axis: (outer, n) -> (outer, times, n), with stride 0.
 Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& times) {
   check_defined("repeat", {&x});
   if (std::ssize(times) != x.rank() || std::ranges::any_of(times, [](auto n) { return n < 0; })) {

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-// Operations on arrays of integers and booleans: each returns a new array.
+// Operations on arrays of integers and booleans. Each returns a new array.
 namespace heed {
 namespace {
 
-// The elements at offset + sum of index[i] * strides[i], in an array of `shape`.
+// Copies the elements at offset + sum of index[i] * strides[i] to an array of `shape`.
 template <class T>
 Array<T> copied(const Array<T>& x, const Shape& shape, const Shape& strides, std::int64_t offset = 0) {
   std::vector<T> values(static_cast<std::size_t>(shape.numel()));
@@ -35,7 +35,7 @@ Array<T> sliced(const Array<T>& x, int axis, std::int64_t begin, std::int64_t en
   return copied(x, shape, strides, offset);
 }
 
-// Runs of `inner` elements, from each part in turn.
+// Copies runs of `inner` elements from each part in turn.
 template <class T>
 Array<T> concatenated(const std::vector<Array<T>>& parts, int axis) {
   if (parts.empty()) fail("concat: expected at least one array");

@@ -4,8 +4,8 @@
 
 #include <heed/autograd/gradcheck/attention_samples.h>
 #include <heed/autograd/machine.h>
-#include <heed/autograd/ops.h>
 #include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@
 namespace heed {
 namespace {
 
-// Heads of Q that share one of K and V: 1 where there are as many, or no heads.
+// Returns the number of query heads per key head: 1 when their numbers are equal, or for one head without an axis.
 std::int64_t group_size(const Tensor& Q, const Tensor& K) {
   if (Q.rank() < 3 || K.rank() != Q.rank() || K.size(-3) == 0 || Q.size(-3) % K.size(-3) != 0) return 1;
   return Q.size(-3) / K.size(-3);
@@ -66,7 +66,7 @@ void check_arguments(const char* operation, const Tensor& Q, const Tensor& K, co
   if (!is_finite_number(options.scale)) fail("{}: expected a finite scale, got {}", operation, options.scale);
 }
 
-// (..., H, n, m) -> (..., H_kv, H / H_kv, n, m), or (..., 1, 1, n, m) where it broadcasts.
+// Reshapes (..., H, n, m) to (..., H_kv, H / H_kv, n, m), or to (..., 1, 1, n, m) where it broadcasts.
 Shape grouped(const Shape& shape, std::int64_t groups) {
   Shape result;
   for (int axis = 0; axis < shape.rank(); ++axis) {
@@ -80,7 +80,8 @@ Shape grouped(const Shape& shape, std::int64_t groups) {
   return result;
 }
 
-// Each head of K or V as often as heads of Q read it, with stride 0: (..., H_kv, T, d) -> (..., H_kv, group, T, d).
+// Repeats each head of K or V for its group of query heads, with stride 0: (..., H_kv, T, d) -> (..., H_kv, group, T,
+// d).
 Tensor shared_heads(const Tensor& x, std::int64_t group) {
   Tensor one = unsqueeze(x, -3);
   Shape shape = one.shape();
@@ -90,7 +91,7 @@ Tensor shared_heads(const Tensor& x, std::int64_t group) {
 
 Tensor joined_heads(const Tensor& x) { return x.defined() ? flatten(x, -4, -3) : x; }
 
-// softmax and what comes before it, one operation after the other.
+// Computes the scores and their softmax with single operations.
 Tensor scaled(const Tensor& Q, const Tensor& K, double scale) {
   const Tensor products = matmul(Q, transpose(K));  // (..., T_q, T_k)
   return scale == 0 ? products / std::sqrt(static_cast<double>(Q.size(-1))) : products * scale;
@@ -133,28 +134,28 @@ AttentionResult attention_composed(Tensor Q, Tensor K, Tensor V, const Mask& mas
   return {all.output, all.weights};
 }
 
-// P  = softmax(S), an output of its own when asked for
+// P  = softmax(S), a separate output if requested
 // dS = P (dP - sum(P dP)) scale, dQ = dS K, dK = dS^T Q
 static const Operation weights_operation("attention weights",
                                          [] { return attention_samples(AttentionOutput::weights); });
 
 // O  = P V
-// dV = P^T dO, and with dP = dO V^T dQ and dK as above, dbias = P (dP - sum(P dP)). Keeps Q, K, V, O, the bias and two
-// numbers a query.
+// dV = P^T dO, and with dP = dO V^T: dQ and dK as above, dbias = P (dP - sum(P dP)). Keeps Q, K, V, O, the bias and two
+// numbers per query.
 static const Operation attention_operation(
     "attention", [] { return attention_samples(AttentionOutput::output); }, Broadcasting::yes);
 
-// Of as many heads of K and V as of Q, whose shapes fit.
+// Attends with equally many heads of Q, K and V, whose shapes are checked.
 static AttentionParts attend(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionOptions& options) {
   const bool want_weights = options.weights == Weights::yes;
-  // Whoever asks for (T_q x T_k) numbers has the memory for the steps between.
+  // Callers that request (T_q x T_k) results can afford the intermediates.
   if (options.scores || (want_weights && (options.soft_cap > 0 || options.bias.defined()))) {
     AttentionParts all = attention_composed(Q, K, V, options);
     if (!want_weights) all.weights = {};
     if (!options.scores) all.scores = {};
     return all;
   }
-  blas_description();  // loaded before any thread needs it
+  blas_description();  // loads the library before any thread needs it
   Shape full_shape = Q.shape();
   full_shape[-1] = K.size(-2);
   const double scale = options.scale == 0 ? 1 / std::sqrt(static_cast<double>(Q.size(-1))) : options.scale;

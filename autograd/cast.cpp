@@ -1,10 +1,10 @@
 #include <heed/autograd/gradcheck/samples.h>
-#include <heed/autograd/ops.h>
 #include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
 
 namespace heed {
 
-// dx = dy in x's dtype. The samples stay in float64, where differences are exact; tests cross over.
+// dx = dy in x's dtype. The samples stay in float64, where differences are accurate; tests convert between dtypes.
 static const Operation cast_operation("cast", [] {
   return unary_samples([](const Tensor& x) { return cast(x, DType::float64); });
 });

@@ -25,7 +25,8 @@ Booleans compared(const char* operation, const Tensor& a, const Tensor& b, Compa
 
 Tensor constant_like(const Tensor& a, double b) { return full({}, b, a.dtype()); }
 
-// The first k of each row along the axis, by `before`; `last` reverses the order of equals.
+// Returns the indices of the first k elements of each row along the axis, in order. `last` reverses the order of equal
+// elements.
 Ids first_in_order(const char* operation, const Tensor& x, int axis, std::int64_t k, bool largest, bool last) {
   check_defined(operation, {&x});
   const int a = checked_axis(operation, axis, x.rank());
@@ -34,7 +35,7 @@ Ids first_in_order(const char* operation, const Tensor& x, int axis, std::int64_
     fail("{}: axis {} of shape {} is too long for indices of 32 bits", operation, axis, to_string(x.shape()));
   }
   if (k < 0 || k > n)
-    fail("{}: {} of the {} elements along axis {} of {}", operation, k, n, axis, to_string(x.shape()));
+    fail("{}: expected k from 0 to {}, the size of axis {} of {}, got {}", operation, n, axis, to_string(x.shape()), k);
   const Tensor rows = contiguous(transpose(x.detach(), a, -1));
   Shape shape = rows.shape();
   shape[-1] = k;
@@ -59,7 +60,7 @@ Ids first_in_order(const char* operation, const Tensor& x, int axis, std::int64_
       }
     });
   });
-  Shape strides = shape;  // of the rows, seen with the axis in its own position
+  Shape strides = shape;  // of the rows, with the axis in its own position
   std::int64_t stride = 1;
   for (int i = shape.rank() - 1; i >= 0; stride *= shape[i], --i) strides[i] = stride;
   std::swap(strides[a], strides[-1]);
@@ -73,7 +74,8 @@ Ids first_in_order(const char* operation, const Tensor& x, int axis, std::int64_
 Ids extreme(const char* operation, const Tensor& x, int axis, bool keepdim, bool largest, bool last) {
   check_defined(operation, {&x});
   const int a = checked_axis(operation, axis, x.rank());
-  if (x.size(a) == 0) fail("{}: of no elements along axis {} of {}", operation, axis, to_string(x.shape()));
+  if (x.size(a) == 0)
+    fail("{}: expected at least one element along axis {} of {}", operation, axis, to_string(x.shape()));
   const Ids found = first_in_order(operation, x, a, 1, largest, last);
   if (keepdim) return found;
   Shape shape;

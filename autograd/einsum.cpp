@@ -10,7 +10,7 @@
 namespace heed {
 namespace {
 
-// Axes are named by letters; those of "..." by digits, the last one by '0'.
+// Letters name the axes. The axes of "..." are named by digits, '0' for the last.
 struct Named {
   std::string names;
   Tensor x;
@@ -53,13 +53,13 @@ struct Formula {
     for (int i = axes - 1; i >= 0; --i) digits += static_cast<char>('0' + i);
     if (const std::size_t dots = names.find("..."); dots != names.npos) names.replace(dots, 3, digits);
     for (const char c : names) {
-      if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || has(digits, c))) wrong("'{}' is no letter", c);
+      if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || has(digits, c))) wrong("'{}' is not a letter", c);
     }
     return names;
   }
 };
 
-// Takes the diagonal of axes of one name, which become the last axis.
+// Reduces axes that share a name to their diagonal, which becomes the last axis.
 Named with_names(const Formula& formula, const std::string& given, const Tensor& x) {
   const bool dots = given.find("...") != given.npos;
   const int axes = dots ? x.rank() - static_cast<int>(given.size()) + 3 : 0;
@@ -98,7 +98,7 @@ Named with_names(const Formula& formula, const std::string& given, const Tensor&
   return result;
 }
 
-// The axes in the order of `names`, all of which it has; sums over its others.
+// Returns the axes in the order of `names`, all of which `a` has. Sums over the others.
 Tensor arranged(const Named& a, std::string_view names) {
   std::vector<int> summed, order;
   std::string kept;
@@ -114,7 +114,7 @@ Tensor arranged(const Named& a, std::string_view names) {
   return permute(x, order);
 }
 
-// The names of the result, for operands of these.
+// Returns the axis names of the result.
 std::string result_names(const Formula& formula, const std::vector<Named>& operands) {
   std::string all, digits;
   for (const Named& operand : operands) all += operand.names;
@@ -143,7 +143,7 @@ std::int64_t size_of_axis(const Named& a, char name) {
   return at == a.names.npos ? 1 : a.x.size(static_cast<int>(at));
 }
 
-// That a tensor can have the axes of the result, and that there is memory for it.
+// Throws Error when the result has too many axes for a tensor, or too many elements for the memory.
 void check_result(const Formula& formula, std::string_view names, const Named& a, const Named& b) {
   if (names.size() > Shape::max_rank) {
     formula.wrong("the result has {} axes; expected at most {}", names.size(), Shape::max_rank);
@@ -168,7 +168,7 @@ Tensor einsum(std::string_view text, const Tensor& x) {
   return arranged(a, result);
 }
 
-// As one product of matrices (batch..., rows, summed) x (batch..., summed, columns).
+// Computes one matrix product (batch..., rows, summed) x (batch..., summed, columns).
 Tensor einsum(std::string_view text, const Tensor& x, const Tensor& y) {
   cpu::check_one_dtype("einsum", x, y);
   const Formula formula(text);

@@ -10,11 +10,11 @@
 
 namespace heed {
 
-// An enum's value and its name in files, messages and help. The one table of them stands beside the enum:
-//   enum class Positions { none, learned };
-//   template <>
-//   inline constexpr EnumName<Positions> enum_names<Positions>[] = {{Positions::none, "none"},
-//                                                                   {Positions::learned, "learned"}};
+/// Pairs an enum's value with its name in files, messages and help. One table per enum, next to the enum:
+///   enum class Positions { none, learned };
+///   template <>
+///   inline constexpr EnumName<Positions> enum_names<Positions>[] = {{Positions::none, "none"},
+///                                                                   {Positions::learned, "learned"}};
 template <class E>
 struct EnumName {
   E value;
@@ -22,13 +22,13 @@ struct EnumName {
 };
 
 template <class E>
-inline constexpr EnumName<E> enum_names[1] = {};  // an enum without a table: refused by the functions below
+inline constexpr EnumName<E> enum_names[1] = {};  // an enum without a table; the functions below reject it
 
 template <class E>
 concept HasNames = enum_names<E>
 [0].name != nullptr;
 
-// In the order of the table.
+/// Returns the names in the order of the table.
 template <HasNames E>
 std::vector<std::string> names_of() {
   std::vector<std::string> names;
@@ -36,16 +36,16 @@ std::vector<std::string> names_of() {
   return names;
 }
 
-// Error for a value that the table does not have.
+/// Returns the value's name. Throws Error for a value that is not in the table.
 template <HasNames E>
 const char* name_of(E value) {
   for (const EnumName<E>& known : enum_names<E>) {
     if (known.value == value) return known.name;
   }
-  fail("a value, {}, has no name among {}", static_cast<int>(value), fmt::join(names_of<E>(), ", "));
+  fail("value {} is not among {}", static_cast<int>(value), fmt::join(names_of<E>(), ", "));
 }
 
-// None where no value has this name.
+/// Returns the value with this name, or nullopt.
 template <HasNames E>
 std::optional<E> value_named(std::string_view name) {
   for (const EnumName<E>& known : enum_names<E>) {

@@ -6,7 +6,7 @@
 namespace heed {
 namespace {
 
-// Of UTF-8; each byte that is none is a character of its own.
+// Splits UTF-8 into characters. An invalid byte is a character of its own.
 std::vector<std::string_view> characters(std::string_view text) {
   std::vector<std::string_view> result;
   while (!text.empty()) {
@@ -23,7 +23,7 @@ bool differ_in_case_alone(std::string_view a, std::string_view b) {
   return a != b && std::ranges::equal(a, b, {}, small, small);
 }
 
-// Insertions, deletions, substitutions and swaps of neighbours that turn a into b.
+// Counts the insertions, deletions, substitutions and swaps of adjacent characters that turn a into b.
 std::size_t edit_distance(const std::vector<std::string_view>& a, const std::vector<std::string_view>& b) {
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
@@ -51,11 +51,13 @@ std::string in_layer(std::string text) {
 }
 
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
-  constexpr std::size_t longest = 200;  // bytes: the distance takes time and memory of the product of both lengths
+  // in bytes: the distance takes time and memory proportional to the product of both lengths
+  constexpr std::size_t longest = 200;
   if (word.size() > longest) return "";
   const std::string* nearest = nullptr;
   const std::vector<std::string_view> letters = characters(word);
-  // Of very few letters another word is never far: one change of three, a swap of two.
+  // Short words need a small bound, since every other short word is near: one change out of three letters, or a swap of
+  // two.
   const std::size_t n = letters.size();
   std::size_t least = n < 2 ? 0 : n < 4 ? 2 : std::max<std::size_t>(3, n / 2 + 1);
   for (const std::string& candidate : candidates) {

@@ -14,13 +14,13 @@ struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The system had no memory for a tensor.
+/// Thrown when the system has no memory for a tensor.
 struct OutOfMemoryError : Error {
   using Error::Error;
 };
 
-/// While one is open, errors of this thread begin with the layer's name. Each layer opens one. Scopes nest; the innermost
-/// that has a name counts.
+/// Prefixes errors of this thread with the layer's name while it is open. Each layer opens one. Scopes nest; the innermost
+/// scope with a name applies.
 ///
 ///   Tensor MyLayer::operator()(const Tensor& x) const {
 ///     const LayerScope scope(name);
@@ -45,16 +45,16 @@ class LayerScope {
   static inline constinit thread_local const std::string* innermost_ = nullptr;
 };
 
-/// Returns `text` behind the name of the layer that this thread runs: "decoder.3.out: text".
+/// Returns `text`, prefixed by the name of the layer that this thread runs: "decoder.3.out: text".
 std::string in_layer(std::string text);
 
-/// Throws Error with the formatted text, in_layer().
+/// Throws Error with the formatted text, prefixed by in_layer().
 template <class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
   throw Error(in_layer(fmt::format(format, std::forward<Args>(args)...)));
 }
 
-/// Returns the first `most` of `items` with `between` between two, and how many more there are: "a, b, ... and 4123 more".
+/// Returns up to `most` of `items`, separated by `between`, and the number of others: "a, b, ... and 4123 more".
 template <class Items>
 std::string listed(const Items& items, std::string_view between = ", ", std::size_t most = 20) {
   std::string text;
@@ -66,8 +66,8 @@ std::string listed(const Items& items, std::string_view between = ", ", std::siz
   return count > most ? fmt::format("{}{}... and {} more", text, between, count - most) : text;
 }
 
-/// Returns " (did you mean 'lr'?)" for the candidate that differs from `word` in case alone, or has the smallest edit
-/// distance to it; "" when none is near, and for words of more than 200 bytes.
+/// Returns " (did you mean 'lr'?)" with the candidate that differs from `word` only in case, or has the smallest edit distance
+/// to it. Returns "" when no candidate is similar, and for words of more than 200 bytes.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace heed

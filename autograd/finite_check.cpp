@@ -9,7 +9,7 @@ namespace {
 
 thread_local bool checking = false;
 
-// Kinds of values in a tensor that are not finite.
+// The kinds of non-finite values in a tensor.
 struct Special {
   bool nan = false, plus = false, minus = false;
 
@@ -32,7 +32,7 @@ FiniteCheck::~FiniteCheck() { checking = before_; }
 
 bool FiniteCheck::is_open() { return checking; }
 
-// A mask does not explain infinities of a parameter.
+// Infinities of constants may come from masks; infinities of a parameter may not.
 void FiniteCheck::check_output(const Operation& operation, std::span<const Tensor* const> inputs,
                                const Tensor& output) {
   if (is_finite(output)) return;

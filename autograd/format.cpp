@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-// The rules are those of NumPy 2 (numpy/_core/arrayprint.py), so that its readers read on.
+// Follows the rules of NumPy 2 (numpy/_core/arrayprint.py).
 namespace heed {
 namespace {
 
@@ -16,7 +16,7 @@ constexpr int precision = 8;  // digits after the point
 constexpr std::int64_t threshold = 1000, edge_items = 3;
 constexpr std::size_t line_width = 75;
 
-// The fewest digits that give x again, or as many as `digits` after the point.
+// Returns the fewest digits that identify x, or exactly `digits` after the point.
 template <class T>
 std::string digits_of(T x, std::chars_format format, int digits = -1) {
   std::string text(512, ' ');
@@ -26,7 +26,7 @@ std::string digits_of(T x, std::chars_format format, int digits = -1) {
   return text;
 }
 
-// A number's text cut at the point and at the 'e': "-1.25e+05" is -1, 25, +05.
+// A number's text, split at the point and at the 'e': "-1.25e+05" becomes -1, 25, +05.
 struct Parts {
   std::string whole, fraction, exponent;
 
@@ -38,7 +38,7 @@ struct Parts {
   }
 };
 
-// At most `precision` digits after the point, and no 0 at the end of them.
+// Rounds to at most `precision` digits after the point and removes trailing zeros.
 template <class T>
 Parts shortest(T x, std::chars_format format) {
   Parts parts(digits_of(x, format));
@@ -49,13 +49,13 @@ Parts shortest(T x, std::chars_format format) {
   return parts;
 }
 
-// Of an infinite value or NaN.
+// Returns the name of an infinity or NaN.
 template <class T>
 std::string name_of(T value) {
   return std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
 }
 
-// How all numbers of one tensor are written: widths that fit each of them.
+// The format of all numbers of one tensor: common widths for their parts.
 template <class T>
 class NumberFormat {
  public:
@@ -99,7 +99,7 @@ class NumberFormat {
   std::size_t whole_ = 0, fraction_ = 0, exponent_ = 0, width_ = 0;
 };
 
-// How all integers or booleans of one array are written: right-aligned.
+// The format of all integers or booleans of one array: right-aligned.
 template <class T>
 class WordFormat {
  public:
@@ -117,17 +117,18 @@ class WordFormat {
   std::size_t width_ = 0;
 };
 
-// Whether only the ends of an axis of n are shown.
+// Returns whether only the ends of an axis of n elements are shown.
 bool is_shortened(std::int64_t n, bool summary) { return summary && n > 2 * edge_items; }
 
-// The elements of a tensor or an array along its axes, where those in the middle may be left out.
+// Prints the elements of a tensor or an array along its axes, abbreviated for large ones.
 template <class T, class Format>
 class Printer {
  public:
   Printer(const T* data, const Shape& shape, const Shape& strides)
       : data_(data), shape_(shape), strides_(strides), summary_(shape.numel() > threshold), format_(shown(0, 0)) {}
 
-  // The elements from `offset` on along `axis` and those after it, with `indent` before each line but the first.
+  // Returns the elements from `offset` on along `axis` and all later axes. `indent` precedes each line except the
+  // first.
   std::string text(int axis, std::int64_t offset, std::size_t indent, std::size_t width) const {
     const int left = shape_.rank() - axis;
     std::string lines, line(indent, ' ');
@@ -172,7 +173,7 @@ class Printer {
   Format format_;
 };
 
-// A number alone, with all its digits.
+// Returns a single number with all its digits.
 template <class T>
 std::string scalar(T value) {
   if (!std::isfinite(value)) return name_of(value);

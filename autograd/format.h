@@ -8,27 +8,27 @@
 #include <string>
 #include <string_view>
 
-// Tensors, arrays, shapes and dtypes as text: fmt::print("{}\n", x) or std::cout << x. Specifications are those of strings:
-// {:>20}.
+// Tensors, arrays, shapes and dtypes as text: fmt::print("{}\n", x) or std::cout << x. Format specifications are those
+// of strings: {:>20}.
 namespace heed {
 
-// The values as NumPy's str() prints them: 8 digits after the point, columns aligned, lines of up to 75 characters, of more
-// than 1000 values the first and last 3 along each axis. After them what they do not show: the dtype when it is float64,
-// the shape when values are left out or there are none. "undefined" of a tensor without a value.
-//   [[1.   2.5 ]
-//    [3.   4.25]]
+/// Returns the values as NumPy's str() prints them: 8 digits after the point, aligned columns, lines of up to 75
+/// characters. Above 1000 values it shows the first and last 3 along each axis. The dtype follows when it is float64;
+/// the shape follows when values are omitted or there are none. An undefined tensor gives "undefined".
+///   [[1.   2.5 ]
+///    [3.   4.25]]
 std::string to_string(const Tensor& x);
 
-// Returns the values in the same form: integers, or True and False of Booleans.
+/// Returns the values in the same form: integers, or True and False for Booleans.
 std::string to_string(const Ids& x);
 
-// Write to_string() of the value, also of Booleans.
+/// Write to_string() of the value.
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 std::ostream& operator<<(std::ostream& out, const Ids& x);
 std::ostream& operator<<(std::ostream& out, const Shape& x);
 std::ostream& operator<<(std::ostream& out, DType x);
 
-#ifndef HEED_DOXYGEN  // which takes Ids and Booleans, two arrays, for one type
+#ifndef HEED_DOXYGEN  // Doxygen takes Ids and Booleans, two arrays, for one type
 std::string to_string(const Booleans& x);
 std::ostream& operator<<(std::ostream& out, const Booleans& x);
 #endif

@@ -11,20 +11,20 @@
 namespace heed {
 namespace {
 
-// dx = dy f(v), where v is the saved input or output, in one pass.
+// Returns dy f(v) in one pass; v is the saved input or output.
 template <class F>
 Tensor times(const Tensor& dy, const Tensor& v, F f) {
   return cpu::map("backward", dy, v, [f](auto g, auto u) { return g * f(u); });
 }
 
-// y = f(x), recorded with dx = dy df(x).
+// Returns y = f(x), recorded with dx = dy df(x).
 template <class F, class D>
 Tensor function(const Operation& operation, const Tensor& x, F f, D df) {
   return record(operation, {&x}, cpu::map(operation.name(), x, f),
                 [x, df](const Tensor& dy) { return std::vector{times(dy, x, df)}; });
 }
 
-// Grids a distance of 0.05 apart, so that no difference crosses where a = b; and both as they are.
+// Samples with elements at least 0.05 apart, so that no difference crosses a = b; and one sample without the offset.
 std::vector<GradientSample> choice_samples(Tensor (*f)(const Tensor&, const Tensor&)) {
   std::vector<GradientSample> samples = broadcast_samples([f](auto& a, auto& b) { return f(a, b + 0.05); },
                                                           Argument::Values::distinct, Argument::Values::distinct);
@@ -35,7 +35,7 @@ std::vector<GradientSample> choice_samples(Tensor (*f)(const Tensor&, const Tens
   return samples;
 }
 
-// y = a where wins(a, b), b where wins(b, a), NaN when one is      da, db = dy or 0, half of it where neither wins
+// y = a if wins(a, b), b if wins(b, a), NaN if one is NaN      da, db = dy, 0, or dy / 2 each if a and b are equal
 template <class Wins>
 Tensor choice(const Operation& operation, const Tensor& a, const Tensor& b, Wins wins) {
   const Tensor y =
@@ -133,7 +133,8 @@ Tensor gelu_tanh(const Tensor& x) {
   return record(gelu_tanh_operation, {&x}, y, [x, t](const Tensor& dy) {
     return std::vector{times(dy, x, [t](auto v) {
       using T = decltype(v);
-      const T u = t(v), w = v < -10 ? T{-10} : v > 10 ? T{10} : v;  // beyond, 1 - t^2 is 0, and w^3 stays finite
+      // beyond the bounds 1 - t^2 is 0; clamping keeps w^3 finite
+      const T u = t(v), w = v < -10 ? T{-10} : v > 10 ? T{10} : v;
       return ((1 + u) + w * (1 - u * u) * static_cast<T>(gelu_c) * (1 + static_cast<T>(3 * gelu_a) * w * w)) / 2;
     })};
   });

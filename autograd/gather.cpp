@@ -11,7 +11,7 @@
 namespace heed {
 namespace {
 
-// start[r] of `rows` + 1: how many ids are smaller than r.
+// Returns rows + 1 numbers; number r counts the ids smaller than r.
 std::vector<std::int64_t> starts(const Ids& ids, std::int64_t rows) {
   std::vector<std::int64_t> start(static_cast<std::size_t>(rows + 1), 0);
   for (const std::int32_t id : std::span(ids.data(), static_cast<std::size_t>(ids.numel()))) {
@@ -21,7 +21,7 @@ std::vector<std::int64_t> starts(const Ids& ids, std::int64_t rows) {
   return start;
 }
 
-// Positions in `ids` of id r, in order, from start[r] on.
+// Returns the positions in `ids` of each id r, in order, from start[r] on.
 std::vector<std::int64_t> positions_by_row(const Ids& ids, std::vector<std::int64_t> start) {
   std::vector<std::int64_t> positions(static_cast<std::size_t>(ids.numel()));
   for (std::int64_t i = 0; i < ids.numel(); ++i) {
@@ -63,41 +63,41 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
       for (std::int64_t i = begin; i < end; ++i) std::copy_n(from + rows[i] * d, d, to + i * d);
     });
   });
-  return record(
-      embedding_operation, {&table}, y,
-      [ids, d, from = table.shape()](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
-        if (from.numel() == 0) return std::vector{zeros(from, dy.dtype())};
-        const std::vector<std::int64_t> start = starts(ids, from[0]), by_row = positions_by_row(ids, start);
-        Tensor dtable =
-            needs_input_grad.take_total();  // of a tied table, the logits' part: only the rows of `ids` are touched
-        const bool first_use = !dtable.defined();
-        if (first_use) dtable = Tensor(from, dy.dtype());
-        const Tensor dense_dy = contiguous(dy);
-        dispatch(dy.dtype(), [&]<class T>() {
-          const T* g = dense_dy.data<T>();
-          T* to = dtable.mutable_data<T>();
-          const std::int64_t all = dtable.numel();
-          const std::int64_t *begins = start.data(), *positions = by_row.data();
-          cpu::parallel_for(from[0], cpu::row_grain(from[0], d), [&](std::int64_t begin, std::int64_t end) {
-            std::vector<T> row_sum(static_cast<std::size_t>(first_use ? 0 : d));
-            for (std::int64_t r = begin; r < end; ++r) {
-              T *row = to + r * d, *sum = first_use ? row : row_sum.data();
-              const std::int64_t first = begins[r], last = begins[r + 1];
-              if (first == last) {
-                if (first_use) cpu::fill(row, d, T{0}, all);
-                continue;
-              }
-              std::copy_n(g + positions[first] * d, d, sum);
-              for (std::int64_t i = first + 1; i < last; ++i) {
-                const T* dy_row = g + positions[i] * d;
-                for (std::int64_t j = 0; j < d; ++j) sum[j] += dy_row[j];
-              }
-              for (std::int64_t j = 0; j < d && !first_use; ++j) row[j] += sum[j];
-            }
-          });
-        });
-        return std::vector{dtable};
-      });
+  return record(embedding_operation, {&table}, y,
+                [ids, d, from = table.shape()](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
+                  if (from.numel() == 0) return std::vector{zeros(from, dy.dtype())};
+                  const std::vector<std::int64_t> start = starts(ids, from[0]), by_row = positions_by_row(ids, start);
+                  Tensor dtable =
+                      // for a tied table this is the gradient from the logits; only the rows of `ids` change
+                      needs_input_grad.take_total();
+                  const bool first_use = !dtable.defined();
+                  if (first_use) dtable = Tensor(from, dy.dtype());
+                  const Tensor dense_dy = contiguous(dy);
+                  dispatch(dy.dtype(), [&]<class T>() {
+                    const T* g = dense_dy.data<T>();
+                    T* to = dtable.mutable_data<T>();
+                    const std::int64_t all = dtable.numel();
+                    const std::int64_t *begins = start.data(), *positions = by_row.data();
+                    cpu::parallel_for(from[0], cpu::row_grain(from[0], d), [&](std::int64_t begin, std::int64_t end) {
+                      std::vector<T> row_sum(static_cast<std::size_t>(first_use ? 0 : d));
+                      for (std::int64_t r = begin; r < end; ++r) {
+                        T *row = to + r * d, *sum = first_use ? row : row_sum.data();
+                        const std::int64_t first = begins[r], last = begins[r + 1];
+                        if (first == last) {
+                          if (first_use) cpu::fill(row, d, T{0}, all);
+                          continue;
+                        }
+                        std::copy_n(g + positions[first] * d, d, sum);
+                        for (std::int64_t i = first + 1; i < last; ++i) {
+                          const T* dy_row = g + positions[i] * d;
+                          for (std::int64_t j = 0; j < d; ++j) sum[j] += dy_row[j];
+                        }
+                        for (std::int64_t j = 0; j < d && !first_use; ++j) row[j] += sum[j];
+                      }
+                    });
+                  });
+                  return std::vector{dtable};
+                });
 }
 
 // y[b] = x[b, positions[b]]            dx[b, positions[b]] += dy[b]
@@ -146,7 +146,7 @@ Tensor select_rows(const Tensor& x, const Ids& positions) {
                 });
 }
 
-// y = x k         dx = dy k, k = 1 / (1 - p) where the stream's number for an element is at least p 2^32, else 0
+// y = x k         dx = dy k, k = 1 / (1 - p) if the stream's number for an element is at least p 2^32, else 0
 static const Operation dropout_operation("dropout", [] {
   return std::vector<GradientSample>{{"(3, 4) half",
                                       {{{3, 4}}},
@@ -177,7 +177,7 @@ Tensor dropout(const Tensor& x, double p, Random& random) {
         stream.bits_at(static_cast<std::uint64_t>(i), std::span(bits).first(static_cast<std::size_t>(n)));
 #pragma omp simd
         for (std::int64_t j = 0; j < n; ++j) {
-          // A product: of a choice g++ makes a branch, which random bits mislead.
+          // A product: g++ compiles a choice to a branch, which random bits mispredict.
           kept[i + j] = factor * static_cast<T>(bits[static_cast<std::size_t>(j)] >= bound);
           to[i + j] = from[i + j] * kept[i + j];
         }

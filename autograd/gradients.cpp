@@ -8,7 +8,7 @@ namespace {
 
 std::int64_t number_of(const std::pair<Tensor, Tensor>& entry) { return entry.first.tape_node().node; }
 
-// The entry of variable `number`, or of the next.
+// Returns the entry of variable `number`, or the first one after it.
 auto entry_of(auto& entries, std::int64_t number) { return std::ranges::lower_bound(entries, number, {}, number_of); }
 
 }  // namespace
@@ -60,7 +60,8 @@ Gradients& Gradients::operator+=(const Gradients& other) {
       merged.push_back(*b++);
     } else {
       const NoRecording constants;
-      const Tensor theirs = b->second, mine = std::exchange(a->second, {});  // one at most is there beside their sum
+      // frees one gradient before the next sum, to limit the peak memory
+      const Tensor theirs = b->second, mine = std::exchange(a->second, {});
       merged.emplace_back(a->first, mine + theirs);
       ++a;
       ++b;

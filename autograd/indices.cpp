@@ -16,7 +16,7 @@ void check_indices(const char* operation, const Shape& x, const Ids& indices, in
   bool fits = indices.shape().rank() == x.rank();
   for (int a = 0; fits && a < x.rank(); ++a) fits = a == axis || indices.shape()[a] <= x[a];
   if (!fits) {
-    fail("{}: indices {} must have as many axes as {}, and none longer but axis {}", operation,
+    fail("{}: indices {} must have the rank of {} and may be longer only along axis {}", operation,
          to_string(indices.shape()), to_string(x), axis);
   }
   for (std::int64_t i = 0; i < indices.numel(); ++i) {
@@ -25,7 +25,8 @@ void check_indices(const char* operation, const Shape& x, const Ids& indices, in
   }
 }
 
-// f(e, offset) for each element e of the indices: the offset of the element of x, with `strides`, that it chooses.
+// Calls f(e, offset) for each element e of the indices, with the offset of the chosen element of x (which has
+// `strides`).
 template <class F>
 void for_chosen(const Ids& indices, const Shape& strides, int axis, F f) {
   if (indices.numel() == 0) return;
@@ -40,7 +41,7 @@ void for_chosen(const Ids& indices, const Shape& strides, int axis, F f) {
   });
 }
 
-// A new tensor whose element i, in row-major order, is f(i).
+// Returns a new tensor whose element i, in row-major order, is f(i).
 template <class F>
 Tensor computed(const char* operation, const Shape& shape, DType dtype, F f) {
   Tensor y(shape, dtype, operation);
@@ -112,7 +113,7 @@ void cpu::check_selection(const Shape& shape, const Ids& indices, int axis) {
   }
 }
 
-// Rows of a table, with the axis in front.
+// Moves the axis to the front and copies rows.
 Tensor index_select(const Tensor& x, const Ids& indices, int axis) {
   check_defined("index_select", {&x});
   const int a = checked_axis("index_select", axis, x.rank());
@@ -144,7 +145,8 @@ Tensor one_hot(const Ids& ids, std::int64_t classes, DType dtype) {
 
 Tensor arange(double begin, double end, double step, DType dtype) {
   const double count = std::ceil((end - begin) / step);
-  if (!(std::isfinite(count) && count < 0x1p62)) fail("arange: from {} to {} by {} has no end", begin, end, step);
+  if (!(std::isfinite(count) && count < 0x1p62))
+    fail("arange: cannot count from {} to {} in steps of {}", begin, end, step);
   return computed("arange", {static_cast<std::int64_t>(std::max(count, 0.0))}, dtype,
                   [=](std::int64_t i) { return begin + static_cast<double>(i) * step; });
 }

@@ -1,8 +1,8 @@
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/sums.h"
 
-#include <heed/autograd/ops.h>
 #include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace heed {
 namespace {
 
-// Whether the mean is subtracted: layer_norm, or rms_norm.
+// Whether to subtract the mean: yes for layer_norm, no for rms_norm.
 enum class Centre { no, yes };
 
 template <class T>
@@ -31,7 +31,8 @@ void backward_row(Centre centre, const T* x, T mean, T r, const T* gain, const T
   }
 }
 
-// The mean and 1 / sqrt(variance + eps) of a row whose sum or squares overflow, from the row divided by its largest number.
+// Returns the mean and 1 / sqrt(variance + eps) of a row whose sum or squares overflow. It first divides the row by its
+// largest element.
 template <class T>
 [[gnu::cold, gnu::noinline]] std::pair<T, T> statistics_of_large(Centre centre, const T* row, std::int64_t n,
                                                                  double eps) {
@@ -47,7 +48,7 @@ template <class T>
   return {static_cast<T>(mean * largest), static_cast<T>(1 / std::hypot(deviation, std::sqrt(eps)))};
 }
 
-// y = (x - mean) / sqrt(mean of (x - mean)^2 + eps) * gain + bias, with mean 0 where it is not subtracted.
+// y = (x - mean) / sqrt(mean of (x - mean)^2 + eps) * gain + bias; the mean is 0 without centring.
 Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, const Tensor& gain, const Tensor& bias,
                   double eps) {
   const std::int64_t n = x.size(-1), rows = n ? x.numel() / n : 0;
@@ -61,7 +62,7 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
     T *to = y.mutable_data<T>(), *means = statistics.mutable_data<T>(), *inverse = means + rows;
     cpu::parallel_for(rows, grain, [=](std::int64_t begin, std::int64_t end) {
       const cpu::StreamScope scope;
-      constexpr std::int64_t together = 8;  // rows, so that the sums of several are under way at once
+      constexpr std::int64_t together = 8;  // rows per round, so that several independent sums overlap
       const double count = static_cast<double>(n);
       for (std::int64_t first = begin, last; first < end; first = last) {
         last = std::min(end, first + together);
@@ -75,7 +76,7 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
           };
           double squares = squares_around(means[i]);
           const double mu = static_cast<double>(means[i]);
-          // Far from 0 the rounding of the mean shows, which equal numbers must not.
+          // Corrects the rounding error of the mean of rows far from 0: a row of equal numbers must give exactly 0.
           if (centre == Centre::yes && mu * mu * count > 4096 * squares) {
             const double rest = cpu::sum_terms<T>(n, [=, m = means[i]](std::int64_t j) { return row[j] - m; });
             means[i] = static_cast<T>(mu + rest / count);
@@ -103,7 +104,7 @@ Tensor normalised(const Operation& operation, Centre centre, const Tensor& x, co
     });
   });
   auto gradients = [centre, dense, statistics, scale, n, rows, has_gain = gain.defined()](const Tensor& dy) {
-    // Rows in parts, each with its own sums for dgain and dbias.
+    // Divides the rows into parts, each with its own sums for dgain and dbias.
     constexpr std::int64_t elements_a_part = 16384;
     const std::int64_t most_rows = std::max<std::int64_t>(1, elements_a_part / std::max<std::int64_t>(n, 1));
     const std::int64_t rows_a_part = cpu::equal_grain(rows, most_rows);
@@ -167,8 +168,8 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
   if (x.rank() < 1) fail("layer_norm: expected at least one axis, got shape ()");
   for (const Tensor* parameter : {&gain, &bias}) {
     if (parameter->defined() == gain.defined() && (!parameter->defined() || fits_row(*parameter, x))) continue;
-    fail("layer_norm: x {} {} needs gain and bias of shape ({}) and its dtype, or neither", to_string(x.dtype()),
-         to_string(x.shape()), x.size(-1));
+    fail("layer_norm: x {} {} needs both gain and bias, of shape ({}) and its dtype, or two undefined tensors",
+         to_string(x.dtype()), to_string(x.shape()), x.size(-1));
   }
   return normalised(layer_norm_operation, Centre::yes, x, gain, bias, eps);
 }

@@ -1,8 +1,8 @@
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/softmax_row.h"
 
-#include <heed/autograd/ops.h>
 #include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
 
 #include <cmath>
 #include <limits>
@@ -19,7 +19,7 @@ Shape without_axis(const Shape& shape, int axis) {
   return result;
 }
 
-// Axis `from` becomes axis `to`.
+// Moves axis `from` to position `to`.
 Tensor moved_axis(const Tensor& x, int from, int to) {
   std::vector<int> order(static_cast<std::size_t>(x.rank()));
   std::iota(order.begin(), order.end(), 0);
@@ -28,7 +28,7 @@ Tensor moved_axis(const Tensor& x, int from, int to) {
   return permute(x, order);
 }
 
-// The labels' part in the loss: how often each row counts, and all of them together.
+// The weight of each label in the loss, and their total.
 struct LabelWeights {
   std::vector<double> of_class;  // empty: 1 each
   double of_all_classes = 0, of_rows = 0;
@@ -59,7 +59,7 @@ struct LabelWeights {
   double of_label(std::int32_t label) const { return of_class.empty() ? 1 : of_class[static_cast<std::size_t>(label)]; }
 };
 
-// Losses compare element with element: nothing broadcasts.
+// Losses compare elementwise, without broadcasting.
 void check_target(const char* operation, const Tensor& x, const Tensor& target) {
   cpu::check_one_dtype(operation, x, target);
   if (x.shape() == target.shape()) return;
@@ -73,7 +73,8 @@ Tensor reduced(const Tensor& each, Reduction reduction) {
 
 }  // namespace
 
-// loss = (1 - e) w[label] (-log p[label]) + e / C sum(w (-log p)), p = softmax(logits), a row; mean: over sum of w[label]
+// loss = (1 - e) w[label] (-log p[label]) + e / C sum(w (-log p)), p = softmax(logits), per row; mean: over sum of
+// w[label]
 // dlogits = dy (s p - (1 - e) w[label] onehot(label) - e / C w), s = (1 - e) w[label] + e / C sum(w)
 static const Operation cross_entropy_operation("cross_entropy", [] {
   const auto loss = [](const Ids& labels, double smoothing, Reduction reduction = Reduction::mean, int axis = -1,
@@ -134,13 +135,13 @@ Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropy
         }
         const double own = (1 - e) * w.of_label(label);
         const T m = cpu::max_row(row, classes), log_rest = cpu::softmax_row(row, g, classes, m);
-        if (std::isinf(log_rest)) {  // -infinity throughout: as log_softmax
+        if (std::isinf(log_rest)) {  // all logits are -infinity: like log_softmax
           const bool counts = w.of_class.empty() || own + a_class * w.of_all_classes > 0;
           losses[static_cast<std::size_t>(i)] = counts ? std::numeric_limits<double>::infinity() : 0;
           continue;  // softmax_row() has set g to 0
         }
         const double rest = static_cast<double>(log_rest);
-        // -log p = (m - x) + log sum e^(x - m), in this order: the second part would be lost beside a large m
+        // -log p = (m - x) + log sum e^(x - m), in this order: added to a large m, the second term would be lost
         double loss = own * (static_cast<double>(m) - static_cast<double>(row[label]));
         if (w.of_class.empty()) {
           loss += rest;

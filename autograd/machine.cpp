@@ -16,7 +16,7 @@ constexpr int max_threads = 1024;
 
 std::atomic<int> chosen_threads = 0;  // 0: default_threads()
 
-// Returns OpenMP's choice. OpenMP reads OMP_NUM_THREADS modulo 2^32, so numbers that are too large are refused here.
+// Returns OpenMP's choice. OpenMP reads OMP_NUM_THREADS modulo 2^32, so this rejects numbers that are too large.
 int default_threads() {
   const char* const text = std::getenv("OMP_NUM_THREADS");
   if (text && std::strtoull(text, nullptr, 10) > max_threads) {

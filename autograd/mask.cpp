@@ -5,7 +5,8 @@
 
 namespace heed {
 Mask Mask::window(std::int64_t before, std::int64_t after, Align align) {
-  if (before < 0 || after < 0) fail("Mask::window: expected numbers of keys from 0 up, got {} and {}", before, after);
+  if (before < 0 || after < 0)
+    fail("Mask::window: expected numbers of keys of at least 0, got {} and {}", before, after);
   Mask mask;
   mask.band_ = {std::min(before, Band::unlimited), std::min(after, Band::unlimited), align};
   return mask;
@@ -26,7 +27,7 @@ Mask Mask::padding(std::span<const int> lengths, int T) {
 Mask Mask::operator&(const Mask& other) const {
   Mask both = *this;
   if (has_band() && other.has_band() && band_.align != other.band_.align) {
-    fail("mask: one is aligned at the start, the other at the end");
+    fail("mask: cannot combine bands with different alignments, one at the start and one at the end");
   }
   both.band_ = {std::min(band_.before, other.band_.before), std::min(band_.after, other.band_.after),
                 has_band() ? band_.align : other.band_.align};

@@ -14,16 +14,16 @@
 namespace heed {
 namespace {
 
-// How one (m x k) (k x n) product is cut into tiles: by its sizes alone.
+// The tiles of one (m x k) (k x n) product. They depend only on the sizes.
 struct Tiling {
   std::int64_t m, n, k;
   std::int64_t tile_m, tile_n, tile_k;
   std::int64_t rows, columns, parts;  // number of tiles along m, n, k
 
   Tiling(std::int64_t m_, std::int64_t n_, std::int64_t k_, std::int64_t batches) : m(m_), n(n_), k(k_) {
-    // Halved into up to 8 equal tiles of at least a million operations, so that two, four or eight threads have as much to do
-    // each: tiles of twice as many rows as columns, since b is packed anew for each; below 128 rows or columns, that would
-    // cost more than it brings.
+    // Halves the product into up to 8 equal tiles of at least a million operations, so that two, four or eight threads
+    // are balanced. Tiles have twice as many rows as columns, because each packs b again. Below 128 rows or columns
+    // this costs more than it gains.
     const std::int64_t wanted = std::clamp<std::int64_t>(2 * m * n * k / 1'000'000, 1, 8);
     rows = columns = 1;
     while (rows * columns < wanted) {
@@ -38,7 +38,7 @@ struct Tiling {
     tile_n = split(n, columns);
     rows = (m + tile_m - 1) / tile_m;
     columns = (n + tile_n - 1) / tile_n;
-    parts = 1;  // a long inner axis in 2, 4, 8 or 16 equal parts of at most 256, or in 16
+    parts = 1;  // splits a long inner axis into 2, 4, 8 or 16 equal parts of at most 256, or into 16
     if (batches == 1 && rows * columns < 4 && k >= 512) {
       while (parts < 16 && k > 256 * parts) parts *= 2;
     }
@@ -60,7 +60,7 @@ void multiply_tile(const Tiling& t, std::int64_t tile, cpu::Matrix<T> A, cpu::Ma
   cpu::gemm(rows, columns, t.k, T{1}, A, B, bias ? T{1} : T{0}, c, t.n);
 }
 
-// Long sums over k in parts of fixed length, then added in order.
+// Computes long sums over k in parts of fixed length, then adds the parts in order.
 template <class T>
 void multiply_parts(const Tiling& t, cpu::Matrix<T> A, cpu::Matrix<T> B, T* C, const T* bias) {
   Tensor partial({t.parts, t.m, t.n}, dtype_of<T>);
@@ -89,7 +89,7 @@ Tensor blas_layout(const char* operation, const Tensor& x) {
 
 // y = a b (+ bias): a (..., m, k), b (..., k, n) with broadcast leading axes, bias (n).
 Tensor product(const char* operation, const Tensor& a_any, const Tensor& b_any, const Tensor& bias = {}) {
-  blas_description();  // loaded before any thread needs it
+  blas_description();  // loads the library before any thread needs it
   const Tensor a = blas_layout(operation, a_any), b = blas_layout(operation, b_any);
   const auto leading = [](const Shape& shape) {
     return Shape(std::span<const std::int64_t>(shape.begin(), static_cast<std::size_t>(shape.rank() - 2)));
@@ -185,7 +185,7 @@ static const Operation matmul_operation(
 Tensor matmul(const Tensor& a, const Tensor& b) {
   check_product("matmul", a, b, false);
   Tensor y;
-  if (b.rank() == 2 && a.rank() > 2) {  // one product over all rows of a
+  if (b.rank() == 2 && a.rank() > 2) {  // a single product over all rows of a
     Shape shape = a.shape();
     shape[-1] = b.size(-1);
     y = reshape(product("matmul", rows_of(a), b), shape);
@@ -229,7 +229,7 @@ Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
     Tensor dx, dW;
     if (needs_input_grad[0]) dx = reshape(product("linear", dy_rows, transpose(W.detach())), shape_x);
     if (needs_input_grad[1]) {
-      // laid out as W is, so that the gradient of a transposed matrix is contiguous again
+      // strided like W, so that the gradient of a transposed matrix is contiguous after transposing back
       dW = W.strides()[0] == 1 && W.size(0) > 1 ? transpose(product("linear", transpose(dy_rows), rows_of(x)))
                                                 : product("linear", transpose(rows_of(x)), dy_rows);
     }

@@ -30,7 +30,7 @@ struct GradientSample {
   std::string name;
   std::vector<Argument> arguments;
   std::function<Tensor(const std::vector<Tensor>&)> function;
-  bool gradient_is_zero = false;  // known to be zero everywhere, so a scaled gradient cannot be told apart
+  bool gradient_is_zero = false;  // zero everywhere, so scaling the gradient cannot make the check fail
 };
 
 /// The samples on which an operation's gradient is checked, or a written reason for leaving them out. An Operation needs one
@@ -87,7 +87,7 @@ class Operation {
 /// Returns every operation in the program.
 const std::vector<const Operation*>& operations();
 
-/// Tells a backward which inputs need a gradient. It may leave the others undefined.
+/// Tells a backward which inputs need a gradient. The backward may leave the others undefined.
 class NeedsInputGrad {
  public:
   /// `inputs` holds the number of each input's node in the recording, negative for a constant.
@@ -95,14 +95,13 @@ class NeedsInputGrad {
   /// Returns whether this input needs a gradient.
   bool operator[](std::size_t input) const { return inputs_[input] >= 0; }
 
-  /// For an operation of one input: takes the sum of the gradients that other uses of the input have given so far. The
-  /// backward adds to it in place and returns it. It is contiguous; undefined if there is no sum yet, or if another handle
-  /// sees it.
+  /// Takes the sum of the input's gradients from other uses so far; for operations with one input. The backward adds to it in
+  /// place and returns it. The sum is contiguous. It is undefined before the first gradient, or if another handle shares it.
   Tensor take_total() const;
 
  private:
   const std::int64_t* inputs_;
-  std::unique_ptr<Tensor>* total_;  // null: not of one input
+  std::unique_ptr<Tensor>* total_;  // null for operations with several inputs
 };
 
 /// Computes dL/d(input) for each input in order from dL/d(output). Each call gives the same result.
@@ -121,7 +120,7 @@ using Inputs = std::initializer_list<const Tensor*>;
 /// The non-template part of record().
 class Recorder {
  public:
-  /// Charges the time to an open Profile.
+  /// Adds the time to an open Profile.
   static void note(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output);
   /// Returns whether the open recording must record the operation.
   static bool depends_on_variable(const Operation& operation, std::span<const Tensor* const> inputs);

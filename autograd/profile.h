@@ -6,8 +6,12 @@
 
 namespace heed {
 
-/// Measures where the time goes. While one is open, it times this thread's operations, recorded or not: the time between the
-/// end of one piece of work and the end of the next counts for the latter. Throws Error when the thread has one already.
+/// Times this thread's operations, recorded or not, while it is open. The time between the end of one piece of work and the end
+/// of the next counts for the latter. The constructor throws Error when the thread already has a profile.
+///
+///   const Profile profile;
+///   train_step();
+///   for (const auto& [name, total] : profile.totals()) fmt::print("{} {} ns\n", name, total.duration);
 class Profile {
  public:
   [[nodiscard]] Profile();
@@ -18,9 +22,9 @@ class Profile {
   /// A piece of work: an operation, its backward ("linear backward"), or a name given to note_work().
   struct Work {
     const std::string* name;
-    std::int64_t begin, duration;  // nanoseconds, since the profile began
-    double flops;                  // of matrix products
-    double bytes;                  // of its input and output tensors
+    std::int64_t begin, duration;  // in nanoseconds; begin counts from the start of the profile
+    double flops;                  // in matrix products
+    double bytes;                  // size of its input and output tensors
   };
   /// The sums over all pieces of one name.
   struct Total {
@@ -33,12 +37,12 @@ class Profile {
   const std::map<std::string, Total>& totals() const;
 };
 
-/// Charges the time since the last piece of work to `name`, if a profile is open on this thread.
+/// Adds the time since the last piece of work to `name`, if a profile is open on this thread.
 void note_work(const std::string& name, double bytes = 0);
 
 /// Returns whether a profile is open on this thread.
 bool is_profiling();
-/// Adds multiplications and additions to the next piece of work. Any thread that computes for a profiled one may call it.
+/// Adds `count` floating-point operations to the next piece of work. Any thread that computes for a profiled thread may call it.
 void count_flops(double count);
 
 }  // namespace heed

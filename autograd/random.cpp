@@ -13,17 +13,17 @@
 namespace heed {
 namespace {
 
-// Spreads a number over 64 bits: the finaliser of SplitMix64.
+// Mixes the bits of a number: the finaliser of SplitMix64.
 std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
   return x ^ (x >> 31);
 }
 
-// Four numbers of 32 bits, in 64 each, of which the upper half does not count.
+// Four numbers of 32 bits in 64-bit lanes, whose upper halves are ignored.
 typedef std::uint64_t Four __attribute__((vector_size(32)));
 
-// Their products with m, in 64 bits.
+// Returns the 64-bit products with m.
 Four times(Four x, std::uint32_t m) {
 #if defined(__AVX2__)
   return reinterpret_cast<Four>(_mm256_mul_epu32(reinterpret_cast<__m256i>(x), _mm256_set1_epi64x(m)));
@@ -32,7 +32,7 @@ Four times(Four x, std::uint32_t m) {
 #endif
 }
 
-// The numbers of the eight blocks of four from `block` on; blocks are computed side by side.
+// Returns the numbers of eight consecutive blocks of four, from `block` on. The blocks are computed in parallel lanes.
 std::array<std::uint32_t, 32> eight_blocks(std::uint64_t seed, std::uint64_t stream, std::uint64_t block) {
   Four c[4][2];
   for (std::uint64_t h = 0; h < 2; ++h) {

@@ -11,7 +11,8 @@
 
 namespace heed {
 
-// While one is open, each copy that this thread makes of a tensor is noted: copying a closure so tells what it holds.
+// While one is open, each copy of a tensor on this thread is listed. Copying a closure thus reveals the tensors that it
+// captured.
 class CopyWatch {
  public:
   using Copies = std::vector<Tensor::Copy>;
@@ -26,21 +27,21 @@ class CopyWatch {
 namespace {
 
 struct Node {
-  const Operation* operation = nullptr;  // null: a variable
+  const Operation* operation = nullptr;  // null for a variable
   std::unique_ptr<Backward> backward;
   std::size_t first_edge = 0, first_kept = 0;
   Shape shape;
   DType dtype = DType::float32;
-  std::uint32_t edges = 0, kept = 0, layer = 0;  // layer: its number in Tape::layers
+  std::uint32_t edges = 0, kept = 0, layer = 0;  // layer: index in Tape::layers
 };
 
-// A tensor that a node's backward holds, and so keeps alive.
+// A tensor that a node's backward captured and keeps alive.
 struct Kept {
   static constexpr std::int32_t output = -1, other = -2;
 
   const cpu::Storage* storage;
   std::uint32_t version;  // of the storage, when the operation was recorded
-  std::int32_t input;     // the number of the input whose storage it is, or one of the above
+  std::int32_t input;     // index of the input with this storage, or one of the above
 };
 
 struct Leaf {
@@ -55,15 +56,15 @@ struct Tape {
   std::uint64_t id = 0;
   std::vector<Node> nodes;
   std::vector<std::int64_t> edges;                // the inputs' nodes, or `constant`
-  std::deque<Kept> kept;                          // by the nodes' backwards; a deque leaves no half unused
-  CopyWatch::Copies copies;                       // of the closure at hand
-  std::deque<std::string> layers{""};             // names, in the order in which operations were recorded in them
+  std::deque<Kept> kept;                          // for the nodes' backwards; a deque does not over-allocate
+  CopyWatch::Copies copies;                       // made by the current closure
+  std::deque<std::string> layers{""};             // names of the layers that recorded operations, in order of first use
   std::unordered_map<std::int64_t, Leaf> leaves;  // by the variable's number
 };
 
 thread_local std::unique_ptr<Tape> tape;
 thread_local bool paused = false;  // backward computes with recorded tensors, but records nothing
-thread_local bool silent = false;  // a NoRecording is open
+thread_local bool silent = false;  // true while a NoRecording is open
 
 struct Pause {
   Pause() { paused = true; }
@@ -94,7 +95,7 @@ bool broadcasts_to(const Shape& from, const Shape& to) {
   return true;
 }
 
-// Sums `gradient` over the axes, one at least, along which an input of `shape` was broadcast.
+// Sums `gradient` over the axes along which an input of `shape` was broadcast (at least one).
 Tensor sum_to(const Tensor& gradient, const Shape& shape) {
   std::vector<int> axes;
   const int missing = gradient.rank() - shape.rank();
@@ -128,7 +129,7 @@ void accumulate(std::unique_ptr<Tensor>& total, const Tensor& gradient) {
   }
 }
 
-// The least that a node's backward reads and writes: dy, and the gradient of each input.
+// Returns the minimal bytes that a node's backward reads and writes: dy and the gradient of each input.
 double backward_bytes(const Node& node, const Tensor& dy) {
   double bytes = bytes_of(dy);
   for (std::size_t i = 0; i < node.edges; ++i) {
@@ -152,7 +153,7 @@ void check_leaves_unchanged() {
       described(first->value));
 }
 
-// The number of the layer that this thread runs.
+// Returns the index of the layer that this thread runs.
 std::uint32_t layer_number() {
   const std::string& layer = LayerScope::layer();
   if (tape->layers.back() != layer) tape->layers.push_back(layer);
@@ -169,13 +170,13 @@ std::uint32_t layer_number() {
   const std::string& parameter = kept.storage->name;
   if (kept.input == Kept::other) {
     fail(
-        "backward of {}: a tensor of shape {} that it keeps was written, perhaps as a gradient that an earlier "
-        "backward gave; write to a clone()",
+        "backward of {}: a tensor of shape {} that it keeps was written; it may be a gradient from an earlier "
+        "backward; write to a clone()",
         node.operation->name(), shape);
   }
   fail(
-      "backward of {}: the memory of {}{}, of shape {}, was written after the operation, and its gradient needs the "
-      "values of then; write to a clone(), or after backward",
+      "backward of {}: the memory of {}{}, of shape {}, was written after the operation, but its gradient needs the "
+      "old values; write to a clone(), or after backward",
       node.operation->name(), kept.input == Kept::output ? "its output" : fmt::format("input {}", kept.input),
       parameter.empty() ? "" : fmt::format(" (parameter '{}')", parameter), shape);
 }
@@ -213,7 +214,7 @@ void Recorder::note(const Operation& operation, std::span<const Tensor* const> i
   if (paused || !is_profiling()) return;
   double bytes = bytes_of(output);
   for (const Tensor* input : inputs) {
-    if (input->defined() && input->shares_storage(output)) return;  // a view takes no time
+    if (input->defined() && input->shares_storage(output)) return;  // views take no time
     bytes += bytes_of(*input);
   }
   note_work(operation.name(), bytes);
@@ -272,7 +273,7 @@ Tensor Recorder::record(const Operation& operation, std::span<const Tensor* cons
 
 namespace {
 
-// Each gradient of `total` goes on growing where it lies.
+// Accumulates into the gradients of `total` in place.
 Gradients backward_onto(Gradients total, const Tensor& output, const Tensor& cotangent) {
   if (!output.defined() || !cotangent.defined()) fail("backward: the output or its cotangent is undefined");
   const auto check_cotangent = [&] {
@@ -289,7 +290,7 @@ Gradients backward_onto(Gradients total, const Tensor& output, const Tensor& cot
   if (output.is_variable() || output.tape_node().recording == 0) {
     fail(
         "backward: the output, of shape {}, was not recorded: no Recording was open, or it depends on no variable "
-        "(frozen ones do not count)",
+        "(frozen variables do not count)",
         to_string(output.shape()));
   }
   if (!tape || output.tape_node().recording != tape->id) {

@@ -17,18 +17,18 @@ namespace heed {
 ///   const Gradients gradients = backward(loss);
 ///   optimizer.step(gradients, 0.1);
 ///
-/// A thread has one at a time; another throws Error. A recorded tensor keeps its value after the recording has ended, but
-/// operations refuse it then: use its detach().
+/// A thread has one at a time; opening a second throws Error. A recorded tensor keeps its value after the recording has ended,
+/// but operations reject it then: use its detach().
 ///
 /// Nodes are appended in creation order, which is a topological order. backward() is a loop from the end to the start, and
 /// nothing recurses.
 ///
-/// Between the forward pass and backward(), do not write to a variable or to a tensor that a recorded operation holds:
-/// backward() throws Error that names it, through whichever view it was written. mutable_data() counts as the write; a pointer
-/// kept from before is not watched.
+/// Between the forward pass and backward(), do not write to a variable or to a tensor that a recorded operation holds, directly
+/// or through a view: backward() throws Error that names it. Each mutable_data() counts as a write; writes through an older
+/// pointer are not detected.
 ///
-/// Thread safety: a recording and its tensors belong to the thread that opened it; operations of other threads refuse them.
-/// Several threads may each have a recording and share variables while none of them writes those.
+/// Thread safety: a recording and its tensors belong to the thread that opened it; operations of other threads reject them.
+/// Several threads may each have a recording and share variables while no thread writes the variables.
 class Recording {
  public:
   [[nodiscard]] Recording();
@@ -52,7 +52,7 @@ class NoRecording {
   bool before_;
 };
 
-/// Holds dL/dv for each variable v that the loss depends on: a value, so none can be stale.
+/// Holds dL/dv for each variable v that the loss depends on. It is a value: later backward passes do not change it.
 ///
 ///   for (const auto& [variable, gradient] : gradients) fmt::print("{} {}\n", variable.name(), gradient);
 class Gradients {
@@ -65,7 +65,7 @@ class Gradients {
   const Tensor* find(const Tensor& variable) const;
   /// Replaces the gradient of a variable. Throws Error for another shape or dtype than the variable's.
   void set(const Tensor& variable, Tensor gradient);
-  /// Adds the gradients of `other`. A variable that only one of both has keeps its gradient.
+  /// Adds the gradients of `other`. A variable in only one of the two keeps its gradient.
   Gradients& operator+=(const Gradients& other);
   /// Returns the number of variables.
   std::size_t size() const { return entries_.size(); }
@@ -79,16 +79,16 @@ class Gradients {
   std::vector<std::pair<Tensor, Tensor>> entries_;  // sorted by the variable's number
 };
 
-/// Returns how messages call a variable: "parameter 'words.weight' of shape (9, 8)", or "a variable of shape (9, 8)".
+/// Returns the name of a variable for messages: "parameter 'words.weight' of shape (9, 8)", or "a variable of shape (9, 8)".
 std::string described(const Tensor& variable);
 
-/// Returns the gradients of a scalar, of shape (), that the open recording has recorded. The record stays, so you may call
-/// backward() again, of this or another output. Throws Error for another shape, for an output that was not recorded here, for
-/// a gradient that does not fit its input, and for a tensor written since.
+/// Returns the gradients of a scalar, of shape (), from the open recording. The recording stays valid, so you may call
+/// backward() again for this or another output. Throws Error for another shape, for an output from elsewhere, for a gradient
+/// that does not match its input, and for a tensor written since it was recorded.
 Gradients backward(const Tensor& loss);
 
-/// Adds the gradients of `loss` to `total`, in the memory of `total`. Use it for a batch that is too large for one pass: the
-/// parts, one after the other, take the memory of one set of gradients. After an Error, discard `total`.
+/// Adds the gradients of `loss` to `total`, in the memory of `total`. Use it to accumulate gradients over the parts of a batch
+/// that is too large for one pass. After an Error, discard `total`.
 void backward(const Tensor& loss, Gradients& total);
 
 /// Returns the gradients of sum(output * cotangent), which is a vector-Jacobian product. Throws Error if their shapes or
@@ -106,8 +106,8 @@ struct NotFinite : Error {
 ///   decoder.3.out: the output of linear, shape (64, 13, 64), holds NaN
 ///   decoder.3.norm: the gradient that the backward of layer_norm gives input 0, shape (64, 13, 64), holds inf
 ///
-/// The infinities of masks pass: those that masked_fill() sets, and those that an operation passes on, with their sign, from
-/// a constant or from a recorded input. Checks nest. While one is open, each recorded operation reads its output once more.
+/// It allows the infinities of masks: those that masked_fill() sets, and those that an operation passes on, with their sign,
+/// from a constant or a recorded input. Checks nest. While one is open, each recorded operation reads its output once more.
 class FiniteCheck {
  public:
   [[nodiscard]] FiniteCheck();
@@ -118,7 +118,7 @@ class FiniteCheck {
   /// Returns whether one is open on this thread.
   static bool is_open();
 
-  /// For the tape: throw NotFinite.
+  /// Throw NotFinite; the tape calls them.
   static void check_output(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output);
   static void check_gradient(const Operation& operation, std::size_t input, const Tensor& gradient);
   static void check_loss(const Tensor& loss);

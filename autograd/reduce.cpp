@@ -1,8 +1,8 @@
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/sums.h"
 
-#include <heed/autograd/ops.h>
 #include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
 
 #include <fmt/ranges.h>
 
@@ -14,7 +14,7 @@
 namespace heed {
 namespace {
 
-// x's axes split in those kept and those reduced, each walked as one list.
+// The axes of x, split into kept and reduced ones; each group is traversed as one list.
 struct Split {
   Shape output, output_keepdim;
   Shape kept, kept_strides, reduced, reduced_strides;
@@ -33,8 +33,8 @@ Split split_axes(const char* operation, const Tensor& x, const std::vector<int>&
   return s;
 }
 
-// Sums columns: x (rows, columns), element strides (row_stride, 1), into totals in double, a fixed number of
-// rows at a time so that the order of additions does not depend on threads.
+// Sums the columns of x (rows, columns), with element strides (row_stride, 1), into totals in double. It adds a fixed
+// number of rows at a time, so the order of additions does not depend on the number of threads.
 template <class T>
 void sum_columns(const T* x, std::int64_t rows, std::int64_t columns, std::int64_t row_stride, T* y) {
   constexpr std::int64_t most_rows = 512, columns_a_tile = 512;
@@ -142,15 +142,15 @@ Tensor mean(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
   return sum("mean", x, axes, keepdim) / static_cast<double>(n);
 }
 
-// y = x[i], i the first index of the maximum of sign x        dx[i] = dy, 0 elsewhere
+// y = x[i], i the index of the first maximum of sign x        dx[i] = dy, 0 elsewhere
 static Tensor extreme(const Operation& operation, const Tensor& x, const std::vector<int>& axes, bool keepdim,
                       int sign) {
   const Split s = split_axes(operation.name(), x, axes);
   if (s.reduced.numel(operation.name()) == 0 && s.kept.numel(operation.name()) > 0) {
-    fail("{}: of no elements, for shape {}", operation.name(), to_string(x.shape()));
+    fail("{}: expected at least one element to reduce, got shape {}", operation.name(), to_string(x.shape()));
   }
   Tensor y(keepdim ? s.output_keepdim : s.output, x.dtype(), operation.name());
-  // element numbers in a contiguous x
+  // positions in a contiguous x
   std::vector<std::int64_t> winners = cpu::new_values<std::int64_t>(operation.name(), y.shape());
   const Tensor dense(x.shape(), x.dtype(), operation.name());
   Split numbers = split_axes(operation.name(), dense, axes);
@@ -212,7 +212,8 @@ void add_in_place(Tensor& total, const Tensor& x) {
   }
   if (!total.is_contiguous())
     fail("add_in_place: the total, of shape {}, must be contiguous", to_string(total.shape()));
-  if (x.shares_storage(total)) return add_in_place(total, x.clone());  // not to read what is written
+  // x overlaps the elements to be written, so it is copied
+  if (x.shares_storage(total)) return add_in_place(total, x.clone());
   dispatch(total.dtype(), [&]<class T>() {
     T* y = total.mutable_data<T>();
     cpu::map(

@@ -1,14 +1,14 @@
 #include "autograd/cpu/kernels.h"
 
-#include <heed/autograd/ops.h>
 #include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
 
 #include <cmath>
 
 namespace heed {
 namespace {
 
-// Each row of x turned by its row of angles; direction -1 turns back.
+// Rotates each row of x by its row of angles; direction -1 rotates back.
 Tensor turned(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryPairs pairs, int direction) {
   const Tensor dense = contiguous(x.detach());
   const std::int64_t d = x.size(-1), half = cosine.size(-1), rows = d ? x.numel() / d : 0;
@@ -53,7 +53,7 @@ Tensor turned(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryP
 
 }  // namespace
 
-// (u, v) -> (u cos - v sin, u sin + v cos)         dx = dy turned back
+// (u, v) -> (u cos - v sin, u sin + v cos)         dx = dy rotated back
 static const Operation rotary_operation("rotary", [] {
   std::vector<GradientSample> samples;
   for (const RotaryPairs pairs : {RotaryPairs::halves, RotaryPairs::neighbours}) {

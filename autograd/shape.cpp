@@ -59,7 +59,7 @@ Shape row_major_strides(const Shape& shape) {
   std::int64_t stride = 1;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
     strides[axis] = stride;
-    // Only without elements can this overflow, and then no stride is used.
+    // The product can overflow only for arrays without elements, whose strides are unused.
     if (__builtin_mul_overflow(stride, std::max<std::int64_t>(shape.begin()[axis], 1), &stride)) stride = 1;
   }
   return strides;

@@ -11,7 +11,7 @@
 namespace heed {
 namespace {
 
-// The strides that show x with `shape` without copying; false when there are none.
+// Computes the strides that show x with `shape` without a copy. Returns false when a copy is necessary.
 bool view_strides(const Tensor& x, const Shape& shape, Shape& strides) {
   if (x.is_contiguous()) {
     strides = row_major_strides(shape);
@@ -58,7 +58,7 @@ Shape cpu::checked_reshape(const Shape& from, Shape shape) {
     if (shape[axis] == -1 && unknown < 0) {
       unknown = axis;
     } else if (__builtin_mul_overflow(known, shape[axis], &known)) {
-      known = 0;  // no size for the unknown axis
+      known = 0;  // makes the -1 invalid
       break;
     }
   }
@@ -124,7 +124,7 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
                 [from = x.shape()](const Tensor& dy) { return std::vector{reshape(dy, from)}; });
 }
 
-// dx = dy with the axes put back
+// dx = dy with the axes permuted back
 static const Operation permute_operation("permute", [] {
   return std::vector<GradientSample>{
       {"(2, 3, 4) by 2 0 1",
@@ -170,7 +170,7 @@ Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
                 [a, b](const Tensor& dy) { return std::vector{transpose(dy, a, b)}; });
 }
 
-// y = x[begin : end : step] along one axis        dx = 0 but for dx[begin : end : step] = dy
+// y = x[begin : end : step] along one axis        dx[begin : end : step] = dy, 0 elsewhere
 static const Operation slice_operation("slice", [] {
   return std::vector<GradientSample>{
       {"(5, 2) rows 1 to 4", {{{5, 2}}}, [](auto& x) { return slice(x[0], 0, 1, 4); }},
@@ -186,7 +186,7 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, st
   const cpu::SliceRange range = cpu::checked_slice(x.shape(), a, begin, end, step);
   Shape shape = x.shape(), strides = x.strides();
   shape[a] = range.count;
-  const bool is_empty = shape.numel() == 0;  // then its strides and sizes may be too large to multiply
+  const bool is_empty = shape.numel() == 0;  // an empty result may have strides and sizes whose products overflow
   if (!is_empty && shape[a] > 1) strides[a] *= step;
   return record(slice_operation, {&x}, x.view(shape, strides, is_empty ? 0 : range.begin * x.strides()[a]),
                 [from = x.shape(), a, first = range.begin, step](const Tensor& dy) {
@@ -273,8 +273,8 @@ Tensor concat(const std::vector<Tensor>& parts, int axis) {
     Shape expected = part.shape();
     if (part.rank() == shape.rank()) expected[a] = shape[a];
     if (expected != shape || part.dtype() != parts[0].dtype()) {
-      fail("concat: part {} is {} {}; expected {} and sizes like {} but along axis {}", inputs.size(),
-           to_string(part.dtype()), to_string(part.shape()), to_string(parts[0].dtype()), to_string(shape), axis);
+      fail("concat: part {} is {} {}; expected {} and, except along axis {}, the sizes {}", inputs.size(),
+           to_string(part.dtype()), to_string(part.shape()), to_string(parts[0].dtype()), axis, to_string(shape));
     }
     inputs.push_back(&part);
     begins.push_back(0);

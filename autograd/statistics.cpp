@@ -1,7 +1,7 @@
 #include "autograd/cpu/kernels.h"
 
-#include <heed/autograd/ops.h>
 #include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
 
 #include <fmt/ranges.h>
 
@@ -27,7 +27,7 @@ std::vector<GradientSample> statistic_samples(Statistic f) {
   return samples;
 }
 
-// The shape of a reduction with its axes kept, 1 each.
+// Returns the shape of a reduction that keeps its axes with size 1.
 Shape kept_shape(const char* operation, const Tensor& x, const std::vector<int>& axes) {
   const std::vector<bool> is_reduced = cpu::chosen_axes(operation, x, axes);
   Shape kept = x.shape(), reduced;
@@ -36,7 +36,7 @@ Shape kept_shape(const char* operation, const Tensor& x, const std::vector<int>&
     reduced.append(x.size(axis));
     kept[axis] = 1;
   }
-  reduced.numel(operation);  // not too many to count
+  reduced.numel(operation);  // throws Error when the elements are too many to count
   cpu::check_memory(operation, kept, DType::float64);
   return kept;
 }
@@ -53,7 +53,7 @@ Tensor var(const Tensor& x, const std::vector<int>& axes, bool keepdim, double c
   return total / std::max(0.0, static_cast<double>(n) - correction);
 }
 
-// y = sqrt(sum x^2), in double, where the square of any float lies        dx = dy x / y, 0 where y is 0
+// y = sqrt(sum x^2), in double, where no square of a float overflows        dx = dy x / y, 0 where y is 0
 static const Operation norm_operation("norm", [] { return statistic_samples(norm); });
 Tensor norm(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
   const Shape kept_axes = kept_shape("norm", x, axes);
@@ -64,7 +64,7 @@ Tensor norm(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
   });
 }
 
-// y = m + log sum e^(x - m), m = max x, or 0 where that is infinite          dx = dy e^(x - y), 0 where y is -infinity
+// y = m + log sum e^(x - m), m = max x, or 0 if that is infinite          dx = dy e^(x - y), 0 where y is -infinity
 static const Operation logsumexp_operation("logsumexp", [] { return statistic_samples(logsumexp); });
 Tensor logsumexp(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
   const auto finite = [](auto v) { return std::isinf(v) ? decltype(v){0} : v; };

@@ -232,7 +232,7 @@ bool is_finite(const Tensor& x) {
     const T* values = dense.data<T>();
     cpu::parallel_for(dense.numel(), 16384, [&](std::int64_t begin, std::int64_t end) {
       const T* part = values + begin;
-      // 0 of finite values, else NaN
+      // the sum is 0 if all values are finite, else NaN
       if (cpu::sum_terms<T>(end - begin, [part](std::int64_t k) { return part[k] * 0; }) != 0) finite = false;
     });
   });

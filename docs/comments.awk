@@ -93,7 +93,7 @@ inside || !beginning {
 
 /^ *\/\// {
   line = $0
-  sub(/^ *\/\/ ?/, "", line)
+  sub(/^ *\/\/\/? ?/, "", line)
   comment[++lines] = line
   next
 }

@@ -24,7 +24,7 @@ SentenceAttention attend(const Model& model, const Vocabulary& vocabulary, const
 /// Returns the question that a sentence asks; its right answer is not known.
 Example question(const SentenceAttention& sentence);
 
-/// Joins the pieces of words: a piece that begins with a space, or that is no letter or digit, begins a word. The weight of a
+/// Joins the pieces of words: a piece that begins with a space, or that is not a letter or digit, begins a word. The weight of a
 /// word is the sum over its pieces; as a query it is its last piece. Rows still sum to 1.
 SentenceAttention of_whole_words(const SentenceAttention& pieces);
 

@@ -13,7 +13,7 @@
 namespace heed::cpu {
 namespace {
 
-// Keys [first, first + keys), whose scores lie in the first `width` numbers of rows `stride` apart.
+// Keys [first, first + keys). Their scores are the first `width` numbers of rows that are `stride` apart.
 struct Tile {
   std::int64_t first, keys, width, stride;
   bool is_first;
@@ -27,7 +27,7 @@ void for_tiles(const Block& block, Function&& function) {
   }
 }
 
-// For each thread `count` buffers, each of a tile's scores: (block_rows, padded(tile_keys)) at most.
+// Allocates `count` buffers per thread, each for a tile's scores: at most (block_rows, padded(tile_keys)).
 template <class T>
 class Scratch {
  public:
@@ -46,8 +46,8 @@ class Scratch {
 //   Q, dQ (rows, d_k)   K, dK (keys, d_k)   V, dV (keys, d_v)   O, dO (rows, d_v)
 //   S, P, dP, dS (rows, stride)   row_max, row_sum, inverse_row_sum, D (rows)
 
-// S = cap(scale Q K^T) + bias, cap(s) = soft_cap tanh(s / soft_cap); -infinity where a key is hidden, and past the last.
-// `slope`, shaped as S where it is wanted: cap'(s) = 1 - tanh^2.
+// S = cap(scale Q K^T) + bias, cap(s) = soft_cap tanh(s / soft_cap); -infinity for hidden keys and for padding.
+// `slope`, if requested, has the shape of S: cap'(s) = 1 - tanh^2.
 template <class T>
 void compute_scores(const Sizes& s, const Block& block, const Tile& tile, const Matrices<T>& Q, const Matrices<T>& K,
                     T* S, T* slope = nullptr) {
@@ -64,7 +64,7 @@ void compute_scores(const Sizes& s, const Block& block, const Tile& tile, const 
   }
 }
 
-// The online softmax of one more tile. With m = max(row_max, max S) and r = e^(row_max - m):
+// The online softmax after one more tile. With m = max(row_max, max S) and r = e^(row_max - m):
 //   S = e^(S - m), row_sum = r row_sum + sum S, O = r O, row_max = m
 template <class T>
 void exponentiate(const Sizes& s, const Block& block, const Tile& tile, T* S, T* row_max, T* row_sum, T* O,
@@ -73,14 +73,14 @@ void exponentiate(const Sizes& s, const Block& block, const Tile& tile, T* S, T*
     T *row = S + i * tile.stride, &sum = row_sum[i];
     const T before = row_max[i], most = std::max(before, max_row(row, tile.width));
     row_max[i] = most;
-    const T m = most == -std::numeric_limits<T>::infinity() ? T{0} : most;  // where all is hidden, e^-infinity is 0
+    const T m = most == -std::numeric_limits<T>::infinity() ? T{0} : most;  // in a fully masked row e^-infinity is 0
     const T r = tile.is_first ? T{0} : exp_nonpositive(before - m);
     sum = r * sum + exp_row(row, row, tile.width, m);
     for (std::int64_t j = 0; j < s.d_v && !tile.is_first && r != T{1}; ++j) O[i * ldo + j] *= r;
   }
 }
 
-// inverse_row_sum = 1 / row_sum, O = O inverse_row_sum; 0, as row_max, where no key was seen.
+// inverse_row_sum = 1 / row_sum, O = O inverse_row_sum. A fully masked row gets 0, also in row_max.
 template <class T>
 void normalise(const Sizes& s, const Block& block, const T* row_sum, T* row_max, T* inverse_row_sum, T* O,
                std::int64_t ldo) {
@@ -110,7 +110,7 @@ void sum_products(const Sizes& s, const Block& block, Matrix<T> O, Matrix<T> dO,
   }
 }
 
-// dS = P (dP - D) scale slope, in dP; dbias, (rows, T_k) where it is wanted: P (dP - D).
+// dS = P (dP - D) scale slope, in dP; dbias (rows, T_k), if requested: P (dP - D).
 template <class T>
 void score_gradients(const Sizes& s, const Block& block, const Tile& tile, const T* P, const T* D, const T* slope,
                      T* dbias, T* dP) {
@@ -188,10 +188,10 @@ template <class T>
 AttentionGradients backward(const Sizes& s, const Tensor& Q_, const Tensor& K_, const Tensor& V_,
                             const AttentionForward& f, const Tensor& dO_, bool want_dbias) {
   const Matrices<T> Q(Q_, s.batch), K(K_, s.batch), V(V_, s.batch), O(f.output, s.batch);
-  const Matrices<T> dO(dO_.strides()[-1] == 1 ? dO_ : dO_.clone(), s.batch);  // rows without gaps, as O's
+  const Matrices<T> dO(dO_.strides()[-1] == 1 ? dO_ : dO_.clone(), s.batch);  // dense rows, like O
   Results<T> dQ(s, s.T_q, s.d_k), dK(s, s.T_k, s.d_k), dV(s, s.T_k, s.d_v);
   const T *const all_row_max = f.row_max.data<T>(), *const all_inverse = f.inverse_row_sum.data<T>();
-  const bool one_block = s.T_q > 0 && s.T_q <= s.block_rows;  // then dK and dV are written once, not added to
+  const bool one_block = s.T_q > 0 && s.T_q <= s.block_rows;  // true: dK and dV are written once instead of accumulated
   const T add = static_cast<T>(!one_block);
   Tensor dbias = want_dbias ? zeros(s.with(s.T_q, s.T_k), dtype_of<T>) : Tensor();
   T* const all_dbias = want_dbias ? dbias.mutable_data<T>() : nullptr;
@@ -239,7 +239,7 @@ AttentionGradients backward(const Sizes& s, const Tensor& Q_, const Tensor& K_, 
   const std::int64_t work = std::max<std::int64_t>(1, s.T_q * s.T_k * (s.d_k + s.d_v));
   const std::int64_t grain = equal_grain(s.batches, std::max<std::int64_t>(1, 16384 / work));
   parallel_for(s.batches, grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t b = begin; b < end; ++b) {  // one writer of dK and dV a batch
+    for (std::int64_t b = begin; b < end; ++b) {  // one writer of dK and dV per batch
       if (!one_block) {
         dK.clear(b, 0, s.T_k);
         dV.clear(b, 0, s.T_k);

@@ -4,12 +4,13 @@
 
 namespace heed::cpu {
 
-// Fused attention, softmax(cap(scale Q K^T) + bias) V: a tile of scores at a time, with the maximum and the sum of each row so far,
-// so that no (T_q x T_k) memory is needed (Milakov & Gimelshein 2018, arXiv:1805.02867; Dao et al. 2022, arXiv:2205.14135).
-// Q (batch..., T_q, d_k), K (batch..., T_k, d_k), V (batch..., T_k, d_v), of one dtype and with any strides; a mask that
-// broadcasts to (batch..., T_q, T_k). Shapes are checked by the operation, blas_description() has been called.
+// Fused attention: softmax(cap(scale Q K^T) + bias) V. It computes one tile of scores at a time and keeps the running
+// maximum and sum of each row, so it needs no (T_q x T_k) memory (Milakov & Gimelshein 2018, arXiv:1805.02867; Dao et
+// al. 2022, arXiv:2205.14135). Q (batch..., T_q, d_k), K (batch..., T_k, d_k), V (batch..., T_k, d_v) have one dtype
+// and any strides; the mask broadcasts to (batch..., T_q, T_k). The operation has checked the shapes and called
+// blas_description().
 
-// What is done to Q K^T before softmax.
+// Transformations of Q K^T before softmax.
 struct AttentionTerms {
   Mask mask;
   double scale;
@@ -19,18 +20,18 @@ struct AttentionTerms {
 
 struct AttentionForward {
   Tensor output;           // (batch..., T_q, d_v)
-  Tensor weights;          // (batch..., T_q, T_k); undefined unless asked for
-  Tensor row_max;          // (batches, T_q): the greatest score of each query, 0 where it sees no key
-  Tensor inverse_row_sum;  // (batches, T_q): 1 / sum of e^(score - row_max), 0 where it sees no key
+  Tensor weights;          // (batch..., T_q, T_k) if requested, else undefined
+  Tensor row_max;          // (batches, T_q): the greatest score of each query; 0 in a fully masked row
+  Tensor inverse_row_sum;  // (batches, T_q): 1 / sum of e^(score - row_max); 0 in a fully masked row
 };
 AttentionForward attention_forward(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionTerms& terms,
                                    bool want_weights);
 
 struct AttentionGradients {
   Tensor dQ, dK, dV;  // shaped as Q, K, V
-  Tensor dbias;       // (batch..., T_q, T_k) when asked for
+  Tensor dbias;       // (batch..., T_q, T_k) if requested
 };
-// Of dO (batch..., T_q, d_v), the gradient of forward.output; the weights are computed once more, not kept.
+// Returns the gradients for dO (batch..., T_q, d_v), the gradient of forward.output. It recomputes the weights.
 AttentionGradients attention_backward(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionTerms& terms,
                                       const AttentionForward& forward, const Tensor& dO, bool want_dbias = false);
 

@@ -12,15 +12,15 @@
 #include <limits>
 #include <vector>
 
-// What attention() is given and gives, as matrices of one head, and the block of it that is computed at a time. Internal.
+// Operands and results of attention() as matrices per head, and the block that is computed at a time. Internal.
 namespace heed::cpu {
 
-// Keys of a tile and, at most, queries of a block, whose scores are in memory at the same time: few enough for a core's own
-// cache, which is larger where vectors are long.
+// Number of keys per tile and maximum number of queries per block. Their scores are in memory at the same time and fit
+// in a core's own cache, which is larger on processors with long vectors.
 constexpr std::int64_t tile_keys = 256, most_band_rows = 128 / MR * MR,
                        most_rows = (long_vectors ? 2 : 1) * most_band_rows;
 
-// Where each batch's matrix begins in an operand whose leading axes have `strides`: (batches).
+// Returns the offset of each batch's matrix in an operand whose leading axes have `strides`: (batches).
 inline std::vector<std::int64_t> matrix_offsets(const Shape& batch, const Shape& strides) {
   std::vector<std::int64_t> result;
   Shape leading = batch;
@@ -33,8 +33,8 @@ inline std::vector<std::int64_t> matrix_offsets(const Shape& batch, const Shape&
   return result;
 }
 
-// The sizes of one call, and what its mask shows: where there is an array, query i of batch b sees key j when
-// visible[visible_offset[b] + i * row_step + j * key_step].
+// The sizes and the mask of one call. With a mask array, query i of batch b sees key j when visible[visible_offset[b] +
+// i * row_step + j * key_step].
 struct Sizes {
   Shape batch;
   std::int64_t batches, T_q, T_k, d_k, d_v;
@@ -45,7 +45,8 @@ struct Sizes {
   std::int64_t row_step = 0, key_step = 0;
   Tensor bias;  // undefined, or (batch..., T_q, T_k) with any strides
   std::vector<std::int64_t> bias_offset;
-  std::int64_t block_rows;  // in equal parts; fewer along a band, of whose tiles less is then computed in vain
+  // all blocks are equally long; smaller blocks along a band, so that less work is wasted on masked tiles
+  std::int64_t block_rows;
 
   Sizes(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionTerms& terms)
       : T_q(Q.size(-2)),
@@ -77,7 +78,7 @@ struct Sizes {
   }
 };
 
-// An input as gemm takes it: one (rows x columns) matrix a batch.
+// An input as gemm takes it: one (rows x columns) matrix per batch.
 template <class T>
 struct Matrices {
   Tensor keep;
@@ -92,7 +93,7 @@ struct Matrices {
         row_stride(keep.strides()[-2]),
         column_stride(keep.strides()[-1]) {}
 
-  // Rows from `first` on, and the same transposed.
+  // The rows from `first` on, and their transpose.
   Matrix<T> rows(std::int64_t b, std::int64_t first) const {
     return {data + offset[static_cast<std::size_t>(b)] + first * row_stride, row_stride, column_stride};
   }
@@ -101,8 +102,8 @@ struct Matrices {
   }
 };
 
-// A result, one (rows x columns) matrix a batch. (B, H, T, d) is in memory as (B, T, H, d), also where heads are in two
-// axes, so that joining the heads afterwards is a view.
+// A result: one (rows x columns) matrix per batch. (B, H, T, d) is stored as (B, T, H, d), even when the heads span two
+// axes, so that joining the heads is a view.
 template <class T>
 struct Results {
   Tensor tensor;
@@ -125,11 +126,12 @@ struct Results {
   }
 };
 
-// Queries [first, first + rows) of batch b, and what they may see.
+// Queries [first, first + rows) of batch b and the keys visible to them.
 struct Block {
   std::int64_t b, first, rows;
-  std::int64_t first_key = 0, keys;       // of a tile; those before it, and from `keys` on, are hidden from all of them
-  const std::uint8_t* visible = nullptr;  // of the first query and key; null: only the band hides
+  // per tile; keys before first_key and from `keys` on are hidden from all these queries
+  std::int64_t first_key = 0, keys;
+  const std::uint8_t* visible = nullptr;  // of the first query and key; null: the band alone hides keys
 
   Block(const Sizes& s, std::int64_t b_, std::int64_t first_)
       : b(b_), first(first_), rows(std::min(s.block_rows, s.T_q - first_)), keys(s.T_k) {
@@ -138,7 +140,7 @@ struct Block {
     if (keys <= first_key) keys = first_key = 0;
     if (!s.visible) return;
     visible = s.visible + s.visible_offset[static_cast<std::size_t>(b)] + first * s.row_step;
-    if (s.row_step != 0) return;  // a key hidden from one row only stays, or its mask would change the others' sums
+    if (s.row_step != 0) return;  // a key hidden from some rows stays: dropping it would change the sums of the others
     while (keys > 0 && !visible[(keys - 1) * s.key_step]) --keys;
     if (keys <= first_key) keys = first_key = 0;
     bool all = true;
@@ -147,15 +149,15 @@ struct Block {
   }
 };
 
-// The length of a row of scores, and from one to the next. Where it is long, no power of two, which would put all rows in the
-// same cache lines.
+// Return the padded length of a row of scores, and the distance between rows. Long rows avoid powers of two, which
+// would map all rows to the same cache lines.
 constexpr std::int64_t whole_vectors(std::int64_t keys) { return (keys + 15) / 16 * 16; }
 constexpr std::int64_t padded(std::int64_t keys) { return whole_vectors(keys) + (keys > 64 ? 16 : 0); }
 
 enum class Along { keys, queries };
 
-// x = cap(x) + bias, -infinity where the array of the mask hides a key, of n scores from query i of a block and key j on. Where
-// it is wanted, slope = cap'(x).
+// Computes x = cap(x) + bias for n scores from query i of a block and key j on; -infinity where the mask array hides a
+// key. Writes slope = cap'(x) if requested.
 template <class T>
 void change_scores(const Sizes& s, const Block& block, std::int64_t i, std::int64_t j, Along along, std::int64_t n,
                    T* x, T* slope) {

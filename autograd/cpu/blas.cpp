@@ -18,7 +18,7 @@
 namespace heed::cpu {
 namespace {
 
-// An environment variable that is set in this scope.
+// Sets an environment variable within its scope.
 class ScopedVariable {
  public:
   [[nodiscard]] ScopedVariable(const char* name, const char* value) : name_(name) {
@@ -32,8 +32,8 @@ class ScopedVariable {
   std::optional<std::string> old_;
 };
 
-// The kernels that suit this processor when OpenBLAS's table of processors may be older than it; null: its
-// own choice.
+// Returns the kernels for this processor when OpenBLAS's processor table may be too old to know it; null: OpenBLAS
+// chooses.
 const char* preferred_kernels() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -46,21 +46,22 @@ const char* preferred_kernels() {
   return nullptr;
 }
 
-// Where the system refuses its work buffers, of 128 MiB a thread, OpenBLAS asks for them without end.
+// If the system refuses its work buffers (128 MiB per thread), OpenBLAS retries forever.
 void check_address_space() {
   constexpr std::size_t mib = 1 << 20, code = 64 * mib, buffer = 129 * mib;
   const std::size_t bytes = code + static_cast<std::size_t>(threads()) * buffer;
   void* space = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (space == MAP_FAILED) {
-    throw Error(  // whichever layer happens to need it first
-        fmt::format("OpenBLAS cannot be loaded: for {} thread{} it takes {} MiB of address space, which the system "
-                    "refuses; is there a limit (ulimit -v)?",
+    throw Error(  // without a layer's name: the failure is unrelated to the layer
+        fmt::format("OpenBLAS cannot be loaded: for {} thread{} it needs {} MiB of address space, which the system "
+                    "refuses; check the limit (ulimit -v)",
                     threads(), threads() == 1 ? "" : "s", bytes / mib));
   }
   munmap(space, bytes);
 }
 
-// OpenBLAS reads its variables when it is loaded: so it is loaded here, after they are set, and not linked.
+// OpenBLAS reads environment variables when it is loaded. It is therefore loaded here, after they are set, instead of
+// linked.
 struct OpenBlas {
   void* library = nullptr;
   decltype(&cblas_sgemm) sgemm = nullptr;
@@ -140,7 +141,7 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const Matrix<
     return row_product(k, n, alpha, A.data, A.column_stride, B, static_cast<const T*>(nullptr), C);
   }
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-  // Where ours is the faster: at least a few columns, and not large in every direction.
+  // blocked_gemm() is faster for at least a few columns, unless all sizes are large.
   if (k > 0 && n >= 6 && std::min({m, n, k}) < 512) {
     return blocked_gemm(m, n, k, alpha, A, B, beta, C, ldc);
   }

@@ -10,23 +10,23 @@
 namespace heed::cpu {
 namespace {
 
-// The words are BLIS's (Van Zee & van de Geijn 2015, "BLIS: a framework for rapidly instantiating BLAS functionality"):
+// Terms from BLIS (Van Zee & van de Geijn 2015, "BLIS: a framework for rapidly instantiating BLAS functionality"):
 //   micro-tile   MR x NR of C, in registers for a whole sum over k: MR rows of two vectors
-//   micro-panel  KC x NR of B, dense, in the first cache while all rows of the block of A pass by it
+//   micro-panel  KC x NR of B, dense, in the L1 cache while all rows of the block of A are read
 //   block        MC x KC of A, in the second cache
 constexpr std::int64_t KC = 256, MC = (vector_bytes == 16 ? 24 : 48) * MR;
 
-// A block of A (m x k) as micro-panels of MR rows, `step` elements apart: where A lies, or packed into `workspace`.
+// A block of A (m x k) as micro-panels of MR rows, `step` elements apart: in place, or packed into `workspace`.
 template <class T>
 struct Block {
   Matrix<T> panel;  // the first
   std::int64_t step;
-  bool in_place = false;  // read from memory while B's first panel passes by
+  bool in_place = false;  // read from memory during B's first panel
 
   Block(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> A, T* workspace) : panel(A), step(MR * A.row_stride) {
-    // Packed where the columns of C are enough to repay it: rows of A that are columns in memory, and those so far apart
-    // that they would share a few lines of the cache. With long vectors, three micro-panels repay columns of a few
-    // lines apart: two did on Ice Lake, and cost attention a twentieth on Emerald Rapids.
+    // Packs when C has enough columns to repay the copy, if A's rows are columns in memory, or are so far apart that
+    // they would compete for a few cache lines. With long vectors, three micro-panels repay packing of columns a few
+    // lines apart. Two did on Ice Lake, but slowed attention by a twentieth on Emerald Rapids.
     const bool repays = n > 4 * NR<T> || (long_vectors && n > 2 * NR<T> && A.column_stride > 4 * line<T>);
     if (A.column_stride != 1 && repays) {
       pack<T, MR>(k, m, {A.data, A.column_stride, A.row_stride}, workspace);
@@ -42,7 +42,7 @@ struct Block {
   }
 };
 
-// Part `i` of `parts` of a micro-panel, k rows of `width` columns: in strips of 16 rows, or of 16 columns and NR rows.
+// Part `i` of `parts` of a micro-panel (k rows of `width` columns), in strips of 16 rows, or of 16 columns and NR rows.
 template <std::int64_t width, class T>
 void add_part(Ahead<T>& ahead, std::int64_t i, std::int64_t parts, std::int64_t k, Matrix<T> X) {
   constexpr std::int64_t strip = Ahead<T>::strip, across = (width + strip - 1) / strip;
@@ -69,7 +69,7 @@ template <class T>
 void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const Matrix<T>& A, const Matrix<T>& B,
                   T beta, T* C, std::int64_t ldc) {
   static thread_local const auto workspace = std::make_unique<Workspace<T>>();
-  // What a smaller product works with is near, and a short sum over k does not repay the list of what is fetched.
+  // Smaller products stay in the cache, and a short sum over k does not repay the prefetch list.
   const bool fetches_ahead = k >= KC && m * n * k >= 1 << 20;
   const bool c_unaligned =
       (reinterpret_cast<std::uintptr_t>(C) | static_cast<std::uintptr_t>(ldc) * sizeof(T)) % line_bytes != 0;
@@ -86,7 +86,8 @@ void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const
         Matrix<T> panel{B.data + p * B.row_stride + j * B.column_stride, B.row_stride, B.column_stride};
         const bool narrow = long_vectors && columns <= NR<T> / 2;
         const std::int64_t width = narrow ? NR<T> / 2 : NR<T>;
-        const bool unpacked = mc <= MR && B.column_stride == 1 && columns == width;  // used once: not worth a copy
+        // used once, so a copy would not pay off
+        const bool unpacked = mc <= MR && B.column_stride == 1 && columns == width;
         const T* const packed = unpacked ? panel.data : workspace->panel;
         const std::int64_t ldb = unpacked ? B.row_stride : width;
         if (!unpacked) (narrow ? pack<T, NR<T> / 2> : pack<T, NR<T>>)(kc, columns, panel, workspace->panel);
@@ -95,7 +96,7 @@ void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const
         next.data += last_panel ? step_k * B.row_stride - j * B.column_stride : NR<T> * B.column_stride;
         const auto look_ahead = [&](std::int64_t r, const T* next_rows, const T* c) {
           ahead.clear();
-          ahead.add(c, ldc);  // first: while a store waits for its line, what is fetched waits, too
+          ahead.add(c, ldc);  // C first: while a store waits for its line, later prefetches wait too
           if (c_unaligned) ahead.add(c + NR<T> - 1, ldc);
           if (j == 0 && block.in_place) add_part<MR>(ahead, 0, 1, kc, {next_rows, A.column_stride, A.row_stride});
           if (!last_panel || !last_k) add_part<NR<T>>(ahead, r / MR, mc / MR, kc, next);

@@ -15,12 +15,12 @@ inline void check_one_dtype(const char* operation, const Tensor& a, const Tensor
        to_string(a.shape()), to_string(b.dtype()), to_string(b.shape()));
 }
 
-// For a result of more axes than its inputs have.
+// For results with more axes than their inputs.
 inline void check_rank(const char* operation, int rank) {
   if (rank > Shape::max_rank) fail("{}: the result has {} axes; expected at most {}", operation, rank, Shape::max_rank);
 }
 
-// For operations that are written in terms of others, which would report a lack of memory for the result under their names.
+// Composite operations call this first; otherwise their parts would report missing memory under their own names.
 inline void check_memory(const char* operation, const Shape& shape, DType dtype) { Tensor(shape, dtype, operation); }
 
 // Returns for each axis of x whether it is one of `axes`. All are when `axes` is empty.
@@ -40,7 +40,7 @@ template <class T>
 std::vector<T> new_values(const char* operation, const Shape& shape) {
   const std::int64_t count = checked_numel(operation, shape);
   constexpr std::int64_t most =
-      (std::int64_t{1} << 56) / static_cast<std::int64_t>(sizeof(T));  // more than is addressed
+      (std::int64_t{1} << 56) / static_cast<std::int64_t>(sizeof(T));  // exceeds the address space
   try {
     if (count <= most) return std::vector<T>(static_cast<std::size_t>(count));
   } catch (const std::bad_alloc&) {

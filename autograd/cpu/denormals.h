@@ -5,8 +5,9 @@
 
 namespace heed::cpu {
 
-// While it lives, numbers below the smallest normal one (1.2e-38 for a float) count as 0 on this thread, read or written: with
-// one of them x86-64 takes some hundred cycles for an instruction. Gradients are of that size where all is learned.
+// While one exists, this thread treats subnormal numbers (below 1.2e-38 for float) as 0 when it reads or writes them.
+// On x86-64 an instruction with a subnormal operand takes some hundred cycles; gradients become subnormal late in
+// training.
 class DenormalsAreZero {
  public:
 #if defined(__SSE__)
@@ -17,7 +18,7 @@ class DenormalsAreZero {
  private:
   const unsigned before_ = _mm_getcsr();
 #else
-  [[nodiscard]] DenormalsAreZero() {}  // elsewhere they stay what they are
+  [[nodiscard]] DenormalsAreZero() {}  // other processors keep subnormal numbers
 #endif
 };
 

@@ -12,19 +12,20 @@
 #include <tuple>
 #include <utility>
 
-// How elementwise kernels walk their operands, and how rows are shared out among threads. Internal: for sources of the
-// library, not for its headers.
+// Walks the operands of elementwise kernels, and divides rows among threads. Internal: only sources of the library
+// include it.
 namespace heed::cpu {
 
-// The most elements that a thread handles at a time: enough to be worth a thread's while, few enough to share out.
+// Maximum number of elements per task: large enough to outweigh the overhead, small enough to balance the threads.
 constexpr std::int64_t most_elements = 8192;
 
-// How many of `rows`, of n elements each, a thread handles at a time.
+// Returns the number of rows per task, out of `rows` rows of n elements.
 constexpr std::int64_t row_grain(std::int64_t rows, std::int64_t n = 1) {
   return equal_grain(rows, std::max<std::int64_t>(1, most_elements / std::max<std::int64_t>(n, 1)));
 }
 
-// to[i] = value for i in [0, n), a part of a tensor of `all` elements, which is written past the caches when none holds it.
+// Sets to[i] = value for i in [0, n), a part of a tensor of `all` elements. A tensor larger than the caches is written
+// past them.
 template <class T>
 void fill(T* to, std::int64_t n, T value, std::int64_t all) {
   if (all * static_cast<std::int64_t>(sizeof(T)) <= most_cached_bytes) {
@@ -38,8 +39,7 @@ void fill(T* to, std::int64_t n, T value, std::int64_t all) {
   for (std::int64_t i = 0; i < n; i += part) stream(values, to + i, std::min(n - i, part));
 }
 
-// One input of an elementwise kernel: its data, and its strides along the output's axes (0 where it
-// broadcasts).
+// One input of an elementwise kernel: data and strides along the output's axes (0 where it broadcasts).
 template <class T>
 struct Operand {
   const T* data;
@@ -59,7 +59,8 @@ inline Shape broadcast_strides(const Shape& shape, const Shape& strides, const S
 /// Returns the shape that reshape() gives, with -1 replaced. Throws `Error` when the elements do not fill it.
 Shape checked_reshape(const Shape& from, Shape shape);
 
-/// First element along the axis, and number of elements, of a slice. Throws `Error` outside the axis.
+/// The first element and the number of elements of a slice along its axis. checked_slice() throws `Error` outside the
+/// axis.
 struct SliceRange {
   std::int64_t begin, count;
 };
@@ -78,8 +79,7 @@ Operand<T> operand(const Array<T>& x, const Shape& output) {
   return {x.data(), broadcast_strides(x.shape(), row_major_strides(x.shape()), output)};
 }
 
-// The output's axes with neighbours merged wherever every operand allows it; sizes and strides innermost
-// first.
+// The output's axes, with adjacent axes merged where every operand allows it; sizes and strides innermost first.
 template <std::size_t N>
 struct Walk {
   int rank = 0;
@@ -109,7 +109,7 @@ struct Walk {
     }
   }
 
-  // Calls row(first output element, offset of each operand) for the rows [begin, end) of the innermost axis.
+  // Calls row(first output element, offset of each operand) for rows [begin, end) of the innermost axis.
   template <class Row>
   void rows(std::int64_t begin, std::int64_t end, Row&& row) const {
     for (std::int64_t r = begin; r < end; ++r) {
@@ -125,8 +125,8 @@ struct Walk {
   }
 };
 
-// y[i] = f(x[i * stride]...) for i in [begin, end), with strides known to the compiler where they are 1 or 0. y may be an
-// operand with stride 1. Flat: a loop with a call of f in it does not vectorise.
+// Computes y[i] = f(x[i * stride]...) for i in [begin, end). Strides of 1 or 0 are compile-time constants. y may be an
+// operand with stride 1. The attribute flattens f: a loop that calls a function does not vectorise.
 template <class R, class F, class... Ts>
 [[gnu::flatten]] void map_row(std::int64_t begin, std::int64_t end, R* y, F& f,
                               const std::array<std::int64_t, sizeof...(Ts)>& stride, const Ts*... x) {
@@ -148,7 +148,7 @@ template <class R, class F, class... Ts>
   std::apply(loop, stride);
 }
 
-// y = f(operands...) over `shape`, row-major into y.
+// Computes y = f(operands...) over `shape`, row-major into y.
 template <class R, class F, class... Ts>
 void map(const Shape& shape, R* y, F f, const Operand<Ts>&... operands) {
   constexpr std::size_t N = sizeof...(Ts);
@@ -159,7 +159,7 @@ void map(const Shape& shape, R* y, F f, const Operand<Ts>&... operands) {
   std::array<std::int64_t, N> inner;
   for (std::size_t i = 0; i < N; ++i) inner[i] = walk.stride[i][0];
   if (n == elements) {
-    constexpr std::int64_t part = 256;  // so few that what is streamed is on its way while the next are made
+    constexpr std::int64_t part = 256;  // small, so that streaming one part overlaps with computing the next
     parallel_for(n, row_grain(n), [&](std::int64_t begin, std::int64_t end) {
       const StreamScope scope;
       for (std::int64_t i = begin; i < end; i += part) {
@@ -180,7 +180,7 @@ void map(const Shape& shape, R* y, F f, const Operand<Ts>&... operands) {
   });
 }
 
-// y = f(a) and y = f(a, b): new contiguous tensors, with f generic over float and double. Errors begin with the name of
+// Return y = f(a) and y = f(a, b) as new contiguous tensors; f is generic over float and double. Errors begin with
 // `operation`.
 template <class F>
 Tensor map(const char* operation, const Tensor& a, F f) {

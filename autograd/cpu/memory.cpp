@@ -18,7 +18,7 @@ namespace {
 
 constexpr int class_count = 4 * 48;
 
-// Four sizes to a power of two, from 256 bytes on: of a block larger than that, at most a fifth is unused.
+// Rounds up to four sizes per power of two, from 256 bytes on: above that, at most a fifth of a block is unused.
 int size_class(std::int64_t bytes) {
   if (bytes <= 256) return 0;
   const std::uint64_t last = static_cast<std::uint64_t>(bytes - 1);
@@ -45,16 +45,16 @@ Pool& pool() {
 constexpr std::size_t huge_page = std::size_t{1} << 21;
 constexpr bool is_large(std::size_t bytes) { return bytes >= 4 * huge_page; }
 
-// Large blocks in pages of 2 MB where the system has them (Linux: transparent huge pages): 512 times fewer to find. They begin
-// at 16 different places in a page: a processor takes addresses that differ in few of the upper bits for one another, where
-// it holds a load against earlier stores, or looks for a line in its first cache.
+// Allocates large blocks in pages of 2 MB if the system supports it (Linux: transparent huge pages), which needs 512
+// times fewer page lookups. Blocks start at 16 different offsets within a page: processors compare only some address
+// bits when they match loads with earlier stores and when they select an L1 cache set.
 void* allocate_block(std::size_t bytes) {
   if (!is_large(bytes)) return std::aligned_alloc(64, bytes);
   static std::size_t number = 0;
   const std::size_t begin = number++ % 16 * (4096 + 256);
   char* const pages = static_cast<char*>(std::aligned_alloc(huge_page, bytes + huge_page));
 #if defined(MADV_HUGEPAGE)
-  if (pages) madvise(pages, bytes, MADV_HUGEPAGE);  // not what is past it: a page more
+  if (pages) madvise(pages, bytes, MADV_HUGEPAGE);  // only the block's own pages, not those behind it
 #endif
   return pages ? pages + begin : nullptr;
 }

@@ -10,19 +10,19 @@
 #include <immintrin.h>
 #endif
 
-// The innermost loops of blocked_gemm(): a micro-tile of C, MR x NR, in registers for a whole sum over k.
+// The innermost loops of blocked_gemm(). They keep a micro-tile of C, MR x NR, in registers for a whole sum over k.
 namespace heed::cpu {
 
-// MR: as many rows as leave registers for two vectors of B and for the numbers of A: of 16 with AVX2, of 32 elsewhere (with
-// 14 rows for NEON, g++ keeps some in memory).
+// MR is the number of rows that fits into the registers beside two vectors of B and the values of A, out of 16
+// registers with AVX2 and 32 elsewhere. (With 14 rows for NEON, g++ spills some to memory.)
 constexpr std::int64_t MR = vector_bytes == 64 ? 14 : vector_bytes == 32 ? 6 : 12;
-// Seen on Sapphire Rapids and Zen 3: with vectors of 64 bytes, a micro-tile of one vector for the last columns pays.
+// On Sapphire Rapids and Zen 3 with vectors of 64 bytes, a micro-tile of one vector for the last columns is faster.
 constexpr bool long_vectors = vector_bytes == 64;
 template <class T>
 constexpr std::int64_t NR = 2 * vector_bytes / static_cast<std::int64_t>(sizeof(T));
 
-// `size` in as many equal parts as it takes for none to be longer than `most`: their length, where there are several a
-// multiple of `unit`, as `most` is.
+// Returns the length of equal parts of `size`, none longer than `most`. Several parts have a multiple of `unit` as
+// length, like `most`.
 inline std::int64_t equal_parts(std::int64_t size, std::int64_t most, std::int64_t unit) {
   if (size <= most) return size;
   const std::int64_t parts = (size + most - 1) / most;
@@ -33,7 +33,7 @@ constexpr std::int64_t line_bytes = 64;
 template <class T>
 constexpr std::int64_t line = line_bytes / static_cast<std::int64_t>(sizeof(T));
 
-// The first `count` of a vector's values: read, the others 0, and written.
+// Read and write the first `count` values of a vector. Reading sets the others to 0.
 #if defined(__AVX512F__)
 template <class T, class Vector>
 void load_first(const T* from, Vector& values, std::int64_t count) {
@@ -60,7 +60,7 @@ void load_first(const T* from, Vector& values, std::int64_t count) {
   for (std::int64_t j = 0; j < count; ++j) values[j] = from[j];
 }
 template <class T, class Vector>
-void store_first(const Vector& values, T* to, std::int64_t count) {  // by halves
+void store_first(const Vector& values, T* to, std::int64_t count) {  // in halves
   if constexpr (sizeof(Vector) == sizeof(T)) {
     if (count > 0) std::memcpy(to, &values, sizeof values);
   } else {
@@ -78,8 +78,8 @@ void store_first(const Vector& values, T* to, std::int64_t count) {  // by halve
 }
 #endif
 
-// Places in memory that are needed soon, NR numbers long, in strips of 16 that are one step apart. A micro-kernel fetches one at
-// each step of k: all at once, they would be waited for.
+// Addresses that are needed soon, each NR numbers long, in strips of 16 that are one step apart. A micro-kernel
+// prefetches one per step of k, because prefetching all at once would stall.
 template <class T>
 class Ahead {
  public:
@@ -92,7 +92,7 @@ class Ahead {
     for (std::int64_t i = 0; i < strip; ++i) to[i] = first + i * step;
     filled_ += strip;
   }
-  // Inlined: of a function that does nothing but prefetch, g++ 12 leaves the calls out.
+  // g++ 12 drops calls of a function that only prefetches, so it is inlined.
   [[gnu::always_inline]] void fetch(std::int64_t p) const {
     const T* const place = places_[p % size];
     __builtin_prefetch(place);
@@ -105,8 +105,8 @@ class Ahead {
   std::int64_t filled_ = 0;
 };
 
-// The micro-kernel: C = alpha A B + beta C for `rows` rows and the first `columns` of B's `vectors`: A (rows x k), B (k x NR).
-// A's rows are dense, or its columns are. `ahead` is used with `fetches`.
+// The micro-kernel: C = alpha A B + beta C for `rows` rows and the first `columns` columns of B's `vectors`: A (rows x
+// k), B (k x NR). A has dense rows or dense columns. `ahead` is used with `fetches`.
 template <class T, std::int64_t rows, int vectors, bool dense_rows, bool fetches>
 void micro_kernel(std::int64_t k, Matrix<T> A, const Ahead<T>* ahead, const T* B, std::int64_t ldb, T alpha, T beta,
                   T* C, std::int64_t ldc, std::int64_t columns) {
@@ -116,14 +116,14 @@ void micro_kernel(std::int64_t k, Matrix<T> A, const Ahead<T>* ahead, const T* B
   for (auto& row : sums) {
     for (Vector& sum : row) sum = Vector{};
   }
-  // A pointer to each of 14 rows is more than there are registers: one to every fourth, with one and three times the distance
-  // between rows, reaches all.
+  // Pointers to all 14 rows would exceed the registers. A pointer to every fourth row reaches the rows between at once
+  // and three times the row distance.
   const T *row0 = A.data, *row4 = row0 + 4 * A.row_stride, *row8 = row4 + 4 * A.row_stride,
           *row12 = row8 + 4 * A.row_stride;
   const std::int64_t one = A.row_stride, step = dense_rows ? 1 : A.column_stride;
   std::int64_t three = 3 * one;
 #if defined(__x86_64__)
-  if constexpr (dense_rows) {  // else g++ sees what they are, and makes pointers to rows of them
+  if constexpr (dense_rows) {  // otherwise g++ recognises the pattern and makes pointers to all rows
     asm("" : "+r"(three), "+r"(row4), "+r"(row8), "+r"(row12));
   }
 #endif

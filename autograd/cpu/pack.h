@@ -6,10 +6,10 @@
 #include <cstring>
 #include <utility>
 
-// How blocked_gemm() copies a part of a matrix to where it lies densely.
+// Packing for blocked_gemm(): copies a part of a matrix into dense memory.
 namespace heed::cpu {
 
-// memcpy() in the widest registers; g++ takes narrower ones.
+// memcpy() in the widest registers; g++ chooses narrower ones.
 template <std::size_t bytes, class T>
 void copy(const T* from, T* to) {
   if constexpr (bytes % vector_bytes == 0) {
@@ -24,7 +24,7 @@ void copy(const T* from, T* to) {
   }
 }
 
-// The first `count` of at most n elements; where that is half or more, in two copies of a known size that overlap.
+// Copies the first `count` of at most n elements. From n / 2 on, it makes two overlapping copies of a fixed size.
 template <class T, std::int64_t n>
 void copy_row(const T* from, T* to, std::int64_t count) {
   constexpr std::int64_t half = n / 2;
@@ -37,12 +37,11 @@ void copy_row(const T* from, T* to, std::int64_t count) {
   }
 }
 
-// Values in a row of the squares that are transposed in registers.
+// Values per row of the squares that are transposed in registers.
 template <class T>
 constexpr int square = std::min<std::int64_t>(vector_bytes, 32) / static_cast<std::int64_t>(sizeof(T));
 
-// Of the 2 x 2 blocks of d x d values that rows a and b, d apart, hold beside each other: exchanges the two that are off the
-// diagonal.
+// Rows a and b, d apart, form 2 x 2 blocks of d x d values. Exchanges the two off-diagonal blocks of each.
 template <int d, class Vector, int... lane>
 [[gnu::always_inline]] inline void exchange(Vector& a, Vector& b, std::integer_sequence<int, lane...>) {
   constexpr int n = sizeof...(lane);
@@ -51,8 +50,8 @@ template <int d, class Vector, int... lane>
   a = first;
 }
 
-// (a0 a1 a2 a3, b0 b1 b2 b3) -> (a0 b0 a1 b1, a2 b2 a3 b3) in each 4 lanes: one instruction each, which exchange<1> of
-// floats is not on x86.
+// (a0 a1 a2 a3, b0 b1 b2 b3) -> (a0 b0 a1 b1, a2 b2 a3 b3) in each 4 lanes. x86 has one instruction for this, but not
+// for exchange<1> of floats.
 template <class Vector, int... lane>
 [[gnu::always_inline]] inline void zip(Vector& a, Vector& b, std::integer_sequence<int, lane...>) {
   constexpr int n = sizeof...(lane);
@@ -61,8 +60,8 @@ template <class Vector, int... lane>
   a = first;
 }
 
-// to[j * stride + i] = from[i][j] for i, j < square<T>. (Of loops that g++ unrolls by itself, it does so too late to keep
-// the array in registers.)
+// Sets to[j * stride + i] = from[i][j] for i, j < square<T>. (g++ unrolls plain loops too late to keep the array in
+// registers.)
 template <class T>
 void transpose_square(const T* const* from, T* to, std::int64_t stride) {
   constexpr int n = square<T>;
@@ -99,11 +98,11 @@ void transpose_square(const T* const* from, T* to, std::int64_t stride) {
   }
 }
 
-// X (k x n) in micro-panels of `width` columns, each dense; what is past the last column is not used.
+// Copies X (k x n) into dense micro-panels of `width` columns. Values past the last column are unspecified.
 template <class T, std::int64_t width>
 void pack(std::int64_t k, std::int64_t n, Matrix<T> X, T* to) {
   if (X.column_stride == 1) {
-    constexpr std::int64_t rows_at_a_time = 16;  // their lines, each of several panels, stay in the first cache
+    constexpr std::int64_t rows_at_a_time = 16;  // their lines, several panels each, stay in the L1 cache
     constexpr std::int64_t vectors = (width * sizeof(T) + vector_bytes - 1) / vector_bytes * vector_bytes / sizeof(T);
     for (std::int64_t begin = 0; begin < k; begin += rows_at_a_time) {
       const std::int64_t end = std::min(k, begin + rows_at_a_time);
@@ -111,7 +110,7 @@ void pack(std::int64_t k, std::int64_t n, Matrix<T> X, T* to) {
         const T* from = X.data + first;
         T* const panel = to + first * k;
         std::int64_t p = begin;
-        if (first + vectors <= n) {  // whole vectors: what is copied past a row's end, the next row overwrites
+        if (first + vectors <= n) {  // copy whole vectors: the next row overwrites the excess
           for (; p < std::min(end, k - 1); ++p) {
             copy<vectors * sizeof(T)>(from + p * X.row_stride, panel + p * width);
           }

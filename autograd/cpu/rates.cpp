@@ -16,7 +16,7 @@
 namespace heed::cpu {
 namespace {
 
-// The shortest of several times, in seconds: the machine's, without its other guests.
+// Returns the shortest of several times, in seconds: the one least disturbed by other programs.
 template <class Work>
 double shortest(int rounds, Work&& work) {
   double best = std::numeric_limits<double>::infinity();
@@ -33,8 +33,8 @@ double shortest(int rounds, Work&& work) {
 double fma_rate(int team) {
   typedef float Vector __attribute__((vector_size(vector_bytes)));
   constexpr std::int64_t lanes = vector_bytes / 4;
-  constexpr std::int64_t steps = 1 << 19;  // milliseconds: until the system has put each thread on a core of its own
-  constexpr std::int64_t sums = 12;        // as many as hide how long one takes
+  constexpr std::int64_t steps = 1 << 19;  // some milliseconds, so that the system places each thread on its own core
+  constexpr std::int64_t sums = 12;        // enough independent sums to hide the latency of one
   Tensor result({team, lanes}, DType::float32);
   float* to = result.mutable_data<float>();
   const double seconds = shortest(25, [&] {
@@ -58,7 +58,7 @@ double gemm_rate(std::int64_t n, int team) {
   const Tensor A = full({team, n, n}, 0.5), B = full({team, n, n}, 0.5);
   Tensor C({team, n, n}, DType::float32);
   float* to = C.mutable_data<float>();
-  const std::int64_t products = std::max<std::int64_t>(1, 50'000'000 / (2 * n * n * n));  // a millisecond's work
+  const std::int64_t products = std::max<std::int64_t>(1, 50'000'000 / (2 * n * n * n));  // about a millisecond of work
   const double seconds = shortest(7, [&] {
     parallel_for(team, 1, [&](std::int64_t t, std::int64_t) {
       const std::int64_t first = t * n * n;

@@ -3,19 +3,20 @@
 
 namespace heed::cpu {
 
-// What this machine reaches, measured now with so many threads: the limits that other timings are held against.
+// Measures this machine's limits now, with the given number of threads, as references for other timings.
 
-// float32 operations a second of multiplying and adding in registers alone, in all threads at once: no program has more.
+// Returns float32 operations per second of multiply-adds in registers, summed over all threads: an upper bound for any
+// program.
 double fma_rate(int threads);
 
-// The same of (n x n) products, one product at a time in each thread.
+// Returns the same for (n x n) products, one product at a time per thread.
 double gemm_rate(std::int64_t n, int threads);
 
-// How memory is gone through, in float32: y += a x, which reads x and y and writes y; the sum of x; y = x; and y = x
-// past the caches, which does not read y's lines before it writes them.
+// Access patterns in float32: y += a x reads x and y and writes y; sum of x; y = x; and y = x past the caches, which
+// does not read y's lines first.
 enum class Traffic { add, read, copy, copy_past_caches };
 
-// Bytes a second that are read and written so, x and y of so many bytes each.
+// Returns bytes per second read and written with this pattern, for x and y of `bytes` each.
 double memory_rate(std::int64_t bytes, int threads, Traffic traffic = Traffic::add);
 
 }  // namespace heed::cpu

@@ -8,11 +8,11 @@
 namespace heed::cpu {
 namespace {
 
-constexpr std::int64_t least_elements = 1 << 11;    // of W: below, blocks of registers are as fast
-constexpr std::int64_t lanes = 64, few_lanes = 16;  // sums of a column that run beside each other
+constexpr std::int64_t least_elements = 1 << 11;    // of W; below this, register blocking is as fast
+constexpr std::int64_t lanes = 64, few_lanes = 16;  // partial sums of a column that are computed in parallel
 
-// y[j] = b[j] + sum of x[p] W[p, j] for columns [begin, end), eight rows at a time: so many streams, and y is passed over once
-// for all of them.
+// Computes y[j] = b[j] + sum of x[p] W[p, j] for columns [begin, end). It reads eight rows at a time, as eight streams,
+// and passes over y once for all of them.
 template <class T>
 void along_rows(std::int64_t k, const T* x, Matrix<T> W, const T* bias, T* y, std::int64_t begin, std::int64_t end) {
   constexpr std::int64_t streams = 8;
@@ -42,7 +42,7 @@ void along_rows(std::int64_t k, const T* x, Matrix<T> W, const T* bias, T* y, st
   }
 }
 
-// y[j] = b[j] + x . W[:, j], each column one after the other in memory.
+// Computes y[j] = b[j] + x . W[:, j] for columns that are dense in memory.
 template <class T>
 void along_columns(std::int64_t k, const T* x, Matrix<T> W, const T* bias, T* y, std::int64_t begin, std::int64_t end) {
   for (std::int64_t j = begin; j < end; ++j) {
@@ -81,7 +81,7 @@ void row_product(std::int64_t k, std::int64_t n, T alpha, const T* x, std::int64
     for (std::int64_t p = 0; p < k; ++p) dense.push_back(alpha * x[p * x_stride]);
     x = dense.data();
   }
-  // Ranges of columns of some 64,000 elements, but no narrower than a page of each row.
+  // Ranges of columns with about 64,000 elements, at least a page of each row wide.
   const bool by_rows = W.column_stride == 1;
   const std::int64_t wanted = (std::int64_t{1} << 16) / k / 16 * 16;
   const std::int64_t least = by_rows ? 4096 / static_cast<std::int64_t>(sizeof(T)) : 16;

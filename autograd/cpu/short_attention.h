@@ -7,19 +7,19 @@
 #include <cstring>
 #include <limits>
 
-// Attention of few queries to few keys, as in a sentence. The scores of a head lie transposed, (keys, stride): a vector holds
-// those of 16 queries and one key, and softmax goes down the keys, with nothing to add up or compare across a vector.
-// Internal.
+// Attention for short sequences, such as sentences. The scores of a head are transposed, (keys, stride): a vector holds
+// 16 queries and one key. Softmax then runs down the keys without reductions within a vector. Internal.
 namespace heed::cpu {
 
 constexpr std::int64_t vector_queries = 16;
 template <class T>
 using QueryValues = std::array<T, 64>;
 
-// With fewer queries than 6, most of a vector would be empty; with 128 of both, seen on Emerald Rapids, forward is slower so.
+// Below 6 queries most of a vector would be empty. At 128 queries and 128 keys the forward pass is slower this way on
+// Emerald Rapids.
 inline bool is_short(const Sizes& s) { return s.T_q >= 6 && s.T_q <= 64 && s.T_k <= 64; }
 
-// Of a block of `rows` queries; `stride` makes whole vectors of them.
+// The part of the scores for one block of `rows` queries. `stride` is a whole number of vectors.
 struct ShortTile {
   std::int64_t keys, rows, stride;
   explicit ShortTile(const Block& block) : keys(block.keys), rows(block.rows), stride(padded(rows)) {}
@@ -36,7 +36,7 @@ struct QueryVector {
   static void store(const Lanes& x, T* to) { std::memcpy(to, &x, sizeof x); }
 };
 
-// S = A B^T of a head: A (keys, d), B (rows, d); 0 where a vector has no query.
+// S = A B^T for one head: A (keys, d), B (rows, d). Padding queries get 0.
 template <class T>
 void multiply_by_queries(const ShortTile& t, std::int64_t d, T scale, const Matrix<T>& A, const Matrix<T>& B_transposed,
                          T* S) {
@@ -48,7 +48,7 @@ void multiply_by_queries(const ShortTile& t, std::int64_t d, T scale, const Matr
   gemm(t.keys, t.rows, d, scale, A, B_transposed, T{0}, S, t.stride);
 }
 
-// As compute_scores().
+// Like compute_scores().
 template <class T>
 void compute_short_scores(const Sizes& s, const Block& block, const ShortTile& t, const Matrices<T>& Q,
                           const Matrices<T>& K, T* S, T* slope = nullptr) {
@@ -90,7 +90,7 @@ void scale_short(const ShortTile& t, T* S, const T* factor) {
   }
 }
 
-// P = softmax of S down the keys, in S; row_max and inverse_row_sum (rows) as attention_forward() gives them.
+// P = softmax of S down the keys, in S; row_max and inverse_row_sum (rows) match attention_forward().
 template <class T>
 void softmax_short(const ShortTile& t, T* S, T* row_max, T* inverse_row_sum) {
   using Vector = QueryVector<T>;
@@ -116,7 +116,7 @@ void softmax_short(const ShortTile& t, T* S, T* row_max, T* inverse_row_sum) {
   std::copy_n(inverse.data(), t.rows, inverse_row_sum);
 }
 
-// P once more, from the scores in S.
+// Recomputes P from the scores in S.
 template <class T>
 void weights_from_short_scores(const ShortTile& t, T* S, const T* row_max, const T* inverse_row_sum) {
   QueryValues<T> m{}, factor{};
@@ -126,7 +126,7 @@ void weights_from_short_scores(const ShortTile& t, T* S, const T* row_max, const
   scale_short(t, S, factor.data());
 }
 
-// dS = P (dP - D) scale slope with D = sum P dP down the keys, in dP; dbias as score_gradients().
+// dS = P (dP - D) scale slope with D = sum P dP down the keys, in dP; dbias as in score_gradients().
 template <class T>
 void short_score_gradients(const Sizes& s, const ShortTile& t, const T* P, const T* slope, T* dbias, T* dP) {
   using Vector = QueryVector<T>;

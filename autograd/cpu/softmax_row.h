@@ -12,10 +12,11 @@
 // Kernels of one row, shared by softmax, cross-entropy and attention. Internal.
 namespace heed::cpu {
 
-// The largest of n numbers, of which NaN is none; -infinity when there is none.
+// Returns the largest of n numbers, ignoring NaN; -infinity without any.
 template <class T>
 T max_row(const T* x, std::int64_t n) {
-  // g++ makes no vectors of a maximum that may meet NaN. Two of 32 bytes take a row of 16 scores, which two longer miss.
+  // g++ does not vectorise a maximum that handles NaN. Two vectors of 32 bytes suit a row of 16 scores; two longer ones
+  // do not.
   typedef T Lanes __attribute__((vector_size(std::min<std::int64_t>(vector_bytes, 32))));
   constexpr std::int64_t width = sizeof(Lanes) / sizeof(T);
   Lanes lanes[2];
@@ -38,21 +39,22 @@ T max_row(const T* x, std::int64_t n) {
   return best[0];
 }
 
-// y = e^(x - m), m >= x; x and y may be one row. Returns sum y.
+// Computes y = e^(x - m) for m >= x; x and y may be one row. Returns sum y.
 template <class T>
 T exp_row(const T* x, T* y, std::int64_t n, T m) {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) y[i] = exp_nonpositive(x[i] - m);
-  return static_cast<T>(sum_row(y, n));  // in a loop of its own: g++ would load exp's constants again for each vector
+  // a separate loop: a fused one makes g++ reload exp's constants for each vector
+  return static_cast<T>(sum_row(y, n));
 }
 
-// y = softmax(x); x and y may be one row. `m` is max_row(x). Returns log sum e^(x - m): infinity for a row of -infinity,
-// whose y is 0; NaN, as is all of y, where there is one in x.
+// Computes y = softmax(x); x and y may be one row. `m` is max_row(x). Returns log sum e^(x - m). A row of -infinity
+// gives y = 0 and returns infinity; a NaN in x makes y and the result NaN.
 template <class T>
 T softmax_row(const T* x, T* y, std::int64_t n, T m) {
   if (m == -std::numeric_limits<T>::infinity()) {
     bool masked = true;
-    for (std::int64_t i = 0; i < n; ++i) masked = masked && x[i] == m;  // not NaN
+    for (std::int64_t i = 0; i < n; ++i) masked = masked && x[i] == m;  // false for NaN
     constexpr T nan = std::numeric_limits<T>::quiet_NaN();
     std::fill_n(y, n, masked ? T{0} : nan);
     return masked ? std::numeric_limits<T>::infinity() : nan;
@@ -62,14 +64,14 @@ T softmax_row(const T* x, T* y, std::int64_t n, T m) {
   return std::log(total);
 }
 
-// The same, returning log sum e^x, or infinity.
+// Does the same, but returns log sum e^x, or infinity.
 template <class T>
 T softmax_row(const T* x, T* y, std::int64_t n) {
   const T m = max_row(x, n), log_total = softmax_row(x, y, n, m);
   return std::isinf(log_total) ? log_total : m + log_total;
 }
 
-// dx = y * (dy - sum(dy * y)) * scale; dx may be y or dy.
+// Computes dx = y * (dy - sum(dy * y)) * scale; dx may be y or dy.
 template <class T>
 void softmax_row_backward(const T* y, const T* dy, T* dx, std::int64_t n, T scale) {
   const T mean = static_cast<T>(dot_row(dy, y, n));

@@ -6,14 +6,14 @@
 #include <emmintrin.h>
 #endif
 
-// Tensors too large for any cache, written past the caches (non-temporal stores): an ordinary store first reads the line that
-// it overwrites. Internal.
+// Writes tensors that exceed the caches with non-temporal stores. An ordinary store first reads the line that it
+// overwrites. Internal.
 namespace heed::cpu {
 
-// Where a tensor of so many bytes is written so.
+// Returns whether a tensor of so many bytes is written with non-temporal stores.
 constexpr std::int64_t most_cached_bytes = std::int64_t{1} << 25;
 
-// In the scope of a thread that streams: at its end, what was streamed is there for the others.
+// A scope for a thread that streams. Its end makes the streamed values visible to other threads.
 struct StreamScope {
   [[nodiscard]] StreamScope() {}
   ~StreamScope() {
@@ -23,7 +23,7 @@ struct StreamScope {
   }
 };
 
-// to[i] = from[i], past the caches where the processor can.
+// Copies from[i] to to[i], past the caches if the processor can.
 template <class T>
 void stream(const T* from, T* to, std::int64_t n) {
 #if defined(__SSE2__)
@@ -39,8 +39,7 @@ void stream(const T* from, T* to, std::int64_t n) {
   std::copy_n(from, n, to);
 }
 
-// Whether results are worth the detour of a Part: past the caches a copy is 1.7 times as fast on Sapphire Rapids, no faster on
-// Zen 3.
+// Whether a Part pays off: copying past the caches is 1.7 times as fast on Sapphire Rapids, but no faster on Zen 3.
 inline bool streams_results() {
 #if defined(__x86_64__)
   static const bool intel = __builtin_cpu_is("intel");
@@ -50,9 +49,9 @@ inline bool streams_results() {
 #endif
 }
 
-// Where to write to[0], ..., to[n - 1], a part of a tensor of `all` elements: there; or, of one that no cache holds, in a
-// buffer that stays in the first cache, from where it is streamed at the end of the scope. One a thread at a time, in a
-// StreamScope.
+// Provides memory for to[0], ..., to[n - 1], a part of a tensor of `all` elements: `to` itself, or, for a tensor that
+// exceeds the caches, a buffer in the L1 cache that is streamed to `to` at the end of the scope. At most one per thread
+// at a time, within a StreamScope.
 template <class T>
 class Part {
  public:

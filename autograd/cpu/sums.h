@@ -9,7 +9,7 @@
 // Sums whose error does not grow with their length. Internal.
 namespace heed::cpu {
 
-// Lanes of 16 values at a time, added in pairs and gathered into a double every 256 values.
+// Adds 16 lanes at a time, combines them in pairs, and accumulates into a double every 256 values.
 template <class T, class Term>
 [[gnu::always_inline]] inline double sum_terms(std::int64_t n, Term term) {
   double total = 0;
@@ -21,7 +21,8 @@ template <class T, class Term>
       for (std::size_t l = 0; l < 8; ++l) low[l] += term(i + static_cast<std::int64_t>(l));
       for (std::size_t l = 0; l < 8; ++l) high[l] += term(i + static_cast<std::int64_t>(l) + 8);
     }
-    typedef T Lanes __attribute__((vector_size(8 * sizeof(T))));  // for g++, which adds the array's elements one by one
+    // a vector type: g++ adds an array's elements one by one
+    typedef T Lanes __attribute__((vector_size(8 * sizeof(T))));
     Lanes a, b;
     std::memcpy(&a, low.data(), sizeof a);
     std::memcpy(&b, high.data(), sizeof b);
@@ -50,7 +51,7 @@ double sum_row(const T* x, std::int64_t n, std::int64_t stride) {
   return total;
 }
 
-// The same in parallel, for long rows.
+// Does the same in parallel, for long rows.
 template <class T>
 double sum_long(const T* x, std::int64_t n) {
   constexpr std::int64_t part = 65536;

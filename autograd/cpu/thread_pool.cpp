@@ -22,30 +22,32 @@ void pause_briefly() {
 #endif
 }
 
-// Worker threads that help whoever calls run() with its tiles.
+// Worker threads that help the caller of run() with its tiles.
 //
-// The caller runs tiles, too, and then waits only for those that a worker has begun: a worker that gets no processor,
-// because other programs have them all, delays nothing. (An OpenMP team ends with its last member: milliseconds later, after
-// work of microseconds.) Each member of a job has a share of consecutive tiles, the same in every job, and helps with the
-// others' when its own is done: what it wrote in one operation is in its cache when the next operation reads it.
+// The caller runs tiles too, and then waits only for tiles that a worker has started. A worker that gets no processor,
+// because other programs use them all, therefore delays nothing. (An OpenMP team ends with its last member:
+// milliseconds later, after microseconds of work.) Each member of a job has a share of consecutive tiles, the same in
+// every job, and helps with other shares when its own is done. Its results of one operation are therefore in its cache
+// when the next operation reads them.
 //
-// Thread safety: any thread may call run(); one call at a time is served, and the others return false at once. Workers
-// touch nothing but atomics.
+// Thread safety: any thread may call run(). It serves one call at a time; concurrent calls return false at once.
+// Workers touch only atomics.
 //
 // Invariants:
 // (1) tile_, context_, tiles_ and members_ describe one job. Only the caller that holds taken_ writes them, and only while
 //     every share is closed.
-// (2) A share's ticket holds the number of its job and of the first tile of the share that nobody has taken. A tile is run by
-//     the thread whose compare-exchange moved the ticket past it, and so exactly once.
-// (3) A caller leaves run() when unfinished_ is 0, so not while a tile is left to take. Who reads a ticket, then the fields of
-//     (1), and then moves that ticket has therefore read one job's fields; who fails to move it discards what it read.
-// (4) Worker i has the thread index i, in [1, workers_]. Workers are added as they are needed, and never end.
+// (2) A share's ticket holds the number of its job and the first tile of the share that is not taken. The thread whose
+// compare-exchange moves the ticket past a tile runs that tile, so each tile runs exactly once.
+// (3) A caller leaves run() when unfinished_ is 0, so only after all tiles are taken. A thread that reads a ticket,
+// then the fields of (1), and then moves that ticket has read the fields of one job. A thread that fails to move it
+// discards them.
+// (4) Worker i has thread index i, in [1, workers_]. Workers are added on demand and never end.
 class ThreadPool {
  public:
   static constexpr int most_members = 256;
 
-  // Runs tile(context, t) for each t in [0, tiles) on up to `members` threads; false, with nothing done, while another
-  // caller's tiles are run.
+  // Runs tile(context, t) for each t in [0, tiles) on up to `members` threads. Returns false, without effect, while it
+  // runs another caller's tiles.
   bool run(int members, std::int64_t tiles, void (*tile)(void*, std::int64_t), void* context) {
     if (taken_.exchange(true, std::memory_order_acquire)) return false;
     for (; workers_ < members - 1; ++workers_) std::thread([this, index = workers_ + 1] { work(index); }).detach();
@@ -69,7 +71,7 @@ class ThreadPool {
 
  private:
   static constexpr std::memory_order release = std::memory_order_release;
-  // The number of the job in the upper half, of the next tile in the lower; `closed` when there is none to take.
+  // upper half: number of the job; lower half: the next tile; `closed` when all are taken
   static constexpr std::uint64_t closed = std::numeric_limits<std::uint32_t>::max();
   struct alignas(64) Share {
     std::atomic<std::uint64_t> ticket = closed;
@@ -79,7 +81,7 @@ class ThreadPool {
     for (int turn = 0; turn < members_; ++turn) take_tiles_of(turn);
   }
 
-  // Of the share that comes `turn` shares after this thread's own.
+  // Takes and runs tiles of the share that is `turn` places after this thread's own.
   void take_tiles_of(int turn) {
     for (;;) {
       const int members = members_, m = (thread_index + turn) % members;
@@ -107,7 +109,7 @@ class ThreadPool {
     }
   }
 
-  // Returns when the job is another than `seen`: spins for 100 microseconds, then sleeps.
+  // Returns when the job differs from `seen`: spins for 100 microseconds, then sleeps.
   void await_change(std::uint64_t seen) {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point end = Clock::now() + std::chrono::microseconds(100);
@@ -120,7 +122,7 @@ class ThreadPool {
     }
   }
 
-  // What a worker reads when a job begins is in one line of the cache, what it writes in others.
+  // Fields that workers read at the start of a job share one cache line; fields that they write use others.
   alignas(64) std::atomic<std::uint64_t> job_ = 0;
   std::atomic<void (*)(void*, std::int64_t)> tile_ = nullptr;
   std::atomic<void*> context_ = nullptr;
@@ -134,7 +136,8 @@ class ThreadPool {
 };
 
 ThreadPool& pool() {
-  static ThreadPool* const instance = new ThreadPool;  // its threads outlive whatever is destroyed at exit
+  // never destroyed: its threads outlive all objects of static lifetime
+  static ThreadPool* const instance = new ThreadPool;
   return *instance;
 }
 

@@ -3,8 +3,8 @@
 
 namespace heed::cpu {
 
-// Bytes of the widest vectors that this is compiled for: for vector_size, of which g++ takes wider ones apart, at worst one
-// number at a time.
+// Size in bytes of the widest vectors of the target, for vector_size. g++ splits wider ones, at worst into single
+// numbers.
 #if defined(__AVX512F__)
 constexpr std::int64_t vector_bytes = 64;
 #elif defined(__AVX__)

@@ -5,12 +5,12 @@
 #include <limits>
 #include <numbers>
 
-// exp and its kin for float without branches or calls, so that loops over them vectorise; within 3 units in
-// the last place. For double, where nothing is trained in a hurry, the C library's.
+// exp and related functions for float without branches or calls, so that loops over them vectorise; accurate to 3 units
+// in the last place. The double versions call the C library.
 namespace heed::cpu {
 
-// x = n ln 2 + r with |r| <= ln(2) / 2; gives 2^(n - k) and e^r - 1 = r + r^2/2! + ... + r^7/7!. -126 <= n - k <= 127, which
-// with k = 0 is -87.33 <= x <= 88.
+// Splits x = n ln 2 + r with |r| <= ln(2) / 2 into 2^(n - k) and e^r - 1 = r + r^2/2! + ... + r^7/7!. Requires -126 <=
+// n - k <= 127; with k = 0 that is -87.33 <= x <= 88.
 struct PowerOfTwo {
   float scale, expm1_r;
 };
@@ -30,7 +30,7 @@ struct PowerOfTwo {
 }
 
 [[gnu::always_inline]] inline float exp(float x) {
-  // e^x = 2^k (2^(n - k) e^r), with k where 2^n would be no float, or one without all of its bits
+  // e^x = 2^k (2^(n - k) e^r); k keeps 2^(n - k) a normal float where 2^n would overflow or be subnormal
   const bool large = x > 88.0F, small = x < -87.0F;
   const float clamped = x < 89.0F ? (x > -104.0F ? x : -104.0F) : 89.0F;
   const PowerOfTwo e = split_exp(clamped, large ? 1U : small ? 0U - 32U : 0U);
@@ -39,15 +39,16 @@ struct PowerOfTwo {
 }
 inline double exp(double x) { return std::exp(x); }
 
-// e^x for x <= 0, which may be rounded up: right to x = 88. In less than half the time of exp.
+// e^x for x <= 0 (and, because of rounding, slightly above). Accurate up to x = 88; takes less than half the time of
+// exp.
 [[gnu::always_inline]] inline float exp_nonpositive(float x) {
-  const PowerOfTwo e = split_exp(x);  // nonsense below the bound, and NaN of NaN
+  const PowerOfTwo e = split_exp(x);  // invalid below the bound; NaN gives NaN
   return x < -87.33F ? 0.0F : e.scale + e.scale * e.expm1_r;
 }
 inline double exp_nonpositive(double x) { return std::exp(x); }
 
-// Of |x|: below 0.9 x + x^3 P(x^2), fitted to 1e-9, so that most of it is exact; from there 1 - 2 / (e^(2x) + 1), of which
-// little is subtracted, with e^(2x) = 2^n e^(2r), |r| <= ln(2) / 4. Within 1 unit in the last place.
+// With |x| below 0.9: x + x^3 P(x^2), fitted to 1e-9, so that most of the result is exact. Above: 1 - 2 / (e^(2x) + 1),
+// where the subtracted part is small, with e^(2x) = 2^n e^(2r), |r| <= ln(2) / 4. Within 1 unit in the last place.
 [[gnu::always_inline]] inline float tanh(float x) {
   const float a = std::abs(x), a2 = a * a;
   float p = -0.000455455252F;
@@ -58,7 +59,7 @@ inline double exp_nonpositive(double x) { return std::exp(x); }
   p = p * a2 + 0.133329782F;
   p = p * a2 - 0.333333223F;
   const float near = a + a * a2 * p;
-  const float clamped = a > 9.1F ? 9.1F : a;  // NaN stays
+  const float clamped = a > 9.1F ? 9.1F : a;  // keeps NaN
   const float shifted = clamped * 2.88539008F + 12582912.0F, n = shifted - 12582912.0F;
   const float r = (clamped - n * 0.34667969F) + n * 1.06097220e-4F;
   float q = 0.0893127019F;  // (e^(2r) - 1) / r
@@ -100,7 +101,7 @@ inline Normal<double> normal(double x) {
 }
 
 template <class T>
-[[gnu::always_inline]] inline T sigmoid(T x) {  // a loop that calls it does not vectorise
+[[gnu::always_inline]] inline T sigmoid(T x) {  // a loop with a call does not vectorise
   return T{1} / (T{1} + exp(-x));
 }
 

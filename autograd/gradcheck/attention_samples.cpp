@@ -8,7 +8,7 @@ struct Case {
   const char* name;
   Shape Q, K, V;
   AttentionOptions options;
-  std::vector<Shape> bias = {};  // one or none
+  std::vector<Shape> bias = {};  // none or one
 };
 
 std::vector<Case> cases() {

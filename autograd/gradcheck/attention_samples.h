@@ -3,7 +3,7 @@
 
 namespace heed {
 
-// Samples of fused attention under each kind of mask, looking at one of its outputs or at both.
+// Returns samples of fused attention for each kind of mask, with the output, the weights, or both.
 enum class AttentionOutput { output, weights };
 std::vector<GradientSample> attention_samples(AttentionOutput output);
 

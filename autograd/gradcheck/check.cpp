@@ -15,7 +15,7 @@ using Function = std::function<Tensor(const std::vector<Tensor>&)>;
 // f'(x) ~ sum_k c_k (f(x + k h) - f(x - k h)) / h, with an error of order h^8.
 constexpr std::array<double, 4> coefficients = {4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280};
 
-// The derivative of a vector-valued f: f(offset) is its value at x + offset.
+// The derivative of a vector-valued f; f(offset) is its value at x + offset.
 std::vector<double> central_difference(const std::function<Tensor(double)>& f, double h) {
   std::vector<double> result;
   for (std::size_t k = 0; k < coefficients.size(); ++k) {

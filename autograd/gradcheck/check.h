@@ -12,16 +12,16 @@ namespace heed {
 struct CheckOptions {
   double rtol = 1e-7;
   double atol = 1e-9;
-  double step = 4e-3;         // of the 8th-order central difference
-  double scale_gradient = 1;  // multiplies the computed gradient: a check with 1.01 must fail
-  std::uint64_t seed = 0;     // of the random cotangents
+  double step = 4e-3;         // for the 8th-order central difference
+  double scale_gradient = 1;  // multiplies the computed gradient; with 1.01 a check must fail
+  std::uint64_t seed = 0;     // for the random cotangents
 };
 
 /// The entry with the largest error relative to its tolerance.
 struct GradientError {
   std::string where;  // "input 1, element 7, output 3"
   double computed = 0, expected = 0;
-  double excess = 0;  // |computed - expected| / (atol + rtol |expected|): passes up to 1
+  double excess = 0;  // |computed - expected| / (atol + rtol |expected|); at most 1 passes
 };
 
 /// Result of a gradient check.
@@ -34,13 +34,13 @@ struct CheckReport {
 /// Returns f'(x) by an 8th-order central difference. f maps a float64 scalar () to a float64 scalar ().
 double derivative(const std::function<Tensor(const Tensor&)>& f, double x, double step);
 
-/// Compares the Jacobian of `function` at `inputs` (float64), and its products with random cotangents, with central differences.
-/// Throws `Error` when an input is not float64 or a gradient is missing.
+/// Compares the Jacobian of `function` at `inputs` (float64), and its products with random cotangents, with central
+/// differences. Throws `Error` when an input is not float64 or a gradient is missing.
 CheckReport check_gradients(const std::function<Tensor(const std::vector<Tensor>&)>& function,
                             const std::vector<Tensor>& inputs, const CheckOptions& options = {});
 
-/// Checks the gradient of an operation on each of its samples. Throws `Error` when the operation has no samples, and when a sample
-/// also passes with a gradient that is 1 % too large: such a check proves nothing.
+/// Checks the gradient of an operation on each of its samples. Throws `Error` for an operation without samples, and for
+/// a sample that also passes with a gradient that is 1 % too large: such a sample proves nothing.
 ///
 ///   static const Operation cube_operation("cube", [] { return unary_samples(cube); });  // operation.h shows cube()
 ///   const CheckReport report = check(cube_operation);

@@ -14,7 +14,7 @@ std::vector<GradientSample> unary_samples(Tensor (*f)(const Tensor&), Argument::
 }
 
 std::vector<std::pair<Shape, Shape>> broadcast_pairs() {
-  static constexpr std::int64_t sizes[] = {2, 3, 1, 2};  // of axes -1, -2, -3, -4
+  static constexpr std::int64_t sizes[] = {2, 3, 1, 2};  // for axes -1, -2, -3, -4
   std::vector<std::pair<Shape, Shape>> pairs;
   for (int rank_a = 0; rank_a <= 4; ++rank_a) {
     for (int rank_b = 0; rank_b <= 4; ++rank_b) {

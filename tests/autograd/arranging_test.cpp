@@ -52,7 +52,7 @@ TEST_CASE("A shape that cannot be rearranged so is an error that says why") {
                    [&] {
                      split(x, {1, 1}, 1);
                    }},
-                  {"squeeze: axis 0 of shape (2, 3) has not size 1", [&] { squeeze(x, 0); }},
+                  {"squeeze: expected size 1 along axis 0 of shape (2, 3)", [&] { squeeze(x, 0); }},
                   {"flatten: axis 1 comes after axis 0 of shape (2, 3)", [&] { flatten(x, 1, 0); }},
                   {"pad: expected sizes of at least 0, got -1 and 0", [&] { pad(x, 0, -1, 0); }},
                   {"repeat: expected a number of at least 0 for each axis of (2, 3), got 2", [&] { repeat(x, {2}); }},

@@ -77,9 +77,9 @@ TEST_CASE("A formula that does not fit is an error that says where") {
        {"einsum: '...ij->i': '...ij' does not name the axes of shape (3)", [] { einsum("...ij->i", zeros({3})); }},
        {"einsum: 'ij->k': no operand has an axis 'k'", [&] { einsum("ij->k", x); }},
        {"einsum: 'ij->ii': the result names 'i' twice", [&] { einsum("ij->ii", x); }},
-       {"einsum: 'i?->i': '?' is no letter", [&] { einsum("i?->i", x); }},
+       {"einsum: 'i?->i': '?' is not a letter", [&] { einsum("i?->i", x); }},
        {"einsum: 'ii': axes 'i' of shape (2, 3) differ", [&] { einsum("ii", x); }},
-       {"einsum: 'i[->i': '[' is no letter", [&] { einsum("i[->i", x); }},
+       {"einsum: 'i[->i': '[' is not a letter", [&] { einsum("i[->i", x); }},
        {"einsum: 'ij,jk': expected 1 operand, got 2", [&] { einsum("ij,jk", x); }},
        {"einsum: 'ij': expected 2 operands, got 1", [&] { einsum("ij", x, x); }}});
 }

@@ -16,8 +16,8 @@ TEST_CASE("A window is a band around the query's own key, aligned at either end"
   CHECK(hidden(Mask::window(1, 1) & Mask::causal(), 3, 3) == hidden(Mask::window(1, 0), 3, 3));
   CHECK(hidden(Mask::window(0, 0, Mask::Align::start), 3, 2) == Hidden{0, 1, 1, 0, 1, 1});
   CHECK(message([] { Mask::causal() & Mask::causal(Mask::Align::start); }) ==
-        "mask: one is aligned at the start, the other at the end");
-  CHECK(message([] { Mask::window(-1, 0); }) == "Mask::window: expected numbers of keys from 0 up, got -1 and 0");
+        "mask: cannot combine bands with different alignments, one at the start and one at the end");
+  CHECK(message([] { Mask::window(-1, 0); }) == "Mask::window: expected numbers of keys of at least 0, got -1 and 0");
 }
 
 TEST_CASE("A mask hides what is later, what is padding, and what either of two hides") {

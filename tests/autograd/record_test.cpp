@@ -89,7 +89,7 @@ TEST_CASE("Misuse of a recording is an error that says what happened") {
     CHECK(message([&] { backward(finished, Tensor()); }) == "backward: the output or its cotangent is undefined");
     CHECK(message([] { backward(sum(ones({2}))); }) ==
           "backward: the output, of shape (), was not recorded: no Recording was open, or it depends on no "
-          "variable (frozen ones do not count)");
+          "variable (frozen variables do not count)");
     CHECK(message([&] { backward(x * x, ones({3})); }) ==
           "backward: the cotangent must be float32 (2) like the output, got float32 (3)");
     CHECK(message([&] { backward(x * x, ones({2}, DType::float64)); }) ==
@@ -163,7 +163,7 @@ TEST_CASE("A variable written between its use and backward is an error") {
 TEST_CASE("A tensor that an operation keeps, written between it and backward, is an error that names it") {
   const auto written = [](const std::string& which) {
     return which +
-           ", was written after the operation, and its gradient needs the values of then; write to a clone(), or "
+           ", was written after the operation, but its gradient needs the old values; write to a clone(), or "
            "after backward";
   };
   const Tensor W = variable(ones({3, 3}));
@@ -194,8 +194,8 @@ TEST_CASE("A tensor that an operation keeps, written between it and backward, is
   given = backward(direct)[table];
   given.mutable_data<float>()[0] = 7;
   CHECK(message([&] { backward(direct); }) ==
-        "backward of cross_entropy: a tensor of shape (1, 2) that it keeps was written, perhaps as a gradient that an "
-        "earlier backward gave; write to a clone()");
+        "backward of cross_entropy: a tensor of shape (1, 2) that it keeps was written; it may be a gradient from an "
+        "earlier backward; write to a clone()");
 }
 
 TEST_CASE("What backward does not read may be written") {
@@ -215,7 +215,7 @@ TEST_CASE("The gradient of a variable by itself is 1, and its cotangent") {
   const Tensor x = variable(full({}, 3)), rows = variable(zeros({2}));
   CHECK(message([&] { backward(x); }) ==
         "backward: the output, of shape (), was not recorded: no Recording was open, or it depends on no variable "
-        "(frozen ones do not count)");
+        "(frozen variables do not count)");
   const Recording recording;
   CHECK(backward(x)[x].item() == 1);
   CHECK(backward(rows, tensor({2}, {5, 7}))[rows].to_vector() == std::vector<double>{5, 7});

@@ -76,7 +76,7 @@ TEST_CASE("Wrong use of reductions is an error that says what was expected") {
                      Tensor total = x.clone();
                      add_in_place(total, zeros({3}));
                    }},
-                  {"max: of no elements, for shape (2, 0)", [&] {
+                  {"max: expected at least one element to reduce, got shape (2, 0)", [&] {
                      max(zeros({2, 0}), {1});
                    }}});
 }

@@ -133,34 +133,35 @@ TEST_CASE("A slice takes any step") {
 
 TEST_CASE("Wrong use of shape operations is an error that says what was expected") {
   const Tensor x = zeros({2, 3}), wide = x.to(DType::float64);
-  check_messages({{"reshape: 6 elements of shape (2, 3) do not fill (4, -1)",
-                   [&] {
-                     reshape(x, {4, -1});
-                   }},
-                  {"reshape: 6 elements of shape (2, 3) do not fill (-1, -1)",
-                   [&] {
-                     reshape(x, {-1, -1});
-                   }},
-                  {"reshape: 6 elements of shape (2, 3) do not fill (7)", [&] { reshape(x, {7}); }},
-                  {"permute: expected each axis of (2, 3) once, got (0, 0)",
-                   [&] {
-                     permute(x, {0, 0});
-                   }},
-                  {"permute: expected each axis of (2, 3) once, got (0)", [&] { permute(x, {0}); }},
-                  {"permute: axis 5 is outside [-2, 2) for 2 axes",
-                   [&] {
-                     permute(x, {0, 5});
-                   }},
-                  {"transpose: axis -2 is outside [-1, 1) for 1 axes", [] { transpose(zeros({3})); }},
-                  {"slice: [1, 4) by 1 does not lie in axis 1 of shape (2, 3)", [&] { slice(x, 1, 1, 4); }},
-                  {"slice: [0, 2) by 0 does not lie in axis 0 of shape (2, 3)", [&] { slice(x, 0, 0, 2, 0); }},
-                  {"broadcast_to: (2, 3) does not broadcast to (3)", [&] { broadcast_to(x, {3}); }},
-                  {"concat: expected at least one tensor", [] { concat(std::vector<Tensor>{}, 0); }},
-                  {"concat: part 1 is float32 (2, 2); expected float32 and sizes like (2, 3) but along axis 0",
-                   [&] {
-                     concat({x, zeros({2, 2})}, 0);
-                   }},
-                  {"concat: part 1 is float64 (2, 3); expected float32 and sizes like (2, 3) but along axis 0", [&] {
-                     concat({x, wide}, 0);
-                   }}});
+  check_messages(
+      {{"reshape: 6 elements of shape (2, 3) do not fill (4, -1)",
+        [&] {
+          reshape(x, {4, -1});
+        }},
+       {"reshape: 6 elements of shape (2, 3) do not fill (-1, -1)",
+        [&] {
+          reshape(x, {-1, -1});
+        }},
+       {"reshape: 6 elements of shape (2, 3) do not fill (7)", [&] { reshape(x, {7}); }},
+       {"permute: expected each axis of (2, 3) once, got (0, 0)",
+        [&] {
+          permute(x, {0, 0});
+        }},
+       {"permute: expected each axis of (2, 3) once, got (0)", [&] { permute(x, {0}); }},
+       {"permute: axis 5 is outside [-2, 2) for 2 axes",
+        [&] {
+          permute(x, {0, 5});
+        }},
+       {"transpose: axis -2 is outside [-1, 1) for 1 axes", [] { transpose(zeros({3})); }},
+       {"slice: [1, 4) by 1 does not lie in axis 1 of shape (2, 3)", [&] { slice(x, 1, 1, 4); }},
+       {"slice: [0, 2) by 0 does not lie in axis 0 of shape (2, 3)", [&] { slice(x, 0, 0, 2, 0); }},
+       {"broadcast_to: (2, 3) does not broadcast to (3)", [&] { broadcast_to(x, {3}); }},
+       {"concat: expected at least one tensor", [] { concat(std::vector<Tensor>{}, 0); }},
+       {"concat: part 1 is float32 (2, 2); expected float32 and, except along axis 0, the sizes (2, 3)",
+        [&] {
+          concat({x, zeros({2, 2})}, 0);
+        }},
+       {"concat: part 1 is float64 (2, 3); expected float32 and, except along axis 0, the sizes (2, 3)", [&] {
+          concat({x, wide}, 0);
+        }}});
 }

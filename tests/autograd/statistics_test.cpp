@@ -26,7 +26,7 @@ TEST_CASE("min, var, norm and logsumexp of an axis are those of its rows") {
   CHECK(logsumexp(x, {0, 2}, true).shape() == Shape{1, 7, 1});
   CHECK(var(x).shape() == Shape{});
   CHECK(std::isinf(var(tensor({2}, {1, 3}), {}, false, 3).item()));  // divided by 0, never by less
-  check_messages({{"min: of no elements, for shape (2, 0)",
+  check_messages({{"min: expected at least one element to reduce, got shape (2, 0)",
                    [] {
                      min(zeros({2, 0}), {1});
                    }},

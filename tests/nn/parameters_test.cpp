@@ -158,7 +158,7 @@ TEST_CASE("A frozen parameter written before backward is named where its values 
   Tensor(layer.weight).mutable_data<float>();
   CHECK(message([&] { backward(loss); }) ==
         "body: backward of linear: the memory of input 1 (parameter 'body.weight'), of shape (2, 3), was written after "
-        "the operation, and its gradient needs the values of then; write to a clone(), or after backward");
+        "the operation, but its gradient needs the old values; write to a clone(), or after backward");
 }
 
 TEST_CASE("What is frozen is a constant for recordings, and costs no gradient") {
@@ -203,7 +203,7 @@ TEST_CASE("What is frozen is a constant for recordings, and costs no gradient") 
   const Recording recording;
   CHECK(message([&] { backward(sum(head(body(x)))); }) ==
         "backward: the output, of shape (), was not recorded: no Recording was open, or it depends on no variable "
-        "(frozen ones do not count)");
+        "(frozen variables do not count)");
   CHECK(message([&] { parameters.freeze("hed.weight"); }) ==
         "parameters: none is named 'hed.weight' or begins with 'hed.weight.' (did you mean 'head.weight'?)");
 }

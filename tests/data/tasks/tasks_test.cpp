@@ -50,7 +50,7 @@ TEST_CASE("the control changes answers of the training set alone") {
 
 TEST_CASE("a task that cannot be made says why") {
   CHECK(message([] { make_task(options(static_cast<TaskKind>(99)), chance); }) ==
-        "a value, 99, has no name among coreference, bank, chinese, babi, jsonl, text, masked_text, induction, "
+        "value 99 is not among coreference, bank, chinese, babi, jsonl, text, masked_text, induction, "
         "candidates");
   CHECK(message([] { make_task(options(TaskKind::jsonl), chance); }) ==
         "data.train: task 'jsonl' reads a file; expected its path, got nothing");
