@@ -17,10 +17,10 @@ namespace heed {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t most_streamed = std::size_t{1} << 28;  // bytes of what is no regular file: some never end
+constexpr std::size_t most_streamed = std::size_t{1} << 28;  // limit for devices and FIFOs, which may never end
 constexpr int writer_awaited_ms = 2000;
 
-// False where the file system of a directory, or of the nearest one above it that exists, has used up its inodes.
+// Returns false when the file system of the directory, or of its nearest existing parent, has no free inodes.
 bool has_files_left(fs::path directory) {
   struct statvfs disk {};
   while (::statvfs(directory.c_str(), &disk) != 0) {
@@ -35,9 +35,9 @@ bool has_files_left(fs::path directory) {
   std::string hint;
   if (reason == ENOSPC || reason == EDQUOT) {
     hint = has_files_left(directory) ? ". Free some space on that disk and try again"
-                                     : ". That disk can hold no more files (df -i): remove some and try again";
+                                     : ". That disk cannot hold more files (df -i). Remove some and try again";
   }
-  if (reason == EACCES || reason == EPERM) hint = ". Check the permissions of it and of its directory";
+  if (reason == EACCES || reason == EPERM) hint = ". Check its permissions and those of its directory";
   if (reason == ENXIO && action == std::string_view("write")) hint = ": nobody reads from it";
   if (reason == EROFS) hint = ". Choose a directory that can be written";
   std::error_code ignored;
@@ -68,13 +68,14 @@ fs::path aside(const fs::path& path) {
   return fmt::format("{}.tmp-{}-{}", path.string(), ::getpid(), ++count);
 }
 
-// Waits until the file can be read (POLLIN) or written (POLLOUT) on; -1 ms: without end. Whether its other end was closed.
+// Waits until the file is ready for reading (POLLIN) or writing (POLLOUT); -1 ms waits forever. Returns whether the
+// other end was closed.
 bool is_closed_after(const Descriptor& file, short events, int milliseconds) {
   pollfd waiting{file.number(), events, 0};
   return ::poll(&waiting, 1, milliseconds) > 0 && (waiting.revents & POLLHUP) != 0;
 }
 
-// 0, or the reason why not all bytes were taken.
+// Returns 0, or the errno of a failed write.
 int write_all(const Descriptor& file, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(file.number(), bytes.data(), bytes.size());
@@ -88,20 +89,20 @@ int write_all(const Descriptor& file, std::string_view bytes) {
   return 0;
 }
 
-// A descriptor's file: written to where it is, though it be a regular one.
+// Returns whether the path names an open descriptor, which is written in place even if it is a regular file.
 bool is_descriptor(const std::string& path) {
   return path == "/dev/stdout" || path == "/dev/stderr" || path.starts_with("/dev/fd/") || path.starts_with("/proc/");
 }
 
-// A device or FIFO, which cannot be replaced.
+// Writes to a device or FIFO, which cannot be replaced.
 void write_to(const fs::path& path, std::string_view bytes) {
-  Descriptor file(path, O_WRONLY | O_APPEND | O_NONBLOCK);  // a FIFO without a reader would not open
+  Descriptor file(path, O_WRONLY | O_APPEND | O_NONBLOCK);  // opening a FIFO without a reader would block
   if (!file.is_open()) fail_with_reason("write", path, errno);
   const int reason = write_all(file, bytes);
   if (reason != 0) fail_with_reason("write", path, reason);
 }
 
-// What a symbolic link leads to, whether that exists or not.
+// Returns the target of a symbolic link, whether it exists or not.
 fs::path target_of(const fs::path& path) {
   fs::path target = path;
   std::error_code ignored;
@@ -113,7 +114,7 @@ fs::path target_of(const fs::path& path) {
 }
 
 void replace(const fs::path& path, std::string_view bytes) {
-  // The new name is on the disk only when its directory is: opened first, so that nothing is replaced where it cannot be.
+  // Syncing the directory makes the new name durable. It is opened first, so that nothing is replaced if that fails.
   Descriptor directory(path.has_parent_path() ? path.parent_path() : ".", O_RDONLY | O_DIRECTORY);
   if (!directory.is_open()) fail_with_reason("write", path, errno);
   const fs::path temporary = aside(path);
@@ -132,13 +133,13 @@ void replace(const fs::path& path, std::string_view bytes) {
 
 // Appends all that `file` holds to `bytes`.
 void read_all(const Descriptor& file, const fs::path& path, mode_t mode, std::string& bytes) {
-  bool is_connected = !S_ISFIFO(mode), was_awaited = false;  // a FIFO's writer
+  bool is_connected = !S_ISFIFO(mode), was_awaited = false;  // for the writer of a FIFO
   for (char block[1 << 16]; true;) {
     const ssize_t count = ::read(file.number(), block, sizeof block);
     if (count > 0) {
       bytes.append(block, static_cast<std::size_t>(count));
       if (!S_ISREG(mode) && bytes.size() > most_streamed) {
-        fail("cannot read {}: it is no regular file, and has more than {} MiB", path.string(), most_streamed >> 20);
+        fail("cannot read {}: it is not a regular file and has more than  {} MiB", path.string(), most_streamed >> 20);
       }
       is_connected = true;
     } else if (count < 0 && errno == EAGAIN) {
@@ -161,7 +162,7 @@ void read_all(const Descriptor& file, const fs::path& path, mode_t mode, std::st
 std::vector<fs::path> entries_of(const fs::path& directory) {
   std::vector<fs::path> entries;
   const auto close = [](DIR* open) { ::closedir(open); };
-  // Not fs::directory_iterator: libstdc++'s ends the program where it lacks memory.
+  // libstdc++'s fs::directory_iterator terminates the program when memory runs out.
   const std::unique_ptr<DIR, decltype(close)> handle(::opendir(directory.c_str()), close);
   if (!handle && errno != ENOENT) fail_with_reason("read", directory, errno);
   errno = 0;
@@ -183,7 +184,7 @@ std::vector<std::string> divided_paths(const std::string& list) {
     begin = std::min(list.find_first_not_of(' ', begin), list.size());
     const std::size_t end = std::min(list.find(',', begin), list.size());
     paths.push_back(list.substr(begin, end - begin));
-    if (paths.back().empty()) fail("'{}': expected names of files with one comma between two, got an empty name", list);
+    if (paths.back().empty()) fail("'{}': expected file names separated by commas, got an empty name", list);
     begin = end + 1;
   }
   return paths;
@@ -215,7 +216,7 @@ fs::path make_free_directory(const fs::path& path) {
 }
 
 std::string read_file(const fs::path& path) {
-  Descriptor file(path, O_RDONLY | O_NONBLOCK);  // a FIFO without a writer would not open
+  Descriptor file(path, O_RDONLY | O_NONBLOCK);  // opening a FIFO without a writer would block
   struct stat status {};
   if (!file.is_open() || ::fstat(file.number(), &status) != 0) fail_with_reason("read", path, errno);
   std::string bytes;

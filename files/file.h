@@ -10,31 +10,32 @@
 
 namespace heed {
 
-// The system refused: the text has the path and the system's reason.
+/// Thrown when the system rejects a file operation. The text has the path and the system's reason.
 struct FileError : Error {
   using Error::Error;
 };
 
-// The paths of what is in a directory, sorted; none where there is no such directory. FileError when it cannot be read.
+/// Returns the paths of a directory's entries, sorted; empty if the directory does not exist. Throws FileError when it
+/// cannot be read.
 std::vector<std::filesystem::path> entries_of(const std::filesystem::path& directory);
 
-// "a.txt, b.txt" -> "a.txt", "b.txt"; a file whose own name is the whole list, comma and all, is that one. Error for an empty
-// name between two commas.
+/// Splits a list of paths at commas: "a.txt, b.txt" -> "a.txt", "b.txt". A file whose name is the whole list takes
+/// precedence. Throws Error for an empty name.
 std::vector<std::string> divided_paths(const std::string& list);
 
-/// Makes the directory `path` where it is missing. Throws FileError with the path and the system's reason.
+/// Makes the directory `path` if it is missing. Throws FileError with the path and the system's reason.
 void make_directory(const std::filesystem::path& path);
 
-/// Makes `path` and the directories above it, as make_directory() does.
+/// Makes `path` and its parent directories, with the errors of make_directory().
 void make_directories(const std::filesystem::path& path);
 
-/// Makes the directory `path`, or the first of path-2, path-3, ... that does not exist, and returns it. Two processes never get
-/// the same one.
+/// Makes the directory `path`, or the first of path-2, path-3, ... that does not exist, and returns it. Two processes
+/// never get the same directory.
 std::filesystem::path make_free_directory(const std::filesystem::path& path);
 
-/// Returns the file's bytes. Throws FileError with the path and the system's reason. Throws Error for a FIFO that nobody
-/// writes to within 2 s, for a device that has more than 256 MiB, for a file larger than memory, and for one that was cut
-/// while it was read.
+/// Returns the file's bytes. Throws FileError with the path and the system's reason. Throws Error for a FIFO that gets
+/// no writer within 2 s, for a device with more than 256 MiB, for a file larger than memory, and for a file that
+/// shrinks during the read.
 std::string read_file(const std::filesystem::path& path);
 
 /// A regular file that is read piece by piece. A handle: copies share it.

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
-// Numbers of 16 bits, as safetensors files hold them.
+// Conversions for 16-bit numbers, as in safetensors files.
 namespace heed {
 
 /// Widens IEEE 754 binary16: 1 bit of sign, 5 of exponent, 10 of significand.
@@ -14,13 +14,13 @@ inline float from_f16(std::uint16_t bits) {
   return std::bit_cast<float>(sign | widened << 23U | significand << 13U);
 }
 
-/// Rounds to the nearest number of binary16, of two to the even one; from 65520 on to infinity.
+/// Rounds to the nearest binary16 number, ties to even. Values from 65520 on become infinity.
 inline std::uint16_t to_f16(float x) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(x), sign = (bits >> 16U) & 0x8000U;
   const float size = std::abs(x);
   std::uint32_t result = 0x7e00U;  // NaN
   if (size < 0x1p-14F) {
-    result = static_cast<std::uint32_t>(std::nearbyint(size * 0x1p24F));  // below the normal ones
+    result = static_cast<std::uint32_t>(std::nearbyint(size * 0x1p24F));  // subnormal
   } else if (size < 65520.0F) {
     const std::uint32_t magnitude = bits & 0x7fffffffU;
     result = (magnitude + 0xfffU + ((magnitude >> 13U) & 1U) - (112U << 23U)) >> 13U;
@@ -30,8 +30,8 @@ inline std::uint16_t to_f16(float x) {
   return static_cast<std::uint16_t>(sign | result);
 }
 
-/// Returns `x` where it is a float, else the one of the two floats around it whose last bit is 1. Rounded to 16 bits, that
-/// gives what `x` itself is rounded to.
+/// Returns `x` if it is a float, else the neighbouring float whose last bit is 1. Rounding that float to 16 bits gives
+/// the same result as rounding `x`.
 inline float to_odd(double x) {
   const float nearest = static_cast<float>(x);
   if (static_cast<double>(nearest) == x || std::isnan(x)) return nearest;
@@ -42,7 +42,7 @@ inline float to_odd(double x) {
 /// Widens bfloat16, the upper half of a float.
 inline float from_bf16(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U); }
 
-/// Rounds to the nearest number of bfloat16, of two to the even one.
+/// Rounds to the nearest bfloat16 number, ties to even.
 inline std::uint16_t to_bf16(float x) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
   if (x != x) return static_cast<std::uint16_t>(bits >> 16U | 0x40U);

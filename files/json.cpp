@@ -71,7 +71,7 @@ std::string format_json(const Json& value) {
   try {
     return value.dump();
   } catch (const Json::type_error&) {
-    fail("cannot be written as JSON: a text in it is not UTF-8");
+    fail("cannot be written as JSON: a string is not UTF-8");
   }
 }
 

@@ -6,7 +6,7 @@
 
 namespace heed {
 
-using Json = nlohmann::ordered_json;  // names in the order in which they were written
+using Json = nlohmann::ordered_json;  // keeps the order of names
 
 /// For objects with many keys, whose order does not matter.
 using LargeJson = nlohmann::json;
@@ -14,8 +14,8 @@ using LargeJson = nlohmann::json;
 /// Keys that an object may have: it looks them up one by one.
 constexpr std::size_t max_json_keys = 20'000;
 
-/// Returns the value that `text` holds. Throws Error that says what is wrong and at which byte; also where an object has a
-/// key twice or more than max_json_keys keys, or where lists and objects are nested deeper than `deepest`.
+/// Returns the value in `text`. Throws Error with the reason and the byte; also for a duplicate key, for more than
+/// max_json_keys keys in an object, and for nesting deeper than `deepest`.
 Json parse_json(std::string_view text, int deepest = 8);
 
 /// Returns the same for objects of any number of keys.
@@ -26,10 +26,10 @@ LargeJson parse_large_json(std::string_view text, int deepest = 8);
 /// std::bad_alloc, whose text says nothing about the file.
 std::string message_of(const std::exception& error);
 
-// null for NaN, which JSON has no number for.
+/// Returns null for NaN, which JSON cannot represent.
 Json number_or_null(double value);
 
-// In one line. Error where a string is not UTF-8.
+/// Returns the value on one line. Throws Error when a string is not UTF-8.
 std::string format_json(const Json& value);
 
 }  // namespace heed

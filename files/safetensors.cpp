@@ -23,12 +23,12 @@ constexpr const char* digest_key = "heed.digest";
 
 constexpr std::size_t digest_digits = 16;
 
-// Where `digits` are in a header as the value of heed.digest.
+// Returns the position of `digits` in a header, as the value of heed.digest.
 std::size_t digest_position(std::string_view header, std::string_view digits) {
   return header.find(digits, header.find(fmt::format("\"{}\"", digest_key)));
 }
 
-// Of data and header, in which the digest's own digits are 0.
+// Computes the digest of data and header, with the digest's own digits set to 0.
 std::string digest_of(std::string_view header, std::string_view data) {
   return hexadecimal(xxh64(data, xxh64(header)));
 }
@@ -98,7 +98,7 @@ const Tensor& SafeTensors::operator[](const std::string& name) const {
 
 namespace {
 
-// Error for more names than an object of the header may have. One is its own: the metadata's, or the digest's.
+// Throws Error for more names than the header may have. One key is reserved: the metadata's, or the digest's.
 void check_count(const std::filesystem::path& path, const char* what, std::size_t count) {
   if (count < max_json_keys) return;
   fail("{}: {} {}; at most {} can be read from one file, so choose several", path.string(), count, what,

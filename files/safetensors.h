@@ -12,18 +12,19 @@
 
 namespace heed {
 
-// A safetensors file (github.com/huggingface/safetensors, "Format"): 8 bytes little-endian header length, a
-// JSON header, the tensors' bytes. Order of `tensors` is kept. What is written has
-// a digest (files/digest.h) of header and data in the metadata, as `heed.digest`, which is checked where a file has one
-// and is not part of `metadata`.
+/// The content of a safetensors file (github.com/huggingface/safetensors, "Format"): 8 bytes of little-endian header
+/// length, a JSON header, and the tensors' bytes. `tensors` keeps the order of the file. heed adds a digest of header
+/// and data (files/digest.h) as the metadata entry `heed.digest`, and checks it when present. `metadata` does not
+/// include it.
 struct SafeTensors {
   std::vector<std::pair<std::string, Tensor>> tensors;
   std::map<std::string, std::string> metadata;  // __metadata__: strings by name
-  bool has_digest = false;                      // it was read from a file with a digest, which agreed
-  // What was read as another type than it has in the file, for whoever shows it: "position_ids: I64 as float64".
+  bool has_digest = false;                      // the file had a digest, and it matched
+  /// Tensors whose type changed during the read, for display: "position_ids: I64 as float64".
   std::vector<std::string> converted = {};
 
-  const Tensor& operator[](const std::string& name) const;  // Error naming the nearest when missing
+  /// throws Error that names the most similar tensor when it is missing
+  const Tensor& operator[](const std::string& name) const;
 };
 
 /// One tensor as a file has it.
@@ -38,17 +39,17 @@ struct StoredTensor {
 /// How numbers are written: as they are, F32 or F64; or rounded to 16 bits, to the nearest, of two the even one.
 enum class StoredAs { as_it_is, F16, BF16 };
 
-/// Writes the file whole or not at all, as write_file() does. The same content gives the same bytes. Throws Error, before
-/// anything is written, for more names or longer ones than read_safetensors() takes (19,999 tensors, a header of 100 MB),
-/// and for a finite number that F16 (at most 65504) or BF16 would make infinite.
+/// Writes the file atomically, as write_file() does. The same content gives the same bytes. Throws Error before writing
+/// anything when names are too many or too long for read_safetensors() (19,999 tensors, a header of 100 MB), and for a
+/// finite number that would become infinite as F16 (at most 65504) or BF16.
 void write_safetensors(const std::filesystem::path& path, const SafeTensors& content,
                        StoredAs stored = StoredAs::as_it_is);
 
-// F32 is read as float32 and F64 as float64; F16, BF16, U8 and BOOL become float32, I32 and I64 float64 (integers beyond 2^53
-// are rounded). Error naming the file and what is wrong with it (cut, overlapping or out-of-range offsets, unknown dtype,
-// ...).
-//
-//   model.parameters.load(read_safetensors(path).tensors, path.string());  // matrices (in, out); PyTorch's are (out, in)
+/// Reads F32 as float32 and F64 as float64. F16, BF16, U8 and BOOL become float32; I32 and I64 become float64 (integers
+/// beyond 2^53 are rounded). Throws Error with the file's name and the reason (truncated, overlapping or out-of-range
+/// offsets, unknown dtype, ...).
+///
+///   model.parameters.load(read_safetensors(path).tensors, path.string());  // matrices (in, out); PyTorch's are (out, in)
 SafeTensors read_safetensors(const std::filesystem::path& path);
 SafeTensors parse_safetensors(std::string_view bytes, const std::string& source);  // source: named in errors
 

@@ -21,7 +21,7 @@ TextFile::TextFile(const std::filesystem::path& path) : name_(path.string()) {
 }
 
 void TextFile::note(std::size_t line, std::string_view message) {
-  if (++mistakes_ >= most_counted) {  // from a reader's catch block, too, which notes what a mistake() before it threw
+  if (++mistakes_ >= most_counted) {  // a reader may call this from a catch block after an earlier mistake() threw
     fail("{}\n... and at least {} more; the rest was not read", listing_, most_counted - most_listed);
   }
   if (mistakes_ > most_listed) return;

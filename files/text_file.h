@@ -8,36 +8,36 @@
 
 namespace heed {
 
-/// Where something was read, "mine.jsonl:3", for messages; "" where it was made. All are equal: a sentence stays the same
-/// wherever it is read.
+/// The origin of a sentence, for messages: "mine.jsonl:3"; "" for generated ones. All values compare equal, so that
+/// equal sentences from different files are equal.
 struct SourceLine {
   std::string text{};
   /// Returns true.
   bool operator==(const SourceLine&) const { return true; }
 };
 
-/// A UTF-8 text file by lines, and the mistakes that its reader finds, so that they are reported at once: the first 20, and
-/// how many more there are.
+/// The lines of a UTF-8 text file, and the mistakes that its reader finds. They are reported together: the first 20,
+/// and the number of others.
 class TextFile {
  public:
   /// Throws Error when the file cannot be read, is not UTF-8, or holds a NUL byte.
   explicit TextFile(const std::filesystem::path& path);
-  TextFile(const TextFile&) = delete;  // lines() point into it
+  TextFile(const TextFile&) = delete;  // lines() point into the file's text
 
-  // Its path, as in messages.
+  /// Returns the path for messages.
   const std::string& name() const { return name_; }
   /// Returns "name:line"; lines count from 1.
   SourceLine at(std::size_t line) const { return {fmt::format("{}:{}", name_, line)}; }
-  const std::vector<std::string_view>& lines() const { return lines_; }  // without LF or CR LF
+  const std::vector<std::string_view>& lines() const { return lines_; }  // without line ends (LF or CR LF)
 
-  /// Notes "name:line: message", the message visible(); lines count from 1. Long texts are to be cut by excerpt(). Throws
-  /// Error that lists the mistakes at the 1000th: the file is of another kind.
+  /// Adds "name:line: message", made visible(); lines count from 1. Cut long texts with excerpt(). At the 1000th
+  /// mistake it throws Error that lists them, because the file is probably of another kind.
   template <class... Args>
   void mistake(std::size_t line, fmt::format_string<Args...> format, Args&&... args) {
     note(line, fmt::format(format, std::forward<Args>(args)...));
   }
   int mistakes() const { return mistakes_; }
-  void finish() const;  // Error that lists the mistakes, if there are any
+  void finish() const;  // throws Error that lists the mistakes, if any
 
  private:
   void note(std::size_t line, std::string_view message);

@@ -13,10 +13,10 @@ utf8proc_ssize_t decode(std::string_view text, utf8proc_int32_t& point) {
                           static_cast<utf8proc_ssize_t>(text.size()), &point);
 }
 
-// Neither a control, which would move the cursor, nor a wrong byte: those show as one U+FFFD.
+// Returns whether the cluster is printable. Control characters move the cursor, and invalid bytes show as one U+FFFD.
 bool is_character(utf8proc_int32_t point) { return point >= 0 && utf8proc_category(point) != UTF8PROC_CATEGORY_CC; }
 
-// Names the encoding of a text by its first bytes; "" where they do not tell.
+// Returns the encoding that the first bytes indicate, or "".
 std::string encoding_of(std::string_view text) {
   const std::string_view first = text.substr(0, 1000);
   if (first.starts_with(std::string_view("\xff\xfe\0\0", 4)) || first.starts_with(std::string_view("\0\0\xfe\xff", 4)))
@@ -27,13 +27,13 @@ std::string encoding_of(std::string_view text) {
   return first.find('\0') % 2 == 0 ? "UTF-16BE" : "UTF-16LE";  // half of the bytes are NUL
 }
 
-// ", in line 3": where byte `at` is, unless it is in the first line.
+// Returns ", in line 3" for byte `at`, or "" for the first line.
 std::string in_line(std::string_view text, std::size_t at) {
   const auto line = 1 + std::ranges::count(text.substr(0, at), '\n');
   return line > 1 ? fmt::format(", in line {}", line) : "";
 }
 
-// ". It looks like UTF-16: ...", or `otherwise`.
+// Returns ". It looks like UTF-16: ...", or `otherwise`.
 std::string conversion(std::string_view text, const char* otherwise = "") {
   const std::string encoding = encoding_of(text);
   if (encoding.empty()) return otherwise;
@@ -118,7 +118,7 @@ std::string visible(std::string_view text) {
 }
 
 std::string fit_width(std::string_view text, int width) {
-  std::string shown;  // cut into characters anew: a mark joins U+FFFD, which it did not join before
+  std::string shown;  // split into characters again: a mark may combine with U+FFFD
   for (const Grapheme& g : graphemes(text)) shown += is_character(g.first) ? g.text : "\uFFFD";
   std::string fitted, kept;  // `kept` leaves a column for the ellipsis
   int columns = 0, kept_columns = 0;
@@ -140,9 +140,9 @@ std::string fit_width(std::string_view text, int width) {
 }
 
 std::string excerpt(std::string_view text, int columns) {
-  const std::size_t most = 16 * static_cast<std::size_t>(columns);  // bytes that can matter
+  const std::size_t most = 16 * static_cast<std::size_t>(columns);  // enough bytes for that many columns
   std::size_t end = std::min(text.size(), most);
-  while (end < text.size() && end > 0 && (text[end] & 0xc0) == 0x80) --end;  // not within a code point
+  while (end < text.size() && end > 0 && (text[end] & 0xc0) == 0x80) --end;  // at the start of a code point
   const std::string shown = visible(text.substr(0, end)) + (end < text.size() ? "…" : "");
   if (display_width(shown) <= columns) return shown;
   const std::string fitted = fit_width(shown, columns);

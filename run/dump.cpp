@@ -22,7 +22,7 @@ std::string tensor_name(std::size_t sentence, std::size_t layer) {
   return fmt::format("sentence.{}.layer.{}", sentence, layer);
 }
 
-// A whole number of decimal digits, -1 for any other text.
+// Returns a whole number written in decimal digits, or -1 for any other text.
 std::int64_t whole_number(std::string_view text) {
   std::int64_t number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -41,13 +41,14 @@ void check_weights(const Tensor& weights, std::int64_t T, const std::string& whe
     double sum = 0;
     for (std::int64_t key = 0; key < T; ++key) {
       if (!(row[key] >= 0 && row[key] <= 1.001f)) {
-        fail("{}: a weight lies in [0, 1], got {} at head {}, query {}, key {} (from 0)", where, row[key], r / T, r % T,
-             key);
+        fail("{}: expected weights in [0, 1], got {} at head {}, query {}, key {} (from 0)", where, row[key], r / T,
+             r % T, key);
       }
       sum += static_cast<double>(row[key]);
     }
     if (std::abs(sum - 1) > 1e-3) {
-      fail("{}: the weights of a query sum to 1, got {:.6g} at head {}, query {} (from 0)", where, sum, r / T, r % T);
+      fail("{}: expected a query's weights to sum to 1, got {:.6g} at head {}, query {} (from 0)", where, sum, r / T,
+           r % T);
     }
   }
 }
@@ -58,7 +59,7 @@ void check(const Dump& dump, const std::string& file) {
     const SentenceAttention& sentence = dump.sentences[i];
     const int T = static_cast<int>(sentence.tokens.size());
     const std::string where = fmt::format("{}: sentence {}", file, i);
-    if (T == 0) fail("{}: has no tokens", where);
+    if (T == 0) fail("{}: expected at least one token", where);
     if (sentence.query < 0 || sentence.query >= T) {
       fail("{}: query must be one of its tokens 0 to {}, got {}", where, T - 1, sentence.query);
     }
@@ -70,11 +71,11 @@ void check(const Dump& dump, const std::string& file) {
     }
     for (const Span& span : sentence.candidates) {
       if (span.begin >= 0 && span.begin < span.end && span.end <= T) continue;
-      fail("{}: a candidate must be some of its {} tokens, got {} to before {}", where, T, span.begin, span.end);
+      fail("{}: a candidate must be a span of its {} tokens, got [{}, {})", where, T, span.begin, span.end);
     }
-    if (sentence.layers.empty()) fail("{}: has no layers", where);
+    if (sentence.layers.empty()) fail("{}: expected at least one layer", where);
     if (sentence.layers.size() != dump.sentences[0].layers.size()) {
-      fail("{}: has {} layers where sentence 0 has {}", where, sentence.layers.size(), dump.sentences[0].layers.size());
+      fail("{}: has {} layers, but sentence 0 has {}", where, sentence.layers.size(), dump.sentences[0].layers.size());
     }
     for (std::size_t l = 0; l < sentence.layers.size(); ++l) {
       check_weights(sentence.layers[l], T, fmt::format("{}: {}", file, tensor_name(i, l)));
@@ -111,7 +112,7 @@ const std::string& metadata(const SafeTensors& content, const std::string& name,
         "weights",
         file);
   }
-  fail("{}: is no attention dump: its metadata has no '{}'", file, name);
+  fail("{}: is not an attention dump: the metadata entry '{}' is missing", file, name);
 }
 
 }  // namespace

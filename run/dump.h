@@ -25,25 +25,26 @@ struct Dump {
 /// Returns RUN/attention/step-000400.safetensors.
 std::filesystem::path dump_path(const std::filesystem::path& run, std::int64_t step);
 
-/// Writes a dump to dump_path(run, dump.step): tensors `sentence.<i>.layer.<l>` (heads, T, T), metadata `step` and `sentences` (a
-/// JSON array). Makes the directory attention/ where it is missing. Throws `Error` when the dump contradicts itself.
+/// Writes a dump to dump_path(run, dump.step): tensors `sentence.<i>.layer.<l>` (heads, T, T), metadata `step` and
+/// `sentences` (a JSON array). Makes the directory attention/ if it is missing. Throws `Error` when the dump is
+/// inconsistent.
 void write_dump(const std::filesystem::path& run, const Dump& dump);
 
-/// Reads a dump. Throws `Error` when the file is no dump or contradicts itself.
+/// Reads a dump. Throws `Error` when the file is another kind of file or inconsistent.
 Dump read_dump(const std::filesystem::path& file);
 
-/// Returns the steps of which `run` holds a dump, in order.
+/// Returns the steps with a dump in `run`, in order.
 std::vector<std::int64_t> dump_steps(const std::filesystem::path& run);
 
-/// Returns RUN/models/step-000400.safetensors: with dump.weights the model at that step, as save_model() writes it.
+/// Returns RUN/models/step-000400.safetensors: the model at that step (with dump.weights), as save_model() writes it.
 std::filesystem::path dumped_model_path(const std::filesystem::path& run, std::int64_t step);
-/// Returns the steps of which `run` holds a model, in order.
+/// Returns the steps with a model in `run`, in order.
 std::vector<std::int64_t> dumped_model_steps(const std::filesystem::path& run);
 
-/// Reads the dump of the last step. Throws `Error` where `run` holds none.
+/// Reads the dump of the last step. Throws `Error` when `run` has none.
 Dump last_dump(const std::filesystem::path& run);
 
-/// Throws `Error` naming `file` unless the dump in it has the layers, heads and words of `model`.
+/// Throws `Error` with the name `file` unless its dump matches the layers, heads and words of `model`.
 void check_same_model(const Dump& dump, const SavedModel& model, const std::string& file);
 
 }  // namespace heed

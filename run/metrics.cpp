@@ -13,21 +13,21 @@ namespace {
 
 constexpr double no_number = Evaluation::unknown;
 
-// JSON has no NaN: null stands for it, and for what an older line does not say.
+// null stands for NaN, which JSON lacks, and for values that older files do not have.
 double number(const Json& object, const char* key) {
   if (!object.contains(key) || object[key].is_null()) return no_number;
   if (!object[key].is_number()) fail("'{}': expected a number, got {}", key, object[key].type_name());
   return object[key].get<double>();
 }
 
-// [layer][head]; every layer has a head.
+// [layer][head]; each layer has at least one head.
 std::vector<std::vector<double>> weights(const Json& line) {
   std::vector<std::vector<double>> result;
   if (!line.contains("antecedent_weight")) return result;
   const auto is_weight = [](const Json& weight) { return weight.is_number() || weight.is_null(); };
   for (const Json& layer : line["antecedent_weight"]) {
     if (!layer.is_array() || layer.empty() || !std::ranges::all_of(layer, is_weight)) {
-      fail("'antecedent_weight': expected a list of numbers for each layer, one a head, got {}", format_json(layer));
+      fail("'antecedent_weight': expected a list of numbers for each layer, one per head, got {}", format_json(layer));
     }
     result.emplace_back();
     for (const Json& weight : layer) result.back().push_back(weight.is_null() ? no_number : weight.get<double>());

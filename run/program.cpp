@@ -19,10 +19,10 @@
 #include <string>
 #include <sys/resource.h>
 
-#if !defined(HEED_SANITIZED)  // a sanitizer brings its own new and delete
+#if !defined(HEED_SANITIZED)  // sanitizers bring their own new and delete
 namespace {
 
-// Says what was asked for, which std::bad_alloc does not. Its text needs no memory.
+// Names the requested size, unlike std::bad_alloc. Its text needs no memory.
 struct OutOfMemory : std::bad_alloc {
   char text[80];
   explicit OutOfMemory(std::size_t bytes) {
@@ -44,15 +44,15 @@ void operator delete(void* block, std::size_t) noexcept { std::free(block); }
 namespace heed {
 namespace {
 
-// Where a standard stream is closed, the next file opened would get its number, and messages would be written into that
-// file. /dev/null, opened for reading, takes it instead: writing to it fails.
+// If a standard stream is closed, the next opened file would get its number and receive messages. /dev/null, opened for
+// reading, takes that number instead; writing to it fails.
 void open_standard_streams() {
   for (const int number : {0, 1, 2}) {
     if (::fcntl(number, F_GETFD) < 0 && errno == EBADF) (void)!::open("/dev/null", O_RDONLY);
   }
 }
 
-// A message as a terminal can show it: with a sign for each control, its lines cut at a character where they are very long.
+// Returns a message for a terminal: controls become visible signs, and very long lines are cut at a character.
 std::string printable(std::string_view message) {
   constexpr int widest = 1000;
   std::string text;
@@ -66,7 +66,7 @@ std::string printable(std::string_view message) {
   }
 }
 
-// 64 KiB are too few for a file that is read.
+// Reading files needs more than 64 KiB of stack.
 void check_stack() {
   constexpr rlim_t least_kib = 128;
   rlimit stack{};
@@ -77,7 +77,7 @@ void check_stack() {
 
 const char *program = "", *program_called_as = "";
 
-// Some destructors of libraries allocate, and cannot throw.
+// Called when memory runs out in a destructor that cannot throw, which happens in some libraries.
 [[noreturn]] void end_without_memory() {
   if (const std::exception_ptr thrown = std::current_exception()) {
     try {
@@ -159,7 +159,7 @@ int run_program(const char* name, const char* called_as, const std::function<int
   program_called_as = called_as ? called_as : name;
   std::set_terminate(end_without_memory);
   open_standard_streams();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error of its write
+  std::signal(SIGXFSZ, SIG_IGN);  // makes exceeding a file size limit an ordinary write error
   int code = 1;
   try {
     check_stack();
@@ -168,7 +168,7 @@ int run_program(const char* name, const char* called_as, const std::function<int
     std::fprintf(stderr, "%s: %s\n", name, printable(error.what()).c_str());
     code = 2;
   } catch (const std::bad_alloc& error) {
-    std::fprintf(stderr, "%s: %s\n", name, error.what());  // as it is: there is no memory to make it another text
+    std::fprintf(stderr, "%s: %s\n", name, error.what());  // unchanged: making it printable would need memory
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", name, printable(message_of(error)).c_str());
   }

@@ -43,18 +43,19 @@ bool is_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// A file of a run, by its name.
+// Returns whether the name is that of a run's file.
 bool is_ours(std::string_view name) {
   constexpr std::array names{"config.yaml",       "held_out.jsonl",         "metrics.jsonl",
                              "model.safetensors", "checkpoint.safetensors", "trace.json",
                              "best.safetensors",  "baselines.safetensors"};
   if (std::ranges::find(names, name) != names.end()) return true;
-  constexpr std::string_view before = "step-", after = ".safetensors";  // as dump_path() names them
+  constexpr std::string_view before = "step-", after = ".safetensors";  // the parts of dump_path()
   return name.starts_with(before) && name.ends_with(after) && name.size() > before.size() + after.size() &&
          is_digits(name.substr(before.size(), name.size() - before.size() - after.size()));
 }
 
-// Set aside by write_file(), as NAME.tmp-PROCESS-NUMBER, when its process was killed.
+// Returns whether this is a temporary file (NAME.tmp-PROCESS-NUMBER) that write_file() left when its process was
+// killed.
 bool is_unfinished(const fs::path& path) {
   const std::string name = path.filename().string();
   const std::size_t suffix = name.rfind(".tmp-");
@@ -65,18 +66,18 @@ bool is_unfinished(const fs::path& path) {
 }
 
 void remove_unfinished(const fs::path& directory) {
-  std::error_code told_by_the_next_write;
+  std::error_code ignored;
   for (const fs::path& path : entries_of(directory)) {
-    if (is_unfinished(path)) fs::remove(path, told_by_the_next_write);
+    if (is_unfinished(path)) fs::remove(path, ignored);
   }
 }
 
-// Error where a file that a run writes is a link: what it leads to may be anything of the user's.
+// Throws Error when a file that a run writes is a link, whose target may be any file of the user.
 void refuse_links(const fs::path& run) {
   std::error_code error;
   const auto refuse = [&](const fs::path& path) {
     if (!fs::is_symlink(path, error)) return;
-    fail("{}: is a link to {}; a run writes into no file but its own. Put the file itself there, or link the whole run",
+    fail("{}: is a link to {}; a run writes only to its own files. Put the file itself there, or link the whole run",
          path.string(), fs::read_symlink(path, error).string());
   };
   refuse(run / "attention");
@@ -88,7 +89,7 @@ void refuse_links(const fs::path& run) {
   }
 }
 
-// A directory in which no run has begun: empty, but for what a killed process had set aside.
+// Returns whether no run has started here: the directory is empty except for temporary files of a killed process.
 bool is_unused(const fs::path& path) {
   return fs::is_directory(path) && std::ranges::all_of(entries_of(path), is_unfinished);
 }
@@ -119,18 +120,17 @@ RunDirectory RunDirectory::create(const std::string& name, const std::string& co
     if (error) fail("{}: cannot be made: {}", excerpt(path.string()), error.message());
     if (!exists || is_unused(path)) return;
     if (!fs::exists(path / "config.yaml", error)) {
-      fail("{}: exists already, and is no run: a run needs a directory of its own; choose another --out",
-           path.string());
+      fail("{}: already exists and is not a run; choose another --out", path.string());
     }
     fail(
-        "{}: exists already, and a run never overwrites another; choose another --out, continue it with --resume {}, "
+        "{}: already exists, and a run never overwrites another; choose another --out, continue it with --resume {}, "
         "or remove it",
         path.string(), path.string());
   };
   check_unused();
   make_directories(path);
   RunDirectory run(path);
-  check_unused();  // another process may have come before the lock
+  check_unused();  // another process may have started before the lock
   remove_unfinished(run.path());
   write_file(run.config(), config);
   return run;
@@ -138,14 +138,14 @@ RunDirectory RunDirectory::create(const std::string& name, const std::string& co
 
 RunDirectory RunDirectory::open(const fs::path& path) {
   std::error_code too_long;
-  if (!fs::exists(path, too_long)) fail("{}: there is no such run to resume", excerpt(path.string()));
+  if (!fs::exists(path, too_long)) fail("{}: the run to resume does not exist", excerpt(path.string()));
   RunDirectory run(path);
   if (!fs::exists(run.config())) {
     if (const std::vector<fs::path> runs = runs_in(path); !runs.empty()) {
-      fail("{}: is no run, but holds {}; resume that, or give the command with --seeds that began them all again",
+      fail("{}: is not a run but contains {}; resume that, or repeat the command with --seeds that started all of them",
            path.string(), runs[0].string());
     }
-    fail("{}: has no config.yaml, so nothing was trained in it; start with {} --config FILE --out {}", path.string(),
+    fail("{}: config.yaml is missing, so this is not a run; start one with {} --config FILE --out {}", path.string(),
          command_of("train"), shell_word(path));
   }
   refuse_links(run.path());
@@ -160,11 +160,10 @@ bool RunDirectory::has_checkpoint() const { return fs::exists(checkpoint_path(pa
 void RunDirectory::refuse_lost_checkpoint() const {
   if (has_checkpoint()) return;
   const auto refuse = [&](const fs::path& file, std::int64_t step) {
-    if (step == 0) return;  // as a process leaves it that was killed before its first checkpoint
+    if (step == 0) return;  // a process was killed before its first checkpoint
     fail(
-        "{}: has no checkpoint.safetensors to go on from, and {} is of step {}, which would be lost; put the "
-        "checkpoint "
-        "back, or begin a new run with --set model.from={}",
+        "{}: checkpoint.safetensors is missing, and training anew would overwrite {} of step {}; put the checkpoint "
+        "back, or start a new run with --set model.from={}",
         path_.string(), file.string(), step, path_.string());
   };
   const std::vector<Metrics> metrics = read_metrics(path_);
@@ -177,7 +176,7 @@ void RunDirectory::refuse_lost_checkpoint() const {
 std::string written_by_resuming(const fs::path& run) {
   if (fs::exists(checkpoint_path(run)))
     return fmt::format("{} --resume {} writes it", command_of("train"), shell_word(run));
-  return "without checkpoint.safetensors, too, train --resume cannot write it; take both from where the run was "
+  return "checkpoint.safetensors is also missing, so train --resume cannot write it; copy both from where the run was "
          "trained";
 }
 
@@ -202,7 +201,7 @@ void RunDirectory::check_in_place() const {
   const bool is_same = ::fstat(lock_, &locked) == 0 && ::stat(path_.c_str(), &there) == 0 &&
                        locked.st_dev == there.st_dev && locked.st_ino == there.st_ino;
   if (is_same && fs::exists(config(), unreadable)) return;
-  fail("{}: was removed, emptied or moved while it was trained; nothing more is written there", path_.string());
+  fail("{}: was removed, emptied or moved during training, which stops here", path_.string());
 }
 
 void RunDirectory::write_metrics(const std::vector<std::string>& lines) const {
@@ -246,7 +245,7 @@ std::uint64_t digest_of(const std::vector<Example>& examples) {
   return digest;
 }
 
-// The numbers, and the words that they stand for.
+// Updates the digest with the numbers and with the words that they stand for.
 std::uint64_t digest_of(const TokenNumbers& text, const Vocabulary& vocabulary) {
   constexpr std::size_t block = 4096;
   std::uint64_t digest = 0;

@@ -13,15 +13,15 @@
 
 namespace heed {
 
-// A run directory, locked against other processes for as long as this lives. It holds config.yaml, held_out.jsonl,
-// metrics.jsonl, model.safetensors, checkpoint.safetensors, attention/ and models/; each file appears whole or not at all.
+/// A run directory, locked against other processes while this object exists. It holds config.yaml, held_out.jsonl,
+/// metrics.jsonl, model.safetensors, checkpoint.safetensors, attention/ and models/. Each file is written atomically.
 class RunDirectory {
  public:
-  // Makes `path`, or the next free of runs/NAME, runs/NAME-2, ... when `path` is empty, and writes `config` to config.yaml.
-  // Error when `path` exists and is not empty.
+  /// Makes `path`, or the next free of runs/NAME, runs/NAME-2, ... if `path` is empty, and writes `config` to
+  /// config.yaml. Throws Error when `path` exists and is not empty.
   static RunDirectory create(const std::string& name, const std::string& config, const std::filesystem::path& path);
-  // Removes the half-written files of a killed process. Error when it is no run, when another process is at work on it,
-  // or when one of its files is a link.
+  /// Opens a run and removes the temporary files of a killed process. Throws Error for a path that is not a run, while
+  /// another process trains it, or when one of its files is a link.
   static RunDirectory open(const std::filesystem::path& path);
 
   RunDirectory(RunDirectory&& other) noexcept;
@@ -33,19 +33,20 @@ class RunDirectory {
 
   bool has_checkpoint() const;
 
-  // Error where there is no checkpoint, but a model, figures or attention of a step after the first: training would begin
-  // anew and write over them.
+  /// Throws Error when the checkpoint is missing but the run has a model, metrics or attention of a later step: training
+  /// would restart and overwrite them.
   void refuse_lost_checkpoint() const;
 
   void write_config(const std::string& config) const;
 
-  // held_out.jsonl, where it is missing.
+  /// Writes held_out.jsonl if it is missing.
   void write_held_out(const std::vector<Example>& examples) const;
 
-  // metrics.jsonl, one line an evaluation.
+  /// Writes metrics.jsonl, one line per evaluation.
   void write_metrics(const std::vector<std::string>& lines) const;
 
-  /// Throws Error when the directory was removed, emptied or moved after it was locked: its path may be another run's now.
+  /// Throws Error when the directory was removed, emptied or moved after it was locked: its path may now be another
+  /// run's.
   void check_in_place() const;
 
  private:
@@ -54,32 +55,32 @@ class RunDirectory {
   int lock_ = -1;
 };
 
-// Those in a directory, sorted: what has a config.yaml.
+/// Returns the runs in a directory (entries with a config.yaml), sorted.
 std::vector<std::filesystem::path> runs_in(const std::filesystem::path& directory);
 
-// How a file that a run lacks is had again: "train --resume RUN writes it", where it has a checkpoint.
+/// Returns how to regenerate a missing file: "train --resume RUN writes it", if the run has a checkpoint.
 std::string written_by_resuming(const std::filesystem::path& run);
 
-// How far a run has come, but for the weights.
+/// The progress of a run, without the weights.
 struct Progress {
   std::int64_t step = 0;             // steps taken
   std::int64_t evaluated = 0;        // steps at the last evaluation
-  double loss_sum = 0;               // of the steps since then
+  double loss_sum = 0;               // over the steps since then
   std::vector<std::string> metrics;  // lines of metrics.jsonl
 };
 /// Converts to and from the text that a checkpoint keeps. Throws when it is no such text.
 std::string to_text(const Progress& progress);
 Progress progress_from(const std::string& text);
 
-// 16 hexadecimal digits each of all that a task's training and its held-out set hold: other sentences, or the same ones in
-// another order, have others.
+/// Digests of a task's training set and held-out set, 16 hexadecimal digits each. They depend on the sentences and their
+/// order.
 struct DataDigest {
   std::string train, held_out;
   bool operator==(const DataDigest&) const = default;
 };
 DataDigest digest_of(const Task& task);
 
-// What the steps of a run were taken with.
+/// The configuration and data of a run's steps.
 struct Origin {
   std::string config;  // as to_yaml() writes it
   DataDigest data;
@@ -89,7 +90,8 @@ struct Origin {
 // the same bits.
 void save_checkpoint(const RunDirectory& run, const SavedModel& model, const NamedTensors& moments,
                      const WeightAverage& average, const Progress& progress, const Origin& origin);
-// What the run has done: as its checkpoint says, nothing without one. Error for one that cannot be read.
+/// The progress and origin in a run's checkpoint; default values without one. done_by() throws Error when it cannot be
+/// read.
 struct Done {
   std::int64_t steps = 0;
   std::optional<Origin> origin;  // not in older checkpoints

@@ -5,7 +5,7 @@
 
 namespace heed {
 
-/// Writes a run that `inspect` opens, from a training loop of one's own.
+/// Writes a run that `inspect` opens, from your own training loop.
 ///
 ///   SavedModel saved{.parameters = parameters, .network = model, .vocabulary = Vocabulary(words)};
 ///   RunWriter run("runs/mine", saved, {question(saved, "The cat slept because it was tired")});

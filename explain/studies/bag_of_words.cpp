@@ -12,17 +12,17 @@
 namespace heed {
 namespace {
 
-constexpr double absent = -1e30;  // logit of a candidate that an example has not
+constexpr double absent = -1e30;  // logit of a padding candidate
 
-// Examples as the sums that their logits are.
+// Examples as the sums that form their logits.
 struct Bags {
-  Ids words;           // (N, W): a sentence's different words
-  Tensor counts;       // (N, W, 1): 1, or 0 where there are fewer
-  Ids own;             // (N, C, O): a candidate's different words
+  Ids words;           // (N, W): distinct words of a sentence
+  Tensor counts;       // (N, W, 1): 1, or 0 for padding
+  Ids own;             // (N, C, O): distinct words of a candidate
   Tensor own_counts;   // (N, C, O, 1)
   Tensor place;        // (N, C, places): 1 at the candidate's place in the text
   Booleans is_absent;  // (N, C)
-  Ids chosen;          // (N); C: none of them
+  Ids chosen;          // (N); C means none of them
 };
 
 using WordNumbers = std::vector<std::int32_t>;
@@ -35,7 +35,7 @@ WordNumbers different(const Example& example, Span span, const Vocabulary& vocab
   return {numbers.begin(), numbers.end()};
 }
 
-// Rows of equal length, and where they are not filled up.
+// Rows padded to equal length, with a mask of the real entries.
 std::pair<std::vector<std::int32_t>, std::vector<double>> padded(const std::vector<WordNumbers>& rows,
                                                                  std::size_t width) {
   std::vector<std::int32_t> numbers(rows.size() * width);
@@ -86,7 +86,7 @@ Bags bags_of(const std::vector<Example>& examples, const Vocabulary& vocabulary,
           .chosen = Ids({N}, std::move(chosen))};
 }
 
-// (N, C), or (N, C + 1) with none of them as the last
+// Returns logits (N, C), or (N, C + 1) where the last means none of them.
 Tensor logits_of(const Bags& bags, const Tensor& place, const Tensor& own, bool has_none) {
   const std::int64_t N = bags.place.size(0), C = bags.place.size(1), places = bags.place.size(2);
   const Tensor of_places = sum(embedding(place, bags.words) * bags.counts, {1});      // (N, places)

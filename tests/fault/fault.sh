@@ -158,7 +158,7 @@ if mkdir -p disk && mount -t tmpfs -o size=128k heed-fault disk 2>/dev/null; the
     "$train" --quiet --config small.yaml --out disk/r >out 2>err
     code=$?
     said $code train "disk of $inodes inodes"
-    [ $code -eq 0 ] || grep -q 'No space left on device. That disk can hold no more files' err ||
+    [ $code -eq 0 ] || grep -q 'No space left on device. That disk cannot hold more files' err ||
       bad "disk of $inodes inodes: another reason"
     mount -o remount,nr_inodes=100 disk
     goes_on disk/r "disk of $inodes inodes"

@@ -91,7 +91,7 @@ TEST_CASE("Of several writers of one file, one wins whole") {
 TEST_CASE("What never ends, or never begins, is refused in time") {
   const Scratch scratch;
   CHECK(message([] { read_file("/dev/zero"); }) ==
-        "cannot read /dev/zero: it is no regular file, and has more than 256 MiB");
+        "cannot read /dev/zero: it is not a regular file and has more than  256 MiB");
   CHECK(read_file("/dev/null").empty());
   const std::string fifo = (scratch / "fifo").string();
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
@@ -241,7 +241,7 @@ TEST_CASE("Nothing is written where the directory could not be synced") {
   const std::string said = message([&] { write_file(scratch / "file", "new"); });
   if (is_root) REQUIRE(::seteuid(0) == 0);
   fs::permissions(scratch.path, fs::perms{0700});
-  CHECK(said == "cannot write " + root + "/file: Permission denied. Check the permissions of it and of its directory");
+  CHECK(said == "cannot write " + root + "/file: Permission denied. Check its permissions and those of its directory");
   CHECK(read_file(scratch / "file") == "old");
   CHECK(scratch.files() == 1);
 }
@@ -264,7 +264,7 @@ TEST_CASE("Paths are divided by commas, but for a file whose own name has one") 
   CHECK(divided_paths(own) == std::vector<std::string>{own});
   for (const char* list : {"", "a,,b", "a,", ",a", "a, "}) {
     CHECK(message([&] { divided_paths(list); }) ==
-          fmt::format("'{}': expected names of files with one comma between two, got an empty name", list));
+          fmt::format("'{}': expected file names separated by commas, got an empty name", list));
   }
 }
 

@@ -48,7 +48,7 @@ TEST_CASE("JSON is read to a given depth and no deeper, however deep it is") {
 }
 
 TEST_CASE("what is not UTF-8 is not written as JSON") {
-  CHECK(message([] { format_json("\xff"); }) == "cannot be written as JSON: a text in it is not UTF-8");
+  CHECK(message([] { format_json("\xff"); }) == "cannot be written as JSON: a string is not UTF-8");
 }
 
 TEST_CASE("what a library's exception says comes without its marks") {

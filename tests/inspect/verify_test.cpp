@@ -66,7 +66,7 @@ TEST_CASE("verify names every damaged or missing file, not the first alone") {
   const std::string told = message([&] { verify(run.path); });
   CHECK(told.starts_with(run.path.string() + ": 5 of 7 files are not whole\nconfig.yaml "));
   CHECK(told.find("\nmodel.safetensors                  DAMAGED: ") != std::string::npos);
-  CHECK(told.find("model.safetensors: its bytes are not those that were written") != std::string::npos);
+  CHECK(told.find("model.safetensors: the file is damaged: its bytes do not match its digest") != std::string::npos);
   CHECK(told.find("\nmetrics.jsonl                      DAMAGED: ") != std::string::npos);
   CHECK(told.find("\ncheckpoint.safetensors             missing\n") != std::string::npos);
   CHECK(told.find("attention/step-000400.safetensors: its bytes are not") != std::string::npos);

@@ -93,7 +93,7 @@ TEST_CASE("reading a dump that contradicts itself says where") {
 
   SECTION("no metadata") {
     content.metadata.erase("sentences");
-    CHECK(reading(content) == "is no attention dump: its metadata has no 'sentences'");
+    CHECK(reading(content) == "is not an attention dump: the metadata entry 'sentences' is missing");
   }
   SECTION("step is no number") {
     content.metadata["step"] = "7x";
@@ -129,7 +129,7 @@ TEST_CASE("reading a dump that contradicts itself says where") {
   }
   SECTION("no tokens") {
     content.metadata["sentences"] = R"([{"tokens":[],"query":0,"antecedent":-1,"predicted":"a","probability":0.5}])";
-    CHECK(reading(content) == "sentence 0: has no tokens");
+    CHECK(reading(content) == "sentence 0: expected at least one token");
   }
   SECTION("a candidate beyond the tokens, or of none") {
     const auto with = [&](const char* span) {
@@ -138,11 +138,11 @@ TEST_CASE("reading a dump that contradicts itself says where") {
       return reading(content);
     };
     CHECK(with("[0,1]") == "no error");
-    CHECK(with("[1,3]") == "sentence 0: a candidate must be some of its 2 tokens, got 1 to before 3");
-    CHECK(with("[1,1]") == "sentence 0: a candidate must be some of its 2 tokens, got 1 to before 1");
+    CHECK(with("[1,3]") == "sentence 0: a candidate must be a span of its 2 tokens, got [1, 3)");
+    CHECK(with("[1,1]") == "sentence 0: a candidate must be a span of its 2 tokens, got [1, 1)");
     CHECK(with("[0,1e99]") == "metadata 'sentences' is damaged: 'candidates' must be an index, got 1e+99");
     CHECK(with("[0,4294967297]") == "metadata 'sentences' is damaged: 'candidates' must be an index, got 4294967297");
-    CHECK(with("[-1,1]") == "sentence 0: a candidate must be some of its 2 tokens, got -1 to before 1");
+    CHECK(with("[-1,1]") == "sentence 0: a candidate must be a span of its 2 tokens, got [-1, 1)");
   }
   SECTION("tensors of no sentence") {
     content.metadata["sentences"] = "[]";
@@ -172,20 +172,20 @@ TEST_CASE("reading a dump that contradicts itself says where") {
   }
   SECTION("no layers") {
     content.tensors.clear();
-    CHECK(reading(content) == "sentence 0: has no layers");
+    CHECK(reading(content) == "sentence 0: expected at least one layer");
   }
   SECTION("a row does not sum to 1") {
     content.tensors[1].second = tensor({1, 2, 2}, {1, 0, 0.5, 0.498});
     CHECK(reading(content) ==
-          "sentence.0.layer.1: the weights of a query sum to 1, got 0.998 at head 0, query 1 (from 0)");
+          "sentence.0.layer.1: expected a query's weights to sum to 1, got 0.998 at head 0, query 1 (from 0)");
   }
   SECTION("a weight is no weight") {
     content.tensors[0].second = tensor({1, 2, 2}, {1.5, -0.5, 0.5, 0.5});
     CHECK(reading(content) ==
-          "sentence.0.layer.0: a weight lies in [0, 1], got 1.5 at head 0, query 0, key 0 (from 0)");
+          "sentence.0.layer.0: expected weights in [0, 1], got 1.5 at head 0, query 0, key 0 (from 0)");
     content.tensors[0].second = tensor({1, 2, 2}, {1, 0, std::nan(""), 0.5});
     CHECK(reading(content) ==
-          "sentence.0.layer.0: a weight lies in [0, 1], got nan at head 0, query 1, key 0 (from 0)");
+          "sentence.0.layer.0: expected weights in [0, 1], got nan at head 0, query 1, key 0 (from 0)");
   }
 }
 
@@ -200,7 +200,7 @@ TEST_CASE("a dump that contradicts itself is not written") {
   CHECK(said({-1, {chinese_sentence()}}) ==
         "FILE/attention/step--00001.safetensors: step must not be negative, got -1");
   CHECK(said({0, {english_sentence(), chinese_sentence()}}) ==
-        "FILE/attention/step-000000.safetensors: sentence 1: has 1 layers where sentence 0 has 2");
+        "FILE/attention/step-000000.safetensors: sentence 1: has 1 layers, but sentence 0 has 2");
   CHECK(dump_steps(scratch.path).empty());
 }
 

@@ -26,14 +26,14 @@ TEST_CASE("A run directory is made once, locked, and opened where a run has begu
   CHECK(read_file(path / "config.yaml") == "seed: 2\n");
   CHECK(read_file(path / "metrics.jsonl") == "{\"step\":0}\n{\"step\":1}\n");
   CHECK(RunDirectory::open(path).path() == path);
-  CHECK(message([&] { RunDirectory::create("name", "", path); }).starts_with(path.string() + ": exists already"));
-  CHECK(message([&] { RunDirectory::open(scratch / "none"); }).ends_with("/none: there is no such run to resume"));
+  CHECK(message([&] { RunDirectory::create("name", "", path); }).starts_with(path.string() + ": already exists"));
+  CHECK(message([&] { RunDirectory::open(scratch / "none"); }).ends_with("/none: the run to resume does not exist"));
   fs::create_directories(scratch / "seeds" / "seed-7");
   write_file(scratch / "seeds" / "seed-7" / "config.yaml", "");
   CHECK(message([&] { RunDirectory::open(scratch / "seeds"); })
-            .ends_with("/seeds: is no run, but holds " + (scratch / "seeds/seed-7").string() +
-                       "; resume that, or give the command with --seeds that began them "
-                       "all again"));
+            .ends_with("/seeds: is not a run but contains " + (scratch / "seeds/seed-7").string() +
+                       "; resume that, or repeat the command with --seeds that started "
+                       "all of them"));
 }
 
 TEST_CASE("Where a file is, no run directory can be made or opened") {
@@ -62,8 +62,9 @@ TEST_CASE("A run that has lost its checkpoint is not begun anew over what it has
       write_file(run.path() / directory / fmt::format("step-{}.safetensors", step), "");
     }
     CHECK(message([&] { run.refuse_lost_checkpoint(); }, path) ==
-          fmt::format("FILE: has no checkpoint.safetensors to go on from, and FILE/{}/step-000040.safetensors is of "
-                      "step 40, which would be lost; put the checkpoint back, or begin a new run with --set "
+          fmt::format("FILE: checkpoint.safetensors is missing, and training anew would overwrite "
+                      "FILE/{}/step-000040.safetensors "
+                      "of step 40; put the checkpoint back, or start a new run with --set "
                       "model.from=FILE",
                       directory));
     fs::remove_all(run.path() / directory);
@@ -71,7 +72,7 @@ TEST_CASE("A run that has lost its checkpoint is not begun anew over what it has
   write_safetensors(run.path() / "checkpoint.safetensors", {});
   CHECK(message([&] { run.refuse_lost_checkpoint(); }) == "no error");
   CHECK(message([&] { done_by(run); }, path) ==
-        "FILE/checkpoint.safetensors: metadata 'heed.progress' cannot be read: there is none");
+        "FILE/checkpoint.safetensors: metadata 'heed.progress' cannot be read: it is missing");
 }
 
 TEST_CASE("Nothing is written into a run directory that was removed, emptied or moved") {
@@ -79,7 +80,7 @@ TEST_CASE("Nothing is written into a run directory that was removed, emptied or 
   const fs::path path = scratch / "r";
   const RunDirectory run = RunDirectory::create("name", "", path);
   const auto said = [&] { return message([&] { run.write_metrics({"{}"}); }, path.string()); };
-  const std::string refusal = "FILE: was removed, emptied or moved while it was trained; nothing more is written there";
+  const std::string refusal = "FILE: was removed, emptied or moved during training, which stops here";
   CHECK(said() == "no error");
   fs::rename(path, scratch / "moved");
   CHECK(said() == refusal);
@@ -150,10 +151,9 @@ TEST_CASE("A run whose files are links is not opened, and what they lead to stay
     CAPTURE(name);
     std::filesystem::create_symlink(mine, run / name);
     CHECK(message([&] { RunDirectory::open(run); }) ==
-          fmt::format(
-              "{}: is a link to {}; a run writes into no file but its own. Put the file itself there, or link the "
-              "whole run",
-              (run / name).string(), mine.string()));
+          fmt::format("{}: is a link to {}; a run writes only to its own files. Put the file itself there, or link the "
+                      "whole run",
+                      (run / name).string(), mine.string()));
     std::filesystem::remove(run / name);
   }
   std::filesystem::create_symlink(mine, run / "notes");  // none of a run's

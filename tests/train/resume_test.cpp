@@ -111,16 +111,16 @@ TEST_CASE("A trained run without its checkpoint is not begun anew") {
   const auto refused = [&](const std::string& file) {
     const auto before = place.run();
     CHECK(place.error("train --quiet --resume r") ==
-          "1: train: r: has no checkpoint.safetensors to go on from, and r/" + file +
-              " is of step 20, which would be lost; put the checkpoint back, or begin a new run with --set "
+          "1: train: r: checkpoint.safetensors is missing, and training anew would overwrite r/" + file +
+              " of step 20; put the checkpoint back, or start a new run with --set "
               "model.from=r\n");
     CHECK((place.run() == before));
     fs::remove(place / "r" / file);
   };
   fs::remove(place / "r/held_out.jsonl");
   CHECK(place.error("inspect causes r")
-            .find("held_out.jsonl: is missing; without checkpoint.safetensors, too, train --resume cannot write it") !=
-        std::string::npos);
+            .find("held_out.jsonl: is missing; checkpoint.safetensors is also missing, so train --resume cannot write "
+                  "it") != std::string::npos);
   refused("model.safetensors");
   refused("metrics.jsonl");
   fs::remove(place / "r/attention/step-000010.safetensors");

@@ -62,7 +62,7 @@ TEST_CASE("train refuses a command line or file that it does not understand, and
   CHECK(place.error("train --config none.yaml") == "1: train: cannot read none.yaml: No such file or directory\n");
   CHECK(place.error("train --config small.yaml --set model.heads=0") ==
         "1: train: --set model.heads=0: model.heads must be an integer from 1 to 64, got '0'\n");
-  CHECK(place.error("train --resume none") == "1: train: none: there is no such run to resume\n");
+  CHECK(place.error("train --resume none") == "1: train: none: the run to resume does not exist\n");
   CHECK(run_program(place, "train --config small.yaml --dry-run").code == 0);
   CHECK(place.files() == 3);  // small.yaml, out.txt, err.txt
 }
@@ -72,17 +72,17 @@ TEST_CASE("A run is quiet when asked, never overwritten, and resumed after damag
   const Ended run = run_program(place, "train --quiet --config small.yaml --out r --threads 1");
   CHECK((run.code == 0 && run.out.empty() && run.err.empty()));
   CHECK(place.error("train --config small.yaml --out r") ==
-        "1: train: r: exists already, and a run never overwrites another; choose another --out, continue it with "
+        "1: train: r: already exists, and a run never overwrites another; choose another --out, continue it with "
         "--resume r, or remove it\n");
 
   fs::create_directory(place / "mine");
   write_file(place / "mine/notes", "");
   CHECK(place.error("train --config small.yaml --out mine") ==
-        "1: train: mine: exists already, and is no run: a run needs a directory of its own; choose another --out\n");
+        "1: train: mine: already exists and is not a run; choose another --out\n");
   const std::string longest(300, 'x'), shown = std::string(59, 'x') + "…";
   CHECK(place.error("train --config small.yaml --out " + longest) ==
         "1: train: " + shown + ": cannot be made: File name too long\n");
-  CHECK(place.error("train --resume " + longest) == "1: train: " + shown + ": there is no such run to resume\n");
+  CHECK(place.error("train --resume " + longest) == "1: train: " + shown + ": the run to resume does not exist\n");
 
   const std::string model = read_file(place / "r/model.safetensors");
   write_file(place / "r/model.safetensors.tmp-12-3", "half");
@@ -111,7 +111,7 @@ TEST_CASE("A run killed before it wrote its configuration is begun again") {
   fs::create_directory(place / "r");
   write_file(place / "r/config.yaml.tmp-12-1", "half");
   CHECK(place.error("train --resume r") ==
-        "1: train: r: has no config.yaml, so nothing was trained in it; start with train --config FILE --out r\n");
+        "1: train: r: config.yaml is missing, so this is not a run; start one with train --config FILE --out r\n");
   CHECK(place.error("train --quiet --config small.yaml --out r") == "0: ");
   CHECK_FALSE(fs::exists(place / "r/config.yaml.tmp-12-1"));
 }
@@ -472,7 +472,7 @@ TEST_CASE("An interrupt ends a text cleanly") {
   REQUIRE(run_program(place, "train --quiet --config text.yaml --out r").code == 0);
   const std::string dry = "train --dry-run --config text.yaml --set data.train=text.txt,";
   CHECK(run_program(place, dry + ",text.txt").err ==
-        "train: 'text.txt,,text.txt': expected names of files with one comma between two, got an empty name\n");
+        "train: 'text.txt,,text.txt': expected file names separated by commas, got an empty name\n");
   fs::copy_file(place / "text.txt", place / "text.txt,b");
   CHECK(run_program(place, dry + "b").code == 0);
   const Ended ended =

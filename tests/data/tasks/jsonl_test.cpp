@@ -73,7 +73,7 @@ TEST_CASE("examples are written as they are read: every task's held-out sentence
   odd.tokens[1] = "\xff";
   const std::string before = read_file(file.path());
   CHECK(message([&] { write_jsonl(file.path(), {odd}); }, file.path()) ==
-        "FILE: example 0, counted from 0, cannot be written as JSON: a text in it is not UTF-8");
+        "FILE: example 0, counted from 0, cannot be written as JSON: a string is not UTF-8");
   CHECK(read_file(file.path()) == before);
 }
 
