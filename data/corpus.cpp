@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int32_t not_counted = -1;
 
-// One from each of `begins`.
+// One window from each of `begins`.
 Windows windows_at(const TokenNumbers& text, const Corpus& corpus, const std::vector<std::int64_t>& begins) {
   std::vector<std::int32_t> tokens, next;
   for (const std::int64_t begin : begins) {
@@ -27,7 +27,8 @@ Windows windows_at(const TokenNumbers& text, const Corpus& corpus, const std::ve
   return {Ids({B, corpus.context}, std::move(tokens)), Ids({B * corpus.context}, std::move(next))};
 }
 
-// The same windows with tokens hidden: a function of (random, window) alone. `words`: tokens that may replace one.
+// Hides tokens in the windows. The choice depends only on (random, window). `words`: number of tokens that may replace
+// one.
 Windows masked(Windows windows, std::int32_t mask, const Random& random) {
   const std::int64_t B = windows.tokens.shape()[0], T = windows.tokens.shape()[1];
   std::vector<std::int32_t> tokens, hidden;
@@ -110,7 +111,7 @@ Windows held_out_windows(const Corpus& corpus, std::int64_t first, std::int64_t 
   std::vector<std::int64_t> begins;
   for (std::int64_t i = first; i < end; ++i) begins.push_back(i * stride_of(corpus));
   if (corpus.mask < 0) return windows_at(corpus.held_out, corpus, begins);
-  std::vector<std::int32_t> tokens, hidden;  // window by window, so that its masks do not depend on `first`
+  std::vector<std::int32_t> tokens, hidden;  // per window, so that its masks do not depend on `first`
   for (std::int64_t i = first; i < end; ++i) {
     const Windows one = masked(windows_at(corpus.held_out, corpus, {begins[static_cast<std::size_t>(i - first)]}),
                                corpus.mask, Random(0).stream("held-out masks").stream(static_cast<std::uint64_t>(i)));

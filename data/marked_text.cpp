@@ -8,7 +8,7 @@ namespace {
 
 using Place = MarkedText::Place;
 
-// Of tokens that come one after another in `text`, with nothing but white space between them.
+// Returns the byte spans of tokens that follow each other in `text`, separated only by white space.
 std::vector<Place> places_of(const std::vector<std::string>& tokens, const Tokenizer& tokenizer,
                              const std::string& text) {
   std::vector<Place> places;
@@ -20,14 +20,14 @@ std::vector<Place> places_of(const std::vector<std::string>& tokens, const Token
   for (const std::string& token : tokens) {
     const std::string written = tokenizer.written(token);
     const std::size_t begin = text.find(written, at);
-    if (begin == text.npos) fail("'{}' is not where it was cut from", token);  // no tokenizer does this
+    if (begin == text.npos) fail("'{}' is not where it was cut from", token);  // cannot happen with heed's tokenizers
     at = begin + written.size();
     places.push_back({begin, at});
   }
   return places;
 }
 
-// A piece of a text may begin with a space, which belongs to no marked word.
+// A subword may start with a space, which is outside the marked word.
 Span span_of(const Place& place, const std::vector<Place>& tokens) {
   Span span{-1, -1};
   for (int i = 0; i < std::ssize(tokens); ++i) {
@@ -47,10 +47,10 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-// Of text without capitals.
+// For text in lower case.
 bool is_letter_or_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z'); }
 
-// Whether a word that ends in `edge` goes on with `next`. Words of scripts without spaces end anywhere.
+// Returns whether a word that ends in `edge` continues with `next`. Words of scripts without spaces may end anywhere.
 bool goes_on(char edge, char next) { return is_letter_or_digit(edge) && (next < 0 || is_letter_or_digit(next)); }
 
 }  // namespace
@@ -64,11 +64,11 @@ Example cut(const MarkedText& marked, const Tokenizer& tokenizer) {
   const std::vector<Place> tokens = places_of(example.tokens, tokenizer, marked.text);
   const auto words = [&](const Place& place) { return marked.text.substr(place.begin, place.end - place.begin); };
   const Span query = span_of(marked.query, tokens);
-  if (query.begin < 0) fail("the query '{}' has no token", words(marked.query));
+  if (query.begin < 0) fail("the query '{}' contains no token", words(marked.query));
   example.query = query.end - 1;
   for (const Place& place : marked.candidates) {
     const Span span = span_of(place, tokens);
-    if (span.begin < 0) fail("the candidate '{}' has no token", words(place));
+    if (span.begin < 0) fail("the candidate '{}' contains no token", words(place));
     if (span.begin == example.query && span.end == example.query + 1) {
       fail("the query '{}' is a candidate, too", words(marked.query));
     }

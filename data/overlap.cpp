@@ -23,7 +23,7 @@ std::unordered_set<std::uint64_t> sentence_numbers(const std::vector<Example>& e
 }
 
 std::size_t leave_out_if(std::vector<Example>& examples, const std::function<bool(const Example&)>& is_out) {
-  std::vector<int> place(examples.size(), -1);  // where each goes
+  std::vector<int> place(examples.size(), -1);  // new index of each example
   std::vector<Example> kept;
   for (std::size_t i = 0; i < examples.size(); ++i) {
     if (is_out(examples[i])) continue;

@@ -13,11 +13,12 @@
 namespace heed {
 namespace {
 
-constexpr std::string_view space_sign = "\u2581";    // what SentencePiece writes for a space
-constexpr std::size_t longest_stretch = 4000;        // bytes; it reads no longer lines
-constexpr std::size_t most_learned_from = 64 << 20;  // bytes, evenly spread over more
+constexpr std::string_view space_sign = "\u2581";    // SentencePiece's substitute for a space
+constexpr std::size_t longest_stretch = 4000;        // in bytes; SentencePiece skips longer lines
+constexpr std::size_t most_learned_from = 64 << 20;  // in bytes, sampled evenly from longer texts
 
-// How many bytes from `begin` on SentencePiece can give back: one line of UTF-8 without the sign that it has for a space.
+// Returns the number of bytes from `begin` on that SentencePiece preserves: one line of UTF-8 without its substitute
+// for a space.
 std::size_t stretch_at(std::string_view text, std::size_t begin) {
   std::size_t end = begin;
   while (end < text.size() && end - begin < longest_stretch) {
@@ -31,10 +32,10 @@ std::size_t stretch_at(std::string_view text, std::size_t begin) {
   return end - begin;
 }
 
-// SentencePiece's own type, or abseil's from SentencePiece 0.2.2 on.
+// SentencePiece's own type, or abseil's since SentencePiece 0.2.2.
 using Status = decltype(std::declval<const sentencepiece::SentenceIterator&>().status());
 
-// Lines of texts: every n-th, so that they are not too many.
+// The lines of the texts, every n-th if there are too many.
 class Lines : public sentencepiece::SentenceIterator {
  public:
   explicit Lines(const std::vector<std::string_view>& texts) : texts_(texts) {
@@ -77,7 +78,8 @@ std::string with_spaces(std::string_view piece) {
   return word;
 }
 
-// The fields of this number that a message of protocol buffers has, of those with a length; Error where it is none.
+// Returns the length-delimited fields with this number in a protocol buffer message. Throws Error when the message is
+// invalid.
 std::vector<std::string_view> fields(std::string_view message, std::uint64_t wanted) {
   std::vector<std::string_view> found;
   const auto number = [&] {
@@ -88,10 +90,10 @@ std::vector<std::string_view> fields(std::string_view message, std::uint64_t wan
       value |= std::uint64_t{byte & 0x7fU} << shift;
       if (byte < 0x80) return value;
     }
-    fail("the subwords cannot be read: they are cut short");
+    fail("the subwords cannot be read: they are truncated");
   };
   const auto skip = [&](std::uint64_t bytes) {
-    if (bytes > message.size()) fail("the subwords cannot be read: they are cut short");
+    if (bytes > message.size()) fail("the subwords cannot be read: they are truncated");
     message.remove_prefix(bytes);
   };
   while (!message.empty()) {
@@ -121,8 +123,8 @@ std::vector<std::string_view> fields(std::string_view message, std::uint64_t wan
   return found;
 }
 
-// Those that were learned here cut the text as it is. SentencePiece trusts a table by which text is changed before or after
-// (its numbers are places in memory), and prints what a model's tests of itself find.
+// Rejects models that heed did not learn: those that change the text before or after tokenization, by a table whose
+// numbers SentencePiece trusts as memory offsets, and those with self tests, whose results it prints.
 void refuse_normalisation(std::string_view model) {
   constexpr std::uint64_t normalizer = 3, self_test = 4, denormalizer = 5, table = 2;  // in sentencepiece_model.proto
   bool changes = false;
@@ -132,10 +134,10 @@ void refuse_normalisation(std::string_view model) {
     }
   }
   for (const std::string_view tests : fields(model, self_test)) changes = changes || !tests.empty();
-  if (changes) fail("the subwords cannot be read: they change text before they cut it, or test themselves");
+  if (changes) fail("the subwords cannot be read: they normalise text or contain self tests");
 }
 
-// What SentencePiece says, without the place in its sources, which ends in ']'.
+// Returns SentencePiece's message without its source location, which ends in ']'.
 std::string reason_of(const Status& status) {
   const std::string text = status.ToString();
   return text.substr(text.rfind(']') + 1);
@@ -152,8 +154,8 @@ Subwords Subwords::learn(const std::vector<std::string_view>& texts, int size) {
   Lines lines(texts);
   if (lines.done()) {
     fail(
-        "data.tokens: subwords are learned from lines of UTF-8; the text has nothing but line ends, NUL, U+2581 and "
-        "bytes that are no UTF-8, if anything");
+        "data.tokens: subwords are learned from lines of UTF-8; the text has only line ends, NUL, U+2581 and "
+        "invalid bytes, or is empty");
   }
   std::string model;
   const auto status =
@@ -199,7 +201,7 @@ Subwords::Subwords(const std::string& model) : model_(model) {
     }
   }
   if (std::ranges::find(processor->number_of_byte, -1) != processor->number_of_byte.end()) {
-    fail("the subwords cannot be read: they do not hold every byte");
+    fail("the subwords cannot be read: some bytes are missing");
   }
   processor_ = processor;
 }
@@ -232,7 +234,7 @@ void Subwords::each(std::string_view text, const std::function<void(std::string_
     if (is_cut && again == stretch) {
       for (const int number : numbers) visit(word(number));
     } else {
-      visit_bytes(stretch);  // what it would change
+      visit_bytes(stretch);  // SentencePiece would change it
     }
   }
 }

@@ -7,19 +7,19 @@
 
 namespace heed {
 
-// Pieces of words, learned from a text by byte-pair encoding (Sennrich et al. 2016, arXiv:1508.07909), by SentencePiece (Kudo &
-// Richardson 2018, arXiv:1808.06226). Whatever they do not cover is cut into bytes: <0x00> to <0xFF>, line ends among them.
-// A handle: copies share what was learned.
+/// Subwords learned from a text by byte-pair encoding (Sennrich et al. 2016, arXiv:1508.07909) with SentencePiece (Kudo
+/// & Richardson 2018, arXiv:1808.06226). Bytes without a subword, such as line ends, become the tokens <0x00> to <0xFF>.
+/// A handle: copies share the model.
 class Subwords {
  public:
-  // Of `texts`, one after another: about `size` pieces, the bytes among them. The same for the same texts. Error where they
-  // have too little for so many, or too many characters for so few.
+  /// Learns about `size` subwords, including the bytes, from the concatenated `texts`. The same texts give the same
+  /// subwords. Throws Error when the texts are too short for that many, or have too many characters for so few.
   static Subwords learn(const std::vector<std::string_view>& texts, int size);
-  explicit Subwords(const std::string& model);  // what model() gave; Error for anything else
+  explicit Subwords(const std::string& model);  // reads the result of model(); throws Error for anything else
 
-  const std::string& model() const { return model_; }               // SentencePiece's own file
-  const std::vector<std::string>& words() const { return words_; }  // by number, each as it is written, but for bytes
-  // The words of any bytes, in their order: as they are written one after another, they are the text.
+  const std::string& model() const { return model_; }               // SentencePiece's file format
+  const std::vector<std::string>& words() const { return words_; }  // by number; bytes as <0x00>, others as text
+  /// Returns the subwords of any bytes, in order. Their concatenation is the text.
   void each(std::string_view text, const std::function<void(std::string_view word)>& visit) const;
 
  private:

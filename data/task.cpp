@@ -16,7 +16,7 @@ std::uint64_t token_hash(std::size_t index, std::string_view token) {
   return h ^ (h >> 29);
 }
 
-// For examples of different antecedents.
+// Returns whether examples with different antecedents are counterparts.
 bool are_twins(const Example& a, const Example& b) {
   if (a.query != b.query || a.tokens.size() != b.tokens.size()) return false;
   if (a.answer == b.answer) return false;
@@ -25,8 +25,9 @@ bool are_twins(const Example& a, const Example& b) {
   return differences == 1;
 }
 
-// Where a permutation of {0, ..., count - 1} sends `index`, without making the rest of it: a Feistel network over a
-// power of 4, walked until it comes below count (Black & Rogaway 2002, "Ciphers with arbitrary finite domains").
+// Returns the image of `index` under a pseudo-random permutation of {0, ..., count - 1}, without computing the others:
+// a Feistel network over a power of 4, iterated until the result is below count (Black & Rogaway 2002, "Ciphers with
+// arbitrary finite domains").
 std::int64_t permuted(std::int64_t index, std::int64_t count, const Random& random) {
   const int half = (static_cast<int>(std::bit_width(static_cast<std::uint64_t>(count - 1))) + 1) / 2;
   const std::uint64_t mask = (std::uint64_t{1} << half) - 1;
@@ -150,7 +151,7 @@ std::vector<Batch> NumberedExamples::batches(std::int64_t most) const {
 Batch part_of(const Batch& batch, int part, int parts) {
   const std::int64_t B = batch.tokens.shape()[0];
   if (B % parts != 0) fail("part_of: {} parts do not divide a batch of {}", parts, B);
-  const auto rows = [&](const Ids& ids) {  // of B rows, whatever their length
+  const auto rows = [&](const Ids& ids) {  // splits B rows of any length
     const std::int64_t size = ids.numel() / parts;
     Shape shape = ids.shape();
     shape[0] /= parts;
@@ -201,8 +202,8 @@ void complete(Task& task) {
 }
 
 void pair_twins(std::vector<Example>& examples) {
-  // Twins agree in a hash of the text without one token. Within a run of equal hashes, sorted by antecedent,
-  // a first antecedent's examples are paired with those of the others.
+  // Counterparts have the same hash of the text without one token. In each run of equal hashes, sorted by antecedent,
+  // this pairs examples of the first antecedent with those of the others.
   struct Entry {
     std::uint64_t hash;
     int antecedent, number;
@@ -276,7 +277,7 @@ void shuffle_antecedents(std::vector<Example>& examples, const Random& random) {
       continue;
     }
     if (example.antecedent < 0 || example.distractor < 0) {
-      fail("shuffle_antecedents: example {} has no antecedent or no distractor; expected both", i);
+      fail("shuffle_antecedents: expected an antecedent and a distractor in example {}", i);
     }
     if (coin.below(2) == 0) continue;
     std::swap(example.antecedent, example.distractor);

@@ -23,7 +23,7 @@ bool is_space(const Grapheme& g) {
   }
 }
 
-bool is_mark(const Grapheme& g) {  // punctuation or a symbol
+bool is_mark(const Grapheme& g) {  // punctuation or symbol
   const auto category = utf8proc_category(g.first);
   return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_SO;
 }
@@ -40,16 +40,16 @@ bool is_ascii_alphanumeric(const Grapheme& g) {
   return g.text.size() == 1 && ((x >= '0' && x <= '9') || (x >= 'A' && x <= 'Z') || (x >= 'a' && x <= 'z'));
 }
 
-// How many bytes a code point takes, by the first of them, in what is UTF-8.
+// Returns the length of a code point in bytes by its first byte, in valid UTF-8.
 std::size_t bytes_of_point(char first) {
   const auto byte = static_cast<unsigned char>(first);
   return byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
 }
 
-// The tokens of one line: words with the space before them, and all else by the character.
+// Returns the tokens of one line: words with the space before them, and other characters one by one.
 void each_word(std::string_view line, const std::function<void(std::string_view)>& visit) {
   const std::vector<Grapheme> all = graphemes(line);
-  const auto from_to = [&](std::size_t begin, std::size_t end) {  // graphemes
+  const auto from_to = [&](std::size_t begin, std::size_t end) {  // in graphemes
     const char* first = all[begin].text.data();
     const Grapheme& last = all[end - 1];
     visit({first, static_cast<std::size_t>(last.text.data() + last.text.size() - first)});
@@ -85,12 +85,12 @@ const std::array<std::string, 256>& names_of_bytes() {
 }  // namespace
 
 std::vector<std::string> tokenize(std::string_view text, Split split) {
-  if (is_of_texts_alone(split)) fail("a sentence is cut into words or characters, not {}", name_of(split));
+  if (is_of_texts_alone(split)) fail("a sentence is split into words or characters, not {}", name_of(split));
   const std::vector<Grapheme> all = graphemes(checked_utf8(text, "text"));
   std::vector<std::string> tokens;
   bool open = false;  // the last token may grow
   for (std::size_t i = 0; i < all.size(); ++i) {
-    bool grows;  // this character belongs to a longer token
+    bool grows;  // this character extends a token
     if (split == Split::characters) {
       grows = is_ascii_alphanumeric(all[i]);
     } else {

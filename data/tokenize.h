@@ -11,31 +11,31 @@
 
 namespace heed {
 
-// How a text is cut into tokens.
-//   words       at white space (Unicode's, U+3000 among it), with punctuation (ASCII and full-width) as tokens of its own,
-//               except apostrophes and hyphens inside a word ("didn't")
-//   characters  each grapheme cluster, except that runs of ASCII letters and digits stay together
-//   bytes       each byte, of texts alone
-//   subwords    as they were learned from a text, of texts alone
+/// How a text is split into tokens.
+///   words       at white space (Unicode's, including U+3000); punctuation (ASCII and full-width) becomes separate tokens,
+///               except apostrophes and hyphens inside a word ("didn't")
+///   characters  each grapheme cluster, except that runs of ASCII letters and digits stay together
+///   bytes       each byte; for texts only
+///   subwords    learned from a text; for texts only
 enum class Split { words, characters, bytes, subwords };
 template <>
 inline constexpr EnumName<Split> enum_names<Split>[] = {
     {Split::words, "words"}, {Split::characters, "characters"}, {Split::bytes, "bytes"}, {Split::subwords, "subwords"}};
 constexpr bool is_of_texts_alone(Split split) { return split == Split::bytes || split == Split::subwords; }
 
-// A sentence by words or characters, without its white space. Error where `text` is not UTF-8.
+/// Returns the words or characters of a sentence, without white space. Throws Error when `text` is not UTF-8.
 std::vector<std::string> tokenize(std::string_view text, Split split);
 
-// Cuts texts into tokens, and puts them together again.
+/// Splits texts into tokens and joins tokens to text.
 class Tokenizer {
  public:
-  // For sentences: tokenize().
+  /// For sentences: tokens as from tokenize().
   explicit Tokenizer(Split split = Split::words);
-  // For texts that are to be written again: join() of its tokens is the text, byte for byte.
-  //   words       as above, each with the space before it, and all other characters alone: "a cat, \n" -> "a", " cat",
-  //               ",", " ", "\n"
-  //   characters  each code point
-  //   bytes       each byte; those from 128 on are the tokens <0x80> to <0xFF>
+  /// For texts to be generated: join() of the tokens gives the text, byte for byte.
+  ///   words       as above, with the space before each word; all other characters are tokens: "a cat, \n" -> "a", " cat",
+  ///               ",", " ", "\n"
+  ///   characters  each code point
+  ///   bytes       each byte; those from 128 on are the tokens <0x80> to <0xFF>
   static Tokenizer of_text(Split split);
   static Tokenizer of_text(Subwords subwords);
   /// Returns the tokenizer of a pretrained model. Its tokens are the names that PretrainedTokenizer::token() gives, those of

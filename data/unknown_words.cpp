@@ -5,7 +5,7 @@
 namespace heed {
 
 void learn_unknown(Task& task, int min_count) {
-  std::vector<std::string> order;  // of first occurrence
+  std::vector<std::string> order;  // in order of first occurrence
   std::unordered_map<std::string, int> count;
   const auto see = [&](const std::string& word) {
     if (++count[word] == 1) order.push_back(word);
@@ -23,7 +23,7 @@ void learn_unknown(Task& task, int min_count) {
 
 UnknownShare unknown_share(const std::vector<Example>& examples, const Vocabulary& vocabulary) {
   UnknownShare share;
-  std::unordered_map<std::string, bool> seen;  // whether it is unknown
+  std::unordered_map<std::string, bool> seen;  // whether each word is unknown
   for (const Example& example : examples) {
     for (const std::string& token : example.tokens) {
       const auto [entry, is_new] = seen.try_emplace(token, !vocabulary.contains(token));

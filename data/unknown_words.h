@@ -3,18 +3,19 @@
 
 namespace heed {
 
-// What becomes of a word that training never saw: an Error, or the unknown word, which has a vector of its own.
+/// How to treat a word that is missing from the training set: throw Error, or map it to the unknown word, which has its
+/// own embedding.
 enum class Unknown { error, token };
 template <>
 inline constexpr EnumName<Unknown> enum_names<Unknown>[] = {{Unknown::error, "error"}, {Unknown::token, "token"}};
 
-// Makes task.vocabulary anew: "<unk>", and the words of the training set that are there `min_count` times or more. All
-// others, of the training set, too, are then "<unk>": the rare words of training teach what an unknown word is like.
+/// Rebuilds task.vocabulary with "<unk>" and the words that occur at least `min_count` times in the training set. All
+/// others become "<unk>", also in the training set, so that rare words train its embedding.
 void learn_unknown(Task& task, int min_count);
 
-// How many words of a set the vocabulary knows nothing of.
+/// Counts the words of a set that the vocabulary lacks.
 struct UnknownShare {
-  std::int64_t types = 0, unknown_types = 0;  // different words
+  std::int64_t types = 0, unknown_types = 0;  // distinct words
   std::int64_t words = 0, unknown_words = 0;
 };
 UnknownShare unknown_share(const std::vector<Example>& examples, const Vocabulary& vocabulary);

@@ -7,21 +7,21 @@
 
 namespace heed {
 
-// Words and their numbers, in order of first occurrence.
+/// Words and their numbers, in order of first occurrence.
 class Vocabulary {
  public:
   Vocabulary() = default;
-  explicit Vocabulary(const std::vector<std::string>& words);  // Error for a duplicate
-  int add(const std::string& word);                            // its number, new or not
-  // Where there is an unknown word, its number stands for all that are not known; else an Error naming the word and the
-  // nearest known.
+  explicit Vocabulary(const std::vector<std::string>& words);  // throws Error for a duplicate
+  int add(const std::string& word);                            // returns the number of the word, added if new
+  /// Returns the number of `word`. A missing word gets the number of the unknown word if there is one; else throws Error
+  /// that names the word and the most similar one.
   int operator[](const std::string& word) const;
-  // From now on `word`, new or not, stands for all words that are not known.
+  /// Makes `word`, new or not, the unknown word, which represents all missing words.
   void let_stand_for_unknown(const std::string& word) { unknown_ = add(word); }
   const std::optional<int>& unknown() const { return unknown_; }  // its number
-  // Whether it is known; the word of a number; how many; all, by number.
+  /// Return whether the word is known; the word with this number; the number of words; all words by number.
   bool contains(const std::string& word) const { return numbers_.count(word) > 0; }
-  const std::string& word(int number) const;  // Error when it is none's
+  const std::string& word(int number) const;  // throws Error for an invalid number
   int size() const { return static_cast<int>(words_.size()); }
   const std::vector<std::string>& words() const { return words_; }
 

@@ -10,7 +10,7 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t most_tokens_asked = 20'000'000;  // a story of n lines may give n^2 of them
+constexpr std::size_t most_tokens_asked = 20'000'000;  // limit; a story of n lines may give n^2 tokens
 
 struct Statement {
   int id;
@@ -34,7 +34,7 @@ bool read_id(std::string_view text, int& id) {
   return problem == std::errc() && end == text.data() + text.size() && id > 0;
 }
 
-// Statements and question as one text.
+// Joins the statements and the question to one text.
 Example ask(const std::vector<Statement>& story, std::vector<std::string> question, const std::string& answer,
             const std::vector<const Statement*>& supporting) {
   Example example;
@@ -57,12 +57,13 @@ Example ask(const std::vector<Statement>& story, std::vector<std::string> questi
   return example;
 }
 
-// "question?", answer and supporting IDs; mistakes are noted in `file`.
+// Parses "question?", answer and supporting IDs; reports mistakes to `file`.
 void read_question(TextFile& file, std::size_t line, std::string_view text, const std::vector<Statement>& story,
                    std::vector<Example>& examples) {
   const std::vector<std::string_view> fields = split_at(text, '\t');
   if (fields.size() != 3) {
-    return file.mistake(line, "expected a question, its answer and its supporting IDs, divided by tabs, got {} fields",
+    return file.mistake(line,
+                        "expected a question, its answer and its supporting IDs, separated by tabs, got {} fields",
                         fields.size());
   }
   std::vector<std::string> question = tokenize(fields[0], Split::words);
@@ -103,7 +104,7 @@ std::vector<std::vector<Example>> read_babi(const std::filesystem::path& path) {
   TextFile file(path);
   std::vector<std::vector<Example>> stories;
   std::vector<Statement> story;
-  std::size_t tokens_asked = 0;  // of all questions, each with its story so far
+  std::size_t tokens_asked = 0;  // in all questions, each with its story so far
   int previous = 0;
   for (std::size_t i = 0; i < file.lines().size(); ++i) {
     const std::string_view line = file.lines()[i];

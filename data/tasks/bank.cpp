@@ -4,8 +4,8 @@
 namespace heed {
 namespace {
 
-// The words of a line are exchanged for each other. Those of the first ten lines decide: a shore, a house of finance.
-// Those of the others leave it open: were there no such words, "no river" would be reason enough to say "finance".
+// The words of a line are interchangeable. Those of the first ten lines decide between shore and finance house. The
+// others leave it open: without such words, a model could answer "finance" whenever "river" is missing.
 const std::vector<std::pair<std::string_view, std::string_view>> deciders = {
     {"river", "money"},  {"stream", "loan"}, {"water", "cash"},     {"boat", "cheque"},   {"lake", "debt"},
     {"flood", "credit"}, {"fish", "coins"},  {"canal", "mortgage"}, {"creek", "savings"}, {"ferry", "account"},
@@ -28,7 +28,7 @@ const std::vector<std::string_view> shapes = {"The bank of the {decider} was whe
 
 std::vector<Example> sentences(const std::string& what, int count, const std::vector<std::vector<int>>& people_of,
                                int keep, const Random& random) {
-  if (count % 2 != 0) fail("{}: expected an even number, as sentences come in twins, got {}", what, count);
+  if (count % 2 != 0) fail("{}: expected an even number, as sentences come in pairs, got {}", what, count);
   const std::size_t choices = people_of[0].size();
   const std::size_t twins = shapes.size() * deciders.size() * choices * times.size();
   std::vector<Example> result;

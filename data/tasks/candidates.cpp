@@ -23,7 +23,8 @@ std::vector<MarkedText> of_jsonl(const std::string& path) {
   return texts;
 }
 
-// "a.tsv#en/one,en/two,b.jsonl" -> "a.tsv#en/one,en/two", "b.jsonl": what is in no directory of its own is a file.
+// Splits "a.tsv#en/one,en/two,b.jsonl" into "a.tsv#en/one,en/two" and "b.jsonl": after a '#', a part that is not a file
+// name is a set.
 std::vector<std::string> divided_files(const std::string& files) {
   std::vector<std::string> result;
   for (const std::string& part : divided_paths(files)) {
@@ -59,7 +60,7 @@ std::vector<MarkedText> read_candidates(const std::string& file) {
   const std::size_t hash = file.rfind('#');
   const bool is_schemas = hash != file.npos && !is_there(file);
   const std::string path = is_schemas ? file.substr(0, hash) : file;
-  std::string first;  // line
+  std::string first;  // the first line
   {
     const TextFile text(path);
     for (const std::string_view line : text.lines()) {
@@ -69,7 +70,8 @@ std::vector<MarkedText> read_candidates(const std::string& file) {
   }
   const auto is_of_schemas = [&] { return std::ranges::count(first, '\t') == 6 && first.ends_with(']'); };
   if (is_schemas && !is_of_schemas()) {
-    fail("{}: '#{}' chooses sets of a file of schemas; its first line is none", path, file.substr(hash + 1));
+    fail("{}: '#{}' selects sets of Winograd schemas, but the file's first line is not a schema", path,
+         file.substr(hash + 1));
   }
   std::vector<MarkedText> texts;
   if (is_of_schemas()) {
@@ -134,7 +136,7 @@ Task candidates_task(const std::string& train, const std::string& test, Split sp
   } else {
     hold_out_tenth(task, with_twins(examples), random.stream("held_out"));
     for (std::vector<Example>* set : {&task.train, &task.held_out}) {
-      for (std::size_t i = 0; i < set->size(); ++i) {  // pairs are neighbours now
+      for (std::size_t i = 0; i < set->size(); ++i) {  // pairs are now adjacent
         if ((*set)[i].twin < 0) continue;
         (*set)[i].twin = static_cast<int>(i + 1);
         (*set)[i + 1].twin = static_cast<int>(i);
@@ -143,7 +145,7 @@ Task candidates_task(const std::string& train, const std::string& test, Split sp
     }
   }
   task.known_left_out = leave_out(task.held_out, sentence_numbers(task.train));
-  if (task.held_out.empty()) fail("data.test: every sentence is in the training set, too; none is left to test on");
+  if (task.held_out.empty()) fail("data.test: every sentence is also in the training set; expected others to test on");
   complete(task);
   if (task.tokenizer.subwords()) task.vocabulary = Vocabulary(task.tokenizer.subwords()->words());
   return task;

@@ -81,7 +81,7 @@ void ask_single(std::vector<Example>& set, const Adjectives& adjectives, int cod
   set.push_back(question(tokens, "noun", noun, adjective));
 }
 
-// Two different nouns and two different adjectives.
+// Chooses two different nouns and two different adjectives.
 void ask_double(std::vector<Example>& set, const Adjectives& adjectives, int code) {
   Digits digit{code};
   const std::size_t choices = adjectives[0][0].size(), shape = digit(double_shapes.size()), k1 = digit(kinds),
@@ -89,7 +89,8 @@ void ask_double(std::vector<Example>& set, const Adjectives& adjectives, int cod
   const Pair a = choose(adjectives, k1, i1, digit(choices));
   const std::size_t i2 = (i1 + 1 + digit(nouns_a_kind - 1)) % nouns_a_kind;
   Pair b = choose(adjectives, k2, i2, digit(choices - 1));
-  if (a.adjective == b.adjective) b = choose(adjectives, k2, i2, choices - 1);  // which is otherwise not chosen
+  // an adjective that is otherwise not chosen
+  if (a.adjective == b.adjective) b = choose(adjectives, k2, i2, choices - 1);
   const auto tokens =
       fill(double_shapes[shape],
            {{"{noun}", a.noun}, {"{adjective}", a.adjective}, {"{noun2}", b.noun}, {"{adjective2}", b.adjective}});
@@ -101,7 +102,7 @@ void ask_double(std::vector<Example>& set, const Adjectives& adjectives, int cod
 
 std::vector<Example> examples(const std::string& what, int count, const Adjectives& adjectives, int keep,
                               const Random& random) {
-  constexpr int unit = 18;  // examples of a single sentence, two pairs of twins with 它, and a double sentence
+  constexpr int unit = 18;  // one single sentence, two minimal pairs with 它, and a double sentence
   const int units = (count + unit - 1) / unit;
   const std::size_t choices = adjectives[0][0].size();
   const auto codes = [&](const char* name, int sentences, int kept, std::size_t space) {

@@ -34,7 +34,7 @@ using Adjectives = std::vector<std::vector<int>>;  // by noun
 
 std::vector<Example> sentences(const std::string& what, int count, const Adjectives& of_animals,
                                const Adjectives& of_places, int keep, const Random& random) {
-  if (count % 2 != 0) fail("{}: expected an even number, as sentences come in twins, got {}", what, count);
+  if (count % 2 != 0) fail("{}: expected an even number, as sentences come in pairs, got {}", what, count);
   const std::size_t choices = of_animals[0].size();  // the same for every noun
   const std::size_t twins = shapes.size() * verbs.size() * animals.size() * places.size() * choices;
   std::vector<Example> result;
@@ -42,7 +42,7 @@ std::vector<Example> sentences(const std::string& what, int count, const Adjecti
     Digits digit{code};
     const std::size_t shape = digit(shapes.size()), verb = digit(verbs.size()), animal = digit(animals.size()),
                       place = digit(places.size()), choice = digit(choices);
-    for (const bool tired : {true, false}) {  // the animal is tired, or the street wide
+    for (const bool tired : {true, false}) {  // the animal is tired, or the street is wide
       Example example;
       example.decider =
           tired ? animal_adjectives[of_animals[animal][choice]] : place_adjectives[of_places[place][choice]];

@@ -23,7 +23,7 @@ std::vector<std::string> fields_of(std::string_view line) {
   return fields;
 }
 
-// Of `word` at code point `offset` of the text, in bytes.
+// Returns the byte span of `word` at code point `offset` of the text.
 MarkedText::Place place_at(const std::string& text, const std::string& word, const std::string& offset) {
   std::size_t points = 0, begin = 0;
   const auto [end, error] = std::from_chars(offset.data(), offset.data() + offset.size(), points);
@@ -76,7 +76,7 @@ std::vector<MarkedText> read_gap(const std::filesystem::path& path) {
     if (file.lines()[i].empty()) continue;
     const std::vector<std::string> fields = fields_of(file.lines()[i]);
     if (fields.size() != fields_a_line) {
-      file.mistake(i + 1, "expected {} fields divided by tabs, got {}", fields_a_line, fields.size());
+      file.mistake(i + 1, "expected {} fields separated by tabs, got {}", fields_a_line, fields.size());
       continue;
     }
     try {

@@ -21,21 +21,21 @@ Json parse_object(std::string_view line) {
   return object;
 }
 
-// A whole file that is one JSON value over several lines, or one list: said once instead of for every line.
+// Rejects a file that is one JSON value over several lines or one list, with one message instead of one per line.
 void refuse_one_value(const TextFile& file) {
   std::string text;
   for (const std::string_view line : file.lines()) text.append(line).append("\n");
   const std::size_t first = text.find_first_not_of(" \t\n"), last = text.find_last_not_of(" \t\n");
   if (first == text.npos) return;
   if (file.lines().size() == 1 && text.find('\r') < last) {
-    fail("{}: its lines end in CR alone; expected LF or CR LF (tr '\\r' '\\n' makes that of it)", file.name());
+    fail("{}: its lines end in CR alone; expected LF or CR LF (tr '\\r' '\\n' converts it)", file.name());
   }
   const char* expected = "expected one object a line, without brackets around them or commas between them";
   if (text[first] == '[' && text[last] == ']' && text.find('{') != text.npos) {
-    fail("{}: this is one JSON array; {} (jq -c '.[]' makes that of it)", file.name(), expected);
+    fail("{}: this is one JSON array; {} (jq -c '.[]' converts it)", file.name(), expected);
   }
   if (text[first] == '{' && text.find_first_not_of(" \t", first + 1) == text.find('\n', first)) {
-    fail("{}: an object goes on over several lines; {} (jq -c . makes that of it)", file.name(), expected);
+    fail("{}: an object spans several lines; {} (jq -c . converts it)", file.name(), expected);
   }
 }
 
@@ -89,7 +89,7 @@ class LineReader {
 
   void read_candidates(Example& example) {
     for (const char* key : {"answer", "other"}) {
-      if (object_.contains(key)) file_.mistake(line_, "{}: does not go with candidates, which say it", key);
+      if (object_.contains(key)) file_.mistake(line_, "{}: not allowed with candidates, which determine it", key);
     }
     const Json& list = object_["candidates"];
     const int tokens = static_cast<int>(example.tokens.size()), before = file_.mistakes();
@@ -170,7 +170,7 @@ class LineReader {
   void read_sentences(std::vector<int>& sentences, int tokens) {
     const Json& list = object_["sentences"];
     if (!list.is_array() || list.size() != static_cast<std::size_t>(tokens)) {
-      file_.mistake(line_, "sentences: expected a list of {} numbers, one a token, got {}", tokens, quoted(list));
+      file_.mistake(line_, "sentences: expected a list of {} numbers, one per token, got {}", tokens, quoted(list));
       return;
     }
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -183,7 +183,7 @@ class LineReader {
   const Json& object_;
 };
 
-// Twins name each other, and differ in tokens alone.
+// Checks that counterparts name each other and differ only in tokens.
 void check_twin(TextFile& file, std::size_t line, const std::vector<Example>& examples, std::size_t i) {
   const Example& example = examples[i];
   if (example.twin < 0) return;
@@ -229,7 +229,7 @@ std::vector<Example> read_jsonl(const std::filesystem::path& path) {
     for (std::size_t i = 0; i < examples.size(); ++i) check_twin(file, lines[i], examples, i);
   }
   file.finish();
-  if (examples.empty()) fail("{}: no examples; expected one JSON object a line", file.name());
+  if (examples.empty()) fail("{}: no examples; expected one JSON object per line", file.name());
   return examples;
 }
 
@@ -270,8 +270,7 @@ Task jsonl_task(const std::string& train, const std::string& test, const Random&
     pair_twins(examples);
     std::vector<std::vector<Example>> groups = with_twins(examples);
     if (groups.size() < 2) {
-      fail("{}: holds one sentence, or two that are twins; expected more, to hold some out, or others in data.test",
-           train);
+      fail("{}: has only one sentence or minimal pair; expected more, to hold some out, or a file in data.test", train);
     }
     hold_out_tenth(task, std::move(groups), random.stream("held_out"));
   }

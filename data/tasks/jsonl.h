@@ -5,20 +5,20 @@
 
 namespace heed {
 
-// Annotated sentences, one object a line: {"tokens": ["The", "dog", ...], "query": 8, "antecedent": 1}, with
-// optional "answer" (a word; tokens[antecedent] when absent; with it the antecedent may be absent), "other" (the token
-// of the distractor), "decider" (one of the tokens), "relation" (a word), "twin" (the number, from 0, of the
-// sentence that is this one but for the decider) and "sentences" (a number a token, counted back from the question's).
-// With "candidates", [[0, 3], [4, 6]]: spans of tokens, the end not among them, "antecedent" is the number, from 0, of the
-// one that is meant, or null: none of them; then there is no "answer" and no "other".
-// Blank lines are skipped. Error with every mistake of the file, by line.
+/// Reads annotated sentences, one object per line: {"tokens": ["The", "dog", ...], "query": 8, "antecedent": 1}.
+/// Optional keys: "answer" (a word, default tokens[antecedent]; with it "antecedent" is optional), "other" (the token of
+/// the distractor), "decider" (the cue word, one of the tokens), "relation" (a word), "twin" (the index, from 0, of the
+/// counterpart, which differs only in the cue word) and "sentences" (one number per token, counted back from the
+/// question's sentence). With "candidates", [[0, 3], [4, 6]] (spans of tokens, end exclusive), "antecedent" is the
+/// index, from 0, of the correct one, or null for none of them; "answer" and "other" are then not allowed. Blank lines
+/// are skipped. Throws Error with all mistakes of the file, by line.
 std::vector<Example> read_jsonl(const std::filesystem::path& path);
 
-// A file that read_jsonl() reads as these very examples; whole or not at all, as write_file().
+/// Writes a file that read_jsonl() reads as exactly these examples; atomically, like write_file().
 void write_jsonl(const std::filesystem::path& path, const std::vector<Example>& examples);
 
-// `train` and `test` are lists of paths, divided by commas. Without `test` (empty), a tenth of `train` is held out. Twins
-// are paired anew in each set.
+/// Makes the task. `train` and `test` are lists of paths, separated by commas. With an empty `test`, a tenth of `train`
+/// is held out. Minimal pairs are found again in each set.
 Task jsonl_task(const std::string& train, const std::string& test, const Random& random);
 
 }  // namespace heed

@@ -3,29 +3,32 @@
 
 #include <filesystem>
 
-// Published sets of coreference in real sentences, as their authors give them. Each reader gives an Error with every
-// mistake of the file, by line.
+// Published coreference data sets in their original formats. Each reader throws Error with all mistakes of the file, by
+// line.
 namespace heed {
 
-// Winograd schemas of several sets in one file (Tikhonov & Ryabinin 2021, arXiv:2106.12066): language, set, source,
-// sentence, tokens, pronoun and candidates, divided by tabs, the last three in JSON: "it", [8, 9], ["it"] in a list, the
-// span counted in tokens; a list of candidates of that form, each with whether it is meant. `sets`: which of them,
-// "en/wsc_naive.test"; several divided by commas; all when empty. Neighbours are twins.
+/// Reads Winograd schemas of several sets in one file (Tikhonov & Ryabinin 2021, arXiv:2106.12066). Fields, separated by
+/// tabs: language, set, source, sentence, tokens, pronoun and candidates. The last three are JSON: a pronoun is a list
+/// of "it", [8, 9] (a span of tokens) and ["it"]; candidates are a list of this form, each with whether it is correct.
+/// `sets` selects sets, "en/wsc_naive.test", separated by commas; empty selects all. Adjacent sentences are
+/// counterparts.
 std::vector<MarkedText> read_winograd(const std::filesystem::path& path, const std::string& sets = "");
 
-// WinoGrande (Sakaguchi et al. 2020, arXiv:1907.10641): {"qID": "...-1", "sentence": "... the _ was ...", "option1": ...,
-// "option2": ..., "answer": "2"} a line. An option is a candidate where it stands first in the sentence: as a word, else as
-// a word's beginning ("cup" in "cups"), else anywhere. Twins have one qID but for what follows its last "-".
+/// Reads WinoGrande (Sakaguchi et al. 2020, arXiv:1907.10641): {"qID": "...-1", "sentence": "... the _ was ...",
+/// "option1": ..., "option2": ..., "answer": "2"} per line. The candidate is the option's first occurrence in the
+/// sentence: as a word, else as the start of a word ("cup" in "cups"), else anywhere. Counterparts have the same qID up
+/// to its last "-".
 std::vector<MarkedText> read_winogrande(const std::filesystem::path& path);
 
-// GAP (Webster et al. 2018, arXiv:1810.05201): ID, text, pronoun and its offset, name A, its offset and TRUE or FALSE, the same
-// of B, and an address, divided by tabs, below a line of titles; offsets in code points. Both may be FALSE. The relation
-// is "masculine" or "feminine", as the pronoun.
+/// Reads GAP (Webster et al. 2018, arXiv:1810.05201): ID, text, pronoun and its offset, name A, its offset and TRUE or
+/// FALSE, the same for B, and a URL, separated by tabs, below a header line; offsets count code points. Both may be
+/// FALSE. The relation is "masculine" or "feminine", by the pronoun.
 std::vector<MarkedText> read_gap(const std::filesystem::path& path);
 
-// WinoBias (Zhao et al. 2018, arXiv:1804.06876): a number and a sentence a line, in which brackets mark who is meant and the
-// pronoun: "1 [The developer] argued with the designer because [she] did not like the design." The other candidate is
-// who else the file marks elsewhere. The relation is "pro" or "anti", as the file's name begins; else there is none.
+/// Reads WinoBias (Zhao et al. 2018, arXiv:1804.06876): a number and a sentence per line. Brackets mark the antecedent
+/// and the pronoun: "1 [The developer] argued with the designer because [she] did not like the design." The distractor
+/// is a person that other lines of the file mark. The relation is "pro" or "anti" if the file name starts with it, else
+/// empty.
 std::vector<MarkedText> read_winobias(const std::filesystem::path& path);
 
 }  // namespace heed

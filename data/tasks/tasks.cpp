@@ -42,7 +42,7 @@ Task task_of(const TaskOptions& o, const Random& random) {
     case TaskKind::candidates:
       return candidates_task(o.train, o.test, o.split, o.vocabulary, random, o.subwords);
   }
-  fail("make_task: {} is no task", static_cast<int>(o.kind));
+  fail("make_task: {} is not a task", static_cast<int>(o.kind));
 }
 
 }  // namespace

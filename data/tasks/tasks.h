@@ -6,7 +6,7 @@
 
 namespace heed {
 
-// What is learned: sentences that are made, or those of a file.
+/// The task to learn: generated sentences, or those of a file.
 enum class TaskKind { coreference, bank, chinese, babi, jsonl, text, masked_text, induction, candidates };
 template <>
 inline constexpr EnumName<TaskKind> enum_names<TaskKind>[] = {{TaskKind::coreference, "coreference"},
@@ -18,32 +18,32 @@ inline constexpr EnumName<TaskKind> enum_names<TaskKind>[] = {{TaskKind::corefer
                                                               {TaskKind::masked_text, "masked_text"},
                                                               {TaskKind::induction, "induction"},
                                                               {TaskKind::candidates, "candidates"}};
-/// Whether a task reads one long text instead of sentences.
+/// Returns whether a task reads one long text instead of sentences.
 constexpr bool is_text(TaskKind kind) { return kind == TaskKind::text || kind == TaskKind::masked_text; }
 
-/// Whether a task reads files instead of making its sentences.
+/// Returns whether a task reads files instead of generating sentences.
 constexpr bool reads_files(TaskKind kind) {
   return kind == TaskKind::babi || kind == TaskKind::jsonl || is_text(kind) || kind == TaskKind::candidates;
 }
 
-/// Whether a model of the task predicts tokens of a text, and answers no questions.
+/// Returns whether a model of the task predicts tokens of a text instead of answering questions.
 constexpr bool predicts_tokens(TaskKind kind) { return is_text(kind) || kind == TaskKind::induction; }
 
-// Which task, and how much of it.
+/// The task and its size.
 struct TaskOptions {
   TaskKind kind = TaskKind::coreference;
-  std::string train = {}, test = {};      // of those that read files; without `test` a tenth of `train` is held out
-  Split split = Split::words;             // how a text, or a sentence that is asked later, is cut into tokens
-  int context = 64;                       // of `text` and `induction`: tokens that are seen at once
-  int vocabulary = 1024;                  // of `text`, `candidates` cut into subwords: how many are learned
-  Unknown unknown = Unknown::error;       // what a word that training never saw is
-  int min_count = 1;                      // rarer words of training are unknown, too
-  std::optional<Subwords> subwords = {};  // those that are not learned, but known from before
-  int sentences = 4000, held_out = 1000;  // to make, for the others
-  bool shuffle_antecedents = false;       // control: answers of the training set dealt at random
+  std::string train = {}, test = {};  // for tasks that read files; with an empty `test`, a tenth of `train` is held out
+  Split split = Split::words;         // how to split a text, or a later question, into tokens
+  int context = 64;                   // for `text` and `induction`: tokens per window
+  int vocabulary = 1024;              // for `text`, and `candidates` with subwords: number of subwords to learn
+  Unknown unknown = Unknown::error;   // how to treat words that are missing from the training set
+  int min_count = 1;                  // rarer words of the training set are unknown too
+  std::optional<Subwords> subwords = {};  // known subwords; empty: learn them
+  int sentences = 4000, held_out = 1000;  // to generate, for the other tasks
+  bool shuffle_antecedents = false;       // control: randomises answers of the training set
 };
 
-// Error for a missing or superfluous file, and whatever the task itself reports.
+/// Makes the task. Throws Error for a missing or superfluous file, and the task's own errors.
 Task make_task(const TaskOptions& options, const Random& random);
 
 }  // namespace heed

@@ -10,10 +10,10 @@
 namespace heed {
 namespace {
 
-constexpr int longest_piece = 32, most_pieces = 200;  // to look at
+constexpr int longest_piece = 32, most_pieces = 200;  // number and length of excerpts
 
-// The bytes of each file. Memory holds them until they are tokens: a mapping would end the program when another one cuts
-// the file.
+// Reads the bytes of each file. They stay in memory until they are tokens: with a memory map, truncating the file would
+// crash the program.
 std::vector<std::string> read_texts(const std::string& paths, Split split) {
   std::vector<std::string> texts;
   for (const std::string& path : divided_paths(paths)) {
@@ -23,7 +23,7 @@ std::vector<std::string> read_texts(const std::string& paths, Split split) {
   return texts;
 }
 
-// Numbers tokens as they come.
+// Assigns numbers to tokens in order of appearance.
 class Numbering {
  public:
   Numbering(Vocabulary& vocabulary, const Tokenizer& tokenizer) : vocabulary_(vocabulary), tokenizer_(tokenizer) {
@@ -37,7 +37,7 @@ class Numbering {
  private:
   std::int32_t number(std::string_view token) {
     if (token.size() > 1) return vocabulary_.add(std::string(token));
-    std::int32_t& known = known_[static_cast<unsigned char>(token[0])];  // most tokens, without a search
+    std::int32_t& known = known_[static_cast<unsigned char>(token[0])];  // finds most tokens without a search
     if (known < 0) known = vocabulary_.add(std::string(token));
     return known;
   }
@@ -53,7 +53,7 @@ std::vector<std::string> words_at(const Corpus& corpus, const Vocabulary& vocabu
   return words;
 }
 
-// Spread evenly over the held-out text.
+// Distributed evenly over the held-out text.
 std::vector<Example> pieces_of(const Corpus& corpus, const Vocabulary& vocabulary) {
   const int T = static_cast<int>(std::min<std::int64_t>({corpus.context, longest_piece, corpus.held_out.size() - 1}));
   const std::int64_t room = corpus.held_out.size() - T;
@@ -87,7 +87,7 @@ Task text_task(const std::string& train, const std::string& test, Split split, i
   const std::vector<std::string> tests = test.empty() ? std::vector<std::string>{} : read_texts(test, split);
   std::size_t bytes = 0;
   for (const std::string& text : texts) bytes += text.size();
-  // What is learned from, and the last tenth of all files, as they follow one another.
+  // The training part, and the last tenth of all files in order.
   const std::size_t learned = test.empty() ? bytes / 10 * 9 + bytes % 10 * 9 / 10 : bytes;
   std::vector<std::string_view> learned_from, held_out(tests.begin(), tests.end());
   std::size_t before = 0;
@@ -125,7 +125,7 @@ Task masked_text_task(const std::string& train, const std::string& test, Split s
                       const std::optional<Subwords>& known) {
   Task task = text_task(train, test, split, context, subwords, known);
   task.name = "masked_text";
-  if (task.vocabulary.contains(mask_token)) fail("{}: the text itself has the token {}", train, mask_token);
+  if (task.vocabulary.contains(mask_token)) fail("{}: the text itself contains the token {}", train, mask_token);
   task.corpus->mask = task.vocabulary.add(mask_token);
   for (Example& piece : task.held_out) {
     piece.query = static_cast<int>(piece.tokens.size()) / 2;

@@ -30,7 +30,7 @@ std::string without_article(const std::string& name) {
   return name;
 }
 
-// The article before it belongs to a name.
+// The article before a name belongs to it.
 Place with_article(const std::string& text, Place name) {
   for (const std::string_view article : articles) {
     if (name.begin < article.size()) continue;
@@ -43,7 +43,7 @@ Place with_article(const std::string& text, Place name) {
   return name;
 }
 
-// With the one who is meant as its only candidate, and the pronoun as the query.
+// Parses a line; its only candidate is the antecedent, its query the pronoun.
 MarkedText marked_line(std::string_view line) {
   const std::size_t digits = std::min(line.find_first_not_of("0123456789"), line.size());
   if (digits == 0 || !line.substr(digits).starts_with(' ')) fail("expected a number and a sentence");
@@ -57,7 +57,7 @@ MarkedText marked_line(std::string_view line) {
     if (!is_pronoun) marked.candidates.push_back(place);
   }
   if (marked.candidates.size() != 1 || marked.query.end == 0) {
-    fail("expected brackets around who is meant and around a pronoun, got {} and {}", marked.candidates.size(),
+    fail("expected brackets around the antecedent and around a pronoun, got {} and {}", marked.candidates.size(),
          places.size() - marked.candidates.size());
   }
   marked.chosen = 0;
@@ -69,7 +69,7 @@ std::string name_in(const MarkedText& marked) {
   return without_article(lower_trimmed(marked.text.substr(place.begin, place.end - place.begin)));
 }
 
-// The first of the file's names in the sentence, but for who is meant.
+// Returns the first of the file's names in the sentence, except the antecedent.
 void add_other(MarkedText& marked, const std::set<std::string>& names) {
   const Place meant = marked.candidates[0];
   const std::string own = name_in(marked);
@@ -80,7 +80,7 @@ void add_other(MarkedText& marked, const std::set<std::string>& names) {
       if (name != own && is_apart && place.begin < other.begin) other = place;
     }
   }
-  if (other.end == 0) fail("found nobody else who is marked in other lines");
+  if (other.end == 0) fail("expected another person, who is marked in other lines");
   other = with_article(marked.text, other);
   marked.chosen = other.begin < meant.begin;
   marked.candidates.insert(marked.candidates.begin() + !marked.chosen, other);

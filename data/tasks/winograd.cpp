@@ -22,7 +22,7 @@ std::vector<std::string_view> divided(std::string_view line, char by) {
   }
 }
 
-// Where each token stands in the sentence. A quotation mark may be written as `` or ''.
+// Returns the position of each token in the sentence. A quotation mark may be written as `` or ''.
 std::vector<MarkedText::Place> placed(const Json& tokens, const std::string& sentence) {
   std::vector<MarkedText::Place> places;
   std::size_t at = 0;
@@ -80,7 +80,7 @@ std::vector<MarkedText> read_winograd(const std::filesystem::path& path, const s
     if (fields.size() == 1 && fields[0].empty()) continue;
     if (fields.size() != 7) {
       file.mistake(i + 1,
-                   "expected language, set, source, sentence, tokens, pronoun and candidates, divided by tabs; "
+                   "expected language, set, source, sentence, tokens, pronoun and candidates, separated by tabs; "
                    "got {} fields",
                    fields.size());
       continue;
@@ -104,7 +104,7 @@ std::vector<MarkedText> read_winograd(const std::filesystem::path& path, const s
   for (const std::string& set : wanted) {
     if (known.contains(set)) continue;
     const std::vector<std::string> names(known.begin(), known.end());
-    fail("{}: has no set '{}'{}; its sets: {}", file.name(), set, did_you_mean(set, names), listed(names));
+    fail("{}: unknown set '{}'{}; its sets: {}", file.name(), set, did_you_mean(set, names), listed(names));
   }
   pair_neighbours(schemas);
   return schemas;

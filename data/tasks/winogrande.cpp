@@ -9,7 +9,7 @@
 namespace heed {
 namespace {
 
-// The option as a word of the sentence ("shirt", rather than in "t-shirt"), as the beginning of one, or anywhere.
+// Finds the option as a word of the sentence ("shirt", rather than in "t-shirt"), as the start of one, or anywhere.
 MarkedText::Place place_of_option(const std::string& sentence, const std::string& option) {
   const auto is_part = [&](MarkedText::Place place) {
     return (place.begin > 0 && sentence[place.begin - 1] == '-') || sentence.substr(place.end, 1) == "-";
@@ -56,7 +56,7 @@ MarkedText cloze_of(const Json& line) {
 std::vector<MarkedText> read_winogrande(const std::filesystem::path& path) {
   TextFile file(path);
   std::vector<MarkedText> clozes;
-  std::map<std::string, int> waiting;  // by the qID that twins have in common
+  std::map<std::string, int> waiting;  // by the qID that counterparts share
   for (std::size_t i = 0; i < file.lines().size(); ++i) {
     if (file.lines()[i].find_first_not_of(" \t") == std::string_view::npos) continue;
     try {

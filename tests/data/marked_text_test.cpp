@@ -63,9 +63,9 @@ TEST_CASE("A query that is a whole candidate, and brackets that do not match, ar
   CHECK(message([&] { cut(text, Tokenizer(Split::words)); }) == "the query 'it' is a candidate, too");
   MarkedText blank = without_brackets("a[ ]cup, it[ ]leaks");
   blank.query = blank.candidates[1];
-  CHECK(message([&] { cut(blank, Tokenizer(Split::words)); }) == "the query ' ' has no token");
+  CHECK(message([&] { cut(blank, Tokenizer(Split::words)); }) == "the query ' ' contains no token");
   blank.query = find_word(blank.text, "it");
-  CHECK(message([&] { cut(blank, Tokenizer(Split::words)); }) == "the candidate ' ' has no token");
+  CHECK(message([&] { cut(blank, Tokenizer(Split::words)); }) == "the candidate ' ' contains no token");
   CHECK(message([] { without_brackets("a [b"); }) == "'[' without ']' after it");
   CHECK(message([] { without_brackets("a] b"); }) == "']' without '[' before it");
   CHECK(message([] { without_brackets("a [[b]"); }) == "'[' without ']' before it");

@@ -67,8 +67,8 @@ TEST_CASE("A text that the subwords of another program would change is told by i
 TEST_CASE("What subwords cannot be learned from or read from is an error") {
   for (const std::string_view nothing : {"", "\n\n\n", "\xff\xfe", "\u2581"}) {
     CHECK(message([&] { Subwords::learn({nothing}, 400); }) ==
-          "data.tokens: subwords are learned from lines of UTF-8; the text has nothing but line ends, NUL, U+2581 and "
-          "bytes that are no UTF-8, if anything");
+          "data.tokens: subwords are learned from lines of UTF-8; the text has only line ends, NUL, U+2581 and "
+          "invalid bytes, or is empty");
   }
   CHECK(message([] { Subwords::learn({"the cat sat on the mat"}, 20); }) ==
         "data.vocabulary: expected at least 267, the number of different characters in the text and of byte values, "
@@ -81,12 +81,12 @@ TEST_CASE("What subwords cannot be learned from or read from is an error") {
   const std::size_t fallback = model.find("\x98\x02\x01");  // byte_fallback: true
   REQUIRE(fallback != model.npos);
   model[fallback + 2] = 0;
-  CHECK(message([&] { Subwords{model}; }) == "the subwords cannot be read: they do not hold every byte");
+  CHECK(message([&] { Subwords{model}; }) == "the subwords cannot be read: some bytes are missing");
   CHECK(message([] { Subwords("nonsense"); }).starts_with("the subwords cannot be read: "));
   CHECK(message([] { Subwords(""); }) == "the subwords cannot be read: they are damaged");
   const std::string learned = Subwords::learn({english()}, 500).model();
   CHECK(message([&] { Subwords(learned.substr(0, learned.size() - 1)); }) ==
-        "the subwords cannot be read: they are cut short");
+        "the subwords cannot be read: they are truncated");
 }
 
 TEST_CASE("Subwords that change text before they cut it are refused: SentencePiece believes their table") {
@@ -97,12 +97,12 @@ TEST_CASE("Subwords that change text before they cut it are refused: SentencePie
   const std::string table = field(2, std::string("\x04\0\0\0", 4) + "\xff\xff\xff\xff" + "x");
   const auto said = [&](const std::string& more) { return message([&] { Subwords(learned + more); }); };
   for (const std::string& more : {field(3, table), field(5, table), field(4, "tests")}) {
-    CHECK(said(more) == "the subwords cannot be read: they change text before they cut it, or test themselves");
+    CHECK(said(more) == "the subwords cannot be read: they normalise text or contain self tests");
   }
   CHECK(said(field(3, field(2, ""))) == "no error");
   CHECK(said("\x79" + std::string(8, '\0') + "\x7d" + std::string(4, '\0')) ==
         "no error");  // numbers of another version
-  CHECK(said("\x1a\x7f") == "the subwords cannot be read: they are cut short");
+  CHECK(said("\x1a\x7f") == "the subwords cannot be read: they are truncated");
   CHECK(said("\x1b") == "the subwords cannot be read: they hold a field of an unknown kind");
-  CHECK(said("\x9a") == "the subwords cannot be read: they are cut short");
+  CHECK(said("\x9a") == "the subwords cannot be read: they are truncated");
 }

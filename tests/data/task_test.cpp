@@ -211,7 +211,7 @@ TEST_CASE("shuffled antecedents are one of the two candidates, half of them wron
   CHECK(changed < 1100);
   shuffled[1].distractor = -1;
   CHECK(message([&] { shuffle_antecedents(shuffled, Random(5)); }) ==
-        "shuffle_antecedents: example 1 has no antecedent or no distractor; expected both");
+        "shuffle_antecedents: expected an antecedent and a distractor in example 1");
 }
 
 TEST_CASE("a tenth of the groups is held out, groups stay together") {

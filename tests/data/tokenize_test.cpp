@@ -42,5 +42,5 @@ TEST_CASE("A text's tokens are the text again, byte for byte") {
   for (const Tokenizer& tokenizer : {words, characters}) {
     CHECK(message([&] { tokenizer("ab\xc3"); }) == "text: not UTF-8 at byte 2: 0xc3");
   }
-  CHECK(message([] { tokenize("a", Split::bytes); }) == "a sentence is cut into words or characters, not bytes");
+  CHECK(message([] { tokenize("a", Split::bytes); }) == "a sentence is split into words or characters, not bytes");
 }

@@ -87,7 +87,7 @@ TEST_CASE("mistakes in a bAbI file are listed by line") {
                      "12 ?\tshed\t1\n") ==
         "FILE:2: expected the ID 2 and a text, or 1 for a new story, got '3 Where is Eve?␉shed␉1'\n"
         "FILE:3: expected a statement or question after the ID, got nothing\n"
-        "FILE:4: expected a question, its answer and its supporting IDs, divided by tabs, got 2 fields\n"
+        "FILE:4: expected a question, its answer and its supporting IDs, separated by tabs, got 2 fields\n"
         "FILE:5: expected a question that ends in '?', got 'Where is Eve'\n"
         "FILE:6: expected an answer after the question, got nothing\n"
         "FILE:7: expected the ID of a statement above in this story, got '2'\n"

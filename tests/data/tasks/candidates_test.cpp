@@ -64,9 +64,9 @@ TEST_CASE("Mistakes in candidates are told by line") {
   CHECK(said("[[0, 1], [0, 2]]", R"("antecedent": 0)") == "no error");  // one within the other
   CHECK(said("[]", R"("antecedent": 0)") == "FILE:1: candidates: expected a list of spans [begin, end], got []");
   CHECK(said("[[0, 1]]", R"("antecedent": 0, "answer": "a")") ==
-        "FILE:1: answer: does not go with candidates, which say it");
+        "FILE:1: answer: not allowed with candidates, which determine it");
   CHECK(said("[[0, 1]]", R"("other": 1)") ==
-        "FILE:1: other: does not go with candidates, which say it\nFILE:1: missing key 'antecedent'");
+        "FILE:1: other: not allowed with candidates, which determine it\nFILE:1: missing key 'antecedent'");
 }
 
 TEST_CASE("Files of any form are read one after another; tokens that were given stay as they are") {
@@ -120,7 +120,7 @@ TEST_CASE("Each form of file is known by its first line, and '#' chooses sets of
 
   const std::string file = (scratch / "b.jsonl").string();
   CHECK(message([&] { read_candidates(file + "#en/one"); }, file) ==
-        "FILE: '#en/one' chooses sets of a file of schemas; its first line is none");
+        "FILE: '#en/one' selects sets of Winograd schemas, but the file's first line is not a schema");
   write_file(scratch / "g0.tsv", "ID\tText\tPronoun\n");
   CHECK(message([&] { read_candidates((scratch / "g0.tsv").string()); }, (scratch / "g0.tsv").string()) ==
         "FILE: no sentences");
@@ -131,7 +131,8 @@ TEST_CASE("Each form of file is known by its first line, and '#' chooses sets of
   CHECK(message([&] { cut_all(read_candidates(file), Tokenizer(Split::words)); }, file) ==
         "FILE:1: the query '_' is a candidate, too");
   CHECK(message([&] { read_candidates(file + "#" + std::string(300, 'x')); }, file) ==
-        "FILE: '#" + std::string(300, 'x') + "' chooses sets of a file of schemas; its first line is none");
+        "FILE: '#" + std::string(300, 'x') +
+            "' selects sets of Winograd schemas, but the file's first line is not a schema");
 }
 
 TEST_CASE("Without a file to test on, a tenth is held out, twins beside each other") {
@@ -185,7 +186,7 @@ TEST_CASE("A held-out sentence that is in the training set, too, is left out and
   CHECK(leaky.vocabulary.words()[0] == "<unk>");
   CHECK(leaky.vocabulary["Bo"] == 0);
   CHECK(message([&] { task("b.jsonl", "a.jsonl"); }) ==
-        "data.test: every sentence is in the training set, too; none is left to test on");
+        "data.test: every sentence is also in the training set; expected others to test on");
 }
 
 TEST_CASE("A sentence of which two candidates are the same tokens is left out and counted, its twin is alone then") {

@@ -104,8 +104,8 @@ TEST_CASE("coreference: the seed decides, sizes have limits") {
   CHECK(texts(task.train) == texts(coreference_task(200, 100, Random(1)).train));
   CHECK(texts(task.train) != texts(coreference_task(200, 100, Random(2)).train));
   CHECK(message([] { coreference_task(5, 2, Random(1)); }) ==
-        "data.sentences: expected an even number, as sentences come in twins, got 5");
+        "data.sentences: expected an even number, as sentences come in pairs, got 5");
   CHECK(message([] { coreference_task(2, 40000, Random(1)); }) ==
-        "data.held_out (twins): expected 0 to 18432, got 20000: there are no more");
+        "data.held_out (twins): expected 0 to 18432, got 20000: no more exist");
   CHECK(texts(coreference_task(2, 36864, Random(1)).held_out).size() == 36864);
 }

@@ -44,7 +44,7 @@ TEST_CASE("Every mistake of a file of names is listed by its line") {
                                         "t-2\tshe\tshe\t1e9\tA\t0\tTRUE\tB\t0\tFALSE\thttp://x\n"
                                         "t-3\tshe\tshe\t99\tA\t0\tTRUE\tB\t0\tFALSE\thttp://x\n");
   CHECK(message([&] { read_gap(file.path()); }, file.path()) ==
-        "FILE:2: expected 11 fields divided by tabs, got 2\n"
+        "FILE:2: expected 11 fields separated by tabs, got 2\n"
         "FILE:3: expected 'her' at offset 20 of the text, got ' he'\n"
         "FILE:4: expected a pronoun of he or she, got 'dog'\n"
         "FILE:5: both names are TRUE; expected one at most\n"

@@ -41,9 +41,9 @@ TEST_CASE("numbers are drawn without repetition, the kept ones first") {
   CHECK(draw("x", 2, 60, 3, Random(1)) == std::vector<int>{0, 1});
   CHECK(draw("x", 0, 60, 0, Random(1)).empty());
   CHECK(message([] { draw("data.sentences", 61, 60, 0, Random(1)); }) ==
-        "data.sentences: expected 0 to 60, got 61: there are no more");
+        "data.sentences: expected 0 to 60, got 61: no more exist");
   CHECK(message([] { draw("data.sentences", -1, 60, 0, Random(1)); }) ==
-        "data.sentences: expected 0 to 60, got -1: there are no more");
+        "data.sentences: expected 0 to 60, got -1: no more exist");
 }
 
 TEST_CASE("a shape's placeholders become words") {

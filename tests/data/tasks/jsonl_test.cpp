@@ -103,7 +103,7 @@ TEST_CASE("every mistake of a file is listed, by line") {
         "FILE:7: antecedent: expected another token than the query, got 1 for both\n"
         "FILE:8: answer: expected a word, got \"\"\n"
         "FILE:8: relation: expected a word, got []\n"
-        "FILE:9: sentences: expected a list of 2 numbers, one a token, got [0]\n"
+        "FILE:9: sentences: expected a list of 2 numbers, one per token, got [0]\n"
         "FILE:10: sentences[1]: expected a number from 0 to 1, got 2\n"
         "FILE:11: missing key 'tokens'");
 }
@@ -141,13 +141,12 @@ TEST_CASE("a file that is one JSON array, or whose objects go on over lines, is 
   const std::string object = "{\"tokens\": [\"a\", \"b\"], \"query\": 1, \"antecedent\": 0}";
   const std::string array =
       "FILE: this is one JSON array; expected one object a line, without brackets around them or commas between them "
-      "(jq -c '.[]' makes that of it)";
+      "(jq -c '.[]' converts it)";
   CHECK(jsonl_refusal("[\n" + object + ",\n" + object + "\n]\n") == array);
   CHECK(jsonl_refusal("[" + object + "]") == array);
-  CHECK(
-      jsonl_refusal("\n{ \n \"tokens\": [\"a\", \"b\"],\n\"query\": 1, \"antecedent\": 0\n}\n") ==
-      "FILE: an object goes on over several lines; expected one object a line, without brackets around them or commas "
-      "between them (jq -c . makes that of it)");
+  CHECK(jsonl_refusal("\n{ \n \"tokens\": [\"a\", \"b\"],\n\"query\": 1, \"antecedent\": 0\n}\n") ==
+        "FILE: an object spans several lines; expected one object a line, without brackets around them or commas "
+        "between them (jq -c . converts it)");
 }
 
 TEST_CASE("a long list of mistakes is cut") {
@@ -173,9 +172,8 @@ TEST_CASE("files that are no text are refused as a whole") {
   CHECK(jsonl_refusal(R"({"tokens": ["a"]})"
                       "\r"
                       R"({"tokens": ["b"]})"
-                      "\r") ==
-        "FILE: its lines end in CR alone; expected LF or CR LF (tr '\\r' '\\n' makes that of it)");
-  CHECK(jsonl_refusal("\n\n") == "FILE: no examples; expected one JSON object a line");
+                      "\r") == "FILE: its lines end in CR alone; expected LF or CR LF (tr '\\r' '\\n' converts it)");
+  CHECK(jsonl_refusal("\n\n") == "FILE: no examples; expected one JSON object per line");
   CHECK(message([] { read_jsonl("/nowhere/x.jsonl"); }) ==
         "cannot read /nowhere/x.jsonl: No such file or directory: there is no directory /nowhere");
   CHECK(message([] { read_jsonl("/"); }) == "/: expected a text file, got a directory");
@@ -204,7 +202,7 @@ TEST_CASE("a jsonl task holds out a tenth, twins together, or takes the test fil
   CHECK(of_two.train.size() + of_two.held_out.size() == 41);
   CHECK(of_two.vocabulary.contains("road99"));
   CHECK(message([&] { jsonl_task(test.path(), "", Random(1)); }, test.path()) ==
-        "FILE: holds one sentence, or two that are twins; expected more, to hold some out, or others in data.test");
+        "FILE: has only one sentence or minimal pair; expected more, to hold some out, or a file in data.test");
 }
 
 TEST_CASE("What comes next may be asked of a single word") {

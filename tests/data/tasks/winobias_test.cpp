@@ -60,8 +60,8 @@ TEST_CASE("Every mistake of a file of brackets is listed by its line") {
              "4 [The baker] fed the pilot, as [she] said.\n");
   CHECK(message([&] { read_winobias(path); }, path.string()) ==
         "FILE:1: expected a number and a sentence\n"
-        "FILE:2: expected brackets around who is meant and around a pronoun, got 0 and 1\n"
-        "FILE:3: expected brackets around who is meant and around a pronoun, got 1 and 0\n"
+        "FILE:2: expected brackets around the antecedent and around a pronoun, got 0 and 1\n"
+        "FILE:3: expected brackets around the antecedent and around a pronoun, got 1 and 0\n"
         "FILE:4: '[' without ']' before it\n"
-        "FILE:5: found nobody else who is marked in other lines");
+        "FILE:5: expected another person, who is marked in other lines");
 }

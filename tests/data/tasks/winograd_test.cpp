@@ -40,7 +40,7 @@ TEST_CASE("Schemas are read from the spans of their tokens, and one set is chose
   CHECK(read_winograd(file.path(), "fr/two").size() == 1);
   CHECK(read_winograd(file.path(), "fr/two,en/one").size() == 3);
   CHECK(message([&] { read_winograd(file.path(), "en/on"); }, file.path()) ==
-        "FILE: has no set 'en/on' (did you mean 'en/one'?); its sets: en/one, fr/two");
+        "FILE: unknown set 'en/on' (did you mean 'en/one'?); its sets: en/one, fr/two");
 }
 
 TEST_CASE("Every mistake of a file of schemas is listed by its line") {
@@ -49,7 +49,7 @@ TEST_CASE("Every mistake of a file of schemas is listed by its line") {
                                         "\n" + with(soup, "true", "false") + "\n" +
                                         std::string(soup).substr(0, std::string(soup).find("[[\"The soup")) + "[]\n");
   CHECK(message([&] { read_winograd(file.path()); }, file.path()) ==
-        "FILE:1: expected language, set, source, sentence, tokens, pronoun and candidates, divided by tabs; got 2 "
+        "FILE:1: expected language, set, source, sentence, tokens, pronoun and candidates, separated by tabs; got 2 "
         "fields\n"
         "FILE:3: the token 'boiled' is not in the sentence after the ones before it\n"
         "FILE:4: expected a span of its 15 tokens, got [11,99]\n"
