@@ -6,9 +6,9 @@
 
 namespace heed {
 
-/// The logit of a model's answer to one sentence, before its cap, as a sum (direct logit attribution; Elhage et al. 2021, "A
-/// mathematical framework for transformer circuits"). With norms held at their linear form the logit is a sum over heads and
-/// source tokens of the last layer, and the rest.
+/// Decomposes the logit of a model's answer to one sentence, before its cap, into a sum (direct logit attribution;
+/// Elhage et al. 2021, "A mathematical framework for transformer circuits"). With norms linearised, the logit is a sum
+/// over heads and source tokens of the last layer, and a rest.
 struct Attribution {
   std::vector<std::string> tokens;
   int query = 0, antecedent = -1;
@@ -23,14 +23,15 @@ struct Attribution {
   struct Rest {
     std::string
         what;  // "earlier layers" or "the token itself", "W_O bias", "MLP", "norm bias", "biases behind the last
-               // layer": those that the model has
+               /// layer": those that the model has
     double logit;
   };
   std::vector<Rest> rest;
-  double sum() const;  // of terms and rest
+  double sum() const;  // sum of terms and rest
 };
 
-/// Computes it in float64. Throws `Error` when the sum differs from the logit by more than 1e-6 of it (of 1 where it is smaller).
+/// Computes the attribution in float64. Throws `Error` when the sum differs from the logit by more than 1e-6 of it
+/// (absolutely below 1).
 Attribution attribute(const SavedModel& model, const Example& example);
 
 }  // namespace heed

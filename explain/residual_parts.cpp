@@ -7,7 +7,7 @@ namespace {
 // Row `token` of x (1, T, d): (1, d).
 Tensor row_of(const Tensor& x, std::int64_t token) { return reshape(slice(x, 1, token, token + 1), {1, x.size(2)}); }
 
-// The parts behind a norm on their sum, and the norm's bias as one more part where it has one.
+// Returns the parts behind a norm of their sum, with the norm's bias as an additional part if it has one.
 Tensor normalised(const Norm& norm, const Tensor& parts) {
   const Linearised form = norm.linearised(sum(parts, {0}));
   const Tensor rows = form.linear(parts);
@@ -39,7 +39,7 @@ ResidualParts::ResidualParts(const Transformer& transformer, const Questions& qu
   name_parts();
 }
 
-// In the order of the rows that of() returns.
+// In the order of the rows of of().
 void ResidualParts::name_parts() {
   const auto add_bias = [&](const std::optional<Norm>& norm, int layer) {
     if (norm && norm->bias.defined()) names_.push_back({.what = "norm bias", .layer = layer});
@@ -83,7 +83,7 @@ Tensor ResidualParts::embedded_parts(std::int64_t token) const {
   return transformer_.embedding_norm ? normalised(*transformer_.embedding_norm, parts) : parts;
 }
 
-// What each head brought from each token, and the bias of W_O: (H T + 1, d_model), or (H T, d_model).
+// Returns the contribution of each head from each token, and the bias of W_O: (H T + 1, d_model), or (H T, d_model).
 Tensor ResidualParts::head_parts(std::size_t layer, std::int64_t token) const {
   const MultiHeadAttention& attention = transformer_.blocks[layer].attention;
   std::vector<Tensor> rows;

@@ -12,7 +12,7 @@ namespace {
 
 using ScorePart = ScoreParts::Part;
 
-// The query or key of one head at one token, as its parts and the sum of all biases: (P + 1, d_k).
+// Returns the query or key of one head at one token as its parts and the sum of all biases: (P + 1, d_k).
 class Projected {
  public:
   Projected(const TransformerBlock& block, const LayerTrace& seen, const ResidualParts& residual, int head)
@@ -42,7 +42,8 @@ struct Read {
   double weight = 0, probability = 0;
 };
 
-// The weight of one edge, and the probability of `word`, with `part` (d_model) taken out of what `layer` reads at `token`.
+// Returns the weight of one edge, and the probability of `word`, after subtracting `part` (d_model) from the input of
+// `layer` at `token`.
 Read read_without(const Model& model, const Questions& asked, const ScoreParts& edge, std::int64_t word,
                   const Tensor& part, int token) {
   const std::string before = residual_name(transformer_of(model), edge.layer);
@@ -67,7 +68,7 @@ void check_range(const char* what, int value, std::int64_t count) {
   if (value < 0 || value >= count) fail("score_parts: expected a {} from 0 to {}, got {}", what, count - 1, value);
 }
 
-// The part of the residual that is furthest ahead.
+// Returns the part of the residual with the largest difference from the reference.
 int first_of(const std::vector<ScorePart>& parts) {
   const auto first = std::max_element(parts.begin(), parts.end() - 1,
                                       [](const ScorePart& a, const ScorePart& b) { return a.ahead < b.ahead; });

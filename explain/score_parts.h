@@ -6,12 +6,13 @@
 
 namespace heed {
 
-/// The score of one edge in one head, as a sum over the parts of the model that wrote the residual stream at its two tokens
-/// (ResidualParts): embeddings, what each head of each earlier layer brought from each token, MLPs and biases. With norms held at
-/// their linear form, queries and keys are sums over these parts p and r, and so is
+/// Decomposes the score of one edge in one head into a sum over the parts of the model that wrote to the residual
+/// stream at its two tokens (ResidualParts): embeddings, contributions of each earlier head from each token, MLPs and
+/// biases. With norms linearised, queries and keys are sums over these parts p and r, and so is
 ///   score = scale q . k = sum over p and r of scale q_p . k_r
-/// (Elhage et al. 2021, "A mathematical framework for transformer circuits": the QK circuit with every path open). Adding a number
-/// to all scores of a query changes no weight, so the parts are compared with those of another key, or of the mean over all keys.
+/// (Elhage et al. 2021, "A mathematical framework for transformer circuits": the QK circuit with every path open).
+/// Adding a constant to all scores of a query changes no weight. The parts are therefore compared with those of another
+/// key, or of the mean over all keys.
 ///
 ///   const ScoreParts parts = score_parts(model, example, 1, 0);
 ///   fmt::print("{} contributes {:.2f}\n", parts.query[0].what, parts.query[0].ahead);
@@ -27,9 +28,9 @@ struct ScoreParts {
   struct Part {
     std::string what;
     int layer = -1, head = -1, token = -1;
-    double score = 0, ahead = 0;  // sum of the products of this part; ahead: minus those of the reference
+    double score = 0, ahead = 0;  // sum of the products of this part; ahead: the difference from the reference
   };
-  std::vector<Part> query, key;  // the same kinds, in the order in which they were written
+  std::vector<Part> query, key;  // the same kinds, in the order of computation
 
   struct Product {
     int query, key;  // indices of parts
@@ -38,21 +39,21 @@ struct ScoreParts {
   std::vector<Product> products;    // the largest by |ahead|; at most max_products
   Product others = {-1, -1, 0, 0};  // the sum of the rest
 
-  /// One part taken out of what the layer reads at its token, with everything after that computed anew.
+  /// The effect of removing one part from the layer's input at its token and recomputing everything after it.
   struct Cut {
     bool of_query;
     int part;
-    double weight, probability;  // then of the same edge, of the same answer
+    double weight, probability;  // after the removal, for the same edge and the same answer
   };
-  std::vector<Cut> cuts;  // the part that is furthest ahead on either side
+  std::vector<Cut> cuts;  // the part with the largest difference for query and key
 };
 
 constexpr std::size_t max_products = 20;
 
-/// Takes the score of head `head` in layer `layer` apart, in float64: from token `from` (-1: the query) to token `to` (-1: the
-/// antecedent or, where it is unknown, the token with the largest weight). The score of the antecedent is compared with that of
-/// example.distractor, where there is one. Throws `Error` when the parts do not add up to the score to 1e-6 of it (of 1 where it
-/// is smaller).
+/// Decomposes the score of head `head` in layer `layer`, in float64: from token `from` (-1: the query) to token `to`
+/// (-1: the antecedent or, if unknown, the token with the largest weight). The reference of the antecedent is
+/// example.distractor, if there is one. Throws `Error` when the sum differs from the score by more than 1e-6 of it
+/// (absolutely below 1).
 ScoreParts score_parts(const SavedModel& model, const Example& example, int layer, int head, int from = -1,
                        int to = -1);
 
@@ -60,7 +61,7 @@ ScoreParts score_parts(const SavedModel& model, const Example& example, int laye
 /// when the antecedent is unknown.
 double weight_on_antecedent(const SentenceAttention& sentence, int layer, int head);
 
-/// The head with the largest weight_on_antecedent().
+/// Returns the head with the largest weight_on_antecedent().
 struct ScoredHead {
   int layer, head;
 };

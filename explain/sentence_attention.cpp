@@ -17,7 +17,7 @@ bool begins_word(const std::string& piece, const std::string& before) {
   return piece[0] == ' ' || !is_of_words(piece[0]) || !is_of_words(before.back());
 }
 
-// As answer_text() calls a candidate.
+// Names a candidate as answer_text() does.
 std::string told(const std::vector<std::string>& tokens, Span span) { return text_of(Example{.tokens = tokens}, span); }
 
 }  // namespace
@@ -85,7 +85,7 @@ SentenceAttention of_whole_words(const SentenceAttention& pieces) {
     std::vector<double> of_words(static_cast<std::size_t>(layer.size(0) * W * W));
     for (std::int64_t head = 0; head < layer.size(0); ++head) {
       for (int query = 0; query < T; ++query) {
-        if (query + 1 < T && word(query + 1) == word(query)) continue;  // not the last piece
+        if (query + 1 < T && word(query + 1) == word(query)) continue;  // only the last subword counts as the query
         double* const row = of_words.data() + (head * W + word(query)) * W;
         const double* const from = weights.data() + (head * T + query) * T;
         for (int key = 0; key < T; ++key) row[word(key)] += from[key];

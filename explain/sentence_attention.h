@@ -6,7 +6,7 @@
 
 namespace heed {
 
-/// What a model did with one sentence: its answer and all attention weights.
+/// A model's answer to one sentence, and all its attention weights.
 struct SentenceAttention {
   std::vector<std::string> tokens;  // T
   int query = 0;                    // the token at which a word was predicted
@@ -21,14 +21,14 @@ struct SentenceAttention {
 /// weights of a model without answers.
 SentenceAttention attend(const Model& model, const Vocabulary& vocabulary, const Example& example);
 
-/// Returns the question that a sentence asks; its right answer is not known.
+/// Returns the question of a sentence; its correct answer is unknown.
 Example question(const SentenceAttention& sentence);
 
-/// Joins the pieces of words: a piece that begins with a space, or that is not a letter or digit, begins a word. The weight of a
-/// word is the sum over its pieces; as a query it is its last piece. Rows still sum to 1.
+/// Joins subwords to words: a subword that starts with a space, or that is not a letter or digit, starts a word. The
+/// weight of a word is the sum over its subwords; as a query a word is its last subword. Rows still sum to 1.
 SentenceAttention of_whole_words(const SentenceAttention& pieces);
 
-/// Throws `NotFinite` that names the first value within the model that is infinite or NaN while it reads `input`.
+/// Throws `NotFinite` that names the first infinite or NaN value inside the model for `input`.
 [[noreturn]] void fail_not_finite(const Model& model, const Questions& input);
 
 }  // namespace heed

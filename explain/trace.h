@@ -6,7 +6,7 @@
 
 namespace heed {
 
-/// What one layer computed. B texts of T tokens; H query heads; K and V have kv_heads.
+/// Values of one layer. B texts of T tokens; H query heads; K and V have kv_heads.
 struct LayerTrace {
   Tensor residual_in;       // (B, T, d_model)
   Tensor attention_input;   // (B, T, d_model): norm(residual_in), or residual_in
@@ -21,7 +21,7 @@ struct LayerTrace {
   Tensor residual_out;      // (B, T, d_model)
 };
 
-/// Everything that one forward pass computed, unrecorded.
+/// All values of one forward pass, without recording.
 ///
 ///   const Trace seen = trace(model, questions);
 ///   const double w = seen.layers[1].weights.at({0, head, query, key});
@@ -32,7 +32,7 @@ struct Trace {
   Tensor logits;  // (B, answers)
 };
 
-/// Runs the model on the questions and keeps every intermediate value.
+/// Runs the model on the questions and keeps all intermediate values.
 Trace trace(const Model& model, const Questions& questions);
 
 /// Returns the name by which hooks see a value of a layer's attention: Q, K, V, scores, weights, heads or output.

@@ -15,7 +15,7 @@ Tensor candidate_means(const Tensor& states, const Ids& candidates) {
     fail("CandidateChooser: expected candidates ({}, C, 2), got {}", B, to_string(candidates.shape()));
   }
   const std::int64_t C = candidates.shape()[1];
-  std::vector<double> shares(static_cast<std::size_t>(B * C * T));  // of a token in a candidate's mean
+  std::vector<double> shares(static_cast<std::size_t>(B * C * T));  // weight of each token in a candidate's mean
   for (std::int64_t n = 0; n < B * C; ++n) {
     const std::int64_t begin = candidates[2 * n], end = candidates[2 * n + 1];
     if (begin > end || end > T) {

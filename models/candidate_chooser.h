@@ -17,9 +17,10 @@ struct CandidateChooserConfig {
   }
 };
 
-/// Answers a question about a text with one of the text's candidates, which are spans of it. The logit of a candidate is
-/// q W_C c / sqrt(d_model): q is the state at the query, c the mean over the candidate's tokens of what the last layer reads
-/// there, normalised without gain and bias. "None of them" has the logit q W_C n / sqrt(d_model), with n learned.
+/// Answers a question about a text with one of the text's candidates, which are spans of tokens. The logit of a
+/// candidate is q W_C c / sqrt(d_model): q is the state at the query; c is the mean of the last layer's input over the
+/// candidate's tokens, normalised without gain and bias. "None of them" has the logit q W_C n / sqrt(d_model), with n
+/// learned.
 ///
 ///   const CandidateChooser model(Scope(parameters, 1), config);
 ///   const Tensor logits = model.answer(questions).logits;   // (B, C), or (B, C + 1) with or_none
@@ -33,7 +34,7 @@ struct CandidateChooser {
   /// Returns logits (B, C), or (B, C + 1) with "none of them" as the last.
   Answers answer(const Questions& questions, Compute compute = Compute::all, Weights weights = Weights::no,
                  const Dropout& drop = {}) const;
-  /// Returns the map from the state at the query to one logit, before its cap, with all else held as it is at `point`.
+  /// Returns the map from the state at the query to one logit, before its cap, linearised at `point`.
   Linearised logit_linearised(const AnswerPoint& point, int index) const;
 };
 

@@ -17,7 +17,8 @@ struct LanguageModelConfig {
   }
 };
 
-/// A decoder that predicts the next token at each token: GPT-2, LLaMA and their relatives, as the configuration says.
+/// A decoder that predicts the next token at each position: GPT-2, LLaMA and related models, depending on the
+/// configuration.
 ///
 ///   LanguageModelConfig config{.transformer = gpt2(2, 4, 64)};
 ///   config.transformer.vocabulary = 256, config.transformer.max_length = 128;
@@ -30,7 +31,7 @@ struct LanguageModel {
   Unembedding unembedding;
   /// Throws `Error` when the transformer is not causal.
   LanguageModel(Scope scope, const Config& config);
-  /// Returns the logits of the next token at each token: (B, T) -> (B, T, vocabulary).
+  /// Returns the logits of the next token at each position: (B, T) -> (B, T, vocabulary).
   Tensor operator()(const Ids& tokens, const Dropout& drop = {}) const;
   /// Returns the mean cross-entropy of `next` (B T or B, T; -1 does not count): ().
   Tensor loss(const Ids& tokens, const Ids& next, const Dropout& drop = {}) const;
@@ -39,7 +40,7 @@ struct LanguageModel {
   /// Returns the logits of the token after each query: (B, vocabulary).
   Answers answer(const Questions& questions, Compute compute = Compute::all, Weights weights = Weights::no,
                  const Dropout& drop = {}) const;
-  /// Returns the map from the state at the query to one logit, before its cap, with all else held as it is at `point`.
+  /// Returns the map from the state at the query to one logit, before its cap, linearised at `point`.
   Linearised logit_linearised(const AnswerPoint& point, int index) const;
 };
 

@@ -35,7 +35,7 @@ Answers MaskedLanguageModel::answer(const Questions& questions, Compute compute,
   return {logits(hidden.output), std::move(hidden.weights)};
 }
 
-// The activation f scales each feature by f(x) / x, which is held fixed.
+// The activation f scales each feature by f(x) / x; this factor is fixed.
 Linearised MaskedLanguageModel::logit_linearised(const AnswerPoint& point, int index) const {
   if (!transform) return unembedding.linearised(index);
   const Tensor x = transform->dense(point.state), y = activated(config.activation, x);

@@ -10,7 +10,7 @@ struct MaskedLanguageModelConfig {
   static constexpr const char* kind = "masked_language_model";
   TransformerConfig transformer{};
   LogitsConfig logits{.bias = Bias::yes};
-  bool transform = true;  // whether states pass a linear layer, an activation and a norm before the logits, as in BERT
+  bool transform = true;  // apply a linear layer, an activation and a norm before the logits, as in BERT
   Activation activation = Activation::gelu;  // of that layer
 
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
@@ -23,7 +23,7 @@ struct MaskedLanguageModelConfig {
   }
 };
 
-/// An encoder that sees the whole text and predicts the tokens at masked places (Devlin et al. 2018, arXiv:1810.04805).
+/// An encoder that sees the whole text and predicts masked tokens (Devlin et al. 2018, arXiv:1810.04805).
 ///
 ///   MaskedLanguageModelConfig config{.transformer = bert(2, 4, 64)};
 ///   config.transformer.vocabulary = 256, config.transformer.max_length = 128;
@@ -49,7 +49,7 @@ struct MaskedLanguageModel {
   /// Returns the logits at each query: (B, vocabulary).
   Answers answer(const Questions& questions, Compute compute = Compute::all, Weights weights = Weights::no,
                  const Dropout& drop = {}) const;
-  /// Returns the map from the state at the query to one logit, before its cap, with all else held as it is at `point`.
+  /// Returns the map from the state at the query to one logit, before its cap, linearised at `point`.
   Linearised logit_linearised(const AnswerPoint& point, int index) const;
 
  private:

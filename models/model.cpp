@@ -65,7 +65,7 @@ Tensor token_logits(const Model& model, const Ids& tokens) {
 Ids right_answers(const Model& model, const Batch& batch) {
   const auto* chooser = std::get_if<CandidateChooser>(&model);
   if (!chooser) return batch.answer;
-  if (batch.candidates.numel() == 0) fail("the model chooses among candidates; these examples have none");
+  if (batch.candidates.numel() == 0) fail("the model chooses among candidates; expected examples with candidates");
   const auto none = chooser->config.or_none ? static_cast<std::int32_t>(batch.candidates.shape()[1]) : -1;
   std::vector<std::int32_t> right;
   for (std::int64_t b = 0; b < batch.chosen.numel(); ++b)

@@ -10,7 +10,7 @@
 
 namespace heed {
 
-/// Any model, for programs that read one whose kind they learn from its file.
+/// Any model, for programs that read the kind of the model from its file.
 ///
 ///   const Tensor logits = answer(model, questions).logits;
 ///   if (const auto* decoder = std::get_if<LanguageModel>(&model)) ...
@@ -24,7 +24,7 @@ Model make_model(Scope scope, const ModelConfig& config);
 /// Returns the questions of a batch of examples.
 Questions questions(const Batch& batch);
 
-/// What all models have.
+/// Return the transformer, the configuration, the answers or the loss of any model.
 const Transformer& transformer_of(const Model& model);
 const TransformerConfig& transformer_of(const ModelConfig& config);
 ModelConfig config_of(const Model& model);
@@ -41,7 +41,7 @@ bool has_answers(const Model& model);
 void check_has_answers(const Model& model);
 /// Returns the logits at every token of a model that predicts tokens: (B, T) -> (B, T, vocabulary). Throws `Error` for others.
 Tensor token_logits(const Model& model, const Ids& tokens);
-/// Returns the index of the logit of each right answer (B): -1 where no logit stands for it.
+/// Returns the index of the logit of each correct answer (B); -1 if no logit represents it.
 Ids right_answers(const Model& model, const Batch& batch);
 Linearised logit_linearised(const Model& model, const AnswerPoint& point, int index);
 

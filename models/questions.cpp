@@ -22,7 +22,7 @@ Tensor token_loss(const Tensor& logits, const Ids& labels) {
 
 Unembedding::Unembedding(Scope scope, const Transformer& transformer, const LogitsConfig& given, double deviation)
     : name(scope.name()), config(given) {
-  if (!transformer.token_embedding) fail("Unembedding: the transformer has no vocabulary");
+  if (!transformer.token_embedding) fail("Unembedding: expected a transformer with a vocabulary");
   const int words = transformer.config.vocabulary;
   weight = config.tied
                ? transformer.token_embedding->weight

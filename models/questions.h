@@ -17,14 +17,14 @@ struct Questions {
 /// Answers to questions.
 struct Answers {
   Tensor logits;                  // (B, number of answers)
-  std::vector<Tensor> weights{};  // per layer (B, heads, T, T), or (B, heads, T) from the query alone; on request
+  std::vector<Tensor> weights{};  // per layer (B, heads, T, T), or (B, heads, T) for the query alone; on request
 };
 
-/// Tokens that a model computes in its last layer: all, or the query of each text alone, where that gives the same.
+/// The tokens that a model computes in its last layer: all, or only the query of each text, if the result is the same.
 enum class Compute { all, query };
 
-/// Runs `transformer` on the questions and returns the state at each query, (B, d_model), and all else in Hidden. Hooks see
-/// the state as at_query.
+/// Runs `transformer` on the questions and returns the state at each query, (B, d_model), and the other values in
+/// Hidden. Hooks see the state as at_query.
 Hidden states_at_query(const Transformer& transformer, const Questions& questions, Compute compute, Weights weights,
                        const Dropout& drop);
 
@@ -34,15 +34,16 @@ Tensor token_loss(const Tensor& logits, const Ids& labels);
 /// A forward pass at which logits are linearised.
 struct AnswerPoint {
   Tensor state;       // (d_model): at the query, after the final norm
-  Tensor last_input;  // (1, T, d_model): what the last layer read
+  Tensor last_input;  // (1, T, d_model): input of the last layer
   const Questions& questions;
 };
 
 /// How states become logits over the vocabulary.
 struct LogitsConfig {
-  bool tied = true;  // with the token embeddings (Press & Wolf 2017, arXiv:1608.05859), or with a matrix of their own
+  /// share the weights of the token embeddings (Press & Wolf 2017, arXiv:1608.05859), or use a separate matrix
+  bool tied = true;
   Bias bias = Bias::no;
-  double soft_cap = 0;  // logits become cap tanh(logit / cap); 0: they stay
+  double soft_cap = 0;  // logits become cap tanh(logit / cap); 0: unchanged
 
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
   template <class Self, class Field>
@@ -53,13 +54,13 @@ struct LogitsConfig {
   }
 };
 
-/// States (..., d_model) -> logits (..., vocabulary).
+/// Maps states (..., d_model) to logits (..., vocabulary).
 struct Unembedding {
   std::string name;
   LogitsConfig config;
-  Tensor weight;  // (vocabulary, d_model): that of the token embeddings when they are tied
+  Tensor weight;  // (vocabulary, d_model); tied: the token embeddings
   Tensor bias;    // (vocabulary), or undefined
-  /// Its own parameters are SCOPE.unembedding and SCOPE.output_bias.
+  /// Makes its parameters SCOPE.unembedding and SCOPE.output_bias.
   Unembedding(Scope scope, const Transformer& transformer, const LogitsConfig& config, double deviation);
   Tensor operator()(const Tensor& states) const;
   /// Returns the map from a state (d_model) to the logit of one word, without the cap.

@@ -10,22 +10,21 @@
 namespace heed {
 namespace {
 
-// Brackets mark the candidates: then the question is asked of the text without them, and they are put where they were.
+// Brackets mark the candidates. The query is searched in the text without brackets.
 Example question_with_candidates(const SavedModel& model, std::string_view text, const std::string& query) {
   MarkedText marked = without_brackets(checked_utf8(text, "sentence"));
   if (marked.candidates.empty()) {
     fail("the model chooses among candidates; mark them with brackets: The [trophy] doesn't fit in [the suitcase] ...");
   }
-  for (const std::string& word : query.empty() ? model.queries : std::vector{query}) {  // the last of them
+  for (const std::string& word : query.empty() ? model.queries : std::vector{query}) {  // finds the last of them
     for (MarkedText::Place place = find_word(marked.text, word); place.end > 0;
          place = find_word(marked.text, word, place.end)) {
       if (place.end > marked.query.end) marked.query = place;
     }
   }
   if (marked.query.end == 0) {
-    if (!query.empty()) fail("the sentence has no token '{}'", query);
-    fail("the sentence has none of the words that the model was asked about ({}); choose one with --query",
-         listed(model.queries));
+    if (!query.empty()) fail("the sentence does not contain the token '{}'", query);
+    fail("the sentence contains none of the model's query words ({}); choose one with --query", listed(model.queries));
   }
   Example example = cut(marked, model.tokenizer);
   example.sentences = sentence_numbers(example.tokens);
@@ -52,7 +51,8 @@ bool is_run_together(const std::string& word, const std::vector<std::string>& to
   });
 }
 
-// The tokens of a text in which mask_token stands for hidden ones. Tokens bring the space before them, so a mask does, too.
+// Returns the tokens of a text in which mask_token stands for hidden ones. Tokens include the space before them, and so
+// does a mask.
 static std::vector<std::string> tokens_with_masks(const Tokenizer& tokenizer, std::string_view text) {
   std::vector<std::string> tokens;
   while (true) {
@@ -131,7 +131,8 @@ Example question(const SavedModel& model, std::string_view text, const std::stri
   if (query.empty() && is_masked) {
     example.query = index_of(mask_token, example.tokens);
     if (example.query >= 0) return example;
-    if (model.queries.empty()) fail("the sentence has no {0}: write {0} in place of the token to predict", mask_token);
+    if (model.queries.empty())
+      fail("the sentence does not contain {0}: write {0} in place of the token to predict", mask_token);
   }
   if (query.empty() && (predicts_tokens(*model.network) || !has_answers(*model.network))) {
     example.query = static_cast<int>(example.tokens.size()) - 1;
@@ -153,11 +154,10 @@ Example question(const SavedModel& model, std::string_view text, const std::stri
           word, listed(example.tokens, " ", 100));
     }
     if (!query.empty()) {
-      fail("the sentence has no token '{}'{}; its tokens: {}", query, did_you_mean(query, example.tokens),
+      fail("the sentence does not contain the token '{}'{}; its tokens: {}", query, did_you_mean(query, example.tokens),
            listed(example.tokens, " ", 100));
     }
-    fail("the sentence has none of the words that the model was asked about ({}); choose one with --query",
-         listed(model.queries));
+    fail("the sentence contains none of the model's query words ({}); choose one with --query", listed(model.queries));
   }
   example.query = static_cast<int>(example.tokens.rend() - last) - 1;
   return example;
@@ -172,7 +172,7 @@ Questions questions(const Model& model, const Vocabulary& vocabulary, const Exam
     if (vocabulary.contains(token) || vocabulary.unknown()) {
       tokens.push_back(vocabulary[token]);
     } else {
-      const bool is_listed = unknown.size() < 20;  // a hint looks at the whole vocabulary
+      const bool is_listed = unknown.size() < 20;  // limits the hints, since each searches the whole vocabulary
       unknown.push_back(
           fmt::format("'{}'{}", excerpt(token), is_listed ? did_you_mean(token, vocabulary.words()) : ""));
     }

@@ -12,11 +12,11 @@ namespace heed {
 /// sentences. Brackets mark the candidates for a CandidateChooser. Throws `Error` when the text has no such token.
 Example question(const SavedModel& model, std::string_view text, const std::string& query = "");
 
-/// Returns one example as a batch. Throws `Error` when it is longer than the model reads or holds unknown words.
+/// Returns one example as a batch. Throws `Error` when it is longer than the model's maximum or holds unknown words.
 Questions questions(const Model& model, const Vocabulary& vocabulary, const Example& example);
 
-/// Returns the index of the logit of the right answer: a word, a candidate, or the one after the candidates for "none of
-/// them"; -1 when no logit stands for it.
+/// Returns the index of the logit of the correct answer: a word, a candidate, or the index after the candidates for
+/// "none of them"; -1 if no logit represents it.
 int right_answer(const Model& model, const Vocabulary& vocabulary, const Example& example);
 
 /// Returns the text of answer `index`: a word, the words of a candidate, or "(none)".
@@ -28,11 +28,11 @@ bool is_run_together(const std::string& word, const std::vector<std::string>& to
 /// Returns the index of each token's sentence, counted back from the last sentence.
 std::vector<int> sentence_numbers(const std::vector<std::string>& tokens);
 
-/// Whether the model predicts tokens of a text, next or masked ones, and answers no questions.
+/// Returns whether the model predicts tokens of a text (next or masked ones) instead of answering questions.
 bool predicts_tokens(const Model& model);
 
-/// Whether the model answers questions about sentences of words that it reads in pieces. Its attention is then shown for
-/// whole words.
+/// Returns whether the model answers questions about sentences and uses subwords. Its attention is then shown for whole
+/// words.
 bool reads_pieces(const SavedModel& model);
 
 }  // namespace heed

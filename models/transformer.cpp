@@ -6,7 +6,7 @@
 namespace heed {
 namespace {
 
-// weights (B, heads, T, T) -> those from token query[b] of each text b: (B, heads, T)
+// Reduces weights (B, heads, T, T) to those of token query[b] of each text b: (B, heads, T).
 Tensor rows_of_heads(const Tensor& weights, const Ids& query) {
   const std::int64_t B = weights.size(0), heads = weights.size(1), T = weights.size(2);
   const Tensor tokens = reshape(transpose(weights, 1, 2), {B, T, heads * T});
@@ -74,7 +74,7 @@ Transformer::Transformer(Scope scope, const TransformerConfig& given, const Embe
                                                               config.d_model(), init.positions, config.position_offset)
                             : std::nullopt),
       segment_embedding(embedding_if(config.segments, scope / "sentences", config.d_model(), init.segments)) {
-  if (config.layers < 0) fail("Transformer: expected a number of layers from 0 up, got {}", config.layers);
+  if (config.layers < 0) fail("Transformer: expected at least 0 layers, got {}", config.layers);
   if (config.block.attention.window > 0 && !config.causal) fail("Transformer: a sliding window needs a causal model");
   if (config.embedding_norm) embedding_norm.emplace(scope / "embedding_norm", config.d_model(), config.block.norm);
   const Scope encoder = scope / "encoder";
@@ -101,7 +101,7 @@ Ids TextBatch::segments_or_zero() const {
 Tensor Transformer::embed(const TextBatch& texts, std::int64_t first) const {
   const LayerScope scope(name);
   const Shape& size = texts.tokens.shape();
-  if (!token_embedding) fail("Transformer: it has no vocabulary; call it with vectors (B, T, {})", config.d_model());
+  if (!token_embedding) fail("Transformer: without a vocabulary, call it with vectors (B, T, {})", config.d_model());
   if (size.rank() != 2 || (!texts.lengths.empty() && std::ssize(texts.lengths) != size[0])) {
     fail("Transformer: expected tokens (B, T) and B lengths, got {} and {} lengths", to_string(size),
          texts.lengths.size());
@@ -120,7 +120,7 @@ Tensor Transformer::embed(const TextBatch& texts, std::int64_t first) const {
 }
 
 Mask Transformer::mask_of(const TextBatch& texts) const {
-  if (config.causal) return Mask::causal();  // no token sees the padding after it
+  if (config.causal) return Mask::causal();  // padding comes after each token, so the causal mask hides it
   if (texts.lengths.empty()) return {};
   return Mask::padding(texts.lengths, static_cast<int>(texts.tokens.shape()[1]));
 }
@@ -151,7 +151,7 @@ Hidden Transformer::at(const Ids& query, const Tensor& embedded, const Mask& mas
   const LayerScope scope(name);
   Hidden hidden;
   const bool rotated = !blocks.empty() && blocks[0].attention.rotary;
-  if (mask.has_band() || rotated) {  // each token sees other keys, or its own position: all are computed
+  if (mask.has_band() || rotated) {  // tokens differ in visible keys or position, so all are computed
     hidden = (*this)(embedded, mask, weights, drop);
     hidden.output = select_rows(hidden.output, query);
     for (Tensor& layer : hidden.weights) layer = rows_of_heads(layer, query);

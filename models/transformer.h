@@ -6,8 +6,8 @@
 
 namespace heed {
 
-/// How a token's position reaches the model: not at all, added to its embedding (learned or sinusoidal, Vaswani et al. 2017,
-/// section 3.5), or as a rotation of queries and keys (Su et al. 2021, arXiv:2104.09864).
+/// How the model represents a token's position: not at all, added to its embedding (learned or sinusoidal, Vaswani et
+/// al. 2017, section 3.5), or by rotating queries and keys (Su et al. 2021, arXiv:2104.09864).
 enum class Positions { none, learned, sinusoidal, rotary };
 template <>
 inline constexpr EnumName<Positions> enum_names<Positions>[] = {{Positions::none, "none"},
@@ -15,16 +15,16 @@ inline constexpr EnumName<Positions> enum_names<Positions>[] = {{Positions::none
                                                                 {Positions::sinusoidal, "sinusoidal"},
                                                                 {Positions::rotary, "rotary"}};
 
-/// Everything that decides what a Transformer computes; it has no constants beside these. Presets below fill it.
+/// All settings of a Transformer's computation. The presets below fill it.
 struct TransformerConfig {
   int vocabulary = 0;  // token embeddings
   int max_length = 0;  // tokens in a text
-  int segments = 0;    // segment embeddings: token types, or sentences counted back from the question; 0: none
+  int segments = 0;    // segment embeddings: token types, or sentences counted back from the question; 0: no segments
   int layers = 2;
-  bool causal = false;  // whether a token sees itself and earlier tokens alone
+  bool causal = false;  // each token sees only itself and earlier tokens
 
   double embedding_scale = 1;   // factor of token embeddings
-  bool embedding_norm = false;  // whether the sum of the embeddings is normalised
+  bool embedding_norm = false;  // normalise the sum of the embeddings
   Positions positions = Positions::learned;
   int position_offset = 0;  // row of position 0 in the learned positions
   RotaryConfig rotary{};
@@ -44,7 +44,7 @@ struct TransformerConfig {
   BlockConfig block_at(int layer) const;
 
   /// Calls field(name, value) for an enumeration, a flag or a nested configuration, and field(name, value, least) for a
-  /// number. A saved model holds these fields, except the vocabulary's size, which its words give.
+  /// number. Saved models hold these fields, except the vocabulary size, which follows from the words.
   template <class Self, class Field>
   static void for_each_field(Self& self, Field&& field) {
     field("max_length", self.max_length, 1);
@@ -71,7 +71,7 @@ TransformerConfig gpt2(int layers, int heads, int d_model);
 TransformerConfig bert(int layers, int heads, int d_model);
 TransformerConfig llama(int layers, int heads, int kv_heads, int d_model, int mlp_width);
 
-/// Standard deviations of the first embeddings; by default those of GPT-2 and BERT.
+/// Standard deviations of the initial embeddings; by default those of GPT-2 and BERT.
 struct EmbeddingInit {
   double tokens = 0.02, positions = 0.02, segments = 0.02;
 };
@@ -80,8 +80,8 @@ struct EmbeddingInit {
 struct TextBatch {
   Ids tokens;                  // (B, T)
   std::vector<int> lengths{};  // (B); empty: T each
-  Ids segments{};              // (B, T), with config.segments > 0; empty: 0 each
-  /// Returns segments, or as many zeros. Throws `Error` when they are not (B, T).
+  Ids segments{};              // (B, T) if config.segments > 0; empty: all 0
+  /// Returns segments, or zeros if empty. Throws `Error` when they are not (B, T).
   Ids segments_or_zero() const;
 };
 
@@ -89,7 +89,7 @@ struct TextBatch {
 struct Hidden {
   Tensor output;                // (B, T, d_model), or (B, d_model) from at()
   std::vector<Tensor> weights;  // per layer (B, heads, T, T), or (B, heads, T) from at(); on request
-  Tensor last_input{};          // (B, T, d_model): what the last layer read
+  Tensor last_input{};          // (B, T, d_model): input of the last layer
 };
 
 /// Embeddings, blocks and a final norm: every architecture that a TransformerConfig describes.
@@ -100,7 +100,7 @@ struct Hidden {
 ///   const Transformer transformer(Scope(parameters, 1), config);
 ///   const Tensor states = transformer({tokens}).output;   // (B, T) -> (B, T, 768)
 ///
-/// A config.vocabulary of 0 leaves the embeddings out: call it with vectors (B, T, d_model) then.
+/// With a config.vocabulary of 0 it has no embeddings: call it with vectors (B, T, d_model) then.
 struct Transformer {
   std::string name;
   TransformerConfig config;
@@ -113,19 +113,19 @@ struct Transformer {
   /// Parameters are named words, positions, sentences, embedding_norm, encoder.0, encoder.1, ..., encoder.norm.
   Transformer(Scope scope, const TransformerConfig& config, const EmbeddingInit& init = {});
 
-  /// Returns what the first layer reads, for tokens that follow `first` others: (B, T, d_model).
+  /// Returns the input of the first layer for tokens that follow `first` others: (B, T, d_model).
   Tensor embed(const TextBatch& texts, std::int64_t first = 0) const;
   Hidden operator()(const TextBatch& texts, Weights weights = Weights::no, const Dropout& drop = {}) const;
   /// Runs the blocks on embeddings x (B, T, d_model).
   Hidden operator()(const Tensor& x, const Mask& mask, Weights weights = Weights::no, const Dropout& drop = {}) const;
-  /// Computes token query[b] of each text b alone in the last layer, where mask and positions allow it.
+  /// Computes only token query[b] of each text b in the last layer, if mask and positions allow it.
   Hidden at(const Ids& query, const TextBatch& texts, Weights weights = Weights::no, const Dropout& drop = {}) const;
   Hidden at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights = Weights::no,
             const Dropout& drop = {}) const;
-  /// Appends tokens (B, T) to those of `cache`: (B, T, d_model), equal to those of the whole text except for rounding. Throws
-  /// `Error` beyond max_length tokens and for a model that is not causal. Not recorded.
+  /// Appends tokens (B, T) to those of `cache`: (B, T, d_model), equal to the states of the whole text except for
+  /// rounding. Throws `Error` beyond max_length tokens and for a model that is not causal. Not recorded.
   Tensor append(const Ids& tokens, Cache& cache) const;
-  /// Returns the mask of a batch: causal, or that of its padding.
+  /// Returns the mask of a batch: causal, or its padding mask.
   Mask mask_of(const TextBatch& texts) const;
 
  private:

@@ -17,8 +17,9 @@ struct WordAnswererConfig {
   }
 };
 
-/// Answers a question about a text with a word of the vocabulary: logits from the state at the query. By convention its last
-/// layer has no residual, so the answer consists of what the query attended to there, and of nothing else.
+/// Answers a question about a text with a word of the vocabulary: logits from the state at the query. By convention the
+/// attention of its last layer has no residual, so the answer depends only on the tokens that the query attends to
+/// there.
 ///
 ///   const WordAnswerer model(Scope(parameters, 1), config);
 ///   const Tensor loss = cross_entropy(model.answer(questions, Compute::query).logits, right);
@@ -27,13 +28,13 @@ struct WordAnswerer {
   Config config;
   Transformer transformer;
   Unembedding unembedding;
-  /// Token embeddings start with length 1, as the logits need, and enter the encoder sqrt(d_model) times as long when
-  /// config.transformer.embedding_scale says so (Vaswani et al. 2017, section 3.4).
+  /// Token embeddings start with length 1, as the logits need. config.transformer.embedding_scale may scale them by
+  /// sqrt(d_model) before the encoder (Vaswani et al. 2017, section 3.4).
   WordAnswerer(Scope scope, const Config& config);
   /// Returns logits (B, vocabulary).
   Answers answer(const Questions& questions, Compute compute = Compute::all, Weights weights = Weights::no,
                  const Dropout& drop = {}) const;
-  /// Returns the map from the state at the query to one logit, before its cap, with all else held as it is at `point`.
+  /// Returns the map from the state at the query to one logit, before its cap, linearised at `point`.
   Linearised logit_linearised(const AnswerPoint& point, int index) const;
 };
 

@@ -16,7 +16,7 @@ Tensor join_heads(const Tensor& x) {
   return reshape(transpose(x, 1, 2), {x.size(0), x.size(2), x.size(1) * x.size(3)});
 }
 
-// x W, normalised over all heads or over each head, as queries and keys are: (B, heads, T, d_k).
+// Returns x W, normalised per head or over all heads, as for queries and keys: (B, heads, T, d_k).
 Tensor projected(const Linear& W, const std::optional<Norm>& norm, QueryKeyNorm over, int heads, const Tensor& x) {
   Tensor y = W(x);
   if (over == QueryKeyNorm::all) y = (*norm)(y);
@@ -24,7 +24,7 @@ Tensor projected(const Linear& W, const std::optional<Norm>& norm, QueryKeyNorm 
   return over == QueryKeyNorm::heads ? (*norm)(y) : y;
 }
 
-// The same for one head and one token.
+// Does the same for one head and one token.
 Linearised projected_linearised(const MultiHeadAttention& layer, const Linear& W, const std::optional<Norm>& norm,
                                 int head, const Tensor& x, std::int64_t position) {
   const int d_k = layer.config.d_k;

@@ -10,7 +10,7 @@
 
 namespace heed {
 
-/// One matrix in two roles, to show what three matrices are for.
+/// Uses one matrix in two roles, to show the purpose of three separate ones.
 enum class Tie { none, K_is_V, Q_is_K };
 template <>
 inline constexpr EnumName<Tie> enum_names<Tie>[] = {
@@ -30,19 +30,19 @@ struct AttentionConfig {
   int kv_heads = 0;              // heads of keys and values; divides heads; 0: heads
   int d_k = 0;                   // per head; 0: d_model / heads
   int d_v = 0;                   // per head; 0: d_model / heads
-  Bias bias = Bias::no;          // of W_Q, W_K, W_V
-  Bias output_bias = Bias::yes;  // of W_O
+  Bias bias = Bias::no;          // for W_Q, W_K, W_V
+  Bias output_bias = Bias::yes;  // for W_O
   Tie tie = Tie::none;
   QueryKeyNorm query_key_norm = QueryKeyNorm::none;
   NormConfig query_key = rms_config;
   double scale = 0;     // factor of the scores; 0: 1 / sqrt(d_k)
-  double soft_cap = 0;  // scores become cap tanh(score / cap); 0: they stay
-  int window = 0;       // tokens that a query of a causal model sees, itself included; 0: all up to itself
+  double soft_cap = 0;  // scores become cap tanh(score / cap); 0: unchanged
+  int window = 0;       // tokens visible to a query of a causal model, including its own; 0: all up to its own
 
   /// Returns the number of key and value heads.
   int keys() const { return kv_heads > 0 ? kv_heads : heads; }
-  /// Returns the configuration with kv_heads, d_k and d_v filled in. Throws `Error` when heads does not divide d_model and
-  /// d_k or d_v is 0, when kv_heads does not divide heads, or when a constant is out of range.
+  /// Returns the configuration with kv_heads, d_k and d_v filled in. Throws `Error` when d_k or d_v is 0 and heads does
+  /// not divide d_model, when kv_heads does not divide heads, or when a constant is out of range.
   AttentionConfig complete() const;
 
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
@@ -67,15 +67,15 @@ struct AttentionConfig {
 /// Multi-head self-attention (Vaswani et al. 2017, section 3.2.2): x (B, T, d_model) -> output (B, T, d_model) and, on
 /// request, weights (B, heads, T, T). One head is plain self-attention.
 ///   W_Q (d_model, heads d_k), W_K (d_model, kv_heads d_k), W_V (d_model, kv_heads d_v), W_O (heads d_v, d_model)
-/// Head h owns columns [h d_k, (h + 1) d_k). With fewer key heads than query heads several query heads share one (Ainslie et
-/// al. 2023, arXiv:2305.13245). Tied matrices are one parameter, under the first one's name. Queries and keys are normalised
-/// with q_norm and k_norm, then rotated, where the configuration and `rotary` say so.
+/// Head h uses the columns [h d_k, (h + 1) d_k). With fewer key heads than query heads, several query heads share one
+/// (Ainslie et al. 2023, arXiv:2305.13245). Tied matrices are one parameter, with the name of the first. The
+/// configuration and `rotary` decide whether queries and keys are normalised (q_norm, k_norm) and rotated.
 ///
 ///   const MultiHeadAttention layer(scope / "attention", {.d_model = 64, .heads = 4});
 ///   const AttentionResult y = layer(x, Mask::causal(), Weights::yes);
 ///
-/// attention() computes it; while a Hook is open attention_composed() does, whose values the hook sees (K and V have
-/// kv_heads).
+/// attention() computes the result. While a Hook is open, attention_composed() does, so that the hook sees all values
+/// (K and V have kv_heads).
 struct MultiHeadAttention {
   std::string name;
   AttentionConfig config;  // complete
@@ -88,8 +88,8 @@ struct MultiHeadAttention {
                              const Dropout& drop = {}) const {
     return (*this)(x, x, mask, weights, drop);
   }
-  /// Attends from `queries` (B, T_q, d_model) to x (section 3.2.3): output (B, T_q, d_model), weights (B, heads, T_q, T).
-  /// Throws `Error` with a rotary embedding unless there are as many queries as tokens of x.
+  /// Attends from `queries` (B, T_q, d_model) to x (section 3.2.3): output (B, T_q, d_model), weights (B, heads, T_q,
+  /// T). With a rotary embedding it throws `Error` unless there are as many queries as tokens of x.
   AttentionResult operator()(const Tensor& queries, const Tensor& x, const Mask& mask, Weights weights,
                              const Dropout& drop = {}) const;
   /// Appends the tokens x (B, T, d_model) to those of `cache` and attends to all: output (B, T, d_model). Not recorded.
@@ -106,8 +106,8 @@ struct MultiHeadAttention {
   Linearised query_linearised(int head, const Tensor& x, std::int64_t position) const;
   /// Returns the map to the key that `head` compares its queries with.
   Linearised key_linearised(int head, const Tensor& x, std::int64_t position) const;
-  /// Returns W_V W_O of `head` as a map from the layer's input at a token to what that token adds to the output, at weight 1.
-  /// The bias of W_O is not part of it.
+  /// Returns W_V W_O of `head` as a map from the layer's input at a token to the token's contribution to the output, at
+  /// weight 1. It excludes the bias of W_O.
   Linearised value_linearised(int head) const;
   /// Returns the factor of the scores.
   double score_scale() const;

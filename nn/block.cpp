@@ -7,7 +7,7 @@ std::optional<Norm> norm_if(bool wanted, Scope scope, const BlockConfig& config)
   return wanted ? std::optional<Norm>(std::in_place, scope, config.attention.d_model, config.norm) : std::nullopt;
 }
 
-// x + f(x), with the norms of the part f behind it.
+// Returns x + f(x), with the norms after part f.
 Tensor added(const TransformerBlock::Norms& norms, const Tensor& x, const Tensor& part, const Dropout& drop) {
   Tensor y = drop(norms.output ? (*norms.output)(part) : part);
   if (x.defined()) y = x + y;
@@ -46,7 +46,7 @@ Mask TransformerBlock::narrowed(const Mask& mask) const {
   return window > 0 ? mask & Mask::window(window - 1, 0) : mask;
 }
 
-// x: the residual, undefined where there is none and nothing else reads it.
+// x: the residual; undefined if unused.
 Tensor TransformerBlock::after_attention(const Tensor& x, const Tensor& attended, const Dropout& drop) const {
   Tensor y = added(attention_norms, residual == Residual::yes ? x : Tensor(), attended, drop);
   Hook::show(name, "attended", y);

@@ -43,19 +43,19 @@ struct BlockConfig {
   }
 };
 
-/// Attention, then an MLP, each with its norms and its residual. Without the residual of the attention the output at a token
-/// comes from the tokens that it attends to alone.
+/// Attention, then an MLP, each with norms and a residual. Without the attention's residual, the output at a token
+/// depends only on the tokens that it attends to.
 ///
 ///   const TransformerBlock block(scope / 0, {.attention = {.d_model = 64, .heads = 4}, .mlp = {.width = 256}});
 ///   const Tensor y = block(x, Mask::causal()).output;   // (B, T, 64) -> (B, T, 64)
 struct TransformerBlock {
-  /// Norms of one part of the block, at the places that the configuration names.
+  /// Norms of one part of the block, as the configuration places them.
   struct Norms {
-    std::optional<Norm> input;   // of what the part reads: before, both
-    std::optional<Norm> output;  // of what the part adds: output, both
-    std::optional<Norm> sum;     // of the sum with the residual: after
+    std::optional<Norm> input;   // on the part's input: before, both
+    std::optional<Norm> output;  // on the part's output: output, both
+    std::optional<Norm> sum;     // on the sum with the residual: after
     Norms(Scope scope, const char* name, const BlockConfig& config);
-    /// Returns what the part reads: norm(x), or x.
+    /// Returns the part's input: norm(x), or x.
     Tensor of_input(const Tensor& x) const { return input ? (*input)(x) : x; }
   };
   std::string name;
@@ -70,21 +70,21 @@ struct TransformerBlock {
 
   AttentionResult operator()(const Tensor& x, const Mask& mask, Weights weights = Weights::no,
                              const Dropout& drop = {}) const;
-  /// Computes token query[b] of each text b alone: output (B, d_model), weights (B, heads, T). Throws `Error` for a mask that
-  /// hides other keys from one token than from another, and with a rotary embedding.
+  /// Computes only token query[b] of each text b: output (B, d_model), weights (B, heads, T). Throws `Error` for a mask
+  /// that differs between tokens, and with a rotary embedding.
   AttentionResult at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights = Weights::no,
                      const Dropout& drop = {}) const;
   /// Appends the tokens x (B, T, d_model) to those of `cache`, causally: (B, T, d_model). Not recorded.
   Tensor append(const Tensor& x, KeyValueCache& cache) const;
 
-  /// Returns `mask`, narrowed to the window where the configuration has one.
+  /// Returns `mask`, narrowed to the configuration's window, if any.
   Mask narrowed(const Mask& mask) const;
 
  private:
   Tensor after_attention(const Tensor& x, const Tensor& attended, const Dropout& drop) const;
 };
 
-/// Keys and values of the tokens read so far, one cache per layer.
+/// Keys and values of the tokens so far, one cache per layer.
 using Cache = std::vector<KeyValueCache>;
 
 }  // namespace heed

@@ -6,7 +6,7 @@
 namespace heed {
 
 void Hook::show_value(const std::string& name, Tensor& value) const {
-  struct Aside {  // none is open while their functions run
+  struct Aside {  // disables all hooks while a hook's function runs
     const Hook* latest = std::exchange(latest_, nullptr);
     ~Aside() { latest_ = latest; }
   } aside;

@@ -6,8 +6,8 @@
 
 namespace heed {
 
-/// While one is open, the layers that this thread runs show it their values by name. It may replace a value by another of the
-/// same shape and dtype; the layers continue with that, and gradients flow through it.
+/// Shows the values of the layers that this thread runs, by name, while it is open. It may replace a value by another
+/// one of the same shape and dtype; the layers continue with it, and gradients flow through it.
 ///
 ///   const Hook hook([](const std::string& name, Tensor& value) {
 ///     if (name == "encoder.1.attention.heads") value = value * 0;   // (B, H, T, d_v)
@@ -21,10 +21,10 @@ namespace heed {
 ///   Transformer  embedded (B, T, d_model): the input of the first layer
 ///   models       at_query (B, d_model): the state at the query; logits (B, ..., vocabulary or candidates)
 ///
-/// A layer computed at one token of each text (Transformer::at) has one query: Q (B, H, 1, d_k), its output (B, d_model).
-/// Several may be open. The earliest sees a value first, and each later one sees the result. Close them in reverse order.
-/// While a hook's function runs, none is open, so it may itself run a model. A replacement of another shape or dtype throws
-/// Error that names the value.
+/// A layer computed at one token of each text (Transformer::at) has one query: Q (B, H, 1, d_k), its output (B,
+/// d_model). With several hooks, the earliest sees a value first, and each later one sees the result. Close them in
+/// reverse order. Hooks are inactive while a hook's function runs, so it may run a model itself. A replacement of
+/// another shape or dtype throws Error that names the value.
 class Hook {
  public:
   /// Receives the name and the value, which it may replace.
@@ -37,7 +37,7 @@ class Hook {
   /// Returns whether one is open on this thread.
   static bool is_open() { return latest_ != nullptr; }
 
-  /// For layers: shows `value` as LAYER.WHAT, or as WHAT for a layer without a name.
+  /// Shows `value` as LAYER.WHAT, or as WHAT for a layer without a name. Layers call it.
   static void show(const std::string& layer, const char* what, Tensor& value) {
     if (is_open()) latest_->show_value(layer.empty() ? what : layer + "." + what, value);
   }

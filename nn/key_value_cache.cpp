@@ -6,7 +6,7 @@
 namespace heed {
 namespace {
 
-// Both (B, kv_heads, T, d), of any T.
+// Both (B, kv_heads, T, d), with any T.
 void check_follows(const Tensor& held, const Tensor& x) {
   const bool fits = held.size(0) == x.size(0) && held.size(1) == x.size(1) && held.size(3) == x.size(3);
   if (fits && held.dtype() == x.dtype()) return;
@@ -14,7 +14,7 @@ void check_follows(const Tensor& held, const Tensor& x) {
        to_string(x.shape()), to_string(held.dtype()), held.size(0), held.size(1), held.size(3));
 }
 
-// Writes `x`, of the tokens from `length` on, which go along `axis`, into `buffer`, which grows where it is too small.
+// Writes `x`, the tokens from `length` on along `axis`, into `buffer`, which grows if necessary.
 Tensor appended(Tensor& buffer, const Tensor& x, int axis, std::int64_t length) {
   const std::int64_t T = x.size(axis), end = length + T;
   if (!buffer.defined() || end > buffer.size(axis)) {

@@ -7,13 +7,13 @@
 
 namespace heed {
 
-// Layers show their values to a Hook (nn/hook.h) under their names, which are those of their parameters.
+// Layers show their values to a Hook (nn/hook.h) under the names of their parameters.
 
 /// Whether a layer has a bias.
 enum class Bias { no, yes };
 
-/// y = x W + b: (..., in) -> (..., out). The weight of torch.nn.Linear is (out, in): transpose it before Parameters::load(), which
-/// cannot tell the two apart when in == out.
+/// Returns y = x W + b: (..., in) -> (..., out). torch.nn.Linear stores its weight as (out, in): transpose it before
+/// Parameters::load(), which cannot detect the difference when in == out.
 ///
 ///   const Linear layer(scope / "out", 64, 10);
 ///   const Tensor logits = layer(x);   // (B, 64) -> (B, 10)
@@ -35,14 +35,15 @@ struct Embedding {
   Tensor operator()(const Ids& ids) const;
 };
 
-/// Adds a learned vector for each position: x (B, T, d), T <= max_length. The default deviation 1 gives positions the weight
-/// of token embeddings that are scaled by sqrt(d) (Vaswani et al. 2017, section 3.4); smaller ones are learned late or never.
+/// Adds a learned vector for each position: x (B, T, d), T <= max_length. The default deviation 1 matches token
+/// embeddings scaled by sqrt(d) (Vaswani et al. 2017, section 3.4); with smaller deviations the model learns positions
+/// late or never.
 struct LearnedPositions {
   std::string name;
   Tensor weight;   // (max_length + offset, d)
   int offset = 0;  // row of position 0
   LearnedPositions(Scope scope, int max_length, int d, double deviation = 1.0, int offset = 0);
-  /// Adds the rows of the positions from `first` on, that of x's first token.
+  /// Adds the rows for positions from `first` on, the position of x's first token.
   Tensor operator()(const Tensor& x, std::int64_t first = 0) const;
 };
 

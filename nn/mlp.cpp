@@ -22,7 +22,7 @@ Tensor activated(Activation activation, const Tensor& x) {
     case Activation::swiglu:
       return silu(x);
   }
-  fail("Mlp: {} is no activation", static_cast<int>(activation));
+  fail("Mlp: {} is not an activation", static_cast<int>(activation));
 }
 
 Mlp::Mlp(Scope scope, int d_model, const MlpConfig& config)

@@ -6,8 +6,8 @@
 
 namespace heed {
 
-/// Function between the two matrices of an MLP. The gated ones have a third matrix and multiply: f(x gate) * (x in), with f
-/// SiLU, GELU or its tanh approximation (Shazeer 2020, arXiv:2002.05202).
+/// The function between the two matrices of an MLP. Gated activations have a third matrix and compute f(x gate) * (x
+/// in), with f SiLU, GELU or its tanh approximation (Shazeer 2020, arXiv:2002.05202).
 enum class Activation { gelu, gelu_tanh, relu, silu, swiglu, geglu, geglu_tanh };
 template <>
 inline constexpr EnumName<Activation> enum_names<Activation>[] = {{Activation::gelu, "gelu"},
@@ -18,12 +18,12 @@ inline constexpr EnumName<Activation> enum_names<Activation>[] = {{Activation::g
                                                                   {Activation::geglu, "geglu"},
                                                                   {Activation::geglu_tanh, "geglu_tanh"}};
 bool is_gated(Activation activation);
-/// Returns f(x), elementwise; f of a gated activation is the function of its gate.
+/// Returns f(x), elementwise. For a gated activation f is the function of the gate.
 Tensor activated(Activation activation, const Tensor& x);
 
 /// Shape of an MLP.
 struct MlpConfig {
-  int width = 0;  // hidden features; 0: the block has no MLP
+  int width = 0;  // hidden features; 0: a block without an MLP
   Activation activation = Activation::gelu;
   Bias bias = Bias::yes;
 

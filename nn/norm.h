@@ -42,7 +42,7 @@ struct Norm {
   /// Throws `Error` when epsilon is negative or not finite.
   Norm(Scope scope, int d, const NormConfig& config = {});
   Tensor operator()(const Tensor& x) const;
-  /// Returns the norm with its mean and deviation held as they are at `at` (d).
+  /// Returns the norm with mean and deviation fixed to those of `at` (d).
   Linearised linearised(const Tensor& at) const;
 };
 

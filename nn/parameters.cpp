@@ -52,7 +52,7 @@ void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::s
 }
 
 void Parameters::add(const std::string& name, const Tensor& value) {
-  if (contains(name)) fail("parameters: '{}' exists already; give each layer its own scope", name);
+  if (contains(name)) fail("parameters: '{}' already exists; give each layer its own scope", name);
   if (!value.is_variable()) {
     fail("parameters: '{}' must be a variable, got {}; add variable(x), and compute with that", name,
          !value.defined()                   ? "an undefined tensor"
@@ -70,7 +70,7 @@ void Parameters::set_frozen(const std::string& name, bool frozen) {
     found = true;
   }
   if (!found) {
-    fail("parameters: none is named '{0}' or begins with '{0}.'{1}", name, did_you_mean(name, names(*entries_)));
+    fail("parameters: unknown parameter or scope '{0}'{1}", name, did_you_mean(name, names(*entries_)));
   }
 }
 

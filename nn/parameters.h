@@ -21,29 +21,29 @@ bool is_within(const std::string& name, const std::string& scope);
 /// all missing, extra and wrong-shaped names, before it copies anything. `source` names the origin of `from` in the message.
 void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::string& source);
 
-/// All parameters of a model, in the order they were made, by name ("encoder.0.attention.W_Q.weight").
-/// This is the state dictionary: what is saved, loaded, optimised and checked. A handle, as Tensor is: copies share it.
+/// All parameters of a model by name ("encoder.0.attention.W_Q.weight"), in order of creation. This is the state
+/// dictionary to save, load, optimise and check. It is a handle like Tensor: copies share the parameters.
 ///
-/// Frozen parameters are constants for recordings: they get no gradient, operations on them and on constants alone are not
-/// recorded, and optimisers leave them as they are.
+/// Frozen parameters are constants for recordings: they get no gradient, operations on constants alone are not
+/// recorded, and optimisers do not change them.
 ///
 ///   parameters.freeze("encoder");               // train the head alone
 ///   Optimizer optimizer(parameters, options);   // keeps moments for the head alone
 class Parameters {
  public:
   Parameters() = default;
-  Parameters(const Parameters&) = default;  // moving copies, too: the source stays a store
+  Parameters(const Parameters&) = default;  // moves copy: the source stays valid
   Parameters& operator=(const Parameters&) = default;
 
-  /// Adds a variable, which messages then call by this name. Throws Error for a name that exists, and for a tensor that is
-  /// not a variable().
+  /// Adds a variable and names it for messages. Throws Error for an existing name, and for a tensor that is not a
+  /// variable().
   void add(const std::string& name, const Tensor& value);
-  /// Freezes the parameter of this name or those of this scope ("encoder.0"; "": all). Those added later are not frozen.
-  /// Throws Error if nothing has this name.
+  /// Freezes the parameter with this name or those in this scope ("encoder.0"; "": all), but not those added later.
+  /// Throws Error if the name is unknown.
   void freeze(const std::string& name) { set_frozen(name, true); }
-  /// Ends freeze() for the same parameters, or for some of them.
+  /// Unfreezes the parameter with this name or those in this scope.
   void unfreeze(const std::string& name) { set_frozen(name, false); }
-  /// Returns the parameter of this name. Throws Error that suggests the nearest name.
+  /// Returns the parameter with this name. Throws Error that suggests the most similar name.
   const Tensor& operator[](const std::string& name) const;
   /// Returns whether a parameter has this name.
   bool contains(const std::string& name) const { return find(name) != nullptr; }
@@ -55,8 +55,8 @@ class Parameters {
   auto begin() const { return entries_->cbegin(); }
   auto end() const { return entries_->cend(); }
 
-  /// Copies by name into the parameters, as copy_by_name(). Matrices are (in, out), as Linear has them: a file of PyTorch's
-  /// has (out, in), and a square matrix loads in the wrong orientation without an error.
+  /// Copies by name into the parameters, like copy_by_name(). Matrices are (in, out), as in Linear. Files of PyTorch
+  /// have (out, in): a square matrix then loads transposed without an error.
   void load(const NamedTensors& tensors, const std::string& source) { copy_by_name(tensors, *entries_, source); }
 
  private:
@@ -65,7 +65,7 @@ class Parameters {
   std::shared_ptr<NamedTensors> entries_ = std::make_shared<NamedTensors>();
 };
 
-/// The distribution of a parameter's first values.
+/// The distribution of a parameter's initial values.
 struct Init {
   /// The distribution's family.
   enum class Kind { constant, uniform, normal } kind;
@@ -81,12 +81,13 @@ struct Init {
   static Init gaussian(double deviation) { return {Kind::normal, deviation}; }
 };
 
-/// First values of parameters: drawn as their Init says; 0, for a model that is then loaded; or none: all elements of a
-/// parameter share one 0, so the largest model takes no memory and its sizes can be asked for.
+/// Initialisation of parameters: random, as Init specifies; 0, for a model that is loaded afterwards; or none, where
+/// all elements of a parameter share one 0, so that even the largest model takes no memory and its shapes can be
+/// inspected.
 enum class Values { drawn, zeros, none };
 
-/// The place in which a layer makes its parameters: a store, a prefix of names, a seed. A parameter's first values depend on
-/// the seed and its full name alone.
+/// Where a layer creates its parameters: a store, a prefix of names, and a seed. A parameter's initial values depend
+/// only on the seed and its full name.
 ///
 ///   Parameters parameters;
 ///   const Linear layer(Scope(parameters, 1) / "head", 64, 10);   // head.weight (64, 10), head.bias (10)
@@ -95,16 +96,16 @@ class Scope {
   Scope(Parameters& parameters, std::uint64_t seed, DType dtype = DType::float32, Values values = Values::drawn)
       : parameters_(&parameters), random_(seed), dtype_(dtype), values_(values) {}
 
-  /// Returns a scope inside this one.
+  /// Returns a nested scope.
   Scope operator/(const std::string& name) const;
-  /// Returns a scope named by a number.
+  /// Returns a nested scope with a number as its name.
   Scope operator/(int number) const { return *this / std::to_string(number); }
 
-  /// Makes a parameter, as every layer does. Throws Error for a size that is not positive, and for a name that exists.
+  /// Makes a parameter. Throws Error for a size that is not positive, and for an existing name.
   Tensor parameter(const std::string& name, const Shape& shape, Init init) const;
   /// Returns the dtype of the parameters made here.
   DType dtype() const { return dtype_; }
-  /// Returns the name without a dot at its end: "encoder.0".
+  /// Returns the name without the trailing dot: "encoder.0".
   std::string name() const { return prefix_.substr(0, prefix_.empty() ? 0 : prefix_.size() - 1); }
 
  private:

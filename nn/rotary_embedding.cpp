@@ -24,7 +24,7 @@ double scaled_frequency(double frequency, const RotaryConfig& config) {
       return (1 - kept) * frequency / config.factor + kept * frequency;
     }
   }
-  fail("rotary_frequencies: {} is no scaling", static_cast<int>(config.scaling));
+  fail("rotary_frequencies: {} is not a scaling", static_cast<int>(config.scaling));
 }
 
 }  // namespace

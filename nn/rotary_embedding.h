@@ -14,9 +14,9 @@ template <>
 inline constexpr EnumName<RotaryPairs> enum_names<RotaryPairs>[] = {{RotaryPairs::halves, "halves"},
                                                                     {RotaryPairs::neighbours, "neighbours"}};
 
-/// How the frequencies change for texts longer than those of training.
+/// Scaling of the frequencies for texts longer than those of training.
 ///   linear  positions are divided by `factor` (Chen et al. 2023, arXiv:2306.15595)
-///   llama3  low frequencies are divided by `factor`, high ones stay, with a smooth passage between (Llama 3.1)
+///   llama3  low frequencies are divided by `factor`, high ones are unchanged, with a smooth transition (Llama 3.1)
 enum class RotaryScaling { none, linear, llama3 };
 template <>
 inline constexpr EnumName<RotaryScaling> enum_names<RotaryScaling>[] = {

@@ -6,15 +6,15 @@
 
 namespace heed {
 
-// How a token is drawn from p = softmax(logits / temperature).
+/// Sampling of a token from p = softmax(logits / temperature).
 struct Sampling {
   double temperature = 1;  // 0: the most probable, always
-  int top_k = 0;           // only the k most probable; 0: all
-  double top_p = 1;        // only the most probable whose sum first reaches p (Holtzman et al. 2020, arXiv:1904.09751)
+  int top_k = 0;           // keep only the k most probable; 0: all
+  double top_p = 1;  // keep only the most probable whose sum first reaches p (Holtzman et al. 2020, arXiv:1904.09751)
 };
 
-// A number in [0, C), of logits (C). Of equal logits the first counts as more probable. Error for a temperature, k or p that
-// means nothing; NotFinite where a logit is NaN, or all are -infinity.
+/// Draws a number in [0, C) from logits (C). Ties count in order: the first of equal logits is the more probable. Throws
+/// Error for an invalid temperature, k or p; NotFinite when a logit is NaN or all are -infinity.
 std::int32_t sample(const Tensor& logits, const Sampling& sampling, Random& random);
 
 }  // namespace heed

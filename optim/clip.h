@@ -3,22 +3,24 @@
 
 namespace heed {
 
-/// Throws NotFinite when `gradient`, that of `variable`, holds infinity or NaN.
+/// Throws NotFinite when the `gradient` of `variable` holds infinity or NaN.
 void check_finite(const char* function, const Tensor& variable, const Tensor& gradient);
 
-/// Returns the Euclidean norm of all gradients together, summed in double: inf or NaN where one of them holds that.
+/// Returns the Euclidean norm of all gradients together, summed in double; inf or NaN if one of them holds such a
+/// value.
 double global_norm(const Gradients& gradients);
 
-/// Returns the factor that brings gradients of this norm to at most max_norm: max_norm / (norm + 1e-6) for a larger norm
-/// (Pascanu et al. 2013, arXiv:1211.5063, algorithm 1; constant as in torch.nn.utils.clip_grad_norm_), else 1. A norm that is
-/// not finite also gives 1: step() then names the gradient. Throws Error unless max_norm > 0 and norm >= 0. Given to step(),
-/// the factor saves a pass over the gradients; the result differs from clip_by_global_norm()'s only by rounding:
+/// Returns the factor that scales gradients of this norm to at most max_norm: max_norm / (norm + 1e-6) for a larger
+/// norm (Pascanu et al. 2013, arXiv:1211.5063, algorithm 1; constant as in torch.nn.utils.clip_grad_norm_), else 1. A
+/// norm that is not finite also gives 1, and step() then names the gradient. Throws Error unless max_norm > 0 and norm
+/// >= 0. Passing the factor to step() saves a pass over the gradients compared with clip_by_global_norm(); the results
+/// differ only by rounding:
 ///
 ///   optimizer.step(gradients, lr, clip_factor(global_norm(gradients), 1));
 double clip_factor(double norm, double max_norm);
 
-/// Multiplies all gradients by their clip_factor(). Returns the norm before. Throws NotFinite, before it changes any, that
-/// names the first gradient that holds infinity or NaN.
+/// Multiplies all gradients by their clip_factor(). Returns the norm before clipping. Throws NotFinite that names the
+/// first gradient with infinity or NaN, before changing any.
 double clip_by_global_norm(Gradients& gradients, double max_norm);
 
 }  // namespace heed

@@ -59,15 +59,14 @@ std::vector<const char*> moment_names(const OptimizerOptions& options) {
     case Method::adamw:
       return {"m", "v"};
   }
-  fail("Optimizer: {} is no method", static_cast<int>(options.method));
+  fail("Optimizer: {} is not a method", static_cast<int>(options.method));
 }
 
 }  // namespace
 
 Optimizer::Optimizer(const Parameters& parameters, OptimizerOptions options)
     : parameters_(parameters), options_(std::move(options)) {
-  if (parameters.size() == 0)
-    fail("Optimizer: its store holds no parameters; make the layers first, then their optimiser");
+  if (parameters.size() == 0) fail("Optimizer: the parameter store is empty; make the layers before the optimiser");
   check_ranges(options_);
   for (const OptimizerOptions::Group& group : options_.groups) check_names(group, parameters);
   for (const auto& [name, parameter] : parameters) {
@@ -121,7 +120,7 @@ void Optimizer::step(const Gradients& gradients, double lr, double gradient_fact
     if (!slot.parameter.is_frozen()) check_finite("Optimizer", slot.parameter, gradients[slot.parameter]);
   }
   std::vector<Update> updates;
-  std::vector<std::int64_t> ends;  // of each parameter's elements, among those of all
+  std::vector<std::int64_t> ends;  // end of each parameter's elements in the concatenation of all
   std::int64_t count = 0;
   for (Slot& slot : slots_) {
     if (slot.parameter.is_frozen()) continue;
@@ -141,7 +140,8 @@ void Optimizer::step(const Gradients& gradients, double lr, double gradient_fact
     ends.push_back(count += slot.parameter.numel());
   }
   ++steps_;
-  constexpr std::int64_t grain = 8192;  // of all parameters together: most are too small to be shared by threads
+  // elements per task, over all parameters: most are too small to be divided among threads
+  constexpr std::int64_t grain = 8192;
   parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end) {
     auto i = static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), begin) - ends.begin());
     for (; begin < end; ++i) {
@@ -166,7 +166,7 @@ NamedTensors Optimizer::state() const {
 
 void Optimizer::load_state(const NamedTensors& loaded, const std::string& source) {
   const NamedTensors mine = state();
-  copy_by_name(loaded, mine, source);  // the moments' storage is shared
+  copy_by_name(loaded, mine, source);  // shares the moments' storage
   steps_ = static_cast<std::int64_t>(mine.back().second.item());
 }
 

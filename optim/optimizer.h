@@ -24,12 +24,12 @@ struct OptimizerOptions {
   bool nesterov = false;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double weight_decay = 0;
-  bool decay_matrices_only = false;  // no weight decay of parameters with fewer than two axes, as in GPT-2's recipe
-  /// Parameters with values of their own. The first group that has a parameter counts.
+  bool decay_matrices_only = false;  // no weight decay for parameters with fewer than two axes, as in GPT-2's recipe
+  /// Parameters with their own settings. The first group that contains a parameter applies.
   struct Group {
-    std::vector<std::string> parameters;      // names, or the scopes of several ("encoder.0")
-    double rate = 1;                          // times the step's learning rate
-    std::optional<double> weight_decay = {};  // by default that of the other parameters
+    std::vector<std::string> parameters;      // names, or scopes ("encoder.0")
+    double rate = 1;                          // factor of the step's learning rate
+    std::optional<double> weight_decay = {};  // default: that of the other parameters
   };
   std::vector<Group> groups = {};
 };
@@ -39,41 +39,41 @@ inline constexpr EnumName<OptimizerOptions::Method> enum_names<OptimizerOptions:
     {OptimizerOptions::Method::adam, "adam"},
     {OptimizerOptions::Method::adamw, "adamw"}};
 
-/// Updates parameters in place by their gradients, and keeps the moments of the formula.
+/// Updates parameters in place from their gradients, and keeps the moments.
 ///
 ///   Optimizer optimizer(parameters, {.method = OptimizerOptions::Method::adamw, .weight_decay = 0.1});
 ///   optimizer.step(backward(loss), 3e-4);
 class Optimizer {
  public:
-  /// Keeps moments for all parameters of the store that are not frozen (Parameters::freeze), so make the layers before.
-  /// Throws Error for a store without parameters, for a parameter that is a view with gaps, for a group's name that no
-  /// parameter has, and for an option out of its range: betas and momentum [0, 1), eps > 0, weight_decay and rate >= 0.
+  /// Keeps moments for all parameters of the store that are not frozen (Parameters::freeze), so make the layers first.
+  /// Throws Error for a store without parameters, for a parameter that is a view with gaps, for an unknown name in a
+  /// group, and for an option out of range: betas and momentum [0, 1), eps > 0, weight_decay and rate >= 0.
   explicit Optimizer(const Parameters& parameters, OptimizerOptions options = {});
 
-  /// Updates every parameter that is not frozen now, by gradient_factor times its gradient (clip_factor() in optim/clip.h).
-  /// Ignores gradients of variables of other stores. Errors come before any parameter is changed. Throws Error for a missing
-  /// gradient, for parameters that were added to the store or unfrozen since, for a negative learning rate, and for a rate or
-  /// factor that is not finite as a float. Throws NotFinite that names the first gradient that holds infinity or NaN; a
-  /// gradient that global_norm() found finite is not read again for that.
+  /// Updates every parameter that is not frozen, by gradient_factor times its gradient (clip_factor() in optim/clip.h).
+  /// Ignores gradients of variables of other stores. It checks everything before it changes a parameter. Throws Error
+  /// for a missing gradient, for parameters that were added to the store or unfrozen since construction, for a negative
+  /// learning rate, and for a rate or factor that is not finite as a float. Throws NotFinite that names the first
+  /// gradient with infinity or NaN; gradients that global_norm() found finite are not checked again.
   void step(const Gradients& gradients, double lr, double gradient_factor = 1);
 
   /// Returns the number of updates so far.
   std::int64_t steps() const { return steps_; }
 
-  /// Returns the state that a resumed run needs: "<parameter>.b", or ".m" and ".v", and the number of "steps". The next step
+  /// Returns the state for resuming a run: "<parameter>.b", or ".m" and ".v", and the number of "steps". The next step
   /// writes to these tensors: clone() those that you keep.
   NamedTensors state() const;
-  /// Restores a state(). Throws Error for a missing, extra or wrong-shaped tensor, as Parameters::load().
+  /// Restores a state(). Throws Error for a missing, extra or wrong-shaped tensor, like Parameters::load().
   void load_state(const NamedTensors& state, const std::string& source);
 
  private:
   struct Slot {
     std::string name;
     Tensor parameter;
-    std::vector<Tensor> moments;  // sgd: b with momentum, else none; adam, adamw: m, v
-    double rate, weight_decay;    // of its group
+    std::vector<Tensor> moments;  // sgd: b if momentum > 0; adam, adamw: m, v
+    double rate, weight_decay;    // of the parameter's group
   };
-  void check_complete() const;  // Error that lists parameters without a slot
+  void check_complete() const;  // throws Error that lists parameters without a slot
 
   Parameters parameters_;
   OptimizerOptions options_;

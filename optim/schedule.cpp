@@ -19,7 +19,7 @@ double learning_rate(const Schedule& schedule, std::int64_t step) {
     case Schedule::Kind::cosine:
       return least + (lr - least) * (1 + std::cos(std::numbers::pi * u)) / 2;
   }
-  fail("learning_rate: {} is no kind of schedule", static_cast<int>(kind));
+  fail("learning_rate: {} is not a schedule kind", static_cast<int>(kind));
 }
 
 }  // namespace heed

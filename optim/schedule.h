@@ -22,7 +22,7 @@ template <>
 inline constexpr EnumName<Schedule::Kind> enum_names<Schedule::Kind>[] = {
     {Schedule::Kind::constant, "constant"}, {Schedule::Kind::linear, "linear"}, {Schedule::Kind::cosine, "cosine"}};
 
-/// Returns the learning rate of a step; from `steps` on that of u = 1.
+/// Returns the learning rate of a step. Steps from `steps` on have u = 1.
 double learning_rate(const Schedule& schedule, std::int64_t step);
 
 }  // namespace heed

@@ -5,10 +5,11 @@
 
 namespace heed {
 
-/// Updates elements [begin, end) of a parameter in one pass. Any thread may call it; each element must be updated once.
+/// Updates elements [begin, end) of a parameter in one pass. Any thread may call it. Update each element exactly once.
 using Update = std::function<void(std::int64_t begin, std::int64_t end)>;
 
-/// Return the update of one parameter at step t, by gradient_factor times its gradient. `weight_decay` is that of its group.
+/// Return the update of one parameter at step t, by gradient_factor times its gradient. `weight_decay` is that of the
+/// parameter's group.
 Update sgd_update(Tensor parameter, const Tensor& gradient, double gradient_factor, Tensor* b, double lr,
                   double weight_decay, const OptimizerOptions& options);
 Update adam_update(Tensor parameter, const Tensor& gradient, double gradient_factor, Tensor& m, Tensor& v,

@@ -22,7 +22,7 @@ void WeightAverage::add() {
   }
   if (means_.size() != parameters_.size()) {
     fail(
-        "WeightAverage: {} parameters were made after its first add(), and have no mean; make all layers before, or "
+        "WeightAverage: {} parameters were made after its first add(), and lack a mean; make all layers before, or "
         "restart()",
         parameters_.size() - means_.size());
   }
@@ -92,7 +92,7 @@ void WeightAverage::load_state(const NamedTensors& loaded, const std::string& so
   }
   steps_ = 1;
   const NamedTensors mine = state();
-  copy_by_name(loaded, mine, source);  // the means' storage is shared
+  copy_by_name(loaded, mine, source);  // shares the means' storage
   steps_ = static_cast<std::int64_t>(mine.back().second.item());
 }
 

@@ -15,18 +15,18 @@ class WeightAverage {
   /// Throws Error if a parameter is a view with gaps.
   explicit WeightAverage(const Parameters& parameters);
 
-  /// Adds the present weights. Throws Error if parameters were made since the first call.
+  /// Adds the current weights. Throws Error if parameters were made since the first call.
   void add();
-  /// Forgets all weights that were added.
+  /// Discards all weights that were added.
   void restart();
-  /// Returns how often weights were added.
+  /// Returns the number of add() calls.
   std::int64_t steps() const { return steps_; }
 
-  /// While one is open, the parameters hold the mean, if weights were added. All functions except steps() throw Error then.
-  /// Do not call Optimizer::step() before it ends.
+  /// Sets the parameters to the mean while it is open, if weights were added. All functions except steps() then throw
+  /// Error. Do not call Optimizer::step() before it ends.
   class Shown {
    public:
-    /// Shows the average until its end.
+    /// Shows the mean until the object is destroyed.
     [[nodiscard]] explicit Shown(WeightAverage& average) : average_(average) { average_.show(); }
     Shown(const Shown&) = delete;
     Shown& operator=(const Shown&) = delete;
@@ -36,10 +36,10 @@ class WeightAverage {
     WeightAverage& average_;
   };
 
-  /// Returns the state that a resumed run needs: the mean by the parameters' names, and the number of "steps"; empty before
+  /// Returns the state for resuming a run: the mean by the parameters' names, and the number of "steps"; empty before
   /// the first add(). The next add() writes to these tensors: clone() those that you keep.
   NamedTensors state() const;
-  /// Restores a state(). Throws Error for a missing, extra or wrong-shaped tensor, as Parameters::load().
+  /// Restores a state(). Throws Error for a missing, extra or wrong-shaped tensor, like Parameters::load().
   void load_state(const NamedTensors& state, const std::string& source);
 
  private:
@@ -48,7 +48,7 @@ class WeightAverage {
   void exchange();
   void refuse_while_shown(const char* what) const;
   Parameters parameters_;
-  NamedTensors means_;  // none before the first step
+  NamedTensors means_;  // empty before the first add()
   std::int64_t steps_ = 0;
   bool is_shown_ = false;
 };

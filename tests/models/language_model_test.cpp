@@ -97,7 +97,7 @@ TEST_CASE("A language model shows its values to hooks, and says what it cannot r
   TransformerConfig of_vectors = writing_shape;
   of_vectors.vocabulary = 0;
   CHECK(message([&] { LanguageModel(Scope(parameters, 1) / "vectors", decoder_of(of_vectors)); }) ==
-        "Unembedding: the transformer has no vocabulary");
+        "Unembedding: expected a transformer with a vocabulary");
 }
 
 TEST_CASE("A text appended a few tokens at a time has the logits of the whole text") {

@@ -56,7 +56,7 @@ TEST_CASE("The right answer is a candidate's index; (none) is the index after th
   Batch unmarked = without;
   unmarked.candidates = {};
   CHECK(message([&] { right_answers(either.model, unmarked); }) ==
-        "the model chooses among candidates; these examples have none");
+        "the model chooses among candidates; expected examples with candidates");
 }
 
 TEST_CASE("The right answer is a word's index, or -1 for an unknown word") {
@@ -76,9 +76,9 @@ TEST_CASE("A question is the last token of a kind asked about, or the one that i
   CHECK(question(model, "it was because it was tired").query == 3);
   CHECK(question(model, "The animal didn't cross the street because it was too tired", "street").query == 5);
   CHECK(message([&] { question(model, "The animal was tired"); }) ==
-        "the sentence has none of the words that the model was asked about (it); choose one with --query");
+        "the sentence contains none of the model's query words (it); choose one with --query");
   CHECK(message([&] { question(model, "The animal was tired", "animl"); }) ==
-        "the sentence has no token 'animl' (did you mean 'animal'?); its tokens: The animal was tired");
+        "the sentence does not contain the token 'animl' (did you mean 'animal'?); its tokens: The animal was tired");
   CHECK(message([&] { question(model, "  "); }) == "the sentence is empty");
 
   SavedModel chinese = small_model();
@@ -92,7 +92,7 @@ TEST_CASE("A question is the last token of a kind asked about, or the one that i
   }
   CHECK(question(chinese, "因为 它 太 累 了").query == 1);
   CHECK(message([&] { question(chinese, "苹果 很 甜", "果实"); }) ==
-        "the sentence has no token '果实'; its tokens: 苹果 很 甜");
+        "the sentence does not contain the token '果实'; its tokens: 苹果 很 甜");
   chinese.tokenizer = Tokenizer(Split::characters);
   CHECK(question(chinese, run_together).query == 2);
   CHECK(message([&] { question(model, "it \xff"); }).find("sentence") != std::string::npos);
@@ -172,8 +172,8 @@ TEST_CASE("A question to a model that chooses has brackets and a word to ask abo
   CHECK(said("The animal was tired because it was") ==
         "the model chooses among candidates; mark them with brackets: The [trophy] doesn't fit in [the suitcase] ...");
   CHECK(said("The [animal] was tired") ==
-        "the sentence has none of the words that the model was asked about (it); choose one with --query");
-  CHECK(said("The [animal] was tired", "dog") == "the sentence has no token 'dog'");
+        "the sentence contains none of the model's query words (it); choose one with --query");
+  CHECK(said("The [animal] was tired", "dog") == "the sentence does not contain the token 'dog'");
   CHECK(said("The [animal] was tired", "was") == "no error");
   CHECK(question(model, "it saw [it] and [a dog] as it did").query == 7);
   CHECK(said("The [animal was it") == "'[' without ']' after it");

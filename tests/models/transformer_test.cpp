@@ -164,14 +164,14 @@ TEST_CASE("A Transformer refuses impossible configurations and texts") {
   const auto make = [&](const TransformerConfig& config) {
     return message([&] { Transformer(Scope(parameters, 1) / std::to_string(++made), config); });
   };
-  CHECK(make(of_vectors(-1, 0)) == "Transformer: expected a number of layers from 0 up, got -1");
+  CHECK(make(of_vectors(-1, 0)) == "Transformer: expected at least 0 layers, got -1");
   TransformerConfig config = of_vectors(1, 0);
   config.block.attention.window = 3;
   CHECK(make(config) == "Transformer: a sliding window needs a causal model");
   const Transformer vectors(Scope(parameters, 1) / "vectors", of_vectors(1, 0));
   CHECK(message([&] {
           vectors({Ids({1, 2}, {0, 1})});
-        }) == "vectors: Transformer: it has no vocabulary; call it with vectors (B, T, 8)");
+        }) == "vectors: Transformer: without a vocabulary, call it with vectors (B, T, 8)");
   CHECK(message([&] {
           vectors.at(Ids({1}, {7}), ones({1, 2, 8}), Mask::causal());
         }).starts_with("vectors: select_rows: "));

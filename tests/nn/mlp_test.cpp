@@ -60,7 +60,7 @@ TEST_CASE("A hook sees the hidden features of an MLP and may replace them") {
 TEST_CASE("An MLP of no known activation is an error") {
   Parameters parameters;
   const Mlp mlp(Scope(parameters, 1), 4, {.width = 6, .activation = static_cast<Activation>(99)});
-  CHECK(message([&] { mlp(ones({2, 4})); }) == "Mlp: 99 is no activation");
+  CHECK(message([&] { mlp(ones({2, 4})); }) == "Mlp: 99 is not an activation");
   CHECK(message([&] { Mlp(Scope(parameters, 1) / "none", 4, {.width = 0}); }) ==
         "parameter 'none.in.weight': every size must be positive, got (4, 0)");
 }

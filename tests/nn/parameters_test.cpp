@@ -27,7 +27,7 @@ TEST_CASE("Parameters have full names, in the order they were made") {
   CHECK(message([&] { parameters["encoder.0.W_K.weight"]; }) ==
         "parameters: no 'encoder.0.W_K.weight' (did you mean 'encoder.0.W_Q.weight'?)");
   CHECK(message([&] { scope.parameter("bias", {4}, Init::zeros()); }) ==
-        "parameters: 'bias' exists already; give each layer its own scope");
+        "parameters: 'bias' already exists; give each layer its own scope");
 }
 
 TEST_CASE("First values depend on the seed and the full name alone") {
@@ -205,7 +205,7 @@ TEST_CASE("What is frozen is a constant for recordings, and costs no gradient") 
         "backward: the output, of shape (), was not recorded: no Recording was open, or it depends on no variable "
         "(frozen variables do not count)");
   CHECK(message([&] { parameters.freeze("hed.weight"); }) ==
-        "parameters: none is named 'hed.weight' or begins with 'hed.weight.' (did you mean 'head.weight'?)");
+        "parameters: unknown parameter or scope 'hed.weight' (did you mean 'head.weight'?)");
 }
 
 TEST_CASE("A frozen layer above a trained one keeps no activations") {

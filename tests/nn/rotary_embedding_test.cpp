@@ -57,7 +57,7 @@ TEST_CASE("Linear scaling divides all frequencies; llama3 divides low ones, keep
   }
   CHECK((divided > 0 && between > 0 && kept > 0));
   CHECK(message([] { rotary_frequencies(4, {.scaling = static_cast<RotaryScaling>(9)}); }) ==
-        "rotary_frequencies: 9 is no scaling");
+        "rotary_frequencies: 9 is not a scaling");
 }
 
 TEST_CASE("Divisors divide each frequency, beside the scaling, and an amplitude multiplies what is rotated") {

@@ -159,7 +159,7 @@ TEST_CASE("Parameters that were made after their optimiser are named at its next
 TEST_CASE("A store without parameters has nothing to optimise") {
   Parameters parameters;
   CHECK(message([&] { Optimizer(parameters, {}); }) ==
-        "Optimizer: its store holds no parameters; make the layers first, then their optimiser");
+        "Optimizer: the parameter store is empty; make the layers before the optimiser");
 }
 
 TEST_CASE("An optimiser notices later parameters when its store was moved, and outlives it") {
@@ -319,5 +319,5 @@ TEST_CASE("A group has a rate and a decay of its own; vectors decay only where t
   CHECK(message([&] { Optimizer(parameters, {.groups = {{.parameters = {"a"}, .rate = -1}}}); }) ==
         "Optimizer: a group's rate must be finite and at least 0, got -1");
   CHECK(message([&] { Optimizer(parameters, {.method = static_cast<OptimizerOptions::Method>(99)}); }) ==
-        "Optimizer: 99 is no method");
+        "Optimizer: 99 is not a method");
 }

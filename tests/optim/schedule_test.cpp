@@ -39,5 +39,5 @@ TEST_CASE("A schedule falls to its least rate and no further") {
 TEST_CASE("A kind of schedule that there is not is an error") {
   CHECK(message([] {
           learning_rate({static_cast<Schedule::Kind>(99), 0.3, 5, 20}, 6);
-        }) == "learning_rate: 99 is no kind of schedule");
+        }) == "learning_rate: 99 is not a schedule kind");
 }
