@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Debian or Ubuntu packages that heed is built with; does nothing when all are there.
+# Installs the Debian or Ubuntu packages for building heed; does nothing if all are installed.
 #   ./setup.sh         for the programs and their tests
 #   ./setup.sh clang   for the preset "clang" as well
 #   ./setup.sh fuzz    for the preset "fuzz" as well
@@ -23,7 +23,7 @@ die() {
 case "$*" in
   "") ;;
   clang) packages+=(clang libomp-dev) ;;
-  fuzz | coverage) # what clang links with the sanitizers, libFuzzer and counters, of the version that "clang" is
+  fuzz | coverage) # the runtime for sanitizers, libFuzzer and counters, in the version of "clang"
     version=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -1)
     packages+=(clang libomp-dev "libclang-rt-${version:-14}-dev")
     [ "$1" = fuzz ] || packages+=("llvm-${version:-14}") ;;
@@ -37,7 +37,7 @@ case "$*" in
 esac
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-  die "this is neither Debian nor Ubuntu. Install by hand what these packages of Debian 12 hold:" "  ${packages[*]}"
+  die "expected Debian or Ubuntu. On other systems, install the equivalents of these Debian 12 packages:" "  ${packages[*]}"
 fi
 
 is_installed() {
@@ -48,12 +48,12 @@ check_cmake() {
   local version
   version=$(cmake --version | sed -n 's/^cmake version //p')
   [ "$(printf '%s\n' 3.25 "$version" | sort -V | head -1)" = 3.25 ] ||
-    die "expected CMake 3.25 or later, got $version. One that is later, in a directory of its own:" \
+    die "expected CMake 3.25 or later, got $version. To install a later one in your home directory:" \
         "  apt-get install python3-venv    (as root)" \
         "  python3 -m venv ~/cmake && ~/cmake/bin/pip install cmake && export PATH=~/cmake/bin:\$PATH"
 }
 
-install() {  # install PACKAGE...: those that are missing
+install() {  # install PACKAGE...: installs the missing ones
   local package missing=() as_root=(env DEBIAN_FRONTEND=noninteractive)
   for package in "$@"; do
     is_installed "$package" || missing+=("$package")
@@ -65,16 +65,16 @@ install() {  # install PACKAGE...: those that are missing
   local by_hand="apt-get update && apt-get install ${missing[*]}"
   if [ "$(id -u)" -ne 0 ]; then
     command -v sudo >/dev/null ||
-      die "packages are missing, and you are not root and have no sudo. As root, run:" "  $by_hand"
+      die "installing packages needs root or sudo. As root, run:" "  $by_hand"
     as_root=(sudo "${as_root[@]}")
   fi
   echo "setup.sh: installing ${missing[*]}"
-  "${as_root[@]}" apt-get update -qq || echo "setup.sh: apt-get update failed; trying the package lists that are here" >&2
+  "${as_root[@]}" apt-get update -qq || echo "setup.sh: apt-get update failed; trying the existing package lists" >&2
   "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" ||
     die "the packages were not installed. As root, run:" "  $by_hand"
 }
 
 install "${packages[@]}"
-# The headers of SentencePiece 0.2.2 include abseil's, on which its package in sid does not depend.
+# The headers of SentencePiece 0.2.2 include abseil's, but its package in sid does not depend on abseil.
 ! grep -qs 'include <absl/' /usr/include/sentencepiece_processor.h || install libabsl-dev
 check_cmake

@@ -14,7 +14,7 @@
 #include <cstdlib>
 #include <unistd.h>
 
-// Measures heed beside PyTorch and JAX, in turns in one run, and beside what the machine can do. Prints one table.
+// Compares heed with PyTorch and JAX, alternately in one run, and with the limits of the machine. Prints one table.
 namespace heed::bench {
 namespace {
 
@@ -27,24 +27,24 @@ std::string from_environment(const char* name, const std::string& otherwise) {
 
 cxxopts::Options options() {
   const auto text = [](const std::string& usual) { return cxxopts::value<std::string>()->default_value(usual); };
-  cxxopts::Options result("bench", "Measures heed beside PyTorch and JAX, and beside what this machine can do.\n");
+  cxxopts::Options result("bench", "Compares heed with PyTorch, JAX and the limits of this machine.\n");
   result.set_width(80).add_options()                                                              //
-      ("rows", "Only rows whose name begins with this", text(""), "NAME")                         //
+      ("rows", "Only rows whose name starts with this", text(""), "NAME")                         //
       ("python", "Python that has PyTorch", text(from_environment("PYTHON", "python3")), "FILE")  //
       ("jax", "Python that has JAX", text(from_environment("JAX_PYTHON", "python3")), "FILE")     //
       ("peers", "Directory of the peers' scripts", text("bench/peers"), "DIR")                    //
-      ("config", "What the program trains", text("toy.yaml"), "FILE")                             //
-      ("text", "A text for nanoGPT's model to learn; without it that row is left out", cxxopts::value<std::string>(),
+      ("config", "Configuration that the program trains", text("toy.yaml"), "FILE")                             //
+      ("text", "Training text for nanoGPT's model; without it that row is skipped", cxxopts::value<std::string>(),
        "FILE")                                                                                         //
-      ("turns", "Turns of each side", cxxopts::value<int>()->default_value("9"), "N")                  //
+      ("turns", "Turns per side", cxxopts::value<int>()->default_value("9"), "N")                  //
       ("seconds", "Length of a turn", cxxopts::value<double>()->default_value("0.1"), "S")             //
-      ("quick", "Small rows alone, a short turn of each, without peers: that they run, not how fast")  //
-      ("complexity", "Instead, measure how time and memory grow, and draw it to this file",
+      ("quick", "Check that the rows run: small rows, one short turn each, without peers")  //
+      ("complexity", "Instead, measure how time and memory grow, and draw the charts to this file",
        cxxopts::value<std::string>(), "SVG")  //
       ("results",
-       "Keep all results in this directory, by processor and date, and compare them with the last ones there",
+       "Store all results in this directory, by processor and date, and compare them with the previous ones",
        cxxopts::value<std::string>(), "DIR")                                       //
-      ("processor", "The processor's name there", text(processor_name()), "NAME")  //
+      ("processor", "Name of the processor in stored results", text(processor_name()), "NAME")  //
       ("table", "Instead, print README's table of the results in this directory", cxxopts::value<std::string>(),
        "DIR")  //
       ("help", "Print this");
@@ -74,7 +74,7 @@ std::vector<std::unique_ptr<Peer>> start_peers(const cxxopts::ParseResult& argum
   return peers;
 }
 
-// A directory for weights and data, some 500 MB, which go with it however the run ends.
+// A directory for weights and data, about 500 MB, which is removed when the run ends in any way.
 struct Scratch {
   fs::path path = fs::temp_directory_path() / fmt::format("heed-bench-{}", getpid());
   Scratch() { fs::create_directories(path); }
@@ -93,7 +93,7 @@ std::vector<Row> all_rows(const cxxopts::ParseResult& arguments, bool quick, con
   for (Row& row : operation_rows(quick)) rows.push_back(std::move(row));
   std::erase_if(rows,
                 [name = arguments["rows"].as<std::string>()](const Row& row) { return !row.name.starts_with(name); });
-  if (rows.empty()) fail("no row's name begins with '{}'", arguments["rows"].as<std::string>());
+  if (rows.empty()) fail("--rows: no row name starts with '{}'", arguments["rows"].as<std::string>());
   return rows;
 }
 

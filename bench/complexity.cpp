@@ -62,7 +62,8 @@ std::vector<Series> measure_all() {
   return all;
 }
 
-// One small chart, 200 wide and 150 high, at (left, top): the values of `of`, and dashed a line of `slope` through the last.
+// Draws one small chart, 200 wide and 150 high, at (left, top): the values of `of`, and a dashed line of `slope`
+// through the last.
 std::string chart(const Series& series, double Point::*of, const std::string& unit, double slope, int left, int top) {
   constexpr double width = 150, height = 95;
   const std::vector<Point>& points = series.points;

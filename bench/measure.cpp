@@ -16,7 +16,7 @@
 namespace heed::bench {
 namespace {
 
-// How many times as fast all threads are as one, in turns.
+// Measures the speed of all threads relative to one, alternately.
 double gain_of_threads(const std::function<void()>& work, const Settings& settings) {
   const int all = threads();
   std::vector<double> gains;
@@ -29,7 +29,7 @@ double gain_of_threads(const std::function<void()>& work, const Settings& settin
   return quantile(gains, 0.5);
 }
 
-// How many times as long it takes while another program computes, in turns.
+// Measures the relative time while another program computes, alternately.
 double times_as_long_beside_another(const std::function<void()>& work, const Settings& settings) {
   std::vector<double> ratios;
   for (int i = 0; i < settings.turns; ++i) {
@@ -48,7 +48,7 @@ double times_as_long_beside_another(const std::function<void()>& work, const Set
 Machine measure_machine(int passes) {
   struct Rate {
     std::string name;
-    std::function<double(int)> of;  // so many threads
+    std::function<double(int)> of;  // argument: number of threads
     double one = 0, all = 0;
   };
   std::vector<Rate> rates;
@@ -121,12 +121,12 @@ Json measure(const Row& row, const std::vector<std::unique_ptr<Peer>>& all, cons
              const Settings& settings) {
   constexpr int steps = 20;
   Json result{{"row", row.name}};
-  std::vector<Peer*> peers;  // that have such a row
+  std::vector<Peer*> peers;  // the peers with such a row
   for (const auto& peer : all) {
     if (peer->ask({{"has", row.twin}}).at("has").get<bool>()) peers.push_back(peer.get());
   }
   if (row.losses && !peers.empty()) {
-    const std::vector<double> ours = row.losses(steps);  // first: it writes the file that the twins read
+    const std::vector<double> ours = row.losses(steps);  // first, since it writes the file that the peers read
     double most = 0;
     for (Peer* const peer : peers) {
       const Json answer = peer->ask({{"losses", row.twin}, {"steps", steps}});
@@ -148,7 +148,7 @@ Json measure(const Row& row, const std::vector<std::unique_ptr<Peer>>& all, cons
   turn(work, settings.seconds);
   const auto rest = [] {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  };  // until the threads of one side sleep
+  };  // lets the threads of one side go to sleep
   for (int i = 0; i < settings.turns; ++i) {
     ours.push_back(turn(work, settings.seconds));
     for (std::size_t p = 0; p < peers.size(); ++p) {
@@ -175,7 +175,7 @@ Json measure(const Row& row, const std::vector<std::unique_ptr<Peer>>& all, cons
     result["ratio"] = quantile(ratios, 0.5);
     result["ratio_quartiles"] = {quantile(ratios, 0.25), quantile(ratios, 0.75)};
   }
-  const double limit = row.flops / machine.flops + row.bytes / machine.bytes;  // seconds
+  const double limit = row.flops / machine.flops + row.bytes / machine.bytes;  // in seconds
   if (limit > 0) result["share_of_limit"] = limit / (ms * 1e-3);
   return result;
 }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int steps_with_data = 20;
 
-// A model, its optimiser and its batches; the twin gets the same from a file.
+// A model, its optimiser and its batches. The peer gets the same from a file.
 struct Trained {
   Parameters parameters;
   std::function<Tensor(int batch)> loss;
@@ -29,7 +29,7 @@ struct Trained {
 
 OptimizerOptions adamw() { return {.method = OptimizerOptions::Method::adamw, .weight_decay = 0.1}; }
 
-// Words that follow one another by a rule, so that there is something to learn.
+// Words that follow each other by a rule, so that the model can learn something.
 Ids text(int step, int B, int T, int vocabulary) {
   Random random = Random(1).stream(static_cast<std::uint64_t>(step));
   std::vector<std::int32_t> ids;
@@ -76,7 +76,7 @@ Row language_row(const std::string& name, int layers, int heads, int d_model, in
       }
       write_safetensors(file, content);
     }
-    std::vector<std::pair<Ids, Ids>> batches;  // what is read, what comes next
+    std::vector<std::pair<Ids, Ids>> batches;  // tokens, and the next tokens
     for (int step = 0; step < steps_with_data; ++step) {
       const Ids all = text(step, B, T + 1, vocabulary);
       std::vector<std::int32_t> read, next;
@@ -94,7 +94,7 @@ Row language_row(const std::string& name, int layers, int heads, int d_model, in
     trained->model = model;
     return trained;
   };
-  // Products of a token with each weight of a matrix, forward and twice backward; seven of the attention.
+  // Products of a token with each weight, once forward and twice backward; seven products for attention.
   const double matrices = 12.0 * layers * d_model * d_model + static_cast<double>(vocabulary) * d_model;
   const double flops = 6 * matrices * B * T + 7.0 * layers * B * T * T * d_model;
   return row_of(name, {{"row", "language model"}, {"file", file.string()}, {"layers", layers}, {"heads", heads}}, flops,
@@ -134,7 +134,7 @@ Row toy_row(const std::filesystem::path& scratch) {
     trained->model = model;
     return trained;
   };
-  // The last layer has one query a sentence: so many rows of W_Q and W_O, and of the attention.
+  // The last layer has one query per sentence: this reduces the rows of W_Q and W_O, and of attention.
   const double T = task->max_length, tokens = batch_size * T;
   const double queries = (layers - 1) * tokens + batch_size;
   const double flops =

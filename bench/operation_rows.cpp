@@ -32,7 +32,7 @@ std::string size_name(double bytes) {
   return fmt::format("{:.0f} MB", bytes / (1 << 20));
 }
 
-// y = f(x) and its gradient, which read x, write y, read dy and x or y, and write dx.
+// y = f(x) and its gradient: reads x, writes y, reads dy and x or y, writes dx.
 Row unary(const std::string& name, std::int64_t rows, std::int64_t columns,
           const std::function<Tensor(const Tensor&)>& f) {
   const double bytes = 4.0 * static_cast<double>(rows * columns);
@@ -80,7 +80,7 @@ Row adamw_row(std::int64_t elements) {
           }};
 }
 
-// The gradient of a look-up of 4,096 words, which zeroes the table's gradient and adds to its rows.
+// The gradient of an embedding of 4,096 words: zeroes the table's gradient and adds to its rows.
 Row embedding_row(std::int64_t words, std::int64_t d) {
   const double bytes = 4.0 * static_cast<double>(words * d);
   const std::int64_t ids = std::min<std::int64_t>(words, 4096);
@@ -97,7 +97,7 @@ Row embedding_row(std::int64_t words, std::int64_t d) {
           }};
 }
 
-// silu(gate) value and both gradients, which read gate and value twice and dy, and write y and two gradients.
+// silu(gate) value and both gradients: reads gate and value twice and dy, writes y and two gradients.
 Row swiglu_row(std::int64_t rows, std::int64_t columns) {
   const double bytes = 4.0 * static_cast<double>(rows * columns);
   return {.name = fmt::format("SwiGLU, {}", size_name(bytes)),
@@ -113,7 +113,7 @@ Row swiglu_row(std::int64_t rows, std::int64_t columns) {
           }};
 }
 
-// Queries or keys of a layer, rotated by their positions, and their gradient rotated back. The table stays in a cache.
+// Queries or keys of a layer, rotated by their positions, and the gradient rotated back. The table stays in a cache.
 Row rotary_row(std::int64_t T) {
   const std::int64_t H = 8, d = 64;
   return {.name = fmt::format("rotary, T {}", T),
@@ -130,7 +130,7 @@ Row rotary_row(std::int64_t T) {
           }};
 }
 
-// Products: scores and output forward, and five backward (the scores again, dV, dP, dQ, dK).
+// Products: scores and output forward, and five backward (recomputed scores, dV, dP, dQ, dK).
 Row attention_row(std::int64_t T, bool causal, std::int64_t kv_heads = 8) {
   const std::int64_t H = 8, d = 64;
   const double product = 2.0 * static_cast<double>(H * T * T * d) * (causal ? 0.5 : 1);

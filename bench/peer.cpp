@@ -14,11 +14,11 @@
 namespace heed::bench {
 
 Peer::Peer(const std::vector<std::string>& command) : command_(fmt::format("{}", fmt::join(command, " "))) {
-  std::signal(SIGPIPE, SIG_IGN);  // a peer that has ended is then an error of the write
+  std::signal(SIGPIPE, SIG_IGN);  // writing to a peer that has ended is then an ordinary error
   std::array<int, 2> requests{}, answers{};
-  // Closed in other peers, which would keep this one waiting for requests.
+  // closed in other peers; otherwise they would keep this one waiting for requests
   if (pipe2(requests.data(), O_CLOEXEC) != 0 || pipe2(answers.data(), O_CLOEXEC) != 0)
-    fail("{}: no pipe to it can be opened", command_);
+    fail("{}: cannot open a pipe to it", command_);
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -45,7 +45,7 @@ Peer::Peer(const std::vector<std::string>& command) : command_(fmt::format("{}",
 }
 
 Peer::~Peer() {
-  ::close(to_);  // its sign to end
+  ::close(to_);  // tells the peer to end
   ::close(from_);
   ::waitpid(process_, nullptr, 0);
 }
@@ -54,7 +54,7 @@ Json Peer::ask(const Json& request) {
   const std::string line = format_json(request) + "\n";
   for (std::size_t sent = 0; sent < line.size();) {
     const ssize_t count = ::write(to_, line.data() + sent, line.size() - sent);
-    if (count <= 0) fail("{}: it takes no more requests", command_);
+    if (count <= 0) fail("{}: it stopped accepting requests", command_);
     sent += static_cast<std::size_t>(count);
   }
   return read_line();

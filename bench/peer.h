@@ -7,16 +7,16 @@
 
 namespace heed::bench {
 
-// A program that answers each line of JSON that it is sent with one of its own.
+// A program that answers each line of JSON with a line of JSON.
 class Peer {
  public:
-  explicit Peer(const std::vector<std::string>& command);  // Error when it does not start, or says nothing
+  explicit Peer(const std::vector<std::string>& command);  // throws Error when it does not start or does not answer
   ~Peer();
   Peer(const Peer&) = delete;
 
   const Json& greeting() const { return greeting_; }  // its first line: {"name", "version"}
   std::string name() const { return greeting_.at("name"); }
-  Json ask(const Json& request);  // Error when it ends instead of answering
+  Json ask(const Json& request);  // throws Error when the program ends without an answer
 
  private:
   Json read_line();

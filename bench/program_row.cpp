@@ -16,13 +16,13 @@ Batch whole(const std::vector<Example>& examples, const Task& task) {
   return NumberedExamples(examples, task.vocabulary).batch(0, std::ssize(examples));
 }
 
-// What runs the program train, once a call.
+// Runs the program train once per call.
 std::function<void()> training(const std::filesystem::path& train, const std::filesystem::path& run,
                                const std::string& arguments) {
   return [=] {
     std::filesystem::remove_all(run);
     const std::string command = fmt::format("'{}' {} --out '{}' --quiet", train.string(), arguments, run.string());
-    if (std::system(command.c_str()) != 0) fail("{}: it failed", command);
+    if (std::system(command.c_str()) != 0) fail("{}: the command failed", command);
   };
 }
 

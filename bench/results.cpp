@@ -20,7 +20,7 @@ const Json* find_row(const Json& run, const std::string& name) {
   return nullptr;
 }
 
-// "...|###" of a change of +6 %: 2 % a sign, at most ten to either side.
+// Draws "...|###" for a change of +6 %: 2 % per character, at most ten on either side.
 std::string bar(double change) {
   const int signs = std::clamp(static_cast<int>(std::lround(std::abs(std::log(change)) / 0.02)), 0, 10);
   const std::string mark(static_cast<std::size_t>(signs), '#');
@@ -58,7 +58,7 @@ void keep(const fs::path& directory, const Json& run) {
   Json head = run;
   head.erase("rows");
   std::string text = format_json(head);
-  text.back() = ',';  // of the closing brace
+  text.back() = ',';  // replaces the closing brace
   text += "\"rows\":[";
   for (const Json& row : run.at("rows")) text += (text.back() == '[' ? "\n" : ",\n") + format_json(row);
   fs::create_directories(directory);

@@ -10,38 +10,38 @@
 
 namespace heed::bench {
 
-// A piece of work that heed does, and that a peer does when it is sent `twin`.
+// A benchmark of heed, and the request `twin` for the same work by a peer.
 struct Row {
   std::string name;
   Json twin;         // {"row": "softmax", "shape": [1024, 256]}
   double flops = 0;  // of its matrix products
-  double bytes = 0;  // that it reads and writes at the least, where the memory is the limit
-  std::function<std::function<void()>()> prepare;  // makes all ready; what it returns is timed
+  double bytes = 0;  // minimum memory traffic, if memory is the limit
+  std::function<std::function<void()>()> prepare;  // prepares the work and returns the function to time
 
-  // Of a model: the loss at each of the first steps from the weights that the twin begins with.
+  // For a model: the losses of the first steps from the peer's initial weights.
   std::function<std::vector<double>(int steps)> losses = {};
 };
 
-// Sizes from 1 KB to 256 MB, texts of 512 to 8,192 tokens, 1,000,000 scalars (`quick`: to 1 MB, 512 and 10,000).
+// Sizes from 1 KB to 256 MB, texts of 512 to 8,192 tokens, 1,000,000 scalars (`quick`: up to 1 MB, 512 and 10,000).
 std::vector<Row> operation_rows(bool quick);
 
-// toy.yaml's model, nanoGPT's for characters, and GPT-2 124M (`quick`: without it). `scratch`: a directory where the weights
-// and data that both sides begin with are written.
+// toy.yaml's model, nanoGPT's character model, and GPT-2 124M (not with `quick`). `scratch`: a directory for the
+// initial weights and data of both sides.
 std::vector<Row> model_rows(const std::filesystem::path& scratch, bool quick);
 
-// What nanoGPT's model for characters and GPT-2 124M write, with past keys and values kept; `losses` are the logits of what is
-// written (`quick`: without GPT-2).
+// Text generation by nanoGPT's character model and GPT-2 124M with a cache of keys and values. `losses` are the logits
+// of the generated tokens (`quick`: without GPT-2).
 std::vector<Row> writing_rows(const std::filesystem::path& scratch, bool quick);
 
-// The program train on toy.yaml, from start to exit, against a script that does the same.
+// The program train on toy.yaml, from start to exit, compared with an equivalent script.
 Row program_row(const std::filesystem::path& train, const std::filesystem::path& config,
                 const std::filesystem::path& scratch);
 
-// The same with examples/nanogpt.yaml on the characters of `text`; its script begins with the same weights, learns from the
-// same batches and must end with the same loss, to 0.01.
+// The same with examples/nanogpt.yaml on the characters of `text`. The script starts with the same weights, trains on
+// the same batches and must reach the same loss, within 0.01.
 Row text_row(const std::filesystem::path& train, const std::filesystem::path& config, const std::filesystem::path& text,
              const std::filesystem::path& scratch);
-// What that script reads: the parameters, "batches" (2000, 12, 65) and "held_out".
+// The script's input: the parameters, "batches" (2000, 12, 65) and "held_out".
 SafeTensors text_data(const std::filesystem::path& text);
 
 }  // namespace heed::bench

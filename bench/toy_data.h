@@ -6,12 +6,12 @@
 
 namespace heed::bench {
 
-Task toy_task();  // toy.yaml's, of its seed
+Task toy_task();  // the task of toy.yaml, with its seed
 
-// Integers as a twin reads them from a file: float64.
+// Returns integers as float64, as a peer reads them from a file.
 Tensor numbers(const Ids& ids);
 
-// NAME.tokens, NAME.lengths, NAME.query and NAME.answer.
+// Adds NAME.tokens, NAME.lengths, NAME.query and NAME.answer.
 void add_batch(SafeTensors& content, const std::string& name, const Batch& batch);
 
 }  // namespace heed::bench

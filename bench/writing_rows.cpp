@@ -13,12 +13,12 @@ struct Decoder {
   explicit Decoder(const TransformerConfig& config) : model(Scope(parameters, 1), {.transformer = config}) {}
 };
 
-// A language model that writes, each token the likeliest.
+// A language model that generates the most probable tokens.
 class Writer {
  public:
   explicit Writer(std::shared_ptr<const Decoder> decoder) : decoder_(std::move(decoder)) {}
 
-  // The logit of each token that it wrote.
+  // The logits of the generated tokens.
   std::vector<double> write(int tokens) {
     const NoRecording no_recording;
     std::vector<double> logits;
@@ -26,7 +26,7 @@ class Writer {
       const LanguageModel& model = decoder_->model;
       const std::int64_t context = model.transformer.config.max_length, read = cache_.empty() ? 0 : cache_[0].length();
       std::int64_t unread = 1;
-      if (read + unread > context) {  // as inspect generate does
+      if (read + unread > context) {  // as in inspect generate
         cache_.clear();
         unread = std::max<std::int64_t>(1, context / 2);
       }
@@ -53,10 +53,10 @@ Row writing_row(const std::string& name, const TransformerConfig& config, int to
     }
     return decoder;
   };
-  // Weights that a token reads: all but the rows of the words and positions that it is not.
+  // Weights read per token: all except the embedding rows of other words and positions.
   const double d = config.d_model();
   const MlpConfig& mlp = config.block.mlp;
-  const int products = is_gated(mlp.activation) ? 3 : 2;  // of an MLP
+  const int products = is_gated(mlp.activation) ? 3 : 2;  // per MLP
   const double weights = config.layers * (4 * d * d + products * d * mlp.width) + config.vocabulary * d;
   return {.name = name,
           .twin = {{"row", "writing"},

@@ -1,4 +1,5 @@
-# The library, the headers below include/heed, what find_package(heed) and pkg-config read, the programs, and examples.
+# Installs the library, the headers below include/heed, the files for find_package(heed) and pkg-config, the programs,
+# and examples.
 include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/heed)
 
@@ -11,8 +12,8 @@ install(FILES run/dump.h run/metrics.h run/run_writer.h DESTINATION ${CMAKE_INST
 install(FILES heed.h version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed)
 install(EXPORT heed NAMESPACE heed:: FILE heedTargets.cmake DESTINATION ${package})
 
-# A static library leaves it to the program to name what the library itself links. They are named as libraries, not as
-# packages of pkg-config: Debian 13's sentencepiece.pc requires protobuf-lite, which its package does not depend on.
+# A program that links the static library must also link the library's dependencies. They are named as libraries, not as
+# pkg-config packages: Debian 13's sentencepiece.pc requires protobuf-lite, on which its package does not depend.
 get_target_property(type heed TYPE)
 set(HEED_REQUIRES fmt)
 set(HEED_LIBS ${heed_needs})
@@ -44,12 +45,12 @@ if(HEED_BUILD_PROGRAMS)
   install(TARGETS heed_train heed_inspect)
   install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
   install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
-          FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.svg")  # what the documents link to
+          FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.svg")  # files that the documents link to
   install(FILES README.md README.zh-CN.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE toy.yaml
           DESTINATION ${CMAKE_INSTALL_DOCDIR})
 endif()
 
-# A package for others must run on their processors.
+# A package for others must run on any of their processors.
 if(PROJECT_IS_TOP_LEVEL AND (HEED_PORTABLE OR NOT HEED_MARCH))
   set(CPACK_GENERATOR DEB)
   set(CPACK_PACKAGE_NAME heed)
@@ -57,7 +58,8 @@ if(PROJECT_IS_TOP_LEVEL AND (HEED_PORTABLE OR NOT HEED_MARCH))
   set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
   set(CPACK_STRIP_FILES ON)
   set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-  # Libraries are renamed from release to release (libfmt9, libfmt10), so a package is installed on the one that built it.
+  # Library packages change their names between releases (libfmt9, libfmt10), so a package fits the release that built
+  # it.
   cmake_host_system_information(RESULT system QUERY DISTRIB_INFO)
   set(CPACK_DEBIAN_PACKAGE_RELEASE ${system_ID}${system_VERSION_ID})
   set(CPACK_DEBIAN_PACKAGE_SECTION science)

@@ -1,5 +1,5 @@
-# The target "lint": clang-format and clang-tidy over every source, with the settings in .clang-format and .clang-tidy.
-# Most of its time goes into reading headers, so the preset "lint" joins sources.
+# The target "lint": clang-format and clang-tidy over all sources, with the settings in .clang-format and .clang-tidy.
+# Reading headers takes most of its time, so the preset "lint" joins sources.
 find_program(HEED_CLANG_FORMAT clang-format)
 find_program(HEED_RUN_CLANG_TIDY run-clang-tidy)
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS autograd/*.h autograd/*.cpp files/*.h files/*.cpp nn/*.h nn/*.cpp

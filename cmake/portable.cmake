@@ -1,5 +1,5 @@
-# The library once more for each level of x86-64 above the first, where the system's loader looks for it on processors that
-# have that level (glibc 2.33 and later).
+# Builds the library again for each level of x86-64 above the first. The system's loader picks the one for the processor
+# (glibc 2.33 and later).
 set_target_properties(heed PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 foreach(level x86-64-v3 x86-64-v4)
   heed_library(heed-${level})

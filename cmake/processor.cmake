@@ -1,4 +1,4 @@
-# The processor to compile for: HEED_MARCH, or any.
+# The target processor: HEED_MARCH, or any.
 if(HEED_PORTABLE)
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     message(FATAL_ERROR "HEED_PORTABLE: expected an x86-64 processor, got ${CMAKE_SYSTEM_PROCESSOR}; leave it out")
@@ -15,8 +15,8 @@ if(HEED_MARCH)
   set(CMAKE_REQUIRED_FLAGS -march=${HEED_MARCH})
 endif()
 
-# heed_needs: the link option by which programs say what level of x86-64 they need. Without it they end with "CPU ISA level
-# is lower than required", not in an illegal instruction.
+# heed_needs: the link option that declares the required level of x86-64. Without it, programs on older processors end
+# with an illegal instruction instead of "CPU ISA level is lower than required".
 include(CheckCXXSourceCompiles)
 include(CheckLinkerFlag)
 set(levels x86-64-v4 x86-64-v3 x86-64-v2)

@@ -1,5 +1,5 @@
-# The programs; all but their main files is a library, so that tests can call it. Their computing is done in heed, so
-# they do with less optimisation and compile sooner.
+# The programs. All except their main files is a library, so that tests can call it. The heavy computing happens in
+# heed, so the programs need less optimisation and compile faster.
 find_package(yaml-cpp REQUIRED)
 find_package(cxxopts REQUIRED)
 
@@ -18,7 +18,7 @@ add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/page_source.cpp DEPENDS ${source
                    COMMAND ${CMAKE_COMMAND} -D INTO=${PROJECT_BINARY_DIR}/page_source.cpp
                            -P ${PROJECT_SOURCE_DIR}/inspect/page/embed.cmake)
 
-# In the build directory they are train and inspect, too.
+# In the build directory the programs are also available as train and inspect.
 foreach(program train inspect)
   add_executable(heed_${program} ${program}/${program}.cpp)
   heed_options(heed_${program})

@@ -1,7 +1,7 @@
-# One program a room. Tests spend their time in the library, and compile sooner with less optimisation.
+# One test program per component. Tests spend their time in the library, so they are compiled with less optimisation.
 find_package(Catch2 REQUIRED)
 
-# What every test includes, compiled once.
+# The headers that all tests include, compiled once.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/tests.cpp CONTENT "")
 add_library(heed_tests OBJECT ${PROJECT_BINARY_DIR}/tests.cpp)
 heed_options(heed_tests)
@@ -9,7 +9,7 @@ target_compile_options(heed_tests PRIVATE $<$<CONFIG:Release>:-Og>)
 target_link_libraries(heed_tests PRIVATE Catch2::Catch2WithMain heed nlohmann_json::nlohmann_json)
 target_precompile_headers(heed_tests PRIVATE tests/catch.h <heed/heed.h> <nlohmann/json.hpp> <algorithm> <filesystem> <map>)
 
-# heed_test(NAME LIBRARIES ROOM...) builds NAME_test of the files in tests/ROOM.
+# heed_test(NAME LIBRARIES DIRECTORY...) builds NAME_test from the files in tests/DIRECTORY.
 function(heed_test name libraries)
   list(TRANSFORM ARGN REPLACE ".+" "tests/\\0/*.cpp" OUTPUT_VARIABLE patterns)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${patterns})
@@ -22,7 +22,7 @@ function(heed_test name libraries)
   add_test(NAME ${name} COMMAND ${name}_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endfunction()
 
-# Operations register themselves; the loop over all of them needs even those that nothing else here calls.
+# Operations register themselves. The loop over all operations needs the whole library.
 heed_test(autograd $<IF:$<BOOL:${BUILD_SHARED_LIBS}>,heed,$<LINK_LIBRARY:WHOLE_ARCHIVE,heed>> autograd)
 heed_test(nn heed nn models optim distributed)
 heed_test(data heed files data)
@@ -36,14 +36,14 @@ set_tests_properties(page PROPERTIES SKIP_REGULAR_EXPRESSION "chromium is not in
 
 target_compile_options(autograd_test PRIVATE -Wno-unknown-pragmas)  # "omp simd" in the kernels' headers
 
-# What README says. With sanitizers its many runs would take minutes.
+# Runs the commands in README. With sanitizers these many runs would take minutes.
 if(NOT HEED_SANITIZE)
   add_test(NAME readme_commands WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
            COMMAND tests/readme/commands.sh ${PROJECT_BINARY_DIR} README.md README.zh-CN.md CONTRIBUTING.md
                    docs/self-attention.md docs/self-attention.zh-CN.md)
   set(readme_tests names facts measured runs)
 endif()
-# Names, figures and facts in the documents are those of the sources and the programs.
+# Checks names, figures and facts in the documents against the sources and the programs.
 foreach(name ${readme_tests})
   add_test(NAME readme_${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
            COMMAND sh -c "command -v python3 >/dev/null || exit 77
@@ -56,7 +56,7 @@ set_tests_properties(readme_install PROPERTIES ENVIRONMENT CXX=${CMAKE_CXX_COMPI
 add_test(NAME compile COMMAND ${PROJECT_SOURCE_DIR}/tests/compile.sh ${CMAKE_CXX_COMPILER} ${PROJECT_BINARY_DIR}/include)
 add_test(NAME readme_part WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} COMMAND tests/readme/part.sh README.md)
 
-# Each runs a program of examples/ and checks the figures that it prints.
+# Each test runs a program of examples/ and checks its output.
 add_executable(examples_test tests/examples/examples_test.cpp)
 target_compile_definitions(examples_test PRIVATE HEED_EXAMPLES="${PROJECT_BINARY_DIR}/examples")
 heed_options(examples_test)
@@ -69,7 +69,7 @@ foreach(name journey self_attention multi_head d_k_and_masks scaling walk rms_no
 endforeach()
 add_test(NAME examples COMMAND examples_test)
 
-# Trains the configurations that are shown: the same code again, so not under sanitizers, where it would take minutes.
+# Trains the example configurations. Excluded under sanitizers, where it would take minutes without testing other code.
 if(NOT HEED_SANITIZE)
   add_executable(trained_test tests/examples/trained_test.cpp)
   heed_options(trained_test)
@@ -81,11 +81,11 @@ if(NOT HEED_SANITIZE)
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(read_model PROPERTIES SKIP_RETURN_CODE 77)
   set_tests_properties(trained three_matrices PROPERTIES PROCESSORS 2)  # both use all cores: one after the other
-  set_tests_properties(three_matrices PROPERTIES PASS_REGULAR_EXPRESSION  # the full model first, W_Q = W_K far behind
+  set_tests_properties(three_matrices PROPERTIES PASS_REGULAR_EXPRESSION  # the full model is best, W_Q = W_K far behind
                        "W_Q, W_K, W_V +0\\.[89].*W_Q, W_K = W_V +0\\.[78].*W_Q = W_K, W_V +0\\.[0-5]")
 endif()
 
-# A module of a program that knows nothing of heed, as a plug-in or an extension of Python is.
+# A shared module of a program that does not use heed itself, like a plug-in or a Python extension.
 add_library(heed_plugin MODULE tests/plugin/plugin.cpp)
 heed_options(heed_plugin)
 target_link_libraries(heed_plugin PRIVATE heed)
@@ -97,7 +97,7 @@ target_link_libraries(plugin_test PRIVATE Catch2::Catch2WithMain ${CMAKE_DL_LIBS
 add_dependencies(plugin_test heed_plugin)
 add_test(NAME plugin COMMAND plugin_test)
 
-# The other tests run the library of this processor's level of x86-64; this one, without AVX2, that of the first.
+# The other tests run the library for this processor's level of x86-64; this one runs the first level, without AVX2.
 if(HEED_PORTABLE)
   add_test(NAME first_level WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
            COMMAND sh -c "ldd '$<TARGET_FILE:autograd_test>' | grep ' ${PROJECT_BINARY_DIR}/lib/libheed.so' &&
@@ -105,12 +105,12 @@ if(HEED_PORTABLE)
   set_tests_properties(first_level PROPERTIES ENVIRONMENT GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2)
 endif()
 
-# Slow: pictures of every view of inspect's page, of several runs, in BUILD/screenshots.
+# Slow: takes pictures of every view of inspect's page, for several runs, in BUILD/screenshots.
 add_custom_target(page-screenshots COMMAND ${PROJECT_SOURCE_DIR}/tests/page/screenshots.sh ${PROJECT_BINARY_DIR}
                   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} USES_TERMINAL VERBATIM)
 add_dependencies(page-screenshots page_test)
 
-# Of the preset "coverage": which lines and branches the tests of the rooms run.
+# For the preset "coverage": the lines and branches that the component tests run.
 add_custom_target(coverage COMMAND ${PROJECT_SOURCE_DIR}/tests/coverage.py ${PROJECT_BINARY_DIR}
                   DEPENDS autograd_test nn_test data_test train_test inspect_test
                   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} USES_TERMINAL VERBATIM)
@@ -118,7 +118,7 @@ add_custom_target(coverage COMMAND ${PROJECT_SOURCE_DIR}/tests/coverage.py ${PRO
 add_custom_target(reproducible-test COMMAND ${PROJECT_SOURCE_DIR}/tests/reproducible.sh ${CMAKE_CXX_COMPILER}
                   USES_TERMINAL VERBATIM)
 
-# What a killed process leaves, and one whose calls of the system fail. The targets are slow, and leave nothing out.
+# Kills processes, and makes system calls fail. The targets are slow because they try every case.
 add_custom_target(kill-test DEPENDS heed_train USES_TERMINAL VERBATIM
                   COMMAND timeout 3600 ${PROJECT_SOURCE_DIR}/tests/train/kill.sh $<TARGET_FILE:heed_train> 200)
 if(NOT HEED_SANITIZE)
@@ -130,7 +130,8 @@ if(NOT HEED_SANITIZE)
   add_library(heed_inject MODULE tests/fault/inject.cpp)
   heed_options(heed_inject)
   target_compile_features(heed_inject PRIVATE cxx_std_20)
-  target_compile_options(heed_inject PRIVATE "SHELL:-U _FORTIFY_SOURCE")  # it defines what the headers then define inline
+  # fortified headers define inline what this file defines
+  target_compile_options(heed_inject PRIVATE "SHELL:-U _FORTIFY_SOURCE")
   target_link_libraries(heed_inject PRIVATE ${CMAKE_DL_LIBS})
   add_test(NAME fault COMMAND ${PROJECT_SOURCE_DIR}/tests/fault/fault.sh ${PROJECT_BINARY_DIR} 60)
   add_custom_target(fault-test DEPENDS heed_train heed_inspect heed_inject USES_TERMINAL VERBATIM
@@ -154,7 +155,7 @@ if(NOT HEED_SANITIZE)
   add_test(NAME sweep COMMAND ${PROJECT_SOURCE_DIR}/tests/sweep/sweep.sh ${PROJECT_BINARY_DIR} 6)
 endif()
 
-# Against PyTorch, where PYTHON names a Python that has it; the target is slow, and asks ten times as many graphs.
+# Compares with PyTorch, if PYTHON names a Python with PyTorch. The target is slow: it runs ten times as many graphs.
 if(DEFINED ENV{PYTHON})
   add_executable(random_graphs tests/differential/random_graphs.cpp)
   heed_options(random_graphs)
@@ -167,7 +168,7 @@ if(DEFINED ENV{PYTHON})
   add_dependencies(differential-test random_graphs)
 endif()
 
-# A test that hangs fails. Under sanitizers and in an emulator tests take up to 20 times as long.
+# A test that hangs fails. Sanitizers and emulators slow tests down up to 20 times.
 set(seconds 1200)
 if(HEED_SANITIZE OR CMAKE_CROSSCOMPILING)
   set(seconds 7200)

@@ -1,5 +1,5 @@
-// Three freedoms of attention: queries and keys of another size than the words, words that must not be seen, and
-// heads that may be computed one by one or all at once.
+// Three options of attention: queries and keys of another size than the words, masked words, and heads computed one by
+// one or all at once.
 #include "examples/helpers.h"
 
 #include <heed/nn/attention.h>
@@ -8,7 +8,7 @@ using namespace heed;
 
 constexpr int batch = 2, T = 10, d_model = 512, d_k = 64, heads = d_model / d_k;
 
-// Columns [64 h, 64 h + 64) of a matrix that holds all heads side by side.
+// Returns columns [64 h, 64 h + 64) of a matrix that holds all heads side by side.
 Tensor project(const Tensor& x, const Linear& packed, int h) {
   return linear(x, slice(packed.weight, 1, h * d_k, (h + 1) * d_k), slice(packed.bias, 0, h * d_k, (h + 1) * d_k));
 }
@@ -27,7 +27,7 @@ int main() {
   fmt::print("output  {}\n", to_string(attention(Q, K, V).output.shape()));
 
   fmt::print("\n--- a mask: 1 is seen, 0 is hidden ---\n");
-  // Query i sees key j up to itself; nobody sees the first word of the second sentence.
+  // Query i sees the keys up to its own. The first word of the second sentence is hidden from all queries.
   std::vector<std::uint8_t> seen;
   for (int b = 0; b < batch; ++b) {
     for (int i = 0; i < T; ++i) {

@@ -1,5 +1,5 @@
-// A layer of one's own: a gated recurrent unit (Cho et al. 2014, arXiv:1406.1078) reads 12 symbols one by one and learns to
-// name the first.
+// A custom layer: a gated recurrent unit (Cho et al. 2014, arXiv:1406.1078) reads 12 symbols one by one and learns to
+// name the first one.
 #include <heed/heed.h>
 
 using namespace heed;

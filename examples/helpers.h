@@ -6,7 +6,7 @@
 
 namespace heed {
 
-// "scores  (3, 3)", then one line a row: its word and its numbers, under the columns' words where they have any.
+// Prints "scores  (3, 3)", then one line per row with its label and its numbers, below the column labels if given.
 inline void print(const std::string& name, const Tensor& x, const std::vector<std::string>& rows = {},
                   const std::vector<std::string>& columns = {}, int decimals = 4) {
   const int cell = decimals + 4;
@@ -24,7 +24,7 @@ inline void print(const std::string& name, const Tensor& x, const std::vector<st
   }
 }
 
-// Numbers with mean 0 and variance 1.
+// Returns numbers with mean 0 and variance 1.
 inline Tensor normal(const Shape& shape, Random& random) {
   std::vector<double> values(static_cast<std::size_t>(shape.numel()));
   for (double& value : values) value = random.normal();

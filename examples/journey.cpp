@@ -1,5 +1,5 @@
-// Attention with nothing to learn: a word's new vector is a weighted mean of all the words' vectors, and the weights
-// are how alike the vectors are.
+// Attention without parameters: a word's new vector is a weighted mean of all the words' vectors, weighted by their
+// similarity.
 #include "examples/helpers.h"
 
 #include <heed/data/tokenize.h>
@@ -19,21 +19,21 @@ int main() {
   fmt::print("\n--- one query: journey ---\n");
   const Tensor query = slice(X, 0, 1, 2);  // (1, 3)
 
-  // How alike is each word to the query? Their dot product: sum over features of x_j * query_j.
+  // How similar is each word to the query? The dot product tells: sum over features of x_j * query_j.
   const Tensor scores = sum(X * query, {1});  // (6)
   print("scores of journey", scores, {}, words);
 
-  // The scores as shares: positive, and 1 together.
+  // Softmax turns the scores into positive weights with sum 1.
   const Tensor weights = softmax(scores);  // (6)
   print("weights of journey", weights, {}, words);
   fmt::print("\ntheir sum: {:.4f}\n", sum(weights).item());
 
-  // Each word hands over its vector times its share.
+  // Each word contributes its vector times its weight.
   const Tensor context = sum(reshape(weights, {6, 1}) * X, {0});  // (3)
   print("context of journey", context);
 
   fmt::print("\n--- every word is a query: three matrix products in place of loops ---\n");
-  const Tensor all_scores = matmul(X, transpose(X));   // (6, 6): row i asks, column j answers
+  const Tensor all_scores = matmul(X, transpose(X));  // (6, 6): row = query, column = key
   const Tensor all_weights = softmax(all_scores);      // (6, 6): each row sums to 1
   const Tensor all_contexts = matmul(all_weights, X);  // (6, 3)
   print("scores = X X^T", all_scores, words, words);

@@ -1,6 +1,7 @@
-// A LLaMA-like decoder (RMSNorm, rotary embedding, grouped heads, SwiGLU) learns a rhyme letter by letter, then generates it
-// from its first letter with a cache of keys and values. With an argument, "language_model runs/rhyme", it also writes a run:
-// "inspect runs/rhyme" shows what each head looks at, "inspect page runs/rhyme --out rhyme.html" makes a page of it.
+// A LLaMA-like decoder (RMSNorm, rotary embedding, grouped-query attention, SwiGLU) learns a rhyme letter by letter,
+// then generates it from its first letter with a key-value cache. With an argument, "language_model runs/rhyme", it
+// also writes a run: "inspect runs/rhyme" shows the attention of each head, and "inspect page runs/rhyme --out
+// rhyme.html" writes a page.
 #include <heed/heed.h>
 #include <heed/models/reading.h>
 #include <heed/run/run_writer.h>

@@ -1,5 +1,5 @@
-// Several attentions side by side: each head has its own queries, keys and values, in its own part of the features,
-// and one last matrix mixes what the heads found.
+// Multi-head attention: each head has its own queries, keys and values, in its own part of the features, and a last
+// matrix mixes the heads' results.
 #include "examples/helpers.h"
 
 #include <heed/nn/attention.h>
@@ -21,8 +21,8 @@ int main() {
   fmt::print("output   {}\n", to_string(attended.output.shape()));
   fmt::print("weights  {}, one (T, T) table a head\n", to_string(attended.weights.shape()));
 
-  // The same step by step. A head is 8 of the 32 columns, so that to split the heads is only to see the numbers in
-  // another order: (5, 7, 32) -> (5, 7, 4, 8) -> (5, 4, 7, 8).
+  // The same step by step. A head has 8 of the 32 columns, so splitting the heads only reorders axes: (5, 7, 32) -> (5,
+  // 7, 4, 8) -> (5, 4, 7, 8).
   const auto split = [&](const Tensor& y) { return transpose(reshape(y, {batch, T, heads, head_dim}), 1, 2); };
   const Tensor Q = split(layer.W_Q(x)), K = split(layer.W_K(x)), V = split(layer.W_V(x));
   const Tensor energy = matmul(Q, transpose(K)) / std::sqrt(head_dim);  // (5, 4, 7, 7)
@@ -35,7 +35,7 @@ int main() {
   fmt::print("\nlargest number in the output: {:.2f}\n", sqrt(max(square(output))).item());
   fmt::print("largest difference of the two ways: {:.1e}\n", largest_difference(output, attended.output));
 
-  // 30 columns cannot be shared out among 4 heads.
+  // 30 columns are not divisible by 4 heads.
   try {
     MultiHeadAttention(Scope(parameters, 0) / "uneven", {.d_model = 30, .heads = 4});
   } catch (const Error& error) {

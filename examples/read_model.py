@@ -1,4 +1,4 @@
-"""A model that `train` saved, read and run with NumPy alone: every step from the tokens to the probabilities.
+"""Reads a model that `train` saved and runs it with NumPy alone: every step from the tokens to the probabilities.
 
     python3 examples/read_model.py runs/toy/model.safetensors QUERY TOKEN...
     python3 examples/read_model.py runs/toy/model.safetensors 7 The animal "didn't" cross the street because it was too tired
@@ -17,7 +17,7 @@ import numpy as np
 
 
 def read_safetensors(path):
-    """The tensors by name, and the metadata: github.com/huggingface/safetensors, "Format"."""
+    """Returns the tensors by name, and the metadata (github.com/huggingface/safetensors, "Format")."""
     with open(path, "rb") as file:
         header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
         data = file.read()
@@ -81,14 +81,14 @@ class Model:
         return x
 
     def rotated(self, x):
-        """Coordinate i of a head with coordinate i + d/2, by an angle of position / base^(2i/d)."""
+        """Rotates coordinates i and i + d/2 of a head by the angle position / base^(2i/d)."""
         d = x.shape[-1]
         angle = np.arange(x.shape[1])[:, None] / self.config["rotary"]["base"] ** (np.arange(0, d, 2) / d)
         a, b = x[..., : d // 2], x[..., d // 2 :]
         return np.concatenate([a * np.cos(angle) - b * np.sin(angle), a * np.sin(angle) + b * np.cos(angle)], -1)
 
     def attention(self, name, x):
-        """(T, d_model) -> its output, and the weights (heads, T, T)."""
+        """Maps (T, d_model) to the output and the weights (heads, T, T)."""
         a, T = self.block["attention"], len(x)
         heads, key_heads = a["heads"], a.get("kv_heads") or a["heads"]
         part = {"K": "Q"} if a["tie"] == "Q_is_K" else {"V": "K"} if a["tie"] == "K_is_V" else {}
@@ -122,7 +122,7 @@ class Model:
         return self.linear(name + ".out", h)
 
     def __call__(self, tokens, query, candidates=(), sentences=None):
-        """The probabilities of each word, or candidate, and the weights (layers, heads, T, T)."""
+        """Returns the probabilities of all words or candidates, and the weights (layers, heads, T, T)."""
         number = {word: i for i, word in enumerate(self.words)}
         unknown = number.get(self.metadata.get("heed.unknown"))
         ids = [number.get(token, unknown) for token in tokens]

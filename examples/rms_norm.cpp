@@ -1,5 +1,5 @@
-// An operation of one's own outside of the library, with its gradient and the check of it: x / sqrt(mean(x^2) + eps). The
-// same composed needs one line; heed has it as rms_norm.
+// A custom operation outside the library, with its gradient and the gradient check: x / sqrt(mean(x^2) + eps). The
+// composition takes one line; heed has the fused operation as rms_norm.
 #include <heed/autograd/operation.h>
 #include <heed/heed.h>
 

@@ -1,6 +1,6 @@
-// Why scores are divided by sqrt(d_k). q.k is a sum of d_k products; when the entries of q and k are independent with
-// mean 0 and variance 1, each product has variance 1 and the sum has variance d_k. Scores so far apart make softmax put
-// all on one key, where it is flat: nothing is left of the gradient to learn from.
+// Why scores are divided by sqrt(d_k). q.k is a sum of d_k products. When the entries of q and k are independent with
+// mean 0 and variance 1, each product has variance 1 and the sum has variance d_k. With such large scores softmax puts
+// all weight on one key. It is flat there, so almost no gradient remains for learning.
 #include "examples/helpers.h"
 
 #include <heed/autograd/record.h>
@@ -15,7 +15,7 @@ struct Softened {
   double largest_weight, gradient_norm;  // means over the queries
 };
 
-// What softmax makes of `scores` (queries, keys), and what it lets back through to them of a gradient `dy`.
+// Measures softmax(scores), scores (queries, keys), and the gradient that it passes back for an output gradient `dy`.
 Softened soften(const Tensor& scores, const Tensor& dy) {
   const Recording recording;
   const Tensor x = variable(scores);
@@ -32,7 +32,7 @@ int main() {
   fmt::print("  d_k | variance  largest w.  gradient | variance  largest w.  gradient\n");
   for (int d_k = 4; d_k <= 1024; d_k *= 2) {
     const Tensor q = normal({queries, 1, d_k}, random);
-    const Tensor k = normal({queries, keys, d_k}, random);  // keys of its own for each query
+    const Tensor k = normal({queries, keys, d_k}, random);  // separate keys for each query
     const Tensor dy = normal({queries, keys}, random);
     const Tensor scores = reshape(matmul(q, transpose(k)), {queries, keys});
     const Tensor scaled = scores / std::sqrt(d_k);

@@ -1,5 +1,4 @@
-// Self-attention with its three learned matrices: what a word asks for (query), what it answers to (key) and what it
-// hands over (value) need not be the same.
+// Self-attention with its three learned matrices, which make queries, keys and values different functions of a word.
 #include "examples/helpers.h"
 
 #include <heed/data/tokenize.h>
@@ -26,7 +25,7 @@ struct SelfAttention {
   }
 };
 
-// f(1), f(2), ...: numbers that anyone can make again, in any framework.
+// Returns f(1), f(2), ...: numbers that any framework can reproduce.
 Tensor wave(const Shape& shape, double (*f)(double), double& n) {
   std::vector<double> values(static_cast<std::size_t>(shape.numel()));
   for (double& value : values) value = f(++n);
@@ -52,7 +51,7 @@ int main() {
   print("weights", weights, words, words);
   print("output", output, words);
 
-  // heed's own attention makes the same numbers in one operation.
+  // heed's attention gives the same result in one operation.
   const Tensor fused = attention(self_attention.W_q(x), self_attention.W_k(x), self_attention.W_v(x)).output;
   fmt::print("\nlargest difference from attention(Q, K, V): {:.1e}\n", largest_difference(output, fused));
 }

@@ -1,5 +1,6 @@
-// Why three matrices? A token asks with x W_Q, is found by x W_K and says x W_V. Here one task is learned with three
-// matrices and with two of them tied to one, from five seeds each, and the answers are counted.
+// Why three matrices? A token asks with its query x W_Q, is found by its key x W_K and contributes its value x W_V.
+// This program learns one task with three matrices and with two of them tied to one, from five seeds each, and counts
+// the correct answers.
 #include "train/evaluation.h"
 #include "train/experiment.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 using namespace heed;
 
-// Two small layers, stopped before all have learned the task: then one sees which learns it sooner.
+// Two small layers, stopped before all variants have learned the task, to show which one learns fastest.
 Config small(Tie tie, std::uint64_t seed) {
   Config config;
   config.seed = seed;

@@ -1,5 +1,5 @@
-// Every matrix of self-attention on one sentence, small enough to follow with a pencil. Here the matrices are made by
-// hand, to show what they can express; training finds them by itself.
+// All matrices of self-attention on one sentence, small enough to follow with a pencil. The matrices are hand-made to
+// show what they can express; training finds them by itself.
 #include "examples/helpers.h"
 
 #include <heed/data/tokenize.h>
@@ -20,16 +20,16 @@ int main() {
                                          0, 0, 1, 1});  // 甜: a quality, and pleasant
   print("X", X, words);
 
-  // Row: a feature that the word has. Column: what it asks for, answers to, hands over.
+  // Rows: features of the word. Columns: features of its query, key or value.
   const Tensor W_Q = tensor({d_model, d_k}, {0, 0, 4, 0,  // a thing asks for a quality,
                                              0, 0, 2, 0,  // a degree for a quality,
                                              4, 0, 0, 0,  // a quality for a thing
                                              0, 0, 0, 0});
-  const Tensor W_K = tensor({d_model, d_k}, {1, 0, 0, 0,    // each word answers to what it is,
+  const Tensor W_K = tensor({d_model, d_k}, {1, 0, 0, 0,  // the key of each word is its kind,
                                              0, 1, 0, 0,    //
                                              0, 0, 1, 0,    //
-                                             0, 0, 0, 0});  // but pleasantness is nothing to be found by:
-  const Tensor W_V = tensor({d_model, d_k}, {1, 0, 0, 0,    // it is something to hand over
+                                             0, 0, 0, 0});  // without the feature "pleasant":
+  const Tensor W_V = tensor({d_model, d_k}, {1, 0, 0, 0,  // that one is part of the value
                                              0, 1, 0, 0,    //
                                              0, 0, 0, 0,    //
                                              0, 0, 0, 1});
@@ -42,8 +42,8 @@ int main() {
   print("K = X W_K", K, words);
   print("V = X W_V", V, words);
 
-  const Tensor scores = matmul(Q, transpose(K));  // row: who asks; column: who answers
-  const Tensor scaled = scores / std::sqrt(d_k);  // so that scores do not grow with d_k
+  const Tensor scores = matmul(Q, transpose(K));  // row: query; column: key
+  const Tensor scaled = scores / std::sqrt(d_k);  // keeps the size of scores independent of d_k
   const Tensor weights = softmax(scaled);         // each row sums to 1
   const Tensor output = matmul(weights, V);       // row i: sum over j of weights_ij V_j
   print("scores = Q K^T", scores, words, words);
@@ -51,7 +51,7 @@ int main() {
   print("weights = softmax(scaled)", weights, words, words);
   print("output = weights V", output, words);
 
-  // The usual sizes, d_k = d_v = 64 and 8 heads, change only the shapes. These matrices are drawn, not trained.
+  // The usual sizes, d_k = d_v = 64 and 8 heads, change only the shapes. These matrices are random, not trained.
   constexpr int heads = 8, width = 64;
   Random random(1);
   std::vector<Tensor> outputs;

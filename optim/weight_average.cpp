@@ -73,7 +73,7 @@ void WeightAverage::hide() {
 }
 
 void WeightAverage::refuse_while_shown(const char* what) const {
-  if (is_shown_) fail("WeightAverage: {} while the mean is shown, and the parameters lie in its place", what);
+  if (is_shown_) fail("WeightAverage: {} while the mean is shown; end that first", what);
 }
 
 NamedTensors WeightAverage::state() const {

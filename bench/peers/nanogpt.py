@@ -1,4 +1,4 @@
-"""What `train --config examples/nanogpt.yaml` does, from start to exit, in PyTorch.
+"""The equivalent of `train --config examples/nanogpt.yaml`, from start to exit, in PyTorch.
 
     python nanogpt.py DATA RUN [compiled]      DATA: first weights, batches and held-out text, written by the bench
 
@@ -36,7 +36,7 @@ def main():
 
     @torch.no_grad()
     def evaluate():
-        """The mean loss of each token but the first, in windows of T."""
+        """Returns the mean loss over all tokens except the first, in windows of T."""
         whole = (len(held_out) - 1) // T
         windows = [(held_out[: whole * T].view(whole, T), held_out[1 : whole * T + 1].view(whole, T))]
         if whole * T < len(held_out) - 1:

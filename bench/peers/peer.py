@@ -1,4 +1,4 @@
-"""What the peers of the bench have in common: they read a request a line, a JSON object, and answer each with one line."""
+"""Common parts of the peers of the bench, which read one request per line, a JSON object, and answer each with one line."""
 
 import json
 import statistics
@@ -10,7 +10,7 @@ import numpy
 
 
 def read_safetensors(path):
-    """Names to arrays, as in github.com/huggingface/safetensors, "Format"."""
+    """Reads a safetensors file (github.com/huggingface/safetensors, "Format"). Returns arrays by name."""
     with open(path, "rb") as file:
         header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
         data = file.read()
@@ -24,7 +24,7 @@ def read_safetensors(path):
 
 
 def turn(work, seconds):
-    """The median of the times of as many calls as fit, in ms."""
+    """Returns the median time in ms of as many calls as fit into `seconds`."""
     times = []
     end = time.perf_counter() + seconds
     while not times or time.perf_counter() < end:
@@ -38,7 +38,7 @@ def serve(name, version, has, prepare, losses):
     """Answers {"has": ROW} -> {"has": true}; {"prepare": ROW, "threads": 2} -> {"way": "2 threads"};
     {"turn": SECONDS} -> {"ms": MEDIAN}; {"losses": ROW, "steps": 20} -> {"losses": [...]}
 
-    prepare(row, threads) gives what a turn runs, and the way in which; losses(row, steps) a list."""
+    prepare(row, threads) returns the work of a turn and its method; losses(row, steps) returns a list."""
     print(json.dumps({"name": name, "version": version}), flush=True)
     work = None
     for line in sys.stdin:
@@ -46,7 +46,7 @@ def serve(name, version, has, prepare, losses):
         if "has" in request:
             answer = {"has": has(request["has"])}
         elif "prepare" in request:
-            work = None  # its memory is the next one's
+            work = None  # frees its memory for the next one
             work, way = prepare(request["prepare"], request["threads"])
             answer = {"way": way}
         elif "losses" in request:

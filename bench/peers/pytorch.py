@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # more would be processes that hold on to our pipes
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # more would start processes that keep our pipes open
 
 import numpy
 import torch
@@ -17,14 +17,14 @@ from peer import read_safetensors, serve, turn
 
 
 class Block(torch.nn.Module):
-    """Pre-norm encoder block, with an MLP or without; as GPT-2's, or with what the weights have of LLaMA's."""
+    """Pre-norm block, with or without an MLP; as in GPT-2, or with the parts of LLaMA that the weights contain."""
 
     def __init__(self, weights, prefix, heads, residual):
         super().__init__()
         self.heads, self.residual, self.mlp = heads, residual, f"{prefix}.mlp.in.weight" in weights
         self.attention_norm = norm(weights, f"{prefix}.attention_norm")
         projections = [f"{prefix}.attention.W_{name}" for name in "QKV"]
-        self.W_QKV = linear(  # one product for the three, as is usual
+        self.W_QKV = linear(  # one product for all three, as usual
             numpy.concatenate([weights[f"{name}.weight"] for name in projections], 1),
             numpy.concatenate([weights[f"{name}.bias"] for name in projections])
             if f"{projections[0]}.bias" in weights else None)
@@ -40,7 +40,7 @@ class Block(torch.nn.Module):
             self.mlp_out = linear(weights[f"{prefix}.mlp.out.weight"], weights.get(f"{prefix}.mlp.out.bias"))
 
     def heads_of(self, x):
-        """Q, K and V of a text: (B, heads, T, d) each."""
+        """Returns Q, K and V of a text: (B, heads, T, d) each."""
         B, T, _ = x.shape
         Q, K, V = self.W_QKV(self.attention_norm(x)).view(B, T, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         return self.q_norm(Q), self.k_norm(K), V
@@ -51,7 +51,7 @@ class Block(torch.nn.Module):
         return self.rest(x, self.W_O(y.transpose(1, 2).flatten(2)))
 
     def at(self, query, x, mask):
-        """forward() at token query[b] of each text b alone: (B, d_model)."""
+        """Computes forward() only at token query[b] of each text b: (B, d_model)."""
         B, T, _ = x.shape
         texts, normed = torch.arange(B), self.attention_norm(x)
         W_Q, W_KV = self.W_QKV.weight.tensor_split([self.W_QKV.out_features // 3])
@@ -95,7 +95,7 @@ def parameter(array):
 
 
 class Model(torch.nn.Module):
-    """heed's Reader, of the next token, and, with `reader`, of an answer."""
+    """A language model, or, with `reader`, heed's model that answers questions."""
 
     def __init__(self, weights, layers, heads, reader):
         super().__init__()
@@ -121,7 +121,7 @@ class Model(torch.nn.Module):
 
 
 class Writing:
-    """Writes so many tokens a call, each the likeliest, with a cache of keys and values."""
+    """Generates that many tokens per call, each the most probable, with a cache of keys and values."""
 
     def __init__(self, request, compiled):
         arrays = read_safetensors(request["file"])
@@ -140,7 +140,7 @@ class Writing:
         return (x if self.turns else x + self.model.positions[places])[None]
 
     def heads_of(self, block, x, places):
-        """Q, K and V of the tokens at these places, turned by them where no position was added."""
+        """Returns Q, K and V of the tokens at these positions, rotated unless positions were added."""
         Q, K, V = block.heads_of(x)
         if self.turns:
             c, s = (table[places] for table in self.turns)
@@ -149,7 +149,7 @@ class Writing:
         return Q, K, V
 
     def rows(self, tokens, first):
-        """The logits after `tokens`, which follow `first` others."""
+        """Returns the logits after `tokens`, which follow `first` others."""
         end = first + len(tokens)
         x = self.embedded(tokens, slice(first, end))
         for l, block in enumerate(self.model.blocks):
@@ -160,7 +160,7 @@ class Writing:
         return F.linear(self.model.norm(x[0, -1]), self.model.words)
 
     def one(self, token, place):
-        """rows() of one token at a place that is a tensor: one compiled program for all places."""
+        """rows() for one token at a position given as a tensor: one compiled program for all positions."""
         x = self.embedded(token, place)
         visible = (torch.arange(self.context) <= place)[None, None, None]
         for l, block in enumerate(self.model.blocks):
@@ -193,7 +193,7 @@ class Writing:
 
 
 class Training:
-    """One training step a call, on the batches of the file in turn."""
+    """One training step per call, cycling over the batches of the file."""
 
     def __init__(self, request, compiled):
         arrays = read_safetensors(request["file"])
@@ -275,7 +275,7 @@ def operation(request):
 
 
 def prepare(request, threads):
-    """The row's work in the fastest of the ways that there are, and its name."""
+    """Returns the row's work by the fastest available method, and the method's name."""
     is_model = "file" in request
     ways = [(n, False) for n in range(1, threads + 1)] + ([(threads, True)] if is_model else [])
     if request["row"] == "program":  # it chooses its threads
@@ -295,7 +295,7 @@ def prepare(request, threads):
             print(f"torch.compile failed: {str(error).splitlines()[0]}", file=sys.stderr)
     fastest = dict.fromkeys(works, math.inf)
     end = time.perf_counter() + 10
-    for _ in range(5 if len(works) > 1 else 0):  # in turns: the machine's speed changes
+    for _ in range(5 if len(works) > 1 else 0):  # alternately, since the machine's speed changes
         for way, work in works.items():
             torch.set_num_threads(way[0])
             fastest[way] = min(fastest[way], turn(work, 0.1))

@@ -1,4 +1,4 @@
-"""What `train --config toy.yaml` does, from start to exit, as one would write it in PyTorch.
+"""The equivalent of `train --config toy.yaml`, from start to exit, in idiomatic PyTorch.
 
     python toy.py DATA OUT      DATA: the task, written by the bench
 """
@@ -28,7 +28,7 @@ class Layer(torch.nn.Module):
         return x + self.dropout(self.W_O(y.transpose(1, 2).flatten(2)))
 
     def at(self, query, x, mask):
-        """Without residual, and at token query[b] of each text b alone: (B, d_model)."""
+        """Computes only token query[b] of each text b, without the residual: (B, d_model)."""
         B, T, _ = x.shape
         x = self.norm(x)
         W_Q, W_KV = self.W_QKV.weight.tensor_split([HEADS * D_K])

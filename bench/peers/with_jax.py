@@ -1,4 +1,4 @@
-"""The bench's side in JAX: each piece of work one compiled program, a step's parameters and moments donated to the next."""
+"""The bench's side in JAX. Each piece of work is one compiled program; a step donates its parameters and moments to the next."""
 
 import functools
 import math
@@ -32,7 +32,7 @@ def cross_entropy(logits, answer):
 
 
 def block(w, prefix, heads, x, visible, residual, query=None):
-    """A pre-norm block; with `query` at token query[b] of each text b alone."""
+    """A pre-norm block; with `query` only at token query[b] of each text b."""
 
     def part(name, y):
         y = y @ w[f"{prefix}.{name}.weight"]
@@ -90,7 +90,7 @@ def step(loss_of, w, m, v, t, batch):
 
 
 class Training:
-    """One training step a call, on the batches of the file in turn."""
+    """One training step per call, cycling over the batches of the file."""
 
     def __init__(self, request):
         arrays = read_safetensors(request["file"])
@@ -118,7 +118,7 @@ def normal(shape, seed):
 
 
 def gradients(f, inputs, dy=None):
-    """Compiled: the gradients of f by `inputs`, from dy, or from 1 where f gives a number."""
+    """Compiles the gradients of f with respect to `inputs`, from dy, or from 1 if f returns a scalar."""
 
     @jax.jit
     def compiled(inputs, dy):
@@ -179,7 +179,7 @@ def losses(request, steps):
 
 
 def has(request):
-    """No more than 1 GB of attention's scores, which JAX keeps whole."""
+    """Limits attention scores to 1 GB, because JAX stores all of them."""
     if request["row"] == "attention":
         *heads, T, _ = request["shape"]
         return request["kv_heads"] == heads[-1] and 4 * T * T * math.prod(heads) <= 1 << 30

@@ -32,7 +32,7 @@ TEST_CASE("The mean of weights over steps is shown in their place, and they come
   {
     const WeightAverage::Shown shown(average);
     const auto refused = [](const std::string& what) {
-      return "WeightAverage: " + what + " while the mean is shown, and the parameters lie in its place";
+      return "WeightAverage: " + what + " while the mean is shown; end that first";
     };
     CHECK(message([&] { average.add(); }) == refused("add()"));
     CHECK(message([&] { average.state(); }) == refused("state()"));
@@ -56,7 +56,7 @@ TEST_CASE("The mean of weights over steps is shown in their place, and they come
   const Tensor late = Scope(parameters, 1).parameter("late", {1}, Init::ones());
   CHECK(message([&] {
           average.add();
-        }).starts_with("WeightAverage: 1 parameters were made after its first add(), and have no mean"));
+        }).starts_with("WeightAverage: 1 parameters were made after its first add(), and lack a mean"));
   CHECK(average.steps() == 4);
   { const WeightAverage::Shown shown(average); }
   CHECK((w.to_vector() == std::vector<double>{7, -7} && late.to_vector() == std::vector<double>{1}));
