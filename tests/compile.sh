@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# compile.sh COMPILER INCLUDE: code of a user that must compile, and mistakes that the compiler must report. INCLUDE is the
+# compile.sh COMPILER INCLUDE: checks user code that must compile, and mistakes that the compiler must report. INCLUDE is the
 # directory of heed/heed.h.
 set -euo pipefail
 compiler=$1 include=$2
@@ -7,7 +7,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failed=0
 
-# A user's own types may have these names beside `using namespace heed`.
+# A user's own types may have these names together with `using namespace heed`.
 {
   echo '#include <heed/heed.h>'
   echo 'using namespace heed;'
@@ -18,9 +18,9 @@ failed=0
   done
 } > "$scratch/names.cpp"
 "$compiler" -std=c++20 -fsyntax-only -I "$include" "$scratch/names.cpp" ||
-  { echo "heed.h takes a name that a user may want"; failed=1; }
+  { echo "heed.h declares a name that a user may want"; failed=1; }
 
-# A guard without a name ends at once.
+# A guard without a variable name ends immediately.
 cat > "$scratch/guards.cpp" << 'END'
 #include <heed/heed.h>
 using namespace heed;
@@ -49,7 +49,7 @@ for line in {4..10}; do
     { echo "no warning for$(sed -n ${line}p "$scratch/guards.cpp")"; failed=1; }
 done
 if grep -E 'guards.cpp:(1[1-9]|2[0-9]):.*warning' "$scratch/warnings"; then
-  echo "a warning for a guard that has a name"
+  echo "a warning for a guard with a name"
   failed=1
 fi
 exit $failed

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""coverage.py BUILD: which lines and branches the tests execute, by directory of ROOMS, and which places none does.
-tests/uncovered.txt lists places with the reason why. Ends with 1 for a place that is not listed, for one listed that is run
-or gone, and where a room has less than 95 % of its lines or 85 % of its branches."""
+"""coverage.py BUILD: prints the share of lines and branches that the tests execute, for each of DIRECTORIES, and the places
+that no test executes. tests/uncovered.txt lists places with the reason. Ends with 1 for a place that is not listed, for a
+listed place that is executed or gone, and for a directory with less than 95 % of its lines or 85 % of its branches."""
 import json
 import os
 import pathlib
@@ -11,27 +11,27 @@ import subprocess
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parents[1]
-ROOMS = ["autograd", "nn", "optim", "files", "data", "models", "explain", "run"]
+DIRECTORIES = ["autograd", "nn", "optim", "files", "data", "models", "explain", "run"]
 TESTS = ["autograd_test", "nn_test", "data_test", "train_test", "inspect_test"]
-PROGRAMS = ["heed-train", "heed-inspect"]  # which the tests start
-# Its file may not grow, so that the counters cannot be written either, which they say.
+PROGRAMS = ["heed-train", "heed-inspect"]  # started by the tests
+# This test limits the size of files, so the coverage counters cannot be written either.
 LEFT_OUT = "~A loss that is not finite*"
 LEAST = {"lines": 95, "branches": 85}
-OF_PROCESSOR = "processor: "  # begins the reason of what is run on some processors, and not on others
+OF_PROCESSOR = "processor: "  # starts the reason of a place that only some processors execute
 
 
 def tool(name):
-    """Of clang's own version: the profile's form changes."""
+    """Returns the tool of clang's version, since the profile format changes between versions."""
     version = re.search(r"version (\d+)", subprocess.run(["clang++", "--version"], capture_output=True, text=True).stdout)[1]
     found = shutil.which(f"{name}-{version}") or shutil.which(name)
-    return found or sys.exit(f"coverage: there is no {name}; ./setup.sh coverage")
+    return found or sys.exit(f"coverage: {name} is missing; run ./setup.sh coverage")
 
 
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     for old in build.glob("coverage-*.profraw"):
         old.unlink()
-    environment = os.environ | {"LLVM_PROFILE_FILE": str(build / "coverage-%m.profraw")}  # one of each program
+    environment = os.environ | {"LLVM_PROFILE_FILE": str(build / "coverage-%m.profraw")}  # one per program
     for test in TESTS:
         result = subprocess.run([build / test, LEFT_OUT], cwd=TOP, env=environment, capture_output=True, text=True)
         if result.returncode != 0:
@@ -43,11 +43,11 @@ def main():
     exported = subprocess.run([tool("llvm-cov"), "export", "-format=text", f"-instr-profile={merged}", build / TESTS[0],
                                *objects], check=True, capture_output=True, text=True)
     files = json.loads(exported.stdout)["data"][0]["files"]
-    sums = {room: {what: [0, 0] for what in LEAST} for room in ROOMS}
+    sums = {directory: {what: [0, 0] for what in LEAST} for directory in DIRECTORIES}
     known, unrun, is_right = listed(), set(), True
     for file in files:
         name = source(file["filename"], build)
-        if name.parts[0] not in ROOMS:
+        if name.parts[0] not in DIRECTORIES:
             continue
         for what in LEAST:
             sums[name.parts[0]][what][0] += file["summary"][what]["covered"]
@@ -61,30 +61,30 @@ def main():
         if place not in unrun and not reason.startswith(OF_PROCESSOR):
             is_right = False
             print(f"tests/uncovered.txt: run by a test, or gone: {place}")
-    print(f"{len(unrun & known.keys())} places that no test runs are in tests/uncovered.txt, with the reason")
-    print(f"{'room':10} {'lines':>8} {'branches':>9}")
-    for room, counts in sums.items():
+    print(f"{len(unrun & known.keys())} places that no test runs are listed in tests/uncovered.txt, with the reason")
+    print(f"{'directory':10} {'lines':>8} {'branches':>9}")
+    for directory, counts in sums.items():
         shares = {what: 100 * covered / max(count, 1) for what, (covered, count) in counts.items()}
         is_right = is_right and all(shares[what] >= least for what, least in LEAST.items())
-        print(f"{room:10} {shares['lines']:6.1f} % {shares['branches']:7.1f} %")
+        print(f"{directory:10} {shares['lines']:6.1f} % {shares['branches']:7.1f} %")
     return 0 if is_right else 1
 
 
 def source(name, build):
-    """Below TOP; the compiler was told to write "." for it, after the directory in which it is started."""
+    """Returns the path below TOP. The compiler writes "." for TOP, after its working directory."""
     name = name.rpartition("/./")[2].removeprefix("build/")
     path = ((build if name.startswith("../") else TOP) / name).resolve()
     return path.relative_to(TOP) if path.is_relative_to(TOP) else path
 
 
 def listed():
-    """The reason of each place, FILE: LINE'S TEXT."""
+    """Returns the reason for each place, by "FILE: TEXT OF THE LINE"."""
     lines = (TOP / "tests/uncovered.txt").read_text().splitlines()
     return dict(line.split("    ", 1) for line in lines if not line.startswith("#"))
 
 
 def unrun_lines(file, lines):
-    """(number, text) of the first line of each part that never ran; what `if constexpr` leaves out is no branch."""
+    """Returns (number, text) of the first line of each part that never ran, except discarded `if constexpr` branches."""
     numbers = sorted({segment[0] for segment in file["segments"] if segment[3] and segment[4] and segment[2] == 0})
     every = [(number, lines[number - 1].strip()) for number in numbers]
     return [(number, text) for number, text in every if "if constexpr" not in text]

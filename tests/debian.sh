@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# debian.sh [RELEASE [deb]]: runs README's two commands in a bare Debian RELEASE (12, 13 or sid; default: 13) that debootstrap
-# makes, as a container runs them: without a terminal, with standard input closed. A compiler's warning is a failure. With
-# "deb" it also makes the Debian package, installs it and trains with it.
-# Needs root and debootstrap (./setup.sh ci); exits with 77 where they are missing. Ends after $DEBIAN_SECONDS (1500). Its
-# mounts and processes are in namespaces of their own, which end with it.
+# debian.sh [RELEASE [deb]]: runs README's two commands in a bare Debian RELEASE (12, 13 or sid; default: 13) made by
+# debootstrap, in the way of a container: without a terminal, with standard input closed. Compiler warnings are failures.
+# With "deb" it also makes the Debian package, installs it and trains with it.
+# Needs root and debootstrap (./setup.sh ci); exits with 77 if they are missing. Ends after $DEBIAN_SECONDS (1500). Its
+# mounts and processes are in separate namespaces, which end with it.
 set -euo pipefail
 top=$(realpath "$(dirname "$0")/..")
 release=${1:-13} seconds=${DEBIAN_SECONDS:-1500}
 declare -A names=([12]=bookworm [13]=trixie)
 
 left_out() {
-  echo "debian.sh: left out: $1"
+  echo "debian.sh: skipped: $1"
   exit 77
 }
 
@@ -47,4 +47,4 @@ for command in "${commands[@]}"; do
 done
 grep -h "left out" "$root/heed/build/Testing/Temporary/LastTest.log" || true
 ! grep -E '[0-9]: warning: |^CMake Warning' "$scratch/log" || { echo "debian.sh: warnings on Debian $release" >&2; exit 1; }
-echo "Debian $release: every command passes, without a warning"
+echo "Debian $release: all commands pass without a warning"

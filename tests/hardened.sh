@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# hardened.sh PROGRAM...: each is loaded at a random address, with relocations that are read-only once it runs, a stack that
-# does not run, and checks of its stack and of what the C library writes.
+# hardened.sh PROGRAM...: checks that each program is position independent, with read-only relocations, a non-executable
+# stack, stack protection and fortified calls of the C library.
 set -euo pipefail
 failed=0
 demand() {  # demand PROGRAM WHAT TEXT READELF...

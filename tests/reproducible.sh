@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# reproducible.sh [CXX]: builds the programs of this commit in two directories, which must give the same bytes.
+# reproducible.sh [CXX]: builds the programs of this commit in two directories and compares them byte for byte.
 set -euo pipefail
 top=$(realpath "$(dirname "$0")/..")
 scratch=$(mktemp -d)

@@ -1,4 +1,4 @@
-"""Random graphs of the library's operations against PyTorch in float64: every value and every gradient.
+"""Compares random graphs of the library's operations with PyTorch in float64: every value and every gradient.
 
     python random_graphs.py PROGRAM [GRAPHS [SEED]]     PROGRAM: random_graphs, which is
                                                         built where the environment has PYTHON when CMake configures
@@ -34,7 +34,7 @@ def cumsum(x, axis, exclusive, reverse):
 
 
 def first_best(x, axes, keepdim, largest):
-    # As the library, the first of equal elements takes the gradient.
+    # As in the library, the first of equal elements gets the gradient.
     kept = [axis for axis in range(x.dim()) if axis not in axes]
     rows = x.permute(kept + axes).flatten(len(kept))
     y = rows.gather(-1, rows.argmax(-1, True) if largest else rows.argmin(-1, True)).squeeze(-1)
@@ -83,7 +83,7 @@ class Graph:
         while steps > 0:
             count = len(self.values)
             self.step()
-            steps -= len(self.values) > count  # an operation that does not suit the shape is not counted
+            steps -= len(self.values) > count  # operations that do not fit the shape are not counted
 
     def input(self, shape):
         x = torch.tensor([self.rng.uniform(-2, 2) for _ in range(int(torch.tensor(shape).prod()))]).reshape(shape)

@@ -1,4 +1,4 @@
-"""The figures that examples_test.cpp expects of PyTorch: python tests/examples/golden.py"""
+"""Prints PyTorch's figures for examples_test.cpp: python tests/examples/golden.py"""
 import math
 
 import torch

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# What examples/read_model.py computes of a model, with NumPy, is what inspect says of it.
+# Checks that examples/read_model.py, with NumPy, computes the same results for a model as inspect.
 #   read_model.sh BUILD
 set -euo pipefail
 build=$1 python=${PYTHON:-python3}
 "$python" -c 'import numpy' 2>/dev/null || {
-  echo "left out: $python has no NumPy"
+  echo "skipped: NumPy is missing for $python"
   exit 77
 }
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# same RUN SENTENCE QUERY TOKEN...: the likeliest answer and its probability, to 4 digits
+# same RUN SENTENCE QUERY TOKEN...: compares the most probable answer and its probability, to 4 digits
 same() {
   local run=$1 sentence=$2
   shift 2
@@ -26,7 +26,7 @@ if word.strip() != said["predicted"].strip() or abs(float(probability) - said["p
 PYTHON
 }
 
-# refuses WORDS ARGUMENT...: ends with one line that says so
+# refuses WORDS ARGUMENT...: the script must end with one line that contains WORDS
 refuses() {
   local expected=$1 said
   shift

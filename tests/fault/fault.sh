@@ -1,9 +1,9 @@
 #!/bin/bash
-# fault.sh BUILD [MALLOCS]: makes each single open, read, write, fsync, rename, close and mmap of a short train, of a resumed
-# one and of inspect page fail, one at a time; of their allocations about MALLOCS (default 150; "all": each). Every time the
-# program must say why and exit with a code that is not 0, or end as if nothing had happened; nothing that was written may be
-# lost; and the run must go on to the very same model. Then short and interrupted writes, a full disk, a file that may not
-# grow, and little memory.
+# fault.sh BUILD [MALLOCS]: makes each open, read, write, fsync, rename, close and mmap of a short train, of a resumed train
+# and of inspect page fail, one at a time, and about MALLOCS of their allocations (default 150; "all": each). Every time the
+# program must report the reason and exit with a code other than 0, or succeed as if nothing had happened. Files that were
+# written must survive, and the resumed run must give exactly the same model. Then it tests short and interrupted writes, a
+# full disk, a file size limit, and little memory.
 set -u
 build=$(realpath "$1") mallocs=${2:-150}
 top=$(realpath "$(dirname "$0")/../..")
@@ -29,12 +29,12 @@ bad() {
 
 same() { cmp -s "$1/model.safetensors" alone/model.safetensors && cmp -s "$1/metrics.jsonl" alone/metrics.jsonl; }
 
-said() {  # said CODE PROGRAM WHAT: an exit code that is not 0 has its reason; a signal is none
+said() {  # said CODE PROGRAM WHAT: fails for a signal, and for an exit code other than 0 without a reason
   if [ "$1" -ge 126 ]; then bad "$3: exit code $1"; return 1; fi
   [ "$1" -eq 0 ] || grep -q "^$2: ..*" err || { bad "$3: exit code $1 without a reason"; return 1; }
 }
 
-goes_on() {  # goes_on RUN WHAT: without the fault
+goes_on() {  # goes_on RUN WHAT: resumes the run without the fault
   if [ -e "$1/config.yaml" ]; then
     $train --quiet --resume "$1" 2>err || { bad "$2: cannot be resumed"; return; }
   else
@@ -76,7 +76,7 @@ page_once() {
   rm -f p.html.tmp-*
 }
 
-refuse_once() {  # a run that exists is not overwritten, whatever fails
+refuse_once() {  # an existing run is not overwritten, whatever fails
   rm -rf r && cp -r alone r
   faulty "$1" "$train" --quiet --config small.yaml --out r
   local code=$?
@@ -116,7 +116,7 @@ for program in train_once resume_once page_once; do
 done
 sweep refuse_once open $EMFILE
 
-# What is no failure changes nothing: writes that take half of their bytes, and calls that are to be repeated.
+# Short writes and interrupted calls are not failures and change nothing.
 for kind in half write read; do
   for number in 1 2 3 5 8 13; do
     code=0
@@ -128,7 +128,7 @@ done
 rm -rf r
 faulty "half:1+:0" "$train" --quiet --config small.yaml --out r && same r || bad "every write takes half of its bytes"
 
-# A disk that is full, a file that may not grow, little memory: at whatever size it happens, the run goes on afterwards.
+# A full disk, a file size limit, little memory: for each size the run can be resumed afterwards.
 for kib in 1 2 4 8 12 16; do
   rm -rf r
   (ulimit -f $kib && exec "$train" --quiet --config small.yaml --out r) >out 2>err
@@ -139,7 +139,7 @@ for ((mib = 20; mib < 2000; mib += mib / 10)); do
   rm -rf r
   (ulimit -v $((mib * 1024)) && exec timeout 60 "$train" --quiet --config small.yaml --out r) >out 2>err
   code=$?
-  [ $code -ne 127 ] || continue  # the loader itself had too little
+  [ $code -ne 127 ] || continue  # too little for the loader
   limits=$((limits + 1))
   said $code train "ulimit -v $mib MiB" && goes_on r "ulimit -v $mib MiB"
 done
@@ -165,7 +165,7 @@ if mkdir -p disk && mount -t tmpfs -o size=128k heed-fault disk 2>/dev/null; the
     umount disk
   done
 else
-  echo "      no disk was filled: only root can mount one"
+  echo "      skipped the full disk: only root can mount one"
 fi
 echo "$faults faults, $survived without consequence"
 [ $failures -eq 0 ] && echo PASS || echo "FAIL ($failures)"

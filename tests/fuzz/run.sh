@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# run.sh BUILD [TARGET...]: runs each fuzz target of BUILD for $FUZZ_SECONDS (10), as many at once as there are processors,
-# from tests/fuzz/seeds/TARGET and from what earlier runs kept in BUILD/corpus; with $FUZZ_SEED the same inputs each time.
-# What one finds is left in BUILD as TARGET-crash-... .
+# run.sh BUILD [TARGET...]: runs each fuzz target of BUILD for $FUZZ_SECONDS (10), one per processor at a time, starting from
+# tests/fuzz/seeds/TARGET and the corpus of earlier runs in BUILD/corpus. With $FUZZ_SEED the inputs are the same each time.
+# Inputs that crash a target are saved in BUILD as TARGET-crash-... .
 set -euo pipefail
 build=$(realpath "$1")
 shift

@@ -22,7 +22,7 @@ def draw(*shape, scale=1.0):
 
 
 def waves(*shape, phase, scale=1.0):
-    """Values too many to store, by a formula that the tests share: scale sin(i^2 mod 10007 + phase)."""
+    """Returns values that are too many to store, by a formula that the tests share: scale sin(i^2 mod 10007 + phase)."""
     i = torch.arange(math.prod(shape), dtype=torch.int64)
     values = (scale * torch.sin((i * i % 10007).double() + phase)).float()
     return values.double().reshape(shape).requires_grad_()
@@ -35,7 +35,7 @@ def save(name, tensors):
 
 
 def add_case(store, name, function, inputs):
-    """`function(**inputs)` gives the output, or (output, weights)."""
+    """Adds a case. `function(**inputs)` returns the output, or (output, weights)."""
     result = function(**inputs)
     output, weights = result if isinstance(result, tuple) else (result, None)
     cotangent = store[f"{name}.cotangent"] = draw(*output.shape, scale=0.25)
@@ -53,7 +53,7 @@ def positive(*shape):
 
 
 def attend(Q, K, V, visible=None):
-    """softmax(Q K^T / sqrt(d_k)) V and the weights; rows that see nothing give 0, as in PyTorch."""
+    """Returns softmax(Q K^T / sqrt(d_k)) V and the weights; fully masked rows give 0, as in PyTorch."""
     scores = Q @ K.transpose(-2, -1) / math.sqrt(Q.shape[-1])
     weights = torch.softmax(scores, dim=-1)
     if visible is not None:
@@ -174,7 +174,7 @@ def make_attention():
     case("both", draw(2, 5, 10), 3, attention_weights(10, 3, 4, 2), causal & padding_mask([3, 5], 5))
     case("boolean", draw(2, 5, 10), 3, attention_weights(10, 3, 4, 2), visible)
 
-    # (B, T, d_model) = (5, 7, 32) with 4 heads: no bias but W_O's.
+    # (B, T, d_model) = (5, 7, 32) with 4 heads: a bias for W_O only.
     x = waves(5, 7, 32, phase=0)
     weights = {f"{name}.weight": waves(32, 32, phase=k + 1, scale=0.2)
                for k, name in enumerate(["W_Q", "W_K", "W_V", "W_O"])}

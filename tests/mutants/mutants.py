@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""mutants.py [--list] [--keep DIR] [FILE...]: does a test notice when one operator or constant of a formula is wrong?
+"""mutants.py [--list] [--keep DIR] [FILE...]: checks that tests detect a wrong operator or constant in a formula.
 
 Changes one operator or constant at a time where a derivative is computed (autograd/) and in clip, schedule and optimiser
-(optim/), and runs the tests of autograd, nn and optim: each mutant must be caught. Prints the survivors and the counts. Those
-in tests/mutants/equivalent.txt are known to change nothing, with the reason.
+(optim/), and runs the tests of autograd, nn and optim, which must detect each mutant. Prints the survivors and the counts.
+tests/mutants/equivalent.txt lists mutants that change nothing, with the reason.
 
-All mutants of a file are compiled at once, in a copy of the tree (in DIR, where a second time takes less), and the variable
-HEED_MUTANT chooses one; those whose line cannot be switched so are compiled one at a time.
+All mutants of a file are compiled at once, in a copy of the tree (in DIR, which speeds up a second run), and the variable
+HEED_MUTANT chooses one. Mutants of lines that cannot be switched in this way are compiled one at a time.
 """
 import os
 import pathlib
@@ -26,13 +26,13 @@ CHANGES = [(r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r" / ", " * "),
            (r"\bstd::max\b", "std::min"), (r"(?<=return )-(?=[\w(])", ""), (r"(?<=[{(])-(?=[a-z(])", ""),
            (r"(?<![\w.])0(?![\w.])", "1"), (r"(?<![\w.])1(?![\w.])", "2"), (r"(?<![\w.])2(?![\w.])", "3"),
            (r"(?<![\w.])0\.5(?!\d)", "0.25")]
-BACKWARD = re.compile(r"\[[^\]]*\]\(const Tensor& d\w*[,)]")  # a closure that is given a gradient
-# What declares a name, which must be known to the lines below.
+BACKWARD = re.compile(r"\[[^\]]*\]\(const Tensor& d\w*[,)]")  # a closure that takes a gradient
+# Declarations, whose names later lines need.
 DECLARATION = re.compile(r"(?!return\b|delete\b|throw\b)(const |auto |[A-Za-z_][\w:]*(<.*?>)?( ?[*&]+ ?(const )?| )\w+ ?[=({\[,;])")
 FORMULA = re.compile(r"// .*\bd[A-Za-z_]+ \+?= ")  # above a function that computes it
 SKIPPED = re.compile(r"\s*(//|#|namespace\b|template\b|static_assert|constexpr|static const Operation|typedef|using )|.*\bfail\(")
 
-# Before a file with all its mutants in it.
+# The beginning of a file that contains all its mutants.
 CHOICE = ["#include <cstdlib>", "#ifndef HEED_MUTANT", "#define HEED_MUTANT",
           'static const int heed_mutant = std::getenv("HEED_MUTANT") ? std::atoi(std::getenv("HEED_MUTANT")) : 0;', "#endif"]
 
@@ -42,7 +42,7 @@ def depth_of(code):
 
 
 def formula_lines(path):
-    """Numbers of the lines that compute a derivative; in optim/ of all that compute."""
+    """Returns the numbers of the lines that compute a derivative; in optim/ of all lines that compute."""
     lines = statements(path.read_text())
     chosen = set(range(len(lines))) if path.parent.name == "optim" else set()
     depth = 0
@@ -60,7 +60,7 @@ def formula_lines(path):
                 else:
                     chosen.add(j)
                 j += 1
-    for i, line in enumerate(lines):  # what a message says
+    for i, line in enumerate(lines):  # excludes messages
         if re.match(r".*\bfail\(", line):
             while not lines[i].endswith(";"):
                 chosen.discard(i)
@@ -70,7 +70,7 @@ def formula_lines(path):
 
 
 def statements(text):
-    """The lines of `text`; a statement that takes several is in the first, the others are empty."""
+    """Returns the lines of `text`. A statement of several lines is joined in the first; the others are empty."""
     lines = text.splitlines()
     i = 0
     while i < len(lines):
@@ -88,7 +88,7 @@ def statements(text):
 
 
 def mutants(path):
-    """(line number, changed line) for each."""
+    """Returns (line number, changed line) for each mutant."""
     lines = statements(path.read_text())
     for i in formula_lines(path):
         code = re.split(r"\s//", lines[i])[0]
@@ -98,7 +98,7 @@ def mutants(path):
 
 
 def pieces(text, mark):
-    """`text` cut at each `mark` that is in no bracket; None when its brackets do not match."""
+    """Splits `text` at each `mark` outside brackets. Returns None when brackets do not match."""
     depth, begin, found = 0, 0, []
     for i, c in enumerate(text):
         depth += (c in "([{") - (c in ")]}")
@@ -111,7 +111,7 @@ def pieces(text, mark):
 
 
 def choose(code, variants):
-    """An expression that is `code`, or the variant that is asked for."""
+    """Returns an expression that evaluates `code` or the selected variant."""
     for number, variant in variants:
         if variant != code:
             code = f"heed_mutant == {number} ? ({variant}) : {code if code.startswith('heed_mutant') else f'({code})'}"
@@ -119,12 +119,12 @@ def choose(code, variants):
 
 
 def switched(code, following, variants):
-    """The line with all its variants in it; None where they must be compiled one by one."""
+    """Returns the line with all its variants, or None when they must be compiled one by one."""
     body = code.strip()
     all_bodies = [body] + [variant.strip() for _, variant in variants]
     numbers = [number for number, _ in variants]
 
-    def joined(parts, mark, only=None):  # parts: of each body, as many; where they differ, one is chosen
+    def joined(parts, mark, only=None):  # parts: equally many for each body; selects among those that differ
         if any(part is None or len(part) != len(parts[0]) for part in parts):
             return None
         result = []
@@ -169,7 +169,7 @@ def switched(code, following, variants):
 
 
 class Source:
-    """A file, its mutants, and which of them are compiled together."""
+    """A file, its mutants, and the choice of those that are compiled together."""
 
     def __init__(self, name, first, known):
         self.name, self.text = name, (TOP / name).read_text()
@@ -182,7 +182,7 @@ class Source:
         self.room = "nn" if name.startswith("optim/") else "autograd"
 
     def together(self):
-        """The text that has all mutants in it that can be."""
+        """Returns the text with all mutants that can be compiled together."""
         lines = list(self.lines)
         for i in {line for line, _ in self.mutants.values()} - self.alone:
             code = re.split(r"\s//", self.lines[i])[0]
@@ -230,7 +230,7 @@ def check(sources, tree, build):
         return subprocess.run(["cmake", "--build", build, "-j", "2", "--target", "autograd_test", "nn_test"] + more,
                               capture_output=True, text=True)
 
-    for _ in range(10):  # lines that the compiler does not take so are compiled alone
+    for _ in range(10):  # lines that do not compile in this form are compiled alone
         result = built(keep_going=True)
         if result.returncode == 0:
             break
@@ -254,7 +254,7 @@ def check(sources, tree, build):
             return True
 
     def caught(source, number, line):
-        """By the first tests that notice; the likely ones come first."""
+        """Returns whether a test detects the mutant. Likely tests run first."""
         operation, stem = source.operation(line), pathlib.Path(source.name).stem
         if source.room == "nn":
             return fails("nn", number, [])

@@ -1,6 +1,6 @@
 #!/bin/sh
-# screenshots.sh BUILD: trains what the page is looked at with, and pictures every view of each in BUILD/screenshots: some
-# minutes. A run that is there already is kept.
+# screenshots.sh BUILD: trains runs and takes pictures of every view of their pages in BUILD/screenshots. Takes some minutes.
+# Existing runs are kept.
 set -eu
 build=$1
 out=$build/screenshots
@@ -12,7 +12,7 @@ run() {  # NAME CONFIG [OPTION...]
   [ -f "$out/runs/$name/model.safetensors" ] || "$build/train" --quiet --config "$config" --out "$out/runs/$name" "$@"
 }
 
-# Two sentences a line of awk's loop: 100 tokens each, twins.
+# A minimal pair of sentences per iteration, 100 tokens each.
 awk 'BEGIN {
   srand(3)
   split("animal dog cat horse fox rabbit", a); split("street road river bridge field park", p)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# commands.sh BUILD FILE...: every command in the sh blocks of these documents is one that this tree and BUILD accept. The
-# programs are run, in a scratch directory, with fewer steps where they would train for long.
+# commands.sh BUILD FILE...: checks that this tree and BUILD accept every command in the sh blocks of these documents. Runs the
+# programs in a scratch directory, with fewer steps if they would train for long.
 set -euo pipefail
 source "$(dirname "$0")/blocks.sh"
 build=$(realpath "$1")
@@ -12,7 +12,7 @@ trap 'rm -rf "$scratch"' EXIT
 ln -s "$build" "$scratch/build"
 cp -r "$top/examples" "$top/toy.yaml" "$scratch"
 
-# setup.sh finds every package installed, so that it only says whether it knows its argument.
+# setup.sh finds every package installed, so it only checks its argument.
 mkdir "$scratch/stub"
 printf '#!/bin/sh\necho installed\n' | tee "$scratch/stub/dpkg-query" > "$scratch/stub/apt-get"
 chmod +x "$scratch"/stub/*
@@ -42,7 +42,7 @@ run_program() {
     build/inspect*--limit*) ;;
     build/inspect\ causes* | build/inspect\ page*) command+=" --limit 20" ;;
   esac
-  (cd "$scratch" && timeout 600 bash -c "$command") || { echo "run as: $command"; return 1; }
+  (cd "$scratch" && timeout 600 bash -c "$command") || { echo "the command was: $command"; return 1; }
 }
 
 check() {  # check COMMAND
@@ -56,7 +56,7 @@ check() {  # check COMMAND
         "ctest "*) has_preset test "$1" ;;
       esac ;;
     program) run_program "$1" ;;
-    script) [ -x "$top/${1%% *}" ] || { echo "there is no such program"; return 1; } ;;
+    script) [ -x "$top/${1%% *}" ] || { echo "the program does not exist"; return 1; } ;;
     install) ;;  # install.sh runs it
     package)
       [[ $1 != cpack* || $1 =~ ^cpack\ --config\ build-portable/CPackConfig.cmake$ ]] ||
@@ -65,7 +65,7 @@ check() {  # check COMMAND
   esac
 }
 
-# What README's first command leaves behind, and a file of one's own.
+# The results of README's first command, and a user's own file.
 (cd "$scratch" && build/train --config toy.yaml --quiet)
 cp "$scratch/runs/toy/held_out.jsonl" "$scratch/mine.jsonl"
 

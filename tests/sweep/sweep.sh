@@ -1,5 +1,5 @@
 #!/bin/bash
-# sweep.sh BUILD COUNT [FIRST [DIRECTORY]]: draws the configurations number FIRST (default: 1) to FIRST + COUNT - 1.
+# sweep.sh BUILD COUNT [FIRST [DIRECTORY]]: tests the random configurations FIRST (default: 1) to FIRST + COUNT - 1.
 # Trains each, kills a second run of it with SIGKILL at a random moment, resumes that with other threads, and compares both
 # directories. Then shows the run in every view of inspect, and checks the gradients. A view must print finite numbers, or refuse
 # with one message where the configuration has nothing to show. Prints one line per failure, with the command that repeats it;

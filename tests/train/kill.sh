@@ -1,7 +1,7 @@
 #!/bin/bash
-# kill.sh TRAIN [KILLS]: trains toy.yaml, kills it with SIGKILL at random moments, in saving and outside, and resumes it each
-# time with another number of threads. The final model must equal, byte for byte, that of runs left alone with 1, 2, 3 and
-# the default number of threads.
+# kill.sh TRAIN [KILLS]: trains toy.yaml, kills it with SIGKILL at random moments, also while it saves, and resumes it each
+# time with another number of threads. The final model must equal, byte for byte, that of uninterrupted runs with 1, 2, 3
+# and the default number of threads.
 set -u
 train=$(realpath "$1") kills=${2:-20}
 cd "$(dirname "$0")/../.."
@@ -20,7 +20,7 @@ verdict() {  # verdict DIR WHAT
   fi
 }
 
-start() {  # in the background; saves after each second step, so that many kills meet a file half written
+start() {  # in the background; saves after each second step, so that many kills hit a half-written file
   local threads=$((1 + killed % 3))
   if [ -e "$run/config.yaml" ]; then
     "$train" --quiet --threads $threads --resume "$run" &
