@@ -45,8 +45,7 @@ class Golden {
 
 inline double tolerance(DType dtype) { return dtype == DType::float32 ? 1e-6 : 1e-12; }
 
-// The largest |computed - expected| / max(1, |expected|); infinite when a shape differs or a value is no
-// number.
+// Returns the largest |computed - expected| / max(1, |expected|); infinite for a different shape or a NaN.
 inline double error(const Tensor& computed, const Tensor& expected) {
   if (!computed.defined() || computed.shape() != expected.shape()) {
     return std::numeric_limits<double>::infinity();

@@ -7,14 +7,14 @@
 
 using namespace heed;
 
-// Every public operation is called with what a user may pass by mistake. It must give a result, or an Error that begins with
+// Calls every public operation with arguments that a user may pass by mistake. It must give a result, or an Error that begins with
 // its own name.
 namespace {
 
 constexpr std::int64_t huge = std::int64_t{1} << 62;
 constexpr double endless = std::numeric_limits<double>::infinity();
 
-// The arguments of one call, each drawn from a list.
+// The arguments of one call, each taken at random from a list.
 class Given {
  public:
   explicit Given(std::uint64_t seed) : random(seed) {}
@@ -334,7 +334,7 @@ std::vector<Call> other_calls() {
           call("Mask::hidden", [](Given& g) { (Mask(g.booleans()) & Mask::causal()).hidden(g.size(), g.size()); })};
 }
 
-// The text of what a call throws, "" when it gives a result. Its backward must not throw.
+// Returns the message that a call throws, or "" for a result. Its backward must not throw.
 std::string outcome(const Call& call, std::uint64_t seed) {
   Given given(seed);
   const Recording recording;
@@ -352,7 +352,7 @@ std::string outcome(const Call& call, std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("Whatever an operation is given, it gives a result or an Error that begins with its name") {
+TEST_CASE("For any arguments an operation gives a result or an Error that begins with its name") {
   const Threads one(1);
   for (const auto& calls : {elementwise_calls(), reducing_calls(), arranging_calls(), product_calls(), other_calls()}) {
     for (const Call& call : calls) {

@@ -4,7 +4,7 @@
 
 using namespace heed;
 
-TEST_CASE("Shapes are rearranged as their names say, and gradients come back") {
+TEST_CASE("Operations rearrange shapes as their names say, and pass gradients back") {
   const Tensor x = tensor({2, 3}, {1, 2, 3, 4, 5, 6});
   using Values = std::vector<double>;
   CHECK(x[1].to_vector() == Values{4, 5, 6});

@@ -83,7 +83,7 @@ double difference(const Outcome& a, const Outcome& b) {
 }
 
 Tensor row(const Tensor& x, std::int64_t i) { return slice(x, -2, i, i + 1); }
-Tensor without(const Tensor& x, std::int64_t i) {  // x but for its row i
+Tensor without(const Tensor& x, std::int64_t i) {  // x without row i
   return concat({slice(x, -2, 0, i), slice(x, -2, i + 1, x.size(-2))}, -2);
 }
 bool is_zero(const Tensor& x) {
@@ -151,7 +151,7 @@ TEST_CASE("Weights are a distribution over the visible keys, and undefined unles
   CHECK(distance(sum(weights, {-1}), ones({1, 2, 6}, DType::float64)) < 1e-14);
 }
 
-TEST_CASE("A query that sees nothing gives exactly 0 everywhere and leaves its neighbours as they were") {
+TEST_CASE("A fully masked row gives exactly 0 everywhere and does not change other rows") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   const std::int64_t T = GENERATE(3, 17, 40, 130);
   const std::int64_t fraction = GENERATE(1, 2, 1000);
@@ -166,7 +166,7 @@ TEST_CASE("A query that sees nothing gives exactly 0 everywhere and leaves its n
   const Mask seeing(Booleans({T, T}, visible));
   std::fill_n(visible.begin() + blind * T, T, std::uint8_t{0});
   const Mask blinded(Booleans({T, T}, visible));
-  // The query itself hands nothing back, so that all other gradients must agree.
+  // A fully masked query passes no gradient back, so all other gradients must agree.
   Tensor dO = uniform({T, 5}, random, dtype), dP = uniform({T, T}, random, dtype);
   dO = concat({slice(dO, 0, 0, blind), zeros({1, 5}, dtype), slice(dO, 0, blind + 1, T)}, 0);
   dP = concat({slice(dP, 0, 0, blind), zeros({1, T}, dtype), slice(dP, 0, blind + 1, T)}, 0);
@@ -196,7 +196,7 @@ TEST_CASE("A query that sees nothing gives exactly 0 everywhere and leaves its n
   }
 }
 
-TEST_CASE("Fused attention needs no memory of T x T") {
+TEST_CASE("Fused attention does not allocate T x T memory") {
   constexpr std::int64_t T = 4096;
   Random random(35);
   const Tensor x = variable(uniform({T, 4}, random, DType::float32));
@@ -212,7 +212,7 @@ TEST_CASE("Fused attention needs no memory of T x T") {
   CHECK(growth(Weights::yes) >= T * T * 4);  // what the measure shows when there is such memory
 }
 
-TEST_CASE("Attention's options, fused, are those of the composition, and of their formulas") {
+TEST_CASE("Fused attention with options equals the composition and the formulas") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   const double allowed = dtype == DType::float32 ? 3e-5 : 1e-12;
   Random random(36);
@@ -295,7 +295,7 @@ struct ByNumber {
   }
 };
 
-TEST_CASE("Attention with each of its options is its formula, number by number") {
+TEST_CASE("Attention with each option equals its formula, number by number") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   const double allowed = dtype == DType::float32 ? 1e-5 : 1e-12;
   constexpr double hide = -std::numeric_limits<double>::infinity();
@@ -348,7 +348,7 @@ TEST_CASE("Attention with each of its options is its formula, number by number")
   }
 }
 
-TEST_CASE("Texts read piece by piece, with past keys before, give the same as at once") {
+TEST_CASE("A text in pieces, with past keys, gives the same as the whole text") {
   Random random(37);
   const Tensor x = uniform({1, 2, 12, 4}, random);
   const Tensor all = attention(x, x, x, Mask::causal()).output;
@@ -401,7 +401,7 @@ TEST_CASE("Wrong use of attention is an error that says what was expected") {
         [&] { attention_composed(x, x, x, AttentionOptions{.soft_cap = 1e300}); }}});
 }
 
-TEST_CASE("What does not fit heads that share keys is said in the caller's shapes") {
+TEST_CASE("Errors about heads that share keys name the caller's shapes") {
   const Tensor Q = zeros({4, 3, 4}), K = zeros({2, 5, 4}), V = zeros({2, 5, 6});
   const auto mask = [](const Shape& shape) {
     return Mask(Booleans(shape, std::vector<std::uint8_t>(static_cast<std::size_t>(shape.numel()), 1)));

@@ -7,7 +7,7 @@ TEST_CASE("fail() throws an Error with the formatted text") {
   CHECK(message([] { fail("shape {} needs {} values", "(2)", 2); }) == "shape (2) needs 2 values");
 }
 
-TEST_CASE("The nearest name is suggested, and none when none is near") {
+TEST_CASE("The most similar name is suggested, unless all are too different") {
   const std::vector<std::string> names{"lr", "warmup", "weight_decay", "heads"};
   CHECK(did_you_mean("warmpu", names) == " (did you mean 'warmup'?)");  // a swap
   CHECK(did_you_mean("weightdecay", names) == " (did you mean 'weight_decay'?)");
@@ -24,13 +24,13 @@ TEST_CASE("A long list is cut, and says how many more there are") {
   CHECK(listed(std::vector<int>(4123 + 20)).ends_with(", 0, ... and 4123 more"));
 }
 
-TEST_CASE("No name is sought for a word of a megabyte, which would take gigabytes") {
+TEST_CASE("A word of a megabyte gets no suggestion, because comparing it would take gigabytes") {
   const std::string word(10'000'000, 'x');
   CHECK(did_you_mean(word, std::vector{word + "x"}).empty());
   CHECK(did_you_mean("lrr", std::vector<std::string>{word, "lr"}) == " (did you mean 'lr'?)");
 }
 
-TEST_CASE("A word of few letters is near only to what it nearly is") {
+TEST_CASE("A short word matches only very similar words") {
   const std::vector<std::string> words{"he", "is", "in", "it", "dog", "the", "gut", "鳥", "狗"};
   CHECK(did_you_mean("It", words) == " (did you mean 'it'?)");
   CHECK(did_you_mean("A", words).empty());

@@ -4,7 +4,7 @@ using namespace heed;
 
 namespace {
 
-// What a FiniteCheck says of f within a recording, or "nothing".
+// Returns the message of a FiniteCheck for f within a recording, or "nothing".
 template <class F>
 std::string said_of(F f) {
   const Recording recording;
@@ -71,7 +71,7 @@ TEST_CASE("A FiniteCheck sees gradients and the loss") {
   CHECK(said_of([&] { backward(sum(masked_fill(x, first, -INFINITY))); }) == "backward: the loss is -inf");
 }
 
-TEST_CASE("Infinities of a mask are no fault, and what becomes of them otherwise is") {
+TEST_CASE("Infinities of a mask are allowed, but not values computed from them") {
   const Tensor x = variable(tensor({2, 2}, {1, 2, 3, 4}));
   const Booleans hidden({2, 2}, {0, 1, 0, 0});
   const Tensor bias = tensor({2, 2}, {0, -INFINITY, 0, 0});

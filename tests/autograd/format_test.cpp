@@ -30,7 +30,7 @@ Tensor counted(const Shape& shape, double factor) {  // 0, factor, 2 factor, ...
 
 }  // namespace
 
-// What str() of NumPy 2.4 gives for the same values in float32 and float64.
+// The results of NumPy 2.4's str() for the same values in float32 and float64.
 TEST_CASE("A tensor is printed as NumPy prints it") {
   CHECK(text({2}, {1, 2}) == "[1. 2.]");
   CHECK(text({2, 2}, {1, 2.5, 3, 4.25}) == "[[1.   2.5 ]\n [3.   4.25]]");

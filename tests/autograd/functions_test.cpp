@@ -77,7 +77,7 @@ TEST_CASE("clamp, leaky_relu, maximum and minimum choose, and NaN goes through")
   CHECK(g[b].to_vector() == std::vector<double>{0.5, 1});
 }
 
-TEST_CASE("Where a function has a kink, its derivative is the one that is named") {
+TEST_CASE("At a kink a function has the documented derivative") {
   const Tensor x = variable(tensor({3}, {-1, 0, 1}, DType::float64));
   const Recording recording;
   const auto slopes = [&](const Tensor& y) { return backward(sum(y))[x].to_vector(); };
@@ -88,7 +88,7 @@ TEST_CASE("Where a function has a kink, its derivative is the one that is named"
   CHECK(slopes(clamp(x, -5, 0)) == std::vector<double>{1, 1, 0});
 }
 
-TEST_CASE("Powers of 0 and of negative numbers have the derivatives they have") {
+TEST_CASE("Powers of 0 and of negative numbers have correct derivatives") {
   const Tensor x = variable(tensor({3}, {-2, 0, 3}, DType::float64));
   const Recording recording;
   CHECK(pow(x, 3).to_vector() == std::vector<double>{-8, 0, 27});
@@ -104,7 +104,7 @@ TEST_CASE("Powers of 0 and of negative numbers have the derivatives they have") 
         tensor({6}, {1, 4, 0.5, 1, 9, 1.0 / 3}).to_vector());
   CHECK(std::isnan(pow(full({}, -2), full({}, 0.5)).item()));
   CHECK(std::isinf(pow(zeros({}), full({}, -1)).item()));
-  const Tensor none = variable(full({}, std::nan(""), DType::float64));  // x^NaN is NaN, and so is what it hands back
+  const Tensor none = variable(full({}, std::nan(""), DType::float64));  // x^NaN is NaN, and so is its gradient
   CHECK(std::isnan(backward(pow(zeros({}, DType::float64), none))[none].item()));
 }
 

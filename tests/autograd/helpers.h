@@ -125,7 +125,7 @@ inline std::vector<double> log_softmax_naive(std::vector<double> row) {
   return row;
 }
 
-// What results of elementwise work and sums may be wrong by, as distance() measures.
+// The error allowed for elementwise operations and sums, as distance() measures it.
 inline double rounding(DType dtype) { return dtype == DType::float32 ? 2e-6 : 1e-13; }
 
 // check(shape_a, shape_b, dtype) for shapes that broadcast to one another, some of several tiles.

@@ -128,7 +128,7 @@ TEST_CASE("cross_entropy takes any rank and axis, class weights, and reductions"
   CHECK(cross_entropy(tensor({2}, {1, -endless}, dtype), Ids({}, {1})).item() == endless);
 }
 
-TEST_CASE("A mean cross_entropy is divided by the labels' weights, however small; where there are none it is 0") {
+TEST_CASE("A mean cross_entropy is divided by the labels' weights, however small; without labels it is 0") {
   const Tensor x = variable(zeros({1, 2}, DType::float64));
   const auto loss_and_gradient = [&](std::initializer_list<double> weights) {
     const Recording recording;
@@ -142,7 +142,7 @@ TEST_CASE("A mean cross_entropy is divided by the labels' weights, however small
   const Tensor one_way = tensor({1, 2}, {0, -std::numeric_limits<double>::infinity()}, DType::float64);
   CHECK(cross_entropy(one_way, Ids({1}, {0}),
                       {.label_smoothing = 0.5, .class_weights = tensor({2}, {1, 0}, DType::float64)})
-            .item() == 0);  // what has no weight may be impossible
+            .item() == 0);  // a row without weight may have probability 0
 }
 
 TEST_CASE("accuracy is the share of rows whose largest logit is the label") {

@@ -9,7 +9,7 @@
 
 using namespace heed;
 
-// An operation must say on which samples its gradient is checked, or why on none.
+// Each operation must have samples for its gradient check, or a reason for having none.
 static_assert(std::is_constructible_v<Operation, const char*, Samples>);
 static_assert(!std::is_constructible_v<Operation, const char*>);
 static_assert(!std::is_constructible_v<Operation, const char*, const char*>);
@@ -133,7 +133,7 @@ bool passes(const GradientSample& sample, const Variant& variant, double scale, 
   return report.passed;
 }
 
-bool is_empty(const GradientSample& sample) {  // the Jacobian has no entries
+bool is_empty(const GradientSample& sample) {  // the Jacobian is empty
   Random random(0);
   Tensors x;
   bool no_inputs = true;
@@ -229,7 +229,8 @@ void write_nan(const Tensor& x) {
   });
 }
 
-// "input 0", "output": those whose writing makes backward an error. Of all others, it must not change the gradients.
+// Adds the tensors ("input 0", "output") that backward rejects after a write. Writing any other tensor must not change
+// the gradients.
 void note_kept(const GradientSample& sample, std::set<std::string>& kept) {
   Random random(1);
   Tensors variables;
@@ -297,7 +298,7 @@ TEST_CASE("Backward reads no tensor that was written since: each operation keeps
       {"log_softmax", {"output"}},
       {"layer_norm", {"input 0", "input 1"}},
       {"attention", {"input 0", "input 1", "input 2", "input 3", "output"}}};
-  const std::set<std::string> of_both_outputs{"attention weights"};  // its sample joins them: concat keeps neither
+  const std::set<std::string> of_both_outputs{"attention weights"};  // its sample joins them: concat keeps no input
   for (const Operation* operation : operations()) {
     INFO("operation " << operation->name());
     std::set<std::string> kept;

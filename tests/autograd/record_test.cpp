@@ -198,7 +198,7 @@ TEST_CASE("A tensor that an operation keeps, written between it and backward, is
         "earlier backward; write to a clone()");
 }
 
-TEST_CASE("What backward does not read may be written") {
+TEST_CASE("Tensors that backward does not read may be written") {
   Tensor x = ones({2}), y = ones({2});
   const Tensor v = variable(tensor({2}, {2, 3}));
   const Recording recording;
@@ -324,7 +324,7 @@ TEST_CASE("Gradients of several uses add up, and sharing a gradient's memory doe
   CHECK(cotangent.to_vector() == std::vector<double>{1, 2});
 }
 
-TEST_CASE("A tied table's gradient is that of its uses added up, and there is no second one") {
+TEST_CASE("A tied table's gradient is the sum over its uses, in a single tensor") {
   Random random(5);
   const Tensor values = uniform({4000, 64}, random), x = uniform({6, 64}, random, DType::float64, -0.1, 0.1);
   const Tensor g = uniform({5, 64}, random);
@@ -390,7 +390,7 @@ TEST_CASE("The gradient that cross-entropy makes beforehand is handed out whole 
   CHECK(same_bits(backward(loss)[x] + 1, expected));
 }
 
-TEST_CASE("Nothing is recorded without a recording, nor what depends on no variable") {
+TEST_CASE("Only operations that depend on a variable are recorded, and only within a recording") {
   const Tensor x = variable(ones({2}));
   const Tensor y = exp(x);
   CHECK(y.tape_node() == TapeNode{});

@@ -55,7 +55,7 @@ TEST_CASE("logsumexp of any size is finite, of nothing -infinity; gradients at t
   CHECK(backward(sum(y))[x].to_vector() == std::vector<double>{1, 1, 0, 0, 0, 1});
   CHECK(logsumexp(zeros({2, 0}), {1}).to_vector() == std::vector<double>(2, -endless));
   CHECK(std::isnan(logsumexp(tensor({2}, {std::nan(""), 1}, dtype)).item()));
-  const Tensor over = variable(tensor({2}, {endless, 1}, dtype));  // no distribution, but 1 has no part in it
+  const Tensor over = variable(tensor({2}, {endless, 1}, dtype));  // not a distribution, but the 1 does not matter
   const std::vector<double> shares = backward(logsumexp(over))[over].to_vector();
   CHECK(std::isnan(shares[0]));
   CHECK(shares[1] == 0);

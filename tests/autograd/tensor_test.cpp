@@ -4,7 +4,7 @@
 
 using namespace heed;
 
-// slice(a, 0, 1, 2) = b would change neither: it does not compile.
+// slice(a, 0, 1, 2) = b would change nothing, so it does not compile.
 static_assert(!std::is_assignable_v<Tensor, const Tensor&> && !std::is_assignable_v<Tensor, Tensor>);
 static_assert(std::is_copy_assignable_v<Tensor> && std::is_nothrow_move_assignable_v<Tensor>);
 static_assert(std::is_copy_constructible_v<Tensor> && std::is_nothrow_move_constructible_v<Tensor>);

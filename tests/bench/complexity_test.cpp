@@ -20,7 +20,7 @@ std::vector<std::string> found(const std::string& text, const std::string& patte
 
 }  // namespace
 
-TEST_CASE("What grows as it should lies on the dashed line") {
+TEST_CASE("Values with the expected growth lie on the dashed line") {
   const std::string svg = draw({{"n", 2, 1, {{1, 1, 10}, {2, 4, 20}, {4, 16, 40}}}});
   const auto heights = found(svg, "cy='([0-9.]+)'"), ends = found(svg, "y[12]='([0-9.]+)'");
   REQUIRE(heights.size() == 6);  // of time, then of memory
@@ -32,7 +32,7 @@ TEST_CASE("What grows as it should lies on the dashed line") {
   CHECK(std::stod(heights[1]) == Approx((std::stod(heights[0]) + std::stod(heights[2])) / 2).margin(0.11));
 }
 
-TEST_CASE("What grows faster than it should leaves the line below") {
+TEST_CASE("Values that grow too fast leave the line below them") {
   const std::string svg = draw({{"n", 1, 1, {{1, 1, 1}, {10, 100, 10}}}});
   const auto heights = found(svg, "cy='([0-9.]+)'"), ends = found(svg, "y[12]='([0-9.]+)'");
   CHECK(std::stod(heights[0]) > std::stod(ends[0]) + 40);  // time began lower than the line: y grows downwards

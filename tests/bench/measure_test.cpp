@@ -98,7 +98,7 @@ TEST_CASE("A row beside a peer has both times and how many times as fast it is")
   CHECK(result["ratio_quartiles"][0] <= result["ratio_quartiles"][1]);
 }
 
-TEST_CASE("Of several peers the fastest one counts, and one that has no such row is left out") {
+TEST_CASE("The fastest of several peers counts, and peers without the row are skipped") {
   int runs = 0;
   Json result =
       measure(row(&runs), peers({{.name = "A"}, {.name = "B", .ms = 5e5}, {.name = "C", .ms = 1, .has = false}}),
@@ -114,7 +114,7 @@ TEST_CASE("Of several peers the fastest one counts, and one that has no such row
         "| row | 2 | 1e+06 | 5e+05 |  | 3.00 (2.00 to 4.00) |  | B, 1 thread |\n");
 }
 
-TEST_CASE("Of a model, each peer must compute the same losses") {
+TEST_CASE("For a model, each peer must compute the same losses") {
   int runs = 0;
   Row model = row(&runs);
   model.losses = [](int steps) { return std::vector<double>(static_cast<std::size_t>(steps), 0.5); };

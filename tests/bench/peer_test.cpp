@@ -14,7 +14,7 @@ TEST_CASE("A peer says its greeting, and answers each request with a line") {
   CHECK(peer.ask({{"text", longer_than_a_read}})["heard"]["text"] == longer_than_a_read);
 }
 
-TEST_CASE("Two answers that come at once are told apart") {
+TEST_CASE("Two answers that arrive together are separated") {
   Peer peer({"sh", "-c", "echo '{}'; printf '[1]\\n[2]\\n'; read -r line; read -r line"});
   CHECK(format_json(peer.ask(1)) == "[1]");
   CHECK(format_json(peer.ask(2)) == "[2]");

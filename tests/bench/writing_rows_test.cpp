@@ -22,7 +22,7 @@ TEST_CASE(
     std::int64_t weights = 0;
     for (const auto& [name, tensor] : file.tensors)
       weights += tensor.rank() == 2 && name != "positions.weight" ? tensor.numel() : 0;
-    CHECK(row.bytes == static_cast<double>(4 * 100 * weights));  // of 100 tokens, each weight once a token
+    CHECK(row.bytes == static_cast<double>(4 * 100 * weights));  // 100 tokens, each weight once per token
     const std::function<void()> work = row.prepare();
     work();
     work();

@@ -43,7 +43,7 @@ TEST_CASE("Subwords give back any text, byte for byte") {
   }
 }
 
-TEST_CASE("Subwords are the same for the same text, and from what they were saved as") {
+TEST_CASE("Subwords are the same for the same text, and after saving and loading") {
   const Subwords learned = Subwords::learn({english()}, 500), other = Subwords::learn({english()}, 500);
   CHECK(learned.model() == other.model());
   CHECK(learned.words() == Subwords(learned.model()).words());
@@ -64,7 +64,7 @@ TEST_CASE("A text that the subwords of another program would change is told by i
   CHECK(again(tokenizer, english()) == english());
 }
 
-TEST_CASE("What subwords cannot be learned from or read from is an error") {
+TEST_CASE("Subwords from an unusable text or file are an error") {
   for (const std::string_view nothing : {"", "\n\n\n", "\xff\xfe", "\u2581"}) {
     CHECK(message([&] { Subwords::learn({nothing}, 400); }) ==
           "data.tokens: subwords are learned from lines of UTF-8; the text has only line ends, NUL, U+2581 and "

@@ -12,7 +12,7 @@ Example asked(const std::vector<std::string>& tokens) {
 
 }  // namespace
 
-TEST_CASE("Rare words of training are unknown, and so is what only the held-out sentences have") {
+TEST_CASE("Rare training words and words of held-out sentences alone are unknown") {
   Task task;
   task.train = {asked({"cat", "it", "ran"}), asked({"cat", "it", "sat"}), asked({"dog", "it", "ran"})};
   task.held_out = {asked({"cat", "it", "flew"}), asked({"newt", "it", "ran"})};

@@ -11,7 +11,7 @@
 
 using namespace heed;
 
-// What the configurations that a reader is shown learn, seen from held-out examples.
+// Trains the example configurations and checks their results on held-out examples.
 namespace {
 
 Experiment trained(const std::string& file, const std::vector<std::string>& overrides = {}) {
@@ -40,7 +40,7 @@ TEST_CASE("toy.yaml points from it to the antecedent, whatever the seed") {
   CHECK(best_last_head(e) >= 0.6);
 }
 
-TEST_CASE("What the head of toy.yaml that points attends to is the cause of the answer") {
+TEST_CASE("The attention of toy.yaml's pointing head causes the answer") {
   const Experiment e = trained("toy.yaml");
   const Causes found = causes(e.model, e.task.held_out, e.watched, 300);
   REQUIRE(found.pointing);

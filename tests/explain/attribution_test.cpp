@@ -31,7 +31,7 @@ TEST_CASE("a logit of a decoder with RMSNorm and shared keys and values is such 
   CHECK(one.query == 10);
 }
 
-TEST_CASE("a logit is the sum of what heads brought from tokens and of the biases") {
+TEST_CASE("a logit is the sum of the heads' contributions from tokens and of the biases") {
   const auto tie = GENERATE(Tie::none, Tie::K_is_V);
   const SavedModel model = moved(small_model(Positions::learned, tie, Bias::yes));
   const Example example = question(model, "The dog didn't cross the street because it was too tired");

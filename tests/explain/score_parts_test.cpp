@@ -35,7 +35,7 @@ double sum_of(const std::vector<ScoreParts::Part>& parts, double ScoreParts::Par
 
 }  // namespace
 
-TEST_CASE("A score is the sum of what wrote its query and its key, to 1e-6") {
+TEST_CASE("A score is the sum over the parts of its query and its key, to 1e-6") {
   for (const auto& [positions, tie, sentences] :
        {std::tuple{Positions::learned, Tie::none, 0}, std::tuple{Positions::sinusoidal, Tie::K_is_V, 2},
         std::tuple{Positions::none, Tie::Q_is_K, 0}}) {
@@ -107,7 +107,7 @@ TEST_CASE("Where there is another candidate, what counts is how far ahead of it 
   CHECK(sum_of(parts.key, &ScoreParts::Part::ahead) == Approx(ahead).epsilon(1e-3));
 }
 
-TEST_CASE("The part that is furthest ahead is taken out of what the layer reads") {
+TEST_CASE("The part with the largest difference is removed from the layer's input") {
   const SavedModel model = deep_model(Positions::learned, Tie::none, 0);
   const Example example = question(model, tired_dog);
   const ScoreParts parts = score_parts(model, example, 0, 0, -1, 1);
@@ -116,7 +116,7 @@ TEST_CASE("The part that is furthest ahead is taken out of what the layer reads"
     const auto& side = cut.of_query ? parts.query : parts.key;
     const ScoreParts::Part& first = side[static_cast<std::size_t>(cut.part)];
     for (std::size_t p = 0; p + 1 < side.size(); ++p) CHECK(side[p].ahead <= first.ahead);
-    // By hand: the vector of that token or position, taken from what is embedded.
+    // By hand: subtract the vector of that token or position from the embedding.
     const int token = cut.of_query ? 7 : 1;
     const bool is_token = first.what == "token";
     const Tensor& table = model.parameters[is_token ? "words.weight" : "positions.weight"];

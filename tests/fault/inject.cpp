@@ -1,8 +1,8 @@
-// A library to preload (LD_PRELOAD): makes the N-th call of one kind fail that a program makes after its main() has begun.
-// HEED_FAULT="KIND:N:ERRNO", or "KIND:N+:ERRNO" for all from the N-th on. KIND is open, read, write, fsync, rename, close,
-// mmap or malloc (of the program's own code: what OpenBLAS or the loader allocate is not counted), or half: a write() that
-// takes only half of its bytes, which is no failure. HEED_FAULT_COUNT names a file that is told, at exit, how many calls of
-// the kind there were.
+// A library to preload (LD_PRELOAD): makes the N-th call of one kind fail, counted from the start of main(). HEED_FAULT
+// is "KIND:N:ERRNO", or "KIND:N+:ERRNO" for all calls from the N-th on. KIND is open, read, write, fsync, rename,
+// close, mmap or malloc (only of the program's own code, without OpenBLAS and the loader), or half: a write() that
+// takes only half of its bytes, which is not a failure. At exit, the number of calls of the kind is written to the file
+// HEED_FAULT_COUNT.
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>

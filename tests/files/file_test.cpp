@@ -49,7 +49,7 @@ TEST_CASE("A file that cannot be read or written is named, with the reason") {
         "cannot write " + root + "/file/inside: Not a directory");
   CHECK(message([&] { write_file(scratch / "directory", "x"); }) ==
         "cannot write " + root + "/directory: Is a directory");
-  const std::string long_name(250, 'x');  // and longer with what a file is called until it is whole
+  const std::string long_name(250, 'x');  // too long with the suffix of the temporary file
   CHECK(message([&] { write_file(scratch / long_name, "x"); }) ==
         "cannot write " + root + "/" + long_name + ": File name too long");
   CHECK(read_file(scratch / "file") == "kept");
@@ -74,7 +74,7 @@ TEST_CASE("A write that stops half-way leaves the old file and nothing beside it
   CHECK(scratch.files() == 1);
 }
 
-TEST_CASE("Of several writers of one file, one wins whole") {
+TEST_CASE("With several writers of one file, one of them wins completely") {
   const Scratch scratch;
   std::vector<std::thread> writers;
   for (const char letter : {'a', 'b', 'c', 'd'}) {
@@ -88,7 +88,7 @@ TEST_CASE("Of several writers of one file, one wins whole") {
   CHECK(scratch.files() == 1);
 }
 
-TEST_CASE("What never ends, or never begins, is refused in time") {
+TEST_CASE("Endless files and FIFOs without a writer are rejected in time") {
   const Scratch scratch;
   CHECK(message([] { read_file("/dev/zero"); }) ==
         "cannot read /dev/zero: it is not a regular file and has more than  256 MiB");
@@ -211,7 +211,7 @@ TEST_CASE("A descriptor's file is written to where it is") {
   CHECK(scratch.files() == 1);
 }
 
-TEST_CASE("Of a symbolic link the target is replaced") {
+TEST_CASE("Writing to a symbolic link replaces its target") {
   const Scratch scratch;
   namespace fs = std::filesystem;
   fs::create_directory(scratch / "there");
@@ -246,7 +246,7 @@ TEST_CASE("Nothing is written where the directory could not be synced") {
   CHECK(scratch.files() == 1);
 }
 
-TEST_CASE("A directory is listed in order; none is empty, and what cannot be read is no empty one") {
+TEST_CASE("A directory is listed in order; a missing one is empty, and an unreadable one is an error") {
   const Scratch scratch;
   write_file(scratch / "b", "");
   write_file(scratch / "a", "");
@@ -255,7 +255,7 @@ TEST_CASE("A directory is listed in order; none is empty, and what cannot be rea
   CHECK(message([&] { entries_of(scratch / "a"); }, scratch.path.string()) == "cannot read FILE/a: Not a directory");
 }
 
-TEST_CASE("Paths are divided by commas, but for a file whose own name has one") {
+TEST_CASE("Paths are separated by commas, except for a file whose name contains one") {
   CHECK(divided_paths("a.txt,b.txt, c/d.txt") == std::vector<std::string>{"a.txt", "b.txt", "c/d.txt"});
   CHECK(divided_paths("a.txt") == std::vector<std::string>{"a.txt"});
   const Scratch scratch;

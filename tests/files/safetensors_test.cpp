@@ -225,7 +225,7 @@ TEST_CASE("A file without a digest is read; metadata may look like one") {
   CHECK(read_safetensors(scratch / "a").metadata == content.metadata);
 }
 
-TEST_CASE("What cannot be written is refused before anything is") {
+TEST_CASE("Content that cannot be stored is rejected before anything is written") {
   const Scratch scratch;
   const auto said = [&](const std::string& first, const std::string& second) {
     SafeTensors content;

@@ -63,7 +63,7 @@ TEST_CASE("a message does not move what a terminal shows") {
   CHECK(message([&] { file.finish(); }) == written.path + ":1: got '␛[2J⟨U+202E⟩⟨U+009B⟩␊'");
 }
 
-TEST_CASE("what is no text file is refused") {
+TEST_CASE("a file that is not text is rejected") {
   const Written binary("ab\xff");
   const std::string root = binary.Scratch::path.string();
   CHECK(message([&] { TextFile file(binary.path); }) == binary.path + ": not UTF-8 at byte 2: 0xff");

@@ -80,7 +80,7 @@ TEST_CASE("text is cut and padded to exactly the width") {
   }
 }
 
-TEST_CASE("visible puts signs for what is not seen or moves other text") {
+TEST_CASE("visible replaces invisible and disruptive characters by signs") {
   CHECK(visible("苹果 it's שלום") == "苹果 it's שלום");
   CHECK(visible(std::string_view("a\0b\t\x7f", 5)) == "a␀b␉␡");
   CHECK(visible("\xe2\x80\xae|\xe2\x81\xa6|\xc2\x85|\xe2\x80\xa8|\xef\xbb\xbf") ==

@@ -20,7 +20,7 @@ inline void demand(bool holds, const char* what) {
   std::abort();
 }
 
-// Whether f() accepts its input. Refused is what it answers with an Error: a text in UTF-8 of some length. Any other
+// Returns whether f() accepts its input. f() rejects it with an Error whose text is UTF-8 of limited length. Any other
 // exception ends the process.
 template <class F>
 bool accepts(F f) {

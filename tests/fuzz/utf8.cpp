@@ -8,7 +8,7 @@ using namespace heed;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = fuzz::text_of(data, size);
   for (const std::string& shown : {visible(text), excerpt(text), fit_width(text, 7)}) checked_utf8(shown, "shown");
-  fuzz::demand(display_width(excerpt(text, 9)) <= 9, "an excerpt is no wider than asked for");
+  fuzz::demand(display_width(excerpt(text, 9)) <= 9, "an excerpt is at most as wide as requested");
   fuzz::accepts([&] {
     const std::string_view whole = checked_utf8(text, "f");
     std::string joined;

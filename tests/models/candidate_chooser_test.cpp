@@ -22,7 +22,7 @@ Questions two_choices() {
 
 }  // namespace
 
-TEST_CASE("A CandidateChooser gives a logit per candidate, whatever stands beside the text in the batch") {
+TEST_CASE("A CandidateChooser gives a logit per candidate, independent of the rest of the batch") {
   const bool or_none = GENERATE(false, true);
   Parameters parameters;
   const CandidateChooser model(Scope(parameters, 1, DType::float64), chooser_of(choosing_shape, or_none));

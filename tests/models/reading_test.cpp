@@ -59,7 +59,7 @@ TEST_CASE("The right answer is a candidate's index; (none) is the index after th
         "the model chooses among candidates; expected examples with candidates");
 }
 
-TEST_CASE("The right answer is a word's index, or -1 for an unknown word") {
+TEST_CASE("The correct answer is a word's index, or -1 for an unknown word") {
   const Answering word(answerer_of(of_known_words()));
   Example example{.tokens = {"the", "cup", "it"}, .query = 2, .answer = "cup"};
   const Batch batch = NumberedExamples({example}, known_words()).batch(0, 1);
@@ -98,7 +98,7 @@ TEST_CASE("A question is the last token of a kind asked about, or the one that i
   CHECK(message([&] { question(model, "it \xff"); }).find("sentence") != std::string::npos);
 }
 
-TEST_CASE("A text that the model cannot read is refused") {
+TEST_CASE("A text that the model cannot read is rejected") {
   const auto reading = [](const SavedModel& model, const char* text) {
     return message([&] { questions(*model.network, model.vocabulary, question(model, text)); });
   };

@@ -71,7 +71,7 @@ TEST_CASE("at() gives the row of the whole output at one token of each text, and
   }
 }
 
-TEST_CASE("Where tokens see different keys a Transformer computes all of them to give one") {
+TEST_CASE("If tokens see different keys, a Transformer computes all tokens to return one") {
   Parameters parameters;
   const Transformer transformer(Scope(parameters, 1), of_vectors(2, 0));
   const Tensor x = ones({2, 5, 8});

@@ -72,7 +72,7 @@ TEST_CASE("A hook sees every value, under the names of the parameters") {
   CHECK(names == std::vector<std::string>{"output"});
 }
 
-TEST_CASE("A hook that only looks changes neither output, weights nor gradients") {
+TEST_CASE("A hook that only reads does not change output, weights and gradients") {
   const DType dtype = GENERATE(DType::float32, DType::float64);
   const int mlp = GENERATE(0, 6);
   const auto tie = GENERATE(Tie::none, Tie::K_is_V, Tie::Q_is_K);
@@ -93,7 +93,7 @@ TEST_CASE("A hook that only looks changes neither output, weights nor gradients"
   }
 }
 
-TEST_CASE("A replaced value is what the layers go on with, and gradients flow through it") {
+TEST_CASE("Layers continue with a replaced value, and gradients flow through it") {
   const SmallAnswerer small(DType::float64);
   const Tensor factor = variable(tensor({1}, {2}, DType::float64));
   const auto loss = [&] {

@@ -101,7 +101,7 @@ TEST_CASE("A linear form after another is their composition") {
   CHECK_FALSE(scaled(3, {}).then(scaled(2, {})).constant.defined());
 }
 
-TEST_CASE("Layers of no size are errors that name the parameter, and add none") {
+TEST_CASE("Layers of size 0 are errors that name the parameter, and add none") {
   Parameters parameters;
   const Scope scope = Scope(parameters, 1) / "layer";
   const auto refused = [](const std::string& name, const std::string& shape) {

@@ -57,7 +57,7 @@ TEST_CASE("A hook sees the hidden features of an MLP and may replace them") {
   CHECK(names == std::vector<std::string>{"mlp.gate.output", "mlp.in.output", "mlp.hidden", "mlp.out.output"});
 }
 
-TEST_CASE("An MLP of no known activation is an error") {
+TEST_CASE("An MLP with an unknown activation is an error") {
   Parameters parameters;
   const Mlp mlp(Scope(parameters, 1), 4, {.width = 6, .activation = static_cast<Activation>(99)});
   CHECK(message([&] { mlp(ones({2, 4})); }) == "Mlp: 99 is not an activation");

@@ -161,7 +161,7 @@ TEST_CASE("A frozen parameter written before backward is named where its values 
         "the operation, but its gradient needs the old values; write to a clone(), or after backward");
 }
 
-TEST_CASE("What is frozen is a constant for recordings, and costs no gradient") {
+TEST_CASE("Frozen parameters are constants for recordings, and cost no gradient") {
   Parameters parameters;
   const Scope scope(parameters, 1);
   const Linear body(scope / "body", 64, 64), head(scope / "head", 64, 64);

@@ -95,7 +95,7 @@ TEST_CASE("A rotary embedding's linear form at a position is the rotation there"
   CHECK(distance(sum(form.linear(parts), {0}, true), rotate(sum(parts, {0}, true), 7)) < 1e-14);
 }
 
-TEST_CASE("A rotary embedding of no length or frequency, of an odd d or a fraction that leaves no pair is an error") {
+TEST_CASE("A rotary embedding without length, frequencies or pairs, or with an odd d, is an error") {
   const auto refused = [](int d, const std::string& base, const std::string& factor, const std::string& fraction) {
     return fmt::format(
         "rotary_frequencies: expected an even d, a base and a factor above 0 and a fraction up to 1, got {}, {}, {}, "

@@ -38,7 +38,7 @@ TEST_CASE("Tokens are drawn as often as they are probable") {
   CHECK(drawn({.top_p = 0.001}) == std::vector<int>{4000, 0, 0, 0});
 }
 
-TEST_CASE("The same random numbers draw the same token, and what cannot be drawn from is an error") {
+TEST_CASE("The same random numbers draw the same token, and invalid distributions are an error") {
   Random a(5), b(5);
   const Tensor logits = full({100}, 0.0);
   for (int i = 0; i < 20; ++i) CHECK(sample(logits, {}, a) == sample(logits, {}, b));

@@ -23,7 +23,7 @@ TEST_CASE("Clipping is PyTorch's clip_grad_norm_") {
   CHECK(error(gradients[q], golden(name + ".q")) <= tolerance(dtype));
 }
 
-TEST_CASE("Gradients that share storage, or have stride 0, are scaled once each") {
+TEST_CASE("Gradients that share storage, or have stride 0, are scaled once") {
   const Tensor a = variable(zeros({4})), b = variable(zeros({4}));
   const bool dense = GENERATE(true, false);
   const Tensor shared = dense ? full({4}, 3) : broadcast_to(full({1}, 3), {4});

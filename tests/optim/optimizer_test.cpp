@@ -156,7 +156,7 @@ TEST_CASE("Parameters that were made after their optimiser are named at its next
   CHECK(optimizer.steps() == 0);
 }
 
-TEST_CASE("A store without parameters has nothing to optimise") {
+TEST_CASE("An optimiser needs a store with parameters") {
   Parameters parameters;
   CHECK(message([&] { Optimizer(parameters, {}); }) ==
         "Optimizer: the parameter store is empty; make the layers before the optimiser");
@@ -193,7 +193,7 @@ TEST_CASE("Two optimisers train disjoint parts from one set of gradients") {
   CHECK(b.item() == 0.75);
 }
 
-TEST_CASE("A learning rate that is no finite number from 0 up is an error that changes nothing") {
+TEST_CASE("A negative or infinite learning rate is an error that changes nothing") {
   Walk walk(DType::float32);
   Optimizer optimizer(walk.parameters, {});
   const auto before = walk.parameters["p"].to_vector();

@@ -36,7 +36,7 @@ TEST_CASE("A schedule falls to its least rate and no further") {
   CHECK(learning_rate(linear, 10) == Approx(0.1));
 }
 
-TEST_CASE("A kind of schedule that there is not is an error") {
+TEST_CASE("An unknown schedule kind is an error") {
   CHECK(message([] {
           learning_rate({static_cast<Schedule::Kind>(99), 0.3, 5, 20}, 6);
         }) == "learning_rate: 99 is not a schedule kind");

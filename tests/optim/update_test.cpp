@@ -39,7 +39,7 @@ TEST_CASE("Steps are bitwise the same for any number of threads") {
   CHECK(one == three);
 }
 
-TEST_CASE("Each element is updated once, however many share the work, of whatever size the parameters are") {
+TEST_CASE("Each element is updated once, for any number of threads and any sizes of parameters") {
   const auto method = GENERATE(OptimizerOptions::Method::sgd, OptimizerOptions::Method::adamw);
   Parameters parameters;
   Gradients gradients;

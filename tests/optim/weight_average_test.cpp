@@ -64,7 +64,7 @@ TEST_CASE("The mean of weights over steps is shown in their place, and they come
   CHECK((other.steps() == 0 && other.state().empty()));
 }
 
-TEST_CASE("A parameter that is a view with gaps has no place to be updated in") {
+TEST_CASE("A parameter that is a view with gaps cannot be updated") {
   const Tensor whole = zeros({6});
   const Tensor view = GENERATE_COPY(slice(whole, 0, 0, 6, 2), transpose(reshape(whole, {2, 3})),
                                     broadcast_to(slice(whole, 0, 0, 1), {6}));

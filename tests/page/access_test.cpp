@@ -11,7 +11,7 @@ using namespace heed;
 
 namespace {
 
-// axe-core's script, of the Python package axe-core-python; empty where that is not installed.
+// axe-core's script from the Python package axe-core-python; empty when that is not installed.
 std::string axe() {
   std::string path;
   FILE* answer = popen(
@@ -28,7 +28,7 @@ std::string axe() {
 
 }  // namespace
 
-TEST_CASE("axe-core finds nothing in any view") {
+TEST_CASE("axe-core finds no fault in any view") {
   Browser* chromium = browser();
   if (!chromium) return;
   const std::string script = axe();
@@ -61,7 +61,7 @@ TEST_CASE("axe-core finds nothing in any view") {
   }
 }
 
-TEST_CASE("Of each kind of run every view says what it shows, and axe-core finds nothing in it") {
+TEST_CASE("For each kind of run every view describes itself, and axe-core finds no fault in it") {
   Browser* chromium = browser();
   if (!chromium) return;
   const std::string script = axe();
@@ -81,7 +81,7 @@ TEST_CASE("Of each kind of run every view says what it shows, and axe-core finds
     for (const std::string& view : views) {
       INFO(runs.back() << ": " << view);
       show(*chromium, view);
-      // In a line of its own, in the verdict, or, where it shows nothing, why.
+      // In its own line, in the verdict, or as the reason why the view is empty.
       CHECK(
           chromium->run("[...document.querySelectorAll('#panel .says, #panel .verdict, #panel .notice')].some((one) => "
                         "!one.hidden && one.textContent.length > 40)") == true);
@@ -95,7 +95,7 @@ TEST_CASE("Of each kind of run every view says what it shows, and axe-core finds
   }
 }
 
-TEST_CASE("Every head is pressed by Enter and Space; Home and End go to the first and last view") {
+TEST_CASE("Enter and Space toggle each head; Home and End go to the first and last view") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(small_model());

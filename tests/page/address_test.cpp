@@ -3,7 +3,7 @@
 
 using namespace heed;
 
-TEST_CASE("The address says what is looked at, and a link opens it") {
+TEST_CASE("The URL captures the current view, and a link opens it") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(small_model());
@@ -14,13 +14,13 @@ TEST_CASE("The address says what is looked at, and a link opens it") {
   CHECK(chromium->text("location.hash") == "#view=matrix&sentence=2&step=0&layer=1&head=2&word=3");
   show(*chromium, "All heads");
   CHECK(chromium->text("location.hash").starts_with("#view=all-heads&sentence=2&"));
-  // What makes no sense is left to the story.
+  // Invalid values give the default view.
   chromium->open(page.file, 1280, false, "#view=nothing&sentence=99&step=7&layer=x&head=-1");
   CHECK(chromium->run("[state.tab, state.sentence, subject().step]") == Json({0, 0, 400}));
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("Back and forward go through views, sentences and heads, not through every step of the slider") {
+TEST_CASE("Back and forward visit views, sentences and heads, but not every step of the slider") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(small_model());

@@ -69,7 +69,7 @@ Browser::Files::Files() {
   fs::create_directory(downloads);
 }
 
-// What the browser started may still be writing for a moment.
+// Processes that the browser started may still be writing for a moment.
 Browser::Files::~Files() {
   std::error_code error;
   for (int i = 0; i < 100 && fs::exists(path, error); ++i) {
@@ -89,28 +89,19 @@ Browser::Process::~Process() {
 
 Browser::Browser() {
   const std::string file = program(), user_data = "--user-data-dir=" + (files_.path / "profile").string();
-  const std::vector<const char*> arguments{file.c_str(),
-                                           "--headless",
-                                           "--no-sandbox",  // it opens our own file alone, and root cannot have one
-                                           "--disable-gpu",
-                                           "--disable-dev-shm-usage",
-                                           "--no-first-run",
-                                           "--disable-component-update",
-                                           "--disable-background-networking",
-                                           "--disable-backgrounding-occluded-windows",
-                                           "--disable-renderer-backgrounding",
-                                           "--disable-background-timer-throttling",
-                                           "--remote-debugging-pipe",
-                                           user_data.c_str(),
-                                           "about:blank",
-                                           nullptr};
+  const std::vector<const char*> arguments{
+      file.c_str(), "--headless",
+      // it opens only our own file, and root cannot have a sandbox
+      "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-component-update",
+      "--disable-background-networking", "--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding",
+      "--disable-background-timer-throttling", "--remote-debugging-pipe", user_data.c_str(), "about:blank", nullptr};
   Pipe commands, answers;
   process_.number = ::fork();
   if (process_.number < 0) fail("browser: cannot start {}: {}", file, std::strerror(errno));
-  ::setpgid(process_.number, process_.number);  // here and in the child, so that it holds before either goes on
+  ::setpgid(process_.number, process_.number);  // here and in the child, so that it holds before either continues
   if (process_.number == 0) {
     const int quiet = ::open("/dev/null", O_WRONLY);
-    // First out of the way of 3 and 4, where chromium reads and writes.
+    // Moves the pipes away from 3 and 4, which chromium uses.
     const int in = ::fcntl(commands.ends[0], F_DUPFD, 20), out = ::fcntl(answers.ends[1], F_DUPFD, 20);
     ::dup2(quiet, STDOUT_FILENO);
     ::dup2(quiet, STDERR_FILENO);
@@ -125,7 +116,7 @@ Browser::Browser() {
   process_.from = answers.ends[0];
   session_ = call("Target.attachToTarget", {{"targetId", first_tab()}, {"flatten", true}}).at("sessionId");
   for (const char* domain : {"Page", "Runtime", "Log", "Network"}) call(std::string(domain) + ".enable");
-  call("Emulation.setFocusEmulationEnabled", {{"enabled", true}});  // frames are drawn for what has the focus
+  call("Emulation.setFocusEmulationEnabled", {{"enabled", true}});  // frames are drawn for the focused page
   call("Browser.setDownloadBehavior", {{"behavior", "allow"}, {"downloadPath", files_.downloads.string()}});
 }
 
@@ -200,7 +191,7 @@ void Browser::open(const fs::path& file, int width, bool dark, const std::string
   const Json scheme = {{"name", "prefers-color-scheme"}, {"value", dark ? "dark" : "light"}};
   call("Emulation.setEmulatedMedia", {{"features", Json::array({scheme})}});
   complaints_.clear();
-  call("Page.navigate", {{"url", "about:blank"}});  // else another hash alone would load nothing
+  call("Page.navigate", {{"url", "about:blank"}});  // otherwise a changed hash would not reload the page
   call("Page.navigate", {{"url", opened_ + hash}});
   wait_for("location.href !== 'about:blank' && document.readyState === 'complete'");
   settle();
@@ -240,7 +231,7 @@ std::vector<Browser::Task> Browser::tasks(const std::function<void()>& during) {
   during();
   call("Tracing.end");
   while (!traced_) note(receive());
-  // The page's thread is the one that draws frames for it.
+  // The page's thread draws the frames.
   const auto frame =
       std::ranges::find_if(trace_, [](const Json& event) { return event.value("name", "") == "FireAnimationFrame"; });
   if (frame == trace_.end()) fail("browser: drew no frame in the meantime");
@@ -299,7 +290,7 @@ void Browser::press(const std::string& key) {
 }
 
 std::vector<std::string> Browser::complaints() {
-  run("0");  // what was said before has come by then
+  run("0");  // earlier messages have arrived by then
   return complaints_;
 }
 

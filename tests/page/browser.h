@@ -9,40 +9,41 @@
 
 namespace heed {
 
-// Chromium without a window, spoken to by the DevTools protocol through two pipes (its option --remote-debugging-pipe:
-// JSON messages that end in a zero byte). One tab.
+// Headless Chromium, controlled by the DevTools protocol through two pipes (its option --remote-debugging-pipe: JSON
+// messages that end in a zero byte). One tab.
 class Browser {
  public:
-  // Where chromium is; empty when it is not installed.
+  // Returns the path of chromium; empty when it is not installed.
   static std::string program();
 
-  Browser();  // Error when it does not start
+  Browser();  // throws Error when it does not start
 
-  // Opens a file, at the place that `hash` names ("#view=why"), in a window of this size; waits until it is read whole.
+  // Opens a file at the position `hash` ("#view=why"), in a window of this size, and waits until it is loaded.
   void open(const std::filesystem::path& file, int width = 1280, bool dark = false, const std::string& hash = "");
 
-  // What the expression gives; a promise is waited for. Error with the script's own message when it throws.
+  // Returns the value of the expression; waits for promises. Throws Error with the script's message when it throws.
   Json run(const std::string& javascript);
   std::string text(const std::string& javascript) { return run(javascript).get<std::string>(); }
-  // Waits until the expression is true: Error after 10 s.
+  // Waits until the expression is true. Throws Error after 10 s.
   void wait_for(const std::string& javascript);
   std::string screenshot();  // of the whole page, as a PNG file
-  void settle();             // until the page has drawn what it was told
+  void settle();             // waits until the page is redrawn
 
-  // The tasks of the page's thread while `during` happens; nothing else is drawn or answered as long as one of them lasts.
-  // Where other programs take the processor, `wall` is longer.
+  // Returns the tasks of the page's thread during `during`. While a task runs, the page does not draw or answer. If
+  // other programs use the processor, `wall` is longer.
   struct Task {
     double processor, wall;  // ms
   };
   std::vector<Task> tasks(const std::function<void()>& during);
 
-  // Moves the pointer to, or clicks, a place of the element that the expression gives: fractions of its width and height.
+  // Moves the pointer to, or clicks, a point of the element that the expression returns: fractions of its width and
+  // height.
   void point_at(const std::string& javascript, double across = 0.5, double down = 0.5);
   void click(const std::string& javascript, double across = 0.5, double down = 0.5);
   void press(const std::string& key);  // an arrow key, Home, End, Enter or " "
 
-  // What was written to the console since the page was opened, scripts' errors, dialogs, and each request but for the file
-  // itself and for what the page made of its own (data: and blob:).
+  // Returns console messages since the page was opened, script errors, dialogs, and each request except for the file
+  // itself and for data: and blob: URLs.
   std::vector<std::string> complaints();
 
   const std::filesystem::path& downloads() const { return files_.downloads; }
@@ -55,14 +56,14 @@ class Browser {
   Json place_of(const std::string& javascript, double across, double down);
   void mouse(const char* type, double x, double y, int buttons);
 
-  struct Files {  // gone at the end
+  struct Files {  // removed at the end
     std::filesystem::path path, downloads;
     Files();
     ~Files();
     Files(const Files&) = delete;
     Files& operator=(const Files&) = delete;
   };
-  struct Process {  // ended at the end, with what it started
+  struct Process {  // terminated at the end, with its children
     pid_t number = -1;
     int to = -1, from = -1;
     Process() = default;

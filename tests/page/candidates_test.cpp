@@ -7,7 +7,7 @@
 
 using namespace heed;
 
-TEST_CASE("Candidates are marked in every picture, their answers told apart, and twins stand side by side") {
+TEST_CASE("Candidates are marked in every picture, their answers distinguished, and minimal pairs shown side by side") {
   Browser* chromium = browser();
   if (!chromium) return;
   const SavedModel model = choosing_model();
@@ -22,7 +22,7 @@ TEST_CASE("Candidates are marked in every picture, their answers told apart, and
             .dump() == R"(["the cup","jam","it"])");
   CHECK(chromium->text("document.querySelector('.signs').textContent") ==
         "Question: what does it refer to? Candidates: the cup and jam; the framed one is meant.");
-  // Of twins with one answer one is right.
+  // A model that gives both sentences of a pair the same answer is right in one of them.
   const std::string said = attend(*model.network, model.vocabulary, examples[0]).predicted;
   const bool same = said == attend(*model.network, model.vocabulary, examples[1]).predicted;
   REQUIRE(same);
@@ -43,7 +43,7 @@ TEST_CASE("Candidates are marked in every picture, their answers told apart, and
     CHECK(chromium->run("marked()") == Json::array({"the", "cup", "jam"}));
   }
   CHECK(chromium->text("document.querySelector('#main [aria-pressed=true]').textContent") == "Minimal pair");
-  // What is not the answer has the rest of the probability.
+  // The rest of the probability belongs to the other answers.
   CHECK(
       chromium->run("[...document.querySelectorAll('#main .answers tbody tr')].every((row) => "
                     "Math.abs(total([...row.querySelectorAll('.figure-text')].map((t) => Number(t.textContent))) - 1) "
@@ -115,7 +115,7 @@ TEST_CASE("An edited sentence keeps its question and its candidates, and says wh
     CHECK(notice() == said);
     CHECK(chromium->run("document.querySelector('.stale') !== null") == true);
   }
-  // The question stays at its word, before and behind what is edited.
+  // The query stays at its word before and behind the edit.
   type(*chromium, "[the cup] hid [jam] it was it");
   CHECK(chromium->run("trial.now.query") == 4);
   type(*chromium, "tiny [the cup] hid [jam] it was it");
@@ -124,7 +124,7 @@ TEST_CASE("An edited sentence keeps its question and its candidates, and says wh
   chromium->click("document.querySelectorAll('button.token')[4]");
   CHECK(notice() == "jam is a candidate; ask about another word.");
 
-  // A head is off when nothing of it passes W_O; then the table says what each candidate had before.
+  // Switching a head off removes its contribution through W_O; the table then shows the previous values.
   const std::string text = "[the cup] hid [jam] it was tiny";
   type(*chromium, text);
   chromium->click("document.querySelector('#main [aria-label=\"layer 2 head 1\"]')");

@@ -36,7 +36,7 @@ SavedModel hostile_model() {
 
 }  // namespace
 
-TEST_CASE("Hostile tokens are shown, and do not run or turn their neighbours around") {
+TEST_CASE("Hostile tokens are displayed, but do not run or reorder other text") {
   Browser* chromium = browser();
   if (!chromium) return;
   Example example;
@@ -51,7 +51,7 @@ TEST_CASE("Hostile tokens are shown, and do not run or turn their neighbours aro
   for (const std::string& view : views) {
     show(*chromium, view);
     INFO(view);
-    // Neither the page nor what is kept of it has gained a script, a picture or a comment.
+    // The page and its saved copy contain no additional script, picture or comment.
     CHECK(chromium->run("document.querySelectorAll('main script, header script, main img, header img').length") == 0);
     CHECK(chromium->run(
               "viewNow().figures.filter(({svg}) => svg.isConnected).every((one) => !new DOMParser()"

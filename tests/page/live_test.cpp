@@ -55,7 +55,7 @@ TEST_CASE("The page of a run of toy.yaml holds its model and its causes") {
   }
   show(*chromium, "Why");
   const Ended causes = run_program(place, "inspect causes run --limit 20");
-  // The program's own words, also beside every picture.
+  // The same texts as in the program, also next to every picture.
   std::string told = causes.out;
   std::ranges::replace(told, '\n', ' ');
   const std::string answer = chromium->text("document.querySelector('.verdict').textContent");
@@ -65,11 +65,11 @@ TEST_CASE("The page of a run of toy.yaml holds its model and its causes") {
   std::string others = chromium->text("document.querySelector('.figures').textContent");
   std::ranges::replace(others, '\n', ' ');
   CHECK(told.find(" " + others + " ") != std::string::npos);
-  CHECK(chromium->run("document.querySelector('.finding').hidden") == true);  // it stands below already
+  CHECK(chromium->run("document.querySelector('.finding').hidden") == true);  // it is already shown below
   show(*chromium, "Sentence");
   CHECK(chromium->text("document.querySelector('.finding').innerText") == "Is the attention the cause? " + answer);
   show(*chromium, "Why");
-  // Those that change most are drawn, in that order; the others are folded.
+  // The largest changes are drawn in order; the others are folded.
   CHECK(chromium->run("byEffect(content.runs[0].causes.rows).length") == 66);
   CHECK(chromium->run("viewNow().figures[0].svg.getAttribute('aria-label').split('; ').length") == 10);
   CHECK(chromium->run("viewNow().figures[0].height") < 500);
@@ -100,7 +100,7 @@ TEST_CASE("A typed sentence, another question, and heads switched off are answer
   chromium->click("document.querySelectorAll('button.token')[1]");
   CHECK(largest_difference(chromium->run(typed), expected(model, question(model, text, "dog"))) < tolerance);
 
-  // A head is off when nothing of it passes W_O.
+  // Switching a head off removes its contribution through W_O.
   chromium->click("document.querySelector('#main [aria-label=\"layer 1 head 2\"]')");
   const SavedModel without = shaken(small_model());
   Tensor W_O = without.parameters["encoder.0.attention.W_O.weight"];
@@ -115,7 +115,7 @@ TEST_CASE("A typed sentence, another question, and heads switched off are answer
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("What is tried changes no other view, stays, and can be reset or shown there") {
+TEST_CASE("Changes in Try it do not affect other views, persist, and can be reset or shown there") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(shaken(small_model()));
@@ -134,7 +134,7 @@ TEST_CASE("What is tried changes no other view, stays, and can be reset or shown
   CHECK(chromium->text("document.querySelector('textarea').value") == text);
   CHECK(chromium->text("document.querySelector('.changed').textContent").starts_with("Changed: without head 1.2. "));
 
-  // Elsewhere it is shown only when it is asked for, as the whole model reads it.
+  // Other views show it only on request, computed by the whole model.
   const auto press = [&](const std::string& name) {
     chromium->click("[...document.querySelectorAll('button')].find((b) => b.textContent === '" + name + "')");
   };
@@ -176,7 +176,7 @@ TEST_CASE("A click on a square cuts that edge: the others share its weight") {
   CHECK(chromium->run("Array.from(trial.now.attention.of(1, 1).subarray(77, 88))") == before);
 }
 
-TEST_CASE("What cannot be read is said: an unknown word with its neighbours, too long, nothing") {
+TEST_CASE("Unreadable input gets a message: an unknown word with similar ones, a text that is too long or empty") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(small_model());
@@ -195,7 +195,7 @@ TEST_CASE("What cannot be read is said: an unknown word with its neighbours, too
   CHECK(chromium->run("document.querySelector('.stale') !== null") == false);
   CHECK(notice("the animl") != "");
   CHECK(chromium->run("document.querySelector('.stale') !== null") == true);
-  // Everything that the last answer left is dimmed: the table, the picture, and what is said of it.
+  // All results of the last answer are dimmed: the table, the picture, and its description.
   CHECK(chromium->run("['.answers', '.picture', '.says b'].every((one) => "
                       "document.querySelector(`#panel ${one}`).closest('.stale') !== null)") == true);
   CHECK(notice("the animal was it") == "");
@@ -238,7 +238,7 @@ TEST_CASE("Calculation shows the program's own steps") {
         true);
 }
 
-TEST_CASE("The page takes a score apart as the program does") {
+TEST_CASE("The page decomposes a score as the program does") {
   Browser* chromium = browser();
   if (!chromium) return;
   const auto check = [&](const SavedModel& model) {
@@ -246,7 +246,7 @@ TEST_CASE("The page takes a score apart as the program does") {
     chromium->open(page.file, 1280, false, "#view=why&layer=2&head=1");
     Example example = question(model, animal);
     example.antecedent = 1;
-    example.distractor = 5;  // what the second sentence means
+    example.distractor = 5;  // the antecedent of the second sentence
     const ScoreParts parts = score_parts(model, example, 1, 0);
     std::vector<double> numbers{parts.score, parts.reference, parts.weight};
     for (const auto* side : {&parts.query, &parts.key}) {
@@ -269,7 +269,7 @@ TEST_CASE("The page takes a score apart as the program does") {
   check(shaken(small_model(Positions::learned, Tie::none, Bias::yes)));
   check(shaken(small_model(Positions::sinusoidal, Tie::K_is_V, Bias::yes)));
   check(shaken(small_model(Positions::none, Tie::Q_is_K, Bias::no)));
-  // In words: rather than at what the twin means, and what it takes.
+  // In words: the comparison with the counterpart's antecedent, and the required change.
   chromium->wait_for("document.querySelector('#main').textContent.includes('removed: the weight is ')");
   const std::string text = chromium->text("document.querySelector('#main').textContent");
   CHECK(text.find("In layer 2 head 1 it gives animal the weight ") != std::string::npos);
@@ -280,7 +280,7 @@ TEST_CASE("The page takes a score apart as the program does") {
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("The page goes on with a text, token by token, as the program reads it at once") {
+TEST_CASE("The page continues a text token by token with the program's numbers") {
   Browser* chromium = browser();
   if (!chromium) return;
   const auto check = [&](const TransformerConfig& config) {
@@ -301,7 +301,7 @@ TEST_CASE("The page goes on with a text, token by token, as the program reads it
     const Json logits = chromium->run("(() => { const writer = new Writer(readerOf(0)); return [..." +
                                       Json(text).dump() + "].flatMap((token) => [...writer.next(token)]); })()");
     CHECK(largest_difference(logits, all.to_vector()) < tolerance);
-    // Beyond what the model sees at once: the later half read anew, here and there.
+    // Beyond the context length, both recompute the later half.
     const Json after =
         chromium->run("(() => { const writer = new Writer(readerOf(0)), text = [..." + Json(text + "ab").dump() +
                       "]; let logits; for (let n = 10; n <= 13; ++n) logits = writer.after(text.slice(0, n)); return "

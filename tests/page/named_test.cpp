@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-// Figures on a page say what they are of, are the same in every view, and fit the window.
+// Figures on a page are labelled, agree in all views, and fit the window.
 using namespace heed;
 
 namespace {
@@ -13,7 +13,7 @@ namespace {
 constexpr const char* said = "document.querySelector('#panel .says').textContent";
 constexpr const char* fits = "document.documentElement.scrollWidth <= document.documentElement.clientWidth";
 
-// An untrained model with so many words more, layers and heads.
+// An untrained model with this many more words, layers and heads.
 SavedModel sized_model(int words, int layers, int heads) {
   SavedModel model = small_model();
   for (int word = 0; word < words; ++word) model.vocabulary.add(fmt::format("word{}", word));
@@ -26,7 +26,7 @@ SavedModel sized_model(int words, int layers, int heads) {
   return model;
 }
 
-// Every picture of the view within the window, with its letters.
+// Checks that every picture of the view is inside the window, including its text.
 bool pictures_fit(Browser& chromium) {
   return chromium.run(std::string(fits) +
                       " && viewNow().figures.filter(({svg}) => svg.isConnected).every(({svg, width}) => "
@@ -77,7 +77,7 @@ TEST_CASE("The weight on an antecedent of two tokens is their sum in every view"
         std::string::npos);
 }
 
-TEST_CASE("A page without a model does not say that it holds one") {
+TEST_CASE("A page without a model does not claim to have one") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Scratch place;
@@ -91,7 +91,7 @@ TEST_CASE("A page without a model does not say that it holds one") {
         "The run directory holds no model.safetensors.");
 }
 
-TEST_CASE("The circuits of a large vocabulary fit the window, and come at once") {
+TEST_CASE("The circuits of a large vocabulary fit the window, and appear at once") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(sized_model(900, 1, 2));
@@ -107,7 +107,7 @@ TEST_CASE("The circuits of a large vocabulary fit the window, and come at once")
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("All heads of 12 layers of 12 fit a phone, with their figures apart") {
+TEST_CASE("All heads of 12 layers of 12 fit a phone, with separate figures") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(sized_model(0, 12, 12));
@@ -121,7 +121,7 @@ TEST_CASE("All heads of 12 layers of 12 fit a phone, with their figures apart") 
         true);
 }
 
-TEST_CASE("Each share of held-out sentences says of how many, with its interval") {
+TEST_CASE("Each share of held-out sentences has its count and its interval") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Scratch place;

@@ -16,7 +16,7 @@ namespace heed {
 inline constexpr const char* animal = "The animal didn't cross the street because it was too tired";
 inline constexpr const char* street = "The animal didn't cross the street because it was too was";
 
-// Fills a run directory with what a model of `step` says of some texts, its dump of step 0 and its metrics.
+// Fills a run directory with the answers of a model of `step` to some texts, a dump of step 0 and metrics.
 inline void write_run(const std::filesystem::path& run, const SavedModel& model, const std::vector<Example>& examples) {
   std::filesystem::create_directories(run);
   Dump first{0, {}}, last{model.step, {}};
@@ -54,7 +54,7 @@ struct Page : Scratch {
   }
 };
 
-// Chromium, one for all tests; nullptr, with a line that says so, where it is not installed.
+// Chromium, shared by all tests; nullptr, with a message, when it is not installed.
 inline Browser* browser() {
   static const bool installed = [] {
     const bool found = !Browser::program().empty();
@@ -70,7 +70,7 @@ inline void show(Browser& chromium, const std::string& view) {
   chromium.click("[...document.querySelectorAll('#tabs button')].find((tab) => tab.textContent === '" + view + "')");
 }
 
-// Of the list with this label the option number `value`.
+// Selects option number `value` in the list with this label.
 inline void choose(Browser& chromium, const std::string& label, int value) {
   chromium.run(
       fmt::format("(() => {{ const list = document.querySelector('[aria-label=\"{}\"]'); list.value = {}; "

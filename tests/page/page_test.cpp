@@ -11,7 +11,7 @@ using namespace heed;
 
 namespace {
 
-// The file that a button of the picture in view saves.
+// Returns the file that a button of the visible picture saves.
 std::string kept(Browser& chromium, const std::string& kind, const std::string& name) {
   const std::filesystem::path file = chromium.downloads() / name;
   std::filesystem::remove(file);
@@ -130,7 +130,7 @@ TEST_CASE("Pointer and arrow keys choose tokens and read figures") {
 
   chromium->click("document.querySelector('#main summary')");
   CHECK(chromium->text("document.querySelector('#main .as-table table').rows[8].cells[2].textContent") == figure(7, 1));
-  // What is drawn anew keeps the focus.
+  // Redrawing keeps the focus.
   chromium->run(
       "(() => { const head = document.querySelector('#main [aria-label=\"layer 2 head 2\"]'); head.focus(); "
       "head.click(); })()");
@@ -157,10 +157,10 @@ TEST_CASE("Each picture is kept as SVG, PNG and CSV") {
   const std::string svg = kept(*chromium, "SVG", name + ".svg");
   CHECK(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
   CHECK(svg.find(">matrix · run · step 400 · layer 2 head 1 · " + std::string(animal) + "<") != std::string::npos);
-  CHECK(svg.find("fill=\"#ffffff\"") != std::string::npos);  // light, whatever the theme
+  CHECK(svg.find("fill=\"#ffffff\"") != std::string::npos);  // light in both themes
   CHECK(svg.find("#10141a") == std::string::npos);
   CHECK(chromium->run("isDark()") == true);
-  // Words on their lines without dominant-baseline, legends without seams.
+  // Words are placed without dominant-baseline; legends have no seams.
   CHECK(svg.find("dominant-baseline") == std::string::npos);
   CHECK(svg.find("dy=\"0.35em\"") != std::string::npos);
   CHECK(svg.find("linearGradient") != std::string::npos);
@@ -183,7 +183,7 @@ TEST_CASE("Each picture is kept as SVG, PNG and CSV") {
     CHECK(chromium->run(
               "[...document.querySelectorAll('#main .keep')].every((tools) => tools.children.length === 3)") == true);
     CHECK(chromium->run("document.querySelectorAll('#main .keep').length > 0") == true);
-    // Not each is there: without held-out sentences nothing is said of causes.
+    // Some views are missing: without held-out sentences there are no causes.
     CHECK(chromium->run("Promise.all(viewNow().figures.filter(({svg}) => svg.isConnected).map((one) => one.pngBlob()))"
                         ".then((blobs) => blobs.length > 0 && blobs.every(({size}) => size > 1000))") == true);
   }

@@ -21,7 +21,7 @@ TEST_CASE("Every view of every page of HEED_PAGES is drawn, at three widths, lig
         chromium->open(std::filesystem::absolute(entry.path()), width, dark);
         for (std::string view : views) {
           show(*chromium, view);
-          chromium->run("new Promise((done) => setTimeout(done, 500))");  // what is computed in slices
+          chromium->run("new Promise((done) => setTimeout(done, 500))");  // for results that are computed in slices
           std::ranges::replace(view, ' ', '-');
           const std::string name =
               fmt::format("{}-{}-{}-{}.png", entry.path().stem().string(), width, dark ? "dark" : "light", view);

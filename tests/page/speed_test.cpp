@@ -34,8 +34,8 @@ Example long_example(int first) {
   return example;
 }
 
-// The longest task that a step of the slider makes, with all that follows when it rests. Of the step nothing is known from the
-// time before.
+// Returns the longest task after a step of the slider, including the work when it stops. No results of the step are
+// cached.
 Browser::Task move(Browser& chromium, int step) {
   const std::vector<Browser::Task> tasks = chromium.tasks([&] {
     chromium.run(
@@ -50,7 +50,7 @@ Browser::Task move(Browser& chromium, int step) {
 
 }  // namespace
 
-// Hidden, as it takes a while: `build/page_test "[.speed]"` prints the figures, too.
+// Hidden, because it is slow: `build/page_test "[.speed]"` also prints the figures.
 TEST_CASE("A page of 6 layers of 8 heads over 100 tokens opens and moves without a halt", "[.speed]") {
   Browser* chromium = browser();
   if (!chromium) return;
@@ -77,7 +77,7 @@ TEST_CASE("A page of 6 layers of 8 heads over 100 tokens opens and moves without
   }
   write_jsonl(held_out_path(place / "run"), {long_example(3), long_example(4)});
   write_file(place / "page.html", page({page_run(place / "run", 2)}));
-  std::vector<double> first;  // of each opening; before the first of them the browser has shown nothing
+  std::vector<double> first;  // per opening; before the first one the browser has shown nothing
   for (int i = 0; i < 9; ++i) {
     chromium->open(place / "page.html", 1440);
     first.push_back(chromium->run("performance.getEntriesByName('first-contentful-paint')[0].startTime").get<double>());
@@ -88,7 +88,7 @@ TEST_CASE("A page of 6 layers of 8 heads over 100 tokens opens and moves without
   CHECK(first[first.size() / 2] < 300);
   for (const std::string& view : views) {
     show(*chromium, view);
-    chromium->run("new Promise((done) => setTimeout(done, 1500))");  // what is computed in slices
+    chromium->run("new Promise((done) => setTimeout(done, 1500))");  // for results that are computed in slices
     std::vector<double> processor, wall;
     for (const int step : {7, 0, 3, 8, 5, 1, 6, 2, 4}) {
       const Browser::Task longest = move(*chromium, step);

@@ -3,12 +3,12 @@
 
 #include <heed/data/tasks/jsonl.h>
 
-// What a page of any run shows first, and says of it.
+// The first view of a page of any run, and its text.
 using namespace heed;
 
 namespace {
 
-// An untrained model of other sizes; its words are those of small_model().
+// An untrained model of other sizes, with the words of small_model().
 SavedModel model_of(int layers, int heads, int max_length = 12) {
   TransformerConfig config = small_config();
   config.layers = layers;
@@ -44,7 +44,7 @@ constexpr const char* shown_heads_of_page = "[...state.shown.keys()].join()";
 
 }  // namespace
 
-TEST_CASE("A page opens on the head that points in its sentence, at the word asked about") {
+TEST_CASE("A page opens on the head that points in its sentence, at the query") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Scratch place;
@@ -56,7 +56,7 @@ TEST_CASE("A page opens on the head that points in its sentence, at the word ask
   CHECK(chromium->run("state.token") == 7);
   CHECK(chromium->text("document.querySelector('.says').textContent") ==
         "At step 400, in layer 2 head 3, it puts 97 % of its attention on animal, its antecedent.");
-  // Another sentence, another head; but one that the reader has chosen stays.
+  // Another sentence selects another head, unless the reader has chosen one.
   chromium->run("chooseSentence(1)");
   chromium->settle();
   CHECK(chromium->text(shown_heads_of_page) == "2.3");
@@ -66,7 +66,7 @@ TEST_CASE("A page opens on the head that points in its sentence, at the word ask
   CHECK(chromium->text(shown_heads_of_page) == "0.1");
 }
 
-TEST_CASE("A long text is opened at the word asked about") {
+TEST_CASE("A long text opens at the query") {
   Browser* chromium = browser();
   if (!chromium) return;
   const SavedModel model = model_of(2, 2, 100);
@@ -89,7 +89,7 @@ TEST_CASE("A long text is opened at the word asked about") {
   }
 }
 
-TEST_CASE("Each head that is shown has a colour of its own, the same in button, lines and curve") {
+TEST_CASE("Each visible head has its own colour, the same in button, lines and curve") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Scratch place;
@@ -116,7 +116,7 @@ TEST_CASE("Each head that is shown has a colour of its own, the same in button, 
   // The lines of two heads between the same words do not lie on each other.
   CHECK(chromium->run("(() => { const d = [...viewNow().figures[0].svg.querySelectorAll('path')].map((p) => "
                       "p.getAttribute('d')); return new Set(d).size === d.length; })()") == true);
-  // Of more heads than colours, the one shown longest goes, and that is said.
+  // With more heads than colours, the oldest one is removed, with a message.
   chromium->click("document.querySelector('#main [aria-label=\"layer 2 head 1\"]')");
   chromium->click("document.querySelector('#main [aria-label=\"layer 2 head 2\"]')");
   CHECK(chromium->run("colours().length") == 8);
@@ -128,7 +128,7 @@ TEST_CASE("Each head that is shown has a colour of its own, the same in button, 
   CHECK(curve == chromium->text("headColour(1, 1)"));
 }
 
-TEST_CASE("Every view says how it is read and what it shows") {
+TEST_CASE("Every view explains itself") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(small_model());
@@ -144,14 +144,14 @@ TEST_CASE("Every view says how it is read and what it shows") {
   show(*chromium, "Sentence");
   CHECK(chromium->text("document.querySelector('.signs').textContent") ==
         "Question: what does it refer to? Antecedent: animal.");
-  // Colours that end at a number do not read as errors.
+  // Colours after a number do not look like errors.
   for (const char* view : {"Calculation", "Weights"}) {
     show(*chromium, view);
     CHECK(chromium->text("document.querySelector('#main').textContent").find("±") == std::string::npos);
   }
 }
 
-TEST_CASE("An answer is marked right where held-out sentences say what is right") {
+TEST_CASE("An answer is marked right if a held-out sentence has the correct answer") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Scratch place;
@@ -172,7 +172,7 @@ TEST_CASE("An answer is marked right where held-out sentences say what is right"
   CHECK(shown(other).find("→ " + said + " ✗ not " + other) == 0);
 }
 
-TEST_CASE("Two runs with different numbers of heads stand side by side, each with a head of its own") {
+TEST_CASE("Two runs with different numbers of heads are shown side by side, each with its own head") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Scratch place;
@@ -189,7 +189,7 @@ TEST_CASE("Two runs with different numbers of heads stand side by side, each wit
     CHECK(chromium->run("words().includes('B: " + B + "')") == true);
     CHECK(chromium->run("viewNow().figures[0].maps.filter((map) => map.of).length") == 3);
     CHECK(chromium->run("viewNow().figures[0].svg.querySelectorAll('path.line').length >= 2") == true);
-    // Every head of the larger run is within reach.
+    // All heads of the larger run can be chosen.
     const char* of_many = swapped ? "Head A" : "Head B";
     CHECK(chromium->run(fmt::format("document.querySelector('[aria-label=\"{}\"]').options.length", of_many)) == 15);
     choose(*chromium, of_many, 6);
@@ -202,7 +202,7 @@ TEST_CASE("Two runs with different numbers of heads stand side by side, each wit
   }
 }
 
-TEST_CASE("A probability that is not known is no bar") {
+TEST_CASE("An unknown probability has no bar") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(small_model());
@@ -244,7 +244,7 @@ TEST_CASE("On a phone lines are wide enough and matrices have figures") {
   for (const std::string& view : views) {
     INFO(view);
     show(*chromium, view);
-    // No letters beyond the edge of a picture.
+    // Text stays inside its picture.
     CHECK(chromium->run(
               "viewNow().figures.filter(({svg}) => svg.isConnected).flatMap(({svg, width, height}) => "
               "[...svg.querySelectorAll('text')].map((t) => [t.getBoundingClientRect(), "
@@ -253,7 +253,7 @@ TEST_CASE("On a phone lines are wide enough and matrices have figures") {
   }
 }
 
-TEST_CASE("Two runs have their curves over each other") {
+TEST_CASE("The curves of two runs are overlaid") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Scratch place;

@@ -17,7 +17,7 @@ inline SavedModel shaken(SavedModel model) {
   return model;
 }
 
-// What the page's model says at the query: weights of all layers and heads in turn, then all probabilities.
+// Returns the expected answer at the query: the weights of all layers and heads in turn, then all probabilities.
 inline std::vector<double> expected(const SavedModel& model, const Example& example) {
   const Answers output =
       answer(*model.network, questions(*model.network, model.vocabulary, example), Compute::all, Weights::yes);
@@ -31,14 +31,14 @@ inline std::vector<double> expected(const SavedModel& model, const Example& exam
   return numbers;
 }
 
-// Of an Attention in the page, all weights.
+// Returns an expression for all weights of an Attention in the page.
 inline std::string all_weights(const std::string& attention) {
   return fmt::format("allHeads({0}.heads).flatMap((at) => [...{0}.of(...at)])", attention);
 }
 
 inline const std::string typed = "[..." + all_weights("trial.now.attention") + ", ...trial.now.reading.probabilities]";
 
-// Writes a text into the view "Try it".
+// Types a text into the view "Try it".
 inline void type(Browser& chromium, const std::string& text) {
   chromium.run("(() => { const field = document.querySelector('textarea'); field.value = " + Json(text).dump() +
                "; field.dispatchEvent(new Event('input')); })()");

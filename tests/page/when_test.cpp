@@ -6,12 +6,12 @@
 
 #include <heed/data/tasks/jsonl.h>
 
-// What a page shows of the models that dump.weights keeps.
+// How a page shows the models that dump.weights stores.
 using namespace heed;
 
 namespace {
 
-// small_model() with every parameter times `factor`, as if it were of `step`.
+// Returns small_model() with every parameter times `factor`, as if from `step`.
 SavedModel scaled(double factor, std::int64_t step) {
   SavedModel model = small_model();
   for (const auto& [name, value] : model.parameters) {
@@ -50,7 +50,7 @@ constexpr const char* says = "document.querySelector('.says').textContent";
 
 }  // namespace
 
-TEST_CASE("Try, Calculation, Weights and Why are of the slider's step") {
+TEST_CASE("Try, Calculation, Weights and Why show the slider's step") {
   Browser* chromium = browser();
   if (!chromium) return;
   const KeptRun place;
@@ -76,7 +76,7 @@ TEST_CASE("Try, Calculation, Weights and Why are of the slider's step") {
   move_to("End");
   CHECK(largest_difference(chromium->run(tried), read_by(scaled(1.5, 400), animal)) < 1e-5);
   CHECK(chromium->text(says).starts_with("The model of step 400 answers "));
-  // A sentence of one's own goes along, here and where it is shown.
+  // The user's own sentence is updated, too, in every view that shows it.
   const std::string own = "The dog didn't cross the street because it was too tired";
   chromium->run("(() => { const field = document.querySelector('textarea'); field.value = " + Json(own).dump() +
                 "; field.dispatchEvent(new Event('input')); })()");
@@ -114,7 +114,7 @@ TEST_CASE("Try, Calculation, Weights and Why are of the slider's step") {
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("What a large model makes of a long text is read in slices, and then shown") {
+TEST_CASE("A large model reads a long text in slices, and then the page shows the result") {
   Browser* chromium = browser();
   if (!chromium) return;
   const auto large = [](double factor, std::int64_t step) {
@@ -158,7 +158,7 @@ TEST_CASE("What a large model makes of a long text is read in slices, and then s
   chromium->settle();
   CHECK(chromium->run("walk(readerOf(0), subject(), subject().query).parts[3].weight").get<double>() ==
         Approx(expected).margin(1e-5));
-  // A reading that the slider leaves behind is given up.
+  // Moving the slider cancels an unfinished computation.
   chromium->run(
       "(() => { readers.clear(); state.step = 0; const reader = readerOf(0), text = subject(); "
       "told = 0; reader.readSoon(text, () => { ++told; }); reader.readSoon(text, () => { ++told; }); state.step = 1; "
@@ -168,7 +168,7 @@ TEST_CASE("What a large model makes of a long text is read in slices, and then s
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("A step whose model the page leaves out is shown by the nearest, and that is said") {
+TEST_CASE("A step without a stored model shows the nearest one, with a message") {
   Browser* chromium = browser();
   if (!chromium) return;
   const KeptRun place;
@@ -178,7 +178,7 @@ TEST_CASE("A step whose model the page leaves out is shown by the nearest, and t
   CHECK(chromium->text(says).starts_with("The saved model of step 400: W_Q"));
   CHECK(chromium->text("document.getElementById('footer').textContent").find("leaves out 1, to stay below 20 MB.") !=
         std::string::npos);
-  // Of three steps one is held.
+  // One of three steps is stored.
   write_dump(place.run, {200, read_dump(dump_path(place.run, 0)).sentences});
   place.keep(scaled(3, 200));
   place.open(*chromium, "#view=weights&step=200");
@@ -189,7 +189,7 @@ TEST_CASE("A step whose model the page leaves out is shown by the nearest, and t
   CHECK(nearest.starts_with("The saved model of step 400, the nearest in this page: W_Q"));
 }
 
-TEST_CASE("When a look became the cause is drawn, and said, for each head") {
+TEST_CASE("The step at which attention became causal is drawn and described for each head") {
   Browser* chromium = browser();
   if (!chromium) return;
   const KeptRun place;

@@ -95,15 +95,15 @@ TEST_CASE("reading a dump that contradicts itself says where") {
     content.metadata.erase("sentences");
     CHECK(reading(content) == "is not an attention dump: the metadata entry 'sentences' is missing");
   }
-  SECTION("step is no number") {
+  SECTION("step is not a number") {
     content.metadata["step"] = "7x";
     CHECK(reading(content) == "metadata 'step' must be a whole number, got '7x'");
   }
-  SECTION("sentences are no JSON") {
+  SECTION("sentences are not JSON") {
     content.metadata["sentences"] = "[{";
     CHECK(reading(content).starts_with("metadata 'sentences' is damaged: "));
   }
-  SECTION("sentences are no array") {
+  SECTION("sentences are not an array") {
     content.metadata["sentences"] = "{}";
     CHECK(reading(content) == "metadata 'sentences' is damaged: expected an array");
   }
@@ -115,7 +115,7 @@ TEST_CASE("reading a dump that contradicts itself says where") {
     content.metadata["sentences"] = sentence_json("2", "0");
     CHECK(reading(content) == "sentence 0: query must be one of its tokens 0 to 1, got 2");
   }
-  SECTION("query is no integer") {
+  SECTION("query is not an integer") {
     content.metadata["sentences"] = sentence_json("0.5", "0");
     CHECK(reading(content) == "metadata 'sentences' is damaged: 'query' must be an index, got 0.5");
   }
@@ -179,7 +179,7 @@ TEST_CASE("reading a dump that contradicts itself says where") {
     CHECK(reading(content) ==
           "sentence.0.layer.1: expected a query's weights to sum to 1, got 0.998 at head 0, query 1 (from 0)");
   }
-  SECTION("a weight is no weight") {
+  SECTION("a weight is out of range") {
     content.tensors[0].second = tensor({1, 2, 2}, {1.5, -0.5, 0.5, 0.5});
     CHECK(reading(content) ==
           "sentence.0.layer.0: expected weights in [0, 1], got 1.5 at head 0, query 0, key 0 (from 0)");

@@ -11,7 +11,7 @@
 
 using namespace heed;
 
-TEST_CASE("Metrics come back as they were written, with what is not known") {
+TEST_CASE("Metrics are read back as written, including unknown values") {
   const double unknown = std::numeric_limits<double>::quiet_NaN();
   const Metrics written{.step = 30,
                         .train_loss = 0.1,
@@ -33,7 +33,7 @@ TEST_CASE("Metrics come back as they were written, with what is not known") {
   CHECK(read_metrics(scratch / "none").empty());
 }
 
-TEST_CASE("The best head is that of the largest weight, in whatever layer") {
+TEST_CASE("The best head has the largest weight over all layers") {
   const double unknown = std::numeric_limits<double>::quiet_NaN();
   Evaluation e;
   CHECK_FALSE(e.best_head());
@@ -55,7 +55,7 @@ TEST_CASE("Evaluations are counted since that of the smallest loss") {
   CHECK(evaluations_since_best(scratch.path) == 3);
 }
 
-TEST_CASE("Lines that are no metrics are all named") {
+TEST_CASE("All invalid lines are named") {
   const Scratch scratch;
   write_file(scratch / "metrics.jsonl", "{\"step\":1}\n[]\n{\"step\":2,\"train_loss\":\"x\"}\n{\"step\":-1}\n");
   const std::string file = (scratch / "metrics.jsonl").string();

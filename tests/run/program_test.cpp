@@ -13,7 +13,7 @@ using namespace heed;
 
 namespace {
 
-// What is written to descriptor `number` goes into a file for as long as this lives.
+// Redirects descriptor `number` to a file while it exists.
 class Redirected {
  public:
   Redirected(int number, const std::string& path) : number_(number), before_(::dup(number)) {
@@ -31,7 +31,7 @@ class Redirected {
   int number_, before_;
 };
 
-// What run_program() says of what `body` does.
+// Returns the messages of run_program() for `body`.
 std::string said_of(const std::function<int()>& body) {
   const Scratch scratch;
   std::fflush(stderr);
@@ -45,8 +45,8 @@ std::string said_of(const std::function<int()>& body) {
 
 }  // namespace
 
-// Its messages and what closed or full streams make of it are seen from outside, in tests/train/train_test.cpp.
-TEST_CASE("What main() returns: the body's code, 2 for a command line, 1 for any other error") {
+// tests/train/train_test.cpp tests its messages, and closed and full streams, from outside.
+TEST_CASE("main() returns the body's code, 2 for a command line error, 1 for any other error") {
   CHECK(run_program("test", "bin/test", [] { return 7; }) == 7);
   CHECK(run_program("test", "bin/test", []() -> int { throw UsageError("a command line (said by a test)"); }) == 2);
   CHECK(run_program("test", "bin/test", []() -> int { throw Error("an error (said by a test)"); }) == 1);
@@ -116,7 +116,7 @@ TEST_CASE("A write to standard output that failed is told, though the last one d
   CHECK(said == "test: cannot write to standard output\n");
 }
 
-TEST_CASE("A value that is no number is named with its option") {
+TEST_CASE("A value that is not a number is named with its option") {
   const auto error = [](std::vector<const char*> words, const char* message) {
     return command_line_error(static_cast<int>(words.size()), words.data(), message);
   };

@@ -139,7 +139,7 @@ TEST_CASE("Only what write_file() had set aside of a run's own files is removed"
   }
 }
 
-TEST_CASE("A run whose files are links is not opened, and what they lead to stays as it is") {
+TEST_CASE("A run whose files are links is not opened, and their targets are unchanged") {
   const Scratch scratch;
   const std::filesystem::path run = scratch / "r", mine = scratch / "mine";
   std::filesystem::create_directories(run / "attention");

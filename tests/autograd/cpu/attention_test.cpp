@@ -15,7 +15,7 @@ Mask sparse_mask(std::int64_t T_q, std::int64_t T_k, std::int64_t blind) {
 
 }  // namespace
 
-TEST_CASE("Fused passes keep the maximum and the inverse sum of each row of scores, 0 for a query that sees no key") {
+TEST_CASE("Fused passes keep the maximum and the inverse sum of each row of scores, 0 for a fully masked row") {
   const auto [T_q, T_k] = GENERATE(table<int, int>({{5, 9}, {130, 140}, {7, 600}, {300, 520}}));
   const std::int64_t blind = T_q / 2;
   CAPTURE(T_q, T_k);

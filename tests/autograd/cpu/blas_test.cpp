@@ -24,7 +24,7 @@ std::vector<std::string> environment() {
 }
 
 #if defined(__x86_64__)
-// What this program prints when it starts anew, with `settings` before its name, for one of the hidden tests below.
+// Restarts this program, with `settings` before its name, and returns its output for one of the hidden tests below.
 std::string printed_with(const std::string& settings, const std::string& test) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
   FILE* child = popen((settings + " '" + self + "' '" + test + "'").c_str(), "r");
@@ -56,7 +56,7 @@ TEST_CASE("A number of threads that the user gives OpenBLAS is there again after
   CHECK(description_with("OPENBLAS_NUM_THREADS=3").find("OpenBLAS 0.") != std::string::npos);
 }
 
-TEST_CASE("Where OpenBLAS cannot be loaded, the message says why, and what to install") {
+TEST_CASE("If OpenBLAS cannot be loaded, the message names the reason and the package to install") {
   const heed::Scratch scratch;
   for (const char* name : {"libopenblas.so.0", "libopenblas.so"}) {
     std::ofstream(scratch / name) << std::string(10'000, 'x');

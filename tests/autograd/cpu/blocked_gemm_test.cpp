@@ -70,7 +70,7 @@ TEMPLATE_TEST_CASE("Blocked products are the naive ones, in any layout", "", flo
   }
 }
 
-TEMPLATE_TEST_CASE("Blocked products larger than what is multiplied at a time", "", float, double) {
+TEMPLATE_TEST_CASE("Blocked products larger than one block are exact", "", float, double) {
   Random random(18);
   const auto [m, n, k, spare] = GENERATE(table<int, int, int, int>(
       {{7, 9, 600, 1}, {400, 20, 30, 0}, {20, 1100, 30, 2}, {350, 530, 300, 0}, {300, 200, 300, 212}}));

@@ -54,7 +54,7 @@ TEST_CASE("A walk merges the axes that lie behind each other in every operand") 
   CHECK(offset == std::vector<std::int64_t>{2, 12, 13});
 }
 
-TEST_CASE("map gives a contiguous tensor of what its operands broadcast to, and takes one dtype only") {
+TEST_CASE("map gives a contiguous tensor of the broadcast shape, and requires a single dtype") {
   const Tensor a = transpose(tensor({3, 2}, {1, 2, 3, 4, 5, 6}, DType::float64)),
                b = tensor({2, 1}, {10, 20}, DType::float64);
   const Tensor y = cpu::map("combine", a, b, [](auto u, auto v) { return 100 * u + v; });

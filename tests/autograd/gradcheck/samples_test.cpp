@@ -6,7 +6,7 @@
 
 using namespace heed;
 
-TEST_CASE("The pairs of shapes that samples draw on broadcast in every way up to rank 4, and some have no elements") {
+TEST_CASE("The shapes of the samples broadcast in every way up to rank 4, and some are empty") {
   std::set<std::string> patterns;  // both ranks; then of each common axis from the last: equal, a's is 1, b's is 1
   bool empty = false;
   for (const auto& [a, b] : broadcast_pairs()) {

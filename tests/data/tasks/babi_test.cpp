@@ -45,7 +45,7 @@ TEST_CASE("a question comes with the story so far") {
   CHECK(second.antecedent == 11);  // the barn that supports the answer, not the nearest
   CHECK(second.sentences.front() == 3);
   CHECK(text(stories[1][0]) == "Tom left . Is Tom here ?");
-  CHECK(stories[1][0].antecedent == -1);  // "no" is no token
+  CHECK(stories[1][0].antecedent == -1);  // "no" is not a token
   CHECK(stories[1][1].antecedent == 4);   // the last of two statements that support it
 }
 

@@ -53,7 +53,7 @@ TEST_CASE("coreference: both nouns are candidates, one pronoun asks") {
   for (const auto& [noun, own] : adjectives) CHECK(own.size() == 10);
 }
 
-TEST_CASE("coreference: neither position nor frequency tells the antecedent") {
+TEST_CASE("coreference: position and frequency do not predict the antecedent") {
   for (const std::uint64_t seed : {1, 2, 3}) {
     const Task task = coreference_task(4000, 1000, Random(seed));
     for (const Set* set : {&task.train, &task.held_out}) {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-// What the tests of tasks that make their own sentences share.
+// Shared by the tests of tasks that generate their sentences.
 namespace heed::test {
 
 using Pairs = std::set<std::pair<std::string, std::string>>;

@@ -27,7 +27,7 @@ TEST_CASE("Induction: different signs, and then the same in the same order") {
   CHECK((*periods.begin() == 8 && *periods.rbegin() == 16 && periods.size() == 9));
 }
 
-TEST_CASE("Induction: a piece ends in a sign that comes again, and asks for what followed it") {
+TEST_CASE("Induction: a sequence ends in a repeated sign, and asks for the sign after its first occurrence") {
   const Task task = induction_task(10, 300, 40, Random(2));
   REQUIRE(task.held_out.size() == 200);
   for (const Example& piece : task.held_out) {

@@ -167,7 +167,7 @@ TEST_CASE("wrong values are shown, cut at a character, without what would move o
   CHECK(jsonl_refusal("{\"a\xe2\x80\xae\": 1}\n") == "FILE:1: unknown key 'a⟨U+202E⟩'\nFILE:1: missing key 'tokens'");
 }
 
-TEST_CASE("files that are no text are refused as a whole") {
+TEST_CASE("files that are not text are rejected as a whole") {
   CHECK(jsonl_refusal("{\"tokens\": [\"\xff\"]}") == "FILE: not UTF-8 at byte 13: 0xff");
   CHECK(jsonl_refusal(R"({"tokens": ["a"]})"
                       "\r"
@@ -205,7 +205,7 @@ TEST_CASE("a jsonl task holds out a tenth, twins together, or takes the test fil
         "FILE: has only one sentence or minimal pair; expected more, to hold some out, or a file in data.test");
 }
 
-TEST_CASE("What comes next may be asked of a single word") {
+TEST_CASE("A sentence of a single word may ask for the next word") {
   const Scratch scratch;
   write_file(scratch / "a.jsonl", R"({"tokens": ["a"], "query": 0, "answer": "b"})"
                                   "\n");

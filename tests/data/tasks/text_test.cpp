@@ -88,7 +88,7 @@ TEST_CASE("A text that cannot be learned from is refused") {
   CHECK(refusal("none", Split::bytes, 3) == "cannot read FILE/none: No such file or directory");
 }
 
-TEST_CASE("Subwords are learned from what is not held out, and are the text again") {
+TEST_CASE("Subwords are learned from the training part, and join to the text again") {
   const Texts texts;
   std::string text;
   for (int i = 0; i < 300; ++i) text += "the cat sat on the mat\u2581 \u00ff\n";
