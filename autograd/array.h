@@ -55,7 +55,7 @@ class Array {
   std::shared_ptr<const std::vector<T>> values_;
 };
 
-using Ids = Array<std::int32_t>;       ///< tokens, labels, positions
-using Booleans = Array<std::uint8_t>;  ///< 0 is false, anything else is true
+using Ids = Array<std::int32_t>;       // tokens, labels, positions
+using Booleans = Array<std::uint8_t>;  // 0 is false, anything else is true
 
 }  // namespace heed

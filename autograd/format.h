@@ -21,17 +21,14 @@ std::string to_string(const Tensor& x);
 
 /// Returns the values in the same form: integers, or True and False for Booleans.
 std::string to_string(const Ids& x);
+std::string to_string(const Booleans& x);
 
 /// Write to_string() of the value.
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 std::ostream& operator<<(std::ostream& out, const Ids& x);
 std::ostream& operator<<(std::ostream& out, const Shape& x);
 std::ostream& operator<<(std::ostream& out, DType x);
-
-#ifndef HEED_DOXYGEN  // Doxygen takes Ids and Booleans, two arrays, for one type
-std::string to_string(const Booleans& x);
 std::ostream& operator<<(std::ostream& out, const Booleans& x);
-#endif
 
 namespace detail {
 

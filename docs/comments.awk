@@ -72,6 +72,12 @@ function follow(code,    i, c, text) {
   if (ended || (depth > 0 && lists[depth] && code ~ /, *$/)) pending = ""
 }
 
+/^using (Ids|Booleans) = / {  # Doxygen merges overloads for two aliases of one template
+  sub(/^using/, "struct")
+  sub(/ = /, " : ")
+  sub(/;/, " {};")
+}
+
 {
   inside = depth > 0 && !declares[depth]  # a function's body
   beginning = pending ~ /^[ ]*$/ && parentheses == 0
