@@ -9,7 +9,7 @@ namespace heed {
 namespace {
 
 // Rotates each row of x by its row of angles; direction -1 rotates back.
-Tensor turned(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryPairs pairs, int direction) {
+Tensor rotated(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryPairs pairs, int direction) {
   const Tensor dense = contiguous(x.detach());
   const std::int64_t d = x.size(-1), half = cosine.size(-1), rows = d ? x.numel() / d : 0;
   Shape angles = x.shape();
@@ -90,8 +90,8 @@ Tensor rotary(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryP
   for (const Tensor* angle : {&cosine, &sine}) {
     if (angle->is_variable() || angle->tape_node().recording != 0) fail("rotary: cosine and sine must be constants");
   }
-  return record(rotary_operation, {&x}, turned(x, cosine, sine, pairs, 1),
-                [cosine, sine, pairs](const Tensor& dy) { return std::vector{turned(dy, cosine, sine, pairs, -1)}; });
+  return record(rotary_operation, {&x}, rotated(x, cosine, sine, pairs, 1),
+                [cosine, sine, pairs](const Tensor& dy) { return std::vector{rotated(dy, cosine, sine, pairs, -1)}; });
 }
 
 }  // namespace heed

@@ -25,7 +25,7 @@ Tensor filled(const char* operation, const Shape& shape, double value, DType dty
   Tensor result(shape, dtype, operation);
   dispatch(dtype, [&]<class T>() {
     T* to = result.mutable_data<T>();
-    cpu::parallel_for(result.numel(), 8 * cpu::most_elements,
+    cpu::parallel_for(result.numel(), 8 * cpu::max_elements,
                       [=, all = result.numel()](std::int64_t begin, std::int64_t end) {
                         cpu::fill(to + begin, end - begin, static_cast<T>(value), all);
                       });

@@ -51,16 +51,16 @@ std::string lower(std::string_view text) {
 bool is_letter_or_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z'); }
 
 // Returns whether a word that ends in `edge` continues with `next`. Words of scripts without spaces may end anywhere.
-bool goes_on(char edge, char next) { return is_letter_or_digit(edge) && (next < 0 || is_letter_or_digit(next)); }
+bool continues(char edge, char next) { return is_letter_or_digit(edge) && (next < 0 || is_letter_or_digit(next)); }
 
 }  // namespace
 
 Example cut(const MarkedText& marked, const Tokenizer& tokenizer) {
   Example example;
-  const bool comes_cut = !marked.tokens.empty() && tokenizer.split() != Split::subwords;
-  example.tokens = comes_cut ? marked.tokens : tokenizer(marked.text);
-  if (comes_cut) example.sentences = marked.sentences;
-  if (comes_cut) example.decider = marked.decider;
+  const bool is_tokenized = !marked.tokens.empty() && tokenizer.split() != Split::subwords;
+  example.tokens = is_tokenized ? marked.tokens : tokenizer(marked.text);
+  if (is_tokenized) example.sentences = marked.sentences;
+  if (is_tokenized) example.decider = marked.decider;
   const std::vector<Place> tokens = places_of(example.tokens, tokenizer, marked.text);
   const auto words = [&](const Place& place) { return marked.text.substr(place.begin, place.end - place.begin); };
   const Span query = span_of(marked.query, tokens);
@@ -129,8 +129,8 @@ Place find_word(std::string_view given, std::string_view sought, std::size_t fro
     const std::size_t begin = text.find(word, from);
     if (begin == text.npos) break;
     const std::size_t end = begin + word.size();
-    const bool grows_left = begin > 0 && goes_on(text[begin], text[begin - 1]);
-    const bool grows_right = end < text.size() && goes_on(text[end - 1], text[end]);
+    const bool grows_left = begin > 0 && continues(text[begin], text[begin - 1]);
+    const bool grows_right = end < text.size() && continues(text[end - 1], text[end]);
     if (!grows_left && !grows_right) return {begin, end};
     from = begin + 1;
   }

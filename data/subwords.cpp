@@ -13,15 +13,15 @@
 namespace heed {
 namespace {
 
-constexpr std::string_view space_sign = "\u2581";    // SentencePiece's substitute for a space
-constexpr std::size_t longest_stretch = 4000;        // in bytes; SentencePiece skips longer lines
-constexpr std::size_t most_learned_from = 64 << 20;  // in bytes, sampled evenly from longer texts
+constexpr std::string_view space_sign = "\u2581";   // SentencePiece's substitute for a space
+constexpr std::size_t max_stretch = 4000;           // in bytes; SentencePiece skips longer lines
+constexpr std::size_t max_learned_from = 64 << 20;  // in bytes, sampled evenly from longer texts
 
 // Returns the number of bytes from `begin` on that SentencePiece preserves: one line of UTF-8 without its substitute
 // for a space.
 std::size_t stretch_at(std::string_view text, std::size_t begin) {
   std::size_t end = begin;
-  while (end < text.size() && end - begin < longest_stretch) {
+  while (end < text.size() && end - begin < max_stretch) {
     utf8proc_int32_t point = 0;
     const std::string_view rest = text.substr(end, 4);
     const utf8proc_ssize_t bytes = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(rest.data()),
@@ -41,7 +41,7 @@ class Lines : public sentencepiece::SentenceIterator {
   explicit Lines(const std::vector<std::string_view>& texts) : texts_(texts) {
     std::size_t bytes = 0;
     for (const std::string_view text : texts) bytes += text.size();
-    every_ = bytes / most_learned_from + 1;
+    every_ = bytes / max_learned_from + 1;
     Next();
   }
   bool done() const override { return text_ == texts_.size(); }
@@ -167,7 +167,7 @@ Subwords Subwords::learn(const std::vector<std::string_view>& texts, int size) {
                                                   {"normalization_rule_name", "identity"},
                                                   {"add_dummy_prefix", "false"},
                                                   {"remove_extra_whitespaces", "false"},
-                                                  {"max_sentence_length", std::to_string(longest_stretch + 4)},
+                                                  {"max_sentence_length", std::to_string(max_stretch + 4)},
                                                   {"unk_id", "0"},
                                                   {"bos_id", "-1"},
                                                   {"eos_id", "-1"},

@@ -17,7 +17,7 @@ namespace heed {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t most_streamed = std::size_t{1} << 28;  // limit for devices and FIFOs, which may never end
+constexpr std::size_t max_streamed = std::size_t{1} << 28;  // limit for devices and FIFOs, which may never end
 constexpr int writer_awaited_ms = 2000;
 
 // Returns false when the file system of the directory, or of its nearest existing parent, has no free inodes.
@@ -138,8 +138,8 @@ void read_all(const Descriptor& file, const fs::path& path, mode_t mode, std::st
     const ssize_t count = ::read(file.number(), block, sizeof block);
     if (count > 0) {
       bytes.append(block, static_cast<std::size_t>(count));
-      if (!S_ISREG(mode) && bytes.size() > most_streamed) {
-        fail("cannot read {}: it is not a regular file and has more than  {} MiB", path.string(), most_streamed >> 20);
+      if (!S_ISREG(mode) && bytes.size() > max_streamed) {
+        fail("cannot read {}: it is not a regular file and has more than  {} MiB", path.string(), max_streamed >> 20);
       }
       is_connected = true;
     } else if (count < 0 && errno == EAGAIN) {

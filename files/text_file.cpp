@@ -21,16 +21,16 @@ TextFile::TextFile(const std::filesystem::path& path) : name_(path.string()) {
 }
 
 void TextFile::note(std::size_t line, std::string_view message) {
-  if (++mistakes_ >= most_counted) {  // a reader may call this from a catch block after an earlier mistake() threw
-    fail("{}\n... and at least {} more; the rest was not read", listing_, most_counted - most_listed);
+  if (++mistakes_ >= max_counted) {  // a reader may call this from a catch block after an earlier mistake() threw
+    fail("{}\n... and at least {} more; the rest was not read", listing_, max_counted - max_listed);
   }
-  if (mistakes_ > most_listed) return;
+  if (mistakes_ > max_listed) return;
   listing_ += fmt::format("{}{}:{}: {}", mistakes_ > 1 ? "\n" : "", name_, line, visible(message));
 }
 
 void TextFile::finish() const {
   if (mistakes_ == 0) return;
-  const int more = mistakes_ - most_listed;
+  const int more = mistakes_ - max_listed;
   fail("{}{}", listing_, more > 0 ? fmt::format("\n... and {} more", more) : "");
 }
 

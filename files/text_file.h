@@ -42,7 +42,7 @@ class TextFile {
  private:
   void note(std::size_t line, std::string_view message);
 
-  static constexpr int most_listed = 20, most_counted = 1000;
+  static constexpr int max_listed = 20, max_counted = 1000;
   std::string name_, text_, listing_;
   std::vector<std::string_view> lines_;
   int mistakes_ = 0;

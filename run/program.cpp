@@ -68,11 +68,11 @@ std::string printable(std::string_view message) {
 
 // Reading files needs more than 64 KiB of stack.
 void check_stack() {
-  constexpr rlim_t least_kib = 128;
+  constexpr rlim_t min_kib = 128;
   rlimit stack{};
-  if (::getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= least_kib << 10) return;
-  fail("the stack is limited to {} KiB; expected at least {} KiB (ulimit -s {})", stack.rlim_cur >> 10, least_kib,
-       least_kib);
+  if (::getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= min_kib << 10) return;
+  fail("the stack is limited to {} KiB; expected at least {} KiB (ulimit -s {})", stack.rlim_cur >> 10, min_kib,
+       min_kib);
 }
 
 const char *program = "", *program_called_as = "";

@@ -17,18 +17,18 @@
 namespace heed::cpu {
 
 // Maximum number of elements per task: large enough to outweigh the overhead, small enough to balance the threads.
-constexpr std::int64_t most_elements = 8192;
+constexpr std::int64_t max_elements = 8192;
 
 // Returns the number of rows per task, out of `rows` rows of n elements.
 constexpr std::int64_t row_grain(std::int64_t rows, std::int64_t n = 1) {
-  return equal_grain(rows, std::max<std::int64_t>(1, most_elements / std::max<std::int64_t>(n, 1)));
+  return equal_grain(rows, std::max<std::int64_t>(1, max_elements / std::max<std::int64_t>(n, 1)));
 }
 
 // Sets to[i] = value for i in [0, n), a part of a tensor of `all` elements. A tensor larger than the caches is written
 // past them.
 template <class T>
 void fill(T* to, std::int64_t n, T value, std::int64_t all) {
-  if (all * static_cast<std::int64_t>(sizeof(T)) <= most_cached_bytes) {
+  if (all * static_cast<std::int64_t>(sizeof(T)) <= max_cached_bytes) {
     std::fill_n(to, n, value);
     return;
   }

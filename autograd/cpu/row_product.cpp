@@ -8,7 +8,7 @@
 namespace heed::cpu {
 namespace {
 
-constexpr std::int64_t least_elements = 1 << 11;    // of W; below this, register blocking is as fast
+constexpr std::int64_t min_elements = 1 << 11;      // of W; below this, register blocking is as fast
 constexpr std::int64_t lanes = 64, few_lanes = 16;  // partial sums of a column that are computed in parallel
 
 // Computes y[j] = b[j] + sum of x[p] W[p, j] for columns [begin, end). It reads eight rows at a time, as eight streams,
@@ -70,7 +70,7 @@ void along_columns(std::int64_t k, const T* x, Matrix<T> W, const T* bias, T* y,
 }  // namespace
 
 bool is_row_product(std::int64_t k, std::int64_t n, std::int64_t row_stride, std::int64_t column_stride) {
-  return k * n >= least_elements && (column_stride == 1 || (row_stride == 1 && k >= lanes));
+  return k * n >= min_elements && (column_stride == 1 || (row_stride == 1 && k >= lanes));
 }
 
 template <class T>

@@ -11,7 +11,7 @@
 namespace heed::cpu {
 
 // Returns whether a tensor of so many bytes is written with non-temporal stores.
-constexpr std::int64_t most_cached_bytes = std::int64_t{1} << 25;
+constexpr std::int64_t max_cached_bytes = std::int64_t{1} << 25;
 
 // A scope for a thread that streams. Its end makes the streamed values visible to other threads.
 struct StreamScope {
@@ -57,9 +57,8 @@ class Part {
  public:
   [[nodiscard]] Part(T* to, std::int64_t n, std::int64_t all)
       : to_(to),
-        data_(n <= most && all * static_cast<std::int64_t>(sizeof(T)) > most_cached_bytes && streams_results()
-                  ? buffer()
-                  : to),
+        data_(n <= most && all * static_cast<std::int64_t>(sizeof(T)) > max_cached_bytes && streams_results() ? buffer()
+                                                                                                              : to),
         n_(n) {}
   ~Part() {
     if (data_ != to_) stream(data_, to_, n_);

@@ -44,7 +44,7 @@ void pause_briefly() {
 // (4) Worker i has thread index i, in [1, workers_]. Workers are added on demand and never end.
 class ThreadPool {
  public:
-  static constexpr int most_members = 256;
+  static constexpr int max_members = 256;
 
   // Runs tile(context, t) for each t in [0, tiles) on up to `members` threads. Returns false, without effect, while it
   // runs another caller's tiles.
@@ -129,7 +129,7 @@ class ThreadPool {
   std::atomic<std::int64_t> tiles_ = 0;
   std::atomic<int> members_ = 0;
   alignas(64) std::atomic<std::int64_t> unfinished_ = 0;
-  alignas(64) std::array<Share, most_members> shares_;
+  alignas(64) std::array<Share, max_members> shares_;
   std::atomic<int> sleeping_ = 0;
   std::atomic<bool> taken_ = false;
   int workers_ = 0;
@@ -146,7 +146,7 @@ ThreadPool& pool() {
 int current_thread() { return thread_index; }
 
 void run_tiles(std::int64_t tiles, void (*run)(void*, std::int64_t), void* context) {
-  const int members = static_cast<int>(std::min<std::int64_t>(tiles, std::min(threads(), ThreadPool::most_members)));
+  const int members = static_cast<int>(std::min<std::int64_t>(tiles, std::min(threads(), ThreadPool::max_members)));
   if (members > 1 && !in_tile && tiles < std::numeric_limits<std::uint32_t>::max() &&
       pool().run(members, tiles, run, context)) {
     return;

@@ -10,7 +10,7 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t most_tokens_asked = 20'000'000;  // limit; a story of n lines may give n^2 tokens
+constexpr std::size_t max_tokens_asked = 20'000'000;  // limit; a story of n lines may give n^2 tokens
 
 struct Statement {
   int id;
@@ -125,12 +125,12 @@ std::vector<std::vector<Example>> read_babi(const std::filesystem::path& path) {
       const std::size_t before = stories.back().size();
       read_question(file, i + 1, text, story, stories.back());
       if (stories.back().size() > before) tokens_asked += stories.back().back().tokens.size();
-      if (tokens_asked > most_tokens_asked) {
+      if (tokens_asked > max_tokens_asked) {
         fail(
             "{}: the questions up to here, each with its story, have more than {} tokens; expected shorter stories, "
             "each "
             "beginning with ID 1",
-            file.at(i + 1).text, most_tokens_asked);
+            file.at(i + 1).text, max_tokens_asked);
       }
     } else if (std::vector<std::string> tokens = tokenize(text, Split::words); !tokens.empty()) {
       story.push_back({id, std::move(tokens)});

@@ -6,7 +6,7 @@ namespace {
 
 // The words of a line are interchangeable. Those of the first ten lines decide between shore and finance house. The
 // others leave it open: without such words, a model could answer "finance" whenever "river" is missing.
-const std::vector<std::pair<std::string_view, std::string_view>> deciders = {
+const std::vector<std::pair<std::string_view, std::string_view>> cue_words = {
     {"river", "money"},  {"stream", "loan"}, {"water", "cash"},     {"boat", "cheque"},   {"lake", "debt"},
     {"flood", "credit"}, {"fish", "coins"},  {"canal", "mortgage"}, {"creek", "savings"}, {"ferry", "account"},
     {"letter", "story"}, {"guest", "song"},  {"noise", "picture"},  {"dream", "friend"},  {"news", "child"}};
@@ -30,17 +30,17 @@ std::vector<Example> sentences(const std::string& what, int count, const std::ve
                                int keep, const Random& random) {
   if (count % 2 != 0) fail("{}: expected an even number, as sentences come in pairs, got {}", what, count);
   const std::size_t choices = people_of[0].size();
-  const std::size_t twins = shapes.size() * deciders.size() * choices * times.size();
+  const std::size_t pairs = shapes.size() * cue_words.size() * choices * times.size();
   std::vector<Example> result;
-  for (const int code : draw(what + " (twins)", count / 2, static_cast<std::int64_t>(twins), keep, random)) {
+  for (const int code : draw(what + " (pairs)", count / 2, static_cast<std::int64_t>(pairs), keep, random)) {
     Digits digit{code};
-    const std::size_t shape = digit(shapes.size()), decider = digit(deciders.size());
+    const std::size_t shape = digit(shapes.size()), decider = digit(cue_words.size());
     const std::size_t person = people_of[decider][digit(choices)];
     const std::string_view time = times[digit(times.size())];
     const bool open = decider >= decisive;
     for (const bool first : {true, false}) {
       Example example;
-      example.decider = first ? deciders[decider].first : deciders[decider].second;
+      example.decider = first ? cue_words[decider].first : cue_words[decider].second;
       example.tokens =
           fill(shapes[shape], {{"{decider}", example.decider}, {"{person}", people[person]}, {"{time}", time}});
       example.query = index_of("bank", example.tokens);
@@ -60,7 +60,7 @@ std::vector<Example> sentences(const std::string& what, int count, const std::ve
 
 Task bank_task(int train_sentences, int held_out_sentences, const Random& random) {
   const PairSplit people_of =
-      split_pairs(static_cast<int>(deciders.size()), static_cast<int>(people.size()), random.stream("people"));
+      split_pairs(static_cast<int>(cue_words.size()), static_cast<int>(people.size()), random.stream("people"));
   Task task;
   task.name = "bank";
   task.train = sentences("data.sentences", train_sentences, people_of.train, 0, random.stream("train"));

@@ -36,9 +36,9 @@ std::vector<Example> sentences(const std::string& what, int count, const Adjecti
                                const Adjectives& of_places, int keep, const Random& random) {
   if (count % 2 != 0) fail("{}: expected an even number, as sentences come in pairs, got {}", what, count);
   const std::size_t choices = of_animals[0].size();  // the same for every noun
-  const std::size_t twins = shapes.size() * verbs.size() * animals.size() * places.size() * choices;
+  const std::size_t pairs = shapes.size() * verbs.size() * animals.size() * places.size() * choices;
   std::vector<Example> result;
-  for (const int code : draw(what + " (twins)", count / 2, static_cast<std::int64_t>(twins), keep, random)) {
+  for (const int code : draw(what + " (pairs)", count / 2, static_cast<std::int64_t>(pairs), keep, random)) {
     Digits digit{code};
     const std::size_t shape = digit(shapes.size()), verb = digit(verbs.size()), animal = digit(animals.size()),
                       place = digit(places.size()), choice = digit(choices);

@@ -6,7 +6,7 @@
 namespace heed {
 namespace {
 
-constexpr int least_period = 8, most_pieces = 200;
+constexpr int min_period = 8, max_pieces = 200;
 constexpr std::string_view signs = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 struct Repeated {
@@ -15,7 +15,7 @@ struct Repeated {
 };
 
 Repeated repeated(int context, Random& random) {
-  Repeated sequence{least_period + static_cast<int>(random.below(context / 2 - least_period + 1)), {}};
+  Repeated sequence{min_period + static_cast<int>(random.below(context / 2 - min_period + 1)), {}};
   std::vector<std::int32_t> all(signs.size());
   std::iota(all.begin(), all.end(), 0);
   random.shuffle(all);
@@ -39,8 +39,8 @@ Example piece_of(const Repeated& sequence, Random& random) {
 
 Task induction_task(int train_sequences, int held_out_sequences, int context, const Random& random) {
   const int most = 2 * static_cast<int>(signs.size());
-  if (context < 2 * least_period || context > most) {
-    fail("data.context: task induction needs from {} to {}, got {}", 2 * least_period, most, context);
+  if (context < 2 * min_period || context > most) {
+    fail("data.context: task induction needs from {} to {}, got {}", 2 * min_period, most, context);
   }
   Task task;
   task.name = "induction";
@@ -54,7 +54,7 @@ Task induction_task(int train_sequences, int held_out_sequences, int context, co
     const bool is_held_out = i >= train_sequences;
     const Repeated sequence = repeated(context, draws);
     for (const std::int32_t number : sequence.signs) (is_held_out ? corpus.held_out : corpus.train).add(number);
-    if (is_held_out && std::ssize(task.held_out) < most_pieces) task.held_out.push_back(piece_of(sequence, cuts));
+    if (is_held_out && std::ssize(task.held_out) < max_pieces) task.held_out.push_back(piece_of(sequence, cuts));
   }
   return task;
 }

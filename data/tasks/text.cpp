@@ -10,7 +10,7 @@
 namespace heed {
 namespace {
 
-constexpr int longest_piece = 32, most_pieces = 200;  // number and length of excerpts
+constexpr int max_piece = 32, max_pieces = 200;  // number and length of excerpts
 
 // Reads the bytes of each file. They stay in memory until they are tokens: with a memory map, truncating the file would
 // crash the program.
@@ -55,9 +55,9 @@ std::vector<std::string> words_at(const Corpus& corpus, const Vocabulary& vocabu
 
 // Distributed evenly over the held-out text.
 std::vector<Example> pieces_of(const Corpus& corpus, const Vocabulary& vocabulary) {
-  const int T = static_cast<int>(std::min<std::int64_t>({corpus.context, longest_piece, corpus.held_out.size() - 1}));
+  const int T = static_cast<int>(std::min<std::int64_t>({corpus.context, max_piece, corpus.held_out.size() - 1}));
   const std::int64_t room = corpus.held_out.size() - T;
-  const std::int64_t count = std::min<std::int64_t>(most_pieces, room);
+  const std::int64_t count = std::min<std::int64_t>(max_pieces, room);
   std::vector<Example> pieces;
   for (std::int64_t i = 0; i < count; ++i) {
     Example piece;

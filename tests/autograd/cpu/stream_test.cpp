@@ -5,7 +5,7 @@
 using namespace heed;
 
 TEST_CASE("A part is written to its last element and no further, whether it is streamed or not") {
-  constexpr std::int64_t small = 1000, large = (cpu::most_cached_bytes / 4) + 1;
+  constexpr std::int64_t small = 1000, large = (cpu::max_cached_bytes / 4) + 1;
   for (const std::int64_t all : {small, large}) {
     for (const std::int64_t first : {0, 1, 4, 7}) {
       for (const std::int64_t n : {0, 1, 3, 4, 17, 256, 4095, 4096, 4097}) {

@@ -50,5 +50,5 @@ TEST_CASE("bank: one word decides the sense, whatever is around it") {
   CHECK(message([] { bank_task(4, 3, Random(1)); }) ==
         "data.held_out: expected an even number, as sentences come in pairs, got 3");
   CHECK(message([] { bank_task(9602, 2, Random(1)); }) ==
-        "data.sentences (twins): expected 0 to 4800, got 4801: no more exist");
+        "data.sentences (pairs): expected 0 to 4800, got 4801: no more exist");
 }

@@ -106,6 +106,6 @@ TEST_CASE("coreference: the seed decides, sizes have limits") {
   CHECK(message([] { coreference_task(5, 2, Random(1)); }) ==
         "data.sentences: expected an even number, as sentences come in pairs, got 5");
   CHECK(message([] { coreference_task(2, 40000, Random(1)); }) ==
-        "data.held_out (twins): expected 0 to 18432, got 20000: no more exist");
+        "data.held_out (pairs): expected 0 to 18432, got 20000: no more exist");
   CHECK(texts(coreference_task(2, 36864, Random(1)).held_out).size() == 36864);
 }
