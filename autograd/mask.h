@@ -9,6 +9,9 @@ namespace heed {
 
 /// The keys that each query may attend to: a boolean array that broadcasts to (B, heads, T_q, T_k), true = visible,
 /// and/or a band of keys around the query's own position, such as a causal mask. By default every key is visible.
+///
+///   const Mask mask = Mask::causal() & Mask::padding(lengths, 12);   // lengths: tokens per text
+///   const AttentionResult y = attention(Q, K, V, mask);
 class Mask {
  public:
   /// `end`: the last query is at the position of the last key (past keys come first). `start`: the first query is at the

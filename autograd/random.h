@@ -13,6 +13,10 @@ std::uint64_t fnv1a(std::string_view text, std::uint64_t hash = 0xcbf29ce4842223
 
 /// Philox4x32-10, a counter-based generator (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"). Number
 /// n of a stream is a function of (seed, stream, n), so any thread can draw it.
+///
+///   Random random(1);
+///   const Tensor x = random_normal({2, 3}, random);
+///   Random dropout = random.stream("dropout");   // independent of `random`
 class Random {
  public:
   explicit Random(std::uint64_t seed, std::uint64_t stream = 0) : seed_(seed), stream_(stream) {}

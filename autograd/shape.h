@@ -20,6 +20,10 @@ inline int checked_axis(const char* operation, int axis, int rank) {
 
 /// The sizes of an n-dimensional array, outermost first; () is a scalar. Throws Error beyond max_rank axes. Also holds
 /// strides, an index, or requested sizes (-1 in reshape): negative sizes are rejected when a tensor is made.
+///
+///   const Shape shape{8, 12, 64};
+///   shape[-1];       // 64
+///   shape.numel();   // 6144
 class Shape {
  public:
   static constexpr int max_rank = 8;

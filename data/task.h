@@ -79,6 +79,9 @@ struct Batch {
 };
 
 /// Examples as numbers, ready for batches. antecedent and twin have the meaning of Example.
+///
+///   const NumberedExamples examples(task.train, task.vocabulary);
+///   const Batch batch = examples.batch(batch_order(examples.size(), 64, step, random));
 class NumberedExamples {
  public:
   NumberedExamples() = default;

@@ -27,6 +27,9 @@ constexpr bool is_of_texts_alone(Split split) { return split == Split::bytes || 
 std::vector<std::string> tokenize(std::string_view text, Split split);
 
 /// Splits texts into tokens and joins tokens to text.
+///
+///   const Tokenizer tokenizer;
+///   tokenizer("It didn't.");   // "It", "didn't", "."
 class Tokenizer {
  public:
   /// For sentences: tokens as from tokenize().

@@ -8,6 +8,10 @@
 namespace heed {
 
 /// Words and their numbers, in order of first occurrence.
+///
+///   Vocabulary vocabulary({"the", "cat"});
+///   vocabulary["cat"];      // 1
+///   vocabulary.add("sat");  // 2
 class Vocabulary {
  public:
   Vocabulary() = default;

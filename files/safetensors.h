@@ -23,7 +23,7 @@ struct SafeTensors {
   /// Tensors whose type changed during the read, for display: "position_ids: I64 as float64".
   std::vector<std::string> converted = {};
 
-  /// throws Error that names the most similar tensor when it is missing
+  /// Returns the tensor with this name. Throws Error that suggests the most similar name.
   const Tensor& operator[](const std::string& name) const;
 };
 

@@ -18,6 +18,12 @@ struct SourceLine {
 
 /// The lines of a UTF-8 text file, and the mistakes that its reader finds. They are reported together: the first 20,
 /// and the number of others.
+///
+///   TextFile file("mine.txt");
+///   for (std::size_t i = 0; i < file.lines().size(); ++i) {
+///     if (file.lines()[i].empty()) file.mistake(i + 1, "expected a sentence, got an empty line");
+///   }
+///   file.finish();   // throws Error: "mine.txt:3: expected a sentence, got an empty line"
 class TextFile {
  public:
   /// Throws Error when the file cannot be read, is not UTF-8, or holds a NUL byte.

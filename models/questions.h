@@ -40,7 +40,7 @@ struct AnswerPoint {
 
 /// How states become logits over the vocabulary.
 struct LogitsConfig {
-  /// share the weights of the token embeddings (Press & Wolf 2017, arXiv:1608.05859), or use a separate matrix
+  /// Share the weights of the token embeddings (Press & Wolf 2017, arXiv:1608.05859), or use a separate matrix
   bool tied = true;
   Bias bias = Bias::no;
   double soft_cap = 0;  // logits become cap tanh(logit / cap); 0: unchanged

@@ -6,6 +6,9 @@
 namespace heed {
 
 /// Keys and values of the tokens so far, for a text that is processed piece by piece. Each attention layer has its own.
+///
+///   KeyValueCache cache;
+///   const auto [K, V] = cache.append(k, v);   // k, v (B, kv_heads, 1, d) -> (B, kv_heads, cache.length(), d)
 class KeyValueCache {
  public:
   std::int64_t length() const { return length_; }  // number of tokens

@@ -15,6 +15,8 @@ struct Sampling {
 
 /// Draws a number in [0, C) from logits (C). Ties count in order: the first of equal logits is the more probable. Throws
 /// Error for an invalid temperature, k or p; NotFinite when a logit is NaN or all are -infinity.
+///
+///   const std::int32_t next = sample(logits, {.temperature = 0.8, .top_k = 40}, random);
 std::int32_t sample(const Tensor& logits, const Sampling& sampling, Random& random);
 
 }  // namespace heed

@@ -11,6 +11,9 @@ namespace heed {
 ///   constant    lr
 ///   linear      least + (lr - least) (1 - u)
 ///   cosine      least + (lr - least) (1 + cos(pi u)) / 2      (Loshchilov & Hutter 2017, arXiv:1608.03983, equation 5)
+///
+///   const Schedule schedule{.kind = Schedule::Kind::cosine, .lr = 1e-3, .warmup = 100, .steps = 2000};
+///   optimizer.step(gradients, learning_rate(schedule, step));
 struct Schedule {
   /// The form after the warm-up.
   enum class Kind { constant, linear, cosine } kind = Kind::constant;

@@ -45,7 +45,7 @@ struct Sizes {
   std::int64_t row_step = 0, key_step = 0;
   Tensor bias;  // undefined, or (batch..., T_q, T_k) with any strides
   std::vector<std::int64_t> bias_offset;
-  // all blocks are equally long; smaller blocks along a band, so that less work is wasted on masked tiles
+  // All blocks are equally long; smaller blocks along a band, so that less work is wasted on masked tiles
   std::int64_t block_rows;
 
   Sizes(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionTerms& terms)
@@ -128,7 +128,7 @@ struct Results {
 // Queries [first, first + rows) of batch b and the keys visible to them.
 struct Block {
   std::int64_t b, first, rows;
-  // per tile; keys before first_key and from `keys` on are hidden from all these queries
+  // The keys of a tile; keys before first_key and from `keys` on are hidden from all these queries
   std::int64_t first_key = 0, keys;
   const std::uint8_t* visible = nullptr;  // of the first query and key; null: the band alone hides keys
 

@@ -10,7 +10,7 @@
 namespace heed {
 namespace {
 
-constexpr int max_piece = 32, max_pieces = 200;  // number and length of excerpts
+constexpr int max_piece = 32, max_pieces = 200;  // length and number of excerpts
 
 // Reads the bytes of each file. They stay in memory until they are tokens: with a memory map, truncating the file would
 // crash the program.
