@@ -11,7 +11,7 @@
 
 namespace heed {
 
-// One file of tests/golden; make_golden.py says what its cases hold.
+// One file of tests/golden; make_golden.py describes its cases.
 class Golden {
  public:
   explicit Golden(const std::string& name) : content_(read_safetensors("tests/golden/" + name + ".safetensors")) {}
@@ -23,7 +23,7 @@ class Golden {
     return {content_[name].shape(), std::vector<std::uint8_t>(values.begin(), values.end())};
   }
 
-  // How many inputs the case has when they are named "0", "1", ...
+  // Returns the number of inputs of a case that names them "0", "1", ...
   std::size_t inputs(const std::string& name) const {
     const auto& all = content_.tensors;
     std::size_t count = 0;
@@ -32,7 +32,7 @@ class Golden {
     return count;
   }
 
-  // Gives the parameters the values that the case holds for them.
+  // Sets the parameters to the values in the case.
   void load(const std::string& name, Parameters& parameters) const {
     NamedTensors values;
     for (const auto& [key, parameter] : parameters) values.emplace_back(key, content_[name + "." + key]);

@@ -5,7 +5,7 @@
 
 namespace heed {
 
-// The text of the Error that `function` throws, with FILE for `path` when that is given; "no error" when it throws none.
+// Returns the text of the Error that `function` throws, with FILE in place of `path`; "no error" if it does not throw.
 template <class Function>
 std::string message(const Function& function, const std::string& path = "") {
   try {

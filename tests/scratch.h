@@ -5,7 +5,7 @@
 
 namespace heed {
 
-// An empty directory that is gone at the end of the scope.
+// An empty directory that is removed at the end of the scope.
 struct Scratch {
   std::filesystem::path path;
 

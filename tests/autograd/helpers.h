@@ -41,7 +41,7 @@ inline std::size_t offset(const Shape& index, const Shape& strides) {
   return static_cast<std::size_t>(std::inner_product(index.begin(), index.end(), strides.begin(), std::int64_t{0}));
 }
 
-// An array indexed one element at a time: what tensors are compared with.
+// An array indexed one element at a time, as a reference for tensors.
 struct Naive {
   Shape shape;
   std::vector<double> values;
@@ -143,7 +143,7 @@ void for_each_broadcast(F check) {
   checked({}, {20000}, DType::float32);
 }
 
-// Calls that must throw an Error, each with its text.
+// Checks calls that must throw an Error with the given text.
 inline void check_messages(const std::vector<std::pair<std::string, std::function<void()>>>& cases) {
   for (const auto& [expected, function] : cases) CHECK(message(function) == expected);
 }

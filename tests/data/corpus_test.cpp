@@ -20,7 +20,7 @@ TokenNumbers counted(int count) {
 
 }  // namespace
 
-TEST_CASE("Token numbers take as few bytes as the largest needs, and stay what they were") {
+TEST_CASE("Token numbers take as few bytes as the largest needs, and keep their values") {
   TokenNumbers numbers(100);
   for (int i = 0; i < 100; ++i) numbers.add(i);
   CHECK(numbers.bytes() == 100);
@@ -68,7 +68,7 @@ TEST_CASE("Each held-out token but the first is predicted once") {
   }
 }
 
-TEST_CASE("A text shorter than a window, and windows that are not there, are refused") {
+TEST_CASE("A text shorter than a window and windows out of range are rejected") {
   Corpus corpus{counted(8), counted(1), 8};
   const auto refused = [&](int B) { return message([&] { training_windows(corpus, B, 0, Random(1)); }); };
   const std::string expected =

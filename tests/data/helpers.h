@@ -12,7 +12,7 @@
 
 namespace heed::test {
 
-// A file that lives as long as this object.
+// A file that is removed with this object.
 class TemporaryFile {
  public:
   TemporaryFile(const std::string& name, const std::string& text)

@@ -18,7 +18,7 @@ MarkedText marked() {
 
 }  // namespace
 
-TEST_CASE("Places in a text become spans of its tokens, however it is cut") {
+TEST_CASE("Spans of bytes become spans of tokens for each kind of split") {
   const Example words = cut(marked(), Tokenizer(Split::words));
   CHECK(words.tokens == Words{"The", "old", "cup", "can't", "hold", "the", "tea", ",", "it", "leaks", "."});
   CHECK(words.query == 8);
@@ -38,7 +38,7 @@ TEST_CASE("Places in a text become spans of its tokens, however it is cut") {
   CHECK(characters.antecedent == 7);
 }
 
-TEST_CASE("A place within a token takes the whole of it") {
+TEST_CASE("A span within a token becomes the whole token") {
   MarkedText text{.text = "Ann's cat saw Bo, and she left"};
   text.candidates = {find_word(text.text, "ann"), find_word(text.text, "Bo")};
   text.query = find_word(text.text, "she");
@@ -49,7 +49,7 @@ TEST_CASE("A place within a token takes the whole of it") {
   CHECK(example.antecedent == -1);
 }
 
-TEST_CASE("Words are found whole, in any case of letters") {
+TEST_CASE("Only whole words are found, in any case") {
   CHECK(find_word("a cart, a CAR", "car") == MarkedText::Place{10, 13});
   CHECK(find_word("car car", "car", 1) == MarkedText::Place{4, 7});
   CHECK(find_word("cart", "car").end == 0);
@@ -57,7 +57,7 @@ TEST_CASE("Words are found whole, in any case of letters") {
   CHECK(find_word("RaceCAR CAR_x", "car") == MarkedText::Place{8, 11});
 }
 
-TEST_CASE("A query that is a whole candidate, and brackets that do not match, are refused") {
+TEST_CASE("A query that is a whole candidate and unbalanced brackets are rejected") {
   MarkedText text = marked();
   text.candidates.push_back(text.query);
   CHECK(message([&] { cut(text, Tokenizer(Split::words)); }) == "the query 'it' is a candidate, too");
@@ -72,7 +72,7 @@ TEST_CASE("A query that is a whole candidate, and brackets that do not match, ar
   CHECK(message([] { without_brackets("a [] b"); }) == "'[]' marks nothing");
 }
 
-TEST_CASE("Neighbours with the same candidates and different answers are twins") {
+TEST_CASE("Adjacent sentences with the same candidates and different answers are counterparts") {
   std::vector<MarkedText> texts(4, marked());
   texts[1].chosen = 1;
   texts[3].chosen = 1;

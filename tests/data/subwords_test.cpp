@@ -52,7 +52,7 @@ TEST_CASE("Subwords are the same for the same text, and after saving and loading
   CHECK(a("the attention of heads") == b("the attention of heads"));
 }
 
-TEST_CASE("A text that the subwords of another program would change is told by its bytes") {
+TEST_CASE("A text that SentencePiece would change is split into bytes") {
   std::string model = Subwords::learn({english()}, 500).model();
   const std::size_t normaliser = model.find("identity");
   REQUIRE(normaliser != model.npos);
@@ -89,7 +89,7 @@ TEST_CASE("Subwords from an unusable text or file are an error") {
         "the subwords cannot be read: they are truncated");
 }
 
-TEST_CASE("Subwords that change text before they cut it are refused: SentencePiece believes their table") {
+TEST_CASE("Subwords that normalise text are rejected: SentencePiece would trust their table") {
   const std::string learned = Subwords::learn({english()}, 500).model();
   const auto field = [](int number, const std::string& content) {  // of fewer than 128 bytes
     return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(content.size())} + content;

@@ -48,7 +48,7 @@ TEST_CASE("a batch is padded to its longest text") {
   }
 }
 
-TEST_CASE("all examples in batches come in their order, the rest in the last") {
+TEST_CASE("batches have all examples in order, the remainder in the last") {
   const Vocabulary vocabulary({"pad", "a", "b", "it"});
   const Example longer = example({"a", "b", "it"}, 2, 1), shorter = example({"it", "a"}, 0, 1);
   const NumberedExamples examples({longer, shorter, longer, longer, shorter}, vocabulary);
@@ -91,7 +91,7 @@ TEST_CASE("candidates are batched, all or none") {
         }) == "example 1 has 2 candidates, the first has 0; expected some in each, or none in the whole set");
 }
 
-TEST_CASE("a part of a batch has its rows of everything; parts are of one size") {
+TEST_CASE("a part of a batch has its rows of every tensor; parts have equal sizes") {
   const Vocabulary vocabulary({"pad", "a", "b", "it"});
   const Example longer = example({"a", "b", "it"}, 2, 1), shorter = example({"it", "a"}, 0, 1);
   const Batch batch = NumberedExamples({longer, shorter, longer, shorter}, vocabulary).batch(0, 4);
@@ -103,7 +103,7 @@ TEST_CASE("a part of a batch has its rows of everything; parts are of one size")
   CHECK(message([&] { part_of(batch, 0, 3); }) == "part_of: 3 parts do not divide a batch of 4");
 }
 
-TEST_CASE("each epoch visits every example once, in an order of its own") {
+TEST_CASE("each epoch visits every example once, in its own order") {
   const Random random(7);
   std::vector<int> walk;
   for (int step = 0; step < 15; ++step) {  // 60 examples: three epochs of 20, batches across their borders
@@ -131,7 +131,7 @@ TEST_CASE("each epoch visits every example once, in an order of its own") {
   CHECK(message([&] { batch_order(0, 8, 0, random); }) == "batch_order: expected at least one example");
 }
 
-TEST_CASE("over many epochs an example comes at every position equally often") {
+TEST_CASE("over many epochs an example occurs at every position equally often") {
   constexpr int count = 10, epochs = 2000;
   std::vector<std::vector<int>> times(count, std::vector<int>(count));
   for (int epoch = 0; epoch < epochs; ++epoch) {
@@ -144,7 +144,7 @@ TEST_CASE("over many epochs an example comes at every position equally often") {
   CHECK(batch_order(1, 3, 0, Random(7)) == std::vector<int>{0, 0, 0});
 }
 
-TEST_CASE("twins differ in one word, antecedent and answer") {
+TEST_CASE("counterparts differ in one word, antecedent and answer") {
   std::vector<Example> examples = {
       example({"dog", "road", "it", "tired"}, 2, 0),  // 0: twin of 4
       example({"dog", "road", "it", "weak"}, 2, 0),   // 1: same antecedent as 0, twin of nobody
@@ -161,7 +161,7 @@ TEST_CASE("twins differ in one word, antecedent and answer") {
   CHECK(distractors == std::vector<int>{1, -1, -1, -1, 0, -1, -1, -1});
 }
 
-TEST_CASE("an example has one twin, though another could be one, and none with the same answer") {
+TEST_CASE("an example has at most one counterpart, with a different answer") {
   std::vector<Example> examples = {example({"dog", "road", "it", "tired"}, 2, 0),
                                    example({"dog", "road", "it", "wide"}, 2, 1),    // differs in the last word,
                                    example({"cat", "road", "it", "tired"}, 2, 1)};  // in the first
@@ -176,7 +176,7 @@ TEST_CASE("an example has one twin, though another could be one, and none with t
   CHECK(examples[1].twin == -1);
 }
 
-TEST_CASE("twins of a whole task are found again, in nearly linear time") {
+TEST_CASE("the minimal pairs of a whole task are found again, in nearly linear time") {
   Task task = coreference_task(20000, 2, Random(3));
   for (Example& e : task.train) e.twin = -1;
   const auto start = std::chrono::steady_clock::now();

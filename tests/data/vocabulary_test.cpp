@@ -17,7 +17,7 @@ TEST_CASE("words are numbered in order of first occurrence") {
   CHECK_FALSE(vocabulary.contains("It"));
 }
 
-TEST_CASE("an unknown word is named, with the nearest known one") {
+TEST_CASE("an unknown word is named, with the most similar known one") {
   const Vocabulary vocabulary({"animal", "street"});
   CHECK(vocabulary.words() == std::vector<std::string>{"animal", "street"});
   CHECK(message([&] { vocabulary["animals"]; }) ==

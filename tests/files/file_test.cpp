@@ -17,7 +17,7 @@
 
 using namespace heed;
 
-TEST_CASE("A file is read as it was written, and replaced whole") {
+TEST_CASE("A file is read as it was written, and replaced atomically") {
   const Scratch scratch;
   const auto path = scratch / "weights 权重.bin";
   for (const std::string& bytes : {std::string(3'000'000, 'x'), std::string("a\0b\r\n\xff", 6), std::string()}) {
@@ -56,7 +56,7 @@ TEST_CASE("A file that cannot be read or written is named, with the reason") {
   CHECK(scratch.files() == 2);
 }
 
-TEST_CASE("A write that stops half-way leaves the old file and nothing beside it") {
+TEST_CASE("An interrupted write leaves the old file and no temporary file") {
   const Scratch scratch;
   write_file(scratch / "file", "old");
 
@@ -106,7 +106,7 @@ TEST_CASE("Endless files and FIFOs without a writer are rejected in time") {
 #endif
 }
 
-TEST_CASE("A file that is cut while it is read is refused") {
+TEST_CASE("A file that is truncated during the read is rejected") {
   const Scratch scratch;
   const std::string path = (scratch / "file").string();
   constexpr std::uintmax_t size = std::uintmax_t{1} << 28;
@@ -175,7 +175,7 @@ TEST_CASE("A FIFO is read to its end, however slowly it is written") {
   CHECK(written({}).empty());
 }
 
-TEST_CASE("A device or FIFO is written to, and stays what it is") {
+TEST_CASE("A device or FIFO is written in place") {
   const Scratch scratch;
   write_file("/dev/null", "x");
   CHECK(std::filesystem::is_character_file("/dev/null"));
@@ -201,7 +201,7 @@ TEST_CASE("A device or FIFO is written to, and stays what it is") {
   CHECK(scratch.files() == 1);
 }
 
-TEST_CASE("A descriptor's file is written to where it is") {
+TEST_CASE("A descriptor's file is written in place") {
   const Scratch scratch;
   const int file = ::open((scratch / "file").c_str(), O_WRONLY | O_CREAT, 0600);
   REQUIRE(::write(file, "before ", 7) == 7);

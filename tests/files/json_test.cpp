@@ -18,12 +18,12 @@ std::string refusal(const std::string& text, int deepest = 8) {
 
 }  // namespace
 
-TEST_CASE("JSON comes back as it was, names in their order") {
+TEST_CASE("JSON is read back as written, with names in order") {
   const std::string text = R"({"z":[1,2.5,-3],"a":{"它":null,"b":true},"c":"\"\\\n"})";
   CHECK(format_json(parse_json(text)) == text);
 }
 
-TEST_CASE("JSON that is cut or wrong is refused at its byte") {
+TEST_CASE("Truncated or invalid JSON is rejected at its byte") {
   CHECK(refusal("").starts_with("not JSON at byte 1: "));
   CHECK(refusal("{\"x\":}").starts_with("not JSON at byte 6: "));
   CHECK(refusal("{} x").starts_with("not JSON at byte 4: "));
@@ -32,7 +32,7 @@ TEST_CASE("JSON that is cut or wrong is refused at its byte") {
   CHECK(refusal("[1e999]") == "a number in it is too large");
 }
 
-TEST_CASE("JSON that another reader could understand otherwise is refused") {
+TEST_CASE("Ambiguous JSON is rejected") {
   CHECK(refusal(R"([{"a":1},{"a":1}])") == "no error");
   CHECK(refusal(R"({"x":{"a":1,"a":2}})") == "key 'a' occurs twice");
   std::string many;
@@ -41,7 +41,7 @@ TEST_CASE("JSON that another reader could understand otherwise is refused") {
   CHECK(refusal(many + "}") == "more than 20000 keys in one object");
 }
 
-TEST_CASE("JSON is read to a given depth and no deeper, however deep it is") {
+TEST_CASE("JSON is read only to a given depth") {
   CHECK(refusal(R"({"x":[{}]})", 3) == "no error");
   CHECK(refusal(R"({"x":[[[]]]})", 3) == "nested deeper than 3 levels");
   CHECK(refusal(std::string(1'000'000, '[')) == "nested deeper than 8 levels");
@@ -51,7 +51,7 @@ TEST_CASE("what is not UTF-8 is not written as JSON") {
   CHECK(message([] { format_json("\xff"); }) == "cannot be written as JSON: a string is not UTF-8");
 }
 
-TEST_CASE("what a library's exception says comes without its marks") {
+TEST_CASE("messages of library exceptions lose their marks") {
   const auto said = [](const auto& read) {
     try {
       read(parse_json(R"({"a":3})"));

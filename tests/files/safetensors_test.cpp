@@ -83,7 +83,7 @@ TEST_CASE("The bytes of a file are those of the format") {
   }
 }
 
-TEST_CASE("Half precision, integers and booleans are read as floats, and said so") {
+TEST_CASE("Half precision, integers and booleans are read as floats and listed") {
   std::string file = file_of(R"({"half":{"dtype":"F16","shape":[7],"data_offsets":[0,14]},)"
                              R"("brain":{"dtype":"BF16","shape":[2],"data_offsets":[14,18]},)"
                              R"("long":{"dtype":"I64","shape":[2],"data_offsets":[18,34]},)"
@@ -115,7 +115,7 @@ TEST_CASE("Half precision, integers and booleans are read as floats, and said so
       parse_safetensors(file_of(R"({"x":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})", 4), "a").converted.empty());
 }
 
-TEST_CASE("Numbers of 16 bits are written rounded to the nearest, and come back as they are") {
+TEST_CASE("Numbers are rounded to the nearest 16-bit number, and read back exactly") {
   const Scratch scratch;
   SafeTensors content;
   const double infinity = std::numeric_limits<double>::infinity();
@@ -149,7 +149,7 @@ TEST_CASE("Numbers of 16 bits are written rounded to the nearest, and come back 
   }
 }
 
-TEST_CASE("A number that 16 bits would make infinite is refused, whatever its type") {
+TEST_CASE("A number that 16 bits would make infinite is rejected for every type") {
   const Scratch scratch;
   const double largest = std::numeric_limits<float>::max(), infinity = std::numeric_limits<double>::infinity();
   const auto said = [&](double value, DType dtype, StoredAs stored) {
@@ -191,7 +191,7 @@ TEST_CASE("A number of 64 bits is rounded once") {
   CHECK(read_safetensors(scratch / "brain")["x"].at({1}) == -(1 + 0x1p-7));
 }
 
-TEST_CASE("Any one flipped bit of a file is noticed") {
+TEST_CASE("Every flipped bit of a file is detected") {
   const Scratch scratch;
   write_safetensors(scratch / "a", small());
   std::string bytes = read_file(scratch / "a");
@@ -259,7 +259,7 @@ TEST_CASE("A file that can be written can be read: both have the same limits") {
   CHECK(scratch.files() == 0);
 }
 
-TEST_CASE("A file cut anywhere is refused") {
+TEST_CASE("A file truncated anywhere is rejected") {
   const Scratch scratch;
   write_safetensors(scratch / "whole", small());
   const std::string bytes = read_file(scratch / "whole");
@@ -276,7 +276,7 @@ TEST_CASE("A file cut anywhere is refused") {
         path + ": not a safetensors file: 45 bytes of data, but its tensors cover 44");
 }
 
-TEST_CASE("A file with broken bytes is refused where it has a digest, else read or refused, never worse") {
+TEST_CASE("A file with damaged bytes is rejected if it has a digest, else read or rejected") {
   const Scratch scratch;
   write_safetensors(scratch / "whole", small());
   const std::string with_digest = read_file(scratch / "whole");
@@ -304,7 +304,7 @@ TEST_CASE("A file with broken bytes is refused where it has a digest, else read 
   }
 }
 
-TEST_CASE("Whatever a header gets wrong is named") {
+TEST_CASE("Each error in a header is named") {
   const auto said = [](const std::string& header, std::size_t size = 8) {
     return message([&] { parse_safetensors(file_of(header, size), "f"); });
   };

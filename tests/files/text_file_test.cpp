@@ -16,7 +16,7 @@ struct Written : Scratch {
 
 }  // namespace
 
-TEST_CASE("a text is read by lines, whatever ends them") {
+TEST_CASE("a text is read by lines, with any line ends") {
   using Lines = std::vector<std::string_view>;
   const auto lines_are = [](const std::string& bytes, const Lines& expected) {
     const Written written(bytes);
@@ -44,7 +44,7 @@ TEST_CASE("mistakes are listed at once, by line, the first twenty of them") {
   CHECK(message([&] { file.finish(); }) == listed + "\n... and 40 more");
 }
 
-TEST_CASE("A file of another kind is not read to its end: the thousandth mistake is the last") {
+TEST_CASE("Reading stops at the thousandth mistake") {
   const Written written("");
   TextFile file(written.path);
   int noted = 0;
@@ -56,7 +56,7 @@ TEST_CASE("A file of another kind is not read to its end: the thousandth mistake
   CHECK(message([&] { file.mistake(1, "from a catch block"); }) == said);
 }
 
-TEST_CASE("a message does not move what a terminal shows") {
+TEST_CASE("a message cannot control the terminal") {
   const Written written("");
   TextFile file(written.path);
   file.mistake(1, "got '{}'", "\x1b[2J\xe2\x80\xae\xc2\x9b\n");

@@ -1,4 +1,4 @@
-// A file of bAbI is refused, or its questions lie within its stories.
+// A bAbI file is rejected, or its questions are within its stories.
 #include "tests/fuzz/fuzz.h"
 
 #include <heed/data/tasks/babi.h>

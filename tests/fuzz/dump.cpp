@@ -1,4 +1,4 @@
-// A dump of attention is refused, or every view shows it.
+// An attention dump is rejected, or every view shows it.
 #include "inspect/views/picture.h"
 #include "inspect/views/view.h"
 #include "tests/fuzz/fuzz.h"

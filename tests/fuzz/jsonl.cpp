@@ -1,4 +1,4 @@
-// Annotated sentences are refused, or written and read again as the same.
+// Annotated sentences are rejected, or survive writing and reading.
 #include "tests/fuzz/fuzz.h"
 
 #include <heed/data/tasks/jsonl.h>

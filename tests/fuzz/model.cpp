@@ -1,4 +1,4 @@
-// A saved model is refused, or shown, and answers or says which value is not finite.
+// A saved model is rejected, or shown, and answers or names a value that is not finite.
 #include "inspect/views/view.h"
 #include "tests/fuzz/fuzz.h"
 

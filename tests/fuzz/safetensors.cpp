@@ -1,4 +1,4 @@
-// A safetensors file is refused, or written and read again as the same.
+// A safetensors file is rejected, or survives writing and reading.
 #include "tests/fuzz/fuzz.h"
 
 #include <heed/files/safetensors.h>

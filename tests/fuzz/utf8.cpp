@@ -1,4 +1,4 @@
-// Text is refused, or cut into characters and tokens that are all of it, and made fit for a terminal.
+// Text is rejected, or split completely into characters and tokens, and made safe for a terminal.
 #include "tests/fuzz/fuzz.h"
 
 #include <heed/data/tokenize.h>

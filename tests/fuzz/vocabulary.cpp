@@ -1,4 +1,4 @@
-// Each line is a word: the vocabulary refuses a second one, numbers the others, and proposes one of them at most.
+// Each line is a word: the vocabulary rejects duplicates, numbers the others, and suggests at most one of them.
 #include "tests/fuzz/fuzz.h"
 
 #include <heed/data/vocabulary.h>

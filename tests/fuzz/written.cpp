@@ -1,4 +1,4 @@
-// Tensors of any names, shapes and metadata are refused, or written by us and read as they were.
+// Tensors of any names, shapes and metadata are rejected, or survive writing and reading.
 #include "tests/fuzz/fuzz.h"
 
 #include <heed/files/safetensors.h>

@@ -1,4 +1,4 @@
-// A configuration is refused, or written and read again as the same.
+// A configuration is rejected, or survives writing and reading.
 #include "tests/fuzz/fuzz.h"
 #include "train/config/config.h"
 

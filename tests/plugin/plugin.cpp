@@ -2,7 +2,7 @@
 
 using namespace heed;
 
-// Learns y = 2 x - 1 in so many steps, and returns the last loss.
+// Learns y = 2 x - 1 in `steps` steps, and returns the last loss.
 extern "C" double learn(int steps) {
   Parameters parameters;
   const Linear layer(Scope(parameters, 1), 1, 1);

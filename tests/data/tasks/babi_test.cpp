@@ -104,7 +104,7 @@ TEST_CASE("mistakes in a bAbI file are listed by line") {
   CHECK(babi_refusal("1 \xe5ve.\n") == "FILE: not UTF-8 at byte 2: 0xe5");
 }
 
-TEST_CASE("Stories whose questions multiply them beyond all memory are refused") {
+TEST_CASE("Stories whose questions would multiply them beyond memory are rejected") {
   std::string story;
   for (int id = 1; id <= 12'000; id += 2) {
     story += fmt::format("{} John went to the hall.\n{} Where is John?\thall\t{}\n", id, id + 1, id);

@@ -7,7 +7,7 @@
 using namespace heed;
 using namespace heed::test;
 
-TEST_CASE("bank: one word decides the sense, whatever is around it") {
+TEST_CASE("bank: one cue word decides the sense, independent of the others") {
   const Task task = bank_task(4000, 1000, Random(1));
   CHECK(texts(task.train).size() == 4000);
   CHECK(texts(task.held_out).size() == 1000);

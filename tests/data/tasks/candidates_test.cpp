@@ -28,7 +28,7 @@ constexpr const char* clozes =
 
 }  // namespace
 
-TEST_CASE("Candidates of JSONL come back as they were written, none of them among the answers") {
+TEST_CASE("Candidates of JSONL are read back as written, also the answer 'none of them'") {
   const Scratch scratch;
   write_file(scratch / "a.jsonl", spans);
   std::vector<Example> examples = read_jsonl(scratch / "a.jsonl");
@@ -43,7 +43,7 @@ TEST_CASE("Candidates of JSONL come back as they were written, none of them amon
   CHECK(read_jsonl(scratch / "b.jsonl") == examples);
 }
 
-TEST_CASE("Mistakes in candidates are told by line") {
+TEST_CASE("Mistakes in candidates are listed by line") {
   const Scratch scratch;
   const auto said = [&](const std::string& candidates, const std::string& rest) {
     write_file(scratch / "a.jsonl",
@@ -69,7 +69,7 @@ TEST_CASE("Mistakes in candidates are told by line") {
         "FILE:1: other: not allowed with candidates, which determine it\nFILE:1: missing key 'antecedent'");
 }
 
-TEST_CASE("Files of any form are read one after another; tokens that were given stay as they are") {
+TEST_CASE("Files of different formats are read one after another; given tokens are kept") {
   const Scratch scratch;
   write_file(scratch / "a.jsonl", spans);
   write_file(scratch / "b.jsonl", words);
@@ -86,7 +86,7 @@ TEST_CASE("Files of any form are read one after another; tokens that were given 
   CHECK(all[3].twin == 2);
 }
 
-TEST_CASE("Each form of file is known by its first line, and '#' chooses sets of schemas") {
+TEST_CASE("The first line tells the format of a file, and '#' selects sets of schemas") {
   const Scratch scratch;
   const auto schema = [](const char* set, int chosen) {
     return fmt::format(
@@ -135,7 +135,7 @@ TEST_CASE("Each form of file is known by its first line, and '#' chooses sets of
             "' selects sets of Winograd schemas, but the file's first line is not a schema");
 }
 
-TEST_CASE("Without a file to test on, a tenth is held out, twins beside each other") {
+TEST_CASE("Without a test file a tenth is held out, with adjacent counterparts") {
   const Scratch scratch;
   std::string many;
   for (int i = 0; i < 20; ++i) {
@@ -168,7 +168,7 @@ TEST_CASE("Without a file to test on, a tenth is held out, twins beside each oth
   }
 }
 
-TEST_CASE("A held-out sentence that is in the training set, too, is left out and counted") {
+TEST_CASE("A held-out sentence that is also in the training set is removed and counted") {
   const Scratch scratch;
   write_file(scratch / "a.jsonl", spans);
   write_file(scratch / "b.jsonl", std::string(spans) + words);
@@ -189,7 +189,8 @@ TEST_CASE("A held-out sentence that is in the training set, too, is left out and
         "data.test: every sentence is also in the training set; expected others to test on");
 }
 
-TEST_CASE("A sentence of which two candidates are the same tokens is left out and counted, its twin is alone then") {
+TEST_CASE(
+    "A sentence in which two candidates have the same tokens is removed and counted; its counterpart stays alone") {
   const Scratch scratch;
   const auto cloze = [](const char* sentence, const char* one, const char* two) {
     return fmt::format(R"({{"qID": "A-{}", "sentence": "{}", "option1": "{}", "option2": "{}", "answer": "1"}})"
@@ -238,7 +239,7 @@ TEST_CASE("Subwords are learned from the training sentences, and spans are of th
   CHECK(with_known.vocabulary.words() == task.vocabulary.words());
 }
 
-TEST_CASE("An antecedent and another candidate make two candidates in the order of the text") {
+TEST_CASE("An antecedent and a distractor make two candidates in text order") {
   std::vector<Example> examples{
       {.tokens = {"a", "b", "it"}, .query = 2, .antecedent = 1, .distractor = 0, .answer = "b"}};
   name_candidates(examples);
@@ -249,7 +250,7 @@ TEST_CASE("An antecedent and another candidate make two candidates in the order 
         "sentence 2 of 2 has no candidates; expected \"candidates\", or \"antecedent\" and \"other\"");
 }
 
-TEST_CASE("Shuffled answers are any of the candidates, each as likely") {
+TEST_CASE("Shuffled answers are equally likely among the candidates") {
   const Example one{.tokens = {"a", "b", "it"}, .query = 2, .candidates = {{0, 1}, {1, 2}}, .chosen = 0};
   std::vector<Example> examples(1000, one);
   shuffle_antecedents(examples, Random(3));

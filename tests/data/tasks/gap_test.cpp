@@ -18,7 +18,7 @@ std::string names(const char* pronoun, int at, const char* A, const char* B) {
 
 }  // namespace
 
-TEST_CASE("Names are read where their offsets say; both may be wrong; the pronoun says the gender") {
+TEST_CASE("Names are read at their offsets; both may be wrong; the pronoun gives the gender") {
   const TemporaryFile file("g.tsv",
                            titles + names("her", 21, "TRUE", "FALSE") + names("her", 21, "FALSE", "TRUE") +
                                names("him", 33, "FALSE", "FALSE") +

@@ -9,7 +9,7 @@
 using namespace heed;
 using Words = std::vector<std::string>;
 
-TEST_CASE("of every five pairs one is held out, each noun and adjective stays in both sets") {
+TEST_CASE("one of five pairs is held out, and each noun and adjective occurs in both sets") {
   for (const std::uint64_t seed : {1, 2, 3}) {
     const PairSplit split = split_pairs(12, 10, Random(seed));
     REQUIRE(split.train.size() == 12);
@@ -51,7 +51,7 @@ TEST_CASE("a shape's placeholders become words") {
   CHECK(fill("it", {}) == Words{"it"});
 }
 
-TEST_CASE("a number is taken apart digit by digit") {
+TEST_CASE("a number is split digit by digit") {
   Digits digit{2 + 3 * (4 + 5 * 6)};
   CHECK(digit(3) == 2);
   CHECK(digit(5) == 4);

@@ -7,7 +7,7 @@
 
 using namespace heed;
 
-TEST_CASE("Induction: different signs, and then the same in the same order") {
+TEST_CASE("Induction: distinct signs, then the same signs in the same order") {
   const Task task = induction_task(300, 20, 32, Random(1));
   REQUIRE(task.corpus);
   const Corpus& corpus = *task.corpus;

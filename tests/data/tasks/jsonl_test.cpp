@@ -43,7 +43,7 @@ TEST_CASE("annotated sentences are read as written") {
   CHECK(examples[1].sentences == std::vector<int>{1, 0});
 }
 
-TEST_CASE("examples are written as they are read: every task's held-out sentences come back the same") {
+TEST_CASE("writing and reading keeps every task's held-out sentences") {
   const TemporaryFile file("held_out.jsonl", "");
   const auto returns = [&](const std::vector<Example>& examples) {
     write_jsonl(file.path(), examples);
@@ -108,7 +108,7 @@ TEST_CASE("every mistake of a file is listed, by line") {
         "FILE:11: missing key 'tokens'");
 }
 
-TEST_CASE("twins, candidates and deciders of a file must fit its sentences") {
+TEST_CASE("counterparts, candidates and cue words of a file must match its sentences") {
   const std::string a = R"({"tokens": ["a", "b"], "query": 1, "antecedent": 0, )";
   CHECK(jsonl_refusal(a + "\"other\": 2}\n" + a + "\"decider\": \"c\"}\n" + a + "\"twin\": -1}\n") ==
         "FILE:1: other: expected a number from 0 to 1, got 2\n"
@@ -123,7 +123,7 @@ TEST_CASE("twins, candidates and deciders of a file must fit its sentences") {
         "FILE:5: twin: expected a sentence of 3 tokens with query 1, got 2 tokens and 1");
 }
 
-TEST_CASE("broken JSON is refused at its line") {
+TEST_CASE("invalid JSON is rejected at its line") {
   CHECK(jsonl_refusal("{\"tokens\": [\"a\"").rfind("FILE:1: not JSON at byte 16: ", 0) == 0);
   CHECK(jsonl_refusal("\n{} x").rfind("FILE:2: not JSON at byte 4: ", 0) == 0);
   CHECK(jsonl_refusal("{\"query\": 1e999}").rfind("FILE:1: a number in it is too large", 0) == 0);
@@ -137,7 +137,7 @@ TEST_CASE("broken JSON is refused at its line") {
         "FILE:1: query: expected a number from 0 to 1, got 4294967296");
 }
 
-TEST_CASE("a file that is one JSON array, or whose objects go on over lines, is refused once") {
+TEST_CASE("a file that is one JSON array, or whose objects span lines, is rejected with one message") {
   const std::string object = "{\"tokens\": [\"a\", \"b\"], \"query\": 1, \"antecedent\": 0}";
   const std::string array =
       "FILE: this is one JSON array; expected one object a line, without brackets around them or commas between them "
@@ -157,7 +157,7 @@ TEST_CASE("a long list of mistakes is cut") {
   CHECK(text.find("FILE:21") == std::string::npos);
 }
 
-TEST_CASE("wrong values are shown, cut at a character, without what would move other text") {
+TEST_CASE("wrong values are shown, cut at a character, without disruptive characters") {
   CHECK(jsonl_refusal("{\"tokens\": \"\xe2\x80\xae\\u001b\xc2\x9b\"}\n") ==
         "FILE:1: tokens: expected a list of at least 2 words, got \"⟨U+202E⟩\\u001b⟨U+009B⟩\"");
   std::string apples;
@@ -179,7 +179,7 @@ TEST_CASE("files that are not text are rejected as a whole") {
   CHECK(message([] { read_jsonl("/"); }) == "/: expected a text file, got a directory");
 }
 
-TEST_CASE("a jsonl task holds out a tenth, twins together, or takes the test file") {
+TEST_CASE("a jsonl task holds out a tenth, keeping minimal pairs together, or takes the test file") {
   std::string content;
   for (int i = 0; i < 20; ++i) {
     content += line(i) +
@@ -217,7 +217,7 @@ TEST_CASE("A sentence of a single word may ask for the next word") {
                       "\n") == "FILE:1: tokens: expected a list of at least 1 word, got []");
 }
 
-TEST_CASE("A sentence says its file and line, which make no two sentences differ") {
+TEST_CASE("A sentence has its file and line, which do not affect equality") {
   const std::string line = R"({"tokens": ["a", "b"], "query": 1, "antecedent": 0})";
   const TemporaryFile file("a.jsonl", line + "\n\n" + line + "\n");
   const std::vector<Example> examples = read_jsonl(file.path());
@@ -227,7 +227,7 @@ TEST_CASE("A sentence says its file and line, which make no two sentences differ
   CHECK(examples[0] == examples[1]);
 }
 
-TEST_CASE("A hostile line takes no more time and memory than its bytes justify") {
+TEST_CASE("A hostile line takes time and memory in proportion to its bytes") {
   CHECK(jsonl_refusal("{\"" + std::string(10'000'000, 'k') + "\": 1}") ==
         "FILE:1: unknown key '" + std::string(59, 'k') + "…'\nFILE:1: missing key 'tokens'");
   std::string tokens = "\"it\"", spans;

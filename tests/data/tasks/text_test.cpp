@@ -30,7 +30,7 @@ std::string text_of(const Task& task, const TokenNumbers& numbers) {
 
 }  // namespace
 
-TEST_CASE("The last tenth of a text is held out, and nothing of it is lost") {
+TEST_CASE("The last tenth of a text is held out completely") {
   const Texts texts;
   const std::string text = "To be, or not to be:\nthat is the question.\n苹果很甜\n";  // 56 bytes
   write_file(texts / "a", text);
@@ -46,7 +46,7 @@ TEST_CASE("The last tenth of a text is held out, and nothing of it is lost") {
   CHECK(texts.task("a", Split::characters, 4).vocabulary.word(1) == "o");
 }
 
-TEST_CASE("Several files are one text, and a text of one's own may be held out") {
+TEST_CASE("Several files form one text, and a separate text may be held out") {
   const Texts texts;
   write_file(texts / "a", "abcdefghij");
   write_file(texts / "b", "klmnopqrst");
@@ -58,7 +58,7 @@ TEST_CASE("Several files are one text, and a text of one's own may be held out")
   CHECK(text_of(other, other.corpus->held_out) == "klmnopqrst");
 }
 
-TEST_CASE("Pieces to look at are held-out tokens, each with the one that comes next") {
+TEST_CASE("Excerpts are held-out tokens, each with the next token as answer") {
   const Texts texts;
   std::string text;
   for (int i = 0; i < 1000; ++i) text += static_cast<char>('a' + i % 26);
@@ -72,7 +72,7 @@ TEST_CASE("Pieces to look at are held-out tokens, each with the one that comes n
   }
 }
 
-TEST_CASE("A text that cannot be learned from is refused") {
+TEST_CASE("A text that is too short or invalid is rejected") {
   const Texts texts;
   write_file(texts / "short", "abcdefghij");
   write_file(texts / "broken", "abcdefghij\xff");
@@ -99,7 +99,7 @@ TEST_CASE("Subwords are learned from the training part, and join to the text aga
   CHECK(task.corpus->train.size() < 300 * 16);  // of 30 bytes a line
 }
 
-TEST_CASE("UTF-16 is refused, however a text is cut, unless into bytes") {
+TEST_CASE("UTF-16 is rejected for every split except bytes") {
   const Texts texts;
   std::string text;
   for (int i = 0; i < 300; ++i) text += "the cat sat on the mat\n";
@@ -121,7 +121,7 @@ TEST_CASE("UTF-16 is refused, however a text is cut, unless into bytes") {
   CHECK(texts.task("wide", Split::bytes, 8).corpus->train.size() == std::ssize(wide) / 10 * 9);
 }
 
-TEST_CASE("A text that another program cuts while it is read is an error, or is learned from as it was") {
+TEST_CASE("A text that another program truncates during the read is an error, or is read completely") {
   const Texts texts;
   std::string text;
   while (text.size() < 20'000'000) text += "the cat sat on the mat\n";

@@ -7,7 +7,7 @@
 
 using namespace heed;
 
-TEST_CASE("Who is marked elsewhere in the file is the other candidate") {
+TEST_CASE("The distractor is a person that other lines mark") {
   const Scratch scratch;
   const std::filesystem::path path = scratch / "pro_one.txt.dev";
   write_file(path,
@@ -34,7 +34,7 @@ TEST_CASE("Who is marked elsewhere in the file is the other candidate") {
   CHECK(all[0].relation == "pro");
 }
 
-TEST_CASE("Names need no article, and spaces inside brackets and empty lines say nothing") {
+TEST_CASE("Names need no article; spaces inside brackets and empty lines are ignored") {
   const Scratch scratch;
   const std::filesystem::path path = scratch / "anti_one.txt";
   write_file(path,

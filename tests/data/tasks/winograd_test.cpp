@@ -58,7 +58,7 @@ TEST_CASE("Every mistake of a file of schemas is listed by its line") {
         "FILE:7: no candidates");
 }
 
-TEST_CASE("A span is two whole numbers, and a schema of another form is told what is expected") {
+TEST_CASE("A span is two whole numbers, and errors in a schema say what is expected") {
   const auto refusal = [](const std::string& line) {
     const TemporaryFile file("s.tsv", line + "\n");
     return message([&] { read_winograd(file.path()); }, file.path());

@@ -16,7 +16,7 @@ std::string cloze(const char* id, const char* sentence, const char* one, const c
 
 }  // namespace
 
-TEST_CASE("Options of a cloze are found as words, as a word's beginning, or anywhere; qIDs make twins") {
+TEST_CASE("Options of a cloze are found as words, as the start of a word, or anywhere; qIDs pair counterparts") {
   const TemporaryFile file(
       "w.jsonl", cloze("A-2", "Nettles sting; Olaf cut the nettle, then Pim, as _ was told.", "pim", "Olaf", "2") +
                      cloze("B-1", "The lids and pots were there, but the _ broke.", "pot", "lid", "1") +
