@@ -110,7 +110,7 @@ class Tensor {
   /// For recordings, a tensor is a variable(), the output of a recorded operation, or a constant.
   bool is_variable() const { return tape_node_.recording == 0 && tape_node_.node != 0; }
   const TapeNode& tape_node() const { return tape_node_; }
-  std::uint64_t version() const;    // number of mutable_data() calls on this storage
+  std::uint64_t version() const;    // increases with each mutable_data()
   bool may_be_overwritten() const;  // contiguous, and no other handle sees the storage
   /// Returns the parameter's name that messages use for this memory, or "".
   const std::string& name() const;
