@@ -30,7 +30,7 @@ case "$*" in
   mpi) packages+=(libopenmpi-dev openmpi-bin) ;;
   page) packages+=(chromium) ;;
   lint) packages+=(clang-format clang-tidy libomp-dev) ;;
-  docs) packages+=(doxygen) ;;
+  docs) packages+=(doxygen python3-sphinx python3-myst-parser python3-breathe furo) ;;
   ci) packages+=(debootstrap debian-archive-keyring) ;;
   deb) packages+=(dpkg-dev file) ;;
   *) die "expected no argument, 'clang', 'fuzz', 'coverage', 'mpi', 'page', 'lint', 'docs', 'ci' or 'deb', got '$*'" ;;

@@ -1,20 +1,28 @@
-# The target "docs": the API reference of the installed headers, docs/html/index.html in the build directory. An error
-# for a public class, function or enumeration without a comment; fields may speak for themselves.
+# The target "docs": the documentation site, docs/html/index.html in the build directory. Doxygen reads the installed headers and
+# fails for a public class, function or enumeration without a comment; fields may speak for themselves. docs/generate.py copies the
+# pages and makes those that the programs' help texts fill. Sphinx fails at the first warning.
 find_program(HEED_DOXYGEN doxygen)
+find_program(HEED_SPHINX sphinx-build)
+find_program(HEED_PYTHON python3)
 file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} heed.h autograd/*.h autograd/gradcheck/*.h files/*.h
-     nn/*.h optim/*.h data/*.h data/tasks/*.h)
-list(REMOVE_ITEM headers files/json.h)
+     nn/*.h optim/*.h data/*.h data/tasks/*.h models/*.h models/formats/*.h explain/*.h)
+list(REMOVE_ITEM headers files/json.h models/formats/config_json.h)
 list(TRANSFORM headers PREPEND ${PROJECT_BINARY_DIR}/include/heed/)
 list(JOIN headers " " headers)
 
 set(output ${PROJECT_BINARY_DIR}/docs)
 file(MAKE_DIRECTORY ${output})
 configure_file(docs/Doxyfile.in ${output}/Doxyfile @ONLY)
-if(HEED_DOXYGEN)
+if(HEED_DOXYGEN AND HEED_SPHINX AND HEED_PYTHON AND TARGET heed_train)
   add_custom_target(docs COMMAND ${HEED_DOXYGEN} Doxyfile
                     COMMAND sh -c "! grep -v '(variable) of ' warnings.txt >&2"
+                    COMMAND ${HEED_PYTHON} -B ${PROJECT_SOURCE_DIR}/docs/generate.py ${PROJECT_BINARY_DIR} ${output}/source
+                    COMMAND ${CMAKE_COMMAND} -E env HEED_VERSION=${PROJECT_VERSION} HEED_DOXYGEN_XML=${output}/xml
+                            ${HEED_SPHINX} -q -W --keep-going -b html -d ${output}/doctrees -c source/docs source html
                     COMMAND ${CMAKE_COMMAND} -E echo "docs: ${output}/html/index.html"
                     WORKING_DIRECTORY ${output} VERBATIM)
+  add_dependencies(docs heed_train heed_inspect)
 else()
-  add_custom_target(docs COMMAND ${CMAKE_COMMAND} -E echo "docs: there is no doxygen here; ./setup.sh docs" COMMAND false)
+  add_custom_target(docs COMMAND ${CMAKE_COMMAND} -E echo "docs: a program is missing here; ./setup.sh docs installs doxygen and Sphinx"
+                    COMMAND false)
 endif()

@@ -9,7 +9,7 @@ if(HEED_PORTABLE)
 endif()
 if(CMAKE_CROSSCOMPILING AND NOT IS_DIRECTORY "${CMAKE_SYSROOT}")
   message(FATAL_ERROR "Compiling for ${CMAKE_SYSTEM_PROCESSOR}: expected a directory with its libraries in CMAKE_SYSROOT (of "
-                      "preset arm64: the environment variable SYSROOT), got '${CMAKE_SYSROOT}'. See docs/arm64.md")
+                      "preset arm64: the environment variable SYSROOT), got '${CMAKE_SYSROOT}'. See docs/how-to/packages.md")
 endif()
 if(HEED_MARCH)
   set(CMAKE_REQUIRED_FLAGS -march=${HEED_MARCH})

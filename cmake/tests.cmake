@@ -36,11 +36,11 @@ set_tests_properties(page PROPERTIES SKIP_REGULAR_EXPRESSION "chromium is not in
 
 target_compile_options(autograd_test PRIVATE -Wno-unknown-pragmas)  # "omp simd" in the kernels' headers
 
-# Runs the commands in README. With sanitizers these many runs would take minutes.
+# What the documents say. With sanitizers its many runs would take minutes.
 if(NOT HEED_SANITIZE)
+  file(GLOB guides CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} docs/tutorial/*.md docs/how-to/*.md docs/explanation/*.md)
   add_test(NAME readme_commands WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-           COMMAND tests/readme/commands.sh ${PROJECT_BINARY_DIR} README.md README.zh-CN.md CONTRIBUTING.md
-                   docs/self-attention.md docs/self-attention.zh-CN.md)
+           COMMAND tests/readme/commands.sh ${PROJECT_BINARY_DIR} README.md README.zh-CN.md CONTRIBUTING.md ${guides})
   set(readme_tests names facts measured runs)
 endif()
 # Checks names, figures and facts in the documents against the sources and the programs.
@@ -51,10 +51,10 @@ foreach(name ${readme_tests})
   set_tests_properties(readme_${name} PROPERTIES SKIP_RETURN_CODE 77)
 endforeach()
 add_test(NAME readme_install WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-         COMMAND tests/readme/install.sh ${PROJECT_BINARY_DIR} README.md)
+         COMMAND tests/readme/install.sh ${PROJECT_BINARY_DIR} docs/how-to/embed.md docs/tutorial/training-loop.md)
 set_tests_properties(readme_install PROPERTIES ENVIRONMENT CXX=${CMAKE_CXX_COMPILER})
 add_test(NAME compile COMMAND ${PROJECT_SOURCE_DIR}/tests/compile.sh ${CMAKE_CXX_COMPILER} ${PROJECT_BINARY_DIR}/include)
-add_test(NAME readme_part WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} COMMAND tests/readme/part.sh README.md)
+add_test(NAME readme_part WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} COMMAND tests/readme/part.sh docs/how-to/embed.md)
 
 # Each test runs a program of examples/ and checks its output.
 add_executable(examples_test tests/examples/examples_test.cpp)

@@ -4,6 +4,7 @@
 #   above `namespace`     the file's
 #   above a blank line    none's
 #   none                  what the class says, for its constructors and calls; else Doxygen warns
+# Private parts are left out. The namespace heed is left out, so that the reference shows names as they are used after `using namespace heed`.
 # Lines indented in a comment are shown as they are.
 
 function escaped(text) {
@@ -13,7 +14,7 @@ function escaped(text) {
 
 # Constructors, destructors, calls and defaulted operators, where the class says what they do.
 function is_described_by_class(code) {
-  sub(/^ *(explicit |constexpr )*/, "", code)
+  sub(/^ *(\[\[[a-z]+\]\] )?(explicit |constexpr )*/, "", code)
   return index(code, name[depth] "(") == 1 || code ~ /^~|operator\(\)\(|= default;$/
 }
 
@@ -88,6 +89,24 @@ depth == 0 && /^(template <>|struct fmt::)/ {  # specialisations of other librar
   next
 }
 
+hidden {  # a private part, until its class ends
+  code = $0
+  sub(/  *\/\/.*$/, "", code)
+  if (code !~ /^ *(public|protected):/ && (code !~ /^ *}/ || depth > hidden)) {
+    if (code ~ /^ *\/\//) next
+    follow(code)
+    next
+  }
+  hidden = 0
+}
+
+/^ *private:/ {
+  print_plain()
+  hidden = depth
+  pending = group = ""
+  next
+}
+
 inside || !beginning {
   code = $0
   sub(/  *\/\/.*$/, "", code)
@@ -111,6 +130,13 @@ inside || !beginning {
   next
 }
 
+/^}  \/\/ namespace heed$/ {
+  print_plain()
+  print ""
+  follow("}")
+  next
+}
+
 /^ *(#|}|public:|private:|protected:|friend )/ {
   print_plain()
   print
@@ -131,21 +157,26 @@ inside || !beginning {
   }
   if (code ~ /^namespace/) {
     print "/** @file\n" collected() "*/"
-    if (FILENAME ~ /autograd\/tensor\.h$/) print "/** The library; one header is enough to say so. */"
     lines = 0
-    print code
+    print code == "namespace heed {" ? "" : code
     follow(code)
     next
   }
   if (lines > 0) group = collected()
-  if (behind == "" && group == "" && code ~ /= delete;$/) behind = "Not copied."
-  if (behind == "" && group == "" && lines == 0 && depth > 0 && is_described_by_class(code)) {
+  if (code ~ /= delete;$/ || code ~ /^ *~.*[;}]$/) {  # not copied; a destructor
+    lines = 0
+    follow(code)
+    next
+  }
+  if (behind == "" && lines == 0 && depth > 0 && is_described_by_class(code)) {
     behind = "As " name[depth] " describes."
+    group = ""
   }
   text = lines > 0 || behind == "" || code ~ /\(/ ? group : ""
   if (behind != "") text = text (text != "" ? "\n" : "") escaped(behind) "\n"
   lines = 0
   if (text != "") print "/** " text "*/"
-  print code
   follow(code)
+  sub(/( =)? ?[{][.][^;]*[}];/, ";", code)  # Sphinx reads no designated initialisers
+  print code
 }

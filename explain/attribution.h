@@ -15,11 +15,13 @@ struct Attribution {
   std::string answer;  // the predicted word
   double logit = 0;
   int layer = 0;  // the last
+  /// The contribution of one head from one token.
   struct Term {
     int head, source;
     double logit;
   };
   std::vector<Term> terms;  // heads x T, head by head
+  /// A contribution that belongs to no head.
   struct Rest {
     std::string
         what;  // "earlier layers" or "the token itself", "W_O bias", "MLP", "norm bias", "biases behind the last

@@ -32,6 +32,7 @@ struct ScoreParts {
   };
   std::vector<Part> query, key;  // the same kinds, in the order of computation
 
+  /// The product of one query part and one key part.
   struct Product {
     int query, key;  // indices of parts
     double score, ahead;

@@ -25,7 +25,7 @@ struct CandidateChooserConfig {
 ///   const CandidateChooser model(Scope(parameters, 1), config);
 ///   const Tensor logits = model.answer(questions).logits;   // (B, C), or (B, C + 1) with or_none
 struct CandidateChooser {
-  using Config = CandidateChooserConfig;
+  using Config = CandidateChooserConfig;  // of the constructor
   Config config;
   Transformer transformer;
   Linear pointer;  // W_C (d_model, d_model)

@@ -25,7 +25,7 @@ struct LanguageModelConfig {
 ///   const LanguageModel model(Scope(parameters, 1), config);
 ///   const Tensor loss = model.loss(tokens, next);   // (B, T), (B, T) -> ()
 struct LanguageModel {
-  using Config = LanguageModelConfig;
+  using Config = LanguageModelConfig;  // of the constructor
   Config config;
   Transformer transformer;
   Unembedding unembedding;

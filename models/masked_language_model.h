@@ -30,7 +30,7 @@ struct MaskedLanguageModelConfig {
 ///   const MaskedLanguageModel model(Scope(parameters, 1), config);
 ///   const Tensor loss = model.loss(tokens, masked);   // (B, T), (B, T) with -1 where nothing is masked -> ()
 struct MaskedLanguageModel {
-  using Config = MaskedLanguageModelConfig;
+  using Config = MaskedLanguageModelConfig;  // of the constructor
   Config config;
   Transformer transformer;
   /// The layers between the states and the logits.

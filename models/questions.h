@@ -11,6 +11,7 @@ struct Questions {
   Ids query;         // (B): the token
   Ids candidates{};  // (B, C, 2): begin and end of each candidate; -1 where a text has fewer
 
+  /// Returns the number of questions.
   std::int64_t size() const { return query.numel(); }
 };
 

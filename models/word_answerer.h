@@ -24,7 +24,7 @@ struct WordAnswererConfig {
 ///   const WordAnswerer model(Scope(parameters, 1), config);
 ///   const Tensor loss = cross_entropy(model.answer(questions, Compute::query).logits, right);
 struct WordAnswerer {
-  using Config = WordAnswererConfig;
+  using Config = WordAnswererConfig;  // of the constructor
   Config config;
   Transformer transformer;
   Unembedding unembedding;

@@ -20,8 +20,11 @@ struct SavedModel {
   std::int64_t step = 0;
   std::string pretrained_config{};  // config.json of the pretrained model that it was; else empty
 
+  /// Returns the model's transformer.
   const Transformer& transformer() const { return transformer_of(*network); }
+  /// Returns the number of layers.
   int layers() const { return transformer().config.layers; }
+  /// Returns the number of query heads per layer.
   int heads() const { return transformer().config.heads(); }
 };
 

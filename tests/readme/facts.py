@@ -45,7 +45,7 @@ def settings(path, *overrides):
 # Versions and the changelog.
 version = ".".join(re.findall(r"#define HEED_VERSION_\w+ (\d+)", read("version.h")))
 fact(version, r"^heed (\d\S+) \(", r"heed_(\d[^\s-]+)-debian\d+_amd64\.deb")
-fact(version.rpartition(".")[0], r"find_package\(heed (\S+)")
+fact(version.rpartition(".")[0], r"find_package\(heed ([\d.]+)")
 headings = re.findall(r"^## (.+)", read("CHANGELOG.md"), re.M)
 if headings[0] != "Unreleased" or not re.fullmatch(re.escape(version) + r" - \d{4}-\d\d-\d\d", headings[1]):
     wrong("CHANGELOG.md", f"expected '## Unreleased', then '## {version} - DATE', found {headings[:2]}")
@@ -54,10 +54,10 @@ for kind in set(re.findall(r"^### (.+)", read("CHANGELOG.md"), re.M)):
         wrong("CHANGELOG.md", f"Keep a Changelog knows no section '{kind}'")
 
 # The page, messages, configurations.
-fact(source("inspect/page/page.h", r"page_model_bytes = (\d+) << 20"), r"up to (\d+) MiB of parameters", r"参数不超过 (\d+) MiB")
-fact(source("inspect/page/page.h", r"_page_bytes = (\d+) << 20"), r"over (\d+) MiB\)", r"超过 (\d+) MiB）")
-fact(source("inspect/page/page.h", r"page_bytes_with_models = (\d+)'000'000"), r"page below (\d+) MB", r"网页不超过 (\d+) MB")
-fact(source("files/text_file.h", r"_listed = (\d+)"), r"the first (\d+), and how many", r"列出前 (\d+) 个")
+fact(source("inspect/page/page.h", r"page_model_bytes = (\d+) << 20"), r"up to (\d+) MiB of parameters")
+fact(source("inspect/page/page.h", r"_page_bytes = (\d+) << 20"), r"over (\d+) MiB\)")
+fact(source("inspect/page/page.h", r"page_bytes_with_models = (\d+)'000'000"), r"page below (\d+) MB")
+fact(source("files/text_file.h", r"_listed = (\d+)"), r"the first (\d+), and how many")
 fact((1 << int(source("train/config/yaml.cpp", r"max_bytes = 1 << (\d+)"))) >> 10, r"YAML of at most (\d+) KiB")
 fact(source("train/config/yaml.cpp", r"deepest = (\d+)"), r"KiB and (\d+) levels")
 
@@ -70,7 +70,7 @@ fact(huge_page * int(source("autograd/cpu/memory.cpp", r">= (\d+) \* huge_page")
 fact(source("autograd/cpu/sums.h", r"n % 16, i \+ (\d+)\)"), r"into a double every (\d+) values")
 fact((1 << int(source("autograd/cpu/stream.h", r"cached_bytes = [^<]*<< (\d+)"))) >> 20, r"ensors of more than (\d+) MB")
 fewest, largest = source("autograd/cpu/blas.cpp", r"n >= (\d+) && std::min\(\{m, n, k\}\) < (\d+)")
-fact(fewest, r"fewer than (\d+) columns", r"少于 (\d+) 列")
+fact(fewest, r"fewer than (\d+) columns")
 fact(largest, r"all three sizes are (\d+) or more")
 avx512, avx2, neon = source("autograd/cpu/micro_kernel.h", r"MR = \D*64 \? (\d+) : \D*32 \? (\d+) : (\d+);")
 fact(avx512, r"\b(1\d) x 32\b")
@@ -84,9 +84,9 @@ fact(queries, r"and (\d+) where one does: larger")
 fact(source("tests/autograd/operation_test.cpp", r"blind = passes\(sample, plain, (\S+)\)"),
      r"(?<!autograd )gradient (?:is )?scaled by (\d\.\d+)", r"梯度乘以 (\d\.\d+)")
 vector_math = "tests/autograd/cpu/vector_math_test.cpp"
-fact(source(vector_math, r"exp and tanh of a float are within (\S+) units"), r"exp and tanh to (\S+) units", r"最后一位的 (\S+) 个单位")
-fact(source(vector_math, r"Phi, exact, -1, infinity\) < (\d+)"), r"distribution to (\d+) above -1", r"在 -1 以上不超过 (\d+) 个")
-fact(source(vector_math, r"Phi, exact, -13, -1\) < (\d+)"), r"above -1 and to (\d+) below", r"以下不超过 (\d+) 个")
+fact(source(vector_math, r"exp and tanh of a float are within (\S+) units"), r"exp and tanh to (\S+) units")
+fact(source(vector_math, r"Phi, exact, -1, infinity\) < (\d+)"), r"distribution to (\d+) above -1")
+fact(source(vector_math, r"Phi, exact, -13, -1\) < (\d+)"), r"above -1 and to (\d+) below")
 fact(source("cmake/tests.cmake", r"heed_train> (\d{3})\)"), r"`kill-test` \((\d+) times", r"kill (\d+) times")
 fact(source("cmake/tests.cmake", r"random_graphs> (\d+)\)"), r"`differential-test` \((\d+) random graphs")
 fact(source("tests/differential/random_graphs.py", r"sys\.argv\[2\]\) if .* else (\d+)"), r"then (\d+) of them are a test")
@@ -97,11 +97,11 @@ fact({"5": "five"}.get(source("bench/peers/pytorch.py", r"range\((\d+) if len"))
 
 # Sizes of the examples.
 toy, size = settings("toy.yaml")
-fact(source("toy.yaml", r"\nseed: (\d+)"), r"with seed (\d+) of `toy\.yaml`", r"`toy\.yaml` 的种子 (\d+)")
+fact(source("toy.yaml", r"\nseed: (\d+)"), r"with seed (\d+) of `toy\.yaml`")
 fact(re.search(r"(\d+) parameters", size)[1], r"2 heads each, d_model 64: (\d+) parameters")
 fact(re.search(r"learn from, (.*? words)", size)[1], r"coreference: 4000 examples to learn from, (.*? words)")
-fact(len(read("examples/mine.jsonl").splitlines()), r"its (\d+) sentences, `examples/mine", r"它的 (\d+) 个句子", r"(\d+) such sentences, a tenth")
-programs = re.findall(r"`(\w+)\.cpp`", "".join(row for _, row in paragraphs("docs/self-attention.md") if row[0] == "|"))
+fact(len(read("examples/mine.jsonl").splitlines()), r"its (\d+) sentences, `examples/mine", r"里有 (\d+) 个句子", r"(\d+) such sentences, a tenth")
+programs = re.findall(r"`(\w+)\.cpp`", "".join(row for _, row in paragraphs("docs/tutorial/self-attention.md") if row[0] == "|"))
 lengths = [read(f"examples/{name}.cpp").count("\n") for name in programs]
 fact(min(lengths) // 5 * 5, r"programs are (\d+) to \d+ lines each", r"每个程序 (\d+) 到 \d+ 行")
 fact(-(-max(lengths) // 5) * 5, r"programs are \d+ to (\d+) lines each", r"每个程序 \d+ 到 (\d+) 行")
@@ -145,8 +145,8 @@ for key, value in {"model.bias": "false", "model.output_bias": "true", "optim.lr
     if nanogpt[key] != value:
         wrong("examples/nanogpt.yaml", f"what it says of nanoGPT takes {key} for {value}, found {nanogpt[key]}")
 
-# docs/decoder.md's table of a decoder's parts: an empty cell is toy.yaml's value, or 0.
-for line, row in paragraphs("docs/decoder.md"):
+# docs/explanation/decoder.md's table of a decoder's parts: an empty cell is toy.yaml's value, or 0.
+for line, row in paragraphs("docs/explanation/decoder.md"):
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     for key in re.findall(r"`(model\.\w+)`", cells[0]) if row.startswith("|") else []:
         for name, keys, said in (("GPT-2", gpt2, cells[1]), ("LLaMA", llama, cells[2])):
@@ -154,23 +154,22 @@ for line, row in paragraphs("docs/decoder.md"):
             fewer = said == "fewer" and 0 < int(keys[key]) < int(keys["model.heads"])
             usual = said == "" and keys[key] in (toy[key], "0")
             if not (fewer or usual or keys[key] == said):
-                wrong(f"docs/decoder.md:{line}", f"{key} of {name}: expected '{keys[key]}' as in examples/, found '{said}'")
+                wrong(f"docs/explanation/decoder.md:{line}", f"{key} of {name}: expected '{keys[key]}' as in examples/, found '{said}'")
 
-# README's list of tasks; docs/design.md's operation; exit codes; how far two ways of computing attention are apart.
+# The list of tasks; the operation that is shown; exit codes; how far two ways of computing attention are apart.
 tasks = re.search(r"task:.*\n +# \(([^)]*)\)", output_of(BUILD / "train", "--help-config"))[1]
 for task in re.findall(r"\w+", tasks):
-    for readme in ("README.md", "README.zh-CN.md"):
-        if not re.search(rf"`tasks/`.*\b{task}\b", read(readme)):
-            wrong(readme, f"its row of `data/` lacks the task {task}")
-shown = "\n".join(line for _, line in blocks("docs/design.md", "cpp"))
+    if not re.search(rf"`tasks/`.*\b{task}\b", read("docs/explanation/architecture.md")):
+        wrong("docs/explanation/architecture.md", f"its row of `data/` lacks the task {task}")
+shown = "\n".join(line for _, line in blocks("docs/explanation/architecture.md", "cpp"))
 if shown.split("\nconst Recording")[0] not in read("autograd/functions.cpp"):
-    wrong("docs/design.md", "its operation is not the one in autograd/functions.cpp")
+    wrong("docs/explanation/architecture.md", "its operation is not the one in autograd/functions.cpp")
 for arguments, expected in ((["--no-such-option"], "2"), (["--config", "none.yaml"], "1")):
     code = subprocess.run([BUILD / "train", *arguments], capture_output=True, check=False).returncode
     fact(code, {"2": r"exit code (\d) for a command line", "1": r"for a command line, (\d) for all else"}[expected])
 for example in ("multi_head", "d_k_and_masks"):
     apart = re.search(r"difference of the two ways: (\S+)", output_of(BUILD / f"examples/example_{example}"))[1]
     if float(apart) >= 1e-6:
-        wrong("docs/self-attention.md", f"the two ways of {example}.cpp differ by {apart}, not by less than 1e-6")
+        wrong("docs/tutorial/self-attention.md", f"the two ways of {example}.cpp differ by {apart}, not by less than 1e-6")
 
 finish("figures of the sources")

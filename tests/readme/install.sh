@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# install.sh BUILD README: installs BUILD and builds on it as README says, with the programs, the CMakeLists.txt and the
-# commands that are written there; ~ is a scratch directory. Every installed header compiles alone, operation.cpp adds an
+# install.sh BUILD PAGE [MORE...]: installs BUILD and builds on it as PAGE says, with its programs, CMakeLists.txt and commands,
+# and with the programs of the pages MORE; ~ is a scratch directory. Every installed header compiles alone, operation.cpp adds an
 # operation to the installed library, and the installed documents link to nothing that is not installed.
-# $CXX is the compiler that BUILD was built with; README's prefix is ~/heed.
+# $CXX is the compiler that BUILD was built with; the page's prefix is ~/heed.
 set -euo pipefail
 export CXX=${CXX:-g++}
 source "$(dirname "$0")/blocks.sh"
-build=$(realpath "$1") readme=$(realpath "$2")
+build=$(realpath "$1")
+mapfile -t pages < <(realpath "${@:2}")
+page=${pages[0]}
 
 operation=$(realpath "$(dirname "$0")/operation.cpp")
 
@@ -22,19 +24,19 @@ fail() {
 }
 
 mkdir programs
-programs cpp "int main" "$readme" | awk '/^----$/ { ++n; next } { print > ("programs/" n + 1 ".cpp") }'
-programs cmake find_package.heed "$readme" | sed '/^----$/,$d' > mine/CMakeLists.txt
-[ -f programs/1.cpp ] || fail "expected a program in a cpp block of $readme, found none"
-[ -s mine/CMakeLists.txt ] || fail "expected find_package(heed in a cmake block of $readme"
+for each in "${pages[@]}"; do programs cpp "int main" "$each"; done | awk '/^----$/ { ++n; next } { print > ("programs/" n + 1 ".cpp") }'
+programs cmake find_package.heed "$page" | sed '/^----$/,$d' > mine/CMakeLists.txt
+[ -f programs/1.cpp ] || fail "expected a program in a cpp block of $page, found none"
+[ -s mine/CMakeLists.txt ] || fail "expected find_package(heed in a cmake block of $page"
 
-commands "$readme" | cut -d: -f2- | while IFS= read -r command; do
+commands "$page" | cut -d: -f2- | while IFS= read -r command; do
   [ "$(kind "$command")" != install ] || echo "$command"
 done > commands
 for expected in "cmake --install " CMAKE_PREFIX_PATH pkg-config; do
-  grep -qF -- "$expected" commands || fail "expected '$expected' in an sh block of $readme"
+  grep -qF -- "$expected" commands || fail "expected '$expected' in an sh block of $page"
 done
 
-# README's compiler is the build's; of a shared library it is told where it is, as README says.
+# The compiler is the build's; for a shared library it gets its directory, as the page says.
 compiler='g++() { command "$CXX" "$@"; }'
 [ ! -e build/lib/libheed.so ] || compiler='g++() { command "$CXX" "$@" "-Wl,-rpath,$HOME/heed/lib"; }'
 for program in programs/*.cpp; do
@@ -50,7 +52,7 @@ heed/bin/heed-inspect --version
 
 # Links in the installed documents lead to installed files.
 documents=$(dirname "$(find heed -name README.md -path '*/doc/*')")
-for document in "$documents"/*.md "$documents"/docs/*.md; do
+for document in $(find "$documents" -name '*.md'); do
   for link in $(grep -oE '\]\([^) ]+\)' "$document" | sed -E 's/^\]\(//; s/[#)].*//'); do
     case $link in http*) continue ;; esac
     [ -e "$(dirname "$document")/$link" ] || fail "$document links to '$link', which is not installed"

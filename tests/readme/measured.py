@@ -26,18 +26,18 @@ def says(path, text):
         wrong(path, f"expected '{text}', as bench/results has it")
 
 
-# Each table of docs/performance.md is a run, row for row.
-tables = re.findall(r"^\| row \|.*\n\|[-|]+\n((?:\|.*\n)+)", read("docs/performance.md"), re.M)
+# Each table of bench/NOTES.md is a run, row for row.
+tables = re.findall(r"^\| row \|.*\n\|[-|]+\n((?:\|.*\n)+)", read("bench/NOTES.md"), re.M)
 shown = []
 for table in tables:
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
     run = next((r for r in RUNS if f"{row(r, 'toy')['ms']:.4g}" == rows[0][1]), None)
     if not run:
-        wrong("docs/performance.md", f"expected a run in bench/results whose toy takes {rows[0][1]} ms, found none")
+        wrong("bench/NOTES.md", f"expected a run in bench/results whose toy takes {rows[0][1]} ms, found none")
         continue
     shown.append(run)
     if [cells[0] for cells in rows] != [r["row"] for r in run["rows"]]:
-        wrong("docs/performance.md", f"the table of {short(run)} has not all rows of its run, in its order")
+        wrong("bench/NOTES.md", f"the table of {short(run)} has not all rows of its run, in its order")
     for cells in rows:
         result = row(run, cells[0])
         peers = [result["peers"].get(name) for name in run["peers"]]
@@ -45,18 +45,29 @@ for table in tables:
         expected = ["" if ms is None else f"{ms:.4g}" for ms in times]
         expected.append("{:.2f} ({:.2f} to {:.2f})".format(result["ratio"], *result["ratio_quartiles"]))
         if cells[1:len(expected) + 1] != expected:
-            wrong("docs/performance.md", f"{short(run)}, {cells[0]}: expected {expected}, found {cells[1:]}")
-left_out = [short(run) for run in RUNS if run not in shown]
-says("README.md", "every row of {} of these runs".format({1: "one", 2: "two", 3: "three", 4: "four"}[len(shown)]))
-for name in left_out:
-    says("README.md", f"those of {name} are in `bench/results`")
+            wrong("bench/NOTES.md", f"{short(run)}, {cells[0]}: expected {expected}, found {cells[1:]}")
+PAGE = "docs/explanation/performance.md"
+says(PAGE, "every row of {} of these runs".format({1: "one", 2: "two", 3: "three", 4: "four"}[len(shown)]))
+for name in [short(run) for run in RUNS if run not in shown]:
+    says(PAGE, f"those of {name} are in `bench/results`")
 
-# The date of each run, and the figures of README's paragraph below its table.
-for readme in ("README.md", "README.zh-CN.md"):
+# The table of all runs on that page, the date of each, and the figures of its findings.
+cells_of = {}
+for _, text in paragraphs(PAGE):
+    cells = [cell.strip() for cell in text.strip("|").split("|")]
+    cells_of[cells[0]] = cells[1:]
+if cells_of["row"] != [cell for run in RUNS for cell in (f"{short(run)}: ms", "times as fast")]:
+    wrong(PAGE, f"expected a column for each run in bench/results, found {cells_of['row']}")
+for name, cells in cells_of.items():
+    expected = []
     for run in RUNS:
-        near = [text for _, text in paragraphs(readme) if short(run) in text and run["date"] in text]
-        if not near:
-            wrong(readme, f"expected the date of {short(run)}, {run['date']}")
+        found = next((r for r in run["rows"] if r["row"] == name), None)
+        expected += [f"{found['ms']:.4g}", f"{found['ratio']:.2f}"] if found else ["", ""]
+    if any(expected) and cells != expected:
+        wrong(PAGE, f"{name}: expected {expected}, found {cells}")
+for run in RUNS:
+    if not any(short(run) in text and run["date"] in text for _, text in paragraphs(PAGE)):
+        wrong(PAGE, f"expected the date of {short(run)}, {run['date']}")
 small = [r for run in RUNS for r in run["rows"] if r["row"].endswith(", 1 KB")]
 slowest = [r["peers"]["PyTorch"]["ms"] * 1000 for r in small]
 ours = [r["ms"] * 1000 for r in small]
@@ -68,13 +79,12 @@ of_zen = [row(by_name["Zen 5"], name)["ratio"] for name in long_rows]
 step = row(by_name["Zen 5"], "gpt2")
 of_gpt2 = [f"{row(run, 'gpt2')['ratio']:.2f}" for run in intel]
 of_torch = step["peers"]["PyTorch"]["ms"] / step["ms"]
-low, high = f"{min(slowest):.0f}", f"{max(slowest):.0f}"
-says("README.md", f"takes PyTorch {low} to {high} microseconds in these four runs, and heed {min(ours):.1f} to {max(ours):.1f}.")
-says("README.md", f"({of_gpt2[0]} and {of_gpt2[1]} times as fast); on Zen 5 heed is {step['ratio']:.1f} times as fast as "
-                  f"{step['peer']} and {of_torch:.1f} times as fast as PyTorch.")
-says("README.md", f"is {min(of_intel):.2f} to {max(of_intel):.2f} times as fast as PyTorch's on the Intel processors and "
-                  f"{min(of_zen):.1f} to {max(of_zen):.1f} times as fast on Zen 5.")
-says("README.zh-CN.md", f"{low} 到 {high} 微秒，heed 用 {min(ours):.1f} 到 {max(ours):.1f} 微秒")
+says(PAGE, f"takes PyTorch {min(slowest):.0f} to {max(slowest):.0f} microseconds in these four runs, and "
+           f"heed {min(ours):.1f} to {max(ours):.1f}.")
+says(PAGE, f"({of_gpt2[0]} and {of_gpt2[1]} times as fast); on Zen 5 heed is {step['ratio']:.1f} times as fast as "
+           f"{step['peer']} and {of_torch:.1f} times as fast as PyTorch.")
+says(PAGE, f"is {min(of_intel):.2f} to {max(of_intel):.2f} times as fast as PyTorch's on the Intel processors and "
+           f"{min(of_zen):.1f} to {max(of_zen):.1f} times as fast on Zen 5.")
 
 # A section with a speed names a processor and a date. An item of a list with a speed on a processor dates it itself, or a
 # paragraph of its section does.

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# part.sh README [build]: the project in README that contains heed by add_subdirectory() is configured, and built and run
+# part.sh PAGE [build]: the project on the page that contains heed by add_subdirectory() is configured, and built and run
 # when "build" is given. It must get the library alone: no program, no test, no option, no package that only those need.
 set -euo pipefail
 source "$(dirname "$0")/blocks.sh"
-readme=$(realpath "$1")
+page=$(realpath "$1")
 top=$(realpath "$(dirname "$0")/../..")
 
 scratch=$(mktemp -d)
@@ -16,9 +16,9 @@ fail() {
   exit 1
 }
 
-programs cmake add_subdirectory.heed "$readme" | sed '/^----$/,$d' > CMakeLists.txt
-grep -q HEED_MARCH CMakeLists.txt || fail "expected add_subdirectory(heed) and HEED_MARCH in a cmake block of $readme"
-programs cpp "int main" "$readme" | sed '/^----$/,$d' > mine.cpp
+programs cmake add_subdirectory.heed "$page" | sed '/^----$/,$d' > CMakeLists.txt
+grep -q HEED_MARCH CMakeLists.txt || fail "expected add_subdirectory(heed) and HEED_MARCH in a cmake block of $page"
+programs cpp "int main" "$page" | sed '/^----$/,$d' > mine.cpp
 
 configure() {  # configure DIRECTORY [OPTION...]
   cmake -S . -B "$@" -G Ninja -D CMAKE_EXPORT_COMPILE_COMMANDS=ON -D CMAKE_DISABLE_FIND_PACKAGE_yaml-cpp=ON \

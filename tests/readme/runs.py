@@ -14,17 +14,17 @@ RIVALS = [9, 19]  # of seeds 1 to 40, those whose answers depend most on one edg
 
 
 def check_bank(scratch):
-    """docs/self-attention.md: both sentences have the answer "shore", and a head gives "river" 0.9 or more."""
+    """docs/tutorial/self-attention.md: both sentences have the answer "shore", and a head gives "river" 0.9 or more."""
     run = scratch / "bank"
     output_of(BUILD / "train", "--config", "examples/bank.yaml", "--quiet", "--out", run)
     for sentence in ("The bank of the river", "The bank is near the river"):
-        if f'--sentence "{sentence}"' not in read("docs/self-attention.md"):
-            wrong("docs/self-attention.md", f"expected inspect runs/bank --sentence \"{sentence}\"")
+        if f'--sentence "{sentence}"' not in read("docs/tutorial/self-attention.md"):
+            wrong("docs/tutorial/self-attention.md", f"expected inspect runs/bank --sentence \"{sentence}\"")
         said = json.loads(output_of(BUILD / "inspect", run, "--sentence", sentence, "--json"))["sentences"][0]
         bank, river = said["tokens"].index("bank"), said["tokens"].index("river")
         most = max(head[bank][river] for head in said["layers"][0])
         if said["predicted"] != "shore" or most < 0.9:
-            wrong("docs/self-attention.md", f"'{sentence}': {said['predicted']}, {most:.2f} of the attention on river")
+            wrong("docs/tutorial/self-attention.md", f"'{sentence}': {said['predicted']}, {most:.2f} of the attention on river")
 
 
 def check_seed(scratch):
@@ -39,7 +39,7 @@ def check_seed(scratch):
 
 
 def check_profile(scratch):
-    """docs/performance.md: how many operations a step of toy.yaml calls, forward and backward."""
+    """bench/NOTES.md: how many operations a step of toy.yaml calls, forward and backward."""
     run = scratch / "profile"
     output_of(BUILD / "train", "--config", "toy.yaml", "--quiet", "--profile", "--set", "train.steps=4", "--out", run)
     events = json.loads((run / "trace.json").read_text())["traceEvents"]
@@ -47,8 +47,8 @@ def check_profile(scratch):
     first = names.index("(optimizer)")  # ends the first step
     second = names[first + 1:names.index("(optimizer)", first + 1)]
     calls = len([name for name in second if not name.startswith("(")])
-    if f"A step of `toy.yaml` makes {calls} calls of operations" not in read("docs/performance.md"):
-        wrong("docs/performance.md", f"a step of toy.yaml makes {calls} calls of operations")
+    if f"A step of `toy.yaml` makes {calls} calls of operations" not in read("bench/NOTES.md"):
+        wrong("bench/NOTES.md", f"a step of toy.yaml makes {calls} calls of operations")
 
 
 with tempfile.TemporaryDirectory() as name:

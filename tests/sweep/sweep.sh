@@ -22,7 +22,7 @@ make_data() {
   local names=(Mary John Emily Peter) places=(kitchen garden office bathroom) i
   local reasons=(lost early late tired hungry new sad glad)
   cp "$top/examples/mine.jsonl" mine.jsonl
-  head -c 20000 "$top/docs/self-attention.md" >text.txt
+  head -c 20000 "$top/docs/tutorial/self-attention.md" >text.txt
   for ((i = 0; i < 40; ++i)); do
     local who=${names[i % 4]} other=${names[(i + 1) % 4]} there=${places[i / 4 % 4]} then=${places[(i / 16 + i) % 4]}
     printf '1 %s went to the %s.\n2 Then %s moved to the %s.\n3 Where is %s?\t%s\t1\n' \

@@ -192,7 +192,7 @@ TEST_CASE("A model of text comes back with its tokenizer") {
   CHECK((loaded.tokenizer.is_of_text() && loaded.tokenizer.split() == Split::bytes));
   CHECK(question(loaded, "a\xff").tokens == std::vector<std::string>{"a", "<0xFF>"});
 
-  model.tokenizer = Tokenizer::of_text(Subwords::learn({read_file("docs/design.md")}, 400));
+  model.tokenizer = Tokenizer::of_text(Subwords::learn({read_file("docs/explanation/architecture.md")}, 400));
   save_model(scratch / "model", model);
   CHECK(message([&] { load_model(scratch / "model"); }, scratch / "model") ==
         "FILE: metadata 'heed.subwords': its words are not those of 'heed.vocabulary'");

@@ -1,0 +1,31 @@
+"""Configuration of the documentation site; cmake/docs.cmake runs Sphinx with it."""
+
+import os
+
+project = "heed"
+author = "The heed authors"
+copyright = "the heed authors"  # noqa: A001
+release = os.environ.get("HEED_VERSION", "")
+
+extensions = ["myst_parser", "breathe"]
+root_doc = "docs/index"
+exclude_patterns = ["examples/**"]  # copied for links to them
+
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_heading_anchors = 3
+suppress_warnings = ["myst.header"]
+
+breathe_projects = {"heed": os.environ.get("HEED_DOXYGEN_XML", "")}
+breathe_default_project = "heed"
+primary_domain = "cpp"
+highlight_language = "none"
+smartquotes = False
+
+html_theme = "furo"
+html_title = f"heed {release}".strip()
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_extra_path = ["extra"]
+html_theme_options = {"navigation_with_keys": True}
