@@ -147,6 +147,13 @@ inside || !beginning {
   next
 }
 
+/^using (Ids|Booleans) = / {  # Doxygen confuses functions of the two aliases of one template
+  code = $0
+  sub(/^.*\/\/\/?<? */, "", code)
+  print "/** Array<" ($2 == "Ids" ? "std::int32_t" : "std::uint8_t") ">: " code " */ class " $2 " {};"
+  next
+}
+
 {
   code = $0
   behind = ""

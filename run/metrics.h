@@ -19,6 +19,7 @@ struct Evaluation {
   /// Mean attention weight from the query to the antecedent, [layer][head], over the examples with an antecedent.
   std::vector<std::vector<double>> antecedent_weight{};
 
+  /// The head with the largest weight on the antecedent.
   struct BestHead {
     std::size_t layer, head;  // from 0
     double weight;

@@ -21,6 +21,7 @@ class RunWriter {
   RunWriter(const std::filesystem::path& path, const SavedModel& model, std::vector<Example> watched,
             const std::vector<Example>& held_out = {});
 
+  /// Returns the directory that was made.
   const std::filesystem::path& path() const { return path_; }
 
   /// Writes the model, the attention of the watched examples, and a line of metrics.jsonl. Each file appears whole or not at all.

@@ -135,6 +135,12 @@ for page in [p for p in DOCUMENTS if p.endswith("index.md")]:
         listed.add((f"{name[1:]}" if name[0] == "/" else f"{pathlib.PurePath(page).parent}/{name}") + ".md")
 for page in sorted({*DOCUMENTS, *GENERATED} ^ listed):
     wrong(page, "it is a page, and in no toctree" if page in DOCUMENTS else "a toctree lists it, and there is no such page")
+shown = {header for page in DOCUMENTS for header in re.findall(r"^```\{doxygenfile\} (\S+)$", read(page), re.M)}
+installed = {p for p in ALL if re.fullmatch(r"(autograd(/gradcheck)?|files|nn|optim|data(/tasks)?|models(/formats)?|explain)/\w+\.h", p)}
+for header in sorted((installed - {"files/json.h", "models/formats/config_json.h", "optim/update.h"}) - shown):
+    wrong("docs/reference/cpp", f"no page shows {header}")
+for header in sorted(shown - ALL):
+    wrong("docs/reference/cpp", f"there is no header {header}")
 for source in sorted(p for p in ALL if re.fullmatch(r"(run|train)/\w+\.cpp", p)):
     for name in re.findall(r'"(\w+\.(?:yaml|jsonl|safetensors|json))"', read(source)):
         if name not in read("docs/reference/run-directory.md"):
