@@ -51,7 +51,34 @@ def check_profile(scratch):
         wrong("bench/NOTES.md", f"a step of toy.yaml makes {calls} calls of operations")
 
 
+def keys_of(value):
+    """Returns the keys of all objects in a JSON value."""
+    if isinstance(value, list):
+        return set().union(*map(keys_of, value))
+    return set(value).union(*map(keys_of, value.values())) if isinstance(value, dict) else set()
+
+
+def check_json(scratch):
+    """docs/reference/json-output.md: it has every key that inspect prints."""
+    page = "docs/reference/json-output.md"
+    named = set(re.findall(r"`(\w+)`", read(page)))
+    run, places, decoder = scratch / "kept", scratch / "places", scratch / "induction"
+    output_of(BUILD / "train", "--config", "toy.yaml", "--quiet", "--set", "dump.weights=true", "--set", "train.steps=60", "--out", run)
+    output_of(BUILD / "train", "--config", "examples/mine.yaml", "--quiet", "--set", "model.answer=candidate", "--set", "probes=[]",
+              "--set", "train.steps=100", "--out", places)
+    output_of(BUILD / "train", "--config", "examples/induction.yaml", "--quiet", "--set", "train.steps=20", "--set", "optim.warmup=2",
+              "--out", decoder)
+    sentence = ("--sentence", "The dog didn't cross the road because it was too muddy")
+    for command in ([run], ["causes", run, "--limit", "20"], ["why", run], ["history", run, "--limit", "20"],
+                    ["match", run, run, "--limit", "20"], ["report", places], ["steps", run, *sentence], ["weights", run],
+                    ["compare", run, "--step", "0", "--step", "60"], ["induction", decoder]):
+        unnamed = keys_of(json.loads(output_of(BUILD / "inspect", *command, "--json"))) - named
+        if unnamed:
+            wrong(page, f"inspect {command[0]} prints {', '.join(sorted(unnamed))}, which it does not name")
+
+
 with tempfile.TemporaryDirectory() as name:
+    check_json(pathlib.Path(name))
     check_bank(pathlib.Path(name))
     check_seed(pathlib.Path(name))
     check_profile(pathlib.Path(name))
