@@ -13,7 +13,7 @@ programs() {
 
 # commands FILE: the commands of its sh blocks, one a line as "LINE:command", without comments; && separates commands.
 commands() {
-  blocks sh "$1" | sed -E -e 's/[[:space:]]+#.*$//' -e '/^[0-9]*:?$/d' -e '/^[0-9]+:#/d' |
+  blocks sh "$1" | sed -E -e 's/^([0-9]+:)[[:space:]]+/\1/' -e 's/[[:space:]]+#.*$//' -e '/^[0-9]*:?$/d' -e '/^[0-9]+:#/d' |
     awk '{ if (sub(/\\$/, "")) { held = held (held == "" ? $0 : substr($0, index($0, ":") + 1)); next }
            if (held != "") { $0 = held substr($0, index($0, ":") + 1); held = "" }
            line = substr($0, 1, index($0, ":"))
