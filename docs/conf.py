@@ -11,7 +11,7 @@ extensions = ["myst_parser", "breathe"]
 root_doc = "docs/index"
 exclude_patterns = ["examples/**"]  # copied for links to them
 
-myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 suppress_warnings = ["myst.header"]
 

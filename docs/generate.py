@@ -87,7 +87,7 @@ def program_page(name, program):
     text = help_of(program, "--help")
     page = [f"# {name}", f"The text of `{name} --help`. The installed program is called `heed-{name}`.", usage_block(text),
             option_table(text)]
-    for command in commands_of(text):
+    for command in ["RUN", *commands_of(text)] if commands_of(text) else []:
         own = help_of(program, command, "--help")
         page += [f"## {name} {command}", usage_block(own), option_table(own)]
     return "\n\n".join(part for part in [*page, ANSWERS[name] + ENVIRONMENT] if part) + "\n"
