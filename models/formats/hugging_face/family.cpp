@@ -102,7 +102,6 @@ const Family& family_of(ConfigReader& json) {
       known.push_back(name);
     }
   }
-  if (json.find("quantization_config")) json.note("'quantization_config': heed reads no quantised weights");
   fail("{}: 'model_type' must be one of {}, got '{}'{}", json.source(), fmt::join(known, ", "), excerpt(type),
        did_you_mean(type, known));
 }
