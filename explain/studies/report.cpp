@@ -197,6 +197,7 @@ std::size_t leave_out_long(const SavedModel& model, std::vector<Example>& exampl
 }  // namespace
 
 void check_chooses(const SavedModel& model) {
+  check_has_answers(*model.network);
   if (!std::holds_alternative<CandidateChooser>(*model.network)) {
     fail(
         "a report is about a model that chooses among candidates; this one answers with a word of its vocabulary, as "

@@ -3,17 +3,19 @@
 
 namespace heed {
 
-const Command causes_command{
-    .name = "causes",
-    .summary = "Measures what cutting and replacing attention does to the answers",
-    .example = "inspect causes runs/toy --limit 40",
-    .shared = "limit step layer head json",
-    .answer = [](const Request& request) {
-      check_json_of_all_heads(request);
-      const std::filesystem::path& run = request.runs[0];
-      const int limit = limit_of(request);
-      const Causes found = causes(model_of(run, step_of(request)), run, limit, of_run(run, request.progress));
-      return request.has("json") ? json_line(causes_json(found)) : causes_view(found, request.view);
-    }};
+const Command causes_command{.name = "causes",
+                             .summary = "Measures what cutting and replacing attention does to the answers",
+                             .example = "inspect causes runs/toy --limit 40",
+                             .shared = "limit step layer head json",
+                             .answer = [](const Request& request) {
+                               check_json_of_all_heads(request);
+                               const std::filesystem::path& run = request.runs[0];
+                               const int limit = limit_of(request);
+                               const SavedModel model = model_of(run, step_of(request));
+                               check_has_answers(*model.network);
+                               const Causes found = causes(model, run, limit, of_run(run, request.progress));
+                               return request.has("json") ? json_line(causes_json(found))
+                                                          : causes_view(found, request.view);
+                             }};
 
 }  // namespace heed
