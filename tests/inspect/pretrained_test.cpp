@@ -53,12 +53,11 @@ TEST_CASE("inspect verify --against compares a pretrained model with golden valu
 }
 
 TEST_CASE("inspect verify --against refuses values of another model, and a model that differs") {
-  CHECK(
-      message([] {
-        shown({"verify", pretrained("llama"), "--against", golden_of("gpt_neox")});
-      }) ==
-      "tests/golden/hugging_face/gpt_neox/golden.safetensors: 'weights' has shape (2, 2, 11, 11), but the model gives "
-      "(2, 4, 11, 11); was it written for this model?");
+  CHECK(message([] {
+          shown({"verify", pretrained("llama"), "--against", golden_of("gemma2")});
+        }) ==
+        "tests/golden/hugging_face/gemma2/golden.safetensors: 'hidden' has shape (4, 11, 16), but the model gives "
+        "(3, 11, 20); was it written for this model?");
   CHECK(message([] {
           shown({"verify", pretrained("llama"), "--against", golden_of("mistral")});
         })
@@ -96,4 +95,12 @@ TEST_CASE("inspect export --hugging-face writes a directory that it opens, and r
         }) == out + "/config.json: exists already; choose another directory, or --force to replace it");
   CHECK(shown({"export", pretrained("llama"), "--hugging-face", out, "--force"}).starts_with(out));
   CHECK(shown({"verify", out, "--against", golden_of("llama")}).starts_with("equal: "));
+}
+
+TEST_CASE("Commands that need an answer say that a model without a head has none") {
+  const std::string told = "the model has no head: it shows states and attention, but gives no answers";
+  const std::string model = pretrained("bert_bare");
+  CHECK(message([&] { shown({"report", model}); }) == told);
+  CHECK(message([&] { shown({"causes", model}); }) == told);
+  CHECK(message([&] { shown({"generate", model, "--prompt", "<5>"}); }) == told);
 }
