@@ -5,16 +5,15 @@
 
 #include <cmath>
 #include <filesystem>
-#include <limits>
 #include <new>
-#include <unordered_set>
+#include <set>
 
 namespace heed {
 namespace {
 
 // "[json.exception.parse_error.101] parse error at line 1, column 6: syntax error while parsing value - invalid literal;
 // last read: '...'; expected ..." -> "invalid literal"
-std::string reason(const nlohmann::detail::parse_error& error) {
+std::string reason(const nlohmann::detail::exception& error) {
   std::string_view what = error.what();
   const std::size_t found = what.find(" - ");
   if (found == std::string_view::npos) return "wrong syntax";
@@ -22,37 +21,95 @@ std::string reason(const nlohmann::detail::parse_error& error) {
   return std::string(what.substr(0, what.find("; last read: '")));
 }
 
-template <class J>
-J parse(std::string_view text, int deepest, std::size_t max_keys) {
-  std::vector<std::unordered_set<std::string>> names;  // of each object that is open
-  const auto check = [&](int depth, typename J::parse_event_t event, J& parsed) {
-    using Event = typename J::parse_event_t;
+// Builds a value from what a parser finds.
+class LargeJsonBuilder {
+ public:
+  explicit LargeJsonBuilder(std::size_t deepest) : deepest_(deepest) {}
+  LargeJson result() { return std::move(root_); }
+
+  bool null() { return add(nullptr); }
+  bool boolean(bool value) { return add(value); }
+  bool number_integer(std::int64_t value) { return add(value); }
+  bool number_unsigned(std::uint64_t value) { return add(value); }
+  bool number_float(double value, const std::string&) { return add(value); }
+  bool string(std::string& value) { return add(std::move(value)); }
+  bool binary(LargeJson::binary_t&) { return false; }  // not in texts
+  bool start_object(std::size_t) { return open(LargeJson::object()); }
+  bool start_array(std::size_t) { return open(LargeJson::array()); }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
+  bool key(std::string& name) {
+    const auto [entry, is_new] = open_.back()->emplace(name, nullptr);
+    if (!is_new) fail("key '{}' occurs twice", excerpt(name));
+    value_ = &*entry;
+    return true;
+  }
+  static bool parse_error(std::size_t byte, const std::string&, const nlohmann::detail::exception& error) {
+    constexpr int out_of_range = 406;
+    if (error.id == out_of_range) fail("a number in it is too large");
+    fail("not JSON at byte {}: {}", byte, reason(error));
+  }
+
+ private:
+  LargeJson* place(LargeJson value) {
+    if (open_.empty()) {
+      root_ = std::move(value);
+      return &root_;
+    }
+    if (open_.back()->is_array()) {
+      open_.back()->push_back(std::move(value));
+      return &open_.back()->back();
+    }
+    *value_ = std::move(value);
+    return value_;
+  }
+  bool add(LargeJson value) { return place(std::move(value)) != nullptr; }
+  bool open(LargeJson value) {
+    if (open_.size() >= deepest_) fail("nested deeper than {} levels", deepest_);
+    open_.push_back(place(std::move(value)));
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  std::size_t deepest_;
+  LargeJson root_;
+  std::vector<LargeJson*> open_;  // objects and lists, from the outermost
+  LargeJson* value_ = nullptr;    // of the last key
+};
+
+}  // namespace
+
+LargeJson parse_large_json(std::string_view text, int deepest) {
+  LargeJsonBuilder builder(static_cast<std::size_t>(deepest));
+  LargeJson::sax_parse(text, &builder);
+  return builder.result();
+}
+
+Json parse_json(std::string_view text, int deepest) {
+  std::vector<std::set<std::string>> names;  // of each object that is open
+  const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    using Event = Json::parse_event_t;
     const bool opens = event == Event::object_start || event == Event::array_start;
     if (opens && depth >= deepest) fail("nested deeper than {} levels", deepest);
     if (event == Event::object_start) names.emplace_back();
     if (event == Event::object_end) names.pop_back();
     if (event == Event::key) {
-      const auto& name = parsed.template get_ref<const std::string&>();
+      const auto& name = parsed.get_ref<const std::string&>();
       if (!names.back().insert(name).second) fail("key '{}' occurs twice", excerpt(name));
-      if (names.back().size() > max_keys) fail("more than {} keys in one object", max_keys);
+      if (names.back().size() > max_json_keys) fail("more than {} keys in one object", max_json_keys);
     }
     return true;
   };
   try {
-    return J::parse(text, check);
-  } catch (const typename J::parse_error& error) {
+    return Json::parse(text, check);
+  } catch (const Json::parse_error& error) {
     fail("not JSON at byte {}: {}", error.byte, reason(error));
-  } catch (const typename J::out_of_range&) {
+  } catch (const Json::out_of_range&) {
     fail("a number in it is too large");
   }
-}
-
-}  // namespace
-
-Json parse_json(std::string_view text, int deepest) { return parse<Json>(text, deepest, max_json_keys); }
-
-LargeJson parse_large_json(std::string_view text, int deepest) {
-  return parse<LargeJson>(text, deepest, std::numeric_limits<std::size_t>::max());
 }
 
 std::string message_of(const std::exception& error) {

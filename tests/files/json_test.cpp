@@ -41,6 +41,23 @@ TEST_CASE("Ambiguous JSON is rejected") {
   CHECK(refusal(many + "}") == "more than 20000 keys in one object");
 }
 
+TEST_CASE("Large JSON is refused as other JSON is, and may have any number of keys") {
+  const auto large = [](const std::string& text) { return message([&] { parse_large_json(text, 3); }); };
+  CHECK(parse_large_json(R"({"z":[1,2.5,-3],"a":{"它":null,"b":true},"c":"\"\\\n"})").dump() ==
+        R"({"a":{"b":true,"它":null},"c":"\"\\\n","z":[1,2.5,-3]})");
+  for (const std::string text :
+       {"", "{\"x\":}", "{} x", "[1", "[\"\xff\"]", "[1e999]", R"({"x":{"a":1,"a":2}})", "[[[[]]]]"}) {
+    INFO(text);
+    CHECK(large(text) == refusal(text, 3));
+    CHECK(large(text) != "no error");
+  }
+  CHECK(large(R"([{"a":1},{"a":[]}])") == "no error");
+  std::string many;
+  for (int i = 0; i < 30'000; ++i) many += fmt::format("{}\"{}\":{}", i == 0 ? "{" : ",", i, i);
+  CHECK(parse_large_json(many + "}").size() == 30'000);
+  CHECK(parse_large_json(many + "}")["29999"] == 29999);
+}
+
 TEST_CASE("JSON is read only to a given depth") {
   CHECK(refusal(R"({"x":[{}]})", 3) == "no error");
   CHECK(refusal(R"({"x":[[[]]]})", 3) == "nested deeper than 3 levels");

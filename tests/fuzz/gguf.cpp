@@ -1,0 +1,24 @@
+// A GGUF file is refused, or it gives a model with a tokenizer.
+#include "models/formats/gguf/gguf_config.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <heed/models/formats/gguf.h>
+
+using namespace heed;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const fuzz::MemoryFile file;
+  const std::filesystem::path path = file.path(fuzz::text_of(data, size));
+  fuzz::accepts([&] {
+    const SavedModel model = load_gguf(path);
+    fuzz::demand(model.vocabulary.size() > 0, "a model has tokens");
+  });
+  fuzz::accepts([&] {
+    const GgufFile opened(path);
+    for (const StoredTensor& tensor : opened.tensors()) {
+      fuzz::demand(opened.read(tensor).numel() > 0, "a tensor has numbers");
+    }
+  });
+  fuzz::accepts([&] { tokenizer_of_gguf(GgufFile(path)); });
+  return 0;
+}
