@@ -21,7 +21,7 @@ std::string reason(const nlohmann::detail::exception& error) {
   return std::string(what.substr(0, what.find("; last read: '")));
 }
 
-// Builds a value from what a parser finds.
+// Builds a value from the events of a parser.
 class LargeJsonBuilder {
  public:
   explicit LargeJsonBuilder(std::size_t deepest) : deepest_(deepest) {}

@@ -95,7 +95,7 @@ class Bpe : public Model {
         part.wrong("merges[{}]: expected two tokens, got {}", line, shown(entry));
       }
       if (right.size() < prefix_.size())
-        part.wrong("merges[{}]: '{}' has no '{}'", line - 1, excerpt(right), excerpt(prefix_));
+        part.wrong("merges[{}]: expected '{}' to begin with '{}'", line - 1, excerpt(right), excerpt(prefix_));
       const auto id = [&](const std::string& token) {
         const int found = tokens_.find(token);
         if (found < 0) part.wrong("merges[{}]: token '{}' is not in the vocabulary", line - 1, excerpt(token));
@@ -138,7 +138,7 @@ class Bpe : public Model {
       }
       if (!unknown_token_) return;  // left out, as the `tokenizers` package does
       if (unknown_ < 0) {
-        fail("'{}' has no token, and the unknown token '{}' is not in the vocabulary",
+        fail("'{}' is not in the vocabulary, and the unknown token '{}' is missing there, too",
              excerpt(piece.substr(begin, end - begin)), excerpt(*unknown_token_));
       }
       if (pending && fuses_unknown_) {

@@ -8,7 +8,8 @@ namespace {
 int checked_unknown(const std::string& token, const TokenTable& tokens, std::string_view text) {
   const int id = tokens.find(token);
   if (id < 0)
-    fail("'{}' has no token, and the unknown token '{}' is not in the vocabulary", excerpt(text), excerpt(token));
+    fail("'{}' is not in the vocabulary, and the unknown token '{}' is missing there, too", excerpt(text),
+         excerpt(token));
   return id;
 }
 

@@ -7,7 +7,7 @@
 
 namespace heed {
 
-/// Returns the config.json that says what a file's metadata say. Throws `Error` for an unknown architecture or value.
+/// Returns the config.json of a file's metadata. Throws `Error` for an unknown architecture or value.
 Json config_of_gguf(const GgufFile& file);
 
 /// One tensor in the terms of its Hugging Face family.
@@ -22,7 +22,7 @@ struct GgufTensor {
 /// Returns the tensors of the model; those that hold tables of frequencies are part of config_of_gguf().
 std::vector<GgufTensor> tensors_of_gguf(const GgufFile& file, const Json& config);
 
-/// Returns the tokenizer.json that does what the tokenizer of a file does; "" when the file has none. Throws `Error` for a kind
+/// Returns the tokenizer of a file as a tokenizer.json; "" when the file lacks one. Throws `Error` for a kind
 /// that heed does not know.
 std::string tokenizer_of_gguf(const GgufFile& file);
 

@@ -112,7 +112,7 @@ StoredTensor read_entry(GgufReader& reader, std::uint64_t file_size) {
     const auto size = reader.number<std::uint64_t>();
     numbers *= static_cast<double>(size);
     if (size == 0 || numbers > 16.0 * static_cast<double>(file_size)) {
-      reader.wrong("tensor '{}' has more numbers than the file has room for, or none", excerpt(tensor.name));
+      reader.wrong("tensor '{}' has an axis of {}, which the file cannot hold", excerpt(tensor.name), size);
     }
     sizes.insert(sizes.begin(), static_cast<std::int64_t>(size));
   }

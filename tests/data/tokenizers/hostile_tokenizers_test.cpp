@@ -20,12 +20,12 @@ const Json small_bpe = Json::parse(R"({
                      "special_tokens": {"<s>": {"id": "<s>", "ids": [3], "tokens": ["<s>"]}}},
   "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}})");
 
-// What the tokenizer of this file says.
+// Returns the message of the tokenizer in this file.
 std::string saying(const Json& file) {
   return message([&] { PretrainedTokenizer tokenizer(file.dump()); });
 }
 
-// What it says after the value at `pointer` is set.
+// Returns the same after the value at `pointer` is set.
 std::string setting(const std::string& pointer, const Json& value) {
   Json file = small_bpe;
   file[Json::json_pointer(pointer)] = value;
@@ -45,7 +45,7 @@ TEST_CASE("A small tokenizer is read") {
   CHECK(tokens == "<s> ab b a <s> ");
 }
 
-TEST_CASE("A file that is no tokenizer is refused") {
+TEST_CASE("Other files than tokenizers are refused") {
   CHECK(message([] { PretrainedTokenizer tokenizer(""); }).starts_with("not JSON at byte 1"));
   CHECK(message([] { PretrainedTokenizer tokenizer("[]"); }) == "the file: expected an object, got a list");
   CHECK(message([] { PretrainedTokenizer tokenizer("{}"); }) == "the file: 'model' is missing");
@@ -118,7 +118,7 @@ TEST_CASE("Templates of unknown tokens are refused") {
   CHECK(setting("/post_processor/special_tokens/<s>/ids/0", 9) == "post_processor: id 9 belongs to no token");
   CHECK(setting("/post_processor/special_tokens/<s>/ids/0", "x") ==
         "post_processor.special_tokens['<s>']: expected an id, got \"x\"");
-  CHECK(setting("/post_processor/single", Json::array()) == "post_processor: 'single' has no sequence A");
+  CHECK(setting("/post_processor/single", Json::array()) == "post_processor: 'single' lacks the sequence A");
   CHECK(setting("/post_processor/single/0", parsed(R"({"Sequence": {"id": "A"}})")) ==
         "post_processor.single[1]: expected one sequence, A; got a second one");
   CHECK(
@@ -172,7 +172,7 @@ TEST_CASE("Vocabularies with wrong scores or without an unknown token are refuse
   CHECK(saying(unigram(R"([["a", "x"]])", 0)) == "model: vocab[0]: expected a token and its score");
   CHECK(saying(unigram(R"([["a", -1]])", 5)) == "model: unk_id 5 is not below the number of tokens, 1");
   const PretrainedTokenizer without(unigram(R"([["a", -1]])", nullptr).dump());
-  CHECK(message([&] { without.encode("ab"); }) == "'b' has no token, and the vocabulary has no unknown token");
+  CHECK(message([&] { without.encode("ab"); }) == "'b' is not in the vocabulary, which lacks an unknown token");
   const PretrainedTokenizer twice(unigram(R"([["a", -1], ["b", -2], ["a", -3]])", nullptr).dump());
   CHECK(twice.encode("ab").at(0).id == 2);
   CHECK(twice.tokens() == std::vector<std::string>{"<unused 0>", "b", "a"});
@@ -181,5 +181,5 @@ TEST_CASE("Vocabularies with wrong scores or without an unknown token are refuse
       parsed(R"({"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "vocab": {"a": 0}})");
   const PretrainedTokenizer pieces(words.dump());
   CHECK(message([&] { pieces.encode("ab"); }) ==
-        "'ab' has no token, and the unknown token '[UNK]' is not in the vocabulary");
+        "'ab' is not in the vocabulary, and the unknown token '[UNK]' is missing there, too");
 }
