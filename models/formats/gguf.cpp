@@ -19,7 +19,8 @@ Tensor without_permutation(const Tensor& rows, std::int64_t heads) {
 }  // namespace
 
 bool is_gguf(const std::filesystem::path& path) {
-  if (!std::filesystem::is_regular_file(path)) return false;
+  std::error_code unreadable;
+  if (!std::filesystem::is_regular_file(path, unreadable)) return false;
   char first[4] = {};
   std::ifstream(path, std::ios::binary).read(first, sizeof first);
   return std::string_view(first, sizeof first) == "GGUF";

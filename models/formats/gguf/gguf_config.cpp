@@ -210,7 +210,7 @@ std::vector<GgufTensor> tensors_of_gguf(const GgufFile& file, const Json& config
     if (is_llama && (is_query || is_key)) {
       const char* key =
           is_key && config.contains("num_key_value_heads") ? "num_key_value_heads" : "num_attention_heads";
-      tensor.permuted_heads = config[key].is_number_unsigned() ? config[key].get<std::int64_t>() : 0;
+      tensor.permuted_heads = config[key].is_number_integer() ? config[key].get<std::int64_t>() : 0;
     }
     tensor.is_transposed = is_gpt2 && name.pattern.starts_with("blk.") && stored.shape.rank() == 2;
     if (tensor.is_transposed) std::swap(stored.shape[0], stored.shape[1]);
