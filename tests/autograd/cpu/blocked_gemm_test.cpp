@@ -78,7 +78,7 @@ TEMPLATE_TEST_CASE("Blocked products larger than one block are exact", "", float
   for (int i = 0; i < 4; ++i) CHECK(error<TestType>(m, n, k, TestType(1), TestType(i % 2), spare, random) < 4);
 }
 
-// Where B lies transposed in memory, squares of it are turned in registers: of both types by the same code.
+// A transposed B is transposed back in registers, square by square, by the same code for both types.
 TEMPLATE_TEST_CASE("Blocked products of a transposed B, with sums that leave a rest of every length", "", float,
                    double) {
   Random random(19);
