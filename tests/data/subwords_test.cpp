@@ -11,7 +11,8 @@ using namespace heed;
 namespace {
 
 const std::string& english() {
-  static const std::string text = read_file("docs/tutorial/self-attention.md") + read_file("docs/explanation/architecture.md");
+  static const std::string text =
+      read_file("docs/tutorial/self-attention.md") + read_file("docs/explanation/architecture.md");
   return text;
 }
 
