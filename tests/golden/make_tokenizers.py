@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OUT = Path(sys.argv[1])
 SIZE = int(sys.argv[2]) if len(sys.argv) > 2 else 300
 LINES = int(sys.argv[3]) if len(sys.argv) > 3 else 250
-TEXT = [line for name in ["README.md", "README.zh-CN.md", "docs/self-attention.md", "docs/coreference.md"]
+TEXT = [line for name in ["README.md", "README.zh-CN.md", "docs/tutorial/self-attention.md", "docs/explanation/coreference.md"]
         for line in (ROOT / name).read_text().splitlines() if line.strip()]
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 ALPHABET = pre_tokenizers.ByteLevel.alphabet()

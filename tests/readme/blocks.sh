@@ -31,7 +31,7 @@ kind() {
     build/train* | build/inspect* | build/examples/*) echo program ;;
     "cmake --install "* | "cmake -S "* | "cmake --build "* | mine/* | "g++ "* | "export "* | heed-train* | heed-inspect*)
       echo install ;;
-    "apt-get "* | "mountpoint "* | "mount "* | "umount "* | "update-binfmts "* | "debootstrap "* | "chroot "* | "find "* | "ln "* | done | \
+    "apt-get "* | "mountpoint "* | "mount "* | "umount "* | "update-binfmts "* | "debootstrap "* | "chroot "* | "find "* | "ln "* | done | "mpirun "* | \
       qemu-aarch64-static*) echo sysroot ;;
     "cpack "* | "sudo apt-get install ./"*) echo package ;;
     *) echo unknown ;;
