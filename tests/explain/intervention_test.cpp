@@ -96,7 +96,7 @@ TEST_CASE("Interventions in a layer, head or edge that does not exist are refuse
   CHECK(told(ablate({2, 0})) == "Intervention: no layer 2 head 0 in a model of 2 layers with 2 heads (from 0)");
   CHECK(told(ablate({0, 2})) == "Intervention: no layer 0 head 2 in a model of 2 layers with 2 heads (from 0)");
   CHECK(told(cut({0, 0}, Edge{2, {4, 6}})) ==
-        "Intervention: no edge from token 2 to tokens 4 to 5 in a text of 5 tokens");
+        "encoder.0.attention: Intervention: no edge from token 2 to tokens 4 to 5 in a text of 5 tokens");
   CHECK(told(patch({0, 0}, trace(*model.network, shorter))) ==
-        "patch: expected a trace with head outputs (1, 2, 5, 5), got (1, 2, 4, 5)");
+        "encoder.0.attention: patch: expected a trace with head outputs (1, 2, 5, 5), got (1, 2, 4, 5)");
 }

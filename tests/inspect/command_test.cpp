@@ -298,7 +298,7 @@ TEST_CASE("inspect says what is not there") {
   CHECK(
       run.error({"causes", "RUN/model.safetensors"}) ==
       "RUN/model.safetensors: is a single file; what is asked of held-out sentences needs the run directory with them");
-  CHECK(run.error({"report", "RUN"}).starts_with("a card is of a model that chooses among candidates"));
+  CHECK(run.error({"report", "RUN"}).starts_with("a report is about a model that chooses among candidates"));
   CHECK(run.error({"causes", "RUN"}).starts_with("RUN/held_out.jsonl: is missing; "));
   CHECK(run.error({"RUN", "--probe", "2"}) ==
         "there is no watched sentence 2: watched sentences are numbered from 1 to 1");
