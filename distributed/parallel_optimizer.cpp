@@ -51,6 +51,9 @@ Parameters ParallelOptimizer::chosen(const Parameters& parameters, const Optimiz
   if (numel_ < processes_.size()) {
     fail("ParallelOptimizer: {} processes cannot share {} numbers", processes_.size(), numel_);
   }
+  for (const auto& [name, parameter] : trained_) {
+    if (!parameter.is_contiguous()) fail("ParallelOptimizer: parameter '{}' is a view with gaps", name);
+  }
   Parameters own;
   FlatTensors(tensors_of(trained_)).pieces(segment(processes_.rank()), [&](std::size_t i, Share part) {
     const auto& [name, parameter] = trained_[i];

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <iterator>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -229,22 +230,18 @@ void Watch::accept_all() {
 }
 
 void Watch::run() {
+  std::vector<int> open;  // connections of processes that have not ended
+  std::ranges::copy_if(connections_, std::back_inserter(open), [](int each) { return each >= 0; });
   std::vector<pollfd> waiting;
-  while (true) {
+  while (!open.empty()) {
     waiting.assign(1, {wake_[0], POLLIN, 0});
-    for (const int each : connections_) {
-      if (each >= 0) waiting.push_back({each, POLLIN, 0});
-    }
-    if (waiting.size() == 1 || ::poll(waiting.data(), waiting.size(), -1) < 0) {
-      if (waiting.size() == 1) return;
-      continue;
-    }
+    for (const int each : open) waiting.push_back({each, POLLIN, 0});
+    if (::poll(waiting.data(), waiting.size(), -1) < 0) continue;
     if (waiting[0].revents != 0) return;
-    for (const pollfd& each : waiting) {
-      if (each.revents == 0 || take(each.fd)) continue;
-      *std::ranges::find(connections_, each.fd) = -1;
-      ::close(each.fd);
-    }
+    std::erase_if(open, [&](int each) {
+      const auto entry = std::ranges::find(waiting, each, &pollfd::fd);
+      return entry->revents != 0 && !take(each);
+    });
   }
 }
 

@@ -44,7 +44,7 @@ class Watch {
   const std::vector<std::string> names_;
   std::string token_;
   int listening_ = -1;
-  std::vector<int> connections_;  // of rank 0: by rank, -1 for itself and for those that are gone; else that to rank 0
+  std::vector<int> connections_;  // of rank 0: by rank, -1 for itself; else that to rank 0; the same from begin() on
   int wake_[2] = {-1, -1};
   std::atomic<bool> is_ending_ = false;
   std::thread thread_;

@@ -15,9 +15,9 @@ namespace {
 
 // A parameter w of 3 numbers, whose gradient in micro-batch `part` is terms[part] for each of them, over the number of them.
 struct Sum {
-  Parameters parameters;
+  std::vector<float> terms{};
+  Parameters parameters{};
   Tensor w = Scope(parameters, 1).parameter("w", {3}, Init::ones());
-  std::vector<float> terms;
 
   MeanGradients gradients() const {
     return mean_gradients(parameters, static_cast<int>(terms.size()), [&](int part) {
@@ -29,7 +29,7 @@ struct Sum {
 }  // namespace
 
 TEST_CASE("Gradients of micro-batches are added along a binary tree over their numbers") {
-  Sum of{.terms = {}};
+  Sum of;
   const auto term = [&](std::size_t i) {
     return static_cast<float>(of.terms[i] * static_cast<float>(1.0 / static_cast<double>(of.terms.size())));
   };
