@@ -13,7 +13,7 @@
 namespace heed {
 namespace {
 
-// What must be equal on all processes, each with what to do where it is not. The configuration comes line by line.
+// A property that is equal on all processes, and a hint for when it is not. The configuration has one trait per line.
 struct Trait {
   std::string what, value, hint;
 };

@@ -10,7 +10,7 @@ namespace heed {
 /// data or other first weights than rank 0: it names that rank and says what differs.
 void check_same(const Experiment& experiment, const Communicator& processes);
 
-/// Gives all processes what rank 0 has loaded from a checkpoint, but for the optimiser's state.
+/// Gives all processes the weights, their mean and the progress that rank 0 has loaded from a checkpoint.
 void share_checkpoint(const Communicator& processes, const Parameters& parameters, WeightAverage& average,
                       Progress& progress);
 

@@ -134,7 +134,7 @@ void keep_subwords(heed::TaskOptions& data, const heed::RunDirectory& run) {
   }
 }
 
-// What rank 0 has read of the run that goes on, given to all processes.
+// Returns on all processes the configuration that rank 0 has read from the resumed run.
 heed::ResumedConfig share_config(heed::ResumedConfig read, const heed::Communicator& processes) {
   using namespace heed;
   const std::string config = processes.exchange(to_yaml(read.config))[0];

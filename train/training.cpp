@@ -350,7 +350,7 @@ class Training {
 
   Experiment& experiment_;
   const Communicator processes_;
-  const RunDirectory* const run_;  // of rank 0; the others have none, and write nothing
+  const RunDirectory* const run_;  // of rank 0; null on the others, which write nothing
   const Listener& listener_;
   ParallelOptimizer optimizer_;
   WeightAverage average_;

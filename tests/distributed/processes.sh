@@ -81,6 +81,9 @@ bits() {
 }
 
 long=(--config "$scratch/sentences.yaml" --set train.steps=400)
+train_alone() {
+  [ -d "$scratch/alone" ] || "$train" --quiet "${long[@]}" --out "$scratch/alone" || exit 1
+}
 
 # Begins the run "$1" with "$2" processes in the background, and waits for a checkpoint after "$3".
 begin() {
@@ -89,7 +92,7 @@ begin() {
 }
 
 resume() {
-  "$train" --quiet "${long[@]}" --out "$scratch/alone" || exit 1
+  train_alone
   local signal arguments=("${long[@]}" --out "$scratch/stopped")
   for signal in TERM USR1; do
     touch "$scratch/before"
@@ -115,7 +118,7 @@ pid_of_rank() {  # pid_of_rank RANK RUN
 }
 
 death() {
-  "$train" --quiet "${long[@]}" --out "$scratch/alone" || exit 1
+  train_alone
   local n rank arguments=("${long[@]}" --out "$scratch/killed")
   for n in 4 2 3; do
     rank=$((RANDOM % n))
