@@ -80,8 +80,8 @@ bool check_digest(const std::map<std::string, std::string>& metadata, std::strin
     header.replace(at, digest_digits, digest_digits, '0');
   if (digest_of(header, data) == digits) return true;
   fail(
-      "{}: its bytes are not those that were written: they do not give its digest. Is the disk damaged, or was it "
-      "changed by another program? That has to leave out the metadata '{}'",
+      "{}: the file is damaged: its bytes do not match its digest. Was it changed by another program? Such a program "
+      "must remove the metadata entry '{}'",
       source, digest_key);
 }
 
@@ -140,7 +140,7 @@ void write_safetensors(const std::filesystem::path& path, const SafeTensors& con
   }
   text.resize((text.size() + 7) / 8 * 8, ' ');  // the data begins at a multiple of 8
   if (text.size() > largest_safetensors_header) {
-    fail("{}: names and metadata take {} bytes; a header of at most {} can be read", path.string(), text.size(),
+    fail("{}: names and metadata take {} bytes; expected at most {} in a header", path.string(), text.size(),
          largest_safetensors_header);
   }
   text.replace(digest_position(text, no_digest), digest_digits, digest_of(text, data));

@@ -128,7 +128,7 @@ class HeaderParser {
     const std::string name = excerpt(full_name);
     if (!value.is_object()) wrong("tensor '{}' must be an object, got {}", name, value.type_name());
     for (const char* field : {"dtype", "shape", "data_offsets"}) {
-      if (!value.contains(field)) wrong("tensor '{}' has no {}", name, field);
+      if (!value.contains(field)) wrong("tensor '{}': the field {} is missing", name, field);
     }
     for (const auto& [field, unused] : value.items()) {
       if (field != "dtype" && field != "shape" && field != "data_offsets") {
@@ -179,7 +179,7 @@ class HeaderParser {
     for (const StoredTensor& e : entries) {
       if (e.begin != covered) {
         wrong(
-            "tensor '{}' begins at byte {} of the data, expected {}: tensors must neither overlap nor leave "
+            "tensor '{}' begins at byte {} of the data, expected {}: tensors must not overlap or leave "
             "gaps",
             excerpt(e.name), e.begin, covered);
       }

@@ -288,7 +288,7 @@ namespace {
 
 Progress progress_of(const SafeTensors& content, const fs::path& path) {
   try {
-    if (!content.metadata.contains("heed.progress")) fail("there is none");
+    if (!content.metadata.contains("heed.progress")) fail("it is missing");
     return progress_from(content.metadata.at("heed.progress"));
   } catch (const std::exception& error) {
     fail("{}: metadata 'heed.progress' cannot be read: {}", path.string(), message_of(error));

@@ -96,7 +96,7 @@ TEST_CASE("causes of a run says which file is missing, empty, or of another run"
   };
   CHECK(error().starts_with("RUN/held_out.jsonl: is missing; "));
   write_file(held_out_path(run.path), "");
-  CHECK(error() == "RUN/held_out.jsonl: no examples; expected one JSON object a line");
+  CHECK(error() == "RUN/held_out.jsonl: no examples; expected one JSON object per line");
   write_jsonl(held_out_path(run.path), sentences());
   CHECK(error() == "RUN: holds no attention dumps");
   write_dump(run.path, {400, {chinese_sentence()}});

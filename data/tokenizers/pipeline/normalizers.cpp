@@ -134,12 +134,14 @@ Normalizer bert(const Part& part) {
   if (part.flag("clean_text")) {
     all.push_back(by_code_point([](AlignedText& result, std::int32_t c, Origin origin) {
       if (c == 0 || c == 0xfffd || is_control(c)) return;
-      result.append(is_white_space(c) ? " " : utf8(c), origin);
+      const std::string text = is_white_space(c) ? std::string(" ") : utf8(c);
+      result.append(text, origin);
     }));
   }
   if (part.flag("handle_chinese_chars")) {
     all.push_back(by_code_point([](AlignedText& result, std::int32_t c, Origin origin) {
-      result.append(is_chinese(c) ? fmt::format(" {} ", utf8(c)) : utf8(c), origin);
+      const std::string text = utf8(c);
+      result.append(is_chinese(c) ? fmt::format(" {} ", text) : text, origin);
     }));
   }
   const bool is_lowercase = part.flag("lowercase");

@@ -112,7 +112,7 @@ TEST_CASE("probes=[] leaves out the probes of the file") {
 TEST_CASE("A run that goes on may change what its moments, data and dumps do not depend on, and nothing else") {
   CHECK(resumable_keys() ==
         "data.train, data.test, optim.lr, optim.weight_decay, optim.schedule, optim.min_lr, optim.warmup, optim.clip, "
-        "train.steps, "
+        "train.steps, train.shard_optimizer, "
         "train.patience, train.evaluate_every, train.checkpoint_every, dump.every, dump.weights");
   const Scratch scratch;
   const std::string file = (scratch / "config.yaml").string();

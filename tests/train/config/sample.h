@@ -75,6 +75,7 @@ train:
   steps: 999999
   batch_size: 2
   accumulate: 2
+  shard_optimizer: true
   average: 5
   patience: 3
   evaluate_every: 7
