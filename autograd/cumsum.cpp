@@ -1,7 +1,7 @@
 #include "autograd/cpu/kernels.h"
 
-#include <heed/autograd/ops.h>
 #include <heed/autograd/operation.h>
+#include <heed/autograd/ops.h>
 
 namespace heed {
 

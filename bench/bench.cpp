@@ -33,17 +33,16 @@ cxxopts::Options options() {
       ("python", "Python that has PyTorch", text(from_environment("PYTHON", "python3")), "FILE")  //
       ("jax", "Python that has JAX", text(from_environment("JAX_PYTHON", "python3")), "FILE")     //
       ("peers", "Directory of the peers' scripts", text("bench/peers"), "DIR")                    //
-      ("config", "Configuration that the program trains", text("toy.yaml"), "FILE")                             //
+      ("config", "Configuration that the program trains", text("toy.yaml"), "FILE")               //
       ("text", "Training text for nanoGPT's model; without it that row is skipped", cxxopts::value<std::string>(),
-       "FILE")                                                                                         //
-      ("turns", "Turns per side", cxxopts::value<int>()->default_value("9"), "N")                  //
-      ("seconds", "Length of a turn", cxxopts::value<double>()->default_value("0.1"), "S")             //
+       "FILE")                                                                              //
+      ("turns", "Turns per side", cxxopts::value<int>()->default_value("9"), "N")           //
+      ("seconds", "Length of a turn", cxxopts::value<double>()->default_value("0.1"), "S")  //
       ("quick", "Check that the rows run: small rows, one short turn each, without peers")  //
       ("complexity", "Instead, measure how time and memory grow, and draw the charts to this file",
        cxxopts::value<std::string>(), "SVG")  //
-      ("results",
-       "Store all results in this directory, by processor and date, and compare them with the previous ones",
-       cxxopts::value<std::string>(), "DIR")                                       //
+      ("results", "Store all results in this directory, by processor and date, and compare them with the previous ones",
+       cxxopts::value<std::string>(), "DIR")                                                    //
       ("processor", "Name of the processor in stored results", text(processor_name()), "NAME")  //
       ("table", "Instead, print README's table of the results in this directory", cxxopts::value<std::string>(),
        "DIR")  //

@@ -11,7 +11,7 @@ namespace heed::bench {
 // The machine's limits.
 struct Machine {
   double flops = 0, flops_of_one = 0;  // per second, in registers, with all threads and with one
-  double bytes = 0;  // per second, of memory, with the fastest access pattern
+  double bytes = 0;                    // per second, of memory, with the fastest access pattern
 };
 
 // Returns the maximum of several passes, seconds apart, so that other programs on the machine affect the result less.

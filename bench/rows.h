@@ -13,9 +13,9 @@ namespace heed::bench {
 // A benchmark of heed, and the request `twin` for the same work by a peer.
 struct Row {
   std::string name;
-  Json twin;         // {"row": "softmax", "shape": [1024, 256]}
-  double flops = 0;  // of its matrix products
-  double bytes = 0;  // minimum memory traffic, if memory is the limit
+  Json twin;                                       // {"row": "softmax", "shape": [1024, 256]}
+  double flops = 0;                                // of its matrix products
+  double bytes = 0;                                // minimum memory traffic, if memory is the limit
   std::function<std::function<void()>()> prepare;  // prepares the work and returns the function to time
 
   // For a model: the losses of the first steps from the peer's initial weights.

@@ -33,7 +33,7 @@ int main() {
   print("context of journey", context);
 
   fmt::print("\n--- every word is a query: three matrix products in place of loops ---\n");
-  const Tensor all_scores = matmul(X, transpose(X));  // (6, 6): row = query, column = key
+  const Tensor all_scores = matmul(X, transpose(X));   // (6, 6): row = query, column = key
   const Tensor all_weights = softmax(all_scores);      // (6, 6): each row sums to 1
   const Tensor all_contexts = matmul(all_weights, X);  // (6, 3)
   print("scores = X X^T", all_scores, words, words);

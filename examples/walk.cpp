@@ -25,11 +25,11 @@ int main() {
                                              0, 0, 2, 0,  // a degree for a quality,
                                              4, 0, 0, 0,  // a quality for a thing
                                              0, 0, 0, 0});
-  const Tensor W_K = tensor({d_model, d_k}, {1, 0, 0, 0,  // the key of each word is its kind,
+  const Tensor W_K = tensor({d_model, d_k}, {1, 0, 0, 0,    // the key of each word is its kind,
                                              0, 1, 0, 0,    //
                                              0, 0, 1, 0,    //
                                              0, 0, 0, 0});  // without the feature "pleasant":
-  const Tensor W_V = tensor({d_model, d_k}, {1, 0, 0, 0,  // that one is part of the value
+  const Tensor W_V = tensor({d_model, d_k}, {1, 0, 0, 0,    // that one is part of the value
                                              0, 1, 0, 0,    //
                                              0, 0, 0, 0,    //
                                              0, 0, 0, 1});

@@ -1,6 +1,6 @@
 #include <heed/autograd/ops.h>
-#include <heed/explain/studies/head_choices.h>
 #include <heed/explain/sentence_attention.h>
+#include <heed/explain/studies/head_choices.h>
 
 #include <algorithm>
 #include <array>

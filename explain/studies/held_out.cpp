@@ -70,7 +70,8 @@ std::vector<HeldOut::Answer> HeldOut::read(const Read& logits_of) const {
 }
 
 std::vector<HeldOut::Answer> HeldOut::answers() const {
-  const Hook same_steps([](const std::string&, const Tensor&) {});  // as with an intervention, so that both have equal bits
+  const Hook same_steps(
+      [](const std::string&, const Tensor&) {});  // as with an intervention, so that both have equal bits
   return read([&](const Questions& questions, std::size_t) { return answer(*model_.network, questions).logits; });
 }
 

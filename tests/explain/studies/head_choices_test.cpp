@@ -1,8 +1,8 @@
 #include "tests/catch.h"
 #include "tests/message.h"
 
-#include <heed/explain/studies/head_choices.h>
 #include <heed/explain/sentence_attention.h>
+#include <heed/explain/studies/head_choices.h>
 
 #include <algorithm>
 
