@@ -5,6 +5,8 @@
 
 #include <heed/autograd/error.h>
 #include <heed/files/utf8.h>
+#include <heed/models/formats/gguf.h>
+#include <heed/models/formats/hugging_face.h>
 #include <heed/version.h>
 
 #include <algorithm>
@@ -105,7 +107,16 @@ void take_words(Request& request, const Command& command, const std::vector<std:
                                                               : "";
     misused("expected {}, got '{}' too{}", runs == 1 ? "one run" : "two runs", request.files[0], hint);
   }
-  for (const fs::path& run : request.runs) check_run(run);
+  for (const fs::path& run : request.runs) {
+    check_run(run);
+    if (command.of_runs && (is_hugging_face(run) || is_gguf(run)) && !request.has("sentence")) {
+      fail(
+          "{}: is a pretrained model, without the sentences of a run that inspect {} reads. inspect MODEL --sentence "
+          "TEXT "
+          "shows its attention",
+          run.string(), command.name);
+    }
+  }
 }
 
 std::string answer(const Command& command, std::span<const char* const> words, const Terminal& terminal,

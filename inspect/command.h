@@ -40,6 +40,7 @@ struct Command {
   const char *summary, *example;     // its line of `inspect --help`, and the last line of its own help
   const char* shared;                // the options that other commands have, too: "step layer head json"
   void (*declare)(cxxopts::OptionAdder& options) = nullptr;  // its own
+  bool of_runs = false;  // whether it reads a run's own sentences, which a pretrained model does not have
   std::string (*answer)(const Request& request);
 };
 

@@ -7,6 +7,7 @@ const Command causes_command{.name = "causes",
                              .summary = "Measures what cutting and replacing attention does to the answers",
                              .example = "inspect causes runs/toy --limit 40",
                              .shared = "limit step layer head json",
+                             .of_runs = true,
                              .answer = [](const Request& request) {
                                check_json_of_all_heads(request);
                                const std::filesystem::path& run = request.runs[0];

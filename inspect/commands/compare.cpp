@@ -39,6 +39,7 @@ const Command compare_command{
           options("step", "The training step; given twice, one for each side (default: the last)",
                   cxxopts::value<std::vector<std::int64_t>>(), "N");
         },
+    .of_runs = true,
     .answer =
         [](const Request& request) {
           const auto steps = request.given<std::vector<std::int64_t>>("step").value_or(std::vector<std::int64_t>{});

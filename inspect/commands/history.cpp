@@ -8,6 +8,7 @@ const Command history_command{
     .summary = "Shows at which step the attention became the cause of the answers",
     .example = "inspect history runs/kept",
     .shared = "limit layer head json",
+    .of_runs = true,
     .answer = [](const Request& request) {
       check_json_of_all_heads(request);
       const std::filesystem::path& run = request.runs[0];

@@ -7,6 +7,7 @@ const Command induction_command{.name = "induction",
                                 .summary = "Scores each head as previous-token and induction head, by step",
                                 .example = "inspect induction runs/induction --layer 2",
                                 .shared = "layer head json",
+                                .of_runs = true,
                                 .answer = [](const Request& request) {
                                   const std::filesystem::path& run = request.runs[0];
                                   std::vector<Dump> dumps;

@@ -13,6 +13,7 @@ const Command match_command{
     .summary = "Finds the heads that do the same in runs with different seeds",
     .example = "inspect match runs/toy-seeds/seed-*",
     .shared = "limit json",
+    .of_runs = true,
     .answer = [](const Request& request) {
       const MatchedHeads matched = match_heads(request.runs, limit_of(request), request.progress);
       return request.has("json") ? json_line(matched_heads_json(matched)) : matched_heads_view(matched, request.view);

@@ -11,11 +11,12 @@ const Command page_command{
     .most = 2,
     .summary = "Writes runs as one HTML file that opens offline in a browser",
     .example = "inspect page runs/toy --out toy.html",
-    .shared = "limit force",
+    .shared = "sentence query limit force",
     .declare =
         [](cxxopts::OptionAdder& options) {
           options("out", "The file to write", cxxopts::value<std::string>(), "FILE");
         },
+    .of_runs = true,
     .answer =
         [](const Request& request) {
           const auto file = request.given<std::string>("out");
@@ -24,7 +25,16 @@ const Command page_command{
           check_output(*file, page_beginning, request.runs, request.has("force"));
           std::vector<PageRun> contents;
           std::string missing;
+          if (request.has("sentence")) {
+            if (request.runs.size() > 1) misused("--sentence is read by one model");
+            const Dump read = attention_of(request);  // its model is freed before the next line loads it again
+            contents.push_back(
+                page_sentence(request.runs[0].string(), model_of(request.runs[0], {}), read.sentences[0]));
+          } else if (request.has("query")) {
+            misused("--query needs --sentence");
+          }
           for (const std::filesystem::path& run : request.runs) {
+            if (request.has("sentence")) break;
             contents.push_back(page_run(run, limit, most_page_bytes, of_run(run, request.progress),
                                         page_bytes_with_models / request.runs.size()));
             const Json& description = contents.back().description;

@@ -11,6 +11,7 @@ const Command report_command{.name = "report",
                              .summary = "Sets the answers to a data set beside baselines",
                              .example = "inspect report runs/places test.jsonl",
                              .shared = "json",
+                             .of_runs = true,
                              .answer = [](const Request& request) {
                                const std::filesystem::path& run = request.runs[0];
                                const SavedModel model = model_of(run, {});

@@ -3,6 +3,7 @@
 #include "run/program.h"
 #include "run/run_directory.h"
 
+#include <heed/models/formats/gguf.h>
 #include <heed/models/formats/hugging_face.h>
 #include <heed/models/reading.h>
 
@@ -97,13 +98,14 @@ SavedModel model_of(const fs::path& run, const std::optional<std::int64_t>& step
 }
 
 Dump dump_of(const fs::path& run, const std::optional<std::int64_t>& step) {
+  if (is_hugging_face(run) || is_gguf(run)) {
+    fail("{}: a pretrained model has no watched sentences; read one with --sentence", run.string());
+  }
   if (fs::is_regular_file(run)) {
     const Dump dump = read_dump(run);
     if (step && *step != dump.step) fail("{}: is the dump of step {}, not {}", run.string(), dump.step, *step);
     return dump;
   }
-  if (is_hugging_face(run))
-    fail("{}: a pretrained model has no watched sentences; read one with --sentence", run.string());
   if (!step) return last_dump(run);
   const std::vector<std::int64_t> steps = dump_steps(run);
   if (std::find(steps.begin(), steps.end(), *step) == steps.end()) {

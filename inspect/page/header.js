@@ -74,7 +74,7 @@ function summaryOf({name, heads, parameters, metrics, steps, held_out, predicts}
   const same = heads.every((count) => count === heads[0]);
   return [
     name, `${counted(heads.length, 'layer')} of ${same ? counted(heads[0], 'head') : `${heads.join(', ')} heads`}`,
-    parameters && `${grouped(parameters)} parameters`, `${steps.at(-1).step} steps`,
+    parameters && `${grouped(parameters)} parameters`, steps.at(-1).step > 0 && `${steps.at(-1).step} steps`,
     last && `${percent(last.held_out_accuracy)} of ${of} right`
   ].filter(Boolean)
       .join(' · ');
@@ -114,7 +114,9 @@ function signsOf(now) {
   ]);
   const asked = sign('asked', visible(tokens[query]));
   return [
-    ...(antecedent < 0 && runNow().predicts === 'next' ? ['Next token after ', asked, '.'] : ['Question: what does ', asked, ' refer to?']),
+    ...(runNow().predicts === 'nothing' ? ['Query: ', asked, '.'] :
+        antecedent < 0 && runNow().predicts === 'next' ? ['Next token after ', asked, '.'] :
+                                                         ['Question: what does ', asked, ' refer to?']),
     ...(candidates     ? [' Candidates: ', ...among, own ? '.' : antecedent < 0 ? '; none of them is meant.' : '; the framed one is meant.'] :
         antecedent < 0 ? [] :
                          [' Antecedent: ', sign('antecedent', visible(tokens[antecedent])), '.']),
@@ -134,6 +136,7 @@ function verdictSign({sentences, steps}, i, step = state.step) {
 
 function answerOf(now) {
   const {predicted, probability, step} = now, expected = expectedAnswer(now);
+  if (runNow().predicts === 'nothing') return [];
   const verdict = expected === null ? [] :
       expected === predicted        ? [' ', el('span', {class: 'right'}, '✓ right')] :
                                       [' ', el('span', {class: 'wrong'}, '✗ not ', word(expected))];

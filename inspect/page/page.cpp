@@ -70,7 +70,7 @@ std::size_t size_of(const std::vector<std::string>& texts) {
 Json answers(const Dump& dump) {
   Json result = Json::array();
   for (const SentenceAttention& sentence : dump.sentences) {
-    result.push_back({{"predicted", sentence.predicted}, {"probability", sentence.probability}});
+    result.push_back({{"predicted", sentence.predicted}, {"probability", number_or_null(sentence.probability)}});
   }
   return result;
 }
@@ -312,6 +312,30 @@ PageRun page_run(const fs::path& run, int limit, std::size_t most, const OnProgr
   for (const Metrics& line : read_metrics(run)) result.description["metrics"].push_back(parse_json(to_line(line)));
   add_model(result, run, limit, progress);
   add_step_models(result, run, most_with_models);
+  return result;
+}
+
+PageRun page_sentence(const std::string& name, const SavedModel& model, const SentenceAttention& sentence) {
+  const Dump dump{model.step, {sentence}};
+  const char* left_out = "This page shows one sentence of the model; the model is not in it.";
+  PageRun result;
+  result.weights = {packed(dump)};
+  result.models = {""};
+  result.description = {{"name", name},
+                        {"steps", {{{"step", dump.step}, {"answers", answers(dump)}}}},
+                        {"dumped_steps", 1},
+                        {"held_out", 0},
+                        {"sentences", sentences_of(dump, {})},
+                        {"heads", heads_of(dump)},
+                        {"metrics", Json::array()},
+                        {"model", nullptr},
+                        {"model_missing", left_out},
+                        {"causes_missing", left_out},
+                        {"parameters", model.parameters.numel()},
+                        {"answer", "word"},
+                        {"predicts", !has_answers(*model.network)      ? "nothing"
+                                     : predicts_tokens(*model.network) ? "next"
+                                                                       : "answer"}};
   return result;
 }
 

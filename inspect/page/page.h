@@ -1,6 +1,9 @@
 #pragma once
 #include "files/json.h"
-#include "inspect/progress.h"
+
+#include <heed/explain/progress.h>
+#include <heed/explain/sentence_attention.h>
+#include <heed/models/formats/saved_model.h>
 
 #include <filesystem>
 #include <string>
@@ -35,6 +38,9 @@ PageRun page_run(const std::filesystem::path& run, int limit = 0, std::size_t mo
 
 // Models of more bytes than this stay out of the page.
 constexpr std::int64_t page_model_bytes = 2 << 20;
+
+/// Returns what the page holds of one sentence that `model`, called `name`, has read. The model itself is left out.
+PageRun page_sentence(const std::string& name, const SavedModel& model, const SentenceAttention& sentence);
 
 std::string page(const std::vector<PageRun>& runs);
 
