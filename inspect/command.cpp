@@ -55,7 +55,7 @@ std::string help() {
          "inspect COMMAND --help and inspect RUN --help list options; also: --version.\n";
 }
 
-// Names the command that has taken the place of an option, if `words` has one.
+// Throws UsageError for a former option, and names the command that replaced it.
 void refuse_former_option(std::span<const char* const> words) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 14> commands{
       {{"--causes", "causes RUN"},
@@ -91,7 +91,7 @@ cxxopts::Options options_of(const Command& command) {
   return options;
 }
 
-// Splits the words of the command line into runs and files.
+// Splits the positional arguments into runs and files.
 void take_words(Request& request, const Command& command, const std::vector<std::string>& words) {
   if (words.size() < command.fewest) {
     if (command.fewest > 1) misused("expected two runs or more, got {}", words.size());
@@ -138,7 +138,7 @@ std::string answer(const Command& command, std::span<const char* const> words, c
   return command.answer(request);
 }
 
-// Throws UsageError for a word that was meant as a command: there is no such command and no such path.
+// Throws UsageError for a word that looks like a command but names no command and no existing path.
 void refuse_unknown_command(std::string_view word) {
   std::error_code unreadable;
   if (word.starts_with('-') || word.find_first_of("/.") != std::string_view::npos || fs::exists(word, unreadable))

@@ -11,12 +11,12 @@
 namespace heed {
 namespace {
 
-// Passes text on, but for what may be the beginning of `stop`.
+// Passes text on, and holds back a suffix that may be the beginning of `stop`.
 class StoppedText {
  public:
   StoppedText(std::string stop, const OnText& write) : stop_(std::move(stop)), write_(write) {}
 
-  // False when it is to end: `stop` has come, or nobody listens any more.
+  // Returns false when generation should end: `stop` was found, or the receiver returned false.
   bool add(std::string_view piece) {
     held_ += piece;
     if (stop_.empty()) return pass(held_.size());
@@ -44,7 +44,7 @@ class StoppedText {
   const OnText& write_;
 };
 
-// Bytes at the end of `text` that are the beginning of a character of UTF-8, not all of it.
+// Returns the number of bytes at the end of `text` that form an incomplete UTF-8 character.
 std::size_t begun_character(std::string_view text) {
   for (std::size_t bytes = 1; bytes <= std::min<std::size_t>(3, text.size()); ++bytes) {
     const auto byte = static_cast<unsigned char>(text[text.size() - bytes]);
@@ -103,7 +103,7 @@ std::vector<std::string> continue_text(const SavedModel& model, const Continuati
   std::int64_t unread = std::min(std::ssize(tokens), context);
   for (int i = 0; i < continuation.tokens; ++i) {
     if (const std::int64_t read = cache.empty() ? 0 : cache[0].length(); read + unread > context) {
-      cache.clear();  // begins anew, with the later half of what it saw
+      cache.clear();  // restarts with the later half of the context
       unread = std::max<std::int64_t>(1, context / 2);
     }
     const Tensor logits =

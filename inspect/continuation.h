@@ -9,29 +9,29 @@
 
 namespace heed {
 
-/// A text to continue, and how.
+/// A text to continue, with sampling parameters.
 struct Continuation {
-  std::string begin;  // its tokens must be known to the model; at least one
-  int tokens = 500;   // to generate at most
+  std::string begin;  // at least one token; the model must know every token
+  int tokens = 500;   // maximum number of generated tokens
   Sampling sampling{};
   std::uint64_t seed = 1;
-  std::string stop{};  // ends before this, where it is not empty
+  std::string stop{};  // generation ends before this text; empty: disabled
 };
 
-/// Receives a text piece by piece; false ends it.
+/// Receives a text piece by piece. Returning false ends generation.
 using OnText = std::function<bool(std::string_view piece)>;
 
-/// Writes `begin` and its continuation by the model, each token as soon as it is drawn, and returns the tokens that were drawn,
-/// those of `stop` included. The same seed gives the same text for any number of threads. The model sees the latest tokens, at
-/// most as many as it was trained on and at least half as many: when there are more, it reads the later half anew. Throws
-/// Error for a model that predicts no next token.
+/// Writes `begin` and its continuation, each token as soon as it is sampled. Returns the sampled tokens, including those of
+/// `stop`. The same seed gives the same text for any number of threads. The context holds at most as many tokens as in
+/// training; when it is full, the model rereads its later half. Throws Error if the model does not predict next tokens.
 std::vector<std::string> continue_text(const SavedModel& model, const Continuation& continuation, const OnText& write);
 
-/// Makes text safe for a terminal, piece by piece: with a sign for each control and mark of direction except line ends and tabs.
+/// Makes text safe for a terminal, piece by piece. Replaces control characters and direction marks, except line ends and
+/// tabs, by signs.
 class TerminalText {
  public:
-  std::string add(std::string_view piece);  // without the bytes at its end that begin a character
-  std::string finish();                     // those
+  std::string add(std::string_view piece);  // holds back an incomplete character at the end
+  std::string finish();                     // returns the bytes held back
 
  private:
   std::string held_;

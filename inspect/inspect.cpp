@@ -19,7 +19,7 @@ void note_interrupt(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
-// 0, or why it could not be written.
+// Returns 0, or the errno of the failed write.
 int write_out(std::string_view text) {
   errno = 0;
   const bool is_written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
     int failed = 0;
     const bool on_terminal = isatty(STDOUT_FILENO);
     heed::TerminalText shown;
-    const heed::OnText on_text = [&](std::string_view piece) {  // an interrupt ends it after a whole token
+    const heed::OnText on_text = [&](std::string_view piece) {  // an interrupt stops after a whole token
       if (!std::exchange(is_continued, true)) heed::handle_signal(SIGINT, note_interrupt);
       failed = on_terminal ? write_out(shown.add(piece)) : write_out(piece);
       return !failed && !interrupted;

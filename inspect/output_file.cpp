@@ -15,7 +15,7 @@ namespace heed {
 namespace fs = std::filesystem;
 namespace {
 
-// What a path leads to by links, though that may not exist.
+// Follows symbolic links. The target need not exist.
 fs::path target_of(fs::path path) {
   constexpr int most_links = 40;
   std::error_code ignored;
@@ -25,7 +25,8 @@ fs::path target_of(fs::path path) {
   return fs::weakly_canonical(path, ignored);
 }
 
-// Whether `path` is a file of this run, or of a name that one has, under any name: a link, a hard link, a longer way.
+// Returns whether `path` refers to a file of this run, or has the name of one. Recognises symbolic links, hard links and
+// equivalent paths.
 bool belongs_to(const fs::path& path, const fs::path& run) {
   constexpr std::array names{"config.yaml",      "held_out.jsonl",         "metrics.jsonl",         "model.safetensors",
                              "best.safetensors", "checkpoint.safetensors", "baselines.safetensors", "trace.json"};
@@ -41,7 +42,7 @@ bool belongs_to(const fs::path& path, const fs::path& run) {
   });
 }
 
-// The run in whose directory, or below it, a file is; or none.
+// Returns the run whose directory contains the file, directly or one level below, or an empty path.
 fs::path run_around(const fs::path& path) {
   const fs::path directory = target_of(path).parent_path();
   std::error_code ignored;
@@ -56,7 +57,7 @@ bool begins_with(const fs::path& path, std::string_view beginning) {
   std::string first(beginning.size(), '\0');
   file.read(first.data(), static_cast<std::streamsize>(first.size()));
   if (!file.is_open() || file.bad()) return false;
-  return file.gcount() == 0 || first == beginning;  // nothing is lost with an empty file
+  return file.gcount() == 0 || first == beginning;  // replacing an empty file loses nothing
 }
 
 bool is_standard_output(const fs::path& path) {

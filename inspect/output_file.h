@@ -6,17 +6,17 @@
 
 namespace heed {
 
-// What a file of one of the formats that inspect writes begins with.
+/// First bytes of each format that `inspect` writes.
 constexpr std::string_view svg_beginning = "<svg ", csv_beginning = "sentence,layer,head,", npy_beginning = "\x93NUMPY",
                            page_beginning = "<!doctype html>";
 
-// Error unless `path` may be written: a directory and the files of `runs` never; an existing file that does not begin with
-// `beginning` only with `force`. What is no regular file (a device, a FIFO) is written to, not replaced.
+/// Throws Error unless `path` may be written. Directories and files of `runs` are always refused. An existing file that does
+/// not begin with `beginning` requires `force`. Devices and FIFOs are written to, not replaced.
 void check_output(const std::filesystem::path& path, std::string_view beginning,
                   const std::vector<std::filesystem::path>& runs, bool force);
 
-// Writes, and returns what is to be printed: "it.svg: 2048 bytes", for what is no regular file nothing, and for standard
-// output `bytes`.
+/// Writes `bytes` and returns the text to print: `said` ("it.svg: 2048 bytes") for a regular file, "" for a device or FIFO,
+/// and `bytes` for standard output.
 std::string write_output(const std::filesystem::path& path, const std::string& bytes, const std::string& said);
 
 }  // namespace heed

@@ -35,7 +35,7 @@ void LiveLine::show(const std::string& what, double share, double seconds) {
   shown_ = now;
   on_line_ = true;
   const double so_far = std::chrono::duration<double>(now - start_).count();
-  // The last column stays free: a terminal that has filled it may begin a new line.
+  // Leave the last column free: some terminals start a new line when it is filled.
   write("\r" + progress_text(what, share, so_far, window_columns(descriptor_) - 1) + "\x1b[K");
 }
 

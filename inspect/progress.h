@@ -6,9 +6,8 @@
 
 namespace heed {
 
-/// Shows progress on one line of a terminal, fit to its width, which is gone at the end. Before a computation of long_wait
-/// seconds or more writes about how long it takes in a line that stays, also where the descriptor is no terminal. Silent for
-/// what is done within a moment.
+/// Shows progress on one line of a terminal, cut to its width, and erases it at the end. Announces a computation of at least
+/// `long_wait` seconds on a line that stays, even if the descriptor is not a terminal. Shows nothing for short computations.
 constexpr double long_wait = 10;
 class LiveLine {
  public:
@@ -29,7 +28,7 @@ class LiveLine {
   Clock::time_point start_, shown_;
 };
 
-// "causes of runs/toy: 47 %, 12 s left", cut to `width` columns; `seconds`: since it began.
+/// Returns "causes of runs/toy: 47 %, 12 s left", cut to `width` columns. `seconds` is the time since the start.
 std::string progress_text(const std::string& what, double share, double seconds, int width);
 
 }  // namespace heed

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The kept models of a run, in order, with the last.
+// Returns the saved models of a run in order of their steps, including the last model.
 std::vector<fs::path> models_of(const fs::path& run) {
   std::vector<fs::path> files;
   std::vector<std::int64_t> steps = dumped_model_steps(run);

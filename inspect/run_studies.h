@@ -7,23 +7,23 @@
 #include <string>
 #include <vector>
 
-// The studies of explain/, with the models and sentences of run directories.
+// Runs the studies of explain/ on the models and sentences of run directories.
 namespace heed {
 
-/// Returns held_out.jsonl of a run. Throws Error where it is missing.
+/// Reads held_out.jsonl of a run. Throws Error if it is missing.
 std::vector<Example> read_held_out(const std::filesystem::path& run);
 
-/// Measures the causes of the answers to the held-out sentences of the run that `model` is of, and takes the answers to the
-/// watched sentences of its last snapshot apart. Throws Error where these are missing, or of another model.
+/// Measures the causes of the answers to the held-out sentences of the run of `model`, and attributes the answers to the
+/// watched sentences of its last snapshot. Throws Error if the sentences are missing or belong to another model.
 Causes causes(const SavedModel& model, const std::filesystem::path& run, int most = 0, const OnProgress& progress = {});
 
-/// Measures the history of a run that keeps its models (dump.weights). Throws Error for a run that kept none.
+/// Measures the history of a run that keeps its models (dump.weights). Throws Error if the run kept none.
 CauseHistory cause_history(const std::filesystem::path& run, int most = 0, const OnProgress& progress = {});
 
 /// Matches the heads of several runs.
 MatchedHeads match_heads(const std::vector<std::filesystem::path>& runs, int most = 0, const OnProgress& progress = {});
 
-/// Returns the sentences of `file` (data/tasks/candidates.h), cut as the model reads them; without a file the held-out
+/// Reads the sentences of `file` (data/tasks/candidates.h), tokenised for the model. Without a file, returns the held-out
 /// sentences of the run.
 std::vector<Example> report_sentences(const SavedModel& model, const std::filesystem::path& run,
                                       const std::string& file = "");

@@ -5,7 +5,7 @@
 namespace heed {
 namespace {
 
-// What follows a view of the last snapshot whose model has been trained further.
+// Returns a note when the saved model was trained beyond step `shown`, else "".
 std::string newer_model_note(const std::filesystem::path& run, std::int64_t shown, const Terminal& terminal) {
   if (std::filesystem::is_regular_file(run) || !std::filesystem::exists(model_path(run))) return "";
   const std::int64_t step = saved_step(model_path(run));

@@ -14,7 +14,7 @@ Side side_of(const std::filesystem::path& run, const std::optional<std::int64_t>
   return side;
 }
 
-// Leaves of both snapshots the watched sentence of --probe in the first.
+// Keeps only the watched sentence that --probe selects in `a`, in both snapshots.
 void choose_probe_of_both(const Request& request, Side& a, Side& b) {
   choose_probe(request, a.dump);
   const SentenceAttention& kept = a.dump.sentences[0];

@@ -22,7 +22,7 @@ constexpr std::array<Format, 3> formats{
      {"npy", npy_beginning,
       [](const Dump& dump, const View& view) { return attention_npy(dump.sentences[0], view); }}}};
 
-// Writes the model of a run, unless that would replace files.
+// Exports the model of a run. Refuses to replace existing files unless --force is given.
 std::string export_model(const Request& request, const std::filesystem::path& directory) {
   for (const char* name : {"config.json", "model.safetensors", "tokenizer.json"}) {
     if (std::filesystem::exists(directory / name) && !request.has("force")) {

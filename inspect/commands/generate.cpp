@@ -3,7 +3,7 @@
 namespace heed {
 namespace {
 
-// The text with the escapes \n, \r, \t and \\ replaced.
+// Replaces the escapes \n, \r, \t and \\ by the characters they denote.
 std::string unescaped(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -27,18 +27,18 @@ struct RunFile {
   std::function<void()> read;
 };
 
-// Error unless a file is of the step in its name.
+// Throws unless the file's content has the step of its name.
 void check_step(const fs::path& file, std::int64_t expected, std::int64_t step) {
   if (step != expected) fail("{}: is of step {}", file.string(), step);
 }
 
-// What it says is train's to read; that it says something is seen here.
+// Only checks that the file can be read and is not empty. `train` validates its content.
 void check_config(const fs::path& file) {
   const TextFile text(file);
   if (fs::is_empty(file)) fail("{}: is empty", file.string());
 }
 
-// The files that every run has, and its dumps. A run of RunWriter has no configuration and no checkpoint.
+// Lists the files that every run has, and its dumps. A run written by RunWriter lacks the configuration and the checkpoint.
 std::vector<RunFile> files_of(const fs::path& run) {
   const fs::path config = run / "config.yaml", checkpoint = run / "checkpoint.safetensors";
   const bool is_of_train = fs::exists(config) || fs::exists(checkpoint);
@@ -91,7 +91,7 @@ std::string verify(const fs::path& run) {
   return text;
 }
 
-// Two computations in float64 that agree differ by less, relative to the largest value.
+// Relative to the largest value, two correct computations in float64 differ by less than this.
 constexpr double equal_within = 1e-9;
 
 // Compares a model with a golden file, in float64.

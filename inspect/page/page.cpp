@@ -27,7 +27,7 @@ namespace heed {
 namespace fs = std::filesystem;
 namespace {
 
-// JSON that ends no script element, whatever its strings hold.
+// Returns JSON that cannot close a script element, whatever its strings contain.
 std::string script_json(const Json& value) {
   std::string safe;
   const std::string text = format_json(value);
@@ -75,8 +75,8 @@ Json answers(const Dump& dump) {
   return result;
 }
 
-// The word to be answered: that of all held-out sentences which ask about the same word and have the same antecedent, as
-// far as they agree. Empty where there is none.
+// Returns the correct answer: that of the held-out sentences with the same query word and the same antecedent, if they agree.
+// Returns "" if none exists or they disagree.
 std::string expected_answer(const SentenceAttention& sentence, const std::vector<Example>& held_out) {
   if (sentence.antecedent < 0) return "";
   const auto word = [](const auto& of, int i) -> const std::string& { return of.tokens[static_cast<std::size_t>(i)]; };
@@ -94,9 +94,9 @@ std::vector<Example> held_out_of(const fs::path& run) {
   try {
     if (fs::exists(held_out_path(run))) return read_jsonl(held_out_path(run));
   } catch (const FileError&) {
-    throw;  // what is there and cannot be read
+    throw;  // the file exists but cannot be read
   } catch (const Error&) {
-    return {};  // what is wrong with the file is said where the causes would be
+    return {};  // the page shows the error in place of the causes
   }
   return {};
 }
@@ -125,7 +125,7 @@ Json heads_of(const Dump& dump) {
   return heads;
 }
 
-// Error unless the weights of `dump` are of the same sentences, layers and heads as those of `last`.
+// Throws Error unless `dump` has the same sentences, layers and heads as `last`.
 void check_same(const Dump& dump, const Dump& last, const fs::path& run) {
   if (dump.sentences.size() == last.sentences.size() && heads_of(dump) == heads_of(last) &&
       std::equal(dump.sentences.begin(), dump.sentences.end(), last.sentences.begin(),
@@ -136,11 +136,11 @@ void check_same(const Dump& dump, const Dump& last, const fs::path& run) {
        last.step);
 }
 
-// At most `most` of the steps, evenly spread, with the first and the last.
+// Returns at most `most` of the steps, evenly spaced, with the first and the last.
 std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& steps, std::size_t most) {
   if (steps.size() <= most) return steps;
   std::vector<std::int64_t> kept;
-  for (std::size_t i = 0; i < most; ++i) {  // 0: none
+  for (std::size_t i = 0; i < most; ++i) {  // nothing for 0
     kept.push_back(most == 1 ? steps.back() : steps[i * (steps.size() - 1) / (most - 1)]);
   }
   return kept;
@@ -184,7 +184,7 @@ Json singular_values_of_heads(const MultiHeadAttention& attention) {
   return result;
 }
 
-// Float32, little-endian, row-major, in base64.
+// Encodes a tensor as float32, little-endian, row-major, in base64.
 Json tensor_json(const Tensor& tensor) {
   const Tensor values = contiguous(tensor.detach().to(DType::float32));
   const auto* bytes = reinterpret_cast<const char*>(values.data<float>());
@@ -211,7 +211,7 @@ Json model_json(const SavedModel& model) {
           {"tensors", tensors}};
 }
 
-// What of a model changes from step to step.
+// Returns the part of a model that changes between steps.
 Json step_model_json(const SavedModel& model) {
   const Json all = model_json(model);
   return {{"step", all["step"]}, {"tensors", all["tensors"]}, {"singular_values", all["singular_values"]}};
@@ -244,7 +244,7 @@ void add_model(PageRun& result, const fs::path& run, int limit, const OnProgress
   result.model = script_json(model_json(model));
 }
 
-// Of the page's steps those whose model was kept, but for that of the last model, as many as there is room for.
+// Adds the saved models of the page's steps, except the last model, as far as `most` bytes allow.
 void add_step_models(PageRun& result, const fs::path& run, std::size_t most) {
   Json& page_steps = result.description["steps"];
   result.models.assign(page_steps.size(), "");
@@ -279,7 +279,7 @@ void add_step_models(PageRun& result, const fs::path& run, std::size_t most) {
   result.description["models_left_out"] = kept.size() - held;
 }
 
-// `text` with each {{name}} replaced, once: what is put in is not looked at again.
+// Replaces each {{name}} in `text`, once. Inserted text is not searched again.
 std::string filled(std::string_view text,
                    const std::map<std::string, std::function<void(std::string&)>, std::less<>>& parts) {
   std::string result;
@@ -344,7 +344,7 @@ std::string page(const std::vector<PageRun>& runs) {
   for (const Colour& c : colour_stops) colours.push_back({c.red, c.green, c.blue});
   for (const PageRun& run : runs) descriptions.push_back(run.description);
   const Json data = {{"version", HEED_VERSION}, {"colours", colours}, {"runs", descriptions}};
-  // What the page shows first comes before its script, the rest after it: a large page is seen before it is read whole.
+  // The first view's data precedes the script and the rest follows it, so that a large page is visible before it has loaded.
   const auto add_weights = [&](std::string& text, bool first) {
     for (std::size_t r = 0; r < runs.size(); ++r) {
       for (std::size_t s = 0; s < runs[r].weights.size(); ++s) {

@@ -9,34 +9,33 @@
 #include <string>
 #include <vector>
 
-// Runs as one HTML file that opens offline: its data, its style and its script are in it, and its Content-Security-Policy
-// lets it ask for nothing else. The sources are in inspect/page/.
+// Writes runs as one HTML file that works offline: it contains its data, style and script, and its Content-Security-Policy
+// blocks all requests. The sources are in inspect/page/.
 namespace heed {
 
-// What the page holds of a run.
+/// Data of one run in the page.
 struct PageRun {
-  // Read by inspect/page/data.js. An object from the start: nlohmann/json cannot destroy what it could not make one of.
+  // Read by inspect/page/data.js. Initialised as an object: nlohmann/json cannot destroy a value whose conversion failed.
   Json description = Json::object();
   // [step][sentence]: pack_weights() of each head in turn, in base64, as JSON
   std::vector<std::vector<std::string>> weights;
-  std::string model;                // the last, as JSON; "" where there is none
-  std::vector<std::string> models;  // [step]: what of it was another at that step; "" where that was not kept
+  std::string model;                // the last model as JSON; "" if missing
+  std::vector<std::string> models;  // [step]: the part of the model that changes between steps; "" if not kept
 };
 
 constexpr std::size_t most_page_bytes = 200 << 20;
 
-// Models of steps before the last are left out of a page that would be larger than this with them.
+/// Page size up to which models of earlier steps are included.
 constexpr std::size_t page_bytes_with_models = 20'000'000;
 
-// Reads dumps, metrics and the model of a run directory, and asks the model for causes, with up to `limit` held-out
-// sentences (causes.h). Where the weights of all dumped steps would take more than about `most` bytes, some steps between
-// the first and the last are left out; of the models that were kept at these steps, those with which it would take more than
-// `most_with_models`. Error for a run without dumps, or whose dumps, metrics or model are damaged or of
-// different runs.
+/// Reads the dumps, metrics and model of a run directory, and measures causes on up to `limit` held-out sentences
+/// (explain/studies/causes.h). If the weights of all dumped steps exceed about `most` bytes, omits some intermediate steps.
+/// Also omits saved models of these steps that would make the page exceed `most_with_models`. Throws Error for a run without
+/// dumps, or if its dumps, metrics or model are damaged or belong to different runs.
 PageRun page_run(const std::filesystem::path& run, int limit = 0, std::size_t most = most_page_bytes,
                  const OnProgress& progress = {}, std::size_t most_with_models = page_bytes_with_models);
 
-// Models of more bytes than this stay out of the page.
+/// Models of more bytes than this are not included.
 constexpr std::int64_t page_model_bytes = 2 << 20;
 
 /// Returns what the page holds of one sentence that `model`, called `name`, has read. The model itself is left out.

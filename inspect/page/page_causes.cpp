@@ -17,14 +17,15 @@ namespace heed {
 namespace fs = std::filesystem;
 namespace {
 
-// A language model whose sentences name no antecedent: no edge is in question, and cutting each edge of a window takes minutes.
+// Recognises a language model whose sentences have no antecedent. Without an antecedent the edge to study is unknown, and
+// cutting every edge of a window takes minutes.
 bool is_language_model(const Json& description, const SavedModel& model) {
   return predicts_tokens(*model.network) &&
          std::ranges::all_of(description["sentences"], [](const Json& one) { return one["antecedent"] < 0; });
 }
 
-// Runs `measure`, and returns the reason where the run does not allow it; "" where it does. Numbers that are not finite, files
-// that cannot be read and missing memory are errors of the page.
+// Runs `measure`. Returns "", or the reason if the run does not support the measurement. Numbers that are not finite,
+// unreadable files and lack of memory are errors of the page.
 std::string refused(const std::function<void()>& measure) {
   try {
     measure();
@@ -50,7 +51,7 @@ void add_causes(Json& description, const SavedModel& model, const fs::path& run,
         command_of("inspect"), shell_word(run));
     return;
   }
-  blas_description();  // that it can be loaded is none of the causes' business
+  blas_description();  // throws if OpenBLAS cannot be loaded: an error of the page, not of the causes
   const std::string missing = refused([&] {
     const Causes found = causes(model, run, limit, progress);
     description["causes"] = causes_json(found);
@@ -58,13 +59,13 @@ void add_causes(Json& description, const SavedModel& model, const fs::path& run,
   });
   if (!missing.empty()) description["causes_missing"] = fmt::format("Causes were not looked for: {}", missing);
   if (!description.contains("causes") || dumped_model_steps(run).empty()) return;
-  // Refused where no sentence has an antecedent, as the causes say.
+  // Refused if no sentence has an antecedent; the causes already state this reason.
   refused([&] { description["history"] = history_json(cause_history(run, limit, progress)); });
 }
 
 void add_card(Json& description, const SavedModel& model, const fs::path& run) {
   if (!std::holds_alternative<CandidateChooser>(*model.network)) return;
-  // Refused without held-out sentences; the reason stands where the causes would be.
+  // Refused without held-out sentences; the page shows the reason in place of the causes.
   refused([&] {
     description["card"] =
         report_json(report(model, read_baselines(run), "held-out sentences", report_sentences(model, run)));

@@ -8,9 +8,9 @@
 
 namespace heed {
 
-/// Adds to a page's description of a run what interventions do to the model's answers: "causes" and, where models of several
-/// steps were kept, "history". Adds "causes_missing", the reason, where they cannot be measured, and for a language model
-/// unless a `limit` of held-out sentences is given.
+/// Adds the effects of interventions on the model's answers to a run's description: "causes" and, if models of several steps
+/// were kept, "history". Adds the reason as "causes_missing" if they cannot be measured, and for a language model if no
+/// `limit` of held-out sentences is given.
 void add_causes(Json& description, const SavedModel& model, const std::filesystem::path& run, int limit,
                 const OnProgress& progress);
 

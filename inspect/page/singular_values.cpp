@@ -16,11 +16,11 @@ std::vector<double> singular_values(const Tensor& matrix) {
                      int* info, std::size_t jobu_length, std::size_t jobvt_length);
   const auto dgesvd = reinterpret_cast<Gesvd*>(cpu::blas_function("dgesvd_"));
   std::vector<double> A =
-      matrix.to_vector();  // to LAPACK, which counts by columns, the transpose: with the same values
+      matrix.to_vector();  // LAPACK is column-major and sees the transpose, which has the same singular values
   const int m = static_cast<int>(matrix.size(1)), n = static_cast<int>(matrix.size(0)), least = std::min(m, n);
   std::vector<double> values(static_cast<std::size_t>(least));
   if (least == 0) return values;
-  std::vector<double> work(static_cast<std::size_t>(3 * least + 64 * (m + n)));  // in blocks of up to 64
+  std::vector<double> work(static_cast<std::size_t>(3 * least + 64 * (m + n)));  // block size up to 64
   const int lwork = static_cast<int>(work.size()), one = 1;
   int info = 0;
   double none = 0;

@@ -5,8 +5,8 @@
 
 namespace heed {
 
-// The singular values of a matrix (n, m), the largest first: min(n, m) of them, computed in double by LAPACK's dgesvd, which
-// Debian's OpenBLAS holds. Error for what is no matrix or not finite.
+/// Returns the min(n, m) singular values of a matrix (n, m) in descending order. LAPACK's `dgesvd`, part of Debian's
+/// OpenBLAS, computes them in double. Throws Error if the argument is not a matrix or not finite.
 std::vector<double> singular_values(const Tensor& matrix);
 
 }  // namespace heed

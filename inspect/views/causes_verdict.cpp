@@ -10,7 +10,7 @@
 namespace heed {
 namespace {
 
-constexpr double slight_loss = 0.05;  // a loss that is surely smaller counts as none
+constexpr double slight_loss = 0.05;  // a loss whose interval lies below this counts as none
 
 // ", by chance 50.0 %"
 std::string chance_text(const Causes& causes) {
@@ -23,7 +23,7 @@ std::string right_after(const Causes& causes, const Cause& row) {
                      percent(row.before.share), chance_text(causes));
 }
 
-// The answer to "is the attention the cause?" in one sentence, over the sentences whose antecedent is known.
+// Answers "is the attention the cause?" in one sentence, over the sentences whose antecedent is known.
 std::string answer(const Causes& causes, const Cause& alone, const Cause* everywhere) {
   if (!has_answers(alone.before, causes.chance)) {
     return fmt::format("Unknown: {} of {} sentences are answered right{}, so there are no answers to explain.",

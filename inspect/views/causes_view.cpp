@@ -13,13 +13,13 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t of_many = 2;  // heads that are shown of a model that has more than always_shown
-constexpr double slight = 0.01;  // change of a probability that is not worth a line between tokens other than the query
+constexpr std::size_t of_many = 2;  // heads shown of a model with more than always_shown
+constexpr double slight = 0.01;     // smaller changes are omitted, except for edges from the query
 
 // "+0.123"; without a sign where it rounds to 0.
 std::string signed_figure(double value) { return std::abs(value) < 0.0005 ? " 0.000" : fmt::format("{:+.3f}", value); }
 
-// On a narrow terminal what was changed is on a line of its own above the figures.
+// On a narrow terminal the intervention is on its own line above the figures.
 bool is_narrow(const Terminal& terminal) { return terminal.width < 80; }
 
 std::string row_text(const std::string& what, const std::string& weight, const std::string& probability,
@@ -48,7 +48,7 @@ std::string label(const Cause& row) {
   }
 }
 
-// The rows of one head, or with -1 of all heads of a layer at once; none when there are no such rows.
+// Returns the rows of one head, or with -1 those of all heads of a layer together. Returns "" without such rows.
 std::string rows_text(const Causes& causes, int layer, int head, const View& view) {
   std::string text;
   int slight_ones = 0;
@@ -79,7 +79,7 @@ std::string rows_text(const Causes& causes, int layer, int head, const View& vie
   return fmt::format("layer {} {}\n", layer + 1, head < 0 ? "every head" : fmt::format("head {}", head + 1)) + text;
 }
 
-// A line for each head, of many only for the two that give most.
+// Returns a line per head; with many heads, only the two with the largest contributions.
 std::string attribution_text(const Attribution& one, const View& view) {
   std::string text = fmt::format("\n{}\nthe logit of {} is {:.3f}:\n",
                                  sentence_text(one.tokens, one.query, one.antecedent, view.terminal),
@@ -122,7 +122,8 @@ std::string attribution_text(const Attribution& one, const View& view) {
   return text + wrapped(rest + fmt::format("  = {:.3f}", one.sum()), view.terminal.width, 2) + "\n";
 }
 
-// All heads of a small model; of a larger one those that point most, or where nothing says at what, that change most.
+// Selects all heads of a small model. In a larger model, selects the heads with the most weight on the antecedent, or if it
+// is unknown, those whose ablation changes the answers most.
 ShownHeads heads_of(const Causes& causes, const View& view) {
   std::vector<int> heads;
   for (const Cause& row : causes.rows) {
@@ -139,7 +140,7 @@ ShownHeads heads_of(const Causes& causes, const View& view) {
   return all.of <= always_shown ? all : shown_heads(heads, view, static_cast<int>(of_many), importance);
 }
 
-// Where all weights or all effects are equal there is no correlation.
+// The correlation is undefined if all weights or all effects are equal.
 std::string correlation_text(const Causes& causes) {
   const double last = causes.rank_correlation_last, all = causes.rank_correlation_all;
   if (std::isnan(last) || std::isnan(all)) {

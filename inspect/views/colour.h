@@ -13,8 +13,8 @@ struct Colour {
   std::uint8_t red, green, blue;  // sRGB
 };
 
-// The colours of weights 0, 1/8, ..., 1: one blue from near white to dark, in steps of equal perceived difference (OKLab),
-// so that it reads the same to colour-blind eyes and in grey. Between two of them: linear in sRGB.
+/// Colours of the weights 0, 1/8, ..., 1: one blue from near white to dark, in steps of equal perceived difference (OKLab).
+/// The order is the same for colour-blind readers and in greyscale. Interpolation is linear in sRGB.
 constexpr std::array<Colour, 9> colour_stops{{{248, 250, 252},
                                               {198, 229, 255},
                                               {148, 204, 255},
@@ -25,7 +25,7 @@ constexpr std::array<Colour, 9> colour_stops{{{248, 250, 252},
                                               {25, 52, 138},
                                               {18, 26, 99}}};
 
-// The colour of a weight in [0, 1].
+/// Returns the colour of a weight in [0, 1].
 inline Colour colour_of(double weight) {
   const double position = std::clamp(weight, 0.0, 1.0) * (colour_stops.size() - 1);
   const std::size_t below = std::min(static_cast<std::size_t>(position), colour_stops.size() - 2);
@@ -36,10 +36,10 @@ inline Colour colour_of(double weight) {
   return {between(a.red, b.red), between(a.green, b.green), between(a.blue, b.blue)};
 }
 
-// "#c6e5ff"
+/// Returns "#c6e5ff".
 inline std::string hex(Colour c) { return fmt::format("#{:02x}{:02x}{:02x}", c.red, c.green, c.blue); }
 
-// Above this weight, text on its colour is white; it then has a contrast of at least 4.3 to 1 either way.
+/// Text is white above this weight and dark below; the contrast is at least 4.3 to 1 in both cases.
 constexpr double white_text_from = 0.6;
 
 }  // namespace heed

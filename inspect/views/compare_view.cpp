@@ -14,7 +14,7 @@ namespace {
 
 constexpr int label_columns = 34, word_columns = 8;
 
-// Columns of the figures of one side. On a narrow terminal what they are is on a line of its own above them.
+// Column widths of the figures of one side. On a narrow terminal the label is on its own line above them.
 struct Columns {
   bool narrow;
   int figure, bar;
@@ -22,12 +22,12 @@ struct Columns {
       : narrow(terminal.width < 78), figure(narrow ? 20 : 22), bar(narrow ? 4 : 6) {}
 };
 
-// Right-aligned, the end of a name that is too long: two runs differ there.
+// Returns the name, right-aligned. A long name keeps its end, where the names of two runs differ.
 std::string heading(const Side& side, const Columns& layout) {
   std::string name = visible(side.name);
   while (display_width(name) > layout.figure - 2) {
     do name.erase(0, 1);
-    while (!name.empty() && (name[0] & 0xc0) == 0x80);  // the rest of a character
+    while (!name.empty() && (name[0] & 0xc0) == 0x80);  // the continuation bytes of the character
   }
   return std::string(static_cast<std::size_t>(layout.figure - display_width(name)), ' ') + name;
 }
@@ -84,7 +84,7 @@ std::string strongest_text(const SentenceAttention& sentence, HeadIndex at, cons
   return fit_width(text, layout.figure - 1) + " ";
 }
 
-// What is in both: heads of each layer.
+// Returns the number of heads per layer that exist in both.
 std::vector<int> shared_heads(const SentenceAttention& a, const SentenceAttention& b) {
   std::vector<int> heads;
   for (std::size_t l = 0; l < std::min(a.layers.size(), b.layers.size()); ++l) {
@@ -95,10 +95,10 @@ std::vector<int> shared_heads(const SentenceAttention& a, const SentenceAttentio
 
 struct Change {
   int key;
-  double weight;  // b's less a's
+  double weight;  // b - a
 };
 
-// That of the token whose weight differs most.
+// Returns the change of the token whose weight differs most.
 Change most_apart(const SentenceAttention& a, const SentenceAttention& b, HeadIndex at) {
   const auto layer = static_cast<std::size_t>(at.layer);
   Change most{0, 0};
@@ -112,7 +112,7 @@ Change most_apart(const SentenceAttention& a, const SentenceAttention& b, HeadIn
 std::string sentence_lines(const SentenceAttention& a, const SentenceAttention& b, const ShownHeads& shown,
                            const Columns& layout, const Terminal& terminal) {
   std::string text = fmt::format("\n{}\n", sentence_text(a.tokens, a.query, a.antecedent, terminal));
-  // What is asked, the figures of both sides, and the third column.
+  // Formats a label, the figures of both sides, and the third column.
   const auto line = [&](const std::string& label, const std::string& of_a, const std::string& of_b,
                         const std::string& third) {
     return layout.narrow ? fmt::format("{:<18}{}\n{}\n", label, third, trimmed(" " + of_a + of_b))
@@ -134,7 +134,7 @@ std::string sentence_lines(const SentenceAttention& a, const SentenceAttention& 
 
 using SharedSentence = std::pair<const SentenceAttention*, const SentenceAttention*>;
 
-// Those that both sides watched.
+// Returns the sentences that both sides watched.
 std::vector<SharedSentence> shared_sentences(const Side& a, const Side& b) {
   std::vector<SharedSentence> shared;
   for (const SentenceAttention& of_a : a.dump.sentences) {
@@ -188,7 +188,7 @@ std::string compare_view(const Side& a, const Side& b, const View& view) {
   bool marked = false;
   ShownHeads shown;
   for (const auto& pair : shared) {
-    const SentenceAttention *of_a = pair.first, *of_b = pair.second;  // clang 14 captures no structured binding
+    const SentenceAttention *of_a = pair.first, *of_b = pair.second;  // clang 14 cannot capture structured bindings
     shown = shown_heads(shared_heads(*of_a, *of_b), view, most,
                         [&](HeadIndex at) { return std::abs(most_apart(*of_a, *of_b, at).weight); });
     text += sentence_lines(*of_a, *of_b, shown, layout, view.terminal);

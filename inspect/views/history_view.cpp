@@ -12,8 +12,8 @@
 namespace heed {
 namespace {
 
-constexpr double far_apart = 0.25;     // of shares of their largest
-constexpr double least_effect = 0.05;  // that counts as one
+constexpr double far_apart = 0.25;     // difference of two shares of their maxima
+constexpr double least_effect = 0.05;  // smaller effects count as none
 
 // "0.96 █████████▋", or without the bar on a narrow terminal.
 std::string figure_and_bar(double value, const Terminal& terminal) {
@@ -52,7 +52,7 @@ std::vector<std::string> history_verdict(const CauseHistory& history, int layer,
     Interval weight, effect;
   };
   std::vector<Point> points;
-  std::optional<std::int64_t> depends;  // from this step on more than half of the answer's probability does
+  std::optional<std::int64_t> depends;  // step from which the edge causes more than half of the answer's probability
   Interval most_weight{0, 0, 0}, most_effect{0, 0, 0};
   bool has_effect = false;
   const auto keep_larger = [](Interval& most, const Interval& now) {
@@ -99,7 +99,7 @@ std::vector<std::string> history_verdict(const CauseHistory& history, int layer,
   } else if (grown.step != matters.step) {
     lines.emplace_back("Which of the two grew first is not shown.");
   }
-  // Runs of steps in which one share is ahead of the other.
+  // Intervals of steps in which one share exceeds the other.
   std::vector<std::string> parted;
   for (std::size_t i = 0; i < points.size();) {
     const auto ahead = [&](std::size_t at) {

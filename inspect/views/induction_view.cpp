@@ -20,10 +20,10 @@ std::vector<std::vector<HeadScores>> scores_of(const Dump& dump) {
 
 std::string score_cell(double score) { return std::isnan(score) ? "    -" : fmt::format(" {:4.2f}", score); }
 
-// The scores of every head after one step.
+// Scores of every head at one step.
 struct Scored {
   std::int64_t step;
-  double loss;                                  // on held-out examples; NaN: not known
+  double loss;                                  // on held-out examples; NaN: unknown
   std::vector<std::vector<HeadScores>> scores;  // [layer][head]
 
   const HeadScores& at(HeadIndex of) const {

@@ -5,8 +5,8 @@
 
 namespace heed {
 
-/// Returns which heads have the largest scores at the last step, then the scores of every chosen head after the steps of
-/// `dumps`, with the held-out loss at each.
+/// Returns the heads with the largest scores at the last step, then the scores of every chosen head at each step of `dumps`,
+/// with the held-out loss.
 std::string induction_view(const std::vector<Dump>& dumps, const std::vector<Metrics>& metrics, const View& view);
 /// Returns {"steps":[{"step":0,"loss":5.5,"heads":[{"layer":0,"head":0,"previous_token":0.1,"induction":0.2}]}]}.
 Json induction_json(const std::vector<Dump>& dumps, const std::vector<Metrics>& metrics, const View& view);

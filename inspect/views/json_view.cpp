@@ -5,7 +5,7 @@
 namespace heed {
 namespace {
 
-// With float as its number type, so that a float32 is printed with the fewest digits that give it back.
+// JSON with `float` as its number type: a float32 is printed with the fewest digits that round-trip.
 using JsonOfFloats =
     nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, std::int64_t, std::uint64_t, float>;
 

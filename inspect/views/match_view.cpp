@@ -37,7 +37,7 @@ double median_of(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-// "layer 2 in 8, layer 1 in 3", the most first.
+// Returns "layer 2 in 8, layer 1 in 3", in descending order of count.
 std::string layers_text(const std::vector<int>& layers) {
   std::map<int, int> counts;
   for (const int layer : layers) ++counts[layer];
@@ -86,7 +86,7 @@ std::vector<std::string> pointing_verdict(const MatchedHeads& matched) {
   return lines;
 }
 
-// Without the directory that all are in.
+// Returns the names without their common directory.
 std::vector<std::string> short_names(const MatchedHeads& matched) {
   std::vector<std::filesystem::path> paths;
   for (const MatchedHeads::Run& run : matched.runs)

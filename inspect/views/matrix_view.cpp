@@ -13,17 +13,17 @@ namespace heed {
 namespace {
 
 constexpr int widest_label = 12, widest_cell = 9;
-constexpr int narrowest_cell = 5;    // columns of a cell that holds a figure, a shade and a word's beginning
-constexpr int narrowest_number = 2;  // columns of a cell that holds a shade alone
+constexpr int narrowest_cell = 5;    // columns of a cell with a figure, a shade and the beginning of a word
+constexpr int narrowest_number = 2;  // columns of a cell with only a shade
 
 std::string word_of(const SentenceAttention& sentence, int token) {
   return token_text(sentence.tokens[static_cast<std::size_t>(token)]);
 }
 
-// Where a sentence's matrix goes on the screen: tokens [begin, end) as rows and columns.
+// Placement of a sentence's matrix on the screen: tokens [begin, end) are rows and columns.
 struct Layout {
   int label, cell, begin, end;
-  bool words;  // columns are headed by words, else by numbers
+  bool words;  // column headings are words; otherwise numbers
 };
 
 Layout layout_of(const SentenceAttention& sentence, int width) {

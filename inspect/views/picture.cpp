@@ -17,9 +17,9 @@ namespace {
 
 constexpr int margin = 20, heading_size = 16, heading_line = 20;  // pixels
 constexpr int widest_word = 16;                                   // columns
-constexpr double column_width = 0.56;                             // of a column of text, in its size
+constexpr double column_width = 0.56;                             // width of a text column / font size
 constexpr const char* ink = "#1f2933";
-constexpr const char* mark = "#d9480f";  // told from every blue by any eye
+constexpr const char* mark = "#d9480f";  // distinguishable from every blue, also for colour-blind readers
 
 std::string escaped(const std::string& text) {
   std::string result;
@@ -104,7 +104,7 @@ class Picture {
     return fmt::format("Attention of step {}: {}", step_, words);
   }
 
-  // The sentence, broken at the picture's width.
+  // The sentence, wrapped at the picture's width.
   std::vector<std::string> heading_lines(double width) const {
     std::vector<std::string> lines{""};
     double used = 0;
@@ -185,7 +185,7 @@ class Picture {
     return text + "</g>\n";
   }
 
-  // A rectangle for each weight, with its figure where it fits.
+  // One rectangle per weight, with its figure if it fits.
   std::string cells(const float* weight) const {
     std::string text, figures;
     const double size = cell_ * 0.34;
@@ -210,7 +210,7 @@ class Picture {
         text, size, figures);
   }
 
-  // One path for each colour, in 64 steps, so that a grid of many long sentences stays small.
+  // One path per colour, in 64 steps: this keeps a grid of many long sentences small.
   std::string shapes(const float* weight) const {
     std::map<long, std::string> paths;
     for (int from = 0; from < T_; ++from) {
@@ -248,10 +248,10 @@ class Picture {
   const SentenceAttention& sentence_;
   std::int64_t step_;
   Range layers_;
-  std::vector<Range> heads_;  // of each layer
+  std::vector<Range> heads_;  // per layer
   int most_heads_ = 0, T_;
   bool single_;
-  double cell_, size_, label_;  // sides of a cell, of text, room for words; pixels
+  double cell_, size_, label_;  // cell side, font size, width for the labels; pixels
 };
 
 }  // namespace

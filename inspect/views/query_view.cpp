@@ -13,11 +13,11 @@ namespace heed {
 namespace {
 
 constexpr int narrowest_word = 4;
-constexpr int wide = 56;  // from this width on lines say what is left for the other tokens
+constexpr int wide = 56;  // at this width and above, lines include the weight of the other tokens
 
 struct Item {
   int token;
-  double weight, before;  // now, and of the untrained model
+  double weight, before;  // of this model, and of the untrained model
 };
 
 struct Line {
@@ -48,13 +48,13 @@ Line line_of(const SentenceAttention& sentence, const SentenceAttention& before,
 
 int digits(int number) { return static_cast<int>(std::to_string(number).size()); }
 
-// A line for each head, and with view.before the untrained figures below it, in columns:
+// Returns a line per head, with the untrained figures below it if `view.before` is set:
 //   layer L head H  QUERY -> WORD 0.93 BAR  WORD 0.03 BAR  others 0.04
 //        untrained                0.09 BAR       0.10 BAR         0.81
 // A narrow terminal has shorter bars and no "others".
 std::string lines_text(const SentenceAttention& sentence, const std::vector<Line>& lines, const View& view) {
   const bool has_others = view.terminal.width >= wide;
-  const int bar_columns = has_others ? 8 : 4;  // of weight 1
+  const int bar_columns = has_others ? 8 : 4;  // columns of a bar for weight 1
   const int widest_query = has_others ? 10 : 6;
   const auto bar_of = [&](const Item& item) {
     return bar(item.weight, bar_columns) + (item.token == sentence.antecedent ? antecedent_sign : "");
@@ -115,7 +115,7 @@ bool is_same_question(const SentenceAttention& sentence, const SentenceAttention
          std::ranges::equal(before.layers, sentence.layers, {}, &Tensor::shape, &Tensor::shape);
 }
 
-// "predicts animal with probability 0.998  (untrained: horse, 0.137)", in two lines where one is too narrow.
+// Returns "predicts animal with probability 0.998  (untrained: horse, 0.137)", on two lines if one is too narrow.
 std::string answer_text(const SentenceAttention& sentence, const SentenceAttention* before, const View& view) {
   const auto answer = [&](const std::string& word) {
     return fmt::format("predicts {} with probability {:.3f}", word, sentence.probability);

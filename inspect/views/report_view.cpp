@@ -27,7 +27,7 @@ const Report::Group* group(const Report& report, const char* name) {
   return nullptr;
 }
 
-// The difference of two shares of different sentences; their errors add in squares.
+// Returns the difference of two shares of different sentences. Their errors add in quadrature.
 std::string difference_text(const Interval& a, const Interval& b) {
   const double difference = a.share - b.share, error = std::hypot(a.error(), b.error());
   return fmt::format("a difference of {:.1f} ± {:.1f} points{}", 100 * difference, 100 * error,

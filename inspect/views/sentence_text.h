@@ -6,16 +6,16 @@
 
 namespace heed {
 
-// The token as it is shown: of what cannot be seen a sign, of a token of nothing but spaces "␣" for each.
+/// Returns the token for display. Replaces invisible characters by signs; in a token of only spaces, each space becomes "␣".
 std::string token_text(const std::string& token);
 
-// token_text(); where the same word occurs elsewhere too, with its position counted from 1: the₅.
+/// Returns `token_text()`, with the position (from 1) as a subscript if the word occurs more than once: the₅.
 std::string token_label(const std::vector<std::string>& tokens, int token);
 
-// The tokens, the antecedent in [brackets] (-1: none), broken at the terminal's width.
+/// Returns the tokens, wrapped at the terminal's width, with the antecedent in [brackets] (-1: none).
 std::string sentence_text(const std::vector<std::string>& tokens, int query, int antecedent, const Terminal& terminal);
 
-// A line that says what the brackets mean, and with `bars` the sign beside a bar, too; to be printed once, below.
+/// Returns a legend for the brackets and, with `bars`, for the sign beside a bar. Print it once, below the output.
 constexpr const char* antecedent_sign = "◂";
 std::string antecedent_legend(bool bars, const Terminal& terminal);
 

@@ -31,8 +31,8 @@ ShownHeads shown_heads(const SentenceAttention& sentence, const View& view, int 
 }
 
 int lines_for_heads(const Terminal& terminal, std::size_t sentences) {
-  // Around all of them: the step, a blank line, the legend, two lines on what is left out, the prompt. Above each: a blank
-  // line, the sentence, the answer.
+  // Lines around all sentences: the step, a blank line, the legend, two lines about omitted heads, the prompt. Lines above
+  // each sentence's heads: a blank line, the sentence, the answer.
   constexpr int around_all = 6, above_each = 3;
   return std::max(always_shown, (terminal.height - around_all) / std::max(1, static_cast<int>(sentences)) - above_each);
 }

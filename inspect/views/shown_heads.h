@@ -11,33 +11,35 @@ struct HeadIndex {
   int layer, head;  // from 0
 };
 
-// The heads that a view prints, and how many there are.
+/// The heads that a view prints, and the total number of heads.
 struct ShownHeads {
   std::vector<HeadIndex> heads;
   int of = 0;
 };
 
-// A model of no more heads is shown whole even where each takes many lines.
+/// A model with at most this many heads is shown whole, even if each head takes many lines.
 constexpr int always_shown = 4;
 
-// All heads of the chosen layer or the chosen number; of a whole model with more than `most` heads those `most` of the
-// largest importance(layer, head), the most important first. heads_of[layer]: how many it has.
+/// Returns all heads of the chosen layer, or the chosen head of each layer. For a whole model with more than `most` heads,
+/// returns the `most` heads with the largest `importance(layer, head)`, in descending order. `heads_of[layer]` is the number
+/// of heads of a layer.
 ShownHeads shown_heads(const std::vector<int>& heads_of, const View& view, int most,
                        const std::function<double(HeadIndex)>& importance);
 
-// The same of a sentence's heads: the weight from the query to the antecedent, or where that is unknown its largest one.
+/// Returns the shown heads of a sentence. Importance is the weight from the query to the antecedent, or the query's largest
+/// weight if the antecedent is unknown.
 ShownHeads shown_heads(const SentenceAttention& sentence, const View& view, int most);
 
-// How many lines of a screen each of `sentences` has for its heads: at least always_shown.
+/// Returns the number of screen lines for the heads of each of `sentences`: at least `always_shown`.
 int lines_for_heads(const Terminal& terminal, std::size_t sentences);
-// The same in heads of `lines_each` lines: at least always_shown of them.
+/// Returns the number of heads of `lines_each` lines that fit: at least `always_shown`.
 int heads_that_fit(const Terminal& terminal, std::size_t sentences, int lines_each);
 
-// "Shown: 8 of 48 heads, those with the most weight on the antecedent. --layer 4 shows all of layer 4.", wrapped; empty
-// when all are shown.
+/// Returns "Shown: 8 of 48 heads, those with the most weight on the antecedent. --layer 4 shows all of layer 4.", wrapped.
+/// Returns "" if all heads are shown.
 std::string left_out_text(const ShownHeads& shown, const std::string& which, const Terminal& terminal);
 
-// "those with the most weight on the antecedent", of the heads that are shown of these sentences.
+/// Returns "those with the most weight on the antecedent", or the importance used for these sentences.
 std::string importance_text(const std::vector<SentenceAttention>& sentences);
 
 }  // namespace heed

@@ -16,7 +16,7 @@ namespace {
 
 double largest(const Tensor& x) { return std::sqrt(max(square(x)).item()); }
 
-// Each equation that is shown holds for the numbers that are shown, where they are finite.
+// Each printed equation holds for the printed numbers, if they are finite.
 double check_step(const std::string& equation, const Tensor& shown, const Tensor& computed) {
   const std::vector<double> one = shown.to_vector(), other = computed.to_vector();
   double off = 0, size = 1;
@@ -31,12 +31,12 @@ double check_step(const std::string& equation, const Tensor& shown, const Tensor
   return off;
 }
 
-// One head, softmax(Q K^T / sqrt(d_k)) V (Vaswani et al. 2017, equation 1), with the numbers of the layer itself.
+// Computes one head, softmax(Q K^T / sqrt(d_k)) V (Vaswani et al. 2017, equation 1), from the layer's parameters.
 struct Steps {
   Linear W_Q, W_K, W_V;                    // (d_model, d_k), (d_model, d_k), (d_model, d_v)
   Tensor Q, K, V;                          // (T, d_k), (T, d_k), (T, d_v)
   Tensor scores, scaled, weights, output;  // (T, T), (T, T), (T, T), (T, d_v)
-  Tensor joined;                           // of all heads, (T, heads d_v)
+  Tensor joined;                           // concatenated heads, (T, heads d_v)
 };
 
 Steps steps_of(const MultiHeadAttention& attention, const LayerTrace& seen, int head) {
@@ -75,7 +75,7 @@ struct Stage {
   std::string note;
 };
 
-// From X to the Q or K of which scores are made: the product, then `normalised`, where it is defined, and rotated.
+// Returns the steps from X to Q or K: the product, the normalised values if `normalised` is defined, and the rotated values.
 std::vector<Stage> stages_of(const char* name, const Tensor& X, const Linear& W, const Tensor& normalised,
                              const AttentionConfig& config, const std::optional<RotaryEmbedding>& rotary,
                              const std::string& note) {
@@ -95,7 +95,7 @@ std::vector<Stage> stages_of(const char* name, const Tensor& X, const Linear& W,
 
 constexpr int elided = -1;
 
-// `first` numbers, a gap and `last` numbers of [0, count).
+// Selects the `first` numbers, a gap and the `last` numbers of [0, count).
 std::vector<int> ends_of(int count, int first, int last) {
   std::vector<int> result;
   for (int i = 0; i < count; ++i) {
@@ -158,7 +158,7 @@ std::string table_text(const Table& table, const View& view) {
   return text;
 }
 
-// An equation of the way from X to the output, with its numbers.
+// One equation between X and the output, with its numbers.
 struct Step {
   std::string equation;
   Table table;
@@ -181,7 +181,7 @@ Walk walk_of(const SavedModel& model, const Example& example, const View& view) 
   const TransformerBlock& block = transformer.blocks[static_cast<std::size_t>(layer)];
   const MultiHeadAttention& attention = block.attention;
   const int head = chosen_range("head", view.head, attention.config.heads).begin;
-  const Tensor own =  // NotFinite where the numbers are not
+  const Tensor own =  // throws NotFinite if a number is not finite
       attend(*model.network, model.vocabulary, example).layers[static_cast<std::size_t>(layer)];
   const Trace seen = trace(*model.network, questions(*model.network, model.vocabulary, example));
   const LayerTrace& seen_layer = seen.layers[static_cast<std::size_t>(layer)];
@@ -258,7 +258,7 @@ Walk walk_of(const SavedModel& model, const Example& example, const View& view) 
   return walk;
 }
 
-// "Infinite or NaN: 9 of 121 numbers of scores = Q K^T." Empty where all are finite.
+// Returns "Infinite or NaN: 9 of 121 numbers of scores = Q K^T.", or "" if all are finite.
 std::string overflow_text(const Walk& walk) {
   std::vector<std::string> found;
   for (const Step& step : walk.steps) {

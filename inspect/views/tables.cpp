@@ -10,7 +10,7 @@
 namespace heed {
 namespace {
 
-// RFC 4180: in quotes, which are doubled, where a separator would be misread.
+// Quotes a field if a separator would be misread, and doubles its quotes (RFC 4180).
 std::string field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -61,7 +61,7 @@ std::string attention_npy(const SentenceAttention& sentence, const View& view) {
   const auto count = std::ssize(parts);
   std::string header = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}, {}, {}), }}", count,
                                    all.size(0) / count, all.size(1), all.size(2));
-  constexpr std::size_t before = 10, alignment = 64;  // magic, version and length; then numbers at a multiple of 64
+  constexpr std::size_t before = 10, alignment = 64;  // magic, version and length; the data starts at a multiple of 64
   header.append(alignment - 1 - (before + header.size()) % alignment, ' ');
   header += '\n';
   std::string bytes = "\x93NUMPY\x01";

@@ -18,7 +18,7 @@ namespace heed {
 namespace {
 
 constexpr std::array shades{" ", "░", "▒", "▓", "█"};
-// Numbers of the 256-colour palette.
+// Indices of the 256-colour palette.
 constexpr std::array heat_colours{234, 53, 89, 125, 161, 202, 208, 214, 220, 226};
 constexpr std::array sign_colours{27, 33, 75, 117, 153, 231, 224, 217, 210, 203, 196};
 
@@ -93,7 +93,7 @@ std::string wrapped(std::string_view text, int width, int indent) {
   while (!text.empty()) {
     std::size_t end = text.find_first_not_of(' ');
     end = end == std::string_view::npos ? text.size() : std::min(text.find(' ', end), text.size());
-    const std::string_view word = text.substr(0, end);  // with the spaces before it
+    const std::string_view word = text.substr(0, end);  // includes the spaces before it
     text.remove_prefix(end);
     if (column > indent && column + display_width(word) > width) {
       result += "\n" + std::string(static_cast<std::size_t>(indent), ' ');

@@ -12,20 +12,20 @@ struct Terminal {
   int height = 24;  // rows
 };
 
-// Columns of the window behind a file descriptor; where there is none, of COLUMNS, else 80.
+/// Returns the columns of the window of a file descriptor. Without a window, returns COLUMNS, or 80.
 int window_columns(int descriptor);
 
-// What is known of the terminal behind a file descriptor. Width: window_columns() within 40 to 400; height: the window's,
-// else 24. Colour: on a terminal, unless NO_COLOR is set (no-color.org) or TERM is "dumb".
+/// Returns the properties of the terminal of a file descriptor. The width is `window_columns()`, clamped to [40, 400]; the
+/// height is the window's, or 24. Colour is enabled on a terminal unless NO_COLOR is set (no-color.org) or TERM is "dumb".
 Terminal terminal_of(int descriptor);
 
-// `value` in [0, 1] as a bar of up to `columns` columns, in eighths.
+/// Returns `value` in [0, 1] as a bar of up to `columns` columns, in steps of an eighth.
 std::string bar(double value, int columns);
 
-// `text`, bold and green where there is colour.
+/// Returns `text`, bold and green if colour is enabled.
 std::string highlighted(std::string_view text, const Terminal& terminal);
 
-// "99.3 %"; `unknown` for NaN.
+/// Returns "99.3 %", or `unknown` for NaN.
 std::string percent(double share, const char* unknown = "-");
 
 /// Returns "28.0 % ± 6.3", or `unknown` for NaN.
@@ -34,17 +34,17 @@ std::string percent(const Interval& share, const char* unknown = "-");
 /// Returns "0.79 ± 0.02".
 std::string with_error(const Interval& mean);
 
-// Without spaces at its end.
+/// Returns `text` without trailing spaces.
 std::string trimmed(std::string_view text);
 
-// `text` (one line) broken at spaces where it would pass `width` columns; further lines begin with `indent` spaces.
+/// Wraps `text` (one line) at spaces to `width` columns. Further lines begin with `indent` spaces.
 std::string wrapped(std::string_view text, int width, int indent = 0);
 
-// A cell of a heat map for `value` in [0, 1]: exactly `columns` columns that hold `text` where it fits. The shade
-// grows faster at small values (value^(2/3)), so that they are seen.
+/// Returns a heat map cell for `value` in [0, 1]: exactly `columns` columns, with `text` if it fits. The shade follows
+/// value^(2/3), which makes small values visible.
 std::string heat_cell(double value, std::string_view text, int columns, const Terminal& terminal);
 
-// A cell of two columns for `value` in [-1, 1]: blue and red, or without colour shades with a minus sign.
+/// Returns a cell of two columns for `value` in [-1, 1]: blue and red, or shades with a minus sign without colour.
 std::string signed_cell(double value, const Terminal& terminal);
 
 }  // namespace heed

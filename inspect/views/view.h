@@ -10,8 +10,7 @@
 #include <string>
 #include <vector>
 
-// What a person or a program sees of a dump or a model. Layers and heads are numbered from 1 for people and from 0 in
-// JSON.
+// Formats a dump or a model as text or JSON. Layers and heads are numbered from 1 in text and from 0 in JSON.
 namespace heed {
 
 struct CauseHistory;
@@ -22,102 +21,103 @@ struct ScoreParts;
 
 struct View {
   Terminal terminal;
-  std::optional<int> layer, head;  // from 1; all when absent. Error when there is no such layer or head.
-  const Dump* before = nullptr;    // the same of the untrained model, for query_view to set beside
+  std::optional<int> layer, head;  // from 1; absent: all. Views throw Error if out of range.
+  const Dump* before = nullptr;    // the untrained model's dump, shown by query_view for comparison
   const char* before_name = "untrained";
 };
 
-// The strongest weights of each sentence's query, a line for each layer and head:
-//   layer 2 head 1  it -> animal 0.93 ███████▍◂  street 0.03 ▎  others 0.04
-// The antecedent is [bracketed] in the sentence and marked ◂ in the lines, which the last line explains.
+/// Returns the strongest weights of each sentence's query, a line per layer and head:
+///   layer 2 head 1  it -> animal 0.93 ███████▍◂  street 0.03 ▎  others 0.04
+/// The antecedent is [bracketed] in the sentence and marked ◂ in the lines. The last line explains both signs.
 std::string query_view(const Dump& dump, const View& view);
 
-// All weights of each sentence, layer and head as a heat map: rows are queries, columns keys.
+/// Returns all weights of each sentence, layer and head as heat maps: rows are queries, columns are keys.
 std::string matrix_view(const Dump& dump, const View& view);
 
-// W_Q, W_K, W_V and W_O of each layer: shapes, norms, heat maps.
+/// Returns the shapes, norms and heat maps of W_Q, W_K, W_V and W_O for each layer.
 std::string weights_view(const SavedModel& model, const View& view);
 /// Returns {"step":400,"layers":[{"layer":0,"head":null,"matrices":[{"name":"W_Q","shape":[64,64],"frobenius":...,
 /// "spectral":...,"heads":[the Frobenius norm of each]}]}]}.
 Json weights_json(const SavedModel& model, const View& view);
 
-/// Returns the way from X to Q, K, V, scores, weights and output in one layer and head (the first ones when none is chosen),
-/// computed step by step. It says which numbers are infinite or NaN. Throws Error when the steps do not give what the layer
-/// itself gives.
+/// Returns the computation of one layer and head (by default the first) step by step, from X to Q, K, V, scores, weights and
+/// output. Reports infinite and NaN values. Throws Error if the steps disagree with the layer's own result.
 std::string steps_view(const SavedModel& model, const Example& example, const View& view);
 /// Returns {"tokens":[...],"step":400,"layer":0,"head":0,"not_finite":"","steps":[{"equation":"V = X W_V","note":"...",
 /// "values":[[...]]}]}.
 Json steps_json(const SavedModel& model, const Example& example, const View& view);
 
-/// Returns the verdict, a table of what each intervention did, by layer and head, and the parts of each watched sentence's
-/// logit.
+/// Returns the verdict, a table of the effect of each intervention by layer and head, and the attribution of each watched
+/// sentence's logit.
 std::string causes_view(const Causes& causes, const View& view);
 
-/// Returns whether the attention to the antecedent is the cause of the answers, a line for each claim; the first line is the
-/// answer. A claim is made where its 95 % interval excludes the figure that it is compared with, and of one set of sentences.
-/// Empty when no sentence says what its query refers to.
+/// Returns whether the attention to the antecedent causes the answers: the answer first, then a line per claim. Each claim
+/// concerns one set of sentences, and its 95 % interval excludes the figure it is compared with. Empty if no sentence has a
+/// known antecedent.
 std::vector<std::string> causes_verdict(const Causes& causes);
 
-/// Returns the name of a role of Cause for people: "distractor" for "other", "cue word" for "decider".
+/// Returns the display name of a role of Cause: "distractor" for "other", "cue word" for "decider".
 std::string role_text(const std::string& role);
 
 /// Returns {"sentences":1000,"accuracy":1.0,...,"rows":[{"what":"edge","layer":1,"head":0,"from":"query","to":"antecedent",
-/// ...}]}: layers and heads count from 0. Unknown figures, the head of a whole layer and the layer of a whole model are null.
+/// ...}]}. Layers and heads count from 0. Unknown figures are null, and so are the head of a whole layer and the layer of a
+/// whole model.
 Json causes_json(const Causes& causes);
 
-/// Returns in words when the attention of the chosen heads, or of the one that points last, became the cause, then weight and
-/// effect of the query's edge to its antecedent at each kept step.
+/// Returns when the attention of the chosen heads, or of the head that points at the last step, became the cause. A table
+/// follows with the weight and the effect of the edge from the query to the antecedent at each saved step.
 std::string history_view(const CauseHistory& history, const View& view);
-/// Returns when weight and effect grew, and where the two, as shares of their largest, are apart: a line for each claim. A
-/// claim is made where the 95 % intervals support it.
+/// Returns when weight and effect grew, and at which steps they differ as shares of their maxima, a line per claim. The 95 %
+/// intervals support each claim.
 std::vector<std::string> history_verdict(const CauseHistory& history, int layer, int head);
 Json history_json(const CauseHistory& history);
 
-/// Returns who points in each of several runs and whether it is the cause alone, and the heads that match.
+/// Returns which heads point in each of several runs, whether each alone is the cause, and which heads match.
 std::string matched_heads_view(const MatchedHeads& matched, const View& view);
 Json matched_heads_json(const MatchedHeads& matched);
 
-/// Returns what a report shows and does not show, in words, then its table.
+/// Returns the conclusions of a report in words, then its table.
 std::string report_view(const Report& report, const Terminal& terminal);
 std::vector<std::string> report_verdict(const Report& report);
-Json report_json(const Report& report);  // what is unknown is null
+Json report_json(const Report& report);  // unknown figures are null
 
-// Of each sentence of a dump of the model, why its query attends to its antecedent (or to what it looks at most, where that
-// is not known) rather than to another, in the chosen head or the one that points; and that in words.
-// The other candidate is what another of the `watched` sentences means that differs in one token.
+/// Returns, for each sentence of a dump, why its query attends to its antecedent rather than to another token, in the chosen
+/// head or the one that points. If the antecedent is unknown, the token with the largest weight takes its place. The other
+/// token is the antecedent of a minimal pair: a sentence of `watched` that differs in one token. `why_attends_view` returns
+/// the result in words.
 std::vector<ScoreParts> why_attends(const SavedModel& model, const Dump& dump,
                                     const std::vector<SentenceAttention>& watched, const View& view);
 std::string why_attends_view(const std::vector<ScoreParts>& all, const Dump& dump, const View& view);
 Json score_parts_json(const ScoreParts& parts);
 
-// A run at a step, and its line of metrics.jsonl, where that has one of the step.
+/// A run at a step, with its line of metrics.jsonl if there is one for the step.
 struct Side {
-  std::string run, name;  // its directory, and what it is called beside the other
+  std::string run, name;  // its directory, and its name in the comparison
   Dump dump;
   std::optional<Metrics> metrics;
 };
 
-// Two runs, or two steps of one: their figures side by side, and for each sentence that both watched, in every layer and
-// head, the query's strongest weight in each and the token whose weight differs most (second less first).
+/// Compares two runs, or two steps of one run. Returns their figures side by side. For each sentence that both watched, and
+/// each layer and head, it adds both strongest weights of the query and the token whose weight differs most (b - a).
 std::string compare_view(const Side& a, const Side& b, const View& view);
 /// Returns {"sides":[{"name":"runs/toy","step":400,...},...],"sentences":[{"tokens":[...],...,"heads":[{"layer":0,"head":0,
-/// "strongest":[{"token":1,"weight":0.9},...],"most_apart":{"token":4,"change":-0.7}}]}],"left_out":0}; lists have the first
-/// side first.
+/// "strongest":[{"token":1,"weight":0.9},...],"most_apart":{"token":4,"change":-0.7}}]}],"left_out":0}.
+/// Lists have the first side first.
 Json compare_json(const Side& a, const Side& b, const View& view);
 
-// "0.96 layer 2 head 1"; "-" where no weight is known.
+/// Returns "0.96 layer 2 head 1", or "-" if no weight is known.
 std::string best_head_text(const Evaluation& evaluation);
 
-// {"step":400,"sentences":[{"tokens":[...],"query":8,...,"layers":[[[...]]]}]}
+/// Returns {"step":400,"sentences":[{"tokens":[...],"query":8,...,"layers":[[[...]]]}]}.
 std::string json_view(const Dump& dump);
 
-// The layers or heads (from 0) that `chosen` (from 1) means among `count`. `what`: "layer" or "head".
+/// Returns the layers or heads (from 0) that `chosen` (from 1) selects among `count`. `what` is "layer" or "head".
 struct Range {
   int begin, end;
 };
 Range chosen_range(const char* what, std::optional<int> chosen, int count);
 
-/// Returns a row of a table of shares: name, share, and its interval where it has one; "" for a share that is NaN.
+/// Returns a row of a table of shares: the name, the share, and its interval if it has one. Returns "" for a NaN share.
 std::string share_row(const std::string& name, const Interval& share);
 std::string share_row(const std::string& name, double share);
 

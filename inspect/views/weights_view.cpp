@@ -17,12 +17,12 @@ namespace {
 struct WeightMatrix {
   std::string name;
   Tensor values;           // (n, m)
-  std::vector<Tensor> of;  // its part for each head
+  std::vector<Tensor> of;  // the part of each head
 };
 
 double frobenius_norm(const Tensor& matrix) { return std::sqrt(sum(square(matrix.to(DType::float64))).item()); }
 
-// Splits `values` among `heads` along `axis`; with a `head` (from 0) only its part remains.
+// Splits `values` among `heads` along `axis`. With a `head` (from 0), keeps only its part.
 WeightMatrix matrix_of(const std::string& name, const Tensor& values, int axis, int heads,
                        const std::optional<int>& head) {
   WeightMatrix matrix{name, values.detach(), {}};
@@ -35,7 +35,7 @@ WeightMatrix matrix_of(const std::string& name, const Tensor& values, int axis, 
   return matrix;
 }
 
-// Means of the entries that fall into each of rows x columns cells.
+// Returns the means of the entries that fall into each of rows x columns cells.
 std::vector<std::vector<double>> cells_of(const Tensor& matrix, std::int64_t rows, std::int64_t columns) {
   rows = std::min(rows, matrix.size(0));
   columns = std::min(columns, matrix.size(1));
@@ -51,13 +51,13 @@ std::vector<std::vector<double>> cells_of(const Tensor& matrix, std::int64_t row
   return cells;
 }
 
-// The matrices side by side, each in its own scale.
+// Returns the matrices side by side, each with its own colour scale.
 std::string heat_maps(std::span<const WeightMatrix> matrices, const View& view) {
   constexpr int indent = 2, gap = 2, columns_of_a_cell = 2;
   const int count = static_cast<int>(matrices.size());
   const int side = std::min(16, (view.terminal.width - indent - (count - 1) * gap) / count / columns_of_a_cell);
   std::vector<std::string> lines(static_cast<std::size_t>(side) + 1);
-  int begin = 0;  // column where this map starts
+  int begin = 0;  // first column of this map
   std::vector<int> widths(lines.size(), 0);
   const auto append = [&](std::size_t line, const std::string& text, int width) {
     lines[line] += std::string(static_cast<std::size_t>(begin - widths[line]), ' ') + text;
@@ -85,7 +85,7 @@ std::string heat_maps(std::span<const WeightMatrix> matrices, const View& view) 
   return text;
 }
 
-// Those of one layer, or of one head of it.
+// Selects the matrices of one layer, or of one head of it.
 struct LayerMatrices {
   int layer;
   std::optional<int> head;
@@ -99,7 +99,7 @@ std::vector<LayerMatrices> chosen_matrices(const SavedModel& model, const View& 
   for (int layer = layers.begin; layer < layers.end; ++layer) {
     const MultiHeadAttention& attention = blocks[static_cast<std::size_t>(layer)].attention;
     const int heads = attention.config.heads, kv_heads = attention.config.kv_heads;
-    std::optional<int> head, kv_head;  // the head, and the one of the keys and values that it reads
+    std::optional<int> head, kv_head;  // the head, and its key-value head
     if (view.head) {
       head = chosen_range("head", view.head, heads).begin;
       kv_head = *head / (heads / kv_heads);
@@ -119,7 +119,7 @@ std::vector<LayerMatrices> chosen_matrices(const SavedModel& model, const View& 
 std::string weights_view(const SavedModel& model, const View& view) {
   const int width = view.terminal.width;
   const bool narrow = width < 60;
-  const int indent = narrow ? 4 : 42;  // of norms that do not fit into their line
+  const int indent = narrow ? 4 : 42;  // indent of norms that do not fit on their line
   std::string text =
       wrapped(fmt::format("step {}: learned matrices; a cell is the mean of the entries under it, {}", model.step,
                           view.terminal.colour ? "from blue (negative) to red (positive)"

@@ -24,7 +24,7 @@ std::string part_name(const ScoreParts& of, const ScoreParts::Part& part) {
 
 std::string figure_of(double value) { return std::abs(value) < 0.005 ? " 0.00" : fmt::format("{:+.2f}", value); }
 
-// Those furthest ahead or behind, and the sum of the rest.
+// Returns the parts with the largest absolute lead, and the sum of the rest.
 std::string parts_text(const ScoreParts& of, const std::vector<ScoreParts::Part>& parts) {
   std::vector<const ScoreParts::Part*> order;
   for (const ScoreParts::Part& part : parts) order.push_back(&part);
@@ -81,7 +81,7 @@ std::string one_text(const ScoreParts& of, int antecedent, const View& view) {
   return text + "\n";
 }
 
-// The token that another sentence means which differs in one token: the other candidate. -1: there is none.
+// Returns the antecedent of a minimal pair: a watched sentence that differs in one token. Returns -1 if it is not found.
 int antecedent_of_twin(const std::vector<SentenceAttention>& watched, const SentenceAttention& sentence) {
   for (const SentenceAttention& other : watched) {
     if (other.tokens.size() != sentence.tokens.size() || other.query != sentence.query) continue;
