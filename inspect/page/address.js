@@ -1,5 +1,6 @@
-// What is looked at as the page's address, so that it can be sent: #view=matrix&sentence=2&step=300&layer=2&head=1&word=8,
-// all counted from 1. Another view, run, sentence or head is a step for the browser's back and forward.
+// The URL fragment captures the current view, so that it can be shared:
+// #view=matrix&sentence=2&step=300&layer=2&head=1&word=8, all counted from 1. A change of view, run, sentence or head adds an
+// entry to the browser's history.
 const viewName = (tab) => fileName(views[tab].title);
 
 function addressNow() {
@@ -24,7 +25,7 @@ const visited = {
   timer: 0
 };
 
-// Browsers limit how often an address may change: within a place it follows when the slider rests.
+// Browsers limit how often the URL may change. Other changes update it when the slider rests.
 function remember() {
   if (document.readyState === 'loading') return;
   const {place, all} = addressNow();
@@ -39,7 +40,7 @@ function remember() {
   visited.place = place;
 }
 
-// Shows what the address says; where it says nothing, the story of the first run's first sentence.
+// Shows the view that the URL names. Missing parameters select the story of the first run's first sentence.
 function followAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
   const number = (name, count) => {

@@ -1,5 +1,5 @@
-// What is looked at. `sentence` is OWN for one's own, of the view "Try"; `shown` are the heads of the sentence view, each
-// with the number of its colour. `chosen`: by the reader, not by storyOf().
+// State of the page. `sentence` is OWN for a sentence typed in the view "Try". `shown` maps the heads of the sentence view to
+// their colour numbers. `chosen` is true if the user, not storyOf(), selected the head.
 const OWN = -1;
 const state = {
   run: 0,
@@ -16,10 +16,10 @@ const state = {
 };
 const key = (layer, head) => `${layer}.${head}`;
 const headOfKey = (name) => name.split('.').map(Number);
-const shortName = (name) => headOfKey(name).map((n) => n + 1).join('.');  // as people count
+const shortName = (name) => headOfKey(name).map((n) => n + 1).join('.');  // counted from 1
 const runNow = () => content.runs[state.run];
 
-// What a run did with a sentence at a dumped step.
+// Returns a run's attention and answer for a sentence at a dumped step.
 function dumped(run, step, sentence) {
   const {sentences, steps} = content.runs[run];
   return {
@@ -33,7 +33,7 @@ function dumped(run, step, sentence) {
 
 const subject = () => state.sentence === OWN ? ownNow() : dumped(state.run, state.step, state.sentence);
 
-// One's own sentence, as the model of the slider's step reads it.
+// Returns the user's own sentence, as read by the model of the slider's step.
 function ownNow() {
   const reader = readerOf(state.run), {own} = state;
   const reading = reader && reader.step !== own.step && reader.readSoon(own, () => update({}));
@@ -41,7 +41,7 @@ function ownNow() {
   return state.own;
 }
 
-// Changes the state and draws what it shows, once a frame.
+// Changes the state and redraws at most once per frame.
 let frame = 0;
 function update(changes) {
   Object.assign(state, changes);
@@ -52,7 +52,7 @@ const lastStep = (run) => content.runs[run].steps.length - 1;
 
 const allHeads = (heads) => heads.flatMap((count, layer) => Array.from({length: count}, (_, head) => [layer, head]));
 
-// What is seen when nothing but a run and a sentence was chosen: the head that points, at the token asked about.
+// Returns the initial state for a run and a sentence: the head that points, at the query token.
 function storyOf(run, sentence) {
   const {query, pointing: {layer, head}} = content.runs[run].sentences[sentence];
   return {
@@ -71,7 +71,7 @@ function chooseRun(run) {
   update({...storyOf(run, sentence), step: lastStep(run), own: null});
 }
 
-// A head that the reader chose is kept.
+// Keeps the head that the user selected.
 function chooseSentence(sentence) {
   if (sentence === OWN) return update({sentence, token: state.own.query});
   const {layer, head, shown, ...story} = storyOf(state.run, sentence);
@@ -83,10 +83,10 @@ function chooseOneHead(layer, head) {
   update({layer, head, shown, chosen: true});
 }
 
-// A view is {title, lead, make}; make() gives {element, draw, figures, followsTraining, sliderOnly, ownsSentence, says}: lead()
-// tells how to read it and what to try, says() what it shows now; followsTraining(): whether the slider changes it;
-// sliderOnly: without the curves.
-const made = new Map();  // of `views` (start.js) those that were shown, by number
+// A view is {title, lead, make}; make() returns {element, draw, figures, followsTraining, sliderOnly, ownsSentence, says}.
+// lead() explains how to read the view and what to try. says() describes its current content. followsTraining() returns whether
+// it depends on the slider. sliderOnly hides the curves.
+const made = new Map();  // views (start.js) already shown, by index
 
 function draw() {
   frame = 0;
@@ -113,7 +113,7 @@ function draw() {
   remember();
 }
 
-// What was drawn anew in place of the element that had the focus takes it over.
+// Restores the focus after a redraw that replaced the focused element.
 function keepFocus(held) {
   const name = held?.getAttribute('aria-label');
   if (document.activeElement !== document.body || !name) return;
@@ -151,7 +151,7 @@ function drawTabs() {
                    })));
 }
 
-// Asked of the browser when the window changes, and where the header may: asking makes it lay out what was drawn so far.
+// Measures the layout only when the window or the header may have changed, because each measurement forces a layout.
 const measured = new Map();
 function measure(name, ask) {
   const place = `${name} ${innerWidth} ${innerHeight} ${state.tab} ${state.run} ${state.sentence}`;
@@ -162,13 +162,13 @@ function measure(name, ask) {
   return measured.get(place);
 }
 
-// A figure's width within the view.
+// Returns the width available for a figure.
 const roomFor = () => Math.max(300, Math.min(1180, measure('width', ({clientWidth}) => clientWidth)));
 
-// How many pixels of a window's height are a figure's, below the header and the words above it.
+// Returns the height available for a figure, below the header and the text above it.
 const heightFor = () => Math.max(300, window.innerHeight - measure('top', ({offsetTop}) => offsetTop) - 150);
 
-// Of what a picture is: run, sentence, step and head, those that it shows.
+// Returns the run, sentence, step and head of a picture, as far as it shows them.
 function aboutNow({sentence = true, step = true, head = true} = {}) {
   const now = subject();
   return [
@@ -184,7 +184,7 @@ function toggleTheme() {
   draw();
 }
 
-// What make() gives when the page is light.
+// Returns the result of make() in the light theme.
 function inLight(make) {
   if (!isDark()) return make();
   setTheme('light');
@@ -218,7 +218,7 @@ function start() {
   addEventListener('popstate', followAddress);
   drawTabs();
   followAddress();
-  // What had not arrived when the page was first drawn, for a reader who has chosen nothing else by then.
+  // Follows the URL again once all data has loaded, unless the user has changed the view by then.
   const first = addressNow().all;
   addEventListener('DOMContentLoaded', () => {
     if (addressNow().all === first) followAddress();

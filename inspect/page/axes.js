@@ -1,7 +1,7 @@
-// What heat maps share: words on both axes, a legend, the figure under the pointer, a table for those who do not see it.
+// Shared parts of heat maps: words on both axes, a legend, values at the pointer, and a table for screen readers.
 
-// A heat map `values` (rows, columns) with its words, `cell` pixels a cell, its top left label at (x, y). Returns where the
-// cells begin and what all takes: {left, top, width, height}.
+// Draws a heat map of `values` (rows, columns) with its words. Each cell takes `cell` pixels, and (x, y) is the top left
+// label. Returns the origin of the cells and the total size: {left, top, width, height}.
 function drawMatrix(
     figure, x, y, cell,
     {rows, columns = rows, values, scale = scales.weight, markRow = -1, markColumn = -1, candidates, decimals = 2}) {
@@ -41,8 +41,8 @@ function drawMatrix(
   return {left, top, width: left + width + right, height: top + height};
 }
 
-// The values in their cells, as large as all of them fit; without the 0 before the point where the cells are narrow, and
-// none where they would be too small to read.
+// Draws each value in its cell, at the largest size that fits all. Narrow cells omit the zero before the decimal point. Omits
+// the values if they would be too small to read.
 function drawFigures(figure, {x, y, cell, columns, values, scale, decimals}) {
   const least = 0.5 * 10 ** -decimals, largest = values.reduce((most, v) => Math.max(most, Math.abs(v)), 0);
   const negative = values.some((v) => v <= -least);
@@ -61,7 +61,7 @@ function drawFigures(figure, {x, y, cell, columns, values, scale, decimals}) {
   });
 }
 
-// Room for the labels: {left, top, right, size of the letters, 0 when they do not fit}.
+// Returns the space for the labels: {left, top, right, size}. size is the font size, or 0 if labels do not fit.
 function axisSizes(rows, columns, cell) {
   const size = cell >= 26 ? 15 : cell >= 17 ? 13 : cell >= 11 ? 10 : 0;
   if (size === 0) return {left: 4, top: 4, right: 4, size};
@@ -71,7 +71,7 @@ function axisSizes(rows, columns, cell) {
   return {left: Math.max(...widths(rows)) + 12, top: Math.max(...slanted) + 16, right, size};
 }
 
-// Which cell makes rows x columns fit into `width`, with at most `most` pixels.
+// Returns the cell size that fits rows x columns into `width`, at most `most` pixels.
 function cellFor(rows, columns, width, most) {
   let cell = most;
   const takes = () => {
@@ -93,7 +93,7 @@ function drawLegend(figure, x, y, width, scale, label) {
       x + width / 2, y + 20, label?.text ?? 'weight', {'font-size': 11, fill: ink.muted, 'text-anchor': 'middle'});
 }
 
-// Shows describe(row, column, map) at the pointer, and lets arrow keys walk over the first map. A click, or Enter, chooses.
+// Shows describe(row, column, map) at the pointer and moves over the first map with the arrow keys. A click or Enter selects.
 function explore(figure, describe, choose = () => {}) {
   let at = null;
   const show = (row, column, map, x, y) => {
@@ -137,7 +137,7 @@ function explore(figure, describe, choose = () => {}) {
   });
 }
 
-// A <details> whose table is filled when it is opened.
+// A <details> element that fills its table when opened.
 class TableBelow {
   constructor(summary) {
     this.place = el('div');

@@ -1,5 +1,5 @@
-// Is the attention the cause of the answer? Shows the measurements of inspect/causal/causes.cpp on held-out sentences, and cuts
-// edges of the watched ones.
+// Is the attention the cause of the answer? Shows the measurements of explain/studies/causes.h on held-out sentences, and
+// cuts edges in the watched ones.
 const causesView = {
   title: 'Why',
   lead: () => 'A large weight need not matter. Here parts of the model are cut or replaced while it answers held-out sentences; ' +
@@ -29,7 +29,7 @@ const causesView = {
         const {causes, causes_missing, history} = runNow(), reader = readerOf(state.run), last = lastReader(state.run);
         if (reader) why.draw(reader, subject());
         if (causes) when.draw(history);
-        // The slider moves these two alone.
+        // Only these two parts change with the slider.
         const name = [
           state.run, state.sentence, reader && subject().tokens.join(' '), isDark(), roomFor(), last && edgesOf(last).done
         ].join();
@@ -75,7 +75,7 @@ const causeGroups = [
   ['patch layer', 'Patch every head of a layer from the minimal pair', 'patched'],
 ];
 
-// The verdict is causes_verdict() of inspect/views/view.h.
+// The verdict comes from causes_verdict() of inspect/views/view.h.
 function headline({step, sentences, held_out, accuracy, accuracy_error, probability, verdict, left_out}) {
   return [
     el('h2', {}, 'Is the attention the cause?'), el('p', {class: 'verdict'}, verdict[0] ?? left_out[0]),
@@ -90,8 +90,8 @@ function headline({step, sentences, held_out, accuracy, accuracy_error, probabil
   ];
 }
 
-// For a model that chooses among candidates: the head with the most weight on the meant one, for right and wrong answers, as
-// inspect/card/card.h has it.
+// Shows the report of a model that chooses among candidates (explain/studies/report.h): the head with the most weight on the
+// correct candidate, for right and for wrong answers.
 function cardPart(card) {
   if (!card || card.head === null) return [];
   const {sentences, layer, head, right, wrong, model, bag_of_words, verdict} = card;
@@ -143,7 +143,7 @@ function causeRows({rows}) {
 const byEffect = (rows) => [...rows].sort((a, b) => Math.abs(b.probability) - Math.abs(a.probability));
 const firstShown = 10;
 
-// The first of a long table, and a button for the rest.
+// Shows the first rows of a long table, with a button for the rest.
 function foldedTable(head, rows, cells, attributes) {
   const box = el('div'), show = (count) => box.replaceChildren(
                              table(head, rows.slice(0, count).map(cells), attributes),
@@ -154,7 +154,7 @@ function foldedTable(head, rows, cells, attributes) {
   return box;
 }
 
-// Each kind of intervention, folded, those that change most first.
+// Shows a collapsed table per kind of intervention, in descending order of effect.
 function groupTables({rows}) {
   const cells = (one) => [
     causeName(one), Number.isFinite(one.weight) ? fixed(one.weight, 2) : '',
@@ -173,7 +173,8 @@ function groupTables({rows}) {
       });
 }
 
-// A line for each intervention: attention weight, mean change of the answer's probability with its spread, accuracy after it.
+// Draws a line per intervention: attention weight, mean and spread of the change of the answer's probability, accuracy after
+// it.
 function drawEffects(figure, {rows, sentences, pointing}) {
   const shown = byEffect(rows).slice(0, firstShown), room = roomFor(), wide = room >= 760;
   const row = wide ? 30 : 50, top = 46, bottom = top + shown.length * row;
@@ -234,7 +235,7 @@ function drawEffects(figure, {rows, sentences, pointing}) {
       {'font-size': 12, fill: ink.muted});
 }
 
-// The answer's logit as a sum over heads and tokens, for the sentence that is chosen.
+// Shows the logit of the selected sentence's answer as a sum over heads and tokens.
 function attributionPart(figure, {attribution}) {
   const one = state.sentence === OWN ? null : attribution?.[state.sentence];
   if (!one) return [];
@@ -274,8 +275,8 @@ function attributionRows({terms, rest}) {
   ];
 }
 
-// Every edge from the query in the last layer, cut in turn in the watched sentences: {found: [{layer, head, token, weight,
-// effect}], done}. Found a slice at a time, so that nothing waits for them.
+// Cuts each edge from the query in the last layer, in the watched sentences: {found: [{layer, head, token, weight, effect}],
+// done}. Runs in slices, so that the page stays responsive.
 const edgeCache = new Map();
 function edgesOf(reader) {
   if (!edgeCache.has(reader)) {
@@ -305,7 +306,7 @@ function* cutEdges(reader, sentences, found) {
   }
 }
 
-// Runs a generator in slices of a few milliseconds, then done().
+// Runs a generator in slices of a few milliseconds, then calls done().
 function inSlices(work, done) {
   const slice = () => {
     const until = performance.now() + 12;
@@ -317,13 +318,13 @@ function inSlices(work, done) {
   setTimeout(slice);
 }
 
-// What a generator returns, at once.
+// Runs a generator to its end and returns its result.
 function finished(work) {
   for (let part = work.next();; part = work.next())
     if (part.done) return part.value;
 }
 
-// Spearman's rank correlation; ties share their mean rank.
+// Returns Spearman's rank correlation. Ties share their mean rank.
 function rankCorrelation(a, b) {
   const ranks = (x) => x.map((value) => (total(x.map((other) => other < value ? 1 : other === value ? 0.5 : 0))));
   const [p, q] = [ranks(a), ranks(b)], mean = (x) => total(x) / x.length;

@@ -1,10 +1,10 @@
-// What a head does on words alone (Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits").
-const mostWords = 500;  // more would not fit on a screen, and take seconds
+// QK and OV circuits of a head on single words (Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits").
+const mostWords = 500;  // more do not fit on a screen and take seconds
 
-// QK: scores (V, V) of each word as the one that looks with each word as the one looked at; of a row only differences
-// count in the softmax, so its mean is taken off. OV: what attending to a word adds to each answer's logit, the mean off; an
-// answer is a word of the vocabulary, or a candidate of this word alone.
-// Words come as the layer's norm gives them, without position (rotary: both at the same one) and as if no earlier layer had changed them.
+// Returns the QK or the OV circuit of a head. QK: scores (V, V) of each query word with each key word. The softmax depends
+// only on differences within a row, so the row mean is subtracted. OV: contribution of an attended word to each answer's
+// logit, minus the mean; an answer is a word of the vocabulary, or a candidate of this word alone. Inputs are normalised
+// embeddings without position (rotary: equal positions), as if earlier layers had not changed them.
 function circuit(reader, layer, head, kind) {
   const {d} = reader, block = reader.blocks[layer], V = Math.min(mostWords, reader.vocabulary.length);
   const E = Float64Array.from({length: V * d}, (_, i) => reader.words[i] * reader.shape.embedding_scale);
@@ -35,7 +35,7 @@ function circuit(reader, layer, head, kind) {
   return {V, values: centred(values, V, V)};
 }
 
-// Each row of n without its mean.
+// Subtracts the mean from each row of n.
 function centred(x, rows, n) {
   const y = x.slice();
   for (let r = 0; r < rows; ++r) {
@@ -45,7 +45,7 @@ function centred(x, rows, n) {
   return y;
 }
 
-// The order in which rows, and columns, that behave alike stand together: along the leading singular vectors.
+// Orders rows or columns along the leading singular vectors, so that similar ones are adjacent.
 function alike(values, n) {
   let v = Float64Array.from({length: n}, (_, i) => 1 / (i + 1)), u = v;
   const times = (x, at) => Float64Array.from({length: n}, (_, i) => {

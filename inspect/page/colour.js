@@ -1,4 +1,4 @@
-// The colours of the theme in use, as page.css gives them.
+// Colours of the current theme, read from page.css.
 const ink = {};
 const inkNames = [
   'ground', 'panel', 'text', 'muted', 'line', 'accent', 'mark', 'orange', 'head-0', 'head-1', 'head-2', 'head-3',
@@ -17,17 +17,17 @@ function setTheme(name) {
   scales.signed = new Scale(isDark() ? both.map(darker) : both, -1, 1);
 }
 
-// Negative numbers: orange, as light at each stop as the blue of inspect/colour.h.
+// Orange for negative numbers. Each stop has the lightness of the blue stop in inspect/views/colour.h.
 const orangeStops = [
   [248, 250, 252], [255, 222, 196], [255, 192, 141], [247, 160, 88], [228, 126, 40], [196, 94, 13], [152, 68, 8],
   [112, 45, 6]
 ];
-// Lightness turned round: 0 is dark, large numbers are light.
+// Inverts the lightness: in the dark theme 0 is dark and large numbers are light.
 const darker = ([r, g, b]) => {
   const gray = (Math.max(r, g, b) + Math.min(r, g, b)) / 2, turned = 275 - gray;
   return [r, g, b].map((x) => Math.max(0, Math.min(255, Math.round(turned + (x - gray) * 0.75))));
 };
-const darkest = [27, 34, 50];  // of the dark theme: weight 0, near its ground
+const darkest = [27, 34, 50];  // weight 0 in the dark theme, close to its background
 const scales = {};
 
 // 256 colours between `stops`, for numbers from low to high.
@@ -40,7 +40,7 @@ class Scale {
       this.packed[i] = 255 << 24 | b << 16 | g << 8 | r;
     }
   }
-  // Colour number i, and that of letters on it.
+  // Returns colour i and its text colour.
   number(i) {
     if (!this.named[i]) {
       const rgb = [0, 8, 16].map((bits) => this.packed[i] >> bits & 255);
@@ -48,12 +48,12 @@ class Scale {
     }
     return this.named[i];
   }
-  // The same colours, for numbers from -range to range, or from 0 to range.
+  // Returns the same colours for numbers from -range to range, or from 0 to range.
   within(range) { return Object.assign(Object.create(this), {low: this.low < 0 ? -range : 0, high: range}); }
   name(x) { return this.number(Math.max(0, Math.min(255, Math.round((x - this.low) / (this.high - this.low) * 255)))); }
   colour(x) { return this.name(x).rgb; }
   text(x) { return this.name(x).text; }
-  // Of all values at once, for the pixels of an image.
+  // Writes the colours of all values as pixels of an image.
   pixels(values, into) {
     const {low, packed} = this, factor = 255 / (this.high - low);
     for (let i = 0; i < values.length; ++i) {
@@ -63,10 +63,10 @@ class Scale {
   }
 }
 
-// A head has a colour while the sentence view shows it; the others share one.
+// A head has its own colour while the sentence view shows it. The other heads share one colour.
 const headColour = (layer, head) => state.shown.has(key(layer, head)) ? ink[`head-${state.shown.get(key(layer, head))}`] : ink.accent;
 
-// Relative luminance and contrast (WCAG 2.2, section 1.4.3): black or white always has more than 4.5.
+// Relative luminance and contrast (WCAG 2.2, section 1.4.3). Black or white always has a contrast above 4.5.
 const luminance = (rgb) => {
   const [r, g, b] = rgb.map((x) => x / 255).map((x) => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;

@@ -1,4 +1,4 @@
-// Going on with a text, token by token, with the keys and values of those before kept.
+// Continues a text token by token, with cached keys and values.
 class Writer {
   constructor(reader) {
     this.reader = reader;
@@ -9,7 +9,7 @@ class Writer {
     this.kept = this.reader.blocks.map(() => Array.from({length: this.reader.H}, () => ({K: [], V: []})));
   }
 
-  // Reads one token more: the logits of what comes next.
+  // Reads one more token and returns the logits of the next one.
   next(token) {
     const {reader} = this, {d} = reader, at = this.read++;
     let x = reader.input([token], at);
@@ -31,7 +31,7 @@ class Writer {
     return reader.logits(reader.finalNorm ? normalised(x, reader.finalNorm) : x.subarray(0, d));
   }
 
-  // The logits after a text; of one that is too long the later half is read anew, as inspect generate does.
+  // Returns the logits after a text. Rereads the later half of a text that is too long, like `inspect generate`.
   after(tokens) {
     const {max_length} = this.reader.shape;
     let unread = this.read > 0 ? 1 : Math.min(tokens.length, max_length);
@@ -43,7 +43,7 @@ class Writer {
   }
 }
 
-// Numbers from 0 to 1, the same each time (mulberry32).
+// Returns a reproducible generator of numbers from 0 to 1 (mulberry32).
 function drawnFrom(seed) {
   return () => {
     seed = seed + 0x6d2b79f5 | 0;
@@ -53,7 +53,7 @@ function drawnFrom(seed) {
   };
 }
 
-// The number of a word drawn from softmax(logits / temperature).
+// Samples the index of a word from softmax(logits / temperature).
 function drawn(logits, temperature, random) {
   const weights = softmax(logits.map((x) => x / temperature));
   let left = random();
@@ -61,7 +61,7 @@ function drawn(logits, temperature, random) {
   return found >= 0 ? found : weights.indexOf(Math.max(...weights));
 }
 
-// Lets the model write `count` tokens after others, a few at a time; write(token) is given each. Returns what stops it.
+// Generates `count` tokens after `begin`, a few at a time, and calls write(token) for each. Returns a function that stops it.
 function goOn(reader, begin, count, write, done) {
   const tokens = [...begin], writer = new Writer(reader), random = drawnFrom(1);
   let left = count, stopped = false;

@@ -1,7 +1,8 @@
 'use strict';
 
-// What inspect/page.cpp wrote: {version, colours, runs: [{name, steps, sentences, heads, metrics, model, causes, history}]}.
-// The model is in the element model-RUN, and what of it changes from step to step in model-RUN-STEP. Layers, heads and tokens count from 0.
+// Written by inspect/page/page.cpp: {version, colours, runs: [{name, steps, sentences, heads, metrics, model, causes,
+// history}]}. Element model-RUN holds the model, and model-RUN-STEP its values that change between steps. Layers, heads and
+// tokens count from 0.
 const content = JSON.parse(document.getElementById('data').textContent);
 
 const total = (numbers) => numbers.reduce((sum, x) => sum + x, 0);
@@ -14,7 +15,7 @@ function bytesOf(base64) {
   return bytes;
 }
 
-// The reverse of pack_weights() in inspect/encode.h: n + 1/2 ten thousandths.
+// Decodes pack_weights() of inspect/page/encode.h: each value is (n + 1/2) / 10,000.
 function unpackWeights(bytes, count) {
   const values = new Float32Array(count);
   for (let i = 0, at = 0; at < bytes.length;) {
@@ -31,7 +32,7 @@ function unpackWeights(bytes, count) {
   return values;
 }
 
-// The weights (T, T) of each head. `all`: of every head in turn, as an array, or packed, and then unpacked when it is seen.
+// Weights (T, T) of each head. `all` holds every head in turn, as an array, or packed and decoded on first use.
 class Attention {
   constructor(tokens, heads, all) {
     this.tokens = tokens;
@@ -39,7 +40,7 @@ class Attention {
     this.heads = heads;
     this.all = all;
   }
-  // The least of these that no weight is above: where colours end.
+  // Returns the first of these values that bounds all weights: the upper end of the colour scale.
   get end() {
     this.least ??= [0.1, 0.2, 0.5].find((end) => allHeads(this.heads).every(
                        ([layer, head]) => this.of(layer, head).every((weight) => weight <= end))) ?? 1;
@@ -52,10 +53,10 @@ class Attention {
   }
 }
 
-const attentionCache = new Map();  // the last few, by the name of their element
+const attentionCache = new Map();  // most recently used, by element id
 const mostCached = 16;
 
-// The attention of a dumped step, or null when that part of the page has not arrived yet.
+// Returns the attention of a dumped step, or null if this part of the page has not loaded yet.
 function dumpedAttention(run, step, sentence) {
   const name = `weights-${run}-${step}-${sentence}`;
   let found = attentionCache.get(name);

@@ -1,5 +1,5 @@
-// An element with attributes and children. A listener is an attribute on...: function; false and null leave one out.
-// Children that are strings become text, never markup.
+// Creates an element with attributes and children. An attribute `on...` is a listener; false and null omit an attribute.
+// Strings become text nodes, never markup.
 const el = (name, attributes, ...children) => filled(document.createElement(name), attributes, children);
 const svg = (name, attributes, ...children) =>
     filled(document.createElementNS('http://www.w3.org/2000/svg', name), attributes, children);
@@ -10,7 +10,7 @@ function filled(node, attributes, children) {
   return node;
 }
 
-// Gives a node these attributes and listeners, in place of those that it was given here before.
+// Sets attributes and listeners of a node, and removes those set by an earlier call.
 function change(node, attributes) {
   const before = node.given ?? {};
   for (const key in before)
@@ -29,8 +29,8 @@ function set(node, key, value) {
   }
 }
 
-// Gives a place these children, made by el() a moment ago, by changing those that are there where they are of the same
-// kind: what stays is not laid out again, and keeps focus and scrolling. What a view holds on to is not for this.
+// Sets the children of an element to `children`, freshly made by el(). Reuses existing nodes of the same kind: this saves
+// layout and keeps focus and scroll position. Do not use it for nodes that a view stores.
 function renew(place, ...children) {
   const made = children.flat().filter((child) => child !== null && child !== undefined);
   made.forEach((child, i) => {
@@ -54,7 +54,7 @@ function renew(place, ...children) {
   while (place.childNodes.length > made.length) place.lastChild.remove();
 }
 
-// A token in running text, kept from turning its neighbours around.
+// Returns a token for running text, isolated so that it does not change the direction of adjacent text.
 const word = (token, attributes) => el('bdi', attributes, visible(token));
 
 function select(label, options, chosen, choose, name = label) {
@@ -66,7 +66,7 @@ function select(label, options, chosen, choose, name = label) {
 
 const button = (text, action, attributes) => el('button', {type: 'button', onclick: action, ...attributes}, text);
 
-// A table of figures: `head` and `rows` are lists of cells, each text or an element.
+// Returns a table. `head` and `rows` are lists of cells, each a text or an element.
 function table(head, rows, attributes) {
   const cell = (tag, scope) => (value) => el(tag, {scope}, value);
   const title = (value) => value === '' ? el('td') : cell('th', 'col')(value);
@@ -79,8 +79,8 @@ function table(head, rows, attributes) {
                     el('tr', {}, row.map((value, i) => cell(i === 0 ? 'th' : 'td', i === 0 ? 'row' : null)(value)))))));
 }
 
-// A bar of length |x| in [0, 1], with its figure; none of what is not known. Its width is set by the CSSOM, as the page's
-// policy asks.
+// Returns a bar of length |x| in [0, 1] with its value, or "not known" without a bar. The width is set through the CSSOM, as
+// the Content-Security-Policy requires.
 function bar(x, text, kind = '') {
   if (!Number.isFinite(x)) return el('span', {class: 'muted'}, 'not known');
   const inner = el('span', {class: `bar ${kind}`});
@@ -94,7 +94,8 @@ function announce(text) {
   if (place.textContent !== text) place.textContent = text;
 }
 
-// One button for each head, a row a layer. pressed(layer, head) says which are down, colour(layer, head) in which colour.
+// Returns a button per head, a row per layer. pressed(layer, head) selects the pressed ones, colour(layer, head) their
+// colour.
 function headButtons(heads, pressed, press, label, colour = () => null) {
   const one = (layer, head) => {
     const down = pressed(layer, head);

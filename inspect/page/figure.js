@@ -1,7 +1,7 @@
-// A picture that can be kept: an SVG over a canvas in the same coordinates. Heat maps go to the canvas, which stays quick at
-// a million cells; in a kept SVG they are rectangles, or, when there are very many, an image of one pixel a cell.
+// A figure that can be saved: an SVG over a canvas in the same coordinates. The canvas draws heat maps quickly, up to a
+// million cells. A saved SVG has rectangles instead, or an image of one pixel per cell if there are very many.
 class Figure {
-  // csv: () => rows of cells, to be kept as a table. about: () => of what the picture is, as a list of texts.
+  // csv(): rows of cells, saved as a table. about(): texts that describe the subject of the picture.
   constructor(name, csv, about) {
     Object.assign(this, {name, about});
     this.canvas = el('canvas', {'aria-hidden': 'true'});
@@ -19,7 +19,7 @@ class Figure {
     this.element = el('div', {class: 'figure'}, this.box, this.tools);
   }
 
-  // Empties it for a picture of this size in CSS pixels.
+  // Clears the figure for a picture of this size in CSS pixels.
   begin(width, height, label) {
     Object.assign(this, {width, height, maps: []});
     const scale = Math.min(window.devicePixelRatio || 1, 2);
@@ -37,8 +37,8 @@ class Figure {
     this.painter.scale(scale, scale);
   }
 
-  // An element after those added since begin(). One of the last picture is changed to it where there is one, as most of a
-  // picture stays when the slider moves, and what stays need not be laid out again. `title` is a text for the pointer.
+  // Adds an element after those added since begin(). Reuses an element of the previous picture if possible: most elements
+  // stay when the slider moves, and unchanged ones need no new layout. `title` is the tooltip.
   add(name, {title, ...attributes}, content = '') {
     let node = this.next;
     for (let ahead = 0; node && node.localName !== name && ahead < 200; ++ahead) node = node.nextElementSibling;
@@ -60,7 +60,7 @@ class Figure {
     this.next = next.nextElementSibling;
     next.remove();
   }
-  // Removes what is left of the last picture.
+  // Removes the elements left over from the previous picture.
   end() {
     while (this.next) this.removeNext();
   }
@@ -69,7 +69,7 @@ class Figure {
     return this.add('text', {x, y, dy: '0.35em', fill: ink.text, 'font-size': 14, ...attributes}, content);
   }
 
-  // rows x columns `values` in the rectangle, coloured by a scale of colour.js; a ramp has one row of rising values.
+  // Draws `values` (rows x columns) in the rectangle with a scale of colour.js. A ramp has one row of rising values.
   heat(x, y, width, height, rows, columns, values, scale, ramp = false) {
     const map = {x, y, width, height, rows, columns, values, scale, ramp};
     this.maps.push(map);
@@ -82,7 +82,7 @@ class Figure {
     for (let column = 1; column <= columns; ++column) this.painter.clearRect(x + column * cellWidth - 1, y, 1, height);
   }
 
-  // What stands at a place of the picture: {map, row, column}.
+  // Returns the cell at the pointer: {map, row, column}.
   cellAt(event) {
     const place = this.box.getBoundingClientRect();
     const x = event.clientX - place.left, y = event.clientY - place.top;
@@ -104,7 +104,7 @@ class Figure {
 
   caption() { return [this.name, ...this.about()].join(' · '); }
 
-  // The picture alone, as a file of its own: a line above it says of what it is.
+  // Returns the picture as a self-contained file. A line at the top describes its subject.
   svgText() {
     this.end();
     const copy = this.svg.cloneNode(true), {width, height} = this.keptSize(), top = this.height - height;
@@ -154,19 +154,19 @@ class Figure {
     const image = new Image(), {width, height} = this.keptSize();
     image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
     await image.decode();
-    const scale = Math.min(3, Math.sqrt(64e6 / (width * height)));  // canvases have a largest size
+    const scale = Math.min(3, Math.sqrt(64e6 / (width * height)));  // browsers limit the size of a canvas
     const canvas = el('canvas', {width: Math.round(width * scale), height: Math.round(height * scale)});
     canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
     return new Promise((done) => canvas.toBlob(done, 'image/png'));
   }
 
-  // Light, whatever the theme: it goes into a paper.
+  // Always uses the light theme, for papers.
   async keep(kind) {
     const text = inLight(() => this.svgText());
     save(this.fileName(kind), kind === 'svg' ? new Blob([text], {type: 'image/svg+xml'}) : await this.pngBlob(text));
   }
 
-  // toy-step-300-layer-2-head-1-the-animal-didn-t-matrix.svg
+  // Returns a name such as toy-step-300-layer-2-head-1-the-animal-didn-t-matrix.svg.
   fileName(kind) {
     const words = [...this.about(), this.name].map((text) => fileName(text).slice(0, 60).replace(/-$/, ''));
     return `${words.filter(Boolean).join('-')}.${kind}`;
@@ -190,7 +190,7 @@ function* cells({x, y, width, height, rows, columns, values, scale}) {
   }
 }
 
-// One pixel a cell, in a canvas that the next bitmap of this size takes over.
+// Returns a canvas with one pixel per cell. The next bitmap of the same size reuses it.
 const bitmaps = new Map();
 function bitmap({rows, columns, values, scale}) {
   const name = `${rows} ${columns}`;
@@ -208,7 +208,7 @@ function bitmap({rows, columns, values, scale}) {
 
 const fileName = (name) => name.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '-').replace(/^-|-$/g, '');
 
-// RFC 4180.
+// Formats rows as CSV (RFC 4180).
 const csvText = (rows) =>
     rows.map(
             (row) => row.map(
@@ -225,7 +225,7 @@ function save(name, content) {
 }
 
 const ruler = el('canvas').getContext('2d');
-const widths = new Map();  // of texts that were measured, at size 100
+const widths = new Map();  // measured text widths at size 100
 function textWidth(text, size) {
   let width = widths.get(text);
   if (width === undefined) {
@@ -237,7 +237,7 @@ function textWidth(text, size) {
   return width * size / 100;
 }
 
-// Cut to at most `width` pixels, with … where something is left out.
+// Cuts a text to `width` pixels and marks the omission with ….
 function fitted(text, size, width) {
   if (textWidth(text, size) <= width) return text;
   const characters = [...text];

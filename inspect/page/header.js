@@ -1,4 +1,4 @@
-// Above every view: the run, the sentence with its answer, and the training.
+// Shown above every view: the run, the sentence with its answer, and the training curves.
 const header = {};
 
 function drawHeader(view) {
@@ -42,7 +42,7 @@ function drawSentenceLine(now) {
   renew(header.answer, answerOf(now));
 }
 
-// When all is drawn, as asking where a word stands makes the browser lay out what was drawn so far.
+// Runs after drawing, because reading the position of a word forces a layout.
 function scrollToAsked() {
   if (!header.asked) return;
   header.words.scrollTop = Math.max(0, header.asked.offsetTop - header.words.clientHeight / 2);
@@ -88,7 +88,7 @@ const shortened = (tokens) => {
 const isIn = ([begin, end], token) => begin <= token && token < end;
 const spanText = ({tokens}, [begin, end]) => textOf(tokens.slice(begin, end));
 
-// The tokens, the one asked about underlined and its antecedent framed; other candidates are dashed.
+// Returns the tokens. The query is underlined, the antecedent is framed and other candidates are dashed.
 function markedWords({tokens, query, antecedent, candidates}) {
   const gap = gapOf(tokens), nodes = [];
   for (let i = 0; i < tokens.length;) {
@@ -104,7 +104,7 @@ function markedWords({tokens, query, antecedent, candidates}) {
   return nodes;
 }
 
-// What the signs in the sentence mean.
+// Explains the marks in the sentence.
 function signsOf(now) {
   const {tokens, query, antecedent, candidates} = now, own = state.sentence === OWN;
   const sign = (kind, text) => el('span', {class: `sentence-sign ${kind}`}, el('bdi', {}, text));
@@ -124,11 +124,11 @@ function signsOf(now) {
   ].filter((part) => part !== null);
 }
 
-// The word to be answered, where it is known.
+// Returns the correct answer, or null if it is unknown.
 const expectedAnswer = ({answer, tokens, antecedent, predicted}) =>
     answer ?? (antecedent >= 0 && tokens[antecedent] === predicted ? predicted : null);
 
-// Whether a watched sentence is answered right at the slider's step, where that is known.
+// Shows whether a watched sentence is answered correctly at the slider's step, if the correct answer is known.
 function verdictSign({sentences, steps}, i, step = state.step) {
   const answer = steps[step].answers[i], expected = expectedAnswer({...sentences[i], ...answer});
   return expected === null ? '' : expected === answer.predicted ? '✓' : '✗';

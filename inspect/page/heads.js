@@ -1,4 +1,5 @@
-// Every head's matrix with its figures, in its place or sorted; the chosen one beside them with its words.
+// The matrices of all heads with their figures, in layer order or sorted. The selected matrix appears beside them with its
+// words.
 const headsView = {
   title: 'All heads',
   lead: () => {
@@ -12,7 +13,7 @@ const headsView = {
     const figure = new Figure('all heads', () => headRows(), () => aboutNow({head: false}));
     const large = new Figure(
         'head', () => attentionRows(subject(), (l, h) => l === state.layer && h === state.head), aboutNow);
-    figure.svg.setAttribute('role', 'group');  // its heads are buttons
+    figure.svg.setAttribute('role', 'group');  // the heads are buttons
     let order = [], sorting = 0;
     explore(figure, (row, column, map) => {
       const of = order[figure.maps.indexOf(map)];
@@ -49,11 +50,11 @@ const headsView = {
   },
 };
 
-// Whether a row of the causes cuts the edge from the query to the antecedent, in one head.
+// Returns whether a row of the causes cuts the edge from the query to the antecedent in one head.
 const isCutOf = ({what, from, to}) => what === 'edge' && from === 'query' && to === 'antecedent';
 
-// For each head: [{layer, head, weight, cut, right}]: weight from the query to the antecedent (the largest where none is known),
-// the row of the causes that cuts that edge, and the accuracy after it (NaN: unknown).
+// Returns [{layer, head, weight, cut, right}], one per head: the weight from the query to the antecedent (if unknown, the
+// largest weight), the row of the causes that cuts this edge, and the accuracy after the cut (NaN: unknown).
 function headFacts(now) {
   const {tokens, query, antecedent, heads, attention} = now, T = tokens.length;
   const cuts = new Map((runNow().causes?.rows ?? []).filter(isCutOf).map((one) => [key(one.layer, one.head), one]));
@@ -99,7 +100,7 @@ function headsSay(now) {
   ];
 }
 
-// Returns which head each heat map is.
+// Draws all heads and returns the head of each heat map.
 function drawHeads(figure, now, {facts, sorted}) {
   const {heads, attention, tokens} = now, room = roomFor(), wide = room > 900, width = wide ? room * 0.54 : room;
   const most = Math.max(...heads), narrow = room < 40 * most, gap = narrow ? 3 : most > 6 ? 6 : 14, caption = 34;

@@ -1,6 +1,6 @@
-// The layers of nn/, computed here in double from float32 parameters. Matrices are arrays, row after row.
+// The layers of nn/, in double from float32 parameters. Matrices are row-major arrays.
 
-// x (n, k) times W (k, m), columns [from, to) of W, plus the bias.
+// Returns x (n, k) times columns [from, to) of W (k, m), plus the bias.
 function linear(x, n, {weight, bias, k, m}, from = 0, to = m) {
   const y = new Float64Array(n * (to - from));
   for (let i = 0; i < n; ++i) {
@@ -22,7 +22,7 @@ function dot(a, i, b, j, length) {
   return sum;
 }
 
-// Each row of d behind a norm (nn/norm.h): centred in LayerNorm, but not in RMSNorm.
+// Normalises each row of d (nn/norm.h). LayerNorm subtracts the mean; RMSNorm does not.
 function normalised(x, norm) {
   const d = norm.gain.length, y = new Float64Array(x.length);
   for (let row = 0; row < x.length; row += d) {
@@ -32,7 +32,7 @@ function normalised(x, norm) {
   return y;
 }
 
-// The mean and the deviation of one row that a norm divides by.
+// Returns the mean and the divisor of a norm for one row.
 function statistics(x, {bias, eps}) {
   const d = x.length;
   let mean = 0, variance = 0;
@@ -41,7 +41,7 @@ function statistics(x, {bias, eps}) {
   return {mean, deviation: Math.sqrt(variance + eps)};
 }
 
-// Rotary embedding (nn/rotary_embedding.h) of each row of d features.
+// Applies the rotary embedding (nn/rotary_embedding.h) to each row of d features.
 function rotated(x, d, {frequencies, amplitude}, neighbours, positionOf) {
   const y = x.slice(), pairs = frequencies.length;
   for (let row = 0; row * d < x.length; ++row) {
@@ -55,7 +55,7 @@ function rotated(x, d, {frequencies, amplitude}, neighbours, positionOf) {
   return y;
 }
 
-// The angle per position of each pair, as rotary_frequencies() has it.
+// Returns the angle per position of each pair, like rotary_frequencies().
 function rotaryFrequencies(d, {base, fraction, scaling, factor, low_frequency, high_frequency, original_length, divisors}) {
   const r = 2 * Math.floor(fraction * d / 2);
   const scaled = (frequency) => {
@@ -68,7 +68,7 @@ function rotaryFrequencies(d, {base, fraction, scaling, factor, low_frequency, h
   return Array.from({length: r / 2}, (_, i) => scaled(base ** (-2 * i / r)) / (divisors[i] ?? 1));
 }
 
-// In place; -Infinity takes no part, and a row of nothing else becomes 0.
+// Softmax in place. Ignores -Infinity; a fully masked row becomes 0.
 function softmax(x, from = 0, to = x.length) {
   let largest = -Infinity, sum = 0;
   for (let i = from; i < to; ++i) largest = Math.max(largest, x[i]);
@@ -92,18 +92,18 @@ const activations = {
   relu: (x) => Math.max(x, 0),
   silu: (x) => x / (1 + Math.exp(-x)),
 };
-// The gated ones multiply with their function of the gate.
+// A gated MLP multiplies its hidden values by this function of the gate.
 const gates = {swiglu: activations.silu, geglu: activations.gelu, geglu_tanh: activations.gelu_tanh};
-const capped = (x, cap) => cap > 0 && x !== -Infinity ? cap * Math.tanh(x / cap) : x;  // a hidden edge stays hidden
+const capped = (x, cap) => cap > 0 && x !== -Infinity ? cap * Math.tanh(x / cap) : x;  // a masked edge stays masked
 
 function plus(a, b) { return a.map((value, i) => value + b[i]); }
 
-// Each row of d as layer_norm() leaves it without gain or bias.
+// Normalises each row of d like layer_norm() without gain and bias.
 function standardised(x, d) {
   return normalised(x, {gain: new Float64Array(d).fill(1), bias: new Float64Array(d), eps: 1e-5});
 }
 
-// A row of x (T, n) behind a norm on `whole`, held at its linear form; identity without a norm.
+// Applies the norm to a row of x (T, n), linearised at `whole`. Without a norm, it is the identity.
 function linearised(norm, whole) {
   if (!norm) return {of: (row) => row, constant: null};
   const {deviation} = statistics(whole, norm);

@@ -1,4 +1,4 @@
-// T x T: each row a query token, each column a key token.
+// A T x T matrix: rows are query tokens, columns are key tokens.
 const matrixView = {
   title: 'Matrix',
   lead: () => 'Each row shows how a word (at the left) divides its attention among all words (at the top): it adds up to 1. ' +
@@ -57,7 +57,7 @@ const pairText =
 const chooseHead = (heads) =>
     headButtons(heads, (l, h) => l === state.layer && h === state.head, chooseOneHead, 'Head', headColour);
 
-// The row of one token as a list, the largest weight first.
+// Lists the row of one token, in descending order of weight.
 function rowList({tokens, attention}, layer, head, i) {
   const T = tokens.length, row = Array.from(attention.of(layer, head).subarray(i * T, (i + 1) * T)), most = 10;
   const order = row.map((weight, j) => ({weight, j})).sort((a, b) => b.weight - a.weight);

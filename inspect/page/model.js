@@ -1,15 +1,15 @@
-// The models of models/, with the layers of layers.js.
+// The models of models/, built from layers.js.
 class Reader {
   constructor({config, tensors, vocabulary, unknown, queries, split, of_text, step, singular_values}) {
     const shape = config.transformer, {block} = shape, {attention} = block;
     Object.assign(this, {config, shape, vocabulary, queries, split, ofText: of_text, step, singularValues: singular_values});
     this.isNext = config.kind === 'language_model';
-    this.hasSentences = shape.segments > 0 && !config.kind.endsWith('language_model');  // others: segment 0
+    this.hasSentences = shape.segments > 0 && !config.kind.endsWith('language_model');  // others use segment 0
     this.numbers = new Map(vocabulary.map((word, i) => [word, i]));
-    this.unknown = unknown;  // the word that stands for all that are not known, or null
+    this.unknown = unknown;  // the word for unknown words, or null
     this.d = attention.d_model;
     this.H = attention.heads;
-    this.group = this.H / (attention.kv_heads || this.H);  // heads that share keys and values
+    this.group = this.H / (attention.kv_heads || this.H);  // query heads per key-value head
     this.logitCap = config.logits?.soft_cap ?? 0;
     this.tensors = new Map(Object.entries(tensors).map(
         ([name, {shape, data}]) => [name, {shape, values: new Float32Array(bytesOf(data).buffer)}]));
@@ -18,7 +18,7 @@ class Reader {
     this.blocks = Array.from({length: shape.layers}, (_, l) => this.block(l));
     this.finalNorm = this.norm('encoder.norm', block.norm);
     this.unembedding = this.values('unembedding') ?? this.words;
-    // Of a model that answers with a candidate: W_C and n of models/candidate_chooser.h.
+    // For a model that answers with a candidate: W_C and n of models/candidate_chooser.h.
     this.choosing = config.kind === 'candidate_chooser' &&
         {W_C: this.linear('candidates.pointer'), none: this.values('candidates.none')};
     this.transform = this.values('transform.dense.weight') && {
@@ -27,7 +27,7 @@ class Reader {
       norm: this.norm('transform.norm', block.norm)
     };
     this.whole = new Map();
-    this.pending = new Map();  // what is being read in slices: who waits for it
+    this.pending = new Map();  // readings in progress in slices, with their callbacks
   }
 
   block(l) {
@@ -39,7 +39,7 @@ class Reader {
     const isFull = (every > 0 && (l + 1) % every === 0) || shape.full_attention_layers.includes(l);
     const window = isFull ? 0 : attention.window, base = shape.window_rotary_base;
     const rotary = window > 0 && base > 0 ? {...shape.rotary, base, scaling: 'none', divisors: [], amplitude: 1} : shape.rotary;
-    // Of a part: the norms of its input, of its output and of the sum (nn/block.h).
+    // Norms of the input, the output and the sum of a part (nn/block.h).
     const norms = (before, output) => ({
       input: ['before', 'both'].includes(placement) && this.norm(`${at}.${before}`, norm),
       output: placement === 'both' ? this.norm(`${at}.${output}`, norm) : placement === 'output' && this.norm(`${at}.${before}`, norm),
@@ -77,7 +77,7 @@ class Reader {
     const {shape: [k, m], values} = this.tensors.get(`${name}.weight`);
     return {weight: values, bias: this.values(`${name}.bias`), k, m};
   }
-  // Null where the model has no such norm.
+  // Returns null if the model lacks this norm.
   norm(name, {epsilon, gain_offset}) {
     const gain = this.values(`${name}.gain`);
     if (!gain) return null;
@@ -86,8 +86,8 @@ class Reader {
 
   number(token) { return this.numbers.get(token) ?? this.numbers.get(this.unknown); }
 
-  // The tokens of a text as the model splits it, and the candidates that brackets mark; or those of a sentence that is given,
-  // whose tokens may hold spaces. `problem` says, when there is one, why it cannot be read, `notes` how it is.
+  // Splits a text into tokens like the model, with the candidates in brackets. A `given` sentence already has tokens, which
+  // may contain spaces. `problem` is the reason if the text cannot be read; `notes` describe how it is read.
   understand(text, given = null) {
     const marked = this.choosing && !given ? withoutBrackets(text) : {text, places: [], problem: null};
     const tokens = given?.tokens ?? tokenize(marked.text, this.split, this.ofText);
@@ -98,13 +98,13 @@ class Reader {
     const problem = marked.problem ?? (this.split === 'subwords' && !given ?
         'The model reads subwords, into which this page cuts no text; inspect --sentence does.' :
         this.problemOf(tokens, candidates, isReplaced ? [] : unknown));
-    // Among candidates the program seeks the pronoun in large and small letters.
+    // For a candidate chooser, heed matches the query word case-insensitively.
     const same = (token) => this.choosing ? token.toLowerCase() : token, sought = this.queries.map(same);
     const asked = tokens.findLastIndex((token) => sought.includes(same(token)));
     return {tokens, candidates, problem, notes, query: asked >= 0 ? asked : tokens.length - 1, asked: asked >= 0 || this.isNext};
   }
 
-  // Why it cannot be read, or null.
+  // Returns why the text cannot be read, or null.
   problemOf(tokens, candidates, unknown) {
     const {positions, max_length, segments} = this.shape;
     if (tokens.length === 0) return 'Type a sentence.';
@@ -125,7 +125,7 @@ class Reader {
     return null;
   }
 
-  // What the first layer reads is the sum of these: [{what, values (T, d_model)}]; of tokens after `first` others.
+  // Returns the summands of the first layer's input: [{what, values (T, d_model)}], for tokens after `first` others.
   embedded(tokens, first = 0) {
     const {d} = this, numbers = this.hasSentences ? sentenceNumbers(tokens) : tokens.map(() => 0);
     const rows = (of) => Float64Array.from({length: tokens.length * d}, (_, n) => of(Math.floor(n / d), n % d));
@@ -145,13 +145,13 @@ class Reader {
     return parts;
   }
 
-  // What the first layer reads.
+  // Returns the input of the first layer.
   input(tokens, first = 0) {
     const x = this.embedded(tokens, first).map(({values}) => values).reduce(plus);
     return this.embeddingNorm ? normalised(x, this.embeddingNorm) : x;
   }
 
-  // What the whole model makes of a text {tokens, query, candidates}; the last two are kept.
+  // Runs the whole model on a text {tokens, query, candidates}. Caches the last two results.
   readWhole(text) {
     const name = nameOfText(text);
     return this.keep(name, this.whole.get(name) ?? this.read(text));
@@ -163,7 +163,7 @@ class Reader {
     return reading;
   }
 
-  // The same, or null where it takes long and is not known yet: then later(), when it is or the slider has moved.
+  // Like readWhole(), but returns null if the result takes long. Then calls later() when it is ready or the slider has moved.
   readSoon(text, later) {
     const name = nameOfText(text), quick = text.tokens.length * this.H * this.blocks.length < 1000;
     if (quick || this.whole.has(name)) return this.readWhole(text);
@@ -181,7 +181,7 @@ class Reader {
     return null;
   }
 
-  // Until the slider moves on.
+  // Stops when the slider moves.
   * readInSlices(name, text, step) {
     const work = this.reading(text);
     for (let part = work.next();; part = work.next()) {
@@ -191,13 +191,13 @@ class Reader {
     }
   }
 
-  // change.off(layer, head): the head's output is 0. change.cut(layer, head, i, j): token i does not see token j there.
-  // change.enter(layer, x): may change what the layer reads, in place.
+  // Runs the model with interventions. change.off(layer, head) sets the head's output to 0. change.cut(layer, head, i, j)
+  // hides token j from token i. change.enter(layer, x) may modify the layer's input in place.
   read(text, change) {
     return finished(this.reading(text, change));
   }
 
-  // The same, a head at a time.
+  // Like read(), but as a generator that yields after each head.
   * reading(text, {off = () => false, cut = () => false, enter = () => {}} = {}) {
     const {tokens, query} = text, T = tokens.length, {d} = this;
     let x = this.input(tokens);
@@ -223,7 +223,7 @@ class Reader {
     return {layers, ...this.answering(x.subarray(query * d, (query + 1) * d), layers, text)};
   }
 
-  // What a block makes of the heads' outputs (n, heads d_v) and of what it read, x (n, d_model).
+  // Returns the output of a block from the heads' outputs (n, heads d_v) and its input x (n, d_model).
   after(block, x, joined, n) {
     const added = (norms, y, part) => {
       const sum = norms.output ? normalised(part, norms.output) : part, whole = y ? plus(y, sum) : sum;
@@ -235,7 +235,7 @@ class Reader {
     return {attention, mlp, output: added(block.mlp.norms, attended, mlp)};
   }
 
-  // x (d_model): what the last layer leaves at the query.
+  // Returns the answers from x (d_model), the output of the last layer at the query.
   answering(x, layers, {tokens, candidates}) {
     const asking = this.finalNorm ? normalised(x, this.finalNorm) : x;
     const logits = this.choosing ? this.logitsOfCandidates(asking, layers.at(-1).read, candidates) : this.logits(asking);
@@ -243,7 +243,7 @@ class Reader {
     return {logits, probabilities: softmax(logits.slice()), answers: names.slice(0, logits.length)};
   }
 
-  // The answers when one edge from the query in the last layer is cut: {head, token, weight, probabilities}, one by one.
+  // Yields the answers after cutting each edge from the query in the last layer: {head, token, weight, probabilities}.
   * cutsOfLast(text, reading) {
     const {tokens, query} = text, T = tokens.length, block = this.blocks.at(-1), {d_v} = block, row = query * T;
     const {heads, read} = reading.layers.at(-1), joined = new Float64Array(block.W_O.k);
@@ -266,16 +266,16 @@ class Reader {
     }
   }
 
-  // What an MLP makes of x (n, d_model), before the norm of its output.
+  // Returns the output of an MLP for x (n, d_model), before its output norm.
   mlp({norms, function: f, gate, in: into, out}, x, n) {
     const X = norms.input ? normalised(x, norms.input) : x, hidden = linear(X, n, into), gating = gate && linear(X, n, gate);
     return linear(hidden.map((value, i) => gating ? f(gating[i]) * value : f(value)), n, out);
   }
 
-  // The head of W_K and W_V that head h of W_Q reads.
+  // Returns the key-value head of query head h.
   kvHead(h) { return Math.floor(h / this.group); }
 
-  // Of head h, from X (n, d_model): (n, d_k), each row normalised and rotated where the model does that.
+  // Returns the queries (n, d_k) of head h from X (n, d_model), normalised and rotated as in the model.
   headQueries(block, X, n, h, positionOf = (row) => row) {
     return this.placed(this.projected(block, block.W_Q, block.qNorm, X, n, h), block, positionOf);
   }
@@ -299,10 +299,10 @@ class Reader {
     return rotary ? rotated(x, d_k, rotary, this.shape.rotary.pairs === 'neighbours', positionOf) : x;
   }
 
-  // Whether token i sees token j.
+  // Returns whether token i may attend to token j.
   sees(block, i, j) { return !this.shape.causal || (j <= i && (block.window === 0 || j > i - block.window)); }
 
-  // One head on X (T, d_model): softmax(scale Q K^T) V.
+  // Returns one head on X (T, d_model): softmax(scale Q K^T) V.
   attend(block, X, T, h, cut) {
     const {d_k, d_v} = block;
     const Q = this.headQueries(block, X, T, h), K = this.headKeys(block, X, T, h), V = this.headValues(block, X, T, h);
@@ -322,7 +322,7 @@ class Reader {
     return {Q, K, V, scores, weights, output};
   }
 
-  // Of one vector (d_model): with the words' vectors, plus the bias.
+  // Returns the logits of one vector (d_model): its products with the word embeddings, plus the bias.
   logits(x) {
     const bias = this.values('output_bias');
     if (this.transform) {
@@ -334,7 +334,8 @@ class Reader {
         (_, w) => capped(dot(x, 0, this.unembedding, w * this.d, this.d) + (bias ? bias[w] : 0), this.logitCap));
   }
 
-  // asking (d_model) -> q W_C c / sqrt(d_model) of each candidate and, where it learned that, of none of them.
+  // Returns q W_C c / sqrt(d_model) for each candidate from asking (d_model). A model that learned "none of them" adds its
+  // logit.
   logitsOfCandidates(asking, read, candidates) {
     const {d} = this, {W_C, none} = this.choosing, states = standardised(read, d);
     const sought = linear(asking, 1, W_C).map((x) => x / Math.sqrt(d));
@@ -346,7 +347,7 @@ class Reader {
     return Float64Array.from(none ? [...logits, dot(sought, 0, none, 0, d)] : logits);
   }
 
-  // The `count` most probable answers: [{word, probability, number}], where number is its place among all.
+  // Returns the `count` most probable answers: [{word, probability, number}], where number is the index of the answer.
   best({answers, probabilities}, count) {
     return Array.from(probabilities, (probability, number) => ({word: answers[number], probability, number}))
         .sort((a, b) => b.probability - a.probability)
@@ -361,18 +362,18 @@ class Reader {
 
 const nameOfText = ({tokens, query, candidates}) => JSON.stringify([tokens, query, candidates]);
 
-// Whether the page holds the models of more steps than the last.
+// Returns whether the page contains models of steps before the last.
 const hasModels = (run) => content.runs[run].steps.some(({model}) => model);
 
 const readers = new Map();
-// The model of a run: that of the slider's step, or of the nearest step that the page holds; null when it holds none, or that
-// part of the page has not arrived yet.
+// Returns the model of the slider's step, or of the nearest step in the page. Returns null without such a model, or if that
+// part of the page has not loaded yet.
 function readerOf(run, step = state.step) {
   const {model, steps} = content.runs[run];
   const whole = document.getElementById(`model-${run}`);
   if (!whole) return null;
   const wanted = steps[Math.min(step, steps.length - 1)].step, distance = (one) => Math.abs(one - wanted);
-  let nearest = -1;  // -1: the last model
+  let nearest = -1;  // -1: last model
   steps.forEach(({step: one, model: held}, i) => {
     const best = nearest < 0 ? model.step : steps[nearest].step;
     if (held && distance(one) < distance(best) && document.getElementById(`model-${run}-${i}`)) nearest = i;
@@ -386,6 +387,6 @@ function readerOf(run, step = state.step) {
 }
 const lastReader = (run) => readerOf(run, lastStep(run));
 
-// "of step 200", and where that is not the slider's, why.
+// Returns "of step 200", with a note if this is not the slider's step.
 const stepOf = (reader) => `of step ${reader.step}${
     hasModels(state.run) && reader.step !== runNow().steps[state.step].step ? ', the nearest in this page' : ''}`;

@@ -1,17 +1,17 @@
-// Why a token attends to another in one head: its score as a sum over what wrote the two tokens, as
-// explain/score_parts.h has it: {score, reference, weight, query, key}, where query and key are lists of parts {what,
-// layer, head, token, score, ahead} that each add up to the score and to how far it is ahead of the reference: the score of
-// the key `rather`, or with -1 the mean over all keys.
+// Explains why a token attends to another in one head, like explain/score_parts.h. Returns {score, reference, weight, query,
+// key}. The score is a sum over the parts of either token: query and key list {what, layer, head, token, score, ahead}. Each
+// list adds up to the score and to its lead over the reference. The reference is the score of the key `rather`, or with -1
+// the mean over all keys.
 const scoreParts = (...all) => finished(takingApart(...all));
 
-// The same for inSlices().
+// The same computation as a generator for inSlices().
 function* takingApart(reader, text, layer, head, from, to, rather = -1) {
   const {tokens} = text, {d} = reader, block = reader.blocks[layer], {d_k} = block, T = tokens.length;
   const reading = reader.readWhole(text), {weights} = reading.layers[layer].heads[head];
   const brought = yield* broughtByHeads(reader, reading, layer, T);
   const written = (token) => writtenAt(reader, tokens, reading, brought, layer, token);
   const names = [...written(from).map(({name}) => name), {what: 'bias'}];
-  // What each part adds to q or k of a token, (parts, d_k), the biases' last.
+  // Contributions of each part to q or k of a token, (parts, d_k). The last row is the biases.
   const side = (W, norm, h, token) => {
     const parts = written(token).map(({values}) => values), input = linearised(block.norms.input, parts.reduce(plus));
     const rows = [...parts.map(input.of), input.constant ?? new Float64Array(d)];
@@ -36,14 +36,14 @@ function* takingApart(reader, text, layer, head, from, to, rather = -1) {
   const whole = {q: sum(q), k: sum(k), others: sum(others)};
   const part = (name, score, usual) => ({...name, score, ahead: score - usual});
   return {
-    score: product(whole.q, whole.k),  // finite where the edge is hidden, too
+    score: product(whole.q, whole.k),  // also finite for a masked edge
     reference: product(whole.q, whole.others),
     weight: weights[from * T + to],
     query: q.map((row, p) => part(names[p], product(row, whole.k), product(row, whole.others))),
     key: k.map((row, r) => part(names[r], product(whole.q, row), product(whole.q, others[r]))),
     product: (p, r) => part({query: p, key: r}, product(q[p], k[r]), product(q[p], others[r])),
-    // The weight of this edge and the answer's probability when a part is taken out of what the layer reads at its token,
-    // as a generator for inSlices().
+    // Removes a part from the layer's input at its token. Returns the weight of this edge and the answer's probability, as a
+    // generator for inSlices().
     * without(isQuery, index) {
       const token = isQuery ? from : to, taken = written(token)[index]?.values ?? new Float64Array(d);
       const changed = yield* reader.reading(text, {
@@ -62,7 +62,7 @@ function* takingApart(reader, text, layer, head, from, to, rather = -1) {
   };
 }
 
-// What each token has to give in each head of each earlier layer: V W_O, (T, d_model).
+// Returns the value of each token in each head of each earlier layer, V W_O, (T, d_model).
 function* broughtByHeads(reader, reading, layer, T) {
   const brought = [];
   for (const [l, {heads}] of reading.layers.slice(0, layer).entries()) {
@@ -76,7 +76,7 @@ function* broughtByHeads(reader, reading, layer, T) {
   return brought;
 }
 
-// What `layer` reads at a token as a sum over what wrote it (explain/residual_parts.h): [{name, values (d_model)}].
+// Returns the input of `layer` at a token as a sum of parts (explain/residual_parts.h): [{name, values (d_model)}].
 function writtenAt(reader, tokens, reading, brought, layer, token) {
   const {d} = reader, T = tokens.length, row = (x, t) => Float64Array.from(x.subarray(t * d, (t + 1) * d));
   const behind = (norm, parts, name) => {
@@ -111,7 +111,7 @@ const partName = ({what, layer, head, token}, tokens) => what === 'head' ?
     layer === undefined ? what :
                           `layer ${layer + 1} ${what}`;
 
-// In plain words, of the token `itself`.
+// Describes a part of the token `itself` in words.
 const partPhrase = (part, tokens, itself) => part.what === 'token' ? `the token “${visible(itself)}”` :
     part.what === 'position'                                         ? 'its position' :
     part.what === 'head' ? `the output of layer ${part.layer + 1} head ${part.head + 1} from ${placed(tokens, part.token)}` :
@@ -119,7 +119,7 @@ const partPhrase = (part, tokens, itself) => part.what === 'token' ? `the token 
 
 const shownParts = 8;
 
-// The view's section: the parts of both sides, those furthest ahead taken out, and their products.
+// Section of the view: the parts of both tokens, the ablation of those with the largest lead, and their products.
 class WhyAttends {
   constructor() {
     this.choose = el('div');
@@ -127,7 +127,7 @@ class WhyAttends {
     this.element = el('div', {}, el('h2', {}, 'Why does it attend there?'), this.choose, this.content);
     this.found = this.drawn = null;
     this.of = this.at = '';
-    this.rather = null;  // what the reader chose to compare with
+    this.rather = null;  // the key that the user selected for comparison
   }
 
   draw(reader, text) {
@@ -136,7 +136,7 @@ class WhyAttends {
     if (this.of !== name) this.found = this.rather = null;
     if (this.at !== at) {
       Object.assign(this, {of: name, at});
-      // While the slider moves what was found last stays.
+      // Keep the last result while the slider moves.
       const look = () => {
         if (this.at === at && reader.readSoon(text, look))
           inSlices(this.look(at, reader, text, from), () => update({}));
@@ -150,7 +150,7 @@ class WhyAttends {
         ...(this.found?.content ?? [el('p', {class: 'muted'}, 'The score is being taken apart …')]));
   }
 
-  // A slice at a time, while what is looked at stays.
+  // Runs in slices, until the selection changes.
   * look(at, reader, text, from) {
     const {tokens, query, antecedent} = text, {layer, head} = state, T = tokens.length;
     const row = reader.readWhole(text).layers[layer].heads[head].weights.subarray(from * T, (from + 1) * T);
@@ -187,11 +187,11 @@ class WhyAttends {
   }
 }
 
-// Numbers of the parts that are furthest ahead or behind.
+// Returns the indices of the parts with the largest absolute lead.
 const furthest = (parts, count) =>
     Array.from(parts.keys()).sort((a, b) => Math.abs(parts[b].ahead) - Math.abs(parts[a].ahead)).slice(0, count);
 
-// Of all but the biases.
+// Returns the part with the largest lead, without the biases.
 const mostAhead = (side) => side.slice(0, -1).reduce((best, part, n) => part.ahead > side[best].ahead ? n : best, 0);
 
 function whyContent(parts, taken, tokens, layer, head, from, to, rather) {

@@ -1,4 +1,4 @@
-// The tokens twice, with lines of attention from each at the left to those at the right that it attends to.
+// Two columns of tokens. Lines show the attention from each token on the left to those on the right.
 const sentenceView = {
   title: 'Sentence',
   lead: () => 'Each line runs from a word at the left to a word that it attends to, at the right; its width is the weight. ' +
@@ -18,8 +18,8 @@ const sentenceView = {
       says: () => saysOf(subject())
     };
     let hover = null;  // {side, token}
-    let least = 0;     // number of leastWeights
-    let inView = '';   // for which text, and of what size, the token asked about was brought into view
+    let least = 0;     // index into leastWeights
+    let inView = '';   // text and size for which the query token was scrolled into view
     figure.box.tabIndex = 0;
     figure.box.setAttribute('role', 'group');
     figure.box.setAttribute('aria-label', 'Arrow keys up and down choose a token');
@@ -73,7 +73,7 @@ const sentenceView = {
 
 const leastWeights = [0.005, 0.05, 0.1, 0.25, 0.5];
 
-// Of as many heads as there are colours: one more takes the colour of the one shown longest.
+// At most one head per colour. A further head takes the colour of the head shown longest.
 const mostShown = 8;
 function toggleHead(layer, head) {
   const shown = new Map(state.shown), name = key(layer, head);
@@ -96,14 +96,14 @@ const waiting = (figure) => {
   figure.text(0, 20, 'This part of the page is still loading …', {fill: ink.muted});
 };
 
-// In the order of layers and heads.
+// Returns the shown heads in the order of layers and heads.
 function shownHeads(heads) {
   return allHeads(heads)
       .filter(([layer, head]) => state.shown.has(key(layer, head)))
       .map(([layer, head]) => ({layer, head, colour: headColour(layer, head)}));
 }
 
-// Says what is shown.
+// Describes the view in words.
 function saysOf({tokens, query, antecedent, candidates, heads, attention, step}) {
   if (!attention) return [];
   const shown = shownHeads(heads), T = tokens.length;
@@ -123,19 +123,19 @@ function saysOf({tokens, query, antecedent, candidates, heads, attention, step})
   ];
 }
 
-// The weight on a span is the sum over its tokens.
+// Returns the weight on a span: the sum over its tokens.
 const weightOnSpan = (row, span) => total(Array.from(row.subarray(...span)));
 const antecedentSpan = ({antecedent, candidates}) =>
     candidates?.find((span) => isIn(span, antecedent)) ?? [antecedent, antecedent + 1];
 
-// Whether a token is the antecedent, or of a candidate.
+// Returns whether a token is the antecedent or belongs to a candidate.
 const isMarked = (token, antecedent, candidates) =>
     token === antecedent || Boolean(candidates?.some((span) => isIn(span, token)));
 
 function drawSentence(figure, view, {tokens, query, antecedent, candidates, heads, attention}, focus, leastWeight) {
   const T = tokens.length, shown = shownHeads(heads);
   const row = T <= 16 ? 32 : T <= 40 ? 26 : 18, size = T <= 16 ? 18 : T <= 40 ? 15 : 12;
-  const room = roomFor(), column = room > 520 ? 58 : 40, narrowest = 120;  // pixels that lines take at least
+  const room = roomFor(), column = room > 520 ? 58 : 40, narrowest = 120;  // minimum width of the lines, in pixels
   const labels = Math.min(room * 0.24, Math.max(...tokens.map((_, i) => textWidth(placed(tokens, i), size))) + 14);
   const columns = Math.floor((room - 2 * labels - narrowest) / column);
   const figures = shown.length <= Math.min(6, columns) ? shown.length : 0;
@@ -209,7 +209,7 @@ function drawSentence(figure, view, {tokens, query, antecedent, candidates, head
   }
 }
 
-// "it → animal 0.99, ..." for a screen reader.
+// Returns "it → animal 0.99, ..." for a screen reader.
 function looksAt({tokens, heads, attention}, i) {
   return shownHeads(heads)
       .slice(0, 8)
@@ -232,7 +232,7 @@ function rowTable({tokens, heads, attention}, token) {
       {'aria-label': `Attention from ${visible(tokens[token])}`});
 }
 
-// Rows of a CSV file, with the columns of inspect export --csv.
+// Returns rows of a CSV file with the columns of `inspect export --csv`.
 function attentionRows({tokens, attention}, wanted) {
   const T = tokens.length, rows = [['layer', 'head', 'from', 'to', 'query token', 'key token', 'weight']];
   attention.heads.forEach((count, l) => {

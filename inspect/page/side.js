@@ -1,5 +1,5 @@
-// Two sentences, steps, heads or runs beside each other: lines, maps and their difference.
-// A side is {run, sentence, step, head}: step null follows the slider, head null is chosen by headOf().
+// Two sentences, steps, heads or runs side by side: lines, heat maps and their difference. A side is {run, sentence, step,
+// head}. Without a step it follows the slider; without a head, headOf() selects one.
 const sideView = {
   title: 'Side by side',
   lead: () => 'Two pictures of attention, A and B, and their difference: blue where B has more weight, orange where A has more. ' +
@@ -50,21 +50,21 @@ const sideView = {
   },
 };
 
-// What a side shows now: as dumped(), with its run, layer and head.
+// Returns the data that a side shows, like dumped(), with its run, layer and head.
 function sideNow(sides, i) {
   const {run, sentence, step} = sides[i], at = step ?? nearestStep(run);
   return {...dumped(run, at, sentence), ...headOf(sides, i), run, at};
 }
 
-// The dumped step of a run that is nearest to where the slider is.
+// Returns the dumped step of a run that is nearest to the slider's step.
 function nearestStep(run) {
   const {step} = runNow().steps[state.step];
   const distances = content.runs[run].steps.map((one) => Math.abs(one.step - step));
   return distances.indexOf(Math.min(...distances));
 }
 
-// The one chosen for the side; else that of the page, or for B the one of A, where the run is the same; else the one that
-// points.
+// Returns the head selected for the side. Otherwise A uses the page's head if it shows the page's run, and B uses the head of
+// A if the runs are equal. The default is the head that points.
 function headOf(sides, i) {
   const {run, sentence, head} = sides[i];
   if (head) return head;
@@ -82,7 +82,7 @@ function sideRows(both) {
   return [['side', ...all[0][0]], ...all.flatMap((rows, i) => rows.slice(1).map((row) => ['AB'[i], ...row]))];
 }
 
-// A sentence of the run that differs in one token alone and means another; -1 when there is none.
+// Returns the minimal pair of a sentence: it differs in one token and in the antecedent. Returns -1 if none is found.
 function twinOf({sentences}, sentence) {
   const {tokens, query, antecedent} = sentences[sentence];
   return sentences.findIndex(
@@ -90,7 +90,7 @@ function twinOf({sentences}, sentence) {
           other.tokens.filter((token, i) => token !== tokens[i]).length === 1);
 }
 
-// [{name, sides}], the most telling one first.
+// Returns [{name, sides}], the most informative comparison first.
 function presetsOf(run, sentence) {
   const twin = twinOf(content.runs[run], sentence), side = {run, sentence, step: null, head: null};
   const presets = [{name: 'First and last step', sides: [{...side, step: 0}, side]}];
@@ -105,7 +105,7 @@ function presetsOf(run, sentence) {
   return presets;
 }
 
-// `now`: the side as sideNow() gives it, `other` the one that it is compared with.
+// `now` is the result of sideNow(), and `other` is the side to compare with.
 function pickers(side, now, other, name, change) {
   const {steps, sentences, heads} = content.runs[side.run];
   const chooseRun = (run) => change(
@@ -126,7 +126,7 @@ function pickers(side, now, other, name, change) {
       el('p', {class: 'side-sentence', dir: direction(now.tokens)}, ...markedDifferences(now.tokens, other.tokens)));
 }
 
-// The tokens, those that differ marked; of a long text what is around the first of them.
+// Returns the tokens and marks those that differ. For a long text, returns only the context of the first difference.
 function markedDifferences(tokens, others) {
   const gap = gapOf(tokens);
   const words = tokens.map((token, i) => el('bdi', {class: token === others[i] ? null : 'differs'}, inText(token)));
@@ -137,11 +137,11 @@ function markedDifferences(tokens, others) {
   ];
 }
 
-// Whether the model could answer this and one thing else.
+// Returns whether the model chose between this candidate and one other.
 const isOther = (one, candidate) => content.runs[one.run].answer === 'candidate' && one.candidates?.length === 2 &&
     one.candidates.some((span) => spanText(one, span) === candidate);
 
-// What each side answers, and, for the step of the saved model, the probability of every answer given.
+// Returns the answer of each side and, at the step of the saved model, the probability of every given answer.
 function answersOf(both) {
   const candidates = [...new Set(both.flatMap((one) => [expectedAnswer(one) ?? one.predicted, one.predicted]))];
   const rows = both.map((one, i) => {
@@ -161,7 +161,7 @@ function answersOf(both) {
       {'aria-label': 'Answers', class: 'answers'});
 }
 
-// The largest weight of each side's query.
+// Describes the largest weight of each side's query.
 function sidesSay(both) {
   if (!both.every(({attention}) => attention)) return [];
   return both.flatMap((one, i) => {
@@ -232,7 +232,7 @@ function drawSides(figure, a, b) {
   if (same) drawLegend(figure, 184, bottom, 150, differences, {text: 'difference'});
 }
 
-// As much of a sentence as fits, with the token that differs.
+// Returns as much of a sentence as fits around the token that differs.
 function sentenceAround(tokens, differs, size, width) {
   let words = tokens.map(inText);
   const text = () => words.join(gapOf(tokens));
@@ -241,7 +241,7 @@ function sentenceAround(tokens, differs, size, width) {
   return fitted(text(), size, width);
 }
 
-// The lines from the query alone.
+// Draws the attention lines of the query only.
 function drawQueryLines(figure, x, y, width, row, {tokens, query, antecedent, candidates, attention, layer, head}) {
   const T = tokens.length, size = 13, labels = Math.min(width * 0.32, Math.max(...tokens.map((_, i) => textWidth(placed(tokens, i), size))) + 6);
   const left = x + labels, right = x + width - labels, middle = (i) => y + (i + 0.5) * row;
@@ -272,7 +272,7 @@ function drawQueryLines(figure, x, y, width, row, {tokens, query, antecedent, ca
   });
 }
 
-// The entries of B - A that are furthest from 0, in words.
+// Lists the entries of B - A with the largest absolute values, in words.
 function drawDifferences(figure, x, y, row, a, b, values, scale) {
   const T = b.tokens.length, most = Math.min(8, T - 1);
   const order = Array.from(values.keys()).sort((m, n) => Math.abs(values[n]) - Math.abs(values[m])).slice(0, most);

@@ -1,4 +1,4 @@
-// One token's attention in one head, number by number (Vaswani et al. 2017, equation 1).
+// The attention of one token in one head, number by number (Vaswani et al. 2017, equation 1).
 const stepsView = {
   title: 'Calculation',
   lead: () => 'One word’s attention in one head, number by number, from the top to the bottom and from left to right: the softmax ' +
@@ -9,7 +9,7 @@ const stepsView = {
       ...aboutNow({step: false}), `step ${walked.reader.step}`, `from ${visible(walked.tokens[walked.i])}`
     ]);
     const controls = el('div', {class: 'controls'}), element = el('section'), below = new TableBelow('All numbers');
-    let names = [];  // what a row of each heat map holds
+    let names = [];  // row names of each heat map
     explore(figure, (row, column, map) => {
       const name = names[figure.maps.indexOf(map)];
       return name ? [`${name(row)}[${column + 1}] `, el('b', {}, fixed(map.values[row * map.columns + column], 4))] : null;
@@ -55,7 +55,7 @@ function walkSays({reader, tokens, i, layer, head, parts}) {
 
 const missingModel = () => el('p', {class: 'notice'}, runNow().model_missing ?? 'This part of the page is still loading …');
 
-// What head state.head of layer state.layer computes for token i.
+// Returns the computation of head state.head in layer state.layer for token i.
 function walk(reader, text, i) {
   const {layers} = reader.readWhole(text), {tokens} = text, {layer} = state, head = Math.min(state.head, reader.H - 1);
   const block = reader.blocks[layer], {X} = layers[layer],
@@ -85,9 +85,9 @@ function walk(reader, text, i) {
 
 const colourRange = (range) => `colours −${fixed(range, 2)} to ${fixed(range, 2)}`;
 
-const walkWidth = 880;  // pixels of a picture with all its columns
+const walkWidth = 880;  // width of a picture with all columns, in pixels
 
-// Draws it; returns for each heat map what names its rows.
+// Draws the computation and returns the row names of each heat map.
 function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts}, byDimension) {
   const labels = tokens.map((_, j) => placed(tokens, j)), row = tokens.length > 40 ? 18 : 30,
         size = row === 30 ? 15 : 12;
@@ -110,7 +110,7 @@ function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts
     names.push(() => name);
     figure.heat(px, py, width, height, 1, values.length, values, scales.signed.within(range));
   };
-  // A row a token.
+  // One row per token.
   const drawRows = (name, lists, px, range) => {
     const columns = lists[0].length, values = new Float64Array(lists.length * columns);
     lists.forEach((list, j) => values.set(list, j * columns));

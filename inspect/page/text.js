@@ -1,4 +1,4 @@
-// Characters that would not be seen, or would move others: controls, direction marks, joiners of nothing, tags.
+// Characters that are invisible or reorder others: controls, direction marks, joiners without effect, tags.
 const unseen = new RegExp(
     '[\\u0080-\\u009f\\u00ad\\u034f\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f' +
         '\\ufeff\\ufff9-\\ufffb\\ud800-\\udfff\\u{e0000}-\\u{e0fff}]',
@@ -11,7 +11,7 @@ const spaceSigns = {
   '\t': '⇥'
 };
 
-// A token as it is shown: what cannot be seen gets a sign, such as ␣, ␀ or ⟨U+202E⟩.
+// Returns a token for display. Replaces invisible characters by signs such as ␣, ␀ or ⟨U+202E⟩.
 function visible(token) {
   if (/^[\u200c\u200d\s]+$/u.test(token)) return [...token].map((c) => spaceSigns[c] ?? pointName(c)).join('');
   return [...token]
@@ -23,12 +23,13 @@ function visible(token) {
       .join('');
 }
 
-// What stands between tokens in running text: nothing where they bring their spaces with them.
+// Returns the separator of tokens in running text: empty if the tokens contain their spaces.
 const gapOf = (tokens) => tokens.some((token) => /^\s/.test(token)) ? '' : ' ';
 const inText = (token) => token === ' ' ? token : visible(token);
 const textOf = (tokens) => tokens.map(inText).join(gapOf(tokens));
 
-// Which way a text runs: as its first letter does. Hebrew, Arabic, Syriac, Thaana and the like lie in these ranges.
+// Returns the direction of a text, from its first letter. Hebrew, Arabic, Syriac, Thaana and similar scripts are in these
+// ranges.
 function direction(tokens) {
   const letter = /\p{L}/u.exec(tokens.join(' '))?.[0] ?? '';
   return /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(letter) ? 'rtl' : 'ltr';
@@ -36,20 +37,20 @@ function direction(tokens) {
 
 function pointName(character) { return `⟨U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`; }
 
-// With a true minus sign.
+// Formats a number with a minus sign (U+2212).
 const fixed = (x, decimals = 3) => Number.isFinite(x) ? x.toFixed(decimals).replace('-', '−') : '–';
 const signed = (x, decimals = 3) => {
   const zero = Number(x.toFixed(decimals)) === 0;
   return zero ? fixed(0, decimals) : (x > 0 ? '+' : '') + fixed(x, decimals);
 };
-// "28.0 % ± 6.3"; of no known error "28.0 %".
+// Returns "28.0 % ± 6.3", or "28.0 %" if the error is unknown.
 const percent = (x, error) => !Number.isFinite(x) ? '–' :
     `${(100 * x).toFixed(1)} %${Number.isFinite(error) ? ` ± ${(100 * error).toFixed(1)}` : ''}`;
 const grouped = (n) => n.toLocaleString('en');  // 39,744
 const rounded = (x) => `${(100 * x).toFixed(0)} %`;
 const headName = (layer, head) => `layer ${layer + 1} head ${head + 1}`;
 
-// The word; where it stands elsewhere too, with its place counted from 1: the₅.
+// Returns the word, with its position (from 1) as a subscript if it occurs more than once: the₅.
 function placed(tokens, i) {
   const shown = visible(tokens[i]);
   if (tokens.indexOf(tokens[i]) === tokens.lastIndexOf(tokens[i])) return shown;
@@ -62,7 +63,7 @@ const isMark = (cluster) => /^[\p{P}\p{S}]/u.test(cluster);
 const isLetter = (cluster) => !isSpace(cluster) && !isMark(cluster);
 const joinsLetters = (cluster) => ['\'', '’', '-', '‐', '‑'].includes(cluster);
 
-// As Tokenizer::of_text() in data/tokenize.h.
+// Equals Tokenizer::of_text() in data/tokenize.h.
 function tokenizeText(text, split) {
   if (split === 'characters') return [...text];
   if (split === 'bytes') {
@@ -83,12 +84,12 @@ function tokenizeText(text, split) {
   return tokens;
 }
 
-// As tokenize() in data/tokenize.h. split: 'words' or 'characters'; or, with `ofText`, as tokenizeText().
+// Equals tokenize() in data/tokenize.h. split: 'words' or 'characters'. With `ofText`, calls tokenizeText().
 function tokenize(text, split, ofText = false) {
   if (ofText) return tokenizeText(text, split);
   const clusters = Array.from(segmenter.segment(text), (part) => part.segment);
   const tokens = [];
-  let open = false;  // the last token may grow
+  let open = false;  // further characters extend the last token
   clusters.forEach((cluster, i) => {
     const inside = open && i + 1 < clusters.length && isLetter(clusters[i + 1]);
     const grows = !isSpace(cluster) &&
@@ -104,7 +105,7 @@ function tokenize(text, split, ofText = false) {
   return tokens;
 }
 
-// A text in which brackets mark places, as without_brackets() in data/marked_text.h: {text, places: [[begin, end]], problem}.
+// Parses brackets in a text, like without_brackets() in data/marked_text.h: {text, places: [[begin, end]], problem}.
 function withoutBrackets(marked) {
   const places = [];
   let text = '', open = false, problem = null;
@@ -127,7 +128,7 @@ function withoutBrackets(marked) {
   return {text, places, problem};
 }
 
-// Of each place in a text all tokens that it touches: [[begin, end]], undefined and NaN where it touches none.
+// Returns the span of tokens that each place in a text touches: [[begin, end]], undefined and NaN if it touches none.
 function spansOf(places, tokens, text) {
   let at = 0;
   const lies = tokens.map((token) => {
@@ -140,13 +141,14 @@ function spansOf(places, tokens, text) {
   });
 }
 
-// The other way round: the tokens as a text, with brackets around these spans.
+// Returns the tokens as a text with brackets around these spans: the inverse of withoutBrackets().
 function withBrackets(tokens, spans, gap) {
   const begins = (i) => spans.some(([begin]) => begin === i), ends = (i) => spans.some(([, end]) => end === i + 1);
   return tokens.map((token, i) => (begins(i) ? token.replace(/^\s*/, '$&[') : token) + (ends(i) ? ']' : '')).join(gap);
 }
 
-// Where token i is after an edit, as far as the tokens before it or those behind it stayed; else -1.
+// Returns the index of token i after an edit, if it and all tokens before it, or it and all after it, are unchanged.
+// Otherwise returns -1.
 function afterEdit(before, after, i) {
   const first = before.findIndex((token, n) => token !== after[n]);
   if (first < 0 || i < first) return i < after.length ? i : -1;
@@ -154,7 +156,7 @@ function afterEdit(before, after, i) {
   return before.slice(i).every((token, n) => token === after[i + shift + n]) ? i + shift : -1;
 }
 
-// Numbers of the sentences of `tokens`, counted back from the last.
+// Returns the sentence number of each token, counted back from the last sentence.
 function sentenceNumbers(tokens) {
   let number = 0;
   return tokens.map((token, i) => [token, i])
@@ -166,7 +168,7 @@ function sentenceNumbers(tokens) {
       .reverse();
 }
 
-// Insertions, deletions, substitutions and swaps of neighbours that turn a into b.
+// Returns the number of insertions, deletions, substitutions and transpositions that turn a into b.
 function editDistance(a, b) {
   const d = Array.from({length: a.length + 1}, (_, i) => [i]);
   for (let j = 0; j <= b.length; ++j) d[0][j] = j;
@@ -180,7 +182,7 @@ function editDistance(a, b) {
   return d[a.length][b.length];
 }
 
-// Up to three of `words`, the nearest first.
+// Returns up to three of `words`, the nearest first.
 function nearest(word, words) {
   const characters = [...word];
   return words.map((candidate) => ({candidate, distance: editDistance(characters, [...candidate])}))

@@ -1,4 +1,4 @@
-// The slider through the dumped steps, with loss and accuracy above it.
+// The slider over the dumped steps, with loss and accuracy above it.
 const training = {
   make() {
     this.figure = new Figure('training', () => this.rows(), () => aboutNow({sentence: false, step: false}));

@@ -1,5 +1,5 @@
-// A sentence of one's own, read by the model that the page holds; heads and edges can be switched off. What is tried stays
-// here: the other views show a sentence of one's own only where it is asked for, and as the whole model reads it.
+// The user's own sentence, read by the model in the page. Heads and edges can be switched off. Other views show this sentence
+// only on request, and without these changes.
 const trial = {
   now: null  // {tokens, query, candidates, antecedent, predicted, probability, attention, heads, step, reading, whole}
 };
@@ -22,7 +22,7 @@ const tryView = {
         el('p', {class: 'muted'},
            'Press a square to cut that edge: the others share its weight.'),
         figure.element);
-    let off = new Set(), cut = new Set(), asked = -1;  // asked: the token chosen, or -1 for the usual one
+    let off = new Set(), cut = new Set(), asked = -1;  // asked: index of the selected token, or -1 for the default
     let begun = {run: -1, sentence: -1, text: '', given: null}, touched = false, readBy = null;
 
     // A language model continues the text until it is stopped.
@@ -60,7 +60,7 @@ const tryView = {
       begun.run = -1;
       update({});
     };
-    // Which parts of the model are switched off.
+    // Lists the parts of the model that are switched off.
     const changesText = () => [
       ...[...off].map((name) => `without head ${shortName(name)}`),
       ...(cut.size ? [counted(cut.size, 'edge') + ' cut'] : [])
@@ -106,7 +106,7 @@ const tryView = {
       const reading = off.size + cut.size > 0 ? reader.read(read, change) : whole;
       trial.now = {...asSubject(reader, read, reading), reading, whole};
     };
-    // Those of the watched sentence that an edit left without brackets.
+    // Finds candidates of the watched sentence that an edit left without brackets.
     const lostCandidates = (candidates, tokens) => {
       const before = begun.given.candidates ?? [];
       if (!candidates || candidates.length >= before.length) return [];
@@ -191,7 +191,7 @@ const tryView = {
   },
 };
 
-// A reading as the views take a sentence.
+// Returns a reading in the form that views expect of a sentence.
 function asSubject(reader, {tokens, query, candidates}, reading) {
   const [best] = reader.best(reading, 1);
   return {
@@ -214,7 +214,8 @@ function trySays({tokens, query, predicted, probability}, reader, changed) {
   ];
 }
 
-// The five most probable words, or all candidates, beside their probability in the whole model when something is off.
+// Shows the five most probable words, or all candidates. If a part is switched off, adds their probability in the whole
+// model.
 function answerTable(reader, {reading, whole}, changed) {
   const rows = reader.best(reading, reader.choosing ? reading.answers.length : 5).map(({word: name, probability, number}) => {
     const before = whole.probabilities[number];

@@ -1,4 +1,4 @@
-// The learned matrices of one head, and what they do on the model's words.
+// The parameter matrices of one head, and its circuits on the model's words.
 const weightsView = {
   title: 'Weights',
   lead: () => 'The learned matrices of one head, the same for all sentences: its four matrices with their singular values, and its ' +
@@ -33,7 +33,7 @@ const weightsView = {
         renew(choose, chooseHead(runNow().heads));
         if (choose.parentNode !== element)
           element.replaceChildren(choose, matrices.element, el('div', {class: 'two'}, circuits.map((part) => part.element)));
-        // What the slider moves follows a part at a time.
+        // After a move of the slider, redraw the circuits in slices.
         const isMoved = drawnBy !== null && drawnBy !== reader;
         drawnBy = reader;
         if (isMoved) {
@@ -58,7 +58,7 @@ function weightsSay() {
       fixed(O.singular[0], 2)}.`];
 }
 
-// W_Q, W_K, W_V (d_model, d) and W_O (d, d_model) of one head: [{name, rows, columns, values, singular}].
+// Returns W_Q, W_K, W_V (d_model, d) and W_O (d, d_model) of one head: [{name, rows, columns, values, singular}].
 function matricesOf(reader, layer, head) {
   const block = reader.blocks[layer], {d} = reader, singular = reader.singularValues[layer][head];
   const columns = ({weight, m}, n, h = reader.kvHead(head)) =>
@@ -121,7 +121,7 @@ function drawMatrices(figure, reader) {
 
 const matrixColour = (name) => ink[`head-${['W_Q', 'W_K', 'W_V', 'W_O'].indexOf(name)}`];
 
-// The singular values of each matrix, the largest first.
+// Shows the singular values of each matrix in descending order.
 function drawSingular(figure, x, y, width, height, matrices) {
   const largest = Math.max(...matrices.map(({singular}) => singular[0])), left = x + 34, low = y + height;
   figure.text(x, y - 16, `singular values${width > 240 ? ', the largest first' : ''}`, {'font-size': 13, fill: ink.muted});

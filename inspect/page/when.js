@@ -1,5 +1,5 @@
-// When did it become the cause? For each dumped step the query's weight on the antecedent, in the chosen head, and the effect of
-// cutting that edge, as inspect/causal/cause_history.h has them.
+// When did the attention become the cause? Shows, for each dumped step, the query's weight on the antecedent in the selected
+// head and the effect of cutting that edge (explain/studies/cause_history.h).
 function whenFigure() {
   const figure = new Figure(
       'when it became the cause', () => whenRows(runNow().history, state.layer, state.head),
@@ -27,7 +27,7 @@ function whenRows(history, layer, head) {
 
 const whenTitle = 'When did it become the cause?';
 
-// The view's section.
+// Section of the view.
 class WhenPart {
   constructor() {
     this.figure = whenFigure();
@@ -73,7 +73,7 @@ function drawWhen(figure, history) {
   for (const [at, anchor, text] of ends)
     figure.text(x(at), low + 16, text, {'text-anchor': anchor, 'font-size': 11, fill: ink.muted});
   const path = (of) => points.map((point) => `${x(point.step).toFixed(1)},${y(of(point)).toFixed(1)}`);
-  // The area between the two curves is weight without effect, or effect without weight.
+  // The area between the curves: weight without effect, or effect without weight.
   figure.add('polygon', {
     points: [...path(({weight}) => weight), ...path(({effect}) => effect).reverse()].join(' '),
     fill: ink.muted,
