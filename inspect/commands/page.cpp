@@ -28,13 +28,13 @@ const Command page_command{
           if (request.has("sentence")) {
             if (request.runs.size() > 1) misused("--sentence is read by one model");
             const Dump read = attention_of(request);  // its model is freed before the next line loads it again
-            contents.push_back(
-                page_sentence(request.runs[0].string(), model_of(request.runs[0], {}), read.sentences[0]));
+            const std::filesystem::path model = (request.runs[0] / "").parent_path();
+            contents.push_back(page_sentence(model.filename().string(), model_of(model, {}), read.sentences[0]));
           } else if (request.has("query")) {
             misused("--query needs --sentence");
           }
-          for (const std::filesystem::path& run : request.runs) {
-            if (request.has("sentence")) break;
+          const std::vector<std::filesystem::path> none;
+          for (const std::filesystem::path& run : request.has("sentence") ? none : request.runs) {
             contents.push_back(page_run(run, limit, most_page_bytes, of_run(run, request.progress),
                                         page_bytes_with_models / request.runs.size()));
             const Json& description = contents.back().description;

@@ -48,6 +48,7 @@ const training = {
     this.slider.max = steps.length - 1;
     this.slider.value = state.step;
     this.slider.setAttribute('aria-valuetext', `step ${step}`);
+    this.slider.parentElement.hidden = steps.length < 2 && metrics.length === 0;
     this.slider.disabled = steps.length < 2;
     this.label.textContent = `step ${step}`;
     this.play.textContent = state.playing ? '❚❚ Pause' : '▶ Play';

@@ -100,7 +100,26 @@ TEST_CASE("inspect export --hugging-face writes a directory that it opens, and r
 TEST_CASE("Commands that need an answer say that a model without a head has none") {
   const std::string told = "the model has no head: it shows states and attention, but gives no answers";
   const std::string model = pretrained("bert_bare");
-  CHECK(message([&] { shown({"report", model}); }) == told);
-  CHECK(message([&] { shown({"causes", model}); }) == told);
   CHECK(message([&] { shown({"generate", model, "--prompt", "<5>"}); }) == told);
+}
+
+TEST_CASE("inspect page writes one sentence of a pretrained model, and commands that need a run say so") {
+  CopiedModel copy("bert_bare");
+  write_file(copy.path() / "tokenizer.json", tokenizer_of_words());
+  const std::string model = copy.path().string(), file = (copy.path() / "page.html").string();
+  const std::string told = shown({"page", model, "--sentence", "w5 w17 w3", "--query", "w17", "--out", file});
+  CHECK(told.find("open it in a browser") != std::string::npos);
+  const std::string html = read_file(file);
+  for (const char* part : {R"("tokens":["w5","w17","w3"])", R"("predicts":"nothing")", R"("model":null)"}) {
+    CAPTURE(part);
+    CHECK(html.find(part) != std::string::npos);
+  }
+  for (const char* command : {"causes", "history", "report", "induction"}) {
+    CAPTURE(command);
+    CHECK(message([&] {
+            shown({command, model});
+          }).starts_with(model + ": is a pretrained model, without the sentences of a run that inspect " + command));
+  }
+  CHECK_THROWS_AS(shown({"heads", model}), UsageError);
+  CHECK_THROWS_AS(shown({"page", model, "--query", "w17", "--out", file}), Error);
 }
