@@ -13,7 +13,8 @@
 namespace heed {
 namespace {
 
-// A property that is equal on all processes, and a hint for when it is not. The configuration has one trait per line.
+// A property that must be equal on all processes, and a hint for when it differs. Each line of the configuration is one
+// trait.
 struct Trait {
   std::string what, value, hint;
 };

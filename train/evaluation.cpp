@@ -11,7 +11,7 @@
 namespace heed {
 namespace {
 
-// Which rows of logits (B, C) have their largest entry at the answer.
+// Returns for each row of logits (B, C) whether its largest entry is at the answer.
 std::vector<bool> are_right(const Tensor& logits, const Ids& answer) {
   const std::vector<double> values = logits.to_vector();
   std::vector<bool> right;
@@ -22,8 +22,8 @@ std::vector<bool> are_right(const Tensor& logits, const Ids& answer) {
   return right;
 }
 
-// Appends the weights from the query to each token of the antecedent, of the examples from `first` on: example by example,
-// layer by layer, head by head.
+// Appends the weights from the query to each token of the antecedent, for the examples from `first` on: by example,
+// layer and head.
 void append_weights(const Answers& output, const NumberedExamples& examples, std::int64_t first,
                     std::vector<double>& weights) {
   for (std::int64_t b = 0; b < output.logits.size(0); ++b) {
@@ -38,7 +38,7 @@ void append_weights(const Answers& output, const NumberedExamples& examples, std
   }
 }
 
-// Adds up what append_weights() wrote of all examples, by layer and head.
+// Returns the sums of the weights that append_weights() appended for all examples, by layer and head.
 std::vector<std::vector<double>> weight_totals(const std::vector<double>& weights, const NumberedExamples& examples,
                                                std::size_t layers, std::size_t heads) {
   std::vector<std::vector<double>> totals(layers, std::vector<double>(heads));
@@ -84,7 +84,7 @@ double twins_right(const NumberedExamples& examples, const std::vector<double>& 
   return pairs ? static_cast<double>(both) / pairs : Evaluation::unknown;
 }
 
-// How many rows of logits (N, C) have their largest entry at the label, of those that have one.
+// Returns how many rows of logits (N, C) that have a label have their largest entry at the label.
 std::int64_t right_predictions(const Tensor& logits, const Ids& labels) {
   const Tensor rows = contiguous(logits).to(DType::float32);
   const std::int64_t C = rows.size(1);
@@ -107,7 +107,7 @@ Evaluation evaluate(const Model& model, const Corpus& corpus, const BetweenBatch
                     const Communicator& processes) {
   const std::int64_t windows = held_out_windows(corpus);
   const std::int64_t B = windows_at_once(corpus.context, transformer_of(model).config.vocabulary);
-  std::vector<double> sums, counts;  // by batch: of the losses; of the predictions, then of those that are right
+  std::vector<double> sums, counts;  // per batch: sums of losses; numbers of predictions and of right ones
   for_own_batches((windows + B - 1) / B, between, processes, [&](std::int64_t batch) {
     const Windows part = held_out_windows(corpus, batch * B, std::min(windows, (batch + 1) * B));
     const Tensor whole = token_logits(model, part.tokens);  // (B, T, vocabulary)
@@ -135,7 +135,7 @@ Evaluation evaluate(const Model& model, const Corpus& corpus, const BetweenBatch
 Evaluation evaluate(const Model& model, const NumberedExamples& examples, const BetweenBatches& between,
                     const Communicator& processes) {
   constexpr std::int64_t examples_a_batch = 128;
-  std::vector<double> losses, right, weights;  // of batches; of examples; as append_weights() orders them
+  std::vector<double> losses, right, weights;  // per batch; per example; in the order of append_weights()
   const TransformerConfig& transformer = transformer_of(model).config;
   const std::int64_t batches = (examples.size() + examples_a_batch - 1) / examples_a_batch;
   for_own_batches(batches, between, processes, [&](std::int64_t number) {

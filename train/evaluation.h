@@ -9,17 +9,18 @@
 
 namespace heed {
 
-// `between`, where there is one, is called between batches; what it throws ends the evaluation.
+/// A callback between batches; may be empty. An exception that it throws ends the evaluation.
 using BetweenBatches = std::function<void()>;
 
 /// Thrown by an evaluation that `between` ended on another process.
 struct Interrupted {};
 
-// Several processes share the batches, and each gets the whole Evaluation, with the bits of one process.
+/// Evaluates on `examples`. Several processes share the batches; each returns the whole Evaluation, bit-equal to that
+/// of one process.
 Evaluation evaluate(const Model& model, const NumberedExamples& examples, const BetweenBatches& between = {},
                     const Communicator& processes = {});
 
-// Windows of so many tokens of so large a vocabulary that are evaluated at once.
+/// Returns how many windows of `context` tokens are evaluated at once with a vocabulary of this size.
 std::int64_t windows_at_once(std::int64_t context, std::int64_t vocabulary);
 
 /// Evaluates on the whole held-out corpus: each token, or each masked one, is predicted once from its window.

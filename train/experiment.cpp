@@ -19,7 +19,7 @@ std::vector<std::string> words_asked_about(const std::vector<Example>& examples)
   return words;
 }
 
-// Every training answer must be one that the model can give.
+// Throws Error for a training answer that the model cannot give.
 void check_answers(Answer answer, const std::vector<Example>& examples, const char* set) {
   if (answer == Answer::candidate_or_none) return;
   for (std::size_t i = 0; i < examples.size(); ++i) {
@@ -41,7 +41,7 @@ std::vector<Example> watched_sentences(const Config& config, const SavedModel& m
   std::vector<Example> result;
   for (const WatchedSentence& sentence : config.watched) {
     Example example = question(model, sentence.text, sentence.query);
-    example.antecedent = index_of(sentence.antecedent, example.tokens);  // -1 where there is none
+    example.antecedent = index_of(sentence.antecedent, example.tokens);  // -1: the sentence lacks it
     example.answer = sentence.antecedent;
     for (std::size_t c = 0; c < example.candidates.size(); ++c) {
       const Span span = example.candidates[c];
@@ -76,7 +76,7 @@ void begin_outputs_at_zero(const Transformer& transformer) {
   }
 }
 
-// The model that a task needs, in the shape of the configuration.
+// Returns the configuration of the model for a task.
 ModelConfig model_config(const Config& config, const Task& task) {
   TransformerConfig transformer = config.model;
   transformer.vocabulary = task.vocabulary.size();
@@ -91,8 +91,8 @@ ModelConfig model_config(const Config& config, const Task& task) {
     transformer.causal = true;
     return LanguageModelConfig{transformer, logits};
   }
-  // Token embeddings have length about 1 where they meet the states in logits, and sqrt(d_model) times that where they enter
-  // the encoder (Vaswani et al. 2017, section 3.4), so that a token outweighs what is first mixed into it.
+  // Token embeddings have length about 1 in the logits, and sqrt(d_model) times that at the input of the encoder
+  // (Vaswani et al. 2017, section 3.4), so that a token outweighs the first values that layers add to it.
   transformer.embedding_scale = std::sqrt(transformer.d_model());
   transformer.last_residual = Residual::no;
   if (config.answer != Answer::word) {

@@ -12,36 +12,36 @@
 
 namespace heed {
 
-// What a configuration describes: its task, its model with first weights, its sentences to watch.
+/// The task, the model with its first weights, and the watched sentences that a configuration describes.
 struct Experiment {
   Config config;
   Task task;
-  NumberedExamples examples, held_out;  // task.train and task.held_out, in numbers
+  NumberedExamples examples, held_out;  // task.train and task.held_out as numbers
   SavedModel model;
   std::vector<Example> watched;
   std::optional<WarmStart> begun_from;
   MemoryNeed memory;
 };
 
-enum class Resumed { no, yes };  // yes: the weights are those of a checkpoint, whatever the run began with
+enum class Resumed { no, yes };  // yes: model.from is not read, since a checkpoint gives the weights
 
-// Error for a task that cannot be made, a probe with words that the task does not have, a model to begin from that does
-// not fit, or, before any of it is allocated, more than the machine's memory.
-// With Values::none the model is shapes alone, for whoever asks about its size.
+/// Makes the experiment. Throws Error for a task that cannot be made, a watched sentence with words that the task
+/// lacks, or a model.from that does not fit. Also throws Error, before it allocates the model, when training needs more
+/// memory than the machine has. With Values::none the model has shapes only, which suffices for its size.
 Experiment make_experiment(const Config& config, DType dtype = DType::float32, Resumed resumed = Resumed::no,
                            Values values = Values::drawn);
 
 /// Throws Error when training takes more memory than this process can have, as one of several equal ones on this host.
 void check_memory(const Experiment& experiment, int processes_on_host = 1);
 
-// The examples, or the windows, of training step `step` (from 0).
+/// Returns the examples, or the windows, of training step `step` (from 0).
 Batch training_batch(const Experiment& experiment, std::int64_t step);
 
-// On what it does not learn from. Of a corpus whose pieces have antecedents, with the weights on those.
+/// Evaluates on the held-out set. For a corpus whose pieces have antecedents, the result includes the weights on them.
 Evaluation evaluate(const Experiment& experiment, const BetweenBatches& between = {},
                     const Communicator& processes = {});
 
-// Without a question: what is predicted is `next`.
+/// Returns a batch of windows. It has labels (`next`) instead of questions.
 Batch batch_of(Windows windows);
 
 }  // namespace heed

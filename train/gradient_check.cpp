@@ -17,7 +17,7 @@ namespace {
 
 constexpr int dense_directions = 3, directions = 8, redraws = 20, sentences = 4;
 constexpr double relative_tolerance = 1e-7, negligible = 1e-8;
-// The usual step suits a smooth loss; a small derivative needs a larger one, to stand out from the loss's rounding.
+// The usual step suits a smooth loss. A small derivative needs a larger step, to exceed the rounding error of the loss.
 constexpr double usual_step = 5e-4, largest_step = 8e-3, smallest_step = 5e-6, small_derivative = 1e-6;
 
 double rms(const Tensor& x) { return std::sqrt(mean(square(x)).item()); }
@@ -59,8 +59,8 @@ struct Difference {
   bool agrees(double computed) const { return std::abs(computed - value) <= tolerance; }
 };
 
-// The difference at the largest step at which it agrees with `computed`, or else the first that agrees with those of the two
-// steps before. None where the loss bends within the reach of the steps.
+// Returns the difference at the largest step at which it agrees with `computed`, or else the first that agrees with the
+// differences at the two steps before. Returns nothing when the loss bends within the range of all steps.
 std::optional<Difference> difference(const std::function<Tensor(const Tensor&)>& along, double computed,
                                      double rounding, Counts& counts) {
   const double first = std::abs(computed) < small_derivative ? largest_step : usual_step;
@@ -89,7 +89,7 @@ Verdict check_parameter(Tensor parameter, const Tensor& gradient, const std::fun
   const double norm = std::sqrt(sum(square(gradient)).item());
   Verdict verdict{.is_zero = norm <= negligible};
   bool caught = false;
-  // Steps that are small beside the parameter: a norm bends sharply where what it divides by is small.
+  // The steps are small beside the parameter: a norm bends sharply where its divisor is small.
   const double length = std::min(1.0, 10 * rms(value));
   for (int number = 0; number < directions && verdict.failure.empty(); ++number) {
     std::optional<Difference> expected;

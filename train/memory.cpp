@@ -15,7 +15,7 @@
 namespace heed {
 namespace {
 
-constexpr std::int64_t evaluated_at_once = 128;  // examples, as evaluate() takes them
+constexpr std::int64_t evaluated_at_once = 128;  // examples, as in evaluate()
 
 int moments_of(const OptimizerOptions& options) {
   if (options.method == OptimizerOptions::Method::sgd) return options.momentum > 0 ? 1 : 0;
@@ -23,8 +23,8 @@ int moments_of(const OptimizerOptions& options) {
 }
 
 struct Numbers {
-  std::int64_t kept;    // of one token in a layer until its backward is done: before and after each operation
-  std::int64_t passed;  // at once where nothing is kept
+  std::int64_t kept;    // per token and layer, until its backward pass: inputs and outputs of each operation
+  std::int64_t passed;  // per token and layer, at once when nothing is kept
 };
 Numbers numbers_per_token(const TransformerConfig& model) {
   const BlockConfig& block = model.block;
@@ -43,13 +43,13 @@ std::string gibibytes(std::int64_t bytes) {
   return fmt::format("{:.{}f}", gib, gib < 0.095 ? 3 : gib < 9.5 ? 1 : 0);
 }
 
-// The number in a file of the kernel; the largest where there is none ("max").
+// Returns the number in a file of the kernel; the largest integer when the file holds another text ("max").
 std::int64_t number_in(const std::string& path) {
   std::int64_t number = 0;
   return std::ifstream(path) >> number && number > 0 ? number : std::numeric_limits<std::int64_t>::max();
 }
 
-// The least limit of the cgroups that this process is in (version 2, or the memory hierarchy of version 1).
+// Returns the lowest limit of the cgroups that this process is in (version 2, or the memory hierarchy of version 1).
 std::int64_t cgroup_limit() {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   std::ifstream groups("/proc/self/cgroup");
@@ -74,9 +74,10 @@ MemoryNeed need_of_length(const Config& config, const Task& task, std::int64_t p
   const std::int64_t words = task.vocabulary.size();
   const std::int64_t B = config.train.batch_size / config.train.accumulate;  // at a time
   const Numbers per_token = numbers_per_token(model);
-  // The layers' numbers and the embedding's; the last layer, most of which is at the query alone, leaves room for gradients.
-  const std::int64_t answers = task.corpus ? T : 1;  // of an example, each with logits of its own
-  const auto length = static_cast<double>(T);        // whose square, many times, an integer may not hold
+  // Numbers of the layers and the embedding. The last layer computes mostly at the query, so its share covers
+  // gradients.
+  const std::int64_t answers = task.corpus ? T : 1;  // per example, each with its own logits
+  const auto length = static_cast<double>(T);        // its square, times other factors, may overflow an integer
   const double step =
       static_cast<double>(B) * (length * static_cast<double>(model.layers * per_token.kept + 6 * model.d_model()) +
                                 static_cast<double>(answers * 3 * words));
@@ -87,12 +88,12 @@ MemoryNeed need_of_length(const Config& config, const Task& task, std::int64_t p
                                                              static_cast<double>(answers * 3 * words));
   MemoryNeed need;
   need.parameters = 4 * parameters;
-  // Sums of micro-batches along a tree: one for each of its levels, beside those of the micro-batch that is computed.
+  // Micro-batches are summed along a tree: one sum per level, besides the gradients of the current micro-batch.
   need.gradients = need.parameters * (1 + std::bit_width(static_cast<unsigned>(config.train.accumulate - 1)));
   need.moments = 4 * (moments_of(config.optimizer) + (config.train.average > 0 ? 1 : 0)) * parameters;
-  // In numbers of 4 bytes, in blocks of which a fifth may be unused.
+  // 4 bytes per number; a fifth of each block may be unused.
   need.activations = static_cast<std::int64_t>(std::min(5 * std::max(step, evaluation), 1e18));
-  need.checkpoint = 2 * (need.parameters + need.moments);  // its bytes, and once more with their header before them
+  need.checkpoint = 2 * (need.parameters + need.moments);  // the bytes, and a copy of them after their header
   return need;
 }
 

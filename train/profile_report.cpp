@@ -15,7 +15,7 @@ namespace {
 
 double seconds_of(const Profile::Total& total) { return std::max(static_cast<double>(total.duration), 1.0) * 1e-9; }
 
-// Bytes a second that are measured of as much data as each call goes through, or of the next larger.
+// Returns the memory rate that was measured on as many bytes as each call covers, or on the next larger size.
 double& memory_rate(Limits& limits, const Profile::Total& total) {
   const auto above = limits.bytes.lower_bound(total.bytes / static_cast<double>(total.calls));
   return above == limits.bytes.end() ? limits.bytes.rbegin()->second : above->second;
@@ -25,8 +25,8 @@ double seconds_at_limit(const Profile::Total& total, Limits& limits) {
   return total.flops / limits.flops + total.bytes / memory_rate(limits, total);
 }
 
-// This machine reaches at least the rates of its fastest operation: the data of a call may lie in a faster cache than that of
-// the measurement, and arithmetic overlaps with reads of memory.
+// Raises the limits to the rates of the fastest operation: the data of a call may lie in a faster cache than the data
+// of the measurement, and arithmetic overlaps with reads of memory.
 Limits reached(const Profile& profile, Limits limits) {
   for (const auto& [name, total] : profile.totals()) {
     const double faster = seconds_at_limit(total, limits) / seconds_of(total);

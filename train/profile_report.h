@@ -6,19 +6,19 @@
 
 namespace heed {
 
-// What this machine reaches, measured in a fifth of a second.
+/// The peak rates of this machine, measured in a fifth of a second.
 struct Limits {
-  double flops = 0;                  // a second, in registers
-  std::map<double, double> bytes{};  // a second, by the bytes that one pass goes through
+  double flops = 0;                  // per second, in registers
+  std::map<double, double> bytes{};  // per second, by the number of bytes that one pass covers
 };
 Limits measure_limits();
 
-/// Returns where the time went, a line for each kind of work: time, calls, rates, and the time at the rates that this machine
-/// reaches as a share of the time taken. These rates are `limits`, or what an operation reached where it was faster, so that
-/// no share is above 100 %. 80 columns.
+/// Returns a table of the time spent, with a line for each kind of work: time, calls, rates, and the time at peak rates
+/// as a share of the time taken. Peak rates are `limits`, or the rates of the fastest operation if these are higher, so
+/// that all shares are at most 100 %. 80 columns.
 std::string profile_table(const Profile& profile, const Limits& limits);
 
-// For chrome://tracing and ui.perfetto.dev ("Trace Event Format"). Whole or not at all.
+/// Writes the profile for chrome://tracing and ui.perfetto.dev ("Trace Event Format"), the whole file or nothing.
 void write_trace(const std::filesystem::path& path, const Profile& profile);
 
 }  // namespace heed

@@ -20,7 +20,7 @@ std::string duration(double seconds) {
   return fmt::format("{}:{:02} h", s / 3600, s % 3600 / 60);
 }
 
-// A failed write is told once, at the end of the program: it must not end a training.
+// A failed write is reported once, at the end of the program. It must not end the training.
 void write_out(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
@@ -95,8 +95,9 @@ void ProgressLine::show(std::int64_t step, double loss, bool evaluated) {
   on_line_ = live_;
 }
 
-// Between two of them the cursor waits at the line's beginning: when a narrower window breaks the line in two, all of it
-// is after the cursor, and is erased. The last column stays empty: after text in it some terminals begin another line.
+// Between two updates the cursor waits at the beginning of the line. When a narrower window wraps the line, all of it
+// is after the cursor and is erased. The last column stays empty, since some terminals begin another line after text in
+// it.
 std::string ProgressLine::live_text() const {
   return "\x1b[J" + progress_text(state_, window_columns(STDOUT_FILENO) - 1);
 }

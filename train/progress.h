@@ -7,30 +7,30 @@
 
 namespace heed {
 
-// How far a run is, for one line.
+/// The state of a run, for a progress line.
 struct ProgressState {
-  std::int64_t step = 0, steps = 0;  // taken, in all
+  std::int64_t step = 0, steps = 0;  // taken; of the run
   double loss = 0;
-  double accuracy = std::numeric_limits<double>::quiet_NaN();       // NaN: nothing evaluated yet
-  double twin_accuracy = std::numeric_limits<double>::quiet_NaN();  // NaN: no twins
-  double perplexity = std::numeric_limits<double>::quiet_NaN();     // NaN: no language model
+  double accuracy = std::numeric_limits<double>::quiet_NaN();       // NaN: not evaluated yet
+  double twin_accuracy = std::numeric_limits<double>::quiet_NaN();  // NaN: without minimal pairs
+  double perplexity = std::numeric_limits<double>::quiet_NaN();     // NaN: not a language model
   double steps_a_second = 0;                                        // 0: unknown
-  double tokens_a_step = 0;                                         // 0: no language model
+  double tokens_a_step = 0;                                         // 0: not a language model
 };
 
-// At most `width` columns: of the step, the loss, the time left, the accuracy, that of twins and the speed as many as
-// fit, the first of these first.
+/// Returns a line of at most `width` columns with as many items as fit, the first ones first: step, loss, time left,
+/// accuracy, accuracy of minimal pairs, speed.
 std::string progress_text(const ProgressState& state, int width);
 
-// One live line on a terminal, as wide as that is at the moment; one line an evaluation elsewhere.
+/// Shows one live line on a terminal, as wide as the terminal is; elsewhere prints one line per evaluation.
 class ProgressLine {
  public:
   ProgressLine(std::int64_t steps, bool live, double tokens_a_step = 0);
   ProgressLine(const ProgressLine&) = delete;
   ~ProgressLine() { finish(); }
   Listener listener();
-  void finish();  // leaves the live line
-  void erase();   // leaves nothing of it
+  void finish();  // ends the live line, which stays visible
+  void erase();   // removes the live line
 
  private:
   void show(std::int64_t step, double loss, bool evaluated);

@@ -5,21 +5,21 @@
 
 namespace heed {
 
-// A kind of question among a set of examples, and how well it is answered.
+/// A kind of question in a set of examples, and the evaluation on its examples.
 struct Relation {
   std::string name;
   Evaluation evaluation;
 };
 
-// In the order of their first examples.
+/// Evaluates each relation, in the order of their first examples.
 std::vector<Relation> evaluate_relations(const Model& model, const Vocabulary& vocabulary,
                                          const std::vector<Example>& examples);
 
-// Which head learned which: for each relation the mean weight from query to antecedent of every head, a star at the
-// largest, and the fraction answered right. One row a head.
+/// Returns a table of which head learned which relation. It has a row for each head with the mean weight from query to
+/// antecedent for each relation, and a star at the relation's largest. The last row has the share of right answers.
 std::string relations_table(const std::vector<Relation>& relations);
 
-// Fewer than two relations leave nothing to compare.
+/// Returns whether the examples have at least two relations, which can be compared.
 bool has_relations(const std::vector<Example>& examples);
 
 }  // namespace heed

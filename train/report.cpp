@@ -59,7 +59,8 @@ std::string data_line(const Experiment& e) {
                      e.config.data.shuffle_antecedents ? "; ANTECEDENTS SHUFFLED" : "");
 }
 
-// What a file of sentences asks about, as it was understood: an index that was counted from 1 is seen here.
+// Returns the queries and answers of a file of sentences as heed read them. They reveal an index that was counted from
+// 1.
 std::string asked_line(const Task& task) {
   std::map<std::string, std::int64_t> asked, meant;
   std::int64_t twins = 0;
@@ -83,7 +84,7 @@ std::string asked_line(const Task& task) {
   return fmt::format("{}; answers: {}; {}", most_first(asked), most_first(meant), plural(twins / 2, "minimal pair"));
 }
 
-// Of the tokens of a file those that no sentence typed later can hold. "" when there are none.
+// Returns a line about the tokens of a file that typed input cannot contain; "" without such tokens.
 std::string untypable_line(const Experiment& e) {
   std::vector<std::string> words;
   for (const std::string& word : e.task.vocabulary.words()) {
@@ -101,7 +102,7 @@ std::string share_text(std::int64_t part, std::int64_t whole) {
                      100 * static_cast<double>(part) / static_cast<double>(std::max<std::int64_t>(whole, 1)));
 }
 
-// How much of the held-out sentences training never saw, and what of them it did.
+// Returns lines about the unknown words of the held-out sentences, and about those left out because training has them.
 std::vector<std::string> notes_on_unknown(const Experiment& e) {
   std::vector<std::string> lines;
   if (e.task.vocabulary.unknown()) {
@@ -121,7 +122,8 @@ std::vector<std::string> notes_on_unknown(const Experiment& e) {
   return lines;
 }
 
-// What of the held-out sentences training does not have, though the vocabulary does; and which of them it has whole.
+// Returns lines about held-out words that training lacks, though the vocabulary has them, and about whole sentences
+// that it has.
 std::vector<std::string> notes_on_unseen(const Task& task) {
   std::vector<std::string> lines;
   Vocabulary trained;
@@ -149,7 +151,7 @@ std::vector<std::string> notes_on_unseen(const Task& task) {
   return lines;
 }
 
-// What is to be known of one's own sentences.
+// Returns lines about the user's own sentences.
 std::vector<std::string> notes_on_sentences(const Experiment& e) {
   if (e.config.data.kind != TaskKind::candidates && e.config.data.kind != TaskKind::jsonl) return {};
   std::vector<std::string> lines = {"asked  " + asked_line(e.task)};
@@ -165,7 +167,7 @@ std::vector<std::string> notes_on_sentences(const Experiment& e) {
   return lines;
 }
 
-// Why a run ended before its last step, if it did.
+// Returns why a run ended before its last step, if it did.
 std::string stop_of(const Experiment& e, const RunDirectory& run) {
   const std::vector<Metrics> lines = read_metrics(run.path());
   if (lines.back().step == e.config.schedule.steps) return "";
@@ -178,7 +180,7 @@ std::string stop_of(const Experiment& e, const RunDirectory& run) {
       lines.back().step, e.config.schedule.steps, step, best->held_out.loss, file);
 }
 
-// What the weights of a language model are worth, trained beside untrained.
+// Returns the figures of a language model, after and before training.
 std::string language_figures(const Metrics& after, const Metrics& before, const char* first) {
   const auto row = [&](const char* name, const char* unit, double Evaluation::*figure) {
     const auto cell = [&](const Metrics& m) { return fmt::format("{:.4f}{}", m.held_out.*figure, unit); };
@@ -190,7 +192,7 @@ std::string language_figures(const Metrics& after, const Metrics& before, const 
   return text;
 }
 
-// What the models of dumped steps take: of the first, of each dump.every, of the last.
+// Returns the size of the models of dumped steps: the first step, each multiple of dump.every, and the last step.
 std::string dumped_weights(const Experiment& e) {
   const int steps = e.config.schedule.steps, every = e.config.dump.every;
   if (!e.config.dump.weights) return "";
@@ -198,7 +200,7 @@ std::string dumped_weights(const Experiment& e) {
   return fmt::format(", {} of the weights at {} dumped steps", grouped(dumps * e.memory.parameters), grouped(dumps));
 }
 
-// Where it chooses among candidates.
+// Returns the report of a model that chooses among candidates; "" for other models.
 std::string report_of(const Experiment& e, const RunDirectory& run, const Terminal& terminal) {
   if (e.config.answer == Answer::word) return "";
   return "\n" +
@@ -267,7 +269,7 @@ std::string dry_run(const Experiment& e) {
           static_cast<double>(e.task.corpus ? tokens : std::int64_t{config.train.batch_size}) / all,
       grouped(e.memory.parameters), grouped(e.memory.parameters + e.memory.moments), dumped_weights(e),
       memory_text(e.memory));
-  std::string text = to_yaml(config) + "\n";  // and what YAML leaves out
+  std::string text = to_yaml(config) + "\n";  // and facts that the YAML lacks
   std::istringstream unwrapped(lines);
   for (std::string line; std::getline(unwrapped, line);) {
     std::istringstream parts(wrapped(line, 78, 7));
@@ -290,7 +292,7 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
     return text;
   }
   const Dump after = last_dump(run.path());
-  std::optional<Dump> before;  // may have been removed
+  std::optional<Dump> before;  // empty if the dump was removed
   if (std::filesystem::exists(dump_path(run.path(), 0))) before = read_dump(dump_path(run.path(), 0));
   const std::vector<Metrics> history = read_metrics(run.path());
   const std::int64_t examples = std::ssize(e.task.held_out);

@@ -8,20 +8,21 @@
 
 namespace heed {
 
-// The first lines: version, kernels and threads, model, data. With `run` where it is written.
+/// Returns the first lines: version, kernels and threads, model, data, and the run's directory.
 std::string opening(const Experiment& experiment, const std::filesystem::path& run, const Terminal& terminal);
 
-// How many tokens a step learns from; 0 where it learns from questions.
+/// Returns how many tokens a step learns from; 0 for a model that learns from questions.
 double tokens_a_step(const Experiment& experiment);
 
-// Where a resumed run goes on, and with what: "train.steps 600 (was 300)".
+/// Returns the step from which a resumed run continues, and the changed keys: "train.steps 600 (was 300)".
 std::string resumption(std::int64_t step, const Config& config, const std::vector<std::string>& changes,
                        const Terminal& terminal);
 
-// What --dry-run prints: the resolved configuration and the size of what would run.
+/// Returns the output of --dry-run: the resolved configuration and the size of the model and the run.
 std::string dry_run(const Experiment& experiment);
 
-// The last lines: what the query of each probe attends to, and the figures, trained beside untrained.
+/// Returns the last lines: the tokens that the query of each watched sentence attends to, and the figures before and
+/// after training.
 std::string closing(const Experiment& experiment, const RunDirectory& run, const Terminal& terminal);
 
 }  // namespace heed

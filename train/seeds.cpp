@@ -30,7 +30,7 @@ std::optional<std::uint64_t> seed_of(std::string_view text) {
   return seed;
 }
 
-// A figure of an evaluation, and how it is written: in percent, or with so many digits after the point.
+// A figure of an evaluation, and its format: in percent, or with this many digits after the point.
 struct SeedFigure {
   const char* name;
   double (*of)(const Evaluation&);
@@ -63,7 +63,7 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Of the 95 % interval of the mean: t s / sqrt(n)
+// Returns half of the 95 % interval of the mean: t s / sqrt(n).
 double half_width(const std::vector<double>& values) {
   const double centre = mean_of(values), n = static_cast<double>(values.size());
   double squares = 0;
@@ -73,7 +73,7 @@ double half_width(const std::vector<double>& values) {
 
 fs::path run_of(const fs::path& out, const Config& config) { return out / fmt::format("seed-{}", config.seed); }
 
-// The first line in which two configurations differ.
+// Returns the first line in which two configurations differ.
 std::string first_difference(const std::string& there, const std::string& here) {
   std::istringstream theirs(there), ours(here);
   std::string their_line, our_line;

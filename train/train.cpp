@@ -104,7 +104,7 @@ void check(const cxxopts::ParseResult& arguments) {
   if (is_given("threads") && arguments["threads"].as<int>() > 1024) refuse("--threads must be at most 1024");
 }
 
-// "" where the option is not given.
+// Returns the text of an option; "" when it is not given.
 std::string text_of(const cxxopts::ParseResult& arguments, const char* name) {
   return arguments.count(name) ? arguments[name].as<std::string>() : std::string();
 }
@@ -126,7 +126,7 @@ int run_seeds(const cxxopts::ParseResult& arguments) {
   return 128 + stop;
 }
 
-// A run that goes on reads its text with the subwords that it learned.
+// A resumed run splits its text into the subwords that it learned.
 void keep_subwords(heed::TaskOptions& data, const heed::RunDirectory& run) {
   const std::filesystem::path file = heed::model_path(run.path());
   if (data.split == heed::Split::subwords && std::filesystem::exists(file)) {
@@ -158,7 +158,7 @@ int run(const cxxopts::ParseResult& arguments, const heed::Communicator& process
   if (arguments.count("seeds")) return run_seeds(arguments);
   const auto text = [&](const char* name) { return text_of(arguments, name); };
   const std::vector<std::string> overrides = settings_of(arguments);
-  std::optional<RunDirectory> directory;  // of rank 0
+  std::optional<RunDirectory> directory;  // on rank 0
   const bool resumed = arguments.count("resume") > 0;
   if (resumed && is_first) directory.emplace(RunDirectory::open(text("resume")));
   const Done done = directory ? done_by(*directory) : Done{};
@@ -201,7 +201,7 @@ int run(const cxxopts::ParseResult& arguments, const heed::Communicator& process
   ProgressLine progress(config.schedule.steps, isatty(STDOUT_FILENO), tokens_a_step(experiment));
   handle_signal(SIGINT, ask_to_stop);
   handle_signal(SIGTERM, ask_to_stop);
-  handle_signal(SIGUSR1, ask_to_stop);  // which mpirun passes on without a time limit
+  handle_signal(SIGUSR1, ask_to_stop);  // mpirun forwards it without a time limit
   const Listener silent{[](std::int64_t, double) {}, [](std::int64_t, double, const Evaluation&) {}};
   Listener listener = quiet ? silent : progress.listener();
   if (resumed && is_first) {
@@ -226,7 +226,7 @@ int run(const cxxopts::ParseResult& arguments, const heed::Communicator& process
     if (!quiet) fmt::print("{}", profile_table(*profile, *limits));
     profile.reset();
   }
-  const int signal = stop ? stop : SIGTERM;  // which another process may have had
+  const int signal = stop ? stop : SIGTERM;  // another process may have received the signal
   if (processes.any(stop != 0) && steps < config.schedule.steps) {
     if (!is_first) return 128 + signal;
     const std::string told =

@@ -44,14 +44,15 @@ class Training {
       run_->refuse_lost_checkpoint();
       refuse_other_data();
       if (run_->has_checkpoint() && first_weights_are_drawn && !has_dump())
-        dump();  // of step 0: only now is it still known
+        dump();  // of step 0, whose weights exist only now
       moments = load_checkpoint(*run_, experiment_.model, average_, progress_);
     }
     if (processes_.any(run_ && run_->has_checkpoint())) {
       share_checkpoint(processes_, experiment_.model.parameters, average_, progress_);
       optimizer_.load_state(moments, path() + "/checkpoint.safetensors");
     }
-    if (average_.steps() > progress_.step - first_averaged()) average_.restart();  // of steps that are no longer late
+    // its steps are no longer among the last
+    if (average_.steps() > progress_.step - first_averaged()) average_.restart();
     if (progress_.step > experiment.config.schedule.steps) {
       fail("{}: {} steps are taken; train.steps must not be less, got {}", path(), progress_.step,
            experiment.config.schedule.steps);
@@ -66,7 +67,7 @@ class Training {
       progress_.loss_sum = first_loss();
       dump();
       evaluate();
-      if (progress_.metrics.empty()) return 0;  // interrupted: it begins anew
+      if (progress_.metrics.empty()) return 0;  // interrupted: a resumed run starts again
       save();
     } else {
       restore();
@@ -85,17 +86,17 @@ class Training {
   }
 
  private:
-  // Whether this step is a multiple of `every`, or the last.
+  // Returns whether this step is a multiple of `every`, or the last.
   bool due(int every) const {
     return progress_.step == experiment_.config.schedule.steps || progress_.step % every == 0;
   }
 
-  // Whether an interrupt ended this step's evaluation.
+  // Returns whether an interrupt ended this step's evaluation.
   bool is_unevaluated() const {
     return progress_.evaluated < progress_.step && due(experiment_.config.train.evaluate_every);
   }
 
-  // The run's directory, for messages: rank 0 writes them.
+  // Returns the run's directory, for messages of rank 0.
   std::string path() const { return run_ ? run_->path().string() : "the run of rank 0"; }
 
   void write_beginning() const {
@@ -107,7 +108,7 @@ class Training {
     }
   }
 
-  // The mean loss of the first batch before any step.
+  // Returns the mean loss of the first batch before any step.
   double first_loss() const {
     const Batch first = training_batch(experiment_, 0);
     const int parts = experiment_.config.train.accumulate;
@@ -130,7 +131,7 @@ class Training {
     return mean;
   }
 
-  // Error where the steps of the checkpoint were taken on other data than the experiment's.
+  // Throws Error when the steps of the checkpoint were taken on other data than the experiment's.
   void refuse_other_data() const {
     if (!run_->has_checkpoint()) return;
     const TaskOptions& data = experiment_.config.data;
@@ -167,7 +168,7 @@ class Training {
                              word(there), here.size(), word(here)));
   }
 
-  // What a resumed run lacks of its files, as far as the checkpoint knows it.
+  // Writes the files that a resumed run lacks, as far as the checkpoint has their content.
   void restore() {
     if (run_) {
       if (!fs::exists(model_path(run_->path()))) save_model_alone();
@@ -188,7 +189,7 @@ class Training {
 
   bool keeps_best() const { return experiment_.config.train.patience > 0 || fs::exists(best_model_path(run_->path())); }
 
-  // The step of the model that is kept as the best, where no later one was better.
+  // Returns the step of the best model that was kept, unless a later model was better.
   std::optional<std::int64_t> kept_best() const {
     const fs::path file = best_model_path(run_->path());
     if (!fs::exists(file)) return {};
@@ -198,13 +199,13 @@ class Training {
     return best->step == step ? std::optional(step) : std::nullopt;
   }
 
-  // While the average is shown.
+  // Is called while the average is shown.
   void save_best() {
     experiment_.model.step = progress_.step;
     save_model(best_model_path(run_->path()), experiment_.model);
   }
 
-  // The steps after which weights are averaged.
+  // Returns the number of steps after which averaging begins.
   std::int64_t first_averaged() const {
     const Config& config = experiment_.config;
     return config.train.average > 0 ? config.schedule.steps - config.train.average : config.schedule.steps;
@@ -247,7 +248,7 @@ class Training {
                       {c.dropout, &random, c.embedding_dropout, c.attention_dropout});
   }
 
-  // Loss and accuracy on the held-out set, as a line of metrics.jsonl.
+  // Evaluates on the held-out set and adds a line to metrics.jsonl.
   void evaluate() {
     const WeightAverage::Shown shown(average_);
     Evaluation e;
@@ -257,7 +258,7 @@ class Training {
       };
       e = heed::evaluate(experiment_, between, processes_);
     } catch (const Interrupted&) {
-      return;  // done when the run goes on
+      return;  // a resumed run evaluates this step
     }
     const std::int64_t since = std::max<std::int64_t>(1, progress_.step - progress_.evaluated);
     const double train_loss = progress_.loss_sum / static_cast<double>(since);
@@ -350,14 +351,14 @@ class Training {
 
   Experiment& experiment_;
   const Communicator processes_;
-  const RunDirectory* const run_;  // of rank 0; null on the others, which write nothing
+  const RunDirectory* const run_;  // null except on rank 0, which alone writes
   const Listener& listener_;
   ParallelOptimizer optimizer_;
   WeightAverage average_;
   Schedule schedule_;
   const volatile std::sig_atomic_t& stop_;
   DataDigest data_;
-  std::int64_t counted_from_ = 0;  // the step from which on evaluations count: no model is kept of those before
+  std::int64_t counted_from_ = 0;  // first step whose evaluations count: no earlier model was kept
   Progress progress_;
 };
 

@@ -10,17 +10,17 @@
 
 namespace heed {
 
-// What a person hears of a run while it goes on.
+/// Callbacks that report the progress of a run.
 struct Listener {
   std::function<void(std::int64_t step, double loss)> on_step;
   std::function<void(std::int64_t step, double train_loss, const Evaluation&)> on_evaluation;
-  std::function<void(std::int64_t step)> on_begin = {};  // before anything is written: the steps already taken
+  std::function<void(std::int64_t step)> on_begin = {};  // before the first write, with the steps already taken
 };
 
-// Trains `experiment` from where the run is to its last step, and writes the run's files on the way. Returns the
-// steps that are done, the last with its evaluation: fewer than configured when `stop` became non-zero, and then all is saved
-// for a resumption.
-// Error for a loss or gradient that is not finite: names the step and the first bad tensor, keeps the last good state.
+/// Trains `experiment` from the run's current step to its last, and writes the run's files. Returns the number of steps
+/// that are done, including the evaluation of the last. When `stop` becomes non-zero, it saves the state for a
+/// resumption and returns fewer steps than configured. Throws Error for a loss or gradient that is not finite; the
+/// message names the step and the first bad tensor, and the run keeps the last good state.
 std::int64_t train(Experiment& experiment, const RunDirectory& run, const Listener& listener,
                    const volatile std::sig_atomic_t& stop);
 

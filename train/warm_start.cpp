@@ -18,7 +18,8 @@ fs::path model_file(const fs::path& from) {
   return model_path(from);
 }
 
-// The fields that two models must agree in, by their path: all of the architecture except the sizes of the tasks.
+// Returns the fields in which two models must agree, by their path: all of the architecture except the sizes of the
+// tasks.
 std::map<std::string, Json> architecture(const ModelConfig& config) {
   TransformerConfig shape = transformer_of(config);
   shape.block.attention = shape.block.attention.complete();
@@ -50,7 +51,7 @@ void check_architecture(const ModelConfig& there, const ModelConfig& here, const
   if (!differences.empty()) fail("model.from: {}: has another architecture:{}", file.string(), differences);
 }
 
-// The number of a word; a text's words have the space before them. -1: it is not known.
+// Returns the number of a word; -1: unknown. The words of a text include the space before them.
 int number_of(const std::string& word, const SavedModel& model) {
   for (const std::string& form : {word, " " + word}) {
     if (model.vocabulary.contains(form)) return model.vocabulary[form];
@@ -58,7 +59,7 @@ int number_of(const std::string& word, const SavedModel& model) {
   return -1;
 }
 
-// Copies the rows of `from`, times `scale`, to those of `to`: first of each pair to second.
+// Copies rows of `from`, times `scale`, to rows of `to`. Each pair is (source, target).
 void copy_rows(const Tensor& from, Tensor to, const std::vector<std::pair<int, int>>& rows, double scale) {
   const std::vector<double> source = from.to_vector();
   std::vector<double> values = to.to_vector();
@@ -84,7 +85,7 @@ WarmStart warm_start(const fs::path& from, const SavedModel& model) {
   }
   for (const auto& [name, parameter] : model.parameters) {
     const bool is_of_answer = name.starts_with("candidates.") || name == "output_bias" || name == "unembedding";
-    if (is_of_answer && !other.parameters.contains(name)) continue;  // it answered otherwise
+    if (is_of_answer && !other.parameters.contains(name)) continue;  // a model with another kind of answers
     const Tensor& source = other.parameters[name];
     std::vector<std::pair<int, int>> rows;
     for (int row = 0; row < std::min(source.size(0), parameter.size(0)); ++row) rows.emplace_back(row, row);

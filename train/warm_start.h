@@ -6,18 +6,18 @@
 
 namespace heed {
 
-// What a model began with instead of values drawn at random.
+/// The origin of a model's first weights when they come from another model.
 struct WarmStart {
   std::filesystem::path file;  // of the other model
-  std::int64_t step = 0;       // that the other had taken
-  int words_known = 0;         // of the vocabulary, there; the others keep the values drawn for them
+  std::int64_t step = 0;       // steps that the other model had taken
+  int words_known = 0;         // words of the vocabulary that the other model has; the rest keep their random values
 };
 
-// Gives `model` the weights of the model in `from`, a run directory or a model's file. Both must have the same
-// architecture; rows of words are copied by word, those of positions and sentence numbers as far as both have them. A
-// language model may begin one that answers: each layer then first computes what it did, of all tokens instead of the
-// earlier ones, but for the residual that the last layer of one that answers has not.
-// Error that names every difference, or what is missing; then `model` is as it was.
+/// Initialises `model` with the weights of the model in `from`, a run directory or a model file. Both must have the
+/// same architecture. Rows of words are copied by word; rows of positions and sentence numbers are copied as far as
+/// both models have them. A language model may initialise a model that answers questions: each layer then starts with
+/// the same function, but of all tokens instead of the earlier ones, and the last layer lacks the residual. Throws
+/// Error that names every difference or missing part, and leaves `model` as it was.
 WarmStart warm_start(const std::filesystem::path& from, const SavedModel& model);
 
 }  // namespace heed

@@ -15,7 +15,7 @@
 namespace heed {
 namespace {
 
-// `text` in one short line, for a message.
+// Returns `text` shortened to one line, for a message.
 std::string shown(std::string_view text) {
   constexpr int widest = 60;
   std::string line(text);
@@ -39,7 +39,7 @@ std::string got(const Yaml& value) {
 
 class ConfigReader {
  public:
-  // steps_taken: by the run that goes on, if one does, and what it began with, where that is known
+  // `steps_taken` and `begun_with`: the steps and the first configuration of the run to resume, if known.
   ConfigReader(const std::string& source, std::string_view text, std::optional<std::int64_t> steps_taken = {},
                std::optional<Config> begun_with = {})
       : source_(source),
@@ -63,10 +63,10 @@ class ConfigReader {
     return config_;
   }
 
-  const std::vector<std::string>& changes() const { return changes_; }  // by the overrides, of a run that goes on
+  const std::vector<std::string>& changes() const { return changes_; }  // made by the overrides of a resumed run
 
  private:
-  // A run's file holds the warm-up that nobody wrote, too; it yields to fewer steps.
+  // The file of a run also holds a warm-up that was a default: fewer steps shorten it.
   void shorten_warmup(const Schedule& before) {
     const auto written = given_.find("optim.warmup");
     const bool is_set = written != given_.end() && !written->second.origin.empty();
@@ -145,7 +145,7 @@ class ConfigReader {
       wrong(key.place, fmt::format("unknown key '{}'{}{}", shown(key.text), in, suggestion(section, key.text)));
       return;
     }
-    // A missing value has no place of its own.
+    // A missing value lacks a place in the document; its key's place is used.
     given_[name] = {value.kind == Yaml::nothing ? key.place : value.place, "", ""};
     if (value.kind == Yaml::scalar && assign(*found, value.text, value.quoted)) return;
     bad_.insert(name);
@@ -192,7 +192,8 @@ class ConfigReader {
         fmt::format("{} must be {}, got '{}'{}", key.name, expected(key), shown(value), near_choice(key, value));
   }
 
-  // The nearest to `word` among `others` and what keys are called, in whatever section; a key under its whole name.
+  // Returns a hint with the name nearest to `word` among `others` and the names and aliases of all keys. It names a key
+  // in full.
   std::string nearest(const std::string& word, std::vector<std::string> others) const {
     std::vector<std::string> names(others.size());
     for (const Key& key : keys_) {
@@ -225,7 +226,8 @@ class ConfigReader {
     return near.empty() ? nearest(word, names) : near;
   }
 
-  // " (did you mean 'lr'?)": the key of `section` that others call so or that is spelt nearly so, or one elsewhere.
+  // Returns a hint, " (did you mean 'lr'?)": the key of `section` with this alias or a similar name, or a key of
+  // another section.
   std::string suggestion(const std::string& section, const std::string& word) const {
     std::vector<std::string> near;
     for (const Key& key : keys_) {
@@ -303,7 +305,7 @@ class ConfigReader {
   void check_rules() {
     for (const BrokenRule& rule : broken_rules(config_)) {
       if (std::ranges::any_of(rule.keys, [&](const auto& key) { return bad_.contains(key); })) continue;
-      Mistake last;  // where the latest of its keys was given
+      Mistake last;  // place of the latest of its keys
       for (const std::string& key : rule.keys) {
         const auto found = given_.find(key);
         if (found != given_.end() && order(found->second) >= order(last)) last = found->second;
@@ -346,7 +348,7 @@ class ConfigReader {
   Config config_;
   std::vector<Key> keys_;
   std::vector<Mistake> mistakes_;
-  std::map<std::string, Mistake> given_;  // where each key was given, the later of file and overrides
+  std::map<std::string, Mistake> given_;  // where each key was given; overrides replace the file
   std::set<std::string> bad_;             // keys whose value was refused
   std::vector<std::map<std::string, std::size_t>> watched_places_;
   std::vector<std::string> changes_;

@@ -13,7 +13,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Decimal only, in one way: neither "+1", "010", "0x10", "1_000" nor ".inf".
+// Parses plain decimal numbers only. Refuses "+1", "010", "0x10", "1_000" and ".inf".
 template <class T>
 std::optional<T> parse(std::string_view text) {
   std::string_view digits = text;
@@ -31,7 +31,7 @@ bool has_control_character(std::string_view text) {
   return std::ranges::any_of(text, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; });
 }
 
-// Biases of all that adds to the residual stream.
+// One flag for the biases of all values that are added to the residual stream.
 Flag output_biases(BlockConfig& block) {
   return {[&] { return block.attention.output_bias == Bias::yes; },
           [&](bool on) { block.attention.output_bias = block.mlp.bias = on ? Bias::yes : Bias::no; }};

@@ -11,7 +11,7 @@
 
 namespace heed {
 
-// What a key may hold, and its value in a Config.
+/// The kinds of values that keys have. Each refers to the value in a Config.
 struct Flag {
   std::function<bool()> value;
   std::function<void(bool)> set;
@@ -28,7 +28,7 @@ struct Integer {
   int low, high;
 };
 struct Seed {
-  std::uint64_t* value;  // all of its range
+  std::uint64_t* value;  // any 64-bit value
 };
 struct Number {
   double* value;
@@ -39,7 +39,7 @@ struct Number {
 struct Choice {
   std::vector<std::string> names;
   std::function<std::string()> value;
-  std::function<bool(std::string_view name)> set;  // false when there is no such name
+  std::function<bool(std::string_view name)> set;  // returns false for an unknown name
 };
 template <HasNames E>
 Choice choice(E* value) {
@@ -65,23 +65,24 @@ struct Key {
   std::string name;  // "optim.lr"
   std::variant<Flag, Integer, Seed, Number, Choice, Text> slot;
   std::string meaning;
-  std::vector<std::string> aliases{};  // what others call it
-  // Whether a run that goes on may change it. What the moments, the order of the data or the dumps were made with may not.
+  std::vector<std::string> aliases{};  // names of this setting in other programs
+  // Whether a resumed run may change the key. Keys that decide the moments, the order of the data or the dumps are
+  // fixed.
   enum class OnResume { fixed, may_change } on_resume = OnResume::fixed;
-  std::string old_name{};       // what it was called before, and is still read as
+  std::string old_name{};       // former name, which is still accepted
   std::string section() const;  // "optim", or "" at the top
   std::string word() const;     // "lr"
 };
 
-// Every key, in the order of the file, bound to `config`.
+/// Returns every key, in the order of the file, bound to `config`.
 std::vector<Key> keys(Config& config);
 
 std::string range(const Key& key);     // "1 to 64"
 std::string expected(const Key& key);  // "an integer from 1 to 64"
 
-std::string written(const Key& key);  // its value, as YAML
+std::string written(const Key& key);  // the value as YAML
 
-// Reads `text` into the key's value. False, with nothing changed, when it is not what is expected.
+/// Reads `text` into the key's value. Returns false, and changes nothing, when `text` is not an expected value.
 bool assign(const Key& key, std::string_view text, bool quoted);
 
 }  // namespace heed

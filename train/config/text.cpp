@@ -7,7 +7,7 @@
 namespace heed {
 namespace {
 
-// In double quotes. Texts hold no control characters.
+// Returns `text` in double quotes. Texts are free of control characters.
 std::string in_quotes(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
@@ -29,8 +29,8 @@ std::string written(const Key& key) {
 
 namespace {
 
-// Every key on a line, its section's name before it; `comment` gives what follows on the line, from the
-// line's text.
+// Writes each key on a line, and the name of each section before its keys. `comment` returns the text that follows a
+// line.
 template <class Comment>
 std::string write_keys(Config config, Comment comment) {
   std::string text, section;

@@ -14,7 +14,7 @@ namespace heed {
 namespace {
 
 constexpr std::size_t deepest = 8;
-constexpr std::size_t max_bytes = 1 << 16;  // bytes
+constexpr std::size_t max_bytes = 1 << 16;
 constexpr std::size_t most_listed = 50;
 
 std::ptrdiff_t line_of(std::string_view text, std::size_t place) {
@@ -30,7 +30,8 @@ std::string line_and_column(std::string_view text, std::size_t place) {
                      1 + std::ranges::count_if(before.substr(line_start), is_character_start));
 }
 
-// Whether the text in quotes that begins at `place` ends: for yaml-cpp the end of the file ends it, too.
+// Returns whether the quoted text that begins at `place` is closed. yaml-cpp accepts the end of the file as a closing
+// quote.
 bool is_closed(std::string_view text, std::size_t place) {
   const char quote = text[place];
   for (std::size_t i = place + 1; i < text.size(); ++i) {
@@ -52,7 +53,7 @@ class Builder : public YAML::EventHandler {
   Yaml root;
 
   void OnNull(const YAML::Mark& found, YAML::anchor_t anchor) override {
-    // yaml-cpp puts it at the next token, which may be lines away.
+    // yaml-cpp reports the place of the next token, which may be lines away.
     const std::size_t place = text_.substr(0, at(found)).find_last_not_of(" \t\r\n") + 1;
     add(checked({.kind = Yaml::nothing, .place = place}, "?", anchor));
   }
@@ -159,7 +160,7 @@ Yaml parse_yaml(std::string_view text, const std::string& source, std::vector<Mi
   };
   if (text.size() > max_bytes)
     fail("{}: {} bytes, expected at most {}: is it a configuration?", source, text.size(), max_bytes);
-  // YAML allows no control characters, and yaml-cpp would stop at a 0x04 without a word.
+  // YAML forbids control characters, and yaml-cpp would stop at a 0x04 without an error.
   const auto control = std::ranges::find_if(
       text, [](char c) { return (c >= 0 && c < ' ' && c != '\t' && c != '\n' && c != '\r') || c == '\x7f'; });
   if (control != text.end()) {
