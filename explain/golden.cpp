@@ -12,7 +12,7 @@
 namespace heed {
 namespace {
 
-// The ids of a golden file, (1, T).
+// Returns the ids of a golden file, (1, T).
 Ids golden_ids(const SafeTensors& golden, const std::string& file, int vocabulary) {
   const Tensor& values = golden["ids"];
   if (values.rank() != 1 || values.numel() == 0) {
@@ -28,7 +28,7 @@ Ids golden_ids(const SafeTensors& golden, const std::string& file, int vocabular
   return Ids(shape, std::move(ids));
 }
 
-// The golden tensor `name`, of the shape that the model gives.
+// Returns the golden tensor `name`, which must have the shape that the model gives.
 const Tensor& golden_tensor(const SafeTensors& golden, const std::string& file, const char* name, const Shape& shape) {
   const Tensor& values = golden[name];
   if (values.shape() == shape) return values;
@@ -41,7 +41,7 @@ GoldenDifference difference(const std::string& what, const Tensor& given, const 
   return {what, max(abs(given.to(DType::float64) - exact)).item(), max(abs(exact)).item()};
 }
 
-// The number of tokens of a text whose ids differ.
+// Returns the number of tokens of a text whose ids differ.
 double ids_difference(const PretrainedTokenizer& tokenizer, const std::string& text, const Ids& ids) {
   const std::vector<EncodedToken> tokens = tokenizer.encode(text);
   double different = std::abs(static_cast<double>(ids.numel() - std::ssize(tokens)));

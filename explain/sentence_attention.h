@@ -11,7 +11,7 @@ struct SentenceAttention {
   std::vector<std::string> tokens;  // T
   int query = 0;                    // the token at which a word was predicted
   int antecedent = -1;              // the token that it refers to; -1: unknown
-  std::string predicted;            // empty when the model has no answers
+  std::string predicted;            // empty when the model cannot answer
   double probability = 0;           // of `predicted`
   std::vector<Tensor> layers;       // weights (heads, T, T) per layer, float32; each row sums to 1
   std::vector<Span> candidates{};   // among which it chose, where it did

@@ -5,8 +5,9 @@
 
 namespace heed {
 
-// Rows enter one by one. Potentials u, v keep cost[i][j] - u[i] - v[j] >= 0, with equality on assigned pairs; the new row's
-// shortest path to a free column, by that difference, is then turned around. Row and column 0 stand for none.
+// Rows enter one by one. Potentials u, v keep cost[i][j] - u[i] - v[j] >= 0, with equality on assigned pairs. The new
+// row's shortest path to a free column, by that difference, is the augmenting path. Row and column 0 stand for
+// "unassigned".
 std::vector<int> best_assignment(const std::vector<std::vector<double>>& value) {
   const std::size_t n = value.size();
   for (const std::vector<double>& row : value) {

@@ -5,11 +5,11 @@
 
 namespace heed {
 
-/// The tokens of a sentence that have a name.
+/// The named tokens of a sentence.
 enum class Role { query, antecedent, distractor, decider };
 constexpr int roles = 4;
 const char* to_string(Role role);
-/// Returns the token of a role, the last one of a candidate of several words; -1 for a sentence without it.
+/// Returns the token of a role; for a candidate of several words its last; -1 for a sentence without it.
 int token_of(const Example& example, Role role);
 /// Returns all tokens of a role; an empty span for a sentence without it.
 Span span_of(const Example& example, Role role);
@@ -25,8 +25,8 @@ class Baseline {
   const std::vector<HeldOut::Answer>& answers() const { return answers_; }
   const MeanOutput& mean_output(int layer) const { return mean_output_[static_cast<std::size_t>(layer)]; }
 
-  /// Returns the weight from a role's token to the tokens `to` of sentence `i`, together: the mean over `heads`. Returns NaN for
-  /// a sentence without them.
+  /// Returns the sum of the weights from a role's token to the tokens `to` of sentence `i`, as the mean over `heads`.
+  /// Returns NaN for a sentence without them.
   double weight(std::size_t i, Heads heads, Role from, Span to) const;
 
  private:
@@ -36,8 +36,8 @@ class Baseline {
 
   const HeldOut& held_out_;
   std::vector<HeldOut::Answer> answers_;
-  std::vector<std::vector<float>> weights_;  // of each sentence: (layers, heads, roles, T)
-  std::vector<MeanOutput> mean_output_;      // of each layer
+  std::vector<std::vector<float>> weights_;  // per sentence: (layers, heads, roles, T)
+  std::vector<MeanOutput> mean_output_;      // per layer
 };
 
 }  // namespace heed

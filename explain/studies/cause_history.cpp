@@ -7,7 +7,7 @@
 namespace heed {
 namespace {
 
-// The mean weight of the edge from the query to the antecedent, and what cutting it does.
+// Returns the mean weight of the edge from the query to the antecedent, and the effect of cutting it.
 CauseHistory::Edge cut_edge(const HeldOut& held_out, const std::vector<int>& groups, const Baseline& before,
                             Heads heads) {
   const EdgeOf to_antecedent = [](const Example& e) { return Edge{e.query, span_of(e, Role::antecedent)}; };
@@ -70,7 +70,7 @@ CauseHistory cause_history(std::size_t count, const std::function<SavedModel(std
     Example& e = held_out[static_cast<std::size_t>(i)];
     if (e.antecedent < 0) continue;
     groups.push_back(e.twin < 0 ? i : std::min(i, e.twin));
-    e.twin = -1;  // nothing is taken from counterparts
+    e.twin = -1;  // counterparts are not used
     with_antecedent.push_back(std::move(e));
   }
   if (with_antecedent.empty()) fail("no held-out sentence says what its query refers to, so there is no edge to cut");

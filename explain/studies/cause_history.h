@@ -8,23 +8,24 @@
 
 namespace heed {
 
-/// When attention became the cause of the answer: at each step whose model was kept, how much of the query's attention a head
-/// gives to the antecedent, and what is lost when that edge is cut. A weight may be large before, or after, it matters.
+/// The history of attention as a cause of the answer. For each step whose model was kept, it has the weight from the
+/// query to the antecedent per head, and the effect of cutting that edge. A weight may be large before, or after, it
+/// matters.
 ///
 ///   const CauseHistory history = cause_history(files.size(), [&](std::size_t i) { return load_model(files[i]); }, held_out);
 ///   const auto [layer, head] = history.pointing();
 struct CauseHistory {
-  int sentences = 0, held_out = 0;  // of `held_out` sentences, `sentences` are used: those that have an antecedent
+  int sentences = 0, held_out = 0;  // of `held_out` sentences, the `sentences` with an antecedent are used
   struct Edge {
-    Interval weight{};    // mean, from the query to the antecedent; of several heads theirs
-    Interval effect{};    // by how much the mean probability of the answer falls when it is cut
+    Interval weight{};    // mean weight from the query to the antecedent, over the heads
+    Interval effect{};    // fall of the answer's mean probability after the cut
     Interval accuracy{};  // after the cut
   };
   struct Step {
     std::int64_t step = 0;
-    double accuracy = 0, probability = 0;  // with nothing cut
+    double accuracy = 0, probability = 0;  // without a cut
     std::vector<std::vector<Edge>> heads;  // [layer][head]
-    std::vector<Edge> layers;              // cut in every head of a layer
+    std::vector<Edge> layers;              // with the edge cut in every head of a layer
   };
   std::vector<Step> steps;
 
@@ -35,9 +36,9 @@ struct CauseHistory {
   Head pointing() const;
 };
 
-/// Measures it in `count` models of one run, in the order of their steps: load(i) returns each. Uses up to `most` of the held-out
-/// sentences that have an antecedent; 0: as many as can be done in about a minute, and at least 100. Throws Error when none has
-/// one.
+/// Measures `count` models of one run, in the order of their steps; load(i) returns each. Uses up to `most` of the
+/// held-out sentences that have an antecedent. With `most` 0 it takes as many as need about a minute, and at least 100.
+/// Throws Error when no sentence has an antecedent.
 CauseHistory cause_history(std::size_t count, const std::function<SavedModel(std::size_t)>& load,
                            std::vector<Example> held_out, int most = 0, const OnProgress& progress = {});
 

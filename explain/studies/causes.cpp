@@ -26,7 +26,7 @@ double deviation(const std::vector<double>& values) {
   return std::sqrt(sum / static_cast<double>(values.size()));
 }
 
-// What the query calls a token, by the first of its roles.
+// Returns the name of a token: the first of its roles.
 std::string name_of(const Example& e, int token) {
   if (token == e.query) return "itself";
   for (const Role role : {Role::antecedent, Role::distractor, Role::decider}) {
@@ -36,7 +36,7 @@ std::string name_of(const Example& e, int token) {
   return "rest";
 }
 
-// Those that have the name of token `first`, or it alone; empty where `first` is not the first of them.
+// Returns all tokens with the name of token `first`, or it alone; empty when `first` is not the first of them.
 Span keys_from(const Example& e, int first) {
   if (first >= std::ssize(e.tokens)) return {};
   for (const Role role : {Role::antecedent, Role::distractor}) {
@@ -49,15 +49,15 @@ Span keys_from(const Example& e, int first) {
 
 bool is_patch(Cause::What what) { return what == Cause::What::patch_head || what == Cause::What::patch_layer; }
 
-// One row as it is gathered from the sentences to which it applies.
+// A row while it is gathered from the sentences to which it applies.
 struct Gathered {
   std::vector<double> weights, changes, before, right, lost, flipped;
   std::vector<int> groups, flipped_groups;
 };
 
-// How often the sentences are read, the longest of which has T tokens: for each head its outputs, each key of the query,
-// that of the antecedent alone and 9 edges between the other roles; for each layer all its heads at once; all heads of all
-// layers; nothing changed.
+// Returns how often the sentences, the longest of which has T tokens, are read. Per head: its outputs, each key of the
+// query, that of the antecedent alone, and 9 edges between the other roles. Per layer: all its heads at once. Once
+// each: all heads of all layers, and the unchanged model.
 double passes(int layers, int heads, std::size_t T) {
   const auto keys = static_cast<double>(T);
   return layers * (heads * (keys + 13) + keys + 1) + 2;
@@ -186,7 +186,7 @@ class Study {
     row.flipped_groups.push_back(row.groups.back());
   }
 
-  // Adds a row to the table, but none where no sentence has it.
+  // Adds a row to the table, unless no sentence has it.
   void add(Cause cause, Heads heads, const Gathered& row) {
     if (row.changes.empty()) return;
     cause.layer = heads.layer;
@@ -205,7 +205,7 @@ class Study {
     causes_.rows.push_back(std::move(cause));
   }
 
-  // The heads' whole output is changed: in all sentences or, by a patch, in those that have a twin.
+  // Changes the heads' whole output: in all sentences or, by a patch, in those that have a twin.
   void outputs(Cause::What what, Heads heads, const InterventionOf& intervention) {
     if (is_patch(what) && std::isnan(causes_.twin_accuracy)) return;
     const Answers after = answers_when(intervention);
@@ -237,7 +237,7 @@ class Study {
     }
   }
 
-  // Each key of the query is cut in its turn, those of a name together.
+  // Cuts each key of the query in turn; keys of the same name are cut together.
   void edges_of_query(Cause::What what, Heads heads) {
     const std::vector<std::string> names{"antecedent", "other", "decider", "itself", "rest"};
     std::vector<Gathered> rows(names.size());
@@ -269,7 +269,7 @@ class Study {
     compare_with_layer(what, heads, rows[0]);
   }
 
-  // The same sentences in the same order: what the whole layer loses beyond the head that points.
+  // Compares the answers lost in the whole layer with those lost in the head that points, on the same sentences.
   void compare_with_layer(Cause::What what, Heads heads, const Gathered& antecedent) {
     if (!causes_.pointing || heads.layer != causes_.pointing->layer) return;
     if (what == Cause::What::edge && heads.head == causes_.pointing->head) lost_alone_ = antecedent.lost;

@@ -9,42 +9,44 @@
 
 namespace heed {
 
-/// One intervention, over all the sentences to which it applies.
+/// One intervention and its effects, over all the sentences to which it applies.
 struct Cause {
   enum class What {
     zero_ablation,    // the head's output is 0 at every token
     mean_ablation,    // ... is its mean over the sentences: at the query over queries, elsewhere over the other tokens
     edge,             // the score of one key for one query is -infinity, so that the others share its weight (attention
                       // knockout; Geva et al. 2023, arXiv:2304.14767)
-    only_edge,        // the scores of all other keys are
+    only_edge,        // the scores of all other keys are -infinity
     edge_all_heads,   // `edge` in every head of the layer at once
     edge_everywhere,  // `edge` in every head of every layer at once
     patch_head,       // the head's output is that of the twin sentence (activation patching; Meng et al. 2022,
                       // arXiv:2202.05262)
-    patch_layer       // the output of every head of the layer is
+    patch_layer       // the output of every head of the layer is that of the twin sentence
   } what = What::zero_ablation;
   int layer = 0;  // -1: all
   int head = -1;  // -1: all
-  // Of an edge: "query", "antecedent", "other" (the distractor) or "decider"; `to` also "itself", or "rest": all other
-  // tokens, one after the other.
+  // For an edge: "query", "antecedent", "other" (the distractor) or "decider". `to` may also be "itself", or "rest":
+  // all other tokens, one after the other.
   std::string from = {}, to = {};
-  int sentences = 0;       // to which it applies; every figure here is of these alone
-  double weight = 0;       // mean attention weight of the edge, query -> antecedent where it is no edge; NaN: unknown
+  int sentences = 0;       // to which it applies; all figures here are over these
+  double weight = 0;       // mean attention weight of the edge, else of query -> antecedent; NaN: unknown
   double probability = 0;  // mean change of the answer's probability
   double spread = 0;       // its standard deviation over sentences (`rest`: over sentences and tokens)
   Interval before{};       // accuracy with nothing changed
-  Interval accuracy{};     // after it (`rest`: mean over sentences and tokens)
-  Interval lost{};         // before less after
-  Interval flipped{};      // patches: flip rate, share of sentences that then get the twin's answer; NaN otherwise
-  double unmoved = 0;      // `rest`: share of sentences in which no such cut changes the answer; NaN otherwise
+  Interval accuracy{};     // after the intervention (`rest`: mean over sentences and tokens)
+  Interval lost{};         // before minus after
+  Interval flipped{};      // patches: flip rate, the share of answers that become the twin's; NaN otherwise
+  double unmoved = 0;      // `rest`: share of sentences whose answer changes with none of the cuts; NaN otherwise
 };
 
-constexpr double pointing_weight = 0.5;  // from the query to the antecedent, from which on a head is said to point
+constexpr double pointing_weight = 0.5;  // least mean weight from the query to the antecedent in a head that points
 
-/// Mean weight below which an edge is not kept alone: a head that hardly looks there would be forced to.
+/// Mean weight below which only_edge leaves an edge out: the head ignores that token, and would be forced to attend to
+/// it.
 constexpr double kept_weight = 0.1;
 
-/// Whether the attention is the cause of the answers: every intervention of Cause on a model that answers held-out sentences.
+/// Tests whether the attention is the cause of the answers: applies every intervention of Cause to a model that answers
+/// held-out sentences.
 ///
 ///   const Causes found = causes(model, held_out, {}, 100);
 ///   const Cause* edge = found.find(Cause::What::edge, 1, 0, "antecedent");
@@ -52,7 +54,7 @@ constexpr double kept_weight = 0.1;
 struct Causes {
   std::int64_t step = 0;
   int sentences = 0, held_out = 0;  // of `held_out` sentences, `sentences` are used
-  int pairs = 0;                    // of them minimal pairs
+  int pairs = 0;                    // minimal pairs among them
   Interval accuracy{};              // with nothing changed
   double probability = 0;
   double twin_accuracy = 0;  // both of a pair right; NaN without pairs
@@ -66,19 +68,19 @@ struct Causes {
   };
   std::optional<Pointing> pointing;
   std::vector<Cause> rows;            // by layer and head
-  std::vector<std::string> left_out;  // sentences that say which rows do not apply to any, and why
-  // Spearman's, of attention weight and absolute change of the answer's probability when the edge is cut, over all
-  // (sentence, head, token), from the query. NaN where all weights or all changes are equal.
+  std::vector<std::string> left_out;  // sentences that say which rows are left out, and why
+  // Spearman's rank correlation of attention weight and absolute change of the answer's probability when the edge is
+  // cut, over all (sentence, head, token) from the query. NaN when all weights or all changes are equal.
   double rank_correlation_last = 0, rank_correlation_all = 0;
-  std::vector<Attribution> attribution;  // one a watched sentence
+  std::vector<Attribution> attribution;  // one per watched sentence
 
   /// Returns the row of an intervention from the query, or null.
   const Cause* find(Cause::What what, int layer, int head, const std::string& to = "") const;
 };
 
-/// Measures the causes of the answers to up to `most` held-out sentences; 0: as many as can be done in about a minute, and at
-/// least 100. Takes the answers to the `watched` sentences apart (attribute()). Throws NotFinite where the model computes
-/// infinities or NaN.
+/// Measures the causes of the answers to up to `most` held-out sentences. With `most` 0 it takes as many as need about
+/// a minute, and at least 100. Decomposes the answers to the `watched` sentences with attribute(). Throws NotFinite
+/// when the model computes infinity or NaN.
 Causes causes(const SavedModel& model, const std::vector<Example>& held_out, const std::vector<Example>& watched = {},
               int most = 0, const OnProgress& progress = {});
 

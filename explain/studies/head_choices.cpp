@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array directions{HeadChoices::Direction::to_candidate, HeadChoices::Direction::from_candidate};
 
-// The weight of a candidate in one head of a sentence's weights (heads, T, T).
+// Returns the weight of a candidate in one head; weights of a sentence are (heads, T, T).
 double weight_of(const Tensor& weights, int head, int query, Span span, HeadChoices::Direction direction) {
   double sum = 0;
   for (int token = span.begin; token < span.end; ++token) {
@@ -19,7 +19,7 @@ double weight_of(const Tensor& weights, int head, int query, Span span, HeadChoi
   return direction == directions[0] ? sum : sum / (span.end - span.begin);
 }
 
-// Whether `measure` is largest of the meant candidate.
+// Returns whether the meant candidate has the largest `measure`.
 template <class Measure>
 bool points_at_meant(const Example& e, const Measure& measure) {
   const auto largest = std::ranges::max_element(e.candidates, {}, measure);
@@ -30,7 +30,7 @@ int distance_to_query(const Example& e, Span span) {
   return span.end <= e.query ? e.query - span.end + 1 : std::max(span.begin - e.query, 0);
 }
 
-// Sentences of a half; a pair is in one half.
+// Returns the sentences of a half. Both of a pair are in the same half.
 std::vector<std::size_t> half_of(const std::vector<Example>& examples, int half) {
   std::vector<std::size_t> chosen;
   int groups = 0;

@@ -14,8 +14,8 @@ namespace heed {
 ///   const HeadChoices::Head& best = found.best;
 ///   fmt::print("layer {} head {}: {}\n", best.layer + 1, best.head + 1, percent(best.right));
 struct HeadChoices {
-  /// Which weight is compared: from the pronoun to a candidate, or from a candidate to the pronoun. A candidate of several tokens
-  /// counts with the sum of its weights as key, and with their mean as query.
+  /// The weight to compare: from the pronoun to a candidate, or from a candidate to the pronoun. A candidate of several
+  /// tokens counts with the sum of its weights as key, and with their mean as query.
   enum class Direction { to_candidate, from_candidate };
   struct Head {
     int layer = 0, head = 0;  // from 0
@@ -27,11 +27,11 @@ struct HeadChoices {
   int too_long = 0;             // left out: longer than the model reads
   int without = 0;              // left out: fewer than two candidates, or none of them is meant
   std::vector<Head> heads{};    // by layer, head and direction, over all sentences
-  double mean = 0;              // share of a head drawn at random: the mean over `heads`
+  double mean = 0;              // mean over `heads`: the expected share of a head drawn at random
   Interval nearest{}, first{};  // the candidate next to the pronoun; the first in the text
-  double coin = 0;              // a fair choice
-  /// The head with the largest share in one half of the sentences, `chosen_on`, and its share in the other half, `right`. Only the
-  /// latter says how good it is: the largest of many shares is too large by chance. Pairs stay together.
+  double coin = 0;              // chance level: a random candidate
+  /// The head with the largest share in one half of the sentences, `chosen_on`, and its share in the other half,
+  /// `right`. Only `right` measures the head: the largest of many shares is too large by chance. Pairs stay together.
   Head best{};
   Interval chosen_on{};
 };

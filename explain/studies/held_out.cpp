@@ -10,7 +10,7 @@
 namespace heed {
 namespace {
 
-// Of the same length and query, so that a value in one has its place in the other.
+// Returns whether sentence i has a twin of the same length and query, so that their values can be exchanged in place.
 bool has_twin(const std::vector<Example>& examples, std::size_t i) {
   if (examples[i].twin < 0) return false;
   const Example& twin = examples.at(static_cast<std::size_t>(examples[i].twin));
@@ -26,7 +26,7 @@ std::vector<Edge> edges_of(std::span<const Example> batch, const EdgeOf& edge_of
 }  // namespace
 
 HeldOut::HeldOut(const SavedModel& model, const std::vector<Example>& examples, std::size_t most) : model_(model) {
-  // Pairs first, so that each begins at an even number.
+  // Pairs come first, so that each begins at an even number.
   std::vector<Example> alone;
   std::vector<bool> taken(examples.size(), false);
   for (std::size_t i = 0; i < examples.size() && sentences_.size() + alone.size() < most; ++i) {
@@ -46,7 +46,7 @@ HeldOut::HeldOut(const SavedModel& model, const std::vector<Example>& examples, 
   sentences_.insert(sentences_.end(), alone.begin(), alone.end());
 
   for (const Example& sentence : sentences_) {
-    questions(*model.network, model.vocabulary, sentence);  // an Error where the model cannot read it
+    questions(*model.network, model.vocabulary, sentence);  // throws Error when the model cannot read it
     right_.push_back(right_answer(*model.network, model.vocabulary, sentence));
   }
   batches_ = NumberedExamples(sentences_, model.vocabulary).batches(128);  // even, so that twins are in one

@@ -11,7 +11,7 @@ namespace heed {
 /// Makes the intervention on the sentences of one batch.
 using InterventionOf = std::function<Intervention(std::span<const Example> batch)>;
 
-/// Returns the edge in question in a sentence; {} for a sentence without it.
+/// Returns the edge to change in a sentence; {} for a sentence without it.
 using EdgeOf = std::function<Edge(const Example& sentence)>;
 
 /// Sentences in batches, each beside the counterpart of its minimal pair, and the answers of a model to them.
@@ -29,12 +29,12 @@ class HeldOut {
 
   /// The number of a counterpart is one more or one less than that of its sentence.
   const std::vector<Example>& sentences() const { return sentences_; }
-  /// Returns the same number for both sentences of a minimal pair, and for no others.
+  /// Returns a number per sentence, equal for both sentences of a minimal pair and different for all others.
   int group(std::size_t sentence) const;
 
   struct Answer {
     double probability;  // of the right answer
-    int word;            // that is predicted
+    int word;            // the predicted word
   };
 
   /// Returns the answers with nothing changed, or while an intervention holds. Throws NotFinite where they are infinite or NaN.
@@ -66,8 +66,8 @@ InterventionOf cut_in_each(Heads heads, EdgeOf edge_of);
 InterventionOf keep_only_in_each(Heads heads, EdgeOf edge_of);
 InterventionOf patch_from_counterparts(Heads heads);
 
-/// Returns whether the interval of `accuracy` lies above `chance` (NaN, unknown: above 0). Otherwise there are no right answers
-/// whose cause could be found.
+/// Returns whether the interval of `accuracy` lies above `chance` (NaN, unknown: above 0). Otherwise the cause of right
+/// answers cannot be found.
 bool has_answers(const Interval& accuracy, double chance);
 
 /// Returns whether the answers are lost: the interval of `after`, the accuracy after an intervention, does not lie above
@@ -77,8 +77,8 @@ bool is_lost(const Interval& after, double before, double chance);
 /// Returns the number of tokens of the longest sentence.
 std::size_t longest(const std::vector<Example>& sentences);
 
-/// Returns how many sentences take about a minute of one core when a model reads each `passes` times: 10^12 multiplications and
-/// additions, and at least 100.
+/// Returns how many sentences a model can read `passes` times in about a minute on one core (10^12 multiplications and
+/// additions), and at least 100.
 std::size_t affordable(const TransformerConfig& config, const std::vector<Example>& sentences, double passes);
 
 }  // namespace heed

@@ -14,11 +14,11 @@ namespace {
 
 constexpr double not_known = std::numeric_limits<double>::quiet_NaN();
 
-// What one head does, sentence by sentence.
+// The weights and effects of one head, per sentence.
 struct HeadTrace {
   int layer, head;
   std::vector<std::vector<float>> weights;  // [sentence][token], from the query
-  std::vector<float> effects;               // fall of the answer's probability when its output is 0
+  std::vector<float> effects;               // fall of the answer's probability after zero ablation
 };
 
 struct RunTraces {
@@ -26,7 +26,7 @@ struct RunTraces {
   std::vector<HeadTrace> heads;
 };
 
-// Pairs of twins stay together.
+// Both sentences of a pair are in the same half.
 bool is_of_first_half(std::size_t sentence) { return sentence / 2 % 2 == 0; }
 
 double share_right(const HeldOut& held_out, const std::vector<HeldOut::Answer>& answers) {
@@ -52,7 +52,7 @@ double mean_effect(const HeadTrace& trace) {
   return std::accumulate(trace.effects.begin(), trace.effects.end(), 0.0) / static_cast<double>(trace.effects.size());
 }
 
-// Over the sentences whose antecedent is known.
+// Returns the accuracy over the sentences with a known antecedent.
 Interval accuracy_of(const HeldOut& held_out, const std::vector<HeldOut::Answer>& answers) {
   std::vector<double> right;
   std::vector<int> groups;
@@ -158,7 +158,7 @@ double sum_of(const Table& table, const std::vector<int>& assigned) {
   return sum;
 }
 
-// That with the largest sum of similarities with the others.
+// Returns the run with the largest sum of similarities with the others.
 std::size_t most_alike(const std::vector<RunTraces>& all) {
   std::vector<double> sums(all.size(), 0.0);
   for (std::size_t a = 0; a < all.size(); ++a) {
@@ -181,7 +181,7 @@ MatchedHeads::Member member_of(const HeadTrace& trace, const std::vector<Example
           .effect = mean_effect(trace)};
 }
 
-// How similar random matchings are, beside those that were found.
+// Adds the similarity of random matchings, to compare with the matching that was found.
 void add_null(MatchedHeads& matched, const std::vector<Table>& tables) {
   const std::size_t count = matched.roles.size();
   const auto others = static_cast<double>(tables.size());
@@ -237,7 +237,7 @@ void match(MatchedHeads& matched, const std::vector<RunTraces>& all, const std::
   add_null(matched, tables);
 }
 
-// Returns how many of `sentences` are among those that a run held out; by what they ask, as their numbers differ.
+// Returns how many of `sentences` a run held out. Compares their content, since their numbers differ between runs.
 int held_out_by(const SeedRun& run, const std::vector<Example>& sentences) {
   std::set<std::pair<std::vector<std::string>, int>> own;
   for (const Example& e : run.held_out) own.emplace(e.tokens, e.query);

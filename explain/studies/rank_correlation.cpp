@@ -8,7 +8,7 @@
 namespace heed {
 namespace {
 
-// Less their mean.
+// Returns the ranks minus their mean.
 std::vector<double> centred_ranks(const std::vector<double>& x) {
   std::vector<std::size_t> order(x.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -25,7 +25,7 @@ std::vector<double> centred_ranks(const std::vector<double>& x) {
 }  // namespace
 
 double rank_correlation(const std::vector<double>& x, const std::vector<double>& y) {
-  const auto is_nan = [](double value) { return std::isnan(value); };  // which has no rank
+  const auto is_nan = [](double value) { return std::isnan(value); };  // a NaN cannot be ranked
   if (std::ranges::any_of(x, is_nan) || std::ranges::any_of(y, is_nan)) return std::numeric_limits<double>::quiet_NaN();
   const std::vector<double> a = centred_ranks(x), b = centred_ranks(y);
   const auto product = [](const std::vector<double>& u, const std::vector<double>& v) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double no_share = std::numeric_limits<double>::quiet_NaN();
 
-// Row b of each batch is of sentence `first` + b.
+// Visits the batches. Row b of each batch is sentence `first` + b.
 template <class Visit>
 void each_batch(const SavedModel& model, const std::vector<Example>& examples, const Visit& visit) {
   std::size_t first = 0;
@@ -21,7 +21,7 @@ void each_batch(const SavedModel& model, const std::vector<Example>& examples, c
   }
 }
 
-// The chosen candidates of logits (B, C) or (B, C + 1); -1: none of them.
+// Appends the chosen candidates of logits (B, C) or (B, C + 1); -1: none of them.
 void add_answers(const Questions& input, const Tensor& logits, std::vector<int>& answers) {
   const std::vector<double> values = logits.to_vector();
   const std::int64_t C = input.candidates.shape()[1];
@@ -57,7 +57,7 @@ int distance(const Example& e, Span span) {
   return std::max(span.begin - e.query, 0);
 }
 
-// The candidate of which `measure` is smallest.
+// Returns the candidate with the smallest `measure`.
 template <class Measure>
 std::vector<int> smallest(const std::vector<Example>& examples, const Measure& measure) {
   std::vector<int> answers;
@@ -72,7 +72,7 @@ bool is_in_candidate(const Example& e, int token) {
   return std::ranges::any_of(e.candidates, [&](Span s) { return s.begin <= token && token < s.end; });
 }
 
-// With each token that `hidden` says as the unknown word.
+// Replaces each token that `hidden` selects by the unknown word.
 template <class Hidden>
 std::vector<Example> without(std::vector<Example> examples, const std::string& unknown, const Hidden& hidden) {
   for (Example& e : examples) {
@@ -83,7 +83,7 @@ std::vector<Example> without(std::vector<Example> examples, const std::string& u
   return examples;
 }
 
-// 2 tp / (2 tp + fp + fn) over all candidates, as GAP's scorer counts.
+// Returns 2 tp / (2 tp + fp + fn) over all candidates, as GAP's scorer counts.
 double F1(const std::vector<Example>& examples, const std::vector<int>& answers, const std::string& relation) {
   int tp = 0, fp = 0, fn = 0;
   for (std::size_t i = 0; i < examples.size(); ++i) {
@@ -111,7 +111,7 @@ std::vector<Report::Group> groups_of(const std::vector<Example>& examples, const
   return groups.size() < 2 ? std::vector<Report::Group>{} : groups;
 }
 
-// Weights from the query (sentences, layers x heads, candidates).
+// Returns the weights from the query: (sentences, layers x heads, candidates).
 std::vector<std::vector<std::vector<double>>> looks_of(const SavedModel& model, const std::vector<Example>& examples) {
   std::vector<std::vector<std::vector<double>>> result;
   each_batch(model, examples, [&](const Questions& input, std::size_t first) {
@@ -133,7 +133,7 @@ std::vector<std::vector<std::vector<double>>> looks_of(const SavedModel& model, 
   return result;
 }
 
-// What the model answers when the query cannot see the meant candidate in one head.
+// Returns the model's answers when the query cannot see the meant candidate in `heads`.
 std::vector<int> answers_without_edge(const SavedModel& model, const std::vector<Example>& examples, Heads heads) {
   std::vector<int> answers;
   each_batch(model, examples, [&](const Questions& input, std::size_t first) {
@@ -161,7 +161,8 @@ Report::Looks looks(const std::vector<Example>& examples, const std::vector<std:
     result.other += other;
     result.moved += after_cut[i] != answers[i];
   }
-  for (double* mean : {&result.meant, &result.other, &result.moved}) *mean /= result.sentences;  // NaN of none
+  // NaN without sentences
+  for (double* mean : {&result.meant, &result.other, &result.moved}) *mean /= result.sentences;
   return result;
 }
 

@@ -10,7 +10,8 @@
 
 namespace heed {
 
-/// How well a model chooses among candidates in a set of sentences, beside baselines that read nothing, and where it looks.
+/// How well a model chooses among candidates in a set of sentences, compared with simple baselines, and where it
+/// attends to.
 ///
 ///   const Baselines baselines{.bag = BagOfWords(task.train, task.vocabulary), .training = {}};
 ///   const Report found = report(model, baselines, "my sentences", examples);
@@ -18,40 +19,40 @@ namespace heed {
 struct Report {
   std::string set;
   int sentences = 0, pairs = 0;
-  int known = 0;     // left out: they are in the training set, too
-  int too_long = 0;  // left out: longer than what the model has positions for
+  int known = 0;     // left out: also in the training set
+  int too_long = 0;  // left out: more tokens than the model has positions
   Interval model;
   Interval both_of_pair;                    // of the pairs; NaN without
   Interval bag;                             // BagOfWords of the same training sentences
-  double coin = 0, nearest = 0, first = 0;  // a fair choice; the candidate next to the query; the first of the text
-  // Controls of Elazar et al. 2021, arXiv:2104.08161, which should be a coin's: the same model where each candidate's words are
-  // unknown words; and where all before the query are, but for the candidates.
+  double coin = 0, nearest = 0, first = 0;  // chance level; the candidate next to the query; the first in the text
+  // Controls of Elazar et al. 2021, arXiv:2104.08161, expected at chance level: the same model with the words of all
+  // candidates replaced by unknown words; and with everything before the query replaced except the candidates.
   std::optional<Interval> without_candidates, after_query;
   UnknownShare unknown;
 
-  // Sentences of one relation: a gender, "pro" or "anti".
+  // The sentences of one relation: a gender, "pro" or "anti".
   struct Group {
     std::string name;
     int sentences;
     Interval right;
     double F1;  // of "is this candidate meant?", over all candidates
   };
-  std::vector<Group> groups;  // fewer than two relations: none
+  std::vector<Group> groups;  // empty with fewer than two relations
 
   // The head with the largest mean weight from the query to the meant candidate, for right and wrong answers apart.
   struct Looks {
     int sentences = 0;
-    double meant = 0, other = 0;  // mean weight on the meant candidate, on the largest of the others
-    double moved = 0;             // share of answers that change when the query cannot see the meant one in that head
+    double meant = 0, other = 0;  // mean weight on the meant candidate; on the largest of the others
+    double moved = 0;  // share of answers that change when the edge to the meant candidate is cut in that head
   };
-  int layer = -1, head = -1;  // from 0; -1: no sentence means a candidate
+  int layer = -1, head = -1;  // from 0; -1: no sentence has a meant candidate
   Looks right, wrong;
 };
 
 /// Throws Error unless the model chooses among candidates, as report() needs.
 void check_chooses(const SavedModel& model);
 
-/// Measures it on `examples`, without those that training knows.
+/// Measures a model on `examples`, without those in the training set.
 Report report(const SavedModel& model, const Baselines& baselines, const std::string& set,
               std::vector<Example> examples);
 
