@@ -21,7 +21,8 @@ std::optional<int> number_of_environment(const char* name) {
   return text ? std::optional(std::atoi(text)) : std::nullopt;
 }
 
-// How many processes a launcher started, as far as it says so: at least this many. None: there was no launcher.
+// Returns how many processes a launcher started, as far as it says so: a lower bound. Returns nothing without a
+// launcher.
 std::optional<int> launched_processes() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS"}) {
     if (const std::optional<int> size = number_of_environment(name)) return size;
@@ -47,7 +48,7 @@ struct Communicator::Group {
       return;
     }
     try {
-      transport->exchange("");  // all have done their work
+      transport->exchange("");  // all processes have done their work
       watch->finish();
       transport->finish();
     } catch (const std::exception&) {

@@ -67,7 +67,7 @@ class Communicator {
 
  private:
   struct Group;
-  std::shared_ptr<Group> group_;  // none: alone
+  std::shared_ptr<Group> group_;  // null: alone
 };
 
 /// The consecutive part [first, end) of [0, count) that a process works on: the parts of all ranks cover it, in order, and

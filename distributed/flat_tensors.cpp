@@ -15,7 +15,7 @@ std::int64_t elements_per_message(const FlatTensors& flat) {
   return bytes_per_message / static_cast<std::int64_t>(size_of(flat.tensors()[0].dtype()));
 }
 
-// The memory of a part of one tensor.
+// Returns the memory of a part of one tensor.
 std::span<std::byte> bytes_of(const Tensor& tensor, Share part) {
   const auto size = static_cast<std::int64_t>(size_of(tensor.dtype()));
   Tensor written = tensor;
@@ -52,7 +52,7 @@ void take_in(const FlatTensors& into, Share range, const std::byte* from, Arrivi
   });
 }
 
-// The memory of elements of which one tensor holds all; else empty.
+// Returns the memory of the elements if one tensor holds all of them, else an empty span.
 std::span<std::byte> in_one_tensor(const FlatTensors& flat, Share range) {
   std::span<std::byte> bytes;
   if (flat.tensor_at(range.first) != flat.tensor_at(range.end - 1)) return bytes;
@@ -109,7 +109,7 @@ void Sending::wait() {
 void receive(const Communicator& processes, const FlatTensors& into, Share range, int from, Arriving how) {
   struct Message {
     Share part;
-    std::vector<std::byte> bytes;  // none: it arrives where it belongs
+    std::vector<std::byte> bytes;  // empty: data arrives at its final place
     std::unique_ptr<Transfer> transfer;
   };
   constexpr std::size_t most_ahead = 4;

@@ -12,7 +12,8 @@
 
 namespace heed {
 
-// Tensors of one dtype, contiguous, as one long array: element i is that of the first tensor, and so on.
+/// Contiguous tensors of one dtype as one long array: the elements of the first tensor, then those of the second, and
+/// so on.
 class FlatTensors {
  public:
   FlatTensors() = default;
@@ -21,7 +22,8 @@ class FlatTensors {
   std::int64_t numel() const { return ends_.empty() ? 0 : ends_.back(); }
   const std::vector<Tensor>& tensors() const { return tensors_; }
 
-  // Calls f(i, part) for the elements of `range`, tensor by tensor: `part` is what lies in tensor i, counted from its first.
+  /// Calls f(i, part) for the elements of `range`, tensor by tensor. `part` is the share in tensor i, counted from its
+  /// first.
   template <class F>
   void pieces(Share range, F&& f) const {
     for (std::size_t i = tensor_at(range.first); range.first < range.end; ++i) {
@@ -30,7 +32,7 @@ class FlatTensors {
       range.first = stop;
     }
   }
-  // The number of the tensor that holds element i.
+  /// Returns the index of the tensor that holds element i.
   std::size_t tensor_at(std::int64_t i) const;
 
  private:
@@ -38,7 +40,8 @@ class FlatTensors {
   std::vector<std::int64_t> ends_;
 };
 
-// Sends elements of FlatTensors in messages of at most 1 MiB, without waiting. They must stay as they are until wait().
+/// Sends elements of FlatTensors in messages of at most 1 MiB, without waiting. The elements must not change until
+/// wait().
 class Sending {
  public:
   explicit Sending(const Communicator& processes) : processes_(processes) {}
@@ -51,11 +54,11 @@ class Sending {
   std::vector<std::unique_ptr<Transfer>> transfers_;
 };
 
-// Receives what Sending::send() sent, several messages ahead.
+/// Receives the messages of Sending::send(), several ahead.
 enum class Arriving { replaces, is_added };
 void receive(const Communicator& processes, const FlatTensors& into, Share range, int from, Arriving how);
 
-// Adds the elements of `range` to those of `total`.
+/// Adds the elements of `range` to those of `total`.
 void add(const FlatTensors& total, const FlatTensors& more, Share range);
 
 }  // namespace heed

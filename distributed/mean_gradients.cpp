@@ -13,11 +13,11 @@
 namespace heed {
 namespace {
 
-// The tree: node [begin, end) of micro-batches has the halves [begin, middle) and [middle, end), where the left one is a power
-// of two long. Its sum is that of both. The elements of all gradients, as one array, are cut into as many segments as there
-// are processes with micro-batches. Of each node and segment one of the processes that hold micro-batches of the node has the sum: its owner.
-// Owners of different segments differ, so that all processes add and send at the same time. Additions of two numbers
-// commute, so the bits depend on the tree alone.
+// Node [begin, end) of the tree of micro-batches has the halves [begin, middle) and [middle, end); the length of the
+// left one is a power of two. Its sum is the sum of both. The elements of all gradients, as one array, are cut into as
+// many segments as processes hold micro-batches. One of the processes that hold the node's micro-batches owns the sum
+// of a segment. Owners of different segments differ, so that all processes add and send at the same time. Addition of
+// two numbers is commutative, so the bits depend on the tree alone.
 struct Node {
   int begin, end;
   bool is_leaf() const { return end - begin == 1; }
@@ -61,8 +61,8 @@ class GradientTree {
 
   Share segment(int s) const { return share_of(numel_, s, workers_); }
 
-  // The part of the node's sum that this process owns; the rest of the memory has no meaning. Empty where it holds none of
-  // the micro-batches.
+  // Returns the node's sum. Only the segments that this process owns are defined. Returns an empty result when the
+  // process holds no micro-batch of the node.
   FlatTensors sum_of(const Node& node) {
     const int first = first_rank(node), last = last_rank(node);
     if (rank() < first || rank() > last) return {};
@@ -90,7 +90,8 @@ class GradientTree {
     return FlatTensors(std::move(tensors));
   }
 
-  // Of the node's halves, of each of which this process owns segments or none at all.
+  // Returns the sum of a node. `left` and `right` are the sums of its halves; each is empty when this process owns no
+  // part of it.
   FlatTensors combined(const Node& node, FlatTensors left, FlatTensors right) {
     struct Step {
       Share range;
@@ -147,7 +148,7 @@ class GradientTree {
   const int parts_;
   const std::function<Tensor(int)>& loss_;
   const Communicator& processes_;
-  const int workers_;  // the first processes, which hold micro-batches; the others wait
+  const int workers_;  // number of processes that hold micro-batches: the first ones; the others wait
   std::vector<Tensor> variables_;
   std::int64_t numel_ = 0;
   std::vector<double> losses_;  // of this process's micro-batches

@@ -8,32 +8,35 @@
 
 namespace heed {
 
-/// Whether each process keeps the moments of all parameters, or of its own part of them alone.
+/// Whether each process keeps the moments of all parameters, or only those of its own part.
 enum class Moments { all, part };
 
-/// An Optimizer on several processes that have equal gradients, as mean_gradients() gives them. With Moments::part each process
-/// updates its part of the parameters, of as many numbers as the others' parts, and then all parts are exchanged: the moments
-/// take less memory, and the bits stay (Rajbhandari et al. 2020, arXiv:1910.02054, stage 1).
+/// An Optimizer on several processes with equal gradients, as mean_gradients() gives them. With Moments::part each
+/// process updates its part of the parameters, of as many numbers as the others' parts, and then all parts are
+/// exchanged. The moments take less memory, and the results are bit-equal (Rajbhandari et al. 2020, arXiv:1910.02054,
+/// stage 1).
 ///
 ///   ParallelOptimizer optimizer(parameters, options, processes, Moments::part);
 ///   optimizer.step(gradients, 1e-3);
 class ParallelOptimizer {
  public:
-  /// As Optimizer's constructor. Throws Error, too, for fewer numbers than processes with Moments::part.
+  /// Takes the arguments of Optimizer's constructor. Throws Error, too, for fewer numbers than processes with
+  /// Moments::part.
   ParallelOptimizer(const Parameters& parameters, OptimizerOptions options, const Communicator& processes = {},
                     Moments moments = Moments::all);
 
-  /// As Optimizer::step(). All processes call it.
+  /// Updates as Optimizer::step() does. All processes call it.
   void step(const Gradients& gradients, double lr, double gradient_factor = 1);
   std::int64_t steps() const { return optimizer_.steps(); }
 
-  /// Returns Optimizer::state() of all parameters on rank 0; elsewhere it has no meaning. All processes call it.
+  /// Returns Optimizer::state() of all parameters on rank 0; the result is undefined on other ranks. All processes call
+  /// it.
   NamedTensors state() const;
   /// Loads the state that rank 0 passes. All processes call it.
   void load_state(const NamedTensors& state, const std::string& source);
 
  private:
-  // The numbers [first, end) of a parameter, counted from its first, and a variable in the memory of these.
+  // The numbers [first, end) of a parameter, counted from its first, and a variable that shares their memory.
   struct Piece {
     std::string name;
     Tensor parameter, variable;
@@ -43,15 +46,15 @@ class ParallelOptimizer {
   Share segment(int rank) const { return share_of(numel_, rank, processes_.size()); }
   Parameters chosen(const Parameters& parameters, const OptimizerOptions& options, Moments moments);
   std::vector<std::string> kinds() const;  // of moments: "m" and "v"
-  NamedTensors blank_state() const;        // of all parameters, with moments of 0
-  // Moves the moments of all parts between `all`, of rank 0, and the processes that own them.
+  NamedTensors blank_state() const;        // for all parameters, with moments of 0
+  // Moves the moments of all parts between `all`, on rank 0, and the processes that own them.
   enum class To { first, owners };
   void exchange_moments(const NamedTensors& all, To to) const;
 
   const Communicator processes_;
-  std::vector<Piece> pieces_;  // of this process; none where it keeps all
+  std::vector<Piece> pieces_;  // of this process; empty when it keeps all
   NamedTensors trained_;       // all parameters that are not frozen
-  std::int64_t numel_ = 0;     // of these
+  std::int64_t numel_ = 0;     // number of their elements
   Optimizer optimizer_;        // of all, or of the variables of pieces_
 };
 

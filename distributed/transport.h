@@ -9,7 +9,7 @@
 
 namespace heed {
 
-// How several processes exchange bytes.
+/// The exchange of bytes between several processes.
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -25,10 +25,10 @@ class Transport {
   virtual void finish() = 0;
 };
 
-// Joins the processes that MPI's launcher started. Only in a build with HEED_MPI.
+/// Joins the processes that MPI's launcher started. Only in a build with HEED_MPI.
 std::unique_ptr<Transport> connect_mpi();
 
-// The version of the MPI library: "Open MPI v4.1.4".
+/// Returns the version of the MPI library: "Open MPI v4.1.4".
 std::string mpi_version();
 
 }  // namespace heed

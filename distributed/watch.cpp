@@ -66,7 +66,8 @@ void write_frame(int connection, Kind kind, int code = 0, std::string_view text 
   write_all(connection, &header, sizeof header) && write_all(connection, text.data(), text.size());
 }
 
-// Has the kernel close a connection whose other end does not answer for 8 seconds, and a read or write of it not take longer.
+// Makes the kernel close a connection whose other end does not answer for 8 seconds. Reads and writes fail after the
+// same time.
 void keep_alive(int connection) {
   const auto set = [&](int level, int option, int value) {
     ::setsockopt(connection, level, option, &value, sizeof value);
@@ -82,7 +83,7 @@ void keep_alive(int connection) {
   ::setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
-// The IPv4 addresses of this host, that of the loopback last.
+// Returns the IPv4 addresses of this host, with the loopback address last.
 std::vector<std::string> own_addresses() {
   std::vector<std::string> addresses;
   ifaddrs* first = nullptr;
@@ -98,7 +99,7 @@ std::vector<std::string> own_addresses() {
   return addresses;
 }
 
-// A connection, or -1 when there is none within two seconds.
+// Returns a connection; -1 when none was made within two seconds.
 int connected_to(const std::string& address, int port) {
   const int connection = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   sockaddr_in there{};
@@ -170,7 +171,7 @@ void Watch::begin(std::string_view invitation) {
   rank_ == 0 ? accept_all() : connect(invitation);
   sigset_t all, before;
   sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, &before);  // signals are the other threads'
+  ::pthread_sigmask(SIG_BLOCK, &all, &before);  // other threads handle signals
   thread_ = std::thread([this] { run(); });
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

@@ -8,26 +8,27 @@
 
 namespace heed {
 
-// Notices when a process of a group dies, and then ends the others. Each process keeps a TCP connection to rank 0; the kernel
-// closes it when the process ends, however that happens, and when its host answers no more for 8 seconds.
-//
-// Thread safety: a thread of its own waits for what arrives. The public functions are called by one other thread.
+/// Notices when a process of a group dies, and then ends the others. Each process keeps a TCP connection to rank 0. The
+/// kernel closes it when the process ends for any reason, and when its host does not answer for 8 seconds.
+///
+/// Thread safety: an internal thread waits for messages. One other thread calls the public functions.
 class Watch {
  public:
-  // Calls of `names`, by rank: "rank 2 of 4 on host b". Rank 0 listens from here on.
+  /// Takes the names of all processes, by rank: "rank 2 of 4 on host b". Rank 0 listens from here on.
   Watch(int rank, std::vector<std::string> names);
   ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  // How the others connect to this process; of rank 0.
+  /// Returns the address at which the others connect to rank 0, which calls it.
   std::string invitation() const;
-  // Connects to rank 0, or, of rank 0, takes the connections of all others; then the watch begins. Error after 30 seconds.
+  /// Connects to rank 0; rank 0 takes the connections of all others. Then the watch begins. Throws Error after 30
+  /// seconds.
   void begin(std::string_view invitation);
 
-  // After all processes have done their work: none of them is missed from here on.
+  /// Ends the watch after all processes have done their work.
   void finish();
-  // After an error: rank 0 ends the others. Another process tells rank 0 `error`, which writes it, and ends.
+  /// Ends all processes after an error. Another process than rank 0 sends `error` to rank 0, which writes it, and ends.
   void abandon();
   [[noreturn]] void report(std::string_view error, int exit_code);
 
@@ -35,7 +36,7 @@ class Watch {
   void connect(std::string_view invitation);
   void accept_all();
   void run();
-  // One frame of the process whose connection it is. False when it was the last.
+  // Handles one frame from the process at the other end. Returns false after the last frame.
   bool take(int connection);
   void end_others(int exit_code);
   [[noreturn]] void end_all(const std::string& text, int exit_code);
@@ -44,7 +45,8 @@ class Watch {
   const std::vector<std::string> names_;
   std::string token_;
   int listening_ = -1;
-  std::vector<int> connections_;  // of rank 0: by rank, -1 for itself; else that to rank 0; the same from begin() on
+  // on rank 0: by rank, -1 for itself; elsewhere the one to rank 0; constant after begin()
+  std::vector<int> connections_;
   int wake_[2] = {-1, -1};
   std::atomic<bool> is_ending_ = false;
   std::thread thread_;
