@@ -24,10 +24,10 @@ struct BareTransformer {
   Config config;
   Transformer transformer;
   BareTransformer(Scope scope, const Config& config);
-  /// Returns logits of no answer, (B, 0), and the weights.
+  /// Returns empty logits, (B, 0), and the weights.
   Answers answer(const Questions& questions, Compute compute = Compute::all, Weights weights = Weights::no,
                  const Dropout& drop = {}) const;
-  /// Throws `Error`: there is no logit.
+  /// Throws `Error`, since the model lacks logits.
   Linearised logit_linearised(const AnswerPoint& point, int index) const;
 };
 

@@ -28,16 +28,16 @@ Questions questions(const Batch& batch);
 const Transformer& transformer_of(const Model& model);
 const TransformerConfig& transformer_of(const ModelConfig& config);
 ModelConfig config_of(const Model& model);
-/// Throws `Error` for a model without a head, which has no answers.
+/// Throws `Error` for a model without a head, which cannot answer.
 Answers answer(const Model& model, const Questions& questions, Compute compute = Compute::all,
                Weights weights = Weights::no, const Dropout& drop = {});
 /// Runs the model as answer() does. A model without a head gives its weights, and logits (B, 0).
 Answers run(const Model& model, const Questions& questions, Compute compute = Compute::all,
             Weights weights = Weights::no);
 Tensor loss(const Model& model, const Batch& batch, const Dropout& drop = {});
-/// Whether the model has answers: a BareTransformer has none.
+/// Returns whether the model can answer. A BareTransformer cannot.
 bool has_answers(const Model& model);
-/// Throws `Error` when the model has none.
+/// Throws `Error` when the model cannot answer.
 void check_has_answers(const Model& model);
 /// Returns the logits at every token of a model that predicts tokens: (B, T) -> (B, T, vocabulary). Throws `Error` for others.
 Tensor token_logits(const Model& model, const Ids& tokens);

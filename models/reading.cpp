@@ -67,7 +67,7 @@ static std::vector<std::string> tokens_with_masks(const Tokenizer& tokenizer, st
   }
 }
 
-// The name of the mask among the model's tokens: <mask>, or what its own tokenizer calls it.
+// Returns the name of the mask among the model's tokens: <mask>, or the name that its own tokenizer has for it.
 static std::string mask_of(const SavedModel& model) {
   const auto& pretrained = model.tokenizer.pretrained();
   if (!pretrained) return mask_token;
@@ -75,7 +75,7 @@ static std::string mask_of(const SavedModel& model) {
   return pretrained->token(*pretrained->special().mask);
 }
 
-// The last token of the last word that is `query`, or the last token of that name; -1 where the text has none.
+// Returns the last token of the last word that is `query`, or the last token of that name; -1 when the text lacks both.
 static int pretrained_query(const PretrainedTokenizer& tokenizer, std::string_view text, const std::string& query) {
   const std::vector<EncodedToken> tokens = tokenizer.encode(text);
   for (std::size_t i = tokens.size(); i-- > 0;) {
@@ -90,7 +90,7 @@ static int pretrained_query(const PretrainedTokenizer& tokenizer, std::string_vi
   return -1;
 }
 
-// Asks a model whose tokenizer is its own.
+// Returns the question for a model that has a tokenizer of its own.
 static Example pretrained_question(const SavedModel& model, std::string_view read, const std::string& query) {
   const bool is_masked = std::holds_alternative<MaskedLanguageModel>(*model.network);
   std::string text(checked_utf8(read, "sentence"));
@@ -199,7 +199,7 @@ Questions questions(const Model& model, const Vocabulary& vocabulary, const Exam
     input.candidates = Ids({1, std::ssize(example.candidates), 2}, std::move(places));
   }
   if (config.segments > 0 && has_answers(model) &&
-      !predicts_tokens(model)) {  // segments of other models are no sentences: all 0
+      !predicts_tokens(model)) {  // segments of other models are not sentences: all 0
     if (example.sentences.size() != tokens.size()) fail("the model reads sentences; the text is not divided into them");
     const int most = *std::max_element(example.sentences.begin(), example.sentences.end()) + 1;
     if (most > config.segments) {

@@ -100,7 +100,7 @@ struct Hidden {
 ///   const Transformer transformer(Scope(parameters, 1), config);
 ///   const Tensor states = transformer({tokens}).output;   // (B, T) -> (B, T, 768)
 ///
-/// With a config.vocabulary of 0 it has no embeddings: call it with vectors (B, T, d_model) then.
+/// If config.vocabulary is 0, the model lacks embeddings: call it with vectors (B, T, d_model).
 struct Transformer {
   std::string name;
   TransformerConfig config;

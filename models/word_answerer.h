@@ -18,7 +18,7 @@ struct WordAnswererConfig {
 };
 
 /// Answers a question about a text with a word of the vocabulary: logits from the state at the query. By convention the
-/// attention of its last layer has no residual, so the answer depends only on the tokens that the query attends to
+/// attention of its last layer lacks the residual, so the answer depends only on the tokens that the query attends to
 /// there.
 ///
 ///   const WordAnswerer model(Scope(parameters, 1), config);

@@ -13,10 +13,10 @@ bool is_hugging_face(const std::filesystem::path& path);
 /// model.safetensors.index.json, and tokenizer.json. Families: BERT, DistilBERT, RoBERTa, GPT-2, GPT-NeoX (Pythia), LLaMA,
 /// Mistral, Qwen2, Qwen3, OLMo 2, Phi-3, Gemma 2 and 3. F16 and BF16 weights become float32.
 ///
-/// A model without a head becomes a BareTransformer. With rotary embeddings of the types dynamic and longrope heed reads texts
-/// up to the length from which on all frequencies would change. Throws `Error` that names every key of config.json that heed does not
-/// know or cannot compute, and every tensor that is missing, unknown or of another shape. It allocates no more than the
-/// files' own tensors justify.
+/// A model without a head becomes a BareTransformer. With rotary embeddings of the types dynamic and longrope, heed
+/// reads texts up to the length from which on all frequencies would change. Throws `Error` that names every key of
+/// config.json that heed does not know or cannot compute, and every tensor that is missing, unknown or of another
+/// shape. It allocates no more than the files' own tensors justify.
 ///
 ///   const SavedModel model = load_hugging_face("all-MiniLM-L6-v2");
 SavedModel load_hugging_face(const std::filesystem::path& directory);

@@ -76,7 +76,7 @@ const char* hugging_face_name(Activation activation) {
   fail("export: {} is no activation", static_cast<int>(activation));
 }
 
-// The configuration as GPT-2 would say it; whether that is all is for the caller to check.
+// Returns the configuration in GPT-2's terms. The caller checks that it is complete.
 Json gpt2_json(const TransformerConfig& t, const LogitsConfig& logits) {
   return {{"model_type", "gpt2"},
           {"architectures", {"GPT2LMHeadModel"}},
@@ -94,7 +94,7 @@ Json gpt2_json(const TransformerConfig& t, const LogitsConfig& logits) {
           {"dtype", "float32"}};
 }
 
-// The same for LLaMA.
+// Returns the same for LLaMA.
 Json llama_json(const TransformerConfig& t, const LogitsConfig& logits) {
   const AttentionConfig attention = t.block.attention.complete();
   Json rope = {{"rope_type", "default"}, {"rope_theta", t.rotary.base}};
@@ -129,7 +129,8 @@ Json llama_json(const TransformerConfig& t, const LogitsConfig& logits) {
           {"dtype", "float32"}};
 }
 
-// A configuration with everything filled in, and without what does not apply, so that equal models have equal ones.
+// Returns the configuration with all defaults filled in, and without fields that do not apply, so that equal models
+// have equal ones.
 Json comparable(LanguageModelConfig config) {
   TransformerConfig& t = config.transformer;
   t.block.attention = t.block.attention.complete();
@@ -146,7 +147,7 @@ Json comparable(LanguageModelConfig config) {
   return to_json(config);
 }
 
-// config.json of heed's own language model. Throws Error when it has a shape that neither family has.
+// Returns the config.json of heed's own language model. Throws Error for a shape that GPT-2 and LLaMA both lack.
 Json own_config(const SavedModel& model) {
   const auto* decoder = std::get_if<LanguageModel>(&*model.network);
   if (!decoder) fail("export: of heed's own models only language models have a form that transformers knows");
@@ -170,7 +171,7 @@ Json own_config(const SavedModel& model) {
        listed(different, "; ", 10));
 }
 
-// The type in which the weights of a pretrained model were stored.
+// Returns the type in which the weights of a pretrained model were stored.
 StoredAs stored_type(const Json& config) {
   const std::string type = config.value("dtype", config.value("torch_dtype", "float32"));
   return type == "bfloat16" ? StoredAs::BF16 : type == "float16" ? StoredAs::F16 : StoredAs::as_it_is;

@@ -45,8 +45,9 @@ SavedModel in_float64(const SavedModel& model);
 /// The file appears whole or not at all. Throws `FileError`.
 void save_model(const std::filesystem::path& path, const SavedModel& model);
 
-/// Reads a model that save_model() wrote, or the directory of a pretrained one (load_hugging_face()). Throws `Error` when the file is not one or holds a value that is not finite. It
-/// allocates no more than the file's own tensors justify.
+/// Reads a model that save_model() wrote, or the directory of a pretrained one (load_hugging_face()). Throws `Error`
+/// when the file is not one or holds a value that is not finite. It allocates no more than the file's own tensors
+/// justify.
 SavedModel load_model(const std::filesystem::path& path);
 
 /// Returns the training step of the model in a file without reading its parameters; 0 where load_model() would throw.

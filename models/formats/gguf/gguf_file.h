@@ -22,7 +22,7 @@ class GgufFile {
   const std::string& path() const { return path_; }
   /// Values by name: numbers, truth values, strings, and lists of them.
   const std::map<std::string, LargeJson>& metadata() const { return metadata_; }
-  /// The directory. Shapes are those of NumPy: the axis whose numbers are neighbours comes last.
+  /// The directory. Shapes are those of NumPy: the contiguous axis comes last.
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
   /// Returns the numbers of one of tensors() as float32.
   Tensor read(const StoredTensor& tensor) const;

@@ -20,7 +20,7 @@ struct TensorName {
   std::string theirs;
   std::vector<std::string> ours;
   Layout layout = Layout::same;
-  bool is_of_head = false;  // then it has no prefix
+  bool is_of_head = false;  // its name is without the prefix
 };
 
 /// The tensors of a family. A name whose parameters the model lacks is not expected in a file. When several names lead to one

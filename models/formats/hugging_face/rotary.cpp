@@ -14,8 +14,9 @@ namespace {
 // Magnitude of cosines and sines that YaRN derives from its factor (Peng et al. 2023, arXiv:2309.00071, section 3.4).
 double yarn_amplitude(double factor, double mscale) { return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1; }
 
-// The divisor of each pair's frequency (section 3.2): 1 for pairs that turn more than `fast` times within `length`, factor
-// for those that turn less than `slow` times, and between them a linear passage of their frequencies.
+// Returns the divisor of each pair's frequency (section 3.2): 1 for pairs that rotate more than `fast` times within
+// `length`, `factor` for those that rotate less than `slow` times. Between them the frequencies are interpolated
+// linearly.
 std::vector<double> yarn_divisors(double base, int rotated, double factor, double length, double fast, double slow,
                                   bool truncated) {
   const auto pair_with_turns = [&](double turns) {
