@@ -9,8 +9,9 @@
 
 namespace heed {
 
-/// Files of a run directory; the directory of a pretrained model is its own model_path(). The model with the smallest held-out loss is there with train.patience; held_out.jsonl has the
-/// sentences that the model did not learn from, as write_jsonl() writes them.
+/// Return the files of a run directory. The directory of a pretrained model is its own model_path(). best.safetensors,
+/// the model with the smallest held-out loss, is written with train.patience. held_out.jsonl has the sentences that the
+/// model did not learn from, as write_jsonl() writes them.
 std::filesystem::path model_path(const std::filesystem::path& run);       // model.safetensors
 std::filesystem::path best_model_path(const std::filesystem::path& run);  // best.safetensors
 std::filesystem::path held_out_path(const std::filesystem::path& run);    // held_out.jsonl
@@ -41,7 +42,7 @@ std::filesystem::path dumped_model_path(const std::filesystem::path& run, std::i
 /// Returns the steps with a model in `run`, in order.
 std::vector<std::int64_t> dumped_model_steps(const std::filesystem::path& run);
 
-/// Reads the dump of the last step. Throws `Error` when `run` has none.
+/// Reads the dump of the last step. Throws `Error` when `run` lacks dumps.
 Dump last_dump(const std::filesystem::path& run);
 
 /// Throws `Error` with the name `file` unless its dump matches the layers, heads and words of `model`.

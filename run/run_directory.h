@@ -68,7 +68,7 @@ struct Progress {
   double loss_sum = 0;               // over the steps since then
   std::vector<std::string> metrics;  // lines of metrics.jsonl
 };
-/// Converts to and from the text that a checkpoint keeps. Throws when it is no such text.
+/// Converts to and from the text that a checkpoint keeps. Throws for text of another form.
 std::string to_text(const Progress& progress);
 Progress progress_from(const std::string& text);
 
@@ -97,8 +97,8 @@ struct Done {
   std::optional<Origin> origin;  // not in older checkpoints
 };
 Done done_by(const RunDirectory& run);
-/// Loads all but the optimiser's state, and returns that. Leaves all as it is, and returns nothing, when there is no checkpoint
-/// yet. Throws Error for one that is damaged or of another model.
+/// Loads all but the optimiser's state, and returns that. Without a checkpoint it changes nothing and returns an empty
+/// state. Throws Error for a checkpoint that is damaged or of another model.
 NamedTensors load_checkpoint(const RunDirectory& run, SavedModel& model, WeightAverage& average, Progress& progress);
 
 }  // namespace heed
