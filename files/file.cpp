@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t max_streamed = std::size_t{1} << 28;  // limit for devices and FIFOs, which may never end
 constexpr int writer_awaited_ms = 2000;
 
-// Returns false when the file system of the directory, or of its nearest existing parent, has no free inodes.
+// Returns false when the file system of the directory, or of its nearest existing parent, is out of inodes.
 bool has_files_left(fs::path directory) {
   struct statvfs disk {};
   while (::statvfs(directory.c_str(), &disk) != 0) {

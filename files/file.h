@@ -41,7 +41,7 @@ std::string read_file(const std::filesystem::path& path);
 /// A regular file that is read piece by piece. A handle: copies share it.
 class OpenFile {
  public:
-  /// Throws FileError with the path and the system's reason, and Error when it is no regular file.
+  /// Throws FileError with the path and the system's reason, and Error for anything but a regular file.
   explicit OpenFile(const std::filesystem::path& path);
   std::uint64_t size() const { return size_; }
   /// Returns `count` bytes from byte `begin` on. Throws Error when the file has become shorter.
@@ -53,9 +53,10 @@ class OpenFile {
   std::uint64_t size_ = 0;
 };
 
-// Replaces `path`, or what it links to, whole or not at all: written aside, synced, renamed, directory synced. FileError
-// with the path and the system's reason; then the file is as it was (as the new one, if its directory alone was not synced)
-// and nothing is left beside it. A device, a FIFO or a descriptor (/dev/stdout) is written to instead.
+/// Replaces the file at `path`, or the file that a link at `path` points to, atomically: writes a temporary file, syncs
+/// it, renames it and syncs the directory. Throws FileError with the path and the system's reason. The file is then as
+/// before, or the new one if only the directory was not synced; the temporary file is removed. Writes in place to a
+/// device, a FIFO or a descriptor (/dev/stdout).
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace heed

@@ -53,7 +53,7 @@ void write_safetensors(const std::filesystem::path& path, const SafeTensors& con
 SafeTensors read_safetensors(const std::filesystem::path& path);
 SafeTensors parse_safetensors(std::string_view bytes, const std::string& source);  // source: named in errors
 
-/// Reads tensors one by one from a file of any size, which takes the memory of one tensor. heed's digest is not checked.
+/// Reads single tensors from a file of any size, which takes the memory of one tensor. heed's digest is not checked.
 ///
 ///   const SafeTensorsFile file("model.safetensors");
 ///   for (const StoredTensor& stored : file.tensors()) parameters[stored.name].copy_from(file.read(stored));

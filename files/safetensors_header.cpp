@@ -17,7 +17,7 @@ static_assert(std::endian::native == std::endian::little, "the format is little-
 
 constexpr int deepest_header = 3;  // {"name": {"shape": [...]}}
 
-// A type of the format, and what it becomes.
+// A type of the format, and the dtype that it becomes.
 struct StoredType {
   const char* name;
   std::int64_t bytes;

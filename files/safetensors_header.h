@@ -12,7 +12,7 @@ namespace heed {
 constexpr std::uint64_t largest_safetensors_header = 100'000'000;  // the format's own limit
 constexpr const char* safetensors_metadata_key = "__metadata__";
 
-/// What the header of a safetensors file says.
+/// The content of the header of a safetensors file.
 struct SafeTensorsHeader {
   std::vector<StoredTensor> tensors;  // in their order there
   std::map<std::string, std::string> metadata;
