@@ -38,8 +38,8 @@ void pair_neighbours(std::vector<MarkedText>& texts);
 /// Returns an annotated sentence as a text, its tokens joined by spaces.
 MarkedText marked_text(const Example& example);
 
-/// Returns the first occurrence of `word` in `text` at or after `from` that has no adjacent letters or digits; its end
-/// is 0 if it is missing. Ignores the case of A to Z.
+/// Returns the first occurrence of `word` in `text` at or after `from` without adjacent letters or digits; its end is 0
+/// if it is missing. Ignores the case of A to Z.
 MarkedText::Place find_word(std::string_view text, std::string_view word, std::size_t from = 0);
 
 /// Parses a text with candidates in square brackets: "The [trophy] doesn't fit in [the suitcase] because it is too big".

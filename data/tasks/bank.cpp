@@ -4,8 +4,8 @@
 namespace heed {
 namespace {
 
-// The words of a line are interchangeable. Those of the first ten lines decide between shore and finance house. The
-// others leave it open: without such words, a model could answer "finance" whenever "river" is missing.
+// The words of a line are interchangeable. Those of the first ten lines decide between shore and financial institution.
+// The others leave it open: without such words, a model could answer "finance" whenever "river" is missing.
 const std::vector<std::pair<std::string_view, std::string_view>> cue_words = {
     {"river", "money"},  {"stream", "loan"}, {"water", "cash"},     {"boat", "cheque"},   {"lake", "debt"},
     {"flood", "credit"}, {"fish", "coins"},  {"canal", "mortgage"}, {"creek", "savings"}, {"ferry", "account"},

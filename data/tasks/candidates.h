@@ -6,7 +6,7 @@ namespace heed {
 
 /// Reads sentences with candidates from a file in any format of published.h or read_jsonl(); the first line tells the
 /// format. "winograd.tsv#en/original,fr/original" selects sets of the first format. Sentences of read_jsonl() may have
-/// an antecedent and a distractor instead of candidates. Throws Error when some have neither kind.
+/// an antecedent and a distractor instead of candidates. Throws Error for sentences without either.
 std::vector<MarkedText> read_candidates(const std::string& file);
 
 /// Reads several files, separated by commas. A part without "#" that starts like a set name belongs to the file before
