@@ -3,7 +3,7 @@
 
 namespace heed {
 
-/// Dropout for training, at the places of Vaswani et al. 2017 (section 5.4) and GPT-2. The default is no dropout.
+/// Dropout for training, at the places of Vaswani et al. 2017 (section 5.4) and GPT-2. By default nothing is dropped.
 ///
 ///   Random random(1);
 ///   const Tensor logits = model(tokens, {.p = 0.1, .random = &random});
