@@ -61,8 +61,8 @@ class GradientTree {
 
   Share segment(int s) const { return share_of(numel_, s, workers_); }
 
-  // Returns the node's sum. Only the segments that this process owns are defined. Returns an empty result when the
-  // process holds no micro-batch of the node.
+  // Returns the node's sum; only the segments that this process owns are defined. Returns an empty result when all of the
+  // node's micro-batches are on other processes.
   FlatTensors sum_of(const Node& node) {
     const int first = first_rank(node), last = last_rank(node);
     if (rank() < first || rank() > last) return {};
