@@ -7,7 +7,7 @@
 
 namespace heed::bench {
 
-// A program that answers each line of JSON with a line of JSON.
+/// A program that answers each line of JSON with a line of JSON.
 class Peer {
  public:
   explicit Peer(const std::vector<std::string>& command);  // throws Error when it does not start or does not answer

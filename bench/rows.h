@@ -10,7 +10,7 @@
 
 namespace heed::bench {
 
-// A benchmark of heed, and the request `twin` for the same work by a peer.
+/// A benchmark of heed, and the request `twin` for the same work by a peer.
 struct Row {
   std::string name;
   Json twin;                                       // {"row": "softmax", "shape": [1024, 256]}
@@ -22,26 +22,27 @@ struct Row {
   std::function<std::vector<double>(int steps)> losses = {};
 };
 
-// Sizes from 1 KB to 256 MB, texts of 512 to 8,192 tokens, 1,000,000 scalars (`quick`: up to 1 MB, 512 and 10,000).
+/// Returns operations on 1 KB to 256 MB, texts of 512 to 8,192 tokens, and 1,000,000 scalars (`quick`: up to 1 MB, 512
+/// and 10,000).
 std::vector<Row> operation_rows(bool quick);
 
-// toy.yaml's model, nanoGPT's character model, and GPT-2 124M (not with `quick`). `scratch`: a directory for the
-// initial weights and data of both sides.
+/// Returns training steps of toy.yaml's model, nanoGPT's character model, and GPT-2 124M (not with `quick`). `scratch`
+/// is a directory for the initial weights and data of both sides.
 std::vector<Row> model_rows(const std::filesystem::path& scratch, bool quick);
 
-// Text generation by nanoGPT's character model and GPT-2 124M with a cache of keys and values. `losses` are the logits
-// of the generated tokens (`quick`: without GPT-2).
+/// Returns text generation by nanoGPT's character model and GPT-2 124M (`quick`: without GPT-2) with a cache of keys
+/// and values. `losses` are the logits of the generated tokens.
 std::vector<Row> writing_rows(const std::filesystem::path& scratch, bool quick);
 
-// The program train on toy.yaml, from start to exit, compared with an equivalent script.
+/// Returns the program train on toy.yaml, from start to exit, compared with an equivalent script.
 Row program_row(const std::filesystem::path& train, const std::filesystem::path& config,
                 const std::filesystem::path& scratch);
 
-// The same with examples/nanogpt.yaml on the characters of `text`. The script starts with the same weights, trains on
-// the same batches and must reach the same loss, within 0.01.
+/// Returns the same with examples/nanogpt.yaml on the characters of `text`. The script starts with the same weights,
+/// trains on the same batches and must reach the same loss, within 0.01.
 Row text_row(const std::filesystem::path& train, const std::filesystem::path& config, const std::filesystem::path& text,
              const std::filesystem::path& scratch);
-// The script's input: the parameters, "batches" (2000, 12, 65) and "held_out".
+/// Returns the script's input: the parameters, "batches" (2000, 12, 65) and "held_out".
 SafeTensors text_data(const std::filesystem::path& text);
 
 }  // namespace heed::bench
