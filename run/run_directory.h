@@ -86,8 +86,8 @@ struct Origin {
   DataDigest data;
 };
 
-// checkpoint.safetensors: parameters, moments, the weights' mean, progress and origin: all that a resumed run needs to give
-// the same bits.
+/// Writes checkpoint.safetensors: parameters, moments, the weights' mean, progress and origin. With these a resumed run
+/// gives the same bits.
 void save_checkpoint(const RunDirectory& run, const SavedModel& model, const NamedTensors& moments,
                      const WeightAverage& average, const Progress& progress, const Origin& origin);
 /// The progress and origin in a run's checkpoint; default values without one. done_by() throws Error when it cannot be
