@@ -51,7 +51,7 @@ double ids_difference(const PretrainedTokenizer& tokenizer, const std::string& t
   return different;
 }
 
-// Row `index` of x, (n, ...) -> (1, ...).
+// Returns row `index` of x, (n, ...) -> (1, ...).
 Tensor row_at(const Tensor& x, std::int64_t index) { return slice(x, 0, index, index + 1); }
 
 }  // namespace

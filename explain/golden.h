@@ -7,7 +7,7 @@
 
 namespace heed {
 
-/// How far a model's values lie from those of a golden file.
+/// The distance between a model's values and those of a golden file.
 struct GoldenDifference {
   std::string what;      // "token ids", "embeddings", "layer 1", "layer 1 weights", ..., "final state", "logits"
   double largest = 0;    // largest difference of two elements

@@ -40,7 +40,7 @@ void check_texts(std::size_t given, std::size_t text, const char* what) {
   if (text >= given) fail("Intervention: expected one {} per text, got {}", what, given);
 }
 
-// The edge of a text; it must be one of its tokens.
+// Returns the edge of a text, which must lie within its tokens.
 template <class T>
 const Edge& edge_in(const std::vector<Edge>& edges, std::size_t text, const HeadRows<T>& rows) {
   const std::size_t at = edges.size() == 1 ? 0 : text;

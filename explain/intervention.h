@@ -12,7 +12,7 @@ struct Heads {
   int layer = 0, head = -1;
 };
 
-/// The keys `to` that the query `from` sees. A text without such an edge has {-1, {}}, and stays as it is.
+/// The keys `to` that the query `from` sees. A text without such an edge has {-1, {}}, and is not changed.
 struct Edge {
   int from = -1;
   Span to{};
@@ -68,7 +68,8 @@ Intervention keep_only(Heads heads, const Edge& edge);
 /// of the same length.
 Intervention patch(Heads heads, const Trace& from);
 
-/// Activation patching within one batch: in text b the heads give what they give in text `from[b]`; -1: text b stays as it is.
+/// Activation patching within one batch: in text b the heads give what they give in text `from[b]`; -1: text b is not
+/// changed.
 Intervention patch(Heads heads, const std::vector<int>& from);
 
 /// Answers the questions, and keeps every intermediate value, while the interventions hold. Each sees the result of those

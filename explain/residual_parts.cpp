@@ -39,7 +39,7 @@ ResidualParts::ResidualParts(const Transformer& transformer, const Questions& qu
   name_parts();
 }
 
-// In the order of the rows of of().
+// Names the parts in the order of the rows of of().
 void ResidualParts::name_parts() {
   const auto add_bias = [&](const std::optional<Norm>& norm, int layer) {
     if (norm && norm->bias.defined()) names_.push_back({.what = "norm bias", .layer = layer});

@@ -20,7 +20,7 @@ struct ScoreParts {
   std::vector<std::string> tokens;
   int layer = 0, head = 0, from = 0, to = 0;    // from 0; the query and the key
   int rather = -1;                              // key to compare with; -1: the mean over all keys
-  double score = 0, reference = 0, weight = 0;  // reference: the score that it is compared with
+  double score = 0, reference = 0, weight = 0;  // reference: the score to compare with
   std::string answer;                           // predicted answer; empty when the model cannot answer
   double probability = 0;                       // of the answer
 

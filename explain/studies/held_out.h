@@ -27,7 +27,7 @@ class HeldOut {
   /// Error when the model cannot read them.
   HeldOut(const SavedModel& model, const std::vector<Example>& examples, std::size_t most);
 
-  /// The number of a counterpart is one more or one less than that of its sentence.
+  /// Returns the sentences. The index of a counterpart is one more or one less than that of its sentence.
   const std::vector<Example>& sentences() const { return sentences_; }
   /// Returns a number per sentence, equal for both sentences of a minimal pair and different for all others.
   int group(std::size_t sentence) const;
@@ -41,7 +41,7 @@ class HeldOut {
   std::vector<Answer> answers() const;
   std::vector<Answer> answers(const InterventionOf& intervention) const;
 
-  /// Receives a value of attention ("weights", "heads") of one layer; row b of it is of sentence `first` + b.
+  /// Receives a value of attention ("weights", "heads") of one layer. Its row b belongs to sentence `first` + b.
   using Watch = std::function<void(int layer, const Tensor& value, std::size_t first)>;
   /// Returns the answers with nothing changed, and shows the weights and the head outputs of each layer.
   std::vector<Answer> answers(const Watch& weights, const Watch& head_outputs) const;
