@@ -115,7 +115,7 @@ std::vector<std::string> kinds(std::index_sequence<I...>) {
   return {std::variant_alternative_t<I, ModelConfig>::kind...};
 }
 
-// The description of a model of version 0.1, in today's form.
+// Returns the description of a model of version 0.1 in today's form.
 Json from_version_1(const Json& old) {
   const Json& a = old.at("attention");
   const auto value = [](const Json& object, const char* name, Json usual) { return object.value(name, usual); };

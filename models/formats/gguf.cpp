@@ -10,7 +10,8 @@
 namespace heed {
 namespace {
 
-// The rows of queries or keys as they were before llama.cpp put the two halves of each rotated pair side by side.
+// Returns the rows of queries or keys in the order before llama.cpp put the two halves of each rotated pair side by
+// side.
 Tensor without_permutation(const Tensor& rows, std::int64_t heads) {
   const std::int64_t count = rows.size(0), pairs = count / (2 * heads);
   return reshape(transpose(reshape(rows, {heads, pairs, 2, rows.numel() / count}), 1, 2), rows.shape());

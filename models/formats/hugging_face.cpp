@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The name of a tensor without the prefix of models that have a head, with the endings of today.
+// Returns the name of a tensor without the prefix of models that have a head, and with today's endings.
 std::string plain_name(const Family& family, std::string name) {
   for (const std::string& prefix : family.prefixes) {
     if (name.starts_with(prefix)) name.erase(0, prefix.size());
@@ -44,7 +44,7 @@ bool is_ignored(const Family& family, const std::string& name) {
   });
 }
 
-// A tensor of the file -> the parameters that lie in it, side by side along the last axis.
+// Returns a tensor of the file as the parameters in it, side by side along the last axis.
 Tensor side_by_side(const Tensor& theirs, Layout layout, std::int64_t parameters, std::int64_t heads) {
   Tensor t = theirs;
   if (layout == Layout::by_head || layout == Layout::by_head_transposed) {
@@ -150,7 +150,7 @@ class Loader {
   std::vector<std::string> problems_;
 };
 
-// Whether a file has a tensor that holds the parameter `ours`.
+// Returns whether a file has a tensor that holds the parameter `ours`.
 bool has_tensor(const Family& family, const WeightFiles& files, const std::string& ours) {
   for (const TensorName& names : family.tensors) {
     if (names.ours[0] != ours) continue;
@@ -161,7 +161,7 @@ bool has_tensor(const Family& family, const WeightFiles& files, const std::strin
   return false;
 }
 
-// The kind of model that the tensors make.
+// Returns the kind of model that the tensors make.
 ModelConfig kind_of(const Family& family, const PretrainedConfig& config, const WeightFiles& files) {
   if (config.transformer.causal) {
     const bool has_head = config.logits.tied || has_tensor(family, files, "unembedding");
@@ -218,7 +218,7 @@ SavedModel load_hugging_face(const fs::path& directory) {
   const fs::path config_file = directory / "config.json", tokenizer_file = directory / "tokenizer.json";
   const std::string config_text = read_file(config_file);
   ConfigReader json(config_text, config_file.string());
-  family_of(json);  // refuses an unknown one before it asks for weights
+  family_of(json);  // throws for an unknown family before weights are read
   SavedModel model = load_pretrained(json, WeightFiles(directory), directory.string());
   set_tokenizer(model, fs::exists(tokenizer_file) ? read_file(tokenizer_file) : "", tokenizer_file.string());
   model.pretrained_config = config_text;

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The parameters that lie side by side along the last axis -> a tensor of the file.
+// Returns a tensor of the file that holds the parameters side by side along the last axis.
 Tensor stored_tensor(const std::vector<Tensor>& parameters, Layout layout, std::int64_t heads) {
   Tensor t = concat(parameters, static_cast<int>(parameters[0].rank()) - 1);
   if (layout == Layout::transposed || layout == Layout::by_head_transposed) t = transpose(t);
@@ -32,7 +32,7 @@ Tensor stored_tensor(const std::vector<Tensor>& parameters, Layout layout, std::
   return contiguous(t);
 }
 
-// All parameters under the names of the family. The first name of each parameter counts.
+// Returns all parameters under the names of the family. The first name of each parameter counts.
 NamedTensors named_by(const Family& family, const SavedModel& model) {
   const std::string prefix = predicts_tokens(*model.network) ? family.prefixes[0] : "";
   NamedTensors tensors;

@@ -6,7 +6,7 @@
 namespace heed {
 namespace {
 
-// A lower bound on the parameters of this shape, with tied matrices.
+// Returns a lower bound on the parameters of this shape, with tied matrices.
 double least_elements(const ModelConfig& model) {
   const TransformerConfig& config = transformer_of(model);
   const AttentionConfig a = config.block.attention.complete();

@@ -62,7 +62,7 @@ class Values {
 
   const std::string& architecture() const { return architecture_; }
 
-  // The value of a key, null when it is missing.
+  // Returns the value of a key, or null when it is missing.
   Json find(const std::string& key) {
     const std::string name = architecture_ + "." + key;
     known_.push_back(name);
@@ -93,7 +93,7 @@ class Values {
   std::vector<std::string> known_;
 };
 
-// rope_scaling, null without one.
+// Returns rope_scaling, or null without one.
 Json rotary_scaling(const GgufFile& file, Values& values, const Json& context) {
   const std::string type =
       values.find("rope.scaling.type").is_string() ? values.find("rope.scaling.type").get<std::string>() : "none";

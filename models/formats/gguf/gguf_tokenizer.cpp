@@ -35,7 +35,7 @@ class TokenizerValues {
     const LargeJson* value = find(key);
     return value && value->is_boolean() ? value->get<bool>() : otherwise;
   }
-  // A list of as many values as there are tokens.
+  // Returns the list of a key, which has one value per token.
   const LargeJson& list(const std::string& key, bool (LargeJson::*is_of_kind)() const noexcept,
                         std::size_t count) const {
     const LargeJson* value = find(key);
@@ -79,7 +79,7 @@ LargeJson added_tokens(const TokenizerValues& values, const LargeJson& tokens, b
   return result;
 }
 
-// The tokens in front of a text and behind it; null without any.
+// Returns the post-processor that adds tokens in front of a text and behind it; null without any.
 LargeJson post_processor(const TokenizerValues& values, const LargeJson& tokens, bool begins, bool ends) {
   LargeJson single = LargeJson::array(), special = LargeJson::object();
   const auto add = [&](const char* key) {
@@ -109,7 +109,7 @@ LargeJson vocabulary(const TokenizerValues& values, const LargeJson& tokens) {
   return result;
 }
 
-// The pre-tokenizer by the name that llama.cpp gives it.
+// Returns the pre-tokenizer with the name that llama.cpp gives it.
 LargeJson byte_level_words(const TokenizerValues& values, const std::string& name) {
   const auto byte_level = [](bool with_words) {
     return LargeJson{
@@ -131,7 +131,7 @@ LargeJson byte_level_words(const TokenizerValues& values, const std::string& nam
                excerpt(name));
 }
 
-// Byte-level BPE.
+// Returns byte-level BPE.
 LargeJson gpt2_tokenizer(const TokenizerValues& values) {
   const LargeJson& tokens = values.tokens();
   const std::string words = values.find("pre") ? values.text("pre") : "gpt-2";
@@ -150,7 +150,7 @@ LargeJson gpt2_tokenizer(const TokenizerValues& values) {
         {"merges", values.list("merges", &LargeJson::is_string, 0)}}}};
 }
 
-// The pairs of tokens that make another one, those with the best score first.
+// Returns the pairs of tokens that merge into another token, the best score first.
 LargeJson merges_by_score(const LargeJson& tokens, const LargeJson& scores) {
   std::unordered_map<std::string_view, std::size_t> ids;
   for (std::size_t id = 0; id < tokens.size(); ++id) ids.emplace(tokens[id].get_ref<const std::string&>(), id);
@@ -173,7 +173,7 @@ LargeJson merges_by_score(const LargeJson& tokens, const LargeJson& scores) {
   return result;
 }
 
-// SentencePiece's BPE.
+// Returns SentencePiece's BPE.
 LargeJson llama_tokenizer(const TokenizerValues& values) {
   const LargeJson& tokens = values.tokens();
   const LargeJson& scores = values.list("scores", &LargeJson::is_number, tokens.size());

@@ -5,7 +5,7 @@
 namespace heed {
 namespace {
 
-// Keys and values of BERT's configurations that all of its relatives share.
+// Reads the keys of BERT's configurations that all of its relatives share.
 PretrainedConfig read_bert(ConfigReader& json) {
   PretrainedConfig config;
   TransformerConfig& t = config.transformer = bert(
@@ -25,7 +25,7 @@ PretrainedConfig read_bert(ConfigReader& json) {
   return config;
 }
 
-// Positions of RoBERTa begin behind the padding's id.
+// Reads RoBERTa, whose positions begin behind the padding's id.
 PretrainedConfig read_roberta(ConfigReader& json) {
   PretrainedConfig config = read_bert(json);
   TransformerConfig& t = config.transformer;

@@ -6,7 +6,7 @@
 namespace heed {
 namespace {
 
-// The shape that LLaMA and its relatives share. A head has head_dim features, or `head_dim` where the file names none.
+// Reads the shape that LLaMA and its relatives share. A head has head_dim features; the default is `head_dim`.
 PretrainedConfig read_llama_shape(ConfigReader& json, std::optional<int> head_dim = {}) {
   PretrainedConfig config;
   const int heads = json.integer("num_attention_heads", 1), d_model = json.integer("hidden_size", 1);
@@ -51,14 +51,14 @@ PretrainedConfig read_mistral(ConfigReader& json) {
   return config;
 }
 
-// Qwen's layers from max_window_layers on have a window, where use_sliding_window says so.
+// Reads the windows of Qwen: layers from max_window_layers on have one if use_sliding_window is set.
 void read_qwen_windows(ConfigReader& json, TransformerConfig& t) {
   const bool has_windows = json.flag("use_sliding_window", false);
   const int first = json.integer("max_window_layers", 0, 28);
   read_windows(json, t, [&](int layer) { return has_windows && layer >= first; });
 }
 
-// Qwen2 has biases of queries, keys and values that its configuration does not mention.
+// Reads Qwen2, which has biases of queries, keys and values that its configuration does not mention.
 PretrainedConfig read_qwen2(ConfigReader& json) {
   PretrainedConfig config = read_llama_shape(json);
   TransformerConfig& t = config.transformer;
@@ -107,7 +107,7 @@ PretrainedConfig read_phi3(ConfigReader& json) {
   return config;
 }
 
-// Gemma's gains are 1 + weight, and its embeddings are multiplied by sqrt(d_model).
+// Reads Gemma, whose gains are 1 + weight, and whose embeddings are multiplied by sqrt(d_model).
 PretrainedConfig read_gemma(ConfigReader& json) {
   PretrainedConfig config = read_llama_shape(json, 256);
   TransformerConfig& t = config.transformer;
@@ -154,7 +154,7 @@ TensorNames common_names() {
   return names;
 }
 
-// The projections of LLaMA, each a tensor of its own.
+// Returns the projections of LLaMA, each in its own tensor.
 TensorNames llama_names() {
   TensorNames names = common_names();
   names.linear("layers.{}.self_attn.q_proj", {"encoder.{}.attention.W_Q"})
@@ -167,7 +167,7 @@ TensorNames llama_names() {
   return names;
 }
 
-// Norms before each part.
+// Adds the norms before each part.
 TensorNames norms_before(TensorNames names) {
   names.norm("layers.{}.input_layernorm", "encoder.{}.attention_norm")
       .norm("layers.{}.post_attention_layernorm", "encoder.{}.mlp.norm");

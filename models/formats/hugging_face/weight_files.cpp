@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 constexpr const char* single_file = "model.safetensors";
 constexpr const char* index_file = "model.safetensors.index.json";
 
-// Tensor name -> file name, as the index has it.
+// Returns the file of each tensor, by name, from the index.
 std::map<std::string, std::string> weight_map(const fs::path& index) {
   const std::string source = index.string();
   Json json;
