@@ -80,7 +80,8 @@ bits() {
   check "more processes than micro-batches write the same files" same_run "$scratch/one-alone" "$scratch/one"
 }
 
-long=(--config "$scratch/sentences.yaml" --set train.steps=400)
+long=(--config "$scratch/sentences.yaml" --set train.steps=20000 --set train.checkpoint_every=100 --set train.evaluate_every=1000
+      --set dump.every=10000)
 train_alone() {
   [ -d "$scratch/alone" ] || "$train" --quiet "${long[@]}" --out "$scratch/alone" || exit 1
 }
@@ -100,7 +101,7 @@ resume() {
     kill -$signal "$(pgrep -x "$(basename "${mpirun[0]}")" -P "$(pgrep -P $! timeout)")"
     wait $!
     check "SIG$signal to mpirun saves and stops" \
-      grep -q "train: stopped after step [0-9]* of 400; all is saved" "$scratch/err.txt"
+      grep -q "train: stopped after step [0-9]* of 20000; all is saved" "$scratch/err.txt"
     check "the run has not ended" fails same_run "$scratch/alone" "$scratch/stopped"
     arguments=(--resume "$scratch/stopped")
   done
