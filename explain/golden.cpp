@@ -29,7 +29,7 @@ Ids golden_ids(const SafeTensors& golden, const std::string& file, int vocabular
 }
 
 // Returns the golden tensor `name`, which must have the shape that the model gives.
-const Tensor& golden_tensor(const SafeTensors& golden, const std::string& file, const char* name, const Shape& shape) {
+Tensor golden_tensor(const SafeTensors& golden, const std::string& file, const char* name, const Shape& shape) {
   const Tensor& values = golden[name];
   if (values.shape() == shape) return values;
   fail("{}: '{}' has shape {}, but the model gives {}; was it written for this model?", file, name,
@@ -66,8 +66,8 @@ std::vector<GoldenDifference> golden_differences(const SavedModel& model, const 
   if (T > transformer.config.max_length) {
     fail("{}: its text has {} tokens; the model reads {}", file, T, transformer.config.max_length);
   }
-  const Tensor& hidden = golden_tensor(golden, file, "hidden", {layers + 1, T, transformer.config.d_model()});
-  const Tensor& weights = golden_tensor(golden, file, "weights", {layers, heads, T, T});
+  const Tensor hidden = golden_tensor(golden, file, "hidden", {layers + 1, T, transformer.config.d_model()});
+  const Tensor weights = golden_tensor(golden, file, "weights", {layers, heads, T, T});
   const Questions asked{.texts = {.tokens = ids, .lengths = {static_cast<int>(T)}},
                         .query = Ids({1}, {static_cast<std::int32_t>(T - 1)})};
   const Trace seen = trace(*model.network, asked);

@@ -79,6 +79,7 @@ struct RotaryEmbedding {
     double amplitude;
     std::mutex mutex{};
     Tensor cosine{}, sine{};  // (positions so far, pairs)
+    Table(std::vector<double> f, DType t, double a) : frequencies(std::move(f)), dtype(t), amplitude(a) {}
   };
   /// Returns the cosines and sines of the first `end` positions, or more.
   std::pair<Tensor, Tensor> up_to(std::int64_t end) const;
