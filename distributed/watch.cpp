@@ -95,7 +95,8 @@ std::vector<std::string> own_addresses() {
     if (::inet_ntop(AF_INET, &address->sin_addr, text, sizeof text)) addresses.emplace_back(text);
   }
   ::freeifaddrs(first);
-  std::ranges::stable_partition(addresses, [](const std::string& each) { return !each.starts_with("127."); });
+  std::stable_partition(addresses.begin(), addresses.end(),
+                        [](const std::string& each) { return !each.starts_with("127."); });
   return addresses;
 }
 

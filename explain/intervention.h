@@ -16,6 +16,7 @@ struct Heads {
 struct Edge {
   int from = -1;
   Span to{};
+  /// Returns whether the edge has a query and a key.
   bool exists() const { return from >= 0 && to.begin < to.end; }
 };
 
@@ -39,8 +40,11 @@ class Intervention {
 
   Intervention(Heads heads, Value value, Change change);
 
+  /// Returns the heads that change.
   const Heads& heads() const { return heads_; }
+  /// Returns the value that changes.
   Value value() const { return value_; }
+  /// Changes the value of one layer.
   void apply(int layer, Tensor& shown) const { change_(layer, shown); }
 
  private:

@@ -20,7 +20,7 @@ struct BareTransformerConfig {
 ///   const BareTransformer model(Scope(parameters, 1), config);
 ///   const std::vector<Tensor> weights = model.answer(questions, Compute::all, Weights::yes).weights;
 struct BareTransformer {
-  using Config = BareTransformerConfig;
+  using Config = BareTransformerConfig;  // of the constructor
   Config config;
   Transformer transformer;
   BareTransformer(Scope scope, const Config& config);
