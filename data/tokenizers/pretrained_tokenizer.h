@@ -48,6 +48,7 @@ class PretrainedTokenizer {
   std::optional<int> id(std::string_view token) const;
   int size() const;  ///< largest id, plus 1
 
+  /// Returns whether the file marks this token as special.
   bool is_special(int id) const;
   /// Returns the names of all tokens by id, followed by "<unused ID>" for ids up to `rows` - 1: a model may have more
   /// embeddings than its tokenizer has tokens.

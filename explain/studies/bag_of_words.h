@@ -26,6 +26,7 @@ class BagOfWords {
   std::vector<int> answers(const std::vector<Example>& examples, const Vocabulary& vocabulary) const;
 
   const Parameters& parameters() const { return parameters_; }  // place (V, places), own (V, 1)
+  /// Returns whether "none of the candidates" is one of the answers.
   bool has_none() const { return has_none_; }
 
  private:

@@ -22,7 +22,9 @@ class Baseline {
  public:
   explicit Baseline(const HeldOut& held_out);
 
+  /// Returns the answers with nothing changed.
   const std::vector<HeldOut::Answer>& answers() const { return answers_; }
+  /// Returns the mean output of the heads of one layer.
   const MeanOutput& mean_output(int layer) const { return mean_output_[static_cast<std::size_t>(layer)]; }
 
   /// Returns the sum of the weights from a role's token to the tokens `to` of sentence `i`, as the mean over `heads`.

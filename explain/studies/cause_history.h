@@ -16,11 +16,13 @@ namespace heed {
 ///   const auto [layer, head] = history.pointing();
 struct CauseHistory {
   int sentences = 0, held_out = 0;  // of `held_out` sentences, the `sentences` with an antecedent are used
+  /// The edge from the query to the antecedent in one head, or in every head of a layer.
   struct Edge {
     Interval weight{};    // mean weight from the query to the antecedent, over the heads
     Interval effect{};    // fall of the answer's mean probability after the cut
     Interval accuracy{};  // after the cut
   };
+  /// One kept training step.
   struct Step {
     std::int64_t step = 0;
     double accuracy = 0, probability = 0;  // without a cut
@@ -29,6 +31,7 @@ struct CauseHistory {
   };
   std::vector<Step> steps;
 
+  /// A head, counted from 0.
   struct Head {
     int layer, head;
   };

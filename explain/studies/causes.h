@@ -11,6 +11,7 @@ namespace heed {
 
 /// One intervention and its effects, over all the sentences to which it applies.
 struct Cause {
+  /// The kind of an intervention.
   enum class What {
     zero_ablation,    // the head's output is 0 at every token
     mean_ablation,    // ... is its mean over the sentences: at the query over queries, elsewhere over the other tokens

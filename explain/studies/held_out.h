@@ -32,6 +32,7 @@ class HeldOut {
   /// Returns a number per sentence, equal for both sentences of a minimal pair and different for all others.
   int group(std::size_t sentence) const;
 
+  /// The answer to one sentence.
   struct Answer {
     double probability;  // of the right answer
     int word;            // the predicted word
@@ -46,7 +47,9 @@ class HeldOut {
   /// Returns the answers with nothing changed, and shows the weights and the head outputs of each layer.
   std::vector<Answer> answers(const Watch& weights, const Watch& head_outputs) const;
 
+  /// Returns the number of layers of the model.
   int layers() const { return model_.layers(); }
+  /// Returns the number of heads per layer.
   int heads() const { return model_.heads(); }
   int right(std::size_t sentence) const { return right_[sentence]; }  // the word that is the answer
 

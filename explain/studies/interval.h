@@ -9,6 +9,7 @@ namespace heed {
 ///   const Interval accuracy = wilson(57, 100);   // 0.57, from 0.47 to 0.66
 struct Interval {
   double share = 0, low = 0, high = 1;
+  /// Returns half the width of the interval.
   double error() const { return (high - low) / 2; }
   /// Returns whether the interval lies above `figure`, as it is printed, too: by 0.05 % or more.
   bool is_above(double figure) const { return low - figure >= 0.0005; }
