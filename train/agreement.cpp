@@ -21,7 +21,8 @@ struct Trait {
 
 std::uint64_t digest_of(const Parameters& parameters) {
   std::uint64_t digest = 0;
-  for (const auto& [name, parameter] : parameters) {
+  for (const auto& entry : parameters) {
+    const Tensor& parameter = entry.second;  // clang 14 captures no structured binding
     dispatch(parameter.dtype(), [&]<class T>() {
       const auto bytes = std::as_bytes(std::span(parameter.data<T>(), static_cast<std::size_t>(parameter.numel())));
       digest = xxh64({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, digest);
