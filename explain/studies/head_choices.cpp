@@ -1,6 +1,8 @@
 #include <heed/autograd/ops.h>
+#include <heed/data/overlap.h>
 #include <heed/explain/sentence_attention.h>
 #include <heed/explain/studies/head_choices.h>
+#include <heed/explain/studies/held_out.h>
 
 #include <algorithm>
 #include <array>
@@ -24,10 +26,6 @@ template <class Measure>
 bool points_at_meant(const Example& e, const Measure& measure) {
   const auto largest = std::ranges::max_element(e.candidates, {}, measure);
   return largest - e.candidates.begin() == e.chosen;
-}
-
-int distance_to_query(const Example& e, Span span) {
-  return span.end <= e.query ? e.query - span.end + 1 : std::max(span.begin - e.query, 0);
 }
 
 // Returns the sentences of a half. Both of a pair are in the same half.
@@ -54,38 +52,13 @@ Interval share_among(const std::vector<bool>& right, const std::vector<Example>&
   return share_of(part, twins);
 }
 
-std::vector<std::size_t> all_of(const std::vector<Example>& examples) {
-  std::vector<std::size_t> all(examples.size());
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-  return all;
-}
-
-// Removes the examples that `unusable` names; the others keep their twins.
-template <class Unusable>
-int leave_out_examples(std::vector<Example>& examples, const Unusable& unusable) {
-  std::vector<int> place(examples.size(), -1);
-  std::vector<Example> kept;
-  for (std::size_t i = 0; i < examples.size(); ++i) {
-    if (unusable(examples[i])) continue;
-    place[i] = static_cast<int>(kept.size());
-    kept.push_back(examples[i]);
-  }
-  const int left_out = static_cast<int>(examples.size() - kept.size());
-  for (Example& e : kept) e.twin = e.twin < 0 ? -1 : place[static_cast<std::size_t>(e.twin)];
-  examples = std::move(kept);
-  return left_out;
-}
-
 }  // namespace
 
 HeadChoices head_choices(const SavedModel& model, std::vector<Example> examples) {
   HeadChoices result;
-  result.without =
-      leave_out_examples(examples, [](const Example& e) { return e.candidates.size() < 2 || e.chosen < 0; });
-  const TransformerConfig& config = model.transformer().config;
-  result.too_long = leave_out_examples(examples, [&](const Example& e) {
-    return model.transformer().learned_positions && std::ssize(e.tokens) > config.max_length;
-  });
+  result.without = static_cast<int>(
+      leave_out_if(examples, [](const Example& e) { return e.candidates.size() < 2 || e.chosen < 0; }));
+  result.too_long = static_cast<int>(leave_out_long(model, examples));
   if (examples.empty()) {
     fail("head_choices: no sentence is left: {} have no meant candidate among two, and {} are too long", result.without,
          result.too_long);
@@ -107,12 +80,14 @@ HeadChoices head_choices(const SavedModel& model, std::vector<Example> examples)
     result.pairs += e.twin > static_cast<int>(&e - examples.data());
     result.coin += 1.0 / static_cast<double>(std::ssize(e.candidates) * std::ssize(examples));
   }
-  const std::vector<std::size_t> all = all_of(examples), first = half_of(examples, 0), second = half_of(examples, 1);
+  std::vector<int> twins;
+  for (const Example& e : examples) twins.push_back(e.twin);
+  const std::vector<std::size_t> first = half_of(examples, 0), second = half_of(examples, 1);
   std::size_t best = 0;
   for (std::size_t n = 0; n < right.size(); ++n) {
     const int head = static_cast<int>(n / directions.size());
-    result.heads.push_back({head / model.heads(), head % model.heads(), directions[n % directions.size()],
-                            share_among(right[n], examples, all)});
+    result.heads.push_back(
+        {head / model.heads(), head % model.heads(), directions[n % directions.size()], share_of(right[n], twins)});
     result.mean += result.heads.back().right.share / static_cast<double>(right.size());
     const auto in_first = [&](std::size_t m) {
       return std::ranges::count_if(first, [&](std::size_t i) { return right[m][i]; });
@@ -127,8 +102,8 @@ HeadChoices head_choices(const SavedModel& model, std::vector<Example> examples)
     nearest.push_back(points_at_meant(e, [&](Span span) { return -distance_to_query(e, span); }));
     first_in_text.push_back(points_at_meant(e, [](Span span) { return -span.begin; }));
   }
-  result.nearest = share_among(nearest, examples, all);
-  result.first = share_among(first_in_text, examples, all);
+  result.nearest = share_of(nearest, twins);
+  result.first = share_of(first_in_text, twins);
   return result;
 }
 

@@ -1,4 +1,5 @@
 #include <heed/autograd/ops.h>
+#include <heed/data/overlap.h>
 #include <heed/explain/sentence_attention.h>
 #include <heed/explain/studies/held_out.h>
 #include <heed/nn/hook.h>
@@ -125,6 +126,17 @@ bool has_answers(const Interval& accuracy, double chance) { return accuracy.is_a
 
 bool is_lost(const Interval& after, double before, double chance) {
   return !after.is_above(std::isnan(chance) ? before / 2 : chance);
+}
+
+int distance_to_query(const Example& sentence, Span span) {
+  return span.end <= sentence.query ? sentence.query - span.end + 1 : std::max(span.begin - sentence.query, 0);
+}
+
+std::size_t leave_out_long(const SavedModel& model, std::vector<Example>& sentences) {
+  if (!model.transformer().learned_positions) return 0;
+  return leave_out_if(sentences, [most = model.transformer().config.max_length](const Example& e) {
+    return std::ssize(e.tokens) > most;
+  });
 }
 
 std::size_t longest(const std::vector<Example>& sentences) {

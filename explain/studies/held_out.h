@@ -77,6 +77,12 @@ bool has_answers(const Interval& accuracy, double chance);
 /// chance. If chance is unknown (NaN), half of the accuracy before takes its place.
 bool is_lost(const Interval& after, double before, double chance);
 
+/// Returns the number of tokens from the query back, or on, to the nearest token of `span`; 0 where it covers the query.
+int distance_to_query(const Example& sentence, Span span);
+
+/// Removes the sentences that are longer than `model` can read, and returns their number.
+std::size_t leave_out_long(const SavedModel& model, std::vector<Example>& sentences);
+
 /// Returns the number of tokens of the longest sentence.
 std::size_t longest(const std::vector<Example>& sentences);
 

@@ -1,5 +1,6 @@
 #include <heed/data/overlap.h>
 #include <heed/explain/intervention.h>
+#include <heed/explain/studies/held_out.h>
 #include <heed/explain/studies/report.h>
 
 #include <algorithm>
@@ -50,11 +51,6 @@ Interval share_right(const std::vector<Example>& examples, const std::vector<int
   std::vector<int> twins;
   for (const Example& e : examples) twins.push_back(e.twin);
   return share_of(are_right(examples, answers), twins);
-}
-
-int distance(const Example& e, Span span) {
-  if (span.end <= e.query) return e.query - span.end + 1;
-  return std::max(span.begin - e.query, 0);
 }
 
 // Returns the candidate with the smallest `measure`.
@@ -188,13 +184,6 @@ void add_looks(Report& result, const SavedModel& model, std::vector<Example> exa
   result.wrong = looks(examples, weights, best, answers, after_cut, false);
 }
 
-std::size_t leave_out_long(const SavedModel& model, std::vector<Example>& examples) {
-  if (!model.transformer().learned_positions) return 0;
-  return leave_out_if(examples, [most = model.transformer().config.max_length](const Example& e) {
-    return std::ssize(e.tokens) > most;
-  });
-}
-
 }  // namespace
 
 void check_chooses(const SavedModel& model) {
@@ -232,7 +221,7 @@ Report report(const SavedModel& model, const Baselines& baselines, const std::st
   for (const Example& e : examples) {
     result.coin += 1.0 / static_cast<double>((std::ssize(e.candidates) + none_too) * std::ssize(examples));
   }
-  result.nearest = share_right(examples, smallest(examples, distance)).share;
+  result.nearest = share_right(examples, smallest(examples, distance_to_query)).share;
   result.first = share_right(examples, smallest(examples, [](const Example&, Span s) { return s.begin; })).share;
   if (const auto unknown = model.vocabulary.unknown()) {
     const std::string& word = model.vocabulary.word(*unknown);
