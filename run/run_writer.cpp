@@ -11,7 +11,7 @@ namespace heed {
 RunWriter::RunWriter(const std::filesystem::path& path, const SavedModel& model, std::vector<Example> watched,
                      const std::vector<Example>& held_out)
     : model_(model), watched_(std::move(watched)) {
-  if (!model_.network) fail("RunWriter: the saved model has no network");
+  check_saved(model_);
   model_.step = -1;
   for (const std::vector<Example>* examples : {&std::as_const(watched_), &held_out}) {
     for (const Example& example : *examples) questions(*model_.network, model_.vocabulary, example);

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <new>
 
 namespace heed {
@@ -27,7 +28,30 @@ SavedModel in_float64(const SavedModel& model) {
   return exact;
 }
 
+void check_saved(const SavedModel& model) {
+  if (!model.network) fail("saved model: expected a network, got none");
+  const std::int64_t words = model.transformer().config.vocabulary;
+  if (words != model.vocabulary.size()) {
+    fail("saved model: expected a vocabulary of {} words as in the network's configuration, got {}", words,
+         model.vocabulary.size());
+  }
+  Parameters expected;
+  make_model(Scope(expected, 0, DType::float32, Values::none), config_of(*model.network));
+  std::vector<std::string> names, given;
+  for (const auto& [name, value] : expected) names.push_back(fmt::format("{} {}", name, to_string(value.shape())));
+  for (const auto& [name, value] : model.parameters)
+    given.push_back(fmt::format("{} {}", name, to_string(value.shape())));
+  const auto first = std::ranges::mismatch(names, given);
+  if (first.in1 == names.end() && first.in2 == given.end()) return;
+  fail(
+      "saved model: its parameters are not those of its network: expected {}, got {}. Construct the network with a "
+      "Scope "
+      "of these parameters",
+      first.in1 == names.end() ? "no more" : *first.in1, first.in2 == given.end() ? "no more" : *first.in2);
+}
+
 void save_model(const std::filesystem::path& path, const SavedModel& model) {
+  check_saved(model);
   SafeTensors content;
   content.tensors.assign(model.parameters.begin(), model.parameters.end());
   content.metadata = {{"heed.model", format_json(to_json(config_of(*model.network)))},

@@ -31,6 +31,10 @@ struct SavedModel {
 /// Returns a copy of the model in float64, for sums whose terms cancel.
 SavedModel in_float64(const SavedModel& model);
 
+/// Throws `Error` when load_model() could not read what save_model() would write: the network is missing, or the vocabulary
+/// or the parameters are not those of its configuration.
+void check_saved(const SavedModel& model);
+
 /// Writes a model to a safetensors file that describes itself: all parameters, and in the metadata
 ///   heed.model       JSON: {"kind":"language_model","transformer":{...},"logits":{...}}
 ///   heed.vocabulary  JSON: the tokens, in the order of their ids
@@ -42,7 +46,7 @@ SavedModel in_float64(const SavedModel& model);
 ///   heed.tokenizer   tokenizer.json of a pretrained model, in place of heed.subwords
 ///   heed.pretrained  config.json of a pretrained model
 ///   heed.step        training step
-/// The file appears whole or not at all. Throws `FileError`.
+/// The file appears whole or not at all. Throws as check_saved() does, and `FileError`.
 void save_model(const std::filesystem::path& path, const SavedModel& model);
 
 /// Reads a model that save_model() wrote, or the directory of a pretrained one (load_hugging_face()). Throws `Error`

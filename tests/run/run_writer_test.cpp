@@ -72,7 +72,17 @@ TEST_CASE("A run of one's own refuses what inspect could not read, and leaves th
   Example unknown = own.watched;
   unknown.tokens[0] = "z";
   CHECK(message([&] { RunWriter(mine, own.saved, {unknown}); }) == "not among the 3 words that the model knows: 'z'");
-  CHECK(message([&] { RunWriter(mine, SavedModel{}, {}); }) == "RunWriter: the saved model has no network");
+  CHECK(message([&] { RunWriter(mine, SavedModel{}, {}); }) == "saved model: expected a network, got none");
+  SavedModel short_of_words = own.saved;
+  short_of_words.vocabulary = Vocabulary({"a", "b"});
+  CHECK(message([&] { RunWriter(mine, short_of_words, {}); }) ==
+        "saved model: expected a vocabulary of 3 words as in the network's configuration, got 2");
+  SavedModel short_of_parameters = own.saved;
+  short_of_parameters.parameters = Parameters();
+  CHECK(message([&] { RunWriter(mine, short_of_parameters, {}); }) ==
+        "saved model: its parameters are not those of its network: expected words.weight (3, 8), got no more. "
+        "Construct the "
+        "network with a Scope of these parameters");
   CHECK_FALSE(std::filesystem::exists(mine));
 
   RunWriter run(mine, own.saved, {own.watched});
