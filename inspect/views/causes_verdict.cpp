@@ -25,6 +25,10 @@ std::string right_after(const Causes& causes, const Cause& row) {
 
 // Answers "is the attention the cause?" in one sentence, over the sentences whose antecedent is known.
 std::string answer(const Causes& causes, const Cause& alone, const Cause* everywhere) {
+  if (alone.before.error() >= 1) {
+    return fmt::format("Unknown: {} sentences are too few for a 95 % interval. Hold out more sentences.",
+                       alone.sentences);
+  }
   if (!has_answers(alone.before, causes.chance)) {
     return fmt::format("Unknown: {} of {} sentences are answered right{}, so there are no answers to explain.",
                        percent(alone.before), alone.sentences, chance_text(causes));

@@ -80,6 +80,7 @@ std::string percent(double share, const char* unknown) {
 
 std::string percent(const Interval& share, const char* unknown) {
   if (std::isnan(share.share)) return unknown;
+  if (share.error() >= 1) return percent(share.share);
   return fmt::format("{:.1f} % ± {:.1f}", 100 * share.share, 100 * share.error());
 }
 

@@ -68,8 +68,8 @@ std::vector<Key> keys(Config& c) {
       {"data.vocabulary", Integer{&c.data.vocabulary, 300, 65536}, "of subwords: how many", {"vocab_size"}},
       {"data.unknown", choice(&c.data.unknown), "unseen words; of candidates: token"},
       {"data.min_count", Integer{&c.data.min_count, 1, many}, "rarer: unknown; of candidates: 2"},
-      {"data.sentences", Integer{&c.data.sentences, 1, many}, "to draw for training"},
-      {"data.held_out", Integer{&c.data.held_out, 1, many}, "to draw for evaluation"},
+      {"data.sentences", Integer{&c.data.sentences, 1, many}, "of generated tasks: to train on"},
+      {"data.held_out", Integer{&c.data.held_out, 1, many}, "of generated tasks: to evaluate on"},
       {"data.shuffle_antecedents", flag(&c.data.shuffle_antecedents), "control: deal training answers at random"},
 
       {"model.d_model",
