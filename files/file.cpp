@@ -137,10 +137,10 @@ void read_all(const Descriptor& file, const fs::path& path, mode_t mode, std::st
   for (char block[1 << 16]; true;) {
     const ssize_t count = ::read(file.number(), block, sizeof block);
     if (count > 0) {
-      bytes.append(block, static_cast<std::size_t>(count));
-      if (!S_ISREG(mode) && bytes.size() > max_streamed) {
-        fail("cannot read {}: it is not a regular file and has more than  {} MiB", path.string(), max_streamed >> 20);
+      if (!S_ISREG(mode) && bytes.size() + static_cast<std::size_t>(count) > max_streamed) {
+        fail("cannot read {}: it is not a regular file and has more than {} MiB", path.string(), max_streamed >> 20);
       }
+      bytes.append(block, static_cast<std::size_t>(count));
       is_connected = true;
     } else if (count < 0 && errno == EAGAIN) {
       is_connected = true;

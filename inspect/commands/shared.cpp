@@ -48,6 +48,9 @@ void check_run(const fs::path& path) {
     fail("{}: is data, not a run; {} makes a run of a configuration whose data.train it is", path.string(),
          command_of("train"));
   }
+  if (!fs::is_directory(path) && !fs::is_regular_file(path)) {
+    fail("{}: is a device or FIFO; expected the directory of a run or model, or a file", path.string());
+  }
   if (!fs::is_directory(path) || fs::exists(path / "config.yaml")) return;
   std::vector<std::string> runs;
   for (const fs::path& run : runs_in(path)) runs.push_back(run.string());

@@ -91,7 +91,7 @@ TEST_CASE("With several writers of one file, one of them wins completely") {
 TEST_CASE("Endless files and FIFOs without a writer are rejected in time") {
   const Scratch scratch;
   CHECK(message([] { read_file("/dev/zero"); }) ==
-        "cannot read /dev/zero: it is not a regular file and has more than  256 MiB");
+        "cannot read /dev/zero: it is not a regular file and has more than 256 MiB");
   CHECK(read_file("/dev/null").empty());
   const std::string fifo = (scratch / "fifo").string();
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);

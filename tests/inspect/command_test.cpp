@@ -202,6 +202,8 @@ TEST_CASE("what is no run is answered with the command that was meant") {
   CHECK(message([&] {
           run.inspect({(run.path / "mine.jsonl").string()});
         }).ends_with("mine.jsonl: is data, not a run; train makes a run of a configuration whose data.train it is"));
+  CHECK(message([&] { run.inspect({"/dev/null"}); }) ==
+        "/dev/null: is a device or FIFO; expected the directory of a run or model, or a file");
   const Scratch runs;
   CHECK(message([&] { run.inspect({runs.path.string()}); }).ends_with(": holds no attention dumps"));
   for (const char* name : {"b", "a"}) {
