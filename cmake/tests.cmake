@@ -36,7 +36,7 @@ set_tests_properties(page PROPERTIES SKIP_REGULAR_EXPRESSION "chromium is not in
 
 target_compile_options(autograd_test PRIVATE -Wno-unknown-pragmas)  # "omp simd" in the kernels' headers
 
-# What the documents say. With sanitizers its many runs would take minutes.
+# Checks commands and figures of the documents. With sanitizers these many runs would take minutes.
 if(NOT HEED_SANITIZE)
   file(GLOB guides CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} docs/tutorial/*.md docs/how-to/*.md docs/explanation/*.md)
   add_test(NAME readme_commands WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
@@ -138,7 +138,7 @@ if(NOT HEED_SANITIZE)
                     COMMAND ${PROJECT_SOURCE_DIR}/tests/fault/fault.sh ${PROJECT_BINARY_DIR} all)
 endif()
 
-# Training on several processes; the label is what the preset mpi runs.
+# Training on several processes. The preset mpi runs the tests with this label.
 if(HEED_MPI)
   target_compile_definitions(train_test PRIVATE HEED_MPI)
   foreach(part bits resume death errors example)

@@ -81,7 +81,7 @@ class Model:
         return x
 
     def rotated(self, x):
-        """Rotates coordinates i and i + d/2 of a head by the angle position / base^(2i/d)."""
+        """Rotates coordinates i and i + d/2 by the angle position / base^(2i/d)."""
         d = x.shape[-1]
         angle = np.arange(x.shape[1])[:, None] / self.config["rotary"]["base"] ** (np.arange(0, d, 2) / d)
         a, b = x[..., : d // 2], x[..., d // 2 :]

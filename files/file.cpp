@@ -42,7 +42,7 @@ bool has_files_left(fs::path directory) {
   if (reason == EROFS) hint = ". Choose a directory that can be written";
   std::error_code ignored;
   if (reason == ENOENT && !fs::exists(directory, ignored)) {
-    hint = fmt::format(": there is no directory {}", directory.string());
+    hint = fmt::format(": the directory {} does not exist", directory.string());
   }
   throw FileError(fmt::format("cannot {} {}: {}{}", action, path.string(), std::strerror(reason), hint));
 }

@@ -147,7 +147,7 @@ void refuse_unknown_command(std::string_view word) {
   for (const Group& group : groups()) {
     for (const Command* command : group.commands) names.emplace_back(command->name);
   }
-  misused("'{}' is not a command, and there is no run of that name{}", excerpt(word), did_you_mean(word, names));
+  misused("'{}' is not a command or an existing run{}", excerpt(word), did_you_mean(word, names));
 }
 
 }  // namespace

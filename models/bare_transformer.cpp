@@ -12,7 +12,7 @@ Answers BareTransformer::answer(const Questions& questions, Compute compute, Wei
 }
 
 Linearised BareTransformer::logit_linearised(const AnswerPoint&, int) const {
-  fail("BareTransformer: it has no logits");
+  fail("BareTransformer: it computes states only, so there are no logits to explain");
 }
 
 }  // namespace heed

@@ -108,12 +108,12 @@ static Example pretrained_question(const SavedModel& model, std::string_view rea
   if (!query.empty()) {
     example.query = pretrained_query(*model.tokenizer.pretrained(), text, query);
     if (example.query < 0) {
-      fail("the sentence has no word or token '{}'; its tokens: {}", query, listed(example.tokens, " ", 100));
+      fail("'{}' is not a word or token of the sentence; its tokens: {}", query, listed(example.tokens, " ", 100));
     }
   } else if (is_masked) {
     example.query = index_of(mask_of(model), example.tokens);
     if (example.query < 0) {
-      fail("the sentence has no {0}: write {0} in place of the token to predict, or choose a word with --query",
+      fail("the sentence lacks {0}: write {0} in place of the token to predict, or choose a word with --query",
            mask_of(model));
     }
   }

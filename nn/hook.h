@@ -37,9 +37,9 @@ class Hook {
   /// Returns whether one is open on this thread.
   static bool is_open() { return latest_ != nullptr; }
 
-  /// Shows `value` as LAYER.WHAT, or as WHAT for a layer without a name. Layers call it.
-  static void show(const std::string& layer, const char* what, Tensor& value) {
-    if (is_open()) latest_->show_value(layer.empty() ? what : layer + "." + what, value);
+  /// Shows `value` as LAYER.NAME, or as NAME for a layer without a name. Layers call it.
+  static void show(const std::string& layer, const char* name, Tensor& value) {
+    if (is_open()) latest_->show_value(layer.empty() ? name : layer + "." + name, value);
   }
 
  private:

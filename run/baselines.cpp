@@ -43,12 +43,13 @@ Baselines read_baselines(const std::filesystem::path& run) {
       const std::string text = number.get<std::string>();
       std::uint64_t value = 0;
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-      if (error != std::errc() || end != text.data() + text.size()) fail("'{}' is no sentence's number", text);
+      if (error != std::errc() || end != text.data() + text.size())
+        fail("expected the digest of a sentence, got '{}'", text);
       result.training.insert(value);
     }
     return result;
   } catch (const std::exception& error) {
-    fail("{}: holds no baselines of a run: {}", file, message_of(error));
+    fail("{}: its baselines cannot be read: {}", file, message_of(error));
   }
 }
 

@@ -109,7 +109,7 @@ std::vector<std::uint64_t> parse_seeds(std::string_view text) {
     const std::size_t dash = part.find('-');
     const auto first = seed_of(part.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : seed_of(part.substr(dash + 1));
-    if (!first || !last) refuse(fmt::format("'{}' is no seed, and no two with a dash between", part));
+    if (!first || !last) refuse(fmt::format("expected a seed, or two with a dash between, in place of '{}'", part));
     if (*last < *first) refuse(fmt::format("{} is before {}", *last, *first));
     if (*last - *first >= most_seeds) refuse(fmt::format("more than {} seeds", most_seeds));
     for (std::uint64_t i = 0; i <= *last - *first; ++i) {

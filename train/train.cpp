@@ -32,23 +32,23 @@ void ask_to_stop(int signal) {
 cxxopts::Options options() {
   cxxopts::Options result("train", "Trains attention as a configuration says, and shows what it learned.\n");
   result.custom_help("--config FILE [OPTION...]").set_width(80);
-  result.add_options()                                                                 //
-      ("config", "What to train: a YAML file", cxxopts::value<std::string>(), "FILE")  //
+  result.add_options()                                                                     //
+      ("config", "The configuration, a YAML file", cxxopts::value<std::string>(), "FILE")  //
       ("set", "Override one key, e.g. model.heads=4; may be repeated", cxxopts::value<std::vector<std::string>>(),
        "KEY=VALUE")  //
       ("out", "Run directory (default: runs/NAME, or the next free runs/NAME-2, ...)", cxxopts::value<std::string>(),
        "DIR")  //
       ("resume",
-       "Continue the run in DIR as if it had never stopped; with --set, go on with other values of " +
+       "Continue the run in DIR as if it had never stopped; with --set, continue with other values of " +
            heed::resumable_keys(),
        cxxopts::value<std::string>(), "DIR")  //
       ("seeds",
        "Train once with each of these seeds, e.g. 1-8 or 1,3,5, in DIR/seed-N (default DIR: runs/NAME-seeds); "
-       "the same command again goes on where it was stopped",
+       "the same command continues after a stop",
        cxxopts::value<std::string>(), "SEEDS")  //
       ("threads", "Threads per process (default: all cores of a host, shared by its processes); changes no result",
        cxxopts::value<int>(), "N")                                                                                //
-      ("dry-run", "Print the resolved configuration and the size of what would run; write nothing")               //
+      ("dry-run", "Print the resolved configuration and the size of the run; write nothing")                      //
       ("check-gradients", "Check the gradient of every parameter of the configured model; write nothing")         //
       ("profile", "Print where the time went, and write RUN/trace.json for chrome://tracing or ui.perfetto.dev")  //
       ("quiet", "Print errors only")                                                                              //

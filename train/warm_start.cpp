@@ -14,7 +14,7 @@ namespace {
 fs::path model_file(const fs::path& from) {
   if (!fs::exists(from)) fail("model.from: {}: there is no such run or model", from.string());
   if (!fs::is_directory(from)) return from;
-  if (!fs::exists(model_path(from))) fail("model.from: {}: has no model.safetensors", from.string());
+  if (!fs::exists(model_path(from))) fail("model.from: {}: expected a model.safetensors in it", from.string());
   return model_path(from);
 }
 

@@ -100,7 +100,7 @@ struct OpenBlas {
   template <class Function>
   void find(const char* name, Function& function) const {
     function = reinterpret_cast<Function>(dlsym(library, name));
-    if (!function) fail("OpenBLAS has no function {}: {}", name, dlerror());
+    if (!function) fail("OpenBLAS lacks the function {}: {}", name, dlerror());
   }
 };
 

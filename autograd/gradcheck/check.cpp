@@ -129,7 +129,7 @@ CheckReport check(const Operation& operation, const CheckOptions& options) {
   const std::vector<GradientSample> samples = operation.samples().all();
   if (samples.empty()) {
     const char* reason = operation.samples().reason_for_none();
-    fail("check: {} has no samples{}{}", operation.name(), reason ? ": " : "", reason ? reason : "");
+    fail("check: samples of {} are missing{}{}", operation.name(), reason ? ": " : "", reason ? reason : "");
   }
   CheckReport all;
   Random random(options.seed);

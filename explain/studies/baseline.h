@@ -9,7 +9,7 @@ namespace heed {
 enum class Role { query, antecedent, distractor, decider };
 constexpr int roles = 4;
 const char* to_string(Role role);
-/// Returns the token of a role; for a candidate of several words its last; -1 for a sentence without it.
+/// Returns the token of a role: the last one of a candidate of several words; -1 for a sentence without it.
 int token_of(const Example& example, Role role);
 /// Returns all tokens of a role; an empty span for a sentence without it.
 Span span_of(const Example& example, Role role);

@@ -127,7 +127,7 @@ const Command verify_command{
     .shared = "json",
     .declare =
         [](cxxopts::OptionAdder& options) {
-          options("against", "Compare the model, layer by layer, with what transformers computes (examples/golden.py)",
+          options("against", "Compare the model layer by layer with golden values of transformers (examples/golden.py)",
                   cxxopts::value<std::string>(), "FILE");
         },
     .answer =

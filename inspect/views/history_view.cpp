@@ -97,7 +97,7 @@ std::vector<std::string> history_verdict(const CauseHistory& history, int layer,
     lines.push_back(fmt::format("The effect grew before the weight: at step {} the weight is still {}.", matters.step,
                                 with_error(matters.weight)));
   } else if (grown.step != matters.step) {
-    lines.emplace_back("Which of the two grew first is not shown.");
+    lines.emplace_back("This does not show which of the two grew first.");
   }
   // Intervals of steps in which one share exceeds the other.
   std::vector<std::string> parted;

@@ -75,8 +75,8 @@ std::string induction_view(const std::vector<Dump>& dumps, const std::vector<Met
   const std::size_t a_table = static_cast<std::size_t>(std::max(1, (view.terminal.width - margin) / column_width));
   std::string text = wrapped(largest_text(all.back(), columns), view.terminal.width) + "\n" +
                      wrapped(
-                         "prev: mean weight from a token to the one before it; ind: to what followed the same token "
-                         "when it came before.",
+                         "prev: mean weight from a token to the one before it; ind: to the token that followed its "
+                         "earlier occurrence.",
                          view.terminal.width) +
                      "\n";
   for (std::size_t first = 0; first < columns.size(); first += a_table) {

@@ -134,8 +134,7 @@ std::string answer_text(const SentenceAttention& sentence, const SentenceAttenti
 
 Range chosen_range(const char* what, std::optional<int> chosen, int count) {
   if (!chosen) return {0, count};
-  if (*chosen < 1 || *chosen > count)
-    fail("there is no {} {}: {}s are numbered from 1 to {}", what, *chosen, what, count);
+  if (*chosen < 1 || *chosen > count) fail("expected a {0} from 1 to {2}, got {1}", what, *chosen, count);
   return {*chosen - 1, *chosen};
 }
 

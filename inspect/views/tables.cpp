@@ -51,8 +51,9 @@ std::string attention_npy(const SentenceAttention& sentence, const View& view) {
   for (int layer = layers.begin; layer < layers.end; ++layer) {
     const Tensor& weights = sentence.layers[static_cast<std::size_t>(layer)];
     if (weights.size(0) != sentence.layers[static_cast<std::size_t>(layers.begin)].size(0)) {
-      fail("layers {} and {} have {} and {} heads, which is no array; choose one with --layer", layers.begin + 1,
-           layer + 1, sentence.layers[static_cast<std::size_t>(layers.begin)].size(0), weights.size(0));
+      fail("layers {} and {} differ in heads ({} and {}), so one array cannot hold them; choose one with --layer",
+           layers.begin + 1, layer + 1, sentence.layers[static_cast<std::size_t>(layers.begin)].size(0),
+           weights.size(0));
     }
     const Range heads = chosen_range("head", view.head, static_cast<int>(weights.size(0)));
     parts.push_back(slice(weights, 0, heads.begin, heads.end));

@@ -104,7 +104,7 @@ struct FieldReader {
     T::for_each_field(value, FieldReader{object, known});
     for (const auto& [name, given] : object.items()) {
       if (std::find(known.begin(), known.end(), name) == known.end()) {
-        fail("'{}' has no field '{}'{}", where, name, did_you_mean(name, known));
+        fail("'{}': unknown field '{}'{}", where, name, did_you_mean(name, known));
       }
     }
   }

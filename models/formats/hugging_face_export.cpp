@@ -55,7 +55,7 @@ NamedTensors named_by(const Family& family, const SavedModel& model) {
   for (const auto& [name, value] : model.parameters) {
     if (!done.contains(name)) left.push_back(name);
   }
-  if (!left.empty()) fail("export: a {} has no place for {}", family.model_types[0], listed(left, ", ", 10));
+  if (!left.empty()) fail("export: the format of {} cannot hold {}", family.model_types[0], listed(left, ", ", 10));
   return tensors;
 }
 
@@ -73,7 +73,7 @@ const char* hugging_face_name(Activation activation) {
     case Activation::swiglu:
       return "silu";
   }
-  fail("export: {} is no activation", static_cast<int>(activation));
+  fail("export: unknown activation {}", static_cast<int>(activation));
 }
 
 // Returns the configuration in GPT-2's terms. The caller checks that it is complete.

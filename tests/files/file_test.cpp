@@ -44,7 +44,8 @@ TEST_CASE("A file that cannot be read or written is named, with the reason") {
   CHECK(message([&] { read_file(scratch / "none"); }) == "cannot read " + root + "/none: No such file or directory");
   CHECK(message([&] { read_file(scratch / "directory"); }) == "cannot read " + root + "/directory: Is a directory");
   CHECK(message([&] { write_file(scratch / "none/file", ""); }) ==
-        "cannot write " + root + "/none/file: No such file or directory: there is no directory " + root + "/none");
+        "cannot write " + root + "/none/file: No such file or directory: the directory " + root +
+            "/none does not exist");
   CHECK(message([&] { write_file(scratch / "file/inside", ""); }) ==
         "cannot write " + root + "/file/inside: Not a directory");
   CHECK(message([&] { write_file(scratch / "directory", "x"); }) ==

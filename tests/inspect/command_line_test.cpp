@@ -70,10 +70,8 @@ TEST_CASE("inspect names the command that has taken the place of an option") {
 TEST_CASE("A mistyped command is answered with the nearest one") {
   const InspectedRun run;
   CHECK(run.is_usage_error(
-      {"cuases", "RUN"},
-      "'cuases' is not a command, and there is no run of that name (did you mean 'causes'?) (see inspect --help)"));
-  CHECK(run.is_usage_error({"xyzzyplugh"},
-                           "'xyzzyplugh' is not a command, and there is no run of that name (see inspect --help)"));
+      {"cuases", "RUN"}, "'cuases' is not a command or an existing run (did you mean 'causes'?) (see inspect --help)"));
+  CHECK(run.is_usage_error({"xyzzyplugh"}, "'xyzzyplugh' is not a command or an existing run (see inspect --help)"));
   CHECK(run.error({"RUN/causs"}).starts_with("RUN/causs: there is no such run; "));
 }
 

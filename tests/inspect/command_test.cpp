@@ -225,7 +225,7 @@ TEST_CASE("of two steps or runs one watched sentence is compared when it is chos
   CHECK(second.find("dog") == std::string::npos);
   CHECK(second.find("left out") == std::string::npos);
   CHECK(run.error({"compare", "RUN", "--step", "500", "--step", "600", "--probe", "3"}) ==
-        "there is no watched sentence 3: watched sentences are numbered from 1 to 2");
+        "expected a watched sentence from 1 to 2, got 3");
   CHECK(run.error({"compare", "RUN", "--step", "500", "--step", "400", "--probe", "1"})
             .starts_with("RUN: did not watch sentence 1 of "));
 }
@@ -302,10 +302,9 @@ TEST_CASE("inspect says what is not there") {
       "RUN/model.safetensors: is a single file; what is asked of held-out sentences needs the run directory with them");
   CHECK(run.error({"report", "RUN"}).starts_with("a report is about a model that chooses among candidates"));
   CHECK(run.error({"causes", "RUN"}).starts_with("RUN/held_out.jsonl: is missing; "));
-  CHECK(run.error({"RUN", "--probe", "2"}) ==
-        "there is no watched sentence 2: watched sentences are numbered from 1 to 1");
+  CHECK(run.error({"RUN", "--probe", "2"}) == "expected a watched sentence from 1 to 1, got 2");
   CHECK(run.error({"export", "RUN", "--csv", "/nowhere/a.csv"}) ==
-        "cannot write /nowhere/a.csv: No such file or directory: there is no directory /nowhere");
+        "cannot write /nowhere/a.csv: No such file or directory: the directory /nowhere does not exist");
   CHECK(
       run.error({"RUN/model.safetensors"}) ==
       "RUN/model.safetensors: is a model, without sentences whose attention was kept: ask it with --sentence TEXT, or "

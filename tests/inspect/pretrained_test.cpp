@@ -82,7 +82,7 @@ TEST_CASE("inspect of a pretrained model reads a sentence, and asks for one") {
         std::string::npos);
   CHECK(message([&] {
           shown({model, "--sentence", "w5 w17", "--query", "w9"});
-        }) == "the sentence has no word or token 'w9'; its tokens: w5 w17");
+        }) == "'w9' is not a word or token of the sentence; its tokens: w5 w17");
 }
 
 TEST_CASE("inspect export --hugging-face writes a directory that it opens, and replaces none unasked") {

@@ -49,12 +49,12 @@ TEST_CASE("Baselines are kept in the run, with the sentences that training knows
   };
   CHECK(said([](SafeTensors&) {}) == "no error");
   CHECK(said([](SafeTensors& content) { content.metadata["heed.sentences"] = "[\"12xy\"]"; }) ==
-        "FILE: holds no baselines of a run: '12xy' is no sentence's number");
+        "FILE: its baselines cannot be read: expected the digest of a sentence, got '12xy'");
   CHECK(said([](SafeTensors& content) {
           for (auto& [name, tensor] : content.tensors) tensor = zeros({3, 2});
-        }) == "FILE: holds no baselines of a run: place (3, 2) and own (3, 2) do not fit");
+        }) == "FILE: its baselines cannot be read: place (3, 2) and own (3, 2) do not fit");
   CHECK(
-      said([](SafeTensors& content) { content.metadata.clear(); }).starts_with("FILE: holds no baselines of a run: "));
+      said([](SafeTensors& content) { content.metadata.clear(); }).starts_with("FILE: its baselines cannot be read: "));
   write_file(baselines_path(scratch.path), "no tensors");
   CHECK(message([&] { read_baselines(scratch.path); }) != "no error");
 }

@@ -244,6 +244,6 @@ TEST_CASE("A run directory that was removed is not made anew by a dump") {
   CHECK(message([&] {
           write_dump(gone, {0, {english_sentence()}});
         }) == "cannot make the directory " + (gone / "attention").string() +
-                  ": No such file or directory: there is no directory " + gone.string());
+                  ": No such file or directory: the directory " + gone.string() + " does not exist");
   CHECK_FALSE(std::filesystem::exists(gone));
 }

@@ -41,10 +41,11 @@ TEST_CASE("Seeds are ranges and numbers, each named once") {
   CHECK(parse_seeds("18446744073709551615").size() == 1);
   const auto mistake = [](const char* text) { return message([&] { parse_seeds(text); }); };
   CHECK(mistake("") ==
-        "--seeds: expected seeds such as 1-8 or 1,3,5, got '': '' is no seed, and no two with a dash between");
-  CHECK(mistake("1,").ends_with(": '' is no seed, and no two with a dash between"));
-  CHECK(mistake("1-").ends_with(": '1-' is no seed, and no two with a dash between"));
-  CHECK(mistake("-1").ends_with(": '-1' is no seed, and no two with a dash between"));
+        "--seeds: expected seeds such as 1-8 or 1,3,5, got '': expected a seed, or two with a dash between, in place "
+        "of ''");
+  CHECK(mistake("1,").ends_with(": expected a seed, or two with a dash between, in place of ''"));
+  CHECK(mistake("1-").ends_with(": expected a seed, or two with a dash between, in place of '1-'"));
+  CHECK(mistake("-1").ends_with(": expected a seed, or two with a dash between, in place of '-1'"));
   CHECK(mistake("4-1").ends_with(": 1 is before 4"));
   CHECK(mistake("1-4,3").ends_with(": 3 twice"));
   CHECK(mistake("0-18446744073709551615").ends_with(": more than 1000 seeds"));

@@ -327,7 +327,7 @@ TEST_CASE("A run begins with another's weights, and needs it no more when it is 
         "1: train: model.from: none: there is no such run or model\n");
   fs::create_directory(place / "empty");
   CHECK(place.error("train --config small.yaml --set model.from=empty --out c") ==
-        "1: train: model.from: empty: has no model.safetensors\n");
+        "1: train: model.from: empty: expected a model.safetensors in it\n");
   CHECK(place.error("train --config small.yaml --set model.from=elsewhere --set model.heads=4 --set model.layers=1 "
                     "--out c") ==
         "1: train: model.from: elsewhere/model.safetensors: has another architecture:\n"

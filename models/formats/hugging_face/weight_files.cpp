@@ -54,7 +54,7 @@ std::map<std::string, std::string> weight_map(const fs::path& index) {
         "weights_only=True); s.save_file({{k: v.clone().contiguous() for k, v in w.items()}}, '{0}/{1}')\"",
         place, single_file);
   }
-  fail("{}: expected {} or {}, found neither", place, single_file, index_file);
+  fail("{}: expected {} or {}", place, single_file, index_file);
 }
 
 }  // namespace
@@ -82,7 +82,7 @@ WeightFiles::WeightFiles(const fs::path& directory) {
     }
   }
   for (const auto& [name, file] : map) {
-    if (!seen.contains(name)) problems.push_back(fmt::format("{} has no tensor '{}'", file, excerpt(name)));
+    if (!seen.contains(name)) problems.push_back(fmt::format("{} lacks the tensor '{}'", file, excerpt(name)));
   }
   if (!problems.empty()) fail("{}: it does not describe its shards\n  {}", source, listed(problems, "\n  ", 10));
 }

@@ -175,7 +175,7 @@ TEST_CASE("files that are not text are rejected as a whole") {
                       "\r") == "FILE: its lines end in CR alone; expected LF or CR LF (tr '\\r' '\\n' converts it)");
   CHECK(jsonl_refusal("\n\n") == "FILE: no examples; expected one JSON object per line");
   CHECK(message([] { read_jsonl("/nowhere/x.jsonl"); }) ==
-        "cannot read /nowhere/x.jsonl: No such file or directory: there is no directory /nowhere");
+        "cannot read /nowhere/x.jsonl: No such file or directory: the directory /nowhere does not exist");
   CHECK(message([] { read_jsonl("/"); }) == "/: expected a text file, got a directory");
 }
 

@@ -99,5 +99,5 @@ TEST_CASE("Sentences without two candidates or of too many tokens are left out, 
   CHECK(found.pairs == 7);
   CHECK(message([&] {
           head_choices(asked.model, {asked.examples[0], asked.examples[5]});
-        }) == "head_choices: no sentence is left: 1 have no meant candidate among two, and 1 are too long");
+        }) == "head_choices: every sentence is left out: 1 lack a meant candidate among two, and 1 are too long");
 }

@@ -59,7 +59,7 @@ TEST_CASE("inspect page writes one file, of one run or of two") {
   CHECK(read_file(file).find("weights-1-0-0") != std::string::npos);
   CHECK(message([&] {
           command({"page", one.run.string(), "--out", "/no/where.html"});
-        }) == "cannot write /no/where.html: No such file or directory: there is no directory /no");
+        }) == "cannot write /no/where.html: No such file or directory: the directory /no does not exist");
 }
 
 TEST_CASE("inspect page says which part of the run it could not measure") {

@@ -46,7 +46,7 @@ TEST_CASE("When attention became the cause is said in words, as far as the inter
         std::vector<std::string>{
             "The weight reaches half of its largest, 0.80 ± 0.01, at step 10; the effect reaches half of its largest, "
             "0.70 ± 0.30, at step 20.",
-            "Which of the two grew first is not shown.",
+            "This does not show which of the two grew first.",
             "As shares of their largest the two are nowhere shown to be more than a quarter apart."});
   CHECK(said({{0.1, 0}, {0.9, 0.06}}, 0.08) ==
         std::vector<std::string>{"At no kept step does cutting that edge cost the answer more than 0.06 ± 0.08 of its "

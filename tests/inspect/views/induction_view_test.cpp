@@ -31,8 +31,8 @@ TEST_CASE("The scores of every head are shown by step, with the loss there") {
   CHECK(induction_view({repeated_dump()}, {line}, {}) ==
         "Largest scores at step 100: previous token 0.83 in layer 1 head 1, induction\n"
         "0.75 in layer 1 head 1.\n"
-        "prev: mean weight from a token to the one before it; ind: to what followed the\n"
-        "same token when it came before.\n"
+        "prev: mean weight from a token to the one before it; ind: to the token that\n"
+        "followed its earlier occurrence.\n"
         "\n"
         "                   layer 1.1   layer 1.2\n"
         "  step      loss   prev  ind   prev  ind\n"

@@ -70,11 +70,9 @@ TEST_CASE("views show the chosen layer and head, counted from 1") {
   CHECK(text.find("layer 2 head 1") != std::string::npos);
   CHECK(text.find("layer 1") == std::string::npos);
   CHECK(text.find("head 2") == std::string::npos);
-  CHECK(message([] { query_view(english, choosing(3, {})); }) ==
-        "there is no layer 3: layers are numbered from 1 to 2");
-  CHECK(message([] { matrix_view(english, choosing(1, 0)); }) == "there is no head 0: heads are numbered from 1 to 2");
-  CHECK(message([] { weights_view(small_model(), choosing({}, 3)); }) ==
-        "there is no head 3: heads are numbered from 1 to 2");
+  CHECK(message([] { query_view(english, choosing(3, {})); }) == "expected a layer from 1 to 2, got 3");
+  CHECK(message([] { matrix_view(english, choosing(1, 0)); }) == "expected a head from 1 to 2, got 0");
+  CHECK(message([] { weights_view(small_model(), choosing({}, 3)); }) == "expected a head from 1 to 2, got 3");
 }
 
 TEST_CASE("query_view shows the heads of a large model that matter most, and says so") {

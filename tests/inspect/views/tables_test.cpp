@@ -36,5 +36,5 @@ TEST_CASE("attention_npy is a NumPy array of layers and heads") {
   SentenceAttention uneven = english_sentence();
   uneven.layers[1] = weights_of(7, {std::vector<double>(11, 1.0 / 11)});
   CHECK(message([&] { attention_npy(uneven, {}); }) ==
-        "layers 1 and 2 have 2 and 1 heads, which is no array; choose one with --layer");
+        "layers 1 and 2 differ in heads (2 and 1), so one array cannot hold them; choose one with --layer");
 }

@@ -125,8 +125,8 @@ TEST_CASE("A description with an unknown kind, field or name or a number out of 
         "'kind' must be one of word_answerer, candidate_chooser, language_model, masked_language_model, "
         "bare_transformer, got 'reader'");
   CHECK(refused(R"({"kind":"language_model","transformer":{"layer":2}})") ==
-        "'transformer' has no field 'layer' (did you mean 'layers'?)");
-  CHECK(refused(R"({"kind":"language_model","or_none":true})") == "'language_model' has no field 'or_none'");
+        "'transformer': unknown field 'layer' (did you mean 'layers'?)");
+  CHECK(refused(R"({"kind":"language_model","or_none":true})") == "'language_model': unknown field 'or_none'");
   const auto in_transformer = [](const std::string& field) {
     return refused(R"({"kind":"language_model","transformer":{)" + field + "}}");
   };
