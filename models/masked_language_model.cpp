@@ -25,8 +25,21 @@ Tensor MaskedLanguageModel::operator()(const TextBatch& texts, const Dropout& dr
   return logits(transformer(texts, Weights::no, drop).output);
 }
 
-Tensor MaskedLanguageModel::loss(const Ids& tokens, const Ids& masked, const Dropout& drop) const {
-  return token_loss((*this)({tokens}, drop), masked);
+Tensor MaskedLanguageModel::loss(const TextBatch& texts, const Ids& masked, const Dropout& drop) const {
+  const Tensor states = transformer(texts, Weights::no, drop).output;  // (B, T, d_model)
+  if (masked.numel() != states.numel() / states.size(2)) {
+    fail("MaskedLanguageModel: expected {} labels, got {}", states.numel() / states.size(2), masked.numel());
+  }
+  std::vector<std::int32_t> places, labels;
+  for (std::int64_t i = 0; i < masked.numel(); ++i) {
+    if (masked[i] < 0) continue;
+    places.push_back(static_cast<std::int32_t>(i));
+    labels.push_back(masked[i]);
+  }
+  if (labels.empty()) return token_loss(logits(states), masked);
+  const Shape count{std::ssize(labels)};
+  const Tensor hidden = index_select(reshape(states, {-1, states.size(2)}), Ids(count, std::move(places)));
+  return cross_entropy(logits(hidden), Ids(count, std::move(labels)));
 }
 
 Answers MaskedLanguageModel::answer(const Questions& questions, Compute compute, Weights weights,

@@ -28,7 +28,7 @@ struct MaskedLanguageModelConfig {
 ///   MaskedLanguageModelConfig config{.transformer = bert(2, 4, 64)};
 ///   config.transformer.vocabulary = 256, config.transformer.max_length = 128;
 ///   const MaskedLanguageModel model(Scope(parameters, 1), config);
-///   const Tensor loss = model.loss(tokens, masked);   // (B, T), (B, T) with -1 where nothing is masked -> ()
+///   const Tensor loss = model.loss({tokens}, masked);   // (B, T), (B, T) with -1 where nothing is masked -> ()
 struct MaskedLanguageModel {
   using Config = MaskedLanguageModelConfig;  // of the constructor
   Config config;
@@ -44,8 +44,8 @@ struct MaskedLanguageModel {
   MaskedLanguageModel(Scope scope, const Config& config);
   /// Returns the logits at each token: (B, T, vocabulary).
   Tensor operator()(const TextBatch& texts, const Dropout& drop = {}) const;
-  /// Returns the mean cross-entropy of `masked` (B T or B, T; -1 does not count): ().
-  Tensor loss(const Ids& tokens, const Ids& masked, const Dropout& drop = {}) const;
+  /// Returns the mean cross-entropy of `masked` (B T or B, T; -1 does not count): (). Logits of other tokens are not computed.
+  Tensor loss(const TextBatch& texts, const Ids& masked, const Dropout& drop = {}) const;
   /// Returns the logits at each query: (B, vocabulary).
   Answers answer(const Questions& questions, Compute compute = Compute::all, Weights weights = Weights::no,
                  const Dropout& drop = {}) const;

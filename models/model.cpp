@@ -44,7 +44,7 @@ Questions questions(const Batch& batch) {
 Tensor loss(const Model& model, const Batch& batch, const Dropout& drop) {
   if (const auto* decoder = std::get_if<LanguageModel>(&model)) return decoder->loss(batch.tokens, batch.next, drop);
   if (const auto* masked = std::get_if<MaskedLanguageModel>(&model)) {
-    return token_loss((*masked)({batch.tokens, batch.lengths, batch.sentences}, drop), batch.next);
+    return masked->loss({batch.tokens, batch.lengths, batch.sentences}, batch.next, drop);
   }
   const Answers answers = answer(model, questions(batch), Compute::query, Weights::no, drop);
   return cross_entropy(answers.logits, right_answers(model, batch));

@@ -77,10 +77,12 @@ MemoryNeed need_of_length(const Config& config, const Task& task, std::int64_t p
   // Numbers of the layers and the embedding. The last layer computes mostly at the query, so its share covers
   // gradients.
   const std::int64_t answers = task.corpus ? T : 1;  // per example, each with its own logits
-  const auto length = static_cast<double>(T);        // its square, times other factors, may overflow an integer
+  const bool is_masked = task.corpus && task.corpus->mask >= 0;
+  const std::int64_t trained = is_masked ? T / 4 + 1 : answers;  // more than masked_share
+  const auto length = static_cast<double>(T);  // its square, times other factors, may overflow an integer
   const double step =
       static_cast<double>(B) * (length * static_cast<double>(model.layers * per_token.kept + 6 * model.d_model()) +
-                                static_cast<double>(answers * 3 * words));
+                                static_cast<double>(trained * 3 * words));
   const std::int64_t examples = task.corpus ? std::min(windows_at_once(T, words), held_out_windows(*task.corpus))
                                             : std::min<std::int64_t>(evaluated_at_once, std::ssize(task.held_out));
   const double weights = task.corpus ? 0 : length * length * model.layers * model.heads();

@@ -274,7 +274,16 @@ TEST_CASE("A masked language model without segments reads all tokens as the firs
   CHECK(all.shape() == Shape{1, 4, 9});
   CHECK(model({.tokens = tokens}).to_vector() == all.to_vector());
   CHECK(error(model({.tokens = tokens, .segments = one}), all) > 1e-3);
-  CHECK(model.loss(tokens, masked).item() == Approx(cross_entropy(all, masked).item()));
+  CHECK(model.loss({tokens}, masked).item() == Approx(cross_entropy(all, masked).item()));
+  Shape computed;
+  {
+    const Hook hook([&](const std::string& name, const Tensor& value) {
+      if (name == "logits") computed = value.shape();
+    });
+    model.loss({tokens}, masked);
+  }
+  CHECK(computed == Shape{2, 9});  // of the masked tokens alone
+  CHECK(message([&] { model.loss({tokens}, Ids({3}, {1, 2, 3})); }) == "MaskedLanguageModel: expected 4 labels, got 3");
   CHECK(message([&] {
           model({.tokens = tokens, .segments = Ids({1, 3}, {0, 0, 0})});
         }) == "Transformer: expected segments (1, 4), got (1, 3)");
