@@ -7,8 +7,8 @@ find_program(HEED_PYTHON python3)
 file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} heed.h autograd/*.h autograd/gradcheck/*.h files/*.h
      nn/*.h optim/*.h data/*.h data/tasks/*.h data/tokenizers/*.h models/*.h models/formats/*.h distributed/*.h explain/*.h
      explain/studies/*.h run/dump.h run/metrics.h run/run_writer.h)
-list(REMOVE_ITEM headers files/json.h files/safetensors_header.h models/formats/config_json.h models/formats/model_size.h
-     distributed/flat_tensors.h distributed/transport.h distributed/watch.h)
+list(REMOVE_ITEM headers files/json.h files/safetensors_header.h models/formats/config_json.h
+     models/formats/description.h models/formats/model_size.h distributed/flat_tensors.h distributed/transport.h distributed/watch.h)
 list(TRANSFORM headers PREPEND ${PROJECT_BINARY_DIR}/include/heed/)
 list(JOIN headers " " headers)
 

@@ -13,34 +13,39 @@ constexpr std::int32_t not_counted = -1;
 Windows windows_at(const TokenNumbers& text, const Corpus& corpus, const std::vector<std::int64_t>& begins) {
   std::vector<std::int32_t> tokens, next;
   for (const std::int64_t begin : begins) {
+    const std::int64_t end = std::min(begin + corpus.text_context(), text.size());
+    tokens.insert(tokens.end(), corpus.before.begin(), corpus.before.end());
+    next.resize(tokens.size(), not_counted);
     const auto first = std::ssize(tokens);
-    for (std::int64_t t = 0; t < corpus.context; ++t) {
-      const bool is_there = begin + t + 1 < text.size();
-      const std::int32_t token = begin + t < text.size() ? text[begin + t] : 0;
+    for (std::int64_t t = begin; t < end; ++t) {
       const bool counts =
-          !corpus.is_sequences || std::find(tokens.begin() + first, tokens.end(), token) != tokens.end();
-      tokens.push_back(token);
-      next.push_back(is_there && counts ? text[begin + t + 1] : not_counted);
+          !corpus.is_sequences || std::find(tokens.begin() + first, tokens.end(), text[t]) != tokens.end();
+      tokens.push_back(text[t]);
+      next.push_back(counts && t + 1 < text.size() ? text[t + 1] : not_counted);
     }
+    tokens.insert(tokens.end(), corpus.behind.begin(), corpus.behind.end());
+    const std::int64_t padding = begin + corpus.text_context() - end;
+    tokens.resize(tokens.size() + static_cast<std::size_t>(padding), 0);
+    next.resize(tokens.size(), not_counted);
   }
   const std::int64_t B = std::ssize(begins);
   return {Ids({B, corpus.context}, std::move(tokens)), Ids({B * corpus.context}, std::move(next))};
 }
 
-// Hides tokens in the windows. The choice depends only on (random, window). `words`: number of tokens that may replace
-// one.
-Windows masked(Windows windows, std::int32_t mask, const Random& random) {
+// Hides tokens in the windows. The choice depends only on (random, window).
+Windows masked(Windows windows, const Corpus& corpus, const Random& random) {
+  const std::int64_t first = std::ssize(corpus.before), end = first + corpus.text_context();
   const std::int64_t B = windows.tokens.shape()[0], T = windows.tokens.shape()[1];
   std::vector<std::int32_t> tokens, hidden;
   for (std::int64_t b = 0; b < B; ++b) {
     Random of_window = random.stream(static_cast<std::uint64_t>(b));
     for (std::int64_t t = 0; t < T; ++t) {
       const std::int32_t token = windows.tokens[b * T + t];
-      const bool is_there = t == 0 || windows.next[b * T + t - 1] != not_counted;
+      const bool is_there = t == first || (t > first && t < end && windows.next[b * T + t - 1] != not_counted);
       const double chosen = of_window.uniform(), how = of_window.uniform();
-      const auto other = static_cast<std::int32_t>(of_window.below(mask));
+      const auto other = static_cast<std::int32_t>(of_window.below(corpus.replacements));
       const bool predicts = is_there && chosen < masked_share;
-      tokens.push_back(!predicts || how >= 0.9 ? token : how < 0.8 ? mask : other);
+      tokens.push_back(!predicts || how >= 0.9 ? token : how < 0.8 ? corpus.mask : other);
       hidden.push_back(predicts ? token : not_counted);
     }
   }
@@ -48,8 +53,10 @@ Windows masked(Windows windows, std::int32_t mask, const Random& random) {
 }
 
 std::int64_t stride_of(const Corpus& corpus) {
-  if (corpus.context < 1) fail("Corpus: its context must be at least 1, got {}", corpus.context);
-  return corpus.context + (corpus.is_sequences ? 1 : 0);
+  if (corpus.text_context() < 1) {
+    fail("Corpus: its context must be at least {}, got {}", corpus.context - corpus.text_context() + 1, corpus.context);
+  }
+  return corpus.text_context() + (corpus.is_sequences ? 1 : 0);
 }
 
 }  // namespace
@@ -85,7 +92,7 @@ std::int64_t TokenNumbers::bytes() const {
 
 Windows training_windows(const Corpus& corpus, int B, std::int64_t step, const Random& random) {
   Random of_step = random.stream(static_cast<std::uint64_t>(step));
-  const std::int64_t N = corpus.train.size(), T = corpus.context;
+  const std::int64_t N = corpus.train.size(), T = corpus.text_context();
   if (B < 1 || T < 1 || N <= T) {
     fail("training_windows: expected B and context of at least 1 and more tokens than context, got {}, {} and {}", B, T,
          N);
@@ -95,7 +102,7 @@ Windows training_windows(const Corpus& corpus, int B, std::int64_t step, const R
     begins.push_back(corpus.is_sequences ? (T + 1) * of_step.below(N / (T + 1)) : of_step.below(N - T));
   }
   Windows windows = windows_at(corpus.train, corpus, begins);
-  return corpus.mask < 0 ? windows : masked(std::move(windows), corpus.mask, of_step.stream("masks"));
+  return corpus.mask < 0 ? windows : masked(std::move(windows), corpus, of_step.stream("masks"));
 }
 
 std::int64_t held_out_windows(const Corpus& corpus) {
@@ -114,7 +121,7 @@ Windows held_out_windows(const Corpus& corpus, std::int64_t first, std::int64_t 
   std::vector<std::int32_t> tokens, hidden;  // per window, so that its masks do not depend on `first`
   for (std::int64_t i = first; i < end; ++i) {
     const Windows one = masked(windows_at(corpus.held_out, corpus, {begins[static_cast<std::size_t>(i - first)]}),
-                               corpus.mask, Random(0).stream("held-out masks").stream(static_cast<std::uint64_t>(i)));
+                               corpus, Random(0).stream("held-out masks").stream(static_cast<std::uint64_t>(i)));
     tokens.insert(tokens.end(), one.tokens.data(), one.tokens.data() + one.tokens.numel());
     hidden.insert(hidden.end(), one.next.data(), one.next.data() + one.next.numel());
   }

@@ -31,6 +31,12 @@ struct Corpus {
   bool is_sequences = false;        // sequences of T + 1 tokens; no window crosses from one to the next
   std::int64_t held_out_bytes = 0;  // length of held_out as text in bytes; 0 if it is not text
   std::int32_t mask = -1;           // token that hides the tokens to predict; -1: predict the next tokens
+  std::int32_t replacements = 0;    // with a mask: tokens below this number replace some of the hidden ones
+  /// Tokens at the beginning and at the end of every window, which are not predicted: [CLS] and [SEP]
+  std::vector<std::int32_t> before{}, behind{};
+
+  /// Returns the number of tokens of the text in a window.
+  std::int64_t text_context() const { return context - std::ssize(before) - std::ssize(behind); }
 };
 
 /// Windows of T tokens, and the token to predict at each position: the next token or, with a mask, the hidden one.
@@ -44,7 +50,7 @@ struct Windows {
 inline constexpr double masked_share = 0.15;
 
 /// Returns the B windows of training step `step`. Their positions depend only on (random, step). Throws Error when
-/// `train` has no more tokens than a window.
+/// `train` has no more tokens than a window takes of it.
 Windows training_windows(const Corpus& corpus, int B, std::int64_t step, const Random& random);
 
 /// Return the number of windows of `held_out`, and the windows [first, end). Together they predict each token except the

@@ -161,6 +161,11 @@ std::vector<std::string> Tokenizer::operator()(std::string_view text) const {
   return tokens;
 }
 
+std::vector<std::string> Tokenizer::known_tokens() const {
+  if (pretrained_) return pretrained_->tokens();
+  return subwords_ ? subwords_->words() : std::vector<std::string>{};
+}
+
 std::string Tokenizer::written(std::string_view token) const {
   if (pretrained_) {
     const std::optional<int> id = pretrained_->id(token);

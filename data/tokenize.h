@@ -55,6 +55,9 @@ class Tokenizer {
   std::string written(std::string_view token) const;
   std::string join(const std::vector<std::string>& tokens) const;
 
+  /// Returns the tokens by id of a tokenizer that knows them in advance, of subwords or of a pretrained model; else none.
+  std::vector<std::string> known_tokens() const;
+
   /// Parts of the tokenizer. A pretrained one has Split::subwords.
   Split split() const { return split_; }
   bool is_of_text() const { return is_of_text_; }

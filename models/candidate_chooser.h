@@ -8,12 +8,15 @@ struct CandidateChooserConfig {
   static constexpr const char* kind = "candidate_chooser";
   TransformerConfig transformer{};
   bool or_none = false;  // whether "none of them" is an answer
+  /// Whether segments number the sentences of a text, back from the question; otherwise they are token types, all 0
+  bool numbered_sentences = true;
 
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
   template <class Self, class Field>
   static void for_each_field(Self& self, Field&& field) {
     field("transformer", self.transformer);
     field("or_none", self.or_none);
+    field("numbered_sentences", self.numbered_sentences);
   }
 };
 

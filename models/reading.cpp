@@ -10,6 +10,13 @@
 namespace heed {
 namespace {
 
+// Returns whether segments are sentences, not token types.
+bool reads_sentences(const Model& model) {
+  if (transformer_of(model).config.segments == 0 || !has_answers(model) || predicts_tokens(model)) return false;
+  const auto* chooser = std::get_if<CandidateChooser>(&model);
+  return !chooser || chooser->config.numbered_sentences;
+}
+
 // Brackets mark the candidates. The query is searched in the text without brackets.
 Example question_with_candidates(const SavedModel& model, std::string_view text, const std::string& query) {
   MarkedText marked = without_brackets(checked_utf8(text, "sentence"));
@@ -27,7 +34,7 @@ Example question_with_candidates(const SavedModel& model, std::string_view text,
     fail("the sentence contains none of the model's query words ({}); choose one with --query", listed(model.queries));
   }
   Example example = cut(marked, model.tokenizer);
-  example.sentences = sentence_numbers(example.tokens);
+  if (reads_sentences(*model.network)) example.sentences = sentence_numbers(example.tokens);
   return example;
 }
 
@@ -75,17 +82,17 @@ static std::string mask_of(const SavedModel& model) {
   return pretrained->token(*pretrained->special().mask);
 }
 
-// Returns the last token of the last word that is `query`, or the last token of that name; -1 when the text lacks both.
-static int pretrained_query(const PretrainedTokenizer& tokenizer, std::string_view text, const std::string& query) {
+int last_token_of(const std::string& sought, const PretrainedTokenizer& tokenizer, std::string_view text) {
+  if (sought.empty()) return -1;
   const std::vector<EncodedToken> tokens = tokenizer.encode(text);
   for (std::size_t i = tokens.size(); i-- > 0;) {
-    if (tokenizer.token(tokens[i].id) == query) return static_cast<int>(i);
+    if (tokenizer.token(tokens[i].id) == sought) return static_cast<int>(i);
     if (i + 1 < tokens.size() && tokens[i + 1].word == tokens[i].word) continue;  // not the word's last token
     std::size_t first = i;
     while (first > 0 && tokens[first - 1].word == tokens[i].word) --first;
     std::string_view word = text.substr(tokens[first].begin, tokens[i].end - tokens[first].begin);
     while (word.starts_with(' ')) word.remove_prefix(1);
-    if (word == query) return static_cast<int>(i);
+    if (word == sought) return static_cast<int>(i);
   }
   return -1;
 }
@@ -106,7 +113,7 @@ static Example pretrained_question(const SavedModel& model, std::string_view rea
   if (example.tokens.empty()) fail("the sentence is empty");
   example.query = static_cast<int>(example.tokens.size()) - 1;
   if (!query.empty()) {
-    example.query = pretrained_query(*model.tokenizer.pretrained(), text, query);
+    example.query = last_token_of(query, *model.tokenizer.pretrained(), text);
     if (example.query < 0) {
       fail("'{}' is not a word or token of the sentence; its tokens: {}", query, listed(example.tokens, " ", 100));
     }
@@ -198,8 +205,7 @@ Questions questions(const Model& model, const Vocabulary& vocabulary, const Exam
     for (const Span& span : example.candidates) places.insert(places.end(), {span.begin, span.end});
     input.candidates = Ids({1, std::ssize(example.candidates), 2}, std::move(places));
   }
-  if (config.segments > 0 && has_answers(model) &&
-      !predicts_tokens(model)) {  // segments of other models are not sentences: all 0
+  if (reads_sentences(model)) {
     if (example.sentences.size() != tokens.size()) fail("the model reads sentences; the text is not divided into them");
     const int most = *std::max_element(example.sentences.begin(), example.sentences.end()) + 1;
     if (most > config.segments) {

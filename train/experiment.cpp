@@ -1,19 +1,23 @@
 #include "train/experiment.h"
 
+#include "train/config/pretrained.h"
 #include "train/evaluation.h"
 
 #include <heed/data/tasks/candidates.h>
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace heed {
 namespace {
 
-std::vector<std::string> words_asked_about(const std::vector<Example>& examples) {
+std::vector<std::string> words_asked_about(const std::vector<Example>& examples, const Tokenizer& tokenizer) {
   std::vector<std::string> words;
   for (const Example& example : examples) {
-    const std::string& word = example.tokens[static_cast<std::size_t>(example.query)];
+    std::string word = example.tokens[static_cast<std::size_t>(example.query)];
+    if (tokenizer.pretrained()) word = tokenizer.written(word);
+    if (tokenizer.pretrained() && word.starts_with(' ')) word.erase(0, 1);
     if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
   }
   return words;
@@ -37,11 +41,31 @@ void check_answers(Answer answer, const std::vector<Example>& examples, const ch
   }
 }
 
+// Throws Error for a text that is longer than a pretrained model reads.
+void check_length(const Task& task, const TransformerConfig& model, const Config& config) {
+  if (task.max_length <= model.max_length) return;
+  std::string name = "data.context";
+  for (const std::vector<Example>* set : {&task.train, &task.held_out}) {
+    for (const Example& example : *set) {
+      if (!task.corpus && std::ssize(example.tokens) == task.max_length) name = example.source.text;
+    }
+  }
+  fail("{}: {} tokens are more than the {} that {} (model.from) reads at once", name, task.max_length, model.max_length,
+       config.from);
+}
+
+// Returns the last token of a word of the sentence; -1 when the sentence lacks the word.
+int token_of(const std::string& word, const SavedModel& model, const std::string& text, const Example& example) {
+  if (!model.tokenizer.pretrained()) return index_of(word, example.tokens);
+  const std::string plain = example.candidates.empty() ? text : without_brackets(text).text;
+  return last_token_of(word, *model.tokenizer.pretrained(), plain);
+}
+
 std::vector<Example> watched_sentences(const Config& config, const SavedModel& model, const Task& task) {
   std::vector<Example> result;
   for (const WatchedSentence& sentence : config.watched) {
     Example example = question(model, sentence.text, sentence.query);
-    example.antecedent = index_of(sentence.antecedent, example.tokens);  // -1: the sentence lacks it
+    example.antecedent = token_of(sentence.antecedent, model, sentence.text, example);
     example.answer = sentence.antecedent;
     for (std::size_t c = 0; c < example.candidates.size(); ++c) {
       const Span span = example.candidates[c];
@@ -113,7 +137,13 @@ Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, V
                .watched = {},
                .begun_from = {},
                .memory = {}};
+  std::optional<ModelConfig> continued;
+  if (config.pretrained) continued = continued_config(config);  // refuses a task before its data is read
   e.task = make_task(config.data, Random(config.seed).stream("data"));
+  if (continued) {
+    e.task.vocabulary = config.pretrained->vocabulary;
+    e.model.pretrained_config = config.pretrained->pretrained_config;
+  }
   if (config.answer != Answer::word) {
     name_candidates(e.task.train);
     name_candidates(e.task.held_out);
@@ -124,8 +154,9 @@ Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, V
   e.held_out = NumberedExamples(e.task.held_out, e.task.vocabulary);
   e.model.vocabulary = e.task.vocabulary;
   e.model.tokenizer = e.task.tokenizer;
-  e.model.queries = words_asked_about(e.task.train);
-  const ModelConfig model = model_config(config, e.task);
+  e.model.queries = words_asked_about(e.task.train, e.task.tokenizer);
+  const ModelConfig model = continued ? *continued : model_config(config, e.task);
+  if (continued) check_length(e.task, transformer_of(model), config);
   const auto make = [&](Values with) {
     e.model.parameters = Parameters();
     e.model.network = make_model(Scope(e.model.parameters, config.seed, dtype, with), model);

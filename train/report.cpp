@@ -225,7 +225,11 @@ std::string opening(const Experiment& e, const std::filesystem::path& run, const
                                                              e.task.corpus->mask < 0 ? "next" : "masked")
                                                : "The loss is the answer's cross-entropy; no attention weight is a "
                                                  "term of it."};
-  if (e.begun_from) {
+  if (e.begun_from && e.config.pretrained) {
+    const std::vector<std::string>& added = e.begun_from->new_parameters;
+    lines.insert(lines.begin() + 3, fmt::format("from   {}, with its tokenizer{}", e.begun_from->file.string(),
+                                                added.empty() ? "" : "; begun anew: " + listed(added)));
+  } else if (e.begun_from) {
     lines.insert(lines.begin() + 3,
                  fmt::format("from   {}, step {}: {} of {} words are known there{}", e.begun_from->file.string(),
                              e.begun_from->step, grouped(e.begun_from->words_known), grouped(words),

@@ -2,6 +2,7 @@
 #include "files/json.h"
 #include "run/program.h"
 #include "train/agreement.h"
+#include "train/config/pretrained.h"
 #include "train/gradient_check.h"
 #include "train/profile_report.h"
 #include "train/progress.h"
@@ -10,6 +11,7 @@
 
 #include <heed/autograd/machine.h>
 #include <heed/files/file.h>
+#include <heed/files/safetensors.h>
 #include <heed/version.h>
 
 #include <cxxopts.hpp>
@@ -126,23 +128,25 @@ int run_seeds(const cxxopts::ParseResult& arguments) {
   return 128 + stop;
 }
 
-// A resumed run splits its text into the subwords that it learned.
-void keep_subwords(heed::TaskOptions& data, const heed::RunDirectory& run) {
-  const std::filesystem::path file = heed::model_path(run.path());
-  if (data.split == heed::Split::subwords && std::filesystem::exists(file)) {
-    data.subwords = heed::load_model(file).tokenizer.subwords();
-  }
+// Returns the description of the model whose tokenizer a resumed run goes on with; empty when it has none of its own.
+heed::Description description_of(const heed::Config& config, const heed::RunDirectory& run) {
+  using namespace heed;
+  const std::filesystem::path file = model_path(run.path());
+  if (config.data.split != Split::subwords) return {};
+  if (std::filesystem::exists(file)) return read_safetensors(file).metadata;
+  const auto pretrained = find_pretrained(config.from);
+  return pretrained ? describe(*pretrained) : Description();
 }
 
-// Returns on all processes the configuration that rank 0 has read from the resumed run.
-heed::ResumedConfig share_config(heed::ResumedConfig read, const heed::Communicator& processes) {
+// Returns on all processes the configuration that rank 0 has read from the resumed run, which `directory` is there.
+heed::ResumedConfig share_config(heed::ResumedConfig read, const heed::RunDirectory* directory,
+                                 const heed::Communicator& processes) {
   using namespace heed;
   const std::string config = processes.exchange(to_yaml(read.config))[0];
-  const std::optional<Subwords>& subwords = read.config.data.subwords;
-  const std::string model = processes.exchange(subwords ? subwords->model() : "")[0];
-  if (processes.rank() == 0) return read;
-  read.config = parse_config(config, "the configuration of rank 0");
-  if (!model.empty()) read.config.data.subwords = Subwords(model);
+  const std::string text = processes.exchange(directory ? format_json(description_of(read.config, *directory)) : "")[0];
+  if (processes.rank() != 0) read.config = parse_config(config, "the configuration of rank 0");
+  const auto description = parse_json(text).get<Description>();
+  if (!description.empty()) use_tokenizer(read.config, described_model(description, "the model of rank 0"));
   return read;
 }
 
@@ -166,8 +170,7 @@ int run(const cxxopts::ParseResult& arguments, const heed::Communicator& process
                                                        done.origin ? done.origin->config : "")
                        : resumed ? ResumedConfig{}
                                  : ResumedConfig{read_config(text("config"), overrides), {}};
-  if (directory) keep_subwords(read.config.data, *directory);
-  if (resumed) read = share_config(std::move(read), processes);
+  if (resumed) read = share_config(std::move(read), directory ? &*directory : nullptr, processes);
   const Config& config = read.config;
   if (arguments.count("check-gradients")) {
     const ModelCheck check = check_model_gradients(config);

@@ -14,8 +14,11 @@ namespace {
 fs::path model_file(const fs::path& from) {
   if (!fs::exists(from)) fail("model.from: {}: there is no such run or model", from.string());
   if (!fs::is_directory(from)) return from;
-  if (!fs::exists(model_path(from))) fail("model.from: {}: expected a model.safetensors in it", from.string());
-  return model_path(from);
+  if (fs::exists(model_path(from))) return model_path(from);  // from itself, when it has a config.json
+  fail(
+      "model.from: {}: expected a run or the directory of a pretrained model, found no model.safetensors and no "
+      "config.json. A GGUF model is named by its file",
+      from.string());
 }
 
 // Returns the fields in which two models must agree, by their path: all of the architecture except the sizes of the
@@ -71,11 +74,38 @@ void copy_rows(const Tensor& from, Tensor to, const std::vector<std::pair<int, i
   to.copy_from(tensor(to.shape(), values, to.dtype()));
 }
 
+constexpr const char* pointer_name = "candidates.pointer.weight";
+
+void set_to_identity(Tensor matrix, double factor) {
+  const std::int64_t d = matrix.size(0);
+  std::vector<double> values(static_cast<std::size_t>(d * d));
+  for (std::int64_t i = 0; i < d; ++i) values[static_cast<std::size_t>(i * (d + 1))] = factor;
+  matrix.copy_from(tensor({d, d}, values, matrix.dtype()));
+}
+
+WarmStart continue_pretrained(const SavedModel& other, const fs::path& file, const SavedModel& model) {
+  WarmStart start{.file = file, .step = other.step, .words_known = model.vocabulary.size()};
+  for (const auto& [name, parameter] : model.parameters) {
+    if (!other.parameters.contains(name)) {
+      start.new_parameters.push_back(name);
+    } else if (const Tensor& source = other.parameters[name]; source.shape() != parameter.shape()) {
+      fail("model.from: {}: {} has shape {}, expected {}", file.string(), name, to_string(source.shape()),
+           to_string(parameter.shape()));
+    }
+  }
+  for (const auto& [name, parameter] : model.parameters) {
+    if (other.parameters.contains(name)) Tensor(parameter).copy_from(other.parameters[name]);
+    if (name == pointer_name && !other.parameters.contains(name)) set_to_identity(parameter, 0.1);
+  }
+  return start;
+}
+
 }  // namespace
 
 WarmStart warm_start(const fs::path& from, const SavedModel& model) {
   const fs::path file = model_file(from);
   const SavedModel other = load_model(file);
+  if (!model.pretrained_config.empty()) return continue_pretrained(other, file, model);
   check_architecture(config_of(*other.network), config_of(*model.network), file);
   const double scale = other.transformer().config.embedding_scale / model.transformer().config.embedding_scale;
   std::vector<std::pair<int, int>> words;

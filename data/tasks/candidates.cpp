@@ -115,14 +115,14 @@ std::vector<Example> cut_all(const std::vector<MarkedText>& texts, const Tokeniz
 }
 
 Task candidates_task(const std::string& train, const std::string& test, Split split, int vocabulary,
-                     const Random& random, const std::optional<Subwords>& known) {
+                     const Random& random, const std::optional<Tokenizer>& known) {
   Task task;
   task.name = "candidates";
   const std::vector<MarkedText> texts = read_all_candidates(train);
   if (split == Split::subwords) {
     std::vector<std::string_view> sentences;
     for (const MarkedText& text : texts) sentences.push_back(text.text);
-    task.tokenizer = Tokenizer::of_text(known ? *known : Subwords::learn(sentences, vocabulary));
+    task.tokenizer = known ? *known : Tokenizer::of_text(Subwords::learn(sentences, vocabulary));
   } else {
     task.tokenizer = Tokenizer(split);
   }
@@ -147,7 +147,7 @@ Task candidates_task(const std::string& train, const std::string& test, Split sp
   task.known_left_out = leave_out(task.held_out, sentence_numbers(task.train));
   if (task.held_out.empty()) fail("data.test: every sentence is also in the training set; expected others to test on");
   complete(task);
-  if (task.tokenizer.subwords()) task.vocabulary = Vocabulary(task.tokenizer.subwords()->words());
+  if (task.tokenizer.is_of_text()) task.vocabulary = Vocabulary(task.tokenizer.known_tokens());
   return task;
 }
 

@@ -34,13 +34,13 @@ Task task_of(const TaskOptions& o, const Random& random) {
     case TaskKind::jsonl:
       return jsonl_task(o.train, o.test, random);
     case TaskKind::text:
-      return text_task(o.train, o.test, o.split, o.context, o.vocabulary, o.subwords);
+      return text_task(o.train, o.test, o.split, o.context, o.vocabulary, o.tokenizer);
     case TaskKind::masked_text:
-      return masked_text_task(o.train, o.test, o.split, o.context, o.vocabulary, o.subwords);
+      return masked_text_task(o.train, o.test, o.split, o.context, o.vocabulary, o.tokenizer);
     case TaskKind::induction:
       return induction_task(o.sentences, o.held_out, o.context, random);
     case TaskKind::candidates:
-      return candidates_task(o.train, o.test, o.split, o.vocabulary, random, o.subwords);
+      return candidates_task(o.train, o.test, o.split, o.vocabulary, random, o.tokenizer);
   }
   fail("make_task: {} is not a task", static_cast<int>(o.kind));
 }
@@ -49,8 +49,8 @@ Task task_of(const TaskOptions& o, const Random& random) {
 
 Task make_task(const TaskOptions& options, const Random& random) {
   Task task = task_of(options, random);
-  if (!is_text(options.kind) && !task.tokenizer.subwords()) task.tokenizer = Tokenizer(options.split);
-  if (options.unknown == Unknown::token && !task.corpus && !task.tokenizer.subwords()) {
+  if (!task.tokenizer.is_of_text()) task.tokenizer = Tokenizer(options.split);
+  if (options.unknown == Unknown::token && !task.corpus && !task.tokenizer.is_of_text()) {
     learn_unknown(task, options.min_count);
   }
   if (options.shuffle_antecedents) shuffle_antecedents(task.train, random);

@@ -38,7 +38,8 @@ struct TaskOptions {
   int vocabulary = 1024;              // for `text`, and `candidates` with subwords: number of subwords to learn
   Unknown unknown = Unknown::error;   // how to treat words that are missing from the training set
   int min_count = 1;                  // rarer words of the training set are unknown too
-  std::optional<Subwords> subwords = {};  // known subwords; empty: learn them
+  /// Tokenizer with known tokens, for Split::subwords: of a run's subwords, or of a pretrained model. Empty: learn subwords
+  std::optional<Tokenizer> tokenizer = {};
   int sentences = 4000, held_out = 1000;  // to generate, for the other tasks
   bool shuffle_antecedents = false;       // control: randomises answers of the training set
 };

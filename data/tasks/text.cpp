@@ -31,10 +31,22 @@ class Numbering {
   }
 
   void add(std::string_view text, TokenNumbers& numbers) {
+    if (const auto& pretrained = tokenizer_.pretrained()) return add(text, *pretrained, numbers);
     tokenizer_.each(text, [&](std::string_view token) { numbers.add(number(token)); });
   }
 
  private:
+  // Reads pieces of whole lines, since encode() takes memory for every character.
+  static void add(std::string_view text, const PretrainedTokenizer& tokenizer, TokenNumbers& numbers) {
+    constexpr std::size_t piece = 1 << 20;
+    while (!text.empty()) {
+      const std::size_t line_end = text.size() <= piece ? text.npos : text.find('\n', piece);
+      const std::string_view lines = text.substr(0, line_end == text.npos ? line_end : line_end + 1);
+      for (const EncodedToken& token : tokenizer.encode(lines, false)) numbers.add(token.id);
+      text.remove_prefix(lines.size());
+    }
+  }
+
   std::int32_t number(std::string_view token) {
     if (token.size() > 1) return vocabulary_.add(std::string(token));
     std::int32_t& known = known_[static_cast<unsigned char>(token[0])];  // finds most tokens without a search
@@ -55,16 +67,20 @@ std::vector<std::string> words_at(const Corpus& corpus, const Vocabulary& vocabu
 
 // Distributed evenly over the held-out text.
 std::vector<Example> pieces_of(const Corpus& corpus, const Vocabulary& vocabulary) {
-  const int T = static_cast<int>(std::min<std::int64_t>({corpus.context, max_piece, corpus.held_out.size() - 1}));
+  const auto T =
+      static_cast<int>(std::min<std::int64_t>({corpus.text_context(), max_piece, corpus.held_out.size() - 1}));
   const std::int64_t room = corpus.held_out.size() - T;
   const std::int64_t count = std::min<std::int64_t>(max_pieces, room);
   std::vector<Example> pieces;
   for (std::int64_t i = 0; i < count; ++i) {
     Example piece;
-    piece.tokens = words_at(corpus, vocabulary, i * room / count, T + 1);
+    for (const std::int32_t special : corpus.before) piece.tokens.push_back(vocabulary.word(special));
+    for (std::string& word : words_at(corpus, vocabulary, i * room / count, T + 1)) {
+      piece.tokens.push_back(std::move(word));
+    }
     piece.answer = piece.tokens.back();
     piece.tokens.pop_back();
-    piece.query = T - 1;
+    piece.query = static_cast<int>(piece.tokens.size()) - 1;
     pieces.push_back(std::move(piece));
   }
   return pieces;
@@ -79,7 +95,7 @@ void check_length(const std::string& paths, const char* what, const TokenNumbers
 }  // namespace
 
 Task text_task(const std::string& train, const std::string& test, Split split, int context, int subwords,
-               const std::optional<Subwords>& known) {
+               const std::optional<Tokenizer>& known) {
   Task task;
   task.name = "text";
   task.max_length = context;
@@ -99,38 +115,57 @@ Task text_task(const std::string& train, const std::string& test, Split split, i
     held_out.push_back(text.substr(end));
   }
 
-  task.tokenizer = split == Split::subwords
-                       ? Tokenizer::of_text(known ? *known : Subwords::learn(learned_from, subwords))
-                       : Tokenizer::of_text(split);
-  if (task.tokenizer.subwords()) task.vocabulary = Vocabulary(task.tokenizer.subwords()->words());
+  task.tokenizer = split != Split::subwords ? Tokenizer::of_text(split)
+                   : known                  ? *known
+                                            : Tokenizer::of_text(Subwords::learn(learned_from, subwords));
+  task.vocabulary = Vocabulary(task.tokenizer.known_tokens());
   for (int byte = 0; split == Split::bytes && byte < 256; ++byte) {
     task.vocabulary.add(task.tokenizer(std::string(1, static_cast<char>(byte))).at(0));
   }
   Corpus& corpus = task.corpus.emplace();
   corpus.train = TokenNumbers(learned);
   corpus.context = context;
+  if (const auto& pretrained = task.tokenizer.pretrained()) {
+    corpus.before = pretrained->before();
+    corpus.behind = pretrained->behind();
+    if (corpus.text_context() < 1) {
+      fail("data.context: every window has {} special tokens; expected at least {}, got {}",
+           context - corpus.text_context(), context - corpus.text_context() + 1, context);
+    }
+  }
   Numbering numbering(task.vocabulary, task.tokenizer);
   for (const std::string_view text : learned_from) numbering.add(text, corpus.train);
   for (const std::string_view text : held_out) {
     numbering.add(text, corpus.held_out);
     corpus.held_out_bytes += std::ssize(text);
   }
-  check_length(train, "what is learned from", corpus.train, context + 1);
+  check_length(train, "what is learned from", corpus.train, corpus.text_context() + 1);
   check_length(test.empty() ? train : test, "what is held out", corpus.held_out, 2);
   task.held_out = pieces_of(corpus, task.vocabulary);
   return task;
 }
 
 Task masked_text_task(const std::string& train, const std::string& test, Split split, int context, int subwords,
-                      const std::optional<Subwords>& known) {
+                      const std::optional<Tokenizer>& known) {
   Task task = text_task(train, test, split, context, subwords, known);
   task.name = "masked_text";
-  if (task.vocabulary.contains(mask_token)) fail("{}: the text itself contains the token {}", train, mask_token);
-  task.corpus->mask = task.vocabulary.add(mask_token);
+  Corpus& corpus = *task.corpus;
+  if (const auto& pretrained = task.tokenizer.pretrained()) {
+    if (!pretrained->special().mask) {
+      fail("task masked_text: expected a token [MASK] or <mask> in the pretrained tokenizer, found neither");
+    }
+    corpus.mask = *pretrained->special().mask;
+    corpus.replacements = pretrained->size();
+  } else {
+    if (task.vocabulary.contains(mask_token)) fail("{}: the text itself contains the token {}", train, mask_token);
+    corpus.mask = corpus.replacements = task.vocabulary.add(mask_token);
+  }
   for (Example& piece : task.held_out) {
-    piece.query = static_cast<int>(piece.tokens.size()) / 2;
+    const auto first = std::ssize(corpus.before);
+    piece.query = static_cast<int>(first + (std::ssize(piece.tokens) - first) / 2);
     std::string& hidden = piece.tokens[static_cast<std::size_t>(piece.query)];
-    piece.answer = std::exchange(hidden, mask_token);
+    piece.answer = std::exchange(hidden, task.vocabulary.word(corpus.mask));
+    for (const std::int32_t special : corpus.behind) piece.tokens.push_back(task.vocabulary.word(special));
   }
   return task;
 }

@@ -232,6 +232,10 @@ std::vector<std::string> PretrainedTokenizer::tokens(int rows) const {
 
 const PretrainedTokenizer::Special& PretrainedTokenizer::special() const { return parts_->special; }
 
+const std::vector<int>& PretrainedTokenizer::before() const { return parts_->before; }
+
+const std::vector<int>& PretrainedTokenizer::behind() const { return parts_->behind; }
+
 const std::string& PretrainedTokenizer::json() const { return parts_->json; }
 
 }  // namespace heed

@@ -60,6 +60,10 @@ class PretrainedTokenizer {
   };
   const Special& special() const;
 
+  /// Return the ids that the template adds before a text ([CLS], <s>) and behind it ([SEP]); often none.
+  const std::vector<int>& before() const;
+  const std::vector<int>& behind() const;
+
   const std::string& json() const;  ///< the file
 
  private:

@@ -163,6 +163,11 @@ bool has_tensor(const Family& family, const WeightFiles& files, const std::strin
 
 // Returns the kind of model that the tensors make.
 ModelConfig kind_of(const Family& family, const PretrainedConfig& config, const WeightFiles& files) {
+  if (has_tensor(family, files, "candidates.pointer.weight")) {
+    return CandidateChooserConfig{.transformer = config.transformer,
+                                  .or_none = has_tensor(family, files, "candidates.none"),
+                                  .numbered_sentences = false};
+  }
   if (config.transformer.causal) {
     const bool has_head = config.logits.tied || has_tensor(family, files, "unembedding");
     if (has_head) return LanguageModelConfig{.transformer = config.transformer, .logits = config.logits};
@@ -179,7 +184,14 @@ ModelConfig kind_of(const Family& family, const PretrainedConfig& config, const 
 
 bool is_hugging_face(const fs::path& path) { return fs::is_directory(path) && fs::exists(path / "config.json"); }
 
-SavedModel load_pretrained(ConfigReader& json, const WeightFiles& files, const std::string& source) {
+PretrainedConfig read_pretrained_config(const std::string& text, const std::string& source) {
+  ConfigReader json(text, source);
+  const PretrainedConfig config = family_of(json).read(json);
+  json.finish();
+  return config;
+}
+
+SavedModel load_pretrained(ConfigReader& json, const WeightFiles& files, const std::string& source, Values values) {
   const NoRecording unrecorded;
   const Family& family = family_of(json);
   const PretrainedConfig config = family.read(json);
@@ -188,11 +200,11 @@ SavedModel load_pretrained(ConfigReader& json, const WeightFiles& files, const s
   SavedModel model;
   try {
     check_size(kind, files.elements());
-    model.network = make_model(Scope(model.parameters, 0, DType::float32, Values::zeros), kind);
+    model.network = make_model(Scope(model.parameters, 0, DType::float32, values), kind);
   } catch (const Error& error) {
     fail("{}: {}", json.source(), error.what());
   }
-  Loader(family, model).load(files, source);
+  if (values != Values::none) Loader(family, model).load(files, source);
   return model;
 }
 
@@ -214,15 +226,17 @@ void set_tokenizer(SavedModel& model, const std::string& json, const std::string
   }
 }
 
-SavedModel load_hugging_face(const fs::path& directory) {
+SavedModel read_hugging_face(const fs::path& directory, Values values) {
   const fs::path config_file = directory / "config.json", tokenizer_file = directory / "tokenizer.json";
   const std::string config_text = read_file(config_file);
   ConfigReader json(config_text, config_file.string());
   family_of(json);  // throws for an unknown family before weights are read
-  SavedModel model = load_pretrained(json, WeightFiles(directory), directory.string());
+  SavedModel model = load_pretrained(json, WeightFiles(directory), directory.string(), values);
   set_tokenizer(model, fs::exists(tokenizer_file) ? read_file(tokenizer_file) : "", tokenizer_file.string());
   model.pretrained_config = config_text;
   return model;
 }
+
+SavedModel load_hugging_face(const fs::path& directory) { return read_hugging_face(directory, Values::zeros); }
 
 }  // namespace heed

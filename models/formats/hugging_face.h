@@ -23,7 +23,8 @@ SavedModel load_hugging_face(const std::filesystem::path& directory);
 
 /// Writes config.json, model.safetensors and, when the model came with one, tokenizer.json, so that `transformers` loads the
 /// model with equal logits. A pretrained model keeps its configuration and the type of its weights: what was not trained is
-/// bit-equal. heed's own language models are written as GPT-2 or LLaMA. Throws `Error` when the model has another shape.
+/// bit-equal. Weights that were trained are float32. The head of a CandidateChooser is written as candidates.pointer.weight,
+/// (out, in), which load_hugging_face() reads and `transformers` leaves out. heed's own language models are written as GPT-2 or LLaMA. Throws `Error` when the model has another shape.
 void export_hugging_face(const SavedModel& model, const std::filesystem::path& directory);
 
 }  // namespace heed

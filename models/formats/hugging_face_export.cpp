@@ -1,3 +1,4 @@
+#include "files/half.h"
 #include "models/formats/config_json.h"
 #include "models/formats/hugging_face/family.h"
 
@@ -177,18 +178,48 @@ StoredAs stored_type(const Json& config) {
   return type == "bfloat16" ? StoredAs::BF16 : type == "float16" ? StoredAs::F16 : StoredAs::as_it_is;
 }
 
+// Returns whether each number has an equal one of 16 bits.
+bool is_exact(const NamedTensors& tensors, StoredAs type) {
+  if (type == StoredAs::as_it_is) return true;
+  for (const auto& [name, tensor] : tensors) {
+    const Tensor values = contiguous(tensor.to(DType::float32));
+    const float* const value = values.data<float>();
+    for (std::int64_t i = 0; i < values.numel(); ++i) {
+      const float stored = type == StoredAs::BF16 ? from_bf16(to_bf16(value[i])) : from_f16(to_f16(value[i]));
+      if (stored != value[i]) return false;
+    }
+  }
+  return true;
+}
+
+// Throws Error for a decoder that was trained to see the tokens behind each token.
+void check_sight(const SavedModel& model, const Family& family) {
+  ConfigReader reader(parse_json(model.pretrained_config), "config.json");
+  if (family.read(reader).transformer.causal == model.transformer().config.causal) return;
+  fail("export: this {} sees the whole text, as data.task candidates needs; transformers has no such model",
+       family.model_types[0]);
+}
+
 }  // namespace
 
 void export_hugging_face(const SavedModel& model, const fs::path& directory) {
   const NoRecording unrecorded;
   const bool is_pretrained = !model.pretrained_config.empty();
-  const Json json = is_pretrained ? parse_json(model.pretrained_config) : own_config(model);
+  Json json = is_pretrained ? parse_json(model.pretrained_config) : own_config(model);
   ConfigReader reader(json, "config.json");
   const Family& family = family_of(reader);
+  if (is_pretrained) check_sight(model, family);
   SafeTensors content{.tensors = named_by(family, model), .metadata = {{"format", "pt"}}};
+  StoredAs type = is_pretrained ? stored_type(json) : StoredAs::as_it_is;
+  std::string config = is_pretrained ? model.pretrained_config : json.dump(2) + "\n";
+  if (!is_exact(content.tensors, type)) {  // it was trained in float32
+    type = StoredAs::as_it_is;
+    json[json.contains("dtype") ? "dtype" : "torch_dtype"] = "float32";
+    config = json.dump(2) + "\n";
+  }
   make_directories(directory);
-  write_safetensors(directory / "model.safetensors", content, is_pretrained ? stored_type(json) : StoredAs::as_it_is);
-  write_file(directory / "config.json", is_pretrained ? model.pretrained_config : json.dump(2) + "\n");
+  write_safetensors(directory / "model.safetensors", content, type);
+  write_file(directory / "config.json", config);
   if (const auto& tokenizer = model.tokenizer.pretrained()) write_file(directory / "tokenizer.json", tokenizer->json());
 }
 

@@ -1,4 +1,6 @@
 #include "models/formats/config_json.h"
+#include "models/formats/description.h"
+#include "models/formats/hugging_face/pretrained.h"
 #include "models/formats/model_size.h"
 
 #include <heed/data/tasks/text.h>
@@ -50,36 +52,37 @@ void check_saved(const SavedModel& model) {
       first.in1 == names.end() ? "no more" : *first.in1, first.in2 == given.end() ? "no more" : *first.in2);
 }
 
-void save_model(const std::filesystem::path& path, const SavedModel& model) {
-  check_saved(model);
-  SafeTensors content;
-  content.tensors.assign(model.parameters.begin(), model.parameters.end());
-  content.metadata = {{"heed.model", format_json(to_json(config_of(*model.network)))},
-                      {"heed.vocabulary", format_json(model.vocabulary.words())},
-                      {"heed.queries", format_json(model.queries)},
-                      {"heed.split", name_of(model.tokenizer.split())},
-                      {"heed.step", std::to_string(model.step)}};
+Description describe(const SavedModel& model) {
+  Description description{{"heed.model", format_json(to_json(config_of(*model.network)))},
+                          {"heed.vocabulary", format_json(model.vocabulary.words())},
+                          {"heed.queries", format_json(model.queries)},
+                          {"heed.split", name_of(model.tokenizer.split())},
+                          {"heed.step", std::to_string(model.step)}};
   if (const auto unknown = model.vocabulary.unknown()) {
-    content.metadata["heed.unknown"] = model.vocabulary.word(*unknown);
+    description["heed.unknown"] = model.vocabulary.word(*unknown);
   }
-  if (model.tokenizer.is_of_text()) content.metadata["heed.of"] = "text";
+  if (model.tokenizer.is_of_text()) description["heed.of"] = "text";
   if (const auto& subwords = model.tokenizer.subwords()) {
-    content.metadata["heed.subwords"] =
+    description["heed.subwords"] =
         format_json(std::vector<std::uint8_t>(subwords->model().begin(), subwords->model().end()));
   }
-  if (const auto& pretrained = model.tokenizer.pretrained()) content.metadata["heed.tokenizer"] = pretrained->json();
-  if (!model.pretrained_config.empty()) content.metadata["heed.pretrained"] = model.pretrained_config;
-  write_safetensors(path, content);
+  if (const auto& pretrained = model.tokenizer.pretrained()) description["heed.tokenizer"] = pretrained->json();
+  if (!model.pretrained_config.empty()) description["heed.pretrained"] = model.pretrained_config;
+  return description;
 }
 
-SavedModel load_model(const std::filesystem::path& path) {
-  if (is_hugging_face(path)) return load_hugging_face(path);
-  if (is_gguf(path)) return load_gguf(path);
-  const std::string file = path.string();
-  const SafeTensors content = read_safetensors(path);
+void save_model(const std::filesystem::path& path, const SavedModel& model) {
+  check_saved(model);
+  write_safetensors(path, {.tensors = {model.parameters.begin(), model.parameters.end()}, .metadata = describe(model)});
+}
+
+namespace {
+
+// Reads a description. The model has no network yet; `config` describes it.
+SavedModel without_network(const Description& description, const std::string& source, ModelConfig& config) {
   const auto metadata = [&](const char* name) -> const std::string& {
-    const auto found = content.metadata.find(name);
-    if (found == content.metadata.end()) fail("{}: not a heed model: metadata entry '{}' is missing", file, name);
+    const auto found = description.find(name);
+    if (found == description.end()) fail("{}: not a heed model: metadata entry '{}' is missing", source, name);
     return found->second;
   };
   const auto parsed = [&](const char* name, auto&& parse) {
@@ -87,16 +90,16 @@ SavedModel load_model(const std::filesystem::path& path) {
     try {
       return parse(text);
     } catch (const std::exception& error) {
-      fail("{}: metadata '{}': {}", file, name, message_of(error));
+      fail("{}: metadata '{}': {}", source, name, message_of(error));
     }
   };
   const auto words = [](const std::string& text) { return parse_json(text).get<std::vector<std::string>>(); };
 
   SavedModel model;
   model.vocabulary = parsed("heed.vocabulary", [&](const std::string& text) { return Vocabulary(words(text)); });
-  if (content.metadata.contains("heed.unknown")) {
+  if (description.contains("heed.unknown")) {
     if (!model.vocabulary.contains(metadata("heed.unknown"))) {
-      fail("{}: metadata 'heed.unknown': '{}' is not in the vocabulary", file, excerpt(metadata("heed.unknown")));
+      fail("{}: metadata 'heed.unknown': '{}' is not in the vocabulary", source, excerpt(metadata("heed.unknown")));
     }
     model.vocabulary.let_stand_for_unknown(metadata("heed.unknown"));
   }
@@ -106,13 +109,13 @@ SavedModel load_model(const std::filesystem::path& path) {
     if (!named) fail("expected one of {}, got '{}'", fmt::join(names_of<Split>(), ", "), excerpt(text));
     return *named;
   });
-  model.tokenizer = content.metadata.contains("heed.of") ? Tokenizer::of_text(split) : Tokenizer(split);
-  if (content.metadata.contains("heed.pretrained")) model.pretrained_config = metadata("heed.pretrained");
-  if (content.metadata.contains("heed.tokenizer")) {
+  model.tokenizer = description.contains("heed.of") ? Tokenizer::of_text(split) : Tokenizer(split);
+  if (description.contains("heed.pretrained")) model.pretrained_config = metadata("heed.pretrained");
+  if (description.contains("heed.tokenizer")) {
     model.tokenizer =
         Tokenizer::of_text(parsed("heed.tokenizer", [](const std::string& text) { return PretrainedTokenizer(text); }));
     if (model.tokenizer.pretrained()->tokens(model.vocabulary.size()) != model.vocabulary.words()) {
-      fail("{}: metadata 'heed.tokenizer': its tokens are not those of 'heed.vocabulary'", file);
+      fail("{}: metadata 'heed.tokenizer': its tokens are not those of 'heed.vocabulary'", source);
     }
   } else if (split == Split::subwords) {
     model.tokenizer = Tokenizer::of_text(parsed("heed.subwords", [](const std::string& text) {
@@ -121,8 +124,8 @@ SavedModel load_model(const std::filesystem::path& path) {
     }));
     std::vector<std::string> words_of_text = model.vocabulary.words();
     if (!words_of_text.empty() && words_of_text.back() == mask_token) words_of_text.pop_back();
-    if (model.tokenizer.subwords()->words() != words_of_text) {
-      fail("{}: metadata 'heed.subwords': its words are not those of 'heed.vocabulary'", file);
+    if (model.tokenizer.known_tokens() != words_of_text) {
+      fail("{}: metadata 'heed.subwords': its words are not those of 'heed.vocabulary'", source);
     }
   }
   model.step = parsed("heed.step", [](const std::string& text) {
@@ -130,9 +133,33 @@ SavedModel load_model(const std::filesystem::path& path) {
     if (step < 0) fail("a step must not be negative, got {}", step);
     return step;
   });
-  const ModelConfig config = parsed(
-      "heed.model", [&](const std::string& text) { return model_config(parse_json(text), model.vocabulary.size()); });
+  config = parsed("heed.model",
+                  [&](const std::string& text) { return model_config(parse_json(text), model.vocabulary.size()); });
+  return model;
+}
 
+}  // namespace
+
+SavedModel described_model(const Description& description, const std::string& source) {
+  ModelConfig config;
+  SavedModel model = without_network(description, source, config);
+  model.network = make_model(Scope(model.parameters, 0, DType::float32, Values::none), config);
+  return model;
+}
+
+SavedModel read_description(const std::filesystem::path& path) {
+  if (is_hugging_face(path)) return read_hugging_face(path, Values::none);
+  if (is_gguf(path)) return load_gguf(path);
+  return described_model(read_safetensors(path).metadata, path.string());
+}
+
+SavedModel load_model(const std::filesystem::path& path) {
+  if (is_hugging_face(path)) return load_hugging_face(path);
+  if (is_gguf(path)) return load_gguf(path);
+  const std::string file = path.string();
+  const SafeTensors content = read_safetensors(path);
+  ModelConfig config;
+  SavedModel model = without_network(content.metadata, file, config);
   double elements = 0;
   for (const auto& [name, values] : content.tensors) elements += static_cast<double>(values.numel());
   try {

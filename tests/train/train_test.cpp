@@ -327,7 +327,8 @@ TEST_CASE("A run begins with another's weights, and needs it no more when it is 
         "1: train: model.from: none: there is no such run or model\n");
   fs::create_directory(place / "empty");
   CHECK(place.error("train --config small.yaml --set model.from=empty --out c") ==
-        "1: train: model.from: empty: expected a model.safetensors in it\n");
+        "1: train: model.from: empty: expected a run or the directory of a pretrained model, found no "
+        "model.safetensors and no config.json. A GGUF model is named by its file\n");
   CHECK(place.error("train --config small.yaml --set model.from=elsewhere --set model.heads=4 --set model.layers=1 "
                     "--out c") ==
         "1: train: model.from: elsewhere/model.safetensors: has another architecture:\n"

@@ -1,6 +1,7 @@
 #include "train/config/config.h"
 
 #include "train/config/keys.h"
+#include "train/config/pretrained.h"
 #include "train/config/rules.h"
 #include "train/config/yaml.h"
 
@@ -48,7 +49,7 @@ class ConfigReader {
         begun_with_(std::move(begun_with)),
         keys_(keys(config_)) {}
 
-  Config read(const std::vector<std::string>& overrides) {
+  Config read(const std::vector<std::string>& overrides, bool opens_pretrained = false) {
     for (const std::string& setting : overrides) checked_utf8(setting, "--set");
     read_document(parse_yaml(text_, source_, mistakes_));
     Config before = begun_with_.value_or(config_);
@@ -58,6 +59,7 @@ class ConfigReader {
       compare(before, *steps_taken_);
     }
     fit_defaults(config_, [&](const std::string& key) { return given_.contains(key); });
+    if (opens_pretrained && mistakes_.empty()) take_pretrained();
     check_rules();
     fail_with(mistakes_, text_, source_);
     return config_;
@@ -66,6 +68,20 @@ class ConfigReader {
   const std::vector<std::string>& changes() const { return changes_; }  // made by the overrides of a resumed run
 
  private:
+  // Takes what a pretrained model decides. Keys that are given must agree with it.
+  void take_pretrained() {
+    const std::shared_ptr<const SavedModel> pretrained = find_pretrained(config_.from);
+    if (!pretrained) return;
+    Config taken = config_;
+    use_pretrained(taken, pretrained);
+    const auto is_given = [&](const std::string& key) { return given_.contains(key); };
+    for (const auto& [key, message] : contradictions(config_, taken, is_given)) {
+      const Mistake& where = given_[key];
+      mistakes_.push_back({where.place, message, where.origin});
+    }
+    config_ = std::move(taken);
+  }
+
   // The file of a run also holds a warm-up that was a default: fewer steps shorten it.
   void shorten_warmup(const Schedule& before) {
     const auto written = given_.find("optim.warmup");
@@ -367,7 +383,7 @@ ResumedConfig read_resumed_config(const std::filesystem::path& path, const std::
 }
 
 Config read_config(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
-  return parse_config(read_file(path), path.string(), overrides);
+  return ConfigReader(path.string(), checked_utf8(read_file(path), path.string())).read(overrides, true);
 }
 
 Config parse_config(const std::string& text, const std::string& source, const std::vector<std::string>& overrides) {

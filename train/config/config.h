@@ -1,11 +1,12 @@
 #pragma once
 #include <heed/data/tasks/tasks.h>
-#include <heed/models/model.h>
+#include <heed/models/formats/saved_model.h>
 #include <heed/optim/optimizer.h>
 #include <heed/optim/schedule.h>
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -65,10 +66,15 @@ struct Config {
   } dump;
 
   std::vector<WatchedSentence> watched;
+
+  /// Description of the pretrained model that the run continues, without its weights; null for models of heed's own. No key
+  /// sets it: read_config() finds it where model.from says, a resumed run in its own model.
+  std::shared_ptr<const SavedModel> pretrained = nullptr;
 };
 
 /// Reads `path` (strict YAML, UTF-8), then the `--set` overrides ("model.heads=4"); later overrides win. fit_defaults()
-/// adapts the keys that are not given. Throws one Error that lists every mistake in both, one per line: "toy.yaml:12:5:
+/// adapts the keys that are not given. read_config() takes the shape of the model from a pretrained model.from; keys that
+/// contradict it are mistakes. Throws one Error that lists every mistake in both, one per line: "toy.yaml:12:5:
 /// unknown key 'learing_rate' in optim (did you mean 'lr'?)" or "--set model.heads=0: model.heads must be an integer
 /// from 1 to 64, got '0'". A syntax error is reported alone.
 Config read_config(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});

@@ -113,7 +113,7 @@ std::vector<Key> keys(Config& c) {
       {"model.bias", flag(&attention.bias), "biases in W_Q, W_K and W_V"},
       {"model.output_bias", output_biases(block), "biases in W_O and the MLP"},
       {"model.zero_outputs", flag(&c.zero_outputs), "W_O and the MLP's last matrix begin at 0"},
-      {"model.from", Text{&c.from}, "run or model whose weights to begin with"},
+      {"model.from", Text{&c.from}, "run or pretrained model to begin with"},
 
       {"optim.name", choice(&c.optimizer.method), "the optimiser", {"optimizer"}},
       {"optim.lr", Number{&c.schedule.lr, 0, true}, "learning rate at its highest", {"learning_rate"}, may_change},

@@ -52,8 +52,11 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
 
   const bool takes_subwords = c.data.kind == TaskKind::candidates && c.data.split == Split::subwords;
   demand(is_text(c.data.kind) || takes_subwords || !is_of_texts_alone(c.data.split), {"data.task", "data.tokens"},
-         fmt::format("task {} has sentences of words: data.tokens {} is for text and masked_text", task,
-                     name_of(c.data.split)));
+         c.pretrained ? fmt::format("task {} has sentences of words: {} (model.from) reads candidates, text and "
+                                    "masked_text",
+                                    task, c.from)
+                      : fmt::format("task {} has sentences of words: data.tokens {} is for text and masked_text", task,
+                                    name_of(c.data.split)));
   const bool has_words = !predicts_tokens(c.data.kind) && c.data.split != Split::subwords;
   demand(has_words || c.data.unknown == Unknown::error, {"data.task", "data.tokens", "data.unknown"},
          fmt::format("data.unknown token is for sentences of words or characters, not task {} with data.tokens {}",

@@ -85,6 +85,7 @@ const std::vector<std::string> unused{
 Family bert_family() {
   Family family{{"bert"}, read_bert, {"bert."}, bert_names(), unused};
   family.tensors.head()
+      .candidates()
       .linear("cls.predictions.transform.dense", {"transform.dense"})
       .norm("cls.predictions.transform.LayerNorm", "transform.norm")
       .same("cls.predictions.bias", "output_bias")
@@ -96,6 +97,7 @@ Family bert_family() {
 Family roberta_family() {
   Family family{{"roberta", "xlm-roberta", "camembert"}, read_roberta, {"roberta."}, bert_names(), unused};
   family.tensors.head()
+      .candidates()
       .linear("lm_head.dense", {"transform.dense"})
       .norm("lm_head.layer_norm", "transform.norm")
       .same("lm_head.bias", "output_bias")
@@ -115,6 +117,7 @@ Family distilbert_family() {
       .linear("transformer.layer.{}.ffn.lin2", {"encoder.{}.mlp.out"})
       .norm("transformer.layer.{}.output_layer_norm", "encoder.{}.mlp.norm")
       .head()
+      .candidates()
       .linear("vocab_transform", {"transform.dense"})
       .norm("vocab_layer_norm", "transform.norm")
       .same("vocab_projector.bias", "output_bias")

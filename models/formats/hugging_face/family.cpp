@@ -57,6 +57,10 @@ TensorNames& TensorNames::logits(const std::string& theirs) {
   return add({theirs, {"words.weight"}, Layout::same, true});
 }
 
+TensorNames& TensorNames::candidates() {
+  return linear("candidates.pointer", {"candidates.pointer"}).same("candidates.none", "candidates.none");
+}
+
 void read_windows(ConfigReader& json, TransformerConfig& config, const std::function<bool(int)>& is_sliding) {
   std::vector<int> full;
   int sliding = 0;

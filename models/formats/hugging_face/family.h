@@ -1,5 +1,5 @@
 #pragma once
-#include "models/formats/hugging_face/config_reader.h"
+#include "models/formats/hugging_face/pretrained.h"
 
 #include <heed/models/model.h>
 
@@ -39,19 +39,14 @@ class TensorNames : public std::vector<TensorName> {
   TensorNames& linear_by_head(const std::string& theirs, const std::vector<std::string>& ours);
   /// The matrix of the logits: the token embeddings when they are tied.
   TensorNames& logits(const std::string& theirs);
+  /// The head of a CandidateChooser, in which transformers has no part.
+  TensorNames& candidates();
   /// Names added from here on belong to the head.
   TensorNames& head();
 
  private:
   TensorNames& add(TensorName name);
   bool is_in_head_ = false;
-};
-
-/// A pretrained configuration in heed's terms.
-struct PretrainedConfig {
-  TransformerConfig transformer{};
-  LogitsConfig logits{};
-  Activation head_activation = Activation::gelu;  // of the layer before the logits, in masked language models
 };
 
 /// How heed reads one family of pretrained models.

@@ -234,7 +234,7 @@ TEST_CASE("Subwords are learned from the training sentences, and spans are of th
                                      .train = (scratch / "b.jsonl").string(),
                                      .test = (scratch / "a.jsonl").string(),
                                      .split = Split::subwords,
-                                     .subwords = *task.tokenizer.subwords()},
+                                     .tokenizer = task.tokenizer},
                                     Random(1));
   CHECK(with_known.vocabulary.words() == task.vocabulary.words());
 }

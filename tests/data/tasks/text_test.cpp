@@ -1,4 +1,5 @@
 #include "tests/catch.h"
+#include "tests/data/tokenizers/small_tokenizer.h"
 #include "tests/message.h"
 #include "tests/scratch.h"
 
@@ -140,4 +141,69 @@ TEST_CASE("A text that another program truncates during the read is an error, or
                             said.starts_with("FILE/a: what is learned from has 0 ");
     CHECK((is_refused || learned == std::ssize(text) / 10 * 9 + std::ssize(text) % 10 * 9 / 10));
   }
+}
+
+namespace {
+
+// Returns each window as its tokens, with the tokens to predict below it; "_" where none is.
+std::vector<std::string> shown_windows(const Windows& windows, const Vocabulary& vocabulary) {
+  std::vector<std::string> lines;
+  const std::int64_t T = windows.tokens.shape()[1];
+  for (const Ids* ids : {&windows.tokens, &windows.next}) {
+    for (std::int64_t i = 0; i < ids->numel(); ++i) {
+      std::string& line = i % T == 0 ? lines.emplace_back() : lines.back();
+      line += (i % T == 0 ? "" : " ") + ((*ids)[i] < 0 ? "_" : vocabulary.word((*ids)[i]));
+    }
+  }
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("A pretrained tokenizer's special tokens are in every window and excerpt, and are not predicted") {
+  const Texts texts;
+  write_file(texts / "a", "the cat saw the dog because it was big .");
+  write_file(texts / "b", "a cat saw birds .");
+  const Tokenizer tokenizer = Tokenizer::of_text(PretrainedTokenizer(tokenizer_json(true)));
+  const auto task_of = [&](auto make, int context) {
+    return make((texts / "a").string(), (texts / "b").string(), Split::subwords, context, 0, tokenizer);
+  };
+  const Task task = task_of(text_task, 6);
+  CHECK(task.corpus->train.size() == 10);
+  CHECK(shown_windows(held_out_windows(*task.corpus, 0, 2), task.vocabulary) ==
+        std::vector<std::string>{"[CLS] a cat saw bi [SEP]", "[CLS] ##rd ##s . [SEP] [PAD]", "_ cat saw bi ##rd _",
+                                 "_ ##s . _ _ _"});
+  CHECK(held_out_windows(*task.corpus) == 2);
+  CHECK(task.held_out[0].tokens == std::vector<std::string>{"[CLS]", "a", "cat", "saw", "bi"});
+  CHECK(task.held_out[0].query == 4);
+  CHECK(task.held_out[0].answer == "##rd");
+
+  const Task masked = task_of(masked_text_task, 6);
+  CHECK(masked.held_out[0].tokens == std::vector<std::string>{"[CLS]", "a", "cat", "[MASK]", "bi", "[SEP]"});
+  CHECK(masked.held_out[0].answer == "saw");
+  CHECK(masked.vocabulary.size() == 61);
+  CHECK((masked.corpus->mask == 4 && masked.corpus->replacements == 61));
+  int hidden = 0, replaced = 0;
+  for (int step = 0; step < 200; ++step) {
+    const Windows windows = training_windows(*masked.corpus, 4, step, Random(1));
+    for (std::int64_t i = 0; i < windows.next.numel(); ++i) {
+      const bool is_special = i % 6 == 0 || i % 6 == 5;
+      if (is_special) CHECK((windows.next[i] < 0 && windows.tokens[i] == (i % 6 == 0 ? 2 : 3)));
+      hidden += windows.next[i] >= 0;
+      replaced += windows.next[i] >= 0 && windows.tokens[i] >= 19;  // words that the text lacks
+    }
+  }
+  CHECK((hidden > 400 && hidden < 560));  // 15 % of 3200
+  CHECK(replaced > 15);                   // 10 % of these, of which 42 of 61 are such words
+}
+
+TEST_CASE("A long text is read by a pretrained tokenizer in pieces of whole lines") {
+  const Texts texts;
+  std::string text;
+  while (text.size() < 2'300'000) text += "the birds saw a cat .\n";
+  write_file(texts / "a", text);
+  const Tokenizer tokenizer = Tokenizer::of_text(PretrainedTokenizer(tokenizer_json(false)));
+  const Task task = text_task((texts / "a").string(), (texts / "a").string(), Split::subwords, 8, 0, tokenizer);
+  CHECK(task.corpus->train.size() == static_cast<std::int64_t>(text.size() / 22 * 8));
+  CHECK(task.corpus->train[7] == task.vocabulary[std::string(".")]);
 }

@@ -1,9 +1,8 @@
 #include "models/formats/gguf/gguf_config.h"
 #include "tests/catch.h"
 #include "tests/message.h"
-#include "tests/scratch.h"
+#include "tests/models/formats/gguf_bytes.h"
 
-#include <heed/files/file.h>
 #include <heed/models/formats/gguf.h>
 #include <heed/models/formats/hugging_face.h>
 #include <heed/models/reading.h>
@@ -11,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 
 using namespace heed;
@@ -19,64 +17,6 @@ using namespace heed;
 namespace {
 
 const std::filesystem::path gguf_models = "tests/golden/gguf", hf_models = "tests/golden/hugging_face";
-
-// Writes metadata and tensors as the format has them.
-class GgufBytes {
- public:
-  GgufBytes& text(const std::string& key, const std::string& value) { return entry(key, 8).add_text(value); }
-  GgufBytes& u32(const std::string& key, std::uint32_t value) { return entry(key, 4).add(value); }
-  GgufBytes& f32(const std::string& key, float value) { return entry(key, 6).add(value); }
-  GgufBytes& flag(const std::string& key, bool value) { return entry(key, 7).add(static_cast<std::uint8_t>(value)); }
-  GgufBytes& texts(const std::string& key, const std::vector<std::string>& values) {
-    entry(key, 9).add(std::uint32_t{8}).add(std::uint64_t{values.size()});
-    for (const std::string& value : values) add_text(value);
-    return *this;
-  }
-  template <class T>
-  GgufBytes& numbers(const std::string& key, std::uint32_t type, const std::vector<T>& values) {
-    entry(key, 9).add(type).add(std::uint64_t{values.size()});
-    for (const T value : values) add(value);
-    return *this;
-  }
-  // A tensor without numbers behind the directory.
-  GgufBytes& tensor(const std::string& name, const std::vector<std::uint64_t>& sizes, std::uint32_t type,
-                    std::uint64_t offset) {
-    ++tensors_;
-    add_text(name).add(static_cast<std::uint32_t>(sizes.size()));
-    for (const std::uint64_t size : sizes) add(size);
-    return add(type).add(offset);
-  }
-
-  std::string bytes(std::uint32_t version = 3) const {
-    GgufBytes head;
-    head.bytes_ = "GGUF";
-    head.add(version).add(tensors_).add(entries_);
-    return head.bytes_ + bytes_;
-  }
-  std::filesystem::path in(const Scratch& scratch) const {
-    write_file(scratch / "model.gguf", bytes());
-    return scratch / "model.gguf";
-  }
-
- private:
-  template <class T>
-  GgufBytes& add(T value) {
-    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
-    return *this;
-  }
-  GgufBytes& add_text(const std::string& value) {
-    add(std::uint64_t{value.size()});
-    bytes_ += value;
-    return *this;
-  }
-  GgufBytes& entry(const std::string& key, std::uint32_t type) {
-    ++entries_;
-    return add_text(key).add(type);
-  }
-
-  std::string bytes_;
-  std::uint64_t entries_ = 0, tensors_ = 0;
-};
 
 // The largest difference between the logits of two models for some tokens.
 double difference(const SavedModel& a, const SavedModel& b) {

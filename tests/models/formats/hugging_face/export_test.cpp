@@ -4,6 +4,8 @@
 
 #include <heed/autograd/ops.h>
 
+#include <cstring>
+
 using namespace heed;
 
 namespace {
@@ -16,6 +18,13 @@ double parameter_difference(const SavedModel& one, const SavedModel& other) {
     largest = std::max(largest, max(abs(value - other.parameters[name])).item());
   }
   return largest;
+}
+
+// The bytes of a tensor in the text of a safetensors file: the header's length in 8 bytes, the header, the data.
+std::string bytes_of(const std::string& file, const StoredTensor& tensor) {
+  std::uint64_t header = 0;
+  std::memcpy(&header, file.data(), sizeof header);
+  return file.substr(sizeof header + header + tensor.begin, tensor.end - tensor.begin);
 }
 
 // The same architectures that GPT-2 and LLaMA have, in a small size.
@@ -48,6 +57,8 @@ TEST_CASE("A pretrained model is exported as it was: names, types and bits of it
     CHECK(parameter_difference(model, load_model(scratch / "out")) == 0);
     if (!std::filesystem::exists(entry.path() / "model.safetensors")) continue;
     const SafeTensorsFile given(entry.path() / "model.safetensors"), exported(scratch / "out" / "model.safetensors");
+    const std::string given_file = read_file(entry.path() / "model.safetensors");
+    const std::string exported_file = read_file(scratch / "out" / "model.safetensors");
     for (const StoredTensor& tensor : exported.tensors()) {
       const auto found =
           std::ranges::find_if(given.tensors(), [&](const StoredTensor& t) { return t.name == tensor.name; });
@@ -56,6 +67,7 @@ TEST_CASE("A pretrained model is exported as it was: names, types and bits of it
         continue;
       }
       CHECK((found->type == tensor.type && found->shape == tensor.shape));
+      CHECK(bytes_of(given_file, *found) == bytes_of(exported_file, tensor));
     }
   }
 }
