@@ -47,7 +47,7 @@ std::vector<Example> read_held_out(const fs::path& run) {
   return read_jsonl(file);
 }
 
-Causes causes(const SavedModel& model, const fs::path& run, int most, const OnProgress& progress) {
+Causes causes(const SavedModel& model, const fs::path& run, int most, const OnProgress& progress, Heads among) {
   const std::vector<Example> held_out = read_held_out(run);
   const Dump dump = last_dump(run);
   check_same_model(dump, model, dump_path(run, dump.step).string());
@@ -56,7 +56,7 @@ Causes causes(const SavedModel& model, const fs::path& run, int most, const OnPr
   for (const SentenceAttention& sentence : dump.sentences) {
     if (takes_apart) watched.push_back(question(sentence));
   }
-  Causes result = causes(model, held_out, watched, most, progress);
+  Causes result = causes(model, held_out, watched, most, progress, among);
   if (!takes_apart && !std::holds_alternative<CandidateChooser>(*model.network)) {
     result.left_out.emplace_back(
         "Watched sentences are kept as whole words, and the model reads pieces of words: no logit is taken apart.");

@@ -58,18 +58,21 @@ struct Gathered {
 // Returns how often the sentences, the longest of which has T tokens, are read. Per head: its outputs, each key of the
 // query, that of the antecedent alone, and 9 edges between the other roles. Per layer: all its heads at once. Once
 // each: all heads of all layers, and the unchanged model.
-double passes(int layers, int heads, std::size_t T) {
+double passes(const TransformerConfig& config, Heads among, std::size_t T) {
   const auto keys = static_cast<double>(T);
+  const int layers = among.layer < 0 ? config.layers : 2,
+            heads = among.head < 0 ? config.heads() : 2;  // one that points
   return layers * (heads * (keys + 13) + keys + 1) + 2;
 }
 
 class Study {
  public:
-  Study(const HeldOut& held_out, Causes& causes, const OnProgress& progress)
+  Study(const HeldOut& held_out, Causes& causes, Heads among, double passes, const OnProgress& progress)
       : held_out_(held_out),
         sentences_(held_out.sentences()),
         causes_(causes),
-        passes_("causes", passes(held_out.layers(), held_out.heads(), longest(sentences_)), progress),
+        among_(among),
+        passes_("causes", passes, progress),
         before_(answers_before()) {
     summarise();
     find_pointing_head();
@@ -79,6 +82,7 @@ class Study {
     for (int layer = 0; layer < held_out_.layers(); ++layer) {
       for (int head = 0; head < held_out_.heads(); ++head) {
         const Heads heads{layer, head};
+        if (!is_measured(heads)) continue;
         outputs(Cause::What::zero_ablation, heads, [=](auto) { return ablate(heads); });
         outputs(Cause::What::mean_ablation, heads, mean_ablation(heads));
         edges_of_query(Cause::What::edge, heads);
@@ -89,7 +93,7 @@ class Study {
         if (layer + 1 < held_out_.layers()) edges_between_roles(heads);
         outputs(Cause::What::patch_head, heads, patch_from_counterparts(heads));
       }
-      if (held_out_.heads() == 1) continue;
+      if (held_out_.heads() == 1 || !is_measured({layer, -1})) continue;
       edges_of_query(Cause::What::edge_all_heads, {layer, -1});
       outputs(Cause::What::patch_layer, {layer, -1}, patch_from_counterparts({layer, -1}));
     }
@@ -101,6 +105,15 @@ class Study {
 
  private:
   using Answers = std::vector<HeldOut::Answer>;
+
+  // Returns whether a head is measured; for head -1, whether any of its layer is.
+  bool is_measured(Heads one) const {
+    const auto is_in = [&](Heads chosen) {
+      return (chosen.layer < 0 || chosen.layer == one.layer) &&
+             (chosen.head < 0 || one.head < 0 || chosen.head == one.head);
+    };
+    return is_in(among_) || (causes_.pointing && is_in({causes_.pointing->layer, causes_.pointing->head}));
+  }
 
   bool is_right(std::size_t i, const Answers& answers) const { return answers[i].word == held_out_.right(i); }
   double change(std::size_t i, const Answers& after) const {
@@ -290,6 +303,7 @@ class Study {
   const HeldOut& held_out_;
   const std::vector<Example>& sentences_;
   Causes& causes_;
+  Heads among_;
   Passes passes_;
   Baseline before_;
   Gathered all_, last_;             // edges of the query: weights and absolute changes
@@ -307,14 +321,14 @@ const Cause* Causes::find(Cause::What what, int layer, int head, const std::stri
 }
 
 Causes causes(const SavedModel& model, const std::vector<Example>& held_out, const std::vector<Example>& watched,
-              int most, const OnProgress& progress) {
+              int most, const OnProgress& progress, Heads among) {
   Causes result;
   result.step = model.step;
   result.held_out = static_cast<int>(held_out.size());
   const TransformerConfig& config = model.transformer().config;
-  const double times = passes(config.layers, config.heads(), longest(held_out));
+  const double times = passes(config, among, longest(held_out));
   const HeldOut used(model, held_out, most > 0 ? static_cast<std::size_t>(most) : affordable(config, held_out, times));
-  Study(used, result, progress).run();
+  Study(used, result, among, passes(config, among, longest(used.sentences())), progress).run();
   if (std::holds_alternative<CandidateChooser>(*model.network)) {
     result.left_out.emplace_back("The model chooses among candidates: no logit of a word is taken apart.");
     return result;

@@ -80,9 +80,9 @@ struct Causes {
 };
 
 /// Measures the causes of the answers to up to `most` held-out sentences. With `most` 0 it takes as many as need about
-/// a minute, and at least 100. Decomposes the answers to the `watched` sentences with attribute(). Throws NotFinite
+/// a minute, and at least 100. It measures the heads `among`, all by default, and the one that points. Decomposes the answers to the `watched` sentences with attribute(). Throws NotFinite
 /// when the model computes infinity or NaN.
 Causes causes(const SavedModel& model, const std::vector<Example>& held_out, const std::vector<Example>& watched = {},
-              int most = 0, const OnProgress& progress = {});
+              int most = 0, const OnProgress& progress = {}, Heads among = {-1, -1});
 
 }  // namespace heed

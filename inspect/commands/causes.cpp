@@ -14,7 +14,12 @@ const Command causes_command{.name = "causes",
                                const int limit = limit_of(request);
                                const SavedModel model = model_of(run, step_of(request));
                                check_has_answers(*model.network);
-                               const Causes found = causes(model, run, limit, of_run(run, request.progress));
+                               const auto chosen = [](const char* what, std::optional<int> number, int count) {
+                                 return number ? chosen_range(what, number, count).begin : -1;
+                               };
+                               const Heads among{chosen("layer", request.view.layer, model.layers()),
+                                                 chosen("head", request.view.head, model.heads())};
+                               const Causes found = causes(model, run, limit, of_run(run, request.progress), among);
                                return request.has("json") ? json_line(causes_json(found))
                                                           : causes_view(found, request.view);
                              }};

@@ -169,7 +169,7 @@ std::string causes_view(const Causes& causes, const View& view) {
   text += wrapped(answered, view.terminal.width) + "\n\nIs the attention the cause?\n";
   std::vector<std::string> lines = causes_verdict(causes);
   lines.insert(lines.end(), causes.left_out.begin(), causes.left_out.end());
-  lines.push_back(correlation_text(causes));
+  if (!view.layer && !view.head) lines.push_back(correlation_text(causes));
   for (const std::string& line : lines) text += wrapped(line, view.terminal.width) + "\n";
   text += "\n" + row_text("", "weight", "probability", "accuracy", "flip", view.terminal);
   text += row_text("", "", "change ± sd", "after", "rate", view.terminal);

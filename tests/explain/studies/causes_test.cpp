@@ -122,6 +122,30 @@ TEST_CASE("The edge to the antecedent is cut in every head of every layer, too")
   CHECK(row->weight == Approx(weight));
 }
 
+TEST_CASE("causes measures the chosen heads and the one that points, as it does among all") {
+  const SavedModel model = small_model();
+  const Causes all = causes(model, sentences(), {}, any_number);
+  REQUIRE(all.pointing);
+  const Heads chosen{1 - all.pointing->layer, 1};
+  const Causes some = causes(model, sentences(), {}, any_number, {}, chosen);
+  CHECK(some.rows.size() < all.rows.size());
+  CHECK(some.pointing->head == all.pointing->head);
+  CHECK(some.pointing->others.share == all.pointing->others.share);
+  for (const Cause& row : some.rows) {
+    const bool is_chosen = row.layer == chosen.layer && row.head == chosen.head;
+    const bool is_pointing = row.layer == all.pointing->layer && row.head == all.pointing->head;
+    CHECK((is_chosen || is_pointing || row.head == -1));
+    const auto same = std::ranges::find_if(all.rows, [&](const Cause& other) {
+      return other.what == row.what && other.layer == row.layer && other.head == row.head && other.from == row.from &&
+             other.to == row.to;
+    });
+    REQUIRE(same != all.rows.end());
+    CHECK(same->probability == row.probability);
+    CHECK(same->accuracy.share == row.accuracy.share);
+  }
+  CHECK(std::ranges::any_of(some.rows, [&](const Cause& row) { return row.layer == chosen.layer && row.head == 1; }));
+}
+
 TEST_CASE("An edge is not kept alone in a head that hardly looks there") {
   const SavedModel model = small_model();
   for (const auto& [name, value] : model.parameters) {  // sharp attention, here and there
