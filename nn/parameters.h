@@ -86,7 +86,7 @@ struct Init {
 /// inspected.
 enum class Values { drawn, zeros, none };
 
-/// Where a layer creates its parameters: a store, a prefix of names, and a seed. A parameter's initial values depend
+/// The place at which a layer creates its parameters: a store, a prefix of names, and a seed. A parameter's initial values depend
 /// only on the seed and its full name.
 ///
 ///   Parameters parameters;

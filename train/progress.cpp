@@ -40,7 +40,7 @@ std::string progress_text(const ProgressState& s, int width) {
     parts.push_back({4, fmt::format("perplexity {:.2f}", s.perplexity)});
   } else if (!std::isnan(s.accuracy))
     parts.push_back({3, "held-out " + percent(s.accuracy)});
-  if (!std::isnan(s.twin_accuracy)) parts.push_back({4, "twins " + percent(s.twin_accuracy)});
+  if (!std::isnan(s.twin_accuracy)) parts.push_back({4, "pairs " + percent(s.twin_accuracy)});
   if (s.steps_a_second > 0) {
     parts.push_back({5, s.tokens_a_step > 0 ? fmt::format("{:.0f} tokens/s", s.steps_a_second * s.tokens_a_step)
                                             : fmt::format("{:.0f} steps/s", s.steps_a_second)});

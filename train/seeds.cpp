@@ -47,7 +47,7 @@ constexpr SeedFigure seed_figures[] = {
     {"perplexity", [](const Evaluation& e) { return e.perplexity; }, 4},
     {"bits a byte", [](const Evaluation& e) { return e.bits_per_byte; }, 4},
     {"accuracy", [](const Evaluation& e) { return e.accuracy; }, 0},
-    {"twin accuracy", [](const Evaluation& e) { return e.twin_accuracy; }, 0},
+    {"both of a pair", [](const Evaluation& e) { return e.twin_accuracy; }, 0},
     {"weight on antecedent", best_weight, 2},
 };
 

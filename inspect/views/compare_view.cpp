@@ -55,7 +55,7 @@ std::string metrics_text(const Side& a, const Side& b, const Columns& layout) {
          row("loss in training", loss([](const Metrics& m) { return m.train_loss; })) +
          row("loss on held-out examples", loss([](const Metrics& m) { return m.held_out.loss; })) +
          row("accuracy", share([](const Metrics& m) { return m.held_out.accuracy; })) +
-         row("twin accuracy", share([](const Metrics& m) { return m.held_out.twin_accuracy; })) +
+         row("both of a pair", share([](const Metrics& m) { return m.held_out.twin_accuracy; })) +
          row("weight on antecedent, best head", [&](const Side& side) {
            return known(side, [](const Metrics& m) { return best_head_text(m.held_out); });
          });

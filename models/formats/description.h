@@ -7,7 +7,7 @@
 
 namespace heed {
 
-/// What a saved model says about itself besides its parameters: the metadata that save_model() lists.
+/// The description of a saved model besides its parameters: the metadata that save_model() lists.
 using Description = std::map<std::string, std::string>;
 
 /// Returns the description of a model.

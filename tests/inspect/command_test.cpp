@@ -260,7 +260,7 @@ step                                                 200                   400
 loss in training                                  1.5000                     -
 loss on held-out examples                         2.2500                     -
 accuracy                                          50.0 %                     -
-twin accuracy                                          -                     -
+both of a pair                                         -                     -
 weight on antecedent, best head      0.90 layer 1 head 2                     -
 
 The [animal] didn't cross the street because it was too tired

@@ -19,7 +19,7 @@ import tempfile
 TOP = pathlib.Path(__file__).resolve().parents[2]
 FILES = ["autograd/cpu/attention.cpp", "autograd/cpu/short_attention.h", "autograd/cpu/softmax_row.h", "optim/clip.cpp",
          "optim/schedule.cpp", "optim/adam.cpp", "optim/sgd.cpp"]
-# What is found, and what is put there. Spaces around an operator tell it from a sign, a pointer or a template's bracket.
+# Patterns and their replacements. Spaces around an operator tell it from a sign, a pointer or a template's bracket.
 CHANGES = [(r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r" / ", " * "), (r" \+= ", " -= "), (r" -= ", " += "),
            (r" \*= ", " /= "), (r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "), (r" == ", " != "),
            (r" != ", " == "), (r" && ", " || "), (r" \|\| ", " && "), (r"\bstd::min\b", "std::max"),

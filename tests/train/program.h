@@ -11,7 +11,7 @@
 
 namespace heed {
 
-// What a program of this build, beside this test program, said and how it ended.
+// Output and exit code of a program of this build, beside this test program.
 struct Ended {
   int code;
   std::string out, err;

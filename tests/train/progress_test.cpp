@@ -10,8 +10,8 @@ using namespace heed;
 TEST_CASE("The progress line fits the width: the least important parts go first") {
   const ProgressState s{
       .step = 200, .steps = 300, .loss = 0.51237, .accuracy = 0.9912, .twin_accuracy = 0.5, .steps_a_second = 12.5};
-  CHECK(progress_text(s, 80) == "step 200/300  loss 0.5124  held-out 99.1 %  twins 50.0 %  12 steps/s  8 s left");
-  CHECK(progress_text(s, 75) == "step 200/300  loss 0.5124  held-out 99.1 %  twins 50.0 %  8 s left");
+  CHECK(progress_text(s, 80) == "step 200/300  loss 0.5124  held-out 99.1 %  pairs 50.0 %  12 steps/s  8 s left");
+  CHECK(progress_text(s, 75) == "step 200/300  loss 0.5124  held-out 99.1 %  pairs 50.0 %  8 s left");
   CHECK(progress_text(s, 60) == "step 200/300  loss 0.5124  held-out 99.1 %  8 s left");
   CHECK(progress_text(s, 39) == "step 200/300  loss 0.5124  8 s left");
   CHECK(progress_text(s, 30) == "step 200/300  loss 0.5124");

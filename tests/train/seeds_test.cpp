@@ -80,7 +80,7 @@ TEST_CASE("Each seed has a run of its own, the same as trained alone, and what h
   CAPTURE(first.out, first.err);
   REQUIRE(first.code == 0);
   CHECK(first.out.find("run    runs/small-seeds/seed-N\n") != std::string::npos);
-  CHECK(first.out.find("\n  seed     loss  accuracy  twin accuracy  weight on antecedent\n     3  ") !=
+  CHECK(first.out.find("\n  seed     loss  accuracy  both of a pair  weight on antecedent\n     3  ") !=
         std::string::npos);
   CHECK(first.out.find("(95 % interval)\n") != std::string::npos);
   CHECK(

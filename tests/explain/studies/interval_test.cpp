@@ -28,14 +28,14 @@ TEST_CASE(
   }
   const Interval alone = wilson(100, 200), wide = share_of(together, twin), narrow = share_of(apart, twin);
   CHECK(wide.share == 0.5);
-  // Of 100 pairs: 0.5 +- 1.96 sqrt(0.25 / 100)
+  // 100 pairs: 0.5 +- 1.96 sqrt(0.25 / 100)
   CHECK(wide.low == Approx(0.402).margin(0.015));
   CHECK(wide.high == Approx(0.598).margin(0.015));
   CHECK(wide.low < alone.low);
   CHECK(narrow.low == 0.5);
   CHECK(narrow.high == 0.5);
   CHECK(share_of(together, twin).low == wide.low);
-  // Of ten pairs that are all right there is nothing to draw that differs: as of ten sentences.
+  // Ten pairs that are all right give only equal samples, as ten sentences do.
   const std::vector<int> ten(twin.begin(), twin.begin() + 20);
   CHECK(share_of(std::vector<bool>(20, true), ten).low == wilson(10, 10).low);
   CHECK(share_of(std::vector<bool>(20, false), ten).high == wilson(0, 10).high);
@@ -59,7 +59,7 @@ TEST_CASE("The interval of a mean is Wilson's where all are equal, and counts a 
   CHECK(as_pairs.error() == Approx(1.96 * std::sqrt(0.25 / 100)).epsilon(0.1));
   CHECK(interval_of({1}, {0}).error() == 1);
   CHECK(interval_of({0.5, 0.25}, {0, 0}).error() == 1);
-  // What is measured, not counted, has the error of its deviations.
+  // A measured value has the error of its deviations.
   CHECK(interval_of({0.25, 0.75, 0.25, 0.75}, {0, 1, 2, 3}).error() ==
         Approx(1.96 * std::sqrt(0.0625 / 3)).epsilon(0.001));
   CHECK(std::isnan(interval_of({}, {}).share));

@@ -36,7 +36,7 @@ Baselines baselines_of(const std::vector<Example>& training, const SavedModel& m
   return result;
 }
 
-// What the model chooses, one at a time.
+// Returns the model's choice for each sentence, asked one at a time.
 int chosen_by(const SavedModel& model, const Example& example) {
   const std::string said = attend(*model.network, model.vocabulary, example).predicted;
   return said == "(none)" ? -1 : said == "jam";

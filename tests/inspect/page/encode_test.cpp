@@ -11,7 +11,7 @@ using namespace heed;
 
 namespace {
 
-// What a reader of pack_weights() makes of it.
+// Decodes pack_weights().
 std::vector<double> unpacked(const std::string& bytes) {
   std::vector<double> values;
   for (std::size_t at = 0; at < bytes.size();) {

@@ -132,7 +132,7 @@ TEST_CASE("The verdict answers by what is lost, with an interval, and says of ho
   CHECK(answer(causes_of(1, 1, 2)) == "Unknown: 2 sentences are too few for a 95 % interval. Hold out more sentences.");
   // Too few sentences to tell.
   CHECK(answer(causes_of(10, 10, 10)).starts_with("Not shown: "));
-  // Of 132 sentences, half is lost; chance is unknown.
+  // Half of 132 sentences is lost; chance is unknown.
   CHECK(answer(causes_of(66, 66, 132, std::nan(""))).starts_with("Yes: "));
   CHECK(answer(causes_of(66, 66, 132, std::nan("")))
             .ends_with("(before 100.0 %); chance is unknown, so half of the accuracy before counts as lost."));

@@ -13,7 +13,7 @@ Side side(const char* name, Dump dump) {
           .metrics = Metrics{.step = 0, .train_loss = 2, .held_out = figures, .learning_rate = 0}};
 }
 
-// Of layer 3 head 5 all weight is on "street".
+// All weight of layer 3 head 5 is on "street".
 Dump changed_dump() {
   Dump dump = large_dump();
   for (SentenceAttention& sentence : dump.sentences) {

@@ -93,7 +93,7 @@ probes:
     antecedent: "no"
 )";
 
-// What reading `text` as the file "f" says.
+// Returns the message of reading `text` as the file "f".
 inline std::string config_error(const std::string& text, const std::vector<std::string>& overrides = {}) {
   return message([&] { parse_config(text, "f", overrides); });
 }

@@ -1,4 +1,4 @@
-// What differs between families, versions of transformers and files, and is easily read wrongly.
+// Differences between families, versions of transformers and files that are easily read wrongly.
 #include "tests/catch.h"
 #include "tests/models/formats/hugging_face/copied_model.h"
 
