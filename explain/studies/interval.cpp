@@ -38,9 +38,11 @@ Interval share_of(const std::vector<bool>& right, const std::vector<int>& twin) 
     groups.back().right += right[static_cast<std::size_t>(other)];
     groups.back().size = 2;
   }
-  if (all == 0 || all == count) {  // drawn again, these are always the same
-    const int groups_right = all == 0 ? 0 : static_cast<int>(groups.size());
-    return wilson(groups_right, static_cast<int>(groups.size()));
+  const double share = static_cast<double>(all) / count;
+  if (std::ranges::all_of(groups, [&](Group g) { return g.right * count == g.size * all; })) {  // always drawn the same
+    const double unlike =
+        wilson(0, static_cast<int>(groups.size())).high;  // the largest share of groups of another kind
+    return {share, share - unlike * share, share + unlike * (1 - share)};
   }
   constexpr int times = 4000;
   Random random = Random(1).stream("card");
@@ -55,7 +57,7 @@ Interval share_of(const std::vector<bool>& right, const std::vector<int>& twin) 
     shares.push_back(static_cast<double>(drawn_right) / drawn);
   }
   std::ranges::sort(shares);
-  return {static_cast<double>(all) / count, shares[times * 25 / 1000], shares[times - 1 - times * 25 / 1000]};
+  return {share, shares[times * 25 / 1000], shares[times - 1 - times * 25 / 1000]};
 }
 
 Interval interval_of(const std::vector<double>& values, const std::vector<int>& groups) {

@@ -20,7 +20,7 @@ Interval wilson(int right, int count);
 
 /// Returns the share of true values, where right[i] and right[twin[i]] are not independent (twin[i] -1: alone). Pairs are drawn
 /// again as pairs, 4,000 times from a fixed seed, and the interval holds the middle 95 % (Efron 1979). Without twins it is
-/// Wilson's; where all or none is right, it is Wilson's for the number of pairs.
+/// Wilson's. Where all pairs have the same share, the interval allows as many unlike pairs as Wilson's for 0 among them.
 Interval share_of(const std::vector<bool>& right, const std::vector<int>& twin);
 
 /// Returns the mean of `values`, of [-1, 1], and its 95 % interval, share +- error. Values of one group (the sentences

@@ -73,8 +73,9 @@ const char* hugging_face_name(Activation activation) {
     case Activation::silu:
     case Activation::swiglu:
       return "silu";
+    default:
+      fail("export: transformers lacks the activation {}", name_of(activation));
   }
-  fail("export: unknown activation {}", static_cast<int>(activation));
 }
 
 // Returns the configuration in GPT-2's terms. The caller checks that it is complete.
