@@ -38,11 +38,11 @@ std::string got(const Yaml& value) {
   }
 }
 
-class ConfigReader {
+class SettingsReader {
  public:
   // `steps_taken` and `begun_with`: the steps and the first configuration of the run to resume, if known.
-  ConfigReader(const std::string& source, std::string_view text, std::optional<std::int64_t> steps_taken = {},
-               std::optional<Config> begun_with = {})
+  SettingsReader(const std::string& source, std::string_view text, std::optional<std::int64_t> steps_taken = {},
+                 std::optional<Config> begun_with = {})
       : source_(source),
         text_(text),
         steps_taken_(steps_taken),
@@ -377,17 +377,17 @@ ResumedConfig read_resumed_config(const std::filesystem::path& path, const std::
   const std::string text = read_file(path);
   std::optional<Config> before;
   if (!begun_with.empty()) before = parse_config(begun_with, path.string() + ", as its checkpoint has it");
-  ConfigReader reader(path.string(), checked_utf8(text, path.string()), steps_taken, std::move(before));
+  SettingsReader reader(path.string(), checked_utf8(text, path.string()), steps_taken, std::move(before));
   Config config = reader.read(overrides);
   return {std::move(config), reader.changes()};
 }
 
 Config read_config(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
-  return ConfigReader(path.string(), checked_utf8(read_file(path), path.string())).read(overrides, true);
+  return SettingsReader(path.string(), checked_utf8(read_file(path), path.string())).read(overrides, true);
 }
 
 Config parse_config(const std::string& text, const std::string& source, const std::vector<std::string>& overrides) {
-  return ConfigReader(source, checked_utf8(text, source)).read(overrides);
+  return SettingsReader(source, checked_utf8(text, source)).read(overrides);
 }
 
 }  // namespace heed
