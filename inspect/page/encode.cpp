@@ -1,5 +1,7 @@
 #include "inspect/page/encode.h"
 
+#include "files/half.h"
+
 #include <heed/autograd/ops.h>
 
 #include <algorithm>
@@ -34,6 +36,26 @@ std::string from_hex(std::string_view digits) {
     bytes += static_cast<char>(byte);
   }
   if (digits.size() % 2 != 0) fail("from_hex: '{}' has an odd number of digits", digits);
+  return bytes;
+}
+
+std::string html_text(std::string_view text) {
+  std::string safe;
+  for (const char c : text) safe += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '"' ? "&quot;" : std::string(1, c);
+  return safe;
+}
+
+std::string float32_bytes(std::span<const float> numbers) {
+  return {reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()};
+}
+
+std::string float16_bytes(std::span<const float> numbers) {
+  std::string bytes;
+  for (const float number : numbers) {
+    const std::uint16_t half = to_f16(number);
+    bytes += static_cast<char>(half & 255U);
+    bytes += static_cast<char>(half >> 8U);
+  }
   return bytes;
 }
 
