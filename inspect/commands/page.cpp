@@ -29,7 +29,9 @@ const Command page_command{
             if (request.runs.size() > 1) misused("--sentence is read by one model");
             const Dump read = attention_of(request);  // its model is freed before the next line loads it again
             const std::filesystem::path model = (request.runs[0] / "").parent_path();
-            contents.push_back(page_sentence(model.filename().string(), model_of(model, {}), read.sentences[0]));
+            const SavedModel loaded = model_of(model, {});
+            contents.push_back(
+                page_sentence(model.filename().string(), loaded, read.sentences[0], example_of(request, loaded)));
           } else if (request.has("query")) {
             misused("--query needs --sentence");
           }

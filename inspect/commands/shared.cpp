@@ -1,5 +1,6 @@
 #include "inspect/commands/shared.h"
 
+#include "inspect/page/page_facts.h"
 #include "run/program.h"
 #include "run/run_directory.h"
 
@@ -124,16 +125,9 @@ Example example_of(const Request& request, const SavedModel& model) {
 
 namespace {
 
-// Replaces "Ġanimal" and "▁animal" by "animal"; "##ing" stays.
 void write_out_tokens(SentenceAttention& sentence, const Tokenizer& tokenizer) {
-  if (!tokenizer.pretrained()) return;
-  const auto write_out = [&](std::string& token) {
-    if (token.starts_with("##")) return;
-    const std::string text = tokenizer.written(token);
-    token = text.size() > 1 && text[0] == ' ' ? text.substr(1) : text;
-  };
-  for (std::string& token : sentence.tokens) write_out(token);
-  write_out(sentence.predicted);
+  for (std::string& token : sentence.tokens) token = shown_token(tokenizer, token);
+  sentence.predicted = shown_token(tokenizer, sentence.predicted);
 }
 
 }  // namespace

@@ -10,20 +10,11 @@ function addressNow() {
   if (sentence !== OWN) parts.sentence = sentence + 1;
   return {
     place: new URLSearchParams({...parts, layer: layer + 1, head: head + 1}).toString(),
-    all: `#${new URLSearchParams({
-      ...parts,
-      step: runNow().steps[step].step,
-      layer: layer + 1,
-      head: head + 1,
-      word: token + 1
-    })}`
+    all: `#${new URLSearchParams({...parts, step: runNow().steps[step].step, layer: layer + 1, head: head + 1, word: token + 1})}`
   };
 }
 
-const visited = {
-  place: null,
-  timer: 0
-};
+const visited = {place: null, timer: 0};
 
 // Browsers limit how often the URL may change. Other changes update it when the slider rests.
 function remember() {
@@ -57,7 +48,7 @@ function followAddress() {
     Object.assign(changes, {layer, head, shown: new Map([[key(layer, head), 0]]), chosen: true});
   changes.token = number('word', sentences[sentence].tokens.length) ?? changes.token;
   const tab = views.findIndex((_, i) => viewName(i) === given.get('view'));
-  changes.tab = Math.max(0, tab);
+  changes.tab = tab >= 0 && (views[tab].isFor?.(content.runs[run]) ?? true) ? tab : 0;
   Object.assign(state, changes);
   visited.place = null;
   update({});

@@ -12,7 +12,8 @@ const state = {
   chosen: false,
   tab: 0,
   playing: false,
-  own: null
+  own: null,
+  removed: []
 };
 const key = (layer, head) => `${layer}.${head}`;
 const headOfKey = (name) => name.split('.').map(Number);
@@ -35,9 +36,9 @@ const subject = () => state.sentence === OWN ? ownNow() : dumped(state.run, stat
 
 // Returns the user's own sentence, as read by the model of the slider's step.
 function ownNow() {
-  const reader = readerOf(state.run), {own} = state;
-  const reading = reader && reader.step !== own.step && reader.readSoon(own, () => update({}));
-  if (reading) state.own = asSubject(reader, own, reading);
+  const engine = engineOf(state.run), {own} = state;
+  const reading = engine && engine.step !== own.step && engine.read(own, [], () => update({}));
+  if (reading) state.own = asSubject(engine, own, reading);
   return state.own;
 }
 
@@ -52,22 +53,30 @@ const lastStep = (run) => content.runs[run].steps.length - 1;
 
 const allHeads = (heads) => heads.flatMap((count, layer) => Array.from({length: count}, (_, head) => [layer, head]));
 
-// Returns the initial state for a run and a sentence: the head that points, at the query token.
+// Returns the head in which removing the edge from the query to the antecedent lowers the answer's probability most.
+const strongestCause = (run) => (content.runs[run].causes?.rows ?? [])
+                                    .filter((row) => isRemovedEdge(row) && row.head !== null)
+                                    .reduce((a, b) => a && a.probability <= b.probability ? a : b, null);
+
+// Returns the initial state for a run and a sentence: the head with the largest effect, else the one that points, at the query.
 function storyOf(run, sentence) {
-  const {query, pointing: {layer, head}} = content.runs[run].sentences[sentence];
+  const {query, antecedent, pointing, tokens} = content.runs[run].sentences[sentence], isAsked = content.runs[run].predicts !== 'nothing';
+  const {layer, head} = (antecedent >= 0 && strongestCause(run)) || pointing;
   return {
     run,
     sentence,
     layer,
     head,
     chosen: false,
-    token: query,
+    token: isAsked ? query : Math.max(0, sinksOf({tokens}).lastIndexOf(false)),
+    removed: [],
     shown: new Map([[key(layer, head), 0]])
   };
 }
 
 function chooseRun(run) {
   const sentence = Math.min(Math.max(state.sentence, 0), content.runs[run].sentences.length - 1);
+  if (!(views[state.tab].isFor?.(content.runs[run]) ?? true)) state.tab = 0;
   update({...storyOf(run, sentence), step: lastStep(run), own: null});
 }
 
@@ -83,9 +92,9 @@ function chooseOneHead(layer, head) {
   update({layer, head, shown, chosen: true});
 }
 
-// A view is {title, lead, make}; make() returns {element, draw, figures, followsTraining, sliderOnly, ownsSentence, says}.
-// lead() explains how to read the view and what to try. says() describes its current content. followsTraining() returns whether
-// it depends on the slider. sliderOnly hides the curves.
+// A view is {title, lead, isFor, make}; make() returns {element, draw, figures, followsTraining, ownsSentence, says}. lead() explains
+// how to read the view and what to try. says() describes its current content. followsTraining() returns whether it depends on the
+// slider. isFor(run) returns whether it shows anything of a run; absent: it does of every run.
 const made = new Map();  // views (start.js) already shown, by index
 
 function draw() {
@@ -96,12 +105,13 @@ function draw() {
   document.querySelectorAll('#tabs [role=tab]').forEach((tab, i) => {
     tab.setAttribute('aria-selected', String(i === state.tab));
     tab.tabIndex = i === state.tab ? 0 : -1;
+    tab.hidden = !isShown(i);
   });
   const panel = document.getElementById('panel');
   if (panel.lastChild !== view.element) {
     view.spoken = el('p', {class: 'says'});
     view.lead = el('p', {class: 'lead muted'});
-    panel.replaceChildren(view.lead, view.spoken, view.element);
+    panel.replaceChildren(view.spoken, view.element, view.lead);
   }
   renew(view.lead, views[state.tab].lead());
   panel.setAttribute('aria-labelledby', `tab-${state.tab}`);
@@ -117,9 +127,7 @@ function draw() {
 function keepFocus(held) {
   const name = held?.getAttribute('aria-label');
   if (document.activeElement !== document.body || !name) return;
-  (held.isConnected ? held : document.querySelector(`[aria-label="${CSS.escape(name)}"]`))?.focus({
-    preventScroll: true
-  });
+  (held.isConnected ? held : document.querySelector(`[aria-label="${CSS.escape(name)}"]`))?.focus({preventScroll: true});
 }
 
 function viewNow() {
@@ -127,28 +135,26 @@ function viewNow() {
   return made.get(state.tab);
 }
 
-const chooseTab = (tab) => update({tab: (tab + views.length) % views.length});
+const isShown = (tab) => views[tab].isFor?.(runNow()) ?? true;
+const chooseTab = (tab) => update({tab});
 
 function drawTabs() {
-  const moved = (from, name) => ({
-    ArrowRight: from + 1,
-    ArrowLeft: from - 1,
-    Home: 0,
-    End: views.length - 1
-  })[name];
-  document.getElementById('tabs').replaceChildren(
-      ...views.map(({title}, i) => button(title, () => chooseTab(i), {
-                     role: 'tab',
-                     id: `tab-${i}`,
-                     'aria-controls': 'panel',
-                     onkeydown: (event) => {
-                       const to = moved(state.tab, event.key);
-                       if (to === undefined) return;
-                       event.preventDefault();
-                       chooseTab(to);
-                       document.getElementById(`tab-${state.tab}`).focus();
-                     }
-                   })));
+  const moved = (from, name) => {
+    const all = [...views.keys()].filter(isShown), at = all.indexOf(from);
+    return {ArrowRight: all[(at + 1) % all.length], ArrowLeft: all.at(at - 1), Home: all[0], End: all.at(-1)}[name];
+  };
+  document.getElementById('tabs').replaceChildren(...views.map(({title}, i) => button(title, () => chooseTab(i), {
+                                                                 role: 'tab',
+                                                                 id: `tab-${i}`,
+                                                                 'aria-controls': 'panel',
+                                                                 onkeydown: (event) => {
+                                                                   const to = moved(state.tab, event.key);
+                                                                   if (to === undefined) return;
+                                                                   event.preventDefault();
+                                                                   chooseTab(to);
+                                                                   document.getElementById(`tab-${state.tab}`).focus();
+                                                                 }
+                                                               })));
 }
 
 // Measures the layout only when the window or the header may have changed, because each measurement forces a layout.
@@ -163,7 +169,7 @@ function measure(name, ask) {
 }
 
 // Returns the width available for a figure.
-const roomFor = () => Math.max(300, Math.min(1180, measure('width', ({clientWidth}) => clientWidth)));
+const roomFor = () => Math.max(300, Math.min(1344, measure('width', ({clientWidth}) => clientWidth)));
 
 // Returns the height available for a figure, below the header and the text above it.
 const heightFor = () => Math.max(300, window.innerHeight - measure('top', ({offsetTop}) => offsetTop) - 150);
@@ -171,10 +177,8 @@ const heightFor = () => Math.max(300, window.innerHeight - measure('top', ({offs
 // Returns the run, sentence, step and head of a picture, as far as it shows them.
 function aboutNow({sentence = true, step = true, head = true} = {}) {
   const now = subject();
-  return [
-    runName(state.run), step && `step ${now.step}`, head && headName(state.layer, state.head),
-    sentence && shortened(now.tokens)
-  ].filter(Boolean);
+  return [runName(state.run), step && `step ${now.step}`, head && headName(state.layer, state.head), sentence && shortened(now.tokens)].filter(
+      Boolean);
 }
 
 const runName = (run) => content.runs[run].name.split('/').filter(Boolean).at(-1);

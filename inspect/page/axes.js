@@ -3,8 +3,7 @@
 // Draws a heat map of `values` (rows, columns) with its words. Each cell takes `cell` pixels, and (x, y) is the top left
 // label. Returns the origin of the cells and the total size: {left, top, width, height}.
 function drawMatrix(
-    figure, x, y, cell,
-    {rows, columns = rows, values, scale = scales.weight, markRow = -1, markColumn = -1, candidates, decimals = 2}) {
+    figure, x, y, cell, {rows, columns = rows, values, scale = scales.weight, markRow = -1, markColumn = -1, candidates, decimals = 2}) {
   const {left, top, right, size} = axisSizes(rows, columns, cell);
   const x0 = x + left, y0 = y + top, width = cell * columns.length, height = cell * rows.length;
   figure.heat(x0, y0, width, height, rows.length, columns.length, values, scale);
@@ -29,15 +28,8 @@ function drawMatrix(
   }
   if (values.length <= 2500) drawFigures(figure, {x: x0, y: y0, cell, columns: columns.length, values, scale, decimals});
   if (markRow >= 0)
-    figure.add('rect', {
-      x: x0 - 1,
-      y: y0 + markRow * cell - 1,
-      width: width + 1,
-      height: cell + 1,
-      fill: 'none',
-      stroke: ink.accent,
-      'stroke-width': 2
-    });
+    figure.add(
+        'rect', {x: x0 - 1, y: y0 + markRow * cell - 1, width: width + 1, height: cell + 1, fill: 'none', stroke: ink.accent, 'stroke-width': 2});
   return {left, top, width: left + width + right, height: top + height};
 }
 
@@ -89,8 +81,7 @@ function drawLegend(figure, x, y, width, scale, label) {
   const [low, high] = label?.ends ?? [String(scale.low), String(scale.high)];
   figure.text(x, y + 20, low.replace('-', '−'), {'font-size': 11, fill: ink.muted});
   figure.text(x + width, y + 20, high, {'font-size': 11, fill: ink.muted, 'text-anchor': 'end'});
-  figure.text(
-      x + width / 2, y + 20, label?.text ?? 'weight', {'font-size': 11, fill: ink.muted, 'text-anchor': 'middle'});
+  figure.text(x + width / 2, y + 20, label?.text ?? 'weight', {'font-size': 11, fill: ink.muted, 'text-anchor': 'middle'});
 }
 
 // Shows describe(row, column, map) at the pointer and moves over the first map with the arrow keys. A click or Enter selects.
@@ -130,9 +121,7 @@ function explore(figure, describe, choose = () => {}) {
     const [rows, columns] = moves[event.key];
     at = at ? [at[0] + rows, at[1] + columns] : [0, 0];
     at = [Math.max(0, Math.min(map.rows - 1, at[0])), Math.max(0, Math.min(map.columns - 1, at[1]))];
-    show(
-        at[0], at[1], map, map.x + (at[1] + 0.5) * map.width / map.columns,
-        map.y + (at[0] + 0.5) * map.height / map.rows);
+    show(at[0], at[1], map, map.x + (at[1] + 0.5) * map.width / map.columns, map.y + (at[0] + 0.5) * map.height / map.rows);
     announce(figure.tip.textContent);
   });
 }
@@ -141,8 +130,7 @@ function explore(figure, describe, choose = () => {}) {
 class TableBelow {
   constructor(summary) {
     this.place = el('div');
-    this.element =
-        el('details', {class: 'as-table', ontoggle: () => this.fill()}, el('summary', {}, summary), this.place);
+    this.element = el('details', {class: 'as-table', ontoggle: () => this.fill()}, el('summary', {}, summary), this.place);
   }
   draw(make) {
     this.make = make;

@@ -1,62 +1,47 @@
-// Is the attention the cause of the answer? Shows the measurements of explain/studies/causes.h on held-out sentences, and
-// cuts edges in the watched ones.
+// Is the attention the cause of the answer? Shows the measurements of explain/studies/causes.h on held-out sentences.
 const causesView = {
   title: 'Why',
-  lead: () => 'A large weight need not matter. Here parts of the model are cut or replaced while it answers held-out sentences; ' +
+  isFor: ({model, causes}) => Boolean(model || causes),
+  lead: () => !runNow().causes ? 'Each score is a sum over what both tokens carry; the largest parts are removed to see whether they matter.' :
+      'A large weight need not matter. Here parts of the model are removed or replaced while it answers held-out sentences; ' +
       'what changes the answers is a cause, whatever its weight.',
   make() {
     const effects = new Figure('causes', () => causeRows(runNow().causes), aboutCauses);
     const parts = new Figure(
         'attribution of the answer', () => attributionRows(runNow().causes.attribution[state.sentence]),
         () => aboutNow({head: false}));
-    const scatter = new Figure(
-        'weight and effect',
-        () => [
-            ['layer', 'head', 'token', 'weight', 'effect'],
-            ...edgesOf(lastReader(state.run))
-                .found.map(({layer, head, token, weight, effect}) => [layer + 1, head + 1, token, weight, effect])],
-        aboutCauses);
     const below = new TableBelow('All of them as a table'), element = el('section');
     explore(parts, (row, column, map) => map.ramp ? null : [signed(map.values[row * map.columns + column])]);
-    const why = new WhyAttends(), when = new WhenPart();
-    let groupsOf = null, groups = [], drawn = '';
+    const why = new WhyAttends(), when = new WhenPart(), fold = (title, ...parts) => el('details', {class: 'more'}, el('summary', {}, title), ...parts);
+    const scores = fold('Why does it attend there?', why.element), history = fold(whenTitle, when.element), logits = fold('Which heads produced the answer?', el('div'));
+    history.ontoggle = scores.ontoggle = () => update({});
+    let drawn = '', details = [];
     return {
-      figures: [effects, parts, scatter, when.figure],
+      figures: [effects, parts, when.figure],
       element,
       followsTraining: () => hasModels(state.run),
-      sliderOnly: true,
       draw() {
-        const {causes, causes_missing, history} = runNow(), reader = readerOf(state.run), last = lastReader(state.run);
-        if (reader) why.draw(reader, subject());
-        if (causes) when.draw(history);
+        const {causes, causes_missing, history: measured} = runNow(), reader = readerOf(state.run);
+        if (reader && (scores.open || !causes)) why.draw(reader, subject());
+        if (causes && history.open) when.draw(measured);
         // Only these two parts change with the slider.
-        const name = [
-          state.run, state.sentence, reader && subject().tokens.join(' '), isDark(), roomFor(), last && edgesOf(last).done
-        ].join();
+        const name = [state.run, state.sentence, reader && subject().tokens.join(' '), isDark(), roomFor()].join();
         if (drawn === name && element.firstChild) return;
         drawn = name;
-        const content = [];
-        if (causes) {
-          if (groupsOf !== causes) groups = groupTables(causes);
-          groupsOf = causes;
-          content.push(
-              ...headline(causes), ...cardPart(runNow().card), ...(reader ? [why.element] : []), when.element, ...otherSeeds(),
-              el('h2', {}, 'What changes the answers most'), effects.element, ...groups, below.element);
-          drawEffects(effects, causes);
-          below.draw(() => {
-            const [head, ...rows] = causeRows(causes);
-            return table(head, rows, {'aria-label': 'Causes'});
-          });
-          content.push(...attributionPart(parts, causes));
-        } else {
-          content.push(el('p', {class: 'notice'}, causes_missing ?? 'The run holds no held-out examples to ask.'));
-        }
-        if (reader) {
-          content.push(
-              ...(causes ? [] : [why.element]), el('h2', {}, 'Does a large weight mean a large effect?'), ...drawScatter(scatter, last, causes),
-              scatter.element);
-        }
-        element.replaceChildren(...content);
+        const reason = causes_missing ? [el('p', {class: 'notice'}, causes_missing)] : [];
+        if (!causes) return element.replaceChildren(...reason, ...(reader ? [el('h2', {}, 'Why does it attend there?'), why.element] : []));
+        drawEffects(effects, causes);
+        below.draw(() => {
+          const [head, ...rows] = causeRows(causes);
+          return table(head, rows, {'aria-label': 'Causes'});
+        });
+        const answer = attributionPart(parts, causes);
+        logits.replaceChildren(logits.firstChild, ...answer);
+        scores.append(why.element);
+        if (details.causes !== causes) details = Object.assign([fold('How it was measured', ...method(causes)), fold('Each intervention', ...groupTables(causes), below.element)], {causes});
+        element.replaceChildren(
+            ...headline(causes), el('h2', {}, 'What changes the answers most'), effects.element, ...cardPart(runNow().card),
+            ...(reader ? [scores] : []), history, ...(answer.length ? [logits] : []), ...details);
       },
     };
   },
@@ -67,28 +52,32 @@ const aboutCauses = () => [...aboutNow({sentence: false, step: false, head: fals
 const causeGroups = [
   ['head zero', 'Zero-ablate a head', 'zero-ablated'],
   ['head mean', 'Mean-ablate a head', 'mean-ablated'],
-  ['edge', 'Cut one edge', 'cut'],
-  ['edge all heads', 'Cut one edge in every head of a layer', 'cut'],
-  ['edge everywhere', 'Cut one edge in every head of every layer', 'cut'],
+  ['edge', 'Remove one edge', 'edge removed'],
+  ['edge all heads', 'Remove one edge in every head of a layer', 'edge removed'],
+  ['edge everywhere', 'Remove one edge in every head of every layer', 'edge removed'],
   ['only edge', 'Keep one edge only', 'only this edge kept'],
   ['patch head', 'Patch a head from the minimal pair', 'patched'],
   ['patch layer', 'Patch every head of a layer from the minimal pair', 'patched'],
 ];
 
 // The verdict comes from causes_verdict() of inspect/views/view.h.
-function headline({step, sentences, held_out, accuracy, accuracy_error, probability, verdict, left_out}) {
+function headline({verdict, left_out}) {
   return [
-    el('h2', {}, 'Is the attention the cause?'), el('p', {class: 'verdict'}, verdict[0] ?? left_out[0]),
-    el('p', {class: 'figures'}, verdict.slice(1).join('\n')), ...left_out.map((text) => el('p', {class: 'muted'}, text)),
-    el('p', {},
-       `Measured with the model of step ${step} on ${grouped(sentences)} of ${grouped(held_out)} held-out sentences: ${
-           percent(accuracy, accuracy_error)} of them are answered right; the answer has a mean probability of ${fixed(probability)}.`),
-    el('p', {class: 'muted'},
-       'Query: the word asked about. Antecedent: what it refers to; distractor: the other candidate; cue word: the word that ' +
-           'decides between them. Minimal pair: two sentences that differ in the cue word and in the answer. An edge is the attention of one ' +
-           'token to another in one head. ± is half of a 95 % interval.')
+    el('h2', {}, 'Is the attention the cause?'), el('p', {class: 'verdict'}, inWords(verdict[0] ?? left_out[0])),
+    el('p', {class: 'figures'}, inWords(verdict.slice(1).join('\n'))), ...left_out.slice(verdict.length ? 0 : 1).map((text) => el('p', {class: 'muted'}, text))
   ];
 }
+
+const method = ({step, sentences, held_out, accuracy, accuracy_error, probability}) => [
+  el('p', {},
+     `Measured with the model of step ${step} on ${grouped(sentences)} of ${grouped(held_out)} held-out sentences: ${
+         percent(accuracy, accuracy_error)} of them are answered right; the answer has a mean probability of ${fixed(probability)}.`),
+  el('p', {class: 'muted'},
+     (kindOf() === 'induction' ? 'Query: the token asked about. Copied token: the one after its earlier copy. ' :
+         'Query: the word asked about. Antecedent: what it refers to; distractor: the other candidate; cue word: the word that decides between them. ' +
+         'Minimal pair: two sentences that differ in the cue word and in the answer. ') +
+         'An edge is the attention of one token to another in one head. ± is half of a 95 % interval.')
+];
 
 // Shows the report of a model that chooses among candidates (explain/studies/report.h): the head with the most weight on the
 // correct candidate, for right and for wrong answers.
@@ -104,7 +93,7 @@ function cardPart(card) {
     el('h2', {}, 'Right and wrong answers apart'),
     el('p', {},
        `Of all heads, ${headName(layer, head)} puts the most attention on the candidate that is meant. A weight that goes with the answer ` +
-           `is not yet its cause: the last column says how many answers change when that edge is cut. Of ${
+           `is not yet its cause: the last column says how many answers change when that edge is removed. Of ${
                grouped(sentences)} held-out sentences ${range(model)} are answered right, by a bag of words ${range(bag_of_words)}.`),
     table(
         ['answers', 'how many', 'on the meant one', 'on another', 'changed without that edge'],
@@ -113,21 +102,11 @@ function cardPart(card) {
   ];
 }
 
-const otherSeeds = () => [
-  el('h2', {}, 'Would another seed do the same?'),
-  el('p', {},
-     content.runs.length > 1 ?
-         'Side by side shows this run beside the other. More runs say whether the seed makes the head: ' :
-         'One run cannot say. ',
-     el('code', {}, 'train --config FILE --seeds 1-8'), ' trains one run for each seed, and ', el('code', {}, 'inspect match RUN RUN...'),
-     ' matches the heads of all of them, beside random matchings.')
-];
-
 const roleNames = {other: 'distractor', decider: 'cue word', rest: 'other tokens'};
 
 function causeName({layer, head, from, to}) {
   const where = layer === null ? 'every head of every layer' : head === null ? `layer ${layer + 1}, every head` : headName(layer, head);
-  return from ? `${where}: ${roleNames[from] ?? from} → ${roleNames[to] ?? to}` : where;
+  return from ? inWords(`${where}: ${roleNames[from] ?? from} → ${roleNames[to] ?? to}`) : where;
 }
 
 function causeRows({rows}) {
@@ -259,9 +238,8 @@ function attributionPart(figure, {attribution}) {
       figure, left, top + heads.length * cell + 12, Math.min(190, cell * T), scales.signed,
       {text: '0', ends: [`−${fixed(range, 1)}`, `+${fixed(range, 1)}`]});
   return [
-    el('h2', {}, 'Which heads produced ', word(one.answer), '?'),
     el('p', {},
-       `The squares add up to ${fixed(sum)}` + one.rest.map(({what, logit}) => `, ${what} ${signed(logit)}`).join('') +
+       'The answer is ', word(one.answer), `. The squares add up to ${fixed(sum)}` + one.rest.map(({what, logit}) => `, ${what} ${signed(logit)}`).join('') +
            ': together the logit ',
        el('b', {}, fixed(one.logit)), '. Each square is the direct contribution of a head of the last layer from one token.'),
     figure.element
@@ -273,37 +251,6 @@ function attributionRows({terms, rest}) {
     ['head', 'from', 'logit'], ...terms.map(({head, source, logit}) => [head + 1, source + 1, logit]),
     ...rest.map(({what, logit}) => [what, '', logit])
   ];
-}
-
-// Cuts each edge from the query in the last layer, in the watched sentences: {found: [{layer, head, token, weight, effect}],
-// done}. Runs in slices, so that the page stays responsive.
-const edgeCache = new Map();
-function edgesOf(reader) {
-  if (!edgeCache.has(reader)) {
-    const edges = {found: [], done: false};
-    edgeCache.set(reader, edges);
-    inSlices(cutEdges(reader, runNow().sentences, edges.found), () => {
-      edges.done = true;
-      update({});
-    });
-  }
-  return edgeCache.get(reader);
-}
-
-function* cutEdges(reader, sentences, found) {
-  const layer = reader.blocks.length - 1, most = 400;
-  for (const sentence of sentences) {
-    const {tokens} = sentence;
-    if (found.length + tokens.length * reader.H > most && found.length > 0) return;
-    yield;
-    const whole = reader.read(sentence), [best] = reader.best(whole, 1);
-    for (const {head, token, weight, probabilities} of reader.cutsOfLast(sentence, whole)) {
-      const effect = Math.abs(best.probability - probabilities[best.number]);
-      found.push({layer, head, token: tokens[token], weight, effect});
-      if (found.length === most) return;
-      yield;
-    }
-  }
 }
 
 // Runs a generator in slices of a few milliseconds, then calls done().
@@ -322,66 +269,4 @@ function inSlices(work, done) {
 function finished(work) {
   for (let part = work.next();; part = work.next())
     if (part.done) return part.value;
-}
-
-// Returns Spearman's rank correlation. Ties share their mean rank.
-function rankCorrelation(a, b) {
-  const ranks = (x) => x.map((value) => (total(x.map((other) => other < value ? 1 : other === value ? 0.5 : 0))));
-  const [p, q] = [ranks(a), ranks(b)], mean = (x) => total(x) / x.length;
-  const [mp, mq] = [mean(p), mean(q)], cross = total(p.map((value, i) => (value - mp) * (q[i] - mq)));
-  return cross / Math.sqrt(total(p.map((value) => (value - mp) ** 2)) * total(q.map((value) => (value - mq) ** 2)));
-}
-
-function drawScatter(figure, reader, causes) {
-  const {found: edges, done} = edgesOf(reader), width = Math.min(roomFor(), 560), height = 350, left = 56, low = height - 66;
-  if (!done) {
-    figure.begin(width, height, 'Each edge of the last layer is being cut');
-    figure.text(0, 20, 'Each edge of the last layer is being cut …', {fill: ink.muted});
-    return [];
-  }
-  const top = Math.max(0.1, ...edges.map(({effect}) => effect));
-  const place = ({weight, effect}) => [left + weight * (width - left - 16), low - effect / top * (low - 26)];
-  const here = rankCorrelation(edges.map(({weight}) => weight), edges.map(({effect}) => effect));
-  const pointing = causes?.pointing ?? runNow().sentences[0].pointing;
-  const found = Number.isFinite(here) ? `rank correlation ${fixed(here, 2)}` : 'all equal: there is nothing to compare';
-  figure.begin(width, height, `${edges.length} edges of the last layer; ${found}`);
-  for (const value of [0, 0.5, 1])
-    figure.text(
-        place({weight: value, effect: 0})[0], low + 14, String(value),
-        {'font-size': 11, fill: ink.muted, 'text-anchor': 'middle'});
-  for (const value of [0, top]) {
-    const [, y] = place({weight: 0, effect: value});
-    figure.add('line', {x1: left, x2: width - 16, y1: y, y2: y, stroke: ink.line});
-    figure.text(left - 6, y, fixed(value, 2), {'text-anchor': 'end', 'font-size': 11, fill: ink.muted});
-  }
-  figure.text(left + (width - left) / 2, low + 32, 'attention weight', {'text-anchor': 'middle', 'font-size': 13});
-  figure.text(left, 10, 'change of the answer’s probability when cut', {'font-size': 13});
-  const colour = ({layer, head}) => layer === pointing.layer && head === pointing.head ? ink.mark : ink.muted;
-  for (const edge of edges) {
-    const [cx, cy] = place(edge);
-    figure.add('circle', {
-      cx,
-      cy,
-      r: 5,
-      fill: colour(edge),
-      'fill-opacity': 0.65,
-      title: `${headName(edge.layer, edge.head)} → ${visible(edge.token)}: weight ${fixed(edge.weight)}, effect ${
-          fixed(edge.effect)}`
-    });
-  }
-  const others = [[ink.muted, 'other heads'], [ink.mark, headName(pointing.layer, pointing.head)]]
-                     .slice(0, pointing.layer + 1 === reader.blocks.length ? 2 : 1);
-  let x = left;
-  for (const [fill, text] of others) {
-    figure.add('circle', {cx: x + 5, cy: height - 12, r: 5, fill});
-    figure.text(x + 15, height - 12, text, {'font-size': 12});
-    x += textWidth(text, 12) + 40;
-  }
-  const all = causes?.rank_correlation;
-  return [el(
-      'p', {},
-      `${edges.length} edges from the word asked about in the last layer, each cut alone in the watched sentences: ${found}.` +
-          (Number.isFinite(all?.last_layer) ? ` Over the held-out sentences: ${fixed(all.last_layer, 2)} in the last layer, ${
-                     fixed(all.all_layers, 2)} in all layers.` :
-                 ''))];
 }

@@ -1,8 +1,8 @@
 // Colours of the current theme, read from page.css.
 const ink = {};
 const inkNames = [
-  'ground', 'panel', 'text', 'muted', 'line', 'accent', 'mark', 'orange', 'head-0', 'head-1', 'head-2', 'head-3',
-  'head-4', 'head-5', 'head-6', 'head-7'
+  'ground', 'panel', 'text', 'muted', 'line', 'accent', 'mark', 'orange', 'head-0', 'head-1', 'head-2', 'head-3', 'head-4', 'head-5', 'head-6',
+  'head-7'
 ];
 
 const isDark = () => document.documentElement.dataset.theme === 'dark';
@@ -14,14 +14,12 @@ function setTheme(name) {
   scales.weight = new Scale(isDark() ? [darkest, ...content.colours.slice(0, -1).reverse()] : content.colours, 0, 1);
   const positive = content.colours.slice(0, 8);
   const both = [...orangeStops].reverse().concat(positive.slice(1));
+  scales.surprise = new Scale(isDark() ? [darkest, ...orangeStops.slice(1).map(darker)] : orangeStops, 0, 10);
   scales.signed = new Scale(isDark() ? both.map(darker) : both, -1, 1);
 }
 
 // Orange for negative numbers. Each stop has the lightness of the blue stop in inspect/views/colour.h.
-const orangeStops = [
-  [248, 250, 252], [255, 222, 196], [255, 192, 141], [247, 160, 88], [228, 126, 40], [196, 94, 13], [152, 68, 8],
-  [112, 45, 6]
-];
+const orangeStops = [[248, 250, 252], [255, 222, 196], [255, 192, 141], [247, 160, 88], [228, 126, 40], [196, 94, 13], [152, 68, 8], [112, 45, 6]];
 // Inverts the lightness: in the dark theme 0 is dark and large numbers are light.
 const darker = ([r, g, b]) => {
   const gray = (Math.max(r, g, b) + Math.min(r, g, b)) / 2, turned = 275 - gray;

@@ -15,6 +15,19 @@ function bytesOf(base64) {
   return bytes;
 }
 
+// Decodes numbers in float32, or in float16 if there are half as many bytes.
+function numbersOf(bytes, shape) {
+  if (bytes.length > 2 * shape.reduce((n, k) => n * k, 1)) return new Float32Array(bytes.buffer);
+  halves ??= Float32Array.from({length: 65536}, (_, bits) => {
+    const sign = bits & 0x8000 ? -1 : 1, exponent = bits >> 10 & 31, significand = bits & 1023;
+    return exponent === 0 ? sign * significand * 2 ** -24 : sign * (1 + significand / 1024) * 2 ** (exponent - 15);
+  });
+  const bits = new Uint16Array(bytes.buffer), values = new Float32Array(bits.length);
+  for (let i = 0; i < bits.length; ++i) values[i] = halves[bits[i]];
+  return values;
+}
+let halves = null;  // of all bits
+
 // Decodes pack_weights() of inspect/page/encode.h: each value is (n + 1/2) / 10,000.
 function unpackWeights(bytes, count) {
   const values = new Float32Array(count);
@@ -40,12 +53,6 @@ class Attention {
     this.heads = heads;
     this.all = all;
   }
-  // Returns the first of these values that bounds all weights: the upper end of the colour scale.
-  get end() {
-    this.least ??= [0.1, 0.2, 0.5].find((end) => allHeads(this.heads).every(
-                       ([layer, head]) => this.of(layer, head).every((weight) => weight <= end))) ?? 1;
-    return this.least;
-  }
   of(layer, head) {
     const n = total(this.heads.slice(0, layer)) + head;
     if (typeof this.all[n] === 'string') this.all[n] = unpackWeights(bytesOf(this.all[n]), this.T * this.T);
@@ -53,15 +60,25 @@ class Attention {
   }
 }
 
+// Returns the first of these numbers that bounds all weights: the upper end of their colour scale.
+const endOf = (...lists) => [0.1, 0.2, 0.5].find((end) => lists.every((weights) => weights.every((weight) => weight <= end))) ?? 1;
+
+// Returns an element with data, or null if this part of the page has not loaded yet. While the page loads, the last element
+// may be incomplete.
+function dataElement(id) {
+  const element = document.getElementById(id);
+  return element?.nextSibling || document.readyState !== 'loading' ? element : null;
+}
+
 const attentionCache = new Map();  // most recently used, by element id
 const mostCached = 16;
 
-// Returns the attention of a dumped step, or null if this part of the page has not loaded yet.
+// Returns the attention of a dumped step, or null.
 function dumpedAttention(run, step, sentence) {
   const name = `weights-${run}-${step}-${sentence}`;
   let found = attentionCache.get(name);
   if (!found) {
-    const element = document.getElementById(name);
+    const element = dataElement(name);
     if (!element) return null;
     const {sentences, heads} = content.runs[run];
     found = new Attention(sentences[sentence].tokens, heads, JSON.parse(element.textContent));

@@ -1,8 +1,7 @@
 // Creates an element with attributes and children. An attribute `on...` is a listener; false and null omit an attribute.
 // Strings become text nodes, never markup.
 const el = (name, attributes, ...children) => filled(document.createElement(name), attributes, children);
-const svg = (name, attributes, ...children) =>
-    filled(document.createElementNS('http://www.w3.org/2000/svg', name), attributes, children);
+const svg = (name, attributes, ...children) => filled(document.createElementNS('http://www.w3.org/2000/svg', name), attributes, children);
 
 function filled(node, attributes, children) {
   change(node, attributes ?? {});
@@ -73,10 +72,7 @@ function table(head, rows, attributes) {
   return el(
       'div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': attributes?.['aria-label'] ?? 'Table'},
       el('table', attributes, el('thead', {}, el('tr', {}, head.map(title))),
-         el('tbody', {},
-            rows.map(
-                (row) =>
-                    el('tr', {}, row.map((value, i) => cell(i === 0 ? 'th' : 'td', i === 0 ? 'row' : null)(value)))))));
+         el('tbody', {}, rows.map((row) => el('tr', {}, row.map((value, i) => cell(i === 0 ? 'th' : 'td', i === 0 ? 'row' : null)(value)))))));
 }
 
 // Returns a bar of length |x| in [0, 1] with its value, or "not known" without a bar. The width is set through the CSSOM, as
@@ -85,8 +81,7 @@ function bar(x, text, kind = '') {
   if (!Number.isFinite(x)) return el('span', {class: 'muted'}, 'not known');
   const inner = el('span', {class: `bar ${kind}`});
   inner.style.width = `${Math.min(1, Math.abs(x)) * 100}%`;
-  return el(
-      'span', {class: 'bar-cell'}, el('span', {class: 'bar-track'}, inner), el('span', {class: 'figure-text'}, text));
+  return el('span', {class: 'bar-cell'}, el('span', {class: 'bar-track'}, inner), el('span', {class: 'figure-text'}, text));
 }
 
 function announce(text) {
@@ -106,9 +101,8 @@ function headButtons(heads, pressed, press, label, colour = () => null) {
     return node;
   };
   return el(
-      'div', {class: `head-buttons ${total(heads) > 12 ? 'many' : ''}`, role: 'group', 'aria-label': label},
+      'div', {class: 'head-buttons', role: 'group', 'aria-label': label},
       heads.map(
-          (count, layer) => el(
-              'div', {}, el('span', {class: 'muted'}, `layer ${layer + 1} head`),
-              Array.from({length: count}, (_, head) => one(layer, head)))));
+          (count, layer) =>
+              el('div', {}, el('span', {class: 'muted'}, `layer ${layer + 1} head`), Array.from({length: count}, (_, head) => one(layer, head)))));
 }

@@ -8,14 +8,10 @@ class Figure {
     this.svg = svg('svg', {role: 'img'});
     this.tip = el('div', {class: 'tip', hidden: true});
     this.box = el('div', {class: 'picture'}, this.canvas, this.svg, this.tip);
-    const keep = [
-      ['SVG', () => this.keep('svg')], ['PNG', () => this.keep('png')],
-      csv && ['CSV', () => save(this.fileName('csv'), csvText(csv()))]
-    ];
+    const keep = [['SVG', () => this.keep('svg')], ['PNG', () => this.keep('png')], csv && ['CSV', () => save(this.fileName('csv'), csvText(csv()))]];
     this.tools =
         el('div', {class: 'keep', role: 'group', 'aria-label': `Keep this picture: ${name}`},
-           keep.filter(Boolean).map(
-               ([text, action]) => button(text, action, {'aria-label': `Save as ${text}`, title: `Save as ${text}`})));
+           keep.filter(Boolean).map(([text, action]) => button(text, action, {'aria-label': `Save as ${text}`, title: `Save as ${text}`})));
     this.element = el('div', {class: 'figure'}, this.box, this.tools);
   }
 
@@ -43,7 +39,8 @@ class Figure {
     let node = this.next;
     for (let ahead = 0; node && node.localName !== name && ahead < 200; ++ahead) node = node.nextElementSibling;
     if (node?.localName === name) {
-      for (; this.next !== node; this.removeNext());
+      for (; this.next !== node; this.removeNext())
+        ;
       this.next = node.nextElementSibling;
     } else {
       node = this.svg.insertBefore(svg(name), this.next);
@@ -65,9 +62,7 @@ class Figure {
     while (this.next) this.removeNext();
   }
 
-  text(x, y, content, attributes) {
-    return this.add('text', {x, y, dy: '0.35em', fill: ink.text, 'font-size': 14, ...attributes}, content);
-  }
+  text(x, y, content, attributes) { return this.add('text', {x, y, dy: '0.35em', fill: ink.text, 'font-size': 14, ...attributes}, content); }
 
   // Draws `values` (rows x columns) in the rectangle with a scale of colour.js. A ramp has one row of rising values.
   heat(x, y, width, height, rows, columns, values, scale, ramp = false) {
@@ -87,8 +82,7 @@ class Figure {
     const place = this.box.getBoundingClientRect();
     const x = event.clientX - place.left, y = event.clientY - place.top;
     for (const map of this.maps) {
-      const column = Math.floor((x - map.x) / map.width * map.columns),
-            row = Math.floor((y - map.y) / map.height * map.rows);
+      const column = Math.floor((x - map.x) / map.width * map.columns), row = Math.floor((y - map.y) / map.height * map.rows);
       if (column >= 0 && column < map.columns && row >= 0 && row < map.rows) return {map, row, column, x, y};
     }
     return null;
@@ -102,7 +96,7 @@ class Figure {
   }
   hideTip() { this.tip.hidden = true; }
 
-  caption() { return [this.name, ...this.about()].join(' · '); }
+  caption() { return [this.name, ...this.about(), runNow().seed && `seed ${runNow().seed}`, `heed ${content.version}`].filter(Boolean).join(' · '); }
 
   // Returns the picture as a self-contained file. A line at the top describes its subject.
   svgText() {
@@ -124,10 +118,8 @@ class Figure {
         const {x, y, width, height, columns, values, scale} = map;
         below.push(
             svg('linearGradient', {id: `ramp-${n}`},
-                Array.from({length: 17}, (_, i) => svg('stop', {
-                                           offset: i / 16,
-                                           'stop-color': scale.colour(values[Math.round(i / 16 * (columns - 1))])
-                                         }))),
+                Array.from(
+                    {length: 17}, (_, i) => svg('stop', {offset: i / 16, 'stop-color': scale.colour(values[Math.round(i / 16 * (columns - 1))])}))),
             svg('rect', {x, y, width, height, fill: `url(#ramp-${n})`}));
       } else if (many) {
         below.push(svg('image', {
@@ -140,8 +132,7 @@ class Figure {
           href: bitmap(map).toDataURL()
         }));
       } else {
-        for (const {x, y, width, height, colour} of cells(map))
-          below.push(svg('rect', {x, y, width, height, fill: colour}));
+        below.push(...cells(map));
       }
     }
     copy.prepend(...below);
@@ -175,19 +166,11 @@ class Figure {
 
 const captionSize = 13;
 
-function* cells({x, y, width, height, rows, columns, values, scale}) {
+function cells({x, y, width, height, rows, columns, values, scale}) {
   const w = width / columns, h = height / rows, gap = Math.min(w, h) >= 8 ? 1 : 0;
-  for (let row = 0; row < rows; ++row) {
-    for (let column = 0; column < columns; ++column) {
-      yield {
-        x: x + column * w,
-        y: y + row * h,
-        width: w - gap,
-        height: h - gap,
-        colour: scale.colour(values[row * columns + column])
-      };
-    }
-  }
+  const one = (value, n) =>
+      ({x: x + n % columns * w, y: y + Math.floor(n / columns) * h, width: w - gap, height: h - gap, fill: scale.colour(value)});
+  return Array.from(values, (value, n) => svg('rect', one(value, n)));
 }
 
 // Returns a canvas with one pixel per cell. The next bitmap of the same size reuses it.
@@ -210,12 +193,7 @@ const fileName = (name) => name.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '-').r
 
 // Formats rows as CSV (RFC 4180).
 const csvText = (rows) =>
-    rows.map(
-            (row) => row.map(
-                            (cell) => /[",\r\n]/.test(String(cell)) ? `"${String(cell).replaceAll('"', '""')}"` :
-                                                                      String(cell))
-                         .join(',') +
-                '\r\n')
+    rows.map((row) => row.map((cell) => /[",\r\n]/.test(String(cell)) ? `"${String(cell).replaceAll('"', '""')}"` : String(cell)).join(',') + '\r\n')
         .join('');
 
 function save(name, content) {

@@ -3,22 +3,19 @@ const header = {};
 
 function drawHeader(view) {
   if (!header.element) makeHeader();
-  const run = runNow();
-  header.summary.textContent = summaryOf(run);
+  const run = runNow(), kind = kindOf(run), isText = !asLines(subject()) && (isOfText() || kind === 'induction') && views[state.tab] === sentenceView;
+  header.summary.textContent = header.summary.title = summaryOf(run);
   const sentences = run.sentences.map(({tokens}, i) => `${i + 1} ${verdictSign(run, i)} ${shortened(tokens)}`);
   const own = state.own ? [`your own: ${shortened(state.own.tokens)}`] : [];
-  const chosen = state.sentence === OWN ? sentences.length : state.sentence;
+  const chosen = state.sentence === OWN ? sentences.length : state.sentence, several = sentences.length + own.length > 1;
   renew(
       header.controls, ...(content.runs.length > 1 ? [select('Run', content.runs.map(({name}) => name), state.run, chooseRun)] : []),
-      select('Sentence', [...sentences, ...own], chosen, (i) => chooseSentence(i < sentences.length ? i : OWN)));
-  header.controls.hidden = view.ownsSentence ?? false;
-  header.sentence.hidden = header.signs.hidden = view.ownsSentence ?? false;
+      ...(several ? [select(kind === 'coreference' ? 'Sentence' : 'Text', [...sentences, ...own], chosen, (i) => chooseSentence(i < sentences.length ? i : OWN), 'Sentence')] : []));
+  header.controls.hidden = (view.ownsSentence ?? false) || header.controls.childElementCount === 0;
+  header.sentence.hidden = header.signs.hidden = (view.ownsSentence ?? false) || isText;
   if (!header.sentence.hidden) drawSentenceLine(subject());
-  const verdict = run.causes?.verdict[0];
-  header.verdict.hidden = !verdict || header.sentence.hidden || view === made.get(views.indexOf(causesView));
-  if (!header.verdict.hidden) renew(header.verdict, el('b', {}, 'Is the attention the cause? '), verdict);
   header.training.hidden = !view.followsTraining?.() || (state.sentence === OWN && !view.ownsSentence && !hasModels(state.run));
-  if (!header.training.hidden) training.draw(view);
+  if (!header.training.hidden) training.draw();
 }
 
 function drawSentenceLine(now) {
@@ -56,16 +53,44 @@ function makeHeader() {
   header.answer = el('span', {class: 'answer', dir: 'ltr'});
   header.sentence = el('p', {class: 'sentence'}, header.words, header.answer);
   header.signs = el('p', {class: 'muted signs'});
-  header.verdict = el('p', {class: 'finding'});
   header.training = training.make();
-  header.element =
-      el('div', {},
-         el('div', {class: 'top'}, el('h1', {}, 'heed'), header.summary,
-            button('Light or dark', toggleTheme, {class: 'theme', 'aria-label': 'Switch between light and dark'})),
-         header.controls, header.sentence, header.signs, header.verdict, header.training);
+  header.element = el(
+      'div', {class: 'top'}, el('h1', {}, 'heed'), header.summary, sharing(),
+      button('◐', toggleTheme, {class: 'theme', 'aria-label': 'Switch between light and dark', title: 'Light or dark'}));
   document.getElementById('header').replaceChildren(header.element);
-  document.title = `heed: ${content.runs.map(({name}) => name).join(' and ')}`;
+  document.getElementById('context').replaceChildren(header.controls, header.sentence, header.signs, header.training);
+  document.title = `heed: ${content.runs.map((_, run) => runName(run)).join(' and ')}`;
 }
+
+// A link to the view shown, and how to cite it.
+function sharing() {
+  const link = el('textarea', {readonly: true, rows: 2, 'aria-label': 'Link to this view'}), cite = el('textarea', {readonly: true, rows: 8, 'aria-label': 'Citation'});
+  const copy = (field, text) => button(text, async ({currentTarget}) => {
+    field.select();
+    await navigator.clipboard?.writeText(field.value).catch(() => document.execCommand('copy'));
+    announce('Copied');
+    currentTarget.textContent = 'Copied';
+    setTimeout(() => { currentTarget.textContent = text; }, 1500);
+  });
+  const fill = () => {
+    link.value = location.href.replace(/#.*|$/, addressNow().all);
+    cite.value = citation();
+  };
+  return el('details', {class: 'share', ontoggle: fill}, el('summary', {}, 'Share'),
+      el('div', {}, link, copy(link, 'Copy link'), cite, copy(cite, 'Copy citation'),
+         el('p', {class: 'note muted'}, 'The file itself can be sent or put on a site. Each picture can be saved below it.')));
+}
+
+const citation = () => `@software{heed,
+  title = {heed},
+  author = {{The heed authors}},
+  version = {${content.version}},
+  note = {${origin()}; ${subject().step > 0 ? `step ${subject().step}, ` : ''}${headName(state.layer, state.head)}},
+  url = {${location.protocol === 'file:' ? '' : location.href}}
+}`.replace(/,\n {2}url = \{\}/, '');
+
+// Returns where the data of a picture comes from: run, seed.
+const origin = () => [runName(state.run), runNow().seed && `seed ${runNow().seed}`].filter(Boolean).join(', ');
 
 const counted = (count, what) => `${count} ${what}${count === 1 ? '' : 's'}`;
 
@@ -73,7 +98,7 @@ function summaryOf({name, heads, parameters, metrics, steps, held_out, predicts}
   const last = metrics.at(-1), of = predicts === 'next' || held_out === 0 ? 'held-out tokens' : `${grouped(held_out)} held-out sentences`;
   const same = heads.every((count) => count === heads[0]);
   return [
-    name, `${counted(heads.length, 'layer')} of ${same ? counted(heads[0], 'head') : `${heads.join(', ')} heads`}`,
+    name.split('/').filter(Boolean).at(-1), `${counted(heads.length, 'layer')} of ${same ? counted(heads[0], 'head') : `${heads.join(', ')} heads`}`,
     parameters && `${grouped(parameters)} parameters`, steps.at(-1).step > 0 && `${steps.at(-1).step} steps`,
     last && `${percent(last.held_out_accuracy)} of ${of} right`
   ].filter(Boolean)
@@ -93,7 +118,7 @@ function markedWords({tokens, query, antecedent, candidates}) {
   const gap = gapOf(tokens), nodes = [];
   for (let i = 0; i < tokens.length;) {
     const [, end] = candidates?.find(([begin]) => begin === i) ?? [i, i + 1];
-    const kind = i === query                                          ? 'asked' :
+    const kind = i === query && kindOf() !== 'encoder'                ? 'asked' :
         isIn([i, end], antecedent)                                    ? 'antecedent' :
         candidates?.some((span) => isIn(span, i)) && !isIn([i, end], query) ? 'candidate' :
                                                                         null;
@@ -114,11 +139,12 @@ function signsOf(now) {
   ]);
   const asked = sign('asked', visible(tokens[query]));
   return [
-    ...(runNow().predicts === 'nothing' ? ['Query: ', asked, '.'] :
-        antecedent < 0 && runNow().predicts === 'next' ? ['Next token after ', asked, '.'] :
+    ...(kindOf() === 'encoder' ? [] :
+        kindOf() === 'masked' ? ['Prediction at ', asked, '.'] :
+        ['language', 'induction'].includes(kindOf()) ? ['Next token after ', asked, '.'] :
                                                          ['Question: what does ', asked, ' refer to?']),
     ...(candidates     ? [' Candidates: ', ...among, own ? '.' : antecedent < 0 ? '; none of them is meant.' : '; the framed one is meant.'] :
-        antecedent < 0 ? [] :
+        antecedent < 0 || kindOf() === 'induction' ? [] :
                          [' Antecedent: ', sign('antecedent', visible(tokens[antecedent])), '.']),
     own ? ' Your own sentence. ' : '', own ? button('Back to the watched sentence', () => chooseSentence(0)) : null
   ].filter((part) => part !== null);
@@ -141,24 +167,18 @@ function answerOf(now) {
       expected === predicted        ? [' ', el('span', {class: 'right'}, '✓ right')] :
                                       [' ', el('span', {class: 'wrong'}, '✗ not ', word(expected))];
   return [
-    '→ ', word(predicted), ...verdict, ' ', el('span', {class: 'muted'}, `probability ${fixed(probability)} at step ${step}`)
+    '→ ', word(predicted), ...verdict, ' ', el('span', {class: 'muted'}, `probability ${fixed(probability)}${runNow().steps.length > 1 ? ` at step ${step}` : ''}`)
   ].filter(Boolean);
 }
 
 function drawFooter() {
-  const models = content.runs.filter(({models_left_out}) => models_left_out > 0)
-                     .map(
-                         ({name, steps, models_left_out}) => `Of ${name} it holds the models of ${
-                             steps.filter(({model}) => model).length + 1} steps, and leaves out ${
-                             models_left_out}, to stay below 20 MB. `);
-  const partial = content.runs.filter(({steps, dumped_steps}) => steps.length < dumped_steps)
-                      .map(
-                          ({name, steps, dumped_steps}) => `Of ${name} the page holds ${steps.length} of ${
-                              dumped_steps} dumped steps, to stay of a size that opens. `);
+  const notes = content.runs.flatMap(({name, steps, dumped_steps, model, models_left_out}) => [
+    steps.length < dumped_steps && `Of ${name} the page holds ${steps.length} of ${dumped_steps} dumped steps, to stay of a size that opens. `,
+    models_left_out > 0 && `Of ${name} it holds the models of ${steps.filter(({model}) => model).length + 1} steps, and leaves out ${
+        models_left_out}, to stay below 20 MB. `,
+    model?.float16 && `The model of ${name} is in float16 here: what the page computes differs slightly from the program. `
+  ].filter(Boolean));
   document.getElementById('footer').append(
-      ...partial, ...models,
-      `Made by heed ${
-          content
-              .version}. Attention weights are right to the three decimals shown; inspect --json gives all digits. ` +
+      ...notes, `Made by heed ${content.version}. Attention weights are right to the three decimals shown; inspect --json gives all digits. ` +
           'This file works offline.');
 }

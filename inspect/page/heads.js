@@ -1,179 +1,252 @@
-// The matrices of all heads with their figures, in layer order or sorted. The selected matrix appears beside them with its
-// words.
+// A grid of layers and heads that selects the head. A head is a thumbnail of its matrix, or a square in the colour of a score.
+class HeadGrid {
+  constructor() {
+    this.figure = new Figure('all heads', () => headRows(), () => aboutNow({head: false}));
+    this.figure.svg.setAttribute('role', 'group');  // the heads are buttons
+    this.choose = el('div');
+    this.text = el('p', {class: 'note muted'});
+    this.element = el('div', {class: 'head-grid'}, this.choose, this.figure.element, this.text);
+    this.mode = null;  // name of the score that the user chose
+    const at = (event) => {
+      const box = this.figure.box.getBoundingClientRect();
+      return this.cells?.find(({x, y, side}) => Math.abs(event.clientX - box.left - x - side / 2) <= side / 2 && Math.abs(event.clientY - box.top - y - side / 2) <= side / 2);
+    };
+    this.figure.box.addEventListener('pointermove', (event) => {
+      const cell = at(event);
+      if (cell) return this.figure.showTip(cell.x, cell.y + cell.side - 14, cell.tip());
+      this.figure.hideTip();
+    });
+    this.figure.box.addEventListener('pointerleave', () => this.figure.hideTip());
+    this.figure.box.addEventListener('click', (event) => {
+      const cell = at(event);
+      if (cell) chooseOneHead(cell.layer, cell.head);
+    });
+    this.figure.box.addEventListener('keydown', (event) => {
+      const move = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]}[event.key];
+      if (!move) return;
+      event.preventDefault();
+      const [rows, columns] = this.isTurned ? move.reverse() : move, {heads} = runNow();
+      const layer = Math.max(0, Math.min(heads.length - 1, state.layer + rows));
+      chooseOneHead(layer, Math.max(0, Math.min(heads[layer] - 1, state.head + columns)));
+      this.isMoved = true;
+    });
+  }
+
+  // Draws the grid in `width` pixels with cells of at most `most`. `wanted` is the score shown at first; captions write the numbers.
+  draw(now, {width, most, wanted = 'pattern', captions = false}) {
+    const scores = scoresOfHeads(now), chosen = Math.max(0, scores.findIndex(({kind}) => kind === (this.mode ?? wanted)));
+    renew(this.choose, select('Heads by', scores.map(({title}) => title), chosen, (i) => {
+      this.mode = scores[i].kind;
+      update({});
+    }));
+    const score = scores[chosen], found = measuredHeads(now.attention) ?? now.attention.partly;
+    this.cells = drawHeads(this.figure, now, {width, most, captions, score, found});
+    this.isTurned = this.cells.isTurned;
+    const {layer, head} = state, one = found?.[layer]?.[head];
+    this.text.textContent = one ? `${headName(layer, head)}: ${patternText(one)}. ${score.note ?? ''}` : 'The heads are being measured …';
+    if (this.isMoved) this.figure.svg.querySelector('[aria-pressed=true]')?.focus({preventScroll: true});
+    this.isMoved = false;
+  }
+}
+
+// Returns the ways to show heads: [{kind, title, of(layer, head), low, high, note}]. Without of(), thumbnails.
+function scoresOfHeads(now) {
+  const found = measuredHeads(now.attention), rows = runNow().causes?.rows ?? [];
+  const list = [{kind: 'pattern', title: 'attention pattern', note: 'Each square is scaled to its own largest weight.'}];
+  if (now.antecedent >= 0)
+    list.push({kind: 'antecedent', title: `weight on the ${sourceName()}`, of: (l, h) => weightOnAnswer(now, l, h), high: 1});
+  const zero = new Map(rows.filter(({what}) => what === 'head zero').map((one) => [key(one.layer, one.head), one]));
+  if (zero.size > 0)
+    list.push({kind: 'effect', title: 'effect of zero-ablating it', of: (l, h) => zero.get(key(l, h))?.probability ?? NaN, signed: true,
+      note: 'Change of the answer’s probability over held-out sentences.'});
+  const direct = now.live?.reading.direct(Math.min(state.token, now.tokens.length - 1));
+  if (direct)
+    list.push({kind: 'direct', title: 'direct effect on the next token’s logit', of: (l, h) => direct.values[l][h], signed: true,
+      note: `What the head itself adds to the logit of “${visible(direct.word)}”.`});
+  if (!found) return list;
+  const isCausal = runNow().causal;
+  for (const kind of ['previous', 'first', 'induction', 'duplicate', 'same', 'next', 'mark']) {
+    if ((isCausal && kind === 'next') || !allHeads(now.heads).some(([l, h]) => found[l][h].scores[kind] > 0)) continue;
+    list.push({kind, title: patterns[kind].title, of: (l, h) => found[l][h].scores[kind], high: 1, note: 'Mean weight over the tokens of this text.'});
+  }
+  list.push({kind: 'entropy', title: 'entropy', of: (l, h) => found[l][h].scores.entropy, high: 1, note: '0: one token takes all; 1: all take the same.'});
+  return list;
+}
+
+const weightOnAnswer = (now, layer, head) => {
+  const T = now.tokens.length, from = now.antecedent >= 0 ? now.query : Math.min(state.token, T - 1), row = now.attention.of(layer, head).subarray(from * T, (from + 1) * T);
+  return now.antecedent >= 0 ? weightOnSpan(row, antecedentSpan(now)) : Math.max(...row);
+};
+
+// Draws all heads and returns their places: [{layer, head, x, y, side, tip()}].
+function drawHeads(figure, now, {width, most, captions, score, found}) {
+  const {heads, attention, tokens} = now, widest = Math.max(...heads), isTurned = heads.length > 1.5 * widest;
+  const [columns, lines] = isTurned ? [heads.length, widest] : [widest, heads.length];
+  const group = groupSize(), left = 26, top = 22, apart = group > 1 ? 4 : 0, caption = captions ? 32 : 0;
+  const along = isTurned ? 0 : Math.floor((columns - 1) / group) * apart;
+  const step = Math.max(6, Math.min(most, (width - left - along) / columns)), gap = step > 40 ? 10 : step > 16 ? 3 : 1, side = step - gap;
+  const down = side + gap + caption, height = lines * down + (isTurned ? Math.floor((lines - 1) / group) * apart : 0);
+  const range = score.signed ? allHeads(heads).reduce((most, at) => Math.max(most, Math.abs(score.of(...at)) || 0), 1e-9) : score.high;
+  const scale = score.of && (score.signed ? scales.signed : scales.weight).within(range);
+  figure.begin(
+      left + columns * step + along, top + height + (group > 1 ? 4 : 0),
+      `${heads.length} layers of ${widest} heads. ${looksAt({tokens, heads, attention}, Math.min(state.token, tokens.length - 1))}`);
+  const small = {'font-size': 11, fill: ink.muted, 'text-anchor': 'middle'}, every = Math.ceil(22 / step), cells = [];
+  const place = (layer, head) => {
+    const shift = Math.floor(head / group) * apart;
+    return isTurned ? [left + layer * step, top + head * down + shift] : [left + head * step + shift, top + layer * down];
+  };
+  for (let n = 0; n < columns; n += every) figure.text(place(isTurned ? n : 0, isTurned ? 0 : n)[0] + side / 2, 10, `${step > 70 ? isTurned ? 'layer ' : 'head ' : ''}${n + 1}`, small);
+  for (let n = 0; n < lines; n += Math.ceil(13 / down)) figure.text(left - 6, place(isTurned ? 0 : n, isTurned ? n : 0)[1] + side / 2, String(n + 1), {...small, 'text-anchor': 'end'});
+  figure.text(0, 10, isTurned ? 'head' : 'layer', {...small, 'text-anchor': 'start', 'font-size': 10});
+  const cuts = new Map((runNow().causes?.rows ?? []).filter(isRemovedEdge).map((one) => [key(one.layer, one.head), one]));
+  for (const [layer, head] of allHeads(heads)) {
+    const [x, y] = place(layer, head), one = found?.[layer]?.[head], value = score.of?.(layer, head), chosen = layer === state.layer && head === state.head;
+    if (!score.of && one) {
+      const whole = side > 90;
+      figure.heat(x, y, side, side, whole ? tokens.length : one.side, whole ? tokens.length : one.side, whole ? attention.of(layer, head) : one.thumb, scales.weight.within(one.most));
+    }
+    const name = `${headName(layer, head)}${one ? `: ${patternText(one)}` : ''}${Number.isFinite(value) ? `; ${score.title} ${fixed(value, 2)}` : ''}`;
+    figure.add('rect', {
+      x: x - 0.5,
+      y: y - 0.5,
+      width: side + 1,
+      height: side + 1,
+      rx: 2,
+      fill: !score.of ? 'transparent' : Number.isFinite(value) ? scale.colour(value) : ink.panel,
+      stroke: isRemoved(layer, head) ? ink.mark : chosen ? ink.accent : ink.line,
+      'stroke-width': chosen ? 3 : isRemoved(layer, head) ? 2 : 1,
+      class: 'head',
+      tabindex: chosen ? 0 : -1,
+      role: 'button',
+      'aria-pressed': String(chosen),
+      'aria-label': name,
+      onkeydown: (event) => {
+        if (event.key !== 'Enter' && event.key !== ' ') return;
+        event.preventDefault();
+        chooseOneHead(layer, head);
+      }
+    });
+    if (Number.isFinite(value) && side >= 30 && score.of) figure.text(x + side / 2, y + side / 2, fixed(value, 2).replace(/^(−?)0\./, '$1.'), {...small, fill: scale.text(value)});
+    if (isRemoved(layer, head)) figure.add('path', {d: `M${x},${y}L${x + side},${y + side}`, stroke: ink.mark, 'stroke-width': 2});
+    if (captions) {
+      const weight = weightOnAnswer(now, layer, head), after = cuts.get(key(layer, head))?.accuracy, compact = side < 76;
+      const bold = weight >= 0.5 ? {'font-weight': 700, fill: ink.text} : {};
+      figure.text(x + side / 2, y + side + 10, fixed(weight, 2).replace(/^0/, compact ? '' : '0'), {...small, ...bold, 'font-size': compact ? 10 : 13});
+      if (Number.isFinite(after)) figure.text(x + side / 2, y + side + 23, compact ? `${(100 * after).toFixed(0)}%` : `after: ${rounded(after)}`, {...small, 'font-size': compact ? 9 : 12});
+    }
+    if (group > 1 && head % group === 0) {
+      const [endX, endY] = place(layer, Math.min(head + group, heads[layer]) - 1);
+      const d = isTurned ? `M${x - 2},${y}V${endY + side}` : `M${x},${y + side + 2}H${endX + side}`;
+      figure.add('path', {d, stroke: ink.muted, 'stroke-width': 1.5, class: 'group', title: `heads ${head + 1} to ${head + group} share keys and values`});
+    }
+    cells.push({layer, head, x, y, side, tip: () => name});
+  }
+  return Object.assign(cells, {isTurned});
+}
+
+// Returns how many query heads share the keys and values of one group.
+const groupSize = ({kv_heads, heads} = runNow()) => kv_heads > 0 ? heads[0] / kv_heads : 1;
+
+// Returns whether a row of the causes removes the edge from the query to the antecedent in one head.
+const isRemovedEdge = ({what, from, to}) => what === 'edge' && from === 'query' && to === 'antecedent';
+
+function headRows() {
+  const now = subject(), cuts = (runNow().causes?.rows ?? []).filter(isRemovedEdge), [head, ...rows] = attentionRows(now, () => true);
+  return [[...head, weightName(now), 'accuracy after the removal'], ...rows.map((row) => {
+    const cut = cuts.find((one) => one.layer === row[0] - 1 && one.head === row[1] - 1);
+    return [...row, weightOnAnswer(now, row[0] - 1, row[1] - 1).toFixed(3), Number.isFinite(cut?.accuracy) ? cut.accuracy.toFixed(4) : ''];
+  })];
+}
+const weightName = ({antecedent}) => antecedent >= 0 ? `weight on the ${sourceName()}` : 'largest weight';
+
+// The heads, and the matrix of the selected one with its words.
 const headsView = {
   title: 'All heads',
   lead: () => {
-    const {antecedent} = subject(), {rows} = runNow().causes ?? {}, cut = rows?.find(isCutOf);
-    return `Every small square is a head: its whole matrix, a row for each query. Under it, ${
-        antecedent >= 0 ? 'the weight from the word asked about to its antecedent' : 'the largest weight of the word asked about'}${
-        cut ? `, and the accuracy over ${grouped(cut.sentences)} held-out sentences after that edge is cut in this head` : ''
-    }. Press a square to see it large.`;
+    const {antecedent} = subject(), cut = (runNow().causes?.rows ?? []).find(isRemovedEdge);
+    return `Each square at the left is a head. Under it, ${antecedent >= 0 ? `the weight from the query to the ${sourceName()}` : 'the largest weight of the selected token'}${
+        cut ? `, and the accuracy over ${grouped(cut.sentences)} held-out sentences after that edge is removed in this head` : ''
+    }. Press a square to see it large. Each row of the matrix adds up to 1; press a row to list its weights.`;
   },
   make() {
-    const figure = new Figure('all heads', () => headRows(), () => aboutNow({head: false}));
-    const large = new Figure(
-        'head', () => attentionRows(subject(), (l, h) => l === state.layer && h === state.head), aboutNow);
-    figure.svg.setAttribute('role', 'group');  // the heads are buttons
-    let order = [], sorting = 0;
-    explore(figure, (row, column, map) => {
-      const of = order[figure.maps.indexOf(map)];
-      const {tokens} = subject();
-      return of && [`${headName(...of)}: `, ...pairText(tokens, row, column, map.values[row * tokens.length + column])];
-    }, (row, column, map) => {
-      const of = order[figure.maps.indexOf(map)];
-      if (of) chooseOneHead(...of);
-    });
+    const grid = new HeadGrid(), beside = el('div'), below = new TableBelow('As a table');
+    const large = new Figure('head', () => attentionRows(subject(), (l, h) => l === state.layer && h === state.head), aboutNow);
     explore(
-        large,
-        (row, column, map) =>
-            map.ramp ? null : pairText(subject().tokens, row, column, map.values[row * map.columns + column]));
-    const sort = el('div');
+        large, (row, column, map) => map.ramp ? null : pairText(subject().tokens, row, column, map.values[row * map.columns + column]),
+        (row, column, map) => map.ramp || update({token: row}));
     return {
       followsTraining: () => true,
-      sliderOnly: true,
-      figures: [figure, large],
-      element: el('section', {}, sort, el('div', {class: 'beside heads'}, figure.element, large.element)),
-      says: () => headsSay(subject()),
+      figures: [grid.figure, large],
+      element: el('section', {}, el('div', {class: 'beside heads'}, grid.element, el('div', {}, large.element, beside)), below.element),
+      says: () => headsSay(shownNow()),
       draw() {
-        const now = subject();
-        if (!now.attention) return waiting(figure);
-        const facts = headFacts(now), sortings = sortingsOf(facts, now);
-        sorting = Math.min(sorting, sortings.length - 1);
-        renew(sort, select('Order', sortings.map(({name}) => name), sorting, (next) => {
-          sorting = next;
-          update({});
-        }));
-        order = drawHeads(figure, now, sortings[sorting]);
-        drawOneHead(large, now);
+        const now = shownNow(), {layer, head} = state, room = roomFor(), wide = room > 900;
+        if (!now.attention) return waiting(large);
+        const lines = Math.min(now.heads.length, Math.max(...now.heads)), tall = (heightFor() - 60) / lines - 40;
+        grid.draw(now, {width: wide ? room * 0.5 : room, most: Math.max(56, Math.min(270, tall)), captions: total(now.heads) <= 64});
+        drawOneHead(large, now, wide ? room * 0.5 - 40 : room);
+        renew(beside, rowList(now, layer, head, Math.min(state.token, now.tokens.length - 1)));
+        below.draw(() => {
+          const labels = now.tokens.map((_, i) => placed(now.tokens, i)), T = labels.length;
+          return table(['', ...labels], labels.map((label, i) => [label, ...Array.from(now.attention.of(layer, head).subarray(i * T, (i + 1) * T), (w) => fixed(w))]),
+              {'aria-label': `Attention of ${headName(layer, head)}`});
+        });
       },
     };
   },
 };
 
-// Returns whether a row of the causes cuts the edge from the query to the antecedent in one head.
-const isCutOf = ({what, from, to}) => what === 'edge' && from === 'query' && to === 'antecedent';
-
-// Returns [{layer, head, weight, cut, right}], one per head: the weight from the query to the antecedent (if unknown, the
-// largest weight), the row of the causes that cuts this edge, and the accuracy after the cut (NaN: unknown).
-function headFacts(now) {
-  const {tokens, query, antecedent, heads, attention} = now, T = tokens.length;
-  const cuts = new Map((runNow().causes?.rows ?? []).filter(isCutOf).map((one) => [key(one.layer, one.head), one]));
-  return allHeads(heads).map(([layer, head]) => {
-    const row = attention.of(layer, head).subarray(query * T, (query + 1) * T), cut = cuts.get(key(layer, head));
-    const weight = antecedent >= 0 ? weightOnSpan(row, antecedentSpan(now)) : Math.max(...row);
-    return {layer, head, weight, cut, right: cut?.accuracy ?? NaN};
-  });
-}
-
-const weightName = ({antecedent}) => antecedent >= 0 ? 'weight on the antecedent' : 'largest weight';
-
-function sortingsOf(facts, now) {
-  const by = (name, of) => ({name, facts: [...facts].sort((a, b) => of(b) - of(a)), sorted: true});
-  const known = facts.some(({right}) => Number.isFinite(right));
-  return [
-    {name: 'by layer and head', facts, sorted: false}, by(`by ${weightName(now)}`, ({weight}) => weight),
-    ...(known ? [by('by the effect of cutting it', ({right}) => -right)] : [])
-  ];
-}
-
-function headRows() {
-  const [head, ...rows] = attentionRows(subject(), () => true), facts = headFacts(subject());
-  const of = (layer, number) => facts.find((one) => one.layer === layer - 1 && one.head === number - 1);
-  return [
-    [...head, weightName(subject()), 'accuracy after the cut'], ...rows.map((row) => {
-      const {weight, right} = of(row[0], row[1]);
-      return [...row, weight.toFixed(3), Number.isFinite(right) ? right.toFixed(4) : ''];
-    })
-  ];
-}
-
 function headsSay(now) {
   if (!now.attention) return [];
-  const [{layer, head, weight, cut}] = headFacts(now).sort((a, b) => b.weight - a.weight), from = el('b', {}, placed(now.tokens, now.query));
-  const where = `At step ${now.step}, ${headName(layer, head)} `;
-  if (now.antecedent < 0) return [`${where}has the strongest single weight from `, from, `: ${fixed(weight, 2)}.`];
+  const best = allHeads(now.heads).map(([layer, head]) => ({layer, head, weight: weightOnAnswer(now, layer, head)})).reduce((a, b) => b.weight > a.weight ? b : a);
+  const cut = (runNow().causes?.rows ?? []).filter(isRemovedEdge).find(({layer, head}) => layer === best.layer && head === best.head);
+  const where = atStep(now, `${headName(best.layer, best.head)} `), from = el('b', {}, placed(now.tokens, now.antecedent >= 0 ? now.query : now.token));
+  if (now.antecedent < 0) return [`${where}has the strongest single weight from `, from, `: ${fixed(best.weight, 2)}.`];
   return [
-    `${where}puts the most attention from `, from, ' on ', el('b', {}, spanText(now, antecedentSpan(now))), `: ${rounded(weight)}.`,
-    cut ? ` After that edge is cut in it, ${percent(cut.accuracy, cut.accuracy_error)} of ${
-              grouped(cut.sentences)} held-out sentences are answered right (before ${percent(cut.before)}).` :
-          ''
+    `${where}puts the most attention from `, from, ' on ', el('b', {}, spanText(now, antecedentSpan(now))), `: ${rounded(best.weight)}.`,
+    cut ? ` After that edge is removed in it, ${percent(cut.accuracy, cut.accuracy_error)} of ${grouped(cut.sentences)} held-out sentences are answered right (before ${percent(cut.before)}).` : ''
   ];
 }
 
-// Draws all heads and returns the head of each heat map.
-function drawHeads(figure, now, {facts, sorted}) {
-  const {heads, attention, tokens} = now, room = roomFor(), wide = room > 900, width = wide ? room * 0.54 : room;
-  const most = Math.max(...heads), narrow = room < 40 * most, gap = narrow ? 3 : most > 6 ? 6 : 14, caption = 34;
-  const left = sorted ? 4 : narrow ? 22 : 62;
-  const columns = sorted ? Math.ceil(Math.sqrt(facts.length * 1.5)) : most;
-  const lines = sorted ? Math.ceil(facts.length / columns) : heads.length;
-  const tall = Math.max(56, heightFor() / lines - caption - gap);
-  const side = Math.max(narrow ? 8 : 30, Math.min(260, tall, (width - left) / columns - gap)), step = side + gap;
-  const scale = scales.weight.within(attention.end), rowStep = side + caption + gap, top = sorted ? 4 : 24;
+function drawOneHead(figure, now, width) {
+  const labels = now.tokens.map((_, i) => placed(now.tokens, i)), title = 26, values = now.attention.of(state.layer, state.head);
+  const most = Math.max(26, Math.min(44, (heightFor() - 60) / labels.length)), cell = cellFor(labels, labels, width, most);
+  const {left, top, right} = axisSizes(labels, labels, cell), side = cell * labels.length, scale = scales.weight.within(endOf(values));
   figure.begin(
-      left + columns * step, top + lines * rowStep + 40,
-      facts.map(({layer, head}) => `${headName(layer, head)}: ${looksAtIn(now, layer, head, now.query)}`).join('; '));
-  const note = (x, y, text, attributes) =>
-      figure.text(x, y, text, {'font-size': 13, fill: ink.muted, 'text-anchor': 'middle', ...attributes});
-  if (!sorted) {
-    for (let h = 0; h < columns; ++h) note(left + h * step + side / 2, 12, side > 70 ? `head ${h + 1}` : String(h + 1));
-    heads.forEach((_, l) => note(left - 8, top + l * rowStep + side / 2, narrow ? String(l + 1) : `layer ${l + 1}`, {'text-anchor': 'end'}));
-  }
-  facts.forEach(({layer, head, weight, right}, n) => {
-    const x = left + (sorted ? n % columns : head) * step;
-    const y = top + (sorted ? Math.floor(n / columns) : layer) * rowStep;
-    const chosen = layer === state.layer && head === state.head, small = side < 76;
-    figure.heat(x, y, side, side, tokens.length, tokens.length, attention.of(layer, head), scale);
-    const name = sorted ? `${layer + 1}.${head + 1}  ` : '';
-    note(x + side / 2, y + side + 11, `${name}${narrow ? fixed(weight, 2).replace(/^0/, '') : fixed(weight, 2)}`, {
-      'font-size': narrow ? 9 : small ? 11 : 13,
-      'font-weight': weight >= 0.5 ? 700 : 400,
-      fill: weight >= 0.5 ? ink.text : ink.muted
-    });
-    if (Number.isFinite(right))
-      note(
-          x + side / 2, y + side + 25, small ? `${(100 * right).toFixed(0)}${side < 40 ? '%' : ' %'}` : `after cut: ${rounded(right)}`,
-          {'font-size': narrow ? 9 : side < 40 ? 10 : small ? 11 : 12});
-    const open = () => chooseOneHead(layer, head);
-    figure.add('rect', {
-      x: x - 1,
-      y: y - 1,
-      width: side + 2,
-      height: side + 2,
-      rx: 2,
-      fill: 'transparent',
-      stroke: chosen ? ink.accent : ink.line,
-      'stroke-width': chosen ? 3 : 1,
-      class: 'head',
-      tabindex: 0,
-      role: 'button',
-      'aria-pressed': String(chosen),
-      'aria-label': `Enlarge ${headName(layer, head)}`,
-      onkeydown: (event) => {
-        if (event.key !== 'Enter' && event.key !== ' ') return;
-        event.preventDefault();
-        open();
-      }
-    });
-  });
-  drawLegend(figure, left, top + lines * rowStep + 4, Math.max(120, Math.min(190, columns * step)), scale);
-  return facts.map(({layer, head}) => [layer, head]);
+      Math.max(170, left + side + right), title + top + side + 44,
+      `Attention of ${headName(state.layer, state.head)}, ${labels.length} tokens by ${labels.length}. ${looksAtIn(now, state.layer, state.head, now.query)}`);
+  figure.text(0, 10, headName(state.layer, state.head), {'font-weight': 700});
+  drawMatrix(figure, 0, title, cell, {rows: labels, values, markRow: Math.min(state.token, labels.length - 1), markColumn: now.antecedent, candidates: now.candidates, scale});
+  drawLegend(figure, left, title + top + side + 12, Math.max(130, Math.min(220, side)), scale, {ends: ['0', String(scale.high)], text: 'weight, row to column'});
 }
 
-function drawOneHead(figure, now) {
-  const labels = now.tokens.map((_, i) => placed(now.tokens, i)), room = roomFor(), title = 26;
-  const width = room > 900 ? room * 0.44 - 30 : room;
-  const cell = cellFor(labels, labels, width, 40), {left, top, right} = axisSizes(labels, labels, cell);
-  figure.begin(
-      Math.max(170, left + cell * labels.length + right), title + top + cell * labels.length + 8,
-      `${headName(state.layer, state.head)}: ${looksAtIn(now, state.layer, state.head, now.query)}`);
-  figure.text(0, 10, headName(state.layer, state.head), {'font-weight': 700});
-  drawMatrix(figure, 0, title, cell, {
-    rows: labels,
-    values: now.attention.of(state.layer, state.head),
-    markRow: now.query,
-    markColumn: now.antecedent,
-    candidates: now.candidates,
-    scale: scales.weight.within(now.attention.end)
-  });
+const pairText = (tokens, i, j, weight) => [word(placed(tokens, i)), ' → ', word(placed(tokens, j)), el('b', {}, ` ${fixed(weight)}`)];
+
+// Returns the controls that select one head: buttons, or a list if there are many.
+function chooseHead(heads) {
+  if (total(heads) <= 24) return headButtons(heads, (l, h) => l === state.layer && h === state.head, chooseOneHead, 'Head', headColour);
+  const all = allHeads(heads);
+  return select('Head', all.map((at) => headName(...at)), all.findIndex(([l, h]) => l === state.layer && h === state.head), (i) => chooseOneHead(...all[i]));
+}
+
+// Lists the row of one token, in descending order of weight.
+function rowList({tokens, attention}, layer, head, i) {
+  const T = tokens.length, row = Array.from(attention.of(layer, head).subarray(i * T, (i + 1) * T)), most = 10;
+  const order = row.map((weight, j) => ({weight, j})).sort((a, b) => b.weight - a.weight);
+  const others = order.slice(most), rest = total(others.map(({weight}) => weight));
+  return el(
+      'div', {class: 'row-list'}, el('h2', {}, 'From ', word(placed(tokens, i)), `, in ${headName(layer, head)}`),
+      table(
+          ['to', 'weight'],
+          [
+            ...order.slice(0, most).map(({weight, j}) => [word(placed(tokens, j)), bar(weight, fixed(weight))]),
+            ...(others.length ? [[others.length === 1 ? 'one other' : `${others.length} others`, bar(rest, fixed(rest), 'before')]] : [])
+          ],
+          {'aria-label': `Attention from ${visible(tokens[i])}`}));
+}
+
+function looksAtIn({tokens, attention}, layer, head, i) {
+  const T = tokens.length, row = attention.of(layer, head).subarray(i * T, (i + 1) * T), best = row.indexOf(Math.max(...row));
+  return `${visible(tokens[i])} → ${visible(tokens[best])} ${fixed(row[best], 2)}`;
 }

@@ -96,6 +96,9 @@ const activations = {
 const gates = {swiglu: activations.silu, geglu: activations.gelu, geglu_tanh: activations.gelu_tanh};
 const capped = (x, cap) => cap > 0 && x !== -Infinity ? cap * Math.tanh(x / cap) : x;  // a masked edge stays masked
 
+// Returns the rows of W_O that read head h.
+const outputOf = ({W_O, d_v}, h) => ({weight: W_O.weight.subarray(h * d_v * W_O.m, (h + 1) * d_v * W_O.m), k: d_v, m: W_O.m});
+
 function plus(a, b) { return a.map((value, i) => value + b[i]); }
 
 // Normalises each row of d like layer_norm() without gain and bias.

@@ -1,32 +1,29 @@
 // The models of models/, built from layers.js.
 class Reader {
-  constructor({config, tensors, vocabulary, unknown, queries, split, of_text, step, singular_values}) {
+  constructor({config, tensors, vocabulary, names, unknown, queries, split, of_text, step, singular_values}) {
     const shape = config.transformer, {block} = shape, {attention} = block;
-    Object.assign(this, {config, shape, vocabulary, queries, split, ofText: of_text, step, singularValues: singular_values});
+    Object.assign(
+        this, {config, shape, vocabulary, names: names ?? vocabulary, queries, split, ofText: of_text, step, singularValues: singular_values});
     this.isNext = config.kind === 'language_model';
-    this.hasSentences = shape.segments > 0 && !config.kind.endsWith('language_model');  // others use segment 0
+    this.hasSentences = shape.segments > 0 && config.kind !== 'bare_transformer' && !config.kind.endsWith('language_model');  // these use segment 0
     this.numbers = new Map(vocabulary.map((word, i) => [word, i]));
     this.unknown = unknown;  // the word for unknown words, or null
     this.d = attention.d_model;
     this.H = attention.heads;
     this.group = this.H / (attention.kv_heads || this.H);  // query heads per key-value head
     this.logitCap = config.logits?.soft_cap ?? 0;
-    this.tensors = new Map(Object.entries(tensors).map(
-        ([name, {shape, data}]) => [name, {shape, values: new Float32Array(bytesOf(data).buffer)}]));
+    this.tensors = new Map(Object.entries(tensors));  // {shape, data}, decoded when used
     this.words = this.values('words.weight');
     this.embeddingNorm = this.norm('embedding_norm', block.norm);
     this.blocks = Array.from({length: shape.layers}, (_, l) => this.block(l));
     this.finalNorm = this.norm('encoder.norm', block.norm);
     this.unembedding = this.values('unembedding') ?? this.words;
     // For a model that answers with a candidate: W_C and n of models/candidate_chooser.h.
-    this.choosing = config.kind === 'candidate_chooser' &&
-        {W_C: this.linear('candidates.pointer'), none: this.values('candidates.none')};
-    this.transform = this.values('transform.dense.weight') && {
-      dense: this.linear('transform.dense'),
-      activation: activations[config.activation],
-      norm: this.norm('transform.norm', block.norm)
-    };
-    this.whole = new Map();
+    this.choosing = config.kind === 'candidate_chooser' && {W_C: this.linear('candidates.pointer'), none: this.values('candidates.none')};
+    this.transform = this.values('transform.dense.weight') &&
+        {dense: this.linear('transform.dense'), activation: activations[config.activation], norm: this.norm('transform.norm', block.norm)};
+    this.known = new Map();                                                                                  // the last readings, by nameOfText()
+    this.products = total([...this.tensors.values()].map(({shape}) => shape.reduce((n, k) => n * k, 1)));  // per token, at most
     this.pending = new Map();  // readings in progress in slices, with their callbacks
   }
 
@@ -62,20 +59,21 @@ class Reader {
       qNorm: this.norm(`${at}.attention.q_norm`, attention.query_key),
       kNorm: this.norm(`${at}.attention.k_norm`, attention.query_key),
       rotary: shape.positions === 'rotary' && {frequencies: rotaryFrequencies(d_k, rotary), amplitude: rotary.amplitude},
-      mlp: mlp.width > 0 && {
-        norms: norms('mlp.norm', 'mlp.output_norm'),
-        function: gates[mlp.activation] ?? activations[mlp.activation],
-        gate: mlp.activation in gates && this.linear(`${at}.mlp.gate`),
-        in : this.linear(`${at}.mlp.in`),
-        out: this.linear(`${at}.mlp.out`)
-      }
+      mlp: mlp.width > 0 &&
+          {
+            norms: norms('mlp.norm', 'mlp.output_norm'), function: gates[mlp.activation] ?? activations[mlp.activation],
+                gate: mlp.activation in gates && this.linear(`${at}.mlp.gate`), in : this.linear(`${at}.mlp.in`), out: this.linear(`${at}.mlp.out`)
+          }
     };
   }
 
-  values(name) { return this.tensors.get(name)?.values; }
+  values(name) {
+    const tensor = this.tensors.get(name);
+    return tensor && (tensor.values ??= numbersOf(bytesOf(tensor.data), tensor.shape));
+  }
   linear(name) {
-    const {shape: [k, m], values} = this.tensors.get(`${name}.weight`);
-    return {weight: values, bias: this.values(`${name}.bias`), k, m};
+    const {shape: [k, m]} = this.tensors.get(`${name}.weight`), reader = this;
+    return {get weight() { return reader.values(`${name}.weight`); }, bias: this.values(`${name}.bias`), k, m};
   }
   // Returns null if the model lacks this norm.
   norm(name, {epsilon, gain_offset}) {
@@ -95,9 +93,9 @@ class Reader {
     const unknown = [...new Set(tokens.filter((token) => !this.numbers.has(token)))];
     const isReplaced = unknown.length > 0 && this.unknown !== null;
     const notes = isReplaced ? [`Words that it does not know, all read as the same: ${unknown.map(visible).join(', ')}.`] : [];
-    const problem = marked.problem ?? (this.split === 'subwords' && !given ?
-        'The model reads subwords, into which this page cuts no text; inspect --sentence does.' :
-        this.problemOf(tokens, candidates, isReplaced ? [] : unknown));
+    const problem = marked.problem ??
+        (this.split === 'subwords' && !given ? 'The model reads subwords, into which this page cuts no text; inspect --sentence does.' :
+                                               this.problemOf(tokens, candidates, isReplaced ? [] : unknown));
     // For a candidate chooser, heed matches the query word case-insensitively.
     const same = (token) => this.choosing ? token.toLowerCase() : token, sought = this.queries.map(same);
     const asked = tokens.findLastIndex((token) => sought.includes(same(token)));
@@ -109,8 +107,7 @@ class Reader {
     const {positions, max_length, segments} = this.shape;
     if (tokens.length === 0) return 'Type a sentence.';
     if (candidates?.some(([begin]) => begin === undefined)) return 'Brackets mark nothing.';
-    if (candidates?.length < (this.choosing.none ? 1 : 2))
-      return 'Put brackets around the candidates: The [trophy] doesn’t fit in [the suitcase] …';
+    if (candidates?.length < (this.choosing.none ? 1 : 2)) return 'Put brackets around the candidates: The [trophy] doesn’t fit in [the suitcase] …';
     if (unknown.length > 0)
       return unknown
           .map((token) => {
@@ -129,17 +126,13 @@ class Reader {
   embedded(tokens, first = 0) {
     const {d} = this, numbers = this.hasSentences ? sentenceNumbers(tokens) : tokens.map(() => 0);
     const rows = (of) => Float64Array.from({length: tokens.length * d}, (_, n) => of(Math.floor(n / d), n % d));
-    const parts = [{
-      what: 'token',
-      values: rows((t, c) => this.words[this.number(tokens[t]) * d + c] * this.shape.embedding_scale)
-    }];
+    const parts = [{what: 'token', values: rows((t, c) => this.words[this.number(tokens[t]) * d + c] * this.shape.embedding_scale)}];
     const positions = this.values('positions.weight'), sentences = this.values('sentences.weight');
     const offset = first + this.shape.position_offset;
     if (positions) parts.push({what: 'position', values: rows((t, c) => positions[(offset + t) * d + c])});
     if (this.shape.positions === 'sinusoidal') {
       const angle = (t, c) => (first + t) / 10000 ** ((c - c % 2) / d);
-      parts.push(
-          {what: 'position', values: rows((t, c) => c % 2 === 0 ? Math.sin(angle(t, c)) : Math.cos(angle(t, c)))});
+      parts.push({what: 'position', values: rows((t, c) => c % 2 === 0 ? Math.sin(angle(t, c)) : Math.cos(angle(t, c)))});
     }
     if (sentences) parts.push({what: 'sentence', values: rows((t, c) => sentences[numbers[t] * d + c])});
     return parts;
@@ -151,39 +144,45 @@ class Reader {
     return this.embeddingNorm ? normalised(x, this.embeddingNorm) : x;
   }
 
-  // Runs the whole model on a text {tokens, query, candidates}. Caches the last two results.
+  // Runs the model on a text {tokens, query, candidates}, without the heads and edges that `removed` names (engine.js). Keeps
+  // the last results.
   readWhole(text) {
-    const name = nameOfText(text);
-    return this.keep(name, this.whole.get(name) ?? this.read(text));
+    const name = nameOfText(text, []);
+    return this.keep(name, this.known.get(name) ?? this.read(text));
   }
   keep(name, reading) {
-    this.whole.delete(name);
-    this.whole.set(name, reading);
-    if (this.whole.size > 2) this.whole.delete(this.whole.keys().next().value);
-    return reading;
+    const known = this.known.get(name) ?? reading;
+    this.known.delete(name);
+    this.known.set(name, known);
+    if (this.known.size > 4) this.known.delete(this.known.keys().next().value);
+    return known;
   }
 
   // Like readWhole(), but returns null if the result takes long. Then calls later() when it is ready or the slider has moved.
-  readSoon(text, later) {
-    const name = nameOfText(text), quick = text.tokens.length * this.H * this.blocks.length < 1000;
-    if (quick || this.whole.has(name)) return this.readWhole(text);
-    const waiting = this.pending.get(name);
+  readSoon(text, later, removed = []) {
+    const name = nameOfText(text, removed), waiting = this.pending.get(name);
+    if (this.known.has(name)) return this.keep(name);
     if (waiting) {
       waiting.push(later);
-    } else {
-      this.pending.set(name, [later]);
-      inSlices(this.readInSlices(name, text, state.step), () => {
-        const all = this.pending.get(name);
-        this.pending.delete(name);
-        all.forEach((one) => one());
-      });
+      return null;
     }
-    return null;
+    const off = new Set(removed), change = {
+      off: (layer, head) => off.has(key(layer, head)),
+      cut: (layer, head, i, j) => i === text.query && off.has(`${layer}.${head}.${j}`)
+    };
+    this.pending.set(name, [later]);
+    soon(this.readInSlices(name, text, off.size > 0 ? change : {}, state.step), text.tokens.length * this.products, () => {
+      const all = this.pending.get(name);
+      this.pending.delete(name);
+      all.forEach((one) => one());
+    });
+    if (this.known.has(name)) this.pending.delete(name);
+    return this.known.get(name) ?? null;
   }
 
   // Stops when the slider moves.
-  * readInSlices(name, text, step) {
-    const work = this.reading(text);
+  * readInSlices(name, text, change, step) {
+    const work = this.reading(text, change);
     for (let part = work.next();; part = work.next()) {
       if (part.done) return this.keep(name, part.value);
       if (state.step !== step) return;
@@ -193,9 +192,7 @@ class Reader {
 
   // Runs the model with interventions. change.off(layer, head) sets the head's output to 0. change.cut(layer, head, i, j)
   // hides token j from token i. change.enter(layer, x) may modify the layer's input in place.
-  read(text, change) {
-    return finished(this.reading(text, change));
-  }
+  read(text, change) { return finished(this.reading(text, change)); }
 
   // Like read(), but as a generator that yields after each head.
   * reading(text, {off = () => false, cut = () => false, enter = () => {}} = {}) {
@@ -212,8 +209,7 @@ class Reader {
       const joined = new Float64Array(T * block.W_O.k);
       heads.forEach(({output}, h) => {
         if (off(layer, h)) return;
-        for (let t = 0; t < T; ++t)
-          joined.set(output.subarray(t * block.d_v, (t + 1) * block.d_v), t * block.W_O.k + h * block.d_v);
+        for (let t = 0; t < T; ++t) joined.set(output.subarray(t * block.d_v, (t + 1) * block.d_v), t * block.W_O.k + h * block.d_v);
       });
       const after = this.after(block, x, joined, T);
       layers.push({read: x, X, heads, ...after});
@@ -239,35 +235,12 @@ class Reader {
   answering(x, layers, {tokens, candidates}) {
     const asking = this.finalNorm ? normalised(x, this.finalNorm) : x;
     const logits = this.choosing ? this.logitsOfCandidates(asking, layers.at(-1).read, candidates) : this.logits(asking);
-    const names = this.choosing ? [...candidates.map((span) => spanText({tokens}, span)), '(none)'] : this.vocabulary;
+    const names = this.choosing ? [...candidates.map((span) => spanText({tokens}, span)), '(none)'] : this.names;
     return {logits, probabilities: softmax(logits.slice()), answers: names.slice(0, logits.length)};
   }
 
-  // Yields the answers after cutting each edge from the query in the last layer: {head, token, weight, probabilities}.
-  * cutsOfLast(text, reading) {
-    const {tokens, query} = text, T = tokens.length, block = this.blocks.at(-1), {d_v} = block, row = query * T;
-    const {heads, read} = reading.layers.at(-1), joined = new Float64Array(block.W_O.k);
-    heads.forEach(({output}, h) => joined.set(output.subarray(query * d_v, (query + 1) * d_v), h * d_v));
-    for (let head = 0; head < this.H; ++head) {
-      const {scores, weights, V} = heads[head];
-      for (let token = 0; token < T; ++token) {
-        const left = scores.slice(row, row + T).map((score) => capped(score, block.cap));
-        left[token] = -Infinity;
-        softmax(left);
-        const changed = joined.slice();
-        for (let c = 0; c < d_v; ++c) {
-          let sum = 0;
-          for (let j = 0; j < T; ++j) sum += left[j] * V[j * d_v + c];
-          changed[head * d_v + c] = sum;
-        }
-        const {output} = this.after(block, read.subarray(query * this.d, (query + 1) * this.d), changed, 1);
-        yield {head, token, weight: weights[row + token], probabilities: this.answering(output, reading.layers, text).probabilities};
-      }
-    }
-  }
-
   // Returns the output of an MLP for x (n, d_model), before its output norm.
-  mlp({norms, function: f, gate, in: into, out}, x, n) {
+  mlp({norms, function: f, gate, in : into, out}, x, n) {
     const X = norms.input ? normalised(x, norms.input) : x, hidden = linear(X, n, into), gating = gate && linear(X, n, gate);
     return linear(hidden.map((value, i) => gating ? f(gating[i]) * value : f(value)), n, out);
   }
@@ -295,9 +268,7 @@ class Reader {
     const all = normalised(linear(X, n, W), norm);
     return Float64Array.from({length: n * d_k}, (_, i) => all[Math.floor(i / d_k) * W.m + at + i % d_k]);
   }
-  placed(x, {rotary, d_k}, positionOf) {
-    return rotary ? rotated(x, d_k, rotary, this.shape.rotary.pairs === 'neighbours', positionOf) : x;
-  }
+  placed(x, {rotary, d_k}, positionOf) { return rotary ? rotated(x, d_k, rotary, this.shape.rotary.pairs === 'neighbours', positionOf) : x; }
 
   // Returns whether token i may attend to token j.
   sees(block, i, j) { return !this.shape.causal || (j <= i && (block.window === 0 || j > i - block.window)); }
@@ -309,8 +280,7 @@ class Reader {
     const scores = new Float64Array(T * T), output = new Float64Array(T * d_v);
     for (let i = 0; i < T; ++i) {
       for (let j = 0; j < T; ++j)
-        scores[i * T + j] =
-            this.sees(block, i, j) && !cut(i, j) ? dot(Q, i * d_k, K, j * d_k, d_k) * block.scale : -Infinity;
+        scores[i * T + j] = this.sees(block, i, j) && !cut(i, j) ? dot(Q, i * d_k, K, j * d_k, d_k) * block.scale : -Infinity;
     }
     const weights = scores.map((score) => capped(score, block.cap));
     for (let i = 0; i < T; ++i) {
@@ -330,8 +300,7 @@ class Reader {
       x = normalised(linear(x, 1, dense).map(activation), norm);
     }
     return Float64Array.from(
-        this.vocabulary,
-        (_, w) => capped(dot(x, 0, this.unembedding, w * this.d, this.d) + (bias ? bias[w] : 0), this.logitCap));
+        this.vocabulary, (_, w) => capped(dot(x, 0, this.unembedding, w * this.d, this.d) + (bias ? bias[w] : 0), this.logitCap));
   }
 
   // Returns q W_C c / sqrt(d_model) for each candidate from asking (d_model). A model that learned "none of them" adds its
@@ -355,12 +324,12 @@ class Reader {
   }
 
   attention(tokens, reading) {
-    const all = reading.layers.flatMap(({heads}) => heads.map(({weights}) => Float32Array.from(weights)));
+    const all = reading.layers.flatMap(({heads}) => heads.map(({weights}) => weights));
     return new Attention(tokens, this.blocks.map(() => this.H), all);
   }
 }
 
-const nameOfText = ({tokens, query, candidates}) => JSON.stringify([tokens, query, candidates]);
+const nameOfText = ({tokens, query, candidates}, removed) => JSON.stringify([tokens, query, candidates, removed]);
 
 // Returns whether the page contains models of steps before the last.
 const hasModels = (run) => content.runs[run].steps.some(({model}) => model);
@@ -370,13 +339,13 @@ const readers = new Map();
 // part of the page has not loaded yet.
 function readerOf(run, step = state.step) {
   const {model, steps} = content.runs[run];
-  const whole = document.getElementById(`model-${run}`);
+  const whole = dataElement(`model-${run}`);
   if (!whole) return null;
   const wanted = steps[Math.min(step, steps.length - 1)].step, distance = (one) => Math.abs(one - wanted);
   let nearest = -1;  // -1: last model
   steps.forEach(({step: one, model: held}, i) => {
     const best = nearest < 0 ? model.step : steps[nearest].step;
-    if (held && distance(one) < distance(best) && document.getElementById(`model-${run}-${i}`)) nearest = i;
+    if (held && distance(one) < distance(best) && dataElement(`model-${run}-${i}`)) nearest = i;
   });
   const name = `model-${run}-${nearest}`;
   if (!readers.has(name)) {
@@ -385,8 +354,7 @@ function readerOf(run, step = state.step) {
   }
   return readers.get(name);
 }
-const lastReader = (run) => readerOf(run, lastStep(run));
 
 // Returns "of step 200", with a note if this is not the slider's step.
-const stepOf = (reader) => `of step ${reader.step}${
-    hasModels(state.run) && reader.step !== runNow().steps[state.step].step ? ', the nearest in this page' : ''}`;
+const stepOf = (reader) =>
+    `of step ${reader.step}${hasModels(state.run) && reader.step !== runNow().steps[state.step].step ? ', the nearest in this page' : ''}`;

@@ -2,8 +2,9 @@
 
 #include "inspect/page/encode.h"
 #include "inspect/page/page_causes.h"
+#include "inspect/page/page_facts.h"
+#include "inspect/page/page_model.h"
 #include "inspect/page/page_source.h"
-#include "inspect/page/singular_values.h"
 #include "inspect/views/colour.h"
 #include "inspect/views/view.h"
 #include "models/formats/config_json.h"
@@ -20,6 +21,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <map>
 
@@ -158,63 +160,35 @@ void add_dumps(PageRun& result, const fs::path& run, std::size_t most, const OnP
     if (progress) progress("dumps", static_cast<double>(page_steps.size()) / static_cast<double>(kept.size()), 0);
     const Dump dump = step == last.step ? last : read_dump(dump_path(run, step));
     check_same(dump, last, run);
-    page_steps.push_back({{"step", step}, {"answers", answers(dump)}});
+    page_steps.push_back({{"step", step}, {"answers", answers(dump)}, {"scores", head_scores_of(dump)}});
     result.weights.push_back(packed(dump));
   }
   result.description["dumped_steps"] = steps.size();
+  if (const std::string seed = seed_of(run); !seed.empty()) result.description["seed"] = seed;
   const std::vector<Example> held_out = held_out_of(run);
   result.description["held_out"] = held_out.size();
   result.description["sentences"] = sentences_of(last, held_out);
   result.description["heads"] = heads_of(last);
 }
 
-Json singular_values_of_heads(const MultiHeadAttention& attention) {
-  const int heads = attention.config.heads;
-  const auto part = [&](const Tensor& weight, int axis, int head, int count) {
-    const std::int64_t d = weight.size(axis) / count, h = head / (heads / count);
-    return singular_values(slice(weight.detach(), axis, h * d, (h + 1) * d));
-  };
-  Json result = Json::array();
-  for (int head = 0; head < heads; ++head) {
-    result.push_back({{"W_Q", part(attention.W_Q.weight, 1, head, heads)},
-                      {"W_K", part(attention.W_K.weight, 1, head, attention.config.kv_heads)},
-                      {"W_V", part(attention.W_V.weight, 1, head, attention.config.kv_heads)},
-                      {"W_O", part(attention.W_O.weight, 0, head, heads)}});
-  }
-  return result;
-}
-
-// Encodes a tensor as float32, little-endian, row-major, in base64.
-Json tensor_json(const Tensor& tensor) {
-  const Tensor values = contiguous(tensor.detach().to(DType::float32));
-  const auto* bytes = reinterpret_cast<const char*>(values.data<float>());
-  Json shape = Json::array();
-  for (int axis = 0; axis < values.rank(); ++axis) shape.push_back(values.size(axis));
-  return {{"shape", shape}, {"data", base64({bytes, static_cast<std::size_t>(values.numel()) * sizeof(float)})}};
-}
-
-Json model_json(const SavedModel& model) {
-  Json tensors = Json::object(), singular = Json::array(), unknown_word;
-  for (const auto& [name, tensor] : model.parameters) tensors[name] = tensor_json(tensor);
-  for (const TransformerBlock& block : model.transformer().blocks) {
-    singular.push_back(singular_values_of_heads(block.attention));
-  }
-  if (const auto number = model.vocabulary.unknown()) unknown_word = model.vocabulary.word(*number);
-  return {{"config", to_json(config_of(*model.network))},
-          {"split", name_of(model.tokenizer.split())},
-          {"of_text", model.tokenizer.is_of_text()},
-          {"step", model.step},
-          {"queries", model.queries},
-          {"vocabulary", model.vocabulary.words()},
-          {"unknown", unknown_word},
-          {"singular_values", singular},
-          {"tensors", tensors}};
-}
-
 // Returns the part of a model that changes between steps.
 Json step_model_json(const SavedModel& model) {
   const Json all = model_json(model);
   return {{"step", all["step"]}, {"tensors", all["tensors"]}, {"singular_values", all["singular_values"]}};
+}
+
+// Adds the parameters, unless they are too many for a page.
+void embed_model(PageRun& result, const SavedModel& model) {
+  Json& description = result.description;
+  if (half_bytes(model) > page_model_bytes) {
+    description["model_missing"] =
+        fmt::format("The model takes {:.2f} MB in float16; a page holds models of up to {:.2f} MB.",
+                    static_cast<double>(half_bytes(model)) / 1e6, static_cast<double>(page_model_bytes) / 1e6);
+    return;
+  }
+  description["model"] = {{"step", model.step}, {"split", name_of(model.tokenizer.split())}};
+  if (is_halved(model)) description["model"]["float16"] = true;
+  result.model = script_json(model_json(model));
 }
 
 void add_model(PageRun& result, const fs::path& run, int limit, const OnProgress& progress) {
@@ -231,17 +205,12 @@ void add_model(PageRun& result, const fs::path& run, int limit, const OnProgress
   const auto* chooser = std::get_if<CandidateChooser>(&*model.network);
   description["answer"] = !chooser ? "word" : chooser->config.or_none ? "candidate_or_none" : "candidate";
   description["predicts"] = predicts_tokens(*model.network) ? "next" : "answer";
+  std::vector<Example> examples;
+  for (const SentenceAttention& sentence : dump.sentences) examples.push_back(question(sentence));
+  add_predictions(description, model, examples);
   add_causes(description, model, run, limit, progress);
   add_card(description, model, run);
-  const std::int64_t bytes = model.parameters.numel() * static_cast<std::int64_t>(sizeof(float));
-  if (bytes > page_model_bytes) {
-    description["model_missing"] =
-        fmt::format("The model takes {:.2f} MB; a page holds models of up to {:.2f} MB.",
-                    static_cast<double>(bytes) / 1e6, static_cast<double>(page_model_bytes) / 1e6);
-    return;
-  }
-  description["model"] = {{"step", model.step}};
-  result.model = script_json(model_json(model));
+  embed_model(result, model);
 }
 
 // Adds the saved models of the page's steps, except the last model, as far as `most` bytes allow.
@@ -315,27 +284,32 @@ PageRun page_run(const fs::path& run, int limit, std::size_t most, const OnProgr
   return result;
 }
 
-PageRun page_sentence(const std::string& name, const SavedModel& model, const SentenceAttention& sentence) {
+PageRun page_sentence(const std::string& name, const SavedModel& model, const SentenceAttention& sentence,
+                      const Example& example) {
   const Dump dump{model.step, {sentence}};
-  const char* left_out = "This page shows one sentence of the model; the model is not in it.";
   PageRun result;
   result.weights = {packed(dump)};
   result.models = {""};
-  result.description = {{"name", name},
-                        {"steps", {{{"step", dump.step}, {"answers", answers(dump)}}}},
-                        {"dumped_steps", 1},
-                        {"held_out", 0},
-                        {"sentences", sentences_of(dump, {})},
-                        {"heads", heads_of(dump)},
-                        {"metrics", Json::array()},
-                        {"model", nullptr},
-                        {"model_missing", left_out},
-                        {"causes_missing", left_out},
-                        {"parameters", model.parameters.numel()},
-                        {"answer", "word"},
-                        {"predicts", !has_answers(*model.network)      ? "nothing"
-                                     : predicts_tokens(*model.network) ? "next"
-                                                                       : "answer"}};
+  result.description = {
+      {"name", name},
+      {"steps", {{{"step", dump.step}, {"answers", answers(dump)}}}},
+      {"dumped_steps", 1},
+      {"held_out", 0},
+      {"sentences", sentences_of(dump, {})},
+      {"heads", heads_of(dump)},
+      {"metrics", Json::array()},
+      {"model", nullptr},
+      {"causes_missing", "This page shows one sentence; causes are measured on the held-out sentences of a run."},
+      {"parameters", model.parameters.numel()},
+      {"answer", "word"},
+      {"predicts", !has_answers(*model.network)      ? "nothing"
+                   : predicts_tokens(*model.network) ? "next"
+                                                     : "answer"}};
+  add_predictions(result.description, model, {example});
+  if (example.tokens.size() == sentence.tokens.size()) {  // not merged into words
+    result.description["sentences"][0]["pieces"] = example.tokens;
+    embed_model(result, model);
+  }
   return result;
 }
 
@@ -360,7 +334,10 @@ std::string page(const std::vector<PageRun>& runs) {
   const auto join = [](std::string& text, const std::vector<std::string_view>& parts) {
     for (const std::string_view part : parts) text += part;
   };
+  const PageHeading heading = heading_of(descriptions);
   return filled(source.document, {{"policy", [&](std::string& text) { text += policy(source); }},
+                                  {"title", [&](std::string& text) { text += html_text(heading.title); }},
+                                  {"description", [&](std::string& text) { text += html_text(heading.description); }},
                                   {"style", [&](std::string& text) { join(text, source.style); }},
                                   {"script", [&](std::string& text) { join(text, source.script); }},
                                   {"data",

@@ -35,11 +35,10 @@ constexpr std::size_t page_bytes_with_models = 20'000'000;
 PageRun page_run(const std::filesystem::path& run, int limit = 0, std::size_t most = most_page_bytes,
                  const OnProgress& progress = {}, std::size_t most_with_models = page_bytes_with_models);
 
-/// Models of more bytes than this are not included.
-constexpr std::int64_t page_model_bytes = 2 << 20;
-
-/// Returns what the page holds of one sentence that `model`, called `name`, has read. The model itself is left out.
-PageRun page_sentence(const std::string& name, const SavedModel& model, const SentenceAttention& sentence);
+/// Returns what the page holds of one sentence that `model`, called `name`, has read as `example`; with the model, if it is
+/// small.
+PageRun page_sentence(const std::string& name, const SavedModel& model, const SentenceAttention& sentence,
+                      const Example& example);
 
 std::string page(const std::vector<PageRun>& runs);
 

@@ -8,7 +8,7 @@ const scoreParts = (...all) => finished(takingApart(...all));
 function* takingApart(reader, text, layer, head, from, to, rather = -1) {
   const {tokens} = text, {d} = reader, block = reader.blocks[layer], {d_k} = block, T = tokens.length;
   const reading = reader.readWhole(text), {weights} = reading.layers[layer].heads[head];
-  const brought = yield* broughtByHeads(reader, reading, layer, T);
+  const brought = layer * reader.H * T <= mostParts ? yield* broughtByHeads(reader, reading, layer, T) : null;
   const written = (token) => writtenAt(reader, tokens, reading, brought, layer, token);
   const names = [...written(from).map(({name}) => name), {what: 'bias'}];
   // Contributions of each part to q or k of a token, (parts, d_k). The last row is the biases.
@@ -44,32 +44,35 @@ function* takingApart(reader, text, layer, head, from, to, rather = -1) {
     product: (p, r) => part({query: p, key: r}, product(q[p], k[r]), product(q[p], others[r])),
     // Removes a part from the layer's input at its token. Returns the weight of this edge and the answer's probability, as a
     // generator for inSlices().
-    * without(isQuery, index) {
-      const token = isQuery ? from : to, taken = written(token)[index]?.values ?? new Float64Array(d);
-      const changed = yield* reader.reading(text, {
-        enter: (l, x) => {
-          if (l === layer) taken.forEach((value, c) => { x[token * d + c] -= value; });
+    *
+        without(isQuery, index) {
+          const token = isQuery ? from : to, taken = written(token)[index]?.values ?? new Float64Array(d);
+          const changed = yield* reader.reading(text, {
+            enter: (l, x) => {
+              if (l === layer) taken.forEach((value, c) => { x[token * d + c] -= value; });
+            }
+          });
+          const [best] = reader.best(reading, 1);
+          return {
+            weight: changed.layers[layer].heads[head].weights[from * T + to],
+            answer: best.word,
+            before: best.probability,
+            probability: changed.probabilities[best.number]
+          };
         }
-      });
-      const [best] = reader.best(reading, 1);
-      return {
-        weight: changed.layers[layer].heads[head].weights[from * T + to],
-        answer: best.word,
-        before: best.probability,
-        probability: changed.probabilities[best.number]
-      };
-    }
   };
 }
+
+// With more heads times tokens than this, the output of a head is one part instead of one per token.
+const mostParts = 6000;
 
 // Returns the value of each token in each head of each earlier layer, V W_O, (T, d_model).
 function* broughtByHeads(reader, reading, layer, T) {
   const brought = [];
   for (const [l, {heads}] of reading.layers.slice(0, layer).entries()) {
-    const {W_O, d_v} = reader.blocks[l], {d} = reader;
     brought.push([]);
     for (const [head, {V}] of heads.entries()) {
-      brought[l].push(linear(V, T, {weight: W_O.weight.subarray(head * d_v * d, (head + 1) * d_v * d), k: d_v, m: d}));
+      brought[l].push(linear(V, T, outputOf(reader.blocks[l], head)));
       yield;
     }
   }
@@ -91,10 +94,14 @@ function writtenAt(reader, tokens, reading, brought, layer, token) {
   parts = behind(reader.embeddingNorm, parts, {});
   for (let l = 0; l < layer; ++l) {
     const block = reader.blocks[l], {heads, mlp} = reading.layers[l], added = [];
-    heads.forEach(({weights}, head) => tokens.forEach((_, source) => {
-      const weight = weights[token * T + source];
-      added.push({name: {what: 'head', layer: l, head, token: source}, values: row(brought[l][head], source).map((x) => weight * x)});
-    }));
+    heads.forEach(({weights, output}, head) => {
+      const {d_v} = block, name = {what: 'head', layer: l, head};
+      if (!brought) return added.push({name, values: linear(output.subarray(token * d_v, (token + 1) * d_v), 1, outputOf(block, head))});
+      return tokens.forEach((_, source) => {
+        const weight = weights[token * T + source];
+        added.push({name: {...name, token: source}, values: row(brought[l][head], source).map((x) => weight * x)});
+      });
+    });
     if (block.W_O.bias) added.push({name: {what: 'W_O bias', layer: l}, values: Float64Array.from(block.W_O.bias)});
     const heard = behind(block.norms.output, added, {layer: l});
     parts = behind(block.norms.sum, block.residual ? [...parts, ...heard] : heard, {layer: l});
@@ -107,15 +114,15 @@ function writtenAt(reader, tokens, reading, brought, layer, token) {
 }
 
 const partName = ({what, layer, head, token}, tokens) => what === 'head' ?
-    `layer ${layer + 1} head ${head + 1} from ${placed(tokens, token)}` :
+    headName(layer, head) + (token === undefined ? '' : ` from ${placed(tokens, token)}`) :
     layer === undefined ? what :
                           `layer ${layer + 1} ${what}`;
 
 // Describes a part of the token `itself` in words.
 const partPhrase = (part, tokens, itself) => part.what === 'token' ? `the token “${visible(itself)}”` :
     part.what === 'position'                                         ? 'its position' :
-    part.what === 'head' ? `the output of layer ${part.layer + 1} head ${part.head + 1} from ${placed(tokens, part.token)}` :
-                           partName(part, tokens);
+    part.what === 'head'                                             ? `the output of ${partName(part, tokens)}` :
+                                                                       partName(part, tokens);
 
 const shownParts = 8;
 
@@ -124,7 +131,7 @@ class WhyAttends {
   constructor() {
     this.choose = el('div');
     this.content = el('div');
-    this.element = el('div', {}, el('h2', {}, 'Why does it attend there?'), this.choose, this.content);
+    this.element = el('div', {}, this.choose, this.content);
     this.found = this.drawn = null;
     this.of = this.at = '';
     this.rather = null;  // the key that the user selected for comparison
@@ -132,22 +139,20 @@ class WhyAttends {
 
   draw(reader, text) {
     const {tokens} = text, {layer, head} = state, from = Math.min(state.token, tokens.length - 1);
-    const name = JSON.stringify([state.run, nameOfText(text), layer, head, from]), at = `${name} ${reader.step}`;
+    const name = JSON.stringify([state.run, nameOfText(text, []), layer, head, from]), at = `${name} ${reader.step}`;
     if (this.of !== name) this.found = this.rather = null;
     if (this.at !== at) {
       Object.assign(this, {of: name, at});
       // Keep the last result while the slider moves.
       const look = () => {
-        if (this.at === at && reader.readSoon(text, look))
-          inSlices(this.look(at, reader, text, from), () => update({}));
+        if (this.at === at && reader.readSoon(text, look)) inSlices(this.look(at, reader, text, from), () => update({}));
       };
       setTimeout(look, this.found ? 250 : 0);
     }
     renew(this.choose, chooseHead(runNow().heads));
     if (this.drawn && this.drawn === this.found) return;
     this.drawn = this.found;
-    this.content.replaceChildren(
-        ...(this.found?.content ?? [el('p', {class: 'muted'}, 'The score is being taken apart …')]));
+    this.content.replaceChildren(...(this.found?.content ?? [el('p', {class: 'muted'}, 'The score is being taken apart …')]));
   }
 
   // Runs in slices, until the selection changes.
@@ -159,11 +164,10 @@ class WhyAttends {
     const rather = this.rather ?? (twin >= 0 ? runNow().sentences[twin].antecedent : -1);
     const parts = yield* takingApart(reader, text, layer, head, from, to, rather === to ? -1 : rather);
     if (this.at !== at) return;
-    const choose = select(
-        'Compared with', ['all words, on average', ...tokens.map((_, i) => placed(tokens, i))], rather + 1, (i) => {
-          this.rather = i - 1;
-          inSlices(this.look(at, reader, text, from), () => update({}));
-        });
+    const choose = select('Compared with', ['all words, on average', ...tokens.map((_, i) => placed(tokens, i))], rather + 1, (i) => {
+      this.rather = i - 1;
+      inSlices(this.look(at, reader, text, from), () => update({}));
+    });
     yield;
     const taken = [];
     for (const isQuery of [true, false]) {
@@ -179,17 +183,14 @@ class WhyAttends {
     }
     this.found = {
       parts,
-      content: [
-        choose, el('p', {class: 'muted'}, `In the model ${stepOf(reader)}.`),
-        ...whyContent(parts, taken, tokens, layer, head, from, to, rather)
-      ]
+      content:
+          [choose, el('p', {class: 'muted'}, `In the model ${stepOf(reader)}.`), ...whyContent(parts, taken, tokens, layer, head, from, to, rather)]
     };
   }
 }
 
 // Returns the indices of the parts with the largest absolute lead.
-const furthest = (parts, count) =>
-    Array.from(parts.keys()).sort((a, b) => Math.abs(parts[b].ahead) - Math.abs(parts[a].ahead)).slice(0, count);
+const furthest = (parts, count) => Array.from(parts.keys()).sort((a, b) => Math.abs(parts[b].ahead) - Math.abs(parts[a].ahead)).slice(0, count);
 
 // Returns the part with the largest lead, without the biases.
 const mostAhead = (side) => side.slice(0, -1).reduce((best, part, n) => part.ahead > side[best].ahead ? n : best, 0);
@@ -201,27 +202,28 @@ function whyContent(parts, taken, tokens, layer, head, from, to, rather) {
   const list = (side, title) => {
     const shown = furthest(side, shownParts), others = side.length - shown.length;
     const rest = total(side.map(({ahead}) => ahead)) - total(shown.map((n) => side[n].ahead));
-    return el('div', {}, table([title, 'ahead by'], [
-                ...shown.map((n) => [partName(side[n], tokens), signedBar(side[n].ahead)]),
-                ...(others > 0 ? [[`${others} others`, signedBar(rest)]] : [])
-              ], {'aria-label': title}));
+    return el(
+        'div', {},
+        table(
+            [title, 'ahead by'],
+            [
+              ...shown.map((n) => [partName(side[n], tokens), signedBar(side[n].ahead)]),
+              ...(others > 0 ? [[`${others} others`, signedBar(rest)]] : [])
+            ],
+            {'aria-label': title}));
   };
   const without = taken.map(
-      ({isQuery, part, then}) => el(
-          'li', {}, el('b', {}, partName(part, tokens)), ' at ', word(isQuery ? ask : answer),
-          ` removed: the weight is ${fixed(then.weight, 2)} instead of ${fixed(weight, 2)}, and `,
-          el('b', {}, visible(then.answer)),
-          ` has probability ${fixed(then.probability)} instead of ${fixed(then.before)}.`));
+      ({isQuery, part, then}) =>
+          el('li', {}, el('b', {}, partName(part, tokens)), ' at ', word(isQuery ? ask : answer),
+             ` removed: the weight is ${fixed(then.weight, 2)} instead of ${fixed(weight, 2)}, and `, el('b', {}, visible(then.answer)),
+             ` has probability ${fixed(then.probability)} instead of ${fixed(then.before)}.`));
   const meets = new TableBelow('Query × key terms');
   meets.draw(() => {
-    const pairs = furthest(parts.query, 100).flatMap(
-        (p) => furthest(parts.key, 100).map((r) => parts.product(p, r)));
+    const pairs = furthest(parts.query, 100).flatMap((p) => furthest(parts.key, 100).map((r) => parts.product(p, r)));
     pairs.sort((a, b) => Math.abs(b.ahead) - Math.abs(a.ahead));
     return table(
         [`in ${ask}`, `in ${answer}`, 'ahead by'],
-        pairs.slice(0, 12).map(
-            ({query, key, ahead}) =>
-                [partName(parts.query[query], tokens), partName(parts.key[key], tokens), signedBar(ahead)]),
+        pairs.slice(0, 12).map(({query, key, ahead}) => [partName(parts.query[query], tokens), partName(parts.key[key], tokens), signedBar(ahead)]),
         {'aria-label': 'Query × key terms'});
   });
   const source = (side, itself) => {
@@ -232,9 +234,10 @@ function whyContent(parts, taken, tokens, layer, head, from, to, rather) {
     el('p', {class: 'verdict'}, 'The query of ', el('b', {}, ask), ` ${source(parts.query, tokens[from])}; the key of `, el('b', {}, answer),
        ` ${source(parts.key, tokens[to])}.`),
     el('p', {}, `In ${headName(layer, head)} `, el('b', {}, ask), ' gives ', el('b', {}, answer),
-       ` the weight ${fixed(weight, 2)}. Its score, q · k / √d_k = ${fixed(score, 2)}, is ${
-           fixed(score - reference, 2)} ahead of ${other ? `that of ${placed(tokens, rather)}` : 'the mean over all words'} (${
-           fixed(reference, 2)}). Each list adds up to this difference; blue raises the weight, orange lowers it.`),
+       ` the weight ${fixed(weight, 2)}. Its score, q · k / √d_k = ${fixed(score, 2)}, is ${fixed(score - reference, 2)} ahead of ${
+           other ?
+               `that of ${placed(tokens, rather)}` :
+               'the mean over all words'} (${fixed(reference, 2)}). Each list adds up to this difference; blue raises the weight, orange lowers it.`),
     el('div', {class: 'two'}, list(parts.query, `Query contributions: ${ask}`), list(parts.key, `Key contributions: ${answer}`)),
     el('ul', {}, without), meets.element
   ];

@@ -1,75 +1,126 @@
-// Two columns of tokens. Lines show the attention from each token on the left to those on the right.
+// The first view. The picture: lines between two columns of tokens, or the text wrapped. Beside it: the answers and the verdict (story.js).
 const sentenceView = {
   title: 'Sentence',
-  lead: () => 'Each line runs from a word at the left to a word that it attends to, at the right; its width is the weight. ' +
-      'Point at a word for its lines alone, choose other heads, move the slider to watch it learn.',
+  lead: () => asLines(subject()) ?
+      'Each line runs from a word at the left to a word that it attends to, at the right; its width is the weight. Point at a word for its lines alone; press it to keep it.' :
+      'Press a token to ask about it; point at it to see where it attends. The square or button of a head selects that head.',
   make() {
-    const figure =
-        new Figure('lines', () => attentionRows(subject(), (l, h) => state.shown.has(key(l, h))), () => [
-          ...aboutNow({head: false}), [...state.shown.keys()].map((name) => `head ${shortName(name)}`).join(' ')
-        ]);
-    const choose = el('div', {class: 'controls'}), below = new TableBelow('As a table'), frame = el('div');
-    figure.element.prepend(frame);
-    frame.append(figure.box);
+    const figure = new Figure(
+        'sentence', () => attentionRows(subject(), (l, h) => state.shown.has(key(l, h))),
+        () => [...aboutNow({head: false}), [...state.shown.keys()].map((name) => `head ${shortName(name)}`).join(' ')]);
+    const choose = el('div', {class: 'controls'}), below = new TableBelow('As a table'), aside = new Story();
+    const left = el('div', {class: 'left'}, figure.element, choose, aside.wide, below.element), element = el('section', {class: 'story'}, left, aside.element);
     const view = {
       followsTraining: () => true,
-      figures: [figure],
-      element: el('section', {}, choose, figure.element, below.element),
-      says: () => saysOf(subject())
+      figures: [figure, ...aside.figures],
+      element,
+      says: () => saysOf(shownNow()),
+      muted: true,     // first token and separators
+      surprise: true,  // colour a text by its surprise
     };
     let hover = null;  // {side, token}
     let least = 0;     // index into leastWeights
-    let inView = '';   // text and size for which the query token was scrolled into view
     figure.box.tabIndex = 0;
     figure.box.setAttribute('role', 'group');
-    figure.box.setAttribute('aria-label', 'Arrow keys up and down choose a token');
+    figure.box.setAttribute('aria-label', 'Arrow keys choose a token');
     const at = (event) => {
-      const box = figure.box.getBoundingClientRect();
-      const token = Math.floor((event.clientY - box.top - view.top) / view.row);
-      if (token < 0 || token >= subject().tokens.length) return null;
-      return {side: event.clientX - box.left < view.middle ? 'left' : 'right', token};
+      const {tokens} = subject(), box = figure.box.getBoundingClientRect();
+      const token = view.text ? tokenAt(figure, event, view.textTop, view.text) : Math.floor((event.clientY - box.top - view.top) / view.row);
+      if (token < 0 || token >= tokens.length) return null;
+      return {side: view.text || event.clientX - box.left < view.middle ? 'left' : 'right', token};
     };
     const hoverOver = (next) => {
       if (hover?.side === next?.side && hover?.token === next?.token) return;
       hover = next;
       view.draw();
     };
-    const bring = (token) => { frame.scrollTop = view.top + (token + 0.5) * view.row - frame.clientHeight / 2; };
     figure.box.addEventListener('pointermove', (event) => hoverOver(at(event)));
     figure.box.addEventListener('pointerleave', () => hoverOver(null));
     figure.box.addEventListener('click', (event) => {
-      const place = at(event);
-      if (place?.side === 'left') update({token: place.token});
+      const place = at(event), now = shownNow(), {layer, head} = state;
+      if (place?.side === 'right' && now.live && now.token === now.query) toggleRemoved([`${key(layer, head)}.${place.token}`]);
+      if (place?.side !== 'left') return;
+      const isCandidate = now.candidates?.some((span) => isIn(span, place.token));
+      if (state.sentence === OWN && now.live && !now.live.engine.isNext && !isCandidate)
+        return askOwn(now.live.engine, {...now.live.text, query: place.token});
+      update({token: place.token});
     });
     figure.box.addEventListener('keydown', (event) => {
-      const move = {ArrowUp: -1, ArrowDown: 1}[event.key];
+      const move = {ArrowUp: -1, ArrowDown: 1, ArrowLeft: -1, ArrowRight: 1}[event.key];
       if (!move) return;
       event.preventDefault();
       const {tokens} = subject();
       hover = null;
       update({token: Math.max(0, Math.min(tokens.length - 1, state.token + move))});
-      bring(state.token);
       announce(looksAt(subject(), state.token));
     });
+    const drawControls = (now, lines, bits) => renew(
+        choose,
+        ...(total(now.heads) <= 16 && lines ? [headButtons(now.heads, (l, h) => state.shown.has(key(l, h)), toggleHead, 'Heads shown', headColour)] :
+                                              []),
+        ...(bits ? [select('Colour', ['surprise of each token', `attention from ${placed(now.tokens, now.token)}`], view.surprise ? 0 : 1, (i) => {
+          view.surprise = i === 0;
+          update({});
+        })] : []), ...(lines ? [select('Hide weights below', leastWeights.map(String), least, (next) => {
+          least = next;
+          update({});
+        })] : []), ...(hasSinks(now) ? [button(`${view.muted ? 'Show' : 'Mute'} ${sinkNames(now)}`, () => {
+          view.muted = !view.muted;
+          update({});
+        })] : []));
     view.draw = () => {
-      const now = subject(), token = Math.min(state.token, now.tokens.length - 1);
-      renew(
-          choose, headButtons(now.heads, (l, h) => state.shown.has(key(l, h)), toggleHead, 'Heads shown', headColour),
-          select('Hide weights below', leastWeights.map(String), least, (next) => {
-            least = next;
-            update({});
-          }));
-      frame.className = now.tokens.length > 40 ? 'tall' : '';
+      const now = shownNow(), lines = asLines(now), token = hover?.token ?? now.token;
       if (!now.attention) return waiting(figure);
-      drawSentence(figure, view, now, hover ?? {side: 'left', token}, leastWeights[least]);
-      below.draw(() => rowTable(now, token));
-      const text = `${state.run} ${state.sentence} ${now.tokens.length} ${view.top} ${view.row}`;
-      if (inView !== text) bring(token);
-      inView = text;
+      if (state.chosen && state.chosen !== view.chosen) view.surprise = false;  // a chosen head shows its attention
+      view.chosen = state.chosen;
+      const bits = kindOf() === 'language' && !lines ? bitsOf(now) : null;
+      drawControls(now, lines, bits);
+      const sinks = view.muted && hasSinks(now) ? sinksOf(now) : now.tokens.map(() => false);
+      view.text =
+          lines ? null : drawTextPicture(figure, view, now, {token: hover ? token : now.token, sinks, bits: view.surprise && !hover ? bits : null});
+      if (lines) drawSentence(figure, view, now, hover ?? {side: 'left', token}, leastWeights[least], sinks);
+      aside.draw(now);
+      if (training.curves.parentNode !== element) element.append(training.curves);
+      training.drawCurves(pictureRoom());
+      below.draw(() => rowTable(now, now.token));
     };
     return view;
   },
 };
+
+// Returns the subject at the token that the user selected, with the removed parts removed: {..., token, live}. A language model is asked about
+// every token.
+function shownNow() {
+  const now = subject(), token = Math.min(state.token, now.tokens.length - 1), live = now.attention && liveReading(now);
+  return {...now, token, live, attention: isRemovedAny() && live ? live.reading.attention : now.attention};
+}
+
+const asLines = ({tokens}) => tokens.length <= 26 && !['language', 'induction'].includes(kindOf());
+const sinkNames = (now) => sinksOf(now).lastIndexOf(true) > 0 ? 'the first token and separators' : 'the first token';
+const hasSinks = (now) => isOfText() && now.tokens.length > 2;
+
+// Draws the wrapped text: by the surprise of each token, or by the attention of the selected head from `token`.
+function drawTextPicture(figure, view, now, {token, sinks, bits}) {
+  const {tokens, attention} = now, T = tokens.length, room = pictureRoom(), {layer, head} = state;
+  const arcs = inductionArcs(now), size = (arcs && T <= 60 ? 26 : T <= 80 ? 20 : T <= 250 ? 16 : 13) - (room < 500 ? 3 : 0);
+  const {places, height} = textLayout(tokens, room - 2, size, !bits), top = view.textTop = arcs ? 40 : bits ? 4 : 14;
+  const row = attention.of(layer, head).subarray(token * T, (token + 1) * T);
+  const scale = bits ? scales.surprise : scales.weight.within(endOf(row.map((w, j) => sinks[j] ? 0 : w)));
+  figure.begin(
+      room, top + height + 44,
+      bits ? `Surprise of ${T} tokens in bits: ${tokens.map((one, i) => `${visible(one)} ${fixed(bits[i] ?? NaN, 1)}`).join(', ')}` :
+             looksAt(now, token));
+  const text = {tokens, places, size};
+  if (bits) {
+    drawText(figure, 1, top, {...text, asked: token, colour: (i) => Number.isFinite(bits[i]) ? scale.name(bits[i]) : null});
+  } else {
+    drawAttendedText(figure, 1, top, text, {...now, layer, head, arcs}, token, scale, sinks);
+  }
+  drawLegend(
+      figure, 2, top + height + 8, 170, scale,
+      bits ? {text: 'bits', ends: ['0', `${scale.high} or more`]} : {ends: ['0', String(scale.high)], text: 'weight'});
+  return text;
+}
 
 const leastWeights = [0.005, 0.05, 0.1, 0.25, 0.5];
 
@@ -98,67 +149,70 @@ const waiting = (figure) => {
 
 // Returns the shown heads in the order of layers and heads.
 function shownHeads(heads) {
-  return allHeads(heads)
-      .filter(([layer, head]) => state.shown.has(key(layer, head)))
-      .map(([layer, head]) => ({layer, head, colour: headColour(layer, head)}));
+  return allHeads(heads).filter(([layer, head]) => state.shown.has(key(layer, head))).map(([
+                                                                                            layer, head
+                                                                                          ]) => ({layer, head, colour: headColour(layer, head)}));
 }
 
+const atStep = ({step}, text) => runNow().steps.length > 1 ? `At step ${step}, ${text}` : text[0].toUpperCase() + text.slice(1);
+
 // Describes the view in words.
-function saysOf({tokens, query, antecedent, candidates, heads, attention, step}) {
+function saysOf(now) {
+  const {tokens, query, antecedent, candidates, heads, attention} = now;
   if (!attention) return [];
   const shown = shownHeads(heads), T = tokens.length;
   if (shown.length === 0) return ['No head is chosen: choose one of the numbers.'];
   const {layer, head} = shown.find((one) => one.layer === state.layer && one.head === state.head) ?? shown[0];
   const from = Math.min(state.token, T - 1), row = attention.of(layer, head).subarray(from * T, (from + 1) * T);
-  const best = row.indexOf(Math.max(...row));
-  const that = best === antecedent && from === query ? ', its antecedent' : '';
-  const on = from !== query || !candidates ? [`${rounded(row[best])} of its attention on `, el('b', {}, placed(tokens, best)), that] :
-                                             candidates.flatMap((span, i) => [
-    `${i > 0 ? ', ' : ''}${rounded(weightOnSpan(row, span))}${i === 0 ? ' of its attention' : ''} on `, el('b', {}, spanText({tokens}, span)),
-    isIn(span, antecedent) ? ', which is meant' : ''
-  ]);
+  const sinks = hasSinks(now) ? sinksOf(now) : [], loud = row.map((w, j) => sinks[j] ? 0 : w),
+        sunk = total(Array.from(row)) - total(Array.from(loud));
+  const best = loud.indexOf(Math.max(...loud));
+  const that = best === antecedent && from === query ? kindOf() === 'induction' ? ', the copied token' : ', its antecedent' : '';
+  const on = from !== query || !candidates ?
+      [`${rounded(row[best])} of its attention on `, el('b', {}, placed(tokens, best)), that] :
+      candidates.flatMap(
+          (span, i) =>
+              [`${i > 0 ? ', ' : ''}${rounded(weightOnSpan(row, span))}${i === 0 ? ' of its attention' : ''} on `,
+               el('b', {}, spanText({tokens}, span)), isIn(span, antecedent) ? ', which is meant' : '']);
+  const one = measuredHeads(attention)?.[layer][head], named = one && shown.length === 1 ? ` (${patternText(one)})` : '';
   return [
-    `At step ${step}, in ${headName(layer, head)}, `, el('b', {}, placed(tokens, from)), ' puts ', ...on, '.',
+    atStep(now, `in ${headName(layer, head)}${antecedent < 0 ? named : ''}, `), el('b', {}, placed(tokens, from)), ' puts ', ...on,
+    sunk > 0.1 ? `; ${rounded(sunk)} go to ${sinkNames(now)}` : '', isRemovedAny() ? ', after the removal.' : '.',
     shown.length > 1 ? ` ${shown.length} heads are shown, each in the colour of its button.` : ''
   ];
 }
 
 // Returns the weight on a span: the sum over its tokens.
 const weightOnSpan = (row, span) => total(Array.from(row.subarray(...span)));
-const antecedentSpan = ({antecedent, candidates}) =>
-    candidates?.find((span) => isIn(span, antecedent)) ?? [antecedent, antecedent + 1];
+const antecedentSpan = ({antecedent, candidates}) => candidates?.find((span) => isIn(span, antecedent)) ?? [antecedent, antecedent + 1];
 
 // Returns whether a token is the antecedent or belongs to a candidate.
-const isMarked = (token, antecedent, candidates) =>
-    token === antecedent || Boolean(candidates?.some((span) => isIn(span, token)));
+const isMarked = (token, antecedent, candidates) => token === antecedent || Boolean(candidates?.some((span) => isIn(span, token)));
 
-function drawSentence(figure, view, {tokens, query, antecedent, candidates, heads, attention}, focus, leastWeight) {
+function drawSentence(figure, view, {tokens, query, antecedent, candidates, heads, attention}, focus, leastWeight, sinks) {
   const T = tokens.length, shown = shownHeads(heads);
-  const row = T <= 16 ? 32 : T <= 40 ? 26 : 18, size = T <= 16 ? 18 : T <= 40 ? 15 : 12;
-  const room = roomFor(), column = room > 520 ? 58 : 40, narrowest = 120;  // minimum width of the lines, in pixels
-  const labels = Math.min(room * 0.24, Math.max(...tokens.map((_, i) => textWidth(placed(tokens, i), size))) + 14);
+  const row = T <= 16 ? 32 : 26, size = T <= 16 ? 18 : 15;
+  const room = pictureRoom(), column = room > 520 ? 58 : 40, narrowest = 120;  // minimum width of the lines, in pixels
+  const labels = Math.min(room * 0.24, Math.max(...tokens.map((_, i) => textWidth(placed(tokens, i), 1.08 * size))) + 14);
   const columns = Math.floor((room - 2 * labels - narrowest) / column);
   const figures = shown.length <= Math.min(6, columns) ? shown.length : 0;
   const width = Math.min(room, 560 + 2 * labels + figures * column), top = figures ? 34 : 12;
   const left = labels, right = width - labels - figures * column;
   Object.assign(view, {row, top, middle: (left + right) / 2});
-  figure.begin(
-      width, top + T * row + 44,
-      `Attention in ${shown.length} heads. ${looksAt({tokens, heads, attention}, focus.token)}`);
+  figure.begin(width, top + T * row + 44, `Attention in ${shown.length} heads. ${looksAt({tokens, heads, attention}, focus.token)}`);
   const y = (token) => top + (token + 0.5) * row, apart = Math.min(5, row / (shown.length + 1));
-  const line = (i, j, weight, colour, opacity, n) => {
+  const line = (i, j, weight, colour, opacity, n, dashes) => {
     const shift = (n - (shown.length - 1) / 2) * apart, [from, to] = [y(i) + shift, y(j) + shift];
     figure.add('path', {
-      d: `M${left + 4},${from}C${left + (right - left) * 0.4},${from} ${left + (right - left) * 0.6},${to} ${
-          right - 4},${to}`,
+      d: `M${left + 4},${from}C${left + (right - left) * 0.4},${from} ${left + (right - left) * 0.6},${to} ${right - 4},${to}`,
       fill: 'none',
       stroke: colour,
       'stroke-opacity': opacity.toFixed(3),
-      'stroke-width': (0.8 + 6 * weight).toFixed(2)
+      'stroke-width': (0.8 + 6 * weight).toFixed(2),
+      'stroke-dasharray': dashes
     });
   };
   const isFocus = (i, j) => focus.side === 'left' ? i === focus.token : j === focus.token;
-  const background = T * T * shown.length <= 8000;
   const over = [];
   for (const [n, {layer, head, colour}] of shown.entries()) {
     const weights = attention.of(layer, head);
@@ -166,9 +220,9 @@ function drawSentence(figure, view, {tokens, query, antecedent, candidates, head
       for (let j = 0; j < T; ++j) {
         const weight = weights[i * T + j];
         if (isFocus(i, j) && weight >= leastWeight)
-          over.push([i, j, weight, colour, 0.25 + 0.75 * weight, n]);
-        else if (background && weight >= Math.max(0.1, leastWeight))
-          line(i, j, weight, colour, 0.14 * weight, n);
+          over.push([i, j, weight, ...(sinks[j] ? [ink.muted, 0.2] : [colour, 0.25 + 0.75 * weight]), n]);
+        else if (weight >= Math.max(0.1, leastWeight))
+          line(i, j, weight, sinks[j] ? ink.muted : colour, (sinks[j] ? 0.06 : 0.14) * weight, n);
       }
     }
   }
@@ -178,16 +232,16 @@ function drawSentence(figure, view, {tokens, query, antecedent, candidates, head
     figure.text(
         x, top - 16, `${layer + 1}.${head + 1}`,
         {'text-anchor': 'middle', 'font-size': 13, fill: colour, 'font-weight': 700, title: headName(layer, head)});
-    const values = Float32Array.from(
-        tokens, (_, t) => focus.side === 'left' ? weights[focus.token * T + t] : weights[t * T + focus.token]);
+    const values = Float32Array.from(tokens, (_, t) => focus.side === 'left' ? weights[focus.token * T + t] : weights[t * T + focus.token]);
     figure.heat(x - column / 2 + 3, top, column - 6, T * row, T, 1, values, scales.weight);
     values.forEach((value, t) => {
       if (value >= 0.005)
-        figure.text(
-            x, y(t), fixed(value, 2),
-            {'text-anchor': 'middle', 'font-size': Math.min(14, size), fill: scales.weight.text(value)});
+        figure.text(x, y(t), fixed(value, 2), {'text-anchor': 'middle', 'font-size': Math.min(14, size), fill: scales.weight.text(value)});
     });
   });
+  for (const [n, {layer, head}] of shown.entries()) {
+    tokens.forEach((_, j) => isRemoved(layer, head, j) && line(query, j, 0.2, ink.mark, 0.9, n, '4 5'));
+  }
   tokens.forEach((_, t) => {
     for (const side of ['left', 'right']) {
       const chosen = focus.side === side && focus.token === t, whole = placed(tokens, t), text = fitted(whole, size, labels - 8);
@@ -195,9 +249,9 @@ function drawSentence(figure, view, {tokens, query, antecedent, candidates, head
         'text-anchor': side === 'left' ? 'end' : 'start',
         'font-size': size,
         'font-weight': chosen || t === query || t === antecedent ? 700 : 400,
-        fill: chosen                      ? ink.accent :
+        fill: chosen                            ? ink.accent :
             isMarked(t, antecedent, candidates) ? ink.mark :
-                                            ink.text,
+                                                  ink.text,
         class: `token-${side}`,
         title: text === whole ? null : whole
       });
@@ -226,9 +280,7 @@ function rowTable({tokens, heads, attention}, token) {
   return table(
       [`from ${visible(tokens[token])}`, ...tokens.map((_, i) => placed(tokens, i))],
       shownHeads(heads).map(
-          ({layer, head}) =>
-              [headName(layer, head),
-               ...Array.from(attention.of(layer, head).subarray(token * T, (token + 1) * T), (w) => fixed(w))]),
+          ({layer, head}) => [headName(layer, head), ...Array.from(attention.of(layer, head).subarray(token * T, (token + 1) * T), (w) => fixed(w))]),
       {'aria-label': `Attention from ${visible(tokens[token])}`});
 }
 

@@ -2,14 +2,14 @@
 // head}. Without a step it follows the slider; without a head, headOf() selects one.
 const sideView = {
   title: 'Side by side',
+  isFor: ({sentences, steps}) => content.runs.length + sentences.length + steps.length > 3,
   lead: () => 'Two pictures of attention, A and B, and their difference: blue where B has more weight, orange where A has more. ' +
       'Choose what they show; the slider moves those that follow it.',
   make() {
-    const figure = new Figure('side by side', () => sideRows(resolved()), () => resolved().flatMap((one, i) => [
-      'AB'[i], ...sideNames(one)
-    ]));
+    const figure = new Figure('side by side', () => sideRows(resolved()), () => resolved().flatMap((one, i) => ['AB'[i], ...sideNames(one)]));
     const presetButtons = el('div', {class: 'controls'}), pickersOfBoth = el('div', {class: 'two'}), answers = el('div');
-    const element = el('section', {}, presetButtons, pickersOfBoth, figure.element, answers), play = {followsTraining: () => true, sliderOnly: true, ownsSentence: true};
+    const element = el('section', {}, presetButtons, pickersOfBoth, figure.element, answers),
+          play = {followsTraining: () => true, ownsSentence: true};
     let sides = null, presets = [], madeFor = '';
     const setSides = (next) => {
       sides = next;
@@ -32,16 +32,10 @@ const sideView = {
           sides = presets[0].sides;
         }
         const [a, b] = resolved();
-        renew(
-            presetButtons,
-            presets.map(
-                (preset) => button(
-                    preset.name, () => setSides(preset.sides),
-                    {'aria-pressed': String(JSON.stringify(preset.sides) === JSON.stringify(sides))})));
-        renew(
-            pickersOfBoth,
-            [a, b].map(
-                (one, i) => pickers(sides[i], one, i === 0 ? b : a, 'AB'[i], (next) => setSides(sides.with(i, next)))));
+        renew(presetButtons, presets.map((preset) => button(preset.name, () => setSides(preset.sides), {
+                                           'aria-pressed': String(JSON.stringify(preset.sides) === JSON.stringify(sides))
+                                         })));
+        renew(pickersOfBoth, [a, b].map((one, i) => pickers(sides[i], one, i === 0 ? b : a, 'AB'[i], (next) => setSides(sides.with(i, next)))));
         renew(answers, answersOf([a, b]));
         if (!a.attention || !b.attention) return waiting(figure);
         drawSides(figure, a, b);
@@ -73,12 +67,10 @@ function headOf(sides, i) {
   return content.runs[run].sentences[sentence].pointing;
 }
 
-const sideNames = ({run, step, layer, head, tokens}) =>
-    [runName(run), `step ${step}`, headName(layer, head), shortened(tokens)];
+const sideNames = ({run, step, layer, head, tokens}) => [runName(run), `step ${step}`, headName(layer, head), shortened(tokens)];
 
 function sideRows(both) {
-  const all = both.map(
-      (one) => attentionRows(one, (l, h) => l === one.layer && h === one.head));
+  const all = both.map((one) => attentionRows(one, (l, h) => l === one.layer && h === one.head));
   return [['side', ...all[0][0]], ...all.flatMap((rows, i) => rows.slice(1).map((row) => ['AB'[i], ...row]))];
 }
 
@@ -98,8 +90,7 @@ function presetsOf(run, sentence) {
   if (content.runs.length > 1) {
     presets.unshift({
       name: 'The two runs',
-      sides: [0, 1].map(
-          (other) => ({...side, run: other, sentence: Math.min(sentence, content.runs[other].sentences.length - 1)}))
+      sides: [0, 1].map((other) => ({...side, run: other, sentence: Math.min(sentence, content.runs[other].sentences.length - 1)}))
     });
   }
   return presets;
@@ -108,20 +99,17 @@ function presetsOf(run, sentence) {
 // `now` is the result of sideNow(), and `other` is the side to compare with.
 function pickers(side, now, other, name, change) {
   const {steps, sentences, heads} = content.runs[side.run];
-  const chooseRun = (run) => change(
-      {run, step: null, head: null, sentence: Math.min(side.sentence, content.runs[run].sentences.length - 1)});
+  const chooseRun = (run) => change({run, step: null, head: null, sentence: Math.min(side.sentence, content.runs[run].sentences.length - 1)});
   const runs = content.runs.map((run) => run.name), all = allHeads(heads);
   const texts = sentences.map(({tokens}, i) => `${i + 1} ${verdictSign(content.runs[side.run], i, now.at)} ${shortened(tokens)}`);
   return el(
-      'fieldset', {}, el('legend', {}, name),
-      runs.length > 1 ? select('Run', runs, side.run, chooseRun, `Run ${name}`) : null,
+      'fieldset', {}, el('legend', {}, name), runs.length > 1 ? select('Run', runs, side.run, chooseRun, `Run ${name}`) : null,
       select('Sentence', texts, side.sentence, (sentence) => change({...side, sentence, head: side.head}), `Sentence ${name}`),
       select(
-          'Step', [`as the slider: ${now.step}`, ...steps.map(({step}) => String(step))],
-          side.step === null ? 0 : side.step + 1, (i) => change({...side, step: i === 0 ? null : i - 1}), `Step ${name}`),
+          'Step', [`as the slider: ${now.step}`, ...steps.map(({step}) => String(step))], side.step === null ? 0 : side.step + 1,
+          (i) => change({...side, step: i === 0 ? null : i - 1}), `Step ${name}`),
       select(
-          'Head', all.map(([l, h]) => `${l + 1}.${h + 1}`),
-          all.findIndex(([l, h]) => l === now.layer && h === now.head),
+          'Head', all.map(([l, h]) => `${l + 1}.${h + 1}`), all.findIndex(([l, h]) => l === now.layer && h === now.head),
           (i) => change({...side, head: {layer: all[i][0], head: all[i][1]}}), `Head ${name}`),
       el('p', {class: 'side-sentence', dir: direction(now.tokens)}, ...markedDifferences(now.tokens, other.tokens)));
 }
@@ -132,29 +120,24 @@ function markedDifferences(tokens, others) {
   const words = tokens.map((token, i) => el('bdi', {class: token === others[i] ? null : 'differs'}, inText(token)));
   const first = Math.max(0, tokens.findIndex((token, i) => token !== others[i]));
   const [from, to] = tokens.length > 40 ? [Math.max(0, first - 12), first + 12] : [0, tokens.length];
-  return [
-    from > 0 ? '… ' : '', ...words.slice(from, to).flatMap((node) => [node, gap]), to < tokens.length ? '…' : ''
-  ];
+  return [from > 0 ? '… ' : '', ...words.slice(from, to).flatMap((node) => [node, gap]), to < tokens.length ? '…' : ''];
 }
 
 // Returns whether the model chose between this candidate and one other.
-const isOther = (one, candidate) => content.runs[one.run].answer === 'candidate' && one.candidates?.length === 2 &&
-    one.candidates.some((span) => spanText(one, span) === candidate);
+const isOther = (one, candidate) =>
+    content.runs[one.run].answer === 'candidate' && one.candidates?.length === 2 && one.candidates.some((span) => spanText(one, span) === candidate);
 
 // Returns the answer of each side and, at the step of the saved model, the probability of every given answer.
 function answersOf(both) {
   const candidates = [...new Set(both.flatMap((one) => [expectedAnswer(one) ?? one.predicted, one.predicted]))];
   const rows = both.map((one, i) => {
-    const reader = readerOf(one.run, Math.max(0, content.runs[one.run].steps.findIndex(({step}) => step === one.step)));
-    const known = reader?.step === one.step ? reader.readSoon(one, () => update({})) : null;
-    const probability = (candidate) => known?.answers.includes(candidate) ? known.probabilities[known.answers.indexOf(candidate)] :
-        candidate === one.predicted                                           ? one.probability :
-        isOther(one, candidate)                                               ? 1 - one.probability :
-                                                                                NaN;
-    return [
-      'AB'[i], word(one.predicted),
-      ...candidates.map((candidate) => bar(probability(candidate), fixed(probability(candidate))))
-    ];
+    const engine = engineOf(one.run, one.at);
+    const reading = engine?.step === one.step ? engine.read({...one, tokens: one.pieces ?? one.tokens}, [], () => update({})) : null;
+    const probability = (candidate) => candidate === one.predicted ? one.probability :
+        reading                                                    ? reading.probability(candidate) :
+        isOther(one, candidate)                                    ? 1 - one.probability :
+                                                                     NaN;
+    return ['AB'[i], word(one.predicted), ...candidates.map((candidate) => bar(probability(candidate), fixed(probability(candidate))))];
   });
   return table(
       ['', 'answer', ...candidates.map((candidate) => el('span', {}, 'p(', word(candidate), ')'))], rows,
@@ -168,18 +151,16 @@ function sidesSay(both) {
     const T = one.tokens.length, row = one.attention.of(one.layer, one.head).subarray(one.query * T, (one.query + 1) * T);
     const best = row.indexOf(Math.max(...row));
     return [
-      `${'AB'[i]}, ${headName(one.layer, one.head)}: `, el('b', {}, placed(one.tokens, one.query)), ` puts ${rounded(row[best])} of its attention on `,
-      el('b', {}, placed(one.tokens, best)), '. '
+      `${'AB'[i]}, ${headName(one.layer, one.head)}: `, el('b', {}, placed(one.tokens, one.query)),
+      ` puts ${rounded(row[best])} of its attention on `, el('b', {}, placed(one.tokens, best)), '. '
     ];
   });
 }
 
-const mostLineTokens = 24;
-
 function drawSides(figure, a, b) {
   const room = roomFor(), same = a.tokens.length === b.tokens.length, beside = room > 820;
   const count = same ? 3 : 2, gap = 18, width = beside ? (room - (count - 1) * gap) / count : room;
-  const scale = scales.weight.within(Math.max(a.attention.end, b.attention.end));
+  const scale = scales.weight.within(endOf(...[a, b].map((one) => one.attention.of(one.layer, one.head))));
   const maps = [a, b].map((one) => ({
                             rows: one.tokens.map((_, i) => placed(one.tokens, i)),
                             values: one.attention.of(one.layer, one.head),
@@ -191,37 +172,27 @@ function drawSides(figure, a, b) {
   const differences = scales.signed.within(scale.high);
   if (same) {
     const rows = maps[1].rows.map((label, i) => a.tokens[i] === b.tokens[i] ? label : `${maps[0].rows[i]}/${label}`);
-    maps.push({
-      rows,
-      values: maps[1].values.map((value, n) => value - maps[0].values[n]),
-      markRow: b.query,
-      scale: differences
-    });
+    maps.push({rows, values: maps[1].values.map((value, n) => value - maps[0].values[n]), markRow: b.query, scale: differences});
   }
   const cell = Math.min(...maps.map(({rows}) => cellFor(rows, rows, width, 40)));
   const heights = maps.map(({rows}) => axisSizes(rows, rows, cell).top + cell * rows.length);
-  const row = 22, lines = Math.max(a.tokens.length, b.tokens.length) <= mostLineTokens,
-        linesHeight = lines ? Math.max(a.tokens.length, b.tokens.length) * row + 14 : 0;
+  const row = 22, size = Math.max(a.tokens.length, b.tokens.length) <= 60 ? 17 : 12,
+        texts = [a, b].map(({tokens}) => textLayout(tokens, width, size, true));
+  const linesHeight = Math.max(...texts.map(({height}) => height)) + 12;
   const title = 46, tallest = Math.max(...heights), one = (i) => title + (i < 2 ? linesHeight : 0) + heights[i] + 22;
   const all = beside ? title + linesHeight + tallest + 22 : total(maps.map((_, i) => one(i)));
-  figure.begin(
-      room, all + 40,
-      `A, ${looksAtIn(a, a.layer, a.head, a.query)}; B, ${looksAtIn(b, b.layer, b.head, b.query)}`);
-  const differs = a.tokens.findIndex((token, i) => token !== b.tokens[i]);
+  figure.begin(room, all + 40, `A, ${looksAtIn(a, a.layer, a.head, a.query)}; B, ${looksAtIn(b, b.layer, b.head, b.query)}`);
   let y = 0;
   maps.forEach((map, i) => {
     const x = beside ? i * (width + gap) : 0, of = [a, b][i];
     const [run, ...names] = of ? sideNames(of) : ['', ''];
     figure.text(
         x, y + 10,
-        of ? fitted([`${'AB'[i]}:`, content.runs.length > 1 ? run : '', names[0], names[1]].filter(Boolean).join(' '), 14, width) :
-             'B − A',
+        of ? fitted([`${'AB'[i]}:`, content.runs.length > 1 ? run : '', names[0], names[1]].filter(Boolean).join(' '), 14, width) : 'B − A',
         {'font-weight': 700});
-    figure.text(
-        x, y + 30, of ? sentenceAround(of.tokens, differs, 13, width) : 'blue: more in B, orange: more in A',
-        {'font-size': 13, fill: ink.muted});
-    if (of && lines) drawQueryLines(figure, x, y + title, Math.min(width, 420), row, of);
-    if (!of && lines && beside) drawDifferences(figure, x, y + title, row, a, b, map.values, differences);
+    if (!of) figure.text(x, y + 30, 'blue: more in B, orange: more in A', {'font-size': 13, fill: ink.muted});
+    if (of) drawAttendedText(figure, x, y + title, {tokens: of.tokens, size, ...texts[i]}, of, of.query, scale);
+    if (!of && beside) drawDifferences(figure, x, y + title, Math.floor(linesHeight / row) - 1, row, a, b, map.values, differences);
     const under = y + title + (beside || of ? linesHeight : 0);
     drawMatrix(figure, x, under + (beside ? tallest - heights[i] : 0), cell, map);
     figure.maps.at(-1).of = of ?? b;
@@ -232,58 +203,16 @@ function drawSides(figure, a, b) {
   if (same) drawLegend(figure, 184, bottom, 150, differences, {text: 'difference'});
 }
 
-// Returns as much of a sentence as fits around the token that differs.
-function sentenceAround(tokens, differs, size, width) {
-  let words = tokens.map(inText);
-  const text = () => words.join(gapOf(tokens));
-  const fromFront = differs > tokens.length / 2;
-  while (words.length > 2 && textWidth(text(), size) > width) words = fromFront ? ['…', ...words.slice(2)] : [...words.slice(0, -2), '…'];
-  return fitted(text(), size, width);
-}
-
-// Draws the attention lines of the query only.
-function drawQueryLines(figure, x, y, width, row, {tokens, query, antecedent, candidates, attention, layer, head}) {
-  const T = tokens.length, size = 13, labels = Math.min(width * 0.32, Math.max(...tokens.map((_, i) => textWidth(placed(tokens, i), size))) + 6);
-  const left = x + labels, right = x + width - labels, middle = (i) => y + (i + 0.5) * row;
-  const weights = attention.of(layer, head).subarray(query * T, (query + 1) * T);
-  weights.forEach((weight, j) => {
-    if (weight < 0.005) return;
-    figure.add('path', {
-      d: `M${left + 4},${middle(query)}C${left + (right - left) * 0.4},${middle(query)} ${
-          left + (right - left) * 0.6},${middle(j)} ${right - 4},${middle(j)}`,
-      fill: 'none',
-      stroke: ink['head-0'],
-      'stroke-opacity': (0.25 + 0.75 * weight).toFixed(3),
-      'stroke-width': (0.8 + 6 * weight).toFixed(2),
-      class: 'line'
-    });
-  });
-  tokens.forEach((_, i) => {
-    const text = fitted(placed(tokens, i), size, labels), bold = i === query || i === antecedent ? 700 : 400;
-    figure.text(left, middle(i), text, {
-      'text-anchor': 'end',
-      'font-size': size,
-      'font-weight': i === query ? 700 : 400,
-      fill: i === query ? ink.accent : ink.muted
-    });
-    figure.text(
-        right, middle(i), text,
-        {'font-size': size, 'font-weight': bold, fill: isMarked(i, antecedent, candidates) ? ink.mark : ink.text});
-  });
-}
-
 // Lists the entries of B - A with the largest absolute values, in words.
-function drawDifferences(figure, x, y, row, a, b, values, scale) {
-  const T = b.tokens.length, most = Math.min(8, T - 1);
+function drawDifferences(figure, x, y, most, row, a, b, values, scale) {
+  const T = b.tokens.length;
   const order = Array.from(values.keys()).sort((m, n) => Math.abs(values[n]) - Math.abs(values[m])).slice(0, most);
   const name = (i) => a.tokens[i] === b.tokens[i] ? placed(b.tokens, i) : `${visible(a.tokens[i])}/${visible(b.tokens[i])}`;
   figure.text(x, y + row / 2, 'What differs most', {'font-size': 13, fill: ink.muted});
   order.forEach((n, i) => {
     const middle = y + (i + 1.5) * row;
     figure.add('rect', {x, y: middle - 8, width: 48, height: 16, fill: scale.colour(values[n])});
-    figure.text(
-        x + 24, middle, signed(values[n], 2),
-        {'text-anchor': 'middle', 'font-size': 12, fill: scale.text(values[n])});
+    figure.text(x + 24, middle, signed(values[n], 2), {'text-anchor': 'middle', 'font-size': 12, fill: scale.text(values[n])});
     figure.text(x + 58, middle, `${name(Math.floor(n / T))} → ${name(n % T)}`, {'font-size': 13});
   });
 }

@@ -1,2 +1,2 @@
-const views = [sentenceView, matrixView, headsView, sideView, stepsView, weightsView, causesView, tryView];
+const views = [sentenceView, headsView, causesView, tryView, sideView, stepsView, weightsView];
 start();

@@ -1,13 +1,14 @@
 // The attention of one token in one head, number by number (Vaswani et al. 2017, equation 1).
 const stepsView = {
   title: 'Calculation',
+  isFor: ({model}) => Boolean(model),
   lead: () => 'One word’s attention in one head, number by number, from the top to the bottom and from left to right: the softmax ' +
       'of q · k / √d_k gives the weight of each v. Point at a square to read it.',
   make() {
     let walked = null, byDimension = 0;
-    const figure = new Figure('calculation', () => walkRows(walked), () => [
-      ...aboutNow({step: false}), `step ${walked.reader.step}`, `from ${visible(walked.tokens[walked.i])}`
-    ]);
+    const figure = new Figure(
+        'calculation', () => walkRows(walked),
+        () => [...aboutNow({step: false}), `step ${walked.reader.step}`, `from ${visible(walked.tokens[walked.i])}`]);
     const controls = el('div', {class: 'controls'}), element = el('section'), below = new TableBelow('All numbers');
     let names = [];  // row names of each heat map
     explore(figure, (row, column, map) => {
@@ -18,7 +19,6 @@ const stepsView = {
       figures: [figure],
       element,
       followsTraining: () => hasModels(state.run),
-      sliderOnly: true,
       says: () => walked && walkSays(walked),
       draw() {
         const reader = readerOf(state.run), now = subject();
@@ -36,10 +36,8 @@ const stepsView = {
             select('Left squares', ['k', 'q × k: what adds up to q · k'], byDimension, (next) => {
               byDimension = next;
               update({});
-            }),
-            ...(roomFor() < walkWidth ? [el('p', {class: 'note muted'}, 'The picture continues to the right: scroll it sideways.')] : []));
-        if (controls.parentNode !== element)
-          element.replaceChildren(controls, el('div', {class: 'scroll'}, figure.element), below.element);
+            }), ...(roomFor() < walkWidth ? [el('p', {class: 'note muted'}, 'The picture continues to the right: scroll it sideways.')] : []));
+        if (controls.parentNode !== element) element.replaceChildren(controls, el('div', {class: 'scroll'}, figure.element), below.element);
       },
     };
   },
@@ -58,8 +56,7 @@ const missingModel = () => el('p', {class: 'notice'}, runNow().model_missing ?? 
 // Returns the computation of head state.head in layer state.layer for token i.
 function walk(reader, text, i) {
   const {layers} = reader.readWhole(text), {tokens} = text, {layer} = state, head = Math.min(state.head, reader.H - 1);
-  const block = reader.blocks[layer], {X} = layers[layer],
-        {Q, K, V, scores, weights, output} = layers[layer].heads[head];
+  const block = reader.blocks[layer], {X} = layers[layer], {Q, K, V, scores, weights, output} = layers[layer].heads[head];
   const {d} = reader, {d_k, d_v} = block, T = tokens.length, row = (x, t, n) => x.slice(t * n, (t + 1) * n);
   return {
     reader,
@@ -89,19 +86,15 @@ const walkWidth = 880;  // width of a picture with all columns, in pixels
 
 // Draws the computation and returns the row names of each heat map.
 function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts}, byDimension) {
-  const labels = tokens.map((_, j) => placed(tokens, j)), row = tokens.length > 40 ? 18 : 30,
-        size = row === 30 ? 15 : 12;
-  const left = Math.min(140, Math.max(60, ...labels.map((text) => textWidth(text, size)))) + 14,
-        room = Math.max(walkWidth, roomFor());
-  const strip = (room - left - 3 * 74 - 24) / 3,
-        xs = {k: left, product: left + strip + 44, scaled: left + strip + 118, weight: left + strip + 186};
+  const labels = tokens.map((_, j) => placed(tokens, j)), row = tokens.length > 40 ? 18 : 30, size = row === 30 ? 15 : 12;
+  const left = Math.min(140, Math.max(60, ...labels.map((text) => textWidth(text, size)))) + 14, room = Math.max(walkWidth, roomFor());
+  const strip = (room - left - 3 * 74 - 24) / 3, xs = {k: left, product: left + strip + 44, scaled: left + strip + 118, weight: left + strip + 186};
   xs.v = xs.weight + 50;
   xs.weighted = xs.v + strip + 12;
   const top = 150, bottom = top + tokens.length * row, names = [];
   figure.begin(
       room, bottom + 84,
-      `${headName(layer, head)}, ${visible(tokens[i])}: ` +
-          parts.map(({weight}, j) => `${visible(tokens[j])} ${fixed(weight, 2)}`).join(', '));
+      `${headName(layer, head)}, ${visible(tokens[i])}: ` + parts.map(({weight}, j) => `${visible(tokens[j])} ${fixed(weight, 2)}`).join(', '));
   const largest = (list) => Math.max(1e-9, ...list.flatMap((values) => Array.from(values, Math.abs)));
   const leftSquares = parts.map(({k}) => byDimension ? k.map((value, c) => value * q[c]) : k);
   const leftName = byDimension ? 'q × k' : 'k';
@@ -117,10 +110,8 @@ function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts
     names.push((j) => `${name} of ${visible(tokens[j])} `);
     figure.heat(px, top, strip, tokens.length * row, tokens.length, columns, values, scales.signed.within(range));
   };
-  const note = (px, py, text, attributes) =>
-      figure.text(px, py, text, {'font-size': 14, fill: ink.muted, ...attributes});
-  figure.text(
-      left - 10, 26, labels[i], {'text-anchor': 'end', 'font-weight': 700, 'font-size': size, fill: ink.accent});
+  const note = (px, py, text, attributes) => figure.text(px, py, text, {'font-size': 14, fill: ink.muted, ...attributes});
+  figure.text(left - 10, 26, labels[i], {'text-anchor': 'end', 'font-weight': 700, 'font-size': size, fill: ink.accent});
   draw('x', x, left, 14, room - left - 4, 24, ranges.x);
   note(left, 50, `x: what the layer reads, normalised: ${x.length} numbers; ${colourRange(ranges.x)}`);
   draw('q', q, left, 76, strip, 24, ranges.q);
@@ -137,14 +128,11 @@ function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts
   parts.forEach(({product, scaled, weight}, j) => {
     const y = top + j * row, middle = y + row / 2;
     figure.text(
-        left - 10, middle, fitted(labels[j], size, left - 13),
-        {'text-anchor': 'end', 'font-size': size, fill: j === i ? ink.accent : ink.text});
+        left - 10, middle, fitted(labels[j], size, left - 13), {'text-anchor': 'end', 'font-size': size, fill: j === i ? ink.accent : ink.text});
     figure.text(xs.product + 26, middle, fixed(product, 2), {'text-anchor': 'end', 'font-size': size - 1});
     figure.text(xs.scaled + 26, middle, fixed(scaled, 2), {'text-anchor': 'end', 'font-size': size - 1});
     figure.add('rect', {x: xs.weight - 28, y, width: 60, height: row - 2, fill: scales.weight.colour(weight)});
-    figure.text(
-        xs.weight + 2, middle, fixed(weight),
-        {'text-anchor': 'middle', 'font-size': size - 1, fill: scales.weight.text(weight)});
+    figure.text(xs.weight + 2, middle, fixed(weight), {'text-anchor': 'middle', 'font-size': size - 1, fill: scales.weight.text(weight)});
   });
   figure.add('line', {x1: xs.weighted, x2: xs.weighted + strip, y1: bottom + 4, y2: bottom + 4, stroke: ink.text});
   draw('output', output, xs.weighted, bottom + 10, strip, 24, ranges.v);
@@ -161,8 +149,7 @@ function tableOf({tokens, d_k, d_v, q, output, parts}) {
     [
       ['q', '', '', '', ...numbers(q), ...Array(d_v).fill('')],
       ...parts.map(
-          ({k, product, scaled, weight, v},
-           j) => [placed(tokens, j), fixed(product), fixed(scaled), fixed(weight), ...numbers(k), ...numbers(v)]),
+          ({k, product, scaled, weight, v}, j) => [placed(tokens, j), fixed(product), fixed(scaled), fixed(weight), ...numbers(k), ...numbers(v)]),
       ['output', '', '', '', ...Array(d_k).fill(''), ...numbers(output)]
     ],
     {'aria-label': 'All numbers of this head'}

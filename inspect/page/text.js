@@ -44,8 +44,8 @@ const signed = (x, decimals = 3) => {
   return zero ? fixed(0, decimals) : (x > 0 ? '+' : '') + fixed(x, decimals);
 };
 // Returns "28.0 % ± 6.3", or "28.0 %" if the error is unknown.
-const percent = (x, error) => !Number.isFinite(x) ? '–' :
-    `${(100 * x).toFixed(1)} %${Number.isFinite(error) ? ` ± ${(100 * error).toFixed(1)}` : ''}`;
+const percent = (x, error) =>
+    !Number.isFinite(x) ? '–' : `${(100 * x).toFixed(1)} %${Number.isFinite(error) ? ` ± ${(100 * error).toFixed(1)}` : ''}`;
 const grouped = (n) => n.toLocaleString('en');  // 39,744
 const rounded = (x) => `${(100 * x).toFixed(0)} %`;
 const headName = (layer, head) => `layer ${layer + 1} head ${head + 1}`;
@@ -67,15 +67,13 @@ const joinsLetters = (cluster) => ['\'', '’', '-', '‐', '‑'].includes(clus
 function tokenizeText(text, split) {
   if (split === 'characters') return [...text];
   if (split === 'bytes') {
-    return Array.from(new TextEncoder().encode(text), (byte) => byte < 128 ?
-        String.fromCharCode(byte) : `<0x${byte.toString(16).toUpperCase()}>`);
+    return Array.from(new TextEncoder().encode(text), (byte) => byte < 128 ? String.fromCharCode(byte) : `<0x${byte.toString(16).toUpperCase()}>`);
   }
   const clusters = Array.from(segmenter.segment(text), (part) => part.segment), tokens = [];
   for (let begin = 0, end; begin < clusters.length; begin = end) {
     const leads = clusters[begin] === ' ' && begin + 1 < clusters.length && isLetter(clusters[begin + 1]);
     end = begin + (leads ? 2 : 1);
-    const grows = () => isLetter(clusters[end]) ||
-        (joinsLetters(clusters[end]) && end + 1 < clusters.length && isLetter(clusters[end + 1]));
+    const grows = () => isLetter(clusters[end]) || (joinsLetters(clusters[end]) && end + 1 < clusters.length && isLetter(clusters[end + 1]));
     if (isLetter(clusters[end - 1])) {
       while (end < clusters.length && grows()) ++end;
     }
@@ -92,9 +90,8 @@ function tokenize(text, split, ofText = false) {
   let open = false;  // further characters extend the last token
   clusters.forEach((cluster, i) => {
     const inside = open && i + 1 < clusters.length && isLetter(clusters[i + 1]);
-    const grows = !isSpace(cluster) &&
-        (split === 'characters' ? /^[0-9A-Za-z]$/.test(cluster) :
-                                  isLetter(cluster) || (inside && joinsLetters(cluster)));
+    const grows =
+        !isSpace(cluster) && (split === 'characters' ? /^[0-9A-Za-z]$/.test(cluster) : isLetter(cluster) || (inside && joinsLetters(cluster)));
     if (grows && open) {
       tokens[tokens.length - 1] += cluster;
     } else if (!isSpace(cluster)) {
@@ -175,8 +172,7 @@ function editDistance(a, b) {
   for (let i = 1; i <= a.length; ++i) {
     for (let j = 1; j <= b.length; ++j) {
       d[i][j] = Math.min(d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] !== b[j - 1] ? 1 : 0));
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
-        d[i][j] = Math.min(d[i][j], d[i - 2][j - 2] + 1);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) d[i][j] = Math.min(d[i][j], d[i - 2][j - 2] + 1);
     }
   }
   return d[a.length][b.length];

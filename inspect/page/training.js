@@ -1,26 +1,20 @@
-// The slider over the dumped steps, with loss and accuracy above it.
+// The slider over the dumped steps, and the curves of the first view.
 const training = {
+  figure: new Figure('training', () => training.rows(), () => aboutNow({sentence: false, step: false})),
+  note: el('p', {class: 'muted note'}),
+  curves: el('div', {class: 'curves'}),
+
   make() {
-    this.figure = new Figure('training', () => this.rows(), () => aboutNow({sentence: false, step: false}));
-    this.note = el('p', {class: 'muted note'});
-    this.slider = el('input', {
-      type: 'range',
-      min: 0,
-      'aria-label': 'Training step',
-      oninput: () => update({step: Number(this.slider.value)})
-    });
+    this.curves.append(el('h2', {}, 'During training'), this.figure.element, this.note);
+    this.slider = el('input', {type: 'range', min: 0, 'aria-label': 'Training step', oninput: () => update({step: Number(this.slider.value)})});
     this.label = el('output', {class: 'step'});
     this.play = button('▶ Play', () => this.toggle(), {class: 'play'});
     this.figure.svg.addEventListener('click', (event) => this.jump(event));
-    return el(
-        'section', {class: 'training', 'aria-label': 'Training'},
-        el('div', {class: 'slider'}, this.play, this.slider, this.label, this.figure.tools), this.figure.element,
-        this.note);
+    return el('section', {class: 'training', 'aria-label': 'Training'}, el('div', {class: 'slider'}, this.play, this.slider, this.label));
   },
 
   toggle() {
-    const {steps} = runNow();
-    const playing = !state.playing;
+    const {steps} = runNow(), playing = !state.playing;
     update({playing, step: playing && state.step === steps.length - 1 ? 0 : state.step});
     clearInterval(this.timer);
     if (playing) this.timer = setInterval(() => this.advance(), Math.max(120, Math.min(700, 8000 / steps.length)));
@@ -33,42 +27,47 @@ const training = {
     return update({playing: false});
   },
 
-  jump(event) {
-    chooseNearestStep(this.stepAt(event.clientX - this.figure.box.getBoundingClientRect().left));
-  },
+  jump(event) { chooseNearestStep(this.stepAt(event.clientX - this.figure.box.getBoundingClientRect().left)); },
 
   rows() {
     const keys = ['step', 'train_loss', 'held_out_loss', 'held_out_accuracy', 'twin_accuracy'];
     return [keys, ...runNow().metrics.map((line) => keys.map((name) => line[name] ?? ''))];
   },
 
-  draw({sliderOnly = false}) {
-    const {steps, metrics} = runNow();
-    const {step} = steps[state.step];
+  draw() {
+    const {steps} = runNow(), {step} = steps[state.step];
     this.slider.max = steps.length - 1;
     this.slider.value = state.step;
     this.slider.setAttribute('aria-valuetext', `step ${step}`);
-    this.slider.parentElement.hidden = steps.length < 2 && metrics.length === 0;
-    this.slider.disabled = steps.length < 2;
+    this.slider.parentElement.hidden = steps.length < 2;
     this.label.textContent = `step ${step}`;
     this.play.textContent = state.playing ? '❚❚ Pause' : '▶ Play';
-    this.figure.element.hidden = this.figure.tools.hidden = metrics.length < 2 || sliderOnly;
-    this.note.hidden = this.figure.element.hidden || !(metrics.at(-1).train_loss > metrics.at(-1).held_out_loss);
+  },
+
+  drawCurves(room) {
+    const {steps, metrics} = runNow(), {step} = steps[state.step];
+    this.curves.hidden = metrics.length < 2;
+    if (this.curves.hidden) return;
+    this.note.hidden = !(metrics.at(-1).train_loss > metrics.at(-1).held_out_loss);
     this.note.textContent =
         'Training loss: the mean since the point before, with dropout where the run has it, so it may lie above the held-out loss.';
-    if (this.figure.element.hidden) return;
-
-    const room = roomFor(), beside = room > 700, width = beside ? room / 2 - 10 : room, height = 100;
+    const beside = room > 700, width = beside ? room / 2 - 10 : room, height = 130;
     const last = Math.max(metrics.at(-1).step, steps.at(-1).step, 1);
     const now = metrics.findLast((line) => line.step <= step) ?? metrics[0];
     this.figure.begin(
-        room, beside ? height : 2 * height,
-        `Loss ${fixed(now.held_out_loss)} and accuracy ${percent(now.held_out_accuracy)} at step ${step}`);
+        room, beside ? height : 2 * height, `Loss ${fixed(now.held_out_loss)} and accuracy ${percent(now.held_out_accuracy)} at step ${step}`);
     const largest =
-        Math.max(...content.runs.flatMap((run) => run.metrics)
-                     .flatMap((line) => [line.train_loss, line.held_out_loss])
-                     .filter(Number.isFinite));
-    const pointing = (line) => line.antecedent_weight?.[state.layer]?.[state.head];
+        Math.max(...content.runs.flatMap((run) => run.metrics).flatMap((line) => [line.train_loss, line.held_out_loss]).filter(Number.isFinite));
+    const scoreCurve = ({layer, head, kind, name, colour}) => ({
+      label: `${width > 500 ? name : name.replace(' head', '').replace('-token', '')} ${layer + 1}.${head + 1}`,
+      colour,
+      of: ({step}) => steps.find((one) => one.step === step)?.scores?.[layer][head][kind]
+    });
+    const ofHeads = kindOf() === 'induction' ? Object.values(inductionHeads()).map(scoreCurve) : [{
+      label: `weight of ${state.layer + 1}.${state.head + 1}${width > 500 ? ' on the antecedent' : ''}`,
+      colour: headColour(state.layer, state.head),
+      of: (line) => line.antecedent_weight?.[state.layer]?.[state.head]
+    }];
     const plots = [
       {
         x: 0,
@@ -89,11 +88,7 @@ const training = {
         name: (v) => `${100 * v} %`,
         curves: [
           {label: 'right', colour: ink.text, of: (line) => line.held_out_accuracy},
-          {label: width > 500 ? 'both of a pair' : 'pairs', colour: ink.muted, dashed: true, of: (line) => line.twin_accuracy}, {
-            label: `weight of ${state.layer + 1}.${state.head + 1}${width > 500 ? ' on the antecedent' : ''}`,
-            colour: headColour(state.layer, state.head),
-            of: pointing
-          }
+          {label: width > 500 ? 'both of a pair' : 'pairs', colour: ink.muted, dashed: true, of: (line) => line.twin_accuracy}, ...ofHeads
         ]
       }
     ];
@@ -115,15 +110,12 @@ const training = {
       figure.text(x + left - 6, tickY, name(tick), {'text-anchor': 'end', 'font-size': 11, fill: ink.muted});
     }
     const [cursor] = place(step, 0);
-    figure.add(
-        'line',
-        {x1: cursor, x2: cursor, y1: high - 6, y2: low, stroke: ink.accent, 'stroke-width': 2, class: 'cursor'});
+    figure.add('line', {x1: cursor, x2: cursor, y1: high - 6, y2: low, stroke: ink.accent, 'stroke-width': 2, class: 'cursor'});
     const now = metrics.findLast((line) => line.step <= step) ?? metrics[0];
     let labelX = x + left;
     for (const {of} of curves.slice(0, 2).filter((curve) => curve.label !== 'training loss')) {
       for (const other of others) {
-        const points = other.filter((line) => Number.isFinite(of(line)) && line.step <= last)
-                           .map((line) => place(line.step, of(line)));
+        const points = other.filter((line) => Number.isFinite(of(line)) && line.step <= last).map((line) => place(line.step, of(line)));
         if (points.length === 0) continue;
         figure.add('polyline', {
           points: points.map((p) => p.map((v) => v.toFixed(1)).join()).join(' '),
@@ -154,7 +146,7 @@ const training = {
       for (let dash = 0; dash < (dashed ? 2 : 1); ++dash)
         figure.add('rect', {x: labelX + 6 * dash, y: y + 7, width: dashed ? 4 : 10, height: 4, fill: colour});
       figure.text(labelX + 14, y + 9, text, {'font-size': 12});
-      labelX += textWidth(text, 12) + (inner > 400 ? 22 : 17);
+      labelX += textWidth(text, 12) + (inner > 400 ? 22 : 15);
     }
   },
 };

@@ -110,7 +110,8 @@ TEST_CASE("inspect page writes one sentence of a pretrained model, and commands 
   const std::string told = shown({"page", model, "--sentence", "w5 w17 w3", "--query", "w17", "--out", file});
   CHECK(told.find("open it in a browser") != std::string::npos);
   const std::string html = read_file(file);
-  for (const char* part : {R"("tokens":["w5","w17","w3"])", R"("predicts":"nothing")", R"("model":null)"}) {
+  for (const char* part : {R"("tokens":["w5","w17","w3"])", R"("predicts":"nothing")", R"("pieces":["w5","w17","w3"])",
+                           R"("model":{"step")", "id=\"model-0\""}) {
     CAPTURE(part);
     CHECK(html.find(part) != std::string::npos);
   }

@@ -7,13 +7,13 @@ TEST_CASE("The URL captures the current view, and a link opens it") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(small_model());
-  chromium->open(page.file, 1280, false, "#view=matrix&sentence=2&step=0&layer=1&head=2&word=3");
-  CHECK(chromium->text("document.querySelector('[aria-selected=true]').textContent") == "Matrix");
+  chromium->open(page.file, 1280, false, "#view=all-heads&sentence=2&step=0&layer=1&head=2&word=3");
+  CHECK(chromium->text("document.querySelector('[aria-selected=true]').textContent") == "All heads");
   CHECK(chromium->run("[state.sentence, subject().step, state.layer, state.head, state.token]") ==
         Json({1, 0, 0, 1, 2}));
-  CHECK(chromium->text("location.hash") == "#view=matrix&sentence=2&step=0&layer=1&head=2&word=3");
-  show(*chromium, "All heads");
-  CHECK(chromium->text("location.hash").starts_with("#view=all-heads&sentence=2&"));
+  CHECK(chromium->text("location.hash") == "#view=all-heads&sentence=2&step=0&layer=1&head=2&word=3");
+  show(*chromium, "Calculation");
+  CHECK(chromium->text("location.hash").starts_with("#view=calculation&sentence=2&"));
   // Invalid values give the default view.
   chromium->open(page.file, 1280, false, "#view=nothing&sentence=99&step=7&layer=x&head=-1");
   CHECK(chromium->run("[state.tab, state.sentence, subject().step]") == Json({0, 0, 400}));
@@ -25,8 +25,8 @@ TEST_CASE("Back and forward visit views, sentences and heads, but not every step
   if (!chromium) return;
   const Page page(small_model());
   chromium->open(page.file, 1280, false, "#layer=2&head=1");
-  show(*chromium, "Matrix");
-  chromium->click("document.querySelector('#main [aria-label=\"layer 1 head 2\"]')");
+  show(*chromium, "All heads");
+  chromium->click("document.querySelectorAll('#main .head')[1]");
   chromium->run("document.querySelector('.slider input').focus()");
   chromium->press("ArrowLeft");
   chromium->wait_for("location.hash.includes('step=0')");
@@ -39,9 +39,9 @@ TEST_CASE("Back and forward visit views, sentences and heads, but not every step
     return chromium->text(
         "document.querySelector('[aria-selected=true]').textContent + ' ' + key(state.layer, state.head)");
   };
-  CHECK(go("back") == "Matrix 1.0");
+  CHECK(go("back") == "All heads 1.0");
   CHECK(go("back") == "Sentence 1.0");
-  CHECK(go("forward") == "Matrix 1.0");
-  CHECK(go("forward") == "Matrix 0.1");
+  CHECK(go("forward") == "All heads 1.0");
+  CHECK(go("forward") == "All heads 0.1");
   CHECK(chromium->run("subject().step") == 0);
 }

@@ -48,7 +48,7 @@ TEST_CASE("Hostile tokens are displayed, but do not run or reorder other text") 
   CHECK(html.find("<!--") == std::string::npos);
   CHECK(html.find("\u2028") == std::string::npos);
   chromium->open(page.file);
-  for (const std::string& view : views) {
+  for (const std::string& view : views_of(*chromium)) {
     show(*chromium, view);
     INFO(view);
     // The page and its saved copy contain no additional script, picture or comment.

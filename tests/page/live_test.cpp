@@ -17,7 +17,7 @@ TEST_CASE("The model in the page gives the program's numbers to 1e-5") {
     const Page page(model, {question(model, text)});
     chromium->open(page.file);
     show(*chromium, "Try it");
-    CHECK(chromium->text("document.querySelector('textarea').value") == text);
+    CHECK(chromium->text("document.querySelector('#main textarea').value") == text);
     CHECK(largest_difference(chromium->run(typed), expected(model, question(model, text))) < tolerance);
     CHECK(chromium->complaints() == std::vector<std::string>{});
   };
@@ -34,6 +34,38 @@ TEST_CASE("The model in the page gives the program's numbers to 1e-5") {
     config.block.mlp.activation = activation;
     check(shaken(small_model(decoder_of(config, {.tied = false}))), animal);
   }
+}
+
+TEST_CASE("A model of more than 2 MiB is held in float16, and its numbers stay within 3e-3") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  SavedModel model;
+  for (int c = 0; c < 65; ++c) model.vocabulary.add(fmt::format("w{}", c));
+  TransformerConfig config = modern_config();  // as many parameters as examples/nanogpt.yaml has
+  config.max_length = 64;
+  config.layers = 4;
+  config.block.attention.d_model = 128;
+  config.block.attention.heads = 4;
+  config.block.mlp.width = 512;
+  make_network(model, decoder_of(config));
+  model.step = 400;
+  std::string text;
+  for (int t = 0; t < 40; ++t) text += fmt::format("{}w{}", t > 0 ? " " : "", (7 * t * t + t) % 65);
+  const Page page(model, {question(model, text)});
+  chromium->open(page.file);
+  chromium->wait_for("Boolean(shownNow().live)");
+  CHECK(chromium->run("content.runs[0].model.float16") == true);
+  const double difference = largest_difference(chromium->run(typed), expected(model, question(model, text)));
+  fmt::print("float16: the largest difference of a weight or probability is {:.1e}\n", difference);
+  CHECK(difference > 1e-7);
+  CHECK(difference < 3e-3);
+  // What is removed is computed, too, in slices.
+  chromium->run("toggleRemoved(['3.1'])");
+  chromium->wait_for("Boolean(shownNow().live) && document.querySelector('.aside h2').textContent.endsWith('removal')");
+  const Json answers =
+      chromium->run("shownNow().live.reading.answers(39, 3).map(({probability, before}) => probability !== before)");
+  CHECK(answers == Json({true, true, true}));
+  CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
 TEST_CASE("The page of a run of toy.yaml holds its model and its causes") {
@@ -65,18 +97,19 @@ TEST_CASE("The page of a run of toy.yaml holds its model and its causes") {
   std::string others = chromium->text("document.querySelector('.figures').textContent");
   std::ranges::replace(others, '\n', ' ');
   CHECK(told.find(" " + others + " ") != std::string::npos);
-  CHECK(chromium->run("document.querySelector('.finding').hidden") == true);  // it is already shown below
   show(*chromium, "Sentence");
-  CHECK(chromium->text("document.querySelector('.finding').innerText") == "Is the attention the cause? " + answer);
+  CHECK(chromium->text("document.querySelector('.finding').innerText") ==
+        "Is the attention the cause? " + answer + " Details");
   show(*chromium, "Why");
   // The largest changes are drawn in order; the others are folded.
   CHECK(chromium->run("byEffect(content.runs[0].causes.rows).length") == 66);
   CHECK(chromium->run("viewNow().figures[0].svg.getAttribute('aria-label').split('; ').length") == 10);
   CHECK(chromium->run("viewNow().figures[0].height") < 500);
+  open_details(*chromium);
   chromium->run(
-      "[...document.querySelectorAll('#main summary')].find((s) => s.textContent === 'Cut one edge: 38').click()");
+      "[...document.querySelectorAll('#main summary')].find((s) => s.textContent === 'Remove one edge: 38').click()");
   chromium->settle();
-  const char* rows = "document.querySelectorAll('#main table[aria-label=\"Cut one edge\"] tbody tr').length";
+  const char* rows = "document.querySelectorAll('#main table[aria-label=\"Remove one edge\"] tbody tr').length";
   CHECK(chromium->run(rows) == 10);
   chromium->click("[...document.querySelectorAll('#main button')].find((b) => b.textContent === 'Show the other 28')");
   CHECK(chromium->run(rows) == 38);
@@ -97,25 +130,27 @@ TEST_CASE("A typed sentence, another question, and heads switched off are answer
   CHECK(chromium->text("document.querySelector('#main .answers tbody tr').textContent")
             .starts_with(said.predicted + fmt::format("{:.3f}", said.probability)));
 
-  chromium->click("document.querySelectorAll('button.token')[1]");
+  chromium->click("viewNow().figures[0].svg.querySelectorAll('.token-left')[1]");
   CHECK(largest_difference(chromium->run(typed), expected(model, question(model, text, "dog"))) < tolerance);
 
-  // Switching a head off removes its contribution through W_O.
-  chromium->click("document.querySelector('#main [aria-label=\"layer 1 head 2\"]')");
+  // Removing a head removes its contribution through W_O.
+  chromium->run("update({layer: 0, head: 1})");
+  chromium->settle();
+  press_button(*chromium, "Remove layer 1 head 2");
   const SavedModel without = shaken(small_model());
   Tensor W_O = without.parameters["encoder.0.attention.W_O.weight"];
   std::vector<double> values = W_O.to_vector();
   std::fill(values.begin() + 5 * 8, values.end(), 0.0);
   W_O.copy_from(tensor(W_O.shape(), values));
   CHECK(largest_difference(chromium->run(typed), expected(without, question(model, text, "dog"))) < tolerance);
-  CHECK(chromium->run("document.querySelectorAll('#main .answers .before').length") == 5);
-  chromium->click("document.querySelector('#main [aria-label=\"layer 1 head 2\"]')");
+  CHECK(chromium->run("document.querySelectorAll('#main .answers tbody td:nth-child(3)').length") == 5);
+  press_button(*chromium, "Put back layer 1 head 2");
   CHECK(largest_difference(chromium->run(typed), expected(model, question(model, text, "dog"))) < tolerance);
 
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("Changes in Try it do not affect other views, persist, and can be reset or shown there") {
+TEST_CASE("A typed sentence is shown in every view, until it is reset") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(shaken(small_model()));
@@ -126,54 +161,75 @@ TEST_CASE("Changes in Try it do not affect other views, persist, and can be rese
   show(*chromium, "Try it");
   const std::string text = "The dog didn't cross the street because it was too tired";
   type(*chromium, text);
-  chromium->click("document.querySelector('#main [aria-label=\"layer 1 head 2\"]')");
   show(*chromium, "Sentence");
-  CHECK(chromium->text(header) == before);
-  CHECK(chromium->text("viewNow().figures[0].svgText()") == picture);
-  show(*chromium, "Try it");
-  CHECK(chromium->text("document.querySelector('textarea').value") == text);
-  CHECK(chromium->text("document.querySelector('.changed').textContent").starts_with("Changed: without head 1.2. "));
-
-  // Other views show it only on request, computed by the whole model.
-  const auto press = [&](const std::string& name) {
-    chromium->click("[...document.querySelectorAll('button')].find((b) => b.textContent === '" + name + "')");
-  };
-  press("Show this sentence in the other views");
-  CHECK(chromium->text("document.querySelector('#header .words').textContent").starts_with(text));
+  CHECK(chromium->text("document.querySelector('.words').textContent").starts_with(text));
   CHECK(chromium->text("document.querySelector('.signs').textContent").find("Your own sentence") != std::string::npos);
   const SavedModel whole = shaken(small_model());
   const std::vector<double> weights = expected(whole, question(whole, text));
   CHECK(largest_difference(chromium->run(all_weights("subject().attention")),
                            {weights.begin(), weights.begin() + 4 * 121}) < tolerance);
-  press("Back to the watched sentence");
+  press_button(*chromium, "Back to the watched sentence");
   CHECK(chromium->text(header) == before);
+  CHECK(chromium->text("viewNow().figures[0].svgText()") == picture);
 
   show(*chromium, "Try it");
-  press("Reset");
-  CHECK(chromium->text("document.querySelector('textarea').value") == animal);
-  CHECK(chromium->text("document.querySelector('.changed').textContent").find("Changed") == std::string::npos);
+  type(*chromium, text);
+  press_button(*chromium, "Reset");
+  CHECK(chromium->text("document.querySelector('#main textarea').value") == animal);
+  show(*chromium, "Sentence");
+  CHECK(chromium->text("viewNow().figures[0].svgText()") == picture);
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("A click on a square cuts that edge: the others share its weight") {
+TEST_CASE("A click on a word at the right removes the edge to it: the others share its weight") {
   Browser* chromium = browser();
   if (!chromium) return;
   const SavedModel model = shaken(small_model());
   const Page page(model);
-  chromium->open(page.file);
-  show(*chromium, "Try it");
-  const Json before = chromium->run("Array.from(trial.now.attention.of(1, 1).subarray(77, 88))");
-  const Json map = chromium->run(
-      "(() => { const {maps: [map], width, height} = viewNow().figures[0]; return "
-      "[(map.x + 1.5 * map.width / 11) / width, (map.y + 3.5 * map.height / 4) / height]; })()");
-  chromium->click("document.querySelector('#main .picture')", map[0], map[1]);
-  const Json after = chromium->run("Array.from(trial.now.attention.of(1, 1).subarray(77, 88))");
+  chromium->open(page.file, 1280, false, "#layer=2&head=2");
+  const char* row = "Array.from(shownNow().live.reading.attention.of(1, 1).subarray(77, 88))";
+  const Json before = chromium->run(row);
+  chromium->click("viewNow().figures[0].svg.querySelectorAll('.token-right')[1]");
+  const Json after = chromium->run(row);
   CHECK(after[1] == 0);
   for (const std::size_t key : {0U, 2U, 7U, 10U}) {
     CHECK(after[key].get<double>() == Approx(before[key].get<double>() / (1 - before[1].get<double>())).epsilon(1e-4));
   }
-  chromium->click("document.querySelector('#main .picture')", map[0], map[1]);
-  CHECK(chromium->run("Array.from(trial.now.attention.of(1, 1).subarray(77, 88))") == before);
+  CHECK(chromium->run("Array.from(shownNow().attention.of(1, 1).subarray(77, 88))") == after);
+  CHECK(chromium->text("document.querySelector('#panel .says').textContent").ends_with(", after the removal."));
+  chromium->click("viewNow().figures[0].svg.querySelectorAll('.token-right')[1]");
+  CHECK(chromium->run(row) == before);
+}
+
+TEST_CASE("The first view removes the edge and the head, and says what becomes of the answer") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const SavedModel model = shaken(small_model());
+  const Page page(model);
+  chromium->open(page.file, 1280, false, "#layer=2&head=1");
+  const std::vector<double> whole = expected(model, question(model, animal));
+  const auto text = [&](const char* of) {
+    return chromium->text(std::string("document.querySelector('#panel ") + of + "').textContent");
+  };
+  CHECK(text(".guide li").starts_with("layer 2 head 1: it puts "));
+  const std::string answer = attend(*model.network, model.vocabulary, question(model, animal)).predicted;
+  CHECK(text(".guide li:last-child").starts_with("The answer is " + answer + ", with probability "));
+  press_button(*chromium, "Remove this edge");
+  CHECK(chromium->run("state.removed") == Json::array({"1.0.1"}));
+  CHECK(chromium->run("shownNow().attention.of(1, 0)[7 * 11 + 1]") == 0);
+  CHECK(text(".aside h2").ends_with(", after the removal"));
+  CHECK(text(".guide li:last-child")
+            .find(fmt::format(" instead of {:.2f}.",
+                              *std::ranges::max_element(whole.end() - std::ssize(model.vocabulary.words()),
+                                                        whole.end()))) != std::string::npos);
+  press_button(*chromium, "Put the edge back");
+  CHECK(chromium->run("state.removed") == Json::array());
+  // Another sentence is shown whole.
+  press_button(*chromium, "Remove layer 2 head 1");
+  CHECK(chromium->run("state.removed") == Json::array({"1.0"}));
+  choose(*chromium, "Sentence", 1);
+  CHECK(chromium->run("state.removed") == Json::array());
+  CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
 TEST_CASE("Unreadable input gets a message: an unknown word with similar ones, a text that is too long or empty") {
@@ -190,13 +246,12 @@ TEST_CASE("Unreadable input gets a message: an unknown word with similar ones, a
   CHECK(notice("The animl was it") == "The model does not know “animl”; did you mean animal?");
   CHECK(notice("it it it it it it it it it it it it it") == "The text has 13 tokens; the model has positions for 12.");
   CHECK(notice("  ") == "Type a sentence.");
-  CHECK(notice("the animal was tired") ==
-        "The model was asked about it only; it is asked about the last token here. Choose another below.");
+  CHECK(notice("the animal was tired") == "The model was asked about it only; it is asked about the last token here.");
   CHECK(chromium->run("document.querySelector('.stale') !== null") == false);
   CHECK(notice("the animl") != "");
   CHECK(chromium->run("document.querySelector('.stale') !== null") == true);
-  // All results of the last answer are dimmed: the table, the picture, and its description.
-  CHECK(chromium->run("['.answers', '.picture', '.says b'].every((one) => "
+  // All results of the last answer are dimmed: the table and the picture.
+  CHECK(chromium->run("['.answers', '.picture'].every((one) => "
                       "document.querySelector(`#panel ${one}`).closest('.stale') !== null)") == true);
   CHECK(notice("the animal was it") == "");
   CHECK(chromium->run("document.querySelector('.stale') !== null") == false);
@@ -269,6 +324,7 @@ TEST_CASE("The page decomposes a score as the program does") {
   check(shaken(small_model(Positions::learned, Tie::none, Bias::yes)));
   check(shaken(small_model(Positions::sinusoidal, Tie::K_is_V, Bias::yes)));
   check(shaken(small_model(Positions::none, Tie::Q_is_K, Bias::no)));
+  open_details(*chromium);
   // In words: the comparison with the counterpart's antecedent, and the required change.
   chromium->wait_for("document.querySelector('#main').textContent.includes('removed: the weight is ')");
   const std::string text = chromium->text("document.querySelector('#main').textContent");

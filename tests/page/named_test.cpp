@@ -43,14 +43,14 @@ TEST_CASE("A language model's page names the largest weight as such, and the nex
   const SavedModel model = small_model(decoder_of(modern_config()));
   const Page page(model, {question(model, animal)});
   chromium->open(page.file);
-  CHECK(chromium->text("document.querySelector('.signs').textContent") == "Next token after tired.");
+  CHECK(chromium->text("document.querySelector('.aside h2').textContent") == "Next token after tired");
   CHECK(chromium->text("document.querySelector('.summary').textContent").ends_with(" of held-out tokens right"));
   show(*chromium, "All heads");
   CHECK(chromium->text(said).find("has the strongest single weight from tired: ") != std::string::npos);
   CHECK(chromium->text("document.querySelector('#main').textContent").find("antecedent") == std::string::npos);
-  CHECK(chromium->run("[...document.querySelectorAll('#main option')].map((one) => one.textContent)") ==
-        Json::array({"by layer and head", "by largest weight"}));
-  CHECK(chromium->run("headRows()[0].slice(-2)") == Json::array({"largest weight", "accuracy after the cut"}));
+  const Json scores = chromium->run("scoresOfHeads(shownNow()).map(({kind}) => kind)");
+  CHECK(scores.dump() == R"(["pattern","direct","previous","first","same","entropy"])");
+  CHECK(chromium->run("headRows()[0].slice(-2)") == Json::array({"largest weight", "accuracy after the removal"}));
   show(*chromium, "Why");
   CHECK(chromium->text("document.querySelector('#main .notice').textContent")
             .starts_with("The causes of a language model's predictions are measured by "));
@@ -64,15 +64,12 @@ TEST_CASE("The weight on an antecedent of two tokens is their sum in every view"
   const Json sum = chromium->run(
       "(() => { const now = subject(), row = now.attention.of(1, 0).subarray(now.query * 7, now.query * 7 + 7); "
       "return row[0] + row[1]; })()");
-  CHECK(chromium->run("headFacts(subject())[2].weight") == sum);
+  CHECK(chromium->run("weightOnAnswer(subject(), 1, 0)") == sum);
   const std::string share = fmt::format("{:.0f} %", 100 * sum.get<double>());
   CHECK(chromium->text(said).find("puts " + share + " of its attention on the cup, which is meant") !=
         std::string::npos);
-  show(*chromium, "Matrix");
-  CHECK(chromium->text(said).find("puts " + share + " of its attention on the cup, which is meant") !=
-        std::string::npos);
   show(*chromium, "All heads");
-  const Json best = chromium->run("Math.max(...headFacts(subject()).map(({weight}) => weight))");
+  const Json best = chromium->run("Math.max(...allHeads([2, 2]).map((at) => weightOnAnswer(subject(), ...at)))");
   CHECK(chromium->text(said).find(fmt::format(" on the cup: {:.0f} %.", 100 * best.get<double>())) !=
         std::string::npos);
 }
@@ -86,9 +83,8 @@ TEST_CASE("A page without a model does not claim to have one") {
   std::filesystem::remove(model_path(place / "run"));
   write_file(place / "page.html", page({page_run(place / "run")}));
   chromium->open(place / "page.html");
-  show(*chromium, "Try it");
-  CHECK(chromium->text("document.querySelector('#panel').textContent") ==
-        "The run directory holds no model.safetensors.");
+  CHECK(views_of(*chromium) == std::vector<std::string>{"Sentence", "All heads", "Side by side"});
+  CHECK(chromium->text("document.querySelector('#panel').textContent").find("Remove") == std::string::npos);
 }
 
 TEST_CASE("The circuits of a large vocabulary fit the window, and appear at once") {
@@ -98,16 +94,19 @@ TEST_CASE("The circuits of a large vocabulary fit the window, and appear at once
   for (const int width : {1440, 390}) {
     INFO(width);
     chromium->open(page.file, width);
-    const std::vector<Browser::Task> tasks = chromium->tasks([&] { show(*chromium, "Weights"); });
+    const std::vector<Browser::Task> tasks = chromium->tasks([&] {
+      show(*chromium, "Circuits");
+      chromium->wait_for("document.querySelectorAll('.two tbody tr').length === 24");
+    });
     CHECK(std::ranges::max(tasks, {}, &Browser::Task::processor).processor < 1500);
     CHECK(pictures_fit(*chromium));
-    CHECK(chromium->text("document.querySelector('.circuit p').textContent").find("The first 500 of 9") !=
+    CHECK(chromium->text("document.querySelector('.two p').textContent").find("The first 500 of 9") !=
           std::string::npos);
   }
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
-TEST_CASE("All heads of 12 layers of 12 fit a phone, with separate figures") {
+TEST_CASE("All heads of 12 layers of 12 fit a phone, and each can be pressed") {
   Browser* chromium = browser();
   if (!chromium) return;
   const Page page(sized_model(0, 12, 12));
@@ -115,10 +114,14 @@ TEST_CASE("All heads of 12 layers of 12 fit a phone, with separate figures") {
   show(*chromium, "All heads");
   CHECK(pictures_fit(*chromium));
   CHECK(chromium->run("viewNow().figures[0].maps.filter(({ramp}) => !ramp).length") == 144);
-  CHECK(chromium->run("(() => { const at = [...viewNow().figures[0].svg.querySelectorAll('text')].filter((t) => "
-                      "/^[.]\\d\\d$/.test(t.textContent)).slice(0, 12).map((t) => t.getBoundingClientRect()); return "
-                      "at.length === 12 && at.every(({right}, i) => i === 11 || right <= at[i + 1].left); })()") ==
-        true);
+  CHECK(chromium->run("Math.min(...[...document.querySelectorAll('#main .head')].map((one) => one.getBBox().width))") >=
+        24);
+  chromium->click("document.querySelectorAll('#main .head')[143]");
+  CHECK(chromium->run("[state.layer, state.head]") == Json({11, 11}));
+  // With keys, too.
+  chromium->press("ArrowUp");
+  chromium->press("ArrowLeft");
+  CHECK(chromium->run("[state.layer, state.head]") == Json({10, 10}));
 }
 
 TEST_CASE("Each share of held-out sentences has its count and its interval") {
@@ -134,11 +137,12 @@ TEST_CASE("Each share of held-out sentences has its count and its interval") {
   chromium->open(place / "page.html");
   CHECK(chromium->text("document.querySelector('.summary').textContent").ends_with(" of 2 held-out sentences right"));
   show(*chromium, "All heads");
-  CHECK(chromium->run(std::string("/ After that edge is cut in it, \\d+[.]\\d % ± \\d+[.]\\d of 2 held-out sentences "
-                                  "are answered right [(]before \\d+[.]\\d %[)][.]$/.test(") +
-                      said + ")") == true);
+  CHECK(
+      chromium->run(std::string("/ After that edge is removed in it, \\d+[.]\\d % ± \\d+[.]\\d of 2 held-out sentences "
+                                "are answered right [(]before \\d+[.]\\d %[)][.]$/.test(") +
+                    said + ")") == true);
   CHECK(chromium->text("document.querySelector('#panel .lead').textContent")
-            .find("the accuracy over 2 held-out sentences after that edge is cut") != std::string::npos);
+            .find("the accuracy over 2 held-out sentences after that edge is removed") != std::string::npos);
   show(*chromium, "Why");
   CHECK(chromium->run("causeRows(content.runs[0].causes)[0].join()") ==
         "what,layer,head,from,to,sentences,weight,change of probability,spread,accuracy before,accuracy after,±,flip "

@@ -79,8 +79,25 @@ inline void choose(Browser& chromium, const std::string& label, int value) {
   chromium.settle();
 }
 
-inline const std::vector<std::string> views{"Sentence",    "Matrix",  "All heads", "Side by side",
-                                            "Calculation", "Weights", "Why",       "Try it"};
+// Returns the names of the views that the page offers for its run.
+inline std::vector<std::string> views_of(Browser& chromium) {
+  return chromium
+      .run(
+          "[...document.querySelectorAll('#tabs [role=tab]')].filter((tab) => !tab.hidden).map((tab) => "
+          "tab.textContent)")
+      .get<std::vector<std::string>>();
+}
+
+// Opens the folded parts of the view.
+inline void open_details(Browser& chromium) {
+  chromium.run("document.querySelectorAll('#main details.more').forEach((one) => { one.open = true; })");
+  chromium.settle();
+}
+
+// Presses the button with this text.
+inline void press_button(Browser& chromium, const std::string& text) {
+  chromium.click("[...document.querySelectorAll('#main button')].find((b) => b.textContent === '" + text + "')");
+}
 
 inline double largest_difference(const Json& numbers, const std::vector<double>& expected) {
   REQUIRE(numbers.size() == expected.size());

@@ -19,7 +19,7 @@ TEST_CASE("Every view of every page of HEED_PAGES is drawn, at three widths, lig
     for (const int width : {1440, 1024, 390}) {
       for (const bool dark : {false, true}) {
         chromium->open(std::filesystem::absolute(entry.path()), width, dark);
-        for (std::string view : views) {
+        for (std::string view : views_of(*chromium)) {
           show(*chromium, view);
           chromium->run("new Promise((done) => setTimeout(done, 500))");  // for results that are computed in slices
           std::ranges::replace(view, ' ', '-');

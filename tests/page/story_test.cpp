@@ -82,8 +82,7 @@ TEST_CASE("A long text opens at the query") {
         "((node, box) => { const a = node.getBoundingClientRect(), b = box.getBoundingClientRect(); return a.top >= "
         "b.top "
         "&& a.bottom <= b.bottom; })";
-    CHECK(chromium->run(std::string(seen) +
-                        "(document.querySelectorAll('.token-left')[87], document.querySelector('.tall'))") == true);
+    CHECK(chromium->text("document.querySelector('#main .token-text[font-weight]').textContent") == "it");
     CHECK(chromium->run(std::string(seen) +
                         "(document.querySelector('.words .asked'), document.querySelector('.words'))") == true);
   }
@@ -133,7 +132,7 @@ TEST_CASE("Every view explains itself") {
   if (!chromium) return;
   const Page page(small_model());
   chromium->open(page.file);
-  for (const std::string& view : views) {
+  for (const std::string& view : views_of(*chromium)) {
     INFO(view);
     show(*chromium, view);
     CHECK(chromium->text("document.querySelector('#panel .lead').textContent").size() > 80);
@@ -145,7 +144,7 @@ TEST_CASE("Every view explains itself") {
   CHECK(chromium->text("document.querySelector('.signs').textContent") ==
         "Question: what does it refer to? Antecedent: animal.");
   // Colours after a number do not look like errors.
-  for (const char* view : {"Calculation", "Weights"}) {
+  for (const char* view : {"Calculation", "Circuits"}) {
     show(*chromium, view);
     CHECK(chromium->text("document.querySelector('#main').textContent").find("±") == std::string::npos);
   }
@@ -188,7 +187,7 @@ TEST_CASE("Two runs with different numbers of heads are shown side by side, each
     CHECK(chromium->run("words().includes('A: " + A + "')") == true);
     CHECK(chromium->run("words().includes('B: " + B + "')") == true);
     CHECK(chromium->run("viewNow().figures[0].maps.filter((map) => map.of).length") == 3);
-    CHECK(chromium->run("viewNow().figures[0].svg.querySelectorAll('path.line').length >= 2") == true);
+    CHECK(chromium->run("viewNow().figures[0].svg.querySelectorAll('path.arc').length >= 2") == true);
     // All heads of the larger run can be chosen.
     const char* of_many = swapped ? "Head A" : "Head B";
     CHECK(chromium->run(fmt::format("document.querySelector('[aria-label=\"{}\"]').options.length", of_many)) == 15);
@@ -238,10 +237,10 @@ TEST_CASE("On a phone lines are wide enough and matrices have figures") {
   chromium->open(page.file, 390);
   CHECK(chromium->run("(() => { const boxes = [...viewNow().figures[0].svg.querySelectorAll('path')].map((p) => "
                       "p.getBBox().width); return Math.max(...boxes); })()") >= 110);
-  show(*chromium, "Matrix");
-  CHECK(chromium->run("[...viewNow().figures[0].svg.querySelectorAll('text')].filter((t) => "
+  show(*chromium, "All heads");
+  CHECK(chromium->run("[...viewNow().figures[1].svg.querySelectorAll('text')].filter((t) => "
                       "/^0?[.]\\d\\d$/.test(t.textContent)).length > 60") == true);
-  for (const std::string& view : views) {
+  for (const std::string& view : views_of(*chromium)) {
     INFO(view);
     show(*chromium, view);
     // Text stays inside its picture.
@@ -260,11 +259,11 @@ TEST_CASE("The curves of two runs are overlaid") {
   const std::filesystem::path a = run_of(place, "few", 1, 1, 0, 0), b = run_of(place, "many", 2, 2, 1, 0);
   write_file(place / "page.html", page({page_run(a), page_run(b)}));
   chromium->open(place / "page.html");
-  CHECK(chromium->run("document.querySelectorAll('.training .other-run').length") == 2);  // loss and accuracy
-  CHECK(chromium->text("document.querySelector('.training .note').textContent").starts_with("Faint: the same of many"));
+  CHECK(chromium->run("document.querySelectorAll('.curves .other-run').length") == 2);  // loss and accuracy
+  CHECK(chromium->text("document.querySelector('.curves .note').textContent").starts_with("Faint: the same of many"));
   write_file(place / "page.html", page({page_run(a)}));
   chromium->open(place / "page.html");
-  CHECK(chromium->run("document.querySelectorAll('.training .other-run').length") == 0);
+  CHECK(chromium->run("document.querySelectorAll('.curves .other-run').length") == 0);
 }
 
 TEST_CASE("Lines are drawn from a chosen weight on, products dimension by dimension") {

@@ -36,11 +36,13 @@ inline std::string all_weights(const std::string& attention) {
   return fmt::format("allHeads({0}.heads).flatMap((at) => [...{0}.of(...at)])", attention);
 }
 
-inline const std::string typed = "[..." + all_weights("trial.now.attention") + ", ...trial.now.reading.probabilities]";
+// Weights and probabilities of the sentence that the page shows, as its engine computes them.
+inline const std::string typed =
+    "[..." + all_weights("shownNow().live.reading.attention") + ", ...shownNow().live.reading.found.probabilities]";
 
 // Types a text into the view "Try it".
 inline void type(Browser& chromium, const std::string& text) {
-  chromium.run("(() => { const field = document.querySelector('textarea'); field.value = " + Json(text).dump() +
+  chromium.run("(() => { const field = document.querySelector('#main textarea'); field.value = " + Json(text).dump() +
                "; field.dispatchEvent(new Event('input')); })()");
   chromium.settle();
 }

@@ -50,7 +50,7 @@ constexpr const char* says = "document.querySelector('.says').textContent";
 
 }  // namespace
 
-TEST_CASE("Try, Calculation, Weights and Why show the slider's step") {
+TEST_CASE("Try, Calculation, Circuits and Why show the slider's step") {
   Browser* chromium = browser();
   if (!chromium) return;
   const KeptRun place;
@@ -65,26 +65,25 @@ TEST_CASE("Try, Calculation, Weights and Why show the slider's step") {
     }
     return numbers;
   };
-  const std::string tried = "[trial.now.probability, ..." + all_weights("trial.now.attention") + "]";
+  const std::string tried = "(({found, attention}) => [Math.max(...found.probabilities), ..." +
+                            all_weights("attention") + "])(shownNow().live.reading)";
   const auto move_to = [&](const char* key) {
     chromium->run("document.querySelector('.slider input').focus()");
     chromium->press(key);
     chromium->settle();
   };
   CHECK(largest_difference(chromium->run(tried), read_by(scaled(2, 0), animal)) < 1e-5);
-  CHECK(chromium->text(says).starts_with("The model of step 0 answers "));
+  CHECK(chromium->text(says).starts_with("At step 0, in layer "));
   move_to("End");
   CHECK(largest_difference(chromium->run(tried), read_by(scaled(1.5, 400), animal)) < 1e-5);
-  CHECK(chromium->text(says).starts_with("The model of step 400 answers "));
+  CHECK(chromium->text(says).starts_with("At step 400, in layer "));
   // The user's own sentence is updated, too, in every view that shows it.
   const std::string own = "The dog didn't cross the street because it was too tired";
-  chromium->run("(() => { const field = document.querySelector('textarea'); field.value = " + Json(own).dump() +
+  chromium->run("(() => { const field = document.querySelector('#main textarea'); field.value = " + Json(own).dump() +
                 "; field.dispatchEvent(new Event('input')); })()");
   move_to("Home");
   CHECK(largest_difference(chromium->run(tried), read_by(scaled(2, 0), own)) < 1e-5);
-  chromium->click(
-      "[...document.querySelectorAll('button')].find((b) => b.textContent === 'Show this sentence in the other "
-      "views')");
+  show(*chromium, "Sentence");
   const std::string shown = "[subject().probability, ..." + all_weights("subject().attention") + "]";
   CHECK(largest_difference(chromium->run(shown), read_by(scaled(2, 0), own)) < 1e-5);
   move_to("End");
@@ -93,21 +92,19 @@ TEST_CASE("Try, Calculation, Weights and Why show the slider's step") {
 
   for (const auto& [view, said] : std::vector<std::pair<std::string, std::string>>{
            {"Calculation", "In the saved model of step {}, the largest score of "},
-           {"Weights", "The saved model of step {}: W_Q of"}}) {
+           {"Circuits", "The saved model of step {}: W_Q of"}}) {
     show(*chromium, view);
     for (const auto& [key, step] : {std::pair{"Home", 0}, std::pair{"End", 400}}) {
       move_to(key);
       CHECK(chromium->text(says).starts_with(fmt::format(fmt::runtime(said), step)));
     }
   }
-  const auto largest_entry = [&] {
-    return chromium->run("viewNow().figures[0].maps[0].values.reduce((a, x) => Math.max(a, Math.abs(x)), 0)")
-        .get<double>();
-  };
+  const auto largest_entry = [&] { return chromium->run("matricesOf(readerOf(0), 0, 0)[0].norm").get<double>(); };
   const double last = largest_entry();
   move_to("Home");
   CHECK(largest_entry() == Approx(last * 2 / 1.5).epsilon(1e-5));
   show(*chromium, "Why");
+  open_details(*chromium);
   chromium->wait_for("document.querySelector('#main').textContent.includes('In the model of step 0.')");
   move_to("End");
   chromium->wait_for("document.querySelector('#main').textContent.includes('In the model of step 400.')");
@@ -141,11 +138,14 @@ TEST_CASE("A large model reads a long text in slices, and then the page shows th
     return attend(*model.network, model.vocabulary, question(model, text)).probability;
   };
   chromium->open(place / "page.html", 1280, false, "#view=try-it");
-  CHECK(chromium->run("trial.now.probability").get<double>() == Approx(probability(last)).margin(1e-5));
+  chromium->run("fewProducts = 0; readers.clear()");
+  const char* shown = "Math.max(...shownNow().live.reading.found.probabilities)";
+  chromium->wait_for("Boolean(shownNow().live)");
+  CHECK(chromium->run(shown).get<double>() == Approx(probability(last)).margin(1e-5));
   chromium->run("document.querySelector('.slider input').focus()");
   chromium->press("Home");
-  chromium->wait_for("trial.now.step === 0");
-  CHECK(chromium->run("trial.now.probability").get<double>() == Approx(probability(first)).margin(1e-5));
+  chromium->wait_for("subject().step === 0 && Boolean(shownNow().live)");
+  CHECK(chromium->run(shown).get<double>() == Approx(probability(first)).margin(1e-5));
   show(*chromium, "Calculation");
   chromium->run("document.querySelector('.slider input').focus()");
   chromium->press("End");
@@ -162,7 +162,7 @@ TEST_CASE("A large model reads a long text in slices, and then the page shows th
   chromium->run(
       "(() => { readers.clear(); state.step = 0; const reader = readerOf(0), text = subject(); "
       "told = 0; reader.readSoon(text, () => { ++told; }); reader.readSoon(text, () => { ++told; }); state.step = 1; "
-      "kept = reader.whole; })()");
+      "kept = reader.known; })()");
   chromium->wait_for("told === 2");
   CHECK(chromium->run("kept.size") == 0);
   CHECK(chromium->complaints() == std::vector<std::string>{});
@@ -173,7 +173,7 @@ TEST_CASE("A step without a stored model shows the nearest one, with a message")
   if (!chromium) return;
   const KeptRun place;
   place.keep(scaled(2, 0));
-  place.open(*chromium, "#view=weights&step=0", 0);
+  place.open(*chromium, "#view=circuits&step=0", 0);
   CHECK(chromium->run("document.querySelector('.training').hidden") == true);
   CHECK(chromium->text(says).starts_with("The saved model of step 400: W_Q"));
   CHECK(chromium->text("document.getElementById('footer').textContent").find("leaves out 1, to stay below 20 MB.") !=
@@ -181,10 +181,10 @@ TEST_CASE("A step without a stored model shows the nearest one, with a message")
   // One of three steps is stored.
   write_dump(place.run, {200, read_dump(dump_path(place.run, 0)).sentences});
   place.keep(scaled(3, 200));
-  place.open(*chromium, "#view=weights&step=200");
+  place.open(*chromium, "#view=circuits&step=200");
   CHECK(chromium->text(says).starts_with("The saved model of step 200: W_Q"));
   std::filesystem::remove(dumped_model_path(place.run, 200));
-  place.open(*chromium, "#view=weights&step=200");
+  place.open(*chromium, "#view=circuits&step=200");
   const std::string nearest = chromium->text(says);
   CHECK(nearest.starts_with("The saved model of step 400, the nearest in this page: W_Q"));
 }
@@ -194,16 +194,18 @@ TEST_CASE("The step at which attention became causal is drawn and described for 
   if (!chromium) return;
   const KeptRun place;
   place.open(*chromium, "#view=why");
+  open_details(*chromium);
   CHECK(chromium->text("document.querySelector('#main').textContent").find("which this run did not keep") !=
         std::string::npos);
   CHECK(chromium->run("document.querySelector('.training').hidden") == true);
   place.keep(scaled(2, 0));
   const CauseHistory history = cause_history(place.run);
   place.open(*chromium, "#view=why&step=0&layer=1&head=2");
+  open_details(*chromium);
   const auto label = [&] { return chromium->text("viewNow().figures.at(-1).svg.getAttribute('aria-label')"); };
   const auto expected = [&](std::size_t step) {
     const CauseHistory::Edge& edge = history.steps[step].heads[0][1];
-    return fmt::format("layer 1 head 2 at step {}: weight {:.2f}, effect of cutting it ", history.steps[step].step,
+    return fmt::format("layer 1 head 2 at step {}: weight {:.2f}, effect of removing it ", history.steps[step].step,
                        edge.weight.share);
   };
   CHECK(label().starts_with(expected(0)));

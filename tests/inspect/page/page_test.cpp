@@ -81,14 +81,15 @@ TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says wh
   write_file(run.run / "metrics.jsonl", "{\"step\":0,\"held_out_accuracy\":0.5}\n");
   const PageRun made = page_run(run.run);
   const Json& all = made.description;
-  CHECK(all.at("steps").dump() == R"([{"step":0,"answers":[{"predicted":"animal","probability":0.9984}]},)"
-                                  R"({"step":400,"answers":[{"predicted":"animal","probability":0.9984}]}])");
+  const std::string rest =
+      R"("answers":[{"predicted":"animal","probability":0.9984}],"scores":[[[0.025,null],[0.01,null]],[[0.0,null],[0.0,null]]]})";
+  CHECK(all.at("steps").dump() == R"([{"step":0,)" + rest + R"(,{"step":400,)" + rest + "]");
   CHECK(all.at("heads").dump() == "[2,2]");
   CHECK(all.at("sentences")[0].at("antecedent") == 1);
   CHECK(all.at("metrics")[0].at("held_out_accuracy") == 0.5);
   CHECK(all.at("parameters") == small_model().parameters.numel());
   CHECK(all.at("sentences")[0].at("pointing").dump() == R"({"layer":1,"head":1})");
-  CHECK(all.at("model").dump() == R"({"step":400})");
+  CHECK(all.at("model").dump() == R"({"step":400,"split":"words"})");
   CHECK(parse_json(made.model).at("tensors").size() == small_model().parameters.size());
   CHECK(parse_json(made.model).at("singular_values")[1][0].at("W_V").size() == 5);
   CHECK(all.at("causes_missing").get<std::string>().starts_with("Causes were not looked for: "));
@@ -96,12 +97,20 @@ TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says wh
   std::filesystem::remove(model_path(run.run));
   CHECK(run.description().at("model_missing") == "The run directory holds no model.safetensors.");
 
-  SavedModel large = small_model();
-  for (int word = 0; large.vocabulary.size() < 66'000; ++word) large.vocabulary.add(std::to_string(word));
-  make_network(large, answerer_of(small_config()), 1);
-  save_model(model_path(run.run), large);
-  CHECK(run.description().at("model").is_null());
-  CHECK(run.description().at("model_missing") == "The model takes 2.38 MB; a page holds models of up to 2.10 MB.");
+  // Parameters that exceed 2 MiB in float32 are held in float16, up to 2 MiB.
+  const auto page_of = [&](int words) {
+    SavedModel large = small_model();
+    for (int word = 0; large.vocabulary.size() < words; ++word) large.vocabulary.add(std::to_string(word));
+    make_network(large, answerer_of(small_config()), 1);
+    save_model(model_path(run.run), large);
+    return page_run(run.run);
+  };
+  const PageRun halved = page_of(66'000);
+  CHECK(halved.description.at("model").dump() == R"({"step":400,"split":"words","float16":true})");
+  CHECK(parse_json(halved.model).at("tensors").at("encoder.0.mlp.in.bias").at("data").get<std::string>().size() == 44);
+  const Json large = page_of(132'000).description;
+  CHECK(large.at("model").is_null());
+  CHECK(large.at("model_missing") == "The model takes 2.38 MB in float16; a page holds models of up to 2.10 MB.");
 }
 
 TEST_CASE("Steps between the first and the last are left out of a page that would be too large") {

@@ -1,0 +1,139 @@
+// The engine computes the answers of a model. engineOf() returns one, and the views ask it for nothing else than this:
+//   step, isNext, vocabulary    training step of the model; whether it predicts the next token; its tokens
+//   hasCandidates               whether it chooses among candidates in brackets
+//   queries, unit, gap          tokens that it was asked about; the name of its tokens; what stands between two of them
+//   canContinue                 whether goOn() works
+//   understand(text, given)     {tokens, query, candidates, problem, notes, asked}; `problem` says why a text cannot be read
+//   read(text, removed, later)  the Reading of {tokens, query, candidates}, or null while it is computed; then calls later().
+//                               `removed` names heads "layer.head" and edges from the query "layer.head.token", from 0
+//   goOn(tokens, count, write, done)  calls write(token) for each further token, then done(); returns a function that stops it
+// A Reading offers:
+//   attention                   an Attention (data.js)
+//   answers(token, count)       the most probable answers: [{word, probability, before}]. `before` is the probability with
+//                               nothing removed. The first answer of the whole model is always among them.
+//   probability(word)           of an answer at the query; NaN for other words
+//   bits(later)                 -log2 of the probability of each token given those before it, or null as in read()
+//   direct(token)               {word, values [layer][head]}: what each head adds by itself to the logit of the first answer;
+//                               null if the model has no such sum
+// PageEngine is the implementation whose weights lie in the page. The views of the parameters themselves (Calculation,
+// Circuits, "Why does it attend there?") use readerOf() and stay hidden where it has nothing to return.
+class PageEngine {
+  constructor(reader) {
+    const {step, isNext, vocabulary, queries, split, ofText, choosing} = reader, ofCharacters = split === 'characters';
+    Object.assign(this, {reader, step, isNext, vocabulary, queries, hasCandidates: Boolean(choosing)});
+    this.unit = ofCharacters && ofText ? 'characters' : 'words';
+    this.gap = ofText || ofCharacters ? '' : ' ';
+    this.canContinue = isNext && ofText && ['characters', 'words'].includes(split);
+    this.readings = new WeakMap();
+  }
+  understand(text, given) { return this.reader.understand(text, given); }
+  read(text, removed, later) {
+    if (!text.tokens.every((token) => this.reader.number(token) !== undefined)) return null;
+    const whole = this.reader.readSoon(text, later);
+    const found = whole && removed.length > 0 ? this.reader.readSoon(text, later, removed) : whole;
+    if (found && !this.readings.has(found)) this.readings.set(found, new PageReading(this.reader, text, found, whole, removed));
+    return found && this.readings.get(found);
+  }
+  goOn(tokens, count, write, done) { return goOn(this.reader, tokens, count, write, done); }
+}
+
+class PageReading {
+  constructor(reader, text, found, whole, removed) {
+    Object.assign(this, {reader, text, found, whole, removed, surprise: null});
+    this.attention = reader.attention(text.tokens, found);
+  }
+
+  // Returns {answers, probabilities} at a token.
+  at(token, reading = this.found) {
+    const {reader, text} = this, {d} = reader, {layers} = reading;
+    return reader.answering(layers.at(-1).output.subarray(token * d, (token + 1) * d), layers, {...text, query: token});
+  }
+
+  answers(token, count) {
+    const {reader, found, whole} = this, after = this.at(token), before = whole === found ? after : this.at(token, whole);
+    const [first] = reader.best(before, 1), list = reader.best(after, Math.min(count, after.answers.length));
+    if (!list.some(({number}) => number === first.number)) list.splice(-1, 1, {...first, probability: after.probabilities[first.number]});
+    return list.map(({word, probability, number}) => ({word, probability, before: before.probabilities[number]}));
+  }
+
+  probability(word) { return this.found.probabilities[this.found.answers.indexOf(word)] ?? NaN; }
+
+  bits(later) {
+    if (this.surprise) return this.surprise.ready ?? null;
+    const {tokens} = this.text, found = this.surprise = {};
+    const work = function*(reading) {
+      const bits = [null];
+      for (let t = 1; t < tokens.length; ++t) {
+        bits.push(-Math.log2(reading.at(t - 1).probabilities[reading.reader.number(tokens[t])]));
+        yield;
+      }
+      found.ready = bits;
+    }(this);
+    soon(work, tokens.length * this.reader.vocabulary.length * this.reader.d, later);
+    return found.ready ?? null;
+  }
+
+  direct(token) {
+    const {reader, found, removed} = this, {blocks, d} = reader;
+    if (reader.transform || reader.choosing || blocks.some(({norms}) => norms.output || norms.sum)) return null;
+    const [best] = reader.best(this.at(token), 1), row = (x, n) => x.subarray(token * n, (token + 1) * n);
+    const {of} = linearised(reader.finalNorm, row(found.layers.at(-1).output, d));
+    const values = blocks.map((block, l) => found.layers[l].heads.map(({output}, h) => {
+      if (removed.includes(key(l, h))) return 0;
+      return dot(of(linear(row(output, block.d_v), 1, outputOf(block, h))), 0, reader.unembedding, best.number * d, d);
+    }));
+    return {word: best.word, values};
+  }
+}
+
+// Runs `work` at once if it takes few multiplications, otherwise in slices; then calls later().
+let fewProducts = 4e6;  // some milliseconds
+function soon(work, products, later) {
+  if (products < fewProducts) return finished(work);
+  return inSlices(work, later);
+}
+
+const engines = new WeakMap();
+function engineOf(run, step = state.step) {
+  const reader = readerOf(run, step);
+  if (reader && !engines.has(reader)) engines.set(reader, new PageEngine(reader));
+  return reader && engines.get(reader);
+}
+
+// Whether an engine can read what the user types: this page cuts no text into subwords.
+const canType = ({model}) => Boolean(model) && model.split !== 'subwords';
+
+// state.removed holds the names that read() takes, as the user has chosen them.
+const isRemoved = (...place) => state.removed.includes(place.join('.'));
+const isRemovedAny = () => state.removed.length > 0;
+function toggleRemoved(names) {
+  const all = names.every((name) => state.removed.includes(name));
+  update({removed: all ? state.removed.filter((name) => !names.includes(name)) : [...new Set([...state.removed, ...names])]});
+}
+
+// Returns {engine, text, whole, reading}: what the model of the slider's step makes of a sentence, whole and with the removed
+// parts removed; null while it is computed, or without a model of this step.
+function liveReading(now) {
+  const engine = engineOf(state.run), later = () => update({});
+  if (engine?.step !== now.step) return null;
+  const text = {tokens: now.pieces ?? now.tokens, query: now.query, candidates: now.candidates};
+  const whole = engine.read(text, [], later), reading = whole && engine.read(text, state.removed, later);
+  return reading && {engine, text, whole, reading};
+}
+
+// Returns the answers at a token: {rows: [{word, probability, before}], changed}. Without an engine they come from the page's
+// data, which has those at the query.
+function answersNow(now, token, count) {
+  if (runNow().predicts === 'nothing') return {rows: [], changed: false};
+  if (now.live) return {rows: now.live.reading.answers(token, count), changed: isRemovedAny()};
+  if (token !== now.query || !now.predicted) return {rows: [], changed: false};
+  const isLast = now.step === runNow().steps.at(-1).step;
+  const rows = (isLast && now.next?.slice(0, count)) || [[now.predicted, now.probability]];
+  return {rows: rows.map(([word, probability]) => ({word, probability})), changed: false};
+}
+
+// Returns the surprise of each token in bits, undefined where it is unknown.
+function bitsOf(now) {
+  if (now.live) return now.live.reading.bits(() => update({})) ?? now.bits;
+  return now.step === runNow().steps.at(-1).step && state.sentence !== OWN ? now.bits : undefined;
+}

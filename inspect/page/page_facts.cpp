@@ -1,0 +1,98 @@
+#include "inspect/page/page_facts.h"
+
+#include <heed/autograd/ops.h>
+#include <heed/explain/studies/induction_scores.h>
+#include <heed/files/file.h>
+#include <heed/models/reading.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace heed {
+namespace {
+
+constexpr std::size_t most_answers = 10;
+
+// Rounds to four digits after the point: the page shows three. NaN becomes null.
+Json rounded(double x) { return std::isnan(x) ? Json() : Json(std::round(x * 1e4) / 1e4); }
+
+Json next_of(const SavedModel& model, const Example& example) {
+  const Answers given = run(*model.network, questions(*model.network, model.vocabulary, example));
+  const std::vector<double> p = softmax(given.logits.to(DType::float64)).to_vector();
+  std::vector<std::size_t> order(p.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const std::size_t count = std::min(most_answers, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](std::size_t a, std::size_t b) { return p[a] > p[b]; });
+  Json result = Json::array();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string token = answer_text(*model.network, model.vocabulary, example, static_cast<int>(order[i]));
+    result.push_back({shown_token(model.tokenizer, token), rounded(p[order[i]])});
+  }
+  return result;
+}
+
+Json bits_of(const SavedModel& model, const LanguageModel& network, const Example& example) {
+  const Ids ids = questions(*model.network, model.vocabulary, example).texts.tokens;  // (1, T)
+  const Tensor logits = network(ids);                                                 // (1, T, vocabulary)
+  Json result = Json::array({nullptr});
+  for (std::int64_t t = 1; t < ids.numel(); ++t) {
+    const Tensor p = softmax(contiguous(slice(logits, 1, t - 1, t)).to(DType::float64));
+    result.push_back(rounded(-std::log2(p.at({0, 0, ids[t]}))));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string shown_token(const Tokenizer& tokenizer, const std::string& token) {
+  if (!tokenizer.pretrained() || token.starts_with("##")) return token;
+  const std::string text = tokenizer.written(token);
+  return text.size() > 1 && text[0] == ' ' ? text.substr(1) : text;
+}
+
+void add_predictions(Json& description, const SavedModel& model, const std::vector<Example>& examples) {
+  const TransformerConfig& config = model.transformer().config;
+  description["causal"] = config.causal;
+  description["masked"] = std::holds_alternative<MaskedLanguageModel>(*model.network);
+  description["kv_heads"] = config.block.attention.kv_heads;
+  if (!has_answers(*model.network) || std::holds_alternative<CandidateChooser>(*model.network)) return;
+  Json& sentences = description["sentences"];
+  for (std::size_t i = 0; i < sentences.size() && i < examples.size(); ++i) {
+    sentences[i]["next"] = next_of(model, examples[i]);
+    const auto* network = std::get_if<LanguageModel>(&*model.network);
+    if (network) sentences[i]["bits"] = bits_of(model, *network, examples[i]);
+  }
+}
+
+Json head_scores_of(const Dump& dump) {
+  Json layers = Json::array();
+  for (const std::vector<HeadScores>& layer : head_scores(dump.sentences)) {
+    Json& heads = layers.emplace_back(Json::array());
+    for (const HeadScores& head : layer) {
+      heads.push_back({rounded(head.previous_token), rounded(head.induction)});
+    }
+  }
+  return layers;
+}
+
+PageHeading heading_of(const Json& descriptions) {
+  PageHeading heading{.title = "heed:",
+                      .description = "Where the model attends, and whether that attention causes its answers."};
+  for (const Json& run : descriptions) {
+    const std::filesystem::path path = run["name"].get<std::string>() + "/";
+    heading.title += (heading.title.size() > 5 ? " and " : " ") + path.parent_path().filename().string();
+    if (run.contains("causes") && !run["causes"]["verdict"].empty()) heading.description = run["causes"]["verdict"][0];
+  }
+  return heading;
+}
+
+std::string seed_of(const std::filesystem::path& run) {
+  if (!std::filesystem::exists(run / "config.yaml")) return "";
+  const std::string text = "\n" + read_file(run / "config.yaml"), key = "\nseed: ";
+  const std::size_t at = text.find(key), begin = at + key.size();
+  return at == text.npos ? "" : text.substr(begin, text.find_first_not_of("0123456789", begin) - begin);
+}
+
+}  // namespace heed

@@ -1,0 +1,35 @@
+#pragma once
+#include "files/json.h"
+#include "run/dump.h"
+
+#include <heed/models/formats/saved_model.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace heed {
+
+/// Adds to a description what the first view shows of a model: "causal", "masked", "kv_heads", and per sentence
+///   "next": [[answer, probability], ...], the ten most probable answers at the query, for answers that are words
+///   "bits": [null, 3.2, ...], -log2 of the probability of each token given those before it, for a language model
+/// `examples` are the sentences as the model reads them.
+void add_predictions(Json& description, const SavedModel& model, const std::vector<Example>& examples);
+
+/// Returns a token as text: "Ġanimal" and "▁animal" become "animal", "##ing" stays.
+std::string shown_token(const Tokenizer& tokenizer, const std::string& token);
+
+/// Returns [previous-token score, induction score] per head of a snapshot (head_scores()), [layer][head]. Unknown scores are
+/// null.
+Json head_scores_of(const Dump& dump);
+
+/// Title and description of a page, for link previews.
+struct PageHeading {
+  std::string title, description;
+};
+PageHeading heading_of(const Json& descriptions);
+
+/// Returns the seed in a run's config.yaml; "" if it is missing.
+std::string seed_of(const std::filesystem::path& run);
+
+}  // namespace heed

@@ -1,0 +1,23 @@
+#pragma once
+#include "files/json.h"
+
+#include <heed/models/formats/saved_model.h>
+
+#include <cstdint>
+
+// Models in the page. Read by inspect/page/model.js.
+namespace heed {
+
+/// Parameters of up to this many bytes are included: in float32, or if they are too many in float16.
+constexpr std::int64_t page_model_bytes = 2 << 20;
+
+/// Returns the bytes of the parameters in float16.
+std::int64_t half_bytes(const SavedModel& model);
+
+/// Returns whether a page holds the model's parameters in float16, because they are too many in float32.
+bool is_halved(const SavedModel& model);
+
+/// Returns the configuration, vocabulary, parameters and singular values of a model.
+Json model_json(const SavedModel& model);
+
+}  // namespace heed

@@ -1,0 +1,93 @@
+// Patterns of attention in one text, by measurement (Olsson et al. 2022; Clark et al. 2019; Xiao et al. 2023).
+const patterns = {
+  previous: {name: 'previous token', title: 'previous token', of: (i) => i - 1},
+  next: {name: 'next token', title: 'next token', of: (i, tokens) => i + 1 < tokens.length ? i + 1 : -1},
+  same: {name: 'same token', title: 'same token', of: (i) => i},
+  first: {name: 'first token', title: 'first-token sink', of: () => 0},
+  induction: {name: 'induction', title: 'induction: the token after an earlier copy', of: (i, tokens, last) => last[i] < 0 ? -1 : last[i] + 1},
+  duplicate: {name: 'earlier copy', title: 'earlier copy of the token', of: (i, tokens, last) => last[i]},
+  mark: {name: 'separators', title: 'the nearest separator or full stop', of: (i, tokens, last, marks) => marks[i]},
+};
+const isSeparator = (token) => /^(\[SEP\]|\[CLS\]|<\/?s>|<\|endoftext\|>|[.,。，;])$/.test(token.trim());
+const thumbSide = 24;  // cells per side of a thumbnail, at most
+
+// Returns {scores, entropy, name, share, thumb, side, most} of a head. A score is the mean weight from each token (but the first) to
+// the token that the pattern names. A thumbnail holds the largest weight of each of its cells.
+function measureHead(weights, tokens, places) {
+  const T = tokens.length, scores = {}, side = Math.min(T, thumbSide), thumb = new Float32Array(side * side);
+  for (const [kind, to] of Object.entries(places)) {
+    let sum = 0, count = 0;
+    for (let i = 1; i < T; ++i) {
+      if (to[i] < 0) continue;
+      sum += weights[i * T + to[i]];
+      ++count;
+    }
+    scores[kind] = count > 0 ? sum / count : NaN;
+  }
+  let entropy = 0, most = 0;
+  const causal = T > 1 && weights[1] <= 0.0001;
+  for (let i = 0; i < T; ++i) {
+    const row = Math.floor(i * side / T) * side;
+    let sum = 0;
+    for (let j = 0; j < T; ++j) {
+      const w = weights[i * T + j], n = row + Math.floor(j * side / T);
+      if (w > thumb[n]) thumb[n] = w;
+      if (w > 0.0001) sum -= w * Math.log(w);
+      if (w > most) most = w;
+    }
+    const keys = causal ? i + 1 : T;
+    if (keys > 1) entropy += sum / Math.log(keys) / (T - (causal ? 1 : 0));
+  }
+  scores.entropy = Math.min(1, entropy);
+  const best = Object.keys(places).reduce((a, b) => scores[b] > (scores[a] || 0) ? b : a, 'previous');
+  const name = T < 3 || !(scores[best] >= 0.4) ? entropy > 0.85 ? 'broad' : 'mixed' : patterns[best].name;
+  return {scores, name, share: scores[best], thumb, side, most};
+}
+
+// Returns the key that each pattern names for each token; -1: none.
+function patternPlaces(tokens) {
+  const seen = new Map(), last = tokens.map((token, i) => {
+    const before = seen.get(token) ?? -1;
+    seen.set(token, i);
+    return before;
+  });
+  let mark = -1;
+  const marks = tokens.map((token, i) => {
+    const before = mark;
+    if (isSeparator(token)) mark = i;
+    return before >= 0 ? before : tokens.findIndex((other, n) => n > i && isSeparator(other));
+  });
+  return Object.fromEntries(Object.entries(patterns).map(([kind, {of}]) => [kind, tokens.map((_, i) => of(i, tokens, last, marks))]));
+}
+
+// Returns [layer][head] of measureHead() for an Attention, or null while it is measured in slices.
+function measuredHeads(attention) {
+  if (attention.measured || attention.pending) return attention.measured ?? null;
+  const {heads, tokens, T} = attention, places = patternPlaces(tokens), found = heads.map(() => []);
+  const work = function*() {
+    for (const [layer, head] of allHeads(heads)) {
+      found[layer][head] = measureHead(attention.of(layer, head), tokens, places);
+      yield;
+    }
+  };
+  const done = () => { attention.measured = found; };
+  if (total(heads) * T * T < 150000) {
+    finished(work());
+    done();
+  } else {
+    attention.pending = true;
+    attention.partly = found;
+    inSlices(work(), () => {
+      done();
+      update({});
+    });
+  }
+  return attention.measured ?? null;
+}
+
+// Names a head: "previous token, 0.92".
+const patternText = ({name, share}) => ['mixed', 'broad'].includes(name) ? `${name} attention` : `${name} ${fixed(share, 2)}`;
+
+// Tokens that take attention without a meaning of their own: the first one, and the separators of a model that has them. They are muted
+// where they take much of it.
+function sinksOf({tokens}) { return tokens.map((token, i) => i === 0 || /^(\[SEP\]|\[CLS\]|<\/?s>|<\|endoftext\|>)$/.test(token)); }

@@ -1,0 +1,167 @@
+// The column beside the picture of the first view: answers, removals, the verdict, the heads.
+
+// Returns the kind of a run, which decides its first view.
+function kindOf({predicts, masked, sentences} = runNow()) {
+  const asked = sentences.filter(({antecedent}) => antecedent >= 0);
+  if (asked.length === 0) return masked ? 'masked' : predicts === 'next' ? 'language' : predicts === 'nothing' ? 'encoder' : 'answers';
+  const copies = ({tokens, query, antecedent}) => antecedent <= query && tokens[antecedent - 1] === tokens[query];
+  return predicts === 'next' && asked.every(copies) ? 'induction' : 'coreference';
+}
+const isOfText = () => ['language', 'masked', 'encoder'].includes(kindOf());
+
+// The token that the answer comes from, in the words of the task.
+const sourceName = () => kindOf() === 'induction' ? 'copied token' : 'antecedent';
+const inWords = (text) => text.replaceAll('antecedent', sourceName());
+
+class Story {
+  constructor() {
+    this.grid = new HeadGrid();
+    this.figures = [this.grid.figure, training.figure];
+    this.top = el('div');
+    this.place = el('div');
+    this.wide = el('div');  // in the wide column
+    this.below = el('div');
+    this.element = el('div', {class: 'aside'}, this.top, this.below, this.place);
+  }
+  draw(now) {
+    const kind = kindOf(), isText = isOfText(), hasGrid = isText || total(now.heads) > 16;
+    const told = kind === 'language' ? numbersPart(now) : kind === 'induction' ? inductionPart(now) : isText ? [] : guidePart(now);
+    renew(this.top, ...answerPart(now, kind), ...told, ...verdictPart());
+    const isWide = Math.max(now.heads.length, ...now.heads) > 16, place = hasGrid ? isWide ? this.wide : this.place : null;
+    if (place !== this.grid.element.parentNode) this.grid.element.remove();
+    place?.append(this.grid.element);
+    if (hasGrid) this.grid.draw(now, {width: isWide ? pictureRoom() : sideRoom(), most: 40, wanted: kind === 'language' ? now.live ? 'direct' : 'previous' : 'pattern'});
+    if (!isText) return this.below.replaceChildren();
+    renew(this.below, now.live ? el('p', {}, removeHead(), ...otherRemoved([key(state.layer, state.head)])) : null,
+        runNow().model ? null : el('p', {class: 'note muted'}, runNow().model_missing ?? ''));
+  }
+}
+
+// The first view has two columns if they fit.
+const sideWidth = 400;
+const hasSide = () => roomFor() >= 900;
+const sideRoom = () => hasSide() ? sideWidth : roomFor();
+const pictureRoom = () => hasSide() ? roomFor() - sideWidth - 40 : roomFor();
+
+// The answers at the query, or the tokens that a language model expects next.
+function answerPart(now, kind) {
+  const isNext = ['language', 'induction'].includes(kind), token = isNext ? now.token : now.query;
+  const {rows, changed} = answersNow(now, token, kind === 'language' || kind === 'masked' ? 10 : 5);
+  if (rows.length === 0) return isNext ? [el('p', {class: 'note muted'}, 'The predictions after other tokens need the model, which this page does not hold.')] : [];
+  const title = isNext ? ['Next token after ', word(placed(now.tokens, token))] : kind === 'masked' ? ['Predictions for ', word(now.tokens[token])] : ['Answer at ', word(placed(now.tokens, token))];
+  return [
+    el('h2', {}, ...title, isRemovedAny() ? ', after the removal' : ''),
+    table(['', 'probability', ...(changed ? ['before'] : [])], rows.map(({word: answer, probability, before}) => [
+      word(answer), bar(probability, fixed(probability)), ...(changed ? [fixed(before)] : [])
+    ]), {'aria-label': 'Answers', class: 'answers'})
+  ];
+}
+
+// Loss, perplexity and bits per byte of the held-out text, and the surprise of this text.
+function numbersPart(now) {
+  const line = runNow().metrics.findLast(({step}) => step <= now.step), bits = bitsOf(now)?.filter(Number.isFinite) ?? [];
+  const numbers = line ? [
+    `loss ${fixed(line.held_out_loss, 2)}`, line.perplexity && `perplexity ${fixed(line.perplexity, 1)}`,
+    line.bits_per_byte && `${fixed(line.bits_per_byte, 2)} bits per byte`
+  ].filter(Boolean).join(' · ') : '';
+  return [
+    ...(numbers ? [el('p', {class: 'numbers'}, el('b', {}, numbers), el('span', {class: 'muted'}, ' on held-out text'))] : []),
+    ...(bits.length ? [el('p', {class: 'numbers'}, el('b', {}, `${fixed(total(bits) / bits.length, 2)} bits per token`), el('span', {class: 'muted'}, ' on this text'))] : [])
+  ];
+}
+
+// Three steps: see the attention, remove it, watch the answer.
+function guidePart(now) {
+  const {layer, head} = state, {tokens, query, antecedent, attention} = now;
+  if (antecedent < 0 && !now.live) return [];
+  const T = tokens.length, row = Array.from((now.live?.whole.attention ?? attention).of(layer, head).slice(query * T, (query + 1) * T));
+  const best = row.indexOf(Math.max(...row)), span = antecedent >= 0 ? antecedentSpan(now) : [best, best + 1];
+  const names = Array.from({length: span[1] - span[0]}, (_, i) => `${layer}.${head}.${span[0] + i}`);
+  const removed = names.every((name) => state.removed.includes(name)), edge = removed ? 'Put the edge back' : 'Remove this edge';
+  const from = el('b', {}, visible(tokens[query])), to = el('b', {}, antecedent >= 0 ? spanText(now, span) : placed(tokens, best));
+  const cut = antecedent < 0 ? null : (runNow().causes?.rows ?? []).filter(isRemovedEdge).find((one) => one.layer === layer && one.head === head);
+  const over = cut ? ` Over ${grouped(cut.sentences)} held-out sentences, accuracy ${percent(cut.before)}, and ${percent(cut.accuracy)} after the removal.` : '';
+  if (!now.live && !cut) return [];
+  return [
+    el('h2', {}, 'See it, remove it, watch the answer'),
+    el('ol', {class: 'guide'},
+       el('li', {}, `${headName(layer, head)}: `, from, ` puts ${rounded(total(row.slice(...span)))} of its attention on `, to, '.'),
+       now.live ? el('li', {}, button(edge, () => toggleRemoved(names), {'aria-pressed': String(removed)}), ' ', removeHead(),
+                     ...otherRemoved([...names, key(layer, head)])) : null,
+       el('li', {}, ...(now.live ? answerChange(now) : []), over))
+  ];
+}
+
+// Returns {whole, after}: the first answers at a token of the whole model, and after the removal: {word, probability, before}.
+function firstAnswers({live}, token) {
+  const [after, ...others] = live.reading.answers(token, 2);
+  return {whole: [after, ...others].reduce((a, b) => b.before > a.before ? b : a), after};
+}
+
+function answerChange(now) {
+  const {whole, after} = firstAnswers(now, now.query), before = fixed(whole.before, 2);
+  if (!isRemovedAny()) return ['The answer is ', el('b', {}, visible(whole.word)), `, with probability ${before}.`];
+  const change = `: its probability is ${fixed(whole.probability, 2)} instead of ${before}.`;
+  return after.word !== whole.word ?
+      ['The answer breaks: ', el('b', {}, visible(after.word)), ' instead of ', el('b', {}, visible(whole.word)), change] :
+      ['The answer stays ', el('b', {}, visible(whole.word)), change];
+}
+
+// Lists what else is removed.
+const otherRemoved = (names) => state.removed.some((name) => !names.includes(name)) ?
+    [' ', button('Put everything back', () => update({removed: []}))] : [];
+
+function removeHead() {
+  const {layer, head} = state, removed = isRemoved(layer, head);
+  return button(`${removed ? 'Put back' : 'Remove'} ${headName(layer, head)}`, () => toggleRemoved([key(layer, head)]), {'aria-pressed': String(removed)});
+}
+
+// The heads with the largest scores at the last step: {previous, induction}, each {layer, head, name, colour}.
+function inductionHeads() {
+  const scores = runNow().steps.at(-1).scores, all = allHeads(runNow().heads);
+  const [previous, induction] = [0, 1].map((kind) => all.reduce((a, b) => (scores[b[0]][b[1]][kind] ?? 0) > (scores[a[0]][a[1]][kind] ?? 0) ? b : a));
+  return {
+    previous: {layer: previous[0], head: previous[1], kind: 0, name: 'previous-token head', colour: ink['head-1']},
+    induction: {layer: induction[0], head: induction[1], kind: 1, name: 'induction head', colour: ink['head-0']}
+  };
+}
+
+// Returns the two arcs of induction from the selected token: to the token after its earlier copy, and from there to that copy.
+function inductionArcs({tokens, token, attention}) {
+  const copy = kindOf() === 'induction' && token > 0 ? tokens.lastIndexOf(tokens[token], token - 1) : -1;
+  if (copy < 0) return null;
+  const {previous, induction} = inductionHeads(), T = tokens.length;
+  return [[induction, token, copy + 1], [previous, copy + 1, copy]].map(([{layer, head, name, colour}, from, to]) => {
+    const weight = attention.of(layer, head)[from * T + to];
+    return {from, to, colour, weight, label: `${name} ${layer + 1}.${head + 1}: ${fixed(weight, 2)}`};
+  });
+}
+
+function inductionPart(now) {
+  const {previous, induction} = inductionHeads(), arcs = inductionArcs(now), whole = now.live && firstAnswers(now, now.token).whole;
+  const scores = runNow().steps[state.step].scores;
+  const line = (role, says) => {
+    const {layer, head, name, colour, kind} = role, removed = isRemoved(layer, head);
+    const label = el('b', {}, `${name}, ${headName(layer, head)}`);
+    label.style.color = colour;
+    const known = {'aria-pressed': String(removed), 'aria-label': `${removed ? 'Put back' : 'Remove'} the ${name}`};
+    return el('li', {}, label, `: ${says} Score ${fixed(scores[layer][head][kind] ?? NaN, 2)}. `,
+        now.live ? button(removed ? 'Put it back' : 'Remove it', () => toggleRemoved([key(layer, head)]), known) : '');
+  };
+  return [
+    el('h2', {}, 'Two heads continue the pattern'),
+    el('ol', {class: 'guide'},
+       line(previous, 'each token takes in the token before it.'),
+       line(induction, 'the token attends to the one that follows its earlier copy, and predicts it again.'),
+       arcs && whole ? el('li', {}, ...(isRemovedAny() ? [
+         `After the removal the induction head’s weight is ${fixed(arcs[0].weight, 2)}, and `, el('b', {}, visible(whole.word)),
+         ` has probability ${fixed(whole.probability, 2)} instead of ${fixed(whole.before, 2)}.`
+       ] : ['Remove one of them: the other alone does not continue the pattern.'])) : null)
+  ];
+}
+
+// The verdict on the causes, from causes_verdict() of inspect/views/view.h.
+function verdictPart() {
+  const verdict = runNow().causes?.verdict[0];
+  return verdict ? [el('p', {class: 'finding'}, el('b', {}, 'Is the attention the cause? '), inWords(verdict), ' ', button('Details', () => chooseTab(views.indexOf(causesView))))] : [];
+}

@@ -1,0 +1,169 @@
+#include "browser.h"
+#include "open.h"
+#include "trying.h"
+
+#include <algorithm>
+
+// The first view of each kind of model.
+using namespace heed;
+
+namespace {
+
+std::string panel(Browser& chromium) { return chromium.text("document.querySelector('#main').innerText"); }
+
+// A page of one sentence, as of a pretrained model.
+struct SentencePage : Scratch {
+  std::filesystem::path file = path / "page.html";
+  SentencePage(const SavedModel& model, const Example& example) {
+    const SentenceAttention read = attend(*model.network, model.vocabulary, example);
+    write_file(file, page({page_sentence("model", model, read, example)}));
+  }
+};
+
+std::vector<double> softmax_of(const SavedModel& model, const Example& example) {
+  const Answers given = run(*model.network, questions(*model.network, model.vocabulary, example));
+  return softmax(given.logits.to(DType::float64)).to_vector();
+}
+
+}  // namespace
+
+TEST_CASE("A language model opens with its text coloured by surprise, and with the next tokens") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const SavedModel model = shaken(small_model(decoder_of(modern_config())));
+  const Example example = question(model, "The dog was tired because it was the animal");
+  const Page page(model, {example});
+  chromium->open(page.file);
+  CHECK(panel(*chromium).find("antecedent") == std::string::npos);
+  CHECK(chromium->text("document.querySelector('.aside h2').textContent") == "Next token after animal");
+  const std::vector<double> p = softmax_of(model, example);
+  CHECK(chromium->text("document.querySelector('.answers .figure-text').textContent") ==
+        fmt::format("{:.3f}", *std::ranges::max_element(p)));
+  CHECK(chromium->run("document.querySelectorAll('.answers tbody tr').length") == 10);
+  // The surprise of the last token, given those before it.
+  Example before = example;
+  before.tokens.pop_back();
+  before.query = example.query - 1;
+  const double expected = -std::log2(softmax_of(model, before)[static_cast<std::size_t>(model.vocabulary["animal"])]);
+  const std::string last = "[bitsOf(shownNow()).at(-1), subject().bits.at(-1)]";
+  for (const Json& bits : chromium->run(last)) CHECK(bits.get<double>() == Approx(expected).margin(1e-3));
+  CHECK(chromium->text("viewNow().figures[0].svg.getAttribute('aria-label')")
+            .ends_with(fmt::format(", animal {:.1f}", expected)));
+  // A press on a token asks about it, and a press on the grid shows the attention of that head.
+  chromium->click("viewNow().figures[0].svg.querySelectorAll('.token-text')[2]");
+  CHECK(chromium->text("document.querySelector('.aside h2').textContent").starts_with("Next token after was"));
+  chromium->click("document.querySelectorAll('.aside .head')[3]");
+  CHECK(chromium->run("[state.layer, state.head]") == Json({1, 1}));
+  CHECK(chromium->text("viewNow().figures[0].svg.getAttribute('aria-label')").starts_with("layer 2 head 2: was → "));
+  // The direct effects and the rest of the model add up to the logit.
+  choose(*chromium, "Heads by", 1);
+  CHECK(chromium
+            ->run("(() => { const {reader, found} = shownNow().live.reading, {word, values} = "
+                  "shownNow().live.reading.direct(8), token = 8, d = reader.d; const number = "
+                  "reader.vocabulary.indexOf(word), {of, constant} = linearised(reader.finalNorm, "
+                  "found.layers.at(-1).output.subarray(token * d, (token + 1) * d)); "
+                  "const rest = plus(found.layers[0].read.subarray(token * d, (token + 1) * d), "
+                  "found.layers.map(({mlp}) => mlp.subarray(token * d, (token + 1) * d)).reduce(plus)); "
+                  "return Math.abs(total(values.flat()) + dot(of(rest), 0, reader.unembedding, number * d, d) - "
+                  "found.logits[number]); })()")
+            .get<double>() < 1e-9);
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
+TEST_CASE("Induction opens with the arcs of its two heads, and the removal of one weakens the pattern") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const SavedModel model = shaken(small_model(decoder_of(small_config())));
+  Example example;
+  example.tokens = {"dog", "it", "The", "street", "was", "dog"};
+  example.query = 5;
+  example.antecedent = 1;
+  const Page page(model, {example});
+  chromium->open(page.file);
+  CHECK(panel(*chromium).find("antecedent") == std::string::npos);
+  CHECK(chromium->text("kindOf()") == "induction");
+  const Json heads = chromium->run("Object.values(inductionHeads()).map(({layer, head}) => [layer, head])");
+  const Json weights = chromium->run("inductionArcs(shownNow()).map(({from, to, weight}) => [from, to, weight])");
+  const Dump dump = read_dump(dump_path(page.path / "run", 400));
+  const auto weight = [&](const Json& at, int from, int to) {
+    return dump.sentences[0].layers[at[0].get<std::size_t>()].at({at[1].get<int>(), from, to});
+  };
+  CHECK(largest_difference({weights[0][2], weights[1][2]}, {weight(heads[1], 5, 1), weight(heads[0], 1, 0)}) < 1e-4);
+  CHECK(chromium->run("viewNow().figures[0].svg.querySelectorAll('.arc').length") == 2);
+  CHECK(chromium->run("document.querySelectorAll('.guide button').length") == 2);
+  chromium->click("document.querySelector('.guide button')");
+  CHECK(chromium->run("state.removed.length") == 1);
+  CHECK(panel(*chromium).find("After the removal the induction head’s weight is ") != std::string::npos);
+  show(*chromium, "All heads");
+  CHECK(panel(*chromium).find("antecedent") == std::string::npos);
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
+TEST_CASE("A masked language model shows its predictions, mutes the first token, and answers without a head") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  TransformerConfig config = small_config(Positions::learned, Tie::none, Bias::yes);
+  config.layers = 3;
+  config.block.attention.heads = 4;
+  SavedModel model = shaken(small_model(MaskedLanguageModelConfig{.transformer = config}));
+  Example example = question(model, animal, "it");
+  const SentencePage page(model, example);
+  chromium->open(page.file);
+  CHECK(views_of(*chromium) ==
+        std::vector<std::string>{"Sentence", "All heads", "Why", "Try it", "Calculation", "Circuits"});
+  CHECK(chromium->text("document.querySelector('.aside h2').textContent") == "Predictions for it");
+  const std::vector<double> p = softmax_of(model, example);
+  CHECK(chromium->text("document.querySelector('.answers .figure-text').textContent") ==
+        fmt::format("{:.3f}", *std::ranges::max_element(p)));
+  CHECK(largest_difference(chromium->run(typed), expected(model, example)) < tolerance);
+  CHECK(panel(*chromium).find("Show the first token") != std::string::npos);
+  CHECK(chromium->run("document.querySelectorAll('.aside .head').length") == 12);
+  CHECK(chromium->run("document.querySelector('.slider').hidden") == true);
+  press_button(*chromium, chromium->text("`Remove ${headName(state.layer, state.head)}`"));
+  CHECK(chromium->run("document.querySelectorAll('.answers tbody td:nth-child(3)').length") == 10);
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
+TEST_CASE("A large imported model has a grid of heads in groups, and no view without content") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  SavedModel model;
+  for (int word = 0; word < 9000; ++word) model.vocabulary.add(fmt::format("word{}", word));
+  TransformerConfig config = small_config(Positions::rotary);
+  config.layers = 20;
+  config.block.attention = {.d_model = 120, .heads = 6, .kv_heads = 2};
+  make_network(model, decoder_of(config));
+  Example example;
+  for (int t = 0; t < 10; ++t) example.tokens.push_back(fmt::format("word{}", t * t));
+  example.query = 9;
+  const SentencePage page(model, example);
+  for (const int width : {1440, 390}) {
+    chromium->open(page.file, width);
+    CHECK(views_of(*chromium) == std::vector<std::string>{"Sentence", "All heads"});
+    CHECK(chromium->run("document.querySelectorAll('#main .head').length") == 120);
+    CHECK(chromium->run("document.querySelectorAll('#main .group').length") == 40);  // three heads in each
+    CHECK(panel(*chromium).find("MB in float16; a page holds models of up to 2.10 MB") != std::string::npos);
+    CHECK(chromium->run("document.documentElement.scrollWidth <= document.documentElement.clientWidth") == true);
+    CHECK(chromium->run("document.querySelector('#main .picture').getBoundingClientRect().top") < 260);
+  }
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
+TEST_CASE("Share copies a link to the view and a citation with seed, step and version") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(small_model());
+  write_file(page.path / "run/config.yaml", "seed: 12\n");
+  write_file(page.file, heed::page({page_run(page.path / "run")}));
+  chromium->open(page.file, 1280, false, "#view=all-heads&layer=2&head=1");
+  chromium->click("document.querySelector('.share summary')");
+  chromium->settle();
+  CHECK(chromium->text("document.querySelector('[aria-label=\"Link to this view\"]').value")
+            .find("#view=all-heads&sentence=1&step=400&layer=2&head=1") != std::string::npos);
+  const std::string citation = chromium->text("document.querySelector('[aria-label=Citation]').value");
+  CHECK(citation.starts_with("@software{heed,\n  title = {heed},"));
+  CHECK(citation.find("note = {run, seed 12; step 400, layer 2 head 1}") != std::string::npos);
+  chromium->click("[...document.querySelectorAll('.share button')].find((b) => b.textContent === 'Copy link')");
+  chromium->wait_for("document.getElementById('announcements').textContent === 'Copied'");
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
