@@ -1,4 +1,5 @@
 #include "autograd/cpu/kernels.h"
+#include "autograd/half.h"
 
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
@@ -55,10 +56,10 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
   cpu::check_rank("embedding", shape.rank() + 1);
   shape.append(d);
   const Tensor dense = contiguous(table.detach());
-  Tensor y(shape, table.dtype(), "embedding");
-  dispatch(y.dtype(), [&]<class T>() {
-    const T* from = dense.data<T>();
-    T* to = y.mutable_data<T>();
+  Tensor y(shape, is_half(table.dtype()) ? DType::float32 : table.dtype(), "embedding");
+  dispatch_stored(table.dtype(), [&]<class S>() {
+    const S* from = dense.data<S>();
+    Widened<S>* to = y.mutable_data<Widened<S>>();
     cpu::parallel_for(n, cpu::row_grain(n, d), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) std::copy_n(from + rows[i] * d, d, to + i * d);
     });

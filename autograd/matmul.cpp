@@ -2,6 +2,7 @@
 #include "autograd/cpu/denormals.h"
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/row_product.h"
+#include "autograd/cpu/widen.h"
 
 #include <heed/autograd/gradcheck/samples.h>
 #include <heed/autograd/machine.h>
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <span>
+#include <vector>
 
 namespace heed {
 namespace {
@@ -47,8 +49,27 @@ struct Tiling {
   }
 };
 
-template <class T>
-void multiply_tile(const Tiling& t, std::int64_t tile, cpu::Matrix<T> A, cpu::Matrix<T> B, T* C, const T* bias) {
+// Returns rows x columns of B as T: 16-bit numbers as a dense copy that is valid until the thread's next call. Products
+// with the copy therefore have the bits of those with widened weights.
+template <class T, class S>
+cpu::Matrix<T> widened(std::int64_t rows, std::int64_t columns, cpu::Matrix<S> B) {
+  if constexpr (std::is_same_v<T, S>) {
+    return B;
+  } else {
+    static thread_local std::vector<T> copy;
+    copy.resize(std::max(copy.size(), static_cast<std::size_t>(rows * columns)));
+    const bool by_rows = B.column_stride == 1 || columns == 1;
+    const std::int64_t lines = by_rows ? rows : columns, length = by_rows ? columns : rows;
+    const std::int64_t stride = by_rows ? B.row_stride : B.column_stride;
+    for (std::int64_t line = 0; line < lines; ++line) {
+      cpu::widen(B.data + line * stride, copy.data() + line * length, length);
+    }
+    return by_rows ? cpu::Matrix<T>{copy.data(), length, 1} : cpu::Matrix<T>{copy.data(), 1, length};
+  }
+}
+
+template <class T, class S>
+void multiply_tile(const Tiling& t, std::int64_t tile, cpu::Matrix<T> A, cpu::Matrix<S> B, T* C, const T* bias) {
   const std::int64_t i = tile / t.columns * t.tile_m, j = tile % t.columns * t.tile_n;
   const std::int64_t rows = std::min(t.tile_m, t.m - i), columns = std::min(t.tile_n, t.n - j);
   T* c = C + i * t.n + j;
@@ -57,21 +78,20 @@ void multiply_tile(const Tiling& t, std::int64_t tile, cpu::Matrix<T> A, cpu::Ma
   }
   A.data += i * A.row_stride;
   B.data += j * B.column_stride;
-  cpu::gemm(rows, columns, t.k, T{1}, A, B, bias ? T{1} : T{0}, c, t.n);
+  cpu::gemm(rows, columns, t.k, T{1}, A, widened<T>(t.k, columns, B), bias ? T{1} : T{0}, c, t.n);
 }
 
 // Computes long sums over k in parts of fixed length, then adds the parts in order.
-template <class T>
-void multiply_parts(const Tiling& t, cpu::Matrix<T> A, cpu::Matrix<T> B, T* C, const T* bias) {
+template <class T, class S>
+void multiply_parts(const Tiling& t, cpu::Matrix<T> A, cpu::Matrix<S> B, T* C, const T* bias) {
   Tensor partial({t.parts, t.m, t.n}, dtype_of<T>);
   T* parts = partial.mutable_data<T>();
   cpu::parallel_for(t.parts, 1, [&](std::int64_t part, std::int64_t) {
     const cpu::DenormalsAreZero all_normal;
-    const std::int64_t p = part * t.tile_k;
-    cpu::gemm(t.m, t.n, std::min(t.tile_k, t.k - p), T{1},
-              cpu::Matrix<T>{A.data + p * A.column_stride, A.row_stride, A.column_stride},
-              cpu::Matrix<T>{B.data + p * B.row_stride, B.row_stride, B.column_stride}, T{0}, parts + part * t.m * t.n,
-              t.n);
+    const std::int64_t p = part * t.tile_k, length = std::min(t.tile_k, t.k - p);
+    const cpu::Matrix<S> b{B.data + p * B.row_stride, B.row_stride, B.column_stride};
+    cpu::gemm(t.m, t.n, length, T{1}, cpu::Matrix<T>{A.data + p * A.column_stride, A.row_stride, A.column_stride},
+              widened<T>(length, t.n, b), T{0}, parts + part * t.m * t.n, t.n);
   });
   cpu::parallel_for(t.m * t.n, cpu::row_grain(t.m * t.n), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) C[i] = parts[i] + (bias ? bias[i % t.n] : T{0});
@@ -87,13 +107,49 @@ Tensor blas_layout(const char* operation, const Tensor& x) {
   return fits ? x : x.clone();
 }
 
+// The axes of a stack of matrices.
+Shape leading(const Shape& shape) {
+  return Shape(std::span<const std::int64_t>(shape.begin(), static_cast<std::size_t>(shape.rank() - 2)));
+}
+
+// Computes y (batch..., m, n) = a b (+ bias), with elements S in b.
+template <class T, class S>
+void multiply(const Tiling& tiling, const Shape& batch, const Tensor& a, const Tensor& b, const Tensor& bias,
+              Tensor& y) {
+  const Shape strides_a = cpu::broadcast_strides(leading(a.shape()), leading(a.strides()), batch);
+  const Shape strides_b = cpu::broadcast_strides(leading(b.shape()), leading(b.strides()), batch);
+  const cpu::Matrix<T> A{a.data<T>(), a.strides()[-2], a.strides()[-1]};
+  const cpu::Matrix<S> B{b.data<S>(), b.strides()[-2], b.strides()[-1]};
+  const T* bias_data = bias.defined() ? bias.data<T>() : nullptr;
+  T* C = y.mutable_data<T>();
+  if (tiling.m == 1 && batch.numel() == 1 && cpu::is_row_product(tiling.k, tiling.n, B.row_stride, B.column_stride)) {
+    return cpu::row_product(tiling.k, tiling.n, T{1}, A.data, A.column_stride, B, bias_data, C);
+  }
+  if (tiling.parts > 1) return multiply_parts(tiling, A, B, C, bias_data);
+  const cpu::Walk<2> walk(batch, {&strides_a, &strides_b});
+  const std::int64_t tiles = tiling.rows * tiling.columns;
+  const std::int64_t work = std::max<std::int64_t>(1, tiling.tile_m * tiling.tile_n * tiling.k);
+  cpu::parallel_for(
+      batch.numel() * tiles, std::max<std::int64_t>(1, 131072 / work), [&](std::int64_t begin, std::int64_t end) {
+        const cpu::DenormalsAreZero all_normal;
+        for (std::int64_t task = begin; task < end; ++task) {
+          const std::int64_t item = task / tiles, inner = item % walk.size[0];
+          walk.rows(item / walk.size[0], item / walk.size[0] + 1,
+                    [&](std::int64_t, const std::array<std::int64_t, 2>& offset) {
+                      cpu::Matrix<T> left = A;
+                      cpu::Matrix<S> right = B;
+                      left.data += offset[0] + inner * walk.stride[0][0];
+                      right.data += offset[1] + inner * walk.stride[1][0];
+                      multiply_tile(tiling, task % tiles, left, right, C + item * tiling.m * tiling.n, bias_data);
+                    });
+        }
+      });
+}
+
 // y = a b (+ bias): a (..., m, k), b (..., k, n) with broadcast leading axes, bias (n).
 Tensor product(const char* operation, const Tensor& a_any, const Tensor& b_any, const Tensor& bias = {}) {
   blas_description();  // loads the library before any thread needs it
   const Tensor a = blas_layout(operation, a_any), b = blas_layout(operation, b_any);
-  const auto leading = [](const Shape& shape) {
-    return Shape(std::span<const std::int64_t>(shape.begin(), static_cast<std::size_t>(shape.rank() - 2)));
-  };
   const Shape batch = broadcast_shapes(operation, leading(a.shape()), leading(b.shape()));
   const Tiling tiling(a.size(-2), b.size(-1), a.size(-1), batch.numel(operation));
   Shape shape = batch;
@@ -101,35 +157,7 @@ Tensor product(const char* operation, const Tensor& a_any, const Tensor& b_any, 
   shape.append(tiling.n);
   Tensor y(shape, a.dtype(), operation);
   if (y.numel() == 0) return y;
-  dispatch(y.dtype(), [&]<class T>() {
-    const Shape strides_a = cpu::broadcast_strides(leading(a.shape()), leading(a.strides()), batch);
-    const Shape strides_b = cpu::broadcast_strides(leading(b.shape()), leading(b.strides()), batch);
-    const cpu::Matrix<T> A{a.data<T>(), a.strides()[-2], a.strides()[-1]},
-        B{b.data<T>(), b.strides()[-2], b.strides()[-1]};
-    const T* bias_data = bias.defined() ? bias.data<T>() : nullptr;
-    T* C = y.mutable_data<T>();
-    if (tiling.m == 1 && batch.numel() == 1 && cpu::is_row_product(tiling.k, tiling.n, B.row_stride, B.column_stride)) {
-      return cpu::row_product(tiling.k, tiling.n, T{1}, A.data, A.column_stride, B, bias_data, C);
-    }
-    if (tiling.parts > 1) return multiply_parts(tiling, A, B, C, bias_data);
-    const cpu::Walk<2> walk(batch, {&strides_a, &strides_b});
-    const std::int64_t tiles = tiling.rows * tiling.columns;
-    const std::int64_t work = std::max<std::int64_t>(1, tiling.tile_m * tiling.tile_n * tiling.k);
-    cpu::parallel_for(
-        batch.numel() * tiles, std::max<std::int64_t>(1, 131072 / work), [&](std::int64_t begin, std::int64_t end) {
-          const cpu::DenormalsAreZero all_normal;
-          for (std::int64_t task = begin; task < end; ++task) {
-            const std::int64_t item = task / tiles, inner = item % walk.size[0];
-            walk.rows(item / walk.size[0], item / walk.size[0] + 1,
-                      [&](std::int64_t, const std::array<std::int64_t, 2>& offset) {
-                        cpu::Matrix<T> left = A, right = B;
-                        left.data += offset[0] + inner * walk.stride[0][0];
-                        right.data += offset[1] + inner * walk.stride[1][0];
-                        multiply_tile(tiling, task % tiles, left, right, C + item * tiling.m * tiling.n, bias_data);
-                      });
-          }
-        });
-  });
+  dispatch_stored(b.dtype(), [&]<class S>() { multiply<Widened<S>, S>(tiling, batch, a, b, bias, y); });
   return y;
 }
 
@@ -145,7 +173,8 @@ void check_product(const char* operation, const Tensor& a, const Tensor& b, bool
     fail("{}: expected matrices (..., n, k) x (..., k, m), got {} x {}", operation, to_string(a.shape()),
          to_string(b.shape()));
   }
-  if (a.dtype() != b.dtype()) {
+  if (is_half(a.dtype()) && a.dtype() == b.dtype()) detail::fail_only_stored(a.dtype());
+  if (a.dtype() != b.dtype() && !(a.dtype() == DType::float32 && is_half(b.dtype()))) {
     fail("{}: both tensors must have one dtype, got {} x {}", operation, to_string(a.dtype()), to_string(b.dtype()));
   }
   if (a.size(-1) != b.size(-2)) {
@@ -216,8 +245,8 @@ static const Operation linear_operation("linear", [] {
 });
 Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
   check_product("linear", x, W, true);
-  if (b.defined() && (b.shape() != Shape{W.size(1)} || b.dtype() != W.dtype())) {
-    fail("linear: W {} needs a bias of shape ({}) and its dtype, got {}", to_string(W.shape()), W.size(1),
+  if (b.defined() && (b.shape() != Shape{W.size(1)} || b.dtype() != x.dtype())) {
+    fail("linear: W {} needs a bias of shape ({}) and the dtype of x, got {}", to_string(W.shape()), W.size(1),
          to_string(b.shape()));
   }
   Shape shape = x.shape();

@@ -1,4 +1,5 @@
 #include "autograd/cpu/memory.h"
+#include "autograd/half.h"
 
 #include <heed/autograd/ops.h>
 #include <heed/autograd/profile.h>
@@ -76,6 +77,10 @@ bool takes_gradient(const Tensor& x) { return x.is_variable() && !x.is_frozen();
 double bytes_of(const Tensor& x) { return static_cast<double>(x.numel() * size_of(x.dtype())); }
 
 std::int64_t leaf_node(const Tensor& variable) {
+  if (is_half(variable.dtype())) {
+    fail("record: {} is {}, which has no gradients; load the model with float32 weights, or freeze this parameter",
+         variable.name().empty() ? "a variable" : "'" + variable.name() + "'", to_string(variable.dtype()));
+  }
   const auto [leaf, is_new] = tape->leaves.try_emplace(variable.tape_node().node);
   if (is_new) {
     leaf->second = {static_cast<std::int64_t>(tape->nodes.size()), variable, variable.version()};

@@ -1,4 +1,5 @@
 #include "autograd/cpu/kernels.h"
+#include "autograd/half.h"
 
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
@@ -115,7 +116,7 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
   const bool copies = target.numel() == 0 || !view_strides(x, target, strides);
   Tensor y = copies ? Tensor(target, x.dtype(), "reshape") : x.view(target, strides);
   if (copies) {
-    dispatch(x.dtype(), [&]<class T>() {
+    dispatch_stored(x.dtype(), [&]<class T>() {
       cpu::map(
           x.shape(), y.mutable_data<T>(), [](T v) { return v; }, cpu::operand<T>(x, x.shape()));
     });
@@ -284,7 +285,7 @@ Tensor concat(const std::vector<Tensor>& parts, int axis) {
   }
   shape[a] = begins.back();
   Tensor y(shape, parts[0].dtype(), "concat");
-  dispatch(y.dtype(), [&]<class T>() {
+  dispatch_stored(y.dtype(), [&]<class T>() {
     const std::int64_t inner = y.strides()[a];
     for (std::size_t p = 0; p < parts.size(); ++p) {
       const Tensor part = contiguous(parts[p].detach());

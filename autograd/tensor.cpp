@@ -1,6 +1,7 @@
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/memory.h"
 #include "autograd/cpu/sums.h"
+#include "autograd/half.h"
 
 #include <heed/autograd/tensor.h>
 
@@ -47,17 +48,47 @@ Tensor tensor_of(const Shape& shape, std::span<const From> values, DType dtype) 
   return result;
 }
 
+template <class T>
+bool all_finite(const T* values, std::int64_t n) {
+  // the sum is 0 if all values are finite, else NaN
+  return cpu::sum_terms<T>(n, [values](std::int64_t k) { return values[k] * 0; }) == 0;
+}
+
+template <class T>
+requires(sizeof(T) == 2) bool all_finite(const T* values, std::int64_t n) {
+  constexpr std::uint16_t exponent = std::is_same_v<T, BFloat16> ? 0x7f80 : 0x7c00;  // all ones: not finite
+  std::uint16_t found = 0;
+  for (std::int64_t i = 0; i < n; ++i) found |= (values[i].bits & exponent) == exponent;
+  return found == 0;
+}
+
 }  // namespace
 
-const char* to_string(DType dtype) { return dtype == DType::float32 ? "float32" : "float64"; }
+const char* to_string(DType dtype) {
+  constexpr const char* names[] = {"float32", "float64", "bfloat16", "float16"};
+  return names[static_cast<std::size_t>(dtype)];
+}
 
-std::int64_t size_of(DType dtype) { return dtype == DType::float32 ? 4 : 8; }
+std::int64_t size_of(DType dtype) {
+  return dispatch_stored(dtype, []<class T>() { return static_cast<std::int64_t>(sizeof(T)); });
+}
+
+void detail::fail_only_stored(DType dtype) {
+  fail("tensor: {} weights serve linear(), matmul() and embedding() only; convert them with to(DType::float32)",
+       to_string(dtype));
+}
 
 Tensor::Tensor(Shape shape, DType dtype, const char* operation)
     : shape_(shape),
       strides_(row_major_strides(shape)),
       dtype_(dtype),
       storage_(std::make_shared<cpu::Storage>(checked_bytes(operation, shape, dtype), operation)) {}
+
+Tensor::Tensor(Shape shape, DType dtype, void* data, std::shared_ptr<const void> owner)
+    : shape_(shape),
+      strides_(row_major_strides(shape)),
+      dtype_(dtype),
+      storage_(std::make_shared<cpu::Storage>(data, checked_bytes("tensor", shape, dtype), std::move(owner))) {}
 
 bool Tensor::is_contiguous() const {
   if (numel() == 0) return true;
@@ -89,14 +120,18 @@ T* Tensor::mutable_data() {
 
 template const float* Tensor::data<float>() const;
 template const double* Tensor::data<double>() const;
+template const BFloat16* Tensor::data<BFloat16>() const;
+template const Float16* Tensor::data<Float16>() const;
 template float* Tensor::mutable_data<float>();
 template double* Tensor::mutable_data<double>();
+template BFloat16* Tensor::mutable_data<BFloat16>();
+template Float16* Tensor::mutable_data<Float16>();
 
 double Tensor::item() const {
   if (!defined() || numel() != 1) {
     fail("item: expected one element, got {}", defined() ? "shape " + to_string(shape_) : "an undefined tensor");
   }
-  return dispatch(dtype_, [&]<class T>() { return static_cast<double>(*data<T>()); });
+  return dispatch_stored(dtype_, [&]<class T>() { return static_cast<double>(*data<T>()); });
 }
 
 double Tensor::at(std::initializer_list<std::int64_t> index) const {
@@ -109,7 +144,7 @@ double Tensor::at(std::initializer_list<std::int64_t> index) const {
     offset += inside ? i * strides_[axis] : 0;
   }
   if (!inside) fail("at: index ({}) lies outside shape {}", fmt::join(index, ", "), to_string(shape_));
-  return dispatch(dtype_, [&]<class T>() { return static_cast<double>(data<T>()[offset]); });
+  return dispatch_stored(dtype_, [&]<class T>() { return static_cast<double>(data<T>()[offset]); });
 }
 
 std::vector<double> Tensor::to_vector() const {
@@ -127,7 +162,7 @@ void Tensor::copy_from(const Tensor& source) {
   if (!is_contiguous()) fail("copy_from: the destination, of shape {}, must be contiguous", to_string(shape_));
   const bool same_elements = source.offset_ == offset_ && source.is_contiguous();
   const Tensor converted = source.shares_storage(*this) && !same_elements ? source.clone() : source.to(dtype_);
-  dispatch(dtype_, [&]<class T>() {
+  dispatch_stored(dtype_, [&]<class T>() {
     cpu::map(
         shape_, mutable_data<T>(), [](T x) { return x; }, cpu::operand<T>(converted, shape_));
   });
@@ -138,7 +173,7 @@ Tensor Tensor::to(DType dtype) const {
   if (dtype == dtype_) return detach();
   Tensor result(shape_, dtype);
   dispatch(dtype, [&]<class To>() {
-    dispatch(dtype_, [&]<class From>() {
+    dispatch_stored(dtype_, [&]<class From>() {
       cpu::map(
           shape_, result.mutable_data<To>(), [](From x) { return static_cast<To>(x); },
           cpu::operand<From>(*this, shape_));
@@ -157,6 +192,13 @@ Tensor Tensor::clone() const {
   check_defined("clone", {this});
   Tensor copy(shape_, dtype_, "clone");
   copy.copy_from(*this);
+  return copy;
+}
+
+Tensor Tensor::alias() const {
+  check_defined("alias", {this});
+  Tensor copy = detach();
+  copy.storage_ = std::make_shared<cpu::Storage>(storage_->data(), storage_->bytes(), storage_);
   return copy;
 }
 
@@ -228,12 +270,10 @@ bool is_finite(const Tensor& x) {
   if (x.storage_->finite_at == x.storage_->version) return true;
   const Tensor dense = x.is_contiguous() ? x : x.clone();
   std::atomic<bool> finite = true;
-  dispatch(x.dtype(), [&]<class T>() {
+  dispatch_stored(x.dtype(), [&]<class T>() {
     const T* values = dense.data<T>();
     cpu::parallel_for(dense.numel(), 16384, [&](std::int64_t begin, std::int64_t end) {
-      const T* part = values + begin;
-      // the sum is 0 if all values are finite, else NaN
-      if (cpu::sum_terms<T>(end - begin, [part](std::int64_t k) { return part[k] * 0; }) != 0) finite = false;
+      if (!all_finite(values + begin, end - begin)) finite = false;
     });
   });
   if (finite) note_finite(x);

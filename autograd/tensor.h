@@ -10,20 +10,38 @@
 
 namespace heed {
 
-/// The element type of a tensor.
-enum class DType : std::uint8_t { float32, float64 };
+/// The element type of a tensor. Tensors of bfloat16 and float16 hold weights that are not trained, in half the memory of
+/// float32. linear(), matmul() and embedding() compute with them as if they were converted to float32, and views, clone()
+/// and to() accept them. Every other operation throws Error, and so does recording a variable of these types.
+enum class DType : std::uint8_t { float32, float64, bfloat16, float16 };
 
-/// Returns "float32" or "float64".
+/// Returns the name: "float32".
 const char* to_string(DType dtype);
 std::int64_t size_of(DType dtype);  // in bytes
 
+struct BFloat16;  // an element of such a tensor
+struct Float16;
+
 template <class T>
 constexpr DType dtype_of = sizeof(T) == 4 ? DType::float32 : DType::float64;
+template <>
+inline constexpr DType dtype_of<BFloat16> = DType::bfloat16;
+template <>
+inline constexpr DType dtype_of<Float16> = DType::float16;
 
-/// Calls `function` with the C++ type as template argument: dispatch(x.dtype(), [&]<class T>() { ... }).
+namespace detail {
+[[noreturn, gnu::cold]] void fail_undefined(const char* operation, std::size_t input);
+[[noreturn, gnu::cold]] void fail_only_stored(DType dtype);
+}  // namespace detail
+
+/// Calls `function` with the C++ type as template argument: dispatch(x.dtype(), [&]<class T>() { ... }). Throws Error for
+/// bfloat16 and float16.
 template <class Function>
 decltype(auto) dispatch(DType dtype, Function&& function) {
-  return dtype == DType::float32 ? function.template operator()<float>() : function.template operator()<double>();
+  if (dtype == DType::float32) return function.template operator()<float>();
+  if (dtype != DType::float64) [[unlikely]]
+    detail::fail_only_stored(dtype);
+  return function.template operator()<double>();
 }
 
 namespace cpu {
@@ -37,7 +55,7 @@ struct TapeNode {
   bool operator==(const TapeNode&) const = default;
 };
 
-/// A handle to an n-dimensional array of float32 or float64: shape, strides and shared storage. Copying it is cheap.
+/// A handle to an n-dimensional array of numbers: shape, strides and shared storage. Copying it is cheap.
 ///
 ///   Tensor x = tensor({2, 3}, {1, 2, 3, 4, 5, 6});   // (2, 3) float32
 ///   Tensor row = slice(x, 0, 0, 1);                  // (1, 3), a view
@@ -57,6 +75,9 @@ class Tensor {
   /// Makes a contiguous tensor without initialising it. Throws Error, prefixed by `operation`, for negative sizes or
   /// when memory runs out.
   Tensor(Shape shape, DType dtype, const char* operation = "tensor");
+  /// Makes a contiguous tensor of the elements at `data`, which are aligned to their size, without a copy. `owner` keeps
+  /// them in memory.
+  Tensor(Shape shape, DType dtype, void* data, std::shared_ptr<const void> owner);
   Tensor(const Tensor& other)
       : shape_(other.shape_),
         strides_(other.strides_),
@@ -100,6 +121,9 @@ class Tensor {
   Tensor to(DType dtype) const;  // a constant, converted
   Tensor detach() const;         // a constant that shares the storage
   Tensor clone() const;          // a contiguous constant with its own storage
+  /// Returns a constant in the same memory with a name and a frozen state of its own. A recording of one does not detect
+  /// writes through the other.
+  Tensor alias() const;
 
   Tensor operator[](std::int64_t i) const;  // index along the first axis, negative from the end; a view
 
@@ -162,10 +186,6 @@ Tensor variable(const Tensor& value);
 bool is_finite(const Tensor& x);
 /// Tells is_finite() that another computation found `x` finite.
 void note_finite(const Tensor& x);
-
-namespace detail {
-[[noreturn, gnu::cold]] void fail_undefined(const char* operation, std::size_t input);
-}
 
 /// Throws Error, prefixed by `operation`, when an input is undefined.
 inline void check_defined(const char* operation, std::initializer_list<const Tensor*> inputs) {

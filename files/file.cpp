@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <memory>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -267,6 +268,16 @@ std::string OpenFile::read(std::uint64_t begin, std::uint64_t count) const {
     done += static_cast<std::size_t>(n);
   }
   return bytes;
+}
+
+void* OpenFile::map() const {
+  int flags = MAP_PRIVATE;
+#if defined(MAP_NORESERVE)
+  flags |= MAP_NORESERVE;  // few pages are ever written
+#endif
+  void* const memory = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, flags, *descriptor_, 0);
+  if (memory == MAP_FAILED) fail_with_reason("map", path_, errno);
+  return memory;
 }
 
 void write_file(const fs::path& path, std::string_view bytes) {

@@ -46,6 +46,8 @@ class OpenFile {
   std::uint64_t size() const { return size_; }
   /// Returns `count` bytes from byte `begin` on. Throws Error when the file has become shorter.
   std::string read(std::uint64_t begin, std::uint64_t count) const;
+  /// Maps the whole file to memory, copied on write (see MappedFile). The caller unmaps it. Throws FileError.
+  void* map() const;
 
  private:
   std::filesystem::path path_;

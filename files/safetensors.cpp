@@ -1,5 +1,5 @@
+#include "autograd/half.h"
 #include "files/digest.h"
-#include "files/half.h"
 #include "files/json.h"
 #include "files/safetensors_header.h"
 
@@ -39,20 +39,22 @@ std::pair<std::string, std::string> bytes_of(const Tensor& tensor, StoredAs stor
   const Tensor values = tensor.is_contiguous() ? tensor : tensor.clone();
   const auto n = static_cast<std::size_t>(values.numel());
   if (stored == StoredAs::as_it_is) {
-    dispatch(values.dtype(),
-             [&]<class T>() { data.assign(reinterpret_cast<const char*>(values.data<T>()), n * sizeof(T)); });
-    return {std::move(data), values.dtype() == DType::float32 ? "F32" : "F64"};
+    dispatch_stored(values.dtype(),
+                    [&]<class T>() { data.assign(reinterpret_cast<const char*>(values.data<T>()), n * sizeof(T)); });
+    constexpr const char* types[] = {"F32", "F64", "BF16", "F16"};
+    return {std::move(data), types[static_cast<std::size_t>(values.dtype())]};
   }
   const bool is_f16 = stored == StoredAs::F16;
   const char* type = is_f16 ? "F16" : "BF16";
   std::vector<std::uint16_t> halves(n);
-  dispatch(values.dtype(), [&]<class T>() {
-    const T* from = values.data<T>();
+  dispatch_stored(values.dtype(), [&]<class S>() {
+    const S* from = values.data<S>();
     for (std::size_t i = 0; i < n; ++i) {
-      const float x = to_odd(static_cast<double>(from[i]));
+      const Widened<S> number = from[i];
+      const float x = to_odd(static_cast<double>(number));
       halves[i] = is_f16 ? to_f16(x) : to_bf16(x);
-      if ((halves[i] & 0x7fffU) != (is_f16 ? 0x7c00U : 0x7f80U) || std::isinf(from[i])) continue;
-      fail("value {} (from 0) is {}, which {} cannot hold: its largest is {}; choose {}", i, from[i], type,
+      if ((halves[i] & 0x7fffU) != (is_f16 ? 0x7c00U : 0x7f80U) || std::isinf(number)) continue;
+      fail("value {} (from 0) is {}, which {} cannot hold: its largest is {}; choose {}", i, number, type,
            is_f16 ? "65504" : "3.3895e+38", is_f16 ? "BF16 or as_it_is" : "as_it_is");
     }
   });
@@ -170,7 +172,7 @@ SafeTensors read_safetensors(const std::filesystem::path& path) {
   return parse_safetensors(read_file(path), path.string());
 }
 
-SafeTensorsFile::SafeTensorsFile(const std::filesystem::path& path) : file_(path) {
+SafeTensorsFile::SafeTensorsFile(const std::filesystem::path& path) : file_(path), path_(path) {
   const std::string source = path.string();
   std::uint64_t length = 0;
   const std::string first = file_.read(0, std::min<std::uint64_t>(sizeof length, file_.size()));
@@ -183,6 +185,21 @@ SafeTensorsFile::SafeTensorsFile(const std::filesystem::path& path) : file_(path
 
 Tensor SafeTensorsFile::read(const StoredTensor& tensor) const {
   return widened(tensor, file_.read(data_begin_ + tensor.begin, tensor.end - tensor.begin).data());
+}
+
+Tensor SafeTensorsFile::map(const StoredTensor& tensor) {
+  const DType dtype = tensor.type == "BF16" ? DType::bfloat16 : tensor.type == "F16" ? DType::float16 : tensor.dtype;
+  const bool is_number = dtype != tensor.dtype || tensor.type == "F32" || tensor.type == "F64";
+  const std::uint64_t begin = data_begin_ + tensor.begin;
+  if (!is_number || tensor.begin == tensor.end || begin % static_cast<std::uint64_t>(size_of(dtype)) != 0) {
+    return read(tensor);
+  }
+  if (!mapped_) mapped_.emplace(path_);
+  if (mapped_->size() < data_begin_ + tensor.end) {
+    fail("cannot read {}: it was cut from {} bytes to {} while it was read; try again when it is whole", path_.string(),
+         file_.size(), mapped_->size());
+  }
+  return Tensor(tensor.shape, dtype, mapped_->data() + begin, mapped_->owner());
 }
 
 }  // namespace heed

@@ -1,10 +1,12 @@
 #pragma once
 #include <heed/autograd/tensor.h>
 #include <heed/files/file.h>
+#include <heed/files/mapped_file.h>
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -64,9 +66,14 @@ class SafeTensorsFile {
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
   /// Returns the values of one of tensors(), converted as read_safetensors() does. Throws `Error` when the file was cut.
   Tensor read(const StoredTensor& tensor) const;
+  /// Returns one of tensors() in the file's own memory, which MappedFile describes: F32, F64, F16 and BF16 as float32,
+  /// float64, float16 and bfloat16. Other types, and numbers that are not aligned, are read.
+  Tensor map(const StoredTensor& tensor);
 
  private:
   OpenFile file_;
+  std::filesystem::path path_;
+  std::optional<MappedFile> mapped_;  // once a tensor was mapped
   std::uint64_t data_begin_ = 0;
   std::vector<StoredTensor> tensors_;
 };

@@ -1,6 +1,6 @@
 #include "files/safetensors_header.h"
 
-#include "files/half.h"
+#include "autograd/half.h"
 #include "files/json.h"
 
 #include <heed/files/utf8.h>

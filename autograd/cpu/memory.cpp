@@ -102,7 +102,11 @@ Storage::Storage(std::int64_t bytes, const char* operation) : bytes_(bytes), siz
   p.use.peak_bytes = std::max(p.use.peak_bytes, p.use.bytes_in_use);
 }
 
+Storage::Storage(void* data, std::int64_t bytes, std::shared_ptr<const void> owner)
+    : data_(data), bytes_(bytes), owner_(std::move(owner)) {}
+
 Storage::~Storage() {
+  if (owner_) return;
   Pool& p = pool();
   const std::lock_guard lock(p.mutex);
   p.free_blocks[static_cast<std::size_t>(size_class_)].push_back(data_);

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace heed::cpu {
@@ -14,10 +15,12 @@ namespace heed::cpu {
 // elements.
 //
 // Invariants: a block never changes its size class; it belongs to one storage or to the free list of its class.
-// memory_use() counts whole blocks, so it never counts less than was requested.
+// memory_use() counts whole blocks, so it never counts less than was requested. It leaves out memory of an owner.
 class Storage {
  public:
   explicit Storage(std::int64_t bytes, const char* operation = "tensor");  // errors begin with `operation`
+  // Takes memory that `owner` keeps, aligned to the size of its elements.
+  Storage(void* data, std::int64_t bytes, std::shared_ptr<const void> owner);
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
@@ -33,7 +36,8 @@ class Storage {
  private:
   void* data_;
   std::int64_t bytes_;  // requested
-  int size_class_;
+  int size_class_ = 0;
+  std::shared_ptr<const void> owner_;  // of the memory, unless it is a block
 };
 
 }  // namespace heed::cpu

@@ -1,6 +1,7 @@
 #include "autograd/cpu/row_product.h"
 
 #include "autograd/cpu/kernels.h"
+#include "autograd/cpu/widen.h"
 
 #include <algorithm>
 #include <vector>
@@ -8,62 +9,89 @@
 namespace heed::cpu {
 namespace {
 
-constexpr std::int64_t min_elements = 1 << 11;      // of W; below this, register blocking is as fast
-constexpr std::int64_t lanes = 64, few_lanes = 16;  // partial sums of a column that are computed in parallel
+constexpr std::int64_t min_elements = 1 << 11;  // of W; below this, register blocking is as fast
+constexpr std::int64_t lanes = 64;              // partial sums of a column that are computed in parallel
+
+// The results for elements S must have the bits of those for T, whatever the compiler fuses. Hence all arithmetic is on
+// whole vectors, also at the end of a row or column, and products are added in blocks without branches.
 
 // Computes y[j] = b[j] + sum of x[p] W[p, j] for columns [begin, end). It reads eight rows at a time, as eight streams,
 // and passes over y once for all of them.
-template <class T>
-void along_rows(std::int64_t k, const T* x, Matrix<T> W, const T* bias, T* y, std::int64_t begin, std::int64_t end) {
-  constexpr std::int64_t streams = 8;
+template <class T, class S>
+void along_rows(std::int64_t k, const T* x, Matrix<S> W, const T* bias, T* y, std::int64_t begin, std::int64_t end) {
+  using Vector = typename VectorOf<T>::type;
+  constexpr std::int64_t streams = 8, width = sizeof(Vector) / sizeof(T);
+  const std::int64_t stride = W.row_stride;
   if (bias) {
     std::copy(bias + begin, bias + end, y + begin);
   } else {
     std::fill(y + begin, y + end, T{0});
   }
+  // Calls add(sum, j, count) for each vector of `count` columns.
+  const auto add_to_columns = [&](const auto& add) {
+    constexpr std::integral_constant<std::int64_t, width> whole{};
+    std::int64_t j = begin;
+    for (; j + width <= end; j += width) {
+      Vector sum = load_first<Vector>(y + j, whole);
+      add(sum, j, whole);
+      std::memcpy(y + j, &sum, sizeof sum);
+    }
+    if (j == end) return;
+    Vector sum = load_first<Vector>(y + j, end - j);
+    add(sum, j, end - j);
+    std::memcpy(y + j, &sum, static_cast<std::size_t>(end - j) * sizeof(T));
+  };
   std::int64_t p = 0;
   for (; p + streams <= k; p += streams) {
-    const T* row = W.data + p * W.row_stride;
-    const std::int64_t stride = W.row_stride;
+    const S* row = W.data + p * W.row_stride;
     const T x0 = x[p], x1 = x[p + 1], x2 = x[p + 2], x3 = x[p + 3], x4 = x[p + 4], x5 = x[p + 5], x6 = x[p + 6],
             x7 = x[p + 7];
-#pragma omp simd
-    for (std::int64_t j = begin; j < end; ++j) {
-      const T* w = row + j;
-      y[j] += ((x0 * w[0] + x1 * w[stride]) + (x2 * w[2 * stride] + x3 * w[3 * stride])) +
-              ((x4 * w[4 * stride] + x5 * w[5 * stride]) + (x6 * w[6 * stride] + x7 * w[7 * stride]));
-    }
+    add_to_columns([=](Vector& sum, std::int64_t j, auto count) {
+      Vector w[streams];
+#pragma GCC unroll 8
+      for (std::int64_t i = 0; i < streams; ++i) w[i] = load_first<Vector>(row + j + i * stride, count);
+      sum += ((x0 * w[0] + x1 * w[1]) + (x2 * w[2] + x3 * w[3])) + ((x4 * w[4] + x5 * w[5]) + (x6 * w[6] + x7 * w[7]));
+    });
   }
   for (; p < k; ++p) {
-    const T* row = W.data + p * W.row_stride;
-    const T factor = x[p];
-#pragma omp simd
-    for (std::int64_t j = begin; j < end; ++j) y[j] += factor * row[j];
+    const S* row = W.data + p * W.row_stride;
+    add_to_columns([row, factor = x[p]](Vector& sum, std::int64_t j, auto count) {
+      const Vector w = load_first<Vector>(row + j, count);
+      sum += factor * w;
+    });
   }
 }
 
 // Computes y[j] = b[j] + x . W[:, j] for columns that are dense in memory.
-template <class T>
-void along_columns(std::int64_t k, const T* x, Matrix<T> W, const T* bias, T* y, std::int64_t begin, std::int64_t end) {
+template <class T, class S>
+void along_columns(std::int64_t k, const T* x, Matrix<S> W, const T* bias, T* y, std::int64_t begin, std::int64_t end) {
+  using Vector = typename VectorOf<T>::type;
+  constexpr std::int64_t width = sizeof(Vector) / sizeof(T), vectors = lanes / width;
+  const std::int64_t rest = k % width;
+  const Vector last = load_first<Vector>(x + k - rest, rest);
   for (std::int64_t j = begin; j < end; ++j) {
-    const T* column = W.data + j * W.column_stride;
-    T sums[lanes] = {};
+    const S* column = W.data + j * W.column_stride;
+    union {
+      Vector vector[vectors];
+      T lane[lanes];
+    } sums{};
     std::int64_t p = 0;
     for (; p + lanes <= k; p += lanes) {
-#pragma omp simd
-      for (std::int64_t i = 0; i < lanes; ++i) sums[i] += x[p + i] * column[p + i];
+#pragma GCC unroll 16
+      for (std::int64_t v = 0; v < vectors; ++v) {
+        sums.vector[v] += load<Vector>(x + p + v * width) * load<Vector>(column + p + v * width);
+      }
     }
-    for (; p + few_lanes <= k; p += few_lanes) {
-#pragma omp simd
-      for (std::int64_t i = 0; i < few_lanes; ++i) sums[i] += x[p + i] * column[p + i];
+    for (; p + width <= k; p += width) sums.vector[0] += load<Vector>(x + p) * load<Vector>(column + p);
+    if (rest > 0) {
+      const Vector w = load_first<Vector>(column + p, rest);
+      sums.vector[0] += last * w;
     }
     for (std::int64_t half = lanes / 2; half > 0; half /= 2) {
 #pragma omp simd
-      for (std::int64_t i = 0; i < half; ++i) sums[i] += sums[i + half];
+      for (std::int64_t i = 0; i < half; ++i) sums.lane[i] += sums.lane[i + half];
     }
-    T sum = sums[0];
-    for (; p < k; ++p) sum += x[p] * column[p];
-    y[j] = bias ? bias[j] + sum : sum;
+    y[j] = bias ? bias[j] + sums.lane[0] : sums.lane[0];
   }
 }
 
@@ -73,8 +101,8 @@ bool is_row_product(std::int64_t k, std::int64_t n, std::int64_t row_stride, std
   return k * n >= min_elements && (column_stride == 1 || (row_stride == 1 && k >= lanes));
 }
 
-template <class T>
-void row_product(std::int64_t k, std::int64_t n, T alpha, const T* x, std::int64_t x_stride, Matrix<T> W, const T* bias,
+template <class T, class S>
+void row_product(std::int64_t k, std::int64_t n, T alpha, const T* x, std::int64_t x_stride, Matrix<S> W, const T* bias,
                  T* y) {
   std::vector<T> dense;
   if (x_stride != 1 || alpha != T{1}) {
@@ -91,6 +119,10 @@ void row_product(std::int64_t k, std::int64_t n, T alpha, const T* x, std::int64
 }
 
 template void row_product(std::int64_t, std::int64_t, float, const float*, std::int64_t, Matrix<float>, const float*,
+                          float*);
+template void row_product(std::int64_t, std::int64_t, float, const float*, std::int64_t, Matrix<BFloat16>, const float*,
+                          float*);
+template void row_product(std::int64_t, std::int64_t, float, const float*, std::int64_t, Matrix<Float16>, const float*,
                           float*);
 template void row_product(std::int64_t, std::int64_t, double, const double*, std::int64_t, Matrix<double>,
                           const double*, double*);

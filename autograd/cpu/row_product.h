@@ -11,9 +11,9 @@ bool is_row_product(std::int64_t k, std::int64_t n, std::int64_t row_stride, std
 
 // Computes y (n) = alpha x (k) W (k x n) + bias (n); bias may be null. This is the main cost of generating one token at
 // a time. Memory bandwidth limits it, so it reads W once, in memory order. Gives the same bits for any number of
-// threads.
-template <class T>
-void row_product(std::int64_t k, std::int64_t n, T alpha, const T* x, std::int64_t x_stride, Matrix<T> W, const T* bias,
+// threads, and for a 16-bit W (S) those of W in float32.
+template <class T, class S>
+void row_product(std::int64_t k, std::int64_t n, T alpha, const T* x, std::int64_t x_stride, Matrix<S> W, const T* bias,
                  T* y);
 
 }  // namespace heed::cpu

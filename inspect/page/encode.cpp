@@ -1,6 +1,6 @@
 #include "inspect/page/encode.h"
 
-#include "files/half.h"
+#include "autograd/half.h"
 
 #include <heed/autograd/ops.h>
 

@@ -1,4 +1,4 @@
-#include "files/half.h"
+#include "autograd/half.h"
 #include "models/formats/config_json.h"
 #include "models/formats/hugging_face/family.h"
 

@@ -150,7 +150,7 @@ TEST_CASE("Wrong use of products is an error that says what was expected") {
         [&] {
           matmul(zeros({2, 4, 5}), zeros({3, 5, 4}));
         }},
-       {"linear: W (3, 4) needs a bias of shape (4) and its dtype, got (3)", [&] {
+       {"linear: W (3, 4) needs a bias of shape (4) and the dtype of x, got (3)", [&] {
           linear(x, zeros({3, 4}), zeros({3}));
         }}});
 }

@@ -1,6 +1,6 @@
 #include "models/formats/gguf/dequantize.h"
 
-#include "files/half.h"
+#include "autograd/half.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,9 +1,12 @@
 #pragma once
+#include <heed/autograd/tensor.h>
+
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
-// Conversions for 16-bit numbers, as in safetensors files.
+// 16-bit numbers: elements of bfloat16 and float16 tensors, as in safetensors files.
 namespace heed {
 
 /// Widens IEEE 754 binary16: 1 bit of sign, 5 of exponent, 10 of significand.
@@ -47,6 +50,35 @@ inline std::uint16_t to_bf16(float x) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
   if (x != x) return static_cast<std::uint16_t>(bits >> 16U | 0x40U);
   return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U);
+}
+
+/// An element of a bfloat16 tensor.
+struct BFloat16 {
+  std::uint16_t bits;  ///< as in a file
+  /// Widens the number, which is exact.
+  operator float() const { return from_bf16(bits); }
+};
+
+/// An element of a float16 tensor.
+struct Float16 {
+  std::uint16_t bits;  ///< as in a file
+  /// Widens the number, which is exact.
+  operator float() const { return from_f16(bits); }
+};
+
+/// The type to compute with: float for 16-bit elements S, else S.
+template <class S>
+using Widened = std::conditional_t<sizeof(S) == 2, float, S>;
+
+/// Returns whether the type has 16 bits.
+inline bool is_half(DType dtype) { return dtype == DType::bfloat16 || dtype == DType::float16; }
+
+/// Calls `function` as dispatch() does, also for 16-bit types: for code that only moves or widens elements.
+template <class Function>
+decltype(auto) dispatch_stored(DType dtype, Function&& function) {
+  if (dtype == DType::bfloat16) return function.template operator()<BFloat16>();
+  if (dtype == DType::float16) return function.template operator()<Float16>();
+  return dispatch(dtype, function);
 }
 
 }  // namespace heed

@@ -1,0 +1,72 @@
+#pragma once
+#include "autograd/cpu/vector_bytes.h"
+#include "autograd/half.h"
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#if defined(__AVX512F__) || defined(__F16C__)
+#include <immintrin.h>
+#endif
+
+// Reads vectors of numbers that may be stored as 16-bit ones. Internal.
+namespace heed::cpu {
+
+template <class T, std::int64_t bytes = vector_bytes>
+struct VectorOf {
+  typedef T type __attribute__((vector_size(bytes)));
+};
+
+// Returns the vector of the numbers from from[0] on.
+template <class Vector, class S>
+[[gnu::always_inline]] inline Vector load(const S* from) {
+  Vector values;
+  if constexpr (std::is_same_v<S, BFloat16>) {
+    typename VectorOf<std::uint16_t, sizeof(Vector) / 2>::type halves;
+    std::memcpy(&halves, from, sizeof halves);
+    using Bits = typename VectorOf<std::uint32_t, sizeof(Vector)>::type;
+    const Bits bits = __builtin_convertvector(halves, Bits) << 16;
+    std::memcpy(&values, &bits, sizeof values);
+  } else if constexpr (std::is_same_v<S, Float16>) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(Vector) == 64) {
+      return reinterpret_cast<Vector>(
+          _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
+    }
+#endif
+#if defined(__F16C__)
+    if constexpr (sizeof(Vector) == 32) {
+      return reinterpret_cast<Vector>(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+    }
+#endif
+    for (std::size_t i = 0; i < sizeof values / sizeof(float); ++i) values[i] = from[i];
+  } else {
+    std::memcpy(&values, from, sizeof values);
+  }
+  return values;
+}
+
+// Returns the vector of the first `count` numbers, and zeros.
+template <class Vector, class S>
+[[gnu::always_inline]] inline Vector load_first(const S* from, std::int64_t count) {
+  constexpr std::int64_t width = sizeof(Vector) / sizeof(decltype(Vector{}[0]));
+  if (count == width) return load<Vector>(from);
+  S part[width] = {};
+  std::memcpy(part, from, static_cast<std::size_t>(count) * sizeof(S));
+  return load<Vector>(part);
+}
+
+// Widens n numbers.
+template <class S>
+void widen(const S* from, float* to, std::int64_t n) {
+  using Vector = typename VectorOf<float>::type;
+  constexpr std::int64_t width = sizeof(Vector) / sizeof(float);
+  std::int64_t i = 0;
+  for (; i + width <= n; i += width) {
+    const Vector values = load<Vector>(from + i);
+    std::memcpy(to + i, &values, sizeof values);
+  }
+  for (; i < n; ++i) to[i] = from[i];
+}
+
+}  // namespace heed::cpu

@@ -1,0 +1,170 @@
+#include "autograd/cpu/widen.h"
+#include "tests/catch.h"
+#include "tests/message.h"
+
+#include <heed/autograd/machine.h>
+#include <heed/autograd/ops.h>
+#include <heed/autograd/record.h>
+
+#include <bit>
+#include <cmath>
+
+using namespace heed;
+
+namespace {
+
+Tensor drawn(const Shape& shape, const char* name) {
+  Random random = Random(3).stream(name);
+  return random_normal(shape, random);
+}
+
+// Rounds to bfloat16 or float16.
+Tensor halves(const Tensor& x, DType dtype) {
+  Tensor result(x.shape(), dtype);
+  const float* from = x.data<float>();
+  for (std::int64_t i = 0; i < x.numel(); ++i) {
+    if (dtype == DType::bfloat16) {
+      result.mutable_data<BFloat16>()[i] = {to_bf16(from[i])};
+    } else {
+      result.mutable_data<Float16>()[i] = {to_f16(from[i])};
+    }
+  }
+  return result;
+}
+
+// Checks that f computes the same bits with a 16-bit matrix as with the same numbers in float32.
+template <class Function>
+void check_same_bits(const Shape& shape, const Function& f) {
+  for (const DType dtype : {DType::bfloat16, DType::float16}) {
+    const Tensor W = halves(drawn(shape, "W"), dtype);
+    const int before = threads();
+    set_threads(1);
+    const std::vector<double> expected = f(W.to(DType::float32)).to_vector();
+    for (const int count : {1, 3}) {
+      set_threads(count);
+      const Tensor y = f(W);
+      CAPTURE(to_string(dtype), to_string(shape), count);
+      CHECK(y.dtype() == DType::float32);
+      CHECK(y.to_vector() == expected);
+    }
+    set_threads(before);
+  }
+}
+
+template <class S>
+void check_widening(bool (*is_number)(float)) {
+  std::vector<S> all(65536 + 5);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].bits = static_cast<std::uint16_t>(i);
+  std::vector<float> widened(all.size());
+  cpu::widen(all.data(), widened.data(), std::ssize(all));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const float expected = all[i];
+    if (std::bit_cast<std::uint32_t>(widened[i]) == std::bit_cast<std::uint32_t>(expected)) continue;
+    CAPTURE(i);
+    CHECK_FALSE((is_number(expected) || is_number(widened[i])));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Vectors of 16-bit numbers are widened like single ones") {
+  const auto is_number = [](float x) { return !std::isnan(x); };
+  check_widening<BFloat16>(is_number);
+  check_widening<Float16>(is_number);
+}
+
+TEST_CASE("Products with 16-bit weights have the bits of those with float32 weights") {
+  struct Size {
+    std::int64_t m, k, n;
+  };
+  // One row in both orders, few columns, odd sizes, long sums in parts, tiles, and sizes that OpenBLAS multiplies.
+  for (const auto& [m, k, n] :
+       {Size{1, 64, 33}, Size{1, 577, 1531}, Size{1, 2048, 257}, Size{1, 3, 5}, Size{5, 33, 70}, Size{3, 64, 2},
+        Size{4, 90, 1}, Size{1, 700, 1}, Size{40, 1100, 24}, Size{300, 130, 611}, Size{1030, 515, 1040}}) {
+    const Tensor x = drawn({m, k}, "x"), bias = drawn({n}, "bias");
+    check_same_bits({k, n}, [&](const Tensor& W) { return linear(x, W, bias); });
+    check_same_bits({n, k}, [&](const Tensor& W) { return linear(x, transpose(W), bias); });
+    check_same_bits({n, k}, [&](const Tensor& W) { return matmul(x, transpose(W)); });
+    check_same_bits({k, 3 * n}, [&](const Tensor& W) { return linear(x, slice(W, 1, n, 2 * n), {}); });
+    check_same_bits({2 * k, n}, [&](const Tensor& W) { return matmul(x, slice(W, 0, k, 2 * k)); });
+  }
+  const Tensor stack = drawn({2, 3, 4, 8}, "stack");
+  check_same_bits({8, 5}, [&](const Tensor& W) { return matmul(stack, W); });
+  check_same_bits({3, 8, 5}, [&](const Tensor& W) { return matmul(stack, W); });
+  check_same_bits({2, 1, 5, 8}, [&](const Tensor& W) { return matmul(stack, transpose(W)); });
+  const Tensor none = zeros({2, 0});
+  CHECK(matmul(none, Tensor({0, 3}, DType::bfloat16)).to_vector() == std::vector<double>(6, 0.0));
+}
+
+TEST_CASE("An embedding with 16-bit weights has the bits of one with float32 weights") {
+  const Ids ids({2, 3}, {0, 6, 2, 2, 5, 1});
+  check_same_bits({7, 9}, [&](const Tensor& table) { return embedding(table, ids); });
+  check_same_bits({9, 7}, [&](const Tensor& table) { return embedding(transpose(table), ids); });
+}
+
+TEST_CASE("Views, copies and single elements of 16-bit tensors keep their numbers") {
+  const Tensor W = halves(tensor({2, 3}, {1, -2.5, 3, 0.125, -7, 65504}), DType::float16);
+  CHECK(W.to_vector() == std::vector<double>{1, -2.5, 3, 0.125, -7, 65504});
+  CHECK(W.at({1, 2}) == 65504);
+  CHECK(transpose(W).clone().to_vector() == std::vector<double>{1, 0.125, -2.5, -7, 3, 65504});
+  CHECK((transpose(W).clone().dtype() == DType::float16 && to_string(W.dtype()) == std::string("float16")));
+  CHECK(reshape(slice(W, 1, 1, 3), {4}).to(DType::float64).to_vector() == std::vector<double>{-2.5, 3, -7, 65504});
+  CHECK(is_finite(W));
+  for (const DType dtype : {DType::float16, DType::bfloat16}) {
+    CHECK(is_finite(halves(tensor({1}, {3e4}), dtype)));
+    CHECK_FALSE(is_finite(halves(tensor({2}, {1, INFINITY}), dtype)));
+    CHECK_FALSE(is_finite(halves(tensor({2}, {NAN, 1}), dtype)));
+  }
+}
+
+TEST_CASE("Other operations refuse 16-bit tensors with one message") {
+  const Tensor W = halves(drawn({3, 3}, "W"), DType::bfloat16), x = drawn({3, 3}, "x");
+  const std::string told =
+      "tensor: bfloat16 weights serve linear(), matmul() and embedding() only; convert them with to(DType::float32)";
+  CHECK(message([&] { softmax(W); }) == told);
+  CHECK(message([&] { sum(W); }) == told);
+  CHECK(message([&] { W + W; }) == told);
+  CHECK(message([&] { matmul(W, x); }) == "matmul: both tensors must have one dtype, got bfloat16 x float32");
+  CHECK(message([&] { matmul(W, W); }) == told);
+  CHECK(message([&] { matmul(x.to(DType::float64), W); }) ==
+        "matmul: both tensors must have one dtype, got float64 x bfloat16");
+}
+
+TEST_CASE("Gradients pass through frozen 16-bit weights, and are refused for others") {
+  Tensor W = variable(halves(drawn({4, 3}, "W"), DType::bfloat16));
+  W.set_name("encoder.W");
+  const Tensor x = variable(drawn({2, 4}, "x")), wide = W.to(DType::float32);
+  const std::string told =
+      "record: 'encoder.W' is bfloat16, which has no gradients; load the model with float32 weights, or freeze this "
+      "parameter";
+  {
+    const Recording recording;
+    CHECK(message([&] { linear(x, W, {}); }) == told);
+    CHECK(message([&] { transpose(W); }) == told);
+    CHECK(message([&] { embedding(W, Ids({1}, {0})); }) == told);
+  }
+  const auto dx = [&](const Tensor& weight) {
+    const Recording recording;
+    return backward(sum(square(linear(x, weight, {}))))[x].to_vector();
+  };
+  W.set_frozen(true);
+  CHECK(dx(W) == dx(wide));
+}
+
+TEST_CASE("A tensor of borrowed memory keeps its owner, and an alias has a name of its own") {
+  auto numbers = std::make_shared<std::vector<float>>(6, 2.0F);
+  const std::weak_ptr<const void> owner = numbers;
+  Tensor borrowed({2, 3}, DType::float32, numbers->data(), numbers);
+  numbers.reset();
+  Tensor half = slice(borrowed, 0, 1, 2).alias();
+  half.set_name("half");
+  half.set_frozen(true);
+  CHECK((borrowed.name().empty() && !borrowed.is_frozen()));
+  half.copy_from(tensor({1, 3}, {7, 8, 9}));
+  CHECK(borrowed.to_vector() == std::vector<double>{2, 2, 2, 7, 8, 9});
+  borrowed = {};
+  CHECK(half.to_vector() == std::vector<double>{7, 8, 9});
+  CHECK_FALSE(owner.expired());
+  half = {};
+  CHECK(owner.expired());
+}
