@@ -5,8 +5,7 @@
 
 #include <heed/autograd/error.h>
 #include <heed/files/utf8.h>
-#include <heed/models/formats/gguf.h>
-#include <heed/models/formats/hugging_face.h>
+#include <heed/models/formats/saved_model.h>
 #include <heed/version.h>
 
 #include <algorithm>
@@ -109,7 +108,7 @@ void take_words(Request& request, const Command& command, const std::vector<std:
   }
   for (const fs::path& run : request.runs) {
     check_run(run);
-    if (command.of_runs && (is_hugging_face(run) || is_gguf(run)) && !request.has("sentence")) {
+    if (command.of_runs && is_pretrained(run) && !request.has("sentence")) {
       fail(
           "{}: is a pretrained model, without the sentences of a run that inspect {} reads. inspect MODEL --sentence "
           "TEXT "

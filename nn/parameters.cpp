@@ -110,6 +110,14 @@ Tensor Scope::parameter(const std::string& name, const Shape& shape, Init init) 
   if (init.kind == Init::Kind::normal && !(init.scale >= 0 && std::isfinite(init.scale))) {
     fail("parameter '{}': its deviation must be finite and at least 0, got {}", full_name, init.scale);
   }
+  if (source_) {
+    const Tensor given = variable((*source_)(full_name, shape));
+    if (given.shape() != shape) {
+      fail("parameter '{}': expected shape {}, got {}", full_name, to_string(shape), to_string(given.shape()));
+    }
+    parameters_->add(full_name, given);
+    return given;
+  }
   if (values_ == Values::none) {
     const Tensor unset = variable(broadcast_to(zeros({}, dtype_), shape));
     parameters_->add(full_name, unset);

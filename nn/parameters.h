@@ -4,6 +4,7 @@
 #include <heed/autograd/tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -86,6 +87,10 @@ struct Init {
 /// inspected.
 enum class Values { drawn, zeros, none };
 
+/// Returns the values of the parameter with this full name and shape. The parameter shares their memory, for example a
+/// mapped file's. Only weights of Linear, Embedding and an unembedding may be bfloat16 or float16.
+using ParameterSource = std::function<Tensor(const std::string& name, const Shape& shape)>;
+
 /// The place at which a layer creates its parameters: a store, a prefix of names, and a seed. A parameter's initial values depend
 /// only on the seed and its full name.
 ///
@@ -95,6 +100,13 @@ class Scope {
  public:
   Scope(Parameters& parameters, std::uint64_t seed, DType dtype = DType::float32, Values values = Values::drawn)
       : parameters_(&parameters), random_(seed), dtype_(dtype), values_(values) {}
+
+  /// Takes the parameters' values from `source`. `dtype` is that of the model's activations.
+  Scope(Parameters& parameters, DType dtype, ParameterSource source)
+      : parameters_(&parameters),
+        random_(0),
+        dtype_(dtype),
+        source_(std::make_shared<const ParameterSource>(std::move(source))) {}
 
   /// Returns a nested scope.
   Scope operator/(const std::string& name) const;
@@ -113,7 +125,8 @@ class Scope {
   std::string prefix_;
   Random random_;
   DType dtype_;
-  Values values_;
+  Values values_ = Values::drawn;
+  std::shared_ptr<const ParameterSource> source_;
 };
 
 }  // namespace heed

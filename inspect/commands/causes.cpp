@@ -12,7 +12,7 @@ const Command causes_command{.name = "causes",
                                check_json_of_all_heads(request);
                                const std::filesystem::path& run = request.runs[0];
                                const int limit = limit_of(request);
-                               const SavedModel model = model_of(run, step_of(request));
+                               const SavedModel model = model_of(run, step_of(request), request.progress);
                                check_has_answers(*model.network);
                                const auto chosen = [](const char* what, std::optional<int> number, int count) {
                                  return number ? chosen_range(what, number, count).begin : -1;

@@ -29,7 +29,7 @@ std::string export_model(const Request& request, const std::filesystem::path& di
       fail("{}: exists already; choose another directory, or --force to replace it", (directory / name).string());
     }
   }
-  const SavedModel model = model_of(request.runs[0], step_of(request));
+  const SavedModel model = model_of(request.runs[0], step_of(request), request.progress);
   export_hugging_face(model, directory);
   return fmt::format("{}: config.json, model.safetensors{}\n", directory.string(),
                      model.tokenizer.pretrained() ? ", tokenizer.json" : "");

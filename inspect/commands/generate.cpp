@@ -59,7 +59,7 @@ const Command generate_command{
     .answer =
         [](const Request& request) {
           const Continuation asked = continuation_of(request);
-          const SavedModel model = model_of(request.runs[0], step_of(request));
+          const SavedModel model = model_of(request.runs[0], step_of(request), request.progress);
           const bool as_json = request.has("json");
           std::string text;
           const std::vector<std::string> tokens = continue_text(model, asked, [&](std::string_view piece) {

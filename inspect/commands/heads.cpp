@@ -2,8 +2,7 @@
 #include "inspect/run_studies.h"
 
 #include <heed/explain/studies/head_choices.h>
-#include <heed/models/formats/gguf.h>
-#include <heed/models/formats/hugging_face.h>
+#include <heed/models/formats/saved_model.h>
 
 #include <fmt/format.h>
 
@@ -76,27 +75,27 @@ Json heads_json(const HeadChoices& found, const std::string& set) {
 
 }  // namespace
 
-const Command heads_command{
-    .name = "heads",
-    .words = "RUN [FILE...]",
-    .summary = "Counts how often each head points at the right candidate",
-    .example = "inspect heads MODEL winograd.tsv#en/wsc_naive.train",
-    .shared = "json",
-    .answer = [](const Request& request) {
-      const SavedModel model = model_of(request.runs[0], {});
-      Json all = Json::array();
-      std::string text;
-      const auto add = [&](const std::string& set, const std::string& file) {
-        const HeadChoices found = head_choices(model, report_sentences(model, request.runs[0], file));
-        text += (text.empty() ? "" : "\n") + heads_view(found, set, request.view);
-        all.push_back(heads_json(found, set));
-      };
-      if (request.files.empty() && (is_hugging_face(request.runs[0]) || is_gguf(request.runs[0]))) {
-        misused("expected a FILE of sentences with candidates after the model");
-      }
-      for (const std::string& file : request.files) add(file, file);
-      if (request.files.empty()) add("held-out sentences", "");
-      return request.has("json") ? json_line(all) : text;
-    }};
+const Command heads_command{.name = "heads",
+                            .words = "RUN [FILE...]",
+                            .summary = "Counts how often each head points at the right candidate",
+                            .example = "inspect heads MODEL winograd.tsv#en/wsc_naive.train",
+                            .shared = "json",
+                            .answer = [](const Request& request) {
+                              const SavedModel model = model_of(request.runs[0], {}, request.progress);
+                              Json all = Json::array();
+                              std::string text;
+                              const auto add = [&](const std::string& set, const std::string& file) {
+                                const HeadChoices found =
+                                    head_choices(model, report_sentences(model, request.runs[0], file));
+                                text += (text.empty() ? "" : "\n") + heads_view(found, set, request.view);
+                                all.push_back(heads_json(found, set));
+                              };
+                              if (request.files.empty() && is_pretrained(request.runs[0])) {
+                                misused("expected a FILE of sentences with candidates after the model");
+                              }
+                              for (const std::string& file : request.files) add(file, file);
+                              if (request.files.empty()) add("held-out sentences", "");
+                              return request.has("json") ? json_line(all) : text;
+                            }};
 
 }  // namespace heed

@@ -4,8 +4,7 @@
 #include "run/program.h"
 #include "run/run_directory.h"
 
-#include <heed/models/formats/gguf.h>
-#include <heed/models/formats/hugging_face.h>
+#include <heed/models/formats/saved_model.h>
 #include <heed/models/reading.h>
 
 #include <fmt/ranges.h>
@@ -81,15 +80,21 @@ std::optional<std::int64_t> step_of(const Request& request) {
   return request.given<std::int64_t>("step");
 }
 
-SavedModel model_of(const fs::path& run, const std::optional<std::int64_t>& step) {
+SavedModel model_of(const fs::path& run, const std::optional<std::int64_t>& step, const OnProgress& progress) {
+  const auto load = [&](const fs::path& path) {
+    const auto opening = [&](double share) {
+      if (progress) progress(fmt::format("opening {}", run.string()), share, 0);
+    };
+    return load_model(path, {.mapped = true, .progress = opening});
+  };
   if (fs::is_regular_file(run)) {
-    SavedModel model = load_model(run);
+    SavedModel model = load(run);
     if (step && *step != model.step) fail("{}: is the model of step {}, not {}", run.string(), model.step, *step);
     return model;
   }
-  if (step && fs::exists(dumped_model_path(run, *step))) return load_model(dumped_model_path(run, *step));
+  if (step && fs::exists(dumped_model_path(run, *step))) return load(dumped_model_path(run, *step));
   if (!fs::exists(model_path(run))) fail("{}: is missing; has the run been saved?", model_path(run).string());
-  SavedModel model = load_model(model_path(run));
+  SavedModel model = load(model_path(run));
   if (!step || *step == model.step) return model;
   if (const std::vector<std::int64_t> kept = dumped_model_steps(run); !kept.empty()) {
     fail("{}: holds no model of step {}; there are {}, and the last, of {}", run.string(), *step, listed(kept),
@@ -102,7 +107,7 @@ SavedModel model_of(const fs::path& run, const std::optional<std::int64_t>& step
 }
 
 Dump dump_of(const fs::path& run, const std::optional<std::int64_t>& step) {
-  if (is_hugging_face(run) || is_gguf(run)) {
+  if (is_pretrained(run)) {
     fail("{}: a pretrained model has no watched sentences; read one with --sentence", run.string());
   }
   if (fs::is_regular_file(run)) {
@@ -137,7 +142,7 @@ Dump attention_of(const Request& request, Tokens tokens) {
   if (request.has("probe") && request.has("sentence"))
     misused("--probe chooses a watched sentence, --sentence another");
   if (!request.has("sentence")) return dump_of(request.runs[0], step_of(request));
-  const SavedModel model = model_of(request.runs[0], step_of(request));
+  const SavedModel model = model_of(request.runs[0], step_of(request), request.progress);
   SentenceAttention read = attend(*model.network, model.vocabulary, example_of(request, model));
   if (tokens == Tokens::words && reads_pieces(model)) read = of_whole_words(read);
   if (tokens == Tokens::words && !request.has("json")) write_out_tokens(read, model.tokenizer);

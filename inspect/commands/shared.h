@@ -29,7 +29,9 @@ int limit_of(const Request& request);
 std::optional<std::int64_t> step_of(const Request& request);
 
 /// Returns the model, or the attention snapshot, of a step. Without a step, returns the last one.
-SavedModel model_of(const std::filesystem::path& run, const std::optional<std::int64_t>& step);
+/// The matrices of a pretrained model stay in its files (Loading::mapped).
+SavedModel model_of(const std::filesystem::path& run, const std::optional<std::int64_t>& step,
+                    const OnProgress& progress = {});
 Dump dump_of(const std::filesystem::path& run, const std::optional<std::int64_t>& step);
 
 /// Returns the example for --sentence and --query, as `model` tokenises it.

@@ -8,8 +8,7 @@
 #include <heed/explain/golden.h>
 #include <heed/files/safetensors.h>
 #include <heed/files/text_file.h>
-#include <heed/models/formats/gguf.h>
-#include <heed/models/formats/hugging_face.h>
+#include <heed/models/formats/saved_model.h>
 
 #include <fmt/format.h>
 
@@ -135,8 +134,7 @@ const Command verify_command{
           const fs::path& run = request.runs[0];
           if (const auto file = request.given<std::string>("against")) return against(run, *file, request.has("json"));
           if (request.has("json")) misused("--json needs --against");
-          if (is_hugging_face(run) || is_gguf(run))
-            misused("a pretrained model is compared with golden values: --against FILE");
+          if (is_pretrained(run)) misused("a pretrained model is compared with golden values: --against FILE");
           return verify(run);
         }};
 

@@ -14,7 +14,7 @@ const Command why_command{
       Dump dump = attention_of(request, Tokens::pieces);
       const std::vector<SentenceAttention> watched = dump.sentences;
       choose_probe(request, dump);
-      const SavedModel model = model_of(run, step_of(request));
+      const SavedModel model = model_of(run, step_of(request), request.progress);
       if (reads_pieces(model) && !request.has("sentence")) {
         fail(
             "{}: watched sentences are kept as whole words, of which the model reads pieces; ask inspect why of a "

@@ -16,7 +16,7 @@ Json singular_values_of_heads(const MultiHeadAttention& attention) {
   const int heads = attention.config.heads;
   const auto part = [&](const Tensor& weight, int axis, int head, int count) {
     const std::int64_t d = weight.size(axis) / count, h = head / (heads / count);
-    return singular_values(slice(weight.detach(), axis, h * d, (h + 1) * d));
+    return singular_values(slice(weight, axis, h * d, (h + 1) * d).to(DType::float32));
   };
   Json result = Json::array();
   for (int head = 0; head < heads; ++head) {

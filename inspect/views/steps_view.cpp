@@ -48,7 +48,7 @@ Steps steps_of(const MultiHeadAttention& attention, const LayerTrace& seen, int 
   const auto columns_of_head = [&](const Linear& packed, int count) {
     const std::int64_t d = packed.weight.size(1) / count, h = head / (heads_of_all / count);
     Linear part = packed;
-    part.weight = slice(packed.weight, 1, h * d, (h + 1) * d);
+    part.weight = slice(packed.weight, 1, h * d, (h + 1) * d).to(DType::float32);
     if (packed.bias.defined()) part.bias = slice(packed.bias, 0, h * d, (h + 1) * d);
     return part;
   };

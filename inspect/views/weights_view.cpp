@@ -25,7 +25,7 @@ double frobenius_norm(const Tensor& matrix) { return std::sqrt(sum(square(matrix
 // Splits `values` among `heads` along `axis`. With a `head` (from 0), keeps only its part.
 WeightMatrix matrix_of(const std::string& name, const Tensor& values, int axis, int heads,
                        const std::optional<int>& head) {
-  WeightMatrix matrix{name, values.detach(), {}};
+  WeightMatrix matrix{name, values.to(DType::float32), {}};
   const std::int64_t part = values.size(axis) / heads;
   for (int h = 0; h < heads; ++h) matrix.of.push_back(slice(matrix.values, axis, h * part, (h + 1) * part));
   if (head) {

@@ -27,8 +27,8 @@ bool is_gguf(const std::filesystem::path& path) {
   return std::string_view(first, sizeof first) == "GGUF";
 }
 
-SavedModel load_gguf(const std::filesystem::path& path) {
-  const GgufFile file(path);
+SavedModel load_gguf(const std::filesystem::path& path, const Loading& loading) {
+  GgufFile file(path);
   const Json config = config_of_gguf(file);
   const std::vector<GgufTensor> tensors = tensors_of_gguf(file, config);
   std::vector<WeightFiles::Entry> entries;
@@ -42,12 +42,13 @@ SavedModel load_gguf(const std::filesystem::path& path) {
   }
   const auto read = [&](const WeightFiles::Entry& entry) {
     const GgufTensor& tensor = tensors[entry.file];
-    Tensor values = file.read(file.tensors()[tensor.index]);
+    const StoredTensor& stored = file.tensors()[tensor.index];
+    Tensor values = loading.mapped ? file.map(stored) : file.read(stored);
     if (tensor.permuted_heads > 0) values = without_permutation(values, tensor.permuted_heads);
     return tensor.is_transposed ? transpose(values) : values;
   };
   ConfigReader json(config, file.path());
-  SavedModel model = load_pretrained(json, WeightFiles(entries, read), file.path());
+  SavedModel model = load_pretrained(json, WeightFiles(entries, read), file.path(), &loading);
   set_tokenizer(model, tokenizer_of_gguf(file), file.path());
   model.pretrained_config = config.dump();
   return model;

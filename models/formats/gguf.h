@@ -14,6 +14,6 @@ bool is_gguf(const std::filesystem::path& path);
 /// heed does not know. It allocates no more than the file's own tensors justify.
 ///
 ///   const SavedModel model = load_gguf("SmolLM2-135M-Instruct.Q4_1.gguf");
-SavedModel load_gguf(const std::filesystem::path& path);
+SavedModel load_gguf(const std::filesystem::path& path, const Loading& loading = {});
 
 }  // namespace heed

@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
 namespace heed {
 namespace {
@@ -56,26 +55,35 @@ Tensor side_by_side(const Tensor& theirs, Layout layout, std::int64_t parameters
   return is_transposed ? transpose(t) : t;
 }
 
-bool is_equal(const Tensor& a, const Tensor& b) { return a.shape() == b.shape() && max(abs(a - b)).item() == 0; }
+bool is_equal(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && max(abs(a.to(DType::float32) - b.to(DType::float32))).item() == 0;
+}
 
-// Copies the tensors of a directory into the parameters of a model.
+// Finds the parameters of a model in the tensors of a directory.
 class Loader {
  public:
-  Loader(const Family& family, const SavedModel& model) : family_(family), model_(model) {
-    for (const auto& [name, parameter] : model.parameters) parameters_.emplace(name, parameter);
+  // `parameters` has their names and shapes.
+  Loader(const Family& family, const TransformerConfig& config, const Parameters& parameters, const Loading& loading)
+      : family_(family), heads_(config.heads()), parameters_(parameters), loading_(loading) {
+    for (const auto& [name, parameter] : parameters) shapes_.emplace(name, parameter.shape());
     for (const TensorName& names : family.tensors) {
       const bool is_layered = names.theirs.find("{}") != std::string::npos;
-      for (int layer = 0; layer < (is_layered ? model.layers() : 1); ++layer) {
+      for (int layer = 0; layer < (is_layered ? config.layers : 1); ++layer) {
         Place place{{}, names.layout};
         for (const std::string& ours : names.ours) place.ours.push_back(of_layer(ours, layer));
-        const auto exists = [&](const std::string& name) { return parameters_.contains(name); };
+        const auto exists = [&](const std::string& name) { return shapes_.contains(name); };
         if (std::ranges::all_of(place.ours, exists)) places_.emplace(of_layer(names.theirs, layer), place);
       }
     }
   }
 
-  void load(const WeightFiles& files, const std::string& directory) {
+  // Returns the parameters' values by name.
+  std::unordered_map<std::string, Tensor> load(WeightFiles& files, const std::string& directory) {
+    const double all = files.elements();
+    double done = 0;
     for (const WeightFiles::Entry& entry : files.entries()) {
+      if (loading_.progress) loading_.progress(done / all);
+      done += static_cast<double>(entry.stored.shape.numel());
       const std::string name = plain_name(family_, entry.stored.name);
       const auto place = places_.find(name);
       if (place != places_.end()) {
@@ -84,10 +92,10 @@ class Loader {
         problems_.push_back(fmt::format("unknown: {} {}", excerpt(entry.stored.name), to_string(entry.stored.shape)));
       }
     }
-    for (const auto& [name, parameter] : model_.parameters) {
-      if (!loaded_.contains(name)) problems_.push_back(missing(name, parameter.shape()));
+    for (const auto& [name, parameter] : parameters_) {
+      if (!values_.contains(name)) problems_.push_back(missing(name, parameter.shape()));
     }
-    if (problems_.empty()) return;
+    if (problems_.empty()) return std::move(values_);
     fail("{}: its tensors are not those of a {} of this configuration\n  {}", directory, family_.model_types[0],
          listed(problems_, "\n  ", 10));
   }
@@ -107,12 +115,10 @@ class Loader {
     return fmt::format("missing: {}, which holds {} {}", theirs, parameter, to_string(shape));
   }
 
-  void load(const WeightFiles& files, const WeightFiles::Entry& entry, const Place& place) {
+  void load(WeightFiles& files, const WeightFiles::Entry& entry, const Place& place) {
     const auto parameters = static_cast<std::int64_t>(place.ours.size());
-    Shape expected = parameters_.at(place.ours[0]).shape();  // of all side by side
-    for (std::size_t i = 1; i < place.ours.size(); ++i) {
-      expected[expected.rank() - 1] += parameters_.at(place.ours[i]).shape()[expected.rank() - 1];
-    }
+    Shape expected = shapes_.at(place.ours[0]);  // of all side by side
+    for (std::size_t i = 1; i < place.ours.size(); ++i) expected[-1] += shapes_.at(place.ours[i])[-1];
     Shape theirs = expected;
     const bool is_transposed = place.layout == Layout::transposed || place.layout == Layout::by_head_transposed;
     if (is_transposed) std::swap(theirs[0], theirs[1]);
@@ -123,16 +129,15 @@ class Loader {
     }
     const Tensor values = files.read(entry);
     check_finite(entry.stored.name, values, entry.path);
-    const Tensor all = side_by_side(values, place.layout, parameters, model_.heads());
+    const Tensor all = side_by_side(values, place.layout, parameters, heads_);
     const int axis = static_cast<int>(all.rank()) - 1;
     std::int64_t begin = 0;
     for (const std::string& name : place.ours) {
-      Tensor parameter = parameters_.at(name);
-      const std::int64_t end = begin + parameter.size(axis);
+      const std::int64_t end = begin + shapes_.at(name)[-1];
       const Tensor part = slice(all, axis, begin, end);
-      if (loaded_.insert(name).second) {
-        parameter.copy_from(part);
-      } else if (!is_equal(parameter, part.to(parameter.dtype()))) {
+      if (!values_.contains(name)) {
+        values_.emplace(name, held(name, part));
+      } else if (!is_equal(values_.at(name), part)) {
         const char* hint =
             name == "words.weight" ? "; set tie_word_embeddings to false in config.json to use both" : "";
         problems_.push_back(
@@ -142,11 +147,22 @@ class Loader {
     }
   }
 
+  // Returns a parameter's values: in the file's memory, or copied to float32. Positions are added, not multiplied.
+  Tensor held(const std::string& name, const Tensor& values) const {
+    const bool is_matrix = values.rank() == 2 && values.dtype() != DType::float64 && name != "positions.weight";
+    if (loading_.mapped && is_matrix) return values.alias();
+    Tensor copy(values.shape(), DType::float32);
+    copy.copy_from(values);
+    return copy;
+  }
+
   const Family& family_;
-  const SavedModel& model_;
-  std::unordered_map<std::string, Tensor> parameters_;
+  const std::int64_t heads_;
+  const Parameters& parameters_;
+  const Loading& loading_;
+  std::unordered_map<std::string, Shape> shapes_;  // of parameters_
   std::unordered_map<std::string, Place> places_;  // by the name of a tensor of the file
-  std::unordered_set<std::string> loaded_;
+  std::unordered_map<std::string, Tensor> values_;
   std::vector<std::string> problems_;
 };
 
@@ -191,7 +207,7 @@ PretrainedConfig read_pretrained_config(const std::string& text, const std::stri
   return config;
 }
 
-SavedModel load_pretrained(ConfigReader& json, const WeightFiles& files, const std::string& source, Values values) {
+SavedModel load_pretrained(ConfigReader& json, WeightFiles files, const std::string& source, const Loading* loading) {
   const NoRecording unrecorded;
   const Family& family = family_of(json);
   const PretrainedConfig config = family.read(json);
@@ -200,12 +216,16 @@ SavedModel load_pretrained(ConfigReader& json, const WeightFiles& files, const s
   SavedModel model;
   try {
     check_size(kind, files.elements());
-    model.network = make_model(Scope(model.parameters, 0, DType::float32, values), kind);
+    model.network = make_model(Scope(model.parameters, 0, DType::float32, Values::none), kind);
   } catch (const Error& error) {
     fail("{}: {}", json.source(), error.what());
   }
-  if (values != Values::none) Loader(family, model).load(files, source);
-  return model;
+  if (!loading) return model;
+  auto values = Loader(family, transformer_of(kind), model.parameters, *loading).load(files, source);
+  const auto take = [&](const std::string& name, const Shape&) { return std::move(values.at(name)); };
+  SavedModel loaded;
+  loaded.network = make_model(Scope(loaded.parameters, DType::float32, take), kind);
+  return loaded;
 }
 
 void set_tokenizer(SavedModel& model, const std::string& json, const std::string& source) {
@@ -226,17 +246,20 @@ void set_tokenizer(SavedModel& model, const std::string& json, const std::string
   }
 }
 
-SavedModel read_hugging_face(const fs::path& directory, Values values) {
+SavedModel read_hugging_face(const fs::path& directory, const Loading* loading) {
   const fs::path config_file = directory / "config.json", tokenizer_file = directory / "tokenizer.json";
   const std::string config_text = read_file(config_file);
   ConfigReader json(config_text, config_file.string());
   family_of(json);  // throws for an unknown family before weights are read
-  SavedModel model = load_pretrained(json, WeightFiles(directory), directory.string(), values);
+  const bool mapped = loading && loading->mapped;
+  SavedModel model = load_pretrained(json, WeightFiles(directory, mapped), directory.string(), loading);
   set_tokenizer(model, fs::exists(tokenizer_file) ? read_file(tokenizer_file) : "", tokenizer_file.string());
   model.pretrained_config = config_text;
   return model;
 }
 
-SavedModel load_hugging_face(const fs::path& directory) { return read_hugging_face(directory, Values::zeros); }
+SavedModel load_hugging_face(const fs::path& directory, const Loading& loading) {
+  return read_hugging_face(directory, &loading);
+}
 
 }  // namespace heed

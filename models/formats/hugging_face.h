@@ -11,7 +11,7 @@ bool is_hugging_face(const std::filesystem::path& path);
 
 /// Reads a pretrained model from a directory as Hugging Face lays it out: config.json, model.safetensors or its shards with
 /// model.safetensors.index.json, and tokenizer.json. Families: BERT, DistilBERT, RoBERTa, GPT-2, GPT-NeoX (Pythia), LLaMA,
-/// Mistral, Qwen2, Qwen3, OLMo 2, Phi-3, Gemma 2 and 3. F16 and BF16 weights become float32.
+/// Mistral, Qwen2, Qwen3, OLMo 2, Phi-3, Gemma 2 and 3. F16 and BF16 weights become float32 unless `loading` maps them.
 ///
 /// A model without a head becomes a BareTransformer. With rotary embeddings of the types dynamic and longrope, heed
 /// reads texts up to the length from which on all frequencies would change. Throws `Error` that names every key of
@@ -19,7 +19,7 @@ bool is_hugging_face(const std::filesystem::path& path);
 /// shape. It allocates no more than the files' own tensors justify.
 ///
 ///   const SavedModel model = load_hugging_face("all-MiniLM-L6-v2");
-SavedModel load_hugging_face(const std::filesystem::path& directory);
+SavedModel load_hugging_face(const std::filesystem::path& directory, const Loading& loading = {});
 
 /// Writes config.json, model.safetensors and, when the model came with one, tokenizer.json, so that `transformers` loads the
 /// model with equal logits. A pretrained model keeps its configuration and the type of its weights: what was not trained is

@@ -71,6 +71,8 @@ Description describe(const SavedModel& model) {
   return description;
 }
 
+bool is_pretrained(const std::filesystem::path& path) { return is_hugging_face(path) || is_gguf(path); }
+
 void save_model(const std::filesystem::path& path, const SavedModel& model) {
   check_saved(model);
   write_safetensors(path, {.tensors = {model.parameters.begin(), model.parameters.end()}, .metadata = describe(model)});
@@ -148,14 +150,14 @@ SavedModel described_model(const Description& description, const std::string& so
 }
 
 SavedModel read_description(const std::filesystem::path& path) {
-  if (is_hugging_face(path)) return read_hugging_face(path, Values::none);
+  if (is_hugging_face(path)) return read_hugging_face(path, nullptr);
   if (is_gguf(path)) return load_gguf(path);
   return described_model(read_safetensors(path).metadata, path.string());
 }
 
-SavedModel load_model(const std::filesystem::path& path) {
-  if (is_hugging_face(path)) return load_hugging_face(path);
-  if (is_gguf(path)) return load_gguf(path);
+SavedModel load_model(const std::filesystem::path& path, const Loading& loading) {
+  if (is_hugging_face(path)) return load_hugging_face(path, loading);
+  if (is_gguf(path)) return load_gguf(path, loading);
   const std::string file = path.string();
   const SafeTensors content = read_safetensors(path);
   ModelConfig config;

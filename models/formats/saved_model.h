@@ -4,6 +4,7 @@
 #include <heed/models/model.h>
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,10 +50,23 @@ void check_saved(const SavedModel& model);
 /// The file appears whole or not at all. Throws as check_saved() does, and `FileError`.
 void save_model(const std::filesystem::path& path, const SavedModel& model);
 
-/// Reads a model that save_model() wrote, or the directory of a pretrained one (load_hugging_face()). Throws `Error`
+/// How a model is loaded.
+struct Loading {
+  /// Leaves the matrices of a pretrained model in its files, which are mapped to memory (MappedFile). BF16 and F16 ones
+  /// stay 16-bit: the model computes the same numbers, but these matrices cannot be trained. By default all parameters are
+  /// float32 copies.
+  bool mapped = false;
+  /// Receives the share of the weights that is read, from 0 to 1.
+  std::function<void(double share)> progress{};
+};
+
+/// Returns whether `path` is a pretrained model: a directory that load_hugging_face() reads, or a GGUF file.
+bool is_pretrained(const std::filesystem::path& path);
+
+/// Reads a model that save_model() wrote, or a pretrained one (load_hugging_face(), load_gguf()). Throws `Error`
 /// when the file is not one or holds a value that is not finite. It allocates no more than the file's own tensors
 /// justify.
-SavedModel load_model(const std::filesystem::path& path);
+SavedModel load_model(const std::filesystem::path& path, const Loading& loading = {});
 
 /// Returns the training step of the model in a file without reading its parameters; 0 where load_model() would throw.
 std::int64_t saved_step(const std::filesystem::path& path);

@@ -85,6 +85,19 @@ TEST_CASE("inspect of a pretrained model reads a sentence, and asks for one") {
         }) == "'w9' is not a word or token of the sentence; its tokens: w5 w17");
 }
 
+TEST_CASE("inspect tells how much of a pretrained model is read") {
+  CopiedModel copy("llama");
+  write_file(copy.path() / "tokenizer.json", tokenizer_of_words());
+  const std::string model = copy.path().string();
+  std::vector<double> shares;
+  const auto progress = [&](const std::string& what, double share, double) {
+    if (what == "opening " + model) shares.push_back(share);
+  };
+  const std::vector<const char*> words{"inspect", "steps", model.c_str(), "--sentence", "w5 w17"};
+  inspect(static_cast<int>(words.size()), words.data(), {}, progress);
+  CHECK((shares.size() == 35 && shares.front() == 0 && shares.back() < 1));
+}
+
 TEST_CASE("inspect export --hugging-face writes a directory that it opens, and replaces none unasked") {
   const Scratch scratch;
   const std::string out = scratch / "out";
@@ -123,4 +136,38 @@ TEST_CASE("inspect page writes one sentence of a pretrained model, and commands 
   }
   CHECK_THROWS_AS(shown({"heads", model}), UsageError);
   CHECK_THROWS_AS(shown({"page", model, "--query", "w17", "--out", file}), Error);
+}
+
+TEST_CASE("inspect shows the same of 16-bit weights as of the same weights in float32") {
+  for (const char* name : {"llama", "gpt2", "gpt_neox", "phi3", "gemma3", "roberta", "distilbert"}) {
+    CopiedModel halves(name), wide(name);
+    write_file(halves.path() / "tokenizer.json", tokenizer_of_words());
+    write_file(wide.path() / "tokenizer.json", tokenizer_of_words());
+    wide.tensors([](NamedTensors&) {});
+    std::vector<std::vector<std::string>> commands{
+        {"", "--sentence", "w5 w17 w3", "--json"},
+        {"steps", "--sentence", "w5 w17 w3", "--query", "w17"},
+        {"why", "--sentence", "w5 w17 w3", "--query", "w17"},
+        {"weights"},
+        {"weights", "--json", "--layer", "1", "--head", "2"},
+    };
+    if (name != std::string("roberta") && name != std::string("distilbert")) {
+      commands.push_back({"generate", "--prompt", "w5 w17", "--tokens", "6", "--temperature", "0"});
+    }
+    for (const std::vector<std::string>& command : commands) {
+      const auto of = [&](const CopiedModel& model) {
+        std::vector<std::string> words;
+        if (!command[0].empty()) words.push_back(command[0]);
+        words.push_back(model.path().string());
+        words.insert(words.end(), command.begin() + 1, command.end());
+        std::string text;
+        const std::string refused = message([&] { text = shown(words); }, model.path().string());
+        return refused == "no error" ? text : refused;
+      };
+      CAPTURE(name, command[0]);
+      const std::string expected = of(wide);
+      CHECK(expected.find("float") == std::string::npos);
+      CHECK(of(halves) == expected);
+    }
+  }
 }

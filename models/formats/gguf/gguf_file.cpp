@@ -187,4 +187,12 @@ Tensor GgufFile::read(const StoredTensor& stored) const {
   return tensor;
 }
 
+Tensor GgufFile::map(const StoredTensor& stored) {
+  const DType dtype = stored.type == "BF16" ? DType::bfloat16 : stored.type == "F16" ? DType::float16 : DType::float32;
+  if (dtype == DType::float32 && stored.type != "F32") return read(stored);
+  if (!mapped_) mapped_.emplace(path_);
+  if (mapped_->size() < data_begin_ + stored.end) fail("{}: it was cut while it was read; try again", path_);
+  return Tensor(stored.shape, dtype, mapped_->data() + data_begin_ + stored.begin, mapped_->owner());
+}
+
 }  // namespace heed

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,10 +27,14 @@ class GgufFile {
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
   /// Returns the numbers of one of tensors() as float32.
   Tensor read(const StoredTensor& tensor) const;
+  /// Returns one of tensors() in the file's own memory, which MappedFile describes, if it is F32, F16 or BF16. Other types
+  /// are read.
+  Tensor map(const StoredTensor& tensor);
 
  private:
   std::string path_;
   OpenFile file_;
+  std::optional<MappedFile> mapped_;  // once a tensor was mapped
   std::map<std::string, LargeJson> metadata_;
   std::vector<StoredTensor> tensors_;
   std::uint64_t data_begin_ = 0;

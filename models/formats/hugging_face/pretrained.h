@@ -19,13 +19,12 @@ struct PretrainedConfig {
 /// Returns what the text of a config.json says. Throws `Error` as load_hugging_face() does.
 PretrainedConfig read_pretrained_config(const std::string& text, const std::string& source);
 
-/// Reads a model as load_hugging_face() does; with Values::none, without its weights, whose parameters then take no memory.
-SavedModel read_hugging_face(const std::filesystem::path& directory, Values values);
+/// Reads a model as load_hugging_face() does. Without `loading`, reads no weights, and the parameters take no memory.
+SavedModel read_hugging_face(const std::filesystem::path& directory, const Loading* loading);
 
-/// Returns the model of a configuration, without a tokenizer; with Values::zeros, with its weights. `source` names the weights
-/// in messages. Throws `Error` as load_hugging_face() does.
-SavedModel load_pretrained(ConfigReader& json, const WeightFiles& files, const std::string& source,
-                           Values values = Values::zeros);
+/// Returns the model of a configuration, without a tokenizer; without `loading`, without its weights. `source` names the
+/// weights in messages. Throws `Error` as load_hugging_face() does.
+SavedModel load_pretrained(ConfigReader& json, WeightFiles files, const std::string& source, const Loading* loading);
 
 /// Gives a model the tokenizer of a tokenizer.json and its vocabulary. Without a text, tokens are named by their ids: "<17>".
 /// Throws `Error` that begins with `source` when the tokenizer is unknown or has more tokens than the model.

@@ -59,7 +59,7 @@ std::map<std::string, std::string> weight_map(const fs::path& index) {
 
 }  // namespace
 
-WeightFiles::WeightFiles(const fs::path& directory) {
+WeightFiles::WeightFiles(const fs::path& directory, bool mapped) : mapped_(mapped) {
   if (fs::exists(directory / single_file)) {
     add(directory / single_file);
     return;
@@ -92,6 +92,12 @@ void WeightFiles::add(const fs::path& file) {
   for (const StoredTensor& stored : files_.back().tensors()) {
     entries_.push_back({stored, file.string(), files_.size() - 1});
   }
+}
+
+Tensor WeightFiles::read(const Entry& entry) {
+  if (read_) return read_(entry);
+  SafeTensorsFile& file = files_[entry.file];
+  return mapped_ ? file.map(entry.stored) : file.read(entry.stored);
 }
 
 double WeightFiles::elements() const {

@@ -18,19 +18,21 @@ class WeightFiles {
     std::size_t file;  // its number
   };
 
-  /// Throws `Error` when there is no such file, and when the index does not describe its shards or names a file elsewhere.
-  explicit WeightFiles(const std::filesystem::path& directory);
+  /// With `mapped`, read() returns tensors in the files' own memory (SafeTensorsFile::map()). Throws `Error` when there is
+  /// no such file, and when the index does not describe its shards or names a file elsewhere.
+  WeightFiles(const std::filesystem::path& directory, bool mapped);
 
   /// Takes tensors with the function that reads one.
   WeightFiles(std::vector<Entry> entries, std::function<Tensor(const Entry&)> read)
       : entries_(std::move(entries)), read_(std::move(read)) {}
 
   const std::vector<Entry>& entries() const { return entries_; }
-  Tensor read(const Entry& entry) const { return read_ ? read_(entry) : files_[entry.file].read(entry.stored); }
+  Tensor read(const Entry& entry);
   double elements() const;  // of all tensors together
 
  private:
   void add(const std::filesystem::path& file);
+  bool mapped_ = false;
   std::vector<SafeTensorsFile> files_;
   std::vector<Entry> entries_;
   std::function<Tensor(const Entry&)> read_;  // empty for a directory
