@@ -89,6 +89,7 @@ std::vector<Row> all_rows(const cxxopts::ParseResult& arguments, bool quick, con
     rows.push_back(text_row(build / "train", "examples/nanogpt.yaml", arguments["text"].as<std::string>(), scratch));
   }
   for (Row& row : writing_rows(scratch, quick)) rows.push_back(std::move(row));
+  for (Row& row : pretrained_rows(scratch, quick)) rows.push_back(std::move(row));
   for (Row& row : operation_rows(quick)) rows.push_back(std::move(row));
   std::erase_if(rows,
                 [name = arguments["rows"].as<std::string>()](const Row& row) { return !row.name.starts_with(name); });

@@ -34,6 +34,11 @@ std::vector<Row> model_rows(const std::filesystem::path& scratch, bool quick);
 /// and values. `losses` are the logits of the generated tokens.
 std::vector<Row> writing_rows(const std::filesystem::path& scratch, bool quick);
 
+/// Returns pretrained models that read and write, from files with random weights: LLaMA in the size of SmolLM2-135M, in F32
+/// and BF16, and BERT in the size of all-MiniLM-L6-v2 (`quick`: tiny ones). The peer needs `transformers`. `losses` are the
+/// largest logits or states.
+std::vector<Row> pretrained_rows(const std::filesystem::path& scratch, bool quick);
+
 /// Returns the program train on toy.yaml, from start to exit, compared with an equivalent script.
 Row program_row(const std::filesystem::path& train, const std::filesystem::path& config,
                 const std::filesystem::path& scratch);

@@ -1,5 +1,6 @@
 """The bench's side in PyTorch."""
 
+import importlib.util
 import math
 import os
 import pathlib
@@ -192,6 +193,38 @@ class Writing:
         self.write(self.tokens)
 
 
+class Pretrained:
+    """A model of transformers that reads a batch of texts at once, or generates the most probable token. Each call returns the
+    largest logit or state."""
+
+    def __init__(self, request):
+        import transformers
+
+        transformers.utils.logging.disable_progress_bar()
+        config = transformers.AutoConfig.from_pretrained(request["directory"])
+        self.is_decoder = config.model_type == "llama"
+        kind, options = (
+            (transformers.AutoModelForCausalLM, {}) if self.is_decoder
+            else (transformers.BertModel, {"add_pooling_layer": False}))
+        self.model = kind.from_pretrained(request["directory"], dtype=getattr(torch, request["dtype"]), **options).eval()
+        B, T = request["tokens"]
+        self.tokens = ((torch.arange(B * T) * 7919 + 17) % config.vocab_size).view(B, T)
+        self.past = None
+
+    @torch.inference_mode()
+    def __call__(self):
+        if not self.is_decoder:
+            return self.model(self.tokens).last_hidden_state.max()
+        one = self.tokens.numel() == 1
+        if not one or (self.past is not None and self.past.get_seq_length() >= 60):
+            self.past = None
+        result = self.model(self.tokens, past_key_values=self.past, use_cache=True, logits_to_keep=1)
+        logits, self.past = result.logits[:, -1], result.past_key_values
+        if one:
+            self.tokens = logits.argmax(-1, keepdim=True)
+        return logits.max()
+
+
 class Training:
     """One training step per call, cycling over the batches of the file."""
 
@@ -274,6 +307,14 @@ def operation(request):
     return lambda: torch.autograd.grad(f(x), x, dy)
 
 
+def work_of(request, compiled):
+    if request["row"] == "pretrained":
+        return Pretrained(request)
+    if "file" not in request:
+        return operation(request)
+    return (Writing if request["row"] == "writing" else Training)(request, compiled)
+
+
 def prepare(request, threads):
     """Returns the row's work by the fastest available method, and the method's name."""
     is_model = "file" in request
@@ -286,7 +327,7 @@ def prepare(request, threads):
     for n, compiled in ways:
         torch.set_num_threads(n)
         try:
-            work = (Writing if request["row"] == "writing" else Training)(request, compiled) if is_model else operation(request)
+            work = work_of(request, compiled)
             turn(work, 0)
             works[n, compiled] = work
         except Exception as error:
@@ -309,9 +350,13 @@ def prepare(request, threads):
 def losses(request, steps):
     if request["row"] == "writing":
         return Writing(request, False).write(steps)
+    if request["row"] == "pretrained":
+        pretrained = Pretrained(request)
+        return [pretrained().item() for _ in range(steps)]
     training = Training(request, False)
     return [training().item() for _ in range(steps)]
 
 
 if __name__ == "__main__":
-    serve("PyTorch", torch.__version__, lambda row: True, prepare, losses)
+    has_transformers = importlib.util.find_spec("transformers") is not None
+    serve("PyTorch", torch.__version__, lambda row: row["row"] != "pretrained" or has_transformers, prepare, losses)

@@ -1,0 +1,35 @@
+#include "bench/rows.h"
+#include "tests/catch.h"
+#include "tests/scratch.h"
+
+#include <heed/files/safetensors.h>
+
+#include <cmath>
+
+using namespace heed;
+using namespace heed::bench;
+
+TEST_CASE("Rows of pretrained models repeat their numbers, and count each weight of a token once in its own type") {
+  const Scratch scratch;
+  const std::vector<Row> rows = pretrained_rows(scratch.path, true);
+  REQUIRE(rows.size() == 5);
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    const std::function<void()> work = row.prepare();
+    work();
+    work();
+    const SafeTensorsFile file(row.twin["directory"].get<std::string>() + "/model.safetensors");
+    std::int64_t bytes = 0;
+    for (const StoredTensor& tensor : file.tensors()) {
+      bytes += tensor.shape.rank() == 2 ? static_cast<std::int64_t>(tensor.end - tensor.begin) : 0;
+    }
+    const bool is_token = row.twin["tokens"] == Json{1, 1};
+    CHECK(row.bytes == (is_token ? static_cast<double>(bytes) : 0.0));
+    CHECK((row.flops > 0) == !is_token);
+    CHECK(static_cast<bool>(row.losses) == (row.twin["dtype"] == "float32"));
+    if (!row.losses) continue;
+    const std::vector<double> largest = row.losses(70);  // the token's cache is full before
+    CHECK((largest.size() == 70 && std::isfinite(largest.back())));
+    CHECK(row.losses(70) == largest);
+  }
+}
