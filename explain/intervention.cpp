@@ -182,4 +182,8 @@ Trace trace(const Model& model, const Questions& questions, const std::vector<In
   return with_interventions(model, interventions, [&] { return trace(model, questions); });
 }
 
+Tensor token_logits(const Model& model, const Ids& tokens, const std::vector<Intervention>& interventions) {
+  return with_interventions(model, interventions, [&] { return token_logits(model, tokens); });
+}
+
 }  // namespace heed

@@ -80,5 +80,7 @@ Intervention patch(Heads heads, const std::vector<int>& from);
 /// before it.
 Answers answer(const Model& model, const Questions& questions, const std::vector<Intervention>& interventions);
 Trace trace(const Model& model, const Questions& questions, const std::vector<Intervention>& interventions);
+/// Returns the logits at every token of one text as token_logits() does: (1, T) -> (1, T, vocabulary).
+Tensor token_logits(const Model& model, const Ids& tokens, const std::vector<Intervention>& interventions);
 
 }  // namespace heed

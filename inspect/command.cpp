@@ -28,7 +28,7 @@ const std::vector<Group>& groups() {
       {"Attention", {&attention_command, &compare_command, &steps_command, &weights_command, &induction_command}},
       {"Causes", {&causes_command, &why_command, &history_command, &match_command}},
       {"Answers", {&report_command, &heads_command, &generate_command}},
-      {"Files", {&page_command, &export_command, &verify_command}}};
+      {"Files", {&page_command, &serve_command, &export_command, &verify_command}}};
   return all;
 }
 
@@ -42,7 +42,7 @@ const Command* command_named(std::string_view name) {
 }
 
 std::string help() {
-  std::string text = "Usage: inspect RUN [OPTION...]\n       inspect COMMAND RUN [OPTION...]\n\n";
+  std::string text = "Usage: inspect RUN [OPTION...], or inspect COMMAND RUN [OPTION...]\n\n";
   for (const Group& group : groups()) {
     text += fmt::format("{}\n", group.name);
     for (const Command* command : group.commands) {
@@ -50,7 +50,7 @@ std::string help() {
     }
   }
   return text +
-         "RUN: a run directory, a model file, or one file of a run's attention directory.\n"
+         "RUN: a run directory or a file of it, a model of Hugging Face, or a GGUF file.\n"
          "inspect COMMAND --help and inspect RUN --help list options; also: --version.\n";
 }
 

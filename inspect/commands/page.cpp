@@ -27,11 +27,11 @@ const Command page_command{
           std::string missing;
           if (request.has("sentence")) {
             if (request.runs.size() > 1) misused("--sentence is read by one model");
-            const Dump read = attention_of(request);  // its model is freed before the next line loads it again
-            const std::filesystem::path model = (request.runs[0] / "").parent_path();
-            const SavedModel loaded = model_of(model, {});
+            const std::filesystem::path place = (request.runs[0] / "").parent_path();
+            const SavedModel model = model_of(place, {}, request.progress);
+            const Example example = example_of(request, model);
             contents.push_back(
-                page_sentence(model.filename().string(), loaded, read.sentences[0], example_of(request, loaded)));
+                page_sentence(place.filename().string(), model, attention_of(model, example, Tokens::words), example));
           } else if (request.has("query")) {
             misused("--query needs --sentence");
           }

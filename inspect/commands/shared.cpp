@@ -137,16 +137,20 @@ void write_out_tokens(SentenceAttention& sentence, const Tokenizer& tokenizer) {
 
 }  // namespace
 
+SentenceAttention attention_of(const SavedModel& model, const Example& example, Tokens tokens, bool written_out) {
+  SentenceAttention read = attend(*model.network, model.vocabulary, example);
+  if (tokens == Tokens::words && reads_pieces(model)) read = of_whole_words(read);
+  if (tokens == Tokens::words && written_out) write_out_tokens(read, model.tokenizer);
+  return read;
+}
+
 Dump attention_of(const Request& request, Tokens tokens) {
   if (request.has("query") && !request.has("sentence")) misused("--query needs --sentence");
   if (request.has("probe") && request.has("sentence"))
     misused("--probe chooses a watched sentence, --sentence another");
   if (!request.has("sentence")) return dump_of(request.runs[0], step_of(request));
   const SavedModel model = model_of(request.runs[0], step_of(request), request.progress);
-  SentenceAttention read = attend(*model.network, model.vocabulary, example_of(request, model));
-  if (tokens == Tokens::words && reads_pieces(model)) read = of_whole_words(read);
-  if (tokens == Tokens::words && !request.has("json")) write_out_tokens(read, model.tokenizer);
-  return {model.step, {read}};
+  return {model.step, {attention_of(model, example_of(request, model), tokens, !request.has("json"))}};
 }
 
 void choose_probe(const Request& request, Dump& dump) {

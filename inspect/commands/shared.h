@@ -42,6 +42,9 @@ Example example_of(const Request& request, const SavedModel& model);
 enum class Tokens { words, pieces };
 Dump attention_of(const Request& request, Tokens tokens = Tokens::words);
 
+/// Returns the attention of a sentence that the model has read as `example`.
+SentenceAttention attention_of(const SavedModel& model, const Example& example, Tokens tokens, bool written_out = true);
+
 /// Keeps only the watched sentence that --probe selects, if it is given.
 void choose_probe(const Request& request, Dump& dump);
 

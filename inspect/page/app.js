@@ -2,18 +2,8 @@
 // their colour numbers. `chosen` is true if the user, not storyOf(), selected the head.
 const OWN = -1;
 const state = {
-  run: 0,
-  step: 0,
-  sentence: 0,
-  layer: 0,
-  head: 0,
-  token: 0,
-  shown: new Map(),
-  chosen: false,
-  tab: 0,
-  playing: false,
-  own: null,
-  removed: []
+  run: 0, step: 0, sentence: 0, layer: 0, head: 0, token: 0, shown: new Map(), chosen: false,
+  tab: 0, playing: false, own: null, removed: []
 };
 const key = (layer, head) => `${layer}.${head}`;
 const headOfKey = (name) => name.split('.').map(Number);
@@ -37,7 +27,7 @@ const subject = () => state.sentence === OWN ? ownNow() : dumped(state.run, stat
 // Returns the user's own sentence, as read by the model of the slider's step.
 function ownNow() {
   const engine = engineOf(state.run), {own} = state;
-  const reading = engine && engine.step !== own.step && engine.read(own, [], () => update({}));
+  const reading = engine && engine.step !== own.step && engine.read(asRead(own), [], () => update({}));
   if (reading) state.own = asSubject(engine, own, reading);
   return state.own;
 }

@@ -8,21 +8,14 @@ function drawMatrix(
   const x0 = x + left, y0 = y + top, width = cell * columns.length, height = cell * rows.length;
   figure.heat(x0, y0, width, height, rows.length, columns.length, values, scale);
   if (size > 0) {
+    const label = (text, marked, fill) => ({'font-size': size, 'font-weight': marked ? 700 : null, fill, title: text});
     rows.forEach((text, i) => figure.text(x0 - 6, y0 + (i + 0.5) * cell, fitted(text, size, left - 8), {
-      'text-anchor': 'end',
-      'font-size': size,
-      'font-weight': i === markRow ? 700 : null,
-      fill: i === markRow ? ink.accent : ink.text,
-      title: text
+      'text-anchor': 'end', ...label(text, i === markRow, i === markRow ? ink.accent : ink.text)
     }));
     columns.forEach((text, j) => {
       const at = x0 + (j + 0.5) * cell;
       figure.text(at, y0 - 6, fitted(text, size, 1.3 * top - 12), {
-        'font-size': size,
-        transform: `rotate(-45 ${at} ${y0 - 6})`,
-        'font-weight': j === markColumn ? 700 : null,
-        fill: isMarked(j, markColumn, candidates) ? ink.mark : ink.text,
-        title: text
+        transform: `rotate(-45 ${at} ${y0 - 6})`, ...label(text, j === markColumn, isMarked(j, markColumn, candidates) ? ink.mark : ink.text)
       });
     });
   }
@@ -98,10 +91,7 @@ function explore(figure, describe, choose = () => {}) {
   figure.box.setAttribute('aria-label', `${figure.name}: arrow keys read its squares`);
   figure.box.addEventListener('pointermove', (event) => {
     const cell = figure.cellAt(event);
-    if (cell)
-      show(cell.row, cell.column, cell.map, cell.x, cell.y);
-    else
-      figure.hideTip();
+    return cell ? show(cell.row, cell.column, cell.map, cell.x, cell.y) : figure.hideTip();
   });
   figure.box.addEventListener('pointerleave', () => figure.hideTip());
   figure.box.addEventListener('blur', () => figure.hideTip());

@@ -192,13 +192,8 @@ function drawEffects(figure, {rows, sentences, pointing}) {
           weightAt, middle, fixed(one.weight, 2),
           {'text-anchor': 'middle', 'font-size': 13, fill: scales.weight.text(one.weight)});
     }
-    figure.add('rect', {
-      x: Math.min(x, zero),
-      y: middle - 7,
-      width: Math.max(1, Math.abs(x - zero)),
-      height: 14,
-      fill: one.probability < 0 ? ink.orange : ink['head-0']
-    });
+    const fill = one.probability < 0 ? ink.orange : ink['head-0'];
+    figure.add('rect', {x: Math.min(x, zero), y: middle - 7, width: Math.max(1, Math.abs(x - zero)), height: 14, fill});
     const [a, b] = [one.probability - one.spread, one.probability + one.spread].map(at);
     figure.add('path', {d: `M${a},${middle}H${b}`, stroke: ink.text, 'stroke-opacity': 0.7});
     figure.text(wide ? room - 100 : room, middle, percent(one.accuracy), {...right, 'font-weight': strong});

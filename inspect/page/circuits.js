@@ -1,4 +1,35 @@
 // QK and OV circuits of a head on single words (Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits").
+const circuitsView = {
+  title: 'Circuits',
+  isFor: ({model}) => Boolean(model),
+  lead: () => 'The learned matrices of one head, the same for all sentences, on the model’s words: which word attends to which (QK), and ' +
+      'which answer that raises (OV). Words without position, as the layer normalises them, untouched by other layers.',
+  make() {
+    const circuits = ['QK', 'OV'].map((kind) => circuitPart(kind)), choose = el('div'), element = el('section');
+    element.append(choose, el('div', {class: 'two'}, circuits.map((part) => part.element)));
+    let drawnBy = null;
+    const drawCircuits = function*(reader) {
+      for (const part of circuits) {
+        if (drawnBy === reader) part.draw(reader);
+        yield;
+      }
+    };
+    return {
+      figures: [],
+      element,
+      followsTraining: () => hasModels(state.run),
+      says: () => readerOf(state.run) ? [`The words of the saved model ${stepOf(readerOf(state.run))}.`] : [],
+      draw() {
+        const reader = readerOf(state.run);
+        if (!reader) return;
+        renew(choose, chooseHead(runNow().heads));
+        drawnBy = reader;
+        inSlices(drawCircuits(reader), () => {});
+      },
+    };
+  },
+};
+
 const mostWords = 500;  // more do not fit on a screen and take seconds
 
 // Returns the QK or the OV circuit of a head. QK: scores (V, V) of each query word with each key word. The softmax depends

@@ -3,7 +3,8 @@
 //   hasCandidates               whether it chooses among candidates in brackets
 //   queries, unit, gap          tokens that it was asked about; the name of its tokens; what stands between two of them
 //   canContinue                 whether goOn() works
-//   understand(text, given)     {tokens, query, candidates, problem, notes, asked}; `problem` says why a text cannot be read
+//   understand(text, given, later)  {tokens, pieces, query, candidates, problem, notes, asked}, or null while it is computed; then
+//                               calls later(). `problem` says why a text cannot be read; `pieces`, if given, are read as tokens
 //   read(text, removed, later)  the Reading of {tokens, query, candidates}, or null while it is computed; then calls later().
 //                               `removed` names heads "layer.head" and edges from the query "layer.head.token", from 0
 //   goOn(tokens, count, write, done)  calls write(token) for each further token, then done(); returns a function that stops it
@@ -15,7 +16,7 @@
 //   bits(later)                 -log2 of the probability of each token given those before it, or null as in read()
 //   direct(token)               {word, values [layer][head]}: what each head adds by itself to the logit of the first answer;
 //                               null if the model has no such sum
-// PageEngine is the implementation whose weights lie in the page. The views of the parameters themselves (Calculation,
+// PageEngine computes with the weights in the page; ServedEngine (served.js) asks the program. The views of parameters (Calculation,
 // Circuits, "Why does it attend there?") use readerOf() and stay hidden where it has nothing to return.
 class PageEngine {
   constructor(reader) {
@@ -95,13 +96,21 @@ function soon(work, products, later) {
 
 const engines = new WeakMap();
 function engineOf(run, step = state.step) {
+  const one = content.runs[run];
+  if (one.served) {
+    if (!engines.has(one)) engines.set(one, new ServedEngine(one));
+    if (step === lastStep(run)) return engines.get(one);
+  }
   const reader = readerOf(run, step);
   if (reader && !engines.has(reader)) engines.set(reader, new PageEngine(reader));
   return reader && engines.get(reader);
 }
 
 // Whether an engine can read what the user types: this page cuts no text into subwords.
-const canType = ({model}) => Boolean(model) && model.split !== 'subwords';
+const canType = ({model, served}) => Boolean(served || (model && model.split !== 'subwords'));
+
+// Returns a sentence as an engine reads it.
+const asRead = ({tokens, pieces, query, candidates}) => ({tokens: pieces ?? tokens, query, candidates});
 
 // state.removed holds the names that read() takes, as the user has chosen them.
 const isRemoved = (...place) => state.removed.includes(place.join('.'));
@@ -116,7 +125,7 @@ function toggleRemoved(names) {
 function liveReading(now) {
   const engine = engineOf(state.run), later = () => update({});
   if (engine?.step !== now.step) return null;
-  const text = {tokens: now.pieces ?? now.tokens, query: now.query, candidates: now.candidates};
+  const text = asRead(now);
   const whole = engine.read(text, [], later), reading = whole && engine.read(text, state.removed, later);
   return reading && {engine, text, whole, reading};
 }

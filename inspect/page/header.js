@@ -26,13 +26,7 @@ function drawSentenceLine(now) {
     words.replaceChildren(...markedWords(now));
     header.sentence.dir = direction(now.tokens);
     header.sentence.classList.toggle('long', long);
-    for (const [name, value] of [['tabindex', 0], ['role', 'group'], ['aria-label', 'The sentence']]) {
-      if (long) {
-        words.setAttribute(name, value);
-      } else {
-        words.removeAttribute(name);
-      }
-    }
+    change(words, {class: 'words', ...(long ? {tabindex: 0, role: 'group', 'aria-label': 'The sentence'} : {})});
     header.asked = words.querySelector('.asked');
     header.signs.replaceChildren(...signsOf(now));
   }

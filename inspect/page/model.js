@@ -1,9 +1,9 @@
 // The models of models/, built from layers.js.
 class Reader {
-  constructor({config, tensors, vocabulary, names, unknown, queries, split, of_text, step, singular_values}) {
+  constructor({config, tensors, vocabulary, names, unknown, queries, split, of_text, step}) {
     const shape = config.transformer, {block} = shape, {attention} = block;
     Object.assign(
-        this, {config, shape, vocabulary, names: names ?? vocabulary, queries, split, ofText: of_text, step, singularValues: singular_values});
+        this, {config, shape, vocabulary, names: names ?? vocabulary, queries, split, ofText: of_text, step});
     this.isNext = config.kind === 'language_model';
     this.hasSentences = shape.segments > 0 && config.kind !== 'bare_transformer' && !config.kind.endsWith('language_model');  // these use segment 0
     this.numbers = new Map(vocabulary.map((word, i) => [word, i]));

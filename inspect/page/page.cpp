@@ -174,16 +174,17 @@ void add_dumps(PageRun& result, const fs::path& run, std::size_t most, const OnP
 // Returns the part of a model that changes between steps.
 Json step_model_json(const SavedModel& model) {
   const Json all = model_json(model);
-  return {{"step", all["step"]}, {"tensors", all["tensors"]}, {"singular_values", all["singular_values"]}};
+  return {{"step", all["step"]}, {"tensors", all["tensors"]}};
 }
 
 // Adds the parameters, unless they are too many for a page.
 void embed_model(PageRun& result, const SavedModel& model) {
   Json& description = result.description;
   if (half_bytes(model) > page_model_bytes) {
-    description["model_missing"] =
-        fmt::format("The model takes {:.2f} MB in float16; a page holds models of up to {:.2f} MB.",
-                    static_cast<double>(half_bytes(model)) / 1e6, static_cast<double>(page_model_bytes) / 1e6);
+    description["model_missing"] = fmt::format(
+        "The model takes {:.2f} MB in float16; a page holds models of up to {:.2f} MB. inspect serve answers for any "
+        "model.",
+        static_cast<double>(half_bytes(model)) / 1e6, static_cast<double>(page_model_bytes) / 1e6);
     return;
   }
   description["model"] = {{"step", model.step}, {"split", name_of(model.tokenizer.split())}};
@@ -262,11 +263,13 @@ std::string filled(std::string_view text,
   }
 }
 
-std::string policy(const PageSource& source) {
+// A served page may ask the program that serves it.
+std::string policy(const PageSource& source, bool is_served) {
   return fmt::format(
       "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data: blob:; base-uri 'none'; "
-      "form-action 'none'",
-      base64(from_hex(source.script_sha256)), base64(from_hex(source.style_sha256)));
+      "form-action 'none'{}",
+      base64(from_hex(source.script_sha256)), base64(from_hex(source.style_sha256)),
+      is_served ? "; connect-src 'self'" : "");
 }
 
 }  // namespace
@@ -334,8 +337,10 @@ std::string page(const std::vector<PageRun>& runs) {
   const auto join = [](std::string& text, const std::vector<std::string_view>& parts) {
     for (const std::string_view part : parts) text += part;
   };
+  const bool is_served =
+      std::ranges::any_of(runs, [](const PageRun& run) { return run.description.contains("served"); });
   const PageHeading heading = heading_of(descriptions);
-  return filled(source.document, {{"policy", [&](std::string& text) { text += policy(source); }},
+  return filled(source.document, {{"policy", [&](std::string& text) { text += policy(source, is_served); }},
                                   {"title", [&](std::string& text) { text += html_text(heading.title); }},
                                   {"description", [&](std::string& text) { text += html_text(heading.description); }},
                                   {"style", [&](std::string& text) { join(text, source.style); }},

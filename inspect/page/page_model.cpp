@@ -2,7 +2,6 @@
 
 #include "inspect/page/encode.h"
 #include "inspect/page/page_facts.h"
-#include "inspect/page/singular_values.h"
 #include "models/formats/config_json.h"
 
 #include <heed/autograd/ops.h>
@@ -10,26 +9,6 @@
 #include <span>
 
 namespace heed {
-namespace {
-
-Json singular_values_of_heads(const MultiHeadAttention& attention) {
-  const int heads = attention.config.heads;
-  const auto part = [&](const Tensor& weight, int axis, int head, int count) {
-    const std::int64_t d = weight.size(axis) / count, h = head / (heads / count);
-    return singular_values(slice(weight, axis, h * d, (h + 1) * d).to(DType::float32));
-  };
-  Json result = Json::array();
-  for (int head = 0; head < heads; ++head) {
-    result.push_back({{"W_Q", part(attention.W_Q.weight, 1, head, heads)},
-                      {"W_K", part(attention.W_K.weight, 1, head, attention.config.kv_heads)},
-                      {"W_V", part(attention.W_V.weight, 1, head, attention.config.kv_heads)},
-                      {"W_O", part(attention.W_O.weight, 0, head, heads)}});
-  }
-  return result;
-}
-
-}  // namespace
-
 std::int64_t half_bytes(const SavedModel& model) {
   return model.parameters.numel() * static_cast<std::int64_t>(sizeof(std::uint16_t));
 }
@@ -37,7 +16,7 @@ std::int64_t half_bytes(const SavedModel& model) {
 bool is_halved(const SavedModel& model) { return 2 * half_bytes(model) > page_model_bytes; }
 
 Json model_json(const SavedModel& model) {
-  Json tensors = Json::object(), singular = Json::array(), unknown_word;
+  Json tensors = Json::object(), unknown_word;
   for (const auto& [name, tensor] : model.parameters) {
     const Tensor values = contiguous(tensor.detach().to(DType::float32));
     Json shape = Json::array();
@@ -45,9 +24,6 @@ Json model_json(const SavedModel& model) {
     const std::span<const float> numbers(values.data<float>(), static_cast<std::size_t>(values.numel()));
     tensors[name] = {{"shape", shape},
                      {"data", base64(is_halved(model) ? float16_bytes(numbers) : float32_bytes(numbers))}};
-  }
-  for (const TransformerBlock& block : model.transformer().blocks) {
-    singular.push_back(singular_values_of_heads(block.attention));
   }
   Json names;  // of the words as a page shows them, if they are pieces of words
   for (const std::string& word : model.vocabulary.words()) {
@@ -62,7 +38,6 @@ Json model_json(const SavedModel& model) {
           {"vocabulary", model.vocabulary.words()},
           {"names", names},
           {"unknown", unknown_word},
-          {"singular_values", singular},
           {"tensors", tensors}};
 }
 

@@ -17,7 +17,7 @@ std::int64_t half_bytes(const SavedModel& model);
 /// Returns whether a page holds the model's parameters in float16, because they are too many in float32.
 bool is_halved(const SavedModel& model);
 
-/// Returns the configuration, vocabulary, parameters and singular values of a model.
+/// Returns the configuration, vocabulary and parameters of a model.
 Json model_json(const SavedModel& model);
 
 }  // namespace heed

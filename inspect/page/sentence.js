@@ -42,7 +42,7 @@ const sentenceView = {
       if (place?.side !== 'left') return;
       const isCandidate = now.candidates?.some((span) => isIn(span, place.token));
       if (state.sentence === OWN && now.live && !now.live.engine.isNext && !isCandidate)
-        return askOwn(now.live.engine, {...now.live.text, query: place.token});
+        return askOwn(now.live.engine, {...now, live: null, query: place.token});
       update({token: place.token});
     });
     figure.box.addEventListener('keydown', (event) => {

@@ -132,7 +132,7 @@ function answersOf(both) {
   const candidates = [...new Set(both.flatMap((one) => [expectedAnswer(one) ?? one.predicted, one.predicted]))];
   const rows = both.map((one, i) => {
     const engine = engineOf(one.run, one.at);
-    const reading = engine?.step === one.step ? engine.read({...one, tokens: one.pieces ?? one.tokens}, [], () => update({})) : null;
+    const reading = engine?.step === one.step ? engine.read(asRead(one), [], () => update({})) : null;
     const probability = (candidate) => candidate === one.predicted ? one.probability :
         reading                                                    ? reading.probability(candidate) :
         isOther(one, candidate)                                    ? 1 - one.probability :

@@ -1,2 +1,2 @@
-const views = [sentenceView, headsView, causesView, tryView, sideView, stepsView, weightsView];
+const views = [sentenceView, headsView, causesView, tryView, sideView, stepsView, circuitsView];
 start();

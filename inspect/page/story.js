@@ -33,7 +33,7 @@ class Story {
     if (hasGrid) this.grid.draw(now, {width: isWide ? pictureRoom() : sideRoom(), most: 40, wanted: kind === 'language' ? now.live ? 'direct' : 'previous' : 'pattern'});
     if (!isText) return this.below.replaceChildren();
     renew(this.below, now.live ? el('p', {}, removeHead(), ...otherRemoved([key(state.layer, state.head)])) : null,
-        runNow().model ? null : el('p', {class: 'note muted'}, runNow().model_missing ?? ''));
+        runNow().model || runNow().served ? null : el('p', {class: 'note muted'}, runNow().model_missing ?? ''));
   }
 }
 

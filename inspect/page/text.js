@@ -4,12 +4,7 @@ const unseen = new RegExp(
         '\\ufeff\\ufff9-\\ufffb\\ud800-\\udfff\\u{e0000}-\\u{e0fff}]',
     'u');
 
-const spaceSigns = {
-  ' ': '␣',
-  '\n': '↵',
-  '\r': '␍',
-  '\t': '⇥'
-};
+const spaceSigns = {' ': '␣', '\n': '↵', '\r': '␍', '\t': '⇥'};
 
 // Returns a token for display. Replaces invisible characters by signs such as ␣, ␀ or ⟨U+202E⟩.
 function visible(token) {

@@ -70,23 +70,13 @@ const training = {
     }];
     const plots = [
       {
-        x: 0,
-        y: 0,
-        top: largest,
-        ticks: [0, largest],
-        name: (v) => fixed(v, 1),
-        curves: [
+        x: 0, y: 0, top: largest, ticks: [0, largest], name: (v) => fixed(v, 1), curves: [
           {label: 'training loss', colour: ink.muted, dashed: true, of: (line) => line.train_loss},
           {label: 'held-out loss', colour: ink.text, of: (line) => line.held_out_loss}
         ]
       },
       {
-        x: beside ? width + 20 : 0,
-        y: beside ? 0 : height,
-        top: 1,
-        ticks: [0, 1],
-        name: (v) => `${100 * v} %`,
-        curves: [
+        x: beside ? width + 20 : 0, y: beside ? 0 : height, top: 1, ticks: [0, 1], name: (v) => `${100 * v} %`, curves: [
           {label: 'right', colour: ink.text, of: (line) => line.held_out_accuracy},
           {label: width > 500 ? 'both of a pair' : 'pairs', colour: ink.muted, dashed: true, of: (line) => line.twin_accuracy}, ...ofHeads
         ]
@@ -103,6 +93,7 @@ const training = {
 
   plot({x, y, top, ticks, name, curves}, {left, inner, height, last, step, metrics, others}) {
     const low = y + height - 14, high = y + 26, figure = this.figure;
+    const line = (points, attributes) => figure.add('polyline', {points: points.map((p) => p.map((v) => v.toFixed(1)).join()).join(' '), fill: 'none', ...attributes});
     const place = (at, value) => [x + left + at / last * inner, low - value / top * (low - high)];
     for (const tick of ticks) {
       const [, tickY] = place(0, tick);
@@ -117,27 +108,13 @@ const training = {
       for (const other of others) {
         const points = other.filter((line) => Number.isFinite(of(line)) && line.step <= last).map((line) => place(line.step, of(line)));
         if (points.length === 0) continue;
-        figure.add('polyline', {
-          points: points.map((p) => p.map((v) => v.toFixed(1)).join()).join(' '),
-          fill: 'none',
-          stroke: ink.muted,
-          'stroke-width': 1.5,
-          'stroke-opacity': 0.6,
-          class: 'other-run'
-        });
+        line(points, {stroke: ink.muted, 'stroke-width': 1.5, 'stroke-opacity': 0.6, class: 'other-run'});
       }
     }
     for (const {label, colour, dashed, of} of curves) {
       const points = metrics.filter((line) => Number.isFinite(of(line))).map((line) => place(line.step, of(line)));
       if (points.length === 0) continue;
-      figure.add('polyline', {
-        points: points.map((p) => p.map((v) => v.toFixed(1)).join()).join(' '),
-        fill: 'none',
-        stroke: colour,
-        'stroke-width': 2,
-        'stroke-dasharray': dashed ? '5 3' : null,
-        'stroke-linejoin': 'round'
-      });
+      line(points, {stroke: colour, 'stroke-width': 2, 'stroke-dasharray': dashed ? '5 3' : null, 'stroke-linejoin': 'round'});
       if (Number.isFinite(of(now))) {
         const [cx, cy] = place(now.step, of(now));
         figure.add('circle', {cx, cy, r: 3.5, fill: colour});

@@ -2,7 +2,7 @@
 const tryView = {
   title: 'Try it',
   isFor: canType,
-  lead: () => 'The trained model is in this page. Type a sentence of its words and it answers as you type. Press a word at the left to ask about it, ' +
+  lead: () => (runNow().served ? 'The program runs the model. Type a text' : 'The trained model is in this page. Type a sentence of its words') + ' and it answers as you type. Press a word at the left to ask about it, ' +
       'and one at the right to remove the edge to it; remove heads; see what becomes of the answer.',
   make() {
     const picture = sentenceView.make(), input = el('textarea', {rows: 2, spellcheck: 'false', 'aria-label': 'Your sentence', oninput: () => retype()});
@@ -13,10 +13,11 @@ const tryView = {
 
     const begin = (engine) => {
       const sentence = Math.max(0, state.sentence), given = state.sentence === OWN ? state.own : runNow().sentences[sentence];
-      input.value = withBrackets(given.tokens, given.candidates ?? [], engine.gap);
+      input.value = given.typed ?? withBrackets(given.tokens, given.candidates ?? [], engine.gap);
       input.rows = Math.max(2, Math.min(6, Math.ceil(textWidth(input.value, 21) / (roomFor() - 40))));
       begun = {run: state.run, sentence: state.sentence, text: input.value, given};
       words.replaceChildren(...engine.vocabulary.flatMap((one) => [word(one), ' ']));
+      vocabulary.hidden = engine.vocabulary.length === 0;
       vocabulary.firstChild.textContent = `The ${engine.vocabulary.length} ${engine.unit} of its vocabulary`;
       candidates.hidden = !engine.hasCandidates;
       written.textContent = notice.textContent = '';
@@ -24,9 +25,11 @@ const tryView = {
     };
     // Reads the text and shows it in all views, or says why it cannot be read.
     const retype = () => {
-      const engine = engineOf(state.run), isGiven = input.value === begun.text, text = engine.understand(input.value, isGiven ? begun.given : null);
+      const engine = engineOf(state.run), isGiven = input.value === begun.text, typed = input.value;
+      const text = engine.understand(typed, isGiven ? begun.given : null, retype);
+      if (!text) return;
       const before = state.sentence === OWN ? state.own : begun.given, at = afterEdit(before.tokens, text.tokens, before.query);
-      const {tokens, candidates} = text, stays = at >= 0 && at < tokens.length && !engine.isNext, query = stays ? at : text.query;
+      const {tokens, pieces, candidates} = text, stays = at >= 0 && at < tokens.length && !engine.isNext, query = stays ? at : text.query;
       const isCandidate = candidates?.some(([first, end]) => first === query && end === query + 1);
       const problem = text.problem ?? (isCandidate ? `${visible(tokens[query])} is a candidate; ask about another word.` : null);
       notice.textContent = [
@@ -35,7 +38,7 @@ const tryView = {
       ].filter(Boolean).join(' ');
       input.dir = direction(tokens);
       isStale = problem !== null;
-      if (!problem) askOwn(engine, {tokens, query, candidates});
+      if (!problem) askOwn(engine, {tokens, pieces, query, candidates, typed});
       update({});
     };
     // Finds candidates of the watched sentence that an edit left without brackets.
@@ -45,10 +48,10 @@ const tryView = {
       return before.map((span) => spanText(begun.given, span)).filter((name) => !now.includes(name)).map((name) => `${name} is no candidate any more.`);
     };
     const write = (engine) => {
-      const {tokens, problem} = engine.understand(input.value);
-      if (stop || problem) return stop?.();
+      const text = engine.understand(input.value, null, () => write(engine));
+      if (stop || !text || text.problem) return stop?.();
       written.textContent = input.value;
-      stop = engine.goOn(tokens, 200, (token) => { written.textContent += token; }, () => {
+      stop = engine.goOn(asRead(text).tokens, 200, (token) => { written.textContent += token; }, () => {
         stop = null;
         update({});
       });
@@ -73,7 +76,7 @@ const tryView = {
         notice.hidden = notice.textContent === '';
         picture.element.classList.toggle('stale', isStale);
         picture.draw();
-        announce(notice.textContent || `Answer ${visible(shownNow().predicted)}`);
+        announce(notice.textContent || (shownNow().predicted && `Answer ${visible(shownNow().predicted)}`));
       },
     };
   },
@@ -81,12 +84,12 @@ const tryView = {
 
 // Shows the user's own text, as soon as the model has read it.
 function askOwn(engine, text) {
-  const reading = engine.read(text, [], () => askOwn(engine, text));
+  const reading = engine.read(asRead(text), [], () => askOwn(engine, text));
   if (reading) update({own: asSubject(engine, text, reading), sentence: OWN, token: text.query, removed: []});
 }
 
 // Returns a reading in the form that views expect of a sentence.
-function asSubject({step}, {tokens, query, candidates}, reading) {
-  const [{word: predicted, probability}] = reading.answers(query, 1);
-  return {tokens, query, candidates, antecedent: -1, predicted, probability, attention: reading.attention, heads: runNow().heads, step};
+function asSubject({step}, text, reading) {
+  const {query} = text, [{word: predicted = '', probability} = {}] = reading.answers(query, 1);
+  return {...text, antecedent: -1, predicted, probability, attention: reading.attention, heads: runNow().heads, step};
 }

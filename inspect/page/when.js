@@ -72,12 +72,8 @@ function drawWhen(figure, history) {
   for (const [at, anchor, text] of ends) figure.text(x(at), low + 16, text, {'text-anchor': anchor, 'font-size': 11, fill: ink.muted});
   const path = (of) => points.map((point) => `${x(point.step).toFixed(1)},${y(of(point)).toFixed(1)}`);
   // The area between the curves: weight without effect, or effect without weight.
-  figure.add('polygon', {
-    points: [...path(({weight}) => weight), ...path(({effect}) => effect).reverse()].join(' '),
-    fill: ink.muted,
-    'fill-opacity': 0.14,
-    class: 'gap'
-  });
+  const area = [...path(({weight}) => weight), ...path(({effect}) => effect).reverse()].join(' ');
+  figure.add('polygon', {points: area, fill: ink.muted, 'fill-opacity': 0.14, class: 'gap'});
   figure.add('line', {x1: x(step), x2: x(step), y1: high - 6, y2: low, stroke: ink.accent, 'stroke-width': 2, class: 'cursor'});
   const curves = [
     {text: `weight ${fixed(now.weight, 2)}`, colour: ink['head-0'], of: ({weight}) => weight},
@@ -87,14 +83,8 @@ function drawWhen(figure, history) {
   ];
   let labelX = left, labelY = 10;
   for (const {text, colour, thin, dashed, of} of curves) {
-    figure.add('polyline', {
-      points: path(of).join(' '),
-      fill: 'none',
-      stroke: colour,
-      'stroke-width': thin ? 1.5 : 3,
-      'stroke-dasharray': dashed ? '5 3' : null,
-      'stroke-linejoin': 'round'
-    });
+    const style = {stroke: colour, 'stroke-width': thin ? 1.5 : 3, 'stroke-dasharray': dashed ? '5 3' : null, 'stroke-linejoin': 'round'};
+    figure.add('polyline', {points: path(of).join(' '), fill: 'none', ...style});
     figure.add('circle', {cx: x(now.step), cy: y(of(now)), r: thin ? 3 : 4.5, fill: colour});
     if (labelX > left && labelX + 14 + textWidth(text, 13) > room) [labelX, labelY] = [left, labelY + 18];
     figure.add('rect', {x: labelX, y: labelY - 2, width: 10, height: 4, fill: colour});

@@ -1,4 +1,4 @@
-#include "inspect/page/singular_values.h"
+#include "inspect/views/singular_values.h"
 #include "inspect/views/view.h"
 
 #include <heed/autograd/ops.h>

@@ -180,12 +180,12 @@ void Browser::note(const Json& event) {
   } else if (method == "Network.requestWillBeSent") {
     const std::string url = what.at("request").at("url");
     const bool own = url.starts_with("data:") || url.starts_with("blob:") || url == "about:blank";
-    if (!own && url != opened_) complaints_.push_back("request: " + url);
+    if (!own && !url.starts_with(opened_)) complaints_.push_back("request: " + url);
   }
 }
 
 void Browser::open(const fs::path& file, int width, bool dark, const std::string& hash) {
-  opened_ = "file://" + file.string();
+  opened_ = (file.string().starts_with("http://") ? "" : "file://") + file.string();
   call("Emulation.setDeviceMetricsOverride",
        {{"width", width}, {"height", 800}, {"deviceScaleFactor", 1}, {"mobile", false}});
   const Json scheme = {{"name", "prefers-color-scheme"}, {"value", dark ? "dark" : "light"}};

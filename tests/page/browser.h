@@ -18,7 +18,7 @@ class Browser {
 
   Browser();  // throws Error when it does not start
 
-  // Opens a file at the position `hash` ("#view=why"), in a window of this size, and waits until it is loaded.
+  // Opens a file, or an address that begins with http://, at the position `hash` ("#view=why"), in a window of this size, and waits until it is loaded.
   void open(const std::filesystem::path& file, int width = 1280, bool dark = false, const std::string& hash = "");
 
   // Returns the value of the expression; waits for promises. Throws Error with the script's message when it throws.
@@ -42,8 +42,8 @@ class Browser {
   void click(const std::string& javascript, double across = 0.5, double down = 0.5);
   void press(const std::string& key);  // an arrow key, Home, End, Enter or " "
 
-  // Returns console messages since the page was opened, script errors, dialogs, and each request except for the file
-  // itself and for data: and blob: URLs.
+  // Returns console messages since the page was opened, script errors, dialogs, and each request except for those
+  // of the file or address itself, data: and blob: URLs.
   std::vector<std::string> complaints();
 
   const std::filesystem::path& downloads() const { return files_.downloads; }

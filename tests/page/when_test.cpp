@@ -92,14 +92,16 @@ TEST_CASE("Try, Calculation, Circuits and Why show the slider's step") {
 
   for (const auto& [view, said] : std::vector<std::pair<std::string, std::string>>{
            {"Calculation", "In the saved model of step {}, the largest score of "},
-           {"Circuits", "The saved model of step {}: W_Q of"}}) {
+           {"Circuits", "The words of the saved model of step {}."}}) {
     show(*chromium, view);
     for (const auto& [key, step] : {std::pair{"Home", 0}, std::pair{"End", 400}}) {
       move_to(key);
       CHECK(chromium->text(says).starts_with(fmt::format(fmt::runtime(said), step)));
     }
   }
-  const auto largest_entry = [&] { return chromium->run("matricesOf(readerOf(0), 0, 0)[0].norm").get<double>(); };
+  const auto largest_entry = [&] {
+    return chromium->run("Math.max(...readerOf(0).blocks[0].W_Q.weight)").get<double>();
+  };
   const double last = largest_entry();
   move_to("Home");
   CHECK(largest_entry() == Approx(last * 2 / 1.5).epsilon(1e-5));
@@ -175,18 +177,18 @@ TEST_CASE("A step without a stored model shows the nearest one, with a message")
   place.keep(scaled(2, 0));
   place.open(*chromium, "#view=circuits&step=0", 0);
   CHECK(chromium->run("document.querySelector('.training').hidden") == true);
-  CHECK(chromium->text(says).starts_with("The saved model of step 400: W_Q"));
+  CHECK(chromium->text(says).starts_with("The words of the saved model of step 400."));
   CHECK(chromium->text("document.getElementById('footer').textContent").find("leaves out 1, to stay below 20 MB.") !=
         std::string::npos);
   // One of three steps is stored.
   write_dump(place.run, {200, read_dump(dump_path(place.run, 0)).sentences});
   place.keep(scaled(3, 200));
   place.open(*chromium, "#view=circuits&step=200");
-  CHECK(chromium->text(says).starts_with("The saved model of step 200: W_Q"));
+  CHECK(chromium->text(says).starts_with("The words of the saved model of step 200."));
   std::filesystem::remove(dumped_model_path(place.run, 200));
   place.open(*chromium, "#view=circuits&step=200");
   const std::string nearest = chromium->text(says);
-  CHECK(nearest.starts_with("The saved model of step 400, the nearest in this page: W_Q"));
+  CHECK(nearest.starts_with("The words of the saved model of step 400, the nearest in this page."));
 }
 
 TEST_CASE("The step at which attention became causal is drawn and described for each head") {

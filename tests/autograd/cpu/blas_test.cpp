@@ -117,7 +117,9 @@ TEST_CASE("A layout is BLAS's when rows or columns are dense and do not overlap"
 
 TEST_CASE("Functions of OpenBLAS are found by name, of LAPACK too") {
   CHECK(heed::cpu::blas_function("dgesvd_") != nullptr);
-  CHECK(heed::message([] { heed::cpu::blas_function("dnosuch_"); }).starts_with("OpenBLAS lacks the function dnosuch_: "));
+  CHECK(heed::message([] {
+          heed::cpu::blas_function("dnosuch_");
+        }).starts_with("OpenBLAS lacks the function dnosuch_: "));
 }
 
 TEMPLATE_TEST_CASE("Products that OpenBLAS does are right: few columns, no sum, large in every direction", "", float,

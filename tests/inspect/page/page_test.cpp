@@ -91,7 +91,6 @@ TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says wh
   CHECK(all.at("sentences")[0].at("pointing").dump() == R"({"layer":1,"head":1})");
   CHECK(all.at("model").dump() == R"({"step":400,"split":"words"})");
   CHECK(parse_json(made.model).at("tensors").size() == small_model().parameters.size());
-  CHECK(parse_json(made.model).at("singular_values")[1][0].at("W_V").size() == 5);
   CHECK(all.at("causes_missing").get<std::string>().starts_with("Causes were not looked for: "));
 
   std::filesystem::remove(model_path(run.run));
@@ -110,7 +109,9 @@ TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says wh
   CHECK(parse_json(halved.model).at("tensors").at("encoder.0.mlp.in.bias").at("data").get<std::string>().size() == 44);
   const Json large = page_of(132'000).description;
   CHECK(large.at("model").is_null());
-  CHECK(large.at("model_missing") == "The model takes 2.38 MB in float16; a page holds models of up to 2.10 MB.");
+  CHECK(
+      large.at("model_missing") ==
+      "The model takes 2.38 MB in float16; a page holds models of up to 2.10 MB. inspect serve answers for any model.");
 }
 
 TEST_CASE("Steps between the first and the last are left out of a page that would be too large") {
@@ -150,7 +151,6 @@ TEST_CASE("A page holds the models that were kept at its steps, as far as it sta
       const Json held = parse_json(page.models[i]);
       CHECK(held["step"] == step["step"]);
       CHECK(held["tensors"] == parse_json(page.model)["tensors"]);
-      CHECK(held["singular_values"].size() == 2);
       steps += step["step"].dump() + " ";
     }
     return steps;

@@ -1,4 +1,4 @@
-#include "inspect/page/singular_values.h"
+#include "inspect/views/singular_values.h"
 
 #include "tests/catch.h"
 #include "tests/message.h"

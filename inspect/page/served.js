@@ -1,0 +1,76 @@
+// The engine of a page that `inspect serve` shows: the program computes, and answers JSON (inspect/serve/served_model.h).
+class ServedEngine {
+  constructor({served, steps, heads}) {
+    // known: answers by request, the latest used last. waiting: requests {name, what, body, later}, the last is sent first.
+    Object.assign(this, served, {step: steps.at(-1).step, heads, known: new Map(), waiting: [], sent: null});
+  }
+
+  // Returns the program's answer, or null until it has arrived; then calls later(). Drops requests that newer ones overtook.
+  ask(what, request, later) {
+    const body = JSON.stringify(request), name = what + body, found = this.known.get(name);
+    if (found) {
+      this.known.delete(name);
+      this.known.set(name, found);
+      return found;
+    }
+    const same = [this.sent, ...this.waiting].find((one) => one?.name === name);
+    if (same) same.later.push(later);
+    else this.waiting.push({name, what, body, later: [later]});
+    if (this.waiting.length > 4) this.waiting.shift();
+    this.send();
+    return null;
+  }
+  async send() {
+    if (this.sent || this.waiting.length === 0) return;
+    const {name, what, body, later} = this.sent = this.waiting.pop();
+    this.known.set(name, await this.answer(what, body));
+    if (this.known.size > 8) this.known.delete(this.known.keys().next().value);
+    this.sent = null;
+    later.forEach((one) => one());
+    this.send();
+  }
+  async answer(what, body) {
+    try {
+      const response = await fetch(what, {method: 'POST', headers: {'Content-Type': 'application/json'}, body});
+      return response.ok ? await response.json() : {problem: (await response.text()).trim()};
+    } catch {
+      return {problem: 'inspect serve does not answer. Start it again, and open the address that it prints.'};
+    }
+  }
+
+  understand(text, given, later) {
+    const found = this.ask('understand', {text}, later);
+    return found && {tokens: [], notes: [], asked: true, ...found};
+  }
+  read({tokens, query, candidates}, removed, later) {
+    const found = this.ask('read', {text: {pieces: tokens, query, candidates}, removed}, later);
+    return !found || found.problem ? null : found.reading ??= new ServedReading(found, tokens, query, this.heads);
+  }
+  goOn(tokens, count, write, done) {
+    let left = count;
+    const next = async () => {
+      const text = {pieces: tokens.slice(-this.context), query: 0};
+      const {pieces, written} = await this.answer('continue', JSON.stringify({text, count: Math.min(left, 8)}));
+      left = pieces ? left - 8 : 0;
+      if (pieces) write(written);
+      tokens = tokens.concat(pieces);
+      left > 0 ? next() : done();
+    };
+    next();
+    return () => { left = 0; };
+  }
+}
+
+class ServedReading {
+  constructor({attention, answers, bits}, tokens, query, heads) {
+    Object.assign(this, {attention: new Attention(tokens, heads, attention), all: answers, surprise: bits, query});
+  }
+  answers(token, count) {
+    const all = this.all[token] ?? [], list = all.slice(0, count), first = all.reduce((a, b) => b[2] > a[2] ? b : a, all[0]);
+    if (list.length > 0 && !list.includes(first)) list.splice(-1, 1, first);
+    return list.map(([word, probability, before]) => ({word, probability, before}));
+  }
+  probability(word) { return this.all[this.query]?.find(([answer]) => answer === word)?.[1] ?? NaN; }
+  bits() { return this.surprise; }
+  direct() { return null; }
+}

@@ -1,0 +1,237 @@
+#include "inspect/serve/served_model.h"
+
+#include "inspect/continuation.h"
+#include "inspect/page/encode.h"
+#include "inspect/page/page_facts.h"
+
+#include <heed/autograd/ops.h>
+#include <heed/autograd/record.h>
+#include <heed/explain/intervention.h>
+#include <heed/files/utf8.h>
+#include <heed/models/reading.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+namespace heed {
+namespace {
+
+constexpr std::size_t most_answers = 10;
+
+const Json& field(const Json& object, const char* name) {
+  if (!object.is_object() || !object.contains(name)) fail("the request lacks \"{}\"", name);
+  return object[name];
+}
+
+int integer(const Json& value, const char* name, int least, int most) {
+  if (!value.is_number_integer() || value < least || value > most) {
+    fail("{}: expected an integer from {} to {}, got {}", name, least, most, excerpt(value.dump(), 20));
+  }
+  return value.get<int>();
+}
+
+// Parses "layer.head" or "layer.head.token".
+std::vector<int> place_of(const Json& name) {
+  if (!name.is_string()) fail("removed: expected names of heads and edges");
+  const std::string& text = name.get_ref<const std::string&>();
+  std::vector<int> numbers;
+  for (const char *at = text.data(), *stop = at + text.size(); at <= stop; ++at) {
+    const auto [end, error] = std::from_chars(at, stop, numbers.emplace_back());
+    if (error != std::errc() || numbers.back() < 0 || (end != stop && *end != '.')) numbers.clear();
+    if (numbers.empty()) break;
+    at = end;
+  }
+  if (numbers.size() != 2 && numbers.size() != 3) {
+    fail("removed: expected layer.head or layer.head.token, got '{}'", excerpt(text, 20));
+  }
+  return numbers;
+}
+
+std::vector<Intervention> interventions_of(const Json& removed, const SavedModel& model, const Example& example) {
+  std::vector<Intervention> changes;
+  if (!removed.is_array() || removed.size() > 4096) fail("removed: expected a list of up to 4096 names");
+  for (const Json& name : removed) {
+    const std::vector<int> place = place_of(name);
+    const Heads head{place[0], place[1]};
+    if (head.layer >= model.layers() || head.head >= model.heads()) {
+      fail("removed: no layer {} head {} in a model of {} layers with {} heads (from 0)", head.layer, head.head,
+           model.layers(), model.heads());
+    }
+    const int token = place.size() == 3 ? place[2] : 0;
+    if (token >= std::ssize(example.tokens)) fail("removed: no token {} in the text", token);
+    changes.push_back(place.size() == 2 ? ablate(head) : cut(head, Edge{example.query, {token, token + 1}}));
+  }
+  return changes;
+}
+
+// Returns the probabilities of the answers at each token, (T, answers) or (1, answers) at the query alone.
+Tensor probabilities(const SavedModel& model, const Questions& asked, const std::vector<Intervention>& changes) {
+  const Model& network = *model.network;
+  Tensor logits = predicts_tokens(network) ? token_logits(network, asked.texts.tokens, changes)
+                                           : answer(network, asked, changes).logits;
+  logits = reshape(logits, {-1, logits.size(logits.rank() - 1)});
+  return softmax(logits.to(DType::float32));
+}
+
+class AnswerList {
+ public:
+  AnswerList(const SavedModel& model, const Example& example) : model_(model), example_(example) {}
+
+  // Returns [[answer, probability, probability before], ...] of one row of probabilities.
+  Json of(std::span<const float> now, std::span<const float> before) const {
+    std::vector<std::size_t> order(now.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const std::size_t count = std::min(most_answers, order.size());
+    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                      [&](std::size_t a, std::size_t b) { return now[a] > now[b]; });
+    order.resize(count);
+    const auto first = static_cast<std::size_t>(std::max_element(before.begin(), before.end()) - before.begin());
+    if (std::ranges::count(order, first) == 0) order.back() = first;
+    Json list = Json::array();
+    for (const std::size_t i : order) {
+      const std::string token = answer_text(*model_.network, model_.vocabulary, example_, static_cast<int>(i));
+      list.push_back({shown_token(model_.tokenizer, token), now[i], before[i]});
+    }
+    return list;
+  }
+
+ private:
+  const SavedModel& model_;
+  const Example& example_;
+};
+
+std::span<const float> row_of(const Tensor& probabilities, std::int64_t row) {
+  const auto width = static_cast<std::size_t>(probabilities.size(1));
+  return {probabilities.data<float>() + static_cast<std::size_t>(row) * width, width};
+}
+
+}  // namespace
+
+Json ServedModel::description() const {
+  const bool is_next = std::holds_alternative<LanguageModel>(*model_.network);
+  const bool is_of_text = model_.tokenizer.is_of_text();
+  return {{"isNext", is_next},
+          {"hasCandidates", std::holds_alternative<CandidateChooser>(*model_.network)},
+          {"canContinue", is_next && is_of_text},
+          {"context", std::min<std::int64_t>(most_tokens, model_.transformer().config.max_length)},
+          {"queries", model_.queries},
+          {"vocabulary", Json::array()},
+          {"unit", "tokens"},
+          {"gap", is_of_text || model_.tokenizer.split() == Split::characters ? "" : " "}};
+}
+
+Json ServedModel::answer(const std::string& what, const Json& request) const {
+  const NoRecording unrecorded;
+  if (what == "understand") {
+    const Json& text = field(request, "text");
+    if (!text.is_string()) fail("text: expected a string");
+    try {
+      return understand(text.get<std::string>());
+    } catch (const Error& error) {
+      return {{"problem", error.what()}};
+    }
+  }
+  const Example example = example_of(field(request, "text"));
+  if (what == "read") return read(example, field(request, "removed"));
+  if (what == "continue") return go_on(example, integer(field(request, "count"), "count", 1, most_continued));
+  fail("expected understand, read or continue, got '{}'", excerpt(what, 20));
+}
+
+Json ServedModel::understand(const std::string& text) const {
+  Example example;
+  const bool is_masked = std::holds_alternative<MaskedLanguageModel>(*model_.network);
+  try {
+    example = question(model_, text);
+  } catch (const Error&) {
+    if (!is_masked) throw;
+    example.tokens = model_.tokenizer(text);  // without a mask: asked at its last token
+    example.query = static_cast<int>(example.tokens.size()) - 1;
+  }
+  if (example.tokens.empty()) fail("the sentence is empty");
+  if (example.tokens.size() > most_tokens) {
+    fail("expected at most {} tokens, got {}", most_tokens, example.tokens.size());
+  }
+  questions(*model_.network, model_.vocabulary, example);
+  Json shown = Json::array(), candidates;
+  for (const std::string& token : example.tokens) shown.push_back(shown_token(model_.tokenizer, token));
+  for (const Span& span : example.candidates) candidates.push_back({span.begin, span.end});
+  return {{"tokens", shown}, {"pieces", example.tokens}, {"query", example.query}, {"candidates", candidates}};
+}
+
+Example ServedModel::example_of(const Json& text) const {
+  Example example;
+  const Json& pieces = field(text, "pieces");
+  if (!pieces.is_array() || pieces.empty() || pieces.size() > most_tokens) {
+    fail("pieces: expected a list of 1 to {} tokens", most_tokens);
+  }
+  for (const Json& piece : pieces) {
+    if (!piece.is_string()) fail("pieces: expected strings");
+    example.tokens.push_back(piece.get<std::string>());
+  }
+  const int T = static_cast<int>(pieces.size());
+  example.query = integer(field(text, "query"), "query", 0, T - 1);
+  example.sentences = sentence_numbers(example.tokens);
+  if (text.contains("candidates") && !text["candidates"].is_null()) {
+    const Json& spans = text["candidates"];
+    if (!spans.is_array() || spans.size() > pieces.size()) fail("candidates: expected a list of [first, end]");
+    for (const Json& span : spans) {
+      if (!span.is_array() || span.size() != 2) fail("candidates: expected a list of [first, end]");
+      const int begin = integer(span[0], "candidates", 0, T - 1);
+      example.candidates.push_back({begin, integer(span[1], "candidates", begin + 1, T)});
+    }
+  }
+  return example;
+}
+
+Json ServedModel::read(const Example& example, const Json& removed) const {
+  const Model& network = *model_.network;
+  const Questions asked = questions(network, model_.vocabulary, example);
+  const std::vector<Intervention> changes = interventions_of(removed, model_, example);
+  Json heads = Json::array(), answers = Json::array(), bits;
+  for (const LayerTrace& layer : trace(network, asked, changes).layers) {
+    if (!is_finite(layer.weights)) fail("the weights are not finite");
+    for (std::int64_t h = 0; h < layer.weights.size(1); ++h) {
+      heads.push_back(base64(pack_weights(slice(layer.weights, 1, h, h + 1).to(DType::float32))));
+    }
+  }
+  if (has_answers(network)) {
+    const Tensor now = probabilities(model_, asked, changes);
+    const Tensor before = changes.empty() ? now : probabilities(model_, asked, {});
+    if (!is_finite(now)) fail("the answers are not finite");
+    const AnswerList list(model_, example);
+    const std::int64_t T = std::ssize(example.tokens);
+    for (std::int64_t t = 0; t < T; ++t) {
+      const std::int64_t row = now.size(0) == T ? t : 0;
+      const bool is_known = now.size(0) == T || t == example.query;
+      answers.push_back(is_known ? list.of(row_of(now, row), row_of(before, row)) : Json::array());
+    }
+    if (std::holds_alternative<LanguageModel>(network)) {
+      bits = Json::array({nullptr});
+      for (std::int64_t t = 1; t < T; ++t) {
+        const double p = row_of(now, t - 1)[static_cast<std::size_t>(asked.texts.tokens[t])];
+        bits.push_back(p > 0 ? Json(-std::log2(p)) : Json());
+      }
+    }
+  }
+  return {{"attention", heads}, {"answers", answers}, {"bits", bits}};
+}
+
+Json ServedModel::go_on(const Example& example, int count) const {
+  Continuation wanted;
+  wanted.tokens = count;
+  wanted.seed = example.tokens.size();
+  for (const std::string& token : example.tokens) wanted.begin += model_.tokenizer.written(token);
+  TerminalText safe;
+  std::string written;
+  bool is_begin = true;
+  const std::vector<std::string> drawn = continue_text(model_, wanted, [&](std::string_view piece) {
+    if (!is_begin) written += safe.add(piece);
+    is_begin = false;
+    return true;
+  });
+  return {{"pieces", drawn}, {"written", written + safe.finish()}};
+}
+
+}  // namespace heed

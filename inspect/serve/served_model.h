@@ -1,0 +1,49 @@
+#pragma once
+#include "files/json.h"
+
+#include <heed/models/formats/saved_model.h>
+
+#include <string>
+
+namespace heed {
+
+/// Computes what a served page asks about a model (inspect/page/served.js), with requests and answers as JSON. A text is
+/// {"pieces": [token, ...], "query": index, "candidates": [[first, end], ...]}; the last is optional.
+///
+///   const ServedModel served(model);
+///   const Json text = served.answer("understand", {{"text", "To be or not to"}});
+///   const Json reading = served.answer("read", {{"text", text}, {"removed", {"0.1", "2.3.0"}}});
+///
+/// understand  {"text"} -> a text with "tokens", its tokens as the page shows them; or {"problem"}
+/// read        {"text", "removed"} -> {"attention", "answers", "bits"}. "removed" names heads "layer.head" and edges from the
+///             query "layer.head.token", from 0. "attention" has pack_weights() in base64 per head, layer by layer; "answers"
+///             has [[answer, probability, probability with nothing removed], ...] per token, the ten most probable first, and
+///             [] where the model answers at the query alone; "bits" has -log2 of the probability of each token of a language
+///             model given those before it, null for the first.
+/// continue    {"text", "count"} -> {"pieces", "written"}: a sampled continuation of a language model's text
+///
+/// Throws Error for a request in another form, and for a text that the model cannot read.
+class ServedModel {
+ public:
+  /// The model must outlive this object.
+  explicit ServedModel(const SavedModel& model) : model_(model) {}
+
+  /// Returns what the page says of its engine: "isNext", "hasCandidates", "canContinue", ... (inspect/page/engine.js).
+  Json description() const;
+  Json answer(const std::string& what, const Json& request) const;
+
+  /// Number of tokens up to which a text is read.
+  static constexpr std::size_t most_tokens = 512;
+  /// Number of tokens up to which "continue" goes.
+  static constexpr int most_continued = 64;
+
+ private:
+  Json understand(const std::string& text) const;
+  Json read(const Example& example, const Json& removed) const;
+  Json go_on(const Example& example, int count) const;
+  Example example_of(const Json& text) const;
+
+  const SavedModel& model_;
+};
+
+}  // namespace heed

@@ -1,0 +1,32 @@
+#pragma once
+#include "inspect/page/page.h"
+#include "inspect/serve/local_server.h"
+#include "inspect/serve/served_model.h"
+
+#include <string>
+
+namespace heed {
+
+/// The page of a run or model, which asks a LocalServer for what its own engine cannot compute.
+///
+///   LocalServer server(0);
+///   const ServedPage page(page_run("runs/toy"), model);
+///   fmt::print("http://127.0.0.1:{}{}\n", server.port(), page.path());
+///   server.run(page);
+class ServedPage {
+ public:
+  /// The model must outlive this object.
+  ServedPage(PageRun run, const SavedModel& model);
+
+  /// Returns the page's path: "/", a random name of 32 digits that nobody else can guess, "/".
+  const std::string& path() const { return path_; }
+
+  /// Answers a request: GET of path() is the page; POST of path() and "understand", "read" or "continue" is computed.
+  HttpAnswer operator()(const HttpRequest& request) const;
+
+ private:
+  ServedModel model_;
+  std::string path_, html_;
+};
+
+}  // namespace heed

@@ -1,0 +1,177 @@
+#include "inspect/serve/local_server.h"
+
+#include "tests/catch.h"
+
+#include <fmt/format.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <random>
+#include <string>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace heed;
+using namespace std::chrono_literals;
+
+namespace {
+
+// A server that answers with the method, the path and the body, while this object lives.
+class Echo {
+ public:
+  explicit Echo(const ServerLimits& limits = {})
+      : server_(0, limits), thread_([this] {
+          server_.run([](const HttpRequest& request) {
+            return HttpAnswer{.body = request.method + " " + request.path + " " + request.body};
+          });
+        }) {}
+  ~Echo() {
+    server_.stop();
+    thread_.join();
+  }
+  int port() const { return server_.port(); }
+
+  int connected() const {
+    const int number = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<std::uint16_t>(port()));
+    REQUIRE(::connect(number, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    return number;
+  }
+
+  // Sends bytes and returns all that comes back, within ten seconds. "PORT" in the bytes becomes the port.
+  std::string says(std::string bytes) const {
+    for (std::size_t at = 0; (at = bytes.find("PORT")) != bytes.npos;) bytes.replace(at, 4, std::to_string(port()));
+    const int number = connected();
+    for (std::size_t sent = 0; sent < bytes.size();) {
+      const ssize_t count = ::send(number, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+      if (count <= 0) break;
+      sent += static_cast<std::size_t>(count);
+    }
+    ::shutdown(number, SHUT_WR);
+    const std::string answer = all_from(number);
+    ::close(number);
+    return answer;
+  }
+
+  static std::string all_from(int number) {
+    std::string answer;
+    char block[4096];
+    for (pollfd wanted{number, POLLIN, 0}; ::poll(&wanted, 1, 10'000) > 0;) {
+      const ssize_t count = ::recv(number, block, sizeof block, 0);
+      if (count <= 0) break;
+      answer.append(block, static_cast<std::size_t>(count));
+    }
+    return answer;
+  }
+
+ private:
+  LocalServer server_;
+  std::thread thread_;
+};
+
+std::string status_of(const std::string& answer) { return answer.substr(0, 12); }
+std::string body_of(const std::string& answer) { return answer.substr(answer.find("\r\n\r\n") + 4); }
+
+const std::string host = "Host: 127.0.0.1:PORT\r\n";
+
+}  // namespace
+
+TEST_CASE("A local server answers a request and nothing of another origin") {
+  const Echo echo;
+  CHECK(body_of(echo.says("GET /a HTTP/1.1\r\n" + host + "\r\n")) == "GET /a ");
+  CHECK(body_of(echo.says("POST /b HTTP/1.1\r\nhost: localhost:PORT\r\nContent-Length: 3\r\n\r\nxyzmore")) ==
+        "POST /b xyz");
+  CHECK(status_of(echo.says("GET / HTTP/1.1\r\n" + host + "Origin: http://127.0.0.1:PORT\r\n\r\n")) == "HTTP/1.1 200");
+  for (const std::string& headers :
+       {std::string("Host: evil.example\r\n"), std::string("Host: 127.0.0.1\r\n"),
+        std::string("Host: 127.0.0.1:PORT.evil.example\r\n"), std::string(), host + "Origin: http://evil.example\r\n",
+        host + "Origin: null\r\n", host + "Origin: http://127.0.0.1:1\r\n", host + "Sec-Fetch-Site: cross-site\r\n",
+        host + "Sec-Fetch-Site: same-site\r\n"}) {
+    CAPTURE(headers);
+    CHECK(status_of(echo.says("GET /a HTTP/1.1\r\n" + headers + "\r\n")) == "HTTP/1.1 403");
+  }
+  const std::string answer = echo.says("GET /a HTTP/1.1\r\n" + host + "\r\n");
+  for (const char* header : {"Cache-Control: no-store", "X-Content-Type-Options: nosniff", "X-Frame-Options: DENY"}) {
+    CHECK(answer.find(header) != std::string::npos);
+  }
+  CHECK(answer.find("Access-Control") == std::string::npos);
+}
+
+TEST_CASE("A local server refuses what is no request, or too large") {
+  const Echo echo;
+  const auto status = [&](const std::string& bytes) { return status_of(echo.says(bytes)).substr(9); };
+  for (const char* line :
+       {"GET", "GET /a", "GET a HTTP/1.1", "GET /a HTTP/2.0", "G\x01T /a HTTP/1.1", "GET /\xff HTTP/1.1", ""}) {
+    CAPTURE(line);
+    CHECK(status(std::string(line) + "\r\n" + host + "\r\n") == "400");
+  }
+  CHECK(status("DELETE /a HTTP/1.1\r\n" + host + "\r\n") == "405");
+  CHECK(status("POST /a HTTP/1.1\r\n" + host + "\r\n") == "411");
+  CHECK(status("POST /a HTTP/1.1\r\n" + host + "Content-Length: -1\r\n\r\n") == "400");
+  CHECK(status("POST /a HTTP/1.1\r\n" + host + "Content-Length: 65537\r\n\r\n") == "413");
+  CHECK(status("POST /a HTTP/1.1\r\n" + host + "Content-Length: 99999999999999999999999\r\n\r\n") == "413");
+  CHECK(status("POST /a HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n") == "501");
+  CHECK(status("GET /a HTTP/1.1\r\n" + host + host + "\r\n") == "400");
+  CHECK(status("GET /a HTTP/1.1\r\n" + host + " folded: x\r\n\r\n") == "400");
+  CHECK(status("GET /a HTTP/1.1\r\n" + host + "A: x\ny\r\n\r\n") == "400");
+  CHECK(status("GET /a HTTP/1.1\r\n" + host + "Long: " + std::string(17'000, 'x') + "\r\n\r\n") == "431");
+  CHECK(status("GET /a HTTP/1.1\r\n" + host + "\r\n") == "200");
+}
+
+TEST_CASE("A local server outlives 10,000 malformed requests") {
+  std::mt19937 random(1);
+  const std::string good = "POST /a HTTP/1.1\r\nHost: 127.0.0.1:1\r\nContent-Length: 3\r\n\r\nabc";
+  int refused = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    std::string bytes = good;
+    for (unsigned changes = random() % 4 + 1; changes > 0; --changes) {
+      const std::size_t at = random() % bytes.size();
+      if (random() % 3 == 0) {
+        bytes.erase(at, random() % 9);
+      } else {
+        bytes[at] = static_cast<char>(random() % 256);
+      }
+      if (bytes.empty()) bytes = "x";
+    }
+    try {
+      std::size_t missing = 0;
+      const HttpRequest request = parse_request(bytes, missing);
+      CHECK(request.body.size() <= bytes.size());
+      CHECK(missing <= ServerLimits{}.body + ServerLimits{}.head);
+    } catch (const HttpError& error) {
+      ++refused;
+      CHECK((error.status >= 400 && error.status <= 501));
+    }
+  }
+  CHECK(refused > 2000);
+  const Echo echo;
+  for (int i = 0; i < 200; ++i) {
+    std::string bytes(random() % 300, ' ');
+    for (char& c : bytes) c = static_cast<char>(random() % 256);
+    const std::string answer = echo.says(bytes);
+    CHECK((answer.empty() || status_of(answer) == "HTTP/1.1 400"));
+  }
+  CHECK(status_of(echo.says("GET / HTTP/1.1\r\n" + host + "\r\n")) == "HTTP/1.1 200");
+}
+
+TEST_CASE("A local server bounds slow writers and slow readers, and others are served meanwhile") {
+  const Echo echo({.connections = 3, .read = 400ms, .write = 400ms});
+  const auto begin = std::chrono::steady_clock::now();
+  const int slow = echo.connected(), silent = echo.connected();
+  std::jthread trickle([&](const std::stop_token& stop) {
+    while (!stop.stop_requested() && ::send(slow, "G", 1, MSG_NOSIGNAL) == 1) std::this_thread::sleep_for(50ms);
+  });
+  CHECK(status_of(echo.says("GET / HTTP/1.1\r\n" + host + "\r\n")) == "HTTP/1.1 200");
+  CHECK(Echo::all_from(silent).empty());
+  CHECK(Echo::all_from(slow).empty());
+  CHECK(std::chrono::steady_clock::now() - begin < 8s);  // 0.4 s but for a busy machine
+  trickle.request_stop();
+  trickle.join();
+  ::close(slow);
+  ::close(silent);
+}

@@ -1,0 +1,76 @@
+#include "inspect/serve/served_model.h"
+
+#include "tests/catch.h"
+#include "tests/message.h"
+#include "tests/models/sample.h"
+
+#include <heed/explain/intervention.h>
+#include <heed/explain/sentence_attention.h>
+#include <heed/models/reading.h>
+
+using namespace heed;
+
+TEST_CASE("A served model reads a text as the library does, whole and with parts removed") {
+  const SavedModel model = small_model();
+  const ServedModel served(model);
+  const std::string sentence = "The animal didn't cross the street because it was too tired";
+  const Json text = served.answer("understand", {{"text", sentence}});
+  REQUIRE(text.contains("pieces"));
+  const Example example = question(model, sentence);
+  CHECK(text["query"] == example.query);
+  CHECK(text["tokens"].size() == example.tokens.size());
+
+  const SentenceAttention attention = attend(*model.network, model.vocabulary, example);
+  const Json whole = served.answer("read", {{"text", text}, {"removed", Json::array()}});
+  CHECK(whole["attention"].size() == static_cast<std::size_t>(model.layers() * model.heads()));
+  const auto query = static_cast<std::size_t>(example.query);
+  CHECK(whole["answers"][query][0][0] == attention.predicted);
+  CHECK(whole["answers"][query][0][1].get<double>() == Approx(attention.probability));
+  CHECK(whole["answers"][query][0][2] == whole["answers"][query][0][1]);
+  CHECK(whole["answers"][0].empty());
+  CHECK(whole["bits"].is_null());
+
+  const Json without = served.answer("read", {{"text", text}, {"removed", {"0.1", "1.0.1"}}});
+  const Questions asked = questions(*model.network, model.vocabulary, example);
+  const Tensor logits =
+      answer(*model.network, asked, {ablate({0, 1}), cut({1, 0}, Edge{example.query, {1, 2}})}).logits;
+  const Tensor p = softmax(logits);
+  const std::vector<double> expected = p.to_vector();
+  CHECK(without["answers"][query][0][1].get<double>() == Approx(*std::ranges::max_element(expected)));
+  bool has_first = false;
+  for (const Json& row : without["answers"][query]) {
+    if (row[0] != attention.predicted) continue;
+    has_first = true;
+    CHECK(row[2].get<double>() == Approx(attention.probability));
+  }
+  CHECK(has_first);
+  CHECK(without["attention"] != whole["attention"]);
+}
+
+TEST_CASE("A served model refuses requests in another form, and says why it cannot read a text") {
+  const SavedModel model = small_model();
+  const ServedModel served(model);
+  CHECK(served.answer("understand", {{"text", ""}})["problem"] == "the sentence is empty");
+  const std::string thirteen = "it it it it it it it it it it it it it";
+  CHECK(served.answer("understand", {{"text", thirteen}})["problem"].get<std::string>().find("12") !=
+        std::string::npos);
+  const Json text = {{"pieces", {"the", "animal", "it"}}, {"query", 2}};
+  const auto refused = [&](const char* what, const Json& request) {
+    return message([&] { served.answer(what, request); });
+  };
+  CHECK(refused("read", {{"text", text}}) == "the request lacks \"removed\"");
+  CHECK(refused("read", 3) == "the request lacks \"text\"");
+  CHECK(refused("write", {{"text", text}}) == "expected understand, read or continue, got 'write'");
+  for (const char* name : {"", "1", "a.b", "1.", ".1", "0.0.0.0", "-1.0", "99999999999.0"}) {
+    CHECK(refused("read", {{"text", text}, {"removed", {name}}}) ==
+          fmt::format("removed: expected layer.head or layer.head.token, got '{}'", name));
+  }
+  CHECK(refused("read", {{"text", text}, {"removed", {"2.0"}}}) ==
+        "removed: no layer 2 head 0 in a model of 2 layers with 2 heads (from 0)");
+  CHECK(refused("read", {{"text", text}, {"removed", {"0.0.3"}}}) == "removed: no token 3 in the text");
+  CHECK(refused("read", {{"text", {{"pieces", {"the"}}, {"query", 1}}}, {"removed", Json::array()}}) ==
+        "query: expected an integer from 0 to 0, got 1");
+  CHECK(refused("read", {{"text", {{"pieces", Json::array()}, {"query", 0}}}, {"removed", Json::array()}}) ==
+        "pieces: expected a list of 1 to 512 tokens");
+  CHECK(refused("continue", {{"text", text}, {"count", 65}}) == "count: expected an integer from 1 to 64, got 65");
+}

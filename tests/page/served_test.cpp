@@ -1,0 +1,89 @@
+#include "browser.h"
+#include "inspect/serve/served_page.h"
+#include "open.h"
+#include "tests/catch.h"
+#include "trying.h"
+
+#include <heed/explain/intervention.h>
+
+#include <thread>
+
+using namespace heed;
+
+namespace {
+
+// Serves the page of one sentence, without the model, while this object lives.
+class Serving {
+ public:
+  Serving(const SavedModel& model, const std::string& text)
+      : page_(sentence_of(model, text), model), thread_([this] { server_.run(page_); }) {}
+  ~Serving() {
+    server_.stop();
+    thread_.join();
+  }
+  std::string address() const { return fmt::format("http://127.0.0.1:{}{}", server_.port(), page_.path()); }
+
+ private:
+  static PageRun sentence_of(const SavedModel& model, const std::string& text) {
+    const Example example = question(model, text);
+    PageRun run = page_sentence("model", model, attend(*model.network, model.vocabulary, example), example);
+    run.model.clear();
+    run.description["model"] = nullptr;
+    return run;
+  }
+
+  LocalServer server_{0};
+  ServedPage page_;
+  std::thread thread_;
+};
+
+const std::string probability = "shownNow().live?.reading.answers(shownNow().query, 10)[0].probability";
+
+}  // namespace
+
+TEST_CASE("A served page asks the program: the text typed, and the answer without a head, are the library's") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const SavedModel model = shaken(small_model());
+  const Serving serving(model, animal);
+  chromium->open(serving.address());
+  chromium->wait_for("Boolean(shownNow().live)");
+  show(*chromium, "Try it");
+  type(*chromium, street);
+  chromium->wait_for("state.sentence === OWN && Boolean(shownNow().live)");
+  const Example example = question(model, street);
+  const SentenceAttention expected = attend(*model.network, model.vocabulary, example);
+  CHECK(chromium->text("shownNow().predicted") == expected.predicted);
+  CHECK(chromium->run(probability).get<double>() == Approx(expected.probability));
+  std::vector<double> weights;
+  for (const Tensor& layer : expected.layers) {
+    for (const double w : layer.to_vector()) weights.push_back(w);
+  }
+  CHECK(largest_difference(chromium->run("[..." + all_weights("shownNow().live.reading.attention") + "]"), weights) <
+        1e-4);
+
+  chromium->run("toggleRemoved(['0.1'])");
+  chromium->wait_for("isRemovedAny() && shownNow().live?.reading !== shownNow().live?.whole");
+  const Questions asked = questions(*model.network, model.vocabulary, example);
+  const std::vector<double> without = softmax(answer(*model.network, asked, {ablate({0, 1})}).logits).to_vector();
+  CHECK(chromium->run(probability).get<double>() == Approx(*std::ranges::max_element(without)));
+  CHECK(chromium->run("content.runs[0].model") == Json());
+
+  type(*chromium, "it it it it it it it it it it it it it it");
+  chromium->wait_for("document.querySelector('#main .notice').textContent.includes('12')");
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
+TEST_CASE("A served page says that the program has ended") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const SavedModel model = shaken(small_model());
+  {
+    const Serving serving(model, animal);
+    chromium->open(serving.address());
+    chromium->wait_for("Boolean(shownNow().live)");
+    show(*chromium, "Try it");
+  }
+  type(*chromium, street);
+  chromium->wait_for("document.querySelector('#main .notice').textContent.includes('inspect serve does not answer')");
+}
