@@ -24,6 +24,10 @@ if(HEED_DOXYGEN AND HEED_SPHINX AND HEED_PYTHON AND TARGET heed_train)
                     COMMAND ${CMAKE_COMMAND} -E echo "docs: ${output}/html/index.html"
                     WORKING_DIRECTORY ${output} VERBATIM)
   add_dependencies(docs heed_train heed_inspect)
+  # Adds pages of small models to the site, which it trains.
+  add_custom_target(gallery COMMAND ${PROJECT_SOURCE_DIR}/docs/gallery/make.sh ${PROJECT_BINARY_DIR} ${output}/html/docs/gallery
+                    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} VERBATIM USES_TERMINAL)
+  add_dependencies(gallery docs)
 else()
   add_custom_target(docs COMMAND ${CMAKE_COMMAND} -E echo "docs: a program is missing here; ./setup.sh docs installs doxygen and Sphinx"
                     COMMAND false)

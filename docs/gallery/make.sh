@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# make.sh PROGRAMS OUT: trains the models of the gallery with PROGRAMS/train and writes their pages into OUT. The target
+# "gallery" runs it. Two pages need files that are not part of heed: $SHAKESPEARE, the text "tiny Shakespeare", and $MINILM,
+# the directory of all-MiniLM-L6-v2. Without them these pages are left out, with a message.
+set -euo pipefail
+programs=$(realpath "$1") out=$2
+sources=$(realpath "$(dirname "$0")/../..")
+mkdir -p "$out"
+out=$(realpath "$out")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+page() {  # page NAME [OPTION...]: the page of the run or model in the directory NAME
+  "$programs/inspect" page "$1" --out "$out/$1.html" --force "${@:2}"
+}
+
+trained() {  # trained NAME CONFIG [SETTING...]
+  "$programs/train" --quiet --config "$sources/$2" --out "$1" "${@:3}"
+  page "$1" --limit 40
+}
+
+trained toy toy.yaml --set dump.weights=true
+trained chinese examples/chinese.yaml
+trained induction examples/induction.yaml
+if [ -n "${SHAKESPEARE:-}" ]; then
+  trained shakespeare examples/nanogpt.yaml --set data.train="$(cd "$OLDPWD" && realpath "$SHAKESPEARE")"
+else
+  echo "gallery: shakespeare is left out: set SHAKESPEARE to the file input.txt"
+fi
+if [ -n "${MINILM:-}" ]; then
+  ln -s "$(cd "$OLDPWD" && realpath "$MINILM")" minilm
+  page minilm --sentence "The animal didn't cross the street because it was too tired." --query it
+else
+  echo "gallery: minilm is left out: set MINILM to the directory of all-MiniLM-L6-v2"
+fi
