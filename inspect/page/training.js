@@ -123,7 +123,7 @@ const training = {
       for (let dash = 0; dash < (dashed ? 2 : 1); ++dash)
         figure.add('rect', {x: labelX + 6 * dash, y: y + 7, width: dashed ? 4 : 10, height: 4, fill: colour});
       figure.text(labelX + 14, y + 9, text, {'font-size': 12});
-      labelX += textWidth(text, 12) + (inner > 400 ? 22 : 15);
+      labelX += textWidth(text, 12) + (inner > 400 ? 26 : 18);
     }
   },
 };
