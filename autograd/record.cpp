@@ -278,8 +278,10 @@ Tensor Recorder::record(const Operation& operation, std::span<const Tensor* cons
 
 namespace {
 
-// Accumulates into the gradients of `total` in place.
-Gradients backward_onto(Gradients total, const Tensor& output, const Tensor& cotangent) {
+using Take = std::function<void(const Tensor& variable, Tensor gradient)>;
+
+// Accumulates into the gradients of `total` in place. If `take` is not empty, it gets the gradients instead.
+Gradients backward_onto(Gradients total, const Tensor& output, const Tensor& cotangent, const Take& take = {}) {
   if (!output.defined() || !cotangent.defined()) fail("backward: the output or its cotangent is undefined");
   const auto check_cotangent = [&] {
     if (cotangent.shape() == output.shape() && cotangent.dtype() == output.dtype()) return;
@@ -288,6 +290,10 @@ Gradients backward_onto(Gradients total, const Tensor& output, const Tensor& cot
   };
   if (tape && takes_gradient(output)) {  // dv/dv
     check_cotangent();
+    if (take) {
+      take(output, cotangent.detach());
+      return {};
+    }
     Gradients own;
     own.set(output, cotangent.detach());
     return total += own;
@@ -313,9 +319,17 @@ Gradients backward_onto(Gradients total, const Tensor& output, const Tensor& cot
     if (leaf == tape->leaves.end() || leaf->second.node >= output.tape_node().node) continue;
     gradient[static_cast<std::size_t>(leaf->second.node)] = std::make_unique<Tensor>(std::exchange(sum, {}));
   }
+  std::unordered_map<std::size_t, const Tensor*> variables;  // by their nodes
+  if (take) {
+    for (const auto& [number, leaf] : tape->leaves) variables[static_cast<std::size_t>(leaf.node)] = &leaf.value;
+  }
   for (std::size_t n = gradient.size(); n-- > 0;) {
     const Node& node = tape->nodes[n];
-    if (!node.operation || !gradient[n]) continue;
+    if (!gradient[n]) continue;
+    if (!node.operation) {  // every operation that uses the variable comes after it
+      if (take) take(*variables[n], std::move(*std::exchange(gradient[n], {})));
+      continue;
+    }
     const LayerScope layer(tape->layers[node.layer]);
     check_kept_unchanged(node);
     const Tensor dy = *std::exchange(gradient[n], {});
@@ -359,6 +373,11 @@ Gradients backward(const Tensor& loss) { return backward(checked_loss(loss), one
 
 void backward(const Tensor& loss, Gradients& total) {
   total = backward_onto(std::exchange(total, {}), checked_loss(loss), ones({}, loss.dtype()));
+}
+
+void backward(const Tensor& loss, const std::function<void(const Tensor& variable, Tensor gradient)>& take) {
+  if (!take) fail("backward: the function that takes the gradients is empty");
+  backward_onto({}, checked_loss(loss), ones({}, loss.dtype()), take);
 }
 
 Gradients backward(const Tensor& output, const Tensor& cotangent) { return backward_onto({}, output, cotangent); }

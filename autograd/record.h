@@ -3,6 +3,7 @@
 #include <heed/autograd/tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -90,6 +91,12 @@ Gradients backward(const Tensor& loss);
 /// Adds the gradients of `loss` to `total`, in the memory of `total`. Use it to accumulate gradients over the parts of a batch
 /// that is too large for one pass. After an Error, discard `total`.
 void backward(const Tensor& loss, Gradients& total);
+
+/// Passes the gradient of each variable to `take` as soon as it is final, while the rest of backward is still to come. The variable
+/// that the recording used first comes last. `take` runs on this thread, and what it computes is not recorded.
+///
+///   backward(loss, [&](const Tensor& variable, Tensor gradient) { send(variable.name(), std::move(gradient)); });
+void backward(const Tensor& loss, const std::function<void(const Tensor& variable, Tensor gradient)>& take);
 
 /// Returns the gradients of sum(output * cotangent), which is a vector-Jacobian product. Throws Error if their shapes or
 /// dtypes differ.

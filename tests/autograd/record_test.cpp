@@ -297,6 +297,37 @@ TEST_CASE("A loss's gradients are added to others where they lie, and copies of 
       "backward: the loss must be a scalar of shape (), got (2); reduce it with sum() or mean(), or give a cotangent");
 }
 
+TEST_CASE("Each gradient is passed on as soon as it is final, before the rest of backward") {
+  const Tensor a = variable(tensor({2}, {1, 2})), b = variable(tensor({2}, {3, 4})), c = variable(tensor({2}, {5, 6}));
+  std::vector<std::string> events;
+  const auto noted = [&](const Tensor& x, const std::string& name) {
+    return record(local, {&x}, x.clone(), [&events, name](const Tensor& dy) {
+      events.push_back("backward of " + name);
+      return std::vector{dy};
+    });
+  };
+  const Recording recording;
+  const Tensor loss = sum(noted(noted(a, "first") * b, "second") * c + b);
+  const Gradients all = backward(loss);
+  events.clear();
+  Gradients taken;
+  backward(loss, [&](const Tensor& variable, Tensor gradient) {
+    events.push_back(same_bits(variable, a) ? "a" : same_bits(variable, b) ? "b" : "c");
+    CHECK((gradient * 2).tape_node().recording == 0);
+    taken.set(variable, std::move(gradient));
+  });
+  CHECK(events == std::vector<std::string>{"c", "backward of second", "b", "backward of first", "a"});
+  REQUIRE(taken.size() == 3);
+  for (const Tensor& each : {a, b, c}) CHECK(same_bits(taken[each], all[each]));
+
+  taken = {};
+  const Tensor only = variable(tensor({}, {7}));
+  backward(only, [&](const Tensor& variable, Tensor gradient) { taken.set(variable, std::move(gradient)); });
+  CHECK(taken[only].item() == 1);
+  CHECK(message([&] { backward(loss, std::function<void(const Tensor&, Tensor)>()); }) ==
+        "backward: the function that takes the gradients is empty");
+}
+
 TEST_CASE("An error of backward begins with the layer whose operation it was") {
   const Tensor x = variable(ones({2}));
   const std::string name = "decoder.3.out";
