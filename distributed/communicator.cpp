@@ -92,16 +92,20 @@ std::string Communicator::name(int rank) const {
   return group_ ? group_->names.at(static_cast<std::size_t>(rank)) : "rank 0 of 1";
 }
 
-std::unique_ptr<Transfer> Communicator::send(std::span<const std::byte> bytes, int to) const {
-  if (to < 0 || to >= size() || to == rank()) fail("send: rank {} cannot send to rank {} of {}", rank(), to, size());
-  return group_->transport->send(bytes, to);
+void Transfer::wait() {
+  await([this] { return is_done(); });
 }
 
-std::unique_ptr<Transfer> Communicator::receive(std::span<std::byte> bytes, int from) const {
+std::unique_ptr<Transfer> Communicator::send(std::span<const std::byte> bytes, int to, int channel) const {
+  if (to < 0 || to >= size() || to == rank()) fail("send: rank {} cannot send to rank {} of {}", rank(), to, size());
+  return group_->transport->send(bytes, to, channel);
+}
+
+std::unique_ptr<Transfer> Communicator::receive(std::span<std::byte> bytes, int from, int channel) const {
   if (from < 0 || from >= size() || from == rank()) {
     fail("receive: rank {} cannot receive from rank {} of {}", rank(), from, size());
   }
-  return group_->transport->receive(bytes, from);
+  return group_->transport->receive(bytes, from, channel);
 }
 
 void Communicator::broadcast(std::span<std::byte> bytes) const {

@@ -10,12 +10,15 @@
 
 namespace heed {
 
-/// A message on its way. Its bytes must stay where they are until wait() has returned.
+/// A message on its way. Its bytes must stay where they are until it is done.
 class Transfer {
  public:
   virtual ~Transfer() = default;
-  /// Returns when the bytes were sent or received.
-  virtual void wait() = 0;
+  /// Returns whether the bytes were sent or received. All messages of this process move on during the call, and may rest
+  /// between calls.
+  virtual bool is_done() = 0;
+  /// Returns when is_done(). Leaves the processor to processes that compute.
+  void wait();
 };
 
 /// The processes that train one model together: those that mpirun or srun started, or this one alone. A handle: copies share
@@ -47,10 +50,10 @@ class Communicator {
   /// Returns how messages call a process: "rank 2 of 4 on host b".
   std::string name(int rank) const;
 
-  /// Begin to send bytes to, and to receive as many from, another process. Messages between two processes arrive in the order
-  /// in which they were sent. The receiver takes them in that order.
-  [[nodiscard]] std::unique_ptr<Transfer> send(std::span<const std::byte> bytes, int to) const;
-  [[nodiscard]] std::unique_ptr<Transfer> receive(std::span<std::byte> bytes, int from) const;
+  /// Begin to send bytes to, and to receive as many from, another process. Messages of one channel between two processes arrive
+  /// in the order in which they were sent. The receiver takes them in that order. Channels have numbers from 0 to 32,767.
+  [[nodiscard]] std::unique_ptr<Transfer> send(std::span<const std::byte> bytes, int to, int channel = 0) const;
+  [[nodiscard]] std::unique_ptr<Transfer> receive(std::span<std::byte> bytes, int from, int channel = 0) const;
 
   /// Gives each process the bytes that rank 0 has.
   void broadcast(std::span<std::byte> bytes) const;

@@ -1,5 +1,7 @@
 #include "distributed/flat_tensors.h"
 
+#include "distributed/transport.h"
+
 #include <heed/autograd/error.h>
 #include <heed/autograd/machine.h>
 
@@ -69,7 +71,7 @@ std::size_t bytes_in(const FlatTensors& flat, Share range) {
 FlatTensors::FlatTensors(std::vector<Tensor> tensors) : tensors_(std::move(tensors)) {
   std::int64_t end = 0;
   for (const Tensor& tensor : tensors_) {
-    if (tensor.dtype() != tensors_[0].dtype()) fail("mean_gradients: the parameters must have one dtype");
+    if (tensor.dtype() != tensors_[0].dtype()) fail("ParallelOptimizer: the parameters must have one dtype");
     ends_.push_back(end += tensor.numel());
   }
 }
@@ -78,61 +80,76 @@ std::size_t FlatTensors::tensor_at(std::int64_t i) const {
   return static_cast<std::size_t>(std::ranges::upper_bound(ends_, i) - ends_.begin());
 }
 
-void add(const FlatTensors& total, const FlatTensors& more, Share range) {
-  total.pieces(range, [&](std::size_t i, Share part) {
-    const Tensor& sum = total.tensors()[i];
-    add_numbers(sum.dtype(), bytes_of(sum, part), bytes_of(more.tensors()[i], part).data());
+void Exchange::send(const FlatTensors& from, Share range, int to) {
+  steps_.push_back([=, this, &from] {
+    const std::int64_t most = elements_per_message(from);
+    for (Share part = range; part.first < range.end; part.first = part.end) {
+      part.end = std::min(range.end, part.first + most);
+      Message& message = sent_.emplace_back(Message{part, {}, {}});
+      std::span<const std::byte> bytes = in_one_tensor(from, part);
+      if (bytes.empty()) {
+        message.bytes.resize(bytes_in(from, part));
+        copy_out(from, part, message.bytes.data());
+        bytes = message.bytes;
+      }
+      message.transfer = processes_.send(bytes, to, channel_);
+    }
+    return true;
   });
 }
 
-void Sending::send(const FlatTensors& from, Share range, int to) {
-  const std::int64_t most = elements_per_message(from);
-  for (std::int64_t next; range.first < range.end; range.first = next) {
-    next = std::min(range.end, range.first + most);
-    const Share part{range.first, next};
-    std::span<const std::byte> bytes = in_one_tensor(from, part);
-    if (bytes.empty()) {
-      auto& packed = packed_.emplace_back(bytes_in(from, part));
-      copy_out(from, part, packed.data());
-      bytes = packed;
-    }
-    transfers_.push_back(processes_.send(bytes, to));
-  }
-}
-
-void Sending::wait() {
-  for (const auto& transfer : transfers_) transfer->wait();
-  transfers_.clear();
-  packed_.clear();
-}
-
-void receive(const Communicator& processes, const FlatTensors& into, Share range, int from, Arriving how) {
-  struct Message {
-    Share part;
-    std::vector<std::byte> bytes;  // empty: data arrives at its final place
-    std::unique_ptr<Transfer> transfer;
-  };
-  constexpr std::size_t most_ahead = 4;
-  const std::int64_t most = elements_per_message(into);
-  std::deque<Message> ahead;
-  while (range.first < range.end || !ahead.empty()) {
-    while (range.first < range.end && ahead.size() < most_ahead) {
-      const Share part{range.first, std::min(range.end, range.first + most)};
-      Message& message = ahead.emplace_back(Message{part, {}, {}});
-      std::span<std::byte> bytes;
-      if (how == Arriving::replaces) bytes = in_one_tensor(into, part);
-      if (bytes.empty()) {
-        message.bytes.resize(bytes_in(into, part));
-        bytes = message.bytes;
+void Exchange::receive(const FlatTensors& into, Share range, int from, Arriving how) {
+  steps_.push_back([=, this, &into, ahead = std::make_shared<std::deque<Message>>()]() mutable {
+    constexpr std::size_t most_ahead = 4;
+    const std::int64_t most = elements_per_message(into);
+    while (range.first < range.end || !ahead->empty()) {
+      while (range.first < range.end && ahead->size() < most_ahead) {
+        const Share part{range.first, std::min(range.end, range.first + most)};
+        Message& message = ahead->emplace_back(Message{part, {}, {}});
+        std::span<std::byte> bytes;
+        if (how == Arriving::replaces) bytes = in_one_tensor(into, part);
+        if (bytes.empty()) {
+          message.bytes.resize(bytes_in(into, part));
+          bytes = message.bytes;
+        }
+        message.transfer = processes_.receive(bytes, from, channel_);
+        range.first = part.end;
       }
-      message.transfer = processes.receive(bytes, from);
-      range.first = part.end;
+      const Message& first = ahead->front();
+      if (!first.transfer->is_done()) return false;
+      if (!first.bytes.empty()) take_in(into, first.part, first.bytes.data(), how);
+      ahead->pop_front();
     }
-    const Message& first = ahead.front();
-    first.transfer->wait();
-    if (!first.bytes.empty()) take_in(into, first.part, first.bytes.data(), how);
-    ahead.pop_front();
-  }
+    return true;
+  });
+}
+
+void Exchange::add(const FlatTensors& total, const FlatTensors& more, Share range) {
+  steps_.push_back([=, &total, &more] {
+    total.pieces(range, [&](std::size_t i, Share part) {
+      const Tensor& sum = total.tensors()[i];
+      add_numbers(sum.dtype(), bytes_of(sum, part), bytes_of(more.tensors()[i], part).data());
+    });
+    return true;
+  });
+}
+
+void Exchange::await_sent() {
+  steps_.push_back([this] { return is_sent(); });
+}
+
+bool Exchange::is_sent() {
+  while (!sent_.empty() && sent_.front().transfer->is_done()) sent_.pop_front();
+  return sent_.empty();
+}
+
+bool Exchange::advance() {
+  while (!steps_.empty() && steps_.front()()) steps_.pop_front();
+  return steps_.empty() && is_sent();
+}
+
+void Exchange::finish() {
+  await([this] { return advance(); });
 }
 
 }  // namespace heed

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -40,25 +41,43 @@ class FlatTensors {
   std::vector<std::int64_t> ends_;
 };
 
-/// Sends elements of FlatTensors in messages of at most 1 MiB, without waiting. The elements must not change until
-/// wait().
-class Sending {
+enum class Arriving { replaces, is_added };
+
+/// Sends, receives and additions of elements of FlatTensors. They happen in order, each as soon as it need not wait. The other
+/// processes ask for the same messages, in the same order and on the same channel. The FlatTensors stay until all is done.
+///
+///   Exchange exchange(processes);
+///   exchange.send(mine, {0, 100}, 1);
+///   exchange.receive(sum, {100, 200}, 1, Arriving::is_added);
+///   exchange.finish();
+class Exchange {
  public:
-  explicit Sending(const Communicator& processes) : processes_(processes) {}
+  explicit Exchange(const Communicator& processes, int channel = 0) : processes_(processes), channel_(channel) {}
+  Exchange(const Exchange&) = delete;
+
+  /// Elements that are sent must not change before all is done, or before the end of await_sent().
   void send(const FlatTensors& from, Share range, int to);
-  void wait();
+  void await_sent();
+  void receive(const FlatTensors& into, Share range, int from, Arriving how);
+  void add(const FlatTensors& total, const FlatTensors& more, Share range);
+
+  /// Does what is possible without waiting. Returns whether all is done.
+  bool advance();
+  /// Returns when all is done.
+  void finish();
 
  private:
-  const Communicator& processes_;
-  std::deque<std::vector<std::byte>> packed_;
-  std::vector<std::unique_ptr<Transfer>> transfers_;
+  struct Message {
+    Share part;
+    std::vector<std::byte> bytes;  // empty: the message is in the tensors' own memory
+    std::unique_ptr<Transfer> transfer;
+  };
+  bool is_sent();
+
+  const Communicator processes_;
+  const int channel_;
+  std::deque<std::function<bool()>> steps_;  // each returns whether it is done
+  std::deque<Message> sent_;
 };
-
-/// Receives the messages of Sending::send(), several ahead.
-enum class Arriving { replaces, is_added };
-void receive(const Communicator& processes, const FlatTensors& into, Share range, int from, Arriving how);
-
-/// Adds the elements of `range` to those of `total`.
-void add(const FlatTensors& total, const FlatTensors& more, Share range);
 
 }  // namespace heed

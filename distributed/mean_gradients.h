@@ -22,7 +22,9 @@ struct MeanGradients {
 ///   optimizer.step(gradients, 1e-3);
 ///
 /// Every process gets the same losses and gradients, bit for bit, for any number of processes and threads: gradients are added
-/// along a binary tree over the micro-batch's number. A process that holds p micro-batches keeps up to log2(p) + 1 gradients.
+/// along a binary tree over the micro-batch's number. While the backward of a process's last micro-batch continues, gradients that
+/// are final are added and travel. A process that holds p micro-batches keeps up to log2(p) + 1 gradients, or twice as many
+/// when p is not the same power of two for all processes.
 ///
 /// Throws Error for a micro-batch whose loss does not depend on some parameter that is not frozen, when there are several.
 MeanGradients mean_gradients(const Parameters& parameters, int parts, const std::function<Tensor(int part)>& loss,

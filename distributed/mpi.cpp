@@ -7,10 +7,8 @@
 #include <heed/autograd/error.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <mpi.h>
-#include <thread>
 
 namespace heed {
 namespace {
@@ -23,25 +21,21 @@ void check_mpi(int code, const char* call) {
   fail("{}: {}", call, std::string_view(text, static_cast<std::size_t>(length)));
 }
 
-// Waits without keeping a processor from processes that compute: an MPI library's own wait may spin for ever.
+bool is_done(MPI_Request& request, const char* call) {
+  int is_done = 0;
+  check_mpi(MPI_Test(&request, &is_done, MPI_STATUS_IGNORE), call);
+  return is_done != 0;
+}
+
 void wait_for(MPI_Request& request, const char* call) {
-  for (int turn = 0;; ++turn) {
-    int is_done = 0;
-    check_mpi(MPI_Test(&request, &is_done, MPI_STATUS_IGNORE), call);
-    if (is_done) return;
-    if (turn > 20000) {
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
-    } else if (turn > 200) {
-      std::this_thread::yield();
-    }
-  }
+  await([&] { return is_done(request, call); });
 }
 
 class MpiTransfer : public Transfer {
  public:
   explicit MpiTransfer(const char* call) : call_(call) {}
   MpiTransfer(const MpiTransfer&) = delete;
-  void wait() override { wait_for(request, call_); }
+  bool is_done() override { return heed::is_done(request, call_); }
   MPI_Request request = MPI_REQUEST_NULL;
 
  private:
@@ -77,15 +71,16 @@ class MpiTransport : public Transport {
     return {name, static_cast<std::size_t>(length)};
   }
 
-  std::unique_ptr<Transfer> send(std::span<const std::byte> bytes, int to) override {
+  std::unique_ptr<Transfer> send(std::span<const std::byte> bytes, int to, int channel) override {
     auto transfer = std::make_unique<MpiTransfer>("MPI_Isend");
-    check_mpi(MPI_Isend(bytes.data(), count_of(bytes.size()), MPI_BYTE, to, 0, all_, &transfer->request), "MPI_Isend");
+    check_mpi(MPI_Isend(bytes.data(), count_of(bytes.size()), MPI_BYTE, to, channel, all_, &transfer->request),
+              "MPI_Isend");
     return transfer;
   }
 
-  std::unique_ptr<Transfer> receive(std::span<std::byte> bytes, int from) override {
+  std::unique_ptr<Transfer> receive(std::span<std::byte> bytes, int from, int channel) override {
     auto transfer = std::make_unique<MpiTransfer>("MPI_Irecv");
-    check_mpi(MPI_Irecv(bytes.data(), count_of(bytes.size()), MPI_BYTE, from, 0, all_, &transfer->request),
+    check_mpi(MPI_Irecv(bytes.data(), count_of(bytes.size()), MPI_BYTE, from, channel, all_, &transfer->request),
               "MPI_Irecv");
     return transfer;
   }

@@ -70,12 +70,12 @@ void ParallelOptimizer::step(const Gradients& gradients, double lr, double gradi
   optimizer_.step(own, lr, gradient_factor);
   const FlatTensors all(tensors_of(trained_));
   const int rank = processes_.rank(), size = processes_.size();
-  Sending sending(processes_);
-  for (int turn = 1; turn < size; ++turn) sending.send(all, segment(rank), (rank + turn) % size);
+  Exchange exchange(processes_);
+  for (int turn = 1; turn < size; ++turn) exchange.send(all, segment(rank), (rank + turn) % size);
   for (int from = 0; from < size; ++from) {
-    if (from != rank) receive(processes_, all, segment(from), from, Arriving::replaces);
+    if (from != rank) exchange.receive(all, segment(from), from, Arriving::replaces);
   }
-  sending.wait();
+  exchange.finish();
 }
 
 std::vector<std::string> ParallelOptimizer::kinds() const {
@@ -130,21 +130,21 @@ void ParallelOptimizer::exchange_moments(const NamedTensors& all, To to) const {
   };
   for (const std::string& kind : kinds()) {
     const FlatTensors own = of_kind(optimizer_.state(), kind), whole = of_kind(all, kind);
-    Sending sending(processes_);
+    Exchange exchange(processes_);
     if (processes_.rank() > 0) {
-      to == To::first ? sending.send(own, {0, own.numel()}, 0)
-                      : receive(processes_, own, {0, own.numel()}, 0, Arriving::replaces);
+      to == To::first ? exchange.send(own, {0, own.numel()}, 0)
+                      : exchange.receive(own, {0, own.numel()}, 0, Arriving::replaces);
     } else {
       for (std::size_t i = 0; i < pieces_.size(); ++i) {
         Tensor there = part_of_tensor(whole.tensors()[i], pieces_[i].part), here = own.tensors()[i];
         to == To::first ? there.copy_from(here) : here.copy_from(there);
       }
       for (int rank = 1; rank < processes_.size(); ++rank) {
-        to == To::first ? receive(processes_, whole, segment(rank), rank, Arriving::replaces)
-                        : sending.send(whole, segment(rank), rank);
+        to == To::first ? exchange.receive(whole, segment(rank), rank, Arriving::replaces)
+                        : exchange.send(whole, segment(rank), rank);
       }
     }
-    sending.wait();
+    exchange.finish();
   }
 }
 

@@ -54,6 +54,9 @@ model: {d_model: 16, heads: 2, layers: 2, mlp: 32}
 optim: {name: adamw, clip: 0.1}
 train: {steps: 6, batch_size: 8, accumulate: 8, evaluate_every: 3, checkpoint_every: 3}
 YAML
+# Several buckets of gradients, among 2 processes and among 3 that hold 1, 2 and 2 micro-batches.
+sed -e 's/d_model.*/d_model: 128, heads: 2, layers: 4, mlp: 512}/' -e 's/steps: 6, batch_size: 8, accumulate: 8/steps: 3, batch_size: 5, accumulate: 5/' \
+  "$scratch/text.yaml" >"$scratch/buckets.yaml"
 
 bits() {
   local name n
@@ -64,6 +67,11 @@ bits() {
       check "$name: $n processes write the same files" same_run "$scratch/$name-alone" "$scratch/$name-$n"
       check "$name: $n processes are silent" fails test -s "$scratch/out.txt"
     done
+  done
+  "$train" --quiet --config "$scratch/buckets.yaml" --out "$scratch/buckets-alone" --threads 2 || exit 1
+  for n in 2 3 4 6; do
+    run $n --config "$scratch/buckets.yaml" --out "$scratch/buckets-$n" --threads 1
+    check "$n processes exchange gradients in several buckets: the same files" same_run "$scratch/buckets-alone" "$scratch/buckets-$n"
   done
   for n in 2 3; do
     run $n --config "$scratch/text.yaml" --out "$scratch/part-$n" --set train.shard_optimizer=true
