@@ -92,8 +92,8 @@ Gradients backward(const Tensor& loss);
 /// that is too large for one pass. After an Error, discard `total`.
 void backward(const Tensor& loss, Gradients& total);
 
-/// Passes the gradient of each variable to `take` as soon as it is final, while the rest of backward is still to come. The variable
-/// that the recording used first comes last. `take` runs on this thread, and what it computes is not recorded.
+/// Passes the gradient of each variable to `take` as soon as it is final, while the rest of backward is still to come. Variables
+/// come in the reverse order of their first use. `take` runs on this thread, and its operations are not recorded.
 ///
 ///   backward(loss, [&](const Tensor& variable, Tensor gradient) { send(variable.name(), std::move(gradient)); });
 void backward(const Tensor& loss, const std::function<void(const Tensor& variable, Tensor gradient)>& take);
