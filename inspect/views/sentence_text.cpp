@@ -28,6 +28,9 @@ std::string token_label(const std::vector<std::string>& tokens, int token) {
 }
 
 std::string sentence_text(const std::vector<std::string>& tokens, int query, int antecedent, const Terminal& terminal) {
+  const bool have_spaces =
+      std::ranges::any_of(tokens, [](const std::string& t) { return t[0] == ' ' || t[0] == '\n'; });
+  const int gap = have_spaces ? 0 : 1;
   std::string text;
   int column = 0;
   for (int i = 0; i < static_cast<int>(tokens.size()); ++i) {
@@ -35,9 +38,9 @@ std::string sentence_text(const std::vector<std::string>& tokens, int query, int
     const std::string word = i == antecedent ? "[" + token + "]" : token;
     const int width = display_width(word);
     if (column > 0) {
-      const bool breaks = column + 1 + width > terminal.width;
-      text += breaks ? "\n" : " ";
-      column = breaks ? 0 : column + 1;
+      const bool breaks = column + gap + width > terminal.width;
+      text += breaks ? "\n" : have_spaces ? "" : " ";
+      column = breaks ? 0 : column + gap;
     }
     text += i == antecedent || i == query ? highlighted(word, terminal) : word;
     column += width;

@@ -12,7 +12,8 @@ std::string token_text(const std::string& token);
 /// Returns `token_text()`, with the position (from 1) as a subscript if the word occurs more than once: the₅.
 std::string token_label(const std::vector<std::string>& tokens, int token);
 
-/// Returns the tokens, wrapped at the terminal's width, with the antecedent in [brackets] (-1: none).
+/// Returns the tokens, wrapped at the terminal's width, with the antecedent in [brackets] (-1: none). Spaces separate them,
+/// unless the tokens of a text hold its spaces.
 std::string sentence_text(const std::vector<std::string>& tokens, int query, int antecedent, const Terminal& terminal);
 
 /// Returns a legend for the brackets and, with `bars`, for the sign beside a bar. Print it once, below the output.

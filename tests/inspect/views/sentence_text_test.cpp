@@ -24,6 +24,16 @@ TEST_CASE("query_view tells equal words apart by their place") {
   CHECK(text.find("甜₃ -> 甜₁ 0.50") != std::string::npos);
 }
 
+TEST_CASE("Tokens that hold the spaces of a text are not spread") {
+  const auto text = [](const std::vector<std::string>& tokens, int width) {
+    return sentence_text(tokens, 0, -1, {.width = width});
+  };
+  CHECK(text({"T", "o", " ", "b", "e"}, 80) == "To be");
+  CHECK(text({"To", " be", " or", " not"}, 80) == "To be or not");
+  CHECK(text({"To", " be", " or", " not"}, 8) == "To be or\n not");
+  CHECK(text({"a", "b"}, 80) == "a b");
+}
+
 TEST_CASE("the legend of the antecedent is printed where one is marked, and wrapped") {
   CHECK(query_view(english, at_width(40))
             .ends_with("\n\n[brackets] and ◂ mark the antecedent:\nthe token that the query refers to.\n"));
