@@ -35,6 +35,9 @@ Continuation continuation_of(const Request& request) {
   return asked;
 }
 
+// Replaces bytes that are not UTF-8, which tokens of bytes may leave, by U+FFFD: JSON cannot hold them.
+Json utf8_json(const Json& texts) { return parse_json(texts.dump(-1, ' ', false, Json::error_handler_t::replace)); }
+
 }  // namespace
 
 const Command generate_command{
@@ -68,10 +71,10 @@ const Command generate_command{
             return true;
           });
           if (!as_json) return text;
-          return json_line({{"prompt", asked.begin},
-                            {"text", text.substr(asked.begin.size())},
-                            {"tokens", tokens},
-                            {"seed", asked.seed}});
+          return json_line(utf8_json({{"prompt", asked.begin},
+                                      {"text", text.substr(asked.begin.size())},
+                                      {"tokens", tokens},
+                                      {"seed", asked.seed}}));
         }};
 
 }  // namespace heed

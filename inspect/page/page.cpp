@@ -207,7 +207,9 @@ void add_model(PageRun& result, const fs::path& run, int limit, const OnProgress
   description["answer"] = !chooser ? "word" : chooser->config.or_none ? "candidate_or_none" : "candidate";
   description["predicts"] = predicts_tokens(*model.network) ? "next" : "answer";
   std::vector<Example> examples;
-  for (const SentenceAttention& sentence : dump.sentences) examples.push_back(question(sentence));
+  for (const SentenceAttention& sentence : dump.sentences) {
+    if (!reads_pieces(model)) examples.push_back(question(sentence));  // else the dump has merged the pieces to words
+  }
   add_predictions(description, model, examples);
   add_causes(description, model, run, limit, progress);
   add_card(description, model, run);

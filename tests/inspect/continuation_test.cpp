@@ -116,6 +116,20 @@ TEST_CASE("inspect generate writes as its options say") {
         "--temperature must be at least 0 (see inspect generate --help)");
 }
 
+TEST_CASE("inspect generate writes JSON where the bytes of a text are not UTF-8") {
+  const ScratchDirectory scratch;
+  SavedModel model;
+  for (const char* token : {"a", "b", "<0x80>", "<0xFF>"}) model.vocabulary.add(token);
+  model.tokenizer = Tokenizer::of_text(Split::bytes);
+  make_network(model, decoder_of({.max_length = 4, .layers = 1, .block = {.attention = {.d_model = 8}}}));
+  save_model(model_path(scratch.path), model);
+  const std::string run = scratch.path.string();
+  const char* const argv[] = {"inspect", "generate", run.c_str(), "--prompt", "ab", "--tokens", "40", "--json"};
+  const Json json = parse_json(heed::inspect(static_cast<int>(std::size(argv)), argv, {}));
+  CHECK(json["tokens"].size() == 40);
+  CHECK(json["text"].get<std::string>().find("\ufffd") != std::string::npos);
+}
+
 TEST_CASE("A terminal is given signs for what would move other text, and whole characters") {
   TerminalText shown;
   CHECK(shown.add("a\x1b[2Jb\n\tc\a") == "a␛[2Jb\n\tc␇");
