@@ -6,7 +6,7 @@
 namespace heed {
 namespace {
 
-constexpr int min_period = 8, max_pieces = 200;
+constexpr int min_period = 8, max_sequences = 200;
 constexpr std::string_view signs = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 struct Repeated {
@@ -54,7 +54,7 @@ Task induction_task(int train_sequences, int held_out_sequences, int context, co
     const bool is_held_out = i >= train_sequences;
     const Repeated sequence = repeated(context, draws);
     for (const std::int32_t number : sequence.signs) (is_held_out ? corpus.held_out : corpus.train).add(number);
-    if (is_held_out && std::ssize(task.held_out) < max_pieces) task.held_out.push_back(piece_of(sequence, cuts));
+    if (is_held_out && std::ssize(task.held_out) < max_sequences) task.held_out.push_back(piece_of(sequence, cuts));
   }
   return task;
 }

@@ -10,7 +10,7 @@
 namespace heed {
 namespace {
 
-constexpr int max_piece = 32, max_pieces = 200;  // length and number of excerpts
+constexpr int excerpt_length = 32, max_excerpts = 200;
 
 // Reads the bytes of each file. They stay in memory until they are tokens: with a memory map, truncating the file would
 // crash the program.
@@ -68,9 +68,9 @@ std::vector<std::string> words_at(const Corpus& corpus, const Vocabulary& vocabu
 // Distributed evenly over the held-out text.
 std::vector<Example> pieces_of(const Corpus& corpus, const Vocabulary& vocabulary) {
   const auto T =
-      static_cast<int>(std::min<std::int64_t>({corpus.text_context(), max_piece, corpus.held_out.size() - 1}));
+      static_cast<int>(std::min<std::int64_t>({corpus.text_context(), excerpt_length, corpus.held_out.size() - 1}));
   const std::int64_t room = corpus.held_out.size() - T;
-  const std::int64_t count = std::min<std::int64_t>(max_pieces, room);
+  const std::int64_t count = std::min<std::int64_t>(max_excerpts, room);
   std::vector<Example> pieces;
   for (std::int64_t i = 0; i < count; ++i) {
     Example piece;

@@ -48,9 +48,9 @@ const StoredTensor* find_tensor(const GgufFile& file, const std::string& name) {
 }
 
 // The values of an architecture: those below "llama." and so on.
-class Values {
+class ConfigValues {
  public:
-  explicit Values(const GgufFile& file) : file_(file) {
+  explicit ConfigValues(const GgufFile& file) : file_(file) {
     const auto found = file.metadata().find("general.architecture");
     if (found == file.metadata().end() || !found->second.is_string()) wrong("'general.architecture' is missing");
     architecture_ = found->second.get<std::string>();
@@ -94,7 +94,7 @@ class Values {
 };
 
 // Returns rope_scaling, or null without one.
-Json rotary_scaling(const GgufFile& file, Values& values, const Json& context) {
+Json rotary_scaling(const GgufFile& file, ConfigValues& values, const Json& context) {
   const std::string type =
       values.find("rope.scaling.type").is_string() ? values.find("rope.scaling.type").get<std::string>() : "none";
   const Json factor = values.find("rope.scaling.factor"),
@@ -117,7 +117,7 @@ Json rotary_scaling(const GgufFile& file, Values& values, const Json& context) {
   return {};
 }
 
-Json llama_config(const GgufFile& file, Values& values, const Json& vocabulary) {
+Json llama_config(const GgufFile& file, ConfigValues& values, const Json& vocabulary) {
   const Json heads = values.need("attention.head_count"), d_model = values.need("embedding_length"),
              context = values.need("context_length");
   Json config{{"model_type", values.architecture()},
@@ -145,7 +145,7 @@ Json llama_config(const GgufFile& file, Values& values, const Json& vocabulary) 
   return config;
 }
 
-Json gpt2_config(const GgufFile& file, Values& values, const Json& vocabulary) {
+Json gpt2_config(const GgufFile& file, ConfigValues& values, const Json& vocabulary) {
   return {{"model_type", "gpt2"},
           {"n_embd", values.need("embedding_length")},
           {"n_layer", values.need("block_count")},
@@ -187,7 +187,7 @@ std::string translated(const TensorPair (&pairs)[N], const std::string& name) {
 }  // namespace
 
 Json config_of_gguf(const GgufFile& file) {
-  Values values(file);
+  ConfigValues values(file);
   const StoredTensor* embeddings = find_tensor(file, "token_embd.weight");
   if (!embeddings || embeddings->shape.rank() != 2) values.wrong("tensor 'token_embd.weight', a matrix, is missing");
   const Json vocabulary = embeddings->shape[0];
