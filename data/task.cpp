@@ -148,8 +148,8 @@ std::vector<Batch> NumberedExamples::batches(std::int64_t most) const {
   return all;
 }
 
-Batch part_of(const Batch& batch, int part, int parts) {
-  const std::int64_t B = batch.tokens.shape()[0];
+TrainingBatch part_of(const TrainingBatch& batch, int part, int parts) {
+  const std::int64_t B = std::visit([](const auto& whole) { return whole.tokens.shape()[0]; }, batch);
   if (B % parts != 0) fail("part_of: {} parts do not divide a batch of {}", parts, B);
   const auto rows = [&](const Ids& ids) {  // splits B rows of any length
     const std::int64_t size = ids.numel() / parts;
@@ -157,19 +157,16 @@ Batch part_of(const Batch& batch, int part, int parts) {
     shape[0] /= parts;
     return ids.numel() == 0 ? ids : Ids(shape, {ids.data() + part * size, ids.data() + (part + 1) * size});
   };
-  Batch result{.tokens = rows(batch.tokens),
-               .next = rows(batch.next),
-               .lengths = {},
-               .query = rows(batch.query),
-               .answer = rows(batch.answer),
-               .sentences = rows(batch.sentences),
-               .candidates = rows(batch.candidates),
-               .chosen = rows(batch.chosen)};
-  if (!batch.lengths.empty()) {
-    const std::ptrdiff_t size = B / parts;
-    result.lengths = {batch.lengths.begin() + part * size, batch.lengths.begin() + (part + 1) * size};
-  }
-  return result;
+  if (const auto* windows = std::get_if<Windows>(&batch)) return Windows{rows(windows->tokens), rows(windows->next)};
+  const auto& examples = std::get<Batch>(batch);
+  const auto first = examples.lengths.begin() + part * (B / parts);
+  return Batch{.tokens = rows(examples.tokens),
+               .lengths = {first, first + B / parts},
+               .query = rows(examples.query),
+               .answer = rows(examples.answer),
+               .sentences = rows(examples.sentences),
+               .candidates = rows(examples.candidates),
+               .chosen = rows(examples.chosen)};
 }
 
 std::vector<int> batch_order(std::int64_t count, int batch_size, std::int64_t step, const Random& random) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace heed {
@@ -64,10 +65,9 @@ struct Task {
   std::size_t alike_left_out = 0;  // sentences that were removed because two candidates have the same tokens
 };
 
-/// B examples, padded to the longest (T), or B windows of a corpus.
+/// B examples, padded to the longest (T).
 struct Batch {
   Ids tokens;                // (B, T)
-  Ids next{};                // (B T), for a corpus: the token after each token; -1 for positions that do not count
   std::vector<int> lengths;  // (B)
   Ids query;                 // (B)
   Ids answer;                // (B), word numbers; -1 for words outside the vocabulary
@@ -77,6 +77,9 @@ struct Batch {
   Ids candidates{};  // (B, C, 2)
   Ids chosen{};      // (B)
 };
+
+/// The data of one training step: examples with questions, or windows of a text.
+using TrainingBatch = std::variant<Batch, Windows>;
 
 /// Examples as numbers, ready for batches. antecedent and twin have the meaning of Example.
 ///
@@ -109,7 +112,7 @@ class NumberedExamples {
 
 /// Returns the rows of part `part` of `parts` equal parts, padded like the whole batch. Throws Error when the parts are
 /// unequal.
-Batch part_of(const Batch& batch, int part, int parts);
+TrainingBatch part_of(const TrainingBatch& batch, int part, int parts);
 
 /// Returns the indices of the examples in batch `step` (0, 1, ...) of an endless sequence of shuffled passes over
 /// `count` examples. It depends only on (random, step), so a resumed run sees the same data.

@@ -41,13 +41,19 @@ Questions questions(const Batch& batch) {
           .candidates = batch.candidates};
 }
 
-Tensor loss(const Model& model, const Batch& batch, const Dropout& drop) {
-  if (const auto* decoder = std::get_if<LanguageModel>(&model)) return decoder->loss(batch.tokens, batch.next, drop);
-  if (const auto* masked = std::get_if<MaskedLanguageModel>(&model)) {
-    return masked->loss({batch.tokens, batch.lengths, batch.sentences}, batch.next, drop);
+Tensor loss(const Model& model, const TrainingBatch& batch, const Dropout& drop) {
+  const auto* examples = std::get_if<Batch>(&batch);
+  const auto* windows = std::get_if<Windows>(&batch);
+  const auto* decoder = std::get_if<LanguageModel>(&model);
+  const auto* encoder = std::get_if<MaskedLanguageModel>(&model);
+  if (windows && decoder) return decoder->loss(windows->tokens, windows->next, drop);
+  if (windows && encoder) return encoder->loss({windows->tokens}, windows->next, drop);
+  if (windows || decoder || encoder) {
+    fail("loss: a {} learns from {}, got {}", std::visit([](const auto& m) { return m.config.kind; }, model),
+         windows ? "examples with questions" : "windows of a text", windows ? "windows of a text" : "examples with questions");
   }
-  const Answers answers = answer(model, questions(batch), Compute::query, Weights::no, drop);
-  return cross_entropy(answers.logits, right_answers(model, batch));
+  const Answers answers = answer(model, questions(*examples), Compute::query, Weights::no, drop);
+  return cross_entropy(answers.logits, right_answers(model, *examples));
 }
 
 bool has_answers(const Model& model) { return !std::holds_alternative<BareTransformer>(model); }

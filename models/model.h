@@ -24,7 +24,7 @@ Model make_model(Scope scope, const ModelConfig& config);
 /// Returns the questions of a batch of examples.
 Questions questions(const Batch& batch);
 
-/// Return the transformer, the configuration, the answers or the loss of any model.
+/// Return the transformer, the configuration or the answers of any model.
 const Transformer& transformer_of(const Model& model);
 const TransformerConfig& transformer_of(const ModelConfig& config);
 ModelConfig config_of(const Model& model);
@@ -34,7 +34,9 @@ Answers answer(const Model& model, const Questions& questions, Compute compute =
 /// Runs the model as answer() does. A model without a head gives its weights, and logits (B, 0).
 Answers run(const Model& model, const Questions& questions, Compute compute = Compute::all,
             Weights weights = Weights::no);
-Tensor loss(const Model& model, const Batch& batch, const Dropout& drop = {});
+/// Returns the mean cross-entropy of the answers to examples, or of the tokens of windows. Throws `Error` for examples when
+/// the model predicts tokens, and for windows when it answers questions.
+Tensor loss(const Model& model, const TrainingBatch& batch, const Dropout& drop = {});
 /// Returns whether the model can answer. A BareTransformer cannot.
 bool has_answers(const Model& model);
 /// Throws `Error` when the model cannot answer.

@@ -183,13 +183,10 @@ void check_memory(const Experiment& e, int processes_on_host) {
   check_memory(e.memory, limit, longest_sentence(e.config, e.task, e.model.parameters.numel(), limit));
 }
 
-Batch training_batch(const Experiment& experiment, std::int64_t step) {
+TrainingBatch training_batch(const Experiment& experiment, std::int64_t step) {
   const Random random = Random(experiment.config.seed).stream("batches");
   const int B = experiment.config.train.batch_size;
-  if (experiment.task.corpus) {
-    Windows windows = training_windows(*experiment.task.corpus, B, step, random);
-    return batch_of(std::move(windows));
-  }
+  if (experiment.task.corpus) return training_windows(*experiment.task.corpus, B, step, random);
   const NumberedExamples& examples = experiment.examples;
   return examples.batch(batch_order(examples.size(), B, step, random));
 }
@@ -201,15 +198,6 @@ Evaluation evaluate(const Experiment& e, const BetweenBatches& between, const Co
     result.antecedent_weight = evaluate(*e.model.network, e.held_out, between, processes).antecedent_weight;
   }
   return result;
-}
-
-Batch batch_of(Windows windows) {
-  return {.tokens = std::move(windows.tokens),
-          .next = std::move(windows.next),
-          .lengths = {},
-          .query = {},
-          .answer = {},
-          .sentences = {}};
 }
 
 }  // namespace heed

@@ -35,13 +35,10 @@ Experiment make_experiment(const Config& config, DType dtype = DType::float32, R
 void check_memory(const Experiment& experiment, int processes_on_host = 1);
 
 /// Returns the examples, or the windows, of training step `step` (from 0).
-Batch training_batch(const Experiment& experiment, std::int64_t step);
+TrainingBatch training_batch(const Experiment& experiment, std::int64_t step);
 
 /// Evaluates on the held-out set. For a corpus whose pieces have antecedents, the result includes the weights on them.
 Evaluation evaluate(const Experiment& experiment, const BetweenBatches& between = {},
                     const Communicator& processes = {});
-
-/// Returns a batch of windows. It has labels (`next`) instead of questions.
-Batch batch_of(Windows windows);
 
 }  // namespace heed

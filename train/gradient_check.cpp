@@ -178,10 +178,13 @@ ModelCheck check_model_gradients(const Config& config) {
   Config drawn = config;
   drawn.from.clear();  // a trained model's gradients may all be too small to check
   const Experiment e = make_experiment(drawn, DType::float64);
-  const Batch batch = e.task.corpus
-                          ? batch_of(held_out_windows(
-                                *e.task.corpus, 0, std::min<std::int64_t>(sentences, held_out_windows(*e.task.corpus))))
-                          : e.examples.batch(0, std::min<std::int64_t>(sentences, e.examples.size()));
+  const auto up_to = [](std::int64_t count) { return std::min<std::int64_t>(sentences, count); };
+  TrainingBatch batch;
+  if (const auto& corpus = e.task.corpus) {
+    batch = held_out_windows(*corpus, 0, up_to(held_out_windows(*corpus)));
+  } else {
+    batch = e.examples.batch(0, up_to(e.examples.size()));
+  }
   return check_parameters(
       e.model.parameters, [&] { return loss(*e.model.network, batch); }, config.seed);
 }

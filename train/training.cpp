@@ -110,7 +110,7 @@ class Training {
 
   // Returns the mean loss of the first batch before any step.
   double first_loss() const {
-    const Batch first = training_batch(experiment_, 0);
+    const TrainingBatch first = training_batch(experiment_, 0);
     const int parts = experiment_.config.train.accumulate;
     const Share own = share_of(parts, processes_.rank(), processes_.size());
     std::vector<double> losses;
@@ -120,7 +120,7 @@ class Training {
     return mean_of_parts(processes_.gather(losses));
   }
 
-  Batch part_of_batch(const Batch& batch, int part) const {
+  TrainingBatch part_of_batch(const TrainingBatch& batch, int part) const {
     const int parts = experiment_.config.train.accumulate;
     return parts == 1 ? batch : part_of(batch, part, parts);
   }
@@ -219,7 +219,7 @@ class Training {
   }
 
   void step() {
-    const Batch batch = training_batch(experiment_, progress_.step);
+    const TrainingBatch batch = training_batch(experiment_, progress_.step);
     note_work("(batch)");
     const auto [losses, gradients] = mean_gradients(
         experiment_.model.parameters, experiment_.config.train.accumulate,
@@ -239,7 +239,7 @@ class Training {
     listener_.on_step(progress_.step, loss);
   }
 
-  Tensor loss_of(const Batch& batch, int part = 0) const {
+  Tensor loss_of(const TrainingBatch& batch, int part = 0) const {
     Random random =
         Random(experiment_.config.seed).stream("dropout").stream(static_cast<std::uint64_t>(progress_.step));
     if (part > 0) random = random.stream(static_cast<std::uint64_t>(part));
@@ -325,7 +325,7 @@ class Training {
         step, what, tensor, path());
   }
 
-  [[noreturn]] void stop_at_bad_loss(double loss, const Batch& batch, int part) {
+  [[noreturn]] void stop_at_bad_loss(double loss, const TrainingBatch& batch, int part) {
     const std::int64_t step = progress_.step + 1;
     const std::string what = fmt::format("the loss ({})", std::abs(loss));  // a NaN may have a sign
     for (const auto& [name, parameter] : experiment_.model.parameters) {

@@ -95,12 +95,17 @@ TEST_CASE("a part of a batch has its rows of every tensor; parts have equal size
   const Vocabulary vocabulary({"pad", "a", "b", "it"});
   const Example longer = example({"a", "b", "it"}, 2, 1), shorter = example({"it", "a"}, 0, 1);
   const Batch batch = NumberedExamples({longer, shorter, longer, shorter}, vocabulary).batch(0, 4);
-  const Batch second = part_of(batch, 1, 2);
+  const auto second = std::get<Batch>(part_of(batch, 1, 2));
   CHECK(values(second.tokens) == std::vector<int>{1, 2, 3, 3, 1, 0});
   CHECK(second.lengths == std::vector<int>{3, 2});
   CHECK(values(second.query) == std::vector<int>{2, 0});
   CHECK(second.sentences.numel() == 0);
   CHECK(message([&] { part_of(batch, 0, 3); }) == "part_of: 3 parts do not divide a batch of 4");
+
+  const Windows windows{Ids({2, 3}, {1, 2, 3, 4, 5, 6}), Ids({6}, {2, 3, -1, 5, 6, -1})};
+  const auto last = std::get<Windows>(part_of(windows, 1, 2));
+  CHECK(values(last.tokens) == std::vector<int>{4, 5, 6});
+  CHECK(values(last.next) == std::vector<int>{5, 6, -1});
 }
 
 TEST_CASE("each epoch visits every example once, in its own order") {

@@ -6,6 +6,7 @@
 #include "tests/models/sample.h"
 
 #include <heed/autograd/gradcheck/check.h>
+#include <heed/models/reading.h>
 
 #include <functional>
 
@@ -209,7 +210,11 @@ TEST_CASE("The gradient of a loss is its slope, for random configurations") {
     const ModelConfig config = draw(words_known);
     CAPTURE(i, format_json(to_json(config)));
     const ShakenModel made(config);
-    const Batch batch = random_batch(words_known, Random(static_cast<std::uint64_t>(i)));
+    const Batch examples = random_batch(words_known, Random(static_cast<std::uint64_t>(i)));
+    TrainingBatch batch = examples;
+    if (predicts_tokens(made.model)) {
+      batch = Windows{examples.tokens, Ids({12}, {3, -1, 5, -1, 0, 6, 2, 8, 1, 7, -1, -1})};
+    }
     Gradients gradients;
     {
       const Recording recording;
@@ -240,25 +245,16 @@ TEST_CASE("The gradient of a loss is its slope, for random configurations") {
 
 TEST_CASE("The loss of masked tokens does not depend on the padding of the batch") {
   const ShakenModel made(MaskedLanguageModelConfig{.transformer = plain_shape()});
-  const auto batch = [](const Ids& tokens, const Ids& next, std::vector<int> lengths, const Ids& segments) {
-    return Batch{.tokens = tokens,
-                 .next = next,
-                 .lengths = std::move(lengths),
-                 .query = {},
-                 .answer = {},
-                 .sentences = segments};
-  };
+  const auto& model = std::get<MaskedLanguageModel>(made.model);
   const auto with_padding = [&](std::int32_t padding) {
-    return loss(made.model,
-                batch(Ids({2, 4}, {1, 2, 3, 4, 5, 6, padding, padding}), Ids({8}, {-1, 3, -1, -1, 2, -1, -1, -1}),
-                      {4, 2}, Ids({2, 4}, {0, 0, 1, 1, 2, 0, 0, 0})))
+    return model
+        .loss({Ids({2, 4}, {1, 2, 3, 4, 5, 6, padding, padding}), {4, 2}, Ids({2, 4}, {0, 0, 1, 1, 2, 0, 0, 0})},
+              Ids({8}, {-1, 3, -1, -1, 2, -1, -1, -1}))
         .item();
   };
   const double first =
-      loss(made.model, batch(Ids({1, 4}, {1, 2, 3, 4}), Ids({4}, {-1, 3, -1, -1}), {4}, Ids({1, 4}, {0, 0, 1, 1})))
-          .item();
-  const double second =
-      loss(made.model, batch(Ids({1, 2}, {5, 6}), Ids({2}, {2, -1}), {2}, Ids({1, 2}, {2, 0}))).item();
+      model.loss({Ids({1, 4}, {1, 2, 3, 4}), {4}, Ids({1, 4}, {0, 0, 1, 1})}, Ids({4}, {-1, 3, -1, -1})).item();
+  const double second = model.loss({Ids({1, 2}, {5, 6}), {2}, Ids({1, 2}, {2, 0})}, Ids({2}, {2, -1})).item();
   CHECK(with_padding(0) == Approx((first + second) / 2));
   CHECK(with_padding(7) == Approx(with_padding(0)));
 }

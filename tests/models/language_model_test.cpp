@@ -61,7 +61,7 @@ TEST_CASE("A language model learns from the last two tokens which one follows") 
   const LanguageModel model(Scope(parameters, 1), decoder_of(writing_shape));
   Optimizer adam(parameters, {});
   const Ids tokens({2, 5}, {1, 2, 3, 2, 4, 1, 2, 3, 2, 4}), next({10}, {2, 3, 2, 4, 1, 2, 3, 2, 4, 1});
-  const Batch batch{.tokens = tokens, .next = next, .lengths = {}, .query = {}, .answer = {}, .sentences = {}};
+  const Windows batch{tokens, next};
   CHECK(loss(Model(model), batch).item() == cross_entropy(reshape(model(tokens), {10, 7}), next).item());
   CHECK(model.loss(tokens, Ids({2, 5}, {2, 3, 2, 4, 1, 2, 3, 2, 4, 1})).item() == loss(Model(model), batch).item());
   double loss = 0;
@@ -72,6 +72,22 @@ TEST_CASE("A language model learns from the last two tokens which one follows") 
     loss = value.item();
   }
   CHECK(loss < 0.05);  // 2 is followed by 3, but after 3 by 4: no single word tells
+}
+
+TEST_CASE("A loss needs the data of its kind of model") {
+  Parameters parameters;
+  const Model decoder = LanguageModel(Scope(parameters, 1), decoder_of(writing_shape));
+  const Batch examples{.tokens = Ids({1, 2}, {1, 2}),
+                       .lengths = {2},
+                       .query = Ids({1}, {0}),
+                       .answer = Ids({1}, {2}),
+                       .sentences = {}};
+  CHECK(message([&] { loss(decoder, examples); }) ==
+        "loss: a language_model learns from windows of a text, got examples with questions");
+  Parameters others;
+  const Model answerer = WordAnswerer(Scope(others, 1), WordAnswererConfig{.transformer = writing_shape});
+  CHECK(message([&] { loss(answerer, Windows{examples.tokens, Ids({2}, {2, 1})}); }) ==
+        "loss: a word_answerer learns from examples with questions, got windows of a text");
 }
 
 TEST_CASE("A language model shows its values to hooks, and says what it cannot read") {

@@ -102,10 +102,7 @@ inline Batch random_batch(int vocabulary, Random random) {
     for (std::int64_t i = 0; i < n; ++i) ids.push_back(static_cast<std::int32_t>(random.below(below)));
     return ids;
   };
-  std::vector<std::int32_t> next = drawn(B * T, vocabulary);
-  for (const std::size_t none : {1U, 3U, 10U, 11U}) next[none] = -1;
   return {.tokens = Ids({B, T}, drawn(B * T, vocabulary)),
-          .next = Ids({B * T}, next),
           .lengths = {6, 4},
           .query = Ids({B}, {5, 2}),
           .answer = Ids({B}, drawn(B, vocabulary)),

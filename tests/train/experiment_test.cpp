@@ -27,13 +27,13 @@ TEST_CASE("An experiment is made of its configuration: task, model, sentences to
   CHECK(e.model.queries == std::vector<std::string>{"it"});
   CHECK((e.watched.size() == 2 && e.watched[1] == e.task.held_out[1]));
   CHECK_FALSE(e.begun_from);
-  const Batch batch = training_batch(e, 5);
+  const auto batch = std::get<Batch>(training_batch(e, 5));
   CHECK(batch.lengths.size() == 7);
   const Experiment again = make_experiment(config, DType::float64);
   CHECK(again.model.parameters["words.weight"].dtype() == DType::float64);
   CHECK(again.model.parameters["words.weight"].at({0, 0}) ==
         Approx(e.model.parameters["words.weight"].at({0, 0})).epsilon(1e-6));
-  CHECK(training_batch(again, 5).lengths == batch.lengths);
+  CHECK(std::get<Batch>(training_batch(again, 5)).lengths == batch.lengths);
 }
 
 TEST_CASE("The task decides the kind of a model, the configuration its parts") {
@@ -112,7 +112,7 @@ TEST_CASE("The loss is the cross-entropy of the answers alone: no term of it tou
   CAPTURE(kind);
   const Experiment e = make_experiment(
       parse_config(fmt::format("data: {{sentences: 40, held_out: 20}}\nmodel: {{answer: {}}}\n", kind), "f"));
-  const Batch batch = training_batch(e, 0);
+  const auto batch = std::get<Batch>(training_batch(e, 0));
   const auto bits = [&](const auto& loss_of) {
     const Recording recording;
     const Tensor loss = loss_of();
@@ -138,7 +138,7 @@ TEST_CASE("Candidates are the answers of any task that names an antecedent and a
                    "antecedent: animal}]",
                    "f"));
   CHECK(e.task.train[0].candidates.size() == 2);
-  const Batch batch = training_batch(e, 0);
+  const auto batch = std::get<Batch>(training_batch(e, 0));
   CHECK(answer(*e.model.network, questions(batch)).logits.size(1) == 2);
   CHECK(evaluate(e).accuracy > 0.2);  // a coin's is 0.5, that of a word among 73 a tenth of this
   REQUIRE(e.watched.size() == 1);
