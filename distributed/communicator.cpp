@@ -78,7 +78,7 @@ Communicator Communicator::launched() {
   return processes;
 #else
   fail(
-      "started as one of {} processes, but built without MPI: each would train a model of its own. Build heed with the "
+      "started as one of {} processes, but built without MPI: each would do all the work. Build heed with the "
       "preset mpi, or start one process",
       *count);
 #endif

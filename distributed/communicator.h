@@ -21,7 +21,7 @@ class Transfer {
   void wait();
 };
 
-/// The processes that train one model together: those that mpirun or srun started, or this one alone. A handle: copies share
+/// The processes that train or study a model together: those that mpirun or srun started, or this one alone. A handle: copies share
 /// the group.
 ///
 ///   const Communicator processes = Communicator::launched();

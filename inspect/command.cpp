@@ -119,7 +119,7 @@ void take_words(Request& request, const Command& command, const std::vector<std:
 }
 
 std::string answer(const Command& command, std::span<const char* const> words, const Terminal& terminal,
-                   const OnProgress& progress, const OnText& write) {
+                   const OnProgress& progress, const OnText& write, const Communicator& processes) {
   const int count = static_cast<int>(words.size());
   cxxopts::Options options = options_of(command);
   cxxopts::ParseResult arguments;
@@ -130,7 +130,11 @@ std::string answer(const Command& command, std::span<const char* const> words, c
     misused("{}", command_line_error(count, words.data(), error.what(), {"--temperature", "--top-p"}));
   }
   if (arguments.count("help")) return fmt::format("{}\nExample: {}\n", options.help(), command.example);
-  Request request{arguments, {}, {}, {.terminal = terminal, .layer = {}, .head = {}}, progress, write};
+  if (processes.size() > 1 && !command.is_shared) {
+    misused("expected one process, got {}; several share the work of inspect causes, history and match",
+            processes.size());
+  }
+  Request request{arguments, {}, {}, {.terminal = terminal, .layer = {}, .head = {}}, progress, write, processes};
   request.view.layer = request.given<int>("layer");
   request.view.head = request.given<int>("head");
   take_words(request, command, request.given<std::vector<std::string>>("word").value_or(std::vector<std::string>{}));
@@ -152,7 +156,7 @@ void refuse_unknown_command(std::string_view word) {
 }  // namespace
 
 std::string inspect(int argc, const char* const* argv, const Terminal& terminal, const OnProgress& progress,
-                    const OnText& write) {
+                    const OnText& write, const Communicator& processes) {
   const std::string_view first = argc > 1 ? argv[1] : "";
   if (first == "--help") return help();
   if (first == "--version") return "inspect " HEED_VERSION "\n";
@@ -162,7 +166,7 @@ std::string inspect(int argc, const char* const* argv, const Terminal& terminal,
     const std::span words(argv, static_cast<std::size_t>(argc));
     const bool asks_for_help = std::ranges::find(words, std::string_view("--help")) != words.end();
     if (!named && argc > 1 && !asks_for_help) refuse_unknown_command(first);
-    return answer(command, words.subspan(named ? 1 : 0), terminal, progress, write);
+    return answer(command, words.subspan(named ? 1 : 0), terminal, progress, write, processes);
   } catch (const UsageError& error) {
     throw misuse("inspect", error.what(), command.name);
   }

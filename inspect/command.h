@@ -4,6 +4,8 @@
 #include "inspect/views/view.h"
 #include "run/program.h"
 
+#include <heed/distributed/communicator.h>
+
 #include <cxxopts.hpp>
 #include <fmt/format.h>
 
@@ -22,6 +24,7 @@ struct Request {
   View view;                                // includes --layer and --head
   OnProgress progress;
   OnText write;
+  Communicator processes;
 
   bool has(const char* option) const { return arguments.count(option) > 0; }
 
@@ -40,7 +43,8 @@ struct Command {
   const char *summary, *example;     // line in `inspect --help`, and last line of the command's own help
   const char* shared;                // options shared with other commands: "step layer head json"
   void (*declare)(cxxopts::OptionAdder& options) = nullptr;  // declares the command's own options
-  bool of_runs = false;  // whether it reads the sentences of a run, which a pretrained model does not have
+  bool of_runs = false;    // whether it reads the sentences of a run, which a pretrained model does not have
+  bool is_shared = false;  // whether several processes share its work
   std::string (*answer)(const Request& request);
 };
 
@@ -52,9 +56,9 @@ extern const Command causes_command, compare_command, export_command, generate_c
 
 /// Returns what the program `inspect` prints for its arguments; argv[0] is its name. Throws UsageError for an invalid command
 /// line. Calls `progress` during long computations. Passes the text of `inspect generate` to `write` piece by piece, and does
-/// not return that text.
+/// not return that text. Several `processes` share the work of a study, and each of them returns its result.
 std::string inspect(int argc, const char* const* argv, const Terminal& terminal, const OnProgress& progress = {},
-                    const OnText& write = {});
+                    const OnText& write = {}, const Communicator& processes = {});
 
 /// Throws UsageError. `inspect()` adds where to find help.
 template <class... Args>

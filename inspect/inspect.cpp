@@ -29,7 +29,8 @@ int write_out(std::string_view text) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return heed::run_program("inspect", argv[0], [&] {
+  return heed::run_processes("inspect", argv[0], [&](const heed::Communicator& processes) {
+    const bool is_first = processes.rank() == 0;  // the others print nothing
     std::string text;
     bool is_continued = false;
     int failed = 0;
@@ -42,12 +43,13 @@ int main(int argc, char** argv) {
     };
     {
       heed::LiveLine line(STDERR_FILENO);
-      text = heed::inspect(
-          argc, argv, heed::terminal_of(STDOUT_FILENO),
-          [&](const std::string& what, double share, double seconds) { line.show(what, share, seconds); }, on_text);
+      const heed::OnProgress progress = [&](const std::string& what, double share, double seconds) {
+        if (is_first) line.show(what, share, seconds);
+      };
+      text = heed::inspect(argc, argv, heed::terminal_of(STDOUT_FILENO), progress, on_text, processes);
     }
     if (is_continued && on_terminal) text = shown.finish() + "\n";
-    if (!failed) failed = write_out(text);
+    if (!failed && is_first) failed = write_out(text);
     if (failed && failed != EPIPE) heed::fail("standard output: {}", std::strerror(failed));
     return interrupted ? 128 + interrupted : failed ? 1 : 0;
   });

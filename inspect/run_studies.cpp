@@ -47,7 +47,7 @@ std::vector<Example> read_held_out(const fs::path& run) {
   return read_jsonl(file);
 }
 
-Causes causes(const SavedModel& model, const fs::path& run, int most, const OnProgress& progress, Heads among) {
+Causes causes(const SavedModel& model, const fs::path& run, const StudyOptions& options, Heads among) {
   const std::vector<Example> held_out = read_held_out(run);
   const Dump dump = last_dump(run);
   check_same_model(dump, model, dump_path(run, dump.step).string());
@@ -56,7 +56,7 @@ Causes causes(const SavedModel& model, const fs::path& run, int most, const OnPr
   for (const SentenceAttention& sentence : dump.sentences) {
     if (takes_apart) watched.push_back(question(sentence));
   }
-  Causes result = causes(model, held_out, watched, most, progress, among);
+  Causes result = causes(model, held_out, watched, options, among);
   if (!takes_apart && !std::holds_alternative<CandidateChooser>(*model.network)) {
     result.left_out.emplace_back(
         "Watched sentences are kept as whole words, and the model reads pieces of words: no logit is taken apart.");
@@ -64,21 +64,21 @@ Causes causes(const SavedModel& model, const fs::path& run, int most, const OnPr
   return result;
 }
 
-CauseHistory cause_history(const fs::path& run, int most, const OnProgress& progress) {
+CauseHistory cause_history(const fs::path& run, const StudyOptions& options) {
   const std::vector<fs::path> files = models_of(run);
   std::vector<Example> held_out = read_held_out(run);
   if (std::ranges::none_of(held_out, [](const Example& e) { return e.antecedent >= 0; })) {
     fail("{}: no held-out sentence says what its query refers to, so there is no edge to cut", run.string());
   }
   const auto load = [&](std::size_t i) { return load_model(files[i]); };
-  return cause_history(files.size(), load, std::move(held_out), most, progress);
+  return cause_history(files.size(), load, std::move(held_out), options);
 }
 
-MatchedHeads match_heads(const std::vector<fs::path>& runs, int most, const OnProgress& progress) {
+MatchedHeads match_heads(const std::vector<fs::path>& runs, const StudyOptions& options) {
   std::vector<SeedRun> seeds;
   for (const fs::path& run : runs)
     seeds.push_back({run.string(), [run] { return model_of_run(run); }, read_held_out(run)});
-  return match_heads(seeds, most, progress);
+  return match_heads(seeds, options);
 }
 
 std::vector<Example> report_sentences(const SavedModel& model, const fs::path& run, const std::string& file) {

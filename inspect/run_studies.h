@@ -15,14 +15,14 @@ std::vector<Example> read_held_out(const std::filesystem::path& run);
 
 /// Measures the causes of the answers to the held-out sentences of the run of `model`, and attributes the answers to the
 /// watched sentences of its last snapshot. Throws Error if the sentences are missing or belong to another model.
-Causes causes(const SavedModel& model, const std::filesystem::path& run, int most = 0, const OnProgress& progress = {},
+Causes causes(const SavedModel& model, const std::filesystem::path& run, const StudyOptions& options = {},
               Heads among = {-1, -1});
 
 /// Measures the history of a run that keeps its models (dump.weights). Throws Error if the run kept none.
-CauseHistory cause_history(const std::filesystem::path& run, int most = 0, const OnProgress& progress = {});
+CauseHistory cause_history(const std::filesystem::path& run, const StudyOptions& options = {});
 
 /// Matches the heads of several runs.
-MatchedHeads match_heads(const std::vector<std::filesystem::path>& runs, int most = 0, const OnProgress& progress = {});
+MatchedHeads match_heads(const std::vector<std::filesystem::path>& runs, const StudyOptions& options = {});
 
 /// Reads the sentences of `file` (data/tasks/candidates.h), tokenised for the model. Without a file, returns the held-out
 /// sentences of the run.

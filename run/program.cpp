@@ -181,4 +181,19 @@ int run_program(const char* name, const char* called_as, const std::function<int
   return code;
 }
 
+int run_processes(const char* name, const char* called_as, const std::function<int(const Communicator&)>& body) {
+  return run_program(name, called_as, [&] {
+    const auto processes = Communicator::launched();
+    try {
+      return body(processes);
+    } catch (const UsageError& error) {
+      processes.report(error.what(), 2);
+      throw;
+    } catch (const std::exception& error) {
+      processes.report(message_of(error), 1);
+      throw;
+    }
+  });
+}
+
 }  // namespace heed

@@ -1,5 +1,6 @@
 #pragma once
 #include <heed/autograd/error.h>
+#include <heed/distributed/communicator.h>
 
 #include <filesystem>
 #include <functional>
@@ -27,6 +28,10 @@ std::string command_line_error(int argc, const char* const* argv, std::string_vi
 /// exception, with "NAME: message" on standard error; also 1 when standard output could not be written. `called_as` is
 /// argv[0].
 int run_program(const char* name, const char* called_as, const std::function<int()>& body);
+
+/// Does the same for the processes that mpirun or srun started together. An error that only one of them met ends all of them,
+/// and the message names it.
+int run_processes(const char* name, const char* called_as, const std::function<int(const Communicator&)>& body);
 
 /// Returns the command for `name` (train or inspect), in the style of the current command: build/train -> build/inspect,
 /// heed-train -> heed-inspect; relative to the working directory if below it. Returns the name alone if this program has

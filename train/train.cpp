@@ -265,16 +265,6 @@ int run_command(int argc, char** argv, const heed::Communicator& processes) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return heed::run_program("train", argv[0], [&] {
-    const auto processes = heed::Communicator::launched();
-    try {
-      return run_command(argc, argv, processes);
-    } catch (const heed::UsageError& error) {
-      processes.report(error.what(), 2);
-      throw;
-    } catch (const std::exception& error) {
-      processes.report(heed::message_of(error), 1);
-      throw;
-    }
-  });
+  return heed::run_processes("train", argv[0],
+                             [&](const heed::Communicator& processes) { return run_command(argc, argv, processes); });
 }

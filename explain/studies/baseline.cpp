@@ -40,6 +40,7 @@ Baseline::Baseline(const HeldOut& held_out) : held_out_(held_out) {
   answers_ = held_out.answers(
       [&](int layer, const Tensor& value, std::size_t first) { keep_weights(layer, contiguous(value), first); },
       [&](int layer, const Tensor& value, std::size_t first) { add_outputs(layer, contiguous(value), first); });
+  held_out.check_same_on_all(answers_);
   for (MeanOutput& mean : mean_output_) {
     for (double& x : mean.at_query) x /= static_cast<double>(sentences.size());
     for (double& x : mean.elsewhere) x /= elsewhere;

@@ -8,10 +8,8 @@ namespace heed {
 namespace {
 
 // Returns the mean weight of the edge from the query to the antecedent, and the effect of cutting it.
-CauseHistory::Edge cut_edge(const HeldOut& held_out, const std::vector<int>& groups, const Baseline& before,
-                            Heads heads) {
-  const EdgeOf to_antecedent = [](const Example& e) { return Edge{e.query, span_of(e, Role::antecedent)}; };
-  const std::vector<HeldOut::Answer> after = held_out.answers(cut_in_each(heads, to_antecedent));
+CauseHistory::Edge effect_of(const std::vector<HeldOut::Answer>& after, const HeldOut& held_out,
+                             const std::vector<int>& groups, const Baseline& before, Heads heads) {
   std::vector<double> weights, effects, right;
   for (std::size_t i = 0; i < after.size(); ++i) {
     weights.push_back(before.weight(i, heads, Role::query, span_of(held_out.sentences()[i], Role::antecedent)));
@@ -25,22 +23,26 @@ CauseHistory::Step step_of(const SavedModel& model, const HeldOut& held_out, con
                            Passes& passes) {
   passes.next();
   const Baseline before(held_out);
-  const auto cut_in = [&](Heads heads) {
-    passes.next();
-    return cut_edge(held_out, groups, before, heads);
-  };
   CauseHistory::Step step{.step = model.step, .accuracy = 0, .probability = 0, .heads = {}, .layers = {}};
   const auto count = static_cast<double>(before.answers().size());
   for (std::size_t i = 0; i < before.answers().size(); ++i) {
     step.accuracy += (before.answers()[i].word == held_out.right(i)) / count;
     step.probability += before.answers()[i].probability / count;
   }
+  std::vector<Heads> cut;  // each head, and then its layer
   for (int layer = 0; layer < held_out.layers(); ++layer) {
-    step.heads.emplace_back();
-    for (int head = 0; head < held_out.heads(); ++head) {
-      step.heads.back().push_back(cut_in({layer, head}));
-    }
-    step.layers.push_back(held_out.heads() == 1 ? step.heads.back()[0] : cut_in({layer, -1}));
+    for (int head = 0; head < held_out.heads(); ++head) cut.push_back({layer, head});
+    if (held_out.heads() > 1) cut.push_back({layer, -1});
+  }
+  const EdgeOf to_antecedent = [](const Example& e) { return Edge{e.query, span_of(e, Role::antecedent)}; };
+  std::vector<InterventionOf> interventions;
+  for (const Heads heads : cut) interventions.push_back(cut_in_each(heads, to_antecedent));
+  const auto after = held_out.answers(interventions, [&] { passes.next(); });
+  step.heads.resize(static_cast<std::size_t>(held_out.layers()));
+  for (std::size_t i = 0; i < cut.size(); ++i) {
+    const CauseHistory::Edge edge = effect_of(after[i], held_out, groups, before, cut[i]);
+    if (cut[i].head >= 0) step.heads[static_cast<std::size_t>(cut[i].layer)].push_back(edge);
+    if (cut[i].head < 0 || held_out.heads() == 1) step.layers.push_back(edge);
   }
   return step;
 }
@@ -61,7 +63,7 @@ CauseHistory::Head CauseHistory::pointing() const {
 }
 
 CauseHistory cause_history(std::size_t count, const std::function<SavedModel(std::size_t)>& load,
-                           std::vector<Example> held_out, int most, const OnProgress& progress) {
+                           std::vector<Example> held_out, const StudyOptions& options) {
   CauseHistory history;
   history.held_out = static_cast<int>(held_out.size());
   std::vector<Example> with_antecedent;
@@ -78,10 +80,11 @@ CauseHistory cause_history(std::size_t count, const std::function<SavedModel(std
   for (std::size_t i = 0; i < count; ++i) {
     const SavedModel model = load(i);
     const TransformerConfig& config = model.transformer().config;
-    const double all = (config.layers * (config.heads() + (config.heads() > 1)) + 1) * static_cast<double>(count);
-    if (!passes) passes.emplace("weights and effects", all, progress);
-    const HeldOut sentences(model, with_antecedent,
-                            most > 0 ? static_cast<std::size_t>(most) : affordable(config, with_antecedent, all));
+    const double cuts = config.layers * (config.heads() + (config.heads() > 1)), models = static_cast<double>(count);
+    if (!passes)
+      passes.emplace("weights and effects", (cuts / options.processes.size() + 1) * models, options.progress);
+    const std::size_t used = sentences_to_use(options.most, config, with_antecedent, (cuts + 1) * models);
+    const HeldOut sentences(model, with_antecedent, used, options.processes);
     history.sentences = static_cast<int>(sentences.sentences().size());
     history.steps.push_back(step_of(model, sentences, groups, *passes));
   }

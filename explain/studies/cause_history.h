@@ -1,6 +1,6 @@
 #pragma once
-#include <heed/explain/progress.h>
 #include <heed/explain/studies/interval.h>
+#include <heed/explain/studies/study_options.h>
 #include <heed/models/formats/saved_model.h>
 
 #include <functional>
@@ -39,10 +39,9 @@ struct CauseHistory {
   Head pointing() const;
 };
 
-/// Measures `count` models of one run, in the order of their steps; load(i) returns each. Uses up to `most` of the
-/// held-out sentences that have an antecedent. With `most` 0 it takes as many as need about a minute, and at least 100.
-/// Throws Error when no sentence has an antecedent.
+/// Measures `count` models of one run, in the order of their steps; load(i) returns each. Uses the held-out sentences that
+/// have an antecedent. Throws Error when none has.
 CauseHistory cause_history(std::size_t count, const std::function<SavedModel(std::size_t)>& load,
-                           std::vector<Example> held_out, int most = 0, const OnProgress& progress = {});
+                           std::vector<Example> held_out, const StudyOptions& options = {});
 
 }  // namespace heed

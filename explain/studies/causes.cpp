@@ -7,7 +7,9 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
+#include <utility>
 
 namespace heed {
 namespace {
@@ -55,6 +57,14 @@ struct Gathered {
   std::vector<int> groups, flipped_groups;
 };
 
+// The rows of the edges from the query while they are gathered.
+struct EdgesOfQuery {
+  std::vector<Gathered> rows;         // by the name of the key
+  std::vector<bool> has_rest, moved;  // by sentence: has other tokens; its answer changed when one of them was cut
+};
+
+const std::vector<std::string> key_names{"antecedent", "other", "decider", "itself", "rest"};
+
 // Returns how often the sentences, the longest of which has T tokens, are read. Per head: its outputs, each key of the
 // query, that of the antecedent alone, and 9 edges between the other roles. Per layer: all its heads at once. Once
 // each: all heads of all layers, and the unchanged model.
@@ -81,23 +91,17 @@ class Study {
   void run() {
     for (int layer = 0; layer < held_out_.layers(); ++layer) {
       for (int head = 0; head < held_out_.heads(); ++head) {
-        const Heads heads{layer, head};
-        if (!is_measured(heads)) continue;
-        outputs(Cause::What::zero_ablation, heads, [=](auto) { return ablate(heads); });
-        outputs(Cause::What::mean_ablation, heads, mean_ablation(heads));
-        edges_of_query(Cause::What::edge, heads);
-        const Cause* cut = causes_.find(Cause::What::edge, layer, head, "antecedent");
-        if (cut && cut->weight >= kept_weight) {
-          one_edge(Cause::What::only_edge, heads, Role::query, Role::antecedent);
-        }
-        if (layer + 1 < held_out_.layers()) edges_between_roles(heads);
-        outputs(Cause::What::patch_head, heads, patch_from_counterparts(heads));
+        if (!is_measured({layer, head})) continue;
+        plan_head({layer, head});
+        carry_out();
       }
       if (held_out_.heads() == 1 || !is_measured({layer, -1})) continue;
-      edges_of_query(Cause::What::edge_all_heads, {layer, -1});
-      outputs(Cause::What::patch_layer, {layer, -1}, patch_from_counterparts({layer, -1}));
+      plan_edges_of_query(Cause::What::edge_all_heads, {layer, -1});
+      plan_outputs(Cause::What::patch_layer, {layer, -1}, patch_from_counterparts({layer, -1}));
+      carry_out();
     }
-    if (held_out_.layers() > 1) one_edge(Cause::What::edge_everywhere, {-1, -1}, Role::query, Role::antecedent);
+    if (held_out_.layers() > 1) plan_edge(Cause::What::edge_everywhere, {-1, -1}, Role::query, Role::antecedent);
+    carry_out();
     say_what_is_left_out();
     causes_.rank_correlation_last = rank_correlation(last_.weights, last_.changes);
     causes_.rank_correlation_all = rank_correlation(all_.weights, all_.changes);
@@ -105,6 +109,12 @@ class Study {
 
  private:
   using Answers = std::vector<HeldOut::Answer>;
+
+  // An intervention, and what its answers add to the table.
+  struct Planned {
+    InterventionOf intervention;
+    std::function<void(const Answers&)> use;
+  };
 
   // Returns whether a head is measured; for head -1, whether any of its layer is.
   bool is_measured(Heads one) const {
@@ -125,9 +135,24 @@ class Study {
     return Baseline(held_out_);
   }
 
-  Answers answers_when(const InterventionOf& intervention) {
-    passes_.next();
-    return held_out_.answers(intervention);
+  // Makes the planned interventions, which the processes share out, and uses their answers in the order of the plan.
+  void carry_out() {
+    const std::vector<Planned> plan = std::exchange(planned_, {});
+    std::vector<InterventionOf> interventions;
+    for (const Planned& one : plan) interventions.push_back(one.intervention);
+    const std::vector<Answers> after = held_out_.answers(interventions, [&] { passes_.next(); });
+    for (std::size_t i = 0; i < plan.size(); ++i) plan[i].use(after[i]);
+  }
+
+  void plan_head(Heads heads) {
+    plan_outputs(Cause::What::zero_ablation, heads, [=](auto) { return ablate(heads); });
+    plan_outputs(Cause::What::mean_ablation, heads, mean_ablation(heads));
+    plan_edges_of_query(Cause::What::edge, heads);
+    if (weight_on_antecedent(heads) >= kept_weight) {
+      plan_edge(Cause::What::only_edge, heads, Role::query, Role::antecedent);
+    }
+    if (heads.layer + 1 < held_out_.layers()) plan_edges_between_roles(heads);
+    plan_outputs(Cause::What::patch_head, heads, patch_from_counterparts(heads));
   }
 
   InterventionOf mean_ablation(Heads heads) const {
@@ -157,16 +182,22 @@ class Study {
     causes_.chance = two_candidates ? 0.5 : no_figure;
   }
 
+  // Returns the mean weight from the query to the antecedent; NaN when no sentence has one.
+  double weight_on_antecedent(Heads heads) const {
+    std::vector<double> weights;
+    for (std::size_t i = 0; i < sentences_.size(); ++i) {
+      const double w = before_.weight(i, heads, Role::query, span_of(sentences_[i], Role::antecedent));
+      if (!std::isnan(w)) weights.push_back(w);
+    }
+    return mean(weights);
+  }
+
   void find_pointing_head() {
     for (int layer = 0; layer < held_out_.layers(); ++layer) {
       for (int head = 0; head < held_out_.heads(); ++head) {
-        std::vector<double> weights;
-        for (std::size_t i = 0; i < sentences_.size(); ++i) {
-          const double w = before_.weight(i, {layer, head}, Role::query, span_of(sentences_[i], Role::antecedent));
-          if (!std::isnan(w)) weights.push_back(w);
-        }
-        if (!weights.empty() && (!causes_.pointing || mean(weights) > causes_.pointing->weight)) {
-          causes_.pointing = {layer, head, mean(weights), interval_of({}, {})};
+        const double weight = weight_on_antecedent({layer, head});
+        if (!std::isnan(weight) && (!causes_.pointing || weight > causes_.pointing->weight)) {
+          causes_.pointing = {layer, head, weight, interval_of({}, {})};
         }
       }
     }
@@ -219,67 +250,82 @@ class Study {
   }
 
   // Changes the heads' whole output: in all sentences or, by a patch, in those that have a twin.
-  void outputs(Cause::What what, Heads heads, const InterventionOf& intervention) {
+  void plan_outputs(Cause::What what, Heads heads, const InterventionOf& intervention) {
     if (is_patch(what) && std::isnan(causes_.twin_accuracy)) return;
-    const Answers after = answers_when(intervention);
-    Gathered row;
-    for (std::size_t i = 0; i < sentences_.size(); ++i) {
-      if (is_patch(what) && sentences_[i].twin < 0) continue;
-      gather(row, i, after, before_.weight(i, heads, Role::query, span_of(sentences_[i], Role::antecedent)));
-    }
-    add({.what = what}, heads, row);
+    const auto use = [=, this](const Answers& after) {
+      Gathered row;
+      for (std::size_t i = 0; i < sentences_.size(); ++i) {
+        if (is_patch(what) && sentences_[i].twin < 0) continue;
+        gather(row, i, after, before_.weight(i, heads, Role::query, span_of(sentences_[i], Role::antecedent)));
+      }
+      add({.what = what}, heads, row);
+    };
+    planned_.push_back({intervention, use});
   }
 
-  void one_edge(Cause::What what, Heads heads, Role from, Role to) {
+  void plan_edge(Cause::What what, Heads heads, Role from, Role to) {
     const EdgeOf edge_of = [=](const Example& e) { return Edge{token_of(e, from), span_of(e, to)}; };
     if (std::ranges::none_of(sentences_, [&](const Example& e) { return edge_of(e).exists(); })) return;
     const bool only = what == Cause::What::only_edge;
-    const Answers after = answers_when(only ? keep_only_in_each(heads, edge_of) : cut_in_each(heads, edge_of));
-    Gathered row;
-    for (std::size_t i = 0; i < sentences_.size(); ++i) {
-      const Edge edge = edge_of(sentences_[i]);
-      if (edge.exists()) gather(row, i, after, before_.weight(i, heads, from, edge.to));
-    }
-    add({.what = what, .from = to_string(from), .to = from == to ? "itself" : to_string(to)}, heads, row);
+    const auto use = [=, this](const Answers& after) {
+      Gathered row;
+      for (std::size_t i = 0; i < sentences_.size(); ++i) {
+        const Edge edge = edge_of(sentences_[i]);
+        if (edge.exists()) gather(row, i, after, before_.weight(i, heads, from, edge.to));
+      }
+      add({.what = what, .from = to_string(from), .to = from == to ? "itself" : to_string(to)}, heads, row);
+    };
+    planned_.push_back({only ? keep_only_in_each(heads, edge_of) : cut_in_each(heads, edge_of), use});
   }
 
-  void edges_between_roles(Heads heads) {
+  void plan_edges_between_roles(Heads heads) {
     constexpr std::array others{Role::antecedent, Role::distractor, Role::decider};
     for (const Role from : others) {
-      for (const Role to : others) one_edge(Cause::What::edge, heads, from, to);
+      for (const Role to : others) plan_edge(Cause::What::edge, heads, from, to);
     }
   }
 
   // Cuts each key of the query in turn; keys of the same name are cut together.
-  void edges_of_query(Cause::What what, Heads heads) {
-    const std::vector<std::string> names{"antecedent", "other", "decider", "itself", "rest"};
-    std::vector<Gathered> rows(names.size());
-    std::vector<bool> has_rest(sentences_.size()), moved(sentences_.size());
-    for (int key = 0; key < static_cast<int>(longest(sentences_)); ++key) {
+  void plan_edges_of_query(Cause::What what, Heads heads) {
+    const std::vector<bool> none(sentences_.size());
+    const auto found =
+        std::make_shared<EdgesOfQuery>(EdgesOfQuery{std::vector<Gathered>(key_names.size()), none, none});
+    const int keys = static_cast<int>(longest(sentences_));
+    for (int key = 0; key < keys; ++key) {
       const auto edge_of = [key](const Example& e) { return Edge{e.query, keys_from(e, key)}; };
-      const Answers after = answers_when(cut_in_each(heads, edge_of));
-      for (std::size_t i = 0; i < sentences_.size(); ++i) {
-        const Edge edge = edge_of(sentences_[i]);
-        if (!edge.exists()) continue;
-        const auto name = std::find(names.begin(), names.end(), name_of(sentences_[i], key)) - names.begin();
-        const double weight = before_.weight(i, heads, Role::query, edge.to);
-        gather(rows[static_cast<std::size_t>(name)], i, after, weight);
-        if (names[static_cast<std::size_t>(name)] == "rest") {
-          has_rest[i] = true;
-          moved[i] = moved[i] || after[i].word != before_.answers()[i].word;
+      const auto use = [=, this](const Answers& after) {
+        for (std::size_t i = 0; i < sentences_.size(); ++i) {
+          const Edge edge = edge_of(sentences_[i]);
+          if (edge.exists()) add_key(*found, what, heads, i, key, edge, after);
         }
-        if (what == Cause::What::edge) correlate(heads.layer, weight, std::abs(change(i, after)));
-      }
+        if (key + 1 == keys) add_edges_of_query(*found, what, heads);
+      };
+      planned_.push_back({cut_in_each(heads, edge_of), use});
     }
-    for (std::size_t n = 0; n < names.size(); ++n) {
-      Cause cause{.what = what, .from = "query", .to = names[n]};
-      if (names[n] == "rest") {
-        cause.sentences = static_cast<int>(std::count(has_rest.begin(), has_rest.end(), true));
-        cause.unmoved = 1 - static_cast<double>(std::count(moved.begin(), moved.end(), true)) / cause.sentences;
-      }
-      add(std::move(cause), heads, rows[n]);
+  }
+
+  void add_key(EdgesOfQuery& found, Cause::What what, Heads heads, std::size_t i, int key, const Edge& edge,
+               const Answers& after) {
+    const auto name = std::ranges::find(key_names, name_of(sentences_[i], key)) - key_names.begin();
+    const double weight = before_.weight(i, heads, Role::query, edge.to);
+    gather(found.rows[static_cast<std::size_t>(name)], i, after, weight);
+    if (key_names[static_cast<std::size_t>(name)] == "rest") {
+      found.has_rest[i] = true;
+      found.moved[i] = found.moved[i] || after[i].word != before_.answers()[i].word;
     }
-    compare_with_layer(what, heads, rows[0]);
+    if (what == Cause::What::edge) correlate(heads.layer, weight, std::abs(change(i, after)));
+  }
+
+  void add_edges_of_query(const EdgesOfQuery& found, Cause::What what, Heads heads) {
+    for (std::size_t n = 0; n < key_names.size(); ++n) {
+      Cause cause{.what = what, .from = "query", .to = key_names[n]};
+      if (cause.to == "rest") {
+        cause.sentences = static_cast<int>(std::ranges::count(found.has_rest, true));
+        cause.unmoved = 1 - static_cast<double>(std::ranges::count(found.moved, true)) / cause.sentences;
+      }
+      add(std::move(cause), heads, found.rows[n]);
+    }
+    compare_with_layer(what, heads, found.rows[0]);
   }
 
   // Compares the answers lost in the whole layer with those lost in the head that points, on the same sentences.
@@ -306,6 +352,7 @@ class Study {
   Heads among_;
   Passes passes_;
   Baseline before_;
+  std::vector<Planned> planned_;
   Gathered all_, last_;             // edges of the query: weights and absolute changes
   std::vector<double> lost_alone_;  // without the edge to the antecedent in the head that points
 };
@@ -321,14 +368,15 @@ const Cause* Causes::find(Cause::What what, int layer, int head, const std::stri
 }
 
 Causes causes(const SavedModel& model, const std::vector<Example>& held_out, const std::vector<Example>& watched,
-              int most, const OnProgress& progress, Heads among) {
+              const StudyOptions& options, Heads among) {
   Causes result;
   result.step = model.step;
   result.held_out = static_cast<int>(held_out.size());
   const TransformerConfig& config = model.transformer().config;
   const double times = passes(config, among, longest(held_out));
-  const HeldOut used(model, held_out, most > 0 ? static_cast<std::size_t>(most) : affordable(config, held_out, times));
-  Study(used, result, among, passes(config, among, longest(used.sentences())), progress).run();
+  const HeldOut used(model, held_out, sentences_to_use(options.most, config, held_out, times), options.processes);
+  const double own = passes(config, among, longest(used.sentences())) / options.processes.size();
+  Study(used, result, among, own, options.progress).run();
   if (std::holds_alternative<CandidateChooser>(*model.network)) {
     result.left_out.emplace_back("The model chooses among candidates: no logit of a word is taken apart.");
     return result;

@@ -1,7 +1,7 @@
 #pragma once
 #include <heed/explain/attribution.h>
-#include <heed/explain/progress.h>
 #include <heed/explain/studies/held_out.h>
+#include <heed/explain/studies/study_options.h>
 
 #include <optional>
 #include <string>
@@ -49,7 +49,7 @@ constexpr double kept_weight = 0.1;
 /// Tests whether the attention is the cause of the answers: applies every intervention of Cause to a model that answers
 /// held-out sentences.
 ///
-///   const Causes found = causes(model, held_out, {}, 100);
+///   const Causes found = causes(model, held_out, {}, {.most = 100});
 ///   const Cause* edge = found.find(Cause::What::edge, 1, 0, "antecedent");
 ///   fmt::print("accuracy {:.2f}, without the edge {:.2f}\n", found.accuracy.share, edge->accuracy.share);
 struct Causes {
@@ -79,10 +79,10 @@ struct Causes {
   const Cause* find(Cause::What what, int layer, int head, const std::string& to = "") const;
 };
 
-/// Measures the causes of the answers to up to `most` held-out sentences. With `most` 0 it takes as many as need about
-/// a minute, and at least 100. It measures the heads `among`, all by default, and the one that points. Decomposes the answers to the `watched` sentences with attribute(). Throws NotFinite
-/// when the model computes infinity or NaN.
+/// Measures the causes of the answers to held-out sentences. It measures the heads `among`, all by default, and the one that
+/// points. Decomposes the answers to the `watched` sentences with attribute(). Throws NotFinite when the model computes
+/// infinity or NaN.
 Causes causes(const SavedModel& model, const std::vector<Example>& held_out, const std::vector<Example>& watched = {},
-              int most = 0, const OnProgress& progress = {}, Heads among = {-1, -1});
+              const StudyOptions& options = {}, Heads among = {-1, -1});
 
 }  // namespace heed

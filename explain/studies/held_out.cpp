@@ -26,7 +26,9 @@ std::vector<Edge> edges_of(std::span<const Example> batch, const EdgeOf& edge_of
 
 }  // namespace
 
-HeldOut::HeldOut(const SavedModel& model, const std::vector<Example>& examples, std::size_t most) : model_(model) {
+HeldOut::HeldOut(const SavedModel& model, const std::vector<Example>& examples, std::size_t most,
+                 const Communicator& processes)
+    : model_(model), processes_(processes) {
   // Pairs come first, so that each begins at an even number.
   std::vector<Example> alone;
   std::vector<bool> taken(examples.size(), false);
@@ -82,6 +84,38 @@ std::vector<HeldOut::Answer> HeldOut::answers(const InterventionOf& intervention
         std::span(sentences_).subspan(first, static_cast<std::size_t>(questions.size()));
     return answer(*model_.network, questions, {intervention(batch)}).logits;
   });
+}
+
+std::vector<std::vector<HeldOut::Answer>> HeldOut::answers(const std::vector<InterventionOf>& interventions,
+                                                           const std::function<void()>& begin) const {
+  const Share own = share_of(std::ssize(interventions), processes_.rank(), processes_.size());
+  std::vector<double> numbers;
+  for (std::int64_t i = own.first; i < own.end; ++i) {
+    if (begin) begin();
+    for (const Answer& answer : answers(interventions[static_cast<std::size_t>(i)])) {
+      numbers.push_back(answer.probability);
+      numbers.push_back(answer.word);
+    }
+  }
+  numbers = processes_.gather(numbers);
+  std::vector<std::vector<Answer>> all(interventions.size());
+  auto number = numbers.begin();
+  for (std::vector<Answer>& of_one : all) {
+    for (std::size_t i = 0; i < sentences_.size(); ++i, number += 2)
+      of_one.push_back({number[0], static_cast<int>(number[1])});
+  }
+  return all;
+}
+
+void HeldOut::check_same_on_all(const std::vector<Answer>& answers) const {
+  std::string text;
+  for (const Answer& answer : answers) text += fmt::format("{} {}\n", answer.probability, answer.word);
+  const std::vector<std::string> texts = processes_.exchange(text);
+  for (int rank = 1; rank < processes_.size(); ++rank) {
+    if (texts[static_cast<std::size_t>(rank)] == texts[0]) continue;
+    fail("{} gives other answers than rank 0; start all with the same model, sentences, options and build of heed",
+         processes_.name(rank));
+  }
 }
 
 std::vector<HeldOut::Answer> HeldOut::answers(const Watch& weights, const Watch& head_outputs) const {
@@ -145,7 +179,9 @@ std::size_t longest(const std::vector<Example>& sentences) {
   return most;
 }
 
-std::size_t affordable(const TransformerConfig& config, const std::vector<Example>& sentences, double passes) {
+std::size_t sentences_to_use(int most, const TransformerConfig& config, const std::vector<Example>& sentences,
+                             double passes) {
+  if (most > 0) return static_cast<std::size_t>(most);
   const auto T = static_cast<double>(longest(sentences));
   const AttentionConfig a = config.block.attention.complete();
   const double per_token =

@@ -1,4 +1,5 @@
 #pragma once
+#include <heed/distributed/communicator.h>
 #include <heed/explain/intervention.h>
 #include <heed/explain/studies/interval.h>
 
@@ -25,7 +26,8 @@ class HeldOut {
  public:
   /// Takes the first `most` of `examples`, and one more where a pair would be parted. `model` must live as long as this. Throws
   /// Error when the model cannot read them.
-  HeldOut(const SavedModel& model, const std::vector<Example>& examples, std::size_t most);
+  HeldOut(const SavedModel& model, const std::vector<Example>& examples, std::size_t most,
+          const Communicator& processes = {});
 
   /// Returns the sentences. The index of a counterpart is one more or one less than that of its sentence.
   const std::vector<Example>& sentences() const { return sentences_; }
@@ -41,6 +43,13 @@ class HeldOut {
   /// Returns the answers with nothing changed, or while an intervention holds. Throws NotFinite where they are infinite or NaN.
   std::vector<Answer> answers() const;
   std::vector<Answer> answers(const InterventionOf& intervention) const;
+  /// Returns the answers while each of `interventions` holds. The processes share these out, and all get the answers. Calls
+  /// `begin` before each intervention of this process.
+  std::vector<std::vector<Answer>> answers(const std::vector<InterventionOf>& interventions,
+                                           const std::function<void()>& begin = {}) const;
+
+  /// Throws Error when another process has other answers: another model, other sentences or another build of heed.
+  void check_same_on_all(const std::vector<Answer>& answers) const;
 
   /// Receives a value of attention ("weights", "heads") of one layer. Its row b belongs to sentence `first` + b.
   using Watch = std::function<void(int layer, const Tensor& value, std::size_t first)>;
@@ -62,6 +71,7 @@ class HeldOut {
   std::vector<Example> sentences_;
   std::vector<int> right_;
   std::vector<Batch> batches_;
+  Communicator processes_;
 };
 
 /// Interventions on every sentence: cut() and keep_only() of its edge, patch() from its counterpart.
@@ -86,8 +96,9 @@ std::size_t leave_out_long(const SavedModel& model, std::vector<Example>& senten
 /// Returns the number of tokens of the longest sentence.
 std::size_t longest(const std::vector<Example>& sentences);
 
-/// Returns how many sentences a model can read `passes` times in about a minute on one core (10^12 multiplications and
-/// additions), and at least 100.
-std::size_t affordable(const TransformerConfig& config, const std::vector<Example>& sentences, double passes);
+/// Returns `most`, or when that is 0, how many sentences a model can read `passes` times in about a minute on one core (10^12
+/// multiplications and additions), and at least 100.
+std::size_t sentences_to_use(int most, const TransformerConfig& config, const std::vector<Example>& sentences,
+                             double passes);
 
 }  // namespace heed

@@ -96,9 +96,7 @@ MatchedHeads::Pointing pointing_of(const HeldOut& held_out, const HeadTrace& tra
   return result;
 }
 
-RunTraces traces_of(const std::string& name, const SavedModel& model, const std::vector<Example>& examples,
-                    std::size_t most, double chance) {
-  const HeldOut held_out(model, examples, most);
+RunTraces traces_of(const std::string& name, const SavedModel& model, const HeldOut& held_out, double chance) {
   const std::vector<Example>& sentences = held_out.sentences();
   const Baseline before(held_out);
   RunTraces result{{.name = name, .step = model.step, .pointing = {}}, {}};
@@ -106,10 +104,16 @@ RunTraces traces_of(const std::string& name, const SavedModel& model, const std:
   const HeadTrace* pointing = nullptr;
   double most_weight = -1;
   result.heads.reserve(static_cast<std::size_t>(held_out.layers()) * static_cast<std::size_t>(held_out.heads()));
+  std::vector<InterventionOf> ablations;
+  for (int layer = 0; layer < held_out.layers(); ++layer) {
+    for (int head = 0; head < held_out.heads(); ++head)
+      ablations.push_back([=](auto) { return ablate({layer, head}); });
+  }
+  const std::vector<std::vector<HeldOut::Answer>> without = held_out.answers(ablations);
   for (int layer = 0; layer < held_out.layers(); ++layer) {
     for (int head = 0; head < held_out.heads(); ++head) {
+      const std::vector<HeldOut::Answer>& zeroed = without[result.heads.size()];
       HeadTrace& trace = result.heads.emplace_back(HeadTrace{layer, head, {}, {}});
-      const std::vector<HeldOut::Answer> zeroed = held_out.answers([=](auto) { return ablate({layer, head}); });
       for (std::size_t i = 0; i < sentences.size(); ++i) {
         trace.effects.push_back(static_cast<float>(before.answers()[i].probability - zeroed[i].probability));
         trace.weights.emplace_back();
@@ -247,7 +251,7 @@ int held_out_by(const SeedRun& run, const std::vector<Example>& sentences) {
 
 }  // namespace
 
-MatchedHeads match_heads(const std::vector<SeedRun>& runs, int most, const OnProgress& progress) {
+MatchedHeads match_heads(const std::vector<SeedRun>& runs, const StudyOptions& options) {
   const std::vector<Example>& held_out = runs.at(0).held_out;
   if (held_out.size() < 4) {
     fail("{}: holds {} sentences; heads are matched on one half of them and measured on the other, of two or more each",
@@ -260,26 +264,27 @@ MatchedHeads match_heads(const std::vector<SeedRun>& runs, int most, const OnPro
           : not_known;
   std::vector<RunTraces> all;
   std::vector<Example> sentences;
-  std::size_t used = static_cast<std::size_t>(std::max(most, 4));
+  std::size_t used = 0;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (progress) {
-      progress("heads of " + runs[i].name, static_cast<double>(i) / static_cast<double>(runs.size()), 0);
+    if (options.progress) {
+      options.progress("heads of " + runs[i].name, static_cast<double>(i) / static_cast<double>(runs.size()), 0);
     }
     const SavedModel model = runs[i].load();
     const TransformerConfig& config = model.transformer().config;
-    if (i == 0 && most == 0) {
-      const double passes = config.layers * config.heads() + 4;
-      used = affordable(config, held_out, passes * static_cast<double>(runs.size()));
+    if (i == 0) {
+      const double passes = (config.layers * config.heads() + 4) * static_cast<double>(runs.size());
+      used = std::max<std::size_t>(sentences_to_use(options.most, config, held_out, passes), 4);
     }
     try {
-      all.push_back(traces_of(runs[i].name, model, held_out, used, matched.chance));
+      const HeldOut read(model, held_out, used, options.processes);
+      all.push_back(traces_of(runs[i].name, model, read, matched.chance));
+      if (i == 0) sentences = read.sentences();
     } catch (const NotFinite&) {
       throw;
     } catch (const Error& error) {
       fail("{} cannot read the held-out sentences of {}, so their heads cannot be matched: {}", runs[i].name,
            runs[0].name, error.what());
     }
-    if (i == 0) sentences = HeldOut(model, held_out, used).sentences();
     if (all[i].heads.size() != all[0].heads.size() || all[i].heads.back().layer != all[0].heads.back().layer) {
       fail("{} has {} layers of {} heads, {} others: heads of models of one shape are matched", runs[i].name,
            config.layers, config.heads(), runs[0].name);

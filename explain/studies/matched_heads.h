@@ -1,6 +1,6 @@
 #pragma once
-#include <heed/explain/progress.h>
 #include <heed/explain/studies/interval.h>
+#include <heed/explain/studies/study_options.h>
 #include <heed/models/formats/saved_model.h>
 
 #include <functional>
@@ -74,9 +74,8 @@ struct MatchedHeads {
 
 constexpr int random_matchings = 9999;
 
-/// Matches the heads of models of equal shape and vocabulary while they answer up to `most` held-out sentences of the
-/// first. With `most` 0 it takes as many as need about a minute, and at least 100. Throws Error for models that cannot
-/// be compared.
-MatchedHeads match_heads(const std::vector<SeedRun>& runs, int most = 0, const OnProgress& progress = {});
+/// Matches the heads of models of equal shape and vocabulary while they answer held-out sentences of the first. Throws Error
+/// for models that cannot be compared.
+MatchedHeads match_heads(const std::vector<SeedRun>& runs, const StudyOptions& options = {});
 
 }  // namespace heed

@@ -8,10 +8,10 @@ const Command causes_command{.name = "causes",
                              .example = "inspect causes runs/toy --limit 40",
                              .shared = "limit step layer head json",
                              .of_runs = true,
+                             .is_shared = true,
                              .answer = [](const Request& request) {
                                check_json_of_all_heads(request);
                                const std::filesystem::path& run = request.runs[0];
-                               const int limit = limit_of(request);
                                const SavedModel model = model_of(run, step_of(request), request.progress);
                                check_has_answers(*model.network);
                                const auto chosen = [](const char* what, std::optional<int> number, int count) {
@@ -19,7 +19,7 @@ const Command causes_command{.name = "causes",
                                };
                                const Heads among{chosen("layer", request.view.layer, model.layers()),
                                                  chosen("head", request.view.head, model.heads())};
-                               const Causes found = causes(model, run, limit, of_run(run, request.progress), among);
+                               const Causes found = causes(model, run, study_of(request), among);
                                return request.has("json") ? json_line(causes_json(found))
                                                           : causes_view(found, request.view);
                              }};

@@ -3,17 +3,18 @@
 
 namespace heed {
 
-const Command history_command{
-    .name = "history",
-    .summary = "Shows at which step the attention became the cause of the answers",
-    .example = "inspect history runs/kept",
-    .shared = "limit layer head json",
-    .of_runs = true,
-    .answer = [](const Request& request) {
-      check_json_of_all_heads(request);
-      const std::filesystem::path& run = request.runs[0];
-      const CauseHistory history = cause_history(run, limit_of(request), of_run(run, request.progress));
-      return request.has("json") ? json_line(history_json(history)) : history_view(history, request.view);
-    }};
+const Command history_command{.name = "history",
+                              .summary = "Shows at which step the attention became the cause of the answers",
+                              .example = "inspect history runs/kept",
+                              .shared = "limit layer head json",
+                              .of_runs = true,
+                              .is_shared = true,
+                              .answer = [](const Request& request) {
+                                check_json_of_all_heads(request);
+                                const std::filesystem::path& run = request.runs[0];
+                                const CauseHistory history = cause_history(run, study_of(request));
+                                return request.has("json") ? json_line(history_json(history))
+                                                           : history_view(history, request.view);
+                              }};
 
 }  // namespace heed

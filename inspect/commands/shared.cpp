@@ -167,6 +167,13 @@ OnProgress of_run(const fs::path& run, const OnProgress& progress) {
   };
 }
 
+StudyOptions study_of(const Request& request) {
+  const OnProgress& progress = request.progress;
+  return {.most = limit_of(request),
+          .progress = request.runs.size() == 1 ? of_run(request.runs[0], progress) : progress,
+          .processes = request.processes};
+}
+
 std::string json_line(const Json& value) { return format_json(value) + "\n"; }
 
 std::istream& operator>>(std::istream& in, Decimal& number) {

@@ -3,6 +3,7 @@
 #include "inspect/command.h"
 #include "run/dump.h"
 
+#include <heed/explain/studies/study_options.h>
 #include <heed/models/formats/saved_model.h>
 
 #include <filesystem>
@@ -24,6 +25,9 @@ void check_json_of_all_heads(const Request& request);
 
 /// Returns --limit (at least 1), or 0 if it is absent.
 int limit_of(const Request& request);
+
+/// Returns the options of a study of the request's runs.
+StudyOptions study_of(const Request& request);
 
 /// Returns --step. Throws UsageError if it is given twice.
 std::optional<std::int64_t> step_of(const Request& request);

@@ -51,16 +51,17 @@ void add_causes(Json& description, const SavedModel& model, const fs::path& run,
         command_of("inspect"), shell_word(run));
     return;
   }
+  const StudyOptions options{.most = limit, .progress = progress};
   blas_description();  // throws if OpenBLAS cannot be loaded: an error of the page, not of the causes
   const std::string missing = refused([&] {
-    const Causes found = causes(model, run, limit, progress);
+    const Causes found = causes(model, run, options);
     description["causes"] = causes_json(found);
     description["causes"]["verdict"] = causes_verdict(found);
   });
   if (!missing.empty()) description["causes_missing"] = fmt::format("Causes were not looked for: {}", missing);
   if (!description.contains("causes") || dumped_model_steps(run).empty()) return;
   // Refused if no sentence has an antecedent; the causes already state this reason.
-  refused([&] { description["history"] = history_json(cause_history(run, limit, progress)); });
+  refused([&] { description["history"] = history_json(cause_history(run, options)); });
 }
 
 void add_card(Json& description, const SavedModel& model, const fs::path& run) {

@@ -1,7 +1,7 @@
 #!/bin/bash
-# processes.sh BUILD PART...: trains with several processes of one machine, and compares what they write with what one process
-# writes, byte for byte. The parts: bits, resume, death, errors, example. MPIRUN says how processes are started. KILLS says of how
-# many processes each run has one killed, in turn: "4 2 3" by default.
+# processes.sh BUILD PART...: trains and studies with several processes of one machine, and compares what they write with what one
+# process writes, byte for byte. The parts: bits, resume, death, errors, studies, example. MPIRUN says how processes are started.
+# KILLS says of how many processes each run has one killed, in turn: "4 2 3" by default.
 set -u
 build=$(realpath "$1")
 shift
@@ -150,7 +150,9 @@ death() {
   check "killed and resumed each time, the run has the files of one process" same_run "$scratch/alone" "$scratch/killed"
 }
 
-says() { [ "$(grep -c . "$scratch/err.txt")" -gt 0 ] && [ "$(grep '^train: ' "$scratch/err.txt")" = "train: $1" ]; }
+says() {  # says TEXT [PROGRAM]
+  [ "$(grep "^${2:-train}: " "$scratch/err.txt")" = "${2:-train}: $1" ]
+}
 
 errors() {
   local host each start=(--quiet --config "$scratch/sentences.yaml" --out "$scratch/wrong")
@@ -185,6 +187,35 @@ integer from 1 to 4096, got '0'"
   check "none of them wrote a run" fails test -e "$scratch/wrong"
 }
 
+studies() {
+  local n command same_answers="$scratch/sentences-alone"
+  "$train" --quiet --config "$scratch/sentences.yaml" --out "$same_answers" --threads 2 || exit 1
+  "$train" --quiet --config "$scratch/sentences.yaml" --out "$scratch/seed-2" --set seed=2 --threads 2 || exit 1
+  share() {  # share N WORD...: what N processes of inspect print together
+    local n=$1
+    shift
+    timeout -k 10 120 "${mpirun[@]}" -n "$n" "$build/inspect" "$@" >"$scratch/out.txt" 2>"$scratch/err.txt"
+  }
+  for command in "causes $same_answers --json" "history $same_answers" "match $same_answers $scratch/seed-2 --json"; do
+    # shellcheck disable=SC2086
+    "$build/inspect" $command >"$scratch/one.txt" || exit 1
+    for n in 2 3 8; do
+      # shellcheck disable=SC2086
+      share $n $command
+      check "${command%% *}: $n processes print what one prints" cmp "$scratch/one.txt" "$scratch/out.txt"
+    done
+  done
+  check "one process alone shows attention" fails share 2 "$same_answers"
+  check "its message says so" grep -qx "inspect: expected one process, got 2; several share the work of inspect causes, \
+history and match (see .*inspect --help)" "$scratch/err.txt"
+  differently() {
+    timeout -k 10 60 "${mpirun[@]}" -n 1 "$build/inspect" causes "$same_answers" : \
+      -n 1 "$build/inspect" causes "$scratch/seed-2" 2>"$scratch/err.txt"
+  }
+  check "processes of different models fail" fails differently
+  check "the message names the process" says "rank 1 of 2 on host $(hostname) gives other answers than rank 0; start all \
+with the same model, sentences, options and build of heed" inspect
+}
 example() {
   local one=$("$build/examples/example_data_parallel")
   check "the example learns" grep -q "step 200  loss 0.2" <<<"$one"

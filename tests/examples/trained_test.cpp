@@ -42,7 +42,7 @@ TEST_CASE("toy.yaml points from it to the antecedent, whatever the seed") {
 
 TEST_CASE("The attention of toy.yaml's pointing head causes the answer") {
   const Experiment e = trained("toy.yaml");
-  const Causes found = causes(e.model, e.task.held_out, e.watched, 300);
+  const Causes found = causes(e.model, e.task.held_out, e.watched, {.most = 300});
   REQUIRE(found.pointing);
   const auto [layer, head, weight, others] = *found.pointing;
   CHECK((layer == 1 && weight > 0.9));
@@ -70,7 +70,7 @@ TEST_CASE("examples/induction.yaml copies by a head that brings the token before
   const std::string seed = GENERATE("1", "12");
   CAPTURE(seed);
   const Experiment e = trained("examples/induction.yaml", {"seed=" + seed, "train.steps=700"});
-  const Causes found = causes(e.model, e.task.held_out, e.watched, 40);
+  const Causes found = causes(e.model, e.task.held_out, e.watched, {.most = 40});
   CHECK(found.accuracy.share > 0.95);
   REQUIRE(found.pointing);
   CHECK((found.pointing->layer == 1 && found.pointing->weight > 0.5));

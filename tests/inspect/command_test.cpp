@@ -85,7 +85,7 @@ TEST_CASE("inspect asks held-out sentences for causes") {
   CHECK(json["sentences"] == 2);
   CHECK(json["held_out"] == 3);
   CHECK(json["attribution"][0]["tokens"] == english_sentence().tokens);  // of the last dump
-  const Causes found = causes(small_model(), run.path, 2);
+  const Causes found = causes(small_model(), run.path, {.most = 2});
   CHECK(run.inspect({"causes", "RUN", "--limit", "2"}) == causes_view(found, {}));
 }
 

@@ -147,7 +147,7 @@ TEST_CASE("The history of a look has at each step what causes() finds of that st
       CHECK(step.layers[l].weight.share == Approx(all->weight));
     }
   }
-  CHECK(cause_history(run.path, 2).sentences == 2);
+  CHECK(cause_history(run.path, {.most = 2}).sentences == 2);
   const Json json = history_json(history);
   CHECK(json["steps"][1]["heads"][1][0]["weight"] == history.steps[1].heads[1][0].weight.share);
   CHECK(json["steps"][1]["heads"][1][0]["effect_error"] == history.steps[1].heads[1][0].effect.error());

@@ -20,10 +20,9 @@ TEST_CASE("A launcher's process of a build without MPI trains nothing, and says 
     CHECK(ended.code == 1);
     CHECK(ended.out.empty());
     CHECK(!std::filesystem::exists(scratch / "r"));
-    CHECK(
-        ended.err ==
-        "train: started as one of 4 processes, but built without MPI: each would train a model of its own. Build heed "
-        "with the preset mpi, or start one process\n");
+    CHECK(ended.err ==
+          "train: started as one of 4 processes, but built without MPI: each would do all the work. Build heed "
+          "with the preset mpi, or start one process\n");
   }
   CHECK(run_program(scratch, "OMPI_COMM_WORLD_SIZE=1 train --quiet --config small.yaml --out r").code == 0);
 }

@@ -9,8 +9,8 @@ using namespace heed;
 TEST_CASE("The history of models in memory has what causes() finds of each, and says how far it is") {
   int told = 0;
   const CauseHistory history = cause_history(
-      2, [](std::size_t i) { return small_model(i == 0 ? Positions::none : Positions::learned); }, sentences(), 0,
-      [&](const std::string& what, double, double) { told += what == "weights and effects"; });
+      2, [](std::size_t i) { return small_model(i == 0 ? Positions::none : Positions::learned); }, sentences(),
+      {.progress = [&](const std::string& what, double, double) { told += what == "weights and effects"; }});
   CHECK((history.sentences == 5 && history.held_out == 5 && told == 14));
   REQUIRE(history.steps.size() == 2);
   const Causes found = causes(small_model(), sentences());

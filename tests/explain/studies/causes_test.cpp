@@ -79,12 +79,13 @@ TEST_CASE("causes tells how far it is, from the beginning to nearly the end, and
   const SavedModel model = small_model();
   double last = -1;
   int times = 0;
-  causes(model, sentences(), {}, 0, [&](const std::string& what, double share, double) {
+  const OnProgress progress = [&](const std::string& what, double share, double) {
     CHECK(what == "causes");
     CHECK(share > last);
     last = share;
     ++times;
-  });
+  };
+  causes(model, sentences(), {}, {.progress = progress});
   CHECK(times > 60);
   CHECK(last > 0.6);
   CHECK(last < 1);
@@ -124,10 +125,10 @@ TEST_CASE("The edge to the antecedent is cut in every head of every layer, too")
 
 TEST_CASE("causes measures the chosen heads and the one that points, as it does among all") {
   const SavedModel model = small_model();
-  const Causes all = causes(model, sentences(), {}, any_number);
+  const Causes all = causes(model, sentences(), {}, {.most = any_number});
   REQUIRE(all.pointing);
   const Heads chosen{1 - all.pointing->layer, 1};
-  const Causes some = causes(model, sentences(), {}, any_number, {}, chosen);
+  const Causes some = causes(model, sentences(), {}, {.most = any_number}, chosen);
   CHECK(some.rows.size() < all.rows.size());
   CHECK(some.pointing->head == all.pointing->head);
   CHECK(some.pointing->others.share == all.pointing->others.share);
