@@ -50,7 +50,8 @@ Tensor loss(const Model& model, const TrainingBatch& batch, const Dropout& drop)
   if (windows && encoder) return encoder->loss({windows->tokens}, windows->next, drop);
   if (windows || decoder || encoder) {
     fail("loss: a {} learns from {}, got {}", std::visit([](const auto& m) { return m.config.kind; }, model),
-         windows ? "examples with questions" : "windows of a text", windows ? "windows of a text" : "examples with questions");
+         windows ? "examples with questions" : "windows of a text",
+         windows ? "windows of a text" : "examples with questions");
   }
   const Answers answers = answer(model, questions(*examples), Compute::query, Weights::no, drop);
   return cross_entropy(answers.logits, right_answers(model, *examples));
