@@ -119,6 +119,11 @@ AttentionParts attention_composed(Tensor Q, Tensor K, Tensor V, const AttentionO
   Tensor scores = scaled(Q, K, options.scale);
   show("scores", scores);
   Tensor capped = options.soft_cap == 0 ? scores : tanh(scores / options.soft_cap) * options.soft_cap;
+  // The watch may cut an edge: its score of minus infinity must not become minus the cap.
+  if (watch && options.soft_cap != 0) {
+    constexpr double cut = -std::numeric_limits<double>::infinity();
+    capped = masked_fill(capped, equal(scores, cut), cut);
+  }
   if (options.bias.defined()) capped = capped + options.bias;
   const Booleans hidden = options.mask.hidden(Q.size(-2), K.size(-2));
   Tensor weights = softmax(masked_fill(capped, hidden, -std::numeric_limits<double>::infinity()));

@@ -100,3 +100,17 @@ TEST_CASE("Interventions in a layer, head or edge that does not exist are refuse
   CHECK(told(patch({0, 0}, trace(*model.network, shorter))) ==
         "encoder.0.attention: patch: expected a trace with head outputs (1, 2, 5, 5), got (1, 2, 4, 5)");
 }
+
+TEST_CASE("An edge is cut in a model that caps its scores, too") {
+  TransformerConfig config = small_config();
+  config.block.attention.soft_cap = 2;
+  const SavedModel model = small_model(answerer_of(config));
+  const Questions asked = questions(*model.network, model.vocabulary, sentences()[0]);
+  const auto weights = [&](const std::vector<Intervention>& changes) {
+    return trace(*model.network, asked, changes).layers[1].weights;
+  };
+  const Tensor before = weights({}), after = weights({cut({1, 0}, Edge{2, {1, 2}})});
+  CHECK(after.at({0, 0, 2, 1}) == 0);
+  CHECK(after.at({0, 0, 2, 3}) == Approx(before.at({0, 0, 2, 3}) / (1 - before.at({0, 0, 2, 1}))));
+  CHECK(weights({keep_only({1, 0}, Edge{2, {1, 2}})}).at({0, 0, 2, 1}) == 1);
+}
