@@ -75,6 +75,7 @@ std::string TerminalText::finish() { return visible(std::exchange(held_, {})); }
 std::vector<std::string> continue_text(const SavedModel& model, const Continuation& continuation, const OnText& write) {
   check_has_answers(*model.network);
   const auto* decoder = std::get_if<LanguageModel>(&*model.network);
+  if (decoder) check_tokenizer(model);
   if (!decoder || !model.tokenizer.is_of_text()) {
     fail("the model answers questions about sentences; one that was trained with data.task: text can write");
   }

@@ -127,9 +127,17 @@ static Example pretrained_question(const SavedModel& model, std::string_view rea
   return example;
 }
 
+void check_tokenizer(const SavedModel& model) {
+  if (model.pretrained_config.empty() || model.tokenizer.pretrained()) return;
+  fail(
+      "the model has no tokenizer, so it cannot read text: there is no tokenizer.json beside its config.json. "
+      "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR) writes one");
+}
+
 Example question(const SavedModel& model, std::string_view text, const std::string& query) {
   if (std::holds_alternative<CandidateChooser>(*model.network)) return question_with_candidates(model, text, query);
   if (model.tokenizer.pretrained()) return pretrained_question(model, text, query);
+  check_tokenizer(model);
   Example example;
   const bool is_masked = std::holds_alternative<MaskedLanguageModel>(*model.network);
   const std::string_view read = is_of_texts_alone(model.tokenizer.split()) ? text : checked_utf8(text, "sentence");
@@ -205,8 +213,10 @@ Questions questions(const Model& model, const Vocabulary& vocabulary, const Exam
     for (const Span& span : example.candidates) places.insert(places.end(), {span.begin, span.end});
     input.candidates = Ids({1, std::ssize(example.candidates), 2}, std::move(places));
   }
-  if (reads_sentences(model)) {
-    if (example.sentences.size() != tokens.size()) fail("the model reads sentences; the text is not divided into them");
+  if (reads_sentences(model) && !example.sentences.empty()) {  // undivided, a text is one sentence
+    if (example.sentences.size() != tokens.size()) {
+      fail("expected a sentence number for each of {} tokens, got {}", tokens.size(), example.sentences.size());
+    }
     const int most = *std::max_element(example.sentences.begin(), example.sentences.end()) + 1;
     if (most > config.segments) {
       fail("the text has {} sentences; the model reads up to {}", most, config.segments);

@@ -12,7 +12,10 @@ namespace heed {
 /// sentences. Brackets mark the candidates for a CandidateChooser. Throws `Error` when the text has no such token.
 Example question(const SavedModel& model, std::string_view text, const std::string& query = "");
 
-/// Returns one example as a batch. Throws `Error` when it is longer than the model's maximum or holds unknown words.
+/// Throws `Error` for a pretrained model that came without a tokenizer.
+void check_tokenizer(const SavedModel& model);
+
+/// Returns one example as a batch. A text without sentence numbers is one sentence. Throws `Error` when it is longer than the model's maximum or holds unknown words.
 Questions questions(const Model& model, const Vocabulary& vocabulary, const Example& example);
 
 /// Returns the index of the logit of the correct answer: a word, a candidate, or the index after the candidates for

@@ -116,6 +116,14 @@ TEST_CASE("Commands that need an answer say that a model without a head has none
   CHECK(message([&] { shown({"generate", model, "--prompt", "<5>"}); }) == told);
 }
 
+TEST_CASE("A text for a model without a tokenizer is refused with what is missing") {
+  const std::string told =
+      "the model has no tokenizer, so it cannot read text: there is no tokenizer.json beside its config.json. "
+      "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR) writes one";
+  CHECK(message([] { shown({"generate", pretrained("llama"), "--prompt", "the cat"}); }) == told);
+  CHECK(message([] { shown({pretrained("llama"), "--sentence", "the cat"}); }) == told);
+}
+
 TEST_CASE("inspect page writes one sentence of a pretrained model, and commands that need a run say so") {
   CopiedModel copy("bert_bare");
   write_file(copy.path() / "tokenizer.json", tokenizer_of_words());

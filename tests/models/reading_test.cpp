@@ -118,9 +118,15 @@ TEST_CASE("A text that the model cannot read is rejected") {
   CHECK(reading(story, "the dog was tired . was it the dog ?") == "no error");
   CHECK(question(story, "the dog was tired . was it ?").sentences == std::vector<int>{1, 1, 1, 1, 1, 0, 0, 0});
   CHECK(reading(story, "the dog . the street . was it ?") == "the text has 3 sentences; the model reads up to 2");
-  const Example undivided{.tokens = {"it"}, .query = 0};
-  CHECK(message([&] { questions(*story.network, story.vocabulary, undivided); }) ==
-        "the model reads sentences; the text is not divided into them");
+  Example undivided{.tokens = {"it", "was"}, .query = 0};
+  const auto logits = [&] {
+    return answer(*story.network, questions(*story.network, story.vocabulary, undivided)).logits.to_vector();
+  };
+  const std::vector<double> of_one_sentence = logits();
+  undivided.sentences = {0, 0};
+  CHECK(logits() == of_one_sentence);
+  undivided.sentences = {0};
+  CHECK(message([&] { logits(); }) == "expected a sentence number for each of 2 tokens, got 1");
   CHECK(reading(small_model(decoder_of(modern_config())), thirteen) ==
         "the text has 13 tokens; the model sees 12 at once");
 }

@@ -20,7 +20,6 @@ struct Asked {
     model.vocabulary = Vocabulary({"a", "b", "c", "d", "e", "f", "g", "h"});
     WordAnswererConfig config{.transformer = bert(2, 3, 24)};
     config.transformer.vocabulary = model.vocabulary.size(), config.transformer.max_length = 8;
-    config.transformer.segments = 0;
     model.network = WordAnswerer(Scope(model.parameters, 4), config);
     Random random(7);
     for (int i = 0; i < 40; ++i) {
