@@ -109,11 +109,11 @@ void take_words(Request& request, const Command& command, const std::vector<std:
   for (const fs::path& run : request.runs) {
     check_run(run);
     if (command.of_runs && is_pretrained(run) && !request.has("sentence")) {
-      fail(
-          "{}: is a pretrained model, without the sentences of a run that inspect {} reads. inspect MODEL --sentence "
-          "TEXT "
-          "shows its attention",
-          run.string(), command.name);
+      const bool reads_sentence = std::string_view(command.shared).find("sentence") != std::string_view::npos;
+      fail("{}: is a pretrained model, without the sentences of a run that inspect {} reads. {}", run.string(),
+           command.name,
+           reads_sentence ? fmt::format("Give it one: inspect {} MODEL --sentence TEXT", command.name)
+                          : "inspect MODEL --sentence TEXT shows its attention");
     }
   }
 }

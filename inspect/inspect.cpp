@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -42,7 +43,10 @@ int main(int argc, char** argv) {
       return !failed && !interrupted;
     };
     {
-      heed::LiveLine line(STDERR_FILENO);
+      const bool is_one_text =
+          std::any_of(argv, argv + argc, [](std::string_view word) { return word.starts_with("--sentence"); });
+      heed::LiveLine line(STDERR_FILENO,
+                          is_one_text ? "--layer L --head H measures one head" : "--limit N asks fewer sentences");
       const heed::OnProgress progress = [&](const std::string& what, double share, double seconds) {
         if (is_first) line.show(what, share, seconds);
       };

@@ -11,8 +11,12 @@
 
 namespace heed {
 
-LiveLine::LiveLine(int descriptor)
-    : descriptor_(descriptor), silent_(isatty(descriptor) != 1), start_(Clock::now()), shown_(start_) {}
+LiveLine::LiveLine(int descriptor, std::string hint)
+    : descriptor_(descriptor),
+      silent_(isatty(descriptor) != 1),
+      hint_(std::move(hint)),
+      start_(Clock::now()),
+      shown_(start_) {}
 
 LiveLine::~LiveLine() {
   if (on_line_) write("\r\x1b[K");
@@ -27,8 +31,7 @@ void LiveLine::show(const std::string& what, double share, double seconds) {
   }
   if (seconds >= long_wait && announced_ != what) {
     announced_ = what;
-    write(fmt::format("{}{}: about {:.0f} s; --limit N asks fewer sentences\n", on_line_ ? "\r\x1b[K" : "",
-                      visible(what), seconds));
+    write(fmt::format("{}{}: about {:.0f} s; {}\n", on_line_ ? "\r\x1b[K" : "", visible(what), seconds, hint_));
     on_line_ = false;
   }
   if (silent_ || now - shown_ < between) return;

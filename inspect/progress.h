@@ -7,11 +7,12 @@
 namespace heed {
 
 /// Shows progress on one line of a terminal, cut to its width, and erases it at the end. Announces a computation of at least
-/// `long_wait` seconds on a line that stays, even if the descriptor is not a terminal. Shows nothing for short computations.
+/// `long_wait` seconds on a line that stays, even if the descriptor is not a terminal; `hint` says how to shorten it. Shows
+/// nothing for short computations.
 constexpr double long_wait = 10;
 class LiveLine {
  public:
-  explicit LiveLine(int descriptor);
+  explicit LiveLine(int descriptor, std::string hint = "--limit N asks fewer sentences");
   ~LiveLine();
   LiveLine(const LiveLine&) = delete;
   LiveLine& operator=(const LiveLine&) = delete;
@@ -24,7 +25,7 @@ class LiveLine {
 
   int descriptor_;
   bool silent_, on_line_ = false;
-  std::string what_, announced_;
+  std::string hint_, what_, announced_;
   Clock::time_point start_, shown_;
 };
 

@@ -1,27 +1,85 @@
 #include "inspect/commands/shared.h"
+#include "inspect/page/page_facts.h"
 #include "inspect/run_studies.h"
 
-namespace heed {
+#include <heed/explain/studies/sentence_causes.h>
 
-const Command causes_command{.name = "causes",
-                             .summary = "Measures what cutting and replacing attention does to the answers",
-                             .example = "inspect causes runs/toy --limit 40",
-                             .shared = "limit step layer head json",
-                             .of_runs = true,
-                             .is_shared = true,
-                             .answer = [](const Request& request) {
-                               check_json_of_all_heads(request);
-                               const std::filesystem::path& run = request.runs[0];
-                               const SavedModel model = model_of(run, step_of(request), request.progress);
-                               check_has_answers(*model.network);
-                               const auto chosen = [](const char* what, std::optional<int> number, int count) {
-                                 return number ? chosen_range(what, number, count).begin : -1;
-                               };
-                               const Heads among{chosen("layer", request.view.layer, model.layers()),
-                                                 chosen("head", request.view.head, model.heads())};
-                               const Causes found = causes(model, run, study_of(request), among);
-                               return request.has("json") ? json_line(causes_json(found))
-                                                          : causes_view(found, request.view);
-                             }};
+namespace heed {
+namespace {
+
+// Returns the heads that --layer and --head choose, -1 for all.
+Heads chosen_heads(const Request& request, const SavedModel& model) {
+  const auto chosen = [](const char* what, std::optional<int> number, int count) {
+    return number ? chosen_range(what, number, count).begin : -1;
+  };
+  return {chosen("layer", request.view.layer, model.layers()), chosen("head", request.view.head, model.heads())};
+}
+
+std::string of_held_out(const Request& request) {
+  check_json_of_all_heads(request);
+  const std::filesystem::path& run = request.runs[0];
+  const SavedModel model = model_of(run, step_of(request), request.progress);
+  check_has_answers(*model.network);
+  const Causes found = causes(model, run, study_of(request), chosen_heads(request, model));
+  return request.has("json") ? json_line(causes_json(found)) : causes_view(found, request.view);
+}
+
+void write_out_tokens(SentenceCauses& causes, const Tokenizer& tokenizer) {
+  for (auto* tokens : {&causes.tokens, &causes.pair_tokens}) {
+    for (std::string& token : *tokens) token = shown_token(tokenizer, token);
+  }
+  for (std::string* answer : {&causes.answer, &causes.rival}) *answer = shown_token(tokenizer, *answer);
+  for (SentenceCauses::Head& head : causes.heads) head.answer_without = shown_token(tokenizer, head.answer_without);
+}
+
+std::string of_sentence(const Request& request) {
+  if (request.processes.size() > 1) {
+    misused("expected one process for --sentence, got {}; several share the held-out sentences",
+            request.processes.size());
+  }
+  if (request.has("limit")) misused("--limit counts held-out sentences; --sentence asks one");
+  const std::filesystem::path& run = request.runs[0];
+  const SavedModel model = model_of(run, step_of(request), request.progress);
+  if (!has_answers(*model.network)) {
+    fail(
+        "{0}: the model has no head, so it gives no answers whose causes could be measured. inspect heads {0} FILE "
+        "counts "
+        "where its heads point, and training with model.from: {0} teaches it to answer",
+        run.string());
+  }
+  const Example example = example_of(request, model);
+  std::optional<Example> counterpart;
+  if (const auto pair = request.given<std::string>("pair")) {
+    counterpart = question(model, *pair, request.given<std::string>("query").value_or(""));
+  }
+  SentenceCauses found =
+      sentence_causes(model, example, counterpart, of_run(run, request.progress), chosen_heads(request, model));
+  if (request.has("json")) return json_line(utf8_json(sentence_causes_json(found)));
+  write_out_tokens(found, model.tokenizer);
+  return sentence_causes_view(found, request.view);
+}
+
+}  // namespace
+
+const Command causes_command{
+    .name = "causes",
+    .summary = "Measures what cutting and replacing attention does to the answers",
+    .example = "inspect causes runs/toy --limit 40",
+    .shared = "sentence query limit step layer head json",
+    .declare =
+        [](cxxopts::OptionAdder& options) {
+          options("pair", "With --sentence: a text of as many tokens with another answer, to patch heads into",
+                  cxxopts::value<std::string>(), "TEXT");
+        },
+    .of_runs = true,
+    .is_shared = true,
+    .answer =
+        [](const Request& request) {
+          if (request.has("sentence")) return of_sentence(request);
+          for (const char* option : {"query", "pair"}) {
+            if (request.has(option)) misused("--{} needs --sentence", option);
+          }
+          return of_held_out(request);
+        }};
 
 }  // namespace heed

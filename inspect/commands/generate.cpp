@@ -35,9 +35,6 @@ Continuation continuation_of(const Request& request) {
   return asked;
 }
 
-// Replaces bytes that are not UTF-8, which tokens of bytes may leave, by U+FFFD: JSON cannot hold them.
-Json utf8_json(const Json& texts) { return parse_json(texts.dump(-1, ' ', false, Json::error_handler_t::replace)); }
-
 }  // namespace
 
 const Command generate_command{

@@ -174,6 +174,8 @@ StudyOptions study_of(const Request& request) {
           .processes = request.processes};
 }
 
+Json utf8_json(const Json& value) { return parse_json(value.dump(-1, ' ', false, Json::error_handler_t::replace)); }
+
 std::string json_line(const Json& value) { return format_json(value) + "\n"; }
 
 std::istream& operator>>(std::istream& in, Decimal& number) {

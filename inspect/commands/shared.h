@@ -55,6 +55,9 @@ void choose_probe(const Request& request, Dump& dump);
 /// Returns a callback that adds the run's name to each message: "causes of runs/toy".
 OnProgress of_run(const std::filesystem::path& run, const OnProgress& progress);
 
+/// Returns the value with U+FFFD in place of bytes that are not UTF-8, which tokens of bytes may leave and JSON cannot hold.
+Json utf8_json(const Json& value);
+
 /// Returns the value as JSON on one line.
 std::string json_line(const Json& value);
 

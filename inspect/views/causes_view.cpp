@@ -16,9 +16,6 @@ namespace {
 constexpr std::size_t of_many = 2;  // heads shown of a model with more than always_shown
 constexpr double slight = 0.01;     // smaller changes are omitted, except for edges from the query
 
-// "+0.123"; without a sign where it rounds to 0.
-std::string signed_figure(double value) { return std::abs(value) < 0.0005 ? " 0.000" : fmt::format("{:+.3f}", value); }
-
 // On a narrow terminal the intervention is on its own line above the figures.
 bool is_narrow(const Terminal& terminal) { return terminal.width < 80; }
 

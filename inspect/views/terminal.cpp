@@ -86,6 +86,8 @@ std::string percent(const Interval& share, const char* unknown) {
 
 std::string with_error(const Interval& mean) { return fmt::format("{:.2f} ± {:.2f}", mean.share, mean.error()); }
 
+std::string signed_figure(double value) { return std::abs(value) < 0.0005 ? "0.000" : fmt::format("{:+.3f}", value); }
+
 std::string trimmed(std::string_view text) { return std::string(text.substr(0, text.find_last_not_of(' ') + 1)); }
 
 std::string wrapped(std::string_view text, int width, int indent) {

@@ -34,6 +34,9 @@ std::string percent(const Interval& share, const char* unknown = "-");
 /// Returns "0.79 ± 0.02".
 std::string with_error(const Interval& mean);
 
+/// Returns "+0.123"; "0.000" without a sign for a value that rounds to 0.
+std::string signed_figure(double value);
+
 /// Returns `text` without trailing spaces.
 std::string trimmed(std::string_view text);
 

@@ -18,6 +18,7 @@ struct Causes;
 struct MatchedHeads;
 struct Report;
 struct ScoreParts;
+struct SentenceCauses;
 
 struct View {
   Terminal terminal;
@@ -63,6 +64,12 @@ std::string role_text(const std::string& role);
 /// ...}]}. Layers and heads count from 0. Unknown figures are null, and so are the head of a whole layer and the layer of a
 /// whole model.
 Json causes_json(const Causes& causes);
+
+/// Returns the head on which the answer to one text depends most, then a table with the effect of each head and its edge that
+/// matters most. The tokens and answers are shown as they are.
+std::string sentence_causes_view(const SentenceCauses& causes, const View& view);
+/// Returns {"tokens":[...],"query":5,"answer":"paris",...,"heads":[{"layer":0,"head":0,"zero":-0.1,...}]}.
+Json sentence_causes_json(const SentenceCauses& causes);
 
 /// Returns when the attention of the chosen heads, or of the head that points at the last step, became the cause. A table
 /// follows with the weight and the effect of the edge from the query to the antecedent at each saved step.

@@ -124,6 +124,51 @@ TEST_CASE("A text for a model without a tokenizer is refused with what is missin
   CHECK(message([] { shown({pretrained("llama"), "--sentence", "the cat"}); }) == told);
 }
 
+TEST_CASE("inspect causes asks a pretrained model about one sentence, with a pair or without") {
+  CopiedModel copy("gpt2");
+  write_file(copy.path() / "tokenizer.json", tokenizer_of_words());
+  const std::string model = copy.path().string();
+  const std::vector<std::string> asked{"causes", model, "--sentence", "w5 w17 w3 w42"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), asked.begin(), asked.end());
+    return shown(more);
+  };
+  const Json json = parse_json(with({"--json"}));
+  CHECK((json.at("tokens").size() == 4 && json.at("query") == 3 && json.at("heads").size() == 8));
+  const std::string answer = json.at("answer");
+  CHECK(with({}).starts_with(answer + " depends most on layer "));
+  CHECK(parse_json(with({"--json", "--layer", "2", "--head", "3"})).at("heads").size() == 1);
+  std::string rival;
+  for (int id = 0; id < 61 && rival.empty(); ++id) {
+    const std::string pair = "w" + std::to_string(id) + " w17 w3 w42";
+    if (message([&] { rival = parse_json(with({"--json", "--pair", pair})).at("rival"); }) != "no error") continue;
+    CHECK(with({"--pair", pair}).find(answer + " and " + rival) != std::string::npos);
+  }
+  CHECK((!rival.empty() && rival != answer));
+  CHECK(message([&] {
+          with({"--pair", "w5 w17"});
+        }) ==
+        "the pair: expected 4 tokens as in the sentence, so that heads can be patched token by token, got 2: w5 "
+        "w17");
+  CHECK_THROWS_AS(with({"--limit", "3"}), UsageError);
+  CHECK_THROWS_AS(shown({"causes", model, "--pair", "w5"}), Error);
+  CHECK(message([&] {
+          shown({"causes", model});
+        }) == model +
+                  ": is a pretrained model, without the sentences of a run that inspect causes reads. Give it one: "
+                  "inspect causes MODEL --sentence TEXT");
+
+  CopiedModel bare("bert_bare");
+  write_file(bare.path() / "tokenizer.json", tokenizer_of_words());
+  CHECK(message(
+            [&] {
+              shown({"causes", bare.path().string(), "--sentence", "w5 w17"});
+            },
+            bare.path().string()) ==
+        "FILE: the model has no head, so it gives no answers whose causes could be measured. inspect heads FILE FILE "
+        "counts where its heads point, and training with model.from: FILE teaches it to answer");
+}
+
 TEST_CASE("inspect page writes one sentence of a pretrained model, and commands that need a run say so") {
   CopiedModel copy("bert_bare");
   write_file(copy.path() / "tokenizer.json", tokenizer_of_words());

@@ -39,7 +39,7 @@ run_program() {
   case $command in
     *--resume* | *--config\ toy.yaml* | *--help*) ;;
     build/train*--config*) command+=" --set train.steps=20 --set optim.warmup=5" ;;
-    build/inspect*--limit*) ;;
+    build/inspect*--limit* | build/inspect\ causes*--sentence*) ;;
     build/inspect\ causes* | build/inspect\ page*) command+=" --limit 20" ;;
   esac
   (cd "$scratch" && timeout 600 bash -c "$command") || { echo "the command was: $command"; return 1; }
