@@ -15,7 +15,7 @@ namespace {
 
 using Head = SentenceCauses::Head;
 
-std::string name_of(const Head& head) { return fmt::format("layer {} head {}", head.layer + 1, head.head + 1); }
+std::string head_name(const Head& head) { return fmt::format("layer {} head {}", head.layer + 1, head.head + 1); }
 
 // "the probability of Paris", "the logit of Mary minus that of John"
 std::string measure_text(const SentenceCauses& causes) {
@@ -36,7 +36,7 @@ std::string verdict_of_ablation(const SentenceCauses& causes, const Head& most) 
   const std::string answer = token_text(causes.answer);
   const bool is_changed = most.answer_without != causes.answer;
   return fmt::format("{} depends most on {}: zero-ablated, its probability is {:.3f} instead of {:.3f}, and {}.",
-                     answer, name_of(most), causes.probability + most.zero, causes.probability,
+                     answer, head_name(most), causes.probability + most.zero, causes.probability,
                      is_changed ? fmt::format("the answer is {}", token_text(most.answer_without))
                                 : fmt::format("{} stays the answer", answer));
 }
@@ -49,7 +49,7 @@ std::string verdict_of_patch(const SentenceCauses& causes, const Head& most) {
     return fmt::format("Layer {} head {} carries {}: patched into the pair, it restores {} of it.", most.layer + 1,
                        most.head + 1, difference, share);
   }
-  return fmt::format("No single head carries half of {}: {} restores most, {}.", difference, name_of(most), share);
+  return fmt::format("No single head carries half of {}: {} restores most, {}.", difference, head_name(most), share);
 }
 
 std::vector<std::string> verdict(const SentenceCauses& causes, bool is_whole_model) {
@@ -66,7 +66,7 @@ std::vector<std::string> verdict(const SentenceCauses& causes, bool is_whole_mod
   if (const int token = cut.largest_cut(); token >= 0) {
     lines.push_back(fmt::format("Of all edges from {}, {} -> {} in {} matters most: cut, it changes {} by {}.",
                                 token_label(causes.tokens, causes.query), token_label(causes.tokens, causes.query),
-                                token_label(causes.tokens, token), name_of(cut), measure_text(causes),
+                                token_label(causes.tokens, token), head_name(cut), measure_text(causes),
                                 signed_figure(largest_cut_of(cut))));
   }
   lines.emplace_back(
@@ -89,7 +89,7 @@ std::string head_text(const SentenceCauses& causes, const Head& head, const Term
                        head.weights[static_cast<std::size_t>(token)]);
   }
   const std::string restored = std::isnan(head.restored) ? "" : fmt::format("{:.1f} %", 100 * head.restored);
-  return line_text(name_of(head), signed_figure(head.zero), signed_figure(head.mean), restored, edge, terminal);
+  return line_text(head_name(head), signed_figure(head.zero), signed_figure(head.mean), restored, edge, terminal);
 }
 
 }  // namespace
