@@ -68,8 +68,10 @@ std::vector<GoldenDifference> golden_differences(const SavedModel& model, const 
   }
   const Tensor hidden = golden_tensor(golden, file, "hidden", {layers + 1, T, transformer.config.d_model()});
   const Tensor weights = golden_tensor(golden, file, "weights", {layers, heads, T, T});
-  const Questions asked{.texts = {.tokens = ids, .lengths = {static_cast<int>(T)}},
-                        .query = Ids({1}, {static_cast<std::int32_t>(T - 1)})};
+  const Questions asked{
+      .texts = {.tokens = ids, .lengths = {static_cast<int>(T)}},
+      .query = Ids({1}, {static_cast<std::int32_t>(T - 1)}),
+      .candidates = Ids({1, 1, 2}, {0, 1})};  // which a CandidateChooser needs; its logits are not compared
   const Trace seen = trace(*model.network, asked);
   std::vector<GoldenDifference> rows;
   const auto text = golden.metadata.find("text");

@@ -12,14 +12,15 @@ namespace heed {
 /// Weight below which an edge is not cut: its key has less than a hundredth of what the head reads.
 constexpr double least_cut_weight = 0.01;
 
-/// The parts of a model on which its answer to one text depends. It works for every model that answers, also for one that others
-/// trained. One text is an anecdote: causes() measures many.
+/// The parts of a model on which its answer to one text depends. It works for every model that answers, also for one
+/// that others trained. One text is an anecdote: causes() measures many.
 ///
 ///   const Example text = question(model, "The capital of France is");
 ///   const SentenceCauses found = sentence_causes(model, text);
 ///   fmt::print("{}: {}\n", found.answer, found.heads[0].zero);   // change of its probability without layer 1 head 1
 ///
-/// With a second text, the counterpart, the measure is the logit of the answer minus that of the rival, the counterpart's answer.
+/// With a second text, the counterpart, the measure is the logit of the answer minus that of the rival, the
+/// counterpart's answer.
 struct SentenceCauses {
   /// One head, and the changes of the measure.
   struct Head {
@@ -29,8 +30,8 @@ struct SentenceCauses {
     std::string answer_without = {};  // the most probable answer while its output is 0
     std::vector<double> weights{};    // per token: the weight of the edge from the query
     std::vector<double> cuts{};       // per token: the edge is cut; NaN where the weight is below least_cut_weight
-    /// Share of the difference between the text and its counterpart that the counterpart gains when the head's output is patched
-    /// from the text: 0 of nothing, 1 of all; NaN without a counterpart
+    /// Share of the difference between the text and its counterpart that the counterpart gains when the head's output
+    /// is patched from the text: 0 of nothing, 1 of all; NaN without a counterpart
     double restored = 0;
 
     /// Returns the token whose cut changes the measure most; -1 when no edge was cut.

@@ -24,7 +24,7 @@ constexpr std::array<Format, 3> formats{
 
 // Exports the model of a run. Refuses to replace existing files unless --force is given.
 std::string export_model(const Request& request, const std::filesystem::path& directory) {
-  for (const char* name : {"config.json", "model.safetensors", "tokenizer.json"}) {
+  for (const char* name : {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}) {
     if (std::filesystem::exists(directory / name) && !request.has("force")) {
       fail("{}: exists already; choose another directory, or --force to replace it", (directory / name).string());
     }
@@ -32,7 +32,7 @@ std::string export_model(const Request& request, const std::filesystem::path& di
   const SavedModel model = model_of(request.runs[0], step_of(request), request.progress);
   export_hugging_face(model, directory);
   return fmt::format("{}: config.json, model.safetensors{}\n", directory.string(),
-                     model.tokenizer.pretrained() ? ", tokenizer.json" : "");
+                     model.tokenizer.pretrained() ? ", tokenizer.json, tokenizer_config.json" : "");
 }
 
 }  // namespace

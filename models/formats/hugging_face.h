@@ -21,10 +21,12 @@ bool is_hugging_face(const std::filesystem::path& path);
 ///   const SavedModel model = load_hugging_face("all-MiniLM-L6-v2");
 SavedModel load_hugging_face(const std::filesystem::path& directory, const Loading& loading = {});
 
-/// Writes config.json, model.safetensors and, when the model came with one, tokenizer.json, so that `transformers` loads the
-/// model with equal logits. A pretrained model keeps its configuration and the type of its weights: what was not trained is
-/// bit-equal. Weights that were trained are float32. The head of a CandidateChooser is written as candidates.pointer.weight,
-/// (out, in), which load_hugging_face() reads and `transformers` leaves out. heed's own language models are written as GPT-2 or LLaMA. Throws `Error` when the model has another shape.
+/// Writes config.json, model.safetensors and, when the model came with a tokenizer, tokenizer.json and
+/// tokenizer_config.json, so that `transformers` loads the model with equal logits. A pretrained model keeps its
+/// configuration, except for the class of its head, and the type of its weights: what was not trained is bit-equal.
+/// Weights that were trained are float32. The head of a CandidateChooser is written as candidates.pointer.weight, (out,
+/// in), which load_hugging_face() reads and `transformers` leaves out. heed's own language models are written as GPT-2
+/// or LLaMA, without a tokenizer; biases that they lack are 0. Throws `Error` when the model has another shape.
 void export_hugging_face(const SavedModel& model, const std::filesystem::path& directory);
 
 }  // namespace heed

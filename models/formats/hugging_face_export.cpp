@@ -149,12 +149,34 @@ Json comparable(LanguageModelConfig config) {
   return to_json(config);
 }
 
+bool is_like_llama(const TransformerConfig& t) {
+  return t.positions == Positions::rotary || t.block.norm.kind == NormKind::rms;
+}
+
+// Returns heed's own language model with the biases of its family. GPT-2 has one in every linear layer, and LLaMA has
+// them in all layers of an attention or in none. Those that the model lacks are 0, which changes no logit.
+SavedModel with_biases(const SavedModel& model) {
+  const auto* decoder = std::get_if<LanguageModel>(&*model.network);
+  if (!decoder) fail("export: of heed's own models only language models have a form that transformers knows");
+  LanguageModelConfig config = decoder->config;
+  BlockConfig& block = config.transformer.block;
+  const bool is_gpt2 = !is_like_llama(config.transformer);
+  if (is_gpt2) block.mlp.bias = Bias::yes;
+  if (is_gpt2 || block.attention.bias == Bias::yes) block.attention.bias = block.attention.output_bias = Bias::yes;
+  if (block.attention.output_bias == Bias::yes) block.attention.bias = Bias::yes;
+  const auto take = [&](const std::string& name, const Shape& shape) {
+    return model.parameters.contains(name) ? model.parameters[name] : zeros(shape, DType::float32);
+  };
+  SavedModel result;
+  result.network = make_model(Scope(result.parameters, DType::float32, take), config);
+  return result;
+}
+
 // Returns the config.json of heed's own language model. Throws Error for a shape that GPT-2 and LLaMA both lack.
 Json own_config(const SavedModel& model) {
   const auto* decoder = std::get_if<LanguageModel>(&*model.network);
-  if (!decoder) fail("export: of heed's own models only language models have a form that transformers knows");
   const TransformerConfig& t = decoder->config.transformer;
-  const bool is_llama = t.positions == Positions::rotary || t.block.norm.kind == NormKind::rms;
+  const bool is_llama = is_like_llama(t);
   Json json = is_llama ? llama_json(t, decoder->config.logits) : gpt2_json(t, decoder->config.logits);
   ConfigReader reader(json, "export");
   PretrainedConfig read = family_of(reader).read(reader);
@@ -201,27 +223,73 @@ void check_sight(const SavedModel& model, const Family& family) {
        family.model_types[0]);
 }
 
+// Returns the class of transformers for a model with this head, or without one, given that of the pretrained model:
+// "BertModel" for "BertForMaskedLM".
+std::string architecture_of(const Model& network, const std::string& pretrained) {
+  std::string family = pretrained.substr(0, std::min(pretrained.find("For"), pretrained.find("LMHead")));
+  if (family.ends_with("Model")) family.resize(family.size() - 5);
+  if (!predicts_tokens(network)) return family + "Model";
+  if (std::holds_alternative<MaskedLanguageModel>(network)) return family + "ForMaskedLM";
+  if (family.ends_with("Text")) family.resize(family.size() - 4);  // Gemma3TextModel, Gemma3ForCausalLM
+  return family + (family == "GPT2" ? "LMHeadModel" : "ForCausalLM");
+}
+
+// Names the class of the model's head in the configuration. Returns whether it was another one.
+bool set_architecture(Json& json, const Model& network) {
+  const auto found = json.find("architectures");
+  if (found == json.end() || !found->is_array() || found->empty() || !(*found)[0].is_string()) return false;
+  const std::string before = (*found)[0];
+  const std::string after = architecture_of(network, before);
+  (*found)[0] = after;
+  return after != before;
+}
+
+// Returns tokenizer_config.json. transformers then reads tokenizer.json as it is; by the model's type alone it would
+// make a tokenizer of that family from the vocabulary.
+std::string tokenizer_config(const PretrainedTokenizer& tokenizer) {
+  const PretrainedTokenizer::Special& special = tokenizer.special();
+  Json json{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"clean_up_tokenization_spaces", false}};
+  const auto name = [&](const char* key, std::optional<int> id) {
+    if (id && tokenizer.is_special(*id)) json[key] = tokenizer.token(*id);
+  };
+  name("cls_token", special.cls);
+  name("sep_token", special.sep);
+  name("mask_token", special.mask);
+  name("pad_token", special.pad);
+  name("unk_token", special.unk);
+  name("bos_token", special.bos);
+  name("eos_token", special.eos);
+  return json.dump(2) + "\n";
+}
+
 }  // namespace
 
-void export_hugging_face(const SavedModel& model, const fs::path& directory) {
+void export_hugging_face(const SavedModel& given, const fs::path& directory) {
   const NoRecording unrecorded;
-  const bool is_pretrained = !model.pretrained_config.empty();
+  const bool is_pretrained = !given.pretrained_config.empty();
+  SavedModel own;
+  if (!is_pretrained) own = with_biases(given);
+  const SavedModel& model = is_pretrained ? given : own;
   Json json = is_pretrained ? parse_json(model.pretrained_config) : own_config(model);
   ConfigReader reader(json, "config.json");
   const Family& family = family_of(reader);
   if (is_pretrained) check_sight(model, family);
   SafeTensors content{.tensors = named_by(family, model), .metadata = {{"format", "pt"}}};
   StoredAs type = is_pretrained ? stored_type(json) : StoredAs::as_it_is;
-  std::string config = is_pretrained ? model.pretrained_config : json.dump(2) + "\n";
+  bool is_changed = !is_pretrained || set_architecture(json, *model.network);
   if (!is_exact(content.tensors, type)) {  // it was trained in float32
     type = StoredAs::as_it_is;
     json[json.contains("dtype") ? "dtype" : "torch_dtype"] = "float32";
-    config = json.dump(2) + "\n";
+    is_changed = true;
   }
+  const std::string config = is_changed ? json.dump(2) + "\n" : model.pretrained_config;
   make_directories(directory);
   write_safetensors(directory / "model.safetensors", content, type);
   write_file(directory / "config.json", config);
-  if (const auto& tokenizer = model.tokenizer.pretrained()) write_file(directory / "tokenizer.json", tokenizer->json());
+  if (const auto& tokenizer = model.tokenizer.pretrained()) {
+    write_file(directory / "tokenizer.json", tokenizer->json());
+    write_file(directory / "tokenizer_config.json", tokenizer_config(*tokenizer));
+  }
 }
 
 }  // namespace heed

@@ -108,3 +108,69 @@ TEST_CASE("A model of a shape that transformers does not know is refused with wh
         "export: the model has not the shape of GPT-2, the nearest family: transformer/block/attention/soft_cap: 5.0 "
         "(there 0.0); transformer/block/parallel: true (there false)");
 }
+
+TEST_CASE("What heed exports of trained models has the states and logits that transformers computes for it") {
+  int models = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("tests/golden/exports")) {
+    const std::string name = entry.path().filename().string();
+    CAPTURE(name);
+    SavedModel model = load_model(entry.path());
+    for (const GoldenDifference& row : golden_differences(in_float64(model), entry.path() / "golden.safetensors")) {
+      CAPTURE(row.what);
+      CHECK(row.relative() < 1e-9);
+    }
+    if (name.starts_with("own")) model.pretrained_config.clear();  // as the model was before
+    const Scratch scratch;
+    export_hugging_face(model, scratch / "out");
+    CHECK(read_file(scratch / "out" / "config.json") == read_file(entry.path() / "config.json"));
+    CHECK(read_file(scratch / "out" / "model.safetensors") == read_file(entry.path() / "model.safetensors"));
+    ++models;
+  }
+  CHECK(models == 7);
+}
+
+TEST_CASE("The candidates' logits follow from the exported states and matrix") {
+  const std::filesystem::path directory = "tests/golden/exports/candidates_of_bert";
+  const SafeTensors golden = read_safetensors(directory / "golden.safetensors");
+  const SavedModel model = in_float64(load_model(directory));
+  const auto ids_of = [](const Tensor& values, const Shape& shape) {
+    std::vector<std::int32_t> ids;
+    for (const double value : values.to_vector()) ids.push_back(static_cast<std::int32_t>(value));
+    return Ids(shape, std::move(ids));
+  };
+  const int T = static_cast<int>(golden["ids"].numel());
+  const Questions asked{.texts = {.tokens = ids_of(golden["ids"], {1, T}), .lengths = {T}},
+                        .query = ids_of(golden["query"], {1}),
+                        .candidates = ids_of(golden["candidates"], {1, 2, 2})};
+  const Tensor logits = reshape(answer(*model.network, asked).logits, {2});
+  CHECK(max(abs(logits - golden["candidate_logits"])).item() < 1e-12);
+  CHECK(max(abs(logits)).item() > 1e-3);
+}
+
+TEST_CASE("A model without all biases of GPT-2 or LLaMA is exported with biases of 0") {
+  LanguageModelConfig without = small_gpt2(), with_output = small_llama(), with_queries = small_llama();
+  without.transformer.block.attention.bias = without.transformer.block.attention.output_bias = Bias::no;
+  without.transformer.block.mlp.bias = Bias::no;
+  with_output.transformer.block.attention.output_bias = Bias::yes;
+  with_queries.transformer.block.attention.bias = Bias::yes;
+  for (const LanguageModelConfig& config : {without, with_output, with_queries}) {
+    const Scratch scratch;
+    const SavedModel model = small_model(config);
+    export_hugging_face(model, scratch / "out");
+    const SavedModel back = load_model(scratch / "out");
+    CHECK(back.parameters.size() > model.parameters.size());
+    const Ids ids({1, 5}, {1, 3, 0, 7, 7});
+    const Tensor difference = token_logits(*model.network, ids) - token_logits(*back.network, ids);
+    CHECK(max(abs(difference)).item() < 1e-6);
+  }
+}
+
+TEST_CASE("config.json names the class of transformers that has the exported head") {
+  const auto class_of = [](const std::string& name) {
+    const Json json = parse_json(read_file(std::filesystem::path("tests/golden/exports") / name / "config.json"));
+    return json.at("architectures").at(0).get<std::string>();
+  };
+  CHECK(class_of("candidates_of_bert") == "BertModel");              // the pretrained one: BertForMaskedLM
+  CHECK(class_of("masked_text_of_bare_bert") == "BertForMaskedLM");  // BertModel
+  CHECK(class_of("text_of_gpt2") == "GPT2LMHeadModel");
+}
