@@ -106,6 +106,11 @@ def deepseek():
     return byte_level(pre_tokenizers.Sequence(parts))
 
 
+def bloom():
+    words = pre_tokenizers.Split(Regex(r" ?[^(\s|[.,!?…。，、।۔،])]+"), "isolated")
+    return byte_level(pre_tokenizers.Sequence([words, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]))
+
+
 def bert(lowercase):
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
@@ -244,7 +249,7 @@ def splits():
 
 
 SHAPES = {"gpt2": gpt2, "roberta": roberta, "llama3": llama3, "qwen2": qwen2, "neox": neox, "starcoder": starcoder,
-          "deepseek": deepseek, "bert_uncased": lambda: bert(True), "bert_cased": lambda: bert(False), "llama2": llama2, "phi3": phi3,
+          "deepseek": deepseek, "bloom": bloom, "bert_uncased": lambda: bert(True), "bert_cased": lambda: bert(False), "llama2": llama2, "phi3": phi3,
           "mistral": mistral, "gemma": gemma, "t5": t5, "xlm_roberta": xlm_roberta, "albert": albert, "word_level": word_level,
           "splits": splits}
 

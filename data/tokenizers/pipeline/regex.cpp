@@ -144,11 +144,33 @@ class Translation {
       at_ += space.size();
       return;
     }
-    if (c == '[' || rest.starts_with("&&")) {
-      fail("pattern '{}': classes within classes are not supported", excerpt(pattern_));
+    if (c == '[') {
+      open_inner_class(rest);
+    } else if (c == ']' && inner_ > 0) {
+      close_inner_class(rest);
+    } else {
+      if (rest.starts_with("&&")) refuse_class();
+      if (c == ']') in_class_ = false;
+      result_ += c;
+      ++at_;
     }
-    if (c == ']') in_class_ = false;
-    result_ += c;
+  }
+
+  [[noreturn]] void refuse_class() const {
+    fail("pattern '{}': a class within a class may only add members, as in [a[bc]]", excerpt(pattern_));
+  }
+
+  // "[a[bc]d]" has the members of "[abcd]", which PCRE2 reads. A '-' beside an inner bracket would become a range.
+  void open_inner_class(std::string_view rest) {
+    if (rest.starts_with("[^") || rest.starts_with("[]") || rest.starts_with("[:") || result_.ends_with('-'))
+      refuse_class();
+    ++inner_;
+    ++at_;
+  }
+
+  void close_inner_class(std::string_view rest) {
+    if (rest.starts_with("]-") || result_.ends_with('-')) refuse_class();
+    --inner_;
     ++at_;
   }
 
@@ -182,6 +204,7 @@ class Translation {
   const std::string& pattern_;
   std::size_t at_ = 0;
   bool in_class_ = false;
+  int inner_ = 0;  // classes open within the class
   std::string result_;
 };
 

@@ -135,8 +135,11 @@ TEST_CASE("Patterns that are wrong, or take too many steps, end with a message")
   };
   CHECK(saying(with_pattern("(a")).starts_with("pre_tokenizer: pattern '(a': "));
   CHECK(saying(with_pattern("\\")) == "pre_tokenizer: pattern '\\' ends in a backslash");
-  CHECK(saying(with_pattern("[a-z&&[^b]]")) ==
-        "pre_tokenizer: pattern '[a-z&&[^b]]': classes within classes are not supported");
+  for (const char* pattern : {"[a-z&&[^b]]", "[a[^b]]", "[a-[b]]", "[a[b]-c]", "[a[b-]]", "[a[]b]]", "[[:digit:]]"}) {
+    CHECK(saying(with_pattern(pattern)) == "pre_tokenizer: pattern '" + std::string(pattern) +
+                                               "': a class within a class may only add members, as in [a[bc]]");
+  }
+  CHECK(saying(with_pattern("[a[bc")).starts_with("pre_tokenizer: pattern '[a[bc': "));
   CHECK(saying(with_pattern("\\d{1,3}+")) ==
         "pre_tokenizer: pattern '\\d{1,3}+': '+' behind an interval is not supported");
   CHECK(saying(with_pattern("[\\W]")) == "pre_tokenizer: pattern '[\\W]': \\W in a class is not supported");
