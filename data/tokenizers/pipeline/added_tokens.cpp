@@ -55,6 +55,9 @@ AddedTokens::AddedTokens(const Part& file, const TokenTable& tokens, const Norma
     }
     token.normalized =
         token.is_normalized && normalizer ? normalizer(AlignedText::of(token.content)).bytes : token.content;
+    if (token.normalized.empty()) {  // with it the `tokenizers` package divides texts into bytes, or fails
+      part.wrong("the normalizer leaves nothing of token '{}'; set 'normalized' to false", excerpt(token.content));
+    }
     const auto [entry, is_new] = by_id_.emplace(token.id, token);
     if (!is_new && entry->second.content != token.content) {
       part.wrong("tokens '{}' and '{}' have the same id {}", excerpt(entry->second.content), excerpt(token.content),
@@ -63,7 +66,7 @@ AddedTokens::AddedTokens(const Part& file, const TokenTable& tokens, const Norma
   }
   std::vector<std::pair<std::string_view, int>> raw, normalized;
   for (const auto& [id, token] : by_id_) {
-    if (!token.normalized.empty()) (token.is_normalized ? normalized : raw).emplace_back(token.normalized, id);
+    (token.is_normalized ? normalized : raw).emplace_back(token.normalized, id);
   }
   raw_ = Trie(std::move(raw));
   normalized_ = Trie(std::move(normalized));

@@ -248,15 +248,18 @@ Normalizer make_normalizer(const Part& part) {
   if (type == "Precompiled") return precompiled(part);
   if (type == "Replace") return replace(part);
   if (type == "Prepend") return prepend(part);
-  part.expect_keys({});
-  if (type == "Lowercase") return lowercase();
-  if (type == "NFC") return normal_form(false, true);
-  if (type == "NFD") return normal_form(false, false);
-  if (type == "NFKC") return normal_form(true, true);
-  if (type == "NFKD") return normal_form(true, false);
-  if (type == "StripAccents") return filter([](std::int32_t c) { return !is_mark(c); });
-  if (type == "Nmt") return nmt();
-  if (type == "ByteLevel") return byte_level_normalizer();
+  const auto is_plain = [&](std::string_view name) {
+    if (type == name) part.expect_keys({});
+    return type == name;
+  };
+  if (is_plain("Lowercase")) return lowercase();
+  if (is_plain("NFC")) return normal_form(false, true);
+  if (is_plain("NFD")) return normal_form(false, false);
+  if (is_plain("NFKC")) return normal_form(true, true);
+  if (is_plain("NFKD")) return normal_form(true, false);
+  if (is_plain("StripAccents")) return filter([](std::int32_t c) { return !is_mark(c); });
+  if (is_plain("Nmt")) return nmt();
+  if (is_plain("ByteLevel")) return byte_level_normalizer();
   part.wrong("unknown type '{}'", excerpt(type));
 }
 

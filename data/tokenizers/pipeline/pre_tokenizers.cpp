@@ -228,12 +228,13 @@ PreTokenizer make_pre_tokenizer(const Part& part) {
     part.expect_keys({"behavior"});
     return split(of_code_points(is_punctuation), behavior_named(part, part.text("behavior", "Isolated")));
   }
-  part.expect_keys({});
-  if (type == "Whitespace") return whitespace();
-  const PreTokenizer at_white_space = split(of_code_points(is_white_space), Behavior::removed);
-  if (type == "WhitespaceSplit") return at_white_space;
-  if (type == "BertPreTokenizer")
+  if (type == "Whitespace" || type == "WhitespaceSplit" || type == "BertPreTokenizer") {
+    part.expect_keys({});
+    if (type == "Whitespace") return whitespace();
+    const PreTokenizer at_white_space = split(of_code_points(is_white_space), Behavior::removed);
+    if (type == "WhitespaceSplit") return at_white_space;
     return in_turn({at_white_space, split(of_code_points(is_punctuation), Behavior::isolated)});
+  }
   part.wrong("unknown type '{}'", excerpt(type));
 }
 

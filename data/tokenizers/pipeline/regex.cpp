@@ -109,6 +109,11 @@ class Translation {
       if (in_class_) fail("pattern '{}': \\W in a class is not supported", excerpt(pattern_));
       result_ += fmt::format("[^{}{}]", word, latin_digits);
       at_ += 2;
+    } else if ((c == 'b' || c == 'B') && !in_class_) {  // a word of PCRE2 ends before an accent
+      const std::string of_word = fmt::format("[{}{}]", word, latin_digits);
+      result_ += c == 'b' ? fmt::format("(?:(?<={0})(?!{0})|(?<!{0})(?={0}))", of_word)
+                          : fmt::format("(?:(?<={0})(?={0})|(?<!{0})(?!{0}))", of_word);
+      at_ += 2;
     } else if ((c == 'p' || c == 'P') && pattern_.compare(at_ + 2, 1, "{") == 0) {
       const std::size_t end = pattern_.find('}', at_);
       if (end == pattern_.npos) fail("pattern '{}': '}}' is missing behind \\{}{{", excerpt(pattern_), c);

@@ -45,9 +45,11 @@ Template make_template(const Part& part) {
     part.expect_keys({"processors"});
     Template result;
     for (const Part& one : part.parts("processors")) {
-      const Template outer = make_template(one);
-      result.before.insert(result.before.begin(), outer.before.begin(), outer.before.end());
-      result.behind.insert(result.behind.end(), outer.behind.begin(), outer.behind.end());
+      const Template found = make_template(one);
+      if (found.before.empty() && found.behind.empty()) continue;
+      if (!result.before.empty() || !result.behind.empty())
+        one.wrong("expected one processor that adds tokens, got two");
+      result = found;
     }
     return result;
   }

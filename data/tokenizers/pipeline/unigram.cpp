@@ -72,9 +72,11 @@ class Unigram : public Model {
     std::vector<Step> best(piece.size() + 1);
     each_code_point(piece, [&](std::int32_t, std::size_t begin, std::size_t next) {
       const double score_here = best[begin].score;
+      const auto is_better = [&](std::size_t end, double score) {
+        return best[end].begin == piece.npos || score > best[end].score;
+      };
       const auto offer = [&](std::size_t end, double score, int id) {
-        Step& step = best[end];
-        if (step.begin == piece.npos || score > step.score) step = {score, begin, id};
+        if (is_better(end, score)) best[end] = {score, begin, id};
       };
       bool has_single = false;
       std::uint32_t node = Trie::root;
@@ -86,7 +88,7 @@ class Unigram : public Model {
         offer(at, scores_[static_cast<std::size_t>(id)] + score_here, id);
         if (at == next) has_single = true;
       }
-      if (has_single) return;
+      if (has_single || !is_better(next, unknown_score_ + score_here)) return;
       if (unknown_ < 0)
         fail("'{}' is not in the vocabulary, which lacks an unknown token", excerpt(piece.substr(begin, next - begin)));
       offer(next, unknown_score_ + score_here, unknown_);

@@ -68,6 +68,9 @@ TEST_CASE("Unknown parts are refused with their names") {
       setting("/normalizer", parsed(R"({"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Upper"}]})")) ==
       "normalizer.normalizers[1]: unknown type 'Upper'");
   CHECK(setting("/pre_tokenizer", parsed(R"({"type": "Words"})")) == "pre_tokenizer: unknown type 'Words'");
+  CHECK(setting("/pre_tokenizer", parsed(R"({"type": "FixedLength", "length": 3})")) ==
+        "pre_tokenizer: unknown type 'FixedLength'");
+  CHECK(setting("/normalizer", parsed(R"({"type": "Upper", "locale": "tr"})")) == "normalizer: unknown type 'Upper'");
   CHECK(setting("/decoder", parsed(R"({"type": "CTC"})")) == "decoder: unknown type 'CTC'");
   CHECK(setting("/post_processor", parsed(R"({"type": "Any"})")) == "post_processor: unknown type 'Any'");
   CHECK(setting("/pre_tokenizer", parsed(R"({"type": "Punctuation", "behavior": "Swallowed"})")) ==
@@ -112,7 +115,21 @@ TEST_CASE("Merges of unknown tokens and without two sides are refused") {
   CHECK(PretrainedTokenizer(cycle.dump()).encode(std::string(1000, 'a') + "b", false).size() == 1000);
 }
 
+TEST_CASE("An added token of which the normalizer leaves nothing is refused") {
+  Json file = small_bpe;
+  file["normalizer"] = parsed(R"({"type": "Strip", "strip_left": true, "strip_right": true})");
+  file["added_tokens"][0]["content"] = "\n";
+  file["post_processor"] = nullptr;
+  CHECK(saying(file) == "no error");
+  file["added_tokens"][0]["normalized"] = true;
+  CHECK(saying(file) ==
+        "the file.added_tokens[0]: the normalizer leaves nothing of token '\u240a'; set 'normalized' to false");
+}
+
 TEST_CASE("Templates of unknown tokens are refused") {
+  const Json two = {{"type", "Sequence"}, {"processors", {small_bpe["post_processor"], small_bpe["post_processor"]}}};
+  CHECK(setting("/post_processor", two) ==
+        "post_processor.processors[1]: expected one processor that adds tokens, got two");
   CHECK(setting("/post_processor/single/0/SpecialToken/id", "<z>") ==
         "post_processor.single[0]: token '<z>' is not among special_tokens");
   CHECK(setting("/post_processor/special_tokens/<s>/ids/0", 9) == "post_processor: id 9 belongs to no token");
@@ -124,6 +141,22 @@ TEST_CASE("Templates of unknown tokens are refused") {
   CHECK(
       setting("/post_processor", parsed(R"({"type": "BertProcessing", "cls": ["[CLS]", 77], "sep": ["[SEP]", 3]})")) ==
       "post_processor: id 77 belongs to no token");
+}
+
+TEST_CASE("Words of patterns hold their accents, and end behind them") {
+  const auto pieces = [](const std::string& pattern, const std::string& text) {
+    Json file = small_bpe;
+    file["pre_tokenizer"] = {
+        {"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}};
+    file["model"] = {{"type", "WordLevel"}, {"unk_token", "<s>"}, {"vocab", {{"a", 0}, {"<s>", 3}}}};
+    file["post_processor"] = nullptr;
+    std::string found;
+    for (const EncodedToken& token : PretrainedTokenizer(file.dump()).encode(text))
+      found += text.substr(token.begin, token.end - token.begin) + "|";
+    return found;
+  };
+  CHECK(pieces("\\b", "e\u0308a b-\u00e9_1") == "e\u0308a| |b|-|\u00e9_1|");
+  CHECK(pieces("\\B", "ab c-") == "a|b c-|");
 }
 
 TEST_CASE("Patterns that are wrong, or take too many steps, end with a message") {
@@ -176,6 +209,9 @@ TEST_CASE("Vocabularies with wrong scores or without an unknown token are refuse
   CHECK(saying(unigram(R"([["a", -1]])", 5)) == "model: unk_id 5 is not below the number of tokens, 1");
   const PretrainedTokenizer without(unigram(R"([["a", -1]])", nullptr).dump());
   CHECK(message([&] { without.encode("ab"); }) == "'b' is not in the vocabulary, which lacks an unknown token");
+  const PretrainedTokenizer whole(unigram(R"([["a", -1], ["ab", -9]])", nullptr).dump());
+  CHECK(whole.encode("ab").at(0).id == 1);  // b occurs only within a token
+  CHECK(message([&] { whole.encode("abb"); }) == "'b' is not in the vocabulary, which lacks an unknown token");
   const PretrainedTokenizer twice(unigram(R"([["a", -1], ["b", -2], ["a", -3]])", nullptr).dump());
   CHECK(twice.encode("ab").at(0).id == 2);
   CHECK(twice.tokens() == std::vector<std::string>{"<unused 0>", "b", "a"});
