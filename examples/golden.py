@@ -40,8 +40,9 @@ def golden(model, ids):
     seen = model(batch, output_attentions=True, output_hidden_states=True)
     states = list(seen.hidden_states[:-1]) + [model.base_model(batch).last_hidden_state]
     tensors = {"ids": batch[0], "hidden": torch.cat(states), "weights": torch.cat(seen.attentions)}
-    if "logits" in seen:
-        tensors["logits"] = seen.logits[0]
+    logits = seen.get("logits", seen.get("prediction_logits"))
+    if logits is not None and logits.shape == (1, len(ids), model.config.vocab_size):
+        tensors["logits"] = logits[0]
     return {name: value.contiguous().clone() for name, value in tensors.items()}
 
 

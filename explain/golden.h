@@ -17,8 +17,8 @@ struct GoldenDifference {
 };
 
 /// Compares a model, layer by layer, with the values that `transformers` computed for it and examples/golden.py wrote:
-/// `ids` (T), `hidden` (layers + 1, T, d_model), `weights` (layers, heads, T, T) and `logits` (T, vocabulary) of a
-/// model with a head. Computes in the model's dtype. Throws `Error` when the file does not have the shapes of the
+/// `ids` (T), `hidden` (layers + 1, T, d_model), `weights` (layers, heads, T, T) and perhaps `logits` (T, vocabulary)
+/// of a model with a head. Computes in the model's dtype. Throws `Error` when the file does not have the shapes of the
 /// model.
 ///
 ///   for (const GoldenDifference& row : golden_differences(in_float64(model), "golden.safetensors"))

@@ -1,6 +1,7 @@
 #include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
 #include <heed/explain/sentence_attention.h>
+#include <heed/explain/trace.h>
 
 #include <fmt/format.h>
 
@@ -24,6 +25,7 @@ std::string told(const std::vector<std::string>& tokens, Span span) { return tex
 
 SentenceAttention attend(const Model& model, const Vocabulary& vocabulary, const Example& example) {
   const Questions input = questions(model, vocabulary, example);
+  check_weights_fit(transformer_of(model), input.texts.tokens);
   const Answers output = run(model, input, Compute::all, Weights::yes);
   SentenceAttention result{.tokens = example.tokens,
                            .query = example.query,

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <unistd.h>
 
 namespace heed {
 
@@ -16,9 +17,23 @@ std::string residual_name(const Transformer& transformer, int layer) {
   return transformer.name.empty() ? "embedded" : transformer.name + ".embedded";
 }
 
+void check_weights_fit(const Transformer& transformer, const Ids& texts) {
+  constexpr double gigabyte = 1e9;
+  const double B = static_cast<double>(texts.shape()[0]), T = static_cast<double>(texts.shape()[1]);
+  const double layers = transformer.config.layers, heads = transformer.config.heads();
+  const double needed = layers * heads * B * T * T * sizeof(float);
+  const double memory = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
+  if (needed <= memory / 2) return;
+  fail(
+      "the text has {} tokens: the weights of {} layers with {} heads take {:.1f} GB, more than half of this machine's "
+      "{:.1f} GB; take a shorter text",
+      T, layers, heads, needed / gigabyte, memory / gigabyte);
+}
+
 Trace trace(const Model& model, const Questions& questions) {
   const NoRecording unrecorded;
   const Transformer& transformer = transformer_of(model);
+  check_weights_fit(transformer, questions.texts.tokens);
   Trace result;
   result.layers.resize(transformer.blocks.size());
   const std::string scope = transformer.name.empty() ? "" : transformer.name + ".";

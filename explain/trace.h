@@ -32,7 +32,10 @@ struct Trace {
   Tensor logits;  // (B, answers)
 };
 
-/// Runs the model on the questions and keeps all intermediate values.
+/// Throws `Error` when the attention weights of all layers for `texts` (B, T) would take more than half of the machine's memory.
+void check_weights_fit(const Transformer& transformer, const Ids& texts);
+
+/// Runs the model on the questions and keeps all intermediate values. Throws `Error` as check_weights_fit() does.
 Trace trace(const Model& model, const Questions& questions);
 
 /// Returns the name by which hooks see a value of a layer's attention: Q, K, V, scores, weights, heads or output.

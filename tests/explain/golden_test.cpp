@@ -1,7 +1,9 @@
 #include "tests/catch.h"
 #include "tests/message.h"
+#include "tests/scratch.h"
 
 #include <heed/explain/golden.h>
+#include <heed/files/safetensors.h>
 #include <heed/models/formats/hugging_face.h>
 
 #include <filesystem>
@@ -33,5 +35,20 @@ TEST_CASE("Every family gives the states, weights and logits of transformers") {
     }
     ++models;
   }
-  CHECK(models == 17);
+  CHECK(models == 18);
+}
+
+TEST_CASE("A golden file may lack logits; what else is missing is named") {
+  const SavedModel model = load_model(golden_models / "gpt2");
+  const SafeTensors golden = read_safetensors(golden_models / "gpt2" / "golden.safetensors");
+  const Scratch scratch;
+  const auto without = [&](const char* name) {
+    SafeTensors rest = golden;
+    std::erase_if(rest.tensors, [&](const auto& entry) { return entry.first == name; });
+    write_safetensors(scratch / "golden", rest);
+    return golden_differences(model, scratch / "golden");
+  };
+  CHECK(without("logits").back().what == "final state");
+  CHECK(message([&] { without("hidden"); }, scratch / "golden") ==
+        "FILE: the tensor 'hidden' is missing; examples/golden.py writes such files");
 }

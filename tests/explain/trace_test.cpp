@@ -1,6 +1,7 @@
 #include "models/formats/config_json.h"
 #include "tests/catch.h"
 #include "tests/golden.h"
+#include "tests/message.h"
 #include "tests/models/random_models.h"
 #include "tests/models/sample.h"
 
@@ -74,6 +75,18 @@ TEST_CASE("A trace holds what the model computed, for random configurations") {
     const Tensor last = at_queries(seen.layers.back().residual_out, asked);
     CHECK(error(seen.state, transformer.final_norm ? (*transformer.final_norm)(last) : last) <= 1e-12);
   }
+}
+
+TEST_CASE("A text whose weights the machine cannot hold is refused before they are computed") {
+  LanguageModelConfig config{.transformer = gpt2(2, 2, 8)};
+  config.transformer.max_length = 12;
+  const SavedModel model = small_model(config);
+  CHECK_NOTHROW(check_weights_fit(model.transformer(), Ids({1, 100}, std::vector<std::int32_t>(100))));
+  constexpr std::int64_t tokens = 4'000'000;
+  CHECK(
+      message([&] {
+        check_weights_fit(model.transformer(), Ids({1, tokens}, std::vector<std::int32_t>(tokens)));
+      }).starts_with("the text has 4000000 tokens: the weights of 2 layers with 2 heads take 256000.0 GB, more than"));
 }
 
 TEST_CASE("A trace is not recorded, and leaves no hook open") {
