@@ -75,6 +75,13 @@ class ConfigValues {
     return value;
   }
 
+  // Refuses another value of a key than the one that changes nothing.
+  void expect(const std::string& key, const Json& value) {
+    const Json given = find(key);
+    if (given.is_null() || given == value) return;
+    wrong("'{}.{}': heed computes {} alone, got {}", architecture_, key, format_json(value), format_json(given));
+  }
+
   void refuse_others() const {
     for (const auto& [name, value] : file_.metadata()) {
       const bool is_ours = name.starts_with(architecture_ + ".");
@@ -192,6 +199,9 @@ Json config_of_gguf(const GgufFile& file) {
   if (!embeddings || embeddings->shape.rank() != 2) values.wrong("tensor 'token_embd.weight', a matrix, is missing");
   const Json vocabulary = embeddings->shape[0];
   values.find("vocab_size");
+  values.expect("expert_count", 0);
+  values.expect("expert_used_count", 0);
+  values.expect("attention.causal", true);
   Json config =
       values.architecture() == "gpt2" ? gpt2_config(file, values, vocabulary) : llama_config(file, values, vocabulary);
   values.refuse_others();

@@ -160,7 +160,7 @@ GgufFile::GgufFile(const std::filesystem::path& path) : path_(path.string()), fi
     alignment = found->second.is_number_unsigned() ? found->second.get<std::uint64_t>() : 0;
   }
   if (alignment == 0 || alignment % 8 != 0 || alignment > 1 << 20)
-    reader.wrong("general.alignment must be a multiple of 8");
+    reader.wrong("general.alignment must be an unsigned multiple of 8, up to {}", 1 << 20);
   std::map<std::string, bool> names;
   for (std::uint64_t i = 0; i < tensors; ++i) {
     tensors_.push_back(read_entry(reader, file_.size()));

@@ -168,6 +168,12 @@ TEST_CASE("Damaged GGUF files are refused") {
   CHECK(about(GgufBytes().tensor("x", {4}, 0, 64))
             .ends_with("tensor 'x' lies outside the file: 16 bytes from byte 64 of 0"));
   CHECK(about(GgufBytes().tensor("x", {4}, 0, 0).tensor("x", {4}, 0, 0)).ends_with("tensor 'x' occurs twice"));
+  CHECK(saying(GgufBytes().u32("gpt2.expert_count", 0).flag("gpt2.attention.causal", true).inserted_into(whole)) ==
+        "no error");
+  CHECK(saying(GgufBytes().u32("gpt2.expert_count", 8).inserted_into(whole)) ==
+        "FILE: 'gpt2.expert_count': heed computes 0 alone, got 8");
+  CHECK(saying(GgufBytes().u32("general.alignment", 12).inserted_into(whole))
+            .ends_with("general.alignment must be an unsigned multiple of 8, up to 1048576"));
   GgufBytes llama;
   llama.text("general.architecture", "llama").tensor("token_embd.weight", {4, 4}, 0, 0);
   CHECK(saying(llama.bytes() + std::string(200, '\0')) == "FILE: 'llama.attention.head_count' must be a number");
