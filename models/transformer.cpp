@@ -29,6 +29,10 @@ BlockConfig TransformerConfig::block_at(int layer) const {
   BlockConfig result = block;
   const bool is_full = full_attention_every > 0 && (layer + 1) % full_attention_every == 0;
   if (is_full || std::ranges::count(full_attention_layers, layer) > 0) result.attention.window = 0;
+  if (divide_scores_by_layer) {
+    const AttentionConfig attention = block.attention.complete();
+    result.attention.scale = (attention.scale > 0 ? attention.scale : 1 / std::sqrt(1.0 * attention.d_k)) / (layer + 1);
+  }
   return result;
 }
 

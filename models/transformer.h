@@ -34,6 +34,7 @@ struct TransformerConfig {
   std::vector<int> full_attention_layers{};  // with a window: layers, from 0, that see all tokens as well
   double window_rotary_base =
       0;  // rotary base of the layers with a window, which are then not scaled; 0: as the others
+  bool divide_scores_by_layer = false;     // by 1 in the first layer, by 2 in the second, ...
   Residual last_residual = Residual::yes;  // of the attention in the last layer
   bool final_norm = true;
 
@@ -60,6 +61,7 @@ struct TransformerConfig {
     field("full_attention_every", self.full_attention_every, 0);
     field("full_attention_layers", self.full_attention_layers, 0);
     field("window_rotary_base", self.window_rotary_base, 0.0);
+    field("divide_scores_by_layer", self.divide_scores_by_layer);
     field("last_residual", self.last_residual);
     field("final_norm", self.final_norm);
   }

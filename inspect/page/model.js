@@ -51,7 +51,7 @@ class Reader {
       d_v: W_O.k / this.H,
       window,
       parallel,
-      scale: attention.scale > 0 ? attention.scale : 1 / Math.sqrt(d_k),
+      scale: (attention.scale > 0 ? attention.scale : 1 / Math.sqrt(d_k)) / (shape.divide_scores_by_layer ? l + 1 : 1),
       cap: attention.soft_cap,
       residual: l + 1 < shape.layers || shape.last_residual === 'yes',
       norms: norms('attention_norm', 'output_attention_norm'),

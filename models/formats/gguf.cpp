@@ -49,7 +49,8 @@ SavedModel load_gguf(const std::filesystem::path& path, const Loading& loading) 
   };
   ConfigReader json(config, file.path());
   SavedModel model = load_pretrained(json, WeightFiles(entries, read), file.path(), &loading);
-  set_tokenizer(model, tokenizer_of_gguf(file), file.path());
+  const std::string tokenizer = tokenizer_of_gguf(file);
+  set_tokenizer(model, tokenizer.empty() ? std::nullopt : std::optional(tokenizer), file.path());
   model.pretrained_config = config.dump();
   return model;
 }

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace heed {
 namespace {
@@ -29,18 +30,23 @@ std::string plain_name(const Family& family, std::string name) {
   return name;
 }
 
+// Returns whether a tensor belongs to a head that predicts no tokens: of a classifier, or for answers to questions.
+bool is_of_other_head(const std::string& name) {
+  return name.starts_with("score.") || name.starts_with("classifier.") || name.starts_with("qa_outputs.");
+}
+
 bool is_ignored(const Family& family, const std::string& name) {
-  return std::ranges::any_of(family.ignored, [&](const std::string& pattern) {
-    if (pattern.ends_with('*')) return name.starts_with(pattern.substr(0, pattern.size() - 1));
-    const std::size_t at = pattern.find("{}");
-    if (at == pattern.npos) return name == pattern;
-    const std::string before = pattern.substr(0, at), after = pattern.substr(at + 2);
-    if (!name.starts_with(before) || !name.ends_with(after) || name.size() <= before.size() + after.size())
-      return false;
-    return std::all_of(name.begin() + static_cast<std::ptrdiff_t>(before.size()),
-                       name.end() - static_cast<std::ptrdiff_t>(after.size()),
-                       [](char c) { return c >= '0' && c <= '9'; });
-  });
+  return is_of_other_head(name) || std::ranges::any_of(family.ignored, [&](const std::string& pattern) {
+           if (pattern.ends_with('*')) return name.starts_with(pattern.substr(0, pattern.size() - 1));
+           const std::size_t at = pattern.find("{}");
+           if (at == pattern.npos) return name == pattern;
+           const std::string before = pattern.substr(0, at), after = pattern.substr(at + 2);
+           if (!name.starts_with(before) || !name.ends_with(after) || name.size() <= before.size() + after.size())
+             return false;
+           return std::all_of(name.begin() + static_cast<std::ptrdiff_t>(before.size()),
+                              name.end() - static_cast<std::ptrdiff_t>(after.size()),
+                              [](char c) { return c >= '0' && c <= '9'; });
+         });
 }
 
 // Returns a tensor of the file as the parameters in it, side by side along the last axis.
@@ -69,7 +75,7 @@ class Loader {
     for (const TensorName& names : family.tensors) {
       const bool is_layered = names.theirs.find("{}") != std::string::npos;
       for (int layer = 0; layer < (is_layered ? config.layers : 1); ++layer) {
-        Place place{{}, names.layout};
+        Place place{{}, names.layout, names.unless};
         for (const std::string& ours : names.ours) place.ours.push_back(of_layer(ours, layer));
         const auto exists = [&](const std::string& name) { return shapes_.contains(name); };
         if (std::ranges::all_of(place.ours, exists)) places_.emplace(of_layer(names.theirs, layer), place);
@@ -81,11 +87,14 @@ class Loader {
   std::unordered_map<std::string, Tensor> load(WeightFiles& files, const std::string& directory) {
     const double all = files.elements();
     double done = 0;
+    std::unordered_set<std::string> present;
+    for (const WeightFiles::Entry& entry : files.entries()) present.insert(plain_name(family_, entry.stored.name));
     for (const WeightFiles::Entry& entry : files.entries()) {
       if (loading_.progress) loading_.progress(done / all);
       done += static_cast<double>(entry.stored.shape.numel());
       const std::string name = plain_name(family_, entry.stored.name);
       const auto place = places_.find(name);
+      if (place != places_.end() && present.contains(place->second.unless)) continue;
       if (place != places_.end()) {
         load(files, entry, place->second);
       } else if (!is_ignored(family_, name)) {
@@ -93,7 +102,7 @@ class Loader {
       }
     }
     for (const auto& [name, parameter] : parameters_) {
-      if (!values_.contains(name)) problems_.push_back(missing(name, parameter.shape()));
+      if (!values_.contains(name) && !misshapen_.contains(name)) problems_.push_back(missing(name, parameter.shape()));
     }
     if (problems_.empty()) return std::move(values_);
     fail("{}: its tensors are not those of a {} of this configuration\n  {}", directory, family_.model_types[0],
@@ -104,6 +113,7 @@ class Loader {
   struct Place {
     std::vector<std::string> ours;
     Layout layout;
+    std::string unless;
   };
 
   // Says which tensor of the file a parameter lacks.
@@ -125,6 +135,7 @@ class Loader {
     if (entry.stored.shape != theirs) {
       problems_.push_back(fmt::format("{}: expected shape {}, got {}", excerpt(entry.stored.name), to_string(theirs),
                                       to_string(entry.stored.shape)));
+      misshapen_.insert(place.ours.begin(), place.ours.end());
       return;
     }
     const Tensor values = files.read(entry);
@@ -163,6 +174,7 @@ class Loader {
   std::unordered_map<std::string, Shape> shapes_;  // of parameters_
   std::unordered_map<std::string, Place> places_;  // by the name of a tensor of the file
   std::unordered_map<std::string, Tensor> values_;
+  std::unordered_set<std::string> misshapen_;  // parameters whose tensor has another shape
   std::vector<std::string> problems_;
 };
 
@@ -185,7 +197,10 @@ ModelConfig kind_of(const Family& family, const PretrainedConfig& config, const 
                                   .numbered_sentences = false};
   }
   if (config.transformer.causal) {
-    const bool has_head = config.logits.tied || has_tensor(family, files, "unembedding");
+    const bool is_classifier = std::ranges::any_of(files.entries(), [&](const WeightFiles::Entry& entry) {
+      return is_of_other_head(plain_name(family, entry.stored.name));
+    });
+    const bool has_head = (config.logits.tied && !is_classifier) || has_tensor(family, files, "unembedding");
     if (has_head) return LanguageModelConfig{.transformer = config.transformer, .logits = config.logits};
   } else if (has_tensor(family, files, "transform.dense.weight")) {
     return MaskedLanguageModelConfig{.transformer = config.transformer,
@@ -228,14 +243,14 @@ SavedModel load_pretrained(ConfigReader& json, WeightFiles files, const std::str
   return loaded;
 }
 
-void set_tokenizer(SavedModel& model, const std::string& json, const std::string& source) {
+void set_tokenizer(SavedModel& model, const std::optional<std::string>& json, const std::string& source) {
   const int vocabulary = model.transformer().config.vocabulary;
-  if (json.empty()) {
+  if (!json) {
     for (int id = 0; id < vocabulary; ++id) model.vocabulary.add(fmt::format("<{}>", id));
     return;
   }
   try {
-    const PretrainedTokenizer tokenizer(json);
+    const PretrainedTokenizer tokenizer(*json);
     if (tokenizer.size() > vocabulary) {
       fail("it has ids up to {}, but the model has embeddings for {} tokens", tokenizer.size() - 1, vocabulary);
     }
@@ -253,7 +268,9 @@ SavedModel read_hugging_face(const fs::path& directory, const Loading* loading) 
   family_of(json);  // throws for an unknown family before weights are read
   const bool mapped = loading && loading->mapped;
   SavedModel model = load_pretrained(json, WeightFiles(directory, mapped), directory.string(), loading);
-  set_tokenizer(model, fs::exists(tokenizer_file) ? read_file(tokenizer_file) : "", tokenizer_file.string());
+  const bool has_tokenizer = fs::exists(fs::symlink_status(tokenizer_file));  // even a link that leads nowhere
+  set_tokenizer(model, has_tokenizer ? std::optional(read_file(tokenizer_file)) : std::nullopt,
+                tokenizer_file.string());
   model.pretrained_config = config_text;
   return model;
 }

@@ -35,6 +35,8 @@ Tensor stored_tensor(const std::vector<Tensor>& parameters, Layout layout, std::
 
 // Returns all parameters under the names of the family. The first name of each parameter counts.
 NamedTensors named_by(const Family& family, const SavedModel& model) {
+  const auto* masked = std::get_if<MaskedLanguageModel>(&*model.network);
+  const bool is_untied = masked && !masked->config.logits.tied;
   const std::string prefix = predicts_tokens(*model.network) ? family.prefixes[0] : "";
   NamedTensors tensors;
   std::unordered_set<std::string> done;
@@ -46,6 +48,7 @@ NamedTensors named_by(const Family& family, const SavedModel& model) {
         const std::string name = of_layer(ours, layer);
         if (!model.parameters.contains(name) || !done.insert(name).second) break;
         parts.push_back(model.parameters[name]);
+        if (is_untied && !names.unless.empty()) done.erase(name);  // transformers reads the other name, which follows
       }
       if (parts.size() != names.ours.size()) continue;
       tensors.emplace_back((names.is_of_head ? "" : prefix) + of_layer(names.theirs, layer),
@@ -178,6 +181,7 @@ Json own_config(const SavedModel& model) {
   const TransformerConfig& t = decoder->config.transformer;
   const bool is_llama = is_like_llama(t);
   Json json = is_llama ? llama_json(t, decoder->config.logits) : gpt2_json(t, decoder->config.logits);
+  if (!is_llama && t.divide_scores_by_layer) json["scale_attn_by_inverse_layer_idx"] = true;
   ConfigReader reader(json, "export");
   PretrainedConfig read = family_of(reader).read(reader);
   reader.finish();

@@ -113,6 +113,7 @@ std::vector<FieldCase> field_cases() {
       {"full_attention_every", windowed, [](C& c) { c.full_attention_every = 2; }},
       {"full_attention_layers", windowed, [](C& c) { c.full_attention_layers = {0}; }},
       {"window_rotary_base", windowed, [](C& c) { c.window_rotary_base = 10; }},
+      {"divide_scores_by_layer", encoder, [](C& c) { c.divide_scores_by_layer = true; }},
       {"mlp.width", encoder, [](C& c) { c.block.mlp.width = 0; }},
       {"mlp.activation: gelu_tanh", encoder, [](C& c) { c.block.mlp.activation = Activation::gelu_tanh; }},
       {"mlp.activation: relu", encoder, [](C& c) { c.block.mlp.activation = Activation::relu; }},

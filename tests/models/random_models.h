@@ -78,6 +78,7 @@ class RandomConfig {
     c.full_attention_every = pick(0, 2);
     if (chance()) c.full_attention_layers = {1};
     c.window_rotary_base = pick(0.0, 50.0);
+    c.divide_scores_by_layer = chance();
     c.last_residual = pick(Residual::yes, Residual::yes, Residual::no);
     c.final_norm = chance();
     return c;

@@ -141,7 +141,7 @@ class Reference {
     return Booleans({B, 1, T, T}, std::move(result));
   }
 
-  Tensor attention(const std::string& name, const Tensor& x, const TextBatch& texts, int window) const {
+  Tensor attention(const std::string& name, const Tensor& x, const TextBatch& texts, int window, int layer) const {
     const AttentionConfig& a = config_.block.attention;
     const int kv_heads = a.kv_heads > 0 ? a.kv_heads : a.heads;
     const int d_k = a.d_k > 0 ? a.d_k : a.d_model / a.heads, d_v = a.d_v > 0 ? a.d_v : a.d_model / a.heads;
@@ -159,7 +159,8 @@ class Reference {
     };
     const Tensor Q = made(W_Q, name + ".q_norm", a.heads), K = made(W_K, name + ".k_norm", kv_heads);
     const Tensor V = split(product(W_V, x), kv_heads, d_v);
-    const double scale = a.scale > 0 ? a.scale : 1 / std::sqrt(static_cast<double>(d_k));
+    const double scale = (a.scale > 0 ? a.scale : 1 / std::sqrt(static_cast<double>(d_k))) /
+                         (config_.divide_scores_by_layer ? layer + 1 : 1);
     std::vector<Tensor> heads;
     for (int h = 0; h < a.heads; ++h) {
       const int kv = h / (a.heads / kv_heads);
@@ -188,7 +189,7 @@ class Reference {
         (every > 0 && (layer + 1) % every == 0) || std::find(full.begin(), full.end(), layer) != full.end();
     const int window = is_full ? 0 : b.attention.window;
     const auto norm = [&](const std::string& of, const Tensor& y) { return normalised(of, y, b.norm); };
-    const auto attended = [&](const Tensor& y) { return attention(name + ".attention", y, texts, window); };
+    const auto attended = [&](const Tensor& y) { return attention(name + ".attention", y, texts, window, layer); };
     const Tensor residual = is_last && config_.last_residual == Residual::no ? zeros(x.shape(), DType::float64) : x;
     const bool has_mlp = b.mlp.width > 0;
     const std::string first = name + ".attention_norm", second = of_mlp + ".norm";

@@ -75,10 +75,9 @@ TensorNames bert_names() {
   return names;
 }
 
-// Heads for other tasks, pooling, and stored numbers of positions: attention and logits of tokens do not need them.
-const std::vector<std::string> unused{
-    "embeddings.position_ids", "embeddings.token_type_ids", "pooler.*", "classifier.*", "qa_outputs.*",
-    "cls.seq_relationship.*"};
+// Pooling, and stored numbers of positions.
+const std::vector<std::string> unused{"embeddings.position_ids", "embeddings.token_type_ids", "pooler.*",
+                                      "cls.seq_relationship.*"};
 
 }  // namespace
 
@@ -88,7 +87,7 @@ Family bert_family() {
       .candidates()
       .linear("cls.predictions.transform.dense", {"transform.dense"})
       .norm("cls.predictions.transform.LayerNorm", "transform.norm")
-      .same("cls.predictions.bias", "output_bias")
+      .same("cls.predictions.bias", "output_bias", "cls.predictions.decoder.bias")
       .same("cls.predictions.decoder.bias", "output_bias")
       .logits("cls.predictions.decoder.weight");
   return family;
@@ -100,7 +99,7 @@ Family roberta_family() {
       .candidates()
       .linear("lm_head.dense", {"transform.dense"})
       .norm("lm_head.layer_norm", "transform.norm")
-      .same("lm_head.bias", "output_bias")
+      .same("lm_head.bias", "output_bias", "lm_head.decoder.bias")
       .same("lm_head.decoder.bias", "output_bias")
       .logits("lm_head.decoder.weight");
   return family;

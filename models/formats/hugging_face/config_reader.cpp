@@ -20,9 +20,12 @@ struct NamedActivation {
   std::optional<Activation> gated;
 };
 const NamedActivation activations[] = {{"gelu", Activation::gelu, Activation::geglu},
+                                       {"gelu_python", Activation::gelu, Activation::geglu},
                                        {"gelu_new", Activation::gelu_tanh, Activation::geglu_tanh},
                                        {"gelu_fast", Activation::gelu_tanh, Activation::geglu_tanh},
                                        {"gelu_pytorch_tanh", Activation::gelu_tanh, Activation::geglu_tanh},
+                                       {"gelu_python_tanh", Activation::gelu_tanh, Activation::geglu_tanh},
+                                       {"gelu_accurate", Activation::gelu_tanh, Activation::geglu_tanh},
                                        {"relu", Activation::relu, {}},
                                        {"silu", Activation::silu, Activation::swiglu},
                                        {"swish", Activation::silu, Activation::swiglu}};
@@ -139,7 +142,7 @@ void ConfigReader::absorb(const std::string& key, const ConfigReader& inner) {
 std::vector<std::string> ConfigReader::problems() const {
   std::vector<std::string> problems = problems_;
   for (const auto& [key, value] : json_.items()) {
-    if (known_.contains(key)) continue;
+    if (known_.contains(key) || value.is_null()) continue;
     problems.push_back(fmt::format("'{}' is unknown to heed, which cannot tell whether it changes the numbers: {}",
                                    excerpt(key), excerpt(format_json(value))));
   }

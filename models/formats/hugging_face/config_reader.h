@@ -11,7 +11,8 @@
 namespace heed {
 
 /// Reads the config.json of a pretrained model. It keeps account of the keys: finish() throws one Error with every key that is
-/// missing, has a value that heed cannot compute, or is unknown. A null counts as a missing key.
+/// missing, has a value that heed cannot compute, or is unknown. A null counts as a missing key, and an unknown one
+/// with it is none.
 class ConfigReader {
  public:
   /// `source` names the file in messages. Throws `Error` when `text` is not a JSON object.

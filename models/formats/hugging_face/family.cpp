@@ -18,8 +18,8 @@ TensorNames& TensorNames::head() {
   return *this;
 }
 
-TensorNames& TensorNames::same(const std::string& theirs, const std::string& ours) {
-  return add({theirs, {ours}, Layout::same});
+TensorNames& TensorNames::same(const std::string& theirs, const std::string& ours, const std::string& unless) {
+  return add({theirs, {ours}, Layout::same, false, unless});
 }
 
 TensorNames& TensorNames::norm(const std::string& theirs, const std::string& ours) {

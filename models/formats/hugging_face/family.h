@@ -21,6 +21,7 @@ struct TensorName {
   std::vector<std::string> ours;
   Layout layout = Layout::same;
   bool is_of_head = false;  // its name is without the prefix
+  std::string unless{};     // a tensor that counts in its place where a file has both
 };
 
 /// The tensors of a family. A name whose parameters the model lacks is not expected in a file. When several names lead to one
@@ -28,7 +29,7 @@ struct TensorName {
 class TensorNames : public std::vector<TensorName> {
  public:
   /// An embedding or another tensor that is the same on both sides.
-  TensorNames& same(const std::string& theirs, const std::string& ours);
+  TensorNames& same(const std::string& theirs, const std::string& ours, const std::string& unless = {});
   /// theirs.weight and theirs.bias of a norm.
   TensorNames& norm(const std::string& theirs, const std::string& ours);
   /// theirs.weight (out, in) and theirs.bias of one linear layer, or of several side by side.
@@ -82,8 +83,9 @@ std::string of_layer(const std::string& pattern, int layer);
 
 /// How a family's rotary embedding differs from the usual one.
 struct RotaryKind {
-  double fraction = 1;            // of the features, where the file says nothing
-  bool by_layer_type = false;     // rope_parameters may have one entry per kind of layer; rope_local_base_freq is read
+  double fraction = 1;         // of the features, where the file says nothing
+  bool is_partial = false;     // partial_rotary_factor may be below 1; transformers rotates all features of the others
+  bool by_layer_type = false;  // rope_parameters may have one entry per kind of layer; rope_local_base_freq is read
   bool yarn_is_longrope = false;  // the type yarn means longrope
 };
 /// Reads the rotary embedding: rope_theta, rope_scaling and partial_rotary_factor, or rope_parameters of transformers 5.

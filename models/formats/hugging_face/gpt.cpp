@@ -13,8 +13,8 @@ PretrainedConfig read_gpt2(ConfigReader& json) {
   t.block.mlp.activation = json.activation("activation_function", "gelu_new");
   t.block.norm.epsilon = json.positive("layer_norm_epsilon", 1e-5);
   if (!json.flag("scale_attn_weights", true)) t.block.attention.scale = 1;
+  t.divide_scores_by_layer = json.flag("scale_attn_by_inverse_layer_idx", false);
   config.logits.tied = json.flag("tie_word_embeddings", true);
-  json.expect("scale_attn_by_inverse_layer_idx", false);
   json.expect("add_cross_attention", false);
   json.ignore({"n_ctx", "reorder_and_upcast_attn", "summary_activation", "summary_first_dropout",
                "summary_proj_to_labels", "summary_type", "summary_use_proj"});
@@ -32,7 +32,8 @@ PretrainedConfig read_gpt_neox(ConfigReader& json) {
   t.block.norm.epsilon = json.positive("layer_norm_eps", 1e-5);
   t.block.parallel = json.flag("use_parallel_residual", true);
   t.block.attention.bias = t.block.attention.output_bias = json.flag("attention_bias", true) ? Bias::yes : Bias::no;
-  read_rotary(json, t, json.positive("rotary_emb_base", 10000), {.fraction = json.positive("rotary_pct", 0.25)});
+  read_rotary(json, t, json.positive("rotary_emb_base", 10000),
+              {.fraction = json.positive("rotary_pct", 0.25), .is_partial = true});
   config.logits.tied = json.flag("tie_word_embeddings", false);
   json.expect("is_decoder", false);
   return config;
@@ -41,7 +42,8 @@ PretrainedConfig read_gpt_neox(ConfigReader& json) {
 }  // namespace
 
 Family gpt2_family() {
-  Family family{{"gpt2"}, read_gpt2, {"transformer."}, {}, {"h.{}.attn.bias", "h.{}.attn.masked_bias", "score.*"}};
+  Family family{
+      {"gpt2"}, read_gpt2, {"transformer."}, {}, {"h.{}.attn.bias", "h.{}.attn.masked_bias", "multiple_choice_head.*"}};
   family.tensors.same("wte.weight", "words.weight")
       .same("wpe.weight", "positions.weight")
       .norm("h.{}.ln_1", "encoder.{}.attention_norm")

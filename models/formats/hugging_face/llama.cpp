@@ -6,8 +6,8 @@
 namespace heed {
 namespace {
 
-// Reads the shape that LLaMA and its relatives share. A head has head_dim features; the default is `head_dim`.
-PretrainedConfig read_llama_shape(ConfigReader& json, std::optional<int> head_dim = {}) {
+// Reads the shape that LLaMA and its relatives share, with the defaults of the family for head_dim and rms_norm_eps.
+PretrainedConfig read_llama_shape(ConfigReader& json, std::optional<int> head_dim = {}, double epsilon = 1e-6) {
   PretrainedConfig config;
   const int heads = json.integer("num_attention_heads", 1), d_model = json.integer("hidden_size", 1);
   TransformerConfig& t = config.transformer =
@@ -19,7 +19,7 @@ PretrainedConfig read_llama_shape(ConfigReader& json, std::optional<int> head_di
     json.note("'num_key_value_heads' must divide num_attention_heads"), attention.kv_heads = 1;
   t.vocabulary = json.integer("vocab_size", 1);
   t.max_length = json.integer("max_position_embeddings", 1);
-  t.block.norm.epsilon = json.positive("rms_norm_eps", 1e-6);
+  t.block.norm.epsilon = json.positive("rms_norm_eps", epsilon);
   attention.query_key = t.block.norm;
   return config;
 }
@@ -45,7 +45,7 @@ PretrainedConfig read_mistral(ConfigReader& json) {
   PretrainedConfig config = read_llama_shape(json);
   TransformerConfig& t = config.transformer;
   t.block.mlp.activation = json.activation("hidden_act", "silu", true);
-  t.block.attention.window = json.integer("sliding_window", 1, 0);
+  t.block.attention.window = json.integer("sliding_window", 1, json.has("sliding_window") ? 0 : 4096);
   read_rotary(json, t, 10000);
   config.logits.tied = json.flag("tie_word_embeddings", false);
   return config;
@@ -84,7 +84,7 @@ PretrainedConfig read_qwen3(ConfigReader& json) {
 }
 
 PretrainedConfig read_olmo2(ConfigReader& json) {
-  PretrainedConfig config = read_llama_shape(json);
+  PretrainedConfig config = read_llama_shape(json, {}, 1e-5);
   TransformerConfig& t = config.transformer;
   t.block.placement = NormPlacement::output;
   t.block.mlp.activation = json.activation("hidden_act", "silu", true);
@@ -96,13 +96,13 @@ PretrainedConfig read_olmo2(ConfigReader& json) {
 }
 
 PretrainedConfig read_phi3(ConfigReader& json) {
-  PretrainedConfig config = read_llama_shape(json);
+  PretrainedConfig config = read_llama_shape(json, {}, 1e-5);
   TransformerConfig& t = config.transformer;
   t.block.mlp.activation = json.activation("hidden_act", "silu", true);
   t.block.attention.window = json.integer("sliding_window", 1, 0);
   for (const char* key : {"attention_bias", "mlp_bias", "lm_head_bias"}) json.expect(key, false);
   json.ignore({"full_attn_mod", "interpolate_factor"});
-  read_rotary(json, t, 10000, {.yarn_is_longrope = true});
+  read_rotary(json, t, 10000, {.is_partial = true, .yarn_is_longrope = true});
   config.logits.tied = json.flag("tie_word_embeddings", false);
   return config;
 }
@@ -114,11 +114,12 @@ PretrainedConfig read_gemma(ConfigReader& json) {
   t.embedding_scale = std::sqrt(t.d_model());
   t.block.placement = NormPlacement::both;
   t.block.norm.gain_offset = t.block.attention.query_key.gain_offset = true;
-  t.block.mlp.activation = json.activation("hidden_activation", json.text("hidden_act", "gelu_pytorch_tanh"), true);
+  t.block.mlp.activation = json.activation("hidden_activation", "gelu_pytorch_tanh", true);
   t.block.attention.scale = 1 / std::sqrt(json.positive("query_pre_attn_scalar", 256));
   read_attention_bias(json, t);
   config.logits.tied = json.flag("tie_word_embeddings", true);
   json.expect("use_bidirectional_attention", false);
+  json.ignore({"hidden_act"});  // hidden_activation counts
   return config;
 }
 
@@ -175,7 +176,8 @@ TensorNames norms_before(TensorNames names) {
 }
 
 Family llama_like(const char* model_type, PretrainedConfig (*read)(ConfigReader&), TensorNames names) {
-  return {{model_type}, read, {"model."}, std::move(names), {"layers.{}.self_attn.rotary_emb.inv_freq", "score.*"}};
+  return {
+      {model_type}, read, {"model.", "transformer."}, std::move(names), {"layers.{}.self_attn.rotary_emb.inv_freq"}};
 }
 
 }  // namespace

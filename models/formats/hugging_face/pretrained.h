@@ -5,6 +5,7 @@
 #include <heed/models/formats/saved_model.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace heed {
@@ -28,6 +29,6 @@ SavedModel load_pretrained(ConfigReader& json, WeightFiles files, const std::str
 
 /// Gives a model the tokenizer of a tokenizer.json and its vocabulary. Without a text, tokens are named by their ids: "<17>".
 /// Throws `Error` that begins with `source` when the tokenizer is unknown or has more tokens than the model.
-void set_tokenizer(SavedModel& model, const std::string& json, const std::string& source);
+void set_tokenizer(SavedModel& model, const std::optional<std::string>& json, const std::string& source);
 
 }  // namespace heed

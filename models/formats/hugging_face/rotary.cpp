@@ -48,13 +48,18 @@ std::vector<double> numbers(ConfigReader& json, const std::string& key, std::siz
   return result;
 }
 
+void read_fraction(ConfigReader& json, RotaryConfig& rotary, const RotaryKind& kind) {
+  if (!kind.is_partial) json.expect("partial_rotary_factor", 1);
+  if (kind.is_partial) rotary.fraction = json.positive("partial_rotary_factor", rotary.fraction);
+}
+
 // Reads one object: rope_scaling, rope_parameters, or an entry of it per kind of layer.
-void read_scaling(ConfigReader& json, TransformerConfig& config, std::optional<int> original, bool yarn_is_longrope) {
+void read_scaling(ConfigReader& json, TransformerConfig& config, std::optional<int> original, const RotaryKind& kind) {
   RotaryConfig& rotary = config.rotary;
   std::string type = json.text("rope_type", json.text("type", "default"));
-  if (type == "su" || (type == "yarn" && yarn_is_longrope)) type = "longrope";
+  if (type == "su" || (type == "yarn" && kind.yarn_is_longrope)) type = "longrope";
   rotary.base = json.positive("rope_theta", rotary.base);
-  rotary.fraction = json.positive("partial_rotary_factor", rotary.fraction);
+  read_fraction(json, rotary, kind);
   json.ignore({"finetuned"});
   if (type == "default") {
     json.ignore({"factor", "original_max_position_embeddings", "attention_factor"});
@@ -118,11 +123,12 @@ void read_object(ConfigReader& json, const std::string& key, const Json& object,
 void read_rotary(ConfigReader& json, TransformerConfig& config, double default_base, const RotaryKind& kind) {
   config.positions = Positions::rotary;
   config.rotary.base = json.positive("rope_theta", default_base);
-  config.rotary.fraction = json.positive("partial_rotary_factor", kind.fraction);
+  config.rotary.fraction = kind.fraction;
+  read_fraction(json, config.rotary, kind);
   if (kind.by_layer_type) config.window_rotary_base = json.positive("rope_local_base_freq", 10000);
   std::optional<int> original;
   if (json.find("original_max_position_embeddings")) original = json.integer("original_max_position_embeddings", 1);
-  const auto scaling = [&](ConfigReader& inner) { read_scaling(inner, config, original, kind.yarn_is_longrope); };
+  const auto scaling = [&](ConfigReader& inner) { read_scaling(inner, config, original, kind); };
   if (const Json* given = json.find("rope_scaling")) read_object(json, "rope_scaling", *given, scaling);
   if (const Json* given = json.find("rope_parameters")) {
     if (kind.by_layer_type && given->is_object() && given->contains("full_attention")) {

@@ -16,14 +16,16 @@ namespace fs = std::filesystem;
 constexpr const char* single_file = "model.safetensors";
 constexpr const char* index_file = "model.safetensors.index.json";
 
+// Returns whether there is a file or a link, even one that leads nowhere.
+bool has_entry(const fs::path& file) { return fs::exists(fs::symlink_status(file)); }
+
 // Returns the file of each tensor, by name, from the index.
 std::map<std::string, std::string> weight_map(const fs::path& index) {
   const std::string source = index.string();
+  const std::string text = read_file(index);
   Json json;
   try {
-    json = parse_json(read_file(index));
-  } catch (const FileError&) {
-    throw;
+    json = parse_json(text);
   } catch (const Error& error) {
     fail("{}: {}", source, error.what());
   }
@@ -54,17 +56,25 @@ std::map<std::string, std::string> weight_map(const fs::path& index) {
         "weights_only=True); s.save_file({{k: v.clone().contiguous() for k, v in w.items()}}, '{0}/{1}')\"",
         place, single_file);
   }
+  if (fs::exists(directory / "pytorch_model.bin.index.json")) {
+    fail(
+        "{0}: it has shards of pytorch_model.bin alone, pickles, which can run code and which heed does not read; "
+        "convert them: python3 -c \"import glob, torch, safetensors.torch as s; w = {{k: v.clone().contiguous() for f "
+        "in glob.glob('{0}/pytorch_model-*.bin') for k, v in torch.load(f, weights_only=True).items()}}; "
+        "s.save_file(w, '{0}/{1}')\"",
+        place, single_file);
+  }
   fail("{}: expected {} or {}", place, single_file, index_file);
 }
 
 }  // namespace
 
 WeightFiles::WeightFiles(const fs::path& directory, bool mapped) : mapped_(mapped) {
-  if (fs::exists(directory / single_file)) {
+  if (has_entry(directory / single_file)) {
     add(directory / single_file);
     return;
   }
-  if (!fs::exists(directory / index_file)) fail_without_weights(directory);
+  if (!has_entry(directory / index_file)) fail_without_weights(directory);
   const std::string source = (directory / index_file).string();
   const std::map<std::string, std::string> map = weight_map(directory / index_file);
   std::set<std::string> shards;

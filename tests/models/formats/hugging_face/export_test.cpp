@@ -87,7 +87,9 @@ TEST_CASE("heed's own language models are exported as GPT-2 or LLaMA and read ba
   scaled.logits.tied = true;
   LanguageModelConfig linear = small_llama();
   linear.transformer.rotary = {.scaling = RotaryScaling::linear, .factor = 2};
-  for (const LanguageModelConfig& config : {small_gpt2(), small_llama(), scaled, linear}) {
+  LanguageModelConfig divided = small_gpt2();
+  divided.transformer.divide_scores_by_layer = true;
+  for (const LanguageModelConfig& config : {small_gpt2(), small_llama(), scaled, linear, divided}) {
     const Scratch scratch;
     const SavedModel model = small_model(config);
     export_hugging_face(model, scratch / "out");

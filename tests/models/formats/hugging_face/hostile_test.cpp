@@ -43,22 +43,27 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
     json["hidden_act"] = "mish", json["alibi"] = true, json["mlp_bias"] = "no", json["rms_norm_eps"] = -1;
     json["rope_parameters"] = {{"rope_type", "spiral"}, {"turns", 3}};
   });
-  CHECK(copy.refused() ==
-        not_as_configured +
-            "'hidden_size' is missing\n  'vocab_size' is missing\n"
-            "  'rms_norm_eps' must be a number above 0, got -1\n"
-            "  'hidden_act' must be one of gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, silu, swish, got 'mish'\n"
-            "  'mlp_bias' must be true or false, got \"no\"\n"
-            "  'rope_parameters': rope_type must be one of default, linear, dynamic, yarn, longrope, llama3, got "
-            "'spiral'\n"
-            "  'rope_parameters': 'turns' is unknown to heed, which cannot tell whether it changes the numbers: 3\n"
-            "  'alibi' is unknown to heed, which cannot tell whether it changes the numbers: true");
+  CHECK(
+      copy.refused() ==
+      not_as_configured +
+          "'hidden_size' is missing\n  'vocab_size' is missing\n"
+          "  'rms_norm_eps' must be a number above 0, got -1\n"
+          "  'hidden_act' must be one of gelu, gelu_python, gelu_new, gelu_fast, gelu_pytorch_tanh, gelu_python_tanh, "
+          "gelu_accurate, silu, swish, got 'mish'\n"
+          "  'mlp_bias' must be true or false, got \"no\"\n"
+          "  'rope_parameters': rope_type must be one of default, linear, dynamic, yarn, longrope, llama3, got "
+          "'spiral'\n"
+          "  'rope_parameters': 'turns' is unknown to heed, which cannot tell whether it changes the numbers: 3\n"
+          "  'alibi' is unknown to heed, which cannot tell whether it changes the numbers: true");
   CHECK(
       with_key("model_type", "gpt3") ==
       "DIR/config.json: 'model_type' must be one of bert, distilbert, roberta, xlm-roberta, camembert, gpt2, gpt_neox, "
       "llama, mistral, qwen2, qwen3, olmo2, phi3, gemma2, gemma3_text, got 'gpt3' (did you mean 'gpt2'?)");
-  CHECK(with_key("scale_attn_by_inverse_layer_idx", true, "gpt2") ==
-        not_as_configured + "'scale_attn_by_inverse_layer_idx': heed computes false alone, got true");
+  CHECK(with_key("add_cross_attention", true, "gpt2") ==
+        not_as_configured + "'add_cross_attention': heed computes false alone, got true");
+  CHECK(with_key("partial_rotary_factor", 0.5) ==
+        not_as_configured + "'partial_rotary_factor': heed computes 1 alone, got 0.5");
+  CHECK(with_key("alibi", nullptr) == "no error");
   CHECK(with_key("position_embedding_type", "relative_key", "bert") ==
         not_as_configured + "'position_embedding_type': heed computes \"absolute\" alone, got \"relative_key\"");
   CHECK(with_key("quantization_config", {{"bits", 4}}).starts_with(not_as_configured + "'quantization_config'"));
@@ -104,10 +109,7 @@ TEST_CASE("Tensors that are missing, unknown, misshapen or not finite are named,
   CHECK(with_tensors([](NamedTensors& tensors) {
           Tensor& value = tensor_of(tensors, "model.layers.1.self_attn.k_proj.weight").second;
           value = reshape(value, {value.size(1), value.size(0)});
-        }) == not_of_llama +
-                  "model.layers.1.self_attn.k_proj.weight: expected shape (12, 20), got (20, 12)\n"
-                  "  missing: layers.1.self_attn.k_proj.weight, which holds encoder.1.attention.W_K.weight "
-                  "(20, 12)");
+        }) == not_of_llama + "model.layers.1.self_attn.k_proj.weight: expected shape (12, 20), got (20, 12)");
   const std::string many = with_tensors([](NamedTensors& tensors) {
     for (auto& [name, value] : tensors) name += "_";
   });
@@ -131,6 +133,19 @@ TEST_CASE("A directory without weights that heed reads is refused with what to d
       "DIR: it has pytorch_model.bin alone, a pickle, which can run code and which heed does not read; convert it: "
       "python3 -c \"import torch, safetensors.torch as s; w = torch.load('DIR/pytorch_model.bin', "
       "weights_only=True); s.save_file({k: v.clone().contiguous() for k, v in w.items()}, 'DIR/model.safetensors')\"");
+  std::filesystem::rename(copy.path() / "pytorch_model.bin", copy.path() / "pytorch_model.bin.index.json");
+  CHECK(copy.refused().starts_with("DIR: it has shards of pytorch_model.bin alone, pickles, which can run code"));
+  std::filesystem::create_symlink("nowhere", copy.path() / "model.safetensors");
+  CHECK(copy.refused() == "cannot read DIR/model.safetensors: No such file or directory");
+}
+
+TEST_CASE("A tokenizer.json that is empty, or a link that leads nowhere, does not count as missing") {
+  CopiedModel copy("llama");
+  write_file(copy.path() / "tokenizer.json", "");
+  CHECK(copy.refused().starts_with("DIR/tokenizer.json: not JSON at byte 1"));
+  std::filesystem::remove(copy.path() / "tokenizer.json");
+  std::filesystem::create_symlink("nowhere", copy.path() / "tokenizer.json");
+  CHECK(copy.refused() == "cannot read DIR/tokenizer.json: No such file or directory");
 }
 
 TEST_CASE("An index that names files elsewhere, or does not describe its shards, is refused") {

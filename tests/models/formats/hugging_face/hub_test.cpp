@@ -157,3 +157,17 @@ TEST_CASE("Configurations of BERT, DistilBERT and RoBERTa on the hub are underst
           .transformer;
   CHECK((roberta.max_length == 512 && roberta.position_offset == 2));
 }
+
+TEST_CASE("Keys that a configuration lacks have the value that transformers gives them in this family") {
+  const auto shape = [](const std::string& model_type, const std::string& more = "") {
+    return read(R"({"hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 8,
+      "max_position_embeddings": 8192, "vocab_size": 5, "model_type": ")" +
+                model_type + "\"" + more + "}")
+        .transformer;
+  };
+  for (const char* name : {"llama", "mistral", "qwen2", "qwen3"}) CHECK(shape(name).block.norm.epsilon == 1e-6);
+  for (const char* name : {"olmo2", "phi3"}) CHECK(shape(name).block.norm.epsilon == 1e-5);
+  CHECK(shape("mistral").block.attention.window == 4096);
+  CHECK(shape("mistral", R"(, "sliding_window": null)").block.attention.window == 0);
+  CHECK(shape("phi3").block.attention.window == 0);
+}

@@ -141,6 +141,50 @@ TEST_CASE("A tied head that a file holds as well must be equal to the embeddings
         "config.json to use both");
 }
 
+TEST_CASE("The bias of an untied decoder counts, beside the one that transformers 5 then leaves unused") {
+  for (const auto& [name, head] : {std::pair{"bert", "cls.predictions"}, std::pair{"roberta", "lm_head"}}) {
+    CAPTURE(name);
+    const std::string prefix = std::string(head) + ".", model = std::string(name) + ".";
+    CopiedModel copy(name);
+    copy.config([](Json& json) { json["tie_word_embeddings"] = false; });
+    copy.tensors([&](NamedTensors& tensors) {
+      const Tensor words = tensor_of(tensors, model + "embeddings.word_embeddings.weight").second.clone();
+      auto& bias = tensor_of(tensors, prefix + "bias").second;
+      const Tensor used = bias.clone();
+      bias = bias + 1.0;
+      tensors.emplace_back(prefix + "decoder.weight", words);
+      tensors.emplace_back(prefix + "decoder.bias", used);
+    });
+    CHECK(copy.difference() < exactly);
+    const Scratch scratch;
+    export_hugging_face(load_model(copy.path()), scratch / "out");
+    const SafeTensors out = read_safetensors(scratch / "out" / "model.safetensors");
+    CHECK(out[prefix + "bias"].to_vector() == out[prefix + "decoder.bias"].to_vector());
+  }
+}
+
+TEST_CASE("A head that predicts no tokens is left out, also where the embeddings are tied") {
+  const auto with_head = [](const char* model, const std::string& head, const std::string& prefix = {}) {
+    CopiedModel copy(model);
+    copy.tensors([&](NamedTensors& tensors) {
+      for (auto& [name, value] : tensors) {
+        if (!prefix.empty() && name.starts_with("model.")) name.replace(0, 6, prefix);
+      }
+      tensors.emplace_back(head + ".weight", zeros({2, 20}));
+      tensors.emplace_back(head + ".bias", zeros({2}));
+    });
+    CHECK(copy.difference() < exactly);
+    return std::holds_alternative<BareTransformer>(*load_model(copy.path()).network);
+  };
+  CHECK(with_head("gpt2", "score"));
+  CHECK(with_head("gpt2", "classifier"));
+  CHECK(with_head("gpt2", "qa_outputs"));
+  CHECK(with_head("llama_tied", "qa_outputs", "transformer."));
+  CHECK_FALSE(with_head("gpt2", "multiple_choice_head.summary"));
+  CHECK_FALSE(with_head("gpt_neox", "classifier"));
+  CHECK_FALSE(with_head("llama", "score"));
+}
+
 TEST_CASE("A head that is not tied may be missing: the model then answers nothing") {
   CopiedModel copy("mistral");
   copy.tensors([](NamedTensors& tensors) {
@@ -180,6 +224,7 @@ TEST_CASE("Gemma's gains, scales and caps are those of its configuration") {
     CHECK(changed(model, "final_logit_softcapping", 1.5) > 1e-4);
   }
   CHECK(changed("gemma2", "attn_logit_softcapping", nullptr) > 1e-4);
+  CHECK(changed("gemma2", "hidden_act", "relu") < exactly);  // hidden_activation counts
   const TransformerConfig config = load_model(golden_models / "gemma2").transformer().config;
   CHECK((config.embedding_scale == 4 && config.block.norm.gain_offset && config.block.attention.d_k == 6));
 }
