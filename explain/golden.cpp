@@ -23,17 +23,18 @@ const Tensor& needed_tensor(const SafeTensors& golden, const std::string& file, 
 }
 
 // Returns the ids of a golden file, (1, T).
-Ids golden_ids(const SafeTensors& golden, const std::string& file, int vocabulary) {
+Ids golden_ids(const SafeTensors& golden, const std::string& file, const TransformerConfig& config) {
   const Tensor& values = needed_tensor(golden, file, "ids");
   if (values.rank() != 1 || values.numel() == 0) {
     fail("{}: 'ids' must have shape (T), got {}", file, to_string(values.shape()));
   }
   std::vector<std::int32_t> ids;
   for (const double id : values.to_vector()) {
-    if (!(id >= 0 && id < vocabulary))
-      fail("{}: id {} is not below the model's vocabulary of {}", file, id, vocabulary);
+    if (!(id >= 0 && id < config.vocabulary))
+      fail("{}: id {} is not below the model's vocabulary of {}", file, id, config.vocabulary);
     ids.push_back(static_cast<std::int32_t>(id));
   }
+  check_positions(config, ids);
   const Shape shape{1, std::ssize(ids)};
   return Ids(shape, std::move(ids));
 }
@@ -71,7 +72,7 @@ std::vector<GoldenDifference> golden_differences(const SavedModel& model, const 
   const std::string file = path.string();
   const SafeTensors golden = read_safetensors(path);
   const Transformer& transformer = model.transformer();
-  const Ids ids = golden_ids(golden, file, transformer.config.vocabulary);
+  const Ids ids = golden_ids(golden, file, transformer.config);
   const std::int64_t T = ids.shape()[1], layers = model.layers(), heads = model.heads();
   if (T > transformer.config.max_length) {
     fail("{}: its text has {} tokens; the model reads {}", file, T, transformer.config.max_length);

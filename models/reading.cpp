@@ -97,6 +97,16 @@ int last_token_of(const std::string& sought, const PretrainedTokenizer& tokenize
   return -1;
 }
 
+void check_positions(const TransformerConfig& config, const std::vector<std::int32_t>& tokens) {
+  const auto padding = std::ranges::find(tokens, config.position_offset - 1);
+  if (padding == tokens.end()) return;
+  fail(
+      "token {} of the text is the padding, of id {}, which RoBERTa's positions leave out and heed counts; take it out "
+      "of "
+      "the text",
+      padding - tokens.begin() + 1, *padding);
+}
+
 // Returns the question for a model that has a tokenizer of its own.
 static Example pretrained_question(const SavedModel& model, std::string_view read, const std::string& query) {
   const bool is_masked = std::holds_alternative<MaskedLanguageModel>(*model.network);
@@ -111,6 +121,11 @@ static Example pretrained_question(const SavedModel& model, std::string_view rea
   Example example;
   example.tokens = model.tokenizer(text);
   if (example.tokens.empty()) fail("the sentence is empty");
+  std::vector<std::int32_t> ids;
+  for (const std::string& token : example.tokens) {
+    if (model.vocabulary.contains(token)) ids.push_back(model.vocabulary[token]);
+  }
+  check_positions(model.transformer().config, ids);
   example.query = static_cast<int>(example.tokens.size()) - 1;
   if (!query.empty()) {
     example.query = last_token_of(query, *model.tokenizer.pretrained(), text);

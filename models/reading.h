@@ -15,7 +15,11 @@ Example question(const SavedModel& model, std::string_view text, const std::stri
 /// Throws `Error` for a pretrained model that came without a tokenizer.
 void check_tokenizer(const SavedModel& model);
 
-/// Returns one example as a batch. A text without sentence numbers is one sentence. Throws `Error` when it is longer than the model's maximum or holds unknown words.
+/// Throws `Error` when ids of a text hold the padding of a model with RoBERTa's positions, which do not count it.
+void check_positions(const TransformerConfig& config, const std::vector<std::int32_t>& tokens);
+
+/// Returns one example as a batch. A text without sentence numbers is one sentence. Throws `Error` when it is longer than the
+/// model's maximum or holds unknown words.
 Questions questions(const Model& model, const Vocabulary& vocabulary, const Example& example);
 
 /// Returns the index of the logit of the correct answer: a word, a candidate, or the index after the candidates for

@@ -220,8 +220,12 @@ bool PretrainedTokenizer::is_special(int id) const {
   return added && added->is_special;
 }
 
+int PretrainedTokenizer::size_without_added() const { return parts_->vocabulary.tokens->size(); }
+
+std::vector<std::string> PretrainedTokenizer::tokens() const { return parts_->names; }
+
 std::vector<std::string> PretrainedTokenizer::tokens(int rows) const {
-  std::vector<std::string> result = parts_->names;
+  std::vector<std::string> result(parts_->names.begin(), parts_->names.begin() + std::clamp(rows, 0, size()));
   for (int id = size(); id < rows; ++id) {
     std::string name = unused_name(id);
     while (parts_->find(name) >= 0) name += '>';

@@ -47,12 +47,16 @@ class PretrainedTokenizer {
   const std::string& token(int id) const;
   std::optional<int> id(std::string_view token) const;
   int size() const;  ///< largest id, plus 1
+  /// Returns the same without the added tokens, which a model may lack embeddings for.
+  int size_without_added() const;
 
   /// Returns whether the file marks this token as special.
   bool is_special(int id) const;
-  /// Returns the names of all tokens by id, followed by "<unused ID>" for ids up to `rows` - 1: a model may have more
-  /// embeddings than its tokenizer has tokens.
-  std::vector<std::string> tokens(int rows = 0) const;
+  /// Returns the names of all tokens by id.
+  std::vector<std::string> tokens() const;
+  /// Returns the names of the ids from 0 to `rows` - 1, of a model with so many embeddings. Ids from size() on are named
+  /// "<unused ID>".
+  std::vector<std::string> tokens(int rows) const;
 
   /// Ids of tokens with a meaning, as far as the file tells.
   struct Special {

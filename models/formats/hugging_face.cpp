@@ -251,8 +251,8 @@ void set_tokenizer(SavedModel& model, const std::optional<std::string>& json, co
   }
   try {
     const PretrainedTokenizer tokenizer(*json);
-    if (tokenizer.size() > vocabulary) {
-      fail("it has ids up to {}, but the model has embeddings for {} tokens", tokenizer.size() - 1, vocabulary);
+    if (const int size = tokenizer.size_without_added(); size > vocabulary) {
+      fail("it has ids up to {}, but the model has embeddings for {} tokens", size - 1, vocabulary);
     }
     model.vocabulary = Vocabulary(tokenizer.tokens(vocabulary));
     model.tokenizer = Tokenizer::of_text(tokenizer);

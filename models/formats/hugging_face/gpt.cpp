@@ -33,7 +33,7 @@ PretrainedConfig read_gpt_neox(ConfigReader& json) {
   t.block.parallel = json.flag("use_parallel_residual", true);
   t.block.attention.bias = t.block.attention.output_bias = json.flag("attention_bias", true) ? Bias::yes : Bias::no;
   read_rotary(json, t, json.positive("rotary_emb_base", 10000),
-              {.fraction = json.positive("rotary_pct", 0.25), .is_partial = true});
+              {.fraction = json.positive("rotary_pct", 0.25), .is_partial = true, .is_named_apart = true});
   config.logits.tied = json.flag("tie_word_embeddings", false);
   json.expect("is_decoder", false);
   return config;

@@ -137,7 +137,7 @@ PretrainedConfig read_gemma3(ConfigReader& json) {
   PretrainedConfig config = read_gemma(json);
   TransformerConfig& t = config.transformer;
   t.block.attention.query_key_norm = QueryKeyNorm::heads;
-  t.block.attention.soft_cap = json.positive_or_none("attn_logit_softcapping", true);
+  json.ignore({"attn_logit_softcapping"});  // transformers applies it in Gemma 2 alone
   config.logits.soft_cap = json.positive_or_none("final_logit_softcapping", true);
   const int every = json.integer("sliding_window_pattern", 1, json.integer("_sliding_window_pattern", 1, 6));
   read_windows(json, t, [&](int layer) { return (layer + 1) % every != 0; });

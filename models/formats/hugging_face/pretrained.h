@@ -28,7 +28,7 @@ SavedModel read_hugging_face(const std::filesystem::path& directory, const Loadi
 SavedModel load_pretrained(ConfigReader& json, WeightFiles files, const std::string& source, const Loading* loading);
 
 /// Gives a model the tokenizer of a tokenizer.json and its vocabulary. Without a text, tokens are named by their ids: "<17>".
-/// Throws `Error` that begins with `source` when the tokenizer is unknown or has more tokens than the model.
+/// Throws `Error` that begins with `source` when the tokenizer is unknown or has more tokens than the model, added ones apart.
 void set_tokenizer(SavedModel& model, const std::optional<std::string>& json, const std::string& source);
 
 }  // namespace heed

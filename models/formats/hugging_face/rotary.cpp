@@ -122,9 +122,14 @@ void read_object(ConfigReader& json, const std::string& key, const Json& object,
 
 void read_rotary(ConfigReader& json, TransformerConfig& config, double default_base, const RotaryKind& kind) {
   config.positions = Positions::rotary;
-  config.rotary.base = json.positive("rope_theta", default_base);
+  config.rotary.base = default_base;
   config.rotary.fraction = kind.fraction;
-  read_fraction(json, config.rotary, kind);
+  if (kind.is_named_apart) {
+    json.ignore({"rope_theta", "partial_rotary_factor"});
+  } else {
+    config.rotary.base = json.positive("rope_theta", default_base);
+    read_fraction(json, config.rotary, kind);
+  }
   if (kind.by_layer_type) config.window_rotary_base = json.positive("rope_local_base_freq", 10000);
   std::optional<int> original;
   if (json.find("original_max_position_embeddings")) original = json.integer("original_max_position_embeddings", 1);

@@ -40,6 +40,8 @@ TEST_CASE("A small tokenizer is read") {
   const PretrainedTokenizer tokenizer(small_bpe.dump());
   CHECK(tokenizer.size() == 4);
   CHECK(tokenizer.tokens(6) == std::vector<std::string>{"a", "b", "ab", "<s>", "<unused 4>", "<unused 5>"});
+  CHECK(tokenizer.tokens(3) == std::vector<std::string>{"a", "b", "ab"});
+  CHECK(tokenizer.size_without_added() == 3);
   std::string tokens;
   for (const EncodedToken& token : tokenizer.encode("abba<s>")) tokens += tokenizer.token(token.id) + " ";
   CHECK(tokens == "<s> ab b a <s> ");

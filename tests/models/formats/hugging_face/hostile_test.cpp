@@ -1,5 +1,6 @@
 // Directories that are incomplete, damaged or made to harm.
 #include "tests/catch.h"
+#include "tests/data/tokenizers/small_tokenizer.h"
 #include "tests/models/formats/hugging_face/copied_model.h"
 
 #include <heed/autograd/ops.h>
@@ -137,6 +138,24 @@ TEST_CASE("A directory without weights that heed reads is refused with what to d
   CHECK(copy.refused().starts_with("DIR: it has shards of pytorch_model.bin alone, pickles, which can run code"));
   std::filesystem::create_symlink("nowhere", copy.path() / "model.safetensors");
   CHECK(copy.refused() == "cannot read DIR/model.safetensors: No such file or directory");
+}
+
+TEST_CASE("Added tokens may lack embeddings, other tokens may not") {
+  CopiedModel copy("bert");
+  Json tokenizer = parse_json(tokenizer_json(true));
+  Json added = tokenizer["added_tokens"][0];
+  added["id"] = 61, added["content"] = "[NEW]";
+  tokenizer["added_tokens"].push_back(added);
+  write_file(copy.path() / "tokenizer.json", tokenizer.dump());
+  const SavedModel model = load_model(copy.path());
+  CHECK(model.vocabulary.size() == 61);
+  const Example asked = question(model, "the [NEW] saw a [MASK]");
+  CHECK(message([&] {
+          questions(*model.network, model.vocabulary, asked);
+        }).starts_with("not among the 61 words that the model knows: '[NEW]'"));
+  tokenizer["model"]["vocab"]["last"] = 62;
+  write_file(copy.path() / "tokenizer.json", tokenizer.dump());
+  CHECK(copy.refused() == "DIR/tokenizer.json: it has ids up to 62, but the model has embeddings for 61 tokens");
 }
 
 TEST_CASE("A tokenizer.json that is empty, or a link that leads nowhere, does not count as missing") {

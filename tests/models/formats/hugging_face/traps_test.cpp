@@ -47,6 +47,8 @@ TEST_CASE("Rotary embeddings are read in the form of transformers 4 and 5") {
     json.erase("partial_rotary_factor"), json.erase("rope_theta");
   });
   CHECK(neox.difference() < exactly);
+  neox.config([](Json& json) { json["rope_theta"] = 7, json["partial_rotary_factor"] = 1; });  // it does not read them
+  CHECK(neox.difference() < exactly);
   CopiedModel gemma("gemma3");
   gemma.config([](Json& json) {
     const Json rope = json.at("rope_parameters");
@@ -209,6 +211,13 @@ TEST_CASE("RoBERTa's positions begin behind the id of the padding") {
   CopiedModel other("roberta");
   other.config([](Json& json) { json["pad_token_id"] = 0; });
   CHECK(other.difference() > 1e-3);
+  CHECK_NOTHROW(check_positions(config, {0, 2, 60}));
+  CHECK(message([&] {
+          check_positions(config, {5, 1, 7});
+        }) ==
+        "token 2 of the text is the padding, of id 1, which RoBERTa's positions leave out and heed counts; take it out "
+        "of "
+        "the text");
 }
 
 TEST_CASE("Gemma's gains, scales and caps are those of its configuration") {
@@ -220,11 +229,12 @@ TEST_CASE("Gemma's gains, scales and caps are those of its configuration") {
   for (const char* model : {"gemma2", "gemma3"}) {
     CAPTURE(model);
     CHECK(changed(model, "query_pre_attn_scalar", 16) > 1e-4);
-    CHECK(changed(model, "attn_logit_softcapping", 1.5) > 1e-4);
     CHECK(changed(model, "final_logit_softcapping", 1.5) > 1e-4);
   }
+  CHECK(changed("gemma2", "attn_logit_softcapping", 1.5) > 1e-4);
   CHECK(changed("gemma2", "attn_logit_softcapping", nullptr) > 1e-4);
-  CHECK(changed("gemma2", "hidden_act", "relu") < exactly);  // hidden_activation counts
+  CHECK(changed("gemma3", "attn_logit_softcapping", 1.5) < exactly);  // transformers does not apply it
+  CHECK(changed("gemma2", "hidden_act", "relu") < exactly);           // hidden_activation counts
   const TransformerConfig config = load_model(golden_models / "gemma2").transformer().config;
   CHECK((config.embedding_scale == 4 && config.block.norm.gain_offset && config.block.attention.d_k == 6));
 }
