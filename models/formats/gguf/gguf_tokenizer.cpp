@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 #include <unordered_map>
 
@@ -134,7 +135,8 @@ LargeJson byte_level_words(const TokenizerValues& values, const std::string& nam
 // Returns byte-level BPE.
 LargeJson gpt2_tokenizer(const TokenizerValues& values) {
   const LargeJson& tokens = values.tokens();
-  const std::string words = values.find("pre") ? values.text("pre") : "gpt-2";
+  std::string words = values.find("pre") ? values.text("pre") : "gpt-2";
+  if (words == "llama3" || words == "llama-v3") words = "llama-bpe";  // other names for it in llama.cpp
   const bool is_llama3 = words == "llama-bpe", is_qwen = words.find("qwen") != words.npos;
   return {
       {"added_tokens", added_tokens(values, tokens, false)},
@@ -177,6 +179,10 @@ LargeJson merges_by_score(const LargeJson& tokens, const LargeJson& scores) {
 LargeJson llama_tokenizer(const TokenizerValues& values) {
   const LargeJson& tokens = values.tokens();
   const LargeJson& scores = values.list("scores", &LargeJson::is_number, tokens.size());
+  for (std::size_t id = 0; id < scores.size(); ++id) {
+    if (!std::isfinite(scores[id].get<double>()))
+      values.wrong("'tokenizer.ggml.scores': that of token {} is not finite", id);
+  }
   const auto replaced = [](const char* from, const char* to) {
     return LargeJson{{"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}};
   };

