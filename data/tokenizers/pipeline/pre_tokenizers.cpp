@@ -202,6 +202,16 @@ PreTokenizer digits(const Part& part) {
   return split(of_code_points(is_numeric), part.flag("individual_digits") ? Behavior::isolated : Behavior::contiguous);
 }
 
+PreTokenizer at_delimiter(const Part& part) {
+  part.expect_keys({"delimiter"});
+  const std::string delimiter = part.text("delimiter");
+  if (count_code_points(delimiter) != 1)
+    part.wrong("'delimiter': expected one character, got '{}'", excerpt(delimiter));
+  std::size_t end = 0;
+  const std::int32_t sought = next_code_point(delimiter, end);
+  return split(of_code_points([sought](std::int32_t c) { return c == sought; }), Behavior::removed);
+}
+
 PreTokenizer whitespace() {
   constexpr const char* word = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d})";
   constexpr const char* space =
@@ -224,6 +234,7 @@ PreTokenizer make_pre_tokenizer(const Part& part) {
   if (type == "Metaspace") return metaspace_pre_tokenizer(part);
   if (type == "Split") return split_at_pattern(part);
   if (type == "Digits") return digits(part);
+  if (type == "CharDelimiterSplit") return at_delimiter(part);
   if (type == "Punctuation") {
     part.expect_keys({"behavior"});
     return split(of_code_points(is_punctuation), behavior_named(part, part.text("behavior", "Isolated")));

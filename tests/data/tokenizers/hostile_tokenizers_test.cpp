@@ -145,6 +145,19 @@ TEST_CASE("Templates of unknown tokens are refused") {
       "post_processor: id 77 belongs to no token");
 }
 
+TEST_CASE("A delimiter of one character divides a text, and is left out") {
+  Json file = small_bpe;
+  file["pre_tokenizer"] = {{"type", "CharDelimiterSplit"}, {"delimiter", "\u00e9"}};
+  file["model"] = {{"type", "WordLevel"}, {"unk_token", "<s>"}, {"vocab", {{"ab", 0}, {" b", 1}, {"<s>", 3}}}};
+  file["post_processor"] = nullptr;
+  std::vector<int> ids;
+  for (const EncodedToken& token : PretrainedTokenizer(file.dump()).encode("\u00e9ab\u00e9\u00e9 b\u00e9x"))
+    ids.push_back(token.id);
+  CHECK(ids == std::vector<int>{0, 1, 3});
+  file["pre_tokenizer"]["delimiter"] = "ab";
+  CHECK(saying(file) == "pre_tokenizer: 'delimiter': expected one character, got 'ab'");
+}
+
 TEST_CASE("Words of patterns hold their accents, and end behind them") {
   const auto pieces = [](const std::string& pattern, const std::string& text) {
     Json file = small_bpe;
