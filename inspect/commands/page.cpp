@@ -30,8 +30,8 @@ const Command page_command{
             const std::filesystem::path place = (request.runs[0] / "").parent_path();
             const SavedModel model = model_of(place, {}, request.progress);
             const Example example = example_of(request, model);
-            contents.push_back(
-                page_sentence(place.filename().string(), model, attention_of(model, example, Tokens::words), example));
+            contents.push_back(page_sentence(place.filename().string(), model,
+                                             attention_of(model, example, Tokens::words, false), example));
           } else if (request.has("query")) {
             misused("--query needs --sentence");
           }

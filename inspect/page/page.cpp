@@ -14,7 +14,6 @@
 #include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
 #include <heed/data/tasks/jsonl.h>
-#include <heed/explain/score_parts.h>
 #include <heed/files/file.h>
 #include <heed/version.h>
 
@@ -114,7 +113,7 @@ Json sentences_of(const Dump& dump, const std::vector<Example>& held_out) {
       if (is_meant) answer = text_of(question(sentence), span);
     }
     if (!answer.empty()) one["answer"] = answer;
-    const auto [layer, head] = pointing_head(sentence);
+    const auto [layer, head] = telling_head(sentence);
     one["pointing"] = {{"layer", layer}, {"head", head}};
     result.push_back(std::move(one));
   }
@@ -289,8 +288,10 @@ PageRun page_run(const fs::path& run, int limit, std::size_t most, const OnProgr
   return result;
 }
 
-PageRun page_sentence(const std::string& name, const SavedModel& model, const SentenceAttention& sentence,
+PageRun page_sentence(const std::string& name, const SavedModel& model, SentenceAttention sentence,
                       const Example& example) {
+  for (std::string& token : sentence.tokens) token = page_token(model, token);
+  sentence.predicted = page_token(model, sentence.predicted);
   const Dump dump{model.step, {sentence}};
   PageRun result;
   result.weights = {packed(dump)};

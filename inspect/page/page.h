@@ -37,7 +37,7 @@ PageRun page_run(const std::filesystem::path& run, int limit = 0, std::size_t mo
 
 /// Returns what the page holds of one sentence that `model`, called `name`, has read as `example`; with the model, if it is
 /// small.
-PageRun page_sentence(const std::string& name, const SavedModel& model, const SentenceAttention& sentence,
+PageRun page_sentence(const std::string& name, const SavedModel& model, SentenceAttention sentence,
                       const Example& example);
 
 std::string page(const std::vector<PageRun>& runs);

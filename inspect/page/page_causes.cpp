@@ -47,8 +47,9 @@ void add_causes(Json& description, const SavedModel& model, const fs::path& run,
                 const OnProgress& progress) {
   if (limit == 0 && is_language_model(description, model)) {
     description["causes_missing"] = fmt::format(
-        "The causes of a language model's predictions are measured by {0} page {1} --limit N and by {0} causes {1}.",
-        command_of("inspect"), shell_word(run));
+        "The causes of a language model's predictions are measured by inspect page {0} --limit N and by inspect causes "
+        "{0}.",
+        shell_word(run));
     return;
   }
   const StudyOptions options{.most = limit, .progress = progress};

@@ -28,7 +28,7 @@ Json next_of(const SavedModel& model, const Example& example) {
   Json result = Json::array();
   for (std::size_t i = 0; i < count; ++i) {
     const std::string token = answer_text(*model.network, model.vocabulary, example, static_cast<int>(order[i]));
-    result.push_back({shown_token(model.tokenizer, token), rounded(p[order[i]])});
+    result.push_back({page_token(model, token), rounded(p[order[i]])});
   }
   return result;
 }
@@ -50,6 +50,39 @@ std::string shown_token(const Tokenizer& tokenizer, const std::string& token) {
   if (!tokenizer.pretrained() || token.starts_with("##")) return token;
   const std::string text = tokenizer.written(token);
   return text.size() > 1 && text[0] == ' ' ? text.substr(1) : text;
+}
+
+std::string page_token(const SavedModel& model, const std::string& token) {
+  const bool is_written = model.tokenizer.pretrained() && std::holds_alternative<LanguageModel>(*model.network);
+  return is_written ? model.tokenizer.written(token) : shown_token(model.tokenizer, token);
+}
+
+ScoredHead telling_head(const SentenceAttention& sentence) {
+  if (sentence.antecedent >= 0) return pointing_head(sentence);
+  const auto is_sink = [&](int i) {
+    const std::string& token = sentence.tokens[static_cast<std::size_t>(i)];
+    return i == 0 || token == "[SEP]" || token == "[CLS]" || token == "<s>" || token == "</s>" ||
+           token == "<|endoftext|>";
+  };
+  int query = sentence.query;
+  if (is_sink(query)) {  // inspect/page/app.js asks about the last other token
+    query = static_cast<int>(sentence.tokens.size()) - 1;
+    while (query > 0 && is_sink(query)) --query;
+  }
+  ScoredHead best{-1, 0};
+  double most = 0;
+  for (int layer = 0; layer < std::ssize(sentence.layers); ++layer) {
+    const Tensor& weights = sentence.layers[static_cast<std::size_t>(layer)];  // (H, T, T)
+    for (int head = 0; head < weights.size(0); ++head) {
+      for (int key = 0; key < weights.size(2); ++key) {
+        if (std::abs(key - query) < 2 || is_sink(key)) continue;
+        const double weight = weights.at({head, query, key});
+        if (weight > most) best = {layer, head};
+        most = std::max(most, weight);
+      }
+    }
+  }
+  return best.layer < 0 ? pointing_head(sentence) : best;
 }
 
 void add_predictions(Json& description, const SavedModel& model, const std::vector<Example>& examples) {

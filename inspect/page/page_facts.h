@@ -2,6 +2,7 @@
 #include "files/json.h"
 #include "run/dump.h"
 
+#include <heed/explain/score_parts.h>
 #include <heed/models/formats/saved_model.h>
 
 #include <filesystem>
@@ -18,6 +19,13 @@ void add_predictions(Json& description, const SavedModel& model, const std::vect
 
 /// Returns a token as text: "Ġanimal" and "▁animal" become "animal", "##ing" stays.
 std::string shown_token(const Tokenizer& tokenizer, const std::string& token);
+
+/// Returns a token as the page shows it. In a language model it keeps its space, so that words differ from pieces: " animal".
+std::string page_token(const SavedModel& model, const std::string& token);
+
+/// Returns the head that the page shows first: the one that points, if the antecedent is known. Otherwise the head with the
+/// largest weight from the query to a token other than itself, its neighbours, the first token and separators.
+ScoredHead telling_head(const SentenceAttention& sentence);
 
 /// Returns [previous-token score, induction score] per head of a snapshot (head_scores()), [layer][head]. Unknown scores are
 /// null.

@@ -27,7 +27,7 @@ Json model_json(const SavedModel& model) {
   }
   Json names;  // of the words as a page shows them, if they are pieces of words
   for (const std::string& word : model.vocabulary.words()) {
-    if (model.tokenizer.pretrained()) names.push_back(shown_token(model.tokenizer, word));
+    if (model.tokenizer.pretrained()) names.push_back(page_token(model, word));
   }
   if (const auto number = model.vocabulary.unknown()) unknown_word = model.vocabulary.word(*number);
   return {{"config", to_json(config_of(*model.network))},

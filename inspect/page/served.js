@@ -62,8 +62,9 @@ class ServedEngine {
 }
 
 class ServedReading {
-  constructor({attention, answers, bits}, tokens, query, heads) {
-    Object.assign(this, {attention: new Attention(tokens, heads, attention), all: answers, surprise: bits, query});
+  constructor({attention, answers, bits, direct}, tokens, query, heads) {
+    Object.assign(this, {attention: new Attention(tokens, heads, attention), all: answers, surprise: bits, heads, query});
+    this.contributions = direct && new Float32Array(bytesOf(direct).buffer);  // (T, layers x heads)
   }
   answers(token, count) {
     const all = this.all[token] ?? [], list = all.slice(0, count), first = all.reduce((a, b) => b[2] > a[2] ? b : a, all[0]);
@@ -72,5 +73,9 @@ class ServedReading {
   }
   probability(word) { return this.all[this.query]?.find(([answer]) => answer === word)?.[1] ?? NaN; }
   bits() { return this.surprise; }
-  direct() { return null; }
+  direct(token) {
+    if (!this.contributions) return null;
+    let at = token * total(this.heads);
+    return {word: this.all[token].reduce((a, b) => b[1] > a[1] ? b : a)[0], values: this.heads.map((count) => this.contributions.subarray(at, at += count))};
+  }
 }

@@ -92,7 +92,7 @@ class AnswerList {
     Json list = Json::array();
     for (const std::size_t i : order) {
       const std::string token = answer_text(*model_.network, model_.vocabulary, example_, static_cast<int>(i));
-      list.push_back({shown_token(model_.tokenizer, token), now[i], before[i]});
+      list.push_back({page_token(model_, token), now[i], before[i]});
     }
     return list;
   }
@@ -105,6 +105,35 @@ class AnswerList {
 std::span<const float> row_of(const Tensor& probabilities, std::int64_t row) {
   const auto width = static_cast<std::size_t>(probabilities.size(1));
   return {probabilities.data<float>() + static_cast<std::size_t>(row) * width, width};
+}
+
+// Returns the contribution of each head to the logit of each token's first answer, (T, layers heads), with the final norm
+// linearised. Returns an undefined tensor where a norm follows the heads' sum: then no such contribution exists.
+Tensor direct_contributions(const LanguageModel& network, const Trace& seen, const Tensor& probabilities) {
+  const Transformer& transformer = network.transformer;
+  const auto is_direct = [](const TransformerBlock& block) {
+    return block.residual == Residual::yes && !block.attention_norms.output && !block.attention_norms.sum &&
+           !(block.mlp && block.mlp_norms->sum);
+  };
+  if (!std::ranges::all_of(transformer.blocks, is_direct)) return {};
+  std::vector<Tensor> rows;
+  for (std::int64_t t = 0; t < probabilities.size(0); ++t) {
+    std::vector<Tensor> heads;  // (H, d_model) per layer
+    for (std::size_t l = 0; l < seen.layers.size(); ++l) {
+      const Tensor& W_O = transformer.blocks[l].attention.W_O.weight;
+      const Tensor& all = seen.layers[l].head_output;  // (1, H, T, d_v)
+      const std::int64_t H = all.size(1), d_v = all.size(3);
+      const Tensor output = reshape(contiguous(slice(all, 2, t, t + 1)), {H, 1, d_v});
+      heads.push_back(reshape(matmul(output, reshape(W_O, {H, d_v, W_O.size(1)})), {H, W_O.size(1)}));
+    }
+    const std::span<const float> p = row_of(probabilities, t);
+    const auto first = static_cast<int>(std::ranges::max_element(p) - p.begin());
+    const Tensor at = reshape(contiguous(slice(seen.layers.back().residual_out, 1, t, t + 1)), {-1});
+    const Linearised to_logit = network.unembedding.linearised(first);
+    const Linearised whole = transformer.final_norm ? transformer.final_norm->linearised(at).then(to_logit) : to_logit;
+    rows.push_back(reshape(whole.linear(concat(heads, 0)), {1, -1}));
+  }
+  return concat(rows, 0);
 }
 
 }  // namespace
@@ -155,7 +184,7 @@ Json ServedModel::understand(const std::string& text) const {
   }
   questions(*model_.network, model_.vocabulary, example);
   Json shown = Json::array(), candidates;
-  for (const std::string& token : example.tokens) shown.push_back(shown_token(model_.tokenizer, token));
+  for (const std::string& token : example.tokens) shown.push_back(page_token(model_, token));
   for (const Span& span : example.candidates) candidates.push_back({span.begin, span.end});
   return {{"tokens", shown}, {"pieces", example.tokens}, {"query", example.query}, {"candidates", candidates}};
 }
@@ -189,8 +218,9 @@ Json ServedModel::read(const Example& example, const Json& removed) const {
   const Model& network = *model_.network;
   const Questions asked = questions(network, model_.vocabulary, example);
   const std::vector<Intervention> changes = interventions_of(removed, model_, example);
-  Json heads = Json::array(), answers = Json::array(), bits;
-  for (const LayerTrace& layer : trace(network, asked, changes).layers) {
+  Json heads = Json::array(), answers = Json::array(), bits, direct;
+  const Trace seen = trace(network, asked, changes);
+  for (const LayerTrace& layer : seen.layers) {
     if (!is_finite(layer.weights)) fail("the weights are not finite");
     for (std::int64_t h = 0; h < layer.weights.size(1); ++h) {
       heads.push_back(base64(pack_weights(slice(layer.weights, 1, h, h + 1).to(DType::float32))));
@@ -207,7 +237,12 @@ Json ServedModel::read(const Example& example, const Json& removed) const {
       const bool is_known = now.size(0) == T || t == example.query;
       answers.push_back(is_known ? list.of(row_of(now, row), row_of(before, row)) : Json::array());
     }
-    if (std::holds_alternative<LanguageModel>(network)) {
+    if (const auto* decoder = std::get_if<LanguageModel>(&network)) {
+      const Tensor values = direct_contributions(*decoder, seen, now);
+      if (values.defined()) {
+        const Tensor all = contiguous(values.to(DType::float32));
+        direct = base64(float32_bytes({all.data<float>(), static_cast<std::size_t>(all.numel())}));
+      }
       bits = Json::array({nullptr});
       for (std::int64_t t = 1; t < T; ++t) {
         const double p = row_of(now, t - 1)[static_cast<std::size_t>(asked.texts.tokens[t])];
@@ -215,7 +250,7 @@ Json ServedModel::read(const Example& example, const Json& removed) const {
       }
     }
   }
-  return {{"attention", heads}, {"answers", answers}, {"bits", bits}};
+  return {{"attention", heads}, {"answers", answers}, {"bits", bits}, {"direct", direct}};
 }
 
 Json ServedModel::go_on(const Example& example, int count) const {

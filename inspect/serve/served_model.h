@@ -15,11 +15,12 @@ namespace heed {
 ///   const Json reading = served.answer("read", {{"text", text}, {"removed", {"0.1", "2.3.0"}}});
 ///
 /// understand  {"text"} -> a text with "tokens", its tokens as the page shows them; or {"problem"}
-/// read        {"text", "removed"} -> {"attention", "answers", "bits"}. "removed" names heads "layer.head" and edges from the
+/// read        {"text", "removed"} -> {"attention", "answers", "bits", "direct"}. "removed" names heads "layer.head" and edges from the
 ///             query "layer.head.token", from 0. "attention" has pack_weights() in base64 per head, layer by layer; "answers"
 ///             has [[answer, probability, probability with nothing removed], ...] per token, the ten most probable first, and
 ///             [] where the model answers at the query alone; "bits" has -log2 of the probability of each token of a language
-///             model given those before it, null for the first.
+///             model given those before it, null for the first; "direct" has the direct contribution of each head to the
+///             logit of each token's first answer, (T, layers x heads) float32 in base64, or null where a norm follows the heads.
 /// continue    {"text", "count"} -> {"pieces", "written"}: a sampled continuation of a language model's text
 ///
 /// Throws Error for a request in another form, and for a text that the model cannot read.

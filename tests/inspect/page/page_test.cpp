@@ -1,6 +1,7 @@
 #include "inspect/page/page.h"
 
 #include "inspect/command.h"
+#include "inspect/page/page_facts.h"
 #include "inspect/run_studies.h"
 #include "tests/catch.h"
 #include "tests/inspect/sample.h"
@@ -36,6 +37,16 @@ std::string command(const std::vector<std::string>& arguments) {
 }
 
 }  // namespace
+
+TEST_CASE("The first head shown points at the antecedent, or tells more than of the first token and of neighbours") {
+  SentenceAttention sentence = english_sentence();
+  const auto told = [&] { return telling_head(sentence); };
+  CHECK((told().layer == 1 && told().head == 1));
+  sentence.antecedent = -1;
+  sentence.layers[0] = weights_of(7, {{.9, .1, 0, 0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, .9, .1, 0, 0, 0}});
+  sentence.layers[1] = weights_of(7, {{0, .2, 0, 0, 0, 0, 0, 0, .8, 0, 0}, {.1, 0, 0, .3, 0, 0, .6, 0, 0, 0, 0}});
+  CHECK((told().layer == 1 && told().head == 1));  // .3, the others .1, 0 and .2
+}
 
 TEST_CASE("inspect page writes one file, of one run or of two") {
   const PageFiles one, two;

@@ -1,12 +1,16 @@
 #include "inspect/serve/served_model.h"
 
+#include "data/tokenizers/pipeline/charsmap.h"
 #include "tests/catch.h"
 #include "tests/message.h"
 #include "tests/models/sample.h"
 
+#include <heed/explain/attribution.h>
 #include <heed/explain/intervention.h>
 #include <heed/explain/sentence_attention.h>
 #include <heed/models/reading.h>
+
+#include <cstring>
 
 using namespace heed;
 
@@ -45,6 +49,32 @@ TEST_CASE("A served model reads a text as the library does, whole and with parts
   }
   CHECK(has_first);
   CHECK(without["attention"] != whole["attention"]);
+}
+
+TEST_CASE("A served language model gives each head's direct contribution to the first answer's logit") {
+  SavedModel model = small_model(decoder_of(modern_config()));
+  const ServedModel served(model);
+  const Json text = served.answer("understand", {{"text", "the dog was tired because it was the animal"}});
+  const auto contributions = [&](const Json& removed) {
+    const Json read = served.answer("read", {{"text", text}, {"removed", removed}});
+    const std::string bytes = tokenizers::from_base64(read["direct"].get<std::string>());
+    std::vector<float> values(bytes.size() / sizeof(float));
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+  };
+  const std::vector<float> whole = contributions(Json::array());
+  const auto heads = static_cast<std::size_t>(model.heads()), all = heads * static_cast<std::size_t>(model.layers());
+  REQUIRE(whole.size() == text["tokens"].size() * all);
+  // At the last token, the heads of the last layer add what attribute() says of their tokens.
+  const Example example = question(model, "the dog was tired because it was the animal");
+  std::vector<double> expected(heads);
+  for (const Attribution::Term& term : attribute(model, example).terms) {
+    expected[static_cast<std::size_t>(term.head)] += term.logit;
+  }
+  for (std::size_t h = 0; h < heads; ++h) {
+    CHECK(whole[whole.size() - heads + h] == Approx(expected[h]).margin(1e-4));
+  }
+  CHECK(contributions({"1.0"})[whole.size() - heads] == 0);
 }
 
 TEST_CASE("A served model refuses requests in another form, and says why it cannot read a text") {
