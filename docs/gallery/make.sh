@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # make.sh PROGRAMS OUT: trains the models of the gallery with PROGRAMS/train and writes their pages into OUT. The target
 # "gallery" runs it. Two pages need files that are not part of heed: $SHAKESPEARE, the text "tiny Shakespeare", and $MINILM,
-# the directory of all-MiniLM-L6-v2. Without them these pages are left out, with a message.
+# the directory of all-MiniLM-L6-v2. Without them these pages are left out, with a message. Chromium takes a picture of each
+# page for the index; with $SITE, the address at which OUT will be found, links to the pages show it (Open Graph).
 set -euo pipefail
 programs=$(realpath "$1") out=$2
 sources=$(realpath "$(dirname "$0")/../..")
@@ -11,8 +12,18 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-page() {  # page NAME [OPTION...]: the page of the run or model in the directory NAME
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+[ -n "$chromium" ] || echo "gallery: no pictures: chromium is missing"
+
+page() {  # page NAME [OPTION...]: the page of the run or model in the directory NAME, and its picture
   "$programs/inspect" page "$1" --out "$out/$1.html" --force "${@:2}"
+  [ -n "$chromium" ] || return 0
+  timeout 60 "$chromium" --headless --no-sandbox --hide-scrollbars --force-device-scale-factor=1 --window-size=1200,630 \
+    --virtual-time-budget=5000 --screenshot="$out/$1.png" "file://$out/$1.html" >/dev/null 2>&1
+  if [ -n "${SITE:-}" ]; then
+    sed -i "s|^<title>|<meta property=\"og:image\" content=\"${SITE%/}/$1.png\">\n<meta name=\"twitter:card\" content=\"summary_large_image\">\n&|" \
+      "$out/$1.html"
+  fi
 }
 
 trained() {  # trained NAME CONFIG [SETTING...]
