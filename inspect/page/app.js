@@ -58,7 +58,7 @@ function storyOf(run, sentence) {
     layer,
     head,
     chosen: false,
-    token: isAsked ? query : Math.max(0, sinksOf({tokens}).lastIndexOf(false)),
+    token: isAsked || !sinksOf({tokens})[query] ? query : Math.max(0, sinksOf({tokens}).lastIndexOf(false)),
     removed: [],
     shown: new Map([[key(layer, head), 0]])
   };
@@ -102,6 +102,7 @@ function draw() {
     view.spoken = el('p', {class: 'says'});
     view.lead = el('p', {class: 'lead muted'});
     panel.replaceChildren(view.spoken, view.element, view.lead);
+    document.getElementById(`tab-${state.tab}`).scrollIntoView({block: 'nearest', inline: 'nearest'});
   }
   renew(view.lead, views[state.tab].lead());
   panel.setAttribute('aria-labelledby', `tab-${state.tab}`);
@@ -173,41 +174,32 @@ function aboutNow({sentence = true, step = true, head = true} = {}) {
 
 const runName = (run) => content.runs[run].name.split('/').filter(Boolean).at(-1);
 
-function toggleTheme() {
-  setTheme(isDark() ? 'light' : 'dark');
+function drawIn(theme) {
+  setTheme(theme);
   draw();
 }
 
 // Returns the result of make() in the light theme.
 function inLight(make) {
   if (!isDark()) return make();
-  setTheme('light');
-  draw();
+  drawIn('light');
   try {
     return make();
   } finally {
-    setTheme('dark');
-    draw();
+    drawIn('dark');
   }
 }
 
 function start() {
   const dark = matchMedia('(prefers-color-scheme: dark)');
   setTheme(dark.matches ? 'dark' : 'light');
-  dark.addEventListener('change', () => {
-    setTheme(dark.matches ? 'dark' : 'light');
-    draw();
-  });
+  dark.addEventListener('change', () => drawIn(dark.matches ? 'dark' : 'light'));
   let before = '';
   addEventListener('beforeprint', () => {
     before = isDark() ? 'dark' : 'light';
-    setTheme('light');
-    draw();
+    drawIn('light');
   });
-  addEventListener('afterprint', () => {
-    setTheme(before);
-    draw();
-  });
+  addEventListener('afterprint', () => drawIn(before));
   addEventListener('resize', () => update({}));
   addEventListener('popstate', followAddress);
   drawTabs();

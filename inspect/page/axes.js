@@ -4,21 +4,21 @@
 // label. Returns the origin of the cells and the total size: {left, top, width, height}.
 function drawMatrix(
     figure, x, y, cell, {rows, columns = rows, values, scale = scales.weight, markRow = -1, markColumn = -1, candidates, decimals = 2}) {
-  const {left, top, right, size} = axisSizes(rows, columns, cell);
+  const {left, top, right, size, every} = axisSizes(rows, columns, cell);
   const x0 = x + left, y0 = y + top, width = cell * columns.length, height = cell * rows.length;
   figure.heat(x0, y0, width, height, rows.length, columns.length, values, scale);
-  if (size > 0) {
-    const label = (text, marked, fill) => ({'font-size': size, 'font-weight': marked ? 700 : null, fill, title: text});
-    rows.forEach((text, i) => figure.text(x0 - 6, y0 + (i + 0.5) * cell, fitted(text, size, left - 8), {
-      'text-anchor': 'end', ...label(text, i === markRow, i === markRow ? ink.accent : ink.text)
-    }));
-    columns.forEach((text, j) => {
-      const at = x0 + (j + 0.5) * cell;
-      figure.text(at, y0 - 6, fitted(text, size, 1.3 * top - 12), {
-        transform: `rotate(-45 ${at} ${y0 - 6})`, ...label(text, j === markColumn, isMarked(j, markColumn, candidates) ? ink.mark : ink.text)
-      });
+  const label = (text, marked, fill) => ({'font-size': size, 'font-weight': marked ? 700 : null, fill, title: text});
+  // Of labels that would overlap, the first of each `every` is shown, and the marked one.
+  const isLabelled = (i, marked) => marked < 0 || Math.abs(i - marked) >= every ? i % every === 0 : i === marked;
+  rows.forEach((text, i) => isLabelled(i, markRow) && figure.text(x0 - 6, y0 + (i + 0.5) * cell, fitted(text, size, left - 8), {
+    'text-anchor': 'end', ...label(text, i === markRow, i === markRow ? ink.accent : ink.text)
+  }));
+  columns.forEach((text, j) => {
+    const at = x0 + (j + 0.5) * cell;
+    if (isLabelled(j, markColumn)) figure.text(at, y0 - 6, fitted(text, size, 1.3 * top - 12), {
+      transform: `rotate(-45 ${at} ${y0 - 6})`, ...label(text, j === markColumn, isMarked(j, markColumn, candidates) ? ink.mark : ink.text)
     });
-  }
+  });
   if (values.length <= 2500) drawFigures(figure, {x: x0, y: y0, cell, columns: columns.length, values, scale, decimals});
   if (markRow >= 0)
     figure.add(
@@ -46,14 +46,13 @@ function drawFigures(figure, {x, y, cell, columns, values, scale, decimals}) {
   });
 }
 
-// Returns the space for the labels: {left, top, right, size}. size is the font size, or 0 if labels do not fit.
+// Returns the space for the labels, their font size, and the distance of two labels in cells: {left, top, right, size, every}.
 function axisSizes(rows, columns, cell) {
-  const size = cell >= 26 ? 15 : cell >= 17 ? 13 : cell >= 11 ? 10 : 0;
-  if (size === 0) return {left: 4, top: 4, right: 4, size};
+  const size = cell >= 26 ? 15 : cell >= 17 ? 13 : 10, every = Math.ceil(14 / cell);
   const widths = (texts) => texts.map((text) => Math.min(150, textWidth(text, size)));
   const slanted = widths(columns).map((width) => 0.72 * width);
   const right = Math.max(4, ...slanted.map((width, j) => width + 8 - (columns.length - j - 0.5) * cell));
-  return {left: Math.max(...widths(rows)) + 12, top: Math.max(...slanted) + 16, right, size};
+  return {left: Math.max(...widths(rows)) + 12, top: Math.max(...slanted) + 16, right, size, every};
 }
 
 // Returns the cell size that fits rows x columns into `width`, at most `most` pixels.

@@ -13,7 +13,7 @@ const causesView = {
     const below = new TableBelow('All of them as a table'), element = el('section');
     explore(parts, (row, column, map) => map.ramp ? null : [signed(map.values[row * map.columns + column])]);
     const why = new WhyAttends(), when = new WhenPart(), fold = (title, ...parts) => el('details', {class: 'more'}, el('summary', {}, title), ...parts);
-    const scores = fold('Why does it attend there?', why.element), history = fold(whenTitle, when.element), logits = fold('Which heads produced the answer?', el('div'));
+    const scores = fold('Why does it attend there?', why.element), history = fold('When did it become the cause?', when.element), logits = fold('Which heads produced the answer?', el('div'));
     history.ontoggle = scores.ontoggle = () => update({});
     let drawn = '', details = [];
     return {
@@ -35,12 +35,12 @@ const causesView = {
           const [head, ...rows] = causeRows(causes);
           return table(head, rows, {'aria-label': 'Causes'});
         });
-        const answer = attributionPart(parts, causes);
+        const answer = attributionPart(parts, causes), card = cardPart(runNow().card);
         logits.replaceChildren(logits.firstChild, ...answer);
         scores.append(why.element);
         if (details.causes !== causes) details = Object.assign([fold('How it was measured', ...method(causes)), fold('Each intervention', ...groupTables(causes), below.element)], {causes});
         element.replaceChildren(
-            ...headline(causes), el('h2', {}, 'What changes the answers most'), effects.element, ...cardPart(runNow().card),
+            ...headline(causes), el('h2', {}, 'What changes the answers most'), effects.element, ...(card.length ? [fold('Right and wrong answers apart', ...card)] : []),
             ...(reader ? [scores] : []), history, ...(answer.length ? [logits] : []), ...details);
       },
     };
@@ -50,33 +50,37 @@ const causesView = {
 const aboutCauses = () => [...aboutNow({sentence: false, step: false, head: false}), `step ${runNow().steps.at(-1).step}`];
 
 const causeGroups = [
-  ['head zero', 'Zero-ablate a head', 'zero-ablated'],
-  ['head mean', 'Mean-ablate a head', 'mean-ablated'],
-  ['edge', 'Remove one edge', 'edge removed'],
-  ['edge all heads', 'Remove one edge in every head of a layer', 'edge removed'],
-  ['edge everywhere', 'Remove one edge in every head of every layer', 'edge removed'],
-  ['only edge', 'Keep one edge only', 'only this edge kept'],
-  ['patch head', 'Patch a head from the minimal pair', 'patched'],
-  ['patch layer', 'Patch every head of a layer from the minimal pair', 'patched'],
+  ['head zero', 'Zero-ablate a head', ': zero-ablated'],
+  ['head mean', 'Mean-ablate a head', ': mean-ablated'],
+  ['edge', 'Remove one edge', ' removed'],
+  ['edge all heads', 'Remove one edge in every head of a layer', ' removed'],
+  ['edge everywhere', 'Remove one edge in every head of every layer', ' removed'],
+  ['only edge', 'Keep one edge only', ' kept alone'],
+  ['patch head', 'Patch a head from the minimal pair', ': patched'],
+  ['patch layer', 'Patch every head of a layer from the minimal pair', ': patched'],
 ];
+
+const findings = (texts) => texts.map((text) => el('li', {}, inWords(text)));
 
 // The verdict comes from causes_verdict() of inspect/views/view.h.
 function headline({verdict, left_out}) {
   return [
     el('h2', {}, 'Is the attention the cause?'), el('p', {class: 'verdict'}, inWords(verdict[0] ?? left_out[0])),
-    el('p', {class: 'figures'}, inWords(verdict.slice(1).join('\n'))), ...left_out.slice(verdict.length ? 0 : 1).map((text) => el('p', {class: 'muted'}, text))
+    el('ul', {class: 'figures'}, ...findings(verdict.slice(1)))
   ];
 }
 
-const method = ({step, sentences, held_out, accuracy, accuracy_error, probability}) => [
+const method = ({step, sentences, held_out, accuracy, accuracy_error, probability, left_out}) => [
   el('p', {},
      `Measured with the model of step ${step} on ${grouped(sentences)} of ${grouped(held_out)} held-out sentences: ${
          percent(accuracy, accuracy_error)} of them are answered right; the answer has a mean probability of ${fixed(probability)}.`),
   el('p', {class: 'muted'},
      (kindOf() === 'induction' ? 'Query: the token asked about. Copied token: the one after its earlier copy. ' :
+         isQuestion()          ? 'Query: the word asked about. Answer: the word of the story that is right. ' :
          'Query: the word asked about. Antecedent: what it refers to; distractor: the other candidate; cue word: the word that decides between them. ' +
          'Minimal pair: two sentences that differ in the cue word and in the answer. ') +
-         'An edge is the attention of one token to another in one head. ± is half of a 95 % interval.')
+         'An edge is the attention of one token to another in one head. ± is half of a 95 % interval.'),
+  ...left_out.map((text) => el('p', {class: 'muted'}, inWords(text)))
 ];
 
 // Shows the report of a model that chooses among candidates (explain/studies/report.h): the head with the most weight on the
@@ -90,7 +94,6 @@ function cardPart(card) {
   ];
   const range = ({share, low, high}) => `${percent(share)} (${(100 * low).toFixed(1)} to ${(100 * high).toFixed(1)})`;
   return [
-    el('h2', {}, 'Right and wrong answers apart'),
     el('p', {},
        `Of all heads, ${headName(layer, head)} puts the most attention on the candidate that is meant. A weight that goes with the answer ` +
            `is not yet its cause: the last column says how many answers change when that edge is removed. Of ${
@@ -98,14 +101,14 @@ function cardPart(card) {
     table(
         ['answers', 'how many', 'on the meant one', 'on another', 'changed without that edge'],
         [row('right', right), row('wrong', wrong)], {'aria-label': 'Right and wrong answers apart'}),
-    el('p', {class: 'figures'}, verdict.join('\n'))
+    el('ul', {class: 'figures'}, ...findings(verdict))
   ];
 }
 
 const roleNames = {other: 'distractor', decider: 'cue word', rest: 'other tokens'};
 
 function causeName({layer, head, from, to}) {
-  const where = layer === null ? 'every head of every layer' : head === null ? `layer ${layer + 1}, every head` : headName(layer, head);
+  const where = layer === null ? 'all heads' : head === null ? `layer ${layer + 1}, all heads` : headName(layer, head);
   return from ? inWords(`${where}: ${roleNames[from] ?? from} → ${roleNames[to] ?? to}`) : where;
 }
 
@@ -158,7 +161,7 @@ function drawEffects(figure, {rows, sentences, pointing}) {
   const shown = byEffect(rows).slice(0, firstShown), room = roomFor(), wide = room >= 760;
   const row = wide ? 30 : 50, top = 46, bottom = top + shown.length * row;
   const short = new Map(causeGroups.map(([what, , text]) => [what, text]));
-  const nameOf = (one) => `${causeName(one)}: ${short.get(one.what)}${one.sentences === sentences ? '' : ` (${one.sentences})`}`;
+  const nameOf = (one) => `${causeName(one)}${short.get(one.what)}${one.sentences === sentences ? '' : ` (${one.sentences})`}`;
   const labels = wide ? Math.min(440, Math.max(...shown.map((one) => textWidth(nameOf(one), 14))) + 10) : 0;
   const weightAt = wide ? labels + 30 : 28, from = weightAt + 44, zeroSide = wide ? 320 : 62, to = room - zeroSide;
   const ends = shown.flatMap(({probability, spread}) => [probability - spread, probability + spread]);
@@ -172,7 +175,7 @@ function drawEffects(figure, {rows, sentences, pointing}) {
   figure.text((from + to) / 2, 12, wide ? 'change of the answer’s probability' : 'change of probability', small);
   if (wide) {
     figure.text(room - 190, 12, 'mean ± deviation', {...small, 'text-anchor': 'end'});
-    figure.text(room, 12, 'flip rate', {...small, 'text-anchor': 'end'});
+    if (shown.some(({flipped}) => Number.isFinite(flipped))) figure.text(room, 12, 'flip rate', {...small, 'text-anchor': 'end'});
   }
   figure.text(wide ? room - 100 : room, 12, 'accuracy', {...small, 'text-anchor': 'end'});
   for (const tick of [-1, -0.75, -0.5, -0.25, 0, 0.25, 0.5].filter((value) => value >= low && value <= high)) {

@@ -58,6 +58,7 @@ class Attention {
     if (typeof this.all[n] === 'string') this.all[n] = unpackWeights(bytesOf(this.all[n]), this.T * this.T);
     return this.all[n];
   }
+  row(layer, head, token) { return this.of(layer, head).subarray(token * this.T, (token + 1) * this.T); }
 }
 
 // Returns the first of these numbers that bounds all weights: the upper end of their colour scale.

@@ -5,9 +5,13 @@ const svg = (name, attributes, ...children) => filled(document.createElementNS('
 
 function filled(node, attributes, children) {
   change(node, attributes ?? {});
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  node.append(...given(children));
   return node;
 }
+
+// Returns the children that are not null. In texts "%" and "±" stay on the line of their numbers.
+const given = (children) => children.flat().filter((child) => child !== null && child !== undefined)
+    .map((child) => typeof child === 'string' ? child.replace(/ (?=[%±])|(?<=±) /g, '\u00a0') : child);
 
 // Sets attributes and listeners of a node, and removes those set by an earlier call.
 function change(node, attributes) {
@@ -31,7 +35,7 @@ function set(node, key, value) {
 // Sets the children of an element to `children`, freshly made by el(). Reuses existing nodes of the same kind: this saves
 // layout and keeps focus and scroll position. Do not use it for nodes that a view stores.
 function renew(place, ...children) {
-  const made = children.flat().filter((child) => child !== null && child !== undefined);
+  const made = given(children);
   made.forEach((child, i) => {
     const old = place.childNodes[i], text = typeof child === 'string' ? child : child.data;
     if (old?.nodeType === Node.TEXT_NODE && text !== undefined) {

@@ -30,7 +30,8 @@ function drawSentenceLine(now) {
     header.asked = words.querySelector('.asked');
     header.signs.replaceChildren(...signsOf(now));
   }
-  renew(header.answer, answerOf(now));
+  const {live} = isRemovedAny() ? shownNow() : {}, after = live && firstAnswers({live}, now.query).after;
+  renew(header.answer, answerOf(after ? {...now, predicted: after.word, probability: after.probability, isAfter: true} : now));
 }
 
 // Runs after drawing, because reading the position of a word forces a layout.
@@ -50,7 +51,7 @@ function makeHeader() {
   header.training = training.make();
   header.element = el(
       'div', {class: 'top'}, el('h1', {}, 'heed'), header.summary, sharing(),
-      button('◐', toggleTheme, {class: 'theme', 'aria-label': 'Switch between light and dark', title: 'Light or dark'}));
+      button('◐', () => drawIn(isDark() ? 'light' : 'dark'), {class: 'theme', 'aria-label': 'Switch between light and dark', title: 'Light or dark'}));
   document.getElementById('header').replaceChildren(header.element);
   document.getElementById('context').replaceChildren(header.controls, header.sentence, header.signs, header.training);
   document.title = `heed: ${content.runs.map((_, run) => runName(run)).join(' and ')}`;
@@ -58,7 +59,7 @@ function makeHeader() {
 
 // A link to the view shown, and how to cite it.
 function sharing() {
-  const link = el('textarea', {readonly: true, rows: 2, 'aria-label': 'Link to this view'}), cite = el('textarea', {readonly: true, rows: 8, 'aria-label': 'Citation'});
+  const link = el('textarea', {readonly: true, rows: 3, 'aria-label': 'Link to this view'}), cite = el('textarea', {readonly: true, rows: 8, 'aria-label': 'Citation'});
   const copy = (field, text) => button(text, async ({currentTarget}) => {
     field.select();
     await navigator.clipboard?.writeText(field.value).catch(() => document.execCommand('copy'));
@@ -136,10 +137,11 @@ function signsOf(now) {
     ...(kindOf() === 'encoder' ? [] :
         kindOf() === 'masked' ? ['Prediction at ', asked, '.'] :
         ['language', 'induction'].includes(kindOf()) ? ['Next token after ', asked, '.'] :
+        isQuestion()                                 ? ['Asked at ', asked, '.'] :
                                                          ['Question: what does ', asked, ' refer to?']),
     ...(candidates     ? [' Candidates: ', ...among, own ? '.' : antecedent < 0 ? '; none of them is meant.' : '; the framed one is meant.'] :
         antecedent < 0 || kindOf() === 'induction' ? [] :
-                         [' Antecedent: ', sign('antecedent', visible(tokens[antecedent])), '.']),
+                         [isQuestion() ? ' Answer: ' : ' Antecedent: ', sign('antecedent', visible(tokens[antecedent])), '.']),
     own ? ' Your own sentence. ' : '', own ? button('Back to the watched sentence', () => chooseSentence(0)) : null
   ].filter((part) => part !== null);
 }
@@ -155,13 +157,13 @@ function verdictSign({sentences, steps}, i, step = state.step) {
 }
 
 function answerOf(now) {
-  const {predicted, probability, step} = now, expected = expectedAnswer(now);
+  const {predicted, probability, step, isAfter} = now, expected = expectedAnswer(now);
   if (runNow().predicts === 'nothing') return [];
   const verdict = expected === null ? [] :
       expected === predicted        ? [' ', el('span', {class: 'right'}, '✓ right')] :
                                       [' ', el('span', {class: 'wrong'}, '✗ not ', word(expected))];
   return [
-    '→ ', word(predicted), ...verdict, ' ', el('span', {class: 'muted'}, `probability ${fixed(probability)}${runNow().steps.length > 1 ? ` at step ${step}` : ''}`)
+    '→ ', word(predicted), ...verdict, ' ', el('span', {class: 'muted'}, `probability ${fixed(probability)}${isAfter ? ' after the removal' : runNow().steps.length > 1 ? ` at step ${step}` : ''}`)
   ].filter(Boolean);
 }
 

@@ -43,10 +43,17 @@ class HeadGrid {
     this.cells = drawHeads(this.figure, now, {width, most, captions, score, found});
     this.isTurned = this.cells.isTurned;
     const {layer, head} = state, one = found?.[layer]?.[head];
-    this.text.textContent = one ? `${headName(layer, head)}: ${patternText(one)}. ${score.note ?? ''}` : 'The heads are being measured …';
+    renew(this.text, ...(one ? [`${headName(layer, head)}: ${patternText(one)}. ${score.note ?? ''} ${total(now.heads) > 16 ? namesOfHeads(now) : ''}`] : ['The heads are being measured …']));
     if (this.isMoved) this.figure.svg.querySelector('[aria-pressed=true]')?.focus({preventScroll: true});
     this.isMoved = false;
   }
+}
+
+// Counts the patterns of all heads: "Of 72 heads: 30 mixed, 21 first token, ..."
+function namesOfHeads({heads, attention}) {
+  const names = measuredHeads(attention)?.flat().map(({name}) => name) ?? [];
+  const counts = [...new Set(names)].map((name) => ({name, count: names.filter((one) => one === name).length})).sort((a, b) => b.count - a.count);
+  return names.length ? `All ${total(heads)} heads: ${counts.map(({name, count}) => `${count} ${name}`).join(', ')}.` : '';
 }
 
 // Returns the ways to show heads: [{kind, title, of(layer, head), low, high, note}]. Without of(), thumbnails.
@@ -74,7 +81,7 @@ function scoresOfHeads(now) {
 }
 
 const weightOnAnswer = (now, layer, head) => {
-  const T = now.tokens.length, from = now.antecedent >= 0 ? now.query : Math.min(state.token, T - 1), row = now.attention.of(layer, head).subarray(from * T, (from + 1) * T);
+  const row = now.attention.row(layer, head, now.antecedent >= 0 ? now.query : Math.min(state.token, now.tokens.length - 1));
   return now.antecedent >= 0 ? weightOnSpan(row, antecedentSpan(now)) : Math.max(...row);
 };
 
@@ -99,6 +106,13 @@ function drawHeads(figure, now, {width, most, captions, score, found}) {
   for (let n = 0; n < columns; n += every) figure.text(place(isTurned ? n : 0, isTurned ? 0 : n)[0] + side / 2, 10, `${step > 70 ? isTurned ? 'layer ' : 'head ' : ''}${n + 1}`, small);
   for (let n = 0; n < lines; n += Math.ceil(13 / down)) figure.text(left - 6, place(isTurned ? 0 : n, isTurned ? n : 0)[1] + side / 2, String(n + 1), {...small, 'text-anchor': 'end'});
   figure.text(0, 10, isTurned ? 'head' : 'layer', {...small, 'text-anchor': 'start', 'font-size': 10});
+  for (let head = 0; group > 1 && head < widest; head += group) {
+    const [x, y] = place(0, head), [endX, endY] = place(0, head + group - 1);
+    figure.add('path', {
+      d: isTurned ? `M${left - 2},${y}V${endY + side}` : `M${x},${top - 2}H${endX + side}`,
+      stroke: ink.muted, 'stroke-width': 2, class: 'group', title: `heads ${head + 1} to ${head + group} share keys and values`
+    });
+  }
   const cuts = new Map((runNow().causes?.rows ?? []).filter(isRemovedEdge).map((one) => [key(one.layer, one.head), one]));
   for (const [layer, head] of allHeads(heads)) {
     const [x, y] = place(layer, head), one = found?.[layer]?.[head], value = score.of?.(layer, head), chosen = layer === state.layer && head === state.head;
@@ -135,11 +149,6 @@ function drawHeads(figure, now, {width, most, captions, score, found}) {
       figure.text(x + side / 2, y + side + 10, fixed(weight, 2).replace(/^0/, compact ? '' : '0'), {...small, ...bold, 'font-size': compact ? 10 : 13});
       if (Number.isFinite(after)) figure.text(x + side / 2, y + side + 23, compact ? `${(100 * after).toFixed(0)}%` : `after: ${rounded(after)}`, {...small, 'font-size': compact ? 9 : 12});
     }
-    if (group > 1 && head % group === 0) {
-      const [endX, endY] = place(layer, Math.min(head + group, heads[layer]) - 1);
-      const d = isTurned ? `M${x - 2},${y}V${endY + side}` : `M${x},${y + side + 2}H${endX + side}`;
-      figure.add('path', {d, stroke: ink.muted, 'stroke-width': 1.5, class: 'group', title: `heads ${head + 1} to ${head + group} share keys and values`});
-    }
     cells.push({layer, head, x, y, side, tip: () => name});
   }
   return Object.assign(cells, {isTurned});
@@ -165,7 +174,7 @@ const headsView = {
   title: 'All heads',
   lead: () => {
     const {antecedent} = subject(), cut = (runNow().causes?.rows ?? []).find(isRemovedEdge);
-    return `Each square at the left is a head. Under it, ${antecedent >= 0 ? `the weight from the query to the ${sourceName()}` : 'the largest weight of the selected token'}${
+    return `Each square is a head. Under it, ${antecedent >= 0 ? `the weight from the query to the ${sourceName()}` : 'the largest weight of the selected token'}${
         cut ? `, and the accuracy over ${grouped(cut.sentences)} held-out sentences after that edge is removed in this head` : ''
     }. Press a square to see it large. Each row of the matrix adds up to 1; press a row to list its weights.`;
   },
@@ -188,8 +197,8 @@ const headsView = {
         drawOneHead(large, now, wide ? room * 0.5 - 40 : room);
         renew(beside, rowList(now, layer, head, Math.min(state.token, now.tokens.length - 1)));
         below.draw(() => {
-          const labels = now.tokens.map((_, i) => placed(now.tokens, i)), T = labels.length;
-          return table(['', ...labels], labels.map((label, i) => [label, ...Array.from(now.attention.of(layer, head).subarray(i * T, (i + 1) * T), (w) => fixed(w))]),
+          const labels = now.tokens.map((_, i) => placed(now.tokens, i));
+          return table(['', ...labels], labels.map((label, i) => [label, ...Array.from(now.attention.row(layer, head, i), (w) => fixed(w))]),
               {'aria-label': `Attention of ${headName(layer, head)}`});
         });
       },
@@ -214,25 +223,25 @@ function drawOneHead(figure, now, width) {
   const most = Math.max(26, Math.min(44, (heightFor() - 60) / labels.length)), cell = cellFor(labels, labels, width, most);
   const {left, top, right} = axisSizes(labels, labels, cell), side = cell * labels.length, scale = scales.weight.within(endOf(values));
   figure.begin(
-      Math.max(170, left + side + right), title + top + side + 44,
+      Math.max(left + 170, left + side + right), title + top + side + 44,
       `Attention of ${headName(state.layer, state.head)}, ${labels.length} tokens by ${labels.length}. ${looksAtIn(now, state.layer, state.head, now.query)}`);
   figure.text(0, 10, headName(state.layer, state.head), {'font-weight': 700});
   drawMatrix(figure, 0, title, cell, {rows: labels, values, markRow: Math.min(state.token, labels.length - 1), markColumn: now.antecedent, candidates: now.candidates, scale});
-  drawLegend(figure, left, title + top + side + 12, Math.max(130, Math.min(220, side)), scale, {ends: ['0', String(scale.high)], text: 'weight, row to column'});
+  drawLegend(figure, left, title + top + side + 12, Math.max(160, Math.min(220, side)), scale, {ends: ['0', String(scale.high)], text: 'weight, row to column'});
 }
 
 const pairText = (tokens, i, j, weight) => [word(placed(tokens, i)), ' → ', word(placed(tokens, j)), el('b', {}, ` ${fixed(weight)}`)];
 
 // Returns the controls that select one head: buttons, or a list if there are many.
 function chooseHead(heads) {
-  if (total(heads) <= 24) return headButtons(heads, (l, h) => l === state.layer && h === state.head, chooseOneHead, 'Head', headColour);
+  if (total(heads) <= 16) return headButtons(heads, (l, h) => l === state.layer && h === state.head, chooseOneHead, 'Head', headColour);
   const all = allHeads(heads);
   return select('Head', all.map((at) => headName(...at)), all.findIndex(([l, h]) => l === state.layer && h === state.head), (i) => chooseOneHead(...all[i]));
 }
 
 // Lists the row of one token, in descending order of weight.
 function rowList({tokens, attention}, layer, head, i) {
-  const T = tokens.length, row = Array.from(attention.of(layer, head).subarray(i * T, (i + 1) * T)), most = 10;
+  const row = Array.from(attention.row(layer, head, i)), most = 10;
   const order = row.map((weight, j) => ({weight, j})).sort((a, b) => b.weight - a.weight);
   const others = order.slice(most), rest = total(others.map(({weight}) => weight));
   return el(
@@ -247,6 +256,6 @@ function rowList({tokens, attention}, layer, head, i) {
 }
 
 function looksAtIn({tokens, attention}, layer, head, i) {
-  const T = tokens.length, row = attention.of(layer, head).subarray(i * T, (i + 1) * T), best = row.indexOf(Math.max(...row));
+  const row = attention.row(layer, head, i), best = row.indexOf(Math.max(...row));
   return `${visible(tokens[i])} → ${visible(tokens[best])} ${fixed(row[best], 2)}`;
 }

@@ -9,12 +9,12 @@ const sentenceView = {
         'sentence', () => attentionRows(subject(), (l, h) => state.shown.has(key(l, h))),
         () => [...aboutNow({head: false}), [...state.shown.keys()].map((name) => `head ${shortName(name)}`).join(' ')]);
     const choose = el('div', {class: 'controls'}), below = new TableBelow('As a table'), aside = new Story();
-    const left = el('div', {class: 'left'}, figure.element, choose, aside.wide, below.element), element = el('section', {class: 'story'}, left, aside.element);
+    const left = el('div', {class: 'left'}, figure.element, choose, below.element), element = el('section', {class: 'story'}, left, aside.element);
     const view = {
       followsTraining: () => true,
       figures: [figure, ...aside.figures],
       element,
-      says: () => saysOf(shownNow()),
+      says: () => view.isSurprise ? surpriseSays(shownNow()) : saysOf(shownNow()),
       muted: true,     // first token and separators
       surprise: true,  // colour a text by its surprise
     };
@@ -74,6 +74,7 @@ const sentenceView = {
       if (state.chosen && state.chosen !== view.chosen) view.surprise = false;  // a chosen head shows its attention
       view.chosen = state.chosen;
       const bits = kindOf() === 'language' && !lines ? bitsOf(now) : null;
+      view.isSurprise = Boolean(bits) && view.surprise;
       drawControls(now, lines, bits);
       const sinks = view.muted && hasSinks(now) ? sinksOf(now) : now.tokens.map(() => false);
       view.text =
@@ -102,9 +103,9 @@ const hasSinks = (now) => isOfText() && now.tokens.length > 2;
 // Draws the wrapped text: by the surprise of each token, or by the attention of the selected head from `token`.
 function drawTextPicture(figure, view, now, {token, sinks, bits}) {
   const {tokens, attention} = now, T = tokens.length, room = pictureRoom(), {layer, head} = state;
-  const arcs = inductionArcs(now), size = (arcs && T <= 60 ? 26 : T <= 80 ? 20 : T <= 250 ? 16 : 13) - (room < 500 ? 3 : 0);
-  const {places, height} = textLayout(tokens, room - 2, size, !bits), top = view.textTop = arcs ? 40 : bits ? 4 : 14;
-  const row = attention.of(layer, head).subarray(token * T, (token + 1) * T);
+  const arcs = inductionArcs(now, room > 500), size = (arcs && T <= 60 ? Math.max(26, Math.min(40, 0.7 * room / T)) : T <= 40 ? 24 : T <= 80 ? 20 : T <= 250 ? 16 : 13) - (room < 500 ? 3 : 0);
+  const {places, height} = textLayout(tokens, room - 2, size, kindOf() !== 'language'), top = view.textTop = arcs ? 40 : 12;
+  const row = attention.row(layer, head, token);
   const scale = bits ? scales.surprise : scales.weight.within(endOf(row.map((w, j) => sinks[j] ? 0 : w)));
   figure.begin(
       room, top + height + 44,
@@ -154,6 +155,14 @@ function shownHeads(heads) {
                                                                                           ]) => ({layer, head, colour: headColour(layer, head)}));
 }
 
+function surpriseSays(now) {
+  const bits = bitsOf(now).map((x) => x ?? 0), most = bits.indexOf(Math.max(...bits)), [first] = answersNow(now, now.token, 2).rows;
+  return [
+    atStep(now, 'each token is coloured by how much it surprised the model. '), el('b', {}, placed(now.tokens, most)), ` surprised it most: ${fixed(bits[most], 1)} bits.`,
+    ...(first ? [' After ', el('b', {}, placed(now.tokens, now.token)), ' it expects ', el('b', {}, visible(first.word)), ` with probability ${fixed(first.probability)}.`] : [])
+  ];
+}
+
 const atStep = ({step}, text) => runNow().steps.length > 1 ? `At step ${step}, ${text}` : text[0].toUpperCase() + text.slice(1);
 
 // Describes the view in words.
@@ -163,11 +172,11 @@ function saysOf(now) {
   const shown = shownHeads(heads), T = tokens.length;
   if (shown.length === 0) return ['No head is chosen: choose one of the numbers.'];
   const {layer, head} = shown.find((one) => one.layer === state.layer && one.head === state.head) ?? shown[0];
-  const from = Math.min(state.token, T - 1), row = attention.of(layer, head).subarray(from * T, (from + 1) * T);
+  const from = Math.min(state.token, T - 1), row = attention.row(layer, head, from);
   const sinks = hasSinks(now) ? sinksOf(now) : [], loud = row.map((w, j) => sinks[j] ? 0 : w),
         sunk = total(Array.from(row)) - total(Array.from(loud));
   const best = loud.indexOf(Math.max(...loud));
-  const that = best === antecedent && from === query ? kindOf() === 'induction' ? ', the copied token' : ', its antecedent' : '';
+  const that = best === antecedent && from === query ? `, ${sourceName() === 'antecedent' ? 'its' : 'the'} ${sourceName()}` : '';
   const on = from !== query || !candidates ?
       [`${rounded(row[best])} of its attention on `, el('b', {}, placed(tokens, best)), that] :
       candidates.flatMap(
@@ -267,20 +276,15 @@ function drawSentence(figure, view, {tokens, query, antecedent, candidates, head
 function looksAt({tokens, heads, attention}, i) {
   return shownHeads(heads)
       .slice(0, 8)
-      .map(({layer, head}) => {
-        const T = tokens.length, row = attention.of(layer, head).subarray(i * T, (i + 1) * T);
-        const best = row.indexOf(Math.max(...row));
-        return `${headName(layer, head)}: ${visible(tokens[i])} → ${visible(tokens[best])} ${fixed(row[best], 2)}`;
-      })
+      .map(({layer, head}) => `${headName(layer, head)}: ${looksAtIn({tokens, attention}, layer, head, i)}`)
       .join('; ');
 }
 
 function rowTable({tokens, heads, attention}, token) {
-  const T = tokens.length;
   return table(
       [`from ${visible(tokens[token])}`, ...tokens.map((_, i) => placed(tokens, i))],
       shownHeads(heads).map(
-          ({layer, head}) => [headName(layer, head), ...Array.from(attention.of(layer, head).subarray(token * T, (token + 1) * T), (w) => fixed(w))]),
+          ({layer, head}) => [headName(layer, head), ...Array.from(attention.row(layer, head, token), (w) => fixed(w))]),
       {'aria-label': `Attention from ${visible(tokens[token])}`});
 }
 

@@ -148,7 +148,7 @@ function answersOf(both) {
 function sidesSay(both) {
   if (!both.every(({attention}) => attention)) return [];
   return both.flatMap((one, i) => {
-    const T = one.tokens.length, row = one.attention.of(one.layer, one.head).subarray(one.query * T, (one.query + 1) * T);
+    const row = one.attention.row(one.layer, one.head, one.query);
     const best = row.indexOf(Math.max(...row));
     return [
       `${'AB'[i]}, ${headName(one.layer, one.head)}: `, el('b', {}, placed(one.tokens, one.query)),

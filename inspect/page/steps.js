@@ -84,17 +84,28 @@ const colourRange = (range) => `colours −${fixed(range, 2)} to ${fixed(range, 
 
 const walkWidth = 880;  // width of a picture with all columns, in pixels
 
+// Returns the rows of the picture: the tokens, or in a long text those with the largest weights and the sum of the others.
+function walkLines({tokens, parts, d_k, d_v}) {
+  const all = parts.map((part, j) => ({...part, j, label: placed(tokens, j)})), most = 24;
+  if (all.length <= 40) return all;
+  const kept = new Set([...all].sort((a, b) => b.weight - a.weight).slice(0, most)), others = all.filter((one) => !kept.has(one));
+  return [...kept].sort((a, b) => a.j - b.j).concat({
+    label: `${others.length} others`, weight: total(others.map(({weight}) => weight)), weighted: others.map(({weighted}) => weighted).reduce(plus),
+    k: new Float64Array(d_k), v: new Float64Array(d_v)
+  });
+}
+
 // Draws the computation and returns the row names of each heat map.
-function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts}, byDimension) {
-  const labels = tokens.map((_, j) => placed(tokens, j)), row = tokens.length > 40 ? 18 : 30, size = row === 30 ? 15 : 12;
+function drawWalk(figure, walked, byDimension) {
+  const {tokens, i, layer, head, d_k, x, q, output} = walked, parts = walkLines(walked), labels = parts.map(({label}) => label), row = 30, size = 15;
   const left = Math.min(140, Math.max(60, ...labels.map((text) => textWidth(text, size)))) + 14, room = Math.max(walkWidth, roomFor());
   const strip = (room - left - 3 * 74 - 24) / 3, xs = {k: left, product: left + strip + 44, scaled: left + strip + 118, weight: left + strip + 186};
   xs.v = xs.weight + 50;
   xs.weighted = xs.v + strip + 12;
-  const top = 150, bottom = top + tokens.length * row, names = [];
+  const top = 150, bottom = top + parts.length * row, names = [];
   figure.begin(
       room, bottom + 84,
-      `${headName(layer, head)}, ${visible(tokens[i])}: ` + parts.map(({weight}, j) => `${visible(tokens[j])} ${fixed(weight, 2)}`).join(', '));
+      `${headName(layer, head)}, ${visible(tokens[i])}: ` + parts.map(({label, weight}) => `${label} ${fixed(weight, 2)}`).join(', '));
   const largest = (list) => Math.max(1e-9, ...list.flatMap((values) => Array.from(values, Math.abs)));
   const leftSquares = parts.map(({k}) => byDimension ? k.map((value, c) => value * q[c]) : k);
   const leftName = byDimension ? 'q × k' : 'k';
@@ -107,11 +118,11 @@ function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts
   const drawRows = (name, lists, px, range) => {
     const columns = lists[0].length, values = new Float64Array(lists.length * columns);
     lists.forEach((list, j) => values.set(list, j * columns));
-    names.push((j) => `${name} of ${visible(tokens[j])} `);
-    figure.heat(px, top, strip, tokens.length * row, tokens.length, columns, values, scales.signed.within(range));
+    names.push((j) => `${name} of ${labels[j]} `);
+    figure.heat(px, top, strip, lists.length * row, lists.length, columns, values, scales.signed.within(range));
   };
   const note = (px, py, text, attributes) => figure.text(px, py, text, {'font-size': 14, fill: ink.muted, ...attributes});
-  figure.text(left - 10, 26, labels[i], {'text-anchor': 'end', 'font-weight': 700, 'font-size': size, fill: ink.accent});
+  figure.text(left - 10, 26, placed(tokens, i), {'text-anchor': 'end', 'font-weight': 700, 'font-size': size, fill: ink.accent});
   draw('x', x, left, 14, room - left - 4, 24, ranges.x);
   note(left, 50, `x: what the layer reads, normalised: ${x.length} numbers; ${colourRange(ranges.x)}`);
   draw('q', q, left, 76, strip, 24, ranges.q);
@@ -125,12 +136,12 @@ function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts
   drawRows(leftName, leftSquares, xs.k, ranges.k);
   drawRows('v', parts.map(({v}) => v), xs.v, ranges.v);
   drawRows('weight × v', parts.map(({weighted}) => weighted), xs.weighted, ranges.v);
-  parts.forEach(({product, scaled, weight}, j) => {
-    const y = top + j * row, middle = y + row / 2;
+  parts.forEach(({j, label, product, scaled, weight}, n) => {
+    const y = top + n * row, middle = y + row / 2;
     figure.text(
-        left - 10, middle, fitted(labels[j], size, left - 13), {'text-anchor': 'end', 'font-size': size, fill: j === i ? ink.accent : ink.text});
-    figure.text(xs.product + 26, middle, fixed(product, 2), {'text-anchor': 'end', 'font-size': size - 1});
-    figure.text(xs.scaled + 26, middle, fixed(scaled, 2), {'text-anchor': 'end', 'font-size': size - 1});
+        left - 10, middle, fitted(label, size, left - 13), {'text-anchor': 'end', 'font-size': size, fill: j === i ? ink.accent : ink.text});
+    figure.text(xs.product + 26, middle, product === undefined ? '' : fixed(product, 2), {'text-anchor': 'end', 'font-size': size - 1});
+    figure.text(xs.scaled + 26, middle, product === undefined ? '' : fixed(scaled, 2), {'text-anchor': 'end', 'font-size': size - 1});
     figure.add('rect', {x: xs.weight - 28, y, width: 60, height: row - 2, fill: scales.weight.colour(weight)});
     figure.text(xs.weight + 2, middle, fixed(weight), {'text-anchor': 'middle', 'font-size': size - 1, fill: scales.weight.text(weight)});
   });
@@ -141,26 +152,16 @@ function drawWalk(figure, {tokens, i, layer, head, d_k, d_v, x, q, output, parts
   return names;
 }
 
-function tableOf({tokens, d_k, d_v, q, output, parts}) {
-  const numbers = (values) => Array.from(values, (value) => fixed(value));
-  const count = (name, n) => Array.from({length: n}, (_, c) => `${name}${c + 1}`);
-  return [
-    ['', 'q · k', 'scaled', 'weight', ...count('k', d_k), ...count('v', d_v)],
-    [
-      ['q', '', '', '', ...numbers(q), ...Array(d_v).fill('')],
-      ...parts.map(
-          ({k, product, scaled, weight, v}, j) => [placed(tokens, j), fixed(product), fixed(scaled), fixed(weight), ...numbers(k), ...numbers(v)]),
-      ['output', '', '', '', ...Array(d_k).fill(''), ...numbers(output)]
-    ],
-    {'aria-label': 'All numbers of this head'}
-  ];
+function tableOf(walked) {
+  const [head, ...rows] = walkRows(walked);
+  return [head, rows.map((row) => row.map((cell) => typeof cell === 'number' ? fixed(cell) : visible(cell))), {'aria-label': 'All numbers of this head'}];
 }
 
 function walkRows({tokens, d_k, d_v, q, output, parts}) {
   const count = (name, n) => Array.from({length: n}, (_, c) => `${name}${c + 1}`);
   return [
-    ['token', 'q k', 'q k / sqrt(d_k)', 'weight', ...count('k', d_k), ...count('v', d_v)], ['q', '', '', '', ...q],
-    ...parts.map(({k, product, scaled, weight, v}, j) => [tokens[j], product, scaled, weight, ...k, ...v]),
+    ['token', 'q k', 'scaled', 'weight', ...count('k', d_k), ...count('v', d_v)], ['q', '', '', '', ...q, ...Array(d_v).fill('')],
+    ...parts.map(({k, product, scaled, weight, v}, j) => [placed(tokens, j), product, scaled, weight, ...k, ...v]),
     ['output', '', '', '', ...Array(d_k).fill(''), ...output]
   ];
 }

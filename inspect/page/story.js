@@ -10,27 +10,25 @@ function kindOf({predicts, masked, sentences} = runNow()) {
 const isOfText = () => ['language', 'masked', 'encoder'].includes(kindOf());
 
 // The token that the answer comes from, in the words of the task.
-const sourceName = () => kindOf() === 'induction' ? 'copied token' : 'antecedent';
-const inWords = (text) => text.replaceAll('antecedent', sourceName());
+const sourceName = () => kindOf() === 'induction' ? 'copied token' : isQuestion() ? 'answer' : 'antecedent';
+const isQuestion = () => runNow().sentences.every(({tokens}) => tokens.at(-1) === '?');  // a story and a question about it
+const inWords = (text) => sourceName() === 'antecedent' ? text : text.replaceAll('antecedent', sourceName()).replaceAll('cue word', 'earlier copy');
 
 class Story {
   constructor() {
     this.grid = new HeadGrid();
     this.figures = [this.grid.figure, training.figure];
     this.top = el('div');
-    this.place = el('div');
-    this.wide = el('div');  // in the wide column
     this.below = el('div');
-    this.element = el('div', {class: 'aside'}, this.top, this.below, this.place);
+    this.element = el('div', {class: 'aside'}, this.top, this.below);
   }
   draw(now) {
     const kind = kindOf(), isText = isOfText(), hasGrid = isText || total(now.heads) > 16;
     const told = kind === 'language' ? numbersPart(now) : kind === 'induction' ? inductionPart(now) : isText ? [] : guidePart(now);
     renew(this.top, ...answerPart(now, kind), ...told, ...verdictPart());
-    const isWide = Math.max(now.heads.length, ...now.heads) > 16, place = hasGrid ? isWide ? this.wide : this.place : null;
-    if (place !== this.grid.element.parentNode) this.grid.element.remove();
-    place?.append(this.grid.element);
-    if (hasGrid) this.grid.draw(now, {width: isWide ? pictureRoom() : sideRoom(), most: 40, wanted: kind === 'language' ? now.live ? 'direct' : 'previous' : 'pattern'});
+    if (!hasGrid) this.grid.element.remove();
+    else if (!this.grid.element.parentNode) this.below.before(this.grid.element);
+    if (hasGrid) this.grid.draw(now, {width: sideRoom(), most: 40, wanted: kind === 'language' ? now.live ? 'direct' : 'previous' : 'pattern'});
     if (!isText) return this.below.replaceChildren();
     renew(this.below, now.live ? el('p', {}, removeHead(), ...otherRemoved([key(state.layer, state.head)])) : null,
         runNow().model || runNow().served ? null : el('p', {class: 'note muted'}, runNow().model_missing ?? ''));
@@ -74,7 +72,7 @@ function numbersPart(now) {
 function guidePart(now) {
   const {layer, head} = state, {tokens, query, antecedent, attention} = now;
   if (antecedent < 0 && !now.live) return [];
-  const T = tokens.length, row = Array.from((now.live?.whole.attention ?? attention).of(layer, head).slice(query * T, (query + 1) * T));
+  const row = Array.from((now.live?.whole.attention ?? attention).row(layer, head, query));
   const best = row.indexOf(Math.max(...row)), span = antecedent >= 0 ? antecedentSpan(now) : [best, best + 1];
   const names = Array.from({length: span[1] - span[0]}, (_, i) => `${layer}.${head}.${span[0] + i}`);
   const removed = names.every((name) => state.removed.includes(name)), edge = removed ? 'Put the edge back' : 'Remove this edge';
@@ -85,8 +83,8 @@ function guidePart(now) {
   return [
     el('h2', {}, 'See it, remove it, watch the answer'),
     el('ol', {class: 'guide'},
-       el('li', {}, `${headName(layer, head)}: `, from, ` puts ${rounded(total(row.slice(...span)))} of its attention on `, to, '.'),
-       now.live ? el('li', {}, button(edge, () => toggleRemoved(names), {'aria-pressed': String(removed)}), ' ', removeHead(),
+       el('li', {}, `In ${headName(layer, head)}, `, from, ` puts ${rounded(total(row.slice(...span)))} of its attention on `, to, '.'),
+       now.live ? el('li', {}, button(edge, () => toggleRemoved(names), {'aria-pressed': String(removed), class: 'first'}), ' ', removeHead(),
                      ...otherRemoved([...names, key(layer, head)])) : null,
        el('li', {}, ...(now.live ? answerChange(now) : []), over))
   ];
@@ -99,9 +97,9 @@ function firstAnswers({live}, token) {
 }
 
 function answerChange(now) {
-  const {whole, after} = firstAnswers(now, now.query), before = fixed(whole.before, 2);
+  const {whole, after} = firstAnswers(now, now.query), before = fixed(whole.before);
   if (!isRemovedAny()) return ['The answer is ', el('b', {}, visible(whole.word)), `, with probability ${before}.`];
-  const change = `: its probability is ${fixed(whole.probability, 2)} instead of ${before}.`;
+  const change = `: its probability is ${fixed(whole.probability)} instead of ${before}.`;
   return after.word !== whole.word ?
       ['The answer breaks: ', el('b', {}, visible(after.word)), ' instead of ', el('b', {}, visible(whole.word)), change] :
       ['The answer stays ', el('b', {}, visible(whole.word)), change];
@@ -127,13 +125,13 @@ function inductionHeads() {
 }
 
 // Returns the two arcs of induction from the selected token: to the token after its earlier copy, and from there to that copy.
-function inductionArcs({tokens, token, attention}) {
+function inductionArcs({tokens, token, attention}, isNamed) {
   const copy = kindOf() === 'induction' && token > 0 ? tokens.lastIndexOf(tokens[token], token - 1) : -1;
   if (copy < 0) return null;
   const {previous, induction} = inductionHeads(), T = tokens.length;
   return [[induction, token, copy + 1], [previous, copy + 1, copy]].map(([{layer, head, name, colour}, from, to]) => {
     const weight = attention.of(layer, head)[from * T + to];
-    return {from, to, colour, weight, label: `${name} ${layer + 1}.${head + 1}: ${fixed(weight, 2)}`};
+    return {from, to, colour, weight, label: isNamed && `${name} ${layer + 1}.${head + 1}: ${fixed(weight, 2)}`};
   });
 }
 

@@ -2,7 +2,7 @@
 
 // Returns {places: [{x, y, width}], height}: the middle of each token in lines of this width.
 function textLayout(tokens, width, size, arcs) {
-  const gap = gapOf(tokens) ? 0.3 * size : 0, line = size * (arcs ? 2.5 : 1.9), isRight = direction(tokens) === 'rtl', places = [];
+  const gap = gapOf(tokens) ? 0.3 * size : 0, line = size * (arcs ? 2.5 : 2.1), isRight = direction(tokens) === 'rtl', places = [];
   const wide = (i) => Math.min(width, textWidth(visible(tokens[i]), size) + 0.3 * size);
   let x = 0, y = line * 0.6, first = 0, word = 0;  // first tokens of this line and of this word
   for (let i = 0; i < tokens.length; ++i) {
@@ -14,7 +14,7 @@ function textLayout(tokens, width, size, arcs) {
     places[i] = {x: isRight ? width - x - wide(i) / 2 : x + wide(i) / 2, y, width: wide(i)};
     x += wide(i) + gap;
     if (gap || /\s$/.test(tokens[i]) || /^\s/.test(tokens[i + 1] ?? '')) word = i + 1;
-    if (!tokens[i].endsWith('\n')) continue;
+    if (!tokens[i].endsWith('\n') || tokens[i + 1] === '\n') continue;
     first = word = i + 1;
     x = 0;
     y += line;
@@ -70,13 +70,13 @@ function drawArc(figure, x, y, {places, size}, i, j, {colour, weight, label}) {
 
 // Draws a text on the colours of the weights from `token`, with the weights and curves to the largest. Sinks are muted.
 function drawAttendedText(figure, x, y, text, now, token, scale, sinks = []) {
-  const {tokens, attention, layer, head} = now, T = tokens.length, row = attention.of(layer, head).subarray(token * T, (token + 1) * T);
+  const {tokens, attention, layer, head} = now, row = attention.row(layer, head, token);
   drawText(figure, x, y, {
     ...text,
     asked: token,
     marked: (i) => isMarked(i, now.antecedent, now.candidates),
     colour: (i) => sinks[i] || row[i] < 0.005 ? null : scale.name(row[i]),
-    note: (i) => row[i] < (sinks[i] ? 0.005 : 0.05) ? '' : fixed(row[i], 2).replace(/^0/, '')
+    note: (i) => now.arcs || row[i] < (sinks[i] ? 0.005 : 0.05) ? '' : fixed(row[i], 2).replace(/^0/, '')
   });
   const shown = tokens.map((_, j) => j).filter((j) => !sinks[j] && row[j] >= 0.05 && j !== token).sort((a, b) => row[a] - row[b]).slice(-8);
   return (now.arcs ?? shown.map((to) => ({from: token, to, colour: headColour(layer, head), weight: row[to]})))

@@ -51,7 +51,7 @@ const training = {
     this.note.hidden = !(metrics.at(-1).train_loss > metrics.at(-1).held_out_loss);
     this.note.textContent =
         'Training loss: the mean since the point before, with dropout where the run has it, so it may lie above the held-out loss.';
-    const beside = room > 700, width = beside ? room / 2 - 10 : room, height = 130;
+    const beside = room > 700, width = beside ? room / 2 - 10 : room, height = 140;
     const last = Math.max(metrics.at(-1).step, steps.at(-1).step, 1);
     const now = metrics.findLast((line) => line.step <= step) ?? metrics[0];
     this.figure.begin(
@@ -64,66 +64,70 @@ const training = {
       of: ({step}) => steps.find((one) => one.step === step)?.scores?.[layer][head][kind]
     });
     const ofHeads = kindOf() === 'induction' ? Object.values(inductionHeads()).map(scoreCurve) : [{
-      label: `weight of ${state.layer + 1}.${state.head + 1}${width > 500 ? ' on the antecedent' : ''}`,
+      label: `weight of ${state.layer + 1}.${state.head + 1}${width > 500 ? ` on the ${sourceName()}` : ''}`,
       colour: headColour(state.layer, state.head),
       of: (line) => line.antecedent_weight?.[state.layer]?.[state.head]
     }];
     const plots = [
       {
-        x: 0, y: 0, top: largest, ticks: [0, largest], name: (v) => fixed(v, 1), curves: [
+        top: largest, ticks: [0, largest], name: (v) => fixed(v, 1), curves: [
           {label: 'training loss', colour: ink.muted, dashed: true, of: (line) => line.train_loss},
           {label: 'held-out loss', colour: ink.text, of: (line) => line.held_out_loss}
         ]
       },
       {
-        x: beside ? width + 20 : 0, y: beside ? 0 : height, top: 1, ticks: [0, 1], name: (v) => `${100 * v} %`, curves: [
+        top: 1, ticks: [0, 1], name: (v) => `${100 * v} %`, curves: [
           {label: 'right', colour: ink.text, of: (line) => line.held_out_accuracy},
           {label: width > 500 ? 'both of a pair' : 'pairs', colour: ink.muted, dashed: true, of: (line) => line.twin_accuracy}, ...ofHeads
         ]
       }
     ];
-    const left = 44, inner = width - left - 8;
-    this.stepAt = (x) => ((beside && x > width + 20 ? x - width - 20 : x) - left) / inner * last;
-    const others = content.runs.filter((_, run) => run !== state.run).map(({metrics}) => metrics);
-    for (const plot of plots) this.plot(plot, {left, inner, height, last, step, metrics, others});
+    const place = beside ? [0, width + 20] : [0, 0], others = content.runs.filter((_, run) => run !== state.run).map(({metrics}) => metrics);
+    const stepsAt = plots.map((plot, i) => drawPlot(this.figure, {...plot, x: place[i], y: beside ? 0 : i * height, width, height}, {points: metrics, last, step, others}));
+    this.stepAt = (x) => stepsAt[beside && x > width + 20 ? 1 : 0](x);
     if (others.length > 0)
       this.note.textContent = `Faint: the same of ${runName(1 - state.run)}, without its training loss and weight. ${this.note.textContent}`;
     this.note.hidden = this.note.hidden && others.length === 0;
   },
-
-  plot({x, y, top, ticks, name, curves}, {left, inner, height, last, step, metrics, others}) {
-    const low = y + height - 14, high = y + 26, figure = this.figure;
-    const line = (points, attributes) => figure.add('polyline', {points: points.map((p) => p.map((v) => v.toFixed(1)).join()).join(' '), fill: 'none', ...attributes});
-    const place = (at, value) => [x + left + at / last * inner, low - value / top * (low - high)];
-    for (const tick of ticks) {
-      const [, tickY] = place(0, tick);
-      figure.add('line', {x1: x + left, x2: x + left + inner, y1: tickY, y2: tickY, stroke: ink.line});
-      figure.text(x + left - 6, tickY, name(tick), {'text-anchor': 'end', 'font-size': 11, fill: ink.muted});
-    }
-    const [cursor] = place(step, 0);
-    figure.add('line', {x1: cursor, x2: cursor, y1: high - 6, y2: low, stroke: ink.accent, 'stroke-width': 2, class: 'cursor'});
-    const now = metrics.findLast((line) => line.step <= step) ?? metrics[0];
-    let labelX = x + left;
-    for (const {of} of curves.slice(0, 2).filter((curve) => curve.label !== 'training loss')) {
-      for (const other of others) {
-        const points = other.filter((line) => Number.isFinite(of(line)) && line.step <= last).map((line) => place(line.step, of(line)));
-        if (points.length === 0) continue;
-        line(points, {stroke: ink.muted, 'stroke-width': 1.5, 'stroke-opacity': 0.6, class: 'other-run'});
-      }
-    }
-    for (const {label, colour, dashed, of} of curves) {
-      const points = metrics.filter((line) => Number.isFinite(of(line))).map((line) => place(line.step, of(line)));
-      if (points.length === 0) continue;
-      line(points, {stroke: colour, 'stroke-width': 2, 'stroke-dasharray': dashed ? '5 3' : null, 'stroke-linejoin': 'round'});
-      if (Number.isFinite(of(now))) {
-        const [cx, cy] = place(now.step, of(now));
-        figure.add('circle', {cx, cy, r: 3.5, fill: colour});
-      }
-      const text = `${label} ${fixed(of(now), 2)}`;
-      for (let dash = 0; dash < (dashed ? 2 : 1); ++dash)
-        figure.add('rect', {x: labelX + 6 * dash, y: y + 7, width: dashed ? 4 : 10, height: 4, fill: colour});
-      figure.text(labelX + 14, y + 9, text, {'font-size': 12});
-      labelX += textWidth(text, 12) + (inner > 400 ? 26 : 18);
-    }
-  },
 };
+
+// Draws curves over the steps, with a legend of their values at `step`. A curve is {label, colour, dashed, wide, of(point), text(value)}.
+// Returns a function from x to the step there.
+function drawPlot(figure, {x, y, width, height, top, ticks, name, curves, area}, {points, last, step, others = []}) {
+  const left = x + 44, inner = width - 52, now = points.findLast((point) => point.step <= step) ?? points[0];
+  let labelX = left, labelY = y + 9;
+  const shown = curves.filter(({of}) => points.some((point) => Number.isFinite(of(point))));
+  for (const {label, colour, dashed, of, text = (value) => fixed(value, 2)} of shown) {
+    const says = `${label} ${text(of(now))}`, wide = textWidth(says, 12) + 14;
+    if (labelX > left && labelX + wide > x + width) [labelX, labelY] = [left, labelY + 17];
+    for (let dash = 0; dash < (dashed ? 2 : 1); ++dash)
+      figure.add('rect', {x: labelX + 6 * dash, y: labelY - 2, width: dashed ? 4 : 10, height: 4, fill: colour});
+    figure.text(labelX + 14, labelY, says, {'font-size': 12});
+    labelX += wide + 14;
+  }
+  const low = y + height - 22, high = labelY + 17, place = (at, value) => [left + at / last * inner, low - Math.max(0, Math.min(1, value / top)) * (low - high)];
+  const path = (list, of) => list.filter((point) => Number.isFinite(of(point)) && point.step <= last).map((point) => place(point.step, of(point)).map((v) => v.toFixed(1)).join());
+  const line = (list, of, attributes) => {
+    const shape = path(list, of);
+    if (shape.length > 0) figure.add('polyline', {points: shape.join(' '), fill: 'none', 'stroke-linejoin': 'round', ...attributes});
+  };
+  const small = {'font-size': 11, fill: ink.muted}, [cursor] = place(step, 0);
+  for (const tick of ticks) {
+    const [, tickY] = place(0, tick);
+    figure.add('line', {x1: left, x2: left + inner, y1: tickY, y2: tickY, stroke: ink.line});
+    figure.text(left - 6, tickY, name(tick), {...small, 'text-anchor': 'end'});
+  }
+  figure.text(left, low + 13, '0', small);
+  figure.text(left + inner, low + 13, `step ${last}`, {...small, 'text-anchor': 'end'});
+  if (area) figure.add('polygon', {points: [...path(points, shown[0].of), ...path(points, shown[1].of).reverse()].join(' '), fill: ink.muted, 'fill-opacity': 0.14, class: 'gap'});
+  figure.add('line', {x1: cursor, x2: cursor, y1: high - 6, y2: low, stroke: ink.accent, 'stroke-width': 2, class: 'cursor'});
+  for (const {of} of shown.slice(0, 2).filter(({label}) => label !== 'training loss')) {
+    for (const other of others) line(other, of, {stroke: ink.muted, 'stroke-width': 1.5, 'stroke-opacity': 0.6, class: 'other-run'});
+  }
+  for (const {colour, dashed, wide, of} of shown) {
+    line(points, of, {stroke: colour, 'stroke-width': wide ?? 2, 'stroke-dasharray': dashed ? '5 3' : null});
+    const [cx, cy] = place(now.step, of(now));
+    if (Number.isFinite(of(now))) figure.add('circle', {cx, cy, r: 3.5, fill: colour});
+  }
+  return (at) => (at - left) / inner * last;
+}

@@ -2,8 +2,9 @@
 const tryView = {
   title: 'Try it',
   isFor: canType,
-  lead: () => (runNow().served ? 'The program runs the model. Type a text' : 'The trained model is in this page. Type a sentence of its words') + ' and it answers as you type. Press a word at the left to ask about it, ' +
-      'and one at the right to remove the edge to it; remove heads; see what becomes of the answer.',
+  lead: () => (runNow().served ? 'The program runs the model.' : 'The model is in this page.') + ' Type, and it answers as you type. ' +
+      (asLines(subject()) ? 'Press a word at the left to ask about it, and one at the right to remove the edge to it; remove heads; see what becomes of the answer.' :
+                            'Press a token to ask about it; remove heads; see what becomes of the answer.'),
   make() {
     const picture = sentenceView.make(), input = el('textarea', {rows: 2, spellcheck: 'false', 'aria-label': 'Your sentence', oninput: () => retype()});
     const notice = el('p', {class: 'notice', role: 'alert'}), words = el('p'), buttons = el('div', {class: 'controls'}), written = el('p', {class: 'written'});
@@ -14,7 +15,8 @@ const tryView = {
     const begin = (engine) => {
       const sentence = Math.max(0, state.sentence), given = state.sentence === OWN ? state.own : runNow().sentences[sentence];
       input.value = given.typed ?? withBrackets(given.tokens, given.candidates ?? [], engine.gap);
-      input.rows = Math.max(2, Math.min(6, Math.ceil(textWidth(input.value, 21) / (roomFor() - 40))));
+      const lines = input.value.split('\n').map((line) => Math.max(1, Math.ceil(textWidth(line, 21) / (roomFor() - 40))));
+      input.rows = Math.max(2, Math.min(6, total(lines)));
       begun = {run: state.run, sentence: state.sentence, text: input.value, given};
       words.replaceChildren(...engine.vocabulary.flatMap((one) => [word(one), ' ']));
       vocabulary.hidden = engine.vocabulary.length === 0;

@@ -207,6 +207,12 @@ Json Browser::run(const std::string& javascript) {
   return answer.at("result").value("value", Json());
 }
 
+std::string Browser::text(const std::string& javascript) {
+  std::string text = run(javascript).get<std::string>();
+  for (std::size_t at; (at = text.find("\u00a0")) != std::string::npos;) text.replace(at, 2, " ");
+  return text;
+}
+
 void Browser::wait_for(const std::string& javascript) {
   for (int i = 0; i < 1000; ++i) {
     if (run(javascript) == true) return;

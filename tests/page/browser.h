@@ -23,7 +23,7 @@ class Browser {
 
   // Returns the value of the expression; waits for promises. Throws Error with the script's message when it throws.
   Json run(const std::string& javascript);
-  std::string text(const std::string& javascript) { return run(javascript).get<std::string>(); }
+  std::string text(const std::string& javascript);  // with spaces instead of no-break spaces
   // Waits until the expression is true. Throws Error after 10 s.
   void wait_for(const std::string& javascript);
   std::string screenshot();  // of the whole page, as a PNG file

@@ -32,8 +32,9 @@ TEST_CASE("Candidates are marked in every picture, their answers distinguished, 
       "[...document.querySelector('[aria-label=Sentence]').options].map(({textContent}) => textContent.slice(0, 3))");
   CHECK(options == Json::array({"1 " + sign(first), "2 " + sign(!first)}));
   CHECK(chromium->text("document.querySelector('.answer').textContent").starts_with("→ " + said + " " + sign(first)));
-  CHECK(chromium->run("/it puts \\d+ % of its attention on the cup, which is meant, \\d+ % on jam[.]$/.test(document."
-                      "querySelector('#panel .says').textContent)") == true);
+  CHECK(
+      chromium->run("/it puts \\d+\\s% of its attention on the cup, which is meant, \\d+\\s% on jam[.]$/.test(document."
+                    "querySelector('#panel .says').textContent)") == true);
   chromium->run(
       "marked = () => [...new Set(viewNow().figures.flatMap(({svg}) => [...svg.querySelectorAll('text')]).filter((t) "
       "=> "

@@ -94,7 +94,8 @@ TEST_CASE("The page of a run of toy.yaml holds its model and its causes") {
   CHECK(told.find(" Is the attention the cause? " + answer + " ") != std::string::npos);
   CHECK(answer.find(" of 20 sentences are answered right") != std::string::npos);
   CHECK(answer.find(", by chance 50.0 %") != std::string::npos);
-  std::string others = chromium->text("document.querySelector('.figures').textContent");
+  std::string others =
+      chromium->text("[...document.querySelector('.figures').children].map((one) => one.textContent).join(' ')");
   std::ranges::replace(others, '\n', ' ');
   CHECK(told.find(" " + others + " ") != std::string::npos);
   show(*chromium, "Sentence");
@@ -211,15 +212,16 @@ TEST_CASE("The first view removes the edge and the head, and says what becomes o
   const auto text = [&](const char* of) {
     return chromium->text(std::string("document.querySelector('#panel ") + of + "').textContent");
   };
-  CHECK(text(".guide li").starts_with("layer 2 head 1: it puts "));
+  CHECK(text(".guide li").starts_with("In layer 2 head 1, it puts "));
   const std::string answer = attend(*model.network, model.vocabulary, question(model, animal)).predicted;
   CHECK(text(".guide li:last-child").starts_with("The answer is " + answer + ", with probability "));
   press_button(*chromium, "Remove this edge");
   CHECK(chromium->run("state.removed") == Json::array({"1.0.1"}));
   CHECK(chromium->run("shownNow().attention.of(1, 0)[7 * 11 + 1]") == 0);
   CHECK(text(".aside h2").ends_with(", after the removal"));
+  CHECK(chromium->text("document.querySelector('.answer').textContent").ends_with(" after the removal"));
   CHECK(text(".guide li:last-child")
-            .find(fmt::format(" instead of {:.2f}.",
+            .find(fmt::format(" instead of {:.3f}.",
                               *std::ranges::max_element(whole.end() - std::ssize(model.vocabulary.words()),
                                                         whole.end()))) != std::string::npos);
   press_button(*chromium, "Put the edge back");

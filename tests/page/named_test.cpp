@@ -137,10 +137,10 @@ TEST_CASE("Each share of held-out sentences has its count and its interval") {
   chromium->open(place / "page.html");
   CHECK(chromium->text("document.querySelector('.summary').textContent").ends_with(" of 2 held-out sentences right"));
   show(*chromium, "All heads");
-  CHECK(
-      chromium->run(std::string("/ After that edge is removed in it, \\d+[.]\\d % ± \\d+[.]\\d of 2 held-out sentences "
-                                "are answered right [(]before \\d+[.]\\d %[)][.]$/.test(") +
-                    said + ")") == true);
+  CHECK(chromium->run(
+            std::string("/ After that edge is removed in it, \\d+[.]\\d\\s%\\s±\\s\\d+[.]\\d of 2 held-out sentences "
+                        "are answered right [(]before \\d+[.]\\d\\s%[)][.]$/.test(") +
+            said + ")") == true);
   CHECK(chromium->text("document.querySelector('#panel .lead').textContent")
             .find("the accuracy over 2 held-out sentences after that edge is removed") != std::string::npos);
   show(*chromium, "Why");

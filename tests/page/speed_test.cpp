@@ -142,27 +142,25 @@ TEST_CASE("A page of 30 layers of 9 heads over 128 tokens opens and answers with
              static_cast<double>(std::filesystem::file_size(place / "page.html")) / 1e6);
   std::ranges::sort(first);
   CHECK(first[first.size() / 2] < 300);
-  const auto longest = [&](const std::string& what, const std::vector<Browser::Task>& of, double most = 50) {
+  const auto longest = [&](const std::string& what, const std::vector<Browser::Task>& of) {
     const Browser::Task task = *std::ranges::max_element(of, {}, &Browser::Task::processor);
     fmt::print("{:<12} longest task {:.0f} ms, by the clock {:.0f} ms\n", what, task.processor, task.wall);
     INFO(what);
-    CHECK(task.processor < most);
+    CHECK(task.processor < 50);
   };
   longest("opening", tasks);
-  const auto after = [&](const std::string& what, const std::string& script, double most = 50) {
+  const auto after = [&](const std::string& what, const std::string& script) {
     longest(what, chromium->tasks([&] {
       chromium->run(script + "; 0");
       chromium->run("new Promise((done) => setTimeout(done, 3000))");
-    }),
-            most);
+    }));
   };
   after("a head", "chooseOneHead(12, 4)");
   after("a token", "update({token: 60})");
   after("removal", "toggleRemoved(['12.4'])");
   for (const std::string& view : views_of(*chromium)) {
     if (view == "Sentence") continue;
-    // "Calculation" draws 128 rows of figures at once.
-    after(view, "chooseTab(views.findIndex(({title}) => title === '" + view + "'))", view == "Calculation" ? 100 : 50);
+    after(view, "chooseTab(views.findIndex(({title}) => title === '" + view + "'))");
   }
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
