@@ -23,3 +23,6 @@
 #include <heed/optim/optimizer.h>
 #include <heed/optim/schedule.h>
 #include <heed/optim/weight_average.h>
+
+/// Tensors with reverse-mode differentiation, layers and optimisers for attention, models, and their explanation.
+namespace heed {}

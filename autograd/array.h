@@ -11,9 +11,9 @@ namespace heed {
 /// An n-dimensional, row-major array of integers or booleans. It is immutable, cheap to copy, and never differentiated. ops.h has
 /// its operations.
 ///
-///   const Ids tokens({2, 3}, {5, 1, 2, 7, 3, 0});       // (2, 3)
-///   const Ids second = index_select(tokens, {{1}, {1}}); // (1, 3): 7 3 0
-///   const Booleans padding = equal(tokens, 0);           // (2, 3)
+///     const Ids tokens({2, 3}, {5, 1, 2, 7, 3, 0});       // (2, 3)
+///     const Ids second = index_select(tokens, {{1}, {1}}); // (1, 3): 7 3 0
+///     const Booleans padding = equal(tokens, 0);           // (2, 3)
 template <class T>
 class Array {
  public:
@@ -35,8 +35,8 @@ class Array {
   std::int64_t numel() const { return static_cast<std::int64_t>(values_->size()); }
   /// Returns the elements, row-major.
   const T* data() const { return values_->data(); }
-  const T* begin() const { return data(); }
-  const T* end() const { return data() + numel(); }
+  const T* begin() const { return data(); }          ///< the first element
+  const T* end() const { return data() + numel(); }  ///< behind the last element
   /// Returns element `i`, counted row-major. Throws `Error` outside [0, numel()).
   T operator[](std::int64_t i) const {
     if (static_cast<std::uint64_t>(i) >= values_->size()) [[unlikely]]
@@ -55,7 +55,12 @@ class Array {
   std::shared_ptr<const std::vector<T>> values_;
 };
 
-using Ids = Array<std::int32_t>;       // tokens, labels, positions
-using Booleans = Array<std::uint8_t>;  // 0 is false, anything else is true
+#ifdef HEED_DOXYGEN                        // Doxygen confuses functions of two aliases of one template
+struct Ids : Array<std::int32_t> {};       ///< tokens, labels, positions
+struct Booleans : Array<std::uint8_t> {};  ///< 0 is false, anything else is true
+#else
+using Ids = Array<std::int32_t>;       ///< tokens, labels, positions
+using Booleans = Array<std::uint8_t>;  ///< 0 is false, anything else is true
+#endif
 
 }  // namespace heed

@@ -11,10 +11,11 @@
 namespace heed {
 
 /// Pairs an enum's value with its name in files, messages and help. One table per enum, next to the enum:
-///   enum class Positions { none, learned };
-///   template <>
-///   inline constexpr EnumName<Positions> enum_names<Positions>[] = {{Positions::none, "none"},
-///                                                                   {Positions::learned, "learned"}};
+///
+///     enum class Positions { none, learned };
+///     template <>
+///     inline constexpr EnumName<Positions> enum_names<Positions>[] = {{Positions::none, "none"},
+///                                                                     {Positions::learned, "learned"}};
 template <class E>
 struct EnumName {
   E value;
@@ -22,7 +23,7 @@ struct EnumName {
 };
 
 template <class E>
-inline constexpr EnumName<E> enum_names[1] = {};  // an enum without a table; the functions below reject it
+inline constexpr EnumName<E> enum_names[1] = {};  ///< an enum without a table; the functions below reject it
 
 template <class E>
 concept HasNames = enum_names<E>

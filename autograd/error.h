@@ -22,10 +22,10 @@ struct OutOfMemoryError : Error {
 /// Prefixes errors of this thread with the layer's name while it is open. Each layer opens one. Scopes nest; the innermost
 /// scope with a name applies.
 ///
-///   Tensor MyLayer::operator()(const Tensor& x) const {
-///     const LayerScope scope(name);
-///     return matmul(x, weight);       // "decoder.3.out: matmul: inner dimensions must match ..."
-///   }
+///     Tensor MyLayer::operator()(const Tensor& x) const {
+///       const LayerScope scope(name);
+///       return matmul(x, weight);       // "decoder.3.out: matmul: inner dimensions must match ..."
+///     }
 class LayerScope {
  public:
   /// Keeps a reference to `name`.

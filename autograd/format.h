@@ -8,28 +8,31 @@
 #include <string>
 #include <string_view>
 
-// Tensors, arrays, shapes and dtypes as text: fmt::print("{}\n", x) or std::cout << x. Format specifications are those
-// of strings: {:>20}.
+/// @file
+/// Tensors, arrays, shapes and dtypes as text: fmt::print("{}\n", x) or std::cout << x. Format specifications are those
+/// of strings: {:>20}.
 namespace heed {
 
 /// Returns the values as NumPy's str() prints them: 8 digits after the point, aligned columns, lines of up to 75
 /// characters. Above 1000 values it shows the first and last 3 along each axis. The dtype follows when it is float64;
 /// the shape follows when values are omitted and when the tensor is empty. An undefined tensor gives "undefined".
-///   [[1.   2.5 ]
-///    [3.   4.25]]
+///
+///     [[1.   2.5 ]
+///      [3.   4.25]]
 std::string to_string(const Tensor& x);
 
 /// Returns the values in the same form: integers, or True and False for Booleans.
 std::string to_string(const Ids& x);
-std::string to_string(const Booleans& x);
+std::string to_string(const Booleans& x);  ///< True and False
 
 /// Write to_string() of the value.
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
-std::ostream& operator<<(std::ostream& out, const Ids& x);
-std::ostream& operator<<(std::ostream& out, const Shape& x);
-std::ostream& operator<<(std::ostream& out, DType x);
-std::ostream& operator<<(std::ostream& out, const Booleans& x);
+std::ostream& operator<<(std::ostream& out, const Ids& x);       ///< writes to_string(x)
+std::ostream& operator<<(std::ostream& out, const Shape& x);     ///< writes to_string(x)
+std::ostream& operator<<(std::ostream& out, DType x);            ///< writes to_string(x)
+std::ostream& operator<<(std::ostream& out, const Booleans& x);  ///< writes to_string(x)
 
+#ifndef HEED_DOXYGEN
 namespace detail {
 
 template <class T>
@@ -53,3 +56,4 @@ template <>
 struct fmt::formatter<heed::Shape> : heed::detail::StringFormatter<heed::Shape> {};
 template <>
 struct fmt::formatter<heed::DType> : heed::detail::StringFormatter<heed::DType> {};
+#endif

@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
-// 16-bit numbers: elements of bfloat16 and float16 tensors, as in safetensors files.
+/// @file
+/// 16-bit numbers: elements of bfloat16 and float16 tensors, as in safetensors files.
 namespace heed {
 
 /// Widens IEEE 754 binary16: 1 bit of sign, 5 of exponent, 10 of significand.

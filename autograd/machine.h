@@ -5,7 +5,8 @@
 
 namespace heed {
 
-// Describes and controls how heed computes on this machine.
+/// @file
+/// Describes and controls how heed computes on this machine.
 
 /// Returns the widest vector instructions that this library was compiled for: "AVX-512", "AVX2", "NEON" or "basic".
 const char* vector_instructions();
@@ -19,7 +20,7 @@ const std::string& blas_description();
 /// number of threads. When several threads of a program compute at the same time, one of them uses the pool and each
 /// other thread computes alone.
 void set_threads(int threads);
-int threads();
+int threads();  ///< the number of threads
 
 /// Calls f(begin, end) on consecutive ranges of `grain` indices that cover [0, count), on these threads, in any order.
 /// Use it for loops outside operations. The ranges depend only on `count` and `grain`, so a sum within one range is the

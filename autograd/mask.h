@@ -10,8 +10,8 @@ namespace heed {
 /// The keys that each query may attend to: a boolean array that broadcasts to (B, heads, T_q, T_k), true = visible,
 /// and/or a band of keys around the query's own position, such as a causal mask. By default every key is visible.
 ///
-///   const Mask mask = Mask::causal() & Mask::padding(lengths, 12);   // lengths: tokens per text
-///   const AttentionResult y = attention(Q, K, V, mask);
+///     const Mask mask = Mask::causal() & Mask::padding(lengths, 12);   // lengths: tokens per text
+///     const AttentionResult y = attention(Q, K, V, mask);
 class Mask {
  public:
   /// `end`: the last query is at the position of the last key (past keys come first). `start`: the first query is at the
@@ -28,15 +28,18 @@ class Mask {
     std::int64_t begin(std::int64_t i, std::int64_t T_q, std::int64_t T_k) const {
       return std::clamp<std::int64_t>(key(i, T_q, T_k) - before, 0, T_k);
     }
+    /// Returns the end of the visible keys.
     std::int64_t end(std::int64_t i, std::int64_t T_q, std::int64_t T_k) const {
       return std::clamp<std::int64_t>(key(i, T_q, T_k) + after + 1, 0, T_k);
     }
+    /// Returns the key position of query i.
     std::int64_t key(std::int64_t i, std::int64_t T_q, std::int64_t T_k) const {
       return align == Align::end ? i + T_k - T_q : i;
     }
   };
 
   Mask() = default;
+  /// True: visible; broadcasts to (B, heads, T_q, T_k).
   explicit Mask(Booleans visible) : visible_(std::move(visible)), has_visible_(true) {}
 
   /// Returns a causal mask: query i sees key j when j <= i + T_k - T_q (end) or j <= i (start).
@@ -62,9 +65,9 @@ class Mask {
 
   /// Return the parts of the mask.
   bool has_band() const { return band_.before < Band::unlimited || band_.after < Band::unlimited; }
-  const Band& band() const { return band_; }
-  bool has_visible() const { return has_visible_; }
-  const Booleans& visible() const { return visible_; }
+  const Band& band() const { return band_; }            ///< the band
+  bool has_visible() const { return has_visible_; }     ///< whether it has booleans
+  const Booleans& visible() const { return visible_; }  ///< the booleans
 
  private:
   Booleans visible_;

@@ -16,10 +16,10 @@ namespace heed {
 struct Argument {
   /// The values that the derivative allows.
   enum class Values {
-    any,       // uniform in [-2, 2)
-    positive,  // uniform in [0.5, 2)
-    nonzero,   // 0.3 <= |x| < 2, the first positive, for a kink at 0
-    distinct,  // a shuffled grid with gaps of 0.1, for choices such as max
+    any,       ///< uniform in [-2, 2)
+    positive,  ///< uniform in [0.5, 2)
+    nonzero,   ///< 0.3 <= |x| < 2, the first positive, for a kink at 0
+    distinct,  ///< a shuffled grid with gaps of 0.1, for choices such as max
   };
   Shape shape;
   Values values = Values::any;
@@ -30,7 +30,7 @@ struct GradientSample {
   std::string name;
   std::vector<Argument> arguments;
   std::function<Tensor(const std::vector<Tensor>&)> function;
-  bool gradient_is_zero = false;  // zero everywhere, so scaling the gradient cannot make the check fail
+  bool gradient_is_zero = false;  ///< zero everywhere, so scaling the gradient cannot make the check fail
 };
 
 /// The samples on which an operation's gradient is checked, or a written reason for leaving them out. An Operation needs one
@@ -40,7 +40,7 @@ class Samples {
   /// A lambda without captures.
   using Make = std::vector<GradientSample> (*)();
   template <class Lambda>
-  requires std::is_convertible_v<Lambda, Make> Samples(Lambda make) : make_(make) {}
+  requires std::is_convertible_v<Lambda, Make> Samples(Lambda make) : make_(make) {}  ///< takes a lambda
   /// Returns no samples, for this reason.
   static Samples none(const char* reason) { return Samples(reason); }
 
@@ -60,14 +60,15 @@ enum class Broadcasting { no, yes };
 
 /// A differentiable operation: one object of static lifetime, beside the function that computes it.
 ///
-///   // y = x^3         dx = 3 dy x^2
-///   static const Operation cube_operation("cube", [] { return unary_samples(cube); });  // autograd/gradcheck/samples.h
-///   Tensor cube(const Tensor& x) {
-///     const Tensor X = x.detach();  // its products are then not recorded
-///     return record(cube_operation, {&x}, X * X * X, [X](const Tensor& dy) { return std::vector{3 * dy * square(X)}; });
-///   }
+///     // y = x^3         dx = 3 dy x^2
+///     static const Operation cube_operation("cube", [] { return unary_samples(cube); });  // autograd/gradcheck/samples.h
+///     Tensor cube(const Tensor& x) {
+///       const Tensor X = x.detach();  // its products are then not recorded
+///       return record(cube_operation, {&x}, X * X * X, [X](const Tensor& dy) { return std::vector{3 * dy * square(X)}; });
+///     }
 class Operation {
  public:
+  /// Registers the operation.
   Operation(const char* name, Samples samples, Broadcasting broadcasting = Broadcasting::no);
   Operation(const Operation&) = delete;
 

@@ -11,18 +11,20 @@
 #include <utility>
 #include <vector>
 
-// Operations on tensors. The file named beside a family has the formula of each operation, its gradient, and the samples that
-// check it.
-//
-//   const Tensor scores = matmul(Q, transpose(K)) / std::sqrt(d_k);   // (B, H, T_q, T_k)
-//   const Tensor context = matmul(softmax(scores), V);                // (B, H, T_q, d_v)
-//
-// A result is a new tensor, or a view where the comment says so. All tensors of a call have one dtype. Shapes broadcast by
-// NumPy's rule where the comment says so. A negative axis counts from the end. Everything else throws `Error` that names the
-// operation and the shapes. Inside a Recording (record.h), results that depend on a variable are recorded.
+/// @file
+/// Operations on tensors. The file named beside a family has the formula of each operation, its gradient, and the samples that
+/// check it.
+///
+///     const Tensor scores = matmul(Q, transpose(K)) / std::sqrt(d_k);   // (B, H, T_q, T_k)
+///     const Tensor context = matmul(softmax(scores), V);                // (B, H, T_q, d_v)
+///
+/// A result is a new tensor, or a view where the comment says so. All tensors of a call have one dtype. Shapes broadcast by
+/// NumPy's rule where the comment says so. A negative axis counts from the end. Everything else throws `Error` that names the
+/// operation and the shapes. Inside a Recording (record.h), results that depend on a variable are recorded.
 namespace heed {
 
 /// Arithmetic. Shapes broadcast. (elementwise.cpp)
+///@{
 Tensor operator+(const Tensor& a, const Tensor& b);
 Tensor operator-(const Tensor& a, const Tensor& b);
 Tensor operator*(const Tensor& a, const Tensor& b);
@@ -36,7 +38,9 @@ Tensor operator-(double a, const Tensor& b);
 Tensor operator*(double a, const Tensor& b);
 Tensor operator/(double a, const Tensor& b);
 Tensor operator-(const Tensor& x);
+///@}
 /// Assign a new tensor to the handle; nothing is written in place.
+///@{
 template <class B>
 Tensor& operator+=(Tensor& a, const B& b) {
   return a = a + b;
@@ -53,44 +57,46 @@ template <class B>
 Tensor& operator/=(Tensor& a, const B& b) {
   return a = a / b;
 }
+///@}
 
 /// Functions of each element. The result has the shape of x. (functions.cpp)
 Tensor exp(const Tensor& x);
-Tensor log(const Tensor& x);  // natural logarithm; -infinity at 0, NaN below 0
-Tensor sqrt(const Tensor& x);
-Tensor square(const Tensor& x);
-Tensor abs(const Tensor& x);  // gradient 0 at 0
-Tensor sin(const Tensor& x);
-Tensor cos(const Tensor& x);
-Tensor tanh(const Tensor& x);
-Tensor erf(const Tensor& x);
-Tensor log1p(const Tensor& x);                            // ln(1 + x), exact near 0
-Tensor expm1(const Tensor& x);                            // e^x - 1, exact near 0
-Tensor pow(const Tensor& x, double exponent);             // x^exponent
-Tensor clamp(const Tensor& x, double low, double high);   // min(max(x, low), high); gradient 1 from low to high
-Tensor sigmoid(const Tensor& x);                          // 1 / (1 + e^-x)
-Tensor softplus(const Tensor& x);                         // ln(1 + e^x)
-Tensor relu(const Tensor& x);                             // max(x, 0), gradient 0 at 0
-Tensor leaky_relu(const Tensor& x, double slope = 0.01);  // x > 0 ? x : slope x
-Tensor gelu(const Tensor& x);       // x Phi(x) with erf (Hendrycks & Gimpel 2016, arXiv:1606.08415)
-Tensor gelu_tanh(const Tensor& x);  // its tanh approximation, same paper
-Tensor silu(const Tensor& x);       // x sigmoid(x) (Elfwing et al. 2018, arXiv:1702.03118)
+Tensor log(const Tensor& x);                              ///< natural logarithm; -infinity at 0, NaN below 0
+Tensor sqrt(const Tensor& x);                             ///< square root
+Tensor square(const Tensor& x);                           ///< x^2
+Tensor abs(const Tensor& x);                              ///< gradient 0 at 0
+Tensor sin(const Tensor& x);                              ///< sine
+Tensor cos(const Tensor& x);                              ///< cosine
+Tensor tanh(const Tensor& x);                             ///< hyperbolic tangent
+Tensor erf(const Tensor& x);                              ///< error function
+Tensor log1p(const Tensor& x);                            ///< ln(1 + x), exact near 0
+Tensor expm1(const Tensor& x);                            ///< e^x - 1, exact near 0
+Tensor pow(const Tensor& x, double exponent);             ///< x^exponent
+Tensor clamp(const Tensor& x, double low, double high);   ///< min(max(x, low), high); gradient 1 from low to high
+Tensor sigmoid(const Tensor& x);                          ///< 1 / (1 + e^-x)
+Tensor softplus(const Tensor& x);                         ///< ln(1 + e^x)
+Tensor relu(const Tensor& x);                             ///< max(x, 0), gradient 0 at 0
+Tensor leaky_relu(const Tensor& x, double slope = 0.01);  ///< x > 0 ? x : slope x
+Tensor gelu(const Tensor& x);       ///< x Phi(x) with erf (Hendrycks & Gimpel 2016, arXiv:1606.08415)
+Tensor gelu_tanh(const Tensor& x);  ///< its tanh approximation, same paper
+Tensor silu(const Tensor& x);       ///< x sigmoid(x) (Elfwing et al. 2018, arXiv:1702.03118)
 /// Returns silu(gate) value, the product in SwiGLU (Shazeer 2020, arXiv:2002.05202). Both have one shape.
 Tensor swiglu(const Tensor& gate, const Tensor& value);
 
 /// Functions of two elements. Shapes broadcast. (functions.cpp)
-Tensor maximum(const Tensor& a, const Tensor& b);  // NaN when either is NaN; equal elements share the gradient
-Tensor minimum(const Tensor& a, const Tensor& b);
-Tensor pow(const Tensor& base, const Tensor& exponent);  // the exponent's gradient is 0 where the base is 0
+Tensor maximum(const Tensor& a, const Tensor& b);        ///< NaN when either is NaN; equal elements share the gradient
+Tensor minimum(const Tensor& a, const Tensor& b);        ///< as maximum()
+Tensor pow(const Tensor& base, const Tensor& exponent);  ///< the exponent's gradient is 0 where the base is 0
 
 /// Choices. Shapes broadcast. (select.cpp)
-Tensor where(const Booleans& condition, const Tensor& a, const Tensor& b);  // condition ? a : b
-Tensor where(const Booleans& condition, const Tensor& a, double b);
-Tensor where(const Booleans& condition, double a, const Tensor& b);
-Tensor where(const Booleans& condition, double a, double b, DType dtype = DType::float32);
-Tensor masked_fill(const Tensor& x, const Booleans& mask, double value);  // mask ? value : x
+Tensor where(const Booleans& condition, const Tensor& a, const Tensor& b);                  ///< condition ? a : b
+Tensor where(const Booleans& condition, const Tensor& a, double b);                         ///< condition ? a : b
+Tensor where(const Booleans& condition, double a, const Tensor& b);                         ///< condition ? a : b
+Tensor where(const Booleans& condition, double a, double b, DType dtype = DType::float32);  ///< condition ? a : b
+Tensor masked_fill(const Tensor& x, const Booleans& mask, double value);                    ///< mask ? value : x
 
 /// Comparisons of each element. Shapes broadcast. NaN compares as false. (comparisons.cpp, arrays.cpp)
+///@{
 Booleans operator<(const Tensor& a, const Tensor& b);
 Booleans operator<=(const Tensor& a, const Tensor& b);
 Booleans operator>(const Tensor& a, const Tensor& b);
@@ -111,21 +117,22 @@ Booleans operator>(const Ids& a, std::int32_t b);
 Booleans operator>=(const Ids& a, std::int32_t b);
 Booleans equal(const Ids& a, const Ids& b);
 Booleans equal(const Ids& a, std::int32_t b);
+///@}
 
 /// Logic. Shapes broadcast. (arrays.cpp)
 Booleans operator!(const Booleans& x);
-Booleans operator&(const Booleans& a, const Booleans& b);
-Booleans operator|(const Booleans& a, const Booleans& b);
-bool any(const Booleans& x);            // false without elements
-bool all(const Booleans& x);            // true without elements
-std::int64_t count(const Booleans& x);  // elements that are true
+Booleans operator&(const Booleans& a, const Booleans& b);  ///< elementwise and
+Booleans operator|(const Booleans& a, const Booleans& b);  ///< elementwise or
+bool any(const Booleans& x);                               ///< false without elements
+bool all(const Booleans& x);                               ///< true without elements
+std::int64_t count(const Booleans& x);                     ///< elements that are true
 
 /// Reductions over `axes`; all axes when empty. `keepdim` leaves them with size 1. (reduce.cpp, statistics.cpp)
-Tensor sum(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);  // accumulated in double
-Tensor mean(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
+Tensor sum(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);   ///< accumulated in double
+Tensor mean(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);  ///< the mean over the axes
 /// Return NaN when x holds one. The first of several equal extremes gets the gradient. Throw `Error` without elements.
 Tensor max(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
-Tensor min(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
+Tensor min(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);  ///< as max()
 /// Returns the sum of (x - mean)^2 divided by max(n - correction, 0). Use a correction of 1 to estimate the variance from a sample.
 Tensor var(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false, double correction = 0);
 /// Returns sqrt(sum x^2). The gradient at 0 is 0.
@@ -141,87 +148,95 @@ Tensor cumsum(const Tensor& x, int axis, const CumsumOptions& options = {});
 
 /// Positions in order along an axis. NaN counts as the greatest; of equal elements the first comes first. (comparisons.cpp)
 Ids argmax(const Tensor& x, int axis = -1, bool keepdim = false, bool last_of_equals = false);
+/// Of the smallest element.
 Ids argmin(const Tensor& x, int axis = -1, bool keepdim = false, bool last_of_equals = false);
+/// Elements in order, and where they were.
 struct Ordered {
-  Tensor values;  // differentiable
-  Ids indices;    // positions along the axis, with the same shape
+  Tensor values;  ///< differentiable
+  Ids indices;    ///< positions along the axis, with the same shape
 };
-Ordered topk(const Tensor& x, std::int64_t k, int axis = -1, bool largest = true);  // the first k, in order
-Ordered sort(const Tensor& x, int axis = -1, bool descending = false);
+Ordered topk(const Tensor& x, std::int64_t k, int axis = -1, bool largest = true);  ///< the first k, in order
+Ordered sort(const Tensor& x, int axis = -1, bool descending = false);              ///< all elements, in order
 
 /// As the end of slice(): the end of the axis.
 inline constexpr std::int64_t to_end = std::numeric_limits<std::int64_t>::max();
 
 /// Shapes. Views of x where its strides allow it, else copies. (shape_ops.cpp, arranging.cpp; x[i] is a member of Tensor)
-Tensor reshape(const Tensor& x, const Shape& shape);  // one size may be -1: the remaining elements
-Tensor transpose(const Tensor& x, int axis_a = -2, int axis_b = -1);
-Tensor permute(const Tensor& x, const std::vector<int>& axes);  // axis i of the result is axis axes[i] of x
+Tensor reshape(const Tensor& x, const Shape& shape);                  ///< one size may be -1: the remaining elements
+Tensor transpose(const Tensor& x, int axis_a = -2, int axis_b = -1);  ///< swaps two axes
+Tensor permute(const Tensor& x, const std::vector<int>& axes);        ///< axis i of the result is axis axes[i] of x
 /// Returns x[begin : end : step] along `axis`, step > 0. A negative begin or end counts from the end.
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end = to_end, std::int64_t step = 1);
-Tensor broadcast_to(const Tensor& x, const Shape& shape);       // repeated with stride 0
-Tensor contiguous(const Tensor& x);                             // x itself if contiguous, else a copy
-Tensor squeeze(const Tensor& x, int axis);                      // removes an axis of size 1
-Tensor unsqueeze(const Tensor& x, int axis);                    // adds an axis of size 1 at `axis` of the result
-Tensor flatten(const Tensor& x, int first = 0, int last = -1);  // joins the axes from first to last
-std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes,
-                          int axis);  // sizes add up to the axis
+Tensor broadcast_to(const Tensor& x, const Shape& shape);       ///< repeated with stride 0
+Tensor contiguous(const Tensor& x);                             ///< x itself if contiguous, else a copy
+Tensor squeeze(const Tensor& x, int axis);                      ///< removes an axis of size 1
+Tensor unsqueeze(const Tensor& x, int axis);                    ///< adds an axis of size 1 at `axis` of the result
+Tensor flatten(const Tensor& x, int first = 0, int last = -1);  ///< joins the axes from first to last
+/// Cuts x along `axis` into parts of these sizes, which add up to its size.
+std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis);
 /// Copies.
-Tensor concat(const std::vector<Tensor>& parts, int axis);     // along an axis that exists
-Tensor stack(const std::vector<Tensor>& parts, int axis = 0);  // along a new axis
+Tensor concat(const std::vector<Tensor>& parts, int axis);     ///< along an axis that exists
+Tensor stack(const std::vector<Tensor>& parts, int axis = 0);  ///< along a new axis
+/// Adds `value` at both ends of an axis.
 Tensor pad(const Tensor& x, int axis, std::int64_t before, std::int64_t after, double value = 0);
-Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& times);  // one number per axis
-Tensor tril(const Tensor& x, std::int64_t diagonal = 0);                 // (..., n, m): 0 where j > i + diagonal
-Tensor triu(const Tensor& x, std::int64_t diagonal = 0);                 // 0 where j < i + diagonal
-Tensor cast(const Tensor& x, DType dtype);  // differentiable, unlike Tensor::to() (cast.cpp)
+Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& times);  ///< one number per axis
+Tensor tril(const Tensor& x, std::int64_t diagonal = 0);                 ///< (..., n, m): 0 where j > i + diagonal
+Tensor triu(const Tensor& x, std::int64_t diagonal = 0);                 ///< 0 where j < i + diagonal
+Tensor cast(const Tensor& x, DType dtype);  ///< differentiable, unlike Tensor::to() (cast.cpp)
 
 /// The same for arrays; each returns a copy. (arrays.cpp)
 Ids reshape(const Ids& x, const Shape& shape);
+/// As of a tensor.
 Ids slice(const Ids& x, int axis, std::int64_t begin, std::int64_t end = to_end, std::int64_t step = 1);
-Ids concat(const std::vector<Ids>& parts, int axis);
-Booleans reshape(const Booleans& x, const Shape& shape);
+Ids concat(const std::vector<Ids>& parts, int axis);      ///< along an axis that exists
+Booleans reshape(const Booleans& x, const Shape& shape);  ///< one size may be -1
+/// As of a tensor.
 Booleans slice(const Booleans& x, int axis, std::int64_t begin, std::int64_t end = to_end, std::int64_t step = 1);
-Booleans concat(const std::vector<Booleans>& parts, int axis);
-Tensor tensor(const Ids& x, DType dtype = DType::float32);
-Tensor tensor(const Booleans& x, DType dtype = DType::float32);  // 1 where true, else 0
+Booleans concat(const std::vector<Booleans>& parts, int axis);   ///< along an axis that exists
+Tensor tensor(const Ids& x, DType dtype = DType::float32);       ///< the numbers
+Tensor tensor(const Booleans& x, DType dtype = DType::float32);  ///< 1 where true, else 0
 
 /// Elements by index, counted from 0. Throws `Error` for an index outside the axis. (indices.cpp, gather.cpp)
-Tensor gather(const Tensor& x, const Ids& indices, int axis);  // y[i, j, k] = x[i, indices[i, j, k], k] for axis 1
+Tensor gather(const Tensor& x, const Ids& indices, int axis);  ///< y[i, j, k] = x[i, indices[i, j, k], k] for axis 1
 /// Returns x with y[i, indices[i, j, k], k] += values[i, j, k] applied in order (for axis 1). indices and values have one shape.
 Tensor scatter_add(const Tensor& x, const Ids& indices, const Tensor& values, int axis);
 /// Select rows (or other slices) by index: a mini-batch is index_select(examples, indices). indices (n); the axis gets size n.
 Tensor index_select(const Tensor& x, const Ids& indices, int axis = 0);
-Ids index_select(const Ids& x, const Ids& indices, int axis = 0);
-Booleans index_select(const Booleans& x, const Ids& indices, int axis = 0);
-Tensor embedding(const Tensor& table, const Ids& ids);      // table (V, d), ids in [0, V) -> (ids.shape()..., d)
-Tensor select_rows(const Tensor& x, const Ids& positions);  // x[b, positions[b], :]: (B, T, d), (B) -> (B, d)
-Tensor one_hot(const Ids& ids, std::int64_t classes, DType dtype = DType::float32);  // (..., classes): 1 at ids, else 0
+Ids index_select(const Ids& x, const Ids& indices, int axis = 0);            ///< copies
+Booleans index_select(const Booleans& x, const Ids& indices, int axis = 0);  ///< copies
+Tensor embedding(const Tensor& table, const Ids& ids);      ///< table (V, d), ids in [0, V) -> (ids.shape()..., d)
+Tensor select_rows(const Tensor& x, const Ids& positions);  ///< x[b, positions[b], :]: (B, T, d), (B) -> (B, d)
+/// Returns (..., classes): 1 at ids, else 0.
+Tensor one_hot(const Ids& ids, std::int64_t classes, DType dtype = DType::float32);
 
 /// New constants. (indices.cpp)
-Tensor arange(double begin, double end, double step = 1, DType dtype = DType::float32);  // begin + i step, before end
-Ids arange_ids(std::int32_t begin, std::int32_t end);                                    // begin, ..., end - 1
+Tensor arange(double begin, double end, double step = 1, DType dtype = DType::float32);  ///< begin + i step, before end
+Ids arange_ids(std::int32_t begin, std::int32_t end);                                    ///< begin, ..., end - 1
+/// Uniform in [low, high).
 Tensor random_uniform(const Shape& shape, Random& random, double low = 0, double high = 1,
                       DType dtype = DType::float32);
+/// Normal numbers.
 Tensor random_normal(const Shape& shape, Random& random, double mean = 0, double deviation = 1,
                      DType dtype = DType::float32);
-Ids random_ids(const Shape& shape, Random& random, std::int32_t end);  // uniform in [0, end)
-Ids random_permutation(std::int32_t n, Random& random);                // 0, ..., n - 1 in random order
+Ids random_ids(const Shape& shape, Random& random, std::int32_t end);  ///< uniform in [0, end)
+Ids random_permutation(std::int32_t n, Random& random);                ///< 0, ..., n - 1 in random order
 /// Sets each element to 0 with probability p in [0, 1) and divides the rest by 1 - p (Srivastava et al. 2014). Advances `random`
 /// by one number. (gather.cpp)
 Tensor dropout(const Tensor& x, double p, Random& random);
 
 /// Matrix products. On x86-64, products of several rows treat subnormal numbers as 0. (matmul.cpp)
-Tensor matmul(const Tensor& a, const Tensor& b);  // (..., n, k) x (..., k, m) -> (..., n, m); leading axes broadcast
+Tensor matmul(const Tensor& a, const Tensor& b);  ///< (..., n, k) x (..., k, m) -> (..., n, m); leading axes broadcast
 /// Returns x W + b: x (..., n), W (n, m), b (m) or undefined -> (..., m).
 Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b);
 /// Sum products by a formula, as in NumPy: "bij,bjk->bik". Axes with the same letter have the same size, or 1, which broadcasts.
 /// A letter missing from the result is summed over. A letter that occurs twice in an operand takes its diagonal. "..." stands
 /// for any number of axes. Without "->" the result has the letters that occur once, in alphabetical order. (einsum.cpp)
 Tensor einsum(std::string_view formula, const Tensor& a, const Tensor& b);
-Tensor einsum(std::string_view formula, const Tensor& x);
+Tensor einsum(std::string_view formula, const Tensor& x);  ///< of one operand
 
 /// Softmax along an axis. The gradient of a row that is -infinity throughout is 0. (softmax.cpp)
-Tensor softmax(const Tensor& x, int axis = -1);      // e^x / sum(e^x); 0 for such a row
-Tensor log_softmax(const Tensor& x, int axis = -1);  // x - log sum(e^x); -infinity for such a row
+Tensor softmax(const Tensor& x, int axis = -1);      ///< e^x / sum(e^x); 0 for such a row
+Tensor log_softmax(const Tensor& x, int axis = -1);  ///< x - log sum(e^x); -infinity for such a row
 
 /// Norms over the last axis, of size n. gain and bias: (n) or undefined. (layer_norm.cpp)
 /// Returns (x - mean) / sqrt(variance + eps) * gain + bias (Ba et al. 2016, arXiv:1607.06450). Define both gain and bias, or none.
@@ -230,19 +245,21 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
 Tensor rms_norm(const Tensor& x, const Tensor& gain, double eps = 1e-6);
 
 /// Losses. (losses.cpp)
+/// How a loss of many elements becomes one number.
 enum class Reduction { mean, sum, none };
+/// Options of cross_entropy().
 struct CrossEntropyOptions {
   std::int32_t ignored_label = -1;
   double label_smoothing = 0;
-  int axis = -1;                          // axis of the classes
-  Tensor class_weights = {};              // (C), a constant: weight of the rows of each label; undefined: 1
-  Reduction reduction = Reduction::mean;  // mean: divides by the total weight of the rows; none: labels' shape
+  int axis = -1;                          ///< axis of the classes
+  Tensor class_weights = {};              ///< (C), a constant: weight of the rows of each label; undefined: 1
+  Reduction reduction = Reduction::mean;  ///< mean: divides by the total weight of the rows; none: labels' shape
 };
 /// Returns the mean over rows of -log softmax(logits)[label]: logits (..., C), labels (...) in [0, C) -> (). Rows with the
 /// ignored label do not count; the loss is 0 if all are ignored. Smoothing e in [0, 1) mixes the target with uniform e / C
 /// (Szegedy et al. 2016, arXiv:1512.00567). A row of -infinity has loss infinity and gradient 0, as in log_softmax().
 Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropyOptions& options = {});
-Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);  // (x - target)^2
+Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);  ///< (x - target)^2
 /// Returns -t log s - (1 - t) log(1 - s), s = sigmoid(x), for targets t from 0 to 1.
 Tensor bce_with_logits(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
 /// Returns the share of rows (..., C) whose largest logit is that of the label (...).
@@ -252,51 +269,58 @@ double accuracy(const Tensor& logits, const Ids& labels);
 /// 34): (u, v) becomes (u cos - v sin, u sin + v cos). x (..., T, d); cosine and sine are constants that broadcast to
 /// (..., T, r / 2), with r <= d even. The last d - r features are unchanged. (rotary.cpp)
 enum class RotaryPairs {
-  halves,      // (x_i, x_{i + r/2}), as in GPT-NeoX and the files of LLaMA
-  neighbours,  // (x_2i, x_{2i+1}), as in the paper
+  halves,      ///< (x_i, x_{i + r/2}), as in GPT-NeoX and the files of LLaMA
+  neighbours,  ///< (x_2i, x_{2i+1}), as in the paper
 };
-Tensor rotary(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryPairs pairs);
+Tensor rotary(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryPairs pairs);  ///< rotates the pairs
 
 /// softmax(Q K^T / sqrt(d_k)) V (Vaswani et al. 2017, equation 1, arXiv:1706.03762): Q (..., T_q, d_k), K (..., T_k, d_k),
 /// V (..., T_k, d_v), leading axes equal -> output (..., T_q, d_v), weights (..., T_q, T_k). The mask broadcasts to the
 /// weights. A fully masked row gives output 0, weights 0 and gradients 0. Without the weights, attention needs no (T_q x T_k)
 /// memory. (attention.cpp)
 enum class Weights { no, yes };
+/// Output and weights of attention().
 struct AttentionResult {
   Tensor output;
-  Tensor weights;  // defined if requested
+  Tensor weights;  ///< defined if requested
 };
+/// Computes attention with the fused pass.
 AttentionResult attention(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask = {},
                           Weights weights = Weights::no);
 /// Computes the same with single operations. `watch` sees Q, K, V, scores (before the mask), weights and heads (the output),
 /// and may replace each by a tensor of the same shape.
 using AttentionWatch = std::function<void(const char* name, Tensor& value)>;
+/// Computes attention with single operations.
 AttentionResult attention_composed(Tensor Q, Tensor K, Tensor V, const Mask& mask = {},
                                    const AttentionWatch& watch = {});
 
 /// Attention with all options. K and V may have fewer heads (axis -3) than Q if their number divides Q's: query head h reads
 /// head h / (H_q / H_kv) (grouped-query attention; Ainslie et al. 2023, arXiv:2305.13245).
-///   scores = cap(scale Q K^T) + bias, cap(s) = soft_cap tanh(s / soft_cap)     output = softmax(masked scores) V
+///
+///     scores = cap(scale Q K^T) + bias, cap(s) = soft_cap tanh(s / soft_cap)     output = softmax(masked scores) V
 /// To decode with a cache, concatenate earlier keys and values before the new ones; Mask::causal() aligns at the end.
 struct AttentionOptions {
   Mask mask = {};
-  double scale = 0;     // 0: 1 / sqrt(d_k)
-  double soft_cap = 0;  // 0: no cap (Gemma Team 2024, arXiv:2408.00118)
-  Tensor bias = {};     // broadcasts to the weights' shape and gets a gradient; undefined: no bias
+  double scale = 0;     ///< 0: 1 / sqrt(d_k)
+  double soft_cap = 0;  ///< 0: no cap (Gemma Team 2024, arXiv:2408.00118)
+  Tensor bias = {};     ///< broadcasts to the weights' shape and gets a gradient; undefined: no bias
   Weights weights = Weights::no;
-  bool scores = false;  // whether to return scale Q K^T, before cap, bias and mask
+  bool scores = false;  ///< whether to return scale Q K^T, before cap, bias and mask
 };
+/// What attention() with options returns.
 struct AttentionParts {
-  Tensor output;           // (..., T_q, d_v)
-  Tensor weights, scores;  // (..., T_q, T_k), defined if requested
+  Tensor output;           ///< (..., T_q, d_v)
+  Tensor weights, scores;  ///< (..., T_q, T_k), defined if requested
 };
+/// Computes attention with the fused pass.
 AttentionParts attention(const Tensor& Q, const Tensor& K, const Tensor& V, const AttentionOptions& options);
+/// Computes attention with single operations.
 AttentionParts attention_composed(Tensor Q, Tensor K, Tensor V, const AttentionOptions& options,
                                   const AttentionWatch& watch = {});
 
 /// For gradients: these functions are never recorded. (reduce.cpp)
-void add_in_place(Tensor& total, const Tensor& x);  // total += x in total's storage; same shape and dtype
-double sum_of_squares(const Tensor& x);             // in double; the same for any number of threads
-void scale_in_place(Tensor& x, double factor);      // x *= factor; in new storage if another handle shares it
+void add_in_place(Tensor& total, const Tensor& x);  ///< total += x in total's storage; same shape and dtype
+double sum_of_squares(const Tensor& x);             ///< in double; the same for any number of threads
+void scale_in_place(Tensor& x, double factor);      ///< x *= factor; in new storage if another handle shares it
 
 }  // namespace heed

@@ -9,9 +9,9 @@ namespace heed {
 /// Times this thread's operations, recorded or not, while it is open. The time between the end of one piece of work and the end
 /// of the next counts for the latter. The constructor throws Error when the thread already has a profile.
 ///
-///   const Profile profile;
-///   train_step();
-///   for (const auto& [name, total] : profile.totals()) fmt::print("{} {} ns\n", name, total.duration);
+///     const Profile profile;
+///     train_step();
+///     for (const auto& [name, total] : profile.totals()) fmt::print("{} {} ns\n", name, total.duration);
 class Profile {
  public:
   [[nodiscard]] Profile();
@@ -22,9 +22,9 @@ class Profile {
   /// A piece of work: an operation, its backward ("linear backward"), or a name given to note_work().
   struct Work {
     const std::string* name;
-    std::int64_t begin, duration;  // in nanoseconds; begin counts from the start of the profile
-    double flops;                  // in matrix products
-    double bytes;                  // size of its input and output tensors
+    std::int64_t begin, duration;  ///< in nanoseconds; begin counts from the start of the profile
+    double flops;                  ///< in matrix products
+    double bytes;                  ///< size of its input and output tensors
   };
   /// The sums over all pieces of one name.
   struct Total {

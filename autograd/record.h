@@ -13,10 +13,10 @@ namespace heed {
 
 /// The tape. While one is open, this thread records every operation that depends on a variable.
 ///
-///   const Recording recording;
-///   const Tensor loss = mean(square(layer(x) - y));   // ()
-///   const Gradients gradients = backward(loss);
-///   optimizer.step(gradients, 0.1);
+///     const Recording recording;
+///     const Tensor loss = mean(square(layer(x) - y));   // ()
+///     const Gradients gradients = backward(loss);
+///     optimizer.step(gradients, 0.1);
 ///
 /// A thread has one at a time; opening a second throws Error. A recorded tensor keeps its value after the recording has ended,
 /// but operations reject it then: use its detach().
@@ -55,7 +55,7 @@ class NoRecording {
 
 /// Holds dL/dv for each variable v that the loss depends on. It is a value: later backward passes do not change it.
 ///
-///   for (const auto& [variable, gradient] : gradients) fmt::print("{} {}\n", variable.name(), gradient);
+///     for (const auto& [variable, gradient] : gradients) fmt::print("{} {}\n", variable.name(), gradient);
 class Gradients {
  public:
   /// Returns the gradient, which has the variable's shape and dtype. Throws Error if it is missing.
@@ -72,9 +72,9 @@ class Gradients {
   std::size_t size() const { return entries_.size(); }
   /// Iterates over pairs (variable, gradient), in the order in which the variables were made.
   auto begin() { return entries_.begin(); }
-  auto end() { return entries_.end(); }
-  auto begin() const { return entries_.begin(); }
-  auto end() const { return entries_.end(); }
+  auto end() { return entries_.end(); }            ///< behind the last pair
+  auto begin() const { return entries_.begin(); }  ///< the first pair
+  auto end() const { return entries_.end(); }      ///< behind the last pair
 
  private:
   std::vector<std::pair<Tensor, Tensor>> entries_;  // sorted by the variable's number
@@ -95,7 +95,7 @@ void backward(const Tensor& loss, Gradients& total);
 /// Passes the gradient of each variable to `take` as soon as it is final, while the rest of backward is still to come. Variables
 /// come in the reverse order of their first use. `take` runs on this thread, and its operations are not recorded.
 ///
-///   backward(loss, [&](const Tensor& variable, Tensor gradient) { send(variable.name(), std::move(gradient)); });
+///     backward(loss, [&](const Tensor& variable, Tensor gradient) { send(variable.name(), std::move(gradient)); });
 void backward(const Tensor& loss, const std::function<void(const Tensor& variable, Tensor gradient)>& take);
 
 /// Returns the gradients of sum(output * cotangent), which is a vector-Jacobian product. Throws Error if their shapes or
@@ -110,8 +110,8 @@ struct NotFinite : Error {
 /// While one is open, this thread throws NotFinite at the first recorded output, loss or gradient that is infinite or NaN.
 /// The message names the layer and the operation:
 ///
-///   decoder.3.out: the output of linear, shape (64, 13, 64), holds NaN
-///   decoder.3.norm: the gradient that the backward of layer_norm gives input 0, shape (64, 13, 64), holds inf
+///     decoder.3.out: the output of linear, shape (64, 13, 64), holds NaN
+///     decoder.3.norm: the gradient that the backward of layer_norm gives input 0, shape (64, 13, 64), holds inf
 ///
 /// It allows the infinities of masks: those that masked_fill() sets, and those that an operation passes on, with their sign,
 /// from a constant or a recorded input. Checks nest. While one is open, each recorded operation reads its output once more.
@@ -127,8 +127,9 @@ class FiniteCheck {
 
   /// Throw NotFinite; the tape calls them.
   static void check_output(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output);
+  /// Of the gradient of one input.
   static void check_gradient(const Operation& operation, std::size_t input, const Tensor& gradient);
-  static void check_loss(const Tensor& loss);
+  static void check_loss(const Tensor& loss);  ///< of the loss
 
  private:
   bool before_;

@@ -21,21 +21,22 @@ inline int checked_axis(const char* operation, int axis, int rank) {
 /// The sizes of an n-dimensional array, outermost first; () is a scalar. Throws Error beyond max_rank axes. Also holds
 /// strides, an index, or requested sizes (-1 in reshape): negative sizes are rejected when a tensor is made.
 ///
-///   const Shape shape{8, 12, 64};
-///   shape[-1];       // 64
-///   shape.numel();   // 6144
+///     const Shape shape{8, 12, 64};
+///     shape[-1];       // 64
+///     shape.numel();   // 6144
 class Shape {
  public:
   static constexpr int max_rank = 8;
 
   Shape() = default;
+  /// Sizes in braces.
   Shape(std::initializer_list<std::int64_t> sizes)
       : Shape(std::span<const std::int64_t>(sizes.begin(), sizes.size())) {}
-  explicit Shape(std::span<const std::int64_t> sizes);
+  explicit Shape(std::span<const std::int64_t> sizes);  ///< sizes in an array
 
   /// Return the number of axes, and the product of the sizes (1 for a scalar).
   int rank() const { return rank_; }
-  std::int64_t numel() const { return numel("shape"); }
+  std::int64_t numel() const { return numel("shape"); }  ///< the product of the sizes
   /// Throws Error, prefixed by `operation`, when the product exceeds 2^63 - 1.
   std::int64_t numel(const char* operation) const;
 
@@ -43,11 +44,12 @@ class Shape {
   std::int64_t operator[](int axis) const {
     return sizes_[static_cast<std::size_t>(checked_axis("shape", axis, rank_))];
   }
+  /// Returns the size, to change it.
   std::int64_t& operator[](int axis) { return sizes_[static_cast<std::size_t>(checked_axis("shape", axis, rank_))]; }
 
   /// Iterate over the sizes, outermost first.
   const std::int64_t* begin() const { return sizes_.data(); }
-  const std::int64_t* end() const { return sizes_.data() + rank_; }
+  const std::int64_t* end() const { return sizes_.data() + rank_; }  ///< behind the innermost size
 
   /// Adds an innermost axis. Throws Error beyond max_rank.
   void append(std::int64_t size);

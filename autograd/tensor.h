@@ -17,9 +17,9 @@ enum class DType : std::uint8_t { float32, float64, bfloat16, float16 };
 
 /// Returns the name: "float32".
 const char* to_string(DType dtype);
-std::int64_t size_of(DType dtype);  // in bytes
+std::int64_t size_of(DType dtype);  ///< in bytes
 
-struct BFloat16;  // an element of such a tensor
+struct BFloat16;  ///< an element of such a tensor
 struct Float16;
 
 template <class T>
@@ -34,7 +34,7 @@ namespace detail {
 [[noreturn, gnu::cold]] void fail_only_stored(DType dtype);
 }  // namespace detail
 
-/// Calls `function` with the C++ type as template argument: dispatch(x.dtype(), [&]<class T>() { ... }). Throws Error for
+/// Calls `function` with the C++ type as template argument: `dispatch(x.dtype(), [&]<class T>() { ... })`. Throws Error for
 /// bfloat16 and float16.
 template <class Function>
 decltype(auto) dispatch(DType dtype, Function&& function) {
@@ -45,21 +45,21 @@ decltype(auto) dispatch(DType dtype, Function&& function) {
 }
 
 namespace cpu {
-class Storage;  // a block of memory shared by a tensor and its views
+class Storage;  ///< a block of memory shared by a tensor and its views
 }
 
 /// Identifies a tensor in a recording. recording == 0: a constant (node == 0) or variable number `node`.
 struct TapeNode {
   std::uint64_t recording = 0;
   std::int64_t node = 0;
-  bool operator==(const TapeNode&) const = default;
+  bool operator==(const TapeNode&) const = default;  ///< compares both numbers
 };
 
 /// A handle to an n-dimensional array of numbers: shape, strides and shared storage. Copying it is cheap.
 ///
-///   Tensor x = tensor({2, 3}, {1, 2, 3, 4, 5, 6});   // (2, 3) float32
-///   Tensor row = slice(x, 0, 0, 1);                  // (1, 3), a view
-///   row.mutable_data<float>()[0] = 7;                // x.at({0, 0}) == 7
+///     Tensor x = tensor({2, 3}, {1, 2, 3, 4, 5, 6});   // (2, 3) float32
+///     Tensor row = slice(x, 0, 0, 1);                  // (1, 3), a view
+///     row.mutable_data<float>()[0] = 7;                // x.at({0, 0}) == 7
 ///
 /// Copies of a handle and views (reshape, transpose, slice, detach) share one storage: a write through one is visible
 /// through all. clone() copies. The last handle frees the storage; the allocator reuses its memory.
@@ -71,13 +71,14 @@ struct TapeNode {
 /// or write it. One thread at a time may assign to a handle.
 class Tensor {
  public:
-  Tensor() = default;  // undefined: defined() is false
+  Tensor() = default;  ///< undefined: defined() is false
   /// Makes a contiguous tensor without initialising it. Throws Error, prefixed by `operation`, for negative sizes or
   /// when memory runs out.
   Tensor(Shape shape, DType dtype, const char* operation = "tensor");
   /// Makes a contiguous tensor of the elements at `data`, which are aligned to their size, without a copy. `owner` keeps
   /// them in memory.
   Tensor(Shape shape, DType dtype, void* data, std::shared_ptr<const void> owner);
+  /// A handle to the same storage.
   Tensor(const Tensor& other)
       : shape_(other.shape_),
         strides_(other.strides_),
@@ -87,20 +88,20 @@ class Tensor {
         storage_(other.storage_) {
     if (copies_) copies_->push_back({storage_.get(), shape_});
   }
-  Tensor(Tensor&&) noexcept = default;
-  Tensor& operator=(const Tensor&) & = default;  // not to a temporary: slice(a, 0, 1, 2) = b would change nothing
-  Tensor& operator=(Tensor&&) & noexcept = default;
+  Tensor(Tensor&&) noexcept = default;               ///< leaves an undefined tensor
+  Tensor& operator=(const Tensor&) & = default;      ///< not to a temporary: slice(a, 0, 1, 2) = b would change nothing
+  Tensor& operator=(Tensor&&) & noexcept = default;  ///< leaves an undefined tensor
 
   /// An undefined tensor has shape () and dtype float32.
   bool defined() const { return storage_ != nullptr; }
-  const Shape& shape() const { return shape_; }
-  const Shape& strides() const { return strides_; }  // in elements
-  int rank() const { return shape_.rank(); }
+  const Shape& shape() const { return shape_; }      ///< the sizes
+  const Shape& strides() const { return strides_; }  ///< in elements
+  int rank() const { return shape_.rank(); }         ///< the number of axes
   /// Returns the size along `axis`. A negative axis counts from the end. Throws Error outside [-rank, rank).
   std::int64_t size(int axis) const { return shape_.begin()[checked_axis("size", axis, rank())]; }
-  std::int64_t numel() const { return shape_.numel(); }
-  DType dtype() const { return dtype_; }
-  bool is_contiguous() const;  // row-major without gaps
+  std::int64_t numel() const { return shape_.numel(); }  ///< the number of elements
+  DType dtype() const { return dtype_; }                 ///< the type of the elements
+  bool is_contiguous() const;                            ///< row-major without gaps
 
   /// Returns the first element. Throws Error unless T matches dtype().
   template <class T>
@@ -111,21 +112,21 @@ class Tensor {
   template <class T>
   T* mutable_data();
 
-  double item() const;  // the only element; throws Error when there are more or none
-  double at(std::initializer_list<std::int64_t> index) const;  // one index per axis, in [0, size), else Error
-  std::vector<double> to_vector() const;                       // row-major
+  double item() const;  ///< the only element; throws Error when there are more or none
+  double at(std::initializer_list<std::int64_t> index) const;  ///< one index per axis, in [0, size), else Error
+  std::vector<double> to_vector() const;                       ///< row-major
   /// Writes the values of `source`, which has the same shape and any dtype. Overlapping memory is allowed. Throws Error
   /// unless this tensor is contiguous.
   void copy_from(const Tensor& source);
 
-  Tensor to(DType dtype) const;  // a constant, converted
-  Tensor detach() const;         // a constant that shares the storage
-  Tensor clone() const;          // a contiguous constant with its own storage
+  Tensor to(DType dtype) const;  ///< a constant, converted
+  Tensor detach() const;         ///< a constant that shares the storage
+  Tensor clone() const;          ///< a contiguous constant with its own storage
   /// Returns a constant in the same memory with a name and a frozen state of its own. A recording of one does not detect
   /// writes through the other.
   Tensor alias() const;
 
-  Tensor operator[](std::int64_t i) const;  // index along the first axis, negative from the end; a view
+  Tensor operator[](std::int64_t i) const;  ///< index along the first axis, negative from the end; a view
 
   /// Returns a constant that shows this storage with another shape, strides and offset (in elements). Throws Error when
   /// an element would lie outside the storage.
@@ -133,9 +134,9 @@ class Tensor {
 
   /// For recordings, a tensor is a variable(), the output of a recorded operation, or a constant.
   bool is_variable() const { return tape_node_.recording == 0 && tape_node_.node != 0; }
-  const TapeNode& tape_node() const { return tape_node_; }
-  std::uint64_t version() const;    // increases with each mutable_data()
-  bool may_be_overwritten() const;  // contiguous, and no other handle sees the storage
+  const TapeNode& tape_node() const { return tape_node_; }  ///< its place in a recording
+  std::uint64_t version() const;                            ///< increases with each mutable_data()
+  bool may_be_overwritten() const;                          ///< contiguous, and no other handle sees the storage
   /// Returns the parameter's name that messages use for this memory, or "".
   const std::string& name() const;
   /// Names the memory and so all views of it. Parameters::add() calls it.
@@ -170,12 +171,13 @@ class Tensor {
 
 /// Make contiguous constants of one value. Throw Error for negative sizes and when memory runs out.
 Tensor full(const Shape& shape, double value, DType dtype = DType::float32);
-Tensor zeros(const Shape& shape, DType dtype = DType::float32);
-Tensor ones(const Shape& shape, DType dtype = DType::float32);
+Tensor zeros(const Shape& shape, DType dtype = DType::float32);  ///< zeros
+Tensor ones(const Shape& shape, DType dtype = DType::float32);   ///< ones
 
 /// Makes a contiguous tensor with these values, row-major. Throws `Error` when their number differs from the shape's.
 Tensor tensor(const Shape& shape, std::span<const double> values, DType dtype = DType::float32);
-Tensor tensor(const Shape& shape, std::span<const float> values, DType dtype = DType::float32);
+Tensor tensor(const Shape& shape, std::span<const float> values, DType dtype = DType::float32);  ///< of float values
+/// Of values in braces.
 Tensor tensor(const Shape& shape, std::initializer_list<double> values, DType dtype = DType::float32);
 
 /// Makes a leaf to differentiate with respect to. It shares the storage of `value` and keeps its identity across
@@ -199,12 +201,12 @@ inline void check_defined(const char* operation, std::initializer_list<const Ten
 
 /// Memory of all tensors of the process. After two steps of a steady training loop, system_allocations no longer grows.
 struct MemoryUse {
-  std::int64_t bytes_in_use = 0;        // held by tensors
-  std::int64_t peak_bytes = 0;          // maximum of bytes_in_use since the start or reset_peak_memory()
-  std::int64_t bytes_reserved = 0;      // in use or cached for reuse
-  std::int64_t system_allocations = 0;  // blocks requested from the system so far
+  std::int64_t bytes_in_use = 0;        ///< held by tensors
+  std::int64_t peak_bytes = 0;          ///< maximum of bytes_in_use since the start or reset_peak_memory()
+  std::int64_t bytes_reserved = 0;      ///< in use or cached for reuse
+  std::int64_t system_allocations = 0;  ///< blocks requested from the system so far
 };
-MemoryUse memory_use();
-void reset_peak_memory();
+MemoryUse memory_use();    ///< the memory now
+void reset_peak_memory();  ///< sets peak_bytes to bytes_in_use
 
 }  // namespace heed

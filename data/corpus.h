@@ -13,10 +13,10 @@ class TokenNumbers {
  public:
   /// Reserves memory for that many tokens of one byte.
   explicit TokenNumbers(std::size_t expected = 0);
-  void add(std::int32_t number);  // at least 0
-  std::int64_t size() const;
-  std::int32_t operator[](std::int64_t i) const;
-  std::int64_t bytes() const;  // memory use
+  void add(std::int32_t number);                  ///< at least 0
+  std::int64_t size() const;                      ///< the number of tokens
+  std::int32_t operator[](std::int64_t i) const;  ///< token i
+  std::int64_t bytes() const;                     ///< memory use
 
  private:
   template <class T>
@@ -27,11 +27,11 @@ class TokenNumbers {
 /// Text that a language model is trained and tested on: one long text each, or many sequences of equal length.
 struct Corpus {
   TokenNumbers train, held_out;
-  int context = 0;                  // T, the number of tokens in a window
-  bool is_sequences = false;        // sequences of T + 1 tokens; no window crosses from one to the next
-  std::int64_t held_out_bytes = 0;  // length of held_out as text in bytes; 0 if it is not text
-  std::int32_t mask = -1;           // token that hides the tokens to predict; -1: predict the next tokens
-  std::int32_t replacements = 0;    // with a mask: tokens below this number replace some of the hidden ones
+  int context = 0;                  ///< T, the number of tokens in a window
+  bool is_sequences = false;        ///< sequences of T + 1 tokens; no window crosses from one to the next
+  std::int64_t held_out_bytes = 0;  ///< length of held_out as text in bytes; 0 if it is not text
+  std::int32_t mask = -1;           ///< token that hides the tokens to predict; -1: predict the next tokens
+  std::int32_t replacements = 0;    ///< with a mask: tokens below this number replace some of the hidden ones
   /// Tokens at the beginning and at the end of every window, which are not predicted: [CLS] and [SEP]
   std::vector<std::int32_t> before{}, behind{};
 
@@ -41,8 +41,8 @@ struct Corpus {
 
 /// Windows of T tokens, and the token to predict at each position: the next token or, with a mask, the hidden one.
 struct Windows {
-  Ids tokens;  // (B, T)
-  Ids next;    // (B T), window by window; -1 for positions without a prediction
+  Ids tokens;  ///< (B, T)
+  Ids next;    ///< (B T), window by window; -1 for positions without a prediction
 };
 
 /// Share of tokens to predict in masked text. 80 % of them become the mask, 10 % a random token, and 10 % stay
@@ -56,6 +56,6 @@ Windows training_windows(const Corpus& corpus, int B, std::int64_t step, const R
 /// Return the number of windows of `held_out`, and the windows [first, end). Together they predict each token except the
 /// first once. The last window may be padded.
 std::int64_t held_out_windows(const Corpus& corpus);
-Windows held_out_windows(const Corpus& corpus, std::int64_t first, std::int64_t end);
+Windows held_out_windows(const Corpus& corpus, std::int64_t first, std::int64_t end);  ///< the windows [first, end)
 
 }  // namespace heed

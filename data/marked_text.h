@@ -13,14 +13,14 @@ struct MarkedText {
   /// The bytes [begin, end).
   struct Place {
     std::size_t begin = 0, end = 0;
-    bool operator==(const Place&) const = default;
+    bool operator==(const Place&) const = default;  ///< compares both ends
   };
   std::string text{};
   Place query{};
   std::vector<Place> candidates{};
-  int chosen = -1;         // index of the correct candidate; -1: none of them
-  std::string relation{};  // as in Example
-  int twin = -1;           // index of the counterpart in the same set
+  int chosen = -1;         ///< index of the correct candidate; -1: none of them
+  std::string relation{};  ///< as in Example
+  int twin = -1;           ///< index of the counterpart in the same set
   /// For a sentence that came as tokens, as in Example; kept unless it is split into subwords.
   std::vector<std::string> tokens{};
   std::vector<int> sentences{};

@@ -15,10 +15,10 @@ class Subwords {
   /// Learns about `size` subwords, including the bytes, from the concatenated `texts`. The same texts give the same
   /// subwords. Throws Error when the texts are too short for that many, or have too many characters for so few.
   static Subwords learn(const std::vector<std::string_view>& texts, int size);
-  explicit Subwords(const std::string& model);  // reads the result of model(); throws Error for anything else
+  explicit Subwords(const std::string& model);  ///< reads the result of model(); throws Error for anything else
 
-  const std::string& model() const { return model_; }               // SentencePiece's file format
-  const std::vector<std::string>& words() const { return words_; }  // by number; bytes as <0x00>, others as text
+  const std::string& model() const { return model_; }               ///< SentencePiece's file format
+  const std::vector<std::string>& words() const { return words_; }  ///< by number; bytes as <0x00>, others as text
   /// Returns the subwords of any bytes, in order. Their concatenation is the text.
   void each(std::string_view text, const std::function<void(std::string_view word)>& visit) const;
 

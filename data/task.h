@@ -17,7 +17,7 @@ namespace heed {
 /// The tokens [begin, end).
 struct Span {
   int begin = 0, end = 0;
-  bool operator==(const Span&) const = default;
+  bool operator==(const Span&) const = default;  ///< compares both ends
 };
 
 /// Maximum number of candidates per sentence.
@@ -27,19 +27,19 @@ constexpr int max_candidates = 100;
 struct Example {
   std::vector<std::string> tokens;
   int query = 0;
-  int antecedent = -1;           // the token that the answer refers to, or -1
-  int distractor = -1;           // the other candidate's token, or -1
-  std::string answer{};          // the word to predict: tokens[antecedent] for coreference
-  std::string decider{};         // the cue word, which decides (the adjective), one of the tokens; empty if unknown
-  std::string relation{};        // kind of question ("pronoun", "adjective", ...), for tables
-  int twin = -1;                 // index of the counterpart, which differs only in the cue word, in the same set; or -1
-  std::vector<int> sentences{};  // for each token, the number of sentences before the question's sentence; or empty
+  int antecedent = -1;     ///< the token that the answer refers to, or -1
+  int distractor = -1;     ///< the other candidate's token, or -1
+  std::string answer{};    ///< the word to predict: tokens[antecedent] for coreference
+  std::string decider{};   ///< the cue word, which decides (the adjective), one of the tokens; empty if unknown
+  std::string relation{};  ///< kind of question ("pronoun", "adjective", ...), for tables
+  int twin = -1;           ///< index of the counterpart, which differs only in the cue word, in the same set; or -1
+  std::vector<int> sentences{};  ///< for each token, the number of sentences before the question's sentence; or empty
   /// Candidate spans, and the index of the correct one (-1: none of them). `antecedent` is the last token of the correct
   /// span, and `distractor` that of the other if there are two.
   std::vector<Span> candidates{};
   int chosen = -1;
   SourceLine source{};
-  bool operator==(const Example&) const = default;
+  bool operator==(const Example&) const = default;  ///< compares every field
 };
 
 /// Returns the index of the first token equal to `word`, or -1.
@@ -55,27 +55,27 @@ std::string text_of(const Example& example, Span span);
 struct Task {
   std::string name;
   std::vector<Example> train, held_out;
-  Vocabulary vocabulary;  // all words of both sets
-  int max_length = 0;     // tokens of the longest text
-  int max_sentences = 0;  // 0: texts are not divided into sentences
-  Tokenizer tokenizer{};  // for later questions
+  Vocabulary vocabulary;  ///< all words of both sets
+  int max_length = 0;     ///< tokens of the longest text
+  int max_sentences = 0;  ///< 0: texts are not divided into sentences
+  Tokenizer tokenizer{};  ///< for later questions
   /// The text of a language model. `train` is then empty, and `held_out` holds excerpts to look at.
   std::optional<Corpus> corpus{};
-  std::size_t known_left_out = 0;  // held-out sentences that were removed because they are also in the training set
-  std::size_t alike_left_out = 0;  // sentences that were removed because two candidates have the same tokens
+  std::size_t known_left_out = 0;  ///< held-out sentences that were removed because they are also in the training set
+  std::size_t alike_left_out = 0;  ///< sentences that were removed because two candidates have the same tokens
 };
 
 /// B examples, padded to the longest (T).
 struct Batch {
-  Ids tokens;                // (B, T)
-  std::vector<int> lengths;  // (B)
-  Ids query;                 // (B)
-  Ids answer;                // (B), word numbers; -1 for words outside the vocabulary
-  Ids sentences;             // (B, T), or (0) without sentence numbers
+  Ids tokens;                ///< (B, T)
+  std::vector<int> lengths;  ///< (B)
+  Ids query;                 ///< (B)
+  Ids answer;                ///< (B), word numbers; -1 for words outside the vocabulary
+  Ids sentences;             ///< (B, T), or (0) without sentence numbers
   /// For examples with candidates, else (0): begin and end of each candidate, -1 for padding; and the index of the
   /// correct one, -1 for none of them.
-  Ids candidates{};  // (B, C, 2)
-  Ids chosen{};      // (B)
+  Ids candidates{};  ///< (B, C, 2)
+  Ids chosen{};      ///< (B)
 };
 
 /// The data of one training step: examples with questions, or windows of a text.
@@ -83,8 +83,8 @@ using TrainingBatch = std::variant<Batch, Windows>;
 
 /// Examples as numbers, ready for batches. antecedent and twin have the meaning of Example.
 ///
-///   const NumberedExamples examples(task.train, task.vocabulary);
-///   const Batch batch = examples.batch(batch_order(examples.size(), 64, step, random));
+///     const NumberedExamples examples(task.train, task.vocabulary);
+///     const Batch batch = examples.batch(batch_order(examples.size(), 64, step, random));
 class NumberedExamples {
  public:
   NumberedExamples() = default;
@@ -94,13 +94,13 @@ class NumberedExamples {
 
   /// Returns the number of examples.
   std::int64_t size() const { return std::ssize(query_); }
-  Batch batch(const std::vector<int>& chosen) const;        // the examples with these indices
-  Batch batch(std::int64_t first, std::int64_t end) const;  // the examples [first, end)
-  std::vector<Batch> batches(std::int64_t most) const;      // all examples in order, at most `most` per batch
+  Batch batch(const std::vector<int>& chosen) const;        ///< the examples with these indices
+  Batch batch(std::int64_t first, std::int64_t end) const;  ///< the examples [first, end)
+  std::vector<Batch> batches(std::int64_t most) const;      ///< all examples in order, at most `most` per batch
   /// Return the fields of example n.
   int antecedent(std::int64_t n) const { return antecedent_[static_cast<std::size_t>(n)]; }
-  Span antecedent_span(std::int64_t n) const;  // all tokens of the antecedent's candidate
-  int twin(std::int64_t n) const { return twin_[static_cast<std::size_t>(n)]; }
+  Span antecedent_span(std::int64_t n) const;  ///< all tokens of the antecedent's candidate
+  int twin(std::int64_t n) const { return twin_[static_cast<std::size_t>(n)]; }  ///< index of its counterpart, or -1
 
  private:
   std::vector<std::int32_t> tokens_, sentences_;  // concatenated over the examples; sentences_ may be empty

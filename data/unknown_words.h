@@ -15,9 +15,10 @@ void learn_unknown(Task& task, int min_count);
 
 /// Counts the words of a set that the vocabulary lacks.
 struct UnknownShare {
-  std::int64_t types = 0, unknown_types = 0;  // distinct words
+  std::int64_t types = 0, unknown_types = 0;  ///< distinct words
   std::int64_t words = 0, unknown_words = 0;
 };
+/// Counts the words of `examples`.
 UnknownShare unknown_share(const std::vector<Example>& examples, const Vocabulary& vocabulary);
 
 }  // namespace heed

@@ -9,25 +9,25 @@ namespace heed {
 
 /// Words and their numbers, in order of first occurrence.
 ///
-///   Vocabulary vocabulary({"the", "cat"});
-///   vocabulary["cat"];      // 1
-///   vocabulary.add("sat");  // 2
+///     Vocabulary vocabulary({"the", "cat"});
+///     vocabulary["cat"];      // 1
+///     vocabulary.add("sat");  // 2
 class Vocabulary {
  public:
   Vocabulary() = default;
-  explicit Vocabulary(const std::vector<std::string>& words);  // throws Error for a duplicate
-  int add(const std::string& word);                            // returns the number of the word, added if new
+  explicit Vocabulary(const std::vector<std::string>& words);  ///< throws Error for a duplicate
+  int add(const std::string& word);                            ///< returns the number of the word, added if new
   /// Returns the number of `word`. A missing word gets the number of the unknown word if there is one; else throws Error
   /// that names the word and the most similar one.
   int operator[](const std::string& word) const;
   /// Makes `word`, new or not, the unknown word, which represents all missing words.
   void let_stand_for_unknown(const std::string& word) { unknown_ = add(word); }
-  const std::optional<int>& unknown() const { return unknown_; }  // its number
+  const std::optional<int>& unknown() const { return unknown_; }  ///< its number
   /// Return whether the word is known; the word with this number; the number of words; all words by number.
   bool contains(const std::string& word) const { return numbers_.count(word) > 0; }
-  const std::string& word(int number) const;  // throws Error for an invalid number
-  int size() const { return static_cast<int>(words_.size()); }
-  const std::vector<std::string>& words() const { return words_; }
+  const std::string& word(int number) const;                        ///< throws Error for an invalid number
+  int size() const { return static_cast<int>(words_.size()); }      ///< the number of words
+  const std::vector<std::string>& words() const { return words_; }  ///< by number
 
  private:
   std::vector<std::string> words_;

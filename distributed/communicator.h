@@ -24,8 +24,8 @@ class Transfer {
 /// The processes that train or study a model together: those that mpirun or srun started, or this one alone. A handle: copies share
 /// the group.
 ///
-///   const Communicator processes = Communicator::launched();
-///   if (processes.rank() == 0) fmt::print("{} processes\n", processes.size());
+///     const Communicator processes = Communicator::launched();
+///     if (processes.rank() == 0) fmt::print("{} processes\n", processes.size());
 ///
 /// A process alone needs no MPI and pays nothing. Several need a build with HEED_MPI.
 ///
@@ -44,7 +44,7 @@ class Communicator {
 
   /// The number of this process, from 0, and the number of processes.
   int rank() const;
-  int size() const;
+  int size() const;  ///< the number of processes
   /// The number of processes on this process's host.
   int size_on_host() const;
   /// Returns how messages call a process: "rank 2 of 4 on host b".
@@ -53,6 +53,7 @@ class Communicator {
   /// Begin to send bytes to, and to receive as many from, another process. Messages of one channel between two processes arrive
   /// in the order in which they were sent. The receiver takes them in that order. Channels have numbers from 0 to 32,767.
   [[nodiscard]] std::unique_ptr<Transfer> send(std::span<const std::byte> bytes, int to, int channel = 0) const;
+  /// Begins to receive.
   [[nodiscard]] std::unique_ptr<Transfer> receive(std::span<std::byte> bytes, int from, int channel = 0) const;
 
   /// Gives each process the bytes that rank 0 has.
@@ -78,7 +79,7 @@ class Communicator {
 struct Share {
   std::int64_t first, end;
 };
-Share share_of(std::int64_t count, int rank, int size);
+Share share_of(std::int64_t count, int rank, int size);  ///< the part of process `rank` of `size`
 
 /// Returns the rank that works on `index` of [0, count).
 int owner_of(std::int64_t index, std::int64_t count, int size);

@@ -18,8 +18,8 @@ struct MeanGradients {
 /// that of micro-batch `part`, with the mean over its examples. Each process calls it for its share of the micro-batches, in
 /// order, each time in a Recording of its own.
 ///
-///   const auto [losses, gradients] = mean_gradients(parameters, 8, loss_of_part, processes);
-///   optimizer.step(gradients, 1e-3);
+///     const auto [losses, gradients] = mean_gradients(parameters, 8, loss_of_part, processes);
+///     optimizer.step(gradients, 1e-3);
 ///
 /// Every process gets the same losses and gradients, bit for bit, for any number of processes and threads: gradients are added
 /// along a binary tree over the micro-batch's number. While the backward of a process's last micro-batch continues, gradients that

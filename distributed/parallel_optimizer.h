@@ -16,8 +16,8 @@ enum class Moments { all, part };
 /// exchanged. The moments take less memory, and the results are bit-equal (Rajbhandari et al. 2020, arXiv:1910.02054,
 /// stage 1).
 ///
-///   ParallelOptimizer optimizer(parameters, options, processes, Moments::part);
-///   optimizer.step(gradients, 1e-3);
+///     ParallelOptimizer optimizer(parameters, options, processes, Moments::part);
+///     optimizer.step(gradients, 1e-3);
 class ParallelOptimizer {
  public:
   /// Takes the arguments of Optimizer's constructor. Throws Error, too, for fewer numbers than processes with
@@ -27,7 +27,7 @@ class ParallelOptimizer {
 
   /// Updates as Optimizer::step() does. All processes call it.
   void step(const Gradients& gradients, double lr, double gradient_factor = 1);
-  std::int64_t steps() const { return optimizer_.steps(); }
+  std::int64_t steps() const { return optimizer_.steps(); }  ///< steps so far
 
   /// Returns Optimizer::state() of all parameters on rank 0; the result is undefined on other ranks. All processes call
   /// it.

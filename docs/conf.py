@@ -29,3 +29,20 @@ html_copy_source = False
 html_show_sphinx = False
 html_extra_path = ["extra"]
 html_theme_options = {"navigation_with_keys": True}
+
+
+def setup(app):
+    """Shows the declarations of a header without a frame for their namespace, which each page would declare again."""
+    from breathe.renderer.sphinxrenderer import SphinxRenderer, WithContext
+
+    def content_of_namespace(self, node):
+        data = self.compound_parser.parse(node.refid)
+        data.compounddef.briefdescription = None
+        for section in data.compounddef.sectiondef:
+            if section.kind == "user-defined":  # functions that share a comment
+                section.kind = "func"
+        context = self.context.create_child_context(data)
+        with WithContext(self, context):
+            return self.render(data, context)
+
+    SphinxRenderer.visit_namespace = content_of_namespace

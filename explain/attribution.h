@@ -12,24 +12,24 @@ namespace heed {
 struct Attribution {
   std::vector<std::string> tokens;
   int query = 0, antecedent = -1;
-  std::string answer;  // the predicted word
+  std::string answer;  ///< the predicted word
   double logit = 0;
-  int layer = 0;  // the last
+  int layer = 0;  ///< the last
   /// The contribution of one head from one token.
   struct Term {
     int head, source;
     double logit;
   };
-  std::vector<Term> terms;  // heads x T, head by head
+  std::vector<Term> terms;  ///< heads x T, head by head
   /// A contribution that belongs to no head.
   struct Rest {
     std::string
-        what;  // "earlier layers" or "the token itself", "W_O bias", "MLP", "norm bias", "biases behind the last
+        what;  ///< "earlier layers" or "the token itself", "W_O bias", "MLP", "norm bias", "biases behind the last
                /// layer": those that the model has
     double logit;
   };
   std::vector<Rest> rest;
-  double sum() const;  // sum of terms and rest
+  double sum() const;  ///< sum of terms and rest
 };
 
 /// Computes the attribution in float64. Throws `Error` when the sum differs from the logit by more than 1e-6 of it

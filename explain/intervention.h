@@ -27,18 +27,19 @@ struct MeanOutput {
 
 /// A change of a model's attention while it answers. Everything behind the change is computed from it.
 ///
-///   const Edge edge{example.query, {1, 2}};
-///   const Tensor before = answer(model, asked).logits;                          // (1, answers)
-///   const Tensor after = answer(model, asked, {cut({1, 0}, edge)}).logits;      // layer 2 head 1 cannot see token 1
-///   const Trace zeroed = trace(model, asked, {ablate({1, 0})});
-///   const Tensor patched = answer(model, asked, {patch({1, 0}, trace(model, other))}).logits;
+///     const Edge edge{example.query, {1, 2}};
+///     const Tensor before = answer(model, asked).logits;                          // (1, answers)
+///     const Tensor after = answer(model, asked, {cut({1, 0}, edge)}).logits;      // layer 2 head 1 cannot see token 1
+///     const Trace zeroed = trace(model, asked, {ablate({1, 0})});
+///     const Tensor patched = answer(model, asked, {patch({1, 0}, trace(model, other))}).logits;
 class Intervention {
  public:
   /// Replaces a value (B, heads, T, n) of one layer.
   using Change = std::function<void(int layer, Tensor& value)>;
+  /// The value of attention that changes.
   enum class Value { scores, head_output };
 
-  Intervention(Heads heads, Value value, Change change);
+  Intervention(Heads heads, Value value, Change change);  ///< changes `value` in `heads`
 
   /// Returns the heads that change.
   const Heads& heads() const { return heads_; }
@@ -62,11 +63,11 @@ Intervention ablate(Heads heads, const MeanOutput& mean, const std::vector<int>&
 /// Attention knockout (Geva et al. 2023, arXiv:2304.14767): the query of the edge does not see its keys, and the other keys share
 /// their weight. Takes one edge per text, or one for all.
 Intervention cut(Heads heads, const std::vector<Edge>& edges);
-Intervention cut(Heads heads, const Edge& edge);
+Intervention cut(Heads heads, const Edge& edge);  ///< of one edge for all texts
 
 /// The query of the edge sees its keys alone.
 Intervention keep_only(Heads heads, const std::vector<Edge>& edges);
-Intervention keep_only(Heads heads, const Edge& edge);
+Intervention keep_only(Heads heads, const Edge& edge);  ///< of one edge for all texts
 
 /// Activation patching (Meng et al. 2022, arXiv:2202.05262): the heads give what they gave in the trace `from`, of as many texts
 /// of the same length.
@@ -79,6 +80,7 @@ Intervention patch(Heads heads, const std::vector<int>& from);
 /// Answers the questions, and keeps every intermediate value, while the interventions hold. Each sees the result of those
 /// before it.
 Answers answer(const Model& model, const Questions& questions, const std::vector<Intervention>& interventions);
+/// Keeps every intermediate value.
 Trace trace(const Model& model, const Questions& questions, const std::vector<Intervention>& interventions);
 /// Returns the logits at every token of one text as token_logits() does: (1, T) -> (1, T, vocabulary).
 Tensor token_logits(const Model& model, const Ids& tokens, const std::vector<Intervention>& interventions);

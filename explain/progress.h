@@ -8,18 +8,18 @@ namespace heed {
 /// Receives from time to time the name of a long computation, the share of it that is done, and about how many seconds all of
 /// it takes (0: unknown).
 ///
-///   const OnProgress progress = [](const std::string& what, double share, double) { fmt::print("{}: {}\n", what, share); };
+///     const OnProgress progress = [](const std::string& what, double share, double) { fmt::print("{}: {}\n", what, share); };
 using OnProgress = std::function<void(const std::string& what, double share, double seconds)>;
 
 /// Tells OnProgress of a computation in `all` passes of about equal length. The estimate comes after the first few tenths of a
 /// second; the first pass, which warms up, is not part of it.
 ///
-///   Passes passes("causes", 20, progress);
-///   for (int i = 0; i < 20; ++i) passes.next(), compute(i);
+///     Passes passes("causes", 20, progress);
+///     for (int i = 0; i < 20; ++i) passes.next(), compute(i);
 class Passes {
  public:
-  Passes(std::string what, double all, const OnProgress& progress);
-  void next();  // a pass begins
+  Passes(std::string what, double all, const OnProgress& progress);  ///< of `all` passes
+  void next();                                                       ///< a pass begins
 
  private:
   std::string what_;

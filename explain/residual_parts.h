@@ -17,15 +17,15 @@ struct ResidualPart {
 /// framework for transformer circuits"). Norms on the stream itself are linearised, so the parts sum to the vector for
 /// every placement of norms.
 ///
-///   const ResidualParts parts(model, questions, trace(model, questions), 2);
-///   const Tensor rows = parts.of(token);   // (P, d_model): they sum to the input of layer 2 at the token
+///     const ResidualParts parts(model, questions, trace(model, questions), 2);
+///     const Tensor rows = parts.of(token);   // (P, d_model): they sum to the input of layer 2 at the token
 class ResidualParts {
  public:
   /// Decomposes the input of `layer`; the number of layers stands for the input of the final norm. Needs questions
   /// about one text, and `seen` from the same model and questions. All three must outlive this object.
   ResidualParts(const Transformer& transformer, const Questions& questions, const Trace& seen, int layer);
 
-  const std::vector<ResidualPart>& names() const { return names_; }  // P
+  const std::vector<ResidualPart>& names() const { return names_; }  ///< P
   /// Returns the parts at one token: (P, d_model).
   Tensor of(std::int64_t token) const;
 

@@ -9,44 +9,45 @@ namespace heed {
 /// Decomposes the score of one edge in one head into a sum over the parts of the model that wrote to the residual
 /// stream at its two tokens (ResidualParts): embeddings, contributions of each earlier head from each token, MLPs and
 /// biases. With norms linearised, queries and keys are sums over these parts p and r, and so is
-///   score = scale q . k = sum over p and r of scale q_p . k_r
+///
+///     score = scale q . k = sum over p and r of scale q_p . k_r
 /// (Elhage et al. 2021, "A mathematical framework for transformer circuits": the QK circuit with every path open).
 /// Adding a constant to all scores of a query changes no weight. The parts are therefore compared with those of another
 /// key, or of the mean over all keys.
 ///
-///   const ScoreParts parts = score_parts(model, example, 1, 0);
-///   fmt::print("{} contributes {:.2f}\n", parts.query[0].what, parts.query[0].ahead);
+///     const ScoreParts parts = score_parts(model, example, 1, 0);
+///     fmt::print("{} contributes {:.2f}\n", parts.query[0].what, parts.query[0].ahead);
 struct ScoreParts {
   std::vector<std::string> tokens;
-  int layer = 0, head = 0, from = 0, to = 0;    // from 0; the query and the key
-  int rather = -1;                              // key to compare with; -1: the mean over all keys
-  double score = 0, reference = 0, weight = 0;  // reference: the score to compare with
-  std::string answer;                           // predicted answer; empty when the model cannot answer
-  double probability = 0;                       // of the answer
+  int layer = 0, head = 0, from = 0, to = 0;    ///< from 0; the query and the key
+  int rather = -1;                              ///< key to compare with; -1: the mean over all keys
+  double score = 0, reference = 0, weight = 0;  ///< reference: the score to compare with
+  std::string answer;                           ///< predicted answer; empty when the model cannot answer
+  double probability = 0;                       ///< of the answer
 
   /// A part of the residual stream (ResidualPart), or "bias": the biases of the norm and of the matrix.
   struct Part {
     std::string what;
     int layer = -1, head = -1, token = -1;
-    double score = 0, ahead = 0;  // sum of the products of this part; ahead: the difference from the reference
+    double score = 0, ahead = 0;  ///< sum of the products of this part; ahead: the difference from the reference
   };
-  std::vector<Part> query, key;  // the same kinds, in the order of computation
+  std::vector<Part> query, key;  ///< the same kinds, in the order of computation
 
   /// The product of one query part and one key part.
   struct Product {
-    int query, key;  // indices of parts
+    int query, key;  ///< indices of parts
     double score, ahead;
   };
-  std::vector<Product> products;    // the largest by |ahead|; at most max_products
-  Product others = {-1, -1, 0, 0};  // the sum of the rest
+  std::vector<Product> products;    ///< the largest by |ahead|; at most max_products
+  Product others = {-1, -1, 0, 0};  ///< the sum of the rest
 
   /// The effect of removing one part from the layer's input at its token and recomputing everything after it.
   struct Cut {
     bool of_query;
     int part;
-    double weight, probability;  // after the removal, for the same edge and the same answer
+    double weight, probability;  ///< after the removal, for the same edge and the same answer
   };
-  std::vector<Cut> cuts;  // the part with the largest difference for query and key
+  std::vector<Cut> cuts;  ///< the part with the largest difference for query and key
 };
 
 constexpr std::size_t max_products = 20;
@@ -66,6 +67,6 @@ double weight_on_antecedent(const SentenceAttention& sentence, int layer, int he
 struct ScoredHead {
   int layer, head;
 };
-ScoredHead pointing_head(const SentenceAttention& sentence);
+ScoredHead pointing_head(const SentenceAttention& sentence);  ///< that of a sentence
 
 }  // namespace heed

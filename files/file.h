@@ -43,7 +43,7 @@ class OpenFile {
  public:
   /// Throws FileError with the path and the system's reason, and Error for anything but a regular file.
   explicit OpenFile(const std::filesystem::path& path);
-  std::uint64_t size() const { return size_; }
+  std::uint64_t size() const { return size_; }  ///< bytes
   /// Returns `count` bytes from byte `begin` on. Throws Error when the file has become shorter.
   std::string read(std::uint64_t begin, std::uint64_t count) const;
   /// Maps the whole file to memory, copied on write (see MappedFile). The caller unmaps it. Throws FileError.

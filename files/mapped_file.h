@@ -12,8 +12,8 @@ namespace heed {
 /// code 1 and a message that names the file. The first mapping installs a handler of SIGBUS for this, which leaves all
 /// other faults to the previous handler.
 ///
-///   const MappedFile file("model.safetensors");
-///   const char first = file.data()[0];
+///     const MappedFile file("model.safetensors");
+///     const char first = file.data()[0];
 class MappedFile {
  public:
   /// Throws FileError with the path and the system's reason, and Error for anything but a regular file that is not empty.

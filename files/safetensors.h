@@ -20,8 +20,8 @@ namespace heed {
 /// include it.
 struct SafeTensors {
   std::vector<std::pair<std::string, Tensor>> tensors;
-  std::map<std::string, std::string> metadata;  // __metadata__: strings by name
-  bool has_digest = false;                      // the file had a digest, and it matched
+  std::map<std::string, std::string> metadata;  ///< __metadata__: strings by name
+  bool has_digest = false;                      ///< the file had a digest, and it matched
   /// Tensors whose type changed during the read, for display: "position_ids: I64 as float64".
   std::vector<std::string> converted = {};
 
@@ -33,9 +33,9 @@ struct SafeTensors {
 struct StoredTensor {
   std::string name;
   Shape shape;
-  DType dtype;               // that it is read as
-  std::string type;          // that it has in the file: "BF16"
-  std::uint64_t begin, end;  // bytes of the file's data
+  DType dtype;               ///< that it is read as
+  std::string type;          ///< that it has in the file: "BF16"
+  std::uint64_t begin, end;  ///< bytes of the file's data
 };
 
 /// How numbers are written: as they are, F32 or F64; or rounded to 16 bits, to the nearest, of two the even one.
@@ -51,19 +51,19 @@ void write_safetensors(const std::filesystem::path& path, const SafeTensors& con
 /// beyond 2^53 are rounded). Throws Error with the file's name and the reason (truncated, overlapping or out-of-range
 /// offsets, unknown dtype, ...).
 ///
-///   model.parameters.load(read_safetensors(path).tensors, path.string());  // matrices (in, out); PyTorch's are (out, in)
+///     model.parameters.load(read_safetensors(path).tensors, path.string());  // matrices (in, out); PyTorch's are (out, in)
 SafeTensors read_safetensors(const std::filesystem::path& path);
-SafeTensors parse_safetensors(std::string_view bytes, const std::string& source);  // source: named in errors
+SafeTensors parse_safetensors(std::string_view bytes, const std::string& source);  ///< source: named in errors
 
 /// Reads single tensors from a file of any size, which takes the memory of one tensor. heed's digest is not checked.
 ///
-///   const SafeTensorsFile file("model.safetensors");
-///   for (const StoredTensor& stored : file.tensors()) parameters[stored.name].copy_from(file.read(stored));
+///     const SafeTensorsFile file("model.safetensors");
+///     for (const StoredTensor& stored : file.tensors()) parameters[stored.name].copy_from(file.read(stored));
 class SafeTensorsFile {
  public:
   /// Reads the header. Throws `Error` as read_safetensors() does.
   explicit SafeTensorsFile(const std::filesystem::path& path);
-  const std::vector<StoredTensor>& tensors() const { return tensors_; }
+  const std::vector<StoredTensor>& tensors() const { return tensors_; }  ///< in the order of the file
   /// Returns the values of one of tensors(), converted as read_safetensors() does. Throws `Error` when the file was cut.
   Tensor read(const StoredTensor& tensor) const;
   /// Returns one of tensors() in the file's own memory, which MappedFile describes: F32, F64, F16 and BF16 as float32,

@@ -19,22 +19,22 @@ struct SourceLine {
 /// The lines of a UTF-8 text file, and the mistakes that its reader finds. They are reported together: the first 20,
 /// and the number of others.
 ///
-///   TextFile file("mine.txt");
-///   for (std::size_t i = 0; i < file.lines().size(); ++i) {
-///     if (file.lines()[i].empty()) file.mistake(i + 1, "expected a sentence, got an empty line");
-///   }
-///   file.finish();   // throws Error: "mine.txt:3: expected a sentence, got an empty line"
+///     TextFile file("mine.txt");
+///     for (std::size_t i = 0; i < file.lines().size(); ++i) {
+///       if (file.lines()[i].empty()) file.mistake(i + 1, "expected a sentence, got an empty line");
+///     }
+///     file.finish();   // throws Error: "mine.txt:3: expected a sentence, got an empty line"
 class TextFile {
  public:
   /// Throws Error when the file cannot be read, is not UTF-8, or holds a NUL byte.
   explicit TextFile(const std::filesystem::path& path);
-  TextFile(const TextFile&) = delete;  // lines() point into the file's text
+  TextFile(const TextFile&) = delete;  ///< lines() point into the file's text
 
   /// Returns the path for messages.
   const std::string& name() const { return name_; }
   /// Returns "name:line"; lines count from 1.
   SourceLine at(std::size_t line) const { return {fmt::format("{}:{}", name_, line)}; }
-  const std::vector<std::string_view>& lines() const { return lines_; }  // without line ends (LF or CR LF)
+  const std::vector<std::string_view>& lines() const { return lines_; }  ///< without line ends (LF or CR LF)
 
   /// Adds "name:line: message", made visible(); lines count from 1. Cut long texts with excerpt(). At the 1000th
   /// mistake it throws Error that lists them, because the file is probably of another kind.
@@ -42,8 +42,8 @@ class TextFile {
   void mistake(std::size_t line, fmt::format_string<Args...> format, Args&&... args) {
     note(line, fmt::format(format, std::forward<Args>(args)...));
   }
-  int mistakes() const { return mistakes_; }
-  void finish() const;  // throws Error that lists the mistakes, if any
+  int mistakes() const { return mistakes_; }  ///< their number so far
+  void finish() const;                        ///< throws Error that lists the mistakes, if any
 
  private:
   void note(std::size_t line, std::string_view message);

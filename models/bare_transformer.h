@@ -17,13 +17,13 @@ struct BareTransformerConfig {
 
 /// A transformer without a head, as sentence encoders are saved: it has states and attention, and answers nothing.
 ///
-///   const BareTransformer model(Scope(parameters, 1), config);
-///   const std::vector<Tensor> weights = model.answer(questions, Compute::all, Weights::yes).weights;
+///     const BareTransformer model(Scope(parameters, 1), config);
+///     const std::vector<Tensor> weights = model.answer(questions, Compute::all, Weights::yes).weights;
 struct BareTransformer {
-  using Config = BareTransformerConfig;  // of the constructor
+  using Config = BareTransformerConfig;  ///< of the constructor
   Config config;
   Transformer transformer;
-  BareTransformer(Scope scope, const Config& config);
+  BareTransformer(Scope scope, const Config& config);  ///< makes its parameters in `scope`
   /// Returns empty logits, (B, 0), and the weights.
   Answers answer(const Questions& questions, Compute compute = Compute::all, Weights weights = Weights::no,
                  const Dropout& drop = {}) const;

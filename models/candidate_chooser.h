@@ -7,7 +7,7 @@ namespace heed {
 struct CandidateChooserConfig {
   static constexpr const char* kind = "candidate_chooser";
   TransformerConfig transformer{};
-  bool or_none = false;  // whether "none of them" is an answer
+  bool or_none = false;  ///< whether "none of them" is an answer
   /// Whether segments number the sentences of a text, back from the question; otherwise they are token types, all 0
   bool numbered_sentences = true;
 
@@ -25,15 +25,15 @@ struct CandidateChooserConfig {
 /// candidate's tokens, normalised without gain and bias. "None of them" has the logit q W_C n / sqrt(d_model), with n
 /// learned.
 ///
-///   const CandidateChooser model(Scope(parameters, 1), config);
-///   const Tensor logits = model.answer(questions).logits;   // (B, C), or (B, C + 1) with or_none
+///     const CandidateChooser model(Scope(parameters, 1), config);
+///     const Tensor logits = model.answer(questions).logits;   // (B, C), or (B, C + 1) with or_none
 struct CandidateChooser {
-  using Config = CandidateChooserConfig;  // of the constructor
+  using Config = CandidateChooserConfig;  ///< of the constructor
   Config config;
   Transformer transformer;
-  Linear pointer;  // W_C (d_model, d_model)
-  Tensor none;     // n (d_model), or undefined
-  CandidateChooser(Scope scope, const Config& config);
+  Linear pointer;                                       ///< W_C (d_model, d_model)
+  Tensor none;                                          ///< n (d_model), or undefined
+  CandidateChooser(Scope scope, const Config& config);  ///< makes its parameters in `scope`
   /// Returns logits (B, C), or (B, C + 1) with "none of them" as the last.
   Answers answer(const Questions& questions, Compute compute = Compute::all, Weights weights = Weights::no,
                  const Dropout& drop = {}) const;

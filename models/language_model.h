@@ -20,12 +20,12 @@ struct LanguageModelConfig {
 /// A decoder that predicts the next token at each position: GPT-2, LLaMA and related models, depending on the
 /// configuration.
 ///
-///   LanguageModelConfig config{.transformer = gpt2(2, 4, 64)};
-///   config.transformer.vocabulary = 256, config.transformer.max_length = 128;
-///   const LanguageModel model(Scope(parameters, 1), config);
-///   const Tensor loss = model.loss(tokens, next);   // (B, T), (B, T) -> ()
+///     LanguageModelConfig config{.transformer = gpt2(2, 4, 64)};
+///     config.transformer.vocabulary = 256, config.transformer.max_length = 128;
+///     const LanguageModel model(Scope(parameters, 1), config);
+///     const Tensor loss = model.loss(tokens, next);   // (B, T), (B, T) -> ()
 struct LanguageModel {
-  using Config = LanguageModelConfig;  // of the constructor
+  using Config = LanguageModelConfig;  ///< of the constructor
   Config config;
   Transformer transformer;
   Unembedding unembedding;

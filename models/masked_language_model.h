@@ -9,9 +9,9 @@ namespace heed {
 struct MaskedLanguageModelConfig {
   static constexpr const char* kind = "masked_language_model";
   TransformerConfig transformer{};
-  LogitsConfig logits{.bias = Bias::yes};
-  bool transform = true;  // apply a linear layer, an activation and a norm before the logits, as in BERT
-  Activation activation = Activation::gelu;  // of that layer
+  LogitsConfig logits{.bias = Bias::yes};  ///< with a bias by default @hideinitializer
+  bool transform = true;  ///< apply a linear layer, an activation and a norm before the logits, as in BERT
+  Activation activation = Activation::gelu;  ///< of that layer
 
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
   template <class Self, class Field>
@@ -25,17 +25,17 @@ struct MaskedLanguageModelConfig {
 
 /// An encoder that sees the whole text and predicts masked tokens (Devlin et al. 2018, arXiv:1810.04805).
 ///
-///   MaskedLanguageModelConfig config{.transformer = bert(2, 4, 64)};
-///   config.transformer.vocabulary = 256, config.transformer.max_length = 128;
-///   const MaskedLanguageModel model(Scope(parameters, 1), config);
-///   const Tensor loss = model.loss({tokens}, masked);   // (B, T), (B, T) with -1 where nothing is masked -> ()
+///     MaskedLanguageModelConfig config{.transformer = bert(2, 4, 64)};
+///     config.transformer.vocabulary = 256, config.transformer.max_length = 128;
+///     const MaskedLanguageModel model(Scope(parameters, 1), config);
+///     const Tensor loss = model.loss({tokens}, masked);   // (B, T), (B, T) with -1 where nothing is masked -> ()
 struct MaskedLanguageModel {
-  using Config = MaskedLanguageModelConfig;  // of the constructor
+  using Config = MaskedLanguageModelConfig;  ///< of the constructor
   Config config;
   Transformer transformer;
   /// The layers between the states and the logits.
   struct Transform {
-    Linear dense;  // (d_model, d_model)
+    Linear dense;  ///< (d_model, d_model)
     Norm norm;
   };
   std::optional<Transform> transform;

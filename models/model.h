@@ -12,9 +12,10 @@ namespace heed {
 
 /// Any model, for programs that read the kind of the model from its file.
 ///
-///   const Tensor logits = answer(model, questions).logits;
-///   if (const auto* decoder = std::get_if<LanguageModel>(&model)) ...
+///     const Tensor logits = answer(model, questions).logits;
+///     if (const auto* decoder = std::get_if<LanguageModel>(&model)) ...
 using Model = std::variant<WordAnswerer, CandidateChooser, LanguageModel, MaskedLanguageModel, BareTransformer>;
+/// The configuration of any model.
 using ModelConfig = std::variant<WordAnswererConfig, CandidateChooserConfig, LanguageModelConfig,
                                  MaskedLanguageModelConfig, BareTransformerConfig>;
 
@@ -26,8 +27,8 @@ Questions questions(const Batch& batch);
 
 /// Return the transformer, the configuration or the answers of any model.
 const Transformer& transformer_of(const Model& model);
-const TransformerConfig& transformer_of(const ModelConfig& config);
-ModelConfig config_of(const Model& model);
+const TransformerConfig& transformer_of(const ModelConfig& config);  ///< that of the configuration
+ModelConfig config_of(const Model& model);                           ///< the configuration of a model
 /// Throws `Error` for a model without a head, which cannot answer.
 Answers answer(const Model& model, const Questions& questions, Compute compute = Compute::all,
                Weights weights = Weights::no, const Dropout& drop = {});
@@ -45,6 +46,7 @@ void check_has_answers(const Model& model);
 Tensor token_logits(const Model& model, const Ids& tokens);
 /// Returns the index of the logit of each correct answer (B); -1 if no logit represents it.
 Ids right_answers(const Model& model, const Batch& batch);
+/// The map from the state at the query to logit `index`, linearised at `point`.
 Linearised logit_linearised(const Model& model, const AnswerPoint& point, int index);
 
 }  // namespace heed

@@ -8,8 +8,8 @@ namespace heed {
 /// B texts with one question each, asked at a token.
 struct Questions {
   TextBatch texts;
-  Ids query;         // (B): the token
-  Ids candidates{};  // (B, C, 2): begin and end of each candidate; -1 where a text has fewer
+  Ids query;         ///< (B): the token
+  Ids candidates{};  ///< (B, C, 2): begin and end of each candidate; -1 where a text has fewer
 
   /// Returns the number of questions.
   std::int64_t size() const { return query.numel(); }
@@ -17,8 +17,8 @@ struct Questions {
 
 /// Answers to questions.
 struct Answers {
-  Tensor logits;                  // (B, number of answers)
-  std::vector<Tensor> weights{};  // per layer (B, heads, T, T), or (B, heads, T) for the query alone; on request
+  Tensor logits;                  ///< (B, number of answers)
+  std::vector<Tensor> weights{};  ///< per layer (B, heads, T, T), or (B, heads, T) for the query alone; on request
 };
 
 /// The tokens that a model computes in its last layer: all, or only the query of each text, if the result is the same.
@@ -34,8 +34,8 @@ Tensor token_loss(const Tensor& logits, const Ids& labels);
 
 /// A forward pass at which logits are linearised.
 struct AnswerPoint {
-  Tensor state;       // (d_model): at the query, after the final norm
-  Tensor last_input;  // (1, T, d_model): input of the last layer
+  Tensor state;       ///< (d_model): at the query, after the final norm
+  Tensor last_input;  ///< (1, T, d_model): input of the last layer
   const Questions& questions;
 };
 
@@ -44,7 +44,7 @@ struct LogitsConfig {
   /// Share the weights of the token embeddings (Press & Wolf 2017, arXiv:1608.05859), or use a separate matrix
   bool tied = true;
   Bias bias = Bias::no;
-  double soft_cap = 0;  // logits become cap tanh(logit / cap); 0: unchanged
+  double soft_cap = 0;  ///< logits become cap tanh(logit / cap); 0: unchanged
 
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
   template <class Self, class Field>
@@ -59,11 +59,11 @@ struct LogitsConfig {
 struct Unembedding {
   std::string name;
   LogitsConfig config;
-  Tensor weight;  // (vocabulary, d_model); tied: the token embeddings
-  Tensor bias;    // (vocabulary), or undefined
+  Tensor weight;  ///< (vocabulary, d_model); tied: the token embeddings
+  Tensor bias;    ///< (vocabulary), or undefined
   /// Makes its parameters SCOPE.unembedding and SCOPE.output_bias.
   Unembedding(Scope scope, const Transformer& transformer, const LogitsConfig& config, double deviation);
-  Tensor operator()(const Tensor& states) const;
+  Tensor operator()(const Tensor& states) const;  ///< the logits
   /// Returns the map from a state (d_model) to the logit of one word, without the cap.
   Linearised linearised(std::int64_t word) const;
 };

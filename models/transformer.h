@@ -17,30 +17,30 @@ inline constexpr EnumName<Positions> enum_names<Positions>[] = {{Positions::none
 
 /// All settings of a Transformer's computation. The presets below fill it.
 struct TransformerConfig {
-  int vocabulary = 0;  // token embeddings
-  int max_length = 0;  // tokens in a text
-  int segments = 0;    // segment embeddings: token types, or sentences counted back from the question; 0: no segments
+  int vocabulary = 0;  ///< token embeddings
+  int max_length = 0;  ///< tokens in a text
+  int segments = 0;    ///< segment embeddings: token types, or sentences counted back from the question; 0: no segments
   int layers = 2;
-  bool causal = false;  // each token sees only itself and earlier tokens
+  bool causal = false;  ///< each token sees only itself and earlier tokens
 
-  double embedding_scale = 1;   // factor of token embeddings
-  bool embedding_norm = false;  // normalise the sum of the embeddings
+  double embedding_scale = 1;   ///< factor of token embeddings
+  bool embedding_norm = false;  ///< normalise the sum of the embeddings
   Positions positions = Positions::learned;
-  int position_offset = 0;  // row of position 0 in the learned positions
+  int position_offset = 0;  ///< row of position 0 in the learned positions
   RotaryConfig rotary{};
 
   BlockConfig block{};
-  int full_attention_every = 0;              // with a window: each n-th layer sees all tokens; 0: none does
-  std::vector<int> full_attention_layers{};  // with a window: layers, from 0, that see all tokens as well
+  int full_attention_every = 0;              ///< with a window: each n-th layer sees all tokens; 0: none does
+  std::vector<int> full_attention_layers{};  ///< with a window: layers, from 0, that see all tokens as well
   double window_rotary_base =
-      0;  // rotary base of the layers with a window, which are then not scaled; 0: as the others
-  bool divide_scores_by_layer = false;     // by 1 in the first layer, by 2 in the second, ...
-  Residual last_residual = Residual::yes;  // of the attention in the last layer
+      0;  ///< rotary base of the layers with a window, which are then not scaled; 0: as the others
+  bool divide_scores_by_layer = false;     ///< by 1 in the first layer, by 2 in the second, ...
+  Residual last_residual = Residual::yes;  ///< of the attention in the last layer
   bool final_norm = true;
 
   /// Returns the width of the residual stream.
   int d_model() const { return block.attention.d_model; }
-  int heads() const { return block.attention.heads; }
+  int heads() const { return block.attention.heads; }  ///< the number of query heads per layer
   /// Returns the configuration of block `layer`.
   BlockConfig block_at(int layer) const;
 
@@ -70,8 +70,8 @@ struct TransformerConfig {
 /// Returns the architecture of GPT-2 (Radford et al. 2019), of BERT (Devlin et al. 2018, arXiv:1810.04805) or of LLaMA (Touvron
 /// et al. 2023, arXiv:2302.13971) in the given size. Set vocabulary and max_length yourself.
 TransformerConfig gpt2(int layers, int heads, int d_model);
-TransformerConfig bert(int layers, int heads, int d_model);
-TransformerConfig llama(int layers, int heads, int kv_heads, int d_model, int mlp_width);
+TransformerConfig bert(int layers, int heads, int d_model);                                ///< BERT
+TransformerConfig llama(int layers, int heads, int kv_heads, int d_model, int mlp_width);  ///< LLaMA
 
 /// Standard deviations of the initial embeddings; by default those of GPT-2 and BERT.
 struct EmbeddingInit {
@@ -80,27 +80,27 @@ struct EmbeddingInit {
 
 /// B texts of at most T tokens, padded with any id.
 struct TextBatch {
-  Ids tokens;                  // (B, T)
-  std::vector<int> lengths{};  // (B); empty: T each
-  Ids segments{};              // (B, T) if config.segments > 0; empty: all 0
+  Ids tokens;                  ///< (B, T)
+  std::vector<int> lengths{};  ///< (B); empty: T each
+  Ids segments{};              ///< (B, T) if config.segments > 0; empty: all 0
   /// Returns segments, or zeros if empty. Throws `Error` when they are not (B, T).
   Ids segments_or_zero() const;
 };
 
 /// Hidden states of a Transformer.
 struct Hidden {
-  Tensor output;                // (B, T, d_model), or (B, d_model) from at()
-  std::vector<Tensor> weights;  // per layer (B, heads, T, T), or (B, heads, T) from at(); on request
-  Tensor last_input{};          // (B, T, d_model): input of the last layer
+  Tensor output;                ///< (B, T, d_model), or (B, d_model) from at()
+  std::vector<Tensor> weights;  ///< per layer (B, heads, T, T), or (B, heads, T) from at(); on request
+  Tensor last_input{};          ///< (B, T, d_model): input of the last layer
 };
 
 /// Embeddings, blocks and a final norm: every architecture that a TransformerConfig describes.
 ///
-///   Parameters parameters;
-///   TransformerConfig config = gpt2(12, 12, 768);
-///   config.vocabulary = 50257, config.max_length = 1024;
-///   const Transformer transformer(Scope(parameters, 1), config);
-///   const Tensor states = transformer({tokens}).output;   // (B, T) -> (B, T, 768)
+///     Parameters parameters;
+///     TransformerConfig config = gpt2(12, 12, 768);
+///     config.vocabulary = 50257, config.max_length = 1024;
+///     const Transformer transformer(Scope(parameters, 1), config);
+///     const Tensor states = transformer({tokens}).output;   // (B, T) -> (B, T, 768)
 ///
 /// If config.vocabulary is 0, the model lacks embeddings: call it with vectors (B, T, d_model).
 struct Transformer {
@@ -117,11 +117,13 @@ struct Transformer {
 
   /// Returns the input of the first layer for tokens that follow `first` others: (B, T, d_model).
   Tensor embed(const TextBatch& texts, std::int64_t first = 0) const;
+  /// Runs the whole model.
   Hidden operator()(const TextBatch& texts, Weights weights = Weights::no, const Dropout& drop = {}) const;
   /// Runs the blocks on embeddings x (B, T, d_model).
   Hidden operator()(const Tensor& x, const Mask& mask, Weights weights = Weights::no, const Dropout& drop = {}) const;
   /// Computes only token query[b] of each text b in the last layer, if mask and positions allow it.
   Hidden at(const Ids& query, const TextBatch& texts, Weights weights = Weights::no, const Dropout& drop = {}) const;
+  /// Of embeddings x (B, T, d_model).
   Hidden at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights = Weights::no,
             const Dropout& drop = {}) const;
   /// Appends tokens (B, T) to those of `cache`: (B, T, d_model), equal to the states of the whole text except for

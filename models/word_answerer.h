@@ -7,7 +7,7 @@ namespace heed {
 struct WordAnswererConfig {
   static constexpr const char* kind = "word_answerer";
   TransformerConfig transformer{};
-  LogitsConfig logits{.bias = Bias::yes};
+  LogitsConfig logits{.bias = Bias::yes};  ///< with a bias by default @hideinitializer
 
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
   template <class Self, class Field>
@@ -21,10 +21,10 @@ struct WordAnswererConfig {
 /// attention of its last layer lacks the residual, so the answer depends only on the tokens that the query attends to
 /// there.
 ///
-///   const WordAnswerer model(Scope(parameters, 1), config);
-///   const Tensor loss = cross_entropy(model.answer(questions, Compute::query).logits, right);
+///     const WordAnswerer model(Scope(parameters, 1), config);
+///     const Tensor loss = cross_entropy(model.answer(questions, Compute::query).logits, right);
 struct WordAnswerer {
-  using Config = WordAnswererConfig;  // of the constructor
+  using Config = WordAnswererConfig;  ///< of the constructor
   Config config;
   Transformer transformer;
   Unembedding unembedding;

@@ -27,17 +27,17 @@ inline constexpr EnumName<QueryKeyNorm> enum_names<QueryKeyNorm>[] = {
 struct AttentionConfig {
   int d_model = 0;
   int heads = 1;
-  int kv_heads = 0;              // heads of keys and values; divides heads; 0: heads
-  int d_k = 0;                   // per head; 0: d_model / heads
-  int d_v = 0;                   // per head; 0: d_model / heads
-  Bias bias = Bias::no;          // for W_Q, W_K, W_V
-  Bias output_bias = Bias::yes;  // for W_O
+  int kv_heads = 0;              ///< heads of keys and values; divides heads; 0: heads
+  int d_k = 0;                   ///< per head; 0: d_model / heads
+  int d_v = 0;                   ///< per head; 0: d_model / heads
+  Bias bias = Bias::no;          ///< for W_Q, W_K, W_V
+  Bias output_bias = Bias::yes;  ///< for W_O
   Tie tie = Tie::none;
   QueryKeyNorm query_key_norm = QueryKeyNorm::none;
   NormConfig query_key = rms_config;
-  double scale = 0;     // factor of the scores; 0: 1 / sqrt(d_k)
-  double soft_cap = 0;  // scores become cap tanh(score / cap); 0: unchanged
-  int window = 0;       // tokens visible to a query of a causal model, including its own; 0: all up to its own
+  double scale = 0;     ///< factor of the scores; 0: 1 / sqrt(d_k)
+  double soft_cap = 0;  ///< scores become cap tanh(score / cap); 0: unchanged
+  int window = 0;       ///< tokens visible to a query of a causal model, including its own; 0: all up to its own
 
   /// Returns the number of key and value heads.
   int keys() const { return kv_heads > 0 ? kv_heads : heads; }
@@ -66,24 +66,26 @@ struct AttentionConfig {
 
 /// Multi-head self-attention (Vaswani et al. 2017, section 3.2.2): x (B, T, d_model) -> output (B, T, d_model) and, on
 /// request, weights (B, heads, T, T). One head is plain self-attention.
-///   W_Q (d_model, heads d_k), W_K (d_model, kv_heads d_k), W_V (d_model, kv_heads d_v), W_O (heads d_v, d_model)
+///
+///     W_Q (d_model, heads d_k), W_K (d_model, kv_heads d_k), W_V (d_model, kv_heads d_v), W_O (heads d_v, d_model)
 /// Head h uses the columns [h d_k, (h + 1) d_k). With fewer key heads than query heads, several query heads share one
 /// (Ainslie et al. 2023, arXiv:2305.13245). Tied matrices are one parameter, with the name of the first. The
 /// configuration and `rotary` decide whether queries and keys are normalised (q_norm, k_norm) and rotated.
 ///
-///   const MultiHeadAttention layer(scope / "attention", {.d_model = 64, .heads = 4});
-///   const AttentionResult y = layer(x, Mask::causal(), Weights::yes);
+///     const MultiHeadAttention layer(scope / "attention", {.d_model = 64, .heads = 4});
+///     const AttentionResult y = layer(x, Mask::causal(), Weights::yes);
 ///
 /// attention() computes the result. While a Hook is open, attention_composed() does, so that the hook sees all values
 /// (K and V have kv_heads).
 struct MultiHeadAttention {
   std::string name;
-  AttentionConfig config;  // complete
+  AttentionConfig config;  ///< complete
   Linear W_Q, W_K, W_V, W_O;
   std::optional<Norm> q_norm, k_norm;
   std::optional<RotaryEmbedding> rotary;
   /// Throws `Error` as AttentionConfig::complete() does.
   MultiHeadAttention(Scope scope, const AttentionConfig& config, std::optional<RotaryEmbedding> rotary = {});
+  /// Attends from x to itself.
   AttentionResult operator()(const Tensor& x, const Mask& mask = {}, Weights weights = Weights::no,
                              const Dropout& drop = {}) const {
     return (*this)(x, x, mask, weights, drop);

@@ -8,10 +8,11 @@
 namespace heed {
 
 /// Place of the norms, for each of a block's two parts f (attention, MLP):
-///   before  x + f(norm(x))          pre-norm (Xiong et al. 2020, arXiv:2002.04745): GPT-2, LLaMA
-///   after   norm(x + f(x))          post-norm (Vaswani et al. 2017): BERT
-///   output  x + norm(f(x))          OLMo 2
-///   both    x + norm'(f(norm(x)))   Gemma 2
+///
+///     before  x + f(norm(x))          pre-norm (Xiong et al. 2020, arXiv:2002.04745): GPT-2, LLaMA
+///     after   norm(x + f(x))          post-norm (Vaswani et al. 2017): BERT
+///     output  x + norm(f(x))          OLMo 2
+///     both    x + norm'(f(norm(x)))   Gemma 2
 enum class NormPlacement { before, after, output, both };
 template <>
 inline constexpr EnumName<NormPlacement> enum_names<NormPlacement>[] = {{NormPlacement::before, "before"},
@@ -30,7 +31,7 @@ struct BlockConfig {
   MlpConfig mlp{};
   NormConfig norm{};
   NormPlacement placement = NormPlacement::before;
-  bool parallel = false;  // x + attention(norm(x)) + mlp(norm'(x)) (GPT-NeoX); with placement before only
+  bool parallel = false;  ///< x + attention(norm(x)) + mlp(norm'(x)) (GPT-NeoX); with placement before only
 
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
   template <class Self, class Field>
@@ -46,15 +47,15 @@ struct BlockConfig {
 /// Attention, then an MLP, each with norms and a residual. Without the attention's residual, the output at a token
 /// depends only on the tokens that it attends to.
 ///
-///   const TransformerBlock block(scope / 0, {.attention = {.d_model = 64, .heads = 4}, .mlp = {.width = 256}});
-///   const Tensor y = block(x, Mask::causal()).output;   // (B, T, 64) -> (B, T, 64)
+///     const TransformerBlock block(scope / 0, {.attention = {.d_model = 64, .heads = 4}, .mlp = {.width = 256}});
+///     const Tensor y = block(x, Mask::causal()).output;   // (B, T, 64) -> (B, T, 64)
 struct TransformerBlock {
   /// Norms of one part of the block, as the configuration places them.
   struct Norms {
-    std::optional<Norm> input;   // on the part's input: before, both
-    std::optional<Norm> output;  // on the part's output: output, both
-    std::optional<Norm> sum;     // on the sum with the residual: after
-    Norms(Scope scope, const char* name, const BlockConfig& config);
+    std::optional<Norm> input;                                        ///< on the part's input: before, both
+    std::optional<Norm> output;                                       ///< on the part's output: output, both
+    std::optional<Norm> sum;                                          ///< on the sum with the residual: after
+    Norms(Scope scope, const char* name, const BlockConfig& config);  ///< makes the norms that `config` places
     /// Returns the part's input: norm(x), or x.
     Tensor of_input(const Tensor& x) const { return input ? (*input)(x) : x; }
   };
@@ -65,9 +66,11 @@ struct TransformerBlock {
   std::optional<Norms> mlp_norms;
   std::optional<Mlp> mlp;
   Residual residual;
+  /// Makes its parameters in `scope`. Blocks of one model share a rotary embedding.
   TransformerBlock(Scope scope, const BlockConfig& config, Residual residual = Residual::yes,
                    std::optional<RotaryEmbedding> rotary = {});
 
+  /// Returns the output of the block (B, T, d_model), and the weights.
   AttentionResult operator()(const Tensor& x, const Mask& mask, Weights weights = Weights::no,
                              const Dropout& drop = {}) const;
   /// Computes only token query[b] of each text b: output (B, d_model), weights (B, heads, T). Throws `Error` for a mask

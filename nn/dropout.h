@@ -5,13 +5,13 @@ namespace heed {
 
 /// Dropout for training, at the places of Vaswani et al. 2017 (section 5.4) and GPT-2. By default nothing is dropped.
 ///
-///   Random random(1);
-///   const Tensor logits = model(tokens, {.p = 0.1, .random = &random});
+///     Random random(1);
+///     const Tensor logits = model(tokens, {.p = 0.1, .random = &random});
 struct Dropout {
-  double p = 0;  // share dropped from the output of each attention and each MLP
+  double p = 0;  ///< share dropped from the output of each attention and each MLP
   Random* random = nullptr;
-  double embedding = 0;  // share dropped from the embeddings
-  double attention = 0;  // share dropped from the attention weights; slower, as it needs all weights at once
+  double embedding = 0;  ///< share dropped from the embeddings
+  double attention = 0;  ///< share dropped from the attention weights; slower, as it needs all weights at once
 
   /// Returns dropout(x, p).
   Tensor operator()(const Tensor& x) const { return with(p, x); }

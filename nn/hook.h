@@ -9,17 +9,17 @@ namespace heed {
 /// Shows the values of the layers that this thread runs, by name, while it is open. It may replace a value by another
 /// one of the same shape and dtype; the layers continue with it, and gradients flow through it.
 ///
-///   const Hook hook([](const std::string& name, Tensor& value) {
-///     if (name == "encoder.1.attention.heads") value = value * 0;   // (B, H, T, d_v)
-///   });
+///     const Hook hook([](const std::string& name, Tensor& value) {
+///       if (name == "encoder.1.attention.heads") value = value * 0;   // (B, H, T, d_v)
+///     });
 ///
-///   any layer    NAME.output, where NAME is that of its parameters: words, positions, encoder.0.attention_norm,
-///                encoder.0.attention, encoder.0.attention.W_Q, encoder.0, encoder.0.mlp.in, encoder.norm, ...
-///   attention    Q (B, H, T, d_k), K (B, H_kv, T, d_k), V (B, H_kv, T, d_v); scores (B, H, T, T): Q K^T / sqrt(d_k) before
-///                the mask, which also applies to a replacement; weights (B, H, T, T); heads (B, H, T, d_v): weights V
-///   block        attended (B, T, d_model): the input of the MLP; mlp.hidden: the input of its second layer
-///   Transformer  embedded (B, T, d_model): the input of the first layer
-///   models       at_query (B, d_model): the state at the query; logits (B, ..., vocabulary or candidates)
+///     any layer    NAME.output, where NAME is that of its parameters: words, positions, encoder.0.attention_norm,
+///                  encoder.0.attention, encoder.0.attention.W_Q, encoder.0, encoder.0.mlp.in, encoder.norm, ...
+///     attention    Q (B, H, T, d_k), K (B, H_kv, T, d_k), V (B, H_kv, T, d_v); scores (B, H, T, T): Q K^T / sqrt(d_k) before
+///                  the mask, which also applies to a replacement; weights (B, H, T, T); heads (B, H, T, d_v): weights V
+///     block        attended (B, T, d_model): the input of the MLP; mlp.hidden: the input of its second layer
+///     Transformer  embedded (B, T, d_model): the input of the first layer
+///     models       at_query (B, d_model): the state at the query; logits (B, ..., vocabulary or candidates)
 ///
 /// A layer computed at one token of each text (Transformer::at) has one query: Q (B, H, 1, d_k), its output (B,
 /// d_model). With several hooks, the earliest sees a value first, and each later one sees the result. Close them in
@@ -29,6 +29,7 @@ class Hook {
  public:
   /// Receives the name and the value, which it may replace.
   using Function = std::function<void(const std::string& name, Tensor& value)>;
+  /// Opens the hook.
   [[nodiscard]] explicit Hook(Function function) : function_(std::move(function)), earlier_(latest_) { latest_ = this; }
   ~Hook() { latest_ = earlier_; }
   Hook(const Hook&) = delete;

@@ -7,11 +7,11 @@ namespace heed {
 
 /// Keys and values of the tokens so far, for a text that is processed piece by piece. Each attention layer has its own.
 ///
-///   KeyValueCache cache;
-///   const auto [K, V] = cache.append(k, v);   // k, v (B, kv_heads, 1, d) -> (B, kv_heads, cache.length(), d)
+///     KeyValueCache cache;
+///     const auto [K, V] = cache.append(k, v);   // k, v (B, kv_heads, 1, d) -> (B, kv_heads, cache.length(), d)
 class KeyValueCache {
  public:
-  std::int64_t length() const { return length_; }  // number of tokens
+  std::int64_t length() const { return length_; }  ///< number of tokens
   /// Appends K (B, kv_heads, T, d_k) and V (B, kv_heads, T, d_v) of the next tokens. Returns those of all tokens as
   /// views, valid until the next call. Throws Error when they are recorded (use NoRecording), or have other sizes than
   /// the cached ones.

@@ -7,7 +7,8 @@
 
 namespace heed {
 
-// Layers show their values to a Hook (nn/hook.h) under the names of their parameters.
+/// @file
+/// Layers show their values to a Hook (nn/hook.h) under the names of their parameters.
 
 /// Whether a layer has a bias.
 enum class Bias { no, yes };
@@ -15,14 +16,14 @@ enum class Bias { no, yes };
 /// Returns y = x W + b: (..., in) -> (..., out). torch.nn.Linear stores its weight as (out, in): transpose it before
 /// Parameters::load(), which cannot detect the difference when in == out.
 ///
-///   const Linear layer(scope / "out", 64, 10);
-///   const Tensor logits = layer(x);   // (B, 64) -> (B, 10)
+///     const Linear layer(scope / "out", 64, 10);
+///     const Tensor logits = layer(x);   // (B, 64) -> (B, 10)
 struct Linear {
   std::string name;
-  Tensor weight;  // (in, out)
-  Tensor bias;    // (out); undefined without a bias
-  Linear(Scope scope, int in, int out, Bias bias = Bias::yes);
-  Tensor operator()(const Tensor& x) const;
+  Tensor weight;                                                ///< (in, out)
+  Tensor bias;                                                  ///< (out); undefined without a bias
+  Linear(Scope scope, int in, int out, Bias bias = Bias::yes);  ///< makes its parameters in `scope`
+  Tensor operator()(const Tensor& x) const;                     ///< x W + b
   /// Returns the map of the columns [begin, end), all by default. It is the same at every point.
   Linearised linearised(std::int64_t begin = 0, std::int64_t end = -1) const;
 };
@@ -31,8 +32,8 @@ struct Linear {
 struct Embedding {
   std::string name;
   Tensor weight;
-  Embedding(Scope scope, int count, int d, double deviation = 1.0);
-  Tensor operator()(const Ids& ids) const;
+  Embedding(Scope scope, int count, int d, double deviation = 1.0);  ///< normal numbers of this deviation
+  Tensor operator()(const Ids& ids) const;                           ///< the rows
 };
 
 /// Adds a learned vector for each position: x (B, T, d), T <= max_length. The default deviation 1 matches token
@@ -40,8 +41,9 @@ struct Embedding {
 /// late or never.
 struct LearnedPositions {
   std::string name;
-  Tensor weight;   // (max_length + offset, d)
-  int offset = 0;  // row of position 0
+  Tensor weight;   ///< (max_length + offset, d)
+  int offset = 0;  ///< row of position 0
+  /// Normal numbers of this deviation.
   LearnedPositions(Scope scope, int max_length, int d, double deviation = 1.0, int offset = 0);
   /// Adds the rows for positions from `first` on, the position of x's first token.
   Tensor operator()(const Tensor& x, std::int64_t first = 0) const;

@@ -17,13 +17,13 @@ inline constexpr EnumName<Activation> enum_names<Activation>[] = {{Activation::g
                                                                   {Activation::swiglu, "swiglu"},
                                                                   {Activation::geglu, "geglu"},
                                                                   {Activation::geglu_tanh, "geglu_tanh"}};
-bool is_gated(Activation activation);
+bool is_gated(Activation activation);  ///< whether the MLP multiplies by a gate
 /// Returns f(x), elementwise. For a gated activation f is the function of the gate.
 Tensor activated(Activation activation, const Tensor& x);
 
 /// Shape of an MLP.
 struct MlpConfig {
-  int width = 0;  // hidden features; 0: a block without an MLP
+  int width = 0;  ///< hidden features; 0: a block without an MLP
   Activation activation = Activation::gelu;
   Bias bias = Bias::yes;
 
@@ -38,13 +38,13 @@ struct MlpConfig {
 
 /// Two linear layers with an activation between them: (..., d_model) -> (..., d_model).
 ///
-///   const Mlp mlp(scope / "mlp", 64, {.width = 256, .activation = Activation::swiglu, .bias = Bias::no});
+///     const Mlp mlp(scope / "mlp", 64, {.width = 256, .activation = Activation::swiglu, .bias = Bias::no});
 struct Mlp {
   std::string name;
   Activation activation;
-  std::optional<Linear> gate;  // (d_model, width)
-  Linear in, out;              // (d_model, width), (width, d_model)
-  Mlp(Scope scope, int d_model, const MlpConfig& config);
+  std::optional<Linear> gate;                              ///< (d_model, width)
+  Linear in, out;                                          ///< (d_model, width), (width, d_model)
+  Mlp(Scope scope, int d_model, const MlpConfig& config);  ///< makes its parameters in `scope`
   /// Shows the hidden features to a Hook as NAME.hidden.
   Tensor operator()(const Tensor& x) const;
 };

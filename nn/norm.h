@@ -13,8 +13,8 @@ inline constexpr EnumName<NormKind> enum_names<NormKind>[] = {{NormKind::layer, 
 /// Kind of a norm and its constants.
 struct NormConfig {
   NormKind kind = NormKind::layer;
-  double epsilon = 1e-5;     // added to the variance, or to the mean square
-  bool gain_offset = false;  // the gain is 1 + the parameter, which starts at 0 (Gemma)
+  double epsilon = 1e-5;     ///< added to the variance, or to the mean square
+  bool gain_offset = false;  ///< the gain is 1 + the parameter, which starts at 0 (Gemma)
 
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
   template <class Self, class Field>
@@ -25,23 +25,24 @@ struct NormConfig {
   }
 };
 
-/// The usual constants of RMSNorm: epsilon 1e-6.
+/// The usual constants of RMSNorm: epsilon 1e-6. @hideinitializer
 inline constexpr NormConfig rms_config{.kind = NormKind::rms, .epsilon = 1e-6};
 
 /// Normalises the last axis: (..., d) -> (..., d).
-///   LayerNorm  y = (x - mean) / sqrt(variance + epsilon) * gain + bias
-///   RMSNorm    y = x / sqrt(mean(x^2) + epsilon) * gain
 ///
-///   const Norm norm(scope / "norm", 64);               // LayerNorm
-///   const Norm rms(scope / "rms", 64, rms_config);     // RMSNorm
+///     LayerNorm  y = (x - mean) / sqrt(variance + epsilon) * gain + bias
+///     RMSNorm    y = x / sqrt(mean(x^2) + epsilon) * gain
+///
+///     const Norm norm(scope / "norm", 64);               // LayerNorm
+///     const Norm rms(scope / "rms", 64, rms_config);     // RMSNorm
 struct Norm {
   std::string name;
   NormConfig config;
-  Tensor gain;  // (d)
-  Tensor bias;  // (d); undefined in RMSNorm
+  Tensor gain;  ///< (d)
+  Tensor bias;  ///< (d); undefined in RMSNorm
   /// Throws `Error` when epsilon is negative or not finite.
   Norm(Scope scope, int d, const NormConfig& config = {});
-  Tensor operator()(const Tensor& x) const;
+  Tensor operator()(const Tensor& x) const;  ///< the normalised x, of the same shape
   /// Returns the norm with mean and deviation fixed to those of `at` (d).
   Linearised linearised(const Tensor& at) const;
 };

@@ -28,13 +28,13 @@ void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::s
 /// Frozen parameters are constants for recordings: they get no gradient, operations on constants alone are not
 /// recorded, and optimisers do not change them.
 ///
-///   parameters.freeze("encoder");               // train the head alone
-///   Optimizer optimizer(parameters, options);   // keeps moments for the head alone
+///     parameters.freeze("encoder");               // train the head alone
+///     Optimizer optimizer(parameters, options);   // keeps moments for the head alone
 class Parameters {
  public:
   Parameters() = default;
-  Parameters(const Parameters&) = default;  // moves copy: the source stays valid
-  Parameters& operator=(const Parameters&) = default;
+  Parameters(const Parameters&) = default;             ///< moves copy: the source stays valid
+  Parameters& operator=(const Parameters&) = default;  ///< shares the entries of the source
 
   /// Adds a variable and names it for messages. Throws Error for an existing name, and for a tensor that is not a
   /// variable().
@@ -54,7 +54,7 @@ class Parameters {
   std::int64_t numel() const;
   /// Iterates over pairs (name, variable).
   auto begin() const { return entries_->cbegin(); }
-  auto end() const { return entries_->cend(); }
+  auto end() const { return entries_->cend(); }  ///< behind the last pair
 
   /// Copies by name into the parameters, like copy_by_name(). Matrices are (in, out), as in Linear. Files of PyTorch
   /// have (out, in): a square matrix then loads transposed without an error.
@@ -70,7 +70,7 @@ class Parameters {
 struct Init {
   /// The distribution's family.
   enum class Kind { constant, uniform, normal } kind;
-  double scale;  // the constant, the bound of uniform [-scale, scale), or the standard deviation
+  double scale;  ///< the constant, the bound of uniform [-scale, scale), or the standard deviation
 
   /// Returns 0 for every element.
   static Init zeros() { return {Kind::constant, 0}; }
@@ -94,10 +94,11 @@ using ParameterSource = std::function<Tensor(const std::string& name, const Shap
 /// The place at which a layer creates its parameters: a store, a prefix of names, and a seed. A parameter's initial values depend
 /// only on the seed and its full name.
 ///
-///   Parameters parameters;
-///   const Linear layer(Scope(parameters, 1) / "head", 64, 10);   // head.weight (64, 10), head.bias (10)
+///     Parameters parameters;
+///     const Linear layer(Scope(parameters, 1) / "head", 64, 10);   // head.weight (64, 10), head.bias (10)
 class Scope {
  public:
+  /// Draws values from `seed`.
   Scope(Parameters& parameters, std::uint64_t seed, DType dtype = DType::float32, Values values = Values::drawn)
       : parameters_(&parameters), random_(seed), dtype_(dtype), values_(values) {}
 

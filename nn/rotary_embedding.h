@@ -15,8 +15,9 @@ inline constexpr EnumName<RotaryPairs> enum_names<RotaryPairs>[] = {{RotaryPairs
                                                                     {RotaryPairs::neighbours, "neighbours"}};
 
 /// Scaling of the frequencies for texts longer than those of training.
-///   linear  positions are divided by `factor` (Chen et al. 2023, arXiv:2306.15595)
-///   llama3  low frequencies are divided by `factor`, high ones are unchanged, with a smooth transition (Llama 3.1)
+///
+///     linear  positions are divided by `factor` (Chen et al. 2023, arXiv:2306.15595)
+///     llama3  low frequencies are divided by `factor`, high ones are unchanged, with a smooth transition (Llama 3.1)
 enum class RotaryScaling { none, linear, llama3 };
 template <>
 inline constexpr EnumName<RotaryScaling> enum_names<RotaryScaling>[] = {
@@ -25,15 +26,15 @@ inline constexpr EnumName<RotaryScaling> enum_names<RotaryScaling>[] = {
 /// Constants of a rotary embedding.
 struct RotaryConfig {
   double base = 10000;
-  double fraction = 1;  // share of each head's features that is rotated
+  double fraction = 1;  ///< share of each head's features that is rotated
   RotaryPairs pairs = RotaryPairs::halves;
   RotaryScaling scaling = RotaryScaling::none;
-  double factor = 1;               // of the scaling
-  double low_frequency = 1;        // llama3: frequencies with fewer turns within `original_length` are divided
-  double high_frequency = 4;       // llama3: frequencies with more turns stay
-  int original_length = 8192;      // llama3: length of the texts of training
-  std::vector<double> divisors{};  // of each pair's frequency, beside the scaling (YaRN, LongRoPE); empty: 1 each
-  double amplitude = 1;            // factor of cosines and sines (attention factor of YaRN and LongRoPE)
+  double factor = 1;               ///< of the scaling
+  double low_frequency = 1;        ///< llama3: frequencies with fewer turns within `original_length` are divided
+  double high_frequency = 4;       ///< llama3: frequencies with more turns stay
+  int original_length = 8192;      ///< llama3: length of the texts of training
+  std::vector<double> divisors{};  ///< of each pair's frequency, beside the scaling (YaRN, LongRoPE); empty: 1 each
+  double amplitude = 1;            ///< factor of cosines and sines (attention factor of YaRN and LongRoPE)
 
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
   template <class Self, class Field>
@@ -60,11 +61,12 @@ std::vector<double> rotary_frequencies(int d, const RotaryConfig& config = {});
 /// multiplies it by `amplitude`. Features beyond the pairs stay as they are. It has no parameters. Copies share one table of
 /// cosines and sines, which grows to the longest text so far; threads may use it at the same time.
 ///
-///   const RotaryEmbedding rotary(1024, rotary_frequencies(64));
-///   const Tensor Q = rotary(q);   // (B, heads, T, 64)
+///     const RotaryEmbedding rotary(1024, rotary_frequencies(64));
+///     const Tensor Q = rotary(q);   // (B, heads, T, 64)
 struct RotaryEmbedding {
   int max_length;
   RotaryPairs pairs;
+  /// Pair i turns by frequencies[i] per position.
   RotaryEmbedding(int max_length, std::vector<double> frequencies, RotaryPairs pairs = RotaryPairs::halves,
                   DType dtype = DType::float32, double amplitude = 1);
   /// Rotates x (..., T, d), whose first token is at position `first`. Throws `Error` beyond max_length.

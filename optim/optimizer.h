@@ -11,12 +11,12 @@ namespace heed {
 
 /// Formulas as in PyTorch's torch.optim.SGD, Adam and AdamW, with g the gradient, p the parameter, t = 1, 2, ...:
 ///
-///   sgd    g += weight_decay p;  b = momentum b + g (b = g at first);  p -= lr (nesterov ? g + momentum b : b)
-///          (Sutskever et al. 2013)
-///   adam   g += weight_decay p;  m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
-///          p -= lr / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps)   (Kingma & Ba 2015, arXiv:1412.6980)
-///   adamw  p -= lr weight_decay p, then adam without the decay in g
-///          (Loshchilov & Hutter 2019, arXiv:1711.05101)
+///     sgd    g += weight_decay p;  b = momentum b + g (b = g at first);  p -= lr (nesterov ? g + momentum b : b)
+///            (Sutskever et al. 2013)
+///     adam   g += weight_decay p;  m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
+///            p -= lr / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps)   (Kingma & Ba 2015, arXiv:1412.6980)
+///     adamw  p -= lr weight_decay p, then adam without the decay in g
+///            (Loshchilov & Hutter 2019, arXiv:1711.05101)
 struct OptimizerOptions {
   /// The formula.
   enum class Method { sgd, adam, adamw } method = Method::adam;
@@ -24,12 +24,12 @@ struct OptimizerOptions {
   bool nesterov = false;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double weight_decay = 0;
-  bool decay_matrices_only = false;  // no weight decay for parameters with fewer than two axes, as in GPT-2's recipe
+  bool decay_matrices_only = false;  ///< no weight decay for parameters with fewer than two axes, as in GPT-2's recipe
   /// Parameters with their own settings. The first group that contains a parameter applies.
   struct Group {
-    std::vector<std::string> parameters;      // names, or scopes ("encoder.0")
-    double rate = 1;                          // factor of the step's learning rate
-    std::optional<double> weight_decay = {};  // default: that of the other parameters
+    std::vector<std::string> parameters;      ///< names, or scopes ("encoder.0")
+    double rate = 1;                          ///< factor of the step's learning rate
+    std::optional<double> weight_decay = {};  ///< default: that of the other parameters
   };
   std::vector<Group> groups = {};
 };
@@ -41,8 +41,8 @@ inline constexpr EnumName<OptimizerOptions::Method> enum_names<OptimizerOptions:
 
 /// Updates parameters in place from their gradients, and keeps the moments.
 ///
-///   Optimizer optimizer(parameters, {.method = OptimizerOptions::Method::adamw, .weight_decay = 0.1});
-///   optimizer.step(backward(loss), 3e-4);
+///     Optimizer optimizer(parameters, {.method = OptimizerOptions::Method::adamw, .weight_decay = 0.1});
+///     optimizer.step(backward(loss), 3e-4);
 class Optimizer {
  public:
   /// Keeps moments for all parameters of the store that are not frozen (Parameters::freeze), so make the layers first.

@@ -7,19 +7,19 @@ namespace heed {
 
 /// The learning rate of step t = 0, 1, ..., steps - 1, with u = (t - warmup) / (steps - warmup):
 ///
-///   t < warmup  lr (t + 1) / (warmup + 1)
-///   constant    lr
-///   linear      least + (lr - least) (1 - u)
-///   cosine      least + (lr - least) (1 + cos(pi u)) / 2      (Loshchilov & Hutter 2017, arXiv:1608.03983, equation 5)
+///     t < warmup  lr (t + 1) / (warmup + 1)
+///     constant    lr
+///     linear      least + (lr - least) (1 - u)
+///     cosine      least + (lr - least) (1 + cos(pi u)) / 2      (Loshchilov & Hutter 2017, arXiv:1608.03983, equation 5)
 ///
-///   const Schedule schedule{.kind = Schedule::Kind::cosine, .lr = 1e-3, .warmup = 100, .steps = 2000};
-///   optimizer.step(gradients, learning_rate(schedule, step));
+///     const Schedule schedule{.kind = Schedule::Kind::cosine, .lr = 1e-3, .warmup = 100, .steps = 2000};
+///     optimizer.step(gradients, learning_rate(schedule, step));
 struct Schedule {
   /// The form after the warm-up.
   enum class Kind { constant, linear, cosine } kind = Kind::constant;
   double lr = 1e-3;
   int warmup = 0, steps = 1;
-  double least = 0;  // the rate at the end of linear and cosine
+  double least = 0;  ///< the rate at the end of linear and cosine
 };
 template <>
 inline constexpr EnumName<Schedule::Kind> enum_names<Schedule::Kind>[] = {

@@ -7,9 +7,9 @@ namespace heed {
 
 /// The mean of a model's weights over steps (Izmailov et al. 2018, arXiv:1803.05407).
 ///
-///   WeightAverage average(parameters);
-///   for (...) { optimizer.step(gradients, lr); average.add(); }
-///   const WeightAverage::Shown shown(average);   // until its end the parameters hold the mean
+///     WeightAverage average(parameters);
+///     for (...) { optimizer.step(gradients, lr); average.add(); }
+///     const WeightAverage::Shown shown(average);   // until its end the parameters hold the mean
 class WeightAverage {
  public:
   /// Throws Error if a parameter is a view with gaps.

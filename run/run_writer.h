@@ -7,12 +7,12 @@ namespace heed {
 
 /// Writes a run that `inspect` opens, from your own training loop.
 ///
-///   SavedModel saved{.parameters = parameters, .network = model, .vocabulary = Vocabulary(words)};
-///   RunWriter run("runs/mine", saved, {question(saved, "The cat slept because it was tired")});
-///   for (int step = 1; step <= 1000; ++step) {
-///     ...
-///     if (step % 100 == 0) run.write({.step = step, .train_loss = loss.item()});
-///   }
+///     SavedModel saved{.parameters = parameters, .network = model, .vocabulary = Vocabulary(words)};
+///     RunWriter run("runs/mine", saved, {question(saved, "The cat slept because it was tired")});
+///     for (int step = 1; step <= 1000; ++step) {
+///       ...
+///       if (step % 100 == 0) run.write({.step = step, .train_loss = loss.item()});
+///     }
 class RunWriter {
  public:
   /// Makes the directory `path`, or the first of path-2, path-3, ... that does not exist. `model` shares the parameters

@@ -3,8 +3,8 @@
 
 namespace heed {
 
-// Returns samples of fused attention for each kind of mask, with the output, the weights, or both.
+/// Which result of attention() a sample checks.
 enum class AttentionOutput { output, weights };
-std::vector<GradientSample> attention_samples(AttentionOutput output);
+std::vector<GradientSample> attention_samples(AttentionOutput output);  ///< fused attention, for each kind of mask
 
 }  // namespace heed

@@ -12,22 +12,22 @@ namespace heed {
 struct CheckOptions {
   double rtol = 1e-7;
   double atol = 1e-9;
-  double step = 4e-3;         // for the 8th-order central difference
-  double scale_gradient = 1;  // multiplies the computed gradient; with 1.01 a check must fail
-  std::uint64_t seed = 0;     // for the random cotangents
+  double step = 4e-3;         ///< for the 8th-order central difference
+  double scale_gradient = 1;  ///< multiplies the computed gradient; with 1.01 a check must fail
+  std::uint64_t seed = 0;     ///< for the random cotangents
 };
 
 /// The entry with the largest error relative to its tolerance.
 struct GradientError {
-  std::string where;  // "input 1, element 7, output 3"
+  std::string where;  ///< "input 1, element 7, output 3"
   double computed = 0, expected = 0;
-  double excess = 0;  // |computed - expected| / (atol + rtol |expected|); at most 1 passes
+  double excess = 0;  ///< |computed - expected| / (atol + rtol |expected|); at most 1 passes
 };
 
 /// Result of a gradient check.
 struct CheckReport {
   bool passed = true;
-  std::int64_t entries = 0;  // Jacobian entries compared
+  std::int64_t entries = 0;  ///< Jacobian entries compared
   GradientError worst;
 };
 
@@ -42,9 +42,9 @@ CheckReport check_gradients(const std::function<Tensor(const std::vector<Tensor>
 /// Checks the gradient of an operation on each of its samples. Throws `Error` for an operation without samples, and for
 /// a sample that also passes with a gradient that is 1 % too large: such a sample proves nothing.
 ///
-///   static const Operation cube_operation("cube", [] { return unary_samples(cube); });  // operation.h shows cube()
-///   const CheckReport report = check(cube_operation);
-///   if (!report.passed) fmt::print("{}: {}\n", report.worst.where, report.worst.computed);
+///     static const Operation cube_operation("cube", [] { return unary_samples(cube); });  // operation.h shows cube()
+///     const CheckReport report = check(cube_operation);
+///     if (!report.passed) fmt::print("{}: {}\n", report.worst.where, report.worst.computed);
 CheckReport check(const Operation& operation, const CheckOptions& options = {});
 
 }  // namespace heed

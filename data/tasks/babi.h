@@ -11,7 +11,7 @@ namespace heed {
 /// `sentences` counts statements back from the question (0). The antecedent is the answer's word in the last supporting
 /// statement that contains it. The relation is the file name up to "_" ("qa11"). Throws Error with all mistakes of the
 /// file, by line.
-std::vector<std::vector<Example>> read_babi(const std::filesystem::path& path);  // grouped by story
+std::vector<std::vector<Example>> read_babi(const std::filesystem::path& path);  ///< grouped by story
 
 /// Makes the task. `train` and `test` are lists of paths, separated by commas. With an empty `test`, a tenth of the
 /// stories is held out.

@@ -9,12 +9,13 @@
 
 namespace heed {
 
-// Building blocks of the generated tasks.
+/// @file
+/// Building blocks of the generated tasks.
 
 /// For each set, the adjectives (by number) that go with each noun. One of five pairs (noun, adjective) is held out.
 /// With at least five nouns and adjectives, each of them occurs in both sets.
 struct PairSplit {
-  std::vector<std::vector<int>> train, held_out;  // by noun; adjectives in random order
+  std::vector<std::vector<int>> train, held_out;  ///< by noun; adjectives in random order
 };
 /// Holds out the pair (0, 0), as the first of held_out[0].
 PairSplit split_pairs(int nouns, int adjectives, Random random);
@@ -29,6 +30,7 @@ std::vector<std::string> fill(std::string_view shape, const std::map<std::string
 /// Splits a number into digits of mixed radix: digit(n) returns the remainder by n.
 struct Digits {
   int number;
+  /// Removes and returns the last digit.
   int operator()(std::size_t base) {
     const int digit = number % static_cast<int>(base);
     number /= static_cast<int>(base);

@@ -3,8 +3,9 @@
 
 #include <filesystem>
 
-// Published coreference data sets in their original formats. Each reader throws Error with all mistakes of the file, by
-// line.
+/// @file
+/// Published coreference data sets in their original formats. Each reader throws Error with all mistakes of the file, by
+/// line.
 namespace heed {
 
 /// Reads Winograd schemas of several sets in one file (Tikhonov & Ryabinin 2021, arXiv:2106.12066). Fields, separated by

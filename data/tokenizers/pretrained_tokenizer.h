@@ -22,8 +22,8 @@ struct EncodedToken {
 /// pre-tokenizers, added tokens, templates and decoders. Its ids are those of that package. Truncation and padding that the
 /// file asks for are not applied.
 ///
-///   const PretrainedTokenizer tokenizer(read_file(directory / "tokenizer.json"));
-///   for (const EncodedToken& token : tokenizer.encode("a cat")) fmt::print("{} ", tokenizer.token(token.id));
+///     const PretrainedTokenizer tokenizer(read_file(directory / "tokenizer.json"));
+///     for (const EncodedToken& token : tokenizer.encode("a cat")) fmt::print("{} ", tokenizer.token(token.id));
 ///
 /// A handle: copies share one tokenizer. Threads may use one at the same time.
 class PretrainedTokenizer {
@@ -45,7 +45,7 @@ class PretrainedTokenizer {
   /// Returns the token as the vocabulary names it: "Ġcat". An id below size() without a token in the file is named
   /// "<unused ID>". Throws Error for other ids.
   const std::string& token(int id) const;
-  std::optional<int> id(std::string_view token) const;
+  std::optional<int> id(std::string_view token) const;  ///< the id of this name, if there is one
   int size() const;  ///< largest id, plus 1
   /// Returns the same without the added tokens, which a model may lack embeddings for.
   int size_without_added() const;
@@ -62,11 +62,11 @@ class PretrainedTokenizer {
   struct Special {
     std::optional<int> cls, sep, mask, pad, unk, bos, eos;
   };
-  const Special& special() const;
+  const Special& special() const;  ///< those of this tokenizer
 
-  /// Return the ids that the template adds before a text ([CLS], <s>) and behind it ([SEP]); often none.
+  /// Return the ids that the template adds before a text ([CLS], `<s>`) and behind it ([SEP]); often none.
   const std::vector<int>& before() const;
-  const std::vector<int>& behind() const;
+  const std::vector<int>& behind() const;  ///< those behind it
 
   const std::string& json() const;  ///< the file
 

@@ -8,7 +8,7 @@ namespace heed {
 /// The named tokens of a sentence.
 enum class Role { query, antecedent, distractor, decider };
 constexpr int roles = 4;
-const char* to_string(Role role);
+const char* to_string(Role role);  ///< the name of a role in Cause
 /// Returns the token of a role: the last one of a candidate of several words; -1 for a sentence without it.
 int token_of(const Example& example, Role role);
 /// Returns all tokens of a role; an empty span for a sentence without it.
@@ -16,11 +16,11 @@ Span span_of(const Example& example, Role role);
 
 /// The answers, attention weights and mean head outputs of an unchanged model.
 ///
-///   const Baseline before(held_out);
-///   const double weight = before.weight(0, {1, 0}, Role::query, span_of(held_out.sentences()[0], Role::antecedent));
+///     const Baseline before(held_out);
+///     const double weight = before.weight(0, {1, 0}, Role::query, span_of(held_out.sentences()[0], Role::antecedent));
 class Baseline {
  public:
-  explicit Baseline(const HeldOut& held_out);
+  explicit Baseline(const HeldOut& held_out);  ///< answers all sentences
 
   /// Returns the answers with nothing changed.
   const std::vector<HeldOut::Answer>& answers() const { return answers_; }

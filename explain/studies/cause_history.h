@@ -12,22 +12,22 @@ namespace heed {
 /// query to the antecedent per head, and the effect of cutting that edge. A weight may be large before, or after, it
 /// matters.
 ///
-///   const CauseHistory history = cause_history(files.size(), [&](std::size_t i) { return load_model(files[i]); }, held_out);
-///   const auto [layer, head] = history.pointing();
+///     const CauseHistory history = cause_history(files.size(), [&](std::size_t i) { return load_model(files[i]); }, held_out);
+///     const auto [layer, head] = history.pointing();
 struct CauseHistory {
-  int sentences = 0, held_out = 0;  // of `held_out` sentences, the `sentences` with an antecedent are used
+  int sentences = 0, held_out = 0;  ///< of `held_out` sentences, the `sentences` with an antecedent are used
   /// The edge from the query to the antecedent in one head, or in every head of a layer.
   struct Edge {
-    Interval weight{};    // mean weight from the query to the antecedent, over the heads
-    Interval effect{};    // fall of the answer's mean probability after the cut
-    Interval accuracy{};  // after the cut
+    Interval weight{};    ///< mean weight from the query to the antecedent, over the heads
+    Interval effect{};    ///< fall of the answer's mean probability after the cut
+    Interval accuracy{};  ///< after the cut
   };
   /// One kept training step.
   struct Step {
     std::int64_t step = 0;
-    double accuracy = 0, probability = 0;  // without a cut
-    std::vector<std::vector<Edge>> heads;  // [layer][head]
-    std::vector<Edge> layers;              // with the edge cut in every head of a layer
+    double accuracy = 0, probability = 0;  ///< without a cut
+    std::vector<std::vector<Edge>> heads;  ///< [layer][head]
+    std::vector<Edge> layers;              ///< with the edge cut in every head of a layer
   };
   std::vector<Step> steps;
 

@@ -10,26 +10,27 @@ namespace heed {
 /// How often attention alone points at the meant candidate: for each head, the share of sentences in which the candidate with
 /// the largest weight is the one that the pronoun refers to (Clark et al. 2019, arXiv:1906.04341, section 4.2).
 ///
-///   const HeadChoices found = head_choices(model, examples);   // with candidates
-///   const HeadChoices::Head& best = found.best;
-///   fmt::print("layer {} head {}: {}\n", best.layer + 1, best.head + 1, percent(best.right));
+///     const HeadChoices found = head_choices(model, examples);   // with candidates
+///     const HeadChoices::Head& best = found.best;
+///     fmt::print("layer {} head {}: {}\n", best.layer + 1, best.head + 1, percent(best.right));
 struct HeadChoices {
   /// The weight to compare: from the pronoun to a candidate, or from a candidate to the pronoun. A candidate of several
   /// tokens counts with the sum of its weights as key, and with their mean as query.
   enum class Direction { to_candidate, from_candidate };
+  /// How often one head chooses right.
   struct Head {
-    int layer = 0, head = 0;  // from 0
+    int layer = 0, head = 0;  ///< from 0
     Direction direction = Direction::to_candidate;
     Interval right{};
   };
 
   int sentences = 0, pairs = 0;
-  int too_long = 0;             // left out: longer than the model reads
-  int without = 0;              // left out: fewer than two candidates, or none of them is meant
-  std::vector<Head> heads{};    // by layer, head and direction, over all sentences
-  double mean = 0;              // mean over `heads`: the expected share of a head drawn at random
-  Interval nearest{}, first{};  // the candidate next to the pronoun; the first in the text
-  double coin = 0;              // chance level: a random candidate
+  int too_long = 0;             ///< left out: longer than the model reads
+  int without = 0;              ///< left out: fewer than two candidates, or none of them is meant
+  std::vector<Head> heads{};    ///< by layer, head and direction, over all sentences
+  double mean = 0;              ///< mean over `heads`: the expected share of a head drawn at random
+  Interval nearest{}, first{};  ///< the candidate next to the pronoun; the first in the text
+  double coin = 0;              ///< chance level: a random candidate
   /// The head with the largest share in one half of the sentences, `chosen_on`, and its share in the other half,
   /// `right`. Only `right` measures the head: the largest of many shares is too large by chance. Pairs stay together.
   Head best{};

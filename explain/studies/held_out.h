@@ -17,11 +17,11 @@ using EdgeOf = std::function<Edge(const Example& sentence)>;
 
 /// Sentences in batches, each beside the counterpart of its minimal pair, and the answers of a model to them.
 ///
-///   const HeldOut held_out(model, examples, 100);
-///   const std::vector<HeldOut::Answer> before = held_out.answers();
-///   const std::vector<HeldOut::Answer> after = held_out.answers(cut_in_each({1, 0}, [](const Example& e) {
-///     return Edge{e.query, {e.antecedent, e.antecedent + 1}};
-///   }));
+///     const HeldOut held_out(model, examples, 100);
+///     const std::vector<HeldOut::Answer> before = held_out.answers();
+///     const std::vector<HeldOut::Answer> after = held_out.answers(cut_in_each({1, 0}, [](const Example& e) {
+///       return Edge{e.query, {e.antecedent, e.antecedent + 1}};
+///     }));
 class HeldOut {
  public:
   /// Takes the first `most` of `examples`, and one more where a pair would be parted. `model` must live as long as this. Throws
@@ -36,13 +36,13 @@ class HeldOut {
 
   /// The answer to one sentence.
   struct Answer {
-    double probability;  // of the right answer
-    int word;            // the predicted word
+    double probability;  ///< of the right answer
+    int word;            ///< the predicted word
   };
 
   /// Returns the answers with nothing changed, or while an intervention holds. Throws NotFinite where they are infinite or NaN.
   std::vector<Answer> answers() const;
-  std::vector<Answer> answers(const InterventionOf& intervention) const;
+  std::vector<Answer> answers(const InterventionOf& intervention) const;  ///< while it holds
   /// Returns the answers while each of `interventions` holds. The processes share these out, and all get the answers. Calls
   /// `begin` before each intervention of this process.
   std::vector<std::vector<Answer>> answers(const std::vector<InterventionOf>& interventions,
@@ -60,7 +60,7 @@ class HeldOut {
   int layers() const { return model_.layers(); }
   /// Returns the number of heads per layer.
   int heads() const { return model_.heads(); }
-  int right(std::size_t sentence) const { return right_[sentence]; }  // the word that is the answer
+  int right(std::size_t sentence) const { return right_[sentence]; }  ///< the word that is the answer
 
  private:
   // Reads every batch: answer(questions, first sentence).
@@ -76,8 +76,8 @@ class HeldOut {
 
 /// Interventions on every sentence: cut() and keep_only() of its edge, patch() from its counterpart.
 InterventionOf cut_in_each(Heads heads, EdgeOf edge_of);
-InterventionOf keep_only_in_each(Heads heads, EdgeOf edge_of);
-InterventionOf patch_from_counterparts(Heads heads);
+InterventionOf keep_only_in_each(Heads heads, EdgeOf edge_of);  ///< keep_only() of each edge
+InterventionOf patch_from_counterparts(Heads heads);            ///< patch() from each counterpart
 
 /// Returns whether the interval of `accuracy` lies above `chance` (NaN, unknown: above 0). Otherwise the cause of right
 /// answers cannot be found.

@@ -6,7 +6,7 @@ namespace heed {
 
 /// A share, or another mean, and its 95 % interval.
 ///
-///   const Interval accuracy = wilson(57, 100);   // 0.57, from 0.47 to 0.66
+///     const Interval accuracy = wilson(57, 100);   // 0.57, from 0.47 to 0.66
 struct Interval {
   double share = 0, low = 0, high = 1;
   /// Returns half the width of the interval.

@@ -19,57 +19,60 @@ struct SeedRun {
 
 /// Heads with the same function in models of several seeds, and random matchings to compare with.
 ///
-///   const MatchedHeads matched = match_heads({{"seed 1", [] { return load_model("1.safetensors"); }, held_out},
-///                                             {"seed 2", [] { return load_model("2.safetensors"); }, held_out}});
-///   fmt::print("{:.2f} alike, {:.2f} at random\n", matched.similarity, matched.random);
+///     const MatchedHeads matched = match_heads({{"seed 1", [] { return load_model("1.safetensors"); }, held_out},
+///                                               {"seed 2", [] { return load_model("2.safetensors"); }, held_out}});
+///     fmt::print("{:.2f} alike, {:.2f} at random\n", matched.similarity, matched.random);
 struct MatchedHeads {
-  int sentences = 0;        // the same for all runs: held-out sentences of the first run
-  int with_antecedent = 0;  // sentences with a known antecedent
+  int sentences = 0;        ///< the same for all runs: held-out sentences of the first run
+  int with_antecedent = 0;  ///< sentences with a known antecedent
   int with_twin = 0;
 
   /// The head of a run with the largest mean weight from query to antecedent, and whether that edge is the cause of the
   /// answers. All figures are over the sentences whose antecedent is known.
   struct Pointing {
     int layer = 0, head = 0;
-    double weight = 0;            // mean, from the query to the antecedent
-    Interval before{};            // accuracy with nothing changed
-    Interval without{};           // accuracy when that edge is cut
-    Interval without_in_layer{};  // when it is cut in every head of the layer
-    Interval
-        flipped{};  // flip rate with the twin's output in that head, over the sentences with a twin; NaN: none has one
-    // alone, shared: accuracy is at chance level (is_lost()) when the edge is cut in that head, or in every head of its
-    // layer. no_answers: accuracy is at chance level with the edge, too.
+    double weight = 0;            ///< mean, from the query to the antecedent
+    Interval before{};            ///< accuracy with nothing changed
+    Interval without{};           ///< accuracy when that edge is cut
+    Interval without_in_layer{};  ///< when it is cut in every head of the layer
+    /// Flip rate with the counterpart's output in that head, over the sentences with a counterpart; NaN: none has one.
+    Interval flipped{};
+    /// alone, shared: accuracy is at chance level (is_lost()) when the edge is cut in that head, or in every head of its
+    /// layer. no_answers: accuracy is at chance level with the edge, too.
     enum class Cause { alone, shared, neither, no_answers } cause = Cause::neither;
   };
+  /// One run of the comparison.
   struct Run {
     std::string name;
     std::int64_t step = 0;
-    int held_out = 0;                  // sentences that this run held out, too; it may have learned from the others
-    double accuracy = 0;               // over all sentences
-    std::optional<Pointing> pointing;  // empty when no sentence says what its query refers to
+    int held_out = 0;                  ///< sentences that this run held out, too; it may have learned from the others
+    double accuracy = 0;               ///< over all sentences
+    std::optional<Pointing> pointing;  ///< empty when no sentence says what its query refers to
   };
   std::vector<Run> runs;
-  double chance = 0;  // 1/2 where each sentence has two candidates, else NaN
+  double chance = 0;  ///< 1/2 where each sentence has two candidates, else NaN
 
-  // The similarity of two heads is 1 - (d + e) / 2. d is the mean distance of their weights from the query (half the
-  // sum of absolute differences). e is the mean difference of the effects of their zero ablation on the answer's
-  // probability. The reference is the run that is most like the others. Each of its heads is assigned one head of each
-  // other run, so that the sum of similarities is largest on one half of the sentences. The figures are over the other
-  // half.
+  /// The similarity of two heads is 1 - (d + e) / 2. d is the mean distance of their weights from the query (half the
+  /// sum of absolute differences). e is the mean difference of the effects of their zero ablation on the answer's
+  /// probability. The reference is the run that is most like the others. Each of its heads is assigned one head of each
+  /// other run, so that the sum of similarities is largest on one half of the sentences. The figures are over the other
+  /// half.
   std::size_t reference = 0;
+  /// One head that has a role.
   struct Member {
     int layer = 0, head = 0;
-    double similarity = 0;                          // with the reference's head
-    double antecedent = 0, other = 0, decider = 0;  // mean weights from the query; NaN: no such token
-    double effect = 0;                              // fall of the answer's probability after zero ablation
+    double similarity = 0;                          ///< with the reference's head
+    double antecedent = 0, other = 0, decider = 0;  ///< mean weights from the query; NaN: no such token
+    double effect = 0;                              ///< fall of the answer's probability after zero ablation
   };
+  /// Heads of different runs that do the same.
   struct Role {
-    std::vector<Member> members;  // one per run; the reference's own has similarity 1
-    double similarity = 0;        // mean over the other runs
-    double random = 0, p = 0;     // of random matchings: their mean, and the share that is as similar
+    std::vector<Member> members;  ///< one per run; the reference's own has similarity 1
+    double similarity = 0;        ///< mean over the other runs
+    double random = 0, p = 0;     ///< of random matchings: their mean, and the share that is as similar
   };
-  std::vector<Role> roles;                   // in the order of the reference's heads
-  double similarity = 0, random = 0, p = 0;  // over all roles
+  std::vector<Role> roles;                   ///< in the order of the reference's heads
+  double similarity = 0, random = 0, p = 0;  ///< over all roles
 };
 
 constexpr int random_matchings = 9999;

@@ -13,39 +13,39 @@ namespace heed {
 /// How well a model chooses among candidates in a set of sentences, compared with simple baselines, and where it
 /// attends to.
 ///
-///   const Baselines baselines{.bag = BagOfWords(task.train, task.vocabulary), .training = {}};
-///   const Report found = report(model, baselines, "my sentences", examples);
-///   fmt::print("{:.3f}, a bag of words {:.3f}\n", found.model.share, found.bag.share);
+///     const Baselines baselines{.bag = BagOfWords(task.train, task.vocabulary), .training = {}};
+///     const Report found = report(model, baselines, "my sentences", examples);
+///     fmt::print("{:.3f}, a bag of words {:.3f}\n", found.model.share, found.bag.share);
 struct Report {
   std::string set;
   int sentences = 0, pairs = 0;
-  int known = 0;     // left out: also in the training set
-  int too_long = 0;  // left out: more tokens than the model has positions
+  int known = 0;     ///< left out: also in the training set
+  int too_long = 0;  ///< left out: more tokens than the model has positions
   Interval model;
-  Interval both_of_pair;                    // of the pairs; NaN without
-  Interval bag;                             // BagOfWords of the same training sentences
-  double coin = 0, nearest = 0, first = 0;  // chance level; the candidate next to the query; the first in the text
-  // Controls of Elazar et al. 2021, arXiv:2104.08161, expected at chance level: the same model with the words of all
-  // candidates replaced by unknown words; and with everything before the query replaced except the candidates.
+  Interval both_of_pair;                    ///< of the pairs; NaN without
+  Interval bag;                             ///< BagOfWords of the same training sentences
+  double coin = 0, nearest = 0, first = 0;  ///< chance level; the candidate next to the query; the first in the text
+  /// Controls of Elazar et al. 2021, arXiv:2104.08161, expected at chance level: the same model with the words of all
+  /// candidates replaced by unknown words; and with everything before the query replaced except the candidates.
   std::optional<Interval> without_candidates, after_query;
   UnknownShare unknown;
 
-  // The sentences of one relation: a gender, "pro" or "anti".
+  /// The sentences of one relation: a gender, "pro" or "anti".
   struct Group {
     std::string name;
     int sentences;
     Interval right;
-    double F1;  // of "is this candidate meant?", over all candidates
+    double F1;  ///< of "is this candidate meant?", over all candidates
   };
-  std::vector<Group> groups;  // empty with fewer than two relations
+  std::vector<Group> groups;  ///< empty with fewer than two relations
 
-  // The head with the largest mean weight from the query to the meant candidate, for right and wrong answers apart.
+  /// The head with the largest mean weight from the query to the meant candidate, for right and wrong answers apart.
   struct Looks {
     int sentences = 0;
-    double meant = 0, other = 0;  // mean weight on the meant candidate; on the largest of the others
-    double moved = 0;  // share of answers that change when the edge to the meant candidate is cut in that head
+    double meant = 0, other = 0;  ///< mean weight on the meant candidate; on the largest of the others
+    double moved = 0;  ///< share of answers that change when the edge to the meant candidate is cut in that head
   };
-  int layer = -1, head = -1;  // from 0; -1: no sentence has a meant candidate
+  int layer = -1, head = -1;  ///< from 0; -1: no sentence has a meant candidate
   Looks right, wrong;
 };
 

@@ -18,7 +18,7 @@ bool is_hugging_face(const std::filesystem::path& path);
 /// config.json that heed does not know or cannot compute, and every tensor that is missing, unknown or of another
 /// shape. It allocates no more than the files' own tensors justify.
 ///
-///   const SavedModel model = load_hugging_face("all-MiniLM-L6-v2");
+///     const SavedModel model = load_hugging_face("all-MiniLM-L6-v2");
 SavedModel load_hugging_face(const std::filesystem::path& directory, const Loading& loading = {});
 
 /// Writes config.json, model.safetensors and, when the model came with a tokenizer, tokenizer.json and

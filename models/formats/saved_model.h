@@ -14,12 +14,12 @@ namespace heed {
 /// A model with all that it takes to read a text with it.
 struct SavedModel {
   Parameters parameters{};
-  std::optional<Model> network{};  // of these parameters
+  std::optional<Model> network{};  ///< of these parameters
   Vocabulary vocabulary{};
   Tokenizer tokenizer{};
-  std::vector<std::string> queries{};  // words asked about in training
+  std::vector<std::string> queries{};  ///< words asked about in training
   std::int64_t step = 0;
-  std::string pretrained_config{};  // config.json of the pretrained model that it was; else empty
+  std::string pretrained_config{};  ///< config.json of the pretrained model that it was; else empty
 
   /// Returns the model's transformer.
   const Transformer& transformer() const { return transformer_of(*network); }
@@ -37,16 +37,17 @@ SavedModel in_float64(const SavedModel& model);
 void check_saved(const SavedModel& model);
 
 /// Writes a model to a safetensors file that describes itself: all parameters, and in the metadata
-///   heed.model       JSON: {"kind":"language_model","transformer":{...},"logits":{...}}
-///   heed.vocabulary  JSON: the tokens, in the order of their ids
-///   heed.queries     JSON: words asked about in training
-///   heed.unknown     the token that stands for unknown words, where there is one
-///   heed.split       how a text becomes tokens: words, characters, bytes or subwords
-///   heed.of          "text" when spaces are part of the tokens
-///   heed.subwords    JSON: bytes of the SentencePiece model, with split subwords
-///   heed.tokenizer   tokenizer.json of a pretrained model, in place of heed.subwords
-///   heed.pretrained  config.json of a pretrained model
-///   heed.step        training step
+///
+///     heed.model       JSON: {"kind":"language_model","transformer":{...},"logits":{...}}
+///     heed.vocabulary  JSON: the tokens, in the order of their ids
+///     heed.queries     JSON: words asked about in training
+///     heed.unknown     the token that stands for unknown words, where there is one
+///     heed.split       how a text becomes tokens: words, characters, bytes or subwords
+///     heed.of          "text" when spaces are part of the tokens
+///     heed.subwords    JSON: bytes of the SentencePiece model, with split subwords
+///     heed.tokenizer   tokenizer.json of a pretrained model, in place of heed.subwords
+///     heed.pretrained  config.json of a pretrained model
+///     heed.step        training step
 /// The file appears whole or not at all. Throws as check_saved() does, and `FileError`.
 void save_model(const std::filesystem::path& path, const SavedModel& model);
 
