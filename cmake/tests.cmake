@@ -50,6 +50,10 @@ foreach(name ${readme_tests})
                           exec python3 -B tests/readme/${name}.py '${PROJECT_BINARY_DIR}'")
   set_tests_properties(readme_${name} PROPERTIES SKIP_RETURN_CODE 77)
 endforeach()
+add_test(NAME jsonl_schema WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+         COMMAND sh -c "command -v python3 >/dev/null || exit 77
+                        exec python3 -B tests/data/jsonl_schema.py '${PROJECT_BINARY_DIR}'")
+set_tests_properties(jsonl_schema PROPERTIES SKIP_RETURN_CODE 77)
 add_test(NAME readme_install WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
          COMMAND tests/readme/install.sh ${PROJECT_BINARY_DIR} docs/how-to/embed.md docs/tutorial/training-loop.md)
 set_tests_properties(readme_install PROPERTIES ENVIRONMENT CXX=${CMAKE_CXX_COMPILER})

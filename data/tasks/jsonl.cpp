@@ -30,7 +30,11 @@ void refuse_one_value(const TextFile& file) {
   if (file.lines().size() == 1 && text.find('\r') < last) {
     fail("{}: its lines end in CR alone; expected LF or CR LF (tr '\\r' '\\n' converts it)", file.name());
   }
-  const char* expected = "expected one object a line, without brackets around them or commas between them";
+  const char* expected = "expected one object per line, without brackets around them or commas between them";
+  if (text.find('{') == text.npos && text.substr(first, text.find('\n', first) - first).find(',') != text.npos) {
+    fail("{}: looks like CSV; expected one JSON object per line (examples/convert.py of heed converts CSV)",
+         file.name());
+  }
   if (text[first] == '[' && text[last] == ']' && text.find('{') != text.npos) {
     fail("{}: this is one JSON array; {} (jq -c '.[]' converts it)", file.name(), expected);
   }

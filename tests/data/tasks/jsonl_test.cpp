@@ -140,13 +140,15 @@ TEST_CASE("invalid JSON is rejected at its line") {
 TEST_CASE("a file that is one JSON array, or whose objects span lines, is rejected with one message") {
   const std::string object = "{\"tokens\": [\"a\", \"b\"], \"query\": 1, \"antecedent\": 0}";
   const std::string array =
-      "FILE: this is one JSON array; expected one object a line, without brackets around them or commas between them "
+      "FILE: this is one JSON array; expected one object per line, without brackets around them or commas between them "
       "(jq -c '.[]' converts it)";
   CHECK(jsonl_refusal("[\n" + object + ",\n" + object + "\n]\n") == array);
   CHECK(jsonl_refusal("[" + object + "]") == array);
   CHECK(jsonl_refusal("\n{ \n \"tokens\": [\"a\", \"b\"],\n\"query\": 1, \"antecedent\": 0\n}\n") ==
-        "FILE: an object spans several lines; expected one object a line, without brackets around them or commas "
+        "FILE: an object spans several lines; expected one object per line, without brackets around them or commas "
         "between them (jq -c . converts it)");
+  CHECK(jsonl_refusal("sentence,query,antecedent\nThe dog barked at it,it,dog\n") ==
+        "FILE: looks like CSV; expected one JSON object per line (examples/convert.py of heed converts CSV)");
 }
 
 TEST_CASE("a long list of mistakes is cut") {
