@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 namespace heed {
 namespace {
@@ -21,6 +23,21 @@ bool begins_word(const std::string& piece, const std::string& before) {
 // Names a candidate as answer_text() does.
 std::string told(const std::vector<std::string>& tokens, Span span) { return text_of(Example{.tokens = tokens}, span); }
 
+std::vector<Prediction> likeliest(const Model& model, const Vocabulary& vocabulary, const Example& example,
+                                  const std::vector<double>& probabilities) {
+  std::vector<int> order(probabilities.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto count = std::min<std::ptrdiff_t>(5, std::ssize(order));
+  std::ranges::partial_sort(order, order.begin() + count, std::greater(),
+                            [&](int i) { return probabilities[static_cast<std::size_t>(i)]; });
+  std::vector<Prediction> result;
+  for (std::ptrdiff_t i = 0; i < count; ++i) {
+    const int word = order[static_cast<std::size_t>(i)];
+    result.push_back({answer_text(model, vocabulary, example, word), probabilities[static_cast<std::size_t>(word)]});
+  }
+  return result;
+}
+
 }  // namespace
 
 SentenceAttention attend(const Model& model, const Vocabulary& vocabulary, const Example& example) {
@@ -33,13 +50,15 @@ SentenceAttention attend(const Model& model, const Vocabulary& vocabulary, const
                            .predicted = "",
                            .probability = 0,
                            .layers = {},
-                           .candidates = example.candidates};
+                           .candidates = example.candidates,
+                           .answer = example.answer};
   if (has_answers(model)) {
     const std::vector<double> probabilities = softmax(output.logits.to(DType::float64)).to_vector();
     if (!std::isfinite(probabilities[0])) fail_not_finite(model, input);  // softmax makes NaN of all when one is not
     const auto best = std::max_element(probabilities.begin(), probabilities.end());
     result.predicted = answer_text(model, vocabulary, example, static_cast<int>(best - probabilities.begin()));
     result.probability = *best;
+    if (predicts_tokens(model)) result.likeliest = likeliest(model, vocabulary, example, probabilities);
   } else if (!is_finite(output.weights.back())) {
     fail_not_finite(model, input);
   }

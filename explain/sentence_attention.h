@@ -6,15 +6,23 @@
 
 namespace heed {
 
+/// A possible answer.
+struct Prediction {
+  std::string answer;
+  double probability;
+};
+
 /// A model's answer to one sentence, and all its attention weights.
 struct SentenceAttention {
-  std::vector<std::string> tokens;  // T
-  int query = 0;                    // the token at which a word was predicted
-  int antecedent = -1;              // the token that it refers to; -1: unknown
-  std::string predicted;            // empty when the model cannot answer
-  double probability = 0;           // of `predicted`
-  std::vector<Tensor> layers;       // weights (heads, T, T) per layer, float32; each row sums to 1
-  std::vector<Span> candidates{};   // among which it chose, where it did
+  std::vector<std::string> tokens;      ///< T
+  int query = 0;                        ///< the token at which a word was predicted
+  int antecedent = -1;                  ///< the token that it refers to; -1: unknown
+  std::string predicted;                ///< empty when the model cannot answer
+  double probability = 0;               ///< of `predicted`
+  std::vector<Tensor> layers;           ///< weights (heads, T, T) per layer, float32; each row sums to 1
+  std::vector<Span> candidates{};       ///< among which it chose, where it did
+  std::string answer{};                 ///< the correct answer; empty: unknown
+  std::vector<Prediction> likeliest{};  ///< the five most probable tokens, from a model that predicts tokens
 };
 
 /// Runs the model on an example, unrecorded. Throws `NotFinite` when the answer is infinite or NaN, or the

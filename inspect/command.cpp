@@ -138,6 +138,7 @@ std::string answer(const Command& command, std::span<const char* const> words, c
   request.view.layer = request.given<int>("layer");
   request.view.head = request.given<int>("head");
   take_words(request, command, request.given<std::vector<std::string>>("word").value_or(std::vector<std::string>{}));
+  request.view.has_steps = !is_pretrained(request.runs[0]);
   return command.answer(request);
 }
 

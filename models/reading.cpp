@@ -261,6 +261,8 @@ bool predicts_tokens(const Model& model) {
   return std::holds_alternative<LanguageModel>(model) || std::holds_alternative<MaskedLanguageModel>(model);
 }
 
+bool holds_spaces(const SavedModel& model) { return model.tokenizer.is_of_text() && !model.tokenizer.pretrained(); }
+
 bool reads_pieces(const SavedModel& model) { return model.tokenizer.subwords() && !predicts_tokens(*model.network); }
 
 }  // namespace heed

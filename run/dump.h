@@ -12,15 +12,16 @@ namespace heed {
 /// Return the files of a run directory. The directory of a pretrained model is its own model_path(). best.safetensors,
 /// the model with the smallest held-out loss, is written with train.patience. held_out.jsonl has the sentences that the
 /// model did not learn from, as write_jsonl() writes them.
-std::filesystem::path model_path(const std::filesystem::path& run);       // model.safetensors
-std::filesystem::path best_model_path(const std::filesystem::path& run);  // best.safetensors
-std::filesystem::path held_out_path(const std::filesystem::path& run);    // held_out.jsonl
-std::filesystem::path metrics_path(const std::filesystem::path& run);     // metrics.jsonl
+std::filesystem::path model_path(const std::filesystem::path& run);       ///< model.safetensors
+std::filesystem::path best_model_path(const std::filesystem::path& run);  ///< best.safetensors
+std::filesystem::path held_out_path(const std::filesystem::path& run);    ///< held_out.jsonl
+std::filesystem::path metrics_path(const std::filesystem::path& run);     ///< metrics.jsonl
 
 /// Attention of the watched sentences at one training step.
 struct Dump {
   std::int64_t step = 0;
   std::vector<SentenceAttention> sentences;
+  bool is_text = false;  ///< whether the tokens hold the spaces of a text; not in the file
 };
 
 /// Returns RUN/attention/step-000400.safetensors.

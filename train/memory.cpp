@@ -5,6 +5,7 @@
 #include <heed/autograd/error.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <charconv>
 #include <fstream>
@@ -36,11 +37,6 @@ Numbers numbers_per_token(const TransformerConfig& model) {
   const std::int64_t Q = a.heads * a.d_k, K = a.kv_heads * a.d_k, V = a.kv_heads * a.d_v, output = a.heads * a.d_v;
   return {.kept = 3 * d + extra_norms + passes * (Q + K) + V + 2 * output + (mlp > 0 ? 3 * d + mlp : 0),
           .passed = 3 * d + passes * (Q + K) + V + output + mlp};
-}
-
-std::string gibibytes(std::int64_t bytes) {
-  const double gib = static_cast<double>(bytes) / (std::int64_t{1} << 30);
-  return fmt::format("{:.{}f}", gib, gib < 0.095 ? 3 : gib < 9.5 ? 1 : 0);
 }
 
 // Returns the number in a file of the kernel; the largest integer when the file holds another text ("max").
@@ -137,10 +133,18 @@ std::string longest_sentence(const Config& config, const Task& task, std::int64_
                      most->source.text, most->tokens.size(), fits);
 }
 
+std::string size_text(std::int64_t bytes) {
+  constexpr std::array units{"KiB", "MiB", "GiB"};
+  double size = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  while (size >= 999.5 && unit + 1 < units.size()) size /= 1024, ++unit;
+  return fmt::format("{:.{}f} {}", size, size < 9.95 ? 1 : 0, units[unit]);
+}
+
 std::string memory_text(const MemoryNeed& need) {
-  return fmt::format("{} GiB: parameters {}, gradients {}, moments {}, a step {}, writing a checkpoint {}",
-                     gibibytes(need.total()), gibibytes(need.parameters), gibibytes(need.gradients),
-                     gibibytes(need.moments), gibibytes(need.activations), gibibytes(need.checkpoint));
+  return fmt::format("{}: parameters {}, gradients {}, moments {}, a step {}, writing a checkpoint {}",
+                     size_text(need.total()), size_text(need.parameters), size_text(need.gradients),
+                     size_text(need.moments), size_text(need.activations), size_text(need.checkpoint));
 }
 
 MemoryLimit memory_limit() {
@@ -160,8 +164,8 @@ MemoryLimit memory_limit() {
 
 void check_memory(const MemoryNeed& need, const MemoryLimit& limit, const std::string& hint) {
   if (need.total() <= limit.bytes) return;
-  fail("training needs {}; {} has {} GiB. {} smaller model.d_model, model.layers, model.mlp or train.batch_size",
-       memory_text(need), limit.of, gibibytes(limit.bytes), hint.empty() ? "Choose" : hint);
+  fail("training needs {}; {} has {}. {} smaller model.d_model, model.layers, model.mlp or train.batch_size",
+       memory_text(need), limit.of, size_text(limit.bytes), hint.empty() ? "Choose" : hint);
 }
 
 }  // namespace heed

@@ -18,7 +18,10 @@ struct MemoryNeed {
 /// Returns the bytes that training takes. `parameters` is the number of elements of all parameters.
 MemoryNeed memory_need(const Config& config, const Task& task, std::int64_t parameters);
 
-/// Returns "3.2 GiB: parameters 0.8, gradients 0.8, moments 1.6, a step 0.01, writing a checkpoint 2.4".
+/// Returns "88 KiB", "5.2 MiB" or "3510 GiB".
+std::string size_text(std::int64_t bytes);
+
+/// Returns "5.2 MiB: parameters 88 KiB, gradients 88 KiB, moments 176 KiB, a step 4.9 MiB, writing a checkpoint 528 KiB".
 std::string memory_text(const MemoryNeed& need);
 
 /// The memory that this process can use: the machine's memory and swap, or less if a cgroup or ulimit -v sets a lower

@@ -7,28 +7,10 @@
 #include <algorithm>
 
 namespace heed {
+namespace {
 
-std::vector<Relation> evaluate_relations(const Model& model, const Vocabulary& vocabulary,
-                                         const std::vector<Example>& examples) {
-  std::vector<std::pair<std::string, std::vector<Example>>> groups;
-  for (const Example& example : examples) {
-    auto group = std::ranges::find(groups, example.relation, [](const auto& g) { return g.first; });
-    if (group == groups.end()) group = groups.insert(group, {example.relation, {}});
-    group->second.push_back(example);
-    group->second.back().twin = -1;  // an index into all the examples, not into this group
-  }
-  std::vector<Relation> relations;
-  for (const auto& [name, asked] : groups) {
-    relations.push_back({name, evaluate(model, NumberedExamples(asked, vocabulary))});
-  }
-  return relations;
-}
-
-bool has_relations(const std::vector<Example>& examples) {
-  return std::ranges::any_of(examples, [&](const Example& e) { return e.relation != examples[0].relation; });
-}
-
-std::string relations_table(const std::vector<Relation>& relations) {
+// Returns a table of relations that fit beside each other.
+std::string relations_that_fit(const std::vector<Relation>& relations) {
   constexpr int first_column = 22, column = 12;
   const auto row = [](std::string_view name, const std::vector<std::string>& cells) {
     std::string line = "  " + fit_width(name, first_column);
@@ -61,6 +43,40 @@ std::string relations_table(const std::vector<Relation>& relations) {
     }
   }
   return table + row("accuracy", accuracy);
+}
+
+}  // namespace
+
+std::vector<Relation> evaluate_relations(const Model& model, const Vocabulary& vocabulary,
+                                         const std::vector<Example>& examples) {
+  std::vector<std::pair<std::string, std::vector<Example>>> groups;
+  for (const Example& example : examples) {
+    auto group = std::ranges::find(groups, example.relation, [](const auto& g) { return g.first; });
+    if (group == groups.end()) group = groups.insert(group, {example.relation, {}});
+    group->second.push_back(example);
+    group->second.back().twin = -1;  // an index into all the examples, not into this group
+  }
+  std::vector<Relation> relations;
+  for (const auto& [name, asked] : groups) {
+    relations.push_back({name, evaluate(model, NumberedExamples(asked, vocabulary))});
+  }
+  return relations;
+}
+
+bool has_relations(const std::vector<Example>& examples) {
+  return std::ranges::any_of(examples, [&](const Example& e) { return e.relation != examples[0].relation; });
+}
+
+std::string relations_table(const std::vector<Relation>& relations, const Terminal& terminal) {
+  constexpr int margin = 24, column = 12;
+  const auto fit = static_cast<std::size_t>(std::max(1, (terminal.width - margin) / column));
+  std::string text;
+  for (std::size_t first = 0; first < relations.size(); first += fit) {
+    const auto begin = relations.begin() + static_cast<std::ptrdiff_t>(first);
+    const std::size_t count = std::min(fit, relations.size() - first);
+    text += (first > 0 ? "\n" : "") + relations_that_fit({begin, begin + static_cast<std::ptrdiff_t>(count)});
+  }
+  return text;
 }
 
 }  // namespace heed

@@ -1,4 +1,5 @@
 #pragma once
+#include "inspect/views/terminal.h"
 #include "train/evaluation.h"
 
 #include <string>
@@ -17,7 +18,7 @@ std::vector<Relation> evaluate_relations(const Model& model, const Vocabulary& v
 
 /// Returns a table of which head learned which relation. It has a row for each head with the mean weight from query to
 /// antecedent for each relation, and a star at the relation's largest. The last row has the share of right answers.
-std::string relations_table(const std::vector<Relation>& relations);
+std::string relations_table(const std::vector<Relation>& relations, const Terminal& terminal);
 
 /// Returns whether the examples have at least two relations, which can be compared.
 bool has_relations(const std::vector<Example>& examples);

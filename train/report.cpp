@@ -26,24 +26,20 @@
 namespace heed {
 namespace {
 
-// 39744 -> "39,744"
-std::string grouped(std::int64_t number) {
-  return number < 1000 ? fmt::format("{}", number) : fmt::format("{},{:03}", grouped(number / 1000), number % 1000);
-}
-
-std::string plural(std::int64_t count, const std::string& noun) {
-  return fmt::format("{} {}{}", grouped(count), noun, count == 1 ? "" : "s");
+// Returns "d_model 128, mlp 512".
+std::string widths_text(const TransformerConfig& config) {
+  const AttentionConfig& a = config.block.attention;
+  const bool divides = a.d_model % a.heads == 0;
+  return fmt::format(
+      "d_model {}{}{}", a.d_model,
+      divides ? "" : fmt::format(" (not divided by {} heads, so d_k {} and d_v {})", a.heads, a.d_k, a.d_v),
+      config.block.mlp.width ? fmt::format(", mlp {}", config.block.mlp.width) : "");
 }
 
 std::string model_line(const Experiment& e) {
   const TransformerConfig& config = e.model.transformer().config;
-  const AttentionConfig& a = config.block.attention;
-  const bool divides = a.d_model % a.heads == 0;
-  return fmt::format(
-      "{}, {} each, d_model {}{}{}: {} parameters", plural(config.layers, "layer"), plural(a.heads, "head"), a.d_model,
-      divides ? "" : fmt::format(" (not divided by {} heads, so d_k {} and d_v {})", a.heads, a.d_k, a.d_v),
-      config.block.mlp.width ? fmt::format(", mlp {}", config.block.mlp.width) : "",
-      grouped(e.model.parameters.numel()));
+  return fmt::format("{}, {} each, {}: {} parameters", plural(config.layers, "layer"), plural(config.heads(), "head"),
+                     widths_text(config), grouped(e.model.parameters.numel()));
 }
 
 std::string data_line(const Experiment& e) {
@@ -167,50 +163,23 @@ std::vector<std::string> notes_on_sentences(const Experiment& e) {
   return lines;
 }
 
-// Returns why a run ended before its last step, if it did.
-std::string stop_of(const Experiment& e, const RunDirectory& run) {
-  const std::vector<Metrics> lines = read_metrics(run.path());
-  if (lines.back().step == e.config.schedule.steps) return "";
-  const std::string file = best_model_path(run.path()).string();
-  const std::int64_t step = load_model(file).step;
-  const auto best = std::ranges::find(lines, step, &Metrics::step);
-  if (best == lines.end()) fail("{}: is of step {}, which metrics.jsonl does not have", file, step);
-  return fmt::format(
-      "\nEnded at step {} of {}: the held-out loss was smallest\nat step {}, {:.4f}; that model is\n{}\n",
-      lines.back().step, e.config.schedule.steps, step, best->held_out.loss, file);
-}
-
-// Returns the figures of a language model, after and before training.
-std::string language_figures(const Metrics& after, const Metrics& before, const char* first) {
-  const auto row = [&](const char* name, const char* unit, double Evaluation::*figure) {
-    const auto cell = [&](const Metrics& m) { return fmt::format("{:.4f}{}", m.held_out.*figure, unit); };
-    return fmt::format("  {:<36} {:>20} {:>20}\n", name, cell(after), cell(before));
-  };
-  std::string text = fmt::format("\n  {:<36} {:>20} {:>20}\n", "on the whole held-out text", "trained", first);
-  text += row("loss per token", " nats", &Evaluation::loss) + row("perplexity", "", &Evaluation::perplexity);
-  if (!std::isnan(after.held_out.bits_per_byte)) text += row("bits per byte", "", &Evaluation::bits_per_byte);
-  return text;
-}
-
 // Returns the size of the models of dumped steps: the first step, each multiple of dump.every, and the last step.
 std::string dumped_weights(const Experiment& e) {
   const int steps = e.config.schedule.steps, every = e.config.dump.every;
   if (!e.config.dump.weights) return "";
   const std::int64_t dumps = 1 + steps / every + (steps % every != 0);
-  return fmt::format(", {} of the weights at {} dumped steps", grouped(dumps * e.memory.parameters), grouped(dumps));
-}
-
-// Returns the report of a model that chooses among candidates; "" for other models.
-std::string report_of(const Experiment& e, const RunDirectory& run, const Terminal& terminal) {
-  if (e.config.answer == Answer::word) return "";
-  return "\n" +
-         report_view(report(load_model(model_path(run.path())), read_baselines(run.path()), "held-out sentences",
-                            e.task.held_out),
-                     terminal) +
-         "No term of the loss touches an attention weight.\n";
+  return fmt::format(", weights of {} dumped steps {}", grouped(dumps), size_text(dumps * e.memory.parameters));
 }
 
 }  // namespace
+
+std::string grouped(std::int64_t number) {
+  return number < 1000 ? fmt::format("{}", number) : fmt::format("{},{:03}", grouped(number / 1000), number % 1000);
+}
+
+std::string plural(std::int64_t count, const std::string& noun) {
+  return fmt::format("{} {}{}", grouped(count), noun, count == 1 ? "" : "s");
+}
 
 double tokens_a_step(const Experiment& e) {
   return e.task.corpus ? static_cast<double>(e.config.train.batch_size) * e.task.corpus->context : 0;
@@ -255,73 +224,29 @@ std::string resumption(std::int64_t step, const Config& config, const std::vecto
 
 std::string dry_run(const Experiment& e) {
   const Config& config = e.config;
+  const TransformerConfig& model = e.model.transformer().config;
   const std::int64_t tokens = std::int64_t{config.train.batch_size} * e.task.max_length;
-  std::string notes;
-  for (const std::string& line : notes_on_sentences(e)) notes += line + "\n";
   const double all = static_cast<double>(e.task.corpus ? e.task.corpus->train.size() : std::ssize(e.task.train));
-  const std::string lines = fmt::format(
-      "heed {} ({}), {}, {}\n"
-      "model  {}\n"
-      "data   {}\n"
-      "{}"
-      "steps  {} of {} examples: up to {} tokens a step, {:.1f} times through the data\n"
-      "disk   {} bytes of weights, {} of checkpoint{}\n"
-      "memory {}\n",
-      HEED_VERSION, vector_instructions(), blas_description(), plural(threads(), "thread"), model_line(e), data_line(e),
-      notes, grouped(config.schedule.steps), grouped(config.train.batch_size), grouped(tokens),
-      static_cast<double>(config.schedule.steps) *
-          static_cast<double>(e.task.corpus ? tokens : std::int64_t{config.train.batch_size}) / all,
-      grouped(e.memory.parameters), grouped(e.memory.parameters + e.memory.moments), dumped_weights(e),
-      memory_text(e.memory));
-  std::string text = to_yaml(config) + "\n";  // and facts that the YAML lacks
-  std::istringstream unwrapped(lines);
-  for (std::string line; std::getline(unwrapped, line);) {
+  std::vector<std::string> lines{
+      fmt::format("model  {} parameters: {} of {}, {}", grouped(e.model.parameters.numel()),
+                  plural(model.layers, "layer"), plural(model.heads(), "head"), widths_text(model)),
+      "memory " + memory_text(e.memory), "data   " + data_line(e)};
+  for (const std::string& line : notes_on_sentences(e)) lines.push_back(line);
+  lines.push_back(fmt::format("steps  {} of {} examples: up to {} tokens per step, {:.1f} times through the data",
+                              grouped(config.schedule.steps), grouped(config.train.batch_size), grouped(tokens),
+                              static_cast<double>(config.schedule.steps) *
+                                  static_cast<double>(e.task.corpus ? tokens : std::int64_t{config.train.batch_size}) /
+                                  all));
+  lines.push_back(fmt::format("disk   weights {}, checkpoint {}{}", size_text(e.memory.parameters),
+                              size_text(e.memory.parameters + e.memory.moments), dumped_weights(e)));
+  lines.push_back(fmt::format("heed   {} ({}), {}, {}", HEED_VERSION, vector_instructions(), blas_description(),
+                              plural(threads(), "thread")));
+  std::string text;
+  for (const std::string& line : lines) {
     std::istringstream parts(wrapped(line, 78, 7));
     for (std::string part; std::getline(parts, part);) text += "# " + part + "\n";
   }
-  return text;
-}
-
-std::string closing(const Experiment& e, const RunDirectory& run, const Terminal& terminal) {
-  const char* first = e.config.from.empty() ? "untrained" : "at step 0";
-  if (e.task.corpus) {
-    const std::vector<Metrics> lines = read_metrics(run.path());
-    const std::string ended_early = stop_of(e, run);
-    std::string text = ended_early + language_figures(lines.back(), lines.front(), first) +
-                       fmt::format("\nLook closer: {} {}\n", command_of("inspect"), shell_word(run.path()));
-    if (std::holds_alternative<LanguageModel>(*e.model.network) && e.model.tokenizer.is_of_text()) {
-      const std::filesystem::path model = ended_early.empty() ? run.path() : best_model_path(run.path());
-      text += fmt::format("Continue a text: {} generate {} --prompt TEXT\n", command_of("inspect"), shell_word(model));
-    }
-    return text;
-  }
-  const Dump after = last_dump(run.path());
-  std::optional<Dump> before;  // empty if the dump was removed
-  if (std::filesystem::exists(dump_path(run.path(), 0))) before = read_dump(dump_path(run.path(), 0));
-  const std::vector<Metrics> history = read_metrics(run.path());
-  const std::int64_t examples = std::ssize(e.task.held_out);
-  const std::int64_t pairs =
-      std::ranges::count_if(e.task.held_out, [](const Example& one) { return one.twin >= 0; }) / 2;
-  const auto row = [&](const std::string& name, const auto& figure) {
-    return fmt::format("  {:<36} {:>20} {:>20}\n", name, figure(history.back().held_out),
-                       figure(history.front().held_out));
-  };
-  return stop_of(e, run) +
-         fmt::format("\n{}\n", query_view(after, {.terminal = terminal,
-                                                  .layer = {},
-                                                  .head = {},
-                                                  .before = before ? &*before : nullptr,
-                                                  .before_name = first})) +
-         fmt::format("  {:<36} {:>20} {:>20}\n", "on " + plural(examples, "held-out example"), "trained", first) +
-         row("accuracy", [](const Evaluation& v) { return percent(v.accuracy); }) +
-         row(fmt::format("both right, of {}", plural(pairs, "minimal pair")),
-             [](const Evaluation& v) { return percent(v.twin_accuracy); }) +
-         row("weight on the antecedent, best head", best_head_text) +
-         (has_relations(e.task.held_out)
-              ? "\n" + relations_table(evaluate_relations(*e.model.network, e.model.vocabulary, e.task.held_out))
-              : "") +
-         report_of(e, run, terminal) +
-         fmt::format("\nLook closer: {} {}\n", command_of("inspect"), shell_word(run.path()));
+  return text + "\n" + to_yaml(config);
 }
 
 }  // namespace heed

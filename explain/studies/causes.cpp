@@ -206,12 +206,15 @@ class Study {
   void say_what_is_left_out() {
     const auto none = [&](const auto& fits) { return std::ranges::none_of(causes_.rows, fits); };
     const auto note = [&](const char* text) { causes_.left_out.emplace_back(text); };
-    if (!causes_.pointing) note("No sentence says what its query refers to: edges to an antecedent are left out.");
-    if (none([](const Cause& row) { return row.to == "other"; })) {
-      note("No sentence has a distractor: edges to one are left out, and chance is unknown.");
-    }
-    if (none([](const Cause& row) { return row.to == "decider"; })) {
-      note("No sentence has a cue word beside its antecedent: edges to one are left out.");
+    if (!causes_.pointing) {
+      note("No sentence has an antecedent: edges to it, to a distractor and to a cue word are left out.");
+    } else {
+      if (none([](const Cause& row) { return row.to == "other"; })) {
+        note("No sentence has a distractor: edges to one are left out, and chance is unknown.");
+      }
+      if (none([](const Cause& row) { return row.to == "decider"; })) {
+        note("No sentence has a cue word beside its antecedent: edges to one are left out.");
+      }
     }
     if (none([](const Cause& row) { return is_patch(row.what); })) {
       note("No sentence has a counterpart: there is nothing to patch with.");
@@ -372,6 +375,7 @@ Causes causes(const SavedModel& model, const std::vector<Example>& held_out, con
   Causes result;
   result.step = model.step;
   result.held_out = static_cast<int>(held_out.size());
+  result.is_text = holds_spaces(model);
   const TransformerConfig& config = model.transformer().config;
   const double times = passes(config, among, longest(held_out));
   const HeldOut used(model, held_out, sentences_to_use(options.most, config, held_out, times), options.processes);

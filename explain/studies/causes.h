@@ -13,34 +13,34 @@ namespace heed {
 struct Cause {
   /// The kind of an intervention.
   enum class What {
-    zero_ablation,    // the head's output is 0 at every token
-    mean_ablation,    // ... is its mean over the sentences: at the query over queries, elsewhere over the other tokens
-    edge,             // the score of one key for one query is -infinity, so that the others share its weight (attention
-                      // knockout; Geva et al. 2023, arXiv:2304.14767)
-    only_edge,        // the scores of all other keys are -infinity
-    edge_all_heads,   // `edge` in every head of the layer at once
-    edge_everywhere,  // `edge` in every head of every layer at once
-    patch_head,       // the head's output is that of the twin sentence (activation patching; Meng et al. 2022,
-                      // arXiv:2202.05262)
-    patch_layer       // the output of every head of the layer is that of the twin sentence
+    zero_ablation,  ///< the head's output is 0 at every token
+    mean_ablation,  ///< ... is its mean over the sentences: at the query over queries, elsewhere over the other tokens
+    edge,           ///< the score of one key for one query is -infinity, so that the others share its weight (attention
+                    ///< knockout; Geva et al. 2023, arXiv:2304.14767)
+    only_edge,      ///< the scores of all other keys are -infinity
+    edge_all_heads,   ///< `edge` in every head of the layer at once
+    edge_everywhere,  ///< `edge` in every head of every layer at once
+    patch_head,       ///< the head's output is that of the twin sentence (activation patching; Meng et al. 2022,
+                      ///< arXiv:2202.05262)
+    patch_layer       ///< the output of every head of the layer is that of the twin sentence
   } what = What::zero_ablation;
-  int layer = 0;  // -1: all
-  int head = -1;  // -1: all
-  // For an edge: "query", "antecedent", "other" (the distractor) or "decider". `to` may also be "itself", or "rest":
-  // all other tokens, one after the other.
+  int layer = 0;  ///< -1: all
+  int head = -1;  ///< -1: all
+  /// For an edge: "query", "antecedent", "other" (the distractor) or "decider". `to` may also be "itself", or "rest":
+  /// all other tokens, one after the other.
   std::string from = {}, to = {};
-  int sentences = 0;       // to which it applies; all figures here are over these
-  double weight = 0;       // mean attention weight of the edge, else of query -> antecedent; NaN: unknown
-  double probability = 0;  // mean change of the answer's probability
-  double spread = 0;       // its standard deviation over sentences (`rest`: over sentences and tokens)
-  Interval before{};       // accuracy with nothing changed
-  Interval accuracy{};     // after the intervention (`rest`: mean over sentences and tokens)
-  Interval lost{};         // before minus after
-  Interval flipped{};      // patches: flip rate, the share of answers that become the twin's; NaN otherwise
-  double unmoved = 0;      // `rest`: share of sentences whose answer changes with none of the cuts; NaN otherwise
+  int sentences = 0;       ///< to which it applies; all figures here are over these
+  double weight = 0;       ///< mean attention weight of the edge, else of query -> antecedent; NaN: unknown
+  double probability = 0;  ///< mean change of the answer's probability
+  double spread = 0;       ///< its standard deviation over sentences (`rest`: over sentences and tokens)
+  Interval before{};       ///< accuracy with nothing changed
+  Interval accuracy{};     ///< after the intervention (`rest`: mean over sentences and tokens)
+  Interval lost{};         ///< before minus after
+  Interval flipped{};      ///< patches: flip rate, the share of answers that become the twin's; NaN otherwise
+  double unmoved = 0;      ///< `rest`: share of sentences whose answer changes with none of the cuts; NaN otherwise
 };
 
-constexpr double pointing_weight = 0.5;  // least mean weight from the query to the antecedent in a head that points
+constexpr double pointing_weight = 0.5;  ///< least mean weight from the query to the antecedent in a head that points
 
 /// Mean weight below which only_edge leaves an edge out: the head ignores that token, and would be forced to attend to
 /// it.
@@ -49,31 +49,33 @@ constexpr double kept_weight = 0.1;
 /// Tests whether the attention is the cause of the answers: applies every intervention of Cause to a model that answers
 /// held-out sentences.
 ///
-///   const Causes found = causes(model, held_out, {}, {.most = 100});
-///   const Cause* edge = found.find(Cause::What::edge, 1, 0, "antecedent");
-///   fmt::print("accuracy {:.2f}, without the edge {:.2f}\n", found.accuracy.share, edge->accuracy.share);
+///     const Causes found = causes(model, held_out, {}, {.most = 100});
+///     const Cause* edge = found.find(Cause::What::edge, 1, 0, "antecedent");
+///     fmt::print("accuracy {:.2f}, without the edge {:.2f}\n", found.accuracy.share, edge->accuracy.share);
 struct Causes {
   std::int64_t step = 0;
-  int sentences = 0, held_out = 0;  // of `held_out` sentences, `sentences` are used
-  int pairs = 0;                    // minimal pairs among them
-  Interval accuracy{};              // with nothing changed
+  int sentences = 0, held_out = 0;  ///< of `held_out` sentences, `sentences` are used
+  int pairs = 0;                    ///< minimal pairs among them
+  bool is_text = false;             ///< whether the tokens hold the spaces of a text
+  Interval accuracy{};              ///< with nothing changed
   double probability = 0;
-  double twin_accuracy = 0;  // both of a pair right; NaN without pairs
-  double chance = 0;         // 1/2 when each sentence has two candidates, else NaN
+  double twin_accuracy = 0;  ///< both of a pair right; NaN without pairs
+  double chance = 0;         ///< 1/2 when each sentence has two candidates, else NaN
 
   /// The head with the largest mean weight from query to antecedent.
   struct Pointing {
     int layer, head;
     double weight;
-    Interval others{};  // answers lost when the edge is cut in every head of the layer, beyond those lost in this head
+    Interval
+        others{};  ///< answers lost when the edge is cut in every head of the layer, beyond those lost in this head
   };
   std::optional<Pointing> pointing;
-  std::vector<Cause> rows;            // by layer and head
-  std::vector<std::string> left_out;  // sentences that say which rows are left out, and why
-  // Spearman's rank correlation of attention weight and absolute change of the answer's probability when the edge is
-  // cut, over all (sentence, head, token) from the query. NaN when all weights or all changes are equal.
+  std::vector<Cause> rows;            ///< by layer and head
+  std::vector<std::string> left_out;  ///< sentences that say which rows are left out, and why
+  /// Spearman's rank correlation of attention weight and absolute change of the answer's probability when the edge is
+  /// cut, over all (sentence, head, token) from the query. NaN when all weights or all changes are equal.
   double rank_correlation_last = 0, rank_correlation_all = 0;
-  std::vector<Attribution> attribution;  // one per watched sentence
+  std::vector<Attribution> attribution;  ///< one per watched sentence
 
   /// Returns the row of an intervention from the query, or null.
   const Cause* find(Cause::What what, int layer, int head, const std::string& to = "") const;

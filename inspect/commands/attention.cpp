@@ -1,9 +1,30 @@
 #include "inspect/commands/shared.h"
+#include "inspect/known_answers.h"
 #include "run/program.h"
 #include "run/run_directory.h"
 
+#include <heed/models/reading.h>
+
 namespace heed {
 namespace {
+
+// Adds the correct answers of watched sentences. Adds the most probable tokens of a model that predicts tokens if the run
+// holds the model of the snapshot's step.
+void add_answers(const std::filesystem::path& run, Dump& dump) {
+  if (std::filesystem::is_regular_file(run)) return;
+  const std::vector<Example> held_out = held_out_of(run);
+  for (SentenceAttention& sentence : dump.sentences) sentence.answer = known_answer(sentence, held_out);
+  std::filesystem::path file = dumped_model_path(run, dump.step);
+  if (!std::filesystem::exists(file)) file = model_path(run);
+  if (!std::filesystem::exists(file)) return;
+  const SavedModel model = load_model(file, {.mapped = true, .progress = {}});
+  dump.is_text = holds_spaces(model);
+  if (!predicts_tokens(*model.network) || model.step != dump.step) return;
+  check_same_model(dump, model, dump_path(run, dump.step).string());
+  for (SentenceAttention& sentence : dump.sentences) {
+    sentence.likeliest = attend(*model.network, model.vocabulary, question(sentence)).likeliest;
+  }
+}
 
 // Returns a note when the saved model was trained beyond step `shown`, else "".
 std::string newer_model_note(const std::filesystem::path& run, std::int64_t shown, const Terminal& terminal) {
@@ -32,6 +53,7 @@ const Command attention_command{
           if (request.has("json") && request.has("matrix")) misused("--json prints what --matrix draws: choose one");
           Dump dump = attention_of(request);
           choose_probe(request, dump);
+          if (!request.has("sentence")) add_answers(request.runs[0], dump);
           if (request.has("json")) return json_view(dump);
           const bool is_last = !request.has("step") && !request.has("sentence");
           return (request.has("matrix") ? matrix_view(dump, request.view) : query_view(dump, request.view)) +

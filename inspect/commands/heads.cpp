@@ -28,24 +28,32 @@ std::string heads_view(const HeadChoices& found, const std::string& set, const V
           100 * found.best.right.high,
           found.best.right.is_above(chance) ? "better than each baseline." : "not shown to beat the baselines."),
       view.terminal.width);
-  text += fmt::format("\n\n{} sentences, {} in minimal pairs; share of right candidates and 95 % interval\n",
-                      found.sentences, 2 * found.pairs);
-  text += share_row("that head, on the half that chose it", found.chosen_on);
-  text += share_row("that head, on the other half", found.best.right);
-  text += share_row("a head drawn at random", found.mean);
-  text +=
-      share_row("the candidate nearest to the pronoun", found.nearest) + share_row("the first candidate", found.first);
-  text += share_row("a coin", found.coin);
+  const auto line = [&](const std::string& words) { text += wrapped(words, view.terminal.width) + "\n"; };
+  const auto row = [&](const std::string& name, const auto& share) { text += share_row(name, share, view.terminal); };
+  text += "\n\n";
+  line(fmt::format("{} sentences, {} in minimal pairs; share of right candidates, and its 95 % interval",
+                   found.sentences, 2 * found.pairs));
+  row("that head, on the half that chose it", found.chosen_on);
+  row("that head, on the other half", found.best.right);
+  row("a head drawn at random", found.mean);
+  row("the candidate nearest to the pronoun", found.nearest);
+  row("the first candidate", found.first);
+  row("a coin", found.coin);
   std::vector<HeadChoices::Head> heads = found.heads;
   std::ranges::stable_sort(heads, std::greater<>(), [](const HeadChoices::Head& h) { return h.right.share; });
   heads.resize(std::min<std::size_t>(heads.size(), 8));
-  text += fmt::format("\nThe {} largest of {} shares, on all sentences (the largest are so by chance, too)\n",
-                      heads.size(), found.heads.size());
-  for (const HeadChoices::Head& head : heads) text += share_row(name_of(head), head.right);
-  if (found.without > 0)
-    text += fmt::format("\n{} sentences without a meant candidate among two are left out.\n", found.without);
-  if (found.too_long > 0)
-    text += fmt::format("\n{} sentences longer than the model reads are left out.\n", found.too_long);
+  text += '\n';
+  line(fmt::format("The {} largest of {} shares, on all sentences (the largest are so by chance, too)", heads.size(),
+                   found.heads.size()));
+  for (const HeadChoices::Head& head : heads) row(name_of(head), head.right);
+  if (found.without > 0) {
+    text += '\n';
+    line(fmt::format("{} sentences without a meant candidate among two are left out.", found.without));
+  }
+  if (found.too_long > 0) {
+    text += '\n';
+    line(fmt::format("{} sentences longer than the model reads are left out.", found.too_long));
+  }
   return text;
 }
 

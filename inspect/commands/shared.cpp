@@ -133,6 +133,7 @@ namespace {
 void write_out_tokens(SentenceAttention& sentence, const Tokenizer& tokenizer) {
   for (std::string& token : sentence.tokens) token = shown_token(tokenizer, token);
   sentence.predicted = shown_token(tokenizer, sentence.predicted);
+  for (Prediction& one : sentence.likeliest) one.answer = shown_token(tokenizer, one.answer);
 }
 
 }  // namespace
@@ -150,7 +151,8 @@ Dump attention_of(const Request& request, Tokens tokens) {
     misused("--probe chooses a watched sentence, --sentence another");
   if (!request.has("sentence")) return dump_of(request.runs[0], step_of(request));
   const SavedModel model = model_of(request.runs[0], step_of(request), request.progress);
-  return {model.step, {attention_of(model, example_of(request, model), tokens, !request.has("json"))}};
+  return {
+      model.step, {attention_of(model, example_of(request, model), tokens, !request.has("json"))}, holds_spaces(model)};
 }
 
 void choose_probe(const Request& request, Dump& dump) {

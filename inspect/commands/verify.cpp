@@ -11,6 +11,7 @@
 #include <heed/models/formats/saved_model.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -68,12 +69,12 @@ std::string state_of(const RunFile& one) {
   return read_safetensors(one.file).has_digest ? "whole" : "can be read (without a digest)";
 }
 
-std::string verify(const fs::path& run) {
+std::string verify(const fs::path& run, const Terminal& terminal) {
   if (!fs::is_directory(run)) fail("{}: is a single file; inspect verify needs the run directory", run.string());
   const std::vector<RunFile> files = files_of(run);
   std::size_t widest = 0;
   for (const RunFile& one : files) widest = std::max(widest, one.file.lexically_relative(run).string().size());
-  std::string text;
+  std::vector<std::string> lines;
   int damaged = 0;
   for (const RunFile& one : files) {
     std::string state;
@@ -83,10 +84,13 @@ std::string verify(const fs::path& run) {
       state = fmt::format("DAMAGED: {}", message_of(error));
     }
     damaged += state.starts_with("DAMAGED") || state == "missing";
-    text += fmt::format("{:<{}}  {}\n", one.file.lexically_relative(run).string(), widest, state);
+    lines.push_back(fmt::format("{:<{}}  {}", one.file.lexically_relative(run).string(), widest, state));
   }
-  if (damaged > 0)
-    fail("{}: {} of {} files are not whole\n{}", run.string(), damaged, files.size(), text.substr(0, text.size() - 1));
+  if (damaged > 0) {
+    fail("{}: {} of {} files are not whole\n{}", run.string(), damaged, files.size(), fmt::join(lines, "\n"));
+  }
+  std::string text;
+  for (const std::string& line : lines) text += wrapped(line, terminal.width, 4) + "\n";
   return text;
 }
 
@@ -135,7 +139,7 @@ const Command verify_command{
           if (const auto file = request.given<std::string>("against")) return against(run, *file, request.has("json"));
           if (request.has("json")) misused("--json needs --against");
           if (is_pretrained(run)) misused("a pretrained model is compared with golden values: --against FILE");
-          return verify(run);
+          return verify(run, request.view.terminal);
         }};
 
 }  // namespace heed

@@ -1,5 +1,6 @@
 #include "inspect/page/page.h"
 
+#include "inspect/known_answers.h"
 #include "inspect/page/encode.h"
 #include "inspect/page/page_causes.h"
 #include "inspect/page/page_facts.h"
@@ -76,42 +77,12 @@ Json answers(const Dump& dump) {
   return result;
 }
 
-// Returns the correct answer: that of the held-out sentences with the same query word and the same antecedent, if they agree.
-// Returns "" if none exists or they disagree.
-std::string expected_answer(const SentenceAttention& sentence, const std::vector<Example>& held_out) {
-  if (sentence.antecedent < 0) return "";
-  const auto word = [](const auto& of, int i) -> const std::string& { return of.tokens[static_cast<std::size_t>(i)]; };
-  std::string answer;
-  for (const Example& e : held_out) {
-    if (e.antecedent < 0 || word(e, e.query) != word(sentence, sentence.query)) continue;
-    if (word(e, e.antecedent) != word(sentence, sentence.antecedent)) continue;
-    if (!answer.empty() && answer != e.answer) return "";
-    answer = e.answer;
-  }
-  return answer;
-}
-
-std::vector<Example> held_out_of(const fs::path& run) {
-  try {
-    if (fs::exists(held_out_path(run))) return read_jsonl(held_out_path(run));
-  } catch (const FileError&) {
-    throw;  // the file exists but cannot be read
-  } catch (const Error&) {
-    return {};  // the page shows the error in place of the causes
-  }
-  return {};
-}
-
 Json sentences_of(const Dump& dump, const std::vector<Example>& held_out) {
   Json result = Json::array();
   for (const SentenceAttention& sentence : dump.sentences) {
     Json one = {{"tokens", sentence.tokens}, {"query", sentence.query}, {"antecedent", sentence.antecedent}};
-    std::string answer = sentence.candidates.empty() ? expected_answer(sentence, held_out) : "";
-    for (const Span& span : sentence.candidates) {
-      one["candidates"].push_back({span.begin, span.end});
-      const bool is_meant = span.begin <= sentence.antecedent && sentence.antecedent < span.end;
-      if (is_meant) answer = text_of(question(sentence), span);
-    }
+    for (const Span& span : sentence.candidates) one["candidates"].push_back({span.begin, span.end});
+    const std::string answer = sentence.antecedent < 0 ? "" : known_answer(sentence, held_out);
     if (!answer.empty()) one["answer"] = answer;
     const auto [layer, head] = telling_head(sentence);
     one["pointing"] = {{"layer", layer}, {"head", head}};

@@ -23,16 +23,19 @@ std::string right_after(const Causes& causes, const Cause& row) {
                      percent(row.before.share), chance_text(causes));
 }
 
+std::string too_few(int sentences) {
+  return fmt::format("Unknown: {} sentences are too few for a 95 % interval. Hold out more sentences.", sentences);
+}
+
+std::string no_answers(const Causes& causes, const Interval& accuracy, int sentences) {
+  return fmt::format("Unknown: {} of {} sentences are answered right{}, so there are no answers to explain.",
+                     percent(accuracy), sentences, chance_text(causes));
+}
+
 // Answers "is the attention the cause?" in one sentence, over the sentences whose antecedent is known.
 std::string answer(const Causes& causes, const Cause& alone, const Cause* everywhere) {
-  if (alone.before.error() >= 1) {
-    return fmt::format("Unknown: {} sentences are too few for a 95 % interval. Hold out more sentences.",
-                       alone.sentences);
-  }
-  if (!has_answers(alone.before, causes.chance)) {
-    return fmt::format("Unknown: {} of {} sentences are answered right{}, so there are no answers to explain.",
-                       percent(alone.before), alone.sentences, chance_text(causes));
-  }
+  if (alone.before.error() >= 1) return too_few(alone.sentences);
+  if (!has_answers(alone.before, causes.chance)) return no_answers(causes, alone.before, alone.sentences);
   const std::string cut = "without the edge from the query to the antecedent in ";
   const std::string head = fmt::format("layer {} head {}", causes.pointing->layer + 1, causes.pointing->head + 1);
   if (alone.lost.is_above(0)) {
@@ -91,10 +94,35 @@ void add_patches(std::vector<std::string>& lines, const Causes& causes, int laye
   }
 }
 
+// Answers "which heads do the answers depend on?" for sentences without an antecedent, such as those of a language model.
+std::vector<std::string> heads_verdict(const Causes& causes) {
+  std::vector<const Cause*> heads;
+  for (const Cause& row : causes.rows) {
+    if (row.what == Cause::What::mean_ablation) heads.push_back(&row);
+  }
+  if (heads.empty()) return {};
+  if (causes.accuracy.error() >= 1) return {too_few(causes.sentences)};
+  if (!has_answers(causes.accuracy, causes.chance)) return {no_answers(causes, causes.accuracy, causes.sentences)};
+  const Cause& most = **std::ranges::min_element(heads, {}, &Cause::probability);
+  const auto needed = std::ranges::count_if(heads, [](const Cause* row) { return row->lost.is_above(0); });
+  const std::string effect = fmt::format(
+      "when layer {} head {} is mean-ablated, {}, and the answer's mean probability changes by {:+.3f} from {:.3f}",
+      most.layer + 1, most.head + 1, right_after(causes, most), most.probability, causes.probability);
+  if (needed == 0) {
+    return {fmt::format("Not shown for any single head: {}. That is the largest effect of {} heads.", effect,
+                        heads.size())};
+  }
+  return {
+      fmt::format("Most of all on layer {} head {}: {}.", most.layer + 1, most.head + 1, effect),
+      fmt::format("Accuracy falls with {} of {} heads: the 95 % interval of the loss excludes 0. With many heads, some "
+                  "do so by chance.",
+                  needed, heads.size())};
+}
+
 }  // namespace
 
 std::vector<std::string> causes_verdict(const Causes& causes) {
-  if (!causes.pointing) return {};
+  if (!causes.pointing) return heads_verdict(causes);
   const auto& [layer, head, weight, others] = *causes.pointing;
   const Cause& alone = *causes.find(Cause::What::edge, layer, head, "antecedent");
   const Cause* in_layer = causes.find(Cause::What::edge_all_heads, layer, -1, "antecedent");

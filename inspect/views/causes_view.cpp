@@ -77,9 +77,9 @@ std::string rows_text(const Causes& causes, int layer, int head, const View& vie
 }
 
 // Returns a line per head; with many heads, only the two with the largest contributions.
-std::string attribution_text(const Attribution& one, const View& view) {
+std::string attribution_text(const Attribution& one, bool is_text, const View& view) {
   std::string text = fmt::format("\n{}\nthe logit of {} is {:.3f}:\n",
-                                 sentence_text(one.tokens, one.query, one.antecedent, view.terminal),
+                                 sentence_text(one.tokens, one.query, one.antecedent, view.terminal, is_text),
                                  highlighted(token_text(one.answer), view.terminal), one.logit);
   struct Part {
     int head;
@@ -163,7 +163,10 @@ std::string causes_view(const Causes& causes, const View& view) {
     answered += fmt::format("; of {} minimal pairs both are in {}", causes.pairs, percent(causes.twin_accuracy));
   }
   answered += fmt::format("; the answer's mean probability is {:.3f}", causes.probability);
-  text += wrapped(answered, view.terminal.width) + "\n\nIs the attention the cause?\n";
+  text += wrapped(answered, view.terminal.width) + "\n\n" +
+          wrapped(causes.pointing ? "Is the attention the cause?" : "Which heads do the answers depend on?",
+                  view.terminal.width) +
+          "\n";
   std::vector<std::string> lines = causes_verdict(causes);
   lines.insert(lines.end(), causes.left_out.begin(), causes.left_out.end());
   if (!view.layer && !view.head) lines.push_back(correlation_text(causes));
@@ -184,7 +187,7 @@ std::string causes_view(const Causes& causes, const View& view) {
                     view.terminal);
   if (causes.attribution.empty()) return text;
   text += "\n" + wrapped("Attribution: parts that add up to the logit of an answer", view.terminal.width) + "\n";
-  for (const Attribution& one : causes.attribution) text += attribution_text(one, view);
+  for (const Attribution& one : causes.attribution) text += attribution_text(one, causes.is_text, view);
   const bool marked =
       std::ranges::any_of(causes.attribution, [](const Attribution& one) { return one.antecedent >= 0; });
   return marked ? text + "\n" + antecedent_legend(false, view.terminal) : text;

@@ -68,6 +68,22 @@ std::string largest_text(const Scored& last, const std::vector<HeadIndex>& heads
 
 }  // namespace
 
+std::string best_head_text(const Dump& dump, double HeadScores::*score) {
+  if (dump.sentences.empty()) return "-";
+  double largest = -1;
+  HeadIndex best{};
+  const auto scores = head_scores(dump.sentences);
+  for (std::size_t layer = 0; layer < scores.size(); ++layer) {
+    for (std::size_t head = 0; head < scores[layer].size(); ++head) {
+      if (const double value = scores[layer][head].*score; value > largest) {
+        largest = value;
+        best = {static_cast<int>(layer), static_cast<int>(head)};
+      }
+    }
+  }
+  return largest < 0 ? "-" : fmt::format("{:.2f} layer {} head {}", largest, best.layer + 1, best.head + 1);
+}
+
 std::string induction_view(const std::vector<Dump>& dumps, const std::vector<Metrics>& metrics, const View& view) {
   const std::vector<Scored> all = scored(dumps, metrics);
   const std::vector<HeadIndex> columns = chosen_heads(all.at(0), view);

@@ -5,6 +5,9 @@
 
 namespace heed {
 
+/// Returns the head with the largest score over the sentences of a snapshot, "0.59 layer 1 head 2"; "-" if it is unknown.
+std::string best_head_text(const Dump& dump, double HeadScores::*score);
+
 /// Returns the heads with the largest scores at the last step, then the scores of every chosen head at each step of `dumps`,
 /// with the held-out loss.
 std::string induction_view(const std::vector<Dump>& dumps, const std::vector<Metrics>& metrics, const View& view);

@@ -33,13 +33,18 @@ std::string json_view(const Dump& dump) {
       for (std::int64_t head = 0; head < weights.size(0); ++head) heads.push_back(rows(weights, head));
       layers.push_back(std::move(heads));
     }
-    sentences.push_back(
-        {{"tokens", sentence.tokens},
-         {"query", sentence.query},
-         {"antecedent", sentence.antecedent},
-         {"predicted", has_answer ? JsonOfFloats(sentence.predicted) : JsonOfFloats()},
-         {"probability", has_answer ? JsonOfFloats(static_cast<float>(sentence.probability)) : JsonOfFloats()},
-         {"layers", std::move(layers)}});
+    JsonOfFloats one{
+        {"tokens", sentence.tokens},
+        {"query", sentence.query},
+        {"antecedent", sentence.antecedent},
+        {"predicted", has_answer ? JsonOfFloats(sentence.predicted) : JsonOfFloats()},
+        {"probability", has_answer ? JsonOfFloats(static_cast<float>(sentence.probability)) : JsonOfFloats()},
+        {"answer", sentence.answer.empty() ? JsonOfFloats() : JsonOfFloats(sentence.answer)}};
+    for (const auto& [answer, probability] : sentence.likeliest) {
+      one["likeliest"].push_back({{"answer", answer}, {"probability", static_cast<float>(probability)}});
+    }
+    one["layers"] = std::move(layers);
+    sentences.push_back(std::move(one));
   }
   return JsonOfFloats({{"step", dump.step}, {"sentences", std::move(sentences)}}).dump() + "\n";
 }

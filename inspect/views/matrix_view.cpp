@@ -75,7 +75,8 @@ std::string row(const SentenceAttention& sentence, const Tensor& weights, int he
 
 std::string matrix_view(const Dump& dump, const View& view) {
   const int width = view.terminal.width;
-  std::string text = wrapped(fmt::format("step {}: each row is a query, each column a key", dump.step), width) + "\n";
+  std::string text =
+      wrapped(fmt::format("{}each row is a query, each column a key", step_text(dump.step, view)), width) + "\n";
   const int lines = lines_for_heads(view.terminal, dump.sentences.size());
   ShownHeads shown;
   for (const SentenceAttention& sentence : dump.sentences) {
@@ -83,7 +84,7 @@ std::string matrix_view(const Dump& dump, const View& view) {
     const Layout layout = layout_of(sentence, width);
     shown = shown_heads(sentence, view, always_shown);
     if (dump.sentences.size() > 1) {
-      text += "\n" + sentence_text(sentence.tokens, sentence.query, -1, view.terminal) + "\n";
+      text += "\n" + sentence_text(sentence.tokens, sentence.query, -1, view.terminal, dump.is_text) + "\n";
     }
     if (shown.of > always_shown) shown = shown_heads(sentence, view, std::max(1, lines / (T + 2)));
     for (const auto [layer, head] : shown.heads) {

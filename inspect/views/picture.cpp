@@ -54,6 +54,7 @@ class Picture {
   Picture(const SentenceAttention& sentence, std::int64_t step, const View& view)
       : sentence_(sentence),
         step_(step),
+        has_steps_(view.has_steps),
         layers_(chosen_range("layer", view.layer, static_cast<int>(sentence.layers.size()))),
         T_(static_cast<int>(sentence.tokens.size())) {
     for (int layer = layers_.begin; layer < layers_.end; ++layer) {
@@ -131,7 +132,7 @@ class Picture {
       text += fmt::format("<text x=\"{}\" y=\"{:g}\" font-size=\"{}\">{}</text>\n", margin, y, heading_size, line);
       y += heading_line;
     }
-    std::string where = fmt::format("step {}, ", step_);
+    std::string where = has_steps_ ? fmt::format("step {}, ", step_) : "";
     where += single_ ? fmt::format("layer {} head {}", layers_.begin + 1, heads_[0].begin + 1)
                      : "rows: layers, columns: heads";
     if (!sentence_.predicted.empty()) {
@@ -247,6 +248,7 @@ class Picture {
 
   const SentenceAttention& sentence_;
   std::int64_t step_;
+  bool has_steps_;
   Range layers_;
   std::vector<Range> heads_;  // per layer
   int most_heads_ = 0, T_;

@@ -115,22 +115,56 @@ bool is_same_question(const SentenceAttention& sentence, const SentenceAttention
          std::ranges::equal(before.layers, sentence.layers, {}, &Tensor::shape, &Tensor::shape);
 }
 
-// Returns "predicts animal with probability 0.998  (untrained: horse, 0.137)", on two lines if one is too narrow.
+// Returns the parts on one line, two spaces apart, or on more lines if one is too narrow.
+std::string on_lines(const std::vector<std::string>& parts, int width) {
+  std::string text;
+  int column = 0;
+  for (const std::string& part : parts) {
+    const bool fits = column + 2 + display_width(part) <= width;
+    if (column > 0) text += fits ? "  " : "\n";
+    column = (column > 0 && fits ? column + 2 : 0) + display_width(part);
+    text += part;
+  }
+  return text;
+}
+
+// Returns "✓ right" or "✗ wrong: the answer is street"; "" if the correct answer is unknown.
+std::string right_or_wrong(const SentenceAttention& sentence, int width) {
+  if (sentence.answer.empty()) return "";
+  if (sentence.answer == sentence.predicted) return "✓ right";
+  const std::string answer = sentence.likeliest.empty() ? "✗ wrong: the answer is " : "✗ wrong: the text has ";
+  return answer + excerpt(token_text(sentence.answer), width - display_width(answer));
+}
+
+// Returns "predicts animal with probability 0.998  ✓ right  (untrained: horse, 0.137)". A model that predicts tokens adds
+// "most likely: r 0.611  ␣ 0.277  s 0.050  e 0.021  n 0.010".
 std::string answer_text(const SentenceAttention& sentence, const SentenceAttention* before, const View& view) {
-  const auto answer = [&](const std::string& word) {
-    return fmt::format("predicts {} with probability {:.3f}", word, sentence.probability);
-  };
   if (sentence.predicted.empty()) return "a model without a head: it gives no answer";
-  const std::string predicted = token_text(sentence.predicted);
-  const std::string text = answer(highlighted(predicted, view.terminal));
-  if (!before) return text;
-  const std::string untrained =
-      fmt::format("({}: {}, {:.3f})", view.before_name, token_text(before->predicted), before->probability);
-  const bool fits = display_width(answer(predicted)) + 2 + display_width(untrained) <= view.terminal.width;
-  return text + (fits ? "  " : "\n") + untrained;
+  constexpr int around = 32;  // columns of the words around the answer
+  const int width = view.terminal.width;
+  const std::string predicted = excerpt(token_text(sentence.predicted), std::max(width - around, narrowest_word));
+  std::vector<std::string> parts{fmt::format("predicts {} with probability {:.3f}", predicted, sentence.probability)};
+  if (const std::string marked = right_or_wrong(sentence, width); !marked.empty()) parts.push_back(marked);
+  if (before) {
+    parts.push_back(
+        fmt::format("({}: {}, {:.3f})", view.before_name, token_text(before->predicted), before->probability));
+  }
+  std::string text = on_lines(parts, width);
+  constexpr std::string_view before_answer{"predicts "};
+  text.replace(before_answer.size(), predicted.size(), highlighted(predicted, view.terminal));
+  if (sentence.likeliest.empty()) return text;
+  parts = {"most likely:"};
+  for (const auto& [answer, probability] : sentence.likeliest) {
+    parts.push_back(fmt::format("{} {:.3f}", token_text(answer), probability));
+  }
+  return text + "\n" + on_lines(parts, width);
 }
 
 }  // namespace
+
+std::string step_text(std::int64_t step, const View& view) {
+  return view.has_steps ? fmt::format("step {}: ", step) : "";
+}
 
 Range chosen_range(const char* what, std::optional<int> chosen, int count) {
   if (!chosen) return {0, count};
@@ -142,7 +176,7 @@ std::string query_view(const Dump& dump, const View& view) {
   const int width = view.terminal.width;
   const int items = width < 72 ? 1 : 2 + std::max(0, width - 80) / 24;
   const Dump& untrained = view.before ? *view.before : dump;
-  std::string text = fmt::format("step {}\n", dump.step);
+  std::string text = view.has_steps ? fmt::format("step {}\n\n", dump.step) : "";
   const int most = heads_that_fit(view.terminal, dump.sentences.size(), view.before ? 2 : 1);
   bool marked = false;
   ShownHeads shown;
@@ -152,9 +186,10 @@ std::string query_view(const Dump& dump, const View& view) {
       fail("the dumps of steps {} and {} hold different sentences", untrained.step, dump.step);
     }
     const SentenceAttention& before = untrained.sentences[i];
-    text +=
-        fmt::format("\n{}\n{}\n", sentence_text(sentence.tokens, sentence.query, sentence.antecedent, view.terminal),
-                    answer_text(sentence, view.before ? &before : nullptr, view));
+    if (i > 0) text += '\n';
+    text += fmt::format(
+        "{}\n{}\n", sentence_text(sentence.tokens, sentence.query, sentence.antecedent, view.terminal, dump.is_text),
+        answer_text(sentence, view.before ? &before : nullptr, view));
     shown = shown_heads(sentence, view, most);
     std::vector<Line> lines;
     for (const HeadIndex at : shown.heads) lines.push_back(line_of(sentence, before, at, items));

@@ -14,9 +14,18 @@ std::string counted(std::int64_t count, const char* one, const char* many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
-std::string looks_row(const char* name, const Report::Looks& looks) {
+constexpr int looks_columns = 72;  // of the table of attention on candidates; a narrow terminal has sentences instead
+
+std::string looks_row(const char* name, const Report::Looks& looks, const Terminal& terminal) {
   if (looks.sentences == 0) return "";
-  return fmt::format("  {:<18} {:>12.2f} {:>12.2f} {:>24}\n", fmt::format("{} ({})", name, looks.sentences),
+  if (terminal.width < looks_columns) {
+    return wrapped(
+               fmt::format("  {} answers ({}): {:.2f} on the meant, {:.2f} on another; {} changed without that edge",
+                           name, looks.sentences, looks.meant, looks.other, percent(looks.moved)),
+               terminal.width, 4) +
+           "\n";
+  }
+  return fmt::format("  {:<18} {:>12.2f} {:>12.2f} {:>25}\n", fmt::format("{} ({})", name, looks.sentences),
                      looks.meant, looks.other, percent(looks.moved));
 }
 
@@ -87,18 +96,19 @@ std::string report_view(const Report& report, const Terminal& terminal) {
   if (report.too_long > 0) head += fmt::format("; {} left out that are too long for the model", report.too_long);
   std::string text = wrapped(head, terminal.width, 2) + "\n";
   for (const std::string& line : report_verdict(report)) text += wrapped(line, terminal.width) + "\n";
-  text += fmt::format("  {:<40} {:>9}   {}\n", "", "right", "95 % interval");
-  text += share_row("the model", report.model) + share_row("  both of a minimal pair", report.both_of_pair) +
-          share_row("a bag of words", report.bag);
-  if (report.without_candidates)
-    text += share_row("the model without the candidates' words", *report.without_candidates);
-  if (report.after_query) text += share_row("the model on the part after the query", *report.after_query);
-  text += share_row("a coin", report.coin) + share_row("the nearest candidate", report.nearest) +
-          share_row("the first candidate", report.first);
+  const auto row = [&](const std::string& name, const auto& figure) { text += share_row(name, figure, terminal); };
+  text += share_row("", "right", "95 % interval", terminal);
+  row("the model", report.model);
+  row("  both of a minimal pair", report.both_of_pair);
+  row("a bag of words", report.bag);
+  if (report.without_candidates) row("the model without the candidates' words", *report.without_candidates);
+  if (report.after_query) row("the model on the part after the query", *report.after_query);
+  row("a coin", report.coin);
+  row("the nearest candidate", report.nearest);
+  row("the first candidate", report.first);
   for (const Report::Group& one : report.groups) {
-    text +=
-        share_row(fmt::format("the model, {} ({})", one.name.empty() ? "other" : excerpt(one.name, 20), one.sentences),
-                  one.right);
+    row(fmt::format("the model, {} ({})", one.name.empty() ? "other" : excerpt(one.name, 20), one.sentences),
+        one.right);
   }
   const auto share = [](std::int64_t part, std::int64_t whole) {
     return fmt::format("{:.0f} %", 100 * static_cast<double>(part) / static_cast<double>(whole));
@@ -113,9 +123,11 @@ std::string report_view(const Report& report, const Terminal& terminal) {
                               report.layer + 1, report.head + 1),
                   terminal.width) +
           "\n";
-  text += fmt::format("  {:<18} {:>12} {:>12} {:>24}\n", "answers", "on the meant", "on another",
-                      "changed without that edge");
-  return text + looks_row("right", report.right) + looks_row("wrong", report.wrong);
+  if (terminal.width >= looks_columns) {
+    text += fmt::format("  {:<18} {:>12} {:>12} {:>25}\n", "answers", "on the meant", "on another",
+                        "changed without that edge");
+  }
+  return text + looks_row("right", report.right, terminal) + looks_row("wrong", report.wrong, terminal);
 }
 
 Json report_json(const Report& report) {

@@ -9,9 +9,9 @@
 namespace heed {
 
 std::string token_text(const std::string& token) {
-  if (token.find_first_not_of(' ') != token.npos) return visible(token);
+  if (token.find_first_not_of(" \n\r\t") != token.npos) return visible(token);
   std::string text;
-  for (std::size_t i = 0; i < token.size(); ++i) text += "␣";
+  for (const char c : token) text += c == ' ' ? "␣" : c == '\n' ? "↵" : c == '\r' ? "␍" : "⇥";
   return text;
 }
 
@@ -27,23 +27,37 @@ std::string token_label(const std::vector<std::string>& tokens, int token) {
   return word + position;
 }
 
-std::string sentence_text(const std::vector<std::string>& tokens, int query, int antecedent, const Terminal& terminal) {
-  const bool have_spaces =
-      std::ranges::any_of(tokens, [](const std::string& t) { return t[0] == ' ' || t[0] == '\n'; });
-  const int gap = have_spaces ? 0 : 1;
+std::string sentence_text(const std::vector<std::string>& tokens, int query, int antecedent, const Terminal& terminal,
+                          bool is_text) {
+  const auto begins_word = [&](std::size_t i) {
+    return i >= tokens.size() || tokens[i][0] == ' ' || tokens[i][0] == '\n';
+  };
+  for (std::size_t i = 0; i < tokens.size(); ++i) is_text = is_text || begins_word(i);
+  const auto shown = [&](std::size_t i, bool begins_line) {
+    std::string token = tokens[i] == " " ? " " : token_text(tokens[i]);
+    if (begins_line && token[0] == ' ') token.erase(0, 1);
+    return static_cast<int>(i) == antecedent ? "[" + token + "]" : token;
+  };
   std::string text;
   int column = 0;
-  for (int i = 0; i < static_cast<int>(tokens.size()); ++i) {
-    const std::string token = visible(tokens[static_cast<std::size_t>(i)]);
-    const std::string word = i == antecedent ? "[" + token + "]" : token;
-    const int width = display_width(word);
-    if (column > 0) {
-      const bool breaks = column + gap + width > terminal.width;
-      text += breaks ? "\n" : have_spaces ? "" : " ";
-      column = breaks ? 0 : column + gap;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (column > 0 && !is_text) text += ' ', ++column;
+    // In a text a word may have several tokens, and keeps them on one line.
+    int width = display_width(shown(i, false));
+    for (std::size_t next = i + 1; is_text && begins_word(i) && !begins_word(next) && width <= terminal.width; ++next) {
+      width += display_width(shown(next, false));
     }
-    text += i == antecedent || i == query ? highlighted(word, terminal) : word;
-    column += width;
+    const bool is_whole = width <= terminal.width;
+    if (!is_whole) width = display_width(shown(i, false));
+    if (column > 0 && column + width > terminal.width) {
+      text.resize(trimmed(text).size());
+      text += '\n';
+      column = 0;
+    }
+    std::string word = shown(i, column == 0 && !text.empty());
+    if (display_width(word) > terminal.width) word = fit_width(word, terminal.width);
+    text += static_cast<int>(i) == antecedent || static_cast<int>(i) == query ? highlighted(word, terminal) : word;
+    column += display_width(word);
   }
   return text;
 }

@@ -6,15 +6,16 @@
 
 namespace heed {
 
-/// Returns the token for display. Replaces invisible characters by signs; in a token of only spaces, each space becomes "␣".
+/// Returns the token for display. Replaces invisible characters by signs; white space on its own becomes ␣, ↵, ␍ or ⇥.
 std::string token_text(const std::string& token);
 
 /// Returns `token_text()`, with the position (from 1) as a subscript if the word occurs more than once: the₅.
 std::string token_label(const std::vector<std::string>& tokens, int token);
 
 /// Returns the tokens, wrapped at the terminal's width, with the antecedent in [brackets] (-1: none). Spaces separate them,
-/// unless the tokens of a text hold its spaces.
-std::string sentence_text(const std::vector<std::string>& tokens, int query, int antecedent, const Terminal& terminal);
+/// unless they hold the spaces of a text: `is_text`, or one of them begins with a space.
+std::string sentence_text(const std::vector<std::string>& tokens, int query, int antecedent, const Terminal& terminal,
+                          bool is_text = false);
 
 /// Returns a legend for the brackets and, with `bars`, for the sign beside a bar. Print it once, below the output.
 constexpr const char* antecedent_sign = "◂";

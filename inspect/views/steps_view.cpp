@@ -1,3 +1,4 @@
+#include "inspect/views/sentence_text.h"
 #include "inspect/views/view.h"
 
 #include <heed/autograd/ops.h>
@@ -274,16 +275,21 @@ std::string overflow_text(const Walk& walk) {
 std::string steps_view(const SavedModel& model, const Example& example, const View& view) {
   const Walk walk = walk_of(model, example, view);
   const AttentionConfig& config = walk.config;
+  const int width = view.terminal.width;
   std::string text =
-      fmt::format("{}\nstep {}, layer {} of {}, head {} of {}: T = {}, d_model = {}, d_k = {}, d_v = {}\n",
-                  fmt::join(example.tokens, " "), model.step, walk.layer + 1, walk.layers, walk.head + 1, config.heads,
-                  example.tokens.size(), config.d_model, config.d_k, config.d_v);
+      sentence_text(example.tokens, example.query, example.antecedent, view.terminal, holds_spaces(model)) + "\n" +
+      wrapped(fmt::format("{}layer {} of {}, head {} of {}; T = {}, d_model = {}, d_k = {}, d_v = {}",
+                          step_text(model.step, view), walk.layer + 1, walk.layers, walk.head + 1, config.heads,
+                          example.tokens.size(), config.d_model, config.d_k, config.d_v),
+              width) +
+      "\n";
   if (const std::string overflow = overflow_text(walk); !overflow.empty()) {
-    text += wrapped(overflow, view.terminal.width) + "\n";
+    text += wrapped(overflow, width) + "\n";
   }
   for (const auto& [equation, table, note] : walk.steps) {
-    text += fmt::format("\n{}  {}{}\n{}", equation, to_string(table.values.shape()), note.empty() ? "" : "  " + note,
-                        table_text(table, view));
+    const std::string heading =
+        fmt::format("{}  {}{}", equation, to_string(table.values.shape()), note.empty() ? "" : "  " + note);
+    text += "\n" + wrapped(heading, width, 2) + "\n" + table_text(table, view);
   }
   return text;
 }

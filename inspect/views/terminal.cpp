@@ -42,6 +42,11 @@ std::string on_colour(int background, int foreground, std::string_view text) {
   return fmt::format("\x1b[48;5;{};38;5;{}m{}\x1b[0m", background, foreground, text);
 }
 
+// Returns whether a line break between the two texts would split a figure such as "28.0 % ± 6.3".
+bool is_one_figure(std::string_view before, std::string_view after) {
+  return after.starts_with(" %") || after.starts_with(" ±") || (before.ends_with("±") && after.size() > 1);
+}
+
 }  // namespace
 
 int window_columns(int descriptor) {
@@ -96,6 +101,7 @@ std::string wrapped(std::string_view text, int width, int indent) {
   while (!text.empty()) {
     std::size_t end = text.find_first_not_of(' ');
     end = end == std::string_view::npos ? text.size() : std::min(text.find(' ', end), text.size());
+    while (is_one_figure(text.substr(0, end), text.substr(end))) end = std::min(text.find(' ', end + 1), text.size());
     const std::string_view word = text.substr(0, end);  // includes the spaces before it
     text.remove_prefix(end);
     if (column > indent && column + display_width(word) > width) {
@@ -134,14 +140,23 @@ std::string signed_cell(double value, const Terminal& terminal) {
   return std::string(value < 0 && i > 0 ? "-" : " ") + shades[i];
 }
 
-std::string share_row(const std::string& name, double share) {
-  return fmt::format("  {:<40} {:>9}\n", name, percent(share));
+std::string share_row(const std::string& name, const std::string& share, const std::string& interval,
+                      const Terminal& terminal) {
+  constexpr int columns = 68;
+  const bool is_narrow = terminal.width < columns;
+  const std::string begun = name.empty() ? "" : is_narrow ? wrapped("  " + name, terminal.width, 4) + "\n" : "";
+  return begun +
+         trimmed(fmt::format("  {:<{}} {:>9}   {}", is_narrow ? "" : name, is_narrow ? 6 : 40, share, interval)) + "\n";
 }
 
-std::string share_row(const std::string& name, const Interval& interval) {
+std::string share_row(const std::string& name, double share, const Terminal& terminal) {
+  return share_row(name, percent(share), "", terminal);
+}
+
+std::string share_row(const std::string& name, const Interval& interval, const Terminal& terminal) {
   if (std::isnan(interval.share)) return "";
-  return fmt::format("  {:<40} {:>9}   {:.1f} to {:.1f}\n", name, percent(interval.share), 100 * interval.low,
-                     100 * interval.high);
+  return share_row(name, percent(interval.share),
+                   fmt::format("{:.1f} to {:.1f}", 100 * interval.low, 100 * interval.high), terminal);
 }
 
 Json interval_json(const Interval& interval) {

@@ -40,7 +40,8 @@ std::string signed_figure(double value);
 /// Returns `text` without trailing spaces.
 std::string trimmed(std::string_view text);
 
-/// Wraps `text` (one line) at spaces to `width` columns. Further lines begin with `indent` spaces.
+/// Wraps `text` (one line) at spaces to `width` columns. Further lines begin with `indent` spaces. "28.0 % ± 6.3" stays on
+/// one line.
 std::string wrapped(std::string_view text, int width, int indent = 0);
 
 /// Returns a heat map cell for `value` in [0, 1]: exactly `columns` columns, with `text` if it fits. The shade follows

@@ -25,11 +25,13 @@ struct View {
   std::optional<int> layer, head;  // from 1; absent: all. Views throw Error if out of range.
   const Dump* before = nullptr;    // the untrained model's dump, shown by query_view for comparison
   const char* before_name = "untrained";
+  bool has_steps = true;  // false for a pretrained model, whose step is unknown
 };
 
 /// Returns the strongest weights of each sentence's query, a line per layer and head:
 ///   layer 2 head 1  it -> animal 0.93 ███████▍◂  street 0.03 ▎  others 0.04
-/// The antecedent is [bracketed] in the sentence and marked ◂ in the lines. The last line explains both signs.
+/// The antecedent is [bracketed] in the sentence and marked ◂ in the lines. The last line explains both signs. An answer is
+/// marked right or wrong if the correct one is known. A model that predicts tokens shows its five most probable ones.
 std::string query_view(const Dump& dump, const View& view);
 
 /// Returns all weights of each sentence, layer and head as heat maps: rows are queries, columns are keys.
@@ -53,8 +55,8 @@ Json steps_json(const SavedModel& model, const Example& example, const View& vie
 std::string causes_view(const Causes& causes, const View& view);
 
 /// Returns whether the attention to the antecedent causes the answers: the answer first, then a line per claim. Each claim
-/// concerns one set of sentences, and its 95 % interval excludes the figure it is compared with. Empty if no sentence has a
-/// known antecedent.
+/// concerns one set of sentences, and its 95 % interval excludes the figure it is compared with. If no sentence has a known
+/// antecedent, as for a language model, returns which head the answers depend on most.
 std::vector<std::string> causes_verdict(const Causes& causes);
 
 /// Returns the display name of a role of Cause: "distractor" for "other", "cue word" for "decider".
@@ -115,8 +117,12 @@ Json compare_json(const Side& a, const Side& b, const View& view);
 /// Returns "0.96 layer 2 head 1", or "-" if no weight is known.
 std::string best_head_text(const Evaluation& evaluation);
 
-/// Returns {"step":400,"sentences":[{"tokens":[...],"query":8,...,"layers":[[[...]]]}]}.
+/// Returns {"step":400,"sentences":[{"tokens":[...],"query":8,...,"layers":[[[...]]]}]}. An unknown answer is null; a model that
+/// predicts tokens adds its five most probable ones, "likeliest".
 std::string json_view(const Dump& dump);
+
+/// Returns "step 300: ", or "" for a model without steps.
+std::string step_text(std::int64_t step, const View& view);
 
 /// Returns the layers or heads (from 0) that `chosen` (from 1) selects among `count`. `what` is "layer" or "head".
 struct Range {
@@ -124,9 +130,12 @@ struct Range {
 };
 Range chosen_range(const char* what, std::optional<int> chosen, int count);
 
-/// Returns a row of a table of shares: the name, the share, and its interval if it has one. Returns "" for a NaN share.
-std::string share_row(const std::string& name, const Interval& share);
-std::string share_row(const std::string& name, double share);
+/// Returns a row of a table of shares: the name, the share, and its interval if it has one. Returns "" for a NaN share. On a
+/// narrow terminal the name is on its own line.
+std::string share_row(const std::string& name, const Interval& share, const Terminal& terminal);
+std::string share_row(const std::string& name, double share, const Terminal& terminal);
+std::string share_row(const std::string& name, const std::string& share, const std::string& interval,
+                      const Terminal& terminal);
 
 /// Returns {"share":0.5,"low":0.4,"high":0.6}.
 Json interval_json(const Interval& interval);

@@ -44,10 +44,10 @@ std::string parts_text(const ScoreParts& of, const std::vector<ScoreParts::Part>
   return text;
 }
 
-std::string one_text(const ScoreParts& of, int antecedent, const View& view) {
+std::string one_text(const ScoreParts& of, int antecedent, bool is_text, const View& view) {
   const int width = view.terminal.width;
   const std::string from = token_label(of.tokens, of.from), to = token_label(of.tokens, of.to);
-  std::string text = sentence_text(of.tokens, of.from, antecedent, view.terminal) + "\n";
+  std::string text = sentence_text(of.tokens, of.from, antecedent, view.terminal, is_text) + "\n";
   text += wrapped(fmt::format(
                       "layer {} head {}: {} -> {} has weight {:.2f}. Its score {:.2f} is {:.2f} ahead of {}, {:.2f}. "
                       "Each list adds up to this difference.",
@@ -112,7 +112,9 @@ std::vector<ScoreParts> why_attends(const SavedModel& model, const Dump& dump,
 
 std::string why_attends_view(const std::vector<ScoreParts>& all, const Dump& dump, const View& view) {
   std::string text;
-  for (std::size_t i = 0; i < all.size(); ++i) text += one_text(all[i], dump.sentences[i].antecedent, view);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    text += one_text(all[i], dump.sentences[i].antecedent, dump.is_text, view);
+  }
   return text +
          wrapped(
              "+ raises the weight, - lowers it. Norms are those of the sentence; after a removal all that follows is "

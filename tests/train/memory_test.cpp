@@ -110,12 +110,22 @@ TEST_CASE("A model that cannot fit is measured in a moment, without memory, and 
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(2));
   CHECK(memory_use().bytes_reserved - before < 1 << 20);
   CHECK(e.model.parameters.numel() > std::int64_t{8'500'000'000});
-  CHECK(memory_text(e.memory).find(" GiB: parameters 32, gradients 32, moments 64, a step ") != std::string::npos);
+  CHECK(memory_text(e.memory).find(" GiB: parameters 32 GiB, gradients 32 GiB, moments 64 GiB, a step ") !=
+        std::string::npos);
   CHECK(message([&] {
           check_memory(e.memory, {std::int64_t{16} << 30, "its cgroup"});
         }) == "training needs " + memory_text(e.memory) +
                   "; its cgroup has 16 GiB. Choose smaller model.d_model, model.layers, model.mlp or train.batch_size");
   check_memory(e.memory, {e.memory.total(), "this machine"});
+}
+
+TEST_CASE("A size has three units and two or three digits") {
+  CHECK(size_text(90'148) == "88 KiB");
+  CHECK(size_text(500) == "0.5 KiB");
+  CHECK(size_text(5'000'000) == "4.8 MiB");
+  CHECK(size_text(std::int64_t{1} << 30) == "1.0 GiB");
+  CHECK(size_text((std::int64_t{1} << 30) - 1) == "1.0 GiB");
+  CHECK(size_text(std::int64_t{3510} << 30) == "3510 GiB");
 }
 
 TEST_CASE("A sentence too long for the memory is named by its file and line, with how long it may be") {
@@ -155,7 +165,7 @@ TEST_CASE("A sentence too long for the memory is named by its file and line, wit
   }
   // No sentence is to blame where the model alone is too large.
   write_file(file, lines + sentence("cat", 20));
-  CHECK(hint("4096", std::int64_t{1} << 28).find(" GiB. Choose smaller model.d_model") != std::string::npos);
+  CHECK(hint("4096", std::int64_t{1} << 28).find("has 256 MiB. Choose smaller model.d_model") != std::string::npos);
 }
 
 TEST_CASE("The memory for a sentence of a hundred million tokens does not overflow") {

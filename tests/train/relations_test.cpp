@@ -45,7 +45,7 @@ TEST_CASE("Relations are compared head by head") {
   CHECK_FALSE(has_relations({examples[0], examples[2]}));
   CHECK(has_relations(examples));
   examples[1].answer = "c";
-  CHECK(relations_table(evaluate_relations(model, vocabulary, examples)) ==
+  CHECK(relations_table(evaluate_relations(model, vocabulary, examples), {}) ==
         "  query -> antecedent          what          谁 \n"
         "  layer 1, head 1              0.33        0.33*\n"
         "  layer 1, head 2              1.00*       0.00 \n"

@@ -123,13 +123,65 @@ TEST_CASE("The last lines fit 80 columns, with both columns of figures apart, an
 
 TEST_CASE("A dry run prints the configuration, and the size of what would run") {
   const std::string text = dry_run(small_experiment());
-  CHECK(text.starts_with("name: \"toy\"\n"));
+  CHECK(text.starts_with("# model  1,318 parameters: 2 layers of 2 heads, d_model 8\n# memory "));
+  CHECK(text.find("\n\nname: \"toy\"\n") != std::string::npos);
   CHECK(text.find("\n# steps  4 of 4 examples: ") != std::string::npos);
   CHECK(to_yaml(parse_config(text, "f")) == to_yaml(small_experiment().config));
-  CHECK(text.find("\n# disk   5,272 bytes of weights, 15,816 of checkpoint\n") != std::string::npos);
+  CHECK(text.find("\n# disk   weights 5.1 KiB, checkpoint 15 KiB\n") != std::string::npos);
   CHECK(dry_run(small_experiment({"dump.weights=true", "dump.every=3"}))
-            .find("\n# disk   5,272 bytes of weights, 15,816 of checkpoint, 15,816 of the weights at\n"
-                  "#        3 dumped steps\n") != std::string::npos);
+            .find("\n# disk   weights 5.1 KiB, checkpoint 15 KiB, weights of 3 dumped steps 15 KiB\n") !=
+        std::string::npos);
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 80);
+}
+
+namespace {
+
+// Trains with the configuration, and returns the last lines at this width.
+std::string trained_closing(const std::string& yaml, int width) {
+  Experiment e = make_experiment(parse_config(yaml, "f"));
+  const Scratch scratch;
+  const RunDirectory run = RunDirectory::create(e.config.name, to_yaml(e.config), scratch / "r");
+  const volatile std::sig_atomic_t stop = 0;
+  train(e, run, {[](std::int64_t, double) {}, [](std::int64_t, double, const Evaluation&) {}}, stop);
+  const std::string text = closing(e, run, {.width = width});
+  check_width(text.substr(0, text.find("\nLook closer")), width);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("The last lines of a language model have a sample of its text, and fit the terminal") {
+  const Scratch scratch;
+  std::string words;
+  for (int i = 0; i < 200; ++i) words += "to be or not to be\n";
+  write_file(scratch / "text.txt", words);
+  const std::string yaml = "data: {task: text, train: " + (scratch / "text.txt").string() +
+                           ", tokens: characters, context: 16}\nmodel: {d_model: 8, layers: 1}\n"
+                           "train: {steps: 2, batch_size: 2}\ndump: {sentences: 1}\n";
+  for (const int width : {40, 60, 80, 120}) {
+    const std::string text = trained_closing(yaml, width);
+    CHECK(text.find("Sampled at temperature 0.8 after the") != std::string::npos);
+    const std::size_t begin = text.find(":\n", text.find("Sampled")) + 2, end = text.find("\nLook closer");
+    CHECK(std::count(text.begin() + static_cast<std::ptrdiff_t>(begin), text.begin() + static_cast<std::ptrdiff_t>(end),
+                     '\n') <= 5);
+    CHECK(text.find("Continue a text: ") != std::string::npos);
+  }
+  const auto sample = [&] {
+    const std::string text = trained_closing(yaml, 80);
+    return text.substr(0, text.find("\nLook closer"));
+  };
+  CHECK(sample() == sample());
+}
+
+TEST_CASE("The last lines of the induction task name its two heads") {
+  const std::string yaml =
+      "data: {task: induction, sentences: 40, held_out: 8, context: 24}\nmodel: {d_model: 8}\n"
+      "train: {steps: 2, batch_size: 2}\ndump: {sentences: 2}\n";
+  const std::string text = trained_closing(yaml, 80);
+  CHECK(text.find("\n  previous-token head                   0.") != std::string::npos);
+  CHECK(text.find("\n  induction head                        0.") != std::string::npos);
+  CHECK(text.find("Sampled") == std::string::npos);
+  CHECK(text.find("Scores by step: ") != std::string::npos);
+  CHECK(trained_closing(yaml, 40).find("\n  previous-token head: trained 0.") != std::string::npos);
 }

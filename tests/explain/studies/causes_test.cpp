@@ -63,10 +63,9 @@ TEST_CASE("what does not apply to the sentences is left out, and said") {
   for (Example& e : bare) e.antecedent = e.distractor = e.twin = -1, e.decider = "";
   const Causes found = causes(model, bare, {});
   CHECK(found.left_out ==
-        std::vector<std::string>{"No sentence says what its query refers to: edges to an antecedent are left out.",
-                                 "No sentence has a distractor: edges to one are left out, and chance is unknown.",
-                                 "No sentence has a cue word beside its antecedent: edges to one are left out.",
-                                 "No sentence has a counterpart: there is nothing to patch with."});
+        std::vector<std::string>{
+            "No sentence has an antecedent: edges to it, to a distractor and to a cue word are left out.",
+            "No sentence has a counterpart: there is nothing to patch with."});
   CHECK_FALSE(found.pointing);
   for (const Cause& row : found.rows) {
     CHECK((row.to.empty() || row.to == "itself" || row.to == "rest"));

@@ -32,7 +32,7 @@ TEST_CASE("causes_view says what does not apply to the sentences") {
   std::vector<Example> bare = sentences();
   for (Example& e : bare) e.antecedent = e.distractor = e.twin = -1, e.decider = "";
   const Causes found = causes(model, bare, {});
-  CHECK(causes_view(found, {}).find(found.left_out[3]) != std::string::npos);
+  CHECK(causes_view(found, {}).find(found.left_out[1]) != std::string::npos);
 }
 
 TEST_CASE("causes_view has two lines a row where the terminal is narrow") {
@@ -141,6 +141,33 @@ TEST_CASE("The verdict answers by what is lost, with an interval, and says of ho
   CHECK(answer(untrained) ==
         "Unknown: 52.0 % ± 7.0 of 200 sentences are answered right, by chance 50.0 %, so there are no answers to "
         "explain.");
+}
+
+TEST_CASE("Without an antecedent the verdict names the head on which the answers depend most") {
+  Causes found = causes_of(1, 1, 200, std::nan(""));
+  found.pointing = {};
+  found.probability = 0.3;
+  found.accuracy = interval_of(std::vector<double>(200, 1), std::vector<int>(200, 0));
+  found.accuracy = {1, 0.98, 1.02};
+  found.rows = {cut_row(Cause::What::mean_ablation, 0, 0, "", 199, 200),
+                cut_row(Cause::What::mean_ablation, 0, 1, "", 120, 200)};
+  found.rows[0].probability = -0.01;
+  found.rows[1].probability = -0.125;
+  CHECK(
+      causes_verdict(found) ==
+      std::vector<std::string>{
+          "Most of all on layer 1 head 2: when layer 1 head 2 is mean-ablated, 60.0 % ± 7.0 of 200 sentences are "
+          "answered "
+          "right (before 100.0 %), and the answer's mean probability changes by -0.125 from 0.300.",
+          "Accuracy falls with 1 of 2 heads: the 95 % interval of the loss excludes 0. With many heads, some do so by "
+          "chance."});
+  const std::string text = causes_view(found, {});
+  CHECK(text.find("Which heads do the answers depend on?\nMost of all on") < text.find("\nlayer 1 head 2\n"));
+  found.rows.pop_back();
+  CHECK(causes_verdict(found)[0].starts_with(
+      "Not shown for any single head: when layer 1 head 1 is mean-ablated, 99.5 %"));
+  found.accuracy = {0.01, -0.02, 0.04};
+  CHECK(causes_verdict(found)[0].starts_with("Unknown: 1.0 % ± 3.0 of 200 sentences"));
 }
 
 TEST_CASE("Another head of the layer is said to take part only where its interval excludes 0") {

@@ -122,3 +122,40 @@ TEST_CASE("query_view and compare_view show controls in words as signs") {
     CHECK(text.find("␛") != std::string::npos);
   }
 }
+
+TEST_CASE("query_view marks an answer right or wrong where the correct one is known") {
+  SentenceAttention sentence = english_sentence();
+  const auto line = [&](int width) {
+    const std::string text = query_view({0, {sentence}}, at_width(width));
+    check_width(text, width);
+    const std::size_t begin = text.find("predicts");
+    return text.substr(begin, text.find("\nlayer", begin) - begin);
+  };
+  CHECK(line(80) == "predicts animal with probability 0.998");
+  sentence.answer = "animal";
+  CHECK(line(80) == "predicts animal with probability 0.998  ✓ right");
+  sentence.answer = "street";
+  CHECK(line(80) == "predicts animal with probability 0.998  ✗ wrong: the answer is street");
+  CHECK(line(40) == "predicts animal with probability 0.998\n✗ wrong: the answer is street");
+  sentence.predicted = "an-animal-of-which-nobody-has-heard-so-far";
+  CHECK(line(40) == "predicts an-anim… with probability 0.998\n✗ wrong: the answer is street");
+}
+
+TEST_CASE("query_view shows the most probable tokens of a language model") {
+  SentenceAttention sentence = chinese_sentence();
+  sentence.tokens = {"T", "o", " "};
+  sentence.predicted = " ";
+  sentence.answer = "\n";
+  sentence.likeliest = {{" ", 0.5}, {"\n", 0.25}, {"b", 0.125}};
+  CHECK(query_view({0, {sentence}}, {})
+            .find("predicts ␣ with probability 0.750  ✗ wrong: the text has ↵\n"
+                  "most likely:  ␣ 0.500  ↵ 0.250  b 0.125\nlayer 1") != std::string::npos);
+}
+
+TEST_CASE("Views print no step of a model that has none") {
+  View view = at_width(80);
+  view.has_steps = false;
+  CHECK(query_view(english, view).starts_with("The [animal] didn't"));
+  CHECK(matrix_view(english, view).starts_with("each row is a query"));
+  CHECK(weights_view(small_model(), view).starts_with("learned matrices;"));
+}

@@ -8,7 +8,9 @@ TEST_CASE("A token that cannot be seen has a sign") {
   CHECK(token_text(" ") == "␣");
   CHECK(token_text("  ") == "␣␣");
   CHECK(token_text(" the") == " the");
-  CHECK(token_text("\n") == "␊");
+  CHECK(token_text("\n") == "↵");
+  CHECK(token_text(" \t\r\n") == "␣⇥␍↵");
+  CHECK(token_text("a\n") == "a␊");
   CHECK(token_text("") == "");
   SentenceAttention sentence = chinese_sentence();
   sentence.tokens[0] = sentence.predicted = " ";
@@ -25,13 +27,26 @@ TEST_CASE("query_view tells equal words apart by their place") {
 }
 
 TEST_CASE("Tokens that hold the spaces of a text are not spread") {
-  const auto text = [](const std::vector<std::string>& tokens, int width) {
-    return sentence_text(tokens, 0, -1, {.width = width});
+  const auto text = [](const std::vector<std::string>& tokens, int width, bool is_text = false) {
+    return sentence_text(tokens, 0, -1, {.width = width}, is_text);
   };
   CHECK(text({"T", "o", " ", "b", "e"}, 80) == "To be");
   CHECK(text({"To", " be", " or", " not"}, 80) == "To be or not");
-  CHECK(text({"To", " be", " or", " not"}, 8) == "To be or\n not");
+  CHECK(text({"To", " be", " or", " not"}, 8) == "To be or\nnot");
+  CHECK(text({"T", "o", "\n", "b", "e"}, 80) == "To↵be");
   CHECK(text({"a", "b"}, 80) == "a b");
+  CHECK(text({"a", "b"}, 80, true) == "ab");
+  CHECK(text({"天", "地", "玄", "黄"}, 40, true) == "天地玄黄");
+}
+
+TEST_CASE("A text is broken between words, and a word that is wider than the terminal is cut") {
+  const auto text = [](const std::vector<std::string>& tokens, int width, bool is_text = false) {
+    return sentence_text(tokens, 0, -1, {.width = width}, is_text);
+  };
+  CHECK(text({"a", " ", "w", "o", "r", "d"}, 5) == "a\nword");
+  CHECK(text({"a", " l", "o", "n", "g", "e", "r"}, 5) == "a lon\nger");
+  CHECK(text({"incomprehensibility", "of", "it"}, 10) == "incompreh…\nof it");
+  check_width(text(std::vector<std::string>(60, "天"), 41, true), 41);
 }
 
 TEST_CASE("the legend of the antecedent is printed where one is marked, and wrapped") {

@@ -70,6 +70,18 @@ TEST_CASE("wrapped breaks a line at spaces") {
   CHECK(wrapped("  one two  three", 9, 2) == "  one two\n  three");
   CHECK(wrapped("苹果 很 甜", 7) == "苹果 很\n甜");
   CHECK(wrapped("longer than five", 5) == "longer\nthan\nfive");
+  CHECK(wrapped("before 28.0 % ± 6.3 of 200", 10) == "before\n28.0 % ± 6.3\nof 200");
+  CHECK(wrapped("it is 100 %", 8) == "it is\n100 %");
+}
+
+TEST_CASE("A row of a table of shares puts the name on a line of its own where it is narrow") {
+  const Interval share{0.5, 0.45, 0.55};
+  CHECK(share_row("a coin", share, {.width = 80}) ==
+        "  a coin                                      50.0 %   45.0 to 55.0\n");
+  CHECK(share_row("the nearest of all the candidates", share, {.width = 40}) ==
+        "  the nearest of all the candidates\n            50.0 %   45.0 to 55.0\n");
+  CHECK(share_row("a coin", 0.5, {.width = 40}) == "  a coin\n            50.0 %\n");
+  CHECK(share_row("nothing", interval_of({}, {}), {}) == "");
 }
 
 TEST_CASE("A share and a mean are written with half of their interval") {

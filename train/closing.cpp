@@ -1,0 +1,186 @@
+#include "inspect/continuation.h"
+#include "inspect/known_answers.h"
+#include "inspect/views/induction_view.h"
+#include "inspect/views/sentence_text.h"
+#include "run/baselines.h"
+#include "run/program.h"
+#include "train/relations.h"
+#include "train/report.h"
+
+#include <heed/explain/studies/report.h>
+#include <heed/files/utf8.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <sstream>
+
+namespace heed {
+namespace {
+
+// Returns why a run ended before its last step, if it did.
+std::string stop_of(const Experiment& e, const RunDirectory& run, const Terminal& terminal) {
+  const std::vector<Metrics> lines = read_metrics(run.path());
+  if (lines.back().step == e.config.schedule.steps) return "";
+  const std::string file = best_model_path(run.path()).string();
+  const std::int64_t step = load_model(file).step;
+  const auto best = std::ranges::find(lines, step, &Metrics::step);
+  if (best == lines.end()) fail("{}: is of step {}, which metrics.jsonl does not have", file, step);
+  return "\n" +
+         wrapped(fmt::format(
+                     "Ended at step {} of {}. The held-out loss was smallest at step {}, {:.4f}; {} has that model.",
+                     lines.back().step, e.config.schedule.steps, step, best->held_out.loss, file),
+                 terminal.width) +
+         "\n";
+}
+
+// A table of figures after and before training. A narrow terminal has no columns: each row is a sentence.
+class BeforeAndAfter {
+ public:
+  BeforeAndAfter(const RunDirectory& run, const char* first, const Terminal& terminal)
+      : lines_(read_metrics(run.path())), first_(first), terminal_(terminal) {}
+
+  const Evaluation& after() const { return lines_.back().held_out; }
+
+  std::string heading(const std::string& of) const {
+    return is_narrow() ? wrapped("  " + of, terminal_.width, 2) + "\n" : columns(of, "trained", first_);
+  }
+
+  std::string row(const std::string& name, const std::string& after, const std::string& before) const {
+    if (!is_narrow() && std::max(after.size(), before.size()) <= figure) return columns(name, after, before);
+    return wrapped(fmt::format("  {}: trained {}, {} {}", name, after, first_, before), terminal_.width, 4) + "\n";
+  }
+
+  template <class Text>
+  std::string row(const std::string& name, const Text& text) const {
+    return row(name, text(lines_.back().held_out), text(lines_.front().held_out));
+  }
+
+ private:
+  static constexpr std::size_t figure = 20;  // columns
+
+  bool is_narrow() const { return terminal_.width < 80; }
+
+  static std::string columns(const std::string& name, const std::string& after, const std::string& before) {
+    return fmt::format("  {:<36} {:>{}} {:>{}}\n", name, after, figure, before, figure);
+  }
+
+  std::vector<Metrics> lines_;
+  const char* first_;
+  const Terminal& terminal_;
+};
+
+std::string language_figures(const BeforeAndAfter& table) {
+  const auto row = [&](const char* name, const char* unit, double Evaluation::*figure) {
+    return table.row(name, [=](const Evaluation& v) { return fmt::format("{:.4f}{}", v.*figure, unit); });
+  };
+  return "\n" + table.heading("on the whole held-out text") + row("loss per token", " nats", &Evaluation::loss) +
+         row("perplexity", "", &Evaluation::perplexity) +
+         (std::isnan(table.after().bits_per_byte) ? "" : row("bits per byte", "", &Evaluation::bits_per_byte));
+}
+
+// Returns the heads that form an induction circuit, after and before training.
+std::string induction_heads(const BeforeAndAfter& table, const RunDirectory& run, const Terminal& terminal) {
+  const Dump after = last_dump(run.path());
+  const std::filesystem::path first = dump_path(run.path(), 0);
+  const Dump before = std::filesystem::exists(first) ? read_dump(first) : Dump{};
+  const auto row = [&](const char* name, double HeadScores::*score) {
+    return table.row(name, best_head_text(after, score), best_head_text(before, score));
+  };
+  return row("previous-token head", &HeadScores::previous_token) + row("induction head", &HeadScores::induction) +
+         "\n" +
+         wrapped(
+             "Scores are mean attention weights. A previous-token head attends to the token before its own, an "
+             "induction "
+             "head to the token that followed the last occurrence of its own.",
+             terminal.width) +
+         "\n";
+}
+
+// Returns a short text that the language model in `file` generates after the first held-out excerpt.
+std::string sample_text(const Experiment& e, const std::filesystem::path& file, const Terminal& terminal) {
+  constexpr int lines = 5;
+  constexpr std::chrono::seconds longest{3};  // a large model writes less
+  const Continuation asked{.begin = e.model.tokenizer.join(e.task.held_out[0].tokens),
+                           .tokens = lines * terminal.width,
+                           .sampling = {.temperature = 0.8},
+                           .seed = e.config.seed};
+  const auto start = std::chrono::steady_clock::now();
+  std::string all;
+  continue_text(load_model(file), asked, [&](std::string_view piece) {
+    all += piece;
+    return std::chrono::steady_clock::now() - start < longest;
+  });
+  TerminalText safe;
+  std::string text;
+  std::istringstream written(safe.add(std::string_view(all).substr(std::min(asked.begin.size(), all.size()))));
+  for (std::string line; std::getline(written, line);) text += wrapped("  " + line, terminal.width, 2) + "\n";
+  std::size_t end = 0;
+  for (int line = 0; line < lines && end < text.size(); ++line) end = text.find('\n', end) + 1;
+  text.resize(end);
+  return "\n" +
+         wrapped(fmt::format("Sampled at temperature {} after the held-out text \"{}\":", asked.sampling.temperature,
+                             excerpt(sentence_text(e.task.held_out[0].tokens, -1, -1, {.width = 1000}, true), 32)),
+                 terminal.width) +
+         "\n" + text;
+}
+
+// Returns the report of a model that chooses among candidates; "" for other models.
+std::string report_of(const Experiment& e, const RunDirectory& run, const Terminal& terminal) {
+  if (e.config.answer == Answer::word) return "";
+  return "\n" +
+         report_view(report(load_model(model_path(run.path())), read_baselines(run.path()), "held-out sentences",
+                            e.task.held_out),
+                     terminal) +
+         wrapped("No term of the loss touches an attention weight.", terminal.width) + "\n";
+}
+
+// Returns a command that the reader may type, not wrapped, so that it can be copied.
+std::string command_line(const char* what, const std::string& arguments) {
+  return fmt::format("{}: {} {}\n", what, command_of("inspect"), arguments);
+}
+
+}  // namespace
+
+std::string closing(const Experiment& e, const RunDirectory& run, const Terminal& terminal) {
+  const char* first = e.config.from.empty() ? "untrained" : "at step 0";
+  const BeforeAndAfter table(run, first, terminal);
+  const std::string ended_early = stop_of(e, run, terminal), look = command_line("Look closer", shell_word(run.path()));
+  if (e.task.corpus) {
+    const std::filesystem::path model = ended_early.empty() ? run.path() : best_model_path(run.path());
+    const bool is_induction = e.config.data.kind == TaskKind::induction;
+    const bool writes = std::holds_alternative<LanguageModel>(*e.model.network) && e.model.tokenizer.is_of_text();
+    return ended_early + language_figures(table) + (is_induction ? induction_heads(table, run, terminal) : "") +
+           (writes ? sample_text(e, ended_early.empty() ? model_path(run.path()) : model, terminal) : "") + "\n" +
+           look + (is_induction ? command_line("Scores by step", "induction " + shell_word(run.path())) : "") +
+           (writes ? command_line("Continue a text", fmt::format("generate {} --prompt TEXT", shell_word(model))) : "");
+  }
+  Dump after = last_dump(run.path());
+  for (SentenceAttention& sentence : after.sentences) sentence.answer = known_answer(sentence, e.task.held_out);
+  std::optional<Dump> before;  // empty if the dump was removed
+  if (std::filesystem::exists(dump_path(run.path(), 0))) before = read_dump(dump_path(run.path(), 0));
+  const std::int64_t examples = std::ssize(e.task.held_out);
+  const std::int64_t pairs =
+      std::ranges::count_if(e.task.held_out, [](const Example& one) { return one.twin >= 0; }) / 2;
+  return ended_early +
+         fmt::format("\n{}\n", query_view(after, {.terminal = terminal,
+                                                  .layer = {},
+                                                  .head = {},
+                                                  .before = before ? &*before : nullptr,
+                                                  .before_name = first})) +
+         table.heading("on " + plural(examples, "held-out example")) +
+         table.row("accuracy", [](const Evaluation& v) { return percent(v.accuracy); }) +
+         (pairs == 0 ? ""
+                     : table.row(fmt::format("both right, of {}", plural(pairs, "minimal pair")),
+                                 [](const Evaluation& v) { return percent(v.twin_accuracy); })) +
+         table.row("weight on the antecedent, best head", [](const Evaluation& v) { return best_head_text(v); }) +
+         (has_relations(e.task.held_out)
+              ? "\n" +
+                    relations_table(evaluate_relations(*e.model.network, e.model.vocabulary, e.task.held_out), terminal)
+              : "") +
+         report_of(e, run, terminal) + "\n" + look;
+}
+
+}  // namespace heed
