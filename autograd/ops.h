@@ -148,7 +148,7 @@ Tensor cumsum(const Tensor& x, int axis, const CumsumOptions& options = {});
 
 /// Positions in order along an axis. NaN counts as the greatest; of equal elements the first comes first. (comparisons.cpp)
 Ids argmax(const Tensor& x, int axis = -1, bool keepdim = false, bool last_of_equals = false);
-/// Of the smallest element.
+/// As argmax(), for the smallest element.
 Ids argmin(const Tensor& x, int axis = -1, bool keepdim = false, bool last_of_equals = false);
 /// Elements in order, and where they were.
 struct Ordered {
@@ -307,7 +307,7 @@ struct AttentionOptions {
   Weights weights = Weights::no;
   bool scores = false;  ///< whether to return scale Q K^T, before cap, bias and mask
 };
-/// What attention() with options returns.
+/// Results of attention() with options.
 struct AttentionParts {
   Tensor output;           ///< (..., T_q, d_v)
   Tensor weights, scores;  ///< (..., T_q, T_k), defined if requested

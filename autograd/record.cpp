@@ -78,7 +78,7 @@ double bytes_of(const Tensor& x) { return static_cast<double>(x.numel() * size_o
 
 std::int64_t leaf_node(const Tensor& variable) {
   if (is_half(variable.dtype())) {
-    fail("record: {} is {}, which has no gradients; load the model with float32 weights, or freeze this parameter",
+    fail("record: {} is {}, which cannot have gradients; load the model with float32 weights, or freeze this parameter",
          variable.name().empty() ? "a variable" : "'" + variable.name() + "'", to_string(variable.dtype()));
   }
   const auto [leaf, is_new] = tape->leaves.try_emplace(variable.tape_node().node);

@@ -127,9 +127,9 @@ class FiniteCheck {
 
   /// Throw NotFinite; the tape calls them.
   static void check_output(const Operation& operation, std::span<const Tensor* const> inputs, const Tensor& output);
-  /// Of the gradient of one input.
+  /// Checks the gradient of one input.
   static void check_gradient(const Operation& operation, std::size_t input, const Tensor& gradient);
-  static void check_loss(const Tensor& loss);  ///< of the loss
+  static void check_loss(const Tensor& loss);  ///< checks the loss
 
  private:
   bool before_;

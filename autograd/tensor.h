@@ -176,8 +176,9 @@ Tensor ones(const Shape& shape, DType dtype = DType::float32);   ///< ones
 
 /// Makes a contiguous tensor with these values, row-major. Throws `Error` when their number differs from the shape's.
 Tensor tensor(const Shape& shape, std::span<const double> values, DType dtype = DType::float32);
-Tensor tensor(const Shape& shape, std::span<const float> values, DType dtype = DType::float32);  ///< of float values
-/// Of values in braces.
+Tensor tensor(const Shape& shape, std::span<const float> values,
+              DType dtype = DType::float32);  ///< as above, from float values
+/// As above, from values in braces.
 Tensor tensor(const Shape& shape, std::initializer_list<double> values, DType dtype = DType::float32);
 
 /// Makes a leaf to differentiate with respect to. It shares the storage of `value` and keeps its identity across

@@ -94,8 +94,10 @@ Windows training_windows(const Corpus& corpus, int B, std::int64_t step, const R
   Random of_step = random.stream(static_cast<std::uint64_t>(step));
   const std::int64_t N = corpus.train.size(), T = corpus.text_context();
   if (B < 1 || T < 1 || N <= T) {
-    fail("training_windows: expected B and context of at least 1 and more tokens than context, got {}, {} and {}", B, T,
-         N);
+    fail(
+        "training_windows: expected B and context from 1 and more tokens than context, got B {}, context {} and {} "
+        "tokens",
+        B, T, N);
   }
   std::vector<std::int64_t> begins;
   for (int b = 0; b < B; ++b) {

@@ -35,7 +35,7 @@ struct Node {
 struct Bucket {
   std::size_t first, end;         // variables [first, end)
   std::size_t missing = 0;        // number of variables whose sums are not final on this process
-  std::int64_t numel = 0;         // of all of them
+  std::int64_t numel = 0;         // elements of all variables
   std::deque<FlatTensors> own{};  // the sums of this process's nodes; empty until none is missing
   FlatTensors* sum = nullptr;     // the sum of all micro-batches
   std::unique_ptr<Exchange> exchange = nullptr;

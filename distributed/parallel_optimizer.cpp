@@ -49,7 +49,7 @@ Parameters ParallelOptimizer::chosen(const Parameters& parameters, const Optimiz
     fail("ParallelOptimizer: Moments::part treats all parameters alike, without groups and decay_matrices_only");
   }
   if (numel_ < processes_.size()) {
-    fail("ParallelOptimizer: {} processes cannot share {} numbers", processes_.size(), numel_);
+    fail("ParallelOptimizer: {} processes are more than the {} numbers to share", processes_.size(), numel_);
   }
   for (const auto& [name, parameter] : trained_) {
     if (!parameter.is_contiguous()) fail("ParallelOptimizer: parameter '{}' is a view with gaps", name);

@@ -90,8 +90,8 @@ std::vector<std::string> continue_text(const SavedModel& model, const Continuati
   }
   if (!unknown_tokens.empty()) {
     fail(
-        "--prompt: not among the {} {} that the model knows: {}. A model with data.tokens bytes or subwords would know "
-        "all",
+        "--prompt: the model knows {} {}, but not these: {}. Models with data.tokens: bytes or subwords know every "
+        "text",
         model.vocabulary.size(), name_of(model.tokenizer.split()), listed(unknown_tokens));
   }
   if (tokens.empty()) fail("--prompt: expected a text of at least one token, got none");

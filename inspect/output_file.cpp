@@ -82,8 +82,8 @@ void check_output(const fs::path& path, std::string_view beginning, const std::v
   if (force || !fs::is_regular_file(path, ignored) || is_standard_output(path)) return;
   if (!begins_with(path, beginning)) {
     fail(
-        "{}: exists, and is not what is to be written (that begins with '{}'); choose another name, or replace it with "
-        "--force",
+        "{}: exists and is a file of another kind (expected it to begin with '{}'); choose another name, or replace it "
+        "with --force",
         path.string(), beginning == npy_beginning ? "\\x93NUMPY" : beginning);
   }
 }

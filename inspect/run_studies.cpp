@@ -21,7 +21,7 @@ std::vector<fs::path> models_of(const fs::path& run) {
   std::vector<std::int64_t> steps = dumped_model_steps(run);
   for (const std::int64_t step : steps) files.push_back(dumped_model_path(run, step));
   if (files.empty()) {
-    fail("{}: keeps no model but the last, so nothing can be cut at earlier steps; train with dump.weights: true",
+    fail("{}: keeps only the last model, so earlier steps cannot be measured; train with dump.weights: true",
          run.string());
   }
   if (const fs::path last = model_path(run); fs::exists(last)) {
@@ -59,7 +59,7 @@ Causes causes(const SavedModel& model, const fs::path& run, const StudyOptions& 
   Causes result = causes(model, held_out, watched, options, among);
   if (!takes_apart && !std::holds_alternative<CandidateChooser>(*model.network)) {
     result.left_out.emplace_back(
-        "Watched sentences are kept as whole words, and the model reads pieces of words: no logit is taken apart.");
+        "Watched sentences are kept as whole words, but the model reads pieces of words, so no logit is attributed.");
   }
   return result;
 }
@@ -68,7 +68,7 @@ CauseHistory cause_history(const fs::path& run, const StudyOptions& options) {
   const std::vector<fs::path> files = models_of(run);
   std::vector<Example> held_out = read_held_out(run);
   if (std::ranges::none_of(held_out, [](const Example& e) { return e.antecedent >= 0; })) {
-    fail("{}: no held-out sentence says what its query refers to, so there is no edge to cut", run.string());
+    fail("{}: the held-out sentences lack antecedents, so no edge can be cut", run.string());
   }
   const auto load = [&](std::size_t i) { return load_model(files[i]); };
   return cause_history(files.size(), load, std::move(held_out), options);

@@ -12,7 +12,7 @@ Answers BareTransformer::answer(const Questions& questions, Compute compute, Wei
 }
 
 Linearised BareTransformer::logit_linearised(const AnswerPoint&, int) const {
-  fail("BareTransformer: it computes states only, so there are no logits to explain");
+  fail("BareTransformer: it computes states only, not logits that could be explained");
 }
 
 }  // namespace heed

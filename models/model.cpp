@@ -60,7 +60,7 @@ Tensor loss(const Model& model, const TrainingBatch& batch, const Dropout& drop)
 bool has_answers(const Model& model) { return !std::holds_alternative<BareTransformer>(model); }
 
 void check_has_answers(const Model& model) {
-  if (!has_answers(model)) fail("the model has no head: it shows states and attention, but gives no answers");
+  if (!has_answers(model)) fail("the model lacks a head: it shows states and attention, but gives no answers");
 }
 
 Tensor token_logits(const Model& model, const Ids& tokens) {

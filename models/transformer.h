@@ -123,7 +123,7 @@ struct Transformer {
   Hidden operator()(const Tensor& x, const Mask& mask, Weights weights = Weights::no, const Dropout& drop = {}) const;
   /// Computes only token query[b] of each text b in the last layer, if mask and positions allow it.
   Hidden at(const Ids& query, const TextBatch& texts, Weights weights = Weights::no, const Dropout& drop = {}) const;
-  /// Of embeddings x (B, T, d_model).
+  /// Does the same from embeddings x (B, T, d_model).
   Hidden at(const Ids& query, const Tensor& x, const Mask& mask, Weights weights = Weights::no,
             const Dropout& drop = {}) const;
   /// Appends tokens (B, T) to those of `cache`: (B, T, d_model), equal to the states of the whole text except for

@@ -45,7 +45,7 @@ void copy_by_name(const NamedTensors& from, const NamedTensors& to, const std::s
     }
   }
   if (!mistakes.empty()) {
-    fail("{}: its tensors are not those expected; was the model configured otherwise?\n  {}", source,
+    fail("{}: its tensors do not match the model's; was the model configured differently?\n  {}", source,
          listed(mistakes, "\n  "));
   }
   for (const auto& [name, tensor] : to) Tensor(tensor).copy_from(*given.at(name));

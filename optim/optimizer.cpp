@@ -97,8 +97,7 @@ void Optimizer::check_complete() const {
   }
   if (!added.empty()) {
     fail(
-        "Optimizer: parameters were made or unfrozen after it, and would not be trained: {}; make the Optimizer after "
-        "that",
+        "Optimizer: these parameters were made or unfrozen after the Optimizer and would not be trained: {}; make the Optimizer later",
         added);
   }
 }

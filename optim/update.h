@@ -12,7 +12,7 @@ using Update = std::function<void(std::int64_t begin, std::int64_t end)>;
 /// parameter's group.
 Update sgd_update(Tensor parameter, const Tensor& gradient, double gradient_factor, Tensor* b, double lr,
                   double weight_decay, const OptimizerOptions& options);
-/// Of Adam and its variants.
+/// Returns the update of Adam and its variants.
 Update adam_update(Tensor parameter, const Tensor& gradient, double gradient_factor, Tensor& m, Tensor& v,
                    std::int64_t t, double lr, double weight_decay, const OptimizerOptions& options);
 

@@ -204,7 +204,7 @@ std::vector<std::int64_t> dumped_model_steps(const std::filesystem::path& run) {
 
 Dump last_dump(const std::filesystem::path& run) {
   const std::vector<std::int64_t> steps = dump_steps(run);
-  if (steps.empty()) fail("{}: holds no attention dumps", run.string());
+  if (steps.empty()) fail("{}: lacks attention dumps", run.string());
   return read_dump(dump_path(run, steps.back()));
 }
 

@@ -27,7 +27,7 @@ std::string stop_of(const Experiment& e, const RunDirectory& run, const Terminal
   const std::string file = best_model_path(run.path()).string();
   const std::int64_t step = load_model(file).step;
   const auto best = std::ranges::find(lines, step, &Metrics::step);
-  if (best == lines.end()) fail("{}: is of step {}, which metrics.jsonl does not have", file, step);
+  if (best == lines.end()) fail("{}: is the model of step {}, which metrics.jsonl lacks", file, step);
   return "\n" +
          wrapped(fmt::format(
                      "Ended at step {} of {}. The held-out loss was smallest at step {}, {:.4f}; {} has that model.",
@@ -36,7 +36,7 @@ std::string stop_of(const Experiment& e, const RunDirectory& run, const Terminal
          "\n";
 }
 
-// A table of figures after and before training. A narrow terminal has no columns: each row is a sentence.
+// A table of figures after and before training. On a narrow terminal each row is a sentence.
 class BeforeAndAfter {
  public:
   BeforeAndAfter(const RunDirectory& run, const char* first, const Terminal& terminal)
@@ -134,7 +134,7 @@ std::string report_of(const Experiment& e, const RunDirectory& run, const Termin
          report_view(report(load_model(model_path(run.path())), read_baselines(run.path()), "held-out sentences",
                             e.task.held_out),
                      terminal) +
-         wrapped("No term of the loss touches an attention weight.", terminal.width) + "\n";
+         wrapped("The loss contains no attention weight.", terminal.width) + "\n";
 }
 
 // Returns a command that the reader may type, not wrapped, so that it can be copied.

@@ -35,8 +35,7 @@ void check_answers(Answer answer, const std::vector<Example>& examples, const ch
       fail("{} means none of its candidates: set model.answer: candidate_or_none", name);
     }
     if (answer == Answer::candidate && example.candidates.size() < 2) {
-      fail("{} has one candidate, so nothing is to be chosen: expected two or more, or model.answer: candidate_or_none",
-           name);
+      fail("{} has one candidate; expected two or more, or model.answer: candidate_or_none", name);
     }
   }
 }

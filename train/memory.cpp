@@ -70,8 +70,8 @@ MemoryNeed need_of_length(const Config& config, const Task& task, std::int64_t p
   const std::int64_t words = task.vocabulary.size();
   const std::int64_t B = config.train.batch_size / config.train.accumulate;  // at a time
   const Numbers per_token = numbers_per_token(model);
-  // Numbers of the layers and the embedding. The last layer computes mostly at the query, so its share covers
-  // gradients.
+  // The numbers that a step holds: outputs of the embedding and the layers, and logits. The last layer computes mostly at
+  // the query; its unused share covers the gradients of the outputs.
   const std::int64_t answers = task.corpus ? T : 1;  // per example, each with its own logits
   const bool is_masked = task.corpus && task.corpus->mask >= 0;
   const std::int64_t trained = is_masked ? T / 4 + 1 : answers;  // more than masked_share

@@ -104,16 +104,16 @@ std::vector<std::string> notes_on_unknown(const Experiment& e) {
   if (e.task.vocabulary.unknown()) {
     const UnknownShare test = unknown_share(e.task.held_out, e.task.vocabulary);
     lines.push_back(fmt::format(
-        "words  {} of the held-out sentences' {} words are unknown, {} of their {} different "
-        "ones: not {} in training",
+        "words  {} of the {} words in held-out sentences are unknown, and {} of the {} different words: not {} in "
+        "training",
         share_text(test.unknown_words, test.words), grouped(test.words), share_text(test.unknown_types, test.types),
         grouped(test.types),
         e.config.data.min_count == 1 ? "seen" : fmt::format("seen {} times", grouped(e.config.data.min_count))));
   }
   if (e.task.known_left_out > 0) {
-    lines.push_back(fmt::format("note   {} held-out {} in the training set, too, left out",
-                                grouped(static_cast<std::int64_t>(e.task.known_left_out)),
-                                e.task.known_left_out == 1 ? "sentence is" : "sentences are"));
+    lines.push_back(fmt::format("note   {} left out: the training set has {}, too",
+                                plural(static_cast<std::int64_t>(e.task.known_left_out), "held-out sentence"),
+                                e.task.known_left_out == 1 ? "it" : "them"));
   }
   return lines;
 }
@@ -132,9 +132,9 @@ std::vector<std::string> notes_on_unseen(const Task& task) {
       task.held_out, [&](const Example& e) { return !e.answer.empty() && !trained.contains(e.answer); });
   if (!task.vocabulary.unknown() && test.unknown_types > 0) {
     lines.push_back(fmt::format(
-        "words  {} of the held-out sentences' {} different ones, and {} of {} answers, never occur "
-        "in training, which learns nothing of them: data.unknown: token makes such words one, "
-        "model.answer: candidate asks for places",
+        "words  {} of the {} different words in held-out sentences, and {} of {} answers, never occur in training, so "
+        "the model cannot learn them. data.unknown: token replaces them by one token; model.answer: candidate chooses "
+        "among places instead of words",
         grouped(test.unknown_types), grouped(test.types), grouped(answers), grouped(std::ssize(task.held_out))));
   }
   const std::unordered_set<std::uint64_t> known = sentence_numbers(task.train);
@@ -153,7 +153,7 @@ std::vector<std::string> notes_on_sentences(const Experiment& e) {
   std::vector<std::string> lines = {"asked  " + asked_line(e.task)};
   for (std::string& line : notes_on_unknown(e)) lines.push_back(std::move(line));
   if (e.task.alike_left_out > 0) {
-    lines.push_back(fmt::format("note   two candidates are the same tokens in {} sentence{}, left out",
+    lines.push_back(fmt::format("note   {} sentence{} left out, in which two candidates have the same tokens",
                                 grouped(static_cast<std::int64_t>(e.task.alike_left_out)),
                                 e.task.alike_left_out == 1 ? "" : "s"));
   }
@@ -190,19 +190,19 @@ std::string opening(const Experiment& e, const std::filesystem::path& run, const
   std::vector<std::string> lines{fmt::format("heed {} ({})  {}, {}", HEED_VERSION, vector_instructions(),
                                              blas_description(), plural(threads(), "thread")),
                                  "model  " + model_line(e), "data   " + data_line(e), "run    " + run.string(),
-                                 e.task.corpus ? fmt::format("The loss is the {} token's cross-entropy, in nats.",
-                                                             e.task.corpus->mask < 0 ? "next" : "masked")
-                                               : "The loss is the answer's cross-entropy; no attention weight is a "
-                                                 "term of it."};
+                                 e.task.corpus
+                                     ? fmt::format("The loss is the {} token's cross-entropy, in nats.",
+                                                   e.task.corpus->mask < 0 ? "next" : "masked")
+                                     : "The loss is the cross-entropy of the answer. It contains no attention weight."};
   if (e.begun_from && e.config.pretrained) {
     const std::vector<std::string>& added = e.begun_from->new_parameters;
     lines.insert(lines.begin() + 3, fmt::format("from   {}, with its tokenizer{}", e.begun_from->file.string(),
-                                                added.empty() ? "" : "; begun anew: " + listed(added)));
+                                                added.empty() ? "" : "; started at random: " + listed(added)));
   } else if (e.begun_from) {
     lines.insert(lines.begin() + 3,
-                 fmt::format("from   {}, step {}: {} of {} words are known there{}", e.begun_from->file.string(),
+                 fmt::format("from   {}, step {}: {} of {} words are known to it{}", e.begun_from->file.string(),
                              e.begun_from->step, grouped(e.begun_from->words_known), grouped(words),
-                             e.begun_from->words_known < words ? "; the others begin anew" : ""));
+                             e.begun_from->words_known < words ? "; the others start at random" : ""));
   }
   const std::vector<std::string> notes = notes_on_sentences(e);
   lines.insert(lines.begin() + 3, notes.begin(), notes.end());

@@ -91,8 +91,8 @@ void check_same_config(const fs::path& run, const Config& config) {
   const std::string there = to_yaml(read_config(file)), here = to_yaml(config);
   if (there == here) return;
   fail(
-      "{}: was trained with another configuration: {}; choose another --out, or give the one that it began with, to go "
-      "on with it",
+      "{}: was trained with another configuration: {}. Choose another --out, or use the configuration with which it "
+      "was started",
       run.string(), first_difference(there, here));
 }
 
@@ -109,7 +109,7 @@ std::vector<std::uint64_t> parse_seeds(std::string_view text) {
     const std::size_t dash = part.find('-');
     const auto first = seed_of(part.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : seed_of(part.substr(dash + 1));
-    if (!first || !last) refuse(fmt::format("expected a seed, or two with a dash between, in place of '{}'", part));
+    if (!first || !last) refuse(fmt::format("expected a seed or a range such as 1-8, got '{}'", part));
     if (*last < *first) refuse(fmt::format("{} is before {}", *last, *first));
     if (*last - *first >= most_seeds) refuse(fmt::format("more than {} seeds", most_seeds));
     for (std::uint64_t i = 0; i <= *last - *first; ++i) {
@@ -198,7 +198,7 @@ bool train_seeds(const std::vector<Config>& configs, const fs::path& out, bool q
   if (quiet) return true;
   fmt::print("{}\nLook closer: {} {}\n", table.summary(), command_of("inspect"), shell_word(run_of(out, configs[0])));
   if (configs.size() > 1) {
-    fmt::print("Which heads do the same: {} match {}\n", command_of("inspect"), shell_word(out) + "/seed-*");
+    fmt::print("Heads that do the same: {} match {}\n", command_of("inspect"), shell_word(out) + "/seed-*");
   }
   return true;
 }

@@ -32,7 +32,7 @@ void ask_to_stop(int signal) {
 }
 
 cxxopts::Options options() {
-  cxxopts::Options result("train", "Trains attention as a configuration says, and shows what it learned.\n");
+  cxxopts::Options result("train", "Trains the model that a configuration describes, and shows what it learned.\n");
   result.custom_help("--config FILE [OPTION...]").set_width(80);
   result.add_options()                                                                     //
       ("config", "The configuration, a YAML file", cxxopts::value<std::string>(), "FILE")  //
@@ -86,14 +86,16 @@ void check(const cxxopts::ParseResult& arguments) {
   if (!arguments.unmatched().empty()) refuse(unexpected(arguments.unmatched()[0], settings_of(arguments)));
   if (is_given("config") == is_given("resume")) refuse("expected either --config FILE or --resume DIR");
   for (const char* name : {"resume", "dry-run", "check-gradients", "profile"}) {
-    if (is_given("seeds") && is_given(name)) refuse(fmt::format("--{} is of one run; it goes without --seeds", name));
+    if (is_given("seeds") && is_given(name))
+      refuse(fmt::format("--{} works on one run and cannot be used with --seeds", name));
   }
   for (const std::string& setting : settings_of(arguments)) {
-    if (is_given("seeds") && setting.starts_with("seed=")) refuse("--seeds says the seeds; it goes without --set seed");
+    if (is_given("seeds") && setting.starts_with("seed="))
+      refuse("--seeds gives the seeds and cannot be used with --set seed");
   }
   for (const char* name : {"out", "dry-run", "check-gradients"}) {
     if (is_given("resume") && is_given(name)) {
-      refuse(fmt::format("--{} does not go with --resume: a resumed run keeps its configuration", name));
+      refuse(fmt::format("--{} cannot be used with --resume: a resumed run keeps its configuration", name));
     }
   }
   for (const char* name : {"config", "resume", "out"}) {
@@ -124,11 +126,11 @@ int run_seeds(const cxxopts::ParseResult& arguments) {
   handle_signal(SIGINT, ask_to_stop);
   handle_signal(SIGTERM, ask_to_stop);
   if (train_seeds(configs, out, arguments.count("quiet") > 0, terminal_of(STDOUT_FILENO), stop)) return 0;
-  std::fputs("train: stopped; all is saved. The same command goes on\n", stderr);
+  std::fputs("train: stopped; all is saved. The same command continues\n", stderr);
   return 128 + stop;
 }
 
-// Returns the description of the model whose tokenizer a resumed run goes on with; empty when it has none of its own.
+// Returns the description of the model whose tokenizer a resumed run uses; empty when the run made its own tokens.
 heed::Description description_of(const heed::Config& config, const heed::RunDirectory& run) {
   using namespace heed;
   const std::filesystem::path file = model_path(run.path());
@@ -186,8 +188,8 @@ int run(const cxxopts::ParseResult& arguments, const heed::Communicator& process
     } catch (const FileError& error) {
       if (!resumed) throw;
       fail(
-          "{}; paths of a run's data are relative to where it was begun: resume it there, or say where the data is now "
-          "with --set data.train=FILE",
+          "{}; data paths are relative to the directory in which the run was started: resume it there, or give the new "
+          "path with --set data.train=FILE",
           error.what());
     }
   }();
@@ -210,8 +212,10 @@ int run(const cxxopts::ParseResult& arguments, const heed::Communicator& process
   if (resumed && is_first) {
     listener.on_begin = [&](std::int64_t step) {
       if (step == config.schedule.steps && !read.changes.empty()) {
-        fail("{}: all of its {} steps are taken, and nothing would be done with {}; set train.steps to more, too",
-             directory->path().string(), step, fmt::join(read.changes, ", "));
+        fail(
+            "{}: all of its {} steps are done, so these settings would change nothing: {}; set train.steps to more, "
+            "too",
+            directory->path().string(), step, fmt::join(read.changes, ", "));
       }
       if (!quiet) fmt::print("{}", resumption(step, config, read.changes, terminal_of(STDOUT_FILENO)));
     };

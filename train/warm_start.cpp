@@ -49,7 +49,7 @@ void check_architecture(const ModelConfig& there, const ModelConfig& here, const
   }
   const auto numbered = [](const ModelConfig& c) { return transformer_of(c).segments > 0 ? "yes" : "no"; };
   if (std::string_view(numbered(there)) != numbered(here)) {
-    differences += fmt::format("\n  texts of numbered sentences: {} there, {} here", numbered(there), numbered(here));
+    differences += fmt::format("\n  sentences are numbered: {} there, {} here", numbered(there), numbered(here));
   }
   if (!differences.empty()) fail("model.from: {}: has another architecture:{}", file.string(), differences);
 }

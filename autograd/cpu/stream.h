@@ -10,7 +10,7 @@
 // overwrites. Internal.
 namespace heed::cpu {
 
-// Returns whether a tensor of so many bytes is written with non-temporal stores.
+// Returns whether a tensor of this size in bytes is written with non-temporal stores.
 constexpr std::int64_t max_cached_bytes = std::int64_t{1} << 25;
 
 // A scope for a thread that streams. Its end makes the streamed values visible to other threads.

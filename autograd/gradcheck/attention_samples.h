@@ -3,7 +3,7 @@
 
 namespace heed {
 
-/// Which result of attention() a sample checks.
+/// The result of attention() that a sample checks.
 enum class AttentionOutput { output, weights };
 std::vector<GradientSample> attention_samples(AttentionOutput output);  ///< fused attention, for each kind of mask
 

@@ -139,7 +139,7 @@ Task text_task(const std::string& train, const std::string& test, Split split, i
     numbering.add(text, corpus.held_out);
     corpus.held_out_bytes += std::ssize(text);
   }
-  check_length(train, "what is learned from", corpus.train, corpus.text_context() + 1);
+  check_length(train, "the training text", corpus.train, corpus.text_context() + 1);
   check_length(test.empty() ? train : test, "what is held out", corpus.held_out, 2);
   task.held_out = pieces_of(corpus, task.vocabulary);
   return task;

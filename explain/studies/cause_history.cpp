@@ -75,7 +75,7 @@ CauseHistory cause_history(std::size_t count, const std::function<SavedModel(std
     e.twin = -1;  // counterparts are not used
     with_antecedent.push_back(std::move(e));
   }
-  if (with_antecedent.empty()) fail("no held-out sentence says what its query refers to, so there is no edge to cut");
+  if (with_antecedent.empty()) fail("the held-out sentences lack antecedents, so no edge can be cut");
   std::optional<Passes> passes;
   for (std::size_t i = 0; i < count; ++i) {
     const SavedModel model = load(i);

@@ -110,7 +110,7 @@ class Study {
  private:
   using Answers = std::vector<HeldOut::Answer>;
 
-  // An intervention, and what its answers add to the table.
+  // An intervention, and the rows that its answers add to the table.
   struct Planned {
     InterventionOf intervention;
     std::function<void(const Answers&)> use;
@@ -382,7 +382,7 @@ Causes causes(const SavedModel& model, const std::vector<Example>& held_out, con
   const double own = passes(config, among, longest(used.sentences())) / options.processes.size();
   Study(used, result, among, own, options.progress).run();
   if (std::holds_alternative<CandidateChooser>(*model.network)) {
-    result.left_out.emplace_back("The model chooses among candidates: no logit of a word is taken apart.");
+    result.left_out.emplace_back("The model chooses among candidates, so no logit of a word is attributed.");
     return result;
   }
   for (const Example& example : watched) result.attribution.push_back(attribute(model, example));

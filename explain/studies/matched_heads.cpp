@@ -286,7 +286,7 @@ MatchedHeads match_heads(const std::vector<SeedRun>& runs, const StudyOptions& o
            runs[0].name, error.what());
     }
     if (all[i].heads.size() != all[0].heads.size() || all[i].heads.back().layer != all[0].heads.back().layer) {
-      fail("{} has {} layers of {} heads, {} others: heads of models of one shape are matched", runs[i].name,
+      fail("{} has {} layers of {} heads, {} others: only models of the same shape can be compared", runs[i].name,
            config.layers, config.heads(), runs[0].name);
     }
     matched.runs.push_back(all[i].run);

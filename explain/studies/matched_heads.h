@@ -47,7 +47,7 @@ struct MatchedHeads {
     std::int64_t step = 0;
     int held_out = 0;                  ///< sentences that this run held out, too; it may have learned from the others
     double accuracy = 0;               ///< over all sentences
-    std::optional<Pointing> pointing;  ///< empty when no sentence says what its query refers to
+    std::optional<Pointing> pointing;  ///< empty when no sentence has an antecedent
   };
   std::vector<Run> runs;
   double chance = 0;  ///< 1/2 where each sentence has two candidates, else NaN

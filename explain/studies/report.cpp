@@ -190,8 +190,8 @@ void check_chooses(const SavedModel& model) {
   check_has_answers(*model.network);
   if (!std::holds_alternative<CandidateChooser>(*model.network)) {
     fail(
-        "a report is about a model that chooses among candidates; this one answers with a word of its vocabulary, as "
-        "model.answer: word and language models do");
+        "inspect report needs a model that chooses among candidates (model.answer: candidate); this one answers with a "
+        "word of its vocabulary");
   }
 }
 
@@ -203,7 +203,8 @@ Report report(const SavedModel& model, const Baselines& baselines, const std::st
   result.known = static_cast<int>(leave_out(examples, baselines.training));
   result.too_long = static_cast<int>(leave_out_long(model, examples));
   if (examples.empty()) {
-    fail("{}: no sentence is left: training knows {}, and {} are too long", set, result.known, result.too_long);
+    fail("{}: no sentence is left: {} are in the training set, and {} are too long", set, result.known,
+         result.too_long);
   }
   result.sentences = static_cast<int>(examples.size());
   const std::vector<int> answers = answers_of(model, examples);

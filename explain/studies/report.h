@@ -42,7 +42,8 @@ struct Report {
   /// The head with the largest mean weight from the query to the meant candidate, for right and wrong answers apart.
   struct Looks {
     int sentences = 0;
-    double meant = 0, other = 0;  ///< mean weight on the meant candidate; on the largest of the others
+    double meant = 0,
+           other = 0;  ///< mean weight on the meant candidate, and on the other candidate with the largest weight
     double moved = 0;  ///< share of answers that change when the edge to the meant candidate is cut in that head
   };
   int layer = -1, head = -1;  ///< from 0; -1: no sentence has a meant candidate

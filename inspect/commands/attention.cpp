@@ -32,8 +32,8 @@ std::string newer_model_note(const std::filesystem::path& run, std::int64_t show
   const std::int64_t step = saved_step(model_path(run));
   if (step <= shown) return "";
   return "\n" +
-         wrapped(fmt::format("The model is of step {}; attention was last dumped at step {}. {} --resume {} "
-                             "goes on, and --sentence asks the model itself.",
+         wrapped(fmt::format("The model is of step {}; attention was last dumped at step {}. {} --resume {} continues; "
+                             "--sentence asks the saved model.",
                              step, shown, command_of("train"), shell_word(run)),
                  terminal.width) +
          "\n";
@@ -50,7 +50,8 @@ const Command attention_command{
     .answer =
         [](const Request& request) {
           check_json_of_all_heads(request);
-          if (request.has("json") && request.has("matrix")) misused("--json prints what --matrix draws: choose one");
+          if (request.has("json") && request.has("matrix"))
+            misused("--json cannot be used with --matrix: it already prints all weights");
           Dump dump = attention_of(request);
           choose_probe(request, dump);
           if (!request.has("sentence")) add_answers(request.runs[0], dump);

@@ -31,7 +31,7 @@ const Command compare_command{
     .name = "compare",
     .words = "RUN [RUN]",
     .most = 2,
-    .summary = "Sets two runs, or two steps of one run, side by side",
+    .summary = "Compares two runs, or two steps of one run",
     .example = "inspect compare runs/toy --step 0 --step 400",
     .shared = "probe layer head json",
     .declare =

@@ -46,15 +46,16 @@ const Command generate_command{
         [](cxxopts::OptionAdder& options) {
           options("prompt", "The text to continue", cxxopts::value<std::string>(), "TEXT")          //
               ("tokens", "How many tokens to generate (default: 500)", cxxopts::value<int>(), "N")  //
-              ("temperature", "Divides the logits; 0 always takes the likeliest token (default: 1)",
-               cxxopts::value<Decimal>(), "X")                                                //
-              ("top-k", "Draw from the K likeliest tokens only", cxxopts::value<int>(), "K")  //
-              ("top-p", "Draw from the likeliest tokens only whose probabilities sum to P", cxxopts::value<Decimal>(),
+              ("temperature", "Divisor of the logits; 0 always takes the most probable token (default: 1)",
+               cxxopts::value<Decimal>(), "X")                                                    //
+              ("top-k", "Draw only from the K most probable tokens", cxxopts::value<int>(), "K")  //
+              ("top-p", "Draw only from the most probable tokens, whose probabilities sum to P",
+               cxxopts::value<Decimal>(),
                "P")  //
               ("seed", "Seed for sampling (default: 1); the same seed gives the same text",
                cxxopts::value<std::uint64_t>(), "N")  //
-              ("stop", "End before this text; \\n is the end of a line, or \\r\\n", cxxopts::value<std::string>(),
-               "TEXT");
+              ("stop", "Stop before this text; \\n, \\r and \\t stand for their characters",
+               cxxopts::value<std::string>(), "TEXT");
         },
     .answer =
         [](const Request& request) {

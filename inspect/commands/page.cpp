@@ -26,7 +26,7 @@ const Command page_command{
           std::vector<PageRun> contents;
           std::string missing;
           if (request.has("sentence")) {
-            if (request.runs.size() > 1) misused("--sentence is read by one model");
+            if (request.runs.size() > 1) misused("--sentence needs exactly one run");
             const std::filesystem::path place = (request.runs[0] / "").parent_path();
             const SavedModel model = model_of(place, {}, request.progress);
             const Example example = example_of(request, model);

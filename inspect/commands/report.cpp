@@ -8,7 +8,7 @@ namespace heed {
 
 const Command report_command{.name = "report",
                              .words = "RUN [FILE...]",
-                             .summary = "Sets the answers to a data set beside baselines",
+                             .summary = "Compares the answers to a data set with baselines",
                              .example = "inspect report runs/places test.jsonl",
                              .shared = "json",
                              .of_runs = true,

@@ -21,15 +21,14 @@ void add_shared(cxxopts::OptionAdder& options, std::string_view names) {
     if (list.find(fmt::format(" {} ", name)) != std::string::npos) options(name, help, value...);
   };
   add("sentence", "Read this sentence with the saved model", cxxopts::value<std::string>(), "TEXT");
-  add("query", "Its token to ask about (default: the last one of a kind that training asked about)",
+  add("query", "The token to ask about (default: the last one that training asked about)",
       cxxopts::value<std::string>(), "WORD");
-  add("probe", "Only this watched sentence, counted from 1", cxxopts::value<int>(), "N");
-  add("limit", "How many held-out sentences to ask (default: as many as take up to a minute)", cxxopts::value<int>(),
+  add("probe", "Show only this watched sentence, counted from 1", cxxopts::value<int>(), "N");
+  add("limit", "How many held-out sentences to ask (default: as many as a minute allows)", cxxopts::value<int>(), "N");
+  add("layer", "Show only this layer, counted from 1", cxxopts::value<int>(), "L");
+  add("head", "Show only this head, counted from 1", cxxopts::value<int>(), "H");
+  add("step", "The training step (default: the last; earlier models need dump.weights)", cxxopts::value<std::int64_t>(),
       "N");
-  add("layer", "Only this layer, counted from 1", cxxopts::value<int>(), "L");
-  add("head", "Only this head, counted from 1", cxxopts::value<int>(), "H");
-  add("step", "The training step (default: the last; a model of an earlier step needs dump.weights)",
-      cxxopts::value<std::int64_t>(), "N");
   add("json", "Print JSON; layers, heads and tokens count from 0");
   add("force", "Replace a file of another kind");
 }
@@ -41,11 +40,11 @@ void check_run(const fs::path& path) {
     fail("{}: there is no such run; {} --config FILE makes one", path.string(), command_of("train"));
   }
   if (path.extension() == ".yaml" || path.extension() == ".yml") {
-    fail("{0}: is a configuration, not a run; {1} --config {0} makes a run of it, which inspect shows", path.string(),
+    fail("{0}: is a configuration, not a run; {1} --config {0} trains it and makes a run", path.string(),
          command_of("train"));
   }
   if (path.extension() == ".jsonl" || path.extension() == ".txt") {
-    fail("{}: is data, not a run; {} makes a run of a configuration whose data.train it is", path.string(),
+    fail("{}: is data, not a run; name it as data.train in a configuration, and train with {}", path.string(),
          command_of("train"));
   }
   if (!fs::is_directory(path) && !fs::is_regular_file(path)) {
@@ -58,7 +57,7 @@ void check_run(const fs::path& path) {
   const std::size_t more = runs.size() > most ? runs.size() - most : 0;
   runs.resize(runs.size() - more);
   if (runs.empty()) return;
-  fail("{}: is no run, but holds runs; inspect one of them: {}{}", path.string(), fmt::join(runs, ", "),
+  fail("{}: is not a run, but a directory of runs; inspect one of them: {}{}", path.string(), fmt::join(runs, ", "),
        more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
@@ -97,18 +96,18 @@ SavedModel model_of(const fs::path& run, const std::optional<std::int64_t>& step
   SavedModel model = load(model_path(run));
   if (!step || *step == model.step) return model;
   if (const std::vector<std::int64_t> kept = dumped_model_steps(run); !kept.empty()) {
-    fail("{}: holds no model of step {}; there are {}, and the last, of {}", run.string(), *step, listed(kept),
-         model.step);
+    fail("{}: lacks a model of step {}; it keeps those of steps {}, and the last, of {}", run.string(), *step,
+         listed(kept), model.step);
   }
   fail(
-      "{}: only the last model is kept, of step {}; there is none of step {}. With dump.weights: true train keeps that "
-      "of each dumped step",
+      "{}: keeps only the model of step {}, not that of step {}. With dump.weights: true, train keeps the model of "
+      "each snapshot",
       run.string(), model.step, *step);
 }
 
 Dump dump_of(const fs::path& run, const std::optional<std::int64_t>& step) {
   if (is_pretrained(run)) {
-    fail("{}: a pretrained model has no watched sentences; read one with --sentence", run.string());
+    fail("{}: a pretrained model lacks watched sentences; read one with --sentence", run.string());
   }
   if (fs::is_regular_file(run)) {
     const Dump dump = read_dump(run);
@@ -118,8 +117,8 @@ Dump dump_of(const fs::path& run, const std::optional<std::int64_t>& step) {
   if (!step) return last_dump(run);
   const std::vector<std::int64_t> steps = dump_steps(run);
   if (std::find(steps.begin(), steps.end(), *step) == steps.end()) {
-    const std::string others = steps.empty() ? "it holds none" : fmt::format("there are {}", listed(steps));
-    fail("{}: has no dump of step {}; {}", run.string(), *step, others);
+    const std::string others = steps.empty() ? "it keeps none" : fmt::format("there are {}", listed(steps));
+    fail("{}: lacks a dump of step {}; {}", run.string(), *step, others);
   }
   return read_dump(dump_path(run, *step));
 }
@@ -148,7 +147,7 @@ SentenceAttention attention_of(const SavedModel& model, const Example& example, 
 Dump attention_of(const Request& request, Tokens tokens) {
   if (request.has("query") && !request.has("sentence")) misused("--query needs --sentence");
   if (request.has("probe") && request.has("sentence"))
-    misused("--probe chooses a watched sentence, --sentence another");
+    misused("--probe chooses a watched sentence and cannot be used with --sentence");
   if (!request.has("sentence")) return dump_of(request.runs[0], step_of(request));
   const SavedModel model = model_of(request.runs[0], step_of(request), request.progress);
   return {

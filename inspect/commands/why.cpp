@@ -4,29 +4,28 @@
 
 namespace heed {
 
-const Command why_command{
-    .name = "why",
-    .summary = "Splits the score of a head's attention into parts that sum to it",
-    .example = "inspect why runs/toy --probe 1",
-    .shared = "sentence query probe step layer head json",
-    .answer = [](const Request& request) {
-      const std::filesystem::path& run = request.runs[0];
-      Dump dump = attention_of(request, Tokens::pieces);
-      const std::vector<SentenceAttention> watched = dump.sentences;
-      choose_probe(request, dump);
-      const SavedModel model = model_of(run, step_of(request), request.progress);
-      if (reads_pieces(model) && !request.has("sentence")) {
-        fail(
-            "{}: watched sentences are kept as whole words, of which the model reads pieces; ask inspect why of a "
-            "--sentence",
-            run.string());
-      }
-      check_same_model(dump, model, dump_path(run, dump.step).string());
-      const std::vector<ScoreParts> all = why_attends(model, dump, watched, request.view);
-      if (!request.has("json")) return why_attends_view(all, dump, request.view);
-      Json parts = Json::array();
-      for (const ScoreParts& one : all) parts.push_back(score_parts_json(one));
-      return json_line(parts);
-    }};
+const Command why_command{.name = "why",
+                          .summary = "Splits the score of a head's attention into parts that sum to it",
+                          .example = "inspect why runs/toy --probe 1",
+                          .shared = "sentence query probe step layer head json",
+                          .answer = [](const Request& request) {
+                            const std::filesystem::path& run = request.runs[0];
+                            Dump dump = attention_of(request, Tokens::pieces);
+                            const std::vector<SentenceAttention> watched = dump.sentences;
+                            choose_probe(request, dump);
+                            const SavedModel model = model_of(run, step_of(request), request.progress);
+                            if (reads_pieces(model) && !request.has("sentence")) {
+                              fail(
+                                  "{}: watched sentences are kept as whole words, but the model reads pieces of words; "
+                                  "give inspect why a --sentence",
+                                  run.string());
+                            }
+                            check_same_model(dump, model, dump_path(run, dump.step).string());
+                            const std::vector<ScoreParts> all = why_attends(model, dump, watched, request.view);
+                            if (!request.has("json")) return why_attends_view(all, dump, request.view);
+                            Json parts = Json::array();
+                            for (const ScoreParts& one : all) parts.push_back(score_parts_json(one));
+                            return json_line(parts);
+                          }};
 
 }  // namespace heed

@@ -208,7 +208,7 @@ function drawEffects(figure, {rows, sentences, pointing}) {
       0, bottom + 18, fitted(`The ${shown.length} of ${grouped(rows.length)} that change most; a line is ± one deviation.`, 12, room),
       {'font-size': 12, fill: ink.muted});
   figure.text(
-      0, bottom + 34, fitted(`Accuracy after it over ${grouped(sentences)} sentences, or as many as in brackets; bold: the loss exceeds its 95 % interval.`, 12, room),
+      0, bottom + 34, fitted(`Accuracy after the removal, over ${grouped(sentences)} sentences or the number in brackets; bold: the loss exceeds its 95 % interval.`, 12, room),
       {'font-size': 12, fill: ink.muted});
 }
 

@@ -121,7 +121,7 @@ std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& steps, std::s
 void add_dumps(PageRun& result, const fs::path& run, std::size_t most, const OnProgress& progress) {
   const Dump last = last_dump(run);
   const std::vector<std::int64_t> steps = dump_steps(run);
-  if (last.sentences.empty()) fail("{}: holds no sentences", dump_path(run, steps.back()).string());
+  if (last.sentences.empty()) fail("{}: lacks sentences", dump_path(run, steps.back()).string());
   const std::size_t size = std::max(size_of(packed(last)), size_of(packed(read_dump(dump_path(run, steps[0])))));
   const std::vector<std::int64_t> kept = thinned(steps, std::max<std::size_t>(1, most / (size + 1)));
 
@@ -166,7 +166,7 @@ void add_model(PageRun& result, const fs::path& run, int limit, const OnProgress
   Json& description = result.description;
   description["model"] = nullptr;
   if (!fs::exists(model_path(run))) {
-    description["model_missing"] = description["causes_missing"] = "The run directory holds no model.safetensors.";
+    description["model_missing"] = description["causes_missing"] = "The run directory lacks model.safetensors.";
     return;
   }
   const SavedModel model = load_model(model_path(run));

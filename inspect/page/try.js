@@ -47,7 +47,7 @@ const tryView = {
     const lostCandidates = (candidates, tokens) => {
       const before = begun.given.candidates ?? [], now = candidates?.map((span) => spanText({tokens}, span)) ?? [];
       if (!candidates || candidates.length >= before.length) return [];
-      return before.map((span) => spanText(begun.given, span)).filter((name) => !now.includes(name)).map((name) => `${name} is no candidate any more.`);
+      return before.map((span) => spanText(begun.given, span)).filter((name) => !now.includes(name)).map((name) => `${name} is not a candidate any more.`);
     };
     const write = (engine) => {
       const text = engine.understand(input.value, null, () => write(engine));

@@ -28,7 +28,7 @@ std::string too_few(int sentences) {
 }
 
 std::string no_answers(const Causes& causes, const Interval& accuracy, int sentences) {
-  return fmt::format("Unknown: {} of {} sentences are answered right{}, so there are no answers to explain.",
+  return fmt::format("Unknown: {} of {} sentences are answered right{}, so the answers cannot be explained.",
                      percent(accuracy), sentences, chance_text(causes));
 }
 
@@ -75,7 +75,7 @@ void add_other_edges(std::vector<std::string>& lines, const Causes& causes, int 
     lines.push_back(fmt::format("Its edges to other tokens, cut one by one, change no answer in {} of {} sentences.",
                                 percent(rest->unmoved), rest->sentences));
   }
-  if (others) lines.emplace_back("No loss is shown for any other edge of that head.");
+  if (others) lines.emplace_back("For no other edge of that head is a loss shown.");
 }
 
 void add_patches(std::vector<std::string>& lines, const Causes& causes, int layer, int head) {
@@ -129,7 +129,7 @@ std::vector<std::string> causes_verdict(const Causes& causes) {
   const Cause* everywhere = causes.find(Cause::What::edge_everywhere, -1, -1, "antecedent");
   std::vector<std::string> lines{answer(causes, alone, everywhere ? everywhere : in_layer)};
   lines.push_back(fmt::format(
-      "Of all heads, layer {} head {} gives the antecedent the most weight: {:.2f} in the mean of {} sentences.",
+      "Layer {} head {} gives the antecedent the most weight of all heads: {:.2f} in the mean of {} sentences.",
       layer + 1, head + 1, weight, alone.sentences));
   const auto wider = [&](const std::string& where, const Cause& row) {
     lines.push_back(fmt::format("Without that edge in {}, {} of {} sentences are answered right.", where,

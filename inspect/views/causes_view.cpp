@@ -141,10 +141,10 @@ ShownHeads heads_of(const Causes& causes, const View& view) {
 std::string correlation_text(const Causes& causes) {
   const double last = causes.rank_correlation_last, all = causes.rank_correlation_all;
   if (std::isnan(last) || std::isnan(all)) {
-    return "Weights and effects of cuts have no rank correlation: there are no different ones to compare.";
+    return "The rank correlation of weights and effects of cuts is undefined: all weights, or all effects, are equal.";
   }
   return fmt::format(
-      "Over all edges of the queries, weight and effect of a cut have a rank correlation (Spearman) of {:.2f} in the "
+      "Rank correlation (Spearman) of weight and effect of a cut, over all edges of the queries: {:.2f} in the "
       "last layer and {:.2f} in all layers.",
       last, all);
 }

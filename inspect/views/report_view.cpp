@@ -92,8 +92,9 @@ std::vector<std::string> report_verdict(const Report& report) {
 std::string report_view(const Report& report, const Terminal& terminal) {
   std::string head = fmt::format("{}: {}", report.set, counted(report.sentences, "sentence", "sentences"));
   if (report.pairs > 0) head += ", " + counted(report.pairs, "minimal pair", "minimal pairs");
-  if (report.known > 0) head += fmt::format("; {} left out that training knows", report.known);
-  if (report.too_long > 0) head += fmt::format("; {} left out that are too long for the model", report.too_long);
+  if (report.known > 0) head += fmt::format("; {} left out because the training set has them", report.known);
+  if (report.too_long > 0)
+    head += fmt::format("; {} left out because they are too long for the model", report.too_long);
   std::string text = wrapped(head, terminal.width, 2) + "\n";
   for (const std::string& line : report_verdict(report)) text += wrapped(line, terminal.width) + "\n";
   const auto row = [&](const std::string& name, const auto& figure) { text += share_row(name, figure, terminal); };
@@ -114,12 +115,12 @@ std::string report_view(const Report& report, const Terminal& terminal) {
     return fmt::format("{:.0f} %", 100 * static_cast<double>(part) / static_cast<double>(whole));
   };
   const UnknownShare& u = report.unknown;
-  text += wrapped(fmt::format("Unknown to the model: {} of {} words, {} of the {} different ones.",
+  text += wrapped(fmt::format("The model does not know {} of {} words ({} of {} different words).",
                               share(u.unknown_words, u.words), u.words, share(u.unknown_types, u.types), u.types),
                   terminal.width) +
           "\n";
   if (report.layer < 0) return text;
-  text += wrapped(fmt::format("Of all heads, layer {} head {} puts the most attention on the meant candidate:",
+  text += wrapped(fmt::format("Layer {} head {} puts the most attention of all heads on the meant candidate:",
                               report.layer + 1, report.head + 1),
                   terminal.width) +
           "\n";

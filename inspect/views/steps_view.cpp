@@ -204,10 +204,10 @@ Walk walk_of(const SavedModel& model, const Example& example, const View& view) 
   };
   const std::vector<Stage> stages_of_Q =
       stages_of("Q", X, s.W_Q, normalised(attention.W_Q, attention.q_norm, attention.config.heads), attention.config,
-                attention.rotary, "what each word asks for");
+                attention.rotary, "what each token looks for");
   const std::vector<Stage> stages_of_K =
       stages_of("K", X, s.W_K, normalised(attention.W_K, attention.k_norm, attention.config.kv_heads), attention.config,
-                attention.rotary, "what each word answers to");
+                attention.rotary, "what each token offers to queries");
   check_step(stages_of_Q.back().equation, s.Q, stages_of_Q.back().value);
   check_step(stages_of_K.back().equation, s.K, stages_of_K.back().value);
   check_step("V = X W_V", s.V, s.W_V(X));
@@ -241,7 +241,7 @@ Walk walk_of(const SavedModel& model, const Example& example, const View& view) 
   for (const std::vector<Stage>& stages : {stages_of_Q, stages_of_K}) {
     for (const auto& [equation, value, note] : stages) steps.push_back({equation, {value, tokens}, note});
   }
-  steps.push_back({"V = X W_V" + biased(attention.W_V, "V"), {s.V, tokens}, "what each word hands over"});
+  steps.push_back({"V = X W_V" + biased(attention.W_V, "V"), {s.V, tokens}, "what each token passes on"});
   steps.push_back({"scores = Q K^T", {s.scores, tokens, tokens}, ""});
   const std::string scale =
       attention.config.scale > 0 ? fmt::format("* {:g}", attention.config.scale) : fmt::format("/ sqrt({})", d_k);

@@ -195,7 +195,7 @@ Json own_config(const SavedModel& model) {
                                     other.contains(name) ? format_json(other.at(name)) : "none"));
   }
   if (different.empty()) return json;
-  fail("export: the model has not the shape of {}, the nearest family: {}", is_llama ? "LLaMA" : "GPT-2",
+  fail("export: the model differs from {}, the nearest family: {}", is_llama ? "LLaMA" : "GPT-2",
        listed(different, "; ", 10));
 }
 

@@ -80,7 +80,7 @@ void save_model(const std::filesystem::path& path, const SavedModel& model) {
 
 namespace {
 
-// Reads a description. The model has no network yet; `config` describes it.
+// Reads a description. The network is made later, from `config`.
 SavedModel without_network(const Description& description, const std::string& source, ModelConfig& config) {
   const auto metadata = [&](const char* name) -> const std::string& {
     const auto found = description.find(name);

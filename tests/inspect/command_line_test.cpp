@@ -27,12 +27,13 @@ TEST_CASE("inspect tells wrong usage from other errors") {
   CHECK(run.is_usage_error(
       {"RUN", "--step", "1", "--step", "2"},
       "expected one --step; inspect compare RUN --step N --step N compares two (see inspect --help)"));
-  CHECK(run.is_usage_error({"RUN", "--probe", "1", "--sentence", "x"},
-                           "--probe chooses a watched sentence, --sentence another (see inspect --help)"));
+  CHECK(
+      run.is_usage_error({"RUN", "--probe", "1", "--sentence", "x"},
+                         "--probe chooses a watched sentence and cannot be used with --sentence (see inspect --help)"));
   CHECK(
       run.is_usage_error({"causes", "RUN", "--limit", "0"}, "--limit must be at least 1 (see inspect causes --help)"));
   CHECK(run.is_usage_error({"RUN", "--json", "--matrix"},
-                           "--json prints what --matrix draws: choose one (see inspect --help)"));
+                           "--json cannot be used with --matrix: it already prints all weights (see inspect --help)"));
   CHECK(run.is_usage_error({"steps", "RUN"}, "expected --sentence TEXT (see inspect steps --help)"));
   CHECK(run.is_usage_error({"RUN", "--query", "it"}, "--query needs --sentence (see inspect --help)"));
   CHECK(run.is_usage_error({"causes", "RUN", "--json", "--head", "1"},

@@ -196,8 +196,7 @@ TEST_CASE("what is no run is answered with the command that was meant") {
   write_file(run.path / "config.yaml", "");
   const std::string file = (run.path / "config.yaml").string();
   CHECK(message([&] { run.inspect({file}); }) ==
-        fmt::format("{0}: is a configuration, not a run; train --config {0} makes a run of it, which inspect shows",
-                    file));
+        fmt::format("{0}: is a configuration, not a run; train --config {0} trains it and makes a run", file));
   write_file(run.path / "mine.jsonl", "{}\n");
   CHECK(message([&] {
           run.inspect({(run.path / "mine.jsonl").string()});
@@ -205,13 +204,14 @@ TEST_CASE("what is no run is answered with the command that was meant") {
   CHECK(message([&] { run.inspect({"/dev/null"}); }) ==
         "/dev/null: is a device or FIFO; expected the directory of a run or model, or a file");
   const Scratch runs;
-  CHECK(message([&] { run.inspect({runs.path.string()}); }).ends_with(": holds no attention dumps"));
+  CHECK(message([&] { run.inspect({runs.path.string()}); }).ends_with(": lacks attention dumps"));
   for (const char* name : {"b", "a"}) {
     fs::create_directory(runs / name);
     write_file(runs / name / "config.yaml", "");
   }
-  CHECK(message([&] { run.inspect({runs.path.string()}); }) ==
-        fmt::format("{0}: is no run, but holds runs; inspect one of them: {0}/a, {0}/b", runs.path.string()));
+  CHECK(
+      message([&] { run.inspect({runs.path.string()}); }) ==
+      fmt::format("{0}: is not a run, but a directory of runs; inspect one of them: {0}/a, {0}/b", runs.path.string()));
 }
 
 TEST_CASE("of two steps or runs one watched sentence is compared when it is chosen") {
@@ -285,7 +285,7 @@ TEST_CASE("inspect says what is not there") {
   const InspectedRun run;
   CHECK(run.error({"RUN/nowhere"}) == "RUN/nowhere: there is no such run; train --config FILE makes one");
   CHECK(run.error({"RUN", "--step", "7"}) == "RUN: has no dump of step 7; there are 0, 400");
-  CHECK(run.error({"RUN/attention"}) == "RUN/attention: holds no attention dumps");
+  CHECK(run.error({"RUN/attention"}) == "RUN/attention: lacks attention dumps");
   CHECK(run.error({"weights", "RUN/attention"}) ==
         "RUN/attention/model.safetensors: is missing; has the run been saved?");
   CHECK(run.error({"weights", "RUN", "--step", "0"}) ==

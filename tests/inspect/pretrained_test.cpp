@@ -77,7 +77,7 @@ TEST_CASE("inspect of a pretrained model reads a sentence, and asks for one") {
   CHECK((sentence.at("predicted").is_null() && sentence.at("probability").is_null()));
   CHECK((sentence.at("layers").size() == 2 && sentence.at("layers")[0].size() == 4));
   CHECK(message([] { shown({pretrained("bert_bare")}); }) ==
-        "tests/golden/hugging_face/bert_bare: a pretrained model has no watched sentences; read one with --sentence");
+        "tests/golden/hugging_face/bert_bare: a pretrained model lacks watched sentences; read one with --sentence");
   CHECK(shown({model, "--sentence", "w5 w17 w3"}).find("a model without a head: it gives no answer") !=
         std::string::npos);
   CHECK(message([&] {
@@ -111,7 +111,7 @@ TEST_CASE("inspect export --hugging-face writes a directory that it opens, and r
 }
 
 TEST_CASE("Commands that need an answer say that a model without a head has none") {
-  const std::string told = "the model has no head: it shows states and attention, but gives no answers";
+  const std::string told = "the model lacks a head: it shows states and attention, but gives no answers";
   const std::string model = pretrained("bert_bare");
   CHECK(message([&] { shown({"generate", model, "--prompt", "<5>"}); }) == told);
 }
@@ -165,7 +165,7 @@ TEST_CASE("inspect causes asks a pretrained model about one sentence, with a pai
               shown({"causes", bare.path().string(), "--sentence", "w5 w17"});
             },
             bare.path().string()) ==
-        "FILE: the model has no head, so it gives no answers whose causes could be measured. inspect heads FILE FILE "
+        "FILE: the model lacks a head, so it gives no answers whose causes could be measured. inspect heads FILE FILE "
         "counts where its heads point, and training with model.from: FILE teaches it to answer");
 }
 

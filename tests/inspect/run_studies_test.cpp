@@ -98,7 +98,7 @@ TEST_CASE("causes of a run says which file is missing, empty, or of another run"
   write_file(held_out_path(run.path), "");
   CHECK(error() == "RUN/held_out.jsonl: no examples; expected one JSON object per line");
   write_jsonl(held_out_path(run.path), sentences());
-  CHECK(error() == "RUN: holds no attention dumps");
+  CHECK(error() == "RUN: lacks attention dumps");
   write_dump(run.path, {400, {chinese_sentence()}});
   CHECK(error() ==
         "RUN/attention/step-000400.safetensors: comes from a model of 1 layers with 1 heads, but the run's model has 2 "
@@ -155,7 +155,7 @@ TEST_CASE("The history of a look has at each step what causes() finds of that st
   std::filesystem::remove_all(run / "models");
   CHECK(message([&] { cause_history(run.path); }) ==
         run.path.string() +
-            ": keeps no model but the last, so nothing can be cut at earlier steps; train with dump.weights: true");
+            ": keeps only the last model, so earlier steps cannot be measured; train with dump.weights: true");
 }
 
 TEST_CASE("A run whose held-out sentences mean nothing has no edge to cut") {
@@ -166,7 +166,7 @@ TEST_CASE("A run whose held-out sentences mean nothing has no edge to cut") {
   save_model(dumped_model_path(run.path, 400), small_model());
   CHECK(message([&] {
           cause_history(run.path);
-        }).ends_with(": no held-out sentence says what its query refers to, so there is no edge to cut"));
+        }).ends_with(": the held-out sentences lack antecedents, so no edge can be cut"));
 }
 
 TEST_CASE("Heads that were put in each other's place are matched, and no random matching is as alike") {
@@ -264,7 +264,7 @@ TEST_CASE("Runs whose heads cannot be matched are refused") {
   deeper.layers = 4;
   deeper.block.attention.heads = 1;
   save_model(model_path(runs.paths[1]), small_model(answerer_of(deeper)));
-  CHECK(told() == fmt::format("{} has 4 layers of 1 heads, {} others: heads of models of one shape are matched",
+  CHECK(told() == fmt::format("{} has 4 layers of 1 heads, {} others: only models of the same shape can be compared",
                               runs.paths[1].string(), runs.paths[0].string()));
   std::filesystem::remove(model_path(runs.paths[1]));
   CHECK(told().ends_with("seed-2/model.safetensors: is missing; has the run been saved?"));

@@ -115,7 +115,7 @@ TEST_CASE("State is named after the parameters, and loading it is strict") {
   CHECK(message([&] {
           sgd.load_state({{"p.b", zeros({5, 3})}, {"q.m", zeros({4})}, {"steps", zeros({})}}, "state");
         }) ==
-        "state: its tensors are not those expected; was the model configured otherwise?\n"
+        "state: its tensors do not match the model's; was the model configured differently?\n"
         "  missing: q.b (4)\n"
         "  extra: q.m (4)");
 }

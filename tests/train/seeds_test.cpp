@@ -41,11 +41,10 @@ TEST_CASE("Seeds are ranges and numbers, each named once") {
   CHECK(parse_seeds("18446744073709551615").size() == 1);
   const auto mistake = [](const char* text) { return message([&] { parse_seeds(text); }); };
   CHECK(mistake("") ==
-        "--seeds: expected seeds such as 1-8 or 1,3,5, got '': expected a seed, or two with a dash between, in place "
-        "of ''");
-  CHECK(mistake("1,").ends_with(": expected a seed, or two with a dash between, in place of ''"));
-  CHECK(mistake("1-").ends_with(": expected a seed, or two with a dash between, in place of '1-'"));
-  CHECK(mistake("-1").ends_with(": expected a seed, or two with a dash between, in place of '-1'"));
+        "--seeds: expected seeds such as 1-8 or 1,3,5, got '': expected a seed or a range such as 1-8, got ''");
+  CHECK(mistake("1,").ends_with(": expected a seed or a range such as 1-8, got ''"));
+  CHECK(mistake("1-").ends_with(": expected a seed or a range such as 1-8, got '1-'"));
+  CHECK(mistake("-1").ends_with(": expected a seed or a range such as 1-8, got '-1'"));
   CHECK(mistake("4-1").ends_with(": 1 is before 4"));
   CHECK(mistake("1-4,3").ends_with(": 3 twice"));
   CHECK(mistake("0-18446744073709551615").ends_with(": more than 1000 seeds"));
@@ -112,7 +111,7 @@ TEST_CASE("Seeds stopped by a signal go on with the same command, and come to th
                                   "s & await [ -e s/seed-1/checkpoint.safetensors ]; "
                                   "kill -TERM $!; wait $!");
   CHECK(stopped.code == 143);
-  CHECK(stopped.err == "train: stopped; all is saved. The same command goes on\n");
+  CHECK(stopped.err == "train: stopped; all is saved. The same command continues\n");
   CHECK_FALSE(fs::exists(place / "s/seed-2"));
   REQUIRE(place.run(command + "s").code == 0);
   REQUIRE(place.run(command + "whole").code == 0);
@@ -130,15 +129,15 @@ TEST_CASE("Seeds do not go on with another configuration, nor where a run is") {
     return std::to_string(ended.code) + ": " + ended.err;
   };
   CHECK(error("train --config small.yaml --seeds 1-2 --out s --set model.heads=1") ==
-        "1: train: s/seed-2: was trained with another configuration: there 'heads: 2', here 'heads: 1'; choose another "
-        "--out, or give the one that it began with, to go on with it\n");
+        "1: train: s/seed-2: was trained with another configuration: there 'heads: 2', here 'heads: 1'. Choose another "
+        "--out, or use the configuration with which it was started\n");
   CHECK_FALSE(fs::exists(place / "s/seed-1"));
   CHECK(read_file(place / "s/seed-2/model.safetensors") == model);
   CHECK(error("train --config small.yaml --seeds 1 --out s/seed-2") ==
         "1: train: s/seed-2: is a run; runs of several seeds are in a directory of their own: choose another --out\n");
   CHECK(error("train --config small.yaml --seeds 1 --dry-run") ==
-        "2: train: --dry-run is of one run; it goes without --seeds (see train --help)\n");
+        "2: train: --dry-run works on one run and cannot be used with --seeds (see train --help)\n");
   CHECK(error("train --config small.yaml --seeds 1 --set seed=3") ==
-        "2: train: --seeds says the seeds; it goes without --set seed (see train --help)\n");
+        "2: train: --seeds gives the seeds and cannot be used with --set seed (see train --help)\n");
   CHECK(error("train --config small.yaml --seeds a").starts_with("2: train: --seeds: expected seeds such as "));
 }

@@ -251,12 +251,12 @@ TEST_CASE("A finished run goes on with other steps, and an interruption changes 
   CHECK(place.error("train --resume c --set train.steps=20") ==
         "1: train: --set train.steps=20: train.steps must be at least the 60 steps already taken, got 20\n");
   CHECK(place.error("train --resume c --set optim.lr=0.1") ==
-        "1: train: c: all of its 60 steps are taken, and nothing would be done with optim.lr 0.1 (was 0.003); set "
+        "1: train: c: all of its 60 steps are done, so these settings would change nothing: optim.lr 0.1 (was 0.003); "
+        "set "
         "train.steps to more, too\n");
-  CHECK(
-      place.error("train --resume c --set model.heads=4")
-          .starts_with(
-              "1: train: --set model.heads=4: model.heads may not change when a run goes on; what may: data.train, "));
+  CHECK(place.error("train --resume c --set model.heads=4")
+            .starts_with("1: train: --set model.heads=4: model.heads cannot change when a run is resumed; these keys "
+                         "can: data.train, "));
   CHECK(read_file(place / "c/config.yaml") == before);
   CHECK(run_program(place, "train --resume c")
             .out.find("from   step 60 of 60: nothing is left to train; --set train.steps=N extends it\n") !=
@@ -295,7 +295,7 @@ TEST_CASE("GPT-2's and LLaMA's shapes are configurations") {
   CHECK(gpt2.code == 0);
   // 12 blocks of 12 d^2 + 13 d, a final norm, and the embeddings of 1024 positions and of words.
   const std::int64_t d = 768, words = 50257, all = 12 * (12 * d * d + 13 * d) + 2 * d + d * (1024 + words);
-  CHECK(all == 124'439'808);  // as GPT-2 has
+  CHECK(all == 124'439'808);                    // as GPT-2 has
   CHECK(gpt2.out.starts_with("# model  86,"));  // the words of so small a text
   CHECK(gpt2.out.find(", d_model 768, mlp 3072\n") != std::string::npos);
   const Ended llama = run_program(place,
@@ -519,14 +519,14 @@ TEST_CASE("A run that chooses among candidates ends with its card, and every vie
   const auto says = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
   CHECK(says(ended.out, "\nLook closer: heed-inspect run\n"));
   CHECK(run_program(scratch, "cd run && heed-train --resume .").err ==
-        "train: cannot read train.jsonl: No such file or directory; paths of a run's data are relative to where it was "
-        "begun: resume it there, or say where the data is now with --set data.train=FILE\n");
-  CHECK(says(ended.out, "note   10 held-out sentences are in the training set, too, left out"));
-  CHECK(says(ended.out, "10 % of the held-out sentences' 100 words are unknown, 7 % of their 14\n"));
+        "train: cannot read train.jsonl: No such file or directory; data paths are relative to the directory in which "
+        "the run was started: resume it there, or give the new path with --set data.train=FILE\n");
+  CHECK(says(ended.out, "note   10 held-out sentences left out: the training set has them, too"));
+  CHECK(says(ended.out, "10 % of the 100 words in held-out sentences are unknown, and 7 % of the 14\n"));
   CHECK(says(ended.out, "held-out sentences: 10 sentences, 5 minimal pairs"));
   CHECK(says(ended.out, "  the model                                  100.0 %"));
   CHECK(says(ended.out, "  a coin                                      50.0 %"));
-  CHECK(says(ended.out, "No term of the loss touches an attention weight.\n"));
+  CHECK(says(ended.out, "The loss contains no attention weight.\n"));
 
   const auto inspect = [&](const std::string& arguments) { return run_program(scratch, "heed-inspect " + arguments); };
   const Ended cards = inspect("report run test.jsonl --json");

@@ -93,9 +93,10 @@ class SettingsReader {
 
   void compare(Config& before, std::int64_t taken) {
     const auto refuse = [&](const std::string& key, const Mistake& where) {
-      mistakes_.push_back({where.place,
-                           fmt::format("{} may not change when a run goes on; what may: {}", key, resumable_keys()),
-                           where.origin});
+      mistakes_.push_back(
+          {where.place,
+           fmt::format("{} cannot change when a run is resumed; these keys can: {}", key, resumable_keys()),
+           where.origin});
     };
     const std::vector<Key> old = keys(before);
     for (std::size_t i = 0; i < old.size(); ++i) {
@@ -184,7 +185,7 @@ class SettingsReader {
         watched_places_.clear();
       } else {
         mistake.message =
-            "only probes=[] can be set here, which watches no sentence of your own; write others in the file";
+            "--set accepts only probes=[], for no watched sentences of your own; write probes in the file";
       }
     } else if (is_section(name)) {
       const Key& first = *std::ranges::find(keys_, name, &Key::section);

@@ -62,7 +62,7 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
          fmt::format("data.unknown token is for sentences of words or characters, not task {} with data.tokens {}",
                      task, name_of(c.data.split)));
   demand(c.data.unknown == Unknown::token || c.data.min_count == 1, {"data.unknown", "data.min_count"},
-         fmt::format("data.min_count {} makes words unknown: set data.unknown: token", c.data.min_count));
+         fmt::format("data.min_count {} makes rare words unknown: also set data.unknown: token", c.data.min_count));
   demand(!predicts_tokens(c.data.kind) || c.answer == Answer::word, {"data.task", "model.answer"},
          fmt::format("task {} predicts tokens: model.answer {} is for questions", task, name_of(c.answer)));
   demand(!predicts_tokens(c.data.kind) || !c.data.shuffle_antecedents, {"data.task", "data.shuffle_antecedents"},

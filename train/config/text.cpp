@@ -62,20 +62,20 @@ std::string config_help() {
   constexpr int columns = 80;
   constexpr int margin = 31;
   const auto comment = [=](const Key& key, const std::string& line) {
-    const std::string space(margin - line.size(), ' ');
-    const std::string whole = fmt::format("# {} ({})", key.meaning, range(key));
-    if (margin + display_width(whole) <= columns) return space + whole;
-    std::string lines = fmt::format("{}# {}", space, key.meaning), next = "(" + range(key) + ")";
-    while (!next.empty()) {
-      constexpr std::size_t room = columns - margin - 2;
-      const std::size_t end = next.size() <= room ? next.size() : next.rfind(' ', room);
-      lines += fmt::format("\n{:{}}# {}", "", margin, next.substr(0, end));
-      next.erase(0, end + (end < next.size()));
-    }
+    const auto take_line = [](std::string& text) {
+      constexpr std::size_t most = columns - margin - 2;
+      const std::size_t end = text.size() <= most ? text.size() : text.rfind(' ', most);
+      std::string taken = text.substr(0, end);
+      text.erase(0, end + (end < text.size()));
+      return taken;
+    };
+    std::string rest = fmt::format("{} ({})", key.meaning, range(key));
+    std::string lines = fmt::format("{:{}}# {}", "", margin - line.size(), take_line(rest));
+    while (!rest.empty()) lines += fmt::format("\n{:{}}# {}", "", margin, take_line(rest));
     return lines;
   };
   return write_keys(Config{}, comment) +
-         fmt::format("{:{}}# to watch, each {{text, query, antecedent}}\n", "probes: []", margin);
+         fmt::format("{:{}}# watched sentences, {{text, query, antecedent}}\n", "probes: []", margin);
 }
 
 }  // namespace heed

@@ -11,7 +11,7 @@ struct Yaml {
   std::size_t place = 0;                                                     // byte offset in the document
   std::string text{};                                                        // of a scalar
   bool quoted = false;
-  std::vector<Yaml> keys{};   // of a mapping: scalars, each once
+  std::vector<Yaml> keys{};   // keys of a mapping: scalars without duplicates
   std::vector<Yaml> items{};  // of a sequence, or a mapping's values in the order of its keys
 };
 

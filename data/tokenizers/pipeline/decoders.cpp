@@ -35,7 +35,7 @@ bool is_valid(std::string_view text) {
   return true;
 }
 
-// Each longest beginning of a code point that does not go on becomes one U+FFFD (Unicode 15, table 3-8).
+// Each longest prefix of a code point that is incomplete becomes one U+FFFD (Unicode 15, table 3-8).
 std::string with_replacements(std::string_view text) {
   std::string result;
   while (!text.empty()) {

@@ -33,7 +33,7 @@ class TokenTable {
   std::vector<const std::string*> names_;  // keys of ids_
 };
 
-/// Returns the smallest id that is refused in a vocabulary of so many tokens: ids may have gaps, but not millions.
+/// Returns the smallest id that a vocabulary of this size refuses: ids may have gaps, but not millions.
 std::int64_t id_limit(std::size_t tokens);
 
 /// Returns the name of the token for a byte: "<0x0A>".

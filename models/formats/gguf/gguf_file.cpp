@@ -30,7 +30,7 @@ class GgufReader {
   }
   std::string text() { return std::string(take(number<std::uint64_t>())); }
 
-  // Reads a number of items, each of which takes at least so many bytes.
+  // Reads a number of items. Each item takes at least this many bytes.
   std::uint64_t count(std::size_t least_bytes) {
     const auto items = number<std::uint64_t>();
     if (items > (file_.size() - at()) / least_bytes) wrong("it ends before {} items that it announces", items);

@@ -22,5 +22,5 @@ TEST_CASE("The history of models in memory has what causes() finds of each, and 
   CHECK(message([&] {
           cause_history(
               1, [](std::size_t) { return small_model(); }, bare);
-        }) == "no held-out sentence says what its query refers to, so there is no edge to cut");
+        }) == "the held-out sentences lack antecedents, so no edge can be cut");
 }

@@ -91,7 +91,7 @@ TEST_CASE("A planted leak is caught: sentences that training knows are left out 
       report(model, baselines, "leaky", {asked("big", 1), asked("tea", 0), asked("tiny", 1), asked("jam", 1)});
   CHECK(c.known == 2);
   CHECK(c.sentences == 2);
-  CHECK(report_view(c, {}).find("2 sentences; 2 left out that training knows") != std::string::npos);
+  CHECK(report_view(c, {}).find("2 sentences; 2 left out because the training set has them") != std::string::npos);
   CHECK(message([&] { report(model, baselines, "known", {asked("big", 1)}); }) ==
         "known: no sentence is left: training knows 1, and 0 are too long");
 }
@@ -174,6 +174,6 @@ TEST_CASE("A report on a model that answers with words is refused") {
   const SavedModel model = small_model();
   const Baselines baselines = baselines_of({asked("was", 0)}, choosing_model());
   CHECK(message([&] { report(model, baselines, "set", {asked("big", 0)}); }) ==
-        "a report is about a model that chooses among candidates; this one answers with a word of its vocabulary, as "
-        "model.answer: word and language models do");
+        "inspect report needs a model that chooses among candidates (model.answer: candidate); this one answers with a "
+        "word of its vocabulary");
 }

@@ -105,7 +105,7 @@ TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says wh
   CHECK(all.at("causes_missing").get<std::string>().starts_with("Causes were not looked for: "));
 
   std::filesystem::remove(model_path(run.run));
-  CHECK(run.description().at("model_missing") == "The run directory holds no model.safetensors.");
+  CHECK(run.description().at("model_missing") == "The run directory lacks model.safetensors.");
 
   // Parameters that exceed 2 MiB in float32 are held in float16, up to 2 MiB.
   const auto page_of = [&](int words) {
@@ -210,7 +210,7 @@ TEST_CASE("A page is not made of what is no run") {
   write_dump(run.run, {200, {chinese_sentence()}});
   CHECK(run.error() == "RUN: the dumps of steps 200 and 400 differ in their sentences, layers or heads");
   std::filesystem::remove_all(run.run / "attention");
-  CHECK(run.error() == "RUN: holds no attention dumps");
+  CHECK(run.error() == "RUN: lacks attention dumps");
   CHECK(message([&] {
           page_run(model_path(run.run));
         }).ends_with(": is a single file; inspect page needs the run directory"));

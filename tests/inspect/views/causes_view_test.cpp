@@ -139,8 +139,8 @@ TEST_CASE("The verdict answers by what is lost, with an interval, and says of ho
   Causes untrained = causes_of(56, 40, 200);
   untrained.rows[0].before = {0.52, 0.45, 0.59};
   CHECK(answer(untrained) ==
-        "Unknown: 52.0 % ± 7.0 of 200 sentences are answered right, by chance 50.0 %, so there are no answers to "
-        "explain.");
+        "Unknown: 52.0 % ± 7.0 of 200 sentences are answered right, by chance 50.0 %, so the answers cannot be "
+        "explained.");
 }
 
 TEST_CASE("Without an antecedent the verdict names the head on which the answers depend most") {
@@ -199,7 +199,7 @@ TEST_CASE("No sentence of the verdict has percentages of two sets of sentences")
   const std::string text = causes_view(found, {.terminal = {.width = 300}, .layer = {}, .head = {}});
   CHECK(text.find("\nWithout its edge to the cue word instead, 0.0 % ± 5.6 of 68 sentences are answered right (before "
                   "100.0 %).\n") != std::string::npos);
-  CHECK(text.find("\nNo loss is shown for any other edge of that head.\n") != std::string::npos);
+  CHECK(text.find("\nFor no other edge of that head is a loss shown.\n") != std::string::npos);
   CHECK(text.find("\n    of 68 sentences, before 100.0 %\n") != std::string::npos);
   CHECK(text.find("Is the attention the cause?") < text.find("cut query -> cue word"));
 }

@@ -53,7 +53,7 @@ TEST_CASE("steps_view shows how a decoder's queries and keys are normalised and 
   const Example example = question(model, "the dog was tired . was it ?");
   const std::string text = steps_view(model, example, choosing(1, 2));
   for (const char* line : {"X  (8, 8)  the words, normalised", "W_Q  (8, 4)  learned", "W_K  (8, 4)  learned",
-                           "W_V  (8, 5)  learned", "Q = X W_Q  (8, 4)  what each word asks for",
+                           "W_V  (8, 5)  learned", "Q = X W_Q  (8, 4)  what each token looks for",
                            "Q / sqrt(mean(Q^2))  (8, 4)  each row normalised, times its learned gain",
                            "Q, rotated  (8, 4)  by each word's position", "K, rotated  (8, 4)  by each word's position",
                            "weights = softmax(scaled)  (8, 8)  each row sums to 1; later tokens are hidden"}) {

@@ -70,9 +70,9 @@ TEST_CASE("A setting has a key and a value") {
   const auto set = [](const std::string& setting) { return config_error("seed: 1", {setting}); };
   CHECK(set("seed") == "--set seed: expected KEY=VALUE, such as model.heads=4");
   for (const std::string probes : {"", "x", "[ ]", "{}", "[{text: a b, query: a, antecedent: b}]"}) {
-    CHECK(set("probes=" + probes) == "--set probes=" + probes +
-                                         ": only probes=[] can be set here, which watches no sentence of your own; "
-                                         "write others in the file");
+    CHECK(set("probes=" + probes) ==
+          "--set probes=" + probes +
+              ": --set accepts only probes=[], for no watched sentences of your own; write probes in the file");
   }
   CHECK(set("model={}") == "--set model={}: model holds several values: set one of them, such as model.d_model");
   CHECK(set("=3") == "--set =3: unknown key ''");
@@ -126,7 +126,7 @@ TEST_CASE("A run that goes on may change what its moments, data and dumps do not
   CHECK(longer.config.schedule.steps == 600);
   CHECK(longer.config.schedule.warmup == 50);
 
-  const std::string what_may = " may not change when a run goes on; what may: " + resumable_keys();
+  const std::string what_may = " cannot change when a run is resumed; these keys can: " + resumable_keys();
   CHECK(message([&] {
           read_resumed_config(file, {"model.heads=4", "seed=2", "train.steps=0", "probes=[]", "model.from=a"});
         }) == "--set model.heads=4: model.heads" + what_may + "\n--set seed=2: seed" + what_may +

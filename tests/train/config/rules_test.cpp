@@ -63,7 +63,7 @@ TEST_CASE(
   CHECK(parse_config("data: {task: candidates, train: a, tokens: subwords}", "f").data.unknown == Unknown::error);
   CHECK(parse_config("data: {task: jsonl, train: a}", "f").data.unknown == Unknown::error);
   CHECK(config_error("data: {task: jsonl, train: a, min_count: 2}") ==
-        "f:1:42: data.min_count 2 makes words unknown: set data.unknown: token");
+        "f:1:42: data.min_count 2 makes rare words unknown: also set data.unknown: token");
   CHECK(config_error("data: {task: text, train: a, unknown: token}") ==
         "f:1:39: data.unknown token is for sentences of words or characters, not task text with data.tokens words");
   CHECK(config_error("data: {task: induction}\nmodel: {answer: candidate}") ==

@@ -39,5 +39,5 @@ TEST_CASE("The help lists every key with its default and its range, 80 columns w
   std::istringstream lines(help), keys(to_yaml(Config{}));
   for (std::string line; std::getline(lines, line);) CHECK(display_width(line) <= 80);
   for (std::string key; std::getline(keys, key);) CHECK(help.find(key) != help.npos);
-  CHECK(help.find("\n  heads: 2                     # attention heads in a layer (1 to 64)\n") != help.npos);
+  CHECK(help.find("\n  heads: 2                     # attention heads per layer (1 to 64)\n") != help.npos);
 }

@@ -248,7 +248,7 @@ TEST_CASE("A model without a head shows its attention and says that it has no an
   CHECK((seen.layers.size() == 2 && seen.layers[0].shape() == Shape{4, 4, 4}));
   CHECK((seen.predicted.empty() && seen.probability == 0));
   CHECK(sum(seen.layers[1]).item() == Approx(16));
-  const std::string told = "the model has no head: it shows states and attention, but gives no answers";
+  const std::string told = "the model lacks a head: it shows states and attention, but gives no answers";
   CHECK(message([&] { attribute(model, example); }) == told);
   CHECK(message([&] { answer(*model.network, questions(*model.network, model.vocabulary, example)); }) == told);
   CHECK(message([&] { right_answer(*model.network, model.vocabulary, example); }) == told);
