@@ -97,7 +97,8 @@ void Optimizer::check_complete() const {
   }
   if (!added.empty()) {
     fail(
-        "Optimizer: these parameters were made or unfrozen after the Optimizer and would not be trained: {}; make the Optimizer later",
+        "Optimizer: parameters were made or unfrozen after it, and would not be trained: {}; make the Optimizer after "
+        "that",
         added);
   }
 }

@@ -135,7 +135,8 @@ TEST_CASE("Gradients pass through frozen 16-bit weights, and are refused for oth
   W.set_name("encoder.W");
   const Tensor x = variable(drawn({2, 4}, "x")), wide = W.to(DType::float32);
   const std::string told =
-      "record: 'encoder.W' is bfloat16, which has no gradients; load the model with float32 weights, or freeze this "
+      "record: 'encoder.W' is bfloat16, which cannot have gradients; load the model with float32 weights, or freeze "
+      "this "
       "parameter";
   {
     const Recording recording;

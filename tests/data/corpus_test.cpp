@@ -71,12 +71,11 @@ TEST_CASE("Each held-out token but the first is predicted once") {
 TEST_CASE("A text shorter than a window and windows out of range are rejected") {
   Corpus corpus{counted(8), counted(1), 8};
   const auto refused = [&](int B) { return message([&] { training_windows(corpus, B, 0, Random(1)); }); };
-  const std::string expected =
-      "training_windows: expected B and context of at least 1 and more tokens than context, got ";
-  CHECK(refused(2) == expected + "2, 8 and 8");
+  const std::string expected = "training_windows: expected B and context from 1 and more tokens than context, got ";
+  CHECK(refused(2) == expected + "B 2, context 8 and 8 tokens");
   corpus.train.add(8);
   CHECK(training_windows(corpus, 2, 0, Random(1)).tokens.numel() == 16);
-  CHECK(refused(0) == expected + "0, 8 and 9");
+  CHECK(refused(0) == expected + "B 0, context 8 and 9 tokens");
   CHECK(held_out_windows(corpus) == 0);
   CHECK(message([&] { held_out_windows(corpus, 0, 1); }) == "held_out_windows: [0, 1) does not lie in the 0 windows");
   CHECK(message([&] { held_out_windows(corpus, -1, 0); }) == "held_out_windows: [-1, 0) does not lie in the 0 windows");

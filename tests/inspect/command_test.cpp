@@ -61,7 +61,7 @@ TEST_CASE("inspect runs the model of a dumped step, where it was kept") {
   CHECK(run.inspect({"causes", "RUN", "--step", "0"}) == causes_view(causes(first, run.path), {}));
   CHECK(parse_json(run.inspect({"causes", "RUN", "--json", "--step", "0"}))["step"] == 0);
   CHECK(run.error({"weights", "RUN", "--step", "7"}) ==
-        "RUN: holds no model of step 7; there are 0, and the last, of 400");
+        "RUN: lacks a model of step 7; it keeps those of steps 0, and the last, of 400");
   write_file(dumped_model_path(run.path, 0), "x");
   CHECK(run.error({"weights", "RUN", "--step", "0"}).starts_with("RUN/models/step-000000.safetensors: "));
 }
@@ -284,7 +284,7 @@ layer 2 head 2      animal   1.00 ██████◂ animal   1.00 ███�
 TEST_CASE("inspect says what is not there") {
   const InspectedRun run;
   CHECK(run.error({"RUN/nowhere"}) == "RUN/nowhere: there is no such run; train --config FILE makes one");
-  CHECK(run.error({"RUN", "--step", "7"}) == "RUN: has no dump of step 7; there are 0, 400");
+  CHECK(run.error({"RUN", "--step", "7"}) == "RUN: lacks a dump of step 7; there are 0, 400");
   CHECK(run.error({"RUN/attention"}) == "RUN/attention: lacks attention dumps");
   CHECK(run.error({"weights", "RUN/attention"}) ==
         "RUN/attention/model.safetensors: is missing; has the run been saved?");

@@ -43,7 +43,8 @@ TEST_CASE("a file of another kind is replaced by force alone, also behind a link
   const Files files;
   write_file(files / "thesis.txt", "Chapter 1");
   const std::string refused =
-      "exists, and is not what is to be written (that begins with '<svg '); choose another name, or replace it with "
+      "exists and is a file of another kind (expected it to begin with '<svg '); choose another name, or replace it "
+      "with "
       "--force";
   CHECK(files.check(files / "thesis.txt") == "D/thesis.txt: " + refused);
   CHECK(files.check(files / "thesis.txt", true) == "no error");

@@ -169,7 +169,7 @@ TEST_CASE("Where nothing is to be chosen, or what is meant is no candidate, a mo
   write("two", "[[0, 2], [3, 5]]", "0");
   write("one", "[[0, 2]]", "0");
   write("none", "[[0, 2], [3, 5]]", "null");
-  CHECK(told("one", "two").starts_with("FILE/one:1 has one candidate, so nothing is to be chosen"));
+  CHECK(told("one", "two").starts_with("FILE/one:1 has one candidate; expected two or more"));
   CHECK(told("two", "one").starts_with("FILE/one:1 has one candidate"));
   CHECK(told("none", "two").starts_with("FILE/none:1 means none of its candidates"));
   CHECK(told("two", "none").starts_with("FILE/none:1 means none of its candidates"));

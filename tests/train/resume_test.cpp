@@ -138,11 +138,11 @@ TEST_CASE("A configuration that was edited in the run is held to the same rule a
     write_file(place / "r/config.yaml", text.replace(text.find(from), from.size(), to));
     return place.error("train --quiet --resume r");
   };
-  CHECK(
-      edited("seed: 1", "seed: 99").starts_with("1: train: r/config.yaml:2:7: seed may not change when a run goes on"));
-  CHECK(edited("dropout: 0.2", "dropout: 0.5").find(": model.dropout may not change when a run goes on") !=
+  CHECK(edited("seed: 1", "seed: 99")
+            .starts_with("1: train: r/config.yaml:2:7: seed cannot change when a run is resumed"));
+  CHECK(edited("dropout: 0.2", "dropout: 0.5").find(": model.dropout cannot change when a run is resumed") !=
         std::string::npos);
-  CHECK(edited("probes: []", "probes: [{text: a cat}]").find(": probes may not change when a run goes on") !=
+  CHECK(edited("probes: []", "probes: [{text: a cat}]").find(": probes cannot change when a run is resumed") !=
         std::string::npos);
   CHECK(edited("steps: 20", "steps: 30") == "0: ");
   CHECK(read_file(place / "r/metrics.jsonl").find("\"step\":30") != std::string::npos);

@@ -84,7 +84,7 @@ TEST_CASE("Each seed has a run of its own, the same as trained alone, and what h
   CHECK(first.out.find("(95 % interval)\n") != std::string::npos);
   CHECK(
       first.out.ends_with("Look closer: inspect runs/small-seeds/seed-3\n"
-                          "Which heads do the same: inspect match runs/small-seeds/seed-*\n"));
+                          "Heads that do the same: inspect match runs/small-seeds/seed-*\n"));
   const fs::path runs = place / "runs/small-seeds";
   REQUIRE(place.run("train --quiet --config small.yaml --set seed=3 --out alone").code == 0);
   for (const char* file : {"model.safetensors", "metrics.jsonl", "config.yaml", "attention/step-000020.safetensors"}) {

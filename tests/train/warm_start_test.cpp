@@ -109,7 +109,7 @@ TEST_CASE("A warm start from another architecture names every difference, and ch
                     "  block.attention.d_v: 5 there, 3 here\n"
                     "  block.attention.tie: \"none\" there, \"K_is_V\" here\n"
                     "  positions: \"learned\" there, \"none\" here\n"
-                    "  texts of numbered sentences: yes there, no here",
+                    "  sentences are numbered: yes there, no here",
                     model_path(scratch.path).string()));
   CHECK(model.parameters["words.weight"].to_vector() == before);
   CHECK(message([&] { warm_start("none", model); }) == "model.from: none: there is no such run or model");

@@ -81,7 +81,7 @@ TEST_CASE("A text that is too short or invalid is rejected") {
     return message([&] { texts.task(name, split, context); }, texts.path.string());
   };
   CHECK(refusal("short", Split::characters, 9) ==
-        "FILE/short: what is learned from has 9 tokens; expected at least 10, for data.context and the token after it");
+        "FILE/short: the training text has 9 tokens; expected at least 10, for data.context and the token after it");
   CHECK(refusal("short", Split::characters, 3) ==
         "FILE/short: what is held out has 1 tokens; expected at least 2, for data.context and the token after it");
   CHECK(refusal("broken", Split::words, 3) == "FILE/broken: not UTF-8 at byte 10: 0xff");
@@ -138,7 +138,7 @@ TEST_CASE("A text that another program truncates during the read is an error, or
     cutter.join();
     CAPTURE(milliseconds, said);
     const bool is_refused = said.starts_with("cannot read FILE/a: it was cut from ") ||
-                            said.starts_with("FILE/a: what is learned from has 0 ");
+                            said.starts_with("FILE/a: the training text has 0 ");
     CHECK((is_refused || learned == std::ssize(text) / 10 * 9 + std::ssize(text) % 10 * 9 / 10));
   }
 }

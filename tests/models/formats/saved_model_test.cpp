@@ -157,7 +157,7 @@ TEST_CASE("a description larger than its file allocates nothing") {
   }
   // Rotary tables grow with the texts alone.
   CHECK(describing({{"/positions", "rotary"}, {"/max_length", large}, {"/block/attention/d_k", 6}})
-            .starts_with("its tensors are not those expected"));
+            .starts_with("its tensors do not match the model's"));
   // Matrices beside the transformer count, too.
   const auto other_kind = [](const char* json) {
     return loading([=](SafeTensors& content) { content.metadata["heed.model"] = json; });

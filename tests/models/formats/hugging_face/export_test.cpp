@@ -107,7 +107,7 @@ TEST_CASE("A model of a shape that transformers does not know is refused with wh
   other.transformer.block.parallel = true;
   other.transformer.block.attention.soft_cap = 5;
   CHECK(export_refused(other) ==
-        "export: the model has not the shape of GPT-2, the nearest family: transformer/block/attention/soft_cap: 5.0 "
+        "export: the model differs from GPT-2, the nearest family: transformer/block/attention/soft_cap: 5.0 "
         "(there 0.0); transformer/block/parallel: true (there false)");
 }
 
