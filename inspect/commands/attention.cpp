@@ -17,12 +17,15 @@ void add_answers(const std::filesystem::path& run, Dump& dump) {
   std::filesystem::path file = dumped_model_path(run, dump.step);
   if (!std::filesystem::exists(file)) file = model_path(run);
   if (!std::filesystem::exists(file)) return;
-  const SavedModel model = load_model(file, {.mapped = true, .progress = {}});
-  dump.is_text = holds_spaces(model);
-  if (!predicts_tokens(*model.network) || model.step != dump.step) return;
-  check_same_model(dump, model, dump_path(run, dump.step).string());
-  for (SentenceAttention& sentence : dump.sentences) {
-    sentence.likeliest = attend(*model.network, model.vocabulary, question(sentence)).likeliest;
+  try {
+    const SavedModel model = load_model(file, {.mapped = true, .progress = {}});
+    dump.is_text = holds_spaces(model);
+    if (!predicts_tokens(*model.network) || model.step != dump.step) return;
+    check_same_model(dump, model, dump_path(run, dump.step).string());
+    for (SentenceAttention& sentence : dump.sentences) {
+      sentence.likeliest = attend(*model.network, model.vocabulary, question(sentence)).likeliest;
+    }
+  } catch (const Error&) {  // a damaged model, or one of another run: the snapshot can still be shown
   }
 }
 

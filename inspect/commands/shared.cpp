@@ -44,8 +44,8 @@ void check_run(const fs::path& path) {
          command_of("train"));
   }
   if (path.extension() == ".jsonl" || path.extension() == ".txt") {
-    fail("{}: is data, not a run; name it as data.train in a configuration, and train with {}", path.string(),
-         command_of("train"));
+    fail("{}: is data, not a run; name it as data.train in a configuration, and train that: {} --config FILE",
+         path.string(), command_of("train"));
   }
   if (!fs::is_directory(path) && !fs::is_regular_file(path)) {
     fail("{}: is a device or FIFO; expected the directory of a run or model, or a file", path.string());

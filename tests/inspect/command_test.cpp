@@ -112,7 +112,7 @@ TEST_CASE("inspect asks before it replaces a file of another kind") {
     INFO(option);
     const char* command = option == std::string_view("--out") ? "page" : "export";
     CHECK(run.error({command, "RUN", option, "RUN/notes.txt"})
-              .starts_with("RUN/notes.txt: exists, and is not what is to be "));
+              .starts_with("RUN/notes.txt: exists and is a file of another kind "));
     CHECK(run.error({command, "RUN", option, "RUN/model.safetensors", "--force"})
               .starts_with("RUN/model.safetensors: belongs to "));
   }
@@ -198,9 +198,9 @@ TEST_CASE("what is no run is answered with the command that was meant") {
   CHECK(message([&] { run.inspect({file}); }) ==
         fmt::format("{0}: is a configuration, not a run; train --config {0} trains it and makes a run", file));
   write_file(run.path / "mine.jsonl", "{}\n");
-  CHECK(message([&] {
-          run.inspect({(run.path / "mine.jsonl").string()});
-        }).ends_with("mine.jsonl: is data, not a run; train makes a run of a configuration whose data.train it is"));
+  CHECK(message([&] { run.inspect({(run.path / "mine.jsonl").string()}); })
+            .ends_with("mine.jsonl: is data, not a run; name it as data.train in a configuration, and train that: "
+                       "train --config FILE"));
   CHECK(message([&] { run.inspect({"/dev/null"}); }) ==
         "/dev/null: is a device or FIFO; expected the directory of a run or model, or a file");
   const Scratch runs;
@@ -289,8 +289,8 @@ TEST_CASE("inspect says what is not there") {
   CHECK(run.error({"weights", "RUN/attention"}) ==
         "RUN/attention/model.safetensors: is missing; has the run been saved?");
   CHECK(run.error({"weights", "RUN", "--step", "0"}) ==
-        "RUN: only the last model is kept, of step 400; there is none of step 0. With dump.weights: true train keeps "
-        "that of each dumped step");
+        "RUN: keeps only the model of step 400, not that of step 0. With dump.weights: true, train keeps the model of "
+        "each snapshot");
   CHECK(run.error({"RUN/attention/step-000000.safetensors", "--step", "400"}) ==
         "RUN/attention/step-000000.safetensors: is the dump of step 0, not 400");
   CHECK(run.error({"weights", "RUN/attention/step-000000.safetensors"})
@@ -300,7 +300,7 @@ TEST_CASE("inspect says what is not there") {
   CHECK(
       run.error({"causes", "RUN/model.safetensors"}) ==
       "RUN/model.safetensors: is a single file; what is asked of held-out sentences needs the run directory with them");
-  CHECK(run.error({"report", "RUN"}).starts_with("a report is about a model that chooses among candidates"));
+  CHECK(run.error({"report", "RUN"}).starts_with("inspect report needs a model that chooses among candidates"));
   CHECK(run.error({"causes", "RUN"}).starts_with("RUN/held_out.jsonl: is missing; "));
   CHECK(run.error({"RUN", "--probe", "2"}) == "expected a watched sentence from 1 to 1, got 2");
   CHECK(run.error({"export", "RUN", "--csv", "/nowhere/a.csv"}) ==

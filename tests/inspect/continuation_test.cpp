@@ -65,8 +65,8 @@ TEST_CASE("Only a model of texts writes, and only from what it knows") {
         "the model answers questions about sentences; one that was trained with data.task: text can write");
   CHECK(saying(writer(), "") == "--prompt: expected a text of at least one token, got none");
   CHECK(saying(writer(), "axbéx") ==
-        "--prompt: not among the 3 characters that the model knows: 'x', 'é'. "
-        "A model with data.tokens bytes or subwords would know all");
+        "--prompt: the model knows 3 characters, but not these: 'x', 'é'. Models with data.tokens: bytes or subwords "
+        "know every text");
 }
 
 TEST_CASE("inspect generate writes as its options say") {

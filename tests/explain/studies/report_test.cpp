@@ -93,7 +93,7 @@ TEST_CASE("A planted leak is caught: sentences that training knows are left out 
   CHECK(c.sentences == 2);
   CHECK(report_view(c, {}).find("2 sentences; 2 left out because the training set has them") != std::string::npos);
   CHECK(message([&] { report(model, baselines, "known", {asked("big", 1)}); }) ==
-        "known: no sentence is left: training knows 1, and 0 are too long");
+        "known: no sentence is left: 1 are in the training set, and 0 are too long");
 }
 
 TEST_CASE("Sentences longer than the model's positions are left out of a report and counted; their twins stay alone") {

@@ -46,7 +46,7 @@ TEST_CASE("A text is broken between words, and a word that is wider than the ter
   CHECK(text({"a", " ", "w", "o", "r", "d"}, 5) == "a\nword");
   CHECK(text({"a", " l", "o", "n", "g", "e", "r"}, 5) == "a lon\nger");
   CHECK(text({"incomprehensibility", "of", "it"}, 10) == "incompreh…\nof it");
-  check_width(text(std::vector<std::string>(60, "天"), 41, true), 41);
+  check_width(text(std::vector<std::string>(60, "天"), 41, true) + "\n", 41);
 }
 
 TEST_CASE("the legend of the antecedent is printed where one is marked, and wrapped") {
