@@ -104,7 +104,7 @@ TEST_CASE("An edited sentence keeps its question and its candidates, and says wh
   };
   for (const auto& [text, said] : std::vector<std::pair<std::string, std::string>>{
            {"[the cup] hid jam it was big",
-            "jam is no candidate any more. Put brackets around the candidates: The [trophy] doesn’t fit in [the "
+            "jam is not a candidate any more. Put brackets around the candidates: The [trophy] doesn’t fit in [the "
             "suitcase] …"},
            {"[the cup] hid [it was big", "“[” without “]” after it."},
            {"[the cup hid [jam]", "“[” without “]” before it."},

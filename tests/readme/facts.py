@@ -157,7 +157,7 @@ for line, row in paragraphs("docs/explanation/decoder.md"):
                 wrong(f"docs/explanation/decoder.md:{line}", f"{key} of {name}: expected '{keys[key]}' as in examples/, found '{said}'")
 
 # The list of tasks; the operation that is shown; exit codes; how far two ways of computing attention are apart.
-tasks = re.search(r"task:.*\n +# \(([^)]*)\)", output_of(BUILD / "train", "--help-config"))[1]
+tasks = re.search(r"task: [^(]*\(([^)]*)\)", re.sub(r"\n +# ", " ", output_of(BUILD / "train", "--help-config")))[1]
 for task in re.findall(r"\w+", tasks):
     if not re.search(rf"`tasks/`.*\b{task}\b", read("docs/explanation/architecture.md")):
         wrong("docs/explanation/architecture.md", f"its row of `data/` lacks the task {task}")
