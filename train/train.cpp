@@ -50,7 +50,7 @@ cxxopts::Options options() {
        cxxopts::value<std::string>(), "SEEDS")  //
       ("threads", "Threads per process (default: all cores of a host, shared by its processes); changes no result",
        cxxopts::value<int>(), "N")                                                                                //
-      ("dry-run", "Print the size of the model and the run, and the resolved configuration; write nothing")                      //
+      ("dry-run", "Print the size of the model and the run, and the resolved configuration; write nothing")       //
       ("check-gradients", "Check the gradient of every parameter of the configured model; write nothing")         //
       ("profile", "Print where the time went, and write RUN/trace.json for chrome://tracing or ui.perfetto.dev")  //
       ("quiet", "Print errors only")                                                                              //

@@ -46,7 +46,7 @@ class PretrainedTokenizer {
   /// "<unused ID>". Throws Error for other ids.
   const std::string& token(int id) const;
   std::optional<int> id(std::string_view token) const;  ///< the id of this name, if there is one
-  int size() const;  ///< largest id, plus 1
+  int size() const;                                     ///< largest id, plus 1
   /// Returns the same without the added tokens, which a model may lack embeddings for.
   int size_without_added() const;
 

@@ -77,17 +77,15 @@ TEST_CASE("A language model learns from the last two tokens which one follows") 
 TEST_CASE("A loss needs the data of its kind of model") {
   Parameters parameters;
   const Model decoder = LanguageModel(Scope(parameters, 1), decoder_of(writing_shape));
-  const Batch examples{.tokens = Ids({1, 2}, {1, 2}),
-                       .lengths = {2},
-                       .query = Ids({1}, {0}),
-                       .answer = Ids({1}, {2}),
-                       .sentences = {}};
+  const Batch examples{
+      .tokens = Ids({1, 2}, {1, 2}), .lengths = {2}, .query = Ids({1}, {0}), .answer = Ids({1}, {2}), .sentences = {}};
   CHECK(message([&] { loss(decoder, examples); }) ==
         "loss: a language_model learns from windows of a text, got examples with questions");
   Parameters others;
   const Model answerer = WordAnswerer(Scope(others, 1), WordAnswererConfig{.transformer = writing_shape});
-  CHECK(message([&] { loss(answerer, Windows{examples.tokens, Ids({2}, {2, 1})}); }) ==
-        "loss: a word_answerer learns from examples with questions, got windows of a text");
+  CHECK(message([&] {
+          loss(answerer, Windows{examples.tokens, Ids({2}, {2, 1})});
+        }) == "loss: a word_answerer learns from examples with questions, got windows of a text");
 }
 
 TEST_CASE("A language model shows its values to hooks, and says what it cannot read") {

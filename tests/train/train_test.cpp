@@ -550,7 +550,7 @@ TEST_CASE("A run that chooses among candidates ends with its card, and every vie
                       "heed-train --quiet --config c.yaml --set data.tokens=subwords --set data.vocabulary=300 --set "
                       "model.answer=word --set train.steps=2 --out pieces")
               .code == 0);
-  CHECK(says(inspect("causes pieces --limit 2").out, "but the model reads pieces of words, so"));
+  CHECK(says(inspect("causes pieces --limit 2").out, "but the model reads pieces of words,\nso no logit"));
   std::filesystem::remove(scratch / "run" / "baselines.safetensors");
   CHECK(says(inspect("report run test.jsonl").err,
              "baselines.safetensors: is missing; heed-train --resume run writes it"));
