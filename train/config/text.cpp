@@ -62,17 +62,22 @@ std::string config_help() {
   constexpr int columns = 80;
   constexpr int margin = 31;
   const auto comment = [=](const Key& key, const std::string& line) {
-    const auto take_line = [](std::string& text) {
-      constexpr std::size_t most = columns - margin - 2;
-      const std::size_t end = text.size() <= most ? text.size() : text.rfind(' ', most);
-      std::string taken = text.substr(0, end);
-      text.erase(0, end + (end < text.size()));
-      return taken;
-    };
-    std::string rest = fmt::format("{} ({})", key.meaning, range(key));
-    std::string lines = fmt::format("{:{}}# {}", "", margin - line.size(), take_line(rest));
-    while (!rest.empty()) lines += fmt::format("\n{:{}}# {}", "", margin, take_line(rest));
-    return lines;
+    constexpr std::size_t most = columns - margin - 2;
+    std::vector<std::string> lines;
+    for (std::string rest : {std::string(key.meaning), "(" + range(key) + ")"}) {
+      if (!lines.empty() && lines.back().size() + 1 + rest.size() <= most) {
+        lines.back() += " " + rest;
+        continue;
+      }
+      while (!rest.empty()) {
+        const std::size_t end = rest.size() <= most ? rest.size() : rest.rfind(' ', most);
+        lines.push_back(rest.substr(0, end));
+        rest.erase(0, end + (end < rest.size()));
+      }
+    }
+    std::string text = fmt::format("{:{}}# {}", "", margin - line.size(), lines[0]);
+    for (std::size_t i = 1; i < lines.size(); ++i) text += fmt::format("\n{:{}}# {}", "", margin, lines[i]);
+    return text;
   };
   return write_keys(Config{}, comment) +
          fmt::format("{:{}}# watched sentences, {{text, query, antecedent}}\n", "probes: []", margin);
