@@ -42,11 +42,9 @@ class Communicator {
   /// or a later set_threads() says another number. Throws Error when several were started and heed was built without MPI.
   static Communicator launched();
 
-  /// The number of this process, from 0, and the number of processes.
-  int rank() const;
-  int size() const;  ///< the number of processes
-  /// The number of processes on this process's host.
-  int size_on_host() const;
+  int rank() const;          ///< the number of this process, from 0
+  int size() const;          ///< the number of processes
+  int size_on_host() const;  ///< the number of processes on this process's host
   /// Returns how messages call a process: "rank 2 of 4 on host b".
   std::string name(int rank) const;
 

@@ -5,6 +5,8 @@
 
 #include <heed/files/utf8.h>
 
+#include <algorithm>
+
 namespace heed {
 
 inline const Dump english{400, {english_sentence()}};
@@ -18,7 +20,7 @@ inline View choosing(std::optional<int> layer, std::optional<int> head) {
 
 inline void check_width(const std::string& text, int width) {
   for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = text.find('\n', begin);
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
     INFO(text.substr(begin, end - begin));
     CHECK(display_width(text.substr(begin, end - begin)) <= width);
     begin = end + 1;
