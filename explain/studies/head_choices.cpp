@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace heed {
 namespace {
@@ -54,7 +55,7 @@ Interval share_among(const std::vector<bool>& right, const std::vector<Example>&
 
 }  // namespace
 
-HeadChoices head_choices(const SavedModel& model, std::vector<Example> examples) {
+HeadChoices head_choices(const SavedModel& model, std::vector<Example> examples, const Communicator& processes) {
   HeadChoices result;
   result.without = static_cast<int>(
       leave_out_if(examples, [](const Example& e) { return e.candidates.size() < 2 || e.chosen < 0; }));
@@ -64,19 +65,24 @@ HeadChoices head_choices(const SavedModel& model, std::vector<Example> examples)
          result.without, result.too_long);
   }
   result.sentences = static_cast<int>(examples.size());
-  std::vector<std::vector<bool>> right;  // [layer, head and direction][sentence]
-  for (const Example& e : examples) {
-    const SentenceAttention seen = attend(*model.network, model.vocabulary, e);
-    std::size_t number = 0;
-    for (const Tensor& weights : seen.layers) {
+  check_same_on_all(processes, model, examples);
+  const Share share = share_of(std::ssize(examples), processes.rank(), processes.size());
+  std::vector<double> own;  // 1: right, by sentence, layer, head and direction
+  for (const Example& e : std::span(examples).subspan(static_cast<std::size_t>(share.first),
+                                                      static_cast<std::size_t>(share.end - share.first))) {
+    for (const Tensor& weights : attend(*model.network, model.vocabulary, e).layers) {
       for (int head = 0; head < weights.size(0); ++head) {
         for (const auto direction : directions) {
-          if (number == right.size()) right.emplace_back();
-          right[number++].push_back(
+          own.push_back(
               points_at_meant(e, [&](Span span) { return weight_of(weights, head, e.query, span, direction); }));
         }
       }
     }
+  }
+  const std::vector<double> all = processes.gather(own);
+  std::vector<std::vector<bool>> right(all.size() / examples.size());  // [layer, head and direction][sentence]
+  for (std::size_t i = 0; i < all.size(); ++i) right[i % right.size()].push_back(all[i] != 0);
+  for (const Example& e : examples) {
     result.pairs += e.twin > static_cast<int>(&e - examples.data());
     result.coin += 1.0 / static_cast<double>(std::ssize(e.candidates) * std::ssize(examples));
   }

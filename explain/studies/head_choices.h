@@ -1,4 +1,5 @@
 #pragma once
+#include <heed/distributed/communicator.h>
 #include <heed/explain/studies/interval.h>
 #include <heed/models/formats/saved_model.h>
 
@@ -37,7 +38,8 @@ struct HeadChoices {
   Interval chosen_on{};
 };
 
-/// Runs the model on each example and compares its weights on the candidates. Throws `Error` when no example is left.
-HeadChoices head_choices(const SavedModel& model, std::vector<Example> examples);
+/// Runs the model on each example and compares its weights on the candidates. The processes share the examples, and each gets
+/// the whole result. Throws `Error` when no example is left.
+HeadChoices head_choices(const SavedModel& model, std::vector<Example> examples, const Communicator& processes = {});
 
 }  // namespace heed

@@ -4,6 +4,8 @@
 #include <heed/explain/studies/held_out.h>
 #include <heed/nn/hook.h>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -22,6 +24,15 @@ std::vector<Edge> edges_of(std::span<const Example> batch, const EdgeOf& edge_of
   std::vector<Edge> edges;
   for (const Example& e : batch) edges.push_back(edge_of(e));
   return edges;
+}
+
+void check_same_text(const Communicator& processes, const std::string& text) {
+  const std::vector<std::string> texts = processes.exchange(text);
+  for (int rank = 1; rank < processes.size(); ++rank) {
+    if (texts[static_cast<std::size_t>(rank)] == texts[0]) continue;
+    fail("{} gives other answers than rank 0; start all with the same model, sentences, options and build of heed",
+         processes.name(rank));
+  }
 }
 
 }  // namespace
@@ -111,12 +122,7 @@ void HeldOut::check_same_on_all(const std::vector<Answer>& answers) const {
   if (processes_.size() == 1) return;
   std::string text;
   for (const Answer& answer : answers) text += fmt::format("{} {}\n", answer.probability, answer.word);
-  const std::vector<std::string> texts = processes_.exchange(text);
-  for (int rank = 1; rank < processes_.size(); ++rank) {
-    if (texts[static_cast<std::size_t>(rank)] == texts[0]) continue;
-    fail("{} gives other answers than rank 0; start all with the same model, sentences, options and build of heed",
-         processes_.name(rank));
-  }
+  check_same_text(processes_, text);
 }
 
 std::vector<HeldOut::Answer> HeldOut::answers(const Watch& weights, const Watch& head_outputs) const {
@@ -161,6 +167,17 @@ bool has_answers(const Interval& accuracy, double chance) { return accuracy.is_a
 
 bool is_lost(const Interval& after, double before, double chance) {
   return !after.is_above(std::isnan(chance) ? before / 2 : chance);
+}
+
+void check_same_on_all(const Communicator& processes, const SavedModel& model, const std::vector<Example>& sentences) {
+  if (processes.size() == 1) return;
+  const SentenceAttention first = attend(*model.network, model.vocabulary, sentences.at(0));
+  std::string text = fmt::format("{} {}", first.probability, fmt::join(first.layers.back().to_vector(), " "));
+  for (const Example& e : sentences) {
+    text += fmt::format("\n{} {} {} {} {}", e.query, e.chosen, e.twin, e.relation, fmt::join(e.tokens, " "));
+    for (const Span span : e.candidates) text += fmt::format(" {} {}", span.begin, span.end);
+  }
+  check_same_text(processes, text);
 }
 
 int distance_to_query(const Example& sentence, Span span) {

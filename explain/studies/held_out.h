@@ -87,6 +87,10 @@ bool has_answers(const Interval& accuracy, double chance);
 /// chance. If chance is unknown (NaN), half of the accuracy before takes its place.
 bool is_lost(const Interval& after, double before, double chance);
 
+/// Throws Error when another process has other `sentences`, or another model or build of heed that reads the first of them
+/// otherwise.
+void check_same_on_all(const Communicator& processes, const SavedModel& model, const std::vector<Example>& sentences);
+
 /// Returns the number of tokens from the query back, or on, to the nearest token of `span`; 0 where it covers the query.
 int distance_to_query(const Example& sentence, Span span);
 

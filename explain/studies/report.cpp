@@ -12,33 +12,43 @@ namespace {
 
 constexpr double no_share = std::numeric_limits<double>::quiet_NaN();
 
-// Visits the batches. Row b of each batch is sentence `first` + b.
-template <class Visit>
-void each_batch(const SavedModel& model, const std::vector<Example>& examples, const Visit& visit) {
-  std::size_t first = 0;
-  for (const Batch& batch : NumberedExamples(examples, model.vocabulary).batches(128)) {
-    visit(questions(batch), first);
-    first += batch.lengths.size();
+// A model, and the processes that share its batches.
+struct Asked {
+  const SavedModel& model;
+  const Communicator& processes;
+};
+
+// Calls add(questions, first, numbers) for this process's batches; row b of a batch is sentence `first` + b. Returns the
+// numbers that were added for all batches, in order.
+template <class Add>
+std::vector<double> of_batches(const Asked& asked, const std::vector<Example>& examples, const Add& add) {
+  constexpr std::int64_t most = 32;  // small, so that there are batches to share
+  const std::vector<Batch> batches = NumberedExamples(examples, asked.model.vocabulary).batches(most);
+  const Share own = share_of(std::ssize(batches), asked.processes.rank(), asked.processes.size());
+  std::vector<double> numbers;
+  for (std::int64_t i = own.first; i < own.end; ++i) {
+    add(questions(batches[static_cast<std::size_t>(i)]), static_cast<std::size_t>(i * most), numbers);
   }
+  return asked.processes.gather(numbers);
 }
 
 // Appends the chosen candidates of logits (B, C) or (B, C + 1); -1: none of them.
-void add_answers(const Questions& input, const Tensor& logits, std::vector<int>& answers) {
+void add_answers(const Questions& input, const Tensor& logits, std::vector<double>& answers) {
   const std::vector<double> values = logits.to_vector();
   const std::int64_t C = input.candidates.shape()[1];
   for (std::int64_t b = 0; b < logits.size(0); ++b) {
     const auto row = values.begin() + b * logits.size(1);
     const auto best = std::max_element(row, row + logits.size(1)) - row;
-    answers.push_back(best == C ? -1 : static_cast<int>(best));
+    answers.push_back(best == C ? -1.0 : static_cast<double>(best));
   }
 }
 
-std::vector<int> answers_of(const SavedModel& model, const std::vector<Example>& examples) {
-  std::vector<int> answers;
-  each_batch(model, examples, [&](const Questions& input, std::size_t) {
-    add_answers(input, answer(*model.network, input, Compute::query).logits, answers);
-  });
-  return answers;
+std::vector<int> answers_of(const Asked& asked, const std::vector<Example>& examples) {
+  const auto add = [&](const Questions& input, std::size_t, std::vector<double>& answers) {
+    add_answers(input, answer(*asked.model.network, input, Compute::query).logits, answers);
+  };
+  const std::vector<double> answers = of_batches(asked, examples, add);
+  return {answers.begin(), answers.end()};
 }
 
 std::vector<bool> are_right(const std::vector<Example>& examples, const std::vector<int>& answers) {
@@ -108,38 +118,45 @@ std::vector<Report::Group> groups_of(const std::vector<Example>& examples, const
 }
 
 // Returns the weights from the query: (sentences, layers x heads, candidates).
-std::vector<std::vector<std::vector<double>>> looks_of(const SavedModel& model, const std::vector<Example>& examples) {
-  std::vector<std::vector<std::vector<double>>> result;
-  each_batch(model, examples, [&](const Questions& input, std::size_t first) {
-    const Answers output = answer(*model.network, input, Compute::query, Weights::yes);
+std::vector<std::vector<std::vector<double>>> looks_of(const Asked& asked, const std::vector<Example>& examples) {
+  const auto add = [&](const Questions& input, std::size_t first, std::vector<double>& numbers) {
+    const Answers output = answer(*asked.model.network, input, Compute::query, Weights::yes);
     for (std::int64_t b = 0; b < output.logits.size(0); ++b) {
-      auto& sentence = result.emplace_back();
       for (const Tensor& weights : output.weights) {  // (B, heads, T)
         for (std::int64_t head = 0; head < weights.size(1); ++head) {
-          auto& of_head = sentence.emplace_back();
           for (const Span& span : examples[first + static_cast<std::size_t>(b)].candidates) {
             double weight = 0;
             for (int token = span.begin; token < span.end; ++token) weight += weights.at({b, head, token});
-            of_head.push_back(weight);
+            numbers.push_back(weight);
           }
         }
       }
     }
-  });
+  };
+  const std::vector<double> numbers = of_batches(asked, examples, add);
+  std::vector<std::vector<std::vector<double>>> result;
+  auto next = numbers.begin();
+  for (const Example& e : examples) {
+    auto& sentence = result.emplace_back(static_cast<std::size_t>(asked.model.layers() * asked.model.heads()));
+    for (std::vector<double>& of_head : sentence) {
+      of_head.assign(next, next + std::ssize(e.candidates));
+      next += std::ssize(e.candidates);
+    }
+  }
   return result;
 }
 
 // Returns the model's answers when the query cannot see the meant candidate in `heads`.
-std::vector<int> answers_without_edge(const SavedModel& model, const std::vector<Example>& examples, Heads heads) {
-  std::vector<int> answers;
-  each_batch(model, examples, [&](const Questions& input, std::size_t first) {
+std::vector<int> answers_without_edge(const Asked& asked, const std::vector<Example>& examples, Heads heads) {
+  const auto add = [&](const Questions& input, std::size_t first, std::vector<double>& answers) {
     std::vector<Edge> edges;
     for (std::size_t i = first; i < first + static_cast<std::size_t>(input.size()); ++i) {
       edges.push_back({examples[i].query, examples[i].candidates[static_cast<std::size_t>(examples[i].chosen)]});
     }
-    add_answers(input, answer(*model.network, input, {cut(heads, edges)}).logits, answers);
-  });
-  return answers;
+    add_answers(input, answer(*asked.model.network, input, {cut(heads, edges)}).logits, answers);
+  };
+  const std::vector<double> answers = of_batches(asked, examples, add);
+  return {answers.begin(), answers.end()};
 }
 
 Report::Looks looks(const std::vector<Example>& examples, const std::vector<std::vector<std::vector<double>>>& weights,
@@ -162,11 +179,11 @@ Report::Looks looks(const std::vector<Example>& examples, const std::vector<std:
   return result;
 }
 
-void add_looks(Report& result, const SavedModel& model, std::vector<Example> examples) {
+void add_looks(Report& result, const Asked& asked, std::vector<Example> examples) {
   std::erase_if(examples, [](const Example& e) { return e.chosen < 0; });
   if (examples.empty()) return;
-  const auto weights = looks_of(model, examples);
-  const int heads = model.heads();
+  const auto weights = looks_of(asked, examples);
+  const int heads = asked.model.heads();
   std::size_t best = 0;
   double most = -1;
   for (std::size_t h = 0; h < weights[0].size(); ++h) {
@@ -178,8 +195,8 @@ void add_looks(Report& result, const SavedModel& model, std::vector<Example> exa
   }
   result.layer = static_cast<int>(best) / heads;
   result.head = static_cast<int>(best) % heads;
-  const std::vector<int> answers = answers_of(model, examples);
-  const std::vector<int> after_cut = answers_without_edge(model, examples, {result.layer, result.head});
+  const std::vector<int> answers = answers_of(asked, examples);
+  const std::vector<int> after_cut = answers_without_edge(asked, examples, {result.layer, result.head});
   result.right = looks(examples, weights, best, answers, after_cut, true);
   result.wrong = looks(examples, weights, best, answers, after_cut, false);
 }
@@ -196,7 +213,7 @@ void check_chooses(const SavedModel& model) {
 }
 
 Report report(const SavedModel& model, const Baselines& baselines, const std::string& set,
-              std::vector<Example> examples) {
+              std::vector<Example> examples, const Communicator& processes) {
   check_chooses(model);
   Report result;
   result.set = set;
@@ -207,7 +224,9 @@ Report report(const SavedModel& model, const Baselines& baselines, const std::st
          result.too_long);
   }
   result.sentences = static_cast<int>(examples.size());
-  const std::vector<int> answers = answers_of(model, examples);
+  check_same_on_all(processes, model, examples);
+  const Asked asked{model, processes};
+  const std::vector<int> answers = answers_of(asked, examples);
   const std::vector<bool> right = are_right(examples, answers);
   int both = 0;
   for (std::size_t i = 0; i < examples.size(); ++i) {
@@ -226,14 +245,14 @@ Report report(const SavedModel& model, const Baselines& baselines, const std::st
   result.first = share_right(examples, smallest(examples, [](const Example&, Span s) { return s.begin; })).share;
   if (const auto unknown = model.vocabulary.unknown()) {
     const std::string& word = model.vocabulary.word(*unknown);
-    result.without_candidates = share_right(examples, answers_of(model, without(examples, word, is_in_candidate)));
-    result.after_query = share_right(examples, answers_of(model, without(examples, word, [](const Example& e, int t) {
+    result.without_candidates = share_right(examples, answers_of(asked, without(examples, word, is_in_candidate)));
+    result.after_query = share_right(examples, answers_of(asked, without(examples, word, [](const Example& e, int t) {
                                                             return t < e.query && !is_in_candidate(e, t);
                                                           })));
   }
   result.unknown = unknown_share(examples, model.vocabulary);
   result.groups = groups_of(examples, answers);
-  add_looks(result, model, examples);
+  add_looks(result, asked, examples);
   return result;
 }
 

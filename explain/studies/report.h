@@ -1,5 +1,6 @@
 #pragma once
 #include <heed/data/unknown_words.h>
+#include <heed/distributed/communicator.h>
 #include <heed/explain/studies/bag_of_words.h>
 #include <heed/explain/studies/interval.h>
 #include <heed/models/formats/saved_model.h>
@@ -53,8 +54,9 @@ struct Report {
 /// Throws Error unless the model chooses among candidates, as report() needs.
 void check_chooses(const SavedModel& model);
 
-/// Measures a model on `examples`, without those in the training set.
+/// Measures a model on `examples`, without those in the training set. The processes share the examples, and each gets the
+/// whole result.
 Report report(const SavedModel& model, const Baselines& baselines, const std::string& set,
-              std::vector<Example> examples);
+              std::vector<Example> examples, const Communicator& processes = {});
 
 }  // namespace heed

@@ -88,13 +88,14 @@ const Command heads_command{.name = "heads",
                             .summary = "Counts how often each head points at the right candidate",
                             .example = "inspect heads MODEL winograd.tsv#en/wsc_naive.train",
                             .shared = "json",
+                            .is_shared = true,
                             .answer = [](const Request& request) {
                               const SavedModel model = model_of(request.runs[0], {}, request.progress);
                               Json all = Json::array();
                               std::string text;
                               const auto add = [&](const std::string& set, const std::string& file) {
-                                const HeadChoices found =
-                                    head_choices(model, report_sentences(model, request.runs[0], file));
+                                const HeadChoices found = head_choices(
+                                    model, report_sentences(model, request.runs[0], file), request.processes);
                                 text += (text.empty() ? "" : "\n") + heads_view(found, set, request.view);
                                 all.push_back(heads_json(found, set));
                               };

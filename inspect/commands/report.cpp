@@ -12,6 +12,7 @@ const Command report_command{.name = "report",
                              .example = "inspect report runs/places test.jsonl",
                              .shared = "json",
                              .of_runs = true,
+                             .is_shared = true,
                              .answer = [](const Request& request) {
                                const std::filesystem::path& run = request.runs[0];
                                const SavedModel model = model_of(run, {});
@@ -23,7 +24,8 @@ const Command report_command{.name = "report",
                                Json all = Json::array();
                                std::string text;
                                const auto add = [&](const std::string& set, const std::string& file) {
-                                 const Report one = report(model, baselines, set, report_sentences(model, run, file));
+                                 const Report one = report(model, baselines, set, report_sentences(model, run, file),
+                                                           request.processes);
                                  text += (text.empty() ? "" : "\n") + report_view(one, request.view.terminal);
                                  all.push_back(report_json(one));
                                };

@@ -191,12 +191,22 @@ studies() {
   local n command same_answers="$scratch/sentences-alone"
   "$train" --quiet --config "$scratch/sentences.yaml" --out "$same_answers" --threads 2 || exit 1
   "$train" --quiet --config "$scratch/sentences.yaml" --out "$scratch/seed-2" --set seed=2 --threads 2 || exit 1
+  local i
+  for i in {0..139}; do  # 140 sentences with two candidates, in several batches
+    echo "{\"tokens\": [\"the\", \"cup$((i % 7))\", \"hid\", \"the\", \"jam\", \"when\", \"it\", \"was\", \"w$((i % 20))\"]," \
+      "\"query\": 6, \"candidates\": [[0, 2], [3, 5]], \"antecedent\": $((i % 2))}"
+  done >"$scratch/candidates.jsonl"
+  head -n 100 "$scratch/candidates.jsonl" >"$scratch/fewer.jsonl"
+  "$train" --quiet --config "$scratch/sentences.yaml" --out "$scratch/chooser" --threads 2 --set data.task=candidates \
+    --set data.train="$scratch/fewer.jsonl" --set data.tokens=words --set model.answer=candidate || exit 1
   share() {  # share N WORD...: what N processes of inspect print together
     local n=$1
     shift
     timeout -k 10 120 "${mpirun[@]}" -n "$n" "$build/inspect" "$@" >"$scratch/out.txt" 2>"$scratch/err.txt"
   }
-  for command in "causes $same_answers --json" "history $same_answers" "match $same_answers $scratch/seed-2 --json"; do
+  for command in "causes $same_answers --json" "history $same_answers" "match $same_answers $scratch/seed-2 --json" \
+    "report $scratch/chooser $scratch/candidates.jsonl $scratch/fewer.jsonl" "report $scratch/chooser --json" \
+    "heads $scratch/chooser $scratch/candidates.jsonl" "heads $scratch/chooser --json"; do
     # shellcheck disable=SC2086
     "$build/inspect" $command >"$scratch/one.txt" || exit 1
     for n in 2 3 8; do
@@ -207,14 +217,22 @@ studies() {
   done
   check "one process alone shows attention" fails share 2 "$same_answers"
   check "its message says so" grep -qx "inspect: expected one process, got 2; several share the work of inspect causes, \
-history and match (see .*inspect --help)" "$scratch/err.txt"
-  differently() {
-    timeout -k 10 60 "${mpirun[@]}" -n 1 "$build/inspect" causes "$same_answers" : \
-      -n 1 "$build/inspect" causes "$scratch/seed-2" 2>"$scratch/err.txt"
+history, match, report and heads (see .*inspect --help)" "$scratch/err.txt"
+  differently() {  # differently COMMAND RUN OTHER: one process each
+    timeout -k 10 60 "${mpirun[@]}" -n 1 "$build/inspect" "$1" "$2" : -n 1 "$build/inspect" "$1" "$3" 2>"$scratch/err.txt"
   }
-  check "processes of different models fail" fails differently
-  check "the message names the process" says "rank 1 of 2 on host $(hostname) gives other answers than rank 0; start all \
+  cp -r "$scratch/chooser" "$scratch/chooser-2"
+  "$train" --quiet --resume "$scratch/chooser-2" --set train.steps=31 || exit 1
+  for command in "causes $same_answers $scratch/seed-2" "report $scratch/chooser $scratch/chooser-2" \
+    "heads $scratch/chooser $scratch/chooser-2"; do
+    # shellcheck disable=SC2086
+    check "${command%% *}: processes of different models fail" fails differently $command
+    check "the message names the process" says "rank 1 of 2 on host $(hostname) gives other answers than rank 0; start all \
 with the same model, sentences, options and build of heed" inspect
+  done
+  check "report: a process that fails ends all" fails differently report "$scratch/chooser" "$scratch/none"
+  check "its message names the process" grep -q "^inspect: rank 1 of 2 on host $(hostname): $scratch/none: there is no such run" \
+    "$scratch/err.txt"
 }
 example() {
   local one=$("$build/examples/example_data_parallel")
