@@ -138,6 +138,9 @@ static Example pretrained_question(const SavedModel& model, std::string_view rea
       fail("the sentence lacks {0}: write {0} in place of the token to predict, or choose a word with --query",
            mask_of(model));
     }
+  } else if (!has_answers(*model.network)) {  // the last token of the text, not [SEP]
+    const int behind = static_cast<int>(model.tokenizer.pretrained()->behind().size());
+    example.query = std::max(0, example.query - behind);
   }
   return example;
 }

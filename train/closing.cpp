@@ -122,7 +122,7 @@ std::string sample_text(const Experiment& e, const std::filesystem::path& file, 
   text.resize(end);
   return "\n" +
          wrapped(fmt::format("Sampled at temperature {} after the held-out text \"{}\":", asked.sampling.temperature,
-                             excerpt(sentence_text(e.task.held_out[0].tokens, -1, -1, {.width = 1000}, true), 32)),
+                             excerpt(sentence_text(e.task.held_out[0].tokens, -1, {}, {.width = 1000}, true), 32)),
                  terminal.width) +
          "\n" + text;
 }

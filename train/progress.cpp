@@ -26,6 +26,12 @@ void write_out(const std::string& text) {
   std::fflush(stdout);
 }
 
+// Returns "12 steps/s", or "4.2 s/step" for steps of a second and more.
+std::string speed_text(double steps_a_second) {
+  return steps_a_second > 1 ? fmt::format("{:.0f} steps/s", steps_a_second)
+                            : fmt::format("{:.1f} s/step", 1 / steps_a_second);
+}
+
 }  // namespace
 
 std::string progress_text(const ProgressState& s, int width) {
@@ -43,7 +49,7 @@ std::string progress_text(const ProgressState& s, int width) {
   if (!std::isnan(s.twin_accuracy)) parts.push_back({4, "pairs " + percent(s.twin_accuracy)});
   if (s.steps_a_second > 0) {
     parts.push_back({5, s.tokens_a_step > 0 ? fmt::format("{:.0f} tokens/s", s.steps_a_second * s.tokens_a_step)
-                                            : fmt::format("{:.0f} steps/s", s.steps_a_second)});
+                                            : speed_text(s.steps_a_second)});
     parts.push_back({2, duration(static_cast<double>(s.steps - s.step) / s.steps_a_second) + " left"});
   }
   const auto line = [&] {

@@ -63,7 +63,10 @@ std::string asked_line(const Task& task) {
   for (const std::vector<Example>* set : {&task.train, &task.held_out}) {
     for (const Example& example : *set) {
       ++asked[example.tokens[static_cast<std::size_t>(example.query)]];
-      ++meant[example.answer.empty() ? "(none)" : example.answer];
+      const bool is_span = example.chosen >= 0 && !example.candidates.empty();
+      const std::string answer =
+          is_span ? text_of(example, example.candidates[static_cast<std::size_t>(example.chosen)]) : example.answer;
+      ++meant[answer.empty() ? "(none)" : answer];
       twins += example.twin >= 0;
     }
   }

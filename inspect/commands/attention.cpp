@@ -59,8 +59,11 @@ const Command attention_command{
           choose_probe(request, dump);
           if (!request.has("sentence")) add_answers(request.runs[0], dump);
           if (request.has("json")) return json_view(dump);
+          const bool is_chosen =
+              !request.has("sentence") || request.has("query") || !dump.sentences[0].predicted.empty();
+          const std::string hint = is_chosen ? "" : "--query WORD asks about another token.\n";
           const bool is_last = !request.has("step") && !request.has("sentence");
-          return (request.has("matrix") ? matrix_view(dump, request.view) : query_view(dump, request.view)) +
+          return (request.has("matrix") ? matrix_view(dump, request.view) : query_view(dump, request.view)) + hint +
                  (is_last ? newer_model_note(request.runs[0], dump.step, request.view.terminal) : "");
         }};
 

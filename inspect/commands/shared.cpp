@@ -21,7 +21,7 @@ void add_shared(cxxopts::OptionAdder& options, std::string_view names) {
     if (list.find(fmt::format(" {} ", name)) != std::string::npos) options(name, help, value...);
   };
   add("sentence", "Read this sentence with the saved model", cxxopts::value<std::string>(), "TEXT");
-  add("query", "The token to ask about (default: the last one that training asked about)",
+  add("query", "The token to ask about (default: the last one that training asked about, [MASK], or the last one)",
       cxxopts::value<std::string>(), "WORD");
   add("probe", "Show only this watched sentence, counted from 1", cxxopts::value<int>(), "N");
   add("limit", "How many held-out sentences to ask (default: as many as a minute allows)", cxxopts::value<int>(), "N");
@@ -157,7 +157,7 @@ Dump attention_of(const Request& request, Tokens tokens) {
 void choose_probe(const Request& request, Dump& dump) {
   const auto probe = request.given<int>("probe");
   if (!probe) return;
-  const Range chosen = chosen_range("watched sentence", probe, static_cast<int>(dump.sentences.size()));
+  const Range chosen = chosen_range("probe", probe, static_cast<int>(dump.sentences.size()));
   dump.sentences = {dump.sentences[static_cast<std::size_t>(chosen.begin)]};
 }
 

@@ -1,5 +1,7 @@
 #include "inspect/page/page_facts.h"
 
+#include "inspect/views/shown_heads.h"
+
 #include <heed/autograd/ops.h>
 #include <heed/explain/studies/induction_scores.h>
 #include <heed/files/file.h>
@@ -59,27 +61,19 @@ std::string page_token(const SavedModel& model, const std::string& token) {
 
 ScoredHead telling_head(const SentenceAttention& sentence) {
   if (sentence.antecedent >= 0) return pointing_head(sentence);
-  const auto is_sink = [&](int i) {
-    const std::string& token = sentence.tokens[static_cast<std::size_t>(i)];
-    return i == 0 || token == "[SEP]" || token == "[CLS]" || token == "<s>" || token == "</s>" ||
-           token == "<|endoftext|>";
-  };
-  int query = sentence.query;
-  if (is_sink(query)) {  // inspect/page/app.js asks about the last other token
-    query = static_cast<int>(sentence.tokens.size()) - 1;
-    while (query > 0 && is_sink(query)) --query;
+  SentenceAttention asked = sentence;
+  const auto is_sink_at = [&](int at) { return is_sink(sentence.tokens, at); };
+  if (is_sink_at(asked.query)) {  // inspect/page/app.js asks about the last other token
+    asked.query = static_cast<int>(sentence.tokens.size()) - 1;
+    while (asked.query > 0 && is_sink_at(asked.query)) --asked.query;
   }
   ScoredHead best{-1, 0};
   double most = 0;
   for (int layer = 0; layer < std::ssize(sentence.layers); ++layer) {
-    const Tensor& weights = sentence.layers[static_cast<std::size_t>(layer)];  // (H, T, T)
-    for (int head = 0; head < weights.size(0); ++head) {
-      for (int key = 0; key < weights.size(2); ++key) {
-        if (std::abs(key - query) < 2 || is_sink(key)) continue;
-        const double weight = weights.at({head, query, key});
-        if (weight > most) best = {layer, head};
-        most = std::max(most, weight);
-      }
+    for (int head = 0; head < sentence.layers[static_cast<std::size_t>(layer)].size(0); ++head) {
+      const double weight = telling_weight(asked, {layer, head});
+      if (weight > most) best = {layer, head};
+      most = std::max(most, weight);
     }
   }
   return best.layer < 0 ? pointing_head(sentence) : best;

@@ -24,7 +24,7 @@ std::string shown_token(const Tokenizer& tokenizer, const std::string& token);
 std::string page_token(const SavedModel& model, const std::string& token);
 
 /// Returns the head that the page shows first: the one that points, if the antecedent is known. Otherwise the head with the
-/// largest weight from the query to a token other than itself, its neighbours, the first token and separators.
+/// largest telling_weight().
 ScoredHead telling_head(const SentenceAttention& sentence);
 
 /// Returns [previous-token score, induction score] per head of a snapshot (head_scores()), [layer][head]. Unknown scores are

@@ -78,9 +78,10 @@ std::string rows_text(const Causes& causes, int layer, int head, const View& vie
 
 // Returns a line per head; with many heads, only the two with the largest contributions.
 std::string attribution_text(const Attribution& one, bool is_text, const View& view) {
-  std::string text = fmt::format("\n{}\nthe logit of {} is {:.3f}:\n",
-                                 sentence_text(one.tokens, one.query, one.antecedent, view.terminal, is_text),
-                                 highlighted(token_text(one.answer), view.terminal), one.logit);
+  std::string text =
+      fmt::format("\n{}\nthe logit of {} is {:.3f}:\n",
+                  sentence_text(one.tokens, one.query, antecedent_span(one.antecedent), view.terminal, is_text),
+                  highlighted(token_text(one.answer), view.terminal), one.logit);
   struct Part {
     int head;
     double logit;

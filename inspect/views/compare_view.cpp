@@ -111,7 +111,8 @@ Change most_apart(const SentenceAttention& a, const SentenceAttention& b, HeadIn
 
 std::string sentence_lines(const SentenceAttention& a, const SentenceAttention& b, const ShownHeads& shown,
                            const Columns& layout, const Terminal& terminal) {
-  std::string text = fmt::format("\n{}\n", sentence_text(a.tokens, a.query, a.antecedent, terminal));
+  std::string text =
+      fmt::format("\n{}\n", sentence_text(a.tokens, a.query, antecedent_span(a.antecedent, a.candidates), terminal));
   // Formats a label, the figures of both sides, and the third column.
   const auto line = [&](const std::string& label, const std::string& of_a, const std::string& of_b,
                         const std::string& third) {

@@ -84,7 +84,7 @@ std::string matrix_view(const Dump& dump, const View& view) {
     const Layout layout = layout_of(sentence, width);
     shown = shown_heads(sentence, view, always_shown);
     if (dump.sentences.size() > 1) {
-      text += "\n" + sentence_text(sentence.tokens, sentence.query, -1, view.terminal, dump.is_text) + "\n";
+      text += "\n" + sentence_text(sentence.tokens, sentence.query, {}, view.terminal, dump.is_text) + "\n";
     }
     if (shown.of > always_shown) shown = shown_heads(sentence, view, std::max(1, lines / (T + 2)));
     for (const auto [layer, head] : shown.heads) {

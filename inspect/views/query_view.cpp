@@ -56,8 +56,10 @@ std::string lines_text(const SentenceAttention& sentence, const std::vector<Line
   const bool has_others = view.terminal.width >= wide;
   const int bar_columns = has_others ? 8 : 4;  // columns of a bar for weight 1
   const int widest_query = has_others ? 10 : 6;
+  const Span meant = antecedent_span(sentence.antecedent, sentence.candidates);
+  const auto is_meant = [&](const Item& item) { return meant.begin <= item.token && item.token < meant.end; };
   const auto bar_of = [&](const Item& item) {
-    return bar(item.weight, bar_columns) + (item.token == sentence.antecedent ? antecedent_sign : "");
+    return bar(item.weight, bar_columns) + (is_meant(item) ? antecedent_sign : "");
   };
   const std::size_t items = lines[0].strongest.size();
   std::vector<int> words(items), bars(items);
@@ -98,7 +100,7 @@ std::string lines_text(const SentenceAttention& sentence, const std::vector<Line
       const std::string cell =
           fmt::format("{} {:.2f} {}", fit_width(token_label(sentence.tokens, item.token), words[i]), item.weight,
                       fit_width(bar_of(item), bars[i]));
-      now += (item.token == sentence.antecedent ? highlighted(cell, view.terminal) : cell) + "  ";
+      now += (is_meant(item) ? highlighted(cell, view.terminal) : cell) + "  ";
       before += fmt::format("{:{}} {:.2f} {}  ", "", words[i], item.before,
                             fit_width(bar(item.before, bar_columns), bars[i]));
     }
@@ -166,9 +168,9 @@ std::string step_text(std::int64_t step, const View& view) {
   return view.has_steps ? fmt::format("step {}: ", step) : "";
 }
 
-Range chosen_range(const char* what, std::optional<int> chosen, int count) {
+Range chosen_range(const char* option, std::optional<int> chosen, int count) {
   if (!chosen) return {0, count};
-  if (*chosen < 1 || *chosen > count) fail("expected a {0} from 1 to {2}, got {1}", what, *chosen, count);
+  if (*chosen < 1 || *chosen > count) fail("--{}: expected a number from 1 to {}, got {}", option, count, *chosen);
   return {*chosen - 1, *chosen};
 }
 
@@ -188,7 +190,9 @@ std::string query_view(const Dump& dump, const View& view) {
     const SentenceAttention& before = untrained.sentences[i];
     if (i > 0) text += '\n';
     text += fmt::format(
-        "{}\n{}\n", sentence_text(sentence.tokens, sentence.query, sentence.antecedent, view.terminal, dump.is_text),
+        "{}\n{}\n",
+        sentence_text(sentence.tokens, sentence.query, antecedent_span(sentence.antecedent, sentence.candidates),
+                      view.terminal, dump.is_text),
         answer_text(sentence, view.before ? &before : nullptr, view));
     shown = shown_heads(sentence, view, most);
     std::vector<Line> lines;

@@ -99,12 +99,12 @@ std::string sentence_causes_view(const SentenceCauses& causes, const View& view)
   std::string text;
   for (const std::string& line : verdict(causes, !view.layer && !view.head))
     text += wrapped(line, terminal.width) + "\n";
-  text += "\n" + sentence_text(causes.tokens, causes.query, -1, terminal) + "\n" +
+  text += "\n" + sentence_text(causes.tokens, causes.query, {}, terminal) + "\n" +
           wrapped(fmt::format("predicts {} with probability {:.3f}", token_text(causes.answer), causes.probability),
                   terminal.width) +
           "\n";
   if (causes.has_rival()) {
-    text += sentence_text(causes.pair_tokens, causes.query, -1, terminal) + "\n" +
+    text += sentence_text(causes.pair_tokens, causes.query, {}, terminal) + "\n" +
             wrapped(fmt::format("the pair, predicts {}; {}: {:.3f} above, {:.3f} here", token_text(causes.rival),
                                 measure_text(causes), causes.difference, causes.pair_difference),
                     terminal.width) +

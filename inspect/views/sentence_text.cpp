@@ -27,7 +27,14 @@ std::string token_label(const std::vector<std::string>& tokens, int token) {
   return word + position;
 }
 
-std::string sentence_text(const std::vector<std::string>& tokens, int query, int antecedent, const Terminal& terminal,
+Span antecedent_span(int antecedent, const std::vector<Span>& candidates) {
+  for (const Span& candidate : candidates) {
+    if (candidate.begin <= antecedent && antecedent < candidate.end) return candidate;
+  }
+  return antecedent < 0 ? Span{} : Span{antecedent, antecedent + 1};
+}
+
+std::string sentence_text(const std::vector<std::string>& tokens, int query, Span antecedent, const Terminal& terminal,
                           bool is_text) {
   const auto begins_word = [&](std::size_t i) {
     return i >= tokens.size() || tokens[i][0] == ' ' || tokens[i][0] == '\n';
@@ -36,7 +43,9 @@ std::string sentence_text(const std::vector<std::string>& tokens, int query, int
   const auto shown = [&](std::size_t i, bool begins_line) {
     std::string token = tokens[i] == " " ? " " : token_text(tokens[i]);
     if (begins_line && token[0] == ' ') token.erase(0, 1);
-    return static_cast<int>(i) == antecedent ? "[" + token + "]" : token;
+    const int at = static_cast<int>(i);
+    if (antecedent.begin == at && at < antecedent.end) token = "[" + token;
+    return at == antecedent.end - 1 ? token + "]" : token;
   };
   std::string text;
   int column = 0;
@@ -56,7 +65,9 @@ std::string sentence_text(const std::vector<std::string>& tokens, int query, int
     }
     std::string word = shown(i, column == 0 && !text.empty());
     if (display_width(word) > terminal.width) word = fit_width(word, terminal.width);
-    text += static_cast<int>(i) == antecedent || static_cast<int>(i) == query ? highlighted(word, terminal) : word;
+    const int at = static_cast<int>(i);
+    const bool is_marked = at == query || (antecedent.begin <= at && at < antecedent.end);
+    text += is_marked ? highlighted(word, terminal) : word;
     column += display_width(word);
   }
   return text;
@@ -64,7 +75,7 @@ std::string sentence_text(const std::vector<std::string>& tokens, int query, int
 
 std::string antecedent_legend(bool bars, const Terminal& terminal) {
   const std::string marks = bars ? fmt::format("[brackets] and {} mark", antecedent_sign) : "[brackets] mark";
-  return wrapped(marks + " the antecedent: the token that the query refers to.", terminal.width) + "\n";
+  return wrapped(marks + " the antecedent: what the query refers to.", terminal.width) + "\n";
 }
 
 }  // namespace heed

@@ -1,6 +1,8 @@
 #pragma once
 #include "inspect/views/terminal.h"
 
+#include <heed/data/task.h>
+
 #include <string>
 #include <vector>
 
@@ -12,9 +14,12 @@ std::string token_text(const std::string& token);
 /// Returns `token_text()`, with the position (from 1) as a subscript if the word occurs more than once: the₅.
 std::string token_label(const std::vector<std::string>& tokens, int token);
 
-/// Returns the tokens, wrapped at the terminal's width, with the antecedent in [brackets] (-1: none). Spaces separate them,
-/// unless they hold the spaces of a text: `is_text`, or one of them begins with a space.
-std::string sentence_text(const std::vector<std::string>& tokens, int query, int antecedent, const Terminal& terminal,
+/// Returns the antecedent's tokens: the candidate that contains it, or it alone. Empty if it is unknown (-1).
+Span antecedent_span(int antecedent, const std::vector<Span>& candidates = {});
+
+/// Returns the tokens, wrapped at the terminal's width, with the antecedent in [brackets]. Spaces separate them, unless they
+/// hold the spaces of a text: `is_text`, or one of them begins with a space.
+std::string sentence_text(const std::vector<std::string>& tokens, int query, Span antecedent, const Terminal& terminal,
                           bool is_text = false);
 
 /// Returns a legend for the brackets and, with `bars`, for the sign beside a bar. Print it once, below the output.

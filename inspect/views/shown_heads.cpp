@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace heed {
 
@@ -26,8 +27,25 @@ ShownHeads shown_heads(const std::vector<int>& heads_of, const View& view, int m
 ShownHeads shown_heads(const SentenceAttention& sentence, const View& view, int most) {
   std::vector<int> heads_of;
   for (const Tensor& weights : sentence.layers) heads_of.push_back(static_cast<int>(weights.size(0)));
-  return shown_heads(heads_of, view, most,
-                     [&](HeadIndex at) { return weight_on_antecedent(sentence, at.layer, at.head); });
+  return shown_heads(heads_of, view, most, [&](HeadIndex at) {
+    return sentence.antecedent < 0 ? telling_weight(sentence, at) : weight_on_antecedent(sentence, at.layer, at.head);
+  });
+}
+
+bool is_sink(const std::vector<std::string>& tokens, int at) {
+  const std::string& token = tokens[static_cast<std::size_t>(at)];
+  return at == 0 || token == "[SEP]" || token == "[CLS]" || token == "<s>" || token == "</s>" ||
+         token == "<|endoftext|>";
+}
+
+double telling_weight(const SentenceAttention& sentence, HeadIndex at) {
+  const Tensor& weights = sentence.layers[static_cast<std::size_t>(at.layer)];  // (H, T, T)
+  double most = 0;
+  for (int key = 0; key < weights.size(2); ++key) {
+    if (std::abs(key - sentence.query) < 2 || is_sink(sentence.tokens, key)) continue;
+    most = std::max(most, weights.at({at.head, sentence.query, key}));
+  }
+  return most;
 }
 
 int lines_for_heads(const Terminal& terminal, std::size_t sentences) {
@@ -53,7 +71,8 @@ std::string left_out_text(const ShownHeads& shown, const std::string& which, con
 
 std::string importance_text(const std::vector<SentenceAttention>& sentences) {
   const bool known = std::ranges::all_of(sentences, [](const SentenceAttention& s) { return s.antecedent >= 0; });
-  return known ? "those with the most weight on the antecedent" : "those with the largest weights";
+  return known ? "those with the most weight on the antecedent"
+               : "those with the largest weight beyond the first token, special tokens and the query's neighbours";
 }
 
 }  // namespace heed

@@ -26,9 +26,15 @@ constexpr int always_shown = 4;
 ShownHeads shown_heads(const std::vector<int>& heads_of, const View& view, int most,
                        const std::function<double(HeadIndex)>& importance);
 
-/// Returns the shown heads of a sentence. Importance is the weight from the query to the antecedent, or the query's largest
-/// weight if the antecedent is unknown.
+/// Returns the shown heads of a sentence. Importance is the weight from the query to the antecedent, or telling_weight() if
+/// the antecedent is unknown.
 ShownHeads shown_heads(const SentenceAttention& sentence, const View& view, int most);
+
+/// Returns whether heads attend to a token when they find nothing to attend to: the first token and separators.
+bool is_sink(const std::vector<std::string>& tokens, int at);
+
+/// Returns a head's largest weight from the query to a token that is not a sink, the query or its neighbour.
+double telling_weight(const SentenceAttention& sentence, HeadIndex at);
 
 /// Returns the number of screen lines for the heads of each of `sentences`: at least `always_shown`.
 int lines_for_heads(const Terminal& terminal, std::size_t sentences);

@@ -277,7 +277,9 @@ std::string steps_view(const SavedModel& model, const Example& example, const Vi
   const AttentionConfig& config = walk.config;
   const int width = view.terminal.width;
   std::string text =
-      sentence_text(example.tokens, example.query, example.antecedent, view.terminal, holds_spaces(model)) + "\n" +
+      sentence_text(example.tokens, example.query, antecedent_span(example.antecedent, example.candidates),
+                    view.terminal, holds_spaces(model)) +
+      "\n" +
       wrapped(fmt::format("{}layer {} of {}, head {} of {}; T = {}, d_model = {}, d_k = {}, d_v = {}",
                           step_text(model.step, view), walk.layer + 1, walk.layers, walk.head + 1, config.heads,
                           example.tokens.size(), config.d_model, config.d_k, config.d_v),

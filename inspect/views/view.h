@@ -128,7 +128,7 @@ std::string step_text(std::int64_t step, const View& view);
 struct Range {
   int begin, end;
 };
-Range chosen_range(const char* what, std::optional<int> chosen, int count);
+Range chosen_range(const char* option, std::optional<int> chosen, int count);
 
 /// Returns a row of a table of shares: the name, the share, and its interval if it has one. Returns "" for a NaN share. On a
 /// narrow terminal the name is on its own line.

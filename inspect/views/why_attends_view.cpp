@@ -47,7 +47,7 @@ std::string parts_text(const ScoreParts& of, const std::vector<ScoreParts::Part>
 std::string one_text(const ScoreParts& of, int antecedent, bool is_text, const View& view) {
   const int width = view.terminal.width;
   const std::string from = token_label(of.tokens, of.from), to = token_label(of.tokens, of.to);
-  std::string text = sentence_text(of.tokens, of.from, antecedent, view.terminal, is_text) + "\n";
+  std::string text = sentence_text(of.tokens, of.from, antecedent_span(antecedent), view.terminal, is_text) + "\n";
   text += wrapped(fmt::format(
                       "layer {} head {}: {} -> {} has weight {:.2f}. Its score {:.2f} is {:.2f} ahead of {}, {:.2f}. "
                       "Each list adds up to this difference.",

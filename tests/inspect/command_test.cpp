@@ -225,7 +225,7 @@ TEST_CASE("of two steps or runs one watched sentence is compared when it is chos
   CHECK(second.find("dog") == std::string::npos);
   CHECK(second.find("left out") == std::string::npos);
   CHECK(run.error({"compare", "RUN", "--step", "500", "--step", "600", "--probe", "3"}) ==
-        "expected a watched sentence from 1 to 2, got 3");
+        "--probe: expected a number from 1 to 2, got 3");
   CHECK(run.error({"compare", "RUN", "--step", "500", "--step", "400", "--probe", "1"})
             .starts_with("RUN: did not watch sentence 1 of "));
 }
@@ -268,7 +268,7 @@ predicts            street   0.500        animal   0.998        most apart
 layer 2 head 1      street   0.75 ████▌   animal   0.93 █████▋◂ street   -0.72
 layer 2 head 2      animal   1.00 ██████◂ animal   1.00 ██████◂ The      +0.00
 
-[brackets] and ◂ mark the antecedent: the token that the query refers to.
+[brackets] and ◂ mark the antecedent: what the query refers to.
 )");
   const std::string same = run.inspect({"compare", "RUN", "RUN", "--step", "400"});
   CHECK(same.find("tired    0.60") != std::string::npos);
@@ -302,7 +302,7 @@ TEST_CASE("inspect says what is not there") {
       "RUN/model.safetensors: is a single file; what is asked of held-out sentences needs the run directory with them");
   CHECK(run.error({"report", "RUN"}).starts_with("inspect report needs a model that chooses among candidates"));
   CHECK(run.error({"causes", "RUN"}).starts_with("RUN/held_out.jsonl: is missing; "));
-  CHECK(run.error({"RUN", "--probe", "2"}) == "expected a watched sentence from 1 to 1, got 2");
+  CHECK(run.error({"RUN", "--probe", "2"}) == "--probe: expected a number from 1 to 1, got 2");
   CHECK(run.error({"export", "RUN", "--csv", "/nowhere/a.csv"}) ==
         "cannot write /nowhere/a.csv: No such file or directory: the directory /nowhere does not exist");
   CHECK(

@@ -85,6 +85,26 @@ TEST_CASE("inspect of a pretrained model reads a sentence, and asks for one") {
         }) == "'w9' is not a word or token of the sentence; its tokens: w5 w17");
 }
 
+TEST_CASE("An encoder without a head is asked about the last token of the text, not about [SEP]") {
+  CopiedModel copy("bert_bare");
+  Json tokenizer = parse_json(tokenizer_of_words());
+  const Json text{{"Sequence", {{"id", "A"}, {"type_id", 0}}}}, end{{"SpecialToken", {{"id", "w2"}, {"type_id", 0}}}};
+  tokenizer["post_processor"] = {
+      {"type", "TemplateProcessing"},
+      {"single", {text, end}},
+      {"pair", Json::array()},
+      {"special_tokens",
+       {{"w2", {{"id", "w2"}, {"ids", {tokenizer.at("model").at("vocab").at("w2")}}, {"tokens", {"w2"}}}}}}};
+  write_file(copy.path() / "tokenizer.json", format_json(tokenizer));
+  const std::string model = copy.path().string();
+  const Json sentence = parse_json(shown({model, "--sentence", "w5 w17 w3", "--json"})).at("sentences")[0];
+  CHECK(sentence.at("tokens") == Json{"w5", "w17", "w3", "w2"});
+  CHECK(sentence.at("query") == 2);
+  const std::string hint = "--query WORD asks about another token.\n";
+  CHECK(shown({model, "--sentence", "w5 w17 w3"}).ends_with(hint));
+  CHECK(shown({model, "--sentence", "w5 w17 w3", "--query", "w5"}).find(hint) == std::string::npos);
+}
+
 TEST_CASE("inspect tells how much of a pretrained model is read") {
   CopiedModel copy("llama");
   write_file(copy.path() / "tokenizer.json", tokenizer_of_words());

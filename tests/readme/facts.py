@@ -100,7 +100,7 @@ toy, size = settings("toy.yaml")
 fact(source("toy.yaml", r"\nseed: (\d+)"), r"with seed (\d+) of `toy\.yaml`")
 fact(re.search(r"(\d+) parameters", size)[1], r"2 heads each, d_model 64: (\d+) parameters")
 fact(re.search(r"learn from, (.*? words)", size)[1], r"coreference: 4000 examples to learn from, (.*? words)")
-fact(len(read("examples/mine.jsonl").splitlines()), r"its (\d+) sentences, `examples/mine", r"里有 (\d+) 个句子", r"(\d+) such sentences, a tenth")
+fact(len(read("examples/mine.jsonl").splitlines()), r"its (\d+) sentences, `examples/mine", r"里的 (\d+) 个句子", r"(\d+) such sentences, a tenth")
 programs = re.findall(r"`(\w+)\.cpp`", "".join(row for _, row in paragraphs("docs/tutorial/self-attention.md") if row[0] == "|"))
 lengths = [read(f"examples/{name}.cpp").count("\n") for name in programs]
 fact(min(lengths) // 5 * 5, r"programs are (\d+) to \d+ lines each", r"每个程序 (\d+) 到 \d+ 行")

@@ -28,7 +28,9 @@ TEST_CASE("The progress line says nothing that is not known") {
   CHECK(progress_text({.step = 0, .steps = 9000, .steps_a_second = 2}, 80) ==
         "step 0/9000  loss 0.0000  2 steps/s  1:15 h left");
   CHECK(progress_text({.step = 8880, .steps = 9000, .steps_a_second = 1}, 80) ==
-        "step 8880/9000  loss 0.0000  1 steps/s  2:00 min left");
+        "step 8880/9000  loss 0.0000  1.0 s/step  2:00 min left");
+  CHECK(progress_text({.step = 0, .steps = 10, .steps_a_second = 0.24}, 80) ==
+        "step 0/10  loss 0.0000  4.2 s/step  42 s left");
 }
 
 TEST_CASE("Off a terminal there is one line an evaluation, of any width") {

@@ -18,7 +18,7 @@ TEST_CASE("causes_view fits the terminal, and shows the layer and head chosen") 
   CHECK(text.find("brackets") == std::string::npos);  // no antecedent is known
   Causes marked = found;
   marked.attribution[0].antecedent = 1;
-  CHECK(causes_view(marked, {}).ends_with("\n[brackets] mark the antecedent: the token that the query refers to.\n"));
+  CHECK(causes_view(marked, {}).ends_with("\n[brackets] mark the antecedent: what the query refers to.\n"));
   View view;
   view.layer = 2, view.head = 1;
   const std::string one = causes_view(found, view);

@@ -33,7 +33,7 @@ TEST_CASE("attention_svg draws a grid of all heads, small for long sentences too
   for (int layer = 0; layer < 12; ++layer) large.layers.push_back(weights_of(0, std::vector(12, row)));
   CHECK(attention_svg(large, 0, {}).size() < 2'000'000);
   CHECK(message([] { attention_svg(english_sentence(), 0, choosing(3, {})); }) ==
-        "expected a layer from 1 to 2, got 3");
+        "--layer: expected a number from 1 to 2, got 3");
 }
 
 TEST_CASE("a picture shows what tokens hold, and runs none of it") {

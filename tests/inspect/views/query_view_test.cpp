@@ -15,7 +15,7 @@ layer 1 head 2  it -> tired  0.20 █▋         animal  0.10 ▊◂  others 0.7
 layer 2 head 1  it -> animal 0.93 ███████▌◂  street  0.03 ▎   others 0.04
 layer 2 head 2  it -> animal 1.00 ████████◂  The     0.00     others 0.00
 
-[brackets] and ◂ mark the antecedent: the token that the query refers to.
+[brackets] and ◂ mark the antecedent: what the query refers to.
 )");
 }
 
@@ -27,7 +27,7 @@ step 400
 predicts 苹果 with probability 0.750
 layer 1 head 1  甜 -> 苹果 0.50 ████◂  甜 0.38 ███  others 0.12
 
-[brackets] and ◂ mark the antecedent: the token that the query refers to.
+[brackets] and ◂ mark the antecedent: what the query refers to.
 )");
 }
 
@@ -50,7 +50,7 @@ layer 2 head 1  it -> animal 0.93 ███████▌◂  street 0.03 ▎  
 layer 2 head 2  it -> animal 1.00 ████████◂  The    0.00    others 0.00
      untrained               0.10 ▊                 0.10 ▊         0.80
 
-[brackets] and ◂ mark the antecedent: the token that the query refers to.
+[brackets] and ◂ mark the antecedent: what the query refers to.
 )");
   CHECK(message([&] { query_view(chinese, view); }) == "the dumps of steps 400 and 400 hold different sentences");
 }
@@ -70,9 +70,10 @@ TEST_CASE("views show the chosen layer and head, counted from 1") {
   CHECK(text.find("layer 2 head 1") != std::string::npos);
   CHECK(text.find("layer 1") == std::string::npos);
   CHECK(text.find("head 2") == std::string::npos);
-  CHECK(message([] { query_view(english, choosing(3, {})); }) == "expected a layer from 1 to 2, got 3");
-  CHECK(message([] { matrix_view(english, choosing(1, 0)); }) == "expected a head from 1 to 2, got 0");
-  CHECK(message([] { weights_view(small_model(), choosing({}, 3)); }) == "expected a head from 1 to 2, got 3");
+  CHECK(message([] { query_view(english, choosing(3, {})); }) == "--layer: expected a number from 1 to 2, got 3");
+  CHECK(message([] { matrix_view(english, choosing(1, 0)); }) == "--head: expected a number from 1 to 2, got 0");
+  CHECK(message([] { weights_view(small_model(), choosing({}, 3)); }) ==
+        "--head: expected a number from 1 to 2, got 3");
 }
 
 TEST_CASE("query_view shows the heads of a large model that matter most, and says so") {

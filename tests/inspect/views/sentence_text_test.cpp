@@ -28,7 +28,7 @@ TEST_CASE("query_view tells equal words apart by their place") {
 
 TEST_CASE("Tokens that hold the spaces of a text are not spread") {
   const auto text = [](const std::vector<std::string>& tokens, int width, bool is_text = false) {
-    return sentence_text(tokens, 0, -1, {.width = width}, is_text);
+    return sentence_text(tokens, 0, {}, {.width = width}, is_text);
   };
   CHECK(text({"T", "o", " ", "b", "e"}, 80) == "To be");
   CHECK(text({"To", " be", " or", " not"}, 80) == "To be or not");
@@ -41,7 +41,7 @@ TEST_CASE("Tokens that hold the spaces of a text are not spread") {
 
 TEST_CASE("A text is broken between words, and a word that is wider than the terminal is cut") {
   const auto text = [](const std::vector<std::string>& tokens, int width, bool is_text = false) {
-    return sentence_text(tokens, 0, -1, {.width = width}, is_text);
+    return sentence_text(tokens, 0, {}, {.width = width}, is_text);
   };
   CHECK(text({"a", " ", "w", "o", "r", "d"}, 5) == "a\nword");
   CHECK(text({"a", " l", "o", "n", "g", "e", "r"}, 5) == "a lon\nger");
@@ -49,9 +49,16 @@ TEST_CASE("A text is broken between words, and a word that is wider than the ter
   check_width(text(std::vector<std::string>(60, "天"), 41, true) + "\n", 41);
 }
 
+TEST_CASE("An antecedent of several tokens is in brackets as a whole") {
+  const std::vector<std::string> tokens{"the", "old", "dog", "saw", "it"};
+  CHECK(sentence_text(tokens, 4, antecedent_span(2, {{3, 4}, {0, 3}}), {}) == "[the old dog] saw it");
+  CHECK(sentence_text(tokens, 4, antecedent_span(2), {}) == "the old [dog] saw it");
+  CHECK(sentence_text(tokens, 4, antecedent_span(-1, {{0, 3}}), {}) == "the old dog saw it");
+}
+
 TEST_CASE("the legend of the antecedent is printed where one is marked, and wrapped") {
   CHECK(query_view(english, at_width(40))
-            .ends_with("\n\n[brackets] and ◂ mark the antecedent:\nthe token that the query refers to.\n"));
+            .ends_with("\n\n[brackets] and ◂ mark the antecedent:\nwhat the query refers to.\n"));
   SentenceAttention without = chinese_sentence();
   without.antecedent = -1;
   const std::string unmarked = query_view({0, {without}}, {});

@@ -44,7 +44,7 @@ TEST_CASE("the weight on an antecedent of several tokens is their sum") {
   CHECK(names(shown_heads(sentence, {}, 1)) == "1.2");
 }
 
-TEST_CASE("heads matter by their weight on the antecedent, or without one by their largest weight") {
+TEST_CASE("heads matter by their weight on the antecedent, or without one by their telling weight") {
   SentenceAttention sentence = english_sentence();
   CHECK(names(shown_heads(sentence, {}, 1)) == "2.2");
   CHECK(names(shown_heads(sentence, {}, 2)) == "2.2 2.1");
@@ -52,7 +52,23 @@ TEST_CASE("heads matter by their weight on the antecedent, or without one by the
   CHECK(importance_text({sentence}) == "those with the most weight on the antecedent");
   sentence.antecedent = -1;
   CHECK(names(shown_heads(sentence, {}, 3)) == "2.2 2.1 1.1");
-  CHECK(importance_text({sentence}) == "those with the largest weights");
+  CHECK(importance_text({sentence}) ==
+        "those with the largest weight beyond the first token, special tokens and the query's neighbours");
+}
+
+TEST_CASE("A telling weight is on none of the first token, separators, the query and its neighbours") {
+  SentenceAttention sentence;
+  sentence.tokens = {"the", "cat", "[SEP]", "it", "sat", "down"};
+  sentence.query = 3;
+  const auto weights = [&](const std::vector<float>& row) {
+    std::vector<float> all(36);
+    std::ranges::copy(row, all.begin() + 18);
+    sentence.layers = {tensor({1, 6, 6}, std::span<const float>(all))};
+    return telling_weight(sentence, {0, 0});
+  };
+  CHECK(weights({0.5F, 0.125F, 0, 0.375F, 0, 0}) == 0.125);
+  CHECK(weights({0, 0, 0.25F, 0.25F, 0.5F, 0}) == 0);
+  CHECK(weights({0, 0, 0.25F, 0, 0, 0.75F}) == 0.75);
 }
 
 TEST_CASE("what is left out is said with the way to see it") {
