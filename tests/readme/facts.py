@@ -82,7 +82,9 @@ fact(queries, r"and (\d+) where one does: larger")
 
 # How it is tested and measured.
 fact(source("tests/autograd/operation_test.cpp", r"blind = passes\(sample, plain, (\S+)\)"),
-     r"(?<!autograd )gradient (?:is )?scaled by (\d\.\d+)", r"梯度乘以 (\d\.\d+)")
+     r"(?<!autograd )gradient scaled by (\d\.\d+)")
+fact(round(100 * (float(source("tests/autograd/operation_test.cpp", r"blind = passes\(sample, plain, (\S+)\)")) - 1)),
+     r"a gradient that is (\d+) % too large", r"梯度大了 (\d+) %")
 vector_math = "tests/autograd/cpu/vector_math_test.cpp"
 fact(source(vector_math, r"exp and tanh of a float are within (\S+) units"), r"exp and tanh to (\S+) units")
 fact(source(vector_math, r"Phi, exact, -1, infinity\) < (\d+)"), r"distribution to (\d+) above -1")
