@@ -72,7 +72,7 @@ std::string TerminalText::add(std::string_view piece) {
 
 std::string TerminalText::finish() { return visible(std::exchange(held_, {})); }
 
-std::vector<std::string> continue_text(const SavedModel& model, const Continuation& continuation, const OnText& write) {
+Generated continue_text(const SavedModel& model, const Continuation& continuation, const OnText& write) {
   check_has_answers(*model.network);
   const auto* decoder = std::get_if<LanguageModel>(&*model.network);
   if (decoder) check_tokenizer(model);
@@ -95,8 +95,8 @@ std::vector<std::string> continue_text(const SavedModel& model, const Continuati
         model.vocabulary.size(), name_of(model.tokenizer.split()), listed(unknown_tokens));
   }
   if (tokens.empty()) fail("--prompt: expected a text of at least one token, got none");
-  std::vector<std::string> drawn;
-  if (!write(continuation.begin)) return drawn;
+  Generated result;
+  if (!write(continuation.begin)) return {{}, Ending::stop};
   StoppedText text(continuation.stop, write);
   Random random = Random(continuation.seed).stream("continue");
   const std::int64_t context = decoder->transformer.config.max_length;
@@ -111,11 +111,18 @@ std::vector<std::string> continue_text(const SavedModel& model, const Continuati
         decoder->append(Ids({1, unread}, {tokens.end() - unread, tokens.end()}), cache);  // (1, vocabulary)
     tokens.push_back(sample(reshape(logits, {logits.size(1)}), continuation.sampling, random));
     unread = 1;
-    drawn.push_back(model.vocabulary.word(tokens.back()));
-    if (!text.add(model.tokenizer.written(drawn.back()))) return drawn;
+    result.tokens.push_back(model.vocabulary.word(tokens.back()));
+    if (std::ranges::count(model.end_tokens, tokens.back()) > 0) {
+      result.ended_by = Ending::end_token;
+      break;
+    }
+    if (!text.add(model.tokenizer.written(result.tokens.back()))) {
+      result.ended_by = Ending::stop;
+      return result;
+    }
   }
   text.finish();
-  return drawn;
+  return result;
 }
 
 }  // namespace heed

@@ -18,13 +18,25 @@ struct Continuation {
   std::string stop{};  // generation ends before this text; empty: disabled
 };
 
+/// What ended a generated text: the number of tokens, Continuation::stop or the receiver, or a token of SavedModel::end_tokens.
+enum class Ending { tokens, stop, end_token };
+template <>
+inline constexpr EnumName<Ending> enum_names<Ending>[] = {
+    {Ending::tokens, "tokens"}, {Ending::stop, "stop"}, {Ending::end_token, "end_token"}};
+
+/// A generated text.
+struct Generated {
+  std::vector<std::string> tokens;  // all sampled tokens, including those of `stop` and the end token
+  Ending ended_by = Ending::tokens;
+};
+
 /// Receives a text piece by piece. Returning false ends generation.
 using OnText = std::function<bool(std::string_view piece)>;
 
-/// Writes `begin` and its continuation, each token as soon as it is sampled. Returns the sampled tokens, including those of
-/// `stop`. The same seed gives the same text for any number of threads. The context holds at most as many tokens as in
+/// Writes `begin` and its continuation, each token as soon as it is sampled. Ends before a token of
+/// SavedModel::end_tokens, which is not written. The same seed gives the same text for any number of threads. The context holds at most as many tokens as in
 /// training; when it is full, the model rereads its later half. Throws Error if the model does not predict next tokens.
-std::vector<std::string> continue_text(const SavedModel& model, const Continuation& continuation, const OnText& write);
+Generated continue_text(const SavedModel& model, const Continuation& continuation, const OnText& write);
 
 /// Makes text safe for a terminal, piece by piece. Replaces control characters and direction marks, except line ends and
 /// tabs, by signs.

@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
       };
       text = heed::inspect(argc, argv, heed::terminal_of(STDOUT_FILENO), progress, on_text, processes);
     }
-    if (is_continued && on_terminal) text = shown.finish() + "\n";
+    if (is_continued) text = on_terminal ? shown.finish() + "\n" + text : "";
     if (!failed && is_first) failed = write_out(text);
     if (failed && failed != EPIPE) heed::fail("standard output: {}", std::strerror(failed));
     return interrupted ? 128 + interrupted : failed ? 1 : 0;

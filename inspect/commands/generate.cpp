@@ -44,8 +44,9 @@ const Command generate_command{
     .shared = "step json",
     .declare =
         [](cxxopts::OptionAdder& options) {
-          options("prompt", "The text to continue", cxxopts::value<std::string>(), "TEXT")          //
-              ("tokens", "How many tokens to generate (default: 500)", cxxopts::value<int>(), "N")  //
+          options("prompt", "The text to continue", cxxopts::value<std::string>(), "TEXT")  //
+              ("tokens", "Generate at most N tokens (default: 500); a pretrained model may end the text before",
+               cxxopts::value<int>(), "N")  //
               ("temperature", "Divisor of the logits; 0 always takes the most probable token (default: 1)",
                cxxopts::value<Decimal>(), "X")                                                    //
               ("top-k", "Draw only from the K most probable tokens", cxxopts::value<int>(), "K")  //
@@ -63,15 +64,21 @@ const Command generate_command{
           const SavedModel model = model_of(request.runs[0], step_of(request), request.progress);
           const bool as_json = request.has("json");
           std::string text;
-          const std::vector<std::string> tokens = continue_text(model, asked, [&](std::string_view piece) {
+          const Generated generated = continue_text(model, asked, [&](std::string_view piece) {
             if (request.write && !as_json) return request.write(piece);
             text += piece;
             return true;
           });
+          if (!as_json && request.write) {
+            if (generated.ended_by != Ending::end_token) return std::string();
+            return fmt::format("[The text ended with {} after {} of at most {} tokens.]\n",
+                               visible(generated.tokens.back()), generated.tokens.size(), asked.tokens);
+          }
           if (!as_json) return text;
           return json_line(utf8_json({{"prompt", asked.begin},
                                       {"text", text.substr(asked.begin.size())},
-                                      {"tokens", tokens},
+                                      {"tokens", generated.tokens},
+                                      {"ended_by", name_of(generated.ended_by)},
                                       {"seed", asked.seed}}));
         }};
 

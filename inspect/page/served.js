@@ -50,8 +50,8 @@ class ServedEngine {
     let left = count;
     const next = async () => {
       const text = {pieces: tokens.slice(-this.context), query: 0};
-      const {pieces, written} = await this.answer('continue', JSON.stringify({text, count: Math.min(left, 8)}));
-      left = pieces ? left - 8 : 0;
+      const {pieces, written, ended} = await this.answer('continue', JSON.stringify({text, count: Math.min(left, 8)}));
+      left = pieces && !ended ? left - 8 : 0;
       if (pieces) write(written);
       tokens = tokens.concat(pieces);
       left > 0 ? next() : done();

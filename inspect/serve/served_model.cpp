@@ -261,12 +261,14 @@ Json ServedModel::go_on(const Example& example, int count) const {
   TerminalText safe;
   std::string written;
   bool is_begin = true;
-  const std::vector<std::string> drawn = continue_text(model_, wanted, [&](std::string_view piece) {
+  const Generated generated = continue_text(model_, wanted, [&](std::string_view piece) {
     if (!is_begin) written += safe.add(piece);
     is_begin = false;
     return true;
   });
-  return {{"pieces", drawn}, {"written", written + safe.finish()}};
+  return {{"pieces", generated.tokens},
+          {"written", written + safe.finish()},
+          {"ended", generated.ended_by == Ending::end_token}};
 }
 
 }  // namespace heed

@@ -21,7 +21,7 @@ namespace heed {
 ///             [] where the model answers at the query alone; "bits" has -log2 of the probability of each token of a language
 ///             model given those before it, null for the first; "direct" has the direct contribution of each head to the
 ///             logit of each token's first answer, (T, layers x heads) float32 in base64, or null where a norm follows the heads.
-/// continue    {"text", "count"} -> {"pieces", "written"}: a sampled continuation of a language model's text
+/// continue    {"text", "count"} -> {"pieces", "written", "ended"}: a sampled continuation of a language model's text
 ///
 /// Throws Error for a request in another form, and for a text that the model cannot read.
 class ServedModel {

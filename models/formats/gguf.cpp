@@ -52,6 +52,7 @@ SavedModel load_gguf(const std::filesystem::path& path, const Loading& loading) 
   const std::string tokenizer = tokenizer_of_gguf(file);
   set_tokenizer(model, tokenizer.empty() ? std::nullopt : std::optional(tokenizer), file.path());
   model.pretrained_config = config.dump();
+  model.end_tokens = read_end_tokens(config, model.vocabulary.size());
   return model;
 }
 

@@ -261,6 +261,19 @@ void set_tokenizer(SavedModel& model, const std::optional<std::string>& json, co
   }
 }
 
+std::vector<std::int32_t> read_end_tokens(const Json& config, int vocabulary) {
+  const auto found = config.is_object() ? config.find("eos_token_id") : config.end();
+  std::vector<std::int32_t> ids;
+  if (found == config.end() || found->is_null()) return ids;
+  for (const Json& id : found->is_array() ? *found : Json::array({*found})) {
+    if (!id.is_number_integer()) {
+      fail("'eos_token_id' must be the id of a token or a list of ids, got {}", excerpt(format_json(*found)));
+    }
+    if (id >= 0 && id < vocabulary) ids.push_back(id);
+  }
+  return ids;
+}
+
 SavedModel read_hugging_face(const fs::path& directory, const Loading* loading) {
   const fs::path config_file = directory / "config.json", tokenizer_file = directory / "tokenizer.json";
   const std::string config_text = read_file(config_file);
@@ -272,6 +285,13 @@ SavedModel read_hugging_face(const fs::path& directory, const Loading* loading) 
   set_tokenizer(model, has_tokenizer ? std::optional(read_file(tokenizer_file)) : std::nullopt,
                 tokenizer_file.string());
   model.pretrained_config = config_text;
+  const fs::path generation_file = directory / "generation_config.json";
+  const fs::path& end_file = fs::exists(generation_file) ? generation_file : config_file;
+  try {
+    model.end_tokens = read_end_tokens(parse_json(read_file(end_file)), model.vocabulary.size());
+  } catch (const Error& error) {
+    fail("{}: {}", end_file.string(), error.what());
+  }
   return model;
 }
 

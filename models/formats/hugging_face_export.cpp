@@ -290,6 +290,9 @@ void export_hugging_face(const SavedModel& given, const fs::path& directory) {
   make_directories(directory);
   write_safetensors(directory / "model.safetensors", content, type);
   write_file(directory / "config.json", config);
+  if (model.end_tokens != read_end_tokens(json, model.vocabulary.size())) {
+    write_file(directory / "generation_config.json", Json({{"eos_token_id", model.end_tokens}}).dump(2) + "\n");
+  }
   if (const auto& tokenizer = model.tokenizer.pretrained()) {
     write_file(directory / "tokenizer.json", tokenizer->json());
     write_file(directory / "tokenizer_config.json", tokenizer_config(*tokenizer));

@@ -25,6 +25,7 @@ SavedModel in_float64(const SavedModel& model) {
   exact.queries = model.queries;
   exact.step = model.step;
   exact.pretrained_config = model.pretrained_config;
+  exact.end_tokens = model.end_tokens;
   exact.network = make_model(Scope(exact.parameters, 0, DType::float64, Values::zeros), config_of(*model.network));
   for (const auto& [name, value] : exact.parameters) Tensor(value).copy_from(model.parameters[name]);
   return exact;
@@ -68,6 +69,7 @@ Description describe(const SavedModel& model) {
   }
   if (const auto& pretrained = model.tokenizer.pretrained()) description["heed.tokenizer"] = pretrained->json();
   if (!model.pretrained_config.empty()) description["heed.pretrained"] = model.pretrained_config;
+  if (!model.pretrained_config.empty()) description["heed.end_tokens"] = format_json(model.end_tokens);
   return description;
 }
 
@@ -135,6 +137,15 @@ SavedModel without_network(const Description& description, const std::string& so
     if (step < 0) fail("a step must not be negative, got {}", step);
     return step;
   });
+  if (description.contains("heed.end_tokens")) {
+    model.end_tokens = parsed("heed.end_tokens", [&](const std::string& text) {
+      return read_end_tokens({{"eos_token_id", parse_json(text)}}, model.vocabulary.size());
+    });
+  } else if (!model.pretrained_config.empty()) {  // of a version without this entry
+    model.end_tokens = parsed("heed.pretrained", [&](const std::string& text) {
+      return read_end_tokens(parse_json(text), model.vocabulary.size());
+    });
+  }
   config = parsed("heed.model",
                   [&](const std::string& text) { return model_config(parse_json(text), model.vocabulary.size()); });
   return model;

@@ -19,7 +19,8 @@ struct SavedModel {
   Tokenizer tokenizer{};
   std::vector<std::string> queries{};  ///< words asked about in training
   std::int64_t step = 0;
-  std::string pretrained_config{};  ///< config.json of the pretrained model that it was; else empty
+  std::string pretrained_config{};         ///< config.json of the pretrained model that it was; else empty
+  std::vector<std::int32_t> end_tokens{};  ///< ids of the tokens with which a generated text ends; empty: none
 
   /// Returns the model's transformer.
   const Transformer& transformer() const { return transformer_of(*network); }
@@ -47,6 +48,7 @@ void check_saved(const SavedModel& model);
 ///     heed.subwords    JSON: bytes of the SentencePiece model, with split subwords
 ///     heed.tokenizer   tokenizer.json of a pretrained model, in place of heed.subwords
 ///     heed.pretrained  config.json of a pretrained model
+///     heed.end_tokens  JSON: ids of the tokens with which a generated text ends
 ///     heed.step        training step
 /// The file appears whole or not at all. Throws as check_saved() does, and `FileError`.
 void save_model(const std::filesystem::path& path, const SavedModel& model);

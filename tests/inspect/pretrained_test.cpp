@@ -189,6 +189,65 @@ TEST_CASE("inspect causes asks a pretrained model about one sentence, with a pai
         "counts where its heads point, and training with model.from: FILE teaches it to answer");
 }
 
+TEST_CASE("inspect generate stops at the end token of a pretrained model") {
+  CopiedModel copy("qwen2");
+  write_file(copy.path() / "tokenizer.json", tokenizer_of_words());
+  const auto generated = [&](const std::filesystem::path& model) {
+    return parse_json(
+        shown({"generate", model.string(), "--prompt", "w42 w8", "--tokens", "9", "--temperature", "0", "--json"}));
+  };
+  const auto end_at = [&](const char* file, const Json& ids) {
+    Json json = file == std::string("config.json") ? parse_json(read_file(copy.path() / file)) : Json::object();
+    json["eos_token_id"] = ids;
+    write_file(copy.path() / file, json.dump());
+    return generated(copy.path());
+  };
+  const auto shortened = [](Json all) {
+    all["tokens"].erase(all["tokens"].begin() + 4, all["tokens"].end());
+    return all["tokens"];
+  };
+  // As transformers' generate(max_new_tokens=9, do_sample=False) has them for this model.
+  const Json all = end_at("config.json", nullptr);
+  CHECK(all["tokens"] == Json({"w5", "w24", "w27", "w42", "w9", "w60", "w58", "w33", "w38"}));
+  CHECK(all["ended_by"] == "tokens");
+
+  const int fourth = std::stoi(all["tokens"][3].get<std::string>().substr(1));
+  const Json ended = end_at("config.json", fourth);
+  CHECK((ended["tokens"] == shortened(all) && ended["ended_by"] == "end_token"));
+  const std::string last = all["tokens"][3];
+  CHECK(all["text"].get<std::string>().starts_with(ended["text"].get<std::string>() + " " + last));
+  for (const Json& none : {Json(-1), Json(61), Json(Json::array({4000000000, -7})), Json::array()}) {
+    CHECK(end_at("config.json", none) == all);
+  }
+  end_at("config.json", fourth);
+  CHECK(end_at("generation_config.json", nullptr) == all);  // its null counts
+  CHECK(end_at("generation_config.json", Json::array({60, fourth})) == ended);
+
+  const Scratch scratch;
+  save_model(scratch / "model.safetensors", load_model(copy.path()));
+  CHECK(generated(scratch / "model.safetensors") == ended);
+  export_hugging_face(load_model(scratch / "model.safetensors"), scratch / "exported");
+  CHECK(generated(scratch / "exported") == ended);
+
+  std::string text;
+  const std::string path = copy.path().string();
+  const char* const arguments[] = {"inspect", "generate", path.c_str(), "--prompt", "w42 w8", "--temperature", "0"};
+  const std::string remark =
+      inspect(static_cast<int>(std::size(arguments)), arguments, {}, {}, [&](std::string_view piece) {
+        text += piece;
+        return true;
+      });
+  CHECK(text == "w42 w8" + ended["text"].get<std::string>());
+  CHECK(remark == "[The text ended with " + last + " after 4 of at most 500 tokens.]\n");
+  for (const Json& wrong : {Json("</s>"), Json(2.5), Json(Json::array({2, nullptr}))}) {
+    CHECK(message([&] { end_at("generation_config.json", wrong); }) ==
+          path + "/generation_config.json: 'eos_token_id' must be the id of a token or a list of ids, got " +
+              wrong.dump());
+  }
+  write_file(copy.path() / "generation_config.json", "{");
+  CHECK(message([&] { load_model(copy.path()); }).starts_with(path + "/generation_config.json: "));
+}
+
 TEST_CASE("inspect page writes one sentence of a pretrained model, and commands that need a run say so") {
   CopiedModel copy("bert_bare");
   write_file(copy.path() / "tokenizer.json", tokenizer_of_words());

@@ -5,6 +5,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <ranges>
 
 namespace heed {
 namespace {
@@ -40,6 +42,12 @@ constexpr TensorPair gpt2_tensors[] = {{"token_embd", "transformer.wte"},
                                        {"blk.{}.ffn_up", "transformer.h.{}.mlp.c_fc"},
                                        {"blk.{}.ffn_down", "transformer.h.{}.mlp.c_proj"}};
 
+// The architectures, and the class of transformers for each.
+const std::map<std::string, const char*> classes{{"gpt2", "GPT2LMHeadModel"},
+                                                 {"llama", "LlamaForCausalLM"},
+                                                 {"qwen2", "Qwen2ForCausalLM"},
+                                                 {"qwen3", "Qwen3ForCausalLM"}};
+
 constexpr const char* frequencies = "rope_freqs.weight";  // divisors of the rotary embedding's frequencies
 
 const StoredTensor* find_tensor(const GgufFile& file, const std::string& name) {
@@ -54,9 +62,9 @@ class ConfigValues {
     const auto found = file.metadata().find("general.architecture");
     if (found == file.metadata().end() || !found->second.is_string()) wrong("'general.architecture' is missing");
     architecture_ = found->second.get<std::string>();
-    static const std::vector<std::string> known{"llama", "qwen2", "qwen3", "gpt2"};
-    if (std::ranges::find(known, architecture_) == known.end()) {
-      wrong("the architecture is '{}'; heed reads {}", excerpt(architecture_), fmt::join(known, ", "));
+    if (!classes.contains(architecture_)) {
+      wrong("the architecture is '{}'; heed reads {}", excerpt(architecture_),
+            fmt::join(std::views::keys(classes), ", "));
     }
   }
 
@@ -205,6 +213,13 @@ Json config_of_gguf(const GgufFile& file) {
   Json config =
       values.architecture() == "gpt2" ? gpt2_config(file, values, vocabulary) : llama_config(file, values, vocabulary);
   values.refuse_others();
+  for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"}) {
+    const auto id = file.metadata().find(key);
+    if (id == file.metadata().end()) continue;
+    if (!id->second.is_number_integer()) values.wrong("'{}' must be the id of a token", key);
+    config["eos_token_id"].push_back(id->second.get<std::int64_t>());
+  }
+  config["architectures"] = {classes.at(values.architecture())};
   return config;
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace heed {
 
@@ -26,6 +27,10 @@ SavedModel read_hugging_face(const std::filesystem::path& directory, const Loadi
 /// Returns the model of a configuration, without a tokenizer; without `loading`, without its weights. `source` names the
 /// weights in messages. Throws `Error` as load_hugging_face() does.
 SavedModel load_pretrained(ConfigReader& json, WeightFiles files, const std::string& source, const Loading* loading);
+
+/// Returns the ids of 'eos_token_id' in a config.json or generation_config.json: one id, a list, or null for none. As in
+/// `transformers`, ids outside the vocabulary end no text. Throws `Error` for another value.
+std::vector<std::int32_t> read_end_tokens(const Json& config, int vocabulary);
 
 /// Gives a model the tokenizer of a tokenizer.json and its vocabulary. Without a text, tokens are named by their ids: "<17>".
 /// Throws `Error` that begins with `source` when the tokenizer is unknown or has more tokens than the model, added ones apart.

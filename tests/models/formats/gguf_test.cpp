@@ -106,6 +106,33 @@ TEST_CASE("A GGUF file gives the logits of the model that it was made from") {
   }
 }
 
+TEST_CASE("The end tokens of a GGUF file are those for the end of a text and of a turn") {
+  const auto with = [](const GgufBytes& entries) {
+    const Scratch scratch;
+    write_file(scratch / "model.gguf", entries.inserted_into(read_file(gguf_models / "qwen2.gguf")));
+    return load_model(scratch / "model.gguf").end_tokens;
+  };
+  CHECK(with(GgufBytes()).empty());
+  CHECK(with(GgufBytes().u32("tokenizer.ggml.eos_token_id", 2)) == std::vector{2});
+  CHECK(with(GgufBytes().u32("tokenizer.ggml.eos_token_id", 4294967295).u32("tokenizer.ggml.eot_token_id", 60)) ==
+        std::vector{60});
+  CHECK(message([&] { with(GgufBytes().text("tokenizer.ggml.eos_token_id", "</s>")); }, "model.gguf")
+            .ends_with("'tokenizer.ggml.eos_token_id' must be the id of a token"));
+}
+
+TEST_CASE("A GGUF file is exported with the class that transformers needs") {
+  for (const auto& [name, expected] : {std::pair{"llama", "LlamaForCausalLM"},
+                                       {"qwen2", "Qwen2ForCausalLM"},
+                                       {"qwen3", "Qwen3ForCausalLM"},
+                                       {"gpt2", "GPT2LMHeadModel"}}) {
+    const Scratch scratch;
+    export_hugging_face(load_model(gguf_models / (std::string(name) + ".gguf")), scratch / "exported");
+    const Json config = parse_json(read_file(scratch / "exported/config.json"));
+    CHECK(config.at("architectures") == Json::array({expected}));
+    CHECK(difference(load_model(scratch / "exported"), without_windows(name)) < 1e-5);
+  }
+}
+
 TEST_CASE("Tokenizers in GGUF files give the ids of those that they were made from") {
   for (const auto& [name, words] : std::vector<std::pair<std::string, std::string>>{
            {"gpt2", "gpt-2"}, {"llama3", "llama-bpe"}, {"qwen2", "qwen2"}, {"starcoder", "smollm"}}) {
@@ -158,7 +185,7 @@ TEST_CASE("Damaged GGUF files are refused") {
   CHECK(saying(GgufBytes().bytes(1)).ends_with("version 1; heed reads 2 and 3, of little-endian machines"));
   CHECK(about(GgufBytes()) == "FILE: 'general.architecture' is missing");
   CHECK(about(GgufBytes().text("general.architecture", "mamba")) ==
-        "FILE: the architecture is 'mamba'; heed reads llama, qwen2, qwen3, gpt2");
+        "FILE: the architecture is 'mamba'; heed reads gpt2, llama, qwen2, qwen3");
   CHECK(about(GgufBytes().text("a", "").text("a", "")).ends_with("'a' occurs twice"));
   CHECK(about(GgufBytes().tensor("x", {4, 1ULL << 62}, 0, 0))
             .ends_with("tensor 'x' has an axis of 4611686018427387904, which the file cannot hold"));
