@@ -16,17 +16,19 @@ Tensor normalised(const Norm& norm, const Tensor& parts) {
 
 }  // namespace
 
-ResidualParts::ResidualParts(const Transformer& transformer, const Questions& questions, const Trace& seen, int layer)
+ResidualParts::ResidualParts(const Transformer& transformer, const Questions& questions, const Trace& seen, int layer,
+                             Sources sources)
     : transformer_(transformer),
       questions_(questions),
       seen_(seen),
       layer_(static_cast<std::size_t>(layer)),
+      sources_(sources),
       T_(questions.texts.tokens.shape()[1]) {
   if (layer < 0 || layer_ > transformer.blocks.size() || questions.size() != 1) {
     fail("ResidualParts: expected one text and a layer from 0 to {}, got {} texts and layer {}",
          transformer.blocks.size(), questions.size(), layer);
   }
-  for (std::size_t l = 0; l < layer_; ++l) {
+  for (std::size_t l = 0; l < layer_ && sources == Sources::each; ++l) {
     const MultiHeadAttention& attention = transformer.blocks[l].attention;
     const AttentionConfig& config = attention.config;
     brought_.emplace_back();
@@ -54,7 +56,7 @@ void ResidualParts::name_parts() {
     const int layer = static_cast<int>(l);
     if (block.residual == Residual::no) names_.clear();
     for (int head = 0; head < block.attention.config.heads; ++head) {
-      for (int token = 0; token < T_; ++token) {
+      for (int token = sources_ == Sources::each ? 0 : -1; token < (sources_ == Sources::each ? T_ : 0); ++token) {
         names_.push_back({.what = "head", .layer = layer, .head = head, .token = token});
       }
     }
@@ -83,11 +85,17 @@ Tensor ResidualParts::embedded_parts(std::int64_t token) const {
   return transformer_.embedding_norm ? normalised(*transformer_.embedding_norm, parts) : parts;
 }
 
-// Returns the contribution of each head from each token, and the bias of W_O: (H T + 1, d_model), or (H T, d_model).
+// Returns the contributions of the heads, and the bias of W_O if there is one.
 Tensor ResidualParts::head_parts(std::size_t layer, std::int64_t token) const {
   const MultiHeadAttention& attention = transformer_.blocks[layer].attention;
   std::vector<Tensor> rows;
+  const std::int64_t d_v = attention.config.d_v;
   for (int head = 0; head < attention.config.heads; ++head) {
+    if (sources_ == Sources::summed) {
+      const Tensor output = slice(slice(seen_.layers[layer].head_output, 1, head, head + 1), 2, token, token + 1);
+      rows.push_back(matmul(reshape(output, {1, d_v}), slice(attention.W_O.weight, 0, head * d_v, (head + 1) * d_v)));
+      continue;
+    }
     const Tensor row = slice(slice(seen_.layers[layer].weights, 1, head, head + 1), 2, token, token + 1);
     rows.push_back(reshape(row, {T_, 1}) * brought_[layer][static_cast<std::size_t>(head)]);
   }

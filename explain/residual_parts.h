@@ -13,6 +13,9 @@ struct ResidualPart {
   int layer = -1, head = -1, token = -1;
 };
 
+/// Whether the contribution of a head is one part per source token, or one part in all (token -1).
+enum class Sources { each, summed };
+
 /// The residual stream as a sum over the parts of the model that wrote to it (Elhage et al. 2021, "A mathematical
 /// framework for transformer circuits"). Norms on the stream itself are linearised, so the parts sum to the vector for
 /// every placement of norms.
@@ -23,7 +26,8 @@ class ResidualParts {
  public:
   /// Decomposes the input of `layer`; the number of layers stands for the input of the final norm. Needs questions
   /// about one text, and `seen` from the same model and questions. All three must outlive this object.
-  ResidualParts(const Transformer& transformer, const Questions& questions, const Trace& seen, int layer);
+  ResidualParts(const Transformer& transformer, const Questions& questions, const Trace& seen, int layer,
+                Sources sources = Sources::each);
 
   const std::vector<ResidualPart>& names() const { return names_; }  ///< P
   /// Returns the parts at one token: (P, d_model).
@@ -38,9 +42,11 @@ class ResidualParts {
   const Questions& questions_;
   const Trace& seen_;
   std::size_t layer_;
+  Sources sources_;
   std::int64_t T_;
   std::vector<ResidualPart> names_;
-  std::vector<std::vector<Tensor>> brought_;  // per layer and head (T, d_model): each token's value through W_O
+  std::vector<std::vector<Tensor>>
+      brought_;  // per layer and head (T, d_model): each token's value through W_O; Sources::each
 };
 
 }  // namespace heed

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <functional>
 
 namespace heed {
 namespace {
@@ -54,7 +54,7 @@ Read read_without(const Model& model, const Questions& asked, const ScoreParts& 
       std::vector<double> x = value.to_vector();
       const std::vector<double> taken = part.to_vector();
       for (std::size_t c = 0; c < taken.size(); ++c) x[static_cast<std::size_t>(token) * taken.size() + c] -= taken[c];
-      value = tensor(value.shape(), x, DType::float64);
+      value = tensor(value.shape(), x, value.dtype());
     } else if (name == weights) {
       result.weight = value.at({0, edge.head, edge.from, edge.to});
     }
@@ -75,18 +75,53 @@ int first_of(const std::vector<ScorePart>& parts) {
   return static_cast<int>(first - parts.begin());
 }
 
+// Keeps the largest products, in descending order.
+void keep_largest(std::vector<ScoreParts::Product>& kept, const ScoreParts::Product& one) {
+  const auto size = [](const ScoreParts::Product& product) { return std::abs(product.ahead); };
+  if (kept.size() == max_products && size(one) <= size(kept.back())) return;
+  kept.insert(std::ranges::upper_bound(kept, size(one), std::greater(), size), one);
+  if (kept.size() > max_products) kept.pop_back();
+}
+
+// Adds up the products of the rows of q and those of k, and of their difference from k_reference, all (n, d_k).
+void add_products(ScoreParts& result, const Tensor& q, const Tensor& k, const Tensor& k_reference) {
+  constexpr std::int64_t rows = 64;  // at a time: n^2 products may not fit into memory
+  for (std::int64_t first = 0; first < q.size(0); first += rows) {
+    const Tensor some = slice(q, 0, first, std::min(first + rows, q.size(0)));
+    const Tensor products = matmul(some, transpose(k));
+    const std::vector<double> score = products.to_vector(),
+                              ahead = (products - matmul(some, transpose(k_reference))).to_vector();
+    for (std::size_t i = 0; i < score.size(); ++i) {
+      const std::size_t p = static_cast<std::size_t>(first) + i / result.key.size(), r = i % result.key.size();
+      for (ScorePart* part : {&result.query[p], &result.key[r]}) {
+        part->score += score[i];
+        part->ahead += ahead[i];
+      }
+      result.others.score += score[i];
+      result.others.ahead += ahead[i];
+      keep_largest(result.products, {static_cast<int>(p), static_cast<int>(r), score[i], ahead[i]});
+    }
+  }
+  for (const ScoreParts::Product& product : result.products) {
+    result.others.score -= product.score;
+    result.others.ahead -= product.ahead;
+  }
+}
+
 }  // namespace
 
-ScoreParts score_parts(const SavedModel& model, const Example& example, int layer, int head, int from, int to) {
-  const SavedModel exact = in_float64(model);
-  const Model& network = *exact.network;
+ScoreParts score_parts(const SavedModel& model, const Example& example, int layer, int head, int from, int to,
+                       std::optional<int> rather, Exact exact) {
+  const std::optional<SavedModel> copy = exact == Exact::yes ? std::optional(in_float64(model)) : std::nullopt;
+  const SavedModel& used = copy ? *copy : model;
+  const Model& network = *used.network;
   const auto T = static_cast<int>(example.tokens.size());
-  check_range("layer", layer, exact.layers());
-  check_range("head", head, exact.heads());
-  const Questions asked = questions(network, exact.vocabulary, example);
+  check_range("layer", layer, used.layers());
+  check_range("head", head, used.heads());
+  const Questions asked = questions(network, used.vocabulary, example);
   const Trace seen = trace(network, asked);
   const LayerTrace& in_layer = seen.layers[static_cast<std::size_t>(layer)];
-  const TransformerBlock& block = exact.transformer().blocks[static_cast<std::size_t>(layer)];
+  const TransformerBlock& block = used.transformer().blocks[static_cast<std::size_t>(layer)];
 
   ScoreParts result;
   result.tokens = example.tokens;
@@ -106,13 +141,15 @@ ScoreParts score_parts(const SavedModel& model, const Example& example, int laye
   if (has_answers(network)) {
     const std::vector<double> probabilities = softmax(seen.logits).to_vector();
     word = std::max_element(probabilities.begin(), probabilities.end()) - probabilities.begin();
-    result.answer = answer_text(network, exact.vocabulary, example, static_cast<int>(word));
+    result.answer = answer_text(network, used.vocabulary, example, static_cast<int>(word));
     result.probability = probabilities[static_cast<std::size_t>(word)];
   }
 
-  const ResidualParts residual(exact.transformer(), asked, seen, layer);
+  const bool are_many = std::int64_t{layer} * used.heads() * T > max_head_parts;
+  const ResidualParts residual(used.transformer(), asked, seen, layer, are_many ? Sources::summed : Sources::each);
   const Projected projected(block, in_layer, residual, head);
-  result.rather = to_antecedent && result.to == example.antecedent ? example.distractor : -1;
+  result.rather = rather.value_or(to_antecedent && result.to == example.antecedent ? example.distractor : -1);
+  if (result.rather >= 0) check_range("token", result.rather, T);
   Tensor k_to, k_mean;  // (parts + 1, d_k)
   for (int j = 0; j < T; ++j) {
     const Tensor k = projected.key(j);
@@ -121,45 +158,23 @@ ScoreParts score_parts(const SavedModel& model, const Example& example, int laye
   }
   const Tensor q = projected.query(result.from) * block.attention.score_scale();
   const Tensor k_reference = result.rather >= 0 ? projected.key(result.rather) : k_mean;
-  const Tensor products = matmul(q, transpose(k_to)), reference = matmul(q, transpose(k_reference));
-  result.reference = sum(reference).item();
-  const double total = sum(products).item();
-  if (!(std::abs(total - result.score) <= 1e-6 * std::max(1.0, std::abs(result.score)))) {
+  const Tensor whole = sum(q, {0});
+  result.reference = sum(whole * sum(k_reference, {0})).item();
+  const double total = sum(whole * sum(k_to, {0})).item();
+  const double tolerance = exact == Exact::yes ? 1e-6 : 1e-2;
+  if (!(std::abs(total - result.score) <= tolerance * std::max(1.0, std::abs(result.score)))) {
     fail("the parts of the score of '{}' for '{}' sum to {:.9g}, but the model gives {:.9g}",
          example.tokens[static_cast<std::size_t>(result.to)], example.tokens[static_cast<std::size_t>(result.from)],
          total, result.score);
   }
 
-  const std::vector<double> score = products.to_vector(), ahead = (products - reference).to_vector();
   for (const auto& [what, part_layer, part_head, token] : residual.names()) {
     result.query.push_back({.what = what, .layer = part_layer, .head = part_head, .token = token});
   }
   result.key = result.query;
   result.query.push_back({.what = "bias"});
   result.key.push_back({.what = "bias"});
-  const std::size_t n = result.query.size();
-  for (std::size_t p = 0; p < n; ++p) {
-    for (std::size_t r = 0; r < n; ++r) {
-      for (ScorePart* part : {&result.query[p], &result.key[r]}) {
-        part->score += score[p * n + r];
-        part->ahead += ahead[p * n + r];
-      }
-    }
-  }
-  std::vector<std::size_t> order(n * n);
-  std::iota(order.begin(), order.end(), 0);
-  const auto shown = std::min(order.size(), max_products);
-  std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(shown), std::greater(),
-                            [&](std::size_t i) { return std::abs(ahead[i]); });
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const std::size_t at = order[i];
-    if (i < shown) {
-      result.products.push_back({static_cast<int>(at / n), static_cast<int>(at % n), score[at], ahead[at]});
-    } else {
-      result.others.score += score[at];
-      result.others.ahead += ahead[at];
-    }
-  }
+  add_products(result, q, k_to, k_reference);
   for (const bool of_query : {true, false}) {
     const int part = first_of(of_query ? result.query : result.key), token = of_query ? result.from : result.to;
     const Tensor taken = slice(residual.of(token), 0, part, part + 1);

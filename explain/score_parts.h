@@ -1,6 +1,7 @@
 #pragma once
 #include <heed/explain/sentence_attention.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,12 +53,17 @@ struct ScoreParts {
 
 constexpr std::size_t max_products = 20;
 
-/// Decomposes the score of head `head` in layer `layer`, in float64: from token `from` (-1: the query) to token `to`
-/// (-1: the antecedent or, if unknown, the token with the largest weight). The reference of the antecedent is
-/// example.distractor, if there is one. Throws `Error` when the sum differs from the score by more than 1e-6 of it
-/// (absolutely below 1).
-ScoreParts score_parts(const SavedModel& model, const Example& example, int layer, int head, int from = -1,
-                       int to = -1);
+/// With more heads of earlier layers times tokens than this, the contribution of a head is one part, not one per token.
+constexpr std::int64_t max_head_parts = 6000;
+
+/// Decomposes the score of head `head` in layer `layer`: from token `from` (-1: the query) to token `to` (-1: the
+/// antecedent or, if unknown, the token with the largest weight). It is compared with the key `rather`, or for -1 with the
+/// mean over all keys; by default that is example.distractor for the antecedent, and the mean otherwise. Computes in float64,
+/// or in the model's own type with Exact::no. Throws `Error` when the sum differs from the score by more than 1e-6 of it
+/// (absolutely below 1), or 1e-2 with Exact::no.
+enum class Exact { yes, no };
+ScoreParts score_parts(const SavedModel& model, const Example& example, int layer, int head, int from = -1, int to = -1,
+                       std::optional<int> rather = {}, Exact exact = Exact::yes);
 
 /// Returns the query's weight on the antecedent in one head: the sum over its tokens. Returns the largest weight of the query
 /// when the antecedent is unknown.

@@ -1,7 +1,7 @@
 // Is the attention the cause of the answer? Shows the measurements of explain/studies/causes.h on held-out sentences.
 const causesView = {
   title: 'Why',
-  isFor: ({model, causes}) => Boolean(model || causes),
+  isFor: ({model, causes, served}) => Boolean(model || causes || served),
   lead: () => !runNow().causes ? 'Each score is a sum over what both tokens carry; the largest parts are removed to see whether they matter.' :
       'A large weight need not matter. Here parts of the model are removed or replaced while it answers held-out sentences; ' +
       'what changes the answers is a cause, whatever its weight.',
@@ -21,15 +21,15 @@ const causesView = {
       element,
       followsTraining: () => hasModels(state.run),
       draw() {
-        const {causes, causes_missing, history: measured} = runNow(), reader = readerOf(state.run);
-        if (reader && (scores.open || !causes)) why.draw(reader, subject());
+        const {causes, causes_missing, history: measured} = runNow(), engine = engineOf(state.run);
+        if (engine && (scores.open || !causes)) why.draw(engine, subject());
         if (causes && history.open) when.draw(measured);
         // Only these two parts change with the slider.
-        const name = [state.run, state.sentence, reader && subject().tokens.join(' '), isDark(), roomFor()].join();
+        const name = [state.run, state.sentence, engine && subject().tokens.join(' '), isDark(), roomFor()].join();
         if (drawn === name && element.firstChild) return;
         drawn = name;
         const reason = causes_missing ? [el('p', {class: 'notice'}, causes_missing)] : [];
-        if (!causes) return element.replaceChildren(...reason, ...(reader ? [el('h2', {}, 'Why does it attend there?'), why.element] : []));
+        if (!causes) return element.replaceChildren(...reason, ...(engine ? [el('h2', {}, 'Why does it attend there?'), why.element] : []));
         drawEffects(effects, causes);
         below.draw(() => {
           const [head, ...rows] = causeRows(causes);
@@ -41,7 +41,7 @@ const causesView = {
         if (details.causes !== causes) details = Object.assign([fold('How it was measured', ...method(causes)), fold('Each intervention', ...groupTables(causes), below.element)], {causes});
         element.replaceChildren(
             ...headline(causes), el('h2', {}, 'What changes the answers most'), effects.element, ...(card.length ? [fold('Right and wrong answers apart', ...card)] : []),
-            ...(reader ? [scores] : []), history, ...(answer.length ? [logits] : []), ...details);
+            ...(engine ? [scores] : []), history, ...(answer.length ? [logits] : []), ...details);
       },
     };
   },

@@ -1,30 +1,23 @@
 // QK and OV circuits of a head on single words (Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits").
 const circuitsView = {
   title: 'Circuits',
-  isFor: ({model}) => Boolean(model),
-  lead: () => 'The learned matrices of one head, the same for all sentences, on the model’s words: which word attends to which (QK), and ' +
+  isFor: ({model, served}) => Boolean(model || served),
+  lead: () => 'The learned matrices of one head, the same for all sentences, on single words: which word attends to which (QK), and ' +
       'which answer that raises (OV). Words without position, as the layer normalises them, untouched by other layers.',
   make() {
     const circuits = ['QK', 'OV'].map((kind) => circuitPart(kind)), choose = el('div'), element = el('section');
     element.append(choose, el('div', {class: 'two'}, circuits.map((part) => part.element)));
-    let drawnBy = null;
-    const drawCircuits = function*(reader) {
-      for (const part of circuits) {
-        if (drawnBy === reader) part.draw(reader);
-        yield;
-      }
-    };
     return {
       figures: [],
       element,
       followsTraining: () => hasModels(state.run),
-      says: () => readerOf(state.run) ? [`The words of the saved model ${stepOf(readerOf(state.run))}.`] : [],
+      says: () => engineOf(state.run) && runNow().steps.at(-1).step > 0 ? [`The words of the saved model ${stepOf(engineOf(state.run))}.`] : [],
       draw() {
-        const reader = readerOf(state.run);
-        if (!reader) return;
+        const engine = engineOf(state.run);
+        if (!engine) return;
         renew(choose, chooseHead(runNow().heads));
-        drawnBy = reader;
-        inSlices(drawCircuits(reader), () => {});
+        const found = engine.circuits(asRead(subject()), state.layer, state.head, () => update({}));
+        circuits.forEach((part) => part.draw(found));
       },
     };
   },
@@ -39,7 +32,7 @@ const mostWords = 500;  // more do not fit on a screen and take seconds
 function circuit(reader, layer, head, kind) {
   const {d} = reader, block = reader.blocks[layer], V = Math.min(mostWords, reader.vocabulary.length);
   const E = Float64Array.from({length: V * d}, (_, i) => reader.words[i] * reader.shape.embedding_scale);
-  const X = block.norms.input ? normalised(E, block.norms.input) : E;
+  const X = [reader.embeddingNorm, block.norms.input].reduce((x, norm) => norm ? normalised(x, norm) : x, E);
   const values = new Float32Array(V * V);
   let from, to, width, scale = 1;
   if (kind === 'QK') {
@@ -74,54 +67,61 @@ function centred(x, rows, n) {
   return y;
 }
 
-function topPairs(values, V, count) {
-  const pairs = [];
-  for (let n = 0; n < values.length; ++n) {
-    if (pairs.length === count && values[n] <= pairs.at(-1).value) continue;
-    pairs.push({row: Math.floor(n / V), column: n % V, value: values[n]});
-    pairs.sort((a, b) => b.value - a.value);
-    if (pairs.length > count) pairs.pop();
+// Returns both circuits as an engine's circuits() does.
+function* circuitsOf(reader, layer, head) {
+  const {vocabulary} = reader, V = Math.min(mostWords, vocabulary.length), found = {words: vocabulary.slice(0, V)};
+  found.which = vocabulary.length > V ? `The first ${V} of ${vocabulary.length} words. ` : '';
+  for (const kind of ['QK', 'OV']) {
+    const {values} = circuit(reader, layer, head, kind);
+    found[kind] = [];
+    for (let i = 0; i < V; ++i) {
+      const row = values.subarray(i * V, (i + 1) * V), order = Array.from(row.keys()).sort((a, b) => row[b] - row[a]);
+      found[kind].push(order.slice(0, shownPairs).map((j) => [vocabulary[j], row[j]]));
+      yield;
+    }
   }
-  return pairs;
+  return found;
 }
 
-const circuitTexts = ({choosing}) => ({
+const shownPairs = 12;
+const circuitTexts = {
   QK: {
-    title: 'QK circuit: which word attends to which',
+    title: () => 'QK circuit: which word attends to which',
     head: ['word', 'attends to', 'score'],
-    note: (last, reader) => `x W_Q (x W_K)ᵀ / √d_k for every pair of words${
-        reader.blocks[0].qNorm ? ', both normalised as the head does' : ''}, each row less its mean. ${
-        reader.shape.positions === 'rotary' ? 'With both words at the same position. ' : ''}`
+    note: () => 'The score of every pair of words, x W_Q (x W_K)ᵀ / √d_k, as if both were at the same position, each row less its mean. '
   },
   OV: {
-    title: `OV circuit: which ${choosing ? 'candidate' : 'answer'} attending to a word raises`,
+    title: () => `OV circuit: which ${choosesCandidates() ? 'candidate' : 'answer'} attending to a word raises`,
     head: ['attending to', 'raises', 'logit'],
-    note: (last) => `x W_V W_O${choosing ? ' W_C on candidates of one word' : ' on the output words'}` +
+    note: () => `x W_V W_O${choosesCandidates() ? ' W_C on candidates of one word' : ' on the output words'}` +
         ', before the division by the final norm’s deviation, which depends on the sentence. ' +
-        (last ? '' :
-                'This is not the last layer: only later layers can use it for the answer. ')
+        (state.layer + 1 === runNow().heads.length ? '' : 'This is not the last layer: only later layers can use it for the answer. ')
   },
-});
+};
+const choosesCandidates = () => engineOf(state.run).hasCandidates;
 
 function circuitPart(kind) {
   const choose = el('div'), found = el('div'), heading = el('h2'), about = el('p', {class: 'muted'});
-  const element = el('section', {}, heading, about, choose, found);
+  const element = el('section', {}, heading, about, choose, found), {title, head, note} = circuitTexts[kind];
   let chosen = -1;
-  const draw = (reader) => {
-    const {title, head, note} = circuitTexts(reader)[kind], last = state.layer + 1 === reader.blocks.length;
-    const {V, values} = circuit(reader, state.layer, state.head, kind), name = (i) => visible(reader.vocabulary[i]);
-    const range = values.reduce((most, x) => Math.max(most, Math.abs(x)), 1e-9), pairs = topPairs(values, V, 12);
-    const shown = chosen < 0 ? pairs : Array.from({length: V}, (_, column) => ({row: chosen, column, value: values[chosen * V + column]}))
-        .sort((a, b) => b.value - a.value).slice(0, 12);
-    heading.textContent = title;
-    renew(about, note(last, reader), reader.vocabulary.length > V ? `The first ${V} of ${reader.vocabulary.length} words. ` : '');
-    renew(choose, select('Pairs', ['the strongest of all', ...Array.from({length: V}, (_, i) => `of ${name(i)}`)], chosen + 1, (i) => {
+  const draw = (all) => {
+    heading.textContent = title();
+    const waits = all?.problem ?? (all || found.firstChild ? null : 'The circuit is being computed …');
+    if (waits) renew(found, el('p', {class: 'muted'}, waits));
+    if (!all?.words) return;
+    element.hidden = !all[kind];
+    if (element.hidden) return;
+    if (chosen >= all.words.length) chosen = -1;
+    const pairs = all[kind].flatMap((row, i) => row.map(([to, value]) => ({i, to, value}))).sort((a, b) => b.value - a.value);
+    const shown = pairs.filter(({i}) => chosen < 0 || i === chosen).slice(0, shownPairs), range = Math.max(pairs[0].value, 1e-9);
+    renew(about, note(), all.which);
+    renew(choose, select('Pairs', ['the strongest of all', ...all.words.map((name) => `of ${visible(name)}`)], chosen + 1, (i) => {
       chosen = i - 1;
-      draw(reader);
+      draw(all);
     }, `Pairs of the ${kind} circuit`));
-    renew(found, table(head, shown.map(({row, column, value}) => [
-      word(reader.vocabulary[row]), word(reader.vocabulary[column]), bar(value / range, signed(value, 2), value < 0 ? 'negative' : '')
-    ]), {'aria-label': title}));
+    renew(found, table(head, shown.map(({i, to, value}) => [
+      word(all.words[i]), word(to), bar(Math.abs(value) / range, signed(value, 2), value < 0 ? 'negative' : '')
+    ]), {'aria-label': title()}));
   };
   return {element, draw};
 }

@@ -41,11 +41,7 @@ function renew(place, ...children) {
     if (old?.nodeType === Node.TEXT_NODE && text !== undefined) {
       if (old.data !== text) old.data = text;
     } else if (!old || text !== undefined || old.localName !== child.localName) {
-      if (old) {
-        old.replaceWith(child);
-      } else {
-        place.append(child);
-      }
+      old ? old.replaceWith(child) : place.append(child);
     } else {
       change(old, child.given);
       if (old.style.cssText !== child.style.cssText) old.style.cssText = child.style.cssText;

@@ -7,6 +7,10 @@
 //                               calls later(). `problem` says why a text cannot be read; `pieces`, if given, are read as tokens
 //   read(text, removed, later)  the Reading of {tokens, query, candidates}, or null while it is computed; then calls later().
 //                               `removed` names heads "layer.head" and edges from the query "layer.head.token", from 0
+//   why(text, edge, later)      the score of an edge {layer, head, from, to, rather} taken apart (parts.js), or null as in read():
+//                               {score, reference, weight, query, key, cuts, products, answer, probability}, or {problem}
+//   circuits(text, layer, head, later)  {words, which, QK, OV}, or null as in read(). QK and OV have per word the largest
+//                               [[other word, value], ...] (circuits.js); OV is null for a model without such answers
 //   goOn(tokens, count, write, done)  calls write(token) for each further token, then done(); returns a function that stops it
 // A Reading offers:
 //   attention                   an Attention (data.js)
@@ -16,8 +20,8 @@
 //   bits(later)                 -log2 of the probability of each token given those before it, or null as in read()
 //   direct(token)               {word, values [layer][head]}: what each head adds by itself to the logit of the first answer;
 //                               null if the model has no such sum
-// PageEngine computes with the weights in the page; ServedEngine (served.js) asks the program. The views of parameters (Calculation,
-// Circuits, "Why does it attend there?") use readerOf() and stay hidden where it has nothing to return.
+// PageEngine computes with the weights in the page; ServedEngine (served.js) asks the program. Calculation uses readerOf(), and
+// stays hidden where it has nothing to return.
 class PageEngine {
   constructor(reader) {
     const {step, isNext, vocabulary, queries, split, ofText, choosing} = reader, ofCharacters = split === 'characters';
@@ -26,6 +30,7 @@ class PageEngine {
     this.gap = ofText || ofCharacters ? '' : ' ';
     this.canContinue = isNext && ofText && ['characters', 'words'].includes(split);
     this.readings = new WeakMap();
+    this.slow = {};  // the last of each kind: {name, result}
   }
   understand(text, given) { return this.reader.understand(text, given); }
   read(text, removed, later) {
@@ -36,6 +41,24 @@ class PageEngine {
     return found && this.readings.get(found);
   }
   goOn(tokens, count, write, done) { return goOn(this.reader, tokens, count, write, done); }
+  why(text, edge, later) { return this.slowly('why', JSON.stringify([nameOfText(text, []), edge]), whyParts(this.reader, text, edge), later); }
+  circuits(text, layer, head, later) { return this.slowly('circuits', key(layer, head), circuitsOf(this.reader, layer, head), later); }
+
+  // Returns the result of `work`, or null while it runs in slices; then calls later(). Another name, or another step of the slider,
+  // ends it.
+  slowly(kind, name, work, later) {
+    if (this.slow[kind]?.name === name) return this.slow[kind].result;
+    const one = this.slow[kind] = {name, result: null}, engine = this;
+    const following = function*() {
+      for (let part = work.next(); engine.slow[kind] === one; part = work.next()) {
+        if (engineOf(state.run) !== engine) delete engine.slow[kind];
+        if (part.done) return one.result = part.value;
+        yield;
+      }
+    };
+    setTimeout(() => inSlices(following(), later), 100);  // once the slider rests
+    return null;
+  }
 }
 
 class PageReading {

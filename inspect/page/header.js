@@ -176,5 +176,5 @@ function drawFooter() {
   ].filter(Boolean));
   document.getElementById('footer').append(
       ...notes, `Made by heed ${content.version}. Attention weights are right to the three decimals shown; inspect --json gives all digits. ` +
-          'This file works offline.');
+          (content.runs.some(({served}) => served) ? '' : 'This file works offline.'));
 }

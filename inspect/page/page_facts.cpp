@@ -5,6 +5,7 @@
 #include <heed/autograd/ops.h>
 #include <heed/explain/studies/induction_scores.h>
 #include <heed/files/file.h>
+#include <heed/files/utf8.h>
 #include <heed/models/reading.h>
 
 #include <algorithm>
@@ -56,7 +57,10 @@ std::string shown_token(const Tokenizer& tokenizer, const std::string& token) {
 
 std::string page_token(const SavedModel& model, const std::string& token) {
   const bool is_written = model.tokenizer.pretrained() && std::holds_alternative<LanguageModel>(*model.network);
-  return is_written ? model.tokenizer.written(token) : shown_token(model.tokenizer, token);
+  const std::string bytes = is_written ? model.tokenizer.written(token) : shown_token(model.tokenizer, token);
+  std::string text;
+  for (const Grapheme& one : graphemes(bytes)) text += one.first < 0 ? "\uFFFD" : one.text;
+  return text;
 }
 
 ScoredHead telling_head(const SentenceAttention& sentence) {

@@ -21,6 +21,7 @@ void add_predictions(Json& description, const SavedModel& model, const std::vect
 std::string shown_token(const Tokenizer& tokenizer, const std::string& token);
 
 /// Returns a token as the page shows it. In a language model it keeps its space, so that words differ from pieces: " animal".
+/// Bytes that are part of a character become U+FFFD.
 std::string page_token(const SavedModel& model, const std::string& token);
 
 /// Returns the head that the page shows first: the one that points, if the antecedent is known. Otherwise the head with the

@@ -1,10 +1,7 @@
 // Explains why a token attends to another in one head, like explain/score_parts.h. Returns {score, reference, weight, query,
 // key}. The score is a sum over the parts of either token: query and key list {what, layer, head, token, score, ahead}. Each
 // list adds up to the score and to its lead over the reference. The reference is the score of the key `rather`, or with -1
-// the mean over all keys.
-const scoreParts = (...all) => finished(takingApart(...all));
-
-// The same computation as a generator for inSlices().
+// the mean over all keys. A generator for inSlices().
 function* takingApart(reader, text, layer, head, from, to, rather = -1) {
   const {tokens} = text, {d} = reader, block = reader.blocks[layer], {d_k} = block, T = tokens.length;
   const reading = reader.readWhole(text), {weights} = reading.layers[layer].heads[head];
@@ -132,60 +129,31 @@ class WhyAttends {
     this.choose = el('div');
     this.content = el('div');
     this.element = el('div', {}, this.choose, this.content);
-    this.found = this.drawn = null;
-    this.of = this.at = '';
+    this.of = '';
+    this.drawn = null;
     this.rather = null;  // the key that the user selected for comparison
   }
 
-  draw(reader, text) {
-    const {tokens} = text, {layer, head} = state, from = Math.min(state.token, tokens.length - 1);
-    const name = JSON.stringify([state.run, nameOfText(text, []), layer, head, from]), at = `${name} ${reader.step}`;
-    if (this.of !== name) this.found = this.rather = null;
-    if (this.at !== at) {
-      Object.assign(this, {of: name, at});
-      // Keep the last result while the slider moves.
-      const look = () => {
-        if (this.at === at && reader.readSoon(text, look)) inSlices(this.look(at, reader, text, from), () => update({}));
-      };
-      setTimeout(look, this.found ? 250 : 0);
-    }
+  draw(engine, text) {
+    const {tokens, query, antecedent} = text, {layer, head} = state, from = Math.min(state.token, tokens.length - 1);
+    const name = JSON.stringify([state.run, tokens, layer, head, from]), read = asRead(text), later = () => update({});
+    if (this.of !== name) Object.assign(this, {of: name, drawn: null, rather: null});
     renew(this.choose, chooseHead(runNow().heads));
-    if (this.drawn && this.drawn === this.found) return;
-    this.drawn = this.found;
-    this.content.replaceChildren(...(this.found?.content ?? [el('p', {class: 'muted'}, 'The score is being taken apart …')]));
-  }
-
-  // Runs in slices, until the selection changes.
-  * look(at, reader, text, from) {
-    const {tokens, query, antecedent} = text, {layer, head} = state, T = tokens.length;
-    const row = reader.readWhole(text).layers[layer].heads[head].weights.subarray(from * T, (from + 1) * T);
-    const points = from === query && antecedent >= 0, to = points ? antecedent : row.indexOf(Math.max(...row));
+    const row = engine.read(read, [], later)?.attention.row(layer, head, from), points = from === query && antecedent >= 0;
+    const to = points ? antecedent : row?.indexOf(Math.max(...row));
     const twin = points && state.sentence !== OWN ? twinOf(runNow(), state.sentence) : -1;
     const rather = this.rather ?? (twin >= 0 ? runNow().sentences[twin].antecedent : -1);
-    const parts = yield* takingApart(reader, text, layer, head, from, to, rather === to ? -1 : rather);
-    if (this.at !== at) return;
+    const found = row && engine.why(read, {layer, head, from, to, rather: rather === to ? -1 : rather}, later);
+    // Keeps the last result while the slider moves.
+    if (!found && !this.drawn) this.content.replaceChildren(el('p', {class: 'muted'}, 'The score is being taken apart …'));
+    if (!found || found === this.drawn) return;
+    this.drawn = found;
     const choose = select('Compared with', ['all words, on average', ...tokens.map((_, i) => placed(tokens, i))], rather + 1, (i) => {
       this.rather = i - 1;
-      inSlices(this.look(at, reader, text, from), () => update({}));
+      update({});
     });
-    yield;
-    const taken = [];
-    for (const isQuery of [true, false]) {
-      const side = isQuery ? parts.query : parts.key, index = mostAhead(side), work = parts.without(isQuery, index);
-      for (let part = work.next();; part = work.next()) {
-        if (this.at !== at) return;
-        if (part.done) {
-          taken.push({isQuery, part: side[index], then: part.value});
-          break;
-        }
-        yield;
-      }
-    }
-    this.found = {
-      parts,
-      content:
-          [choose, el('p', {class: 'muted'}, `In the model ${stepOf(reader)}.`), ...whyContent(parts, taken, tokens, layer, head, from, to, rather)]
-    };
+    const content = found.problem ? [el('p', {class: 'notice'}, found.problem)] : whyContent(found, tokens, layer, head, from, to, rather);
+    this.content.replaceChildren(choose, runNow().steps.at(-1).step > 0 ? el('p', {class: 'muted'}, `In the model ${stepOf(engine)}.`) : '', ...content);
   }
 }
 
@@ -195,7 +163,18 @@ const furthest = (parts, count) => Array.from(parts.keys()).sort((a, b) => Math.
 // Returns the part with the largest lead, without the biases.
 const mostAhead = (side) => side.slice(0, -1).reduce((best, part, n) => part.ahead > side[best].ahead ? n : best, 0);
 
-function whyContent(parts, taken, tokens, layer, head, from, to, rather) {
+// Takes the score of an edge apart, as an engine's why() does.
+function* whyParts(reader, text, {layer, head, from, to, rather}) {
+  const parts = yield* takingApart(reader, text, layer, head, from, to, rather);
+  for (const side of ['query', 'key']) {
+    const part = mostAhead(parts[side]), {answer, before, ...then} = yield* parts.without(side === 'query', part);
+    Object.assign(parts, {answer, probability: before, cuts: [...parts.cuts ?? [], {of: side, part, ...then}]});
+  }
+  const pairs = furthest(parts.query, 100).flatMap((p) => furthest(parts.key, 100).map((r) => parts.product(p, r)));
+  return {...parts, products: pairs.sort((a, b) => Math.abs(b.ahead) - Math.abs(a.ahead))};
+}
+
+function whyContent(parts, tokens, layer, head, from, to, rather) {
   const {score, reference, weight} = parts, other = rather >= 0 && rather !== to, ask = placed(tokens, from), answer = placed(tokens, to);
   const largest = Math.max(...[...parts.query, ...parts.key].map(({ahead}) => Math.abs(ahead)), 1e-9);
   const signedBar = (x) => bar(x / largest, signed(x, 2), x < 0 ? 'negative' : '');
@@ -212,20 +191,15 @@ function whyContent(parts, taken, tokens, layer, head, from, to, rather) {
             ],
             {'aria-label': title}));
   };
-  const without = taken.map(
-      ({isQuery, part, then}) =>
-          el('li', {}, el('b', {}, partName(part, tokens)), ' at ', word(isQuery ? ask : answer),
-             ` removed: the weight is ${fixed(then.weight, 2)} instead of ${fixed(weight, 2)}, and `, el('b', {}, visible(then.answer)),
-             ` has probability ${fixed(then.probability)} instead of ${fixed(then.before)}.`));
+  const without = parts.cuts.map(({of, part, weight: after, probability}) =>
+      el('li', {}, el('b', {}, partName(parts[of][part], tokens)), ' at ', word(of === 'query' ? ask : answer),
+         ` removed: the weight is ${fixed(after, 2)} instead of ${fixed(weight, 2)}`, ...(!parts.answer ? ['.'] : [', and ', el('b', {}, visible(parts.answer)),
+         ` has probability ${fixed(probability)} instead of ${fixed(parts.probability)}.`])));
   const meets = new TableBelow('Query × key terms');
-  meets.draw(() => {
-    const pairs = furthest(parts.query, 100).flatMap((p) => furthest(parts.key, 100).map((r) => parts.product(p, r)));
-    pairs.sort((a, b) => Math.abs(b.ahead) - Math.abs(a.ahead));
-    return table(
-        [`in ${ask}`, `in ${answer}`, 'ahead by'],
-        pairs.slice(0, 12).map(({query, key, ahead}) => [partName(parts.query[query], tokens), partName(parts.key[key], tokens), signedBar(ahead)]),
-        {'aria-label': 'Query × key terms'});
-  });
+  meets.draw(() => table(
+      [`in ${ask}`, `in ${answer}`, 'ahead by'],
+      parts.products.slice(0, 12).map(({query, key, ahead}) => [partName(parts.query[query], tokens), partName(parts.key[key], tokens), signedBar(ahead)]),
+      {'aria-label': 'Query × key terms'}));
   const source = (side, itself) => {
     const two = furthest(side.slice(0, -1), 2).filter((n) => side[n].ahead > 0).map((n) => partPhrase(side[n], tokens, itself));
     return two.length ? `comes mainly from ${two.join(' and ')}` : 'has no large part that raises the weight';

@@ -46,6 +46,13 @@ class ServedEngine {
     const found = this.ask('read', {text: {pieces: tokens, query, candidates}, removed}, later);
     return !found || found.problem ? null : found.reading ??= new ServedReading(found, tokens, query, this.heads);
   }
+  why({tokens, query, candidates}, edge, later) {
+    const found = this.ask('why', {text: {pieces: tokens, query, candidates}, ...edge}, later);
+    return found && Object.assign(found, {reference: found.reference_score});
+  }
+  circuits({tokens}, layer, head, later) {
+    return this.ask('circuits', {text: {pieces: tokens, query: 0}, layer, head}, later);
+  }
   goOn(tokens, count, write, done) {
     let left = count;
     const next = async () => {

@@ -3,10 +3,13 @@
 #include "inspect/continuation.h"
 #include "inspect/page/encode.h"
 #include "inspect/page/page_facts.h"
+#include "inspect/views/view.h"
 
 #include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
 #include <heed/explain/intervention.h>
+#include <heed/explain/score_parts.h>
+#include <heed/explain/token_circuits.h>
 #include <heed/files/utf8.h>
 #include <heed/models/reading.h>
 
@@ -18,7 +21,7 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t most_answers = 10;
+constexpr std::size_t most_answers = 10, most_words = 64, most_pairs = 12;
 
 const Json& field(const Json& object, const char* name) {
   if (!object.is_object() || !object.contains(name)) fail("the request lacks \"{}\"", name);
@@ -75,18 +78,24 @@ Tensor probabilities(const SavedModel& model, const Questions& asked, const std:
   return softmax(logits.to(DType::float32));
 }
 
+// Returns the indices of the largest values, the largest first.
+std::vector<std::size_t> largest_of(std::span<const float> values, std::size_t most) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const std::size_t count = std::min(most, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](std::size_t a, std::size_t b) { return values[a] > values[b]; });
+  order.resize(count);
+  return order;
+}
+
 class AnswerList {
  public:
   AnswerList(const SavedModel& model, const Example& example) : model_(model), example_(example) {}
 
   // Returns [[answer, probability, probability before], ...] of one row of probabilities.
   Json of(std::span<const float> now, std::span<const float> before) const {
-    std::vector<std::size_t> order(now.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    const std::size_t count = std::min(most_answers, order.size());
-    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
-                      [&](std::size_t a, std::size_t b) { return now[a] > now[b]; });
-    order.resize(count);
+    std::vector<std::size_t> order = largest_of(now, most_answers);
     const auto first = static_cast<std::size_t>(std::max_element(before.begin(), before.end()) - before.begin());
     if (std::ranges::count(order, first) == 0) order.back() = first;
     Json list = Json::array();
@@ -165,7 +174,9 @@ Json ServedModel::answer(const std::string& what, const Json& request) const {
   const Example example = example_of(field(request, "text"));
   if (what == "read") return read(example, field(request, "removed"));
   if (what == "continue") return go_on(example, integer(field(request, "count"), "count", 1, most_continued));
-  fail("expected understand, read or continue, got '{}'", excerpt(what, 20));
+  if (what == "why") return why(example, request);
+  if (what == "circuits") return circuits(example, request);
+  fail("expected understand, read, why, circuits or continue, got '{}'", excerpt(what, 20));
 }
 
 Json ServedModel::understand(const std::string& text) const {
@@ -251,6 +262,53 @@ Json ServedModel::read(const Example& example, const Json& removed) const {
     }
   }
   return {{"attention", heads}, {"answers", answers}, {"bits", bits}, {"direct", direct}};
+}
+
+Json ServedModel::why(const Example& example, const Json& edge) const {
+  const int T = static_cast<int>(example.tokens.size());
+  const auto number = [&](const char* name, int least, int end) {
+    return integer(field(edge, name), name, least, end - 1);
+  };
+  const int layer = number("layer", 0, model_.layers()), head = number("head", 0, model_.heads());
+  const int from = number("from", 0, T), to = number("to", 0, T), rather = number("rather", -1, T);
+  const ScoreParts parts = score_parts(model_, example, layer, head, from, to, rather, Exact::no);
+  Json json = score_parts_json(parts);
+  json.erase("tokens");  // may lack whole characters
+  json["answer"] = parts.answer.empty() ? "" : page_token(model_, parts.answer);
+  return json;
+}
+
+Json ServedModel::circuits(const Example& example, const Json& of) const {
+  const int layer = integer(field(of, "layer"), "layer", 0, model_.layers() - 1);
+  const int head = integer(field(of, "head"), "head", 0, model_.heads() - 1);
+  const Questions asked = questions(*model_.network, model_.vocabulary, example);
+  std::vector<std::int32_t> tokens;
+  Json words = Json::array();
+  for (std::int64_t t = 0; t < std::ssize(example.tokens) && tokens.size() < most_words; ++t) {
+    if (std::ranges::count(tokens, asked.texts.tokens[t]) > 0) continue;
+    tokens.push_back(asked.texts.tokens[t]);
+    words.push_back(page_token(model_, example.tokens[static_cast<std::size_t>(t)]));
+  }
+  const TokenCircuits found = token_circuits(model_, Ids({std::ssize(tokens)}, tokens), layer, head);
+  // Lists the largest of each row, whose columns have these names.
+  const auto rows = [&](const Tensor& table, const auto& name) {
+    if (!is_finite(table)) fail("the circuits are not finite");
+    const Tensor values = contiguous(table.to(DType::float32));
+    Json all = Json::array();
+    for (std::int64_t r = 0; r < values.size(0); ++r) {
+      Json& list = all.emplace_back(Json::array());
+      const std::span<const float> row = row_of(values, r);
+      for (const std::size_t i : largest_of(row, most_pairs)) list.push_back({name(i), row[i]});
+    }
+    return all;
+  };
+  const auto answer_name = [&](std::size_t i) {
+    return page_token(model_, answer_text(*model_.network, model_.vocabulary, example, static_cast<int>(i)));
+  };
+  return {{"words", words},
+          {"which", "The words of the text. "},
+          {"QK", rows(found.attends, [&](std::size_t i) { return words[i]; })},
+          {"OV", found.raises.defined() ? rows(found.raises, answer_name) : Json()}};
 }
 
 Json ServedModel::go_on(const Example& example, int count) const {

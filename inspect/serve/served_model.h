@@ -21,6 +21,10 @@ namespace heed {
 ///             [] where the model answers at the query alone; "bits" has -log2 of the probability of each token of a language
 ///             model given those before it, null for the first; "direct" has the direct contribution of each head to the
 ///             logit of each token's first answer, (T, layers x heads) float32 in base64, or null where a norm follows the heads.
+/// why         {"text", "layer", "head", "from", "to", "rather"} -> score_parts_json() of that edge, compared with the key
+///             "rather"; -1: with the mean over all keys
+/// circuits    {"text", "layer", "head"} -> {"words", "which", "QK", "OV"}: for each of the text's first 64 different tokens,
+///             [[token, value], ...], the 12 largest of its row of token_circuits(); "OV" is null where there is none
 /// continue    {"text", "count"} -> {"pieces", "written", "ended"}: a sampled continuation of a language model's text
 ///
 /// Throws Error for a request in another form, and for a text that the model cannot read.
@@ -41,6 +45,8 @@ class ServedModel {
  private:
   Json understand(const std::string& text) const;
   Json read(const Example& example, const Json& removed) const;
+  Json why(const Example& example, const Json& edge) const;
+  Json circuits(const Example& example, const Json& of) const;
   Json go_on(const Example& example, int count) const;
   Example example_of(const Json& text) const;
 

@@ -53,11 +53,16 @@ TEST_CASE("The parts of the residual stream sum to it at every layer and token, 
       const Tensor& stream = layer < transformer.config.layers
                                  ? seen.layers[static_cast<std::size_t>(layer)].residual_in
                                  : seen.layers.back().residual_out;
-      const ResidualParts parts(transformer, asked, seen, layer);
+      const ResidualParts parts(transformer, asked, seen, layer),
+          summed(transformer, asked, seen, layer, Sources::summed);
       for (int token = 0; token < 6; ++token) {
         const Tensor rows = parts.of(token);
         CAPTURE(layer, token);
         REQUIRE(rows.shape() == Shape{std::ssize(parts.names()), 8});
+        const Tensor fewer = summed.of(token);
+        REQUIRE(fewer.shape() == Shape{std::ssize(summed.names()), 8});
+        const Tensor difference = sum(fewer, {0}) - sum(rows, {0});
+        REQUIRE(max(abs(difference)).item() < 1e-9);
         CHECK(error(sum(rows, {0}), reshape(slice(stream, 1, token, token + 1), {8})) <= 1e-6);
       }
     }

@@ -78,10 +78,10 @@ TEST_CASE("The page chooses among candidates with the program's numbers, to 1e-5
       CHECK(largest_difference(chromium->run(typed), expected(model, question(model, text))) < tolerance);
     }
     const ScoreParts parts = score_parts(model, watched, 1, 0);
-    const Json found = chromium->run(
-        fmt::format("(() => {{ const p = scoreParts(readerOf(0), dumped(0, 1, 0), 1, 0, 4, {}, {}); return [p.score, "
-                    "...[true, false].map((side) => finished(p.without(side, side ? {} : {})).probability)]; }})()",
-                    parts.to, parts.rather, parts.cuts[0].part, parts.cuts[1].part));
+    const Json found = chromium->run(fmt::format(
+        "(() => {{ const p = finished(takingApart(readerOf(0), dumped(0, 1, 0), 1, 0, 4, {}, {})); return [p.score, "
+        "...[true, false].map((side) => finished(p.without(side, side ? {} : {})).probability)]; }})()",
+        parts.to, parts.rather, parts.cuts[0].part, parts.cuts[1].part));
     CHECK(largest_difference(found, {parts.score, parts.cuts[0].probability, parts.cuts[1].probability}) < tolerance);
     CHECK(chromium->complaints() == std::vector<std::string>{});
   };

@@ -313,7 +313,7 @@ TEST_CASE("The page decomposes a score as the program does") {
     const ScoreParts::Product& product = parts.products[0];
     numbers.insert(numbers.end(), {product.score, product.ahead});
     const Json found = chromium->run(fmt::format(
-        "(() => {{ const p = scoreParts(readerOf(0), subject(), 1, 0, {0}, 1, 5); "
+        "(() => {{ const p = finished(takingApart(readerOf(0), subject(), 1, 0, {0}, 1, 5)); "
         "const cuts = [p.without(true, {1}), p.without(false, {2})].map(finished), product = p.product({3}, {4}); "
         "return [p.score, p.reference, p.weight, ...[...p.query, ...p.key].flatMap(({{score, ahead}}) => [score, "
         "ahead]), "

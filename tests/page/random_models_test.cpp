@@ -48,7 +48,7 @@ TEST_CASE("The page computes models of random configurations as the program does
     }
     for (double& number : numbers) number /= std::max(1.0, std::abs(parts.score));
     const Json found = chromium->run(fmt::format(
-        "(() => {{ const p = scoreParts(readerOf(0), subject(), {}, {}, {}, 2, -1), scale = Math.max(1, "
+        "(() => {{ const p = finished(takingApart(readerOf(0), subject(), {}, {}, {}, 2, -1)), scale = Math.max(1, "
         "Math.abs(p.score)); return [p.score, p.reference, p.weight, ...[...p.query, ...p.key].flatMap(({{score, "
         "ahead}}) => [score, ahead])].map((x) => x / scale); }})()",
         layer, head, drawn.example.query));

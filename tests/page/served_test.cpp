@@ -5,6 +5,8 @@
 #include "trying.h"
 
 #include <heed/explain/intervention.h>
+#include <heed/explain/score_parts.h>
+#include <heed/explain/token_circuits.h>
 
 #include <thread>
 
@@ -71,6 +73,38 @@ TEST_CASE("A served page asks the program: the text typed, and the answer withou
 
   type(*chromium, "it it it it it it it it it it it it it it");
   chromium->wait_for("document.querySelector('#main .notice').textContent.includes('12')");
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
+TEST_CASE("A served page takes a score apart and shows the circuits of the text's words, as the library does") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const SavedModel model = shaken(small_model());
+  const Serving serving(model, animal);
+  chromium->open(serving.address(), 1280, false, "#view=why&layer=2&head=1");
+  chromium->wait_for("document.querySelector('#main').textContent.includes('removed: the weight is ')");
+  const Example example = question(model, animal);
+  const auto shows = [&](const ScoreParts& parts) {
+    const std::string text = chromium->text("document.querySelector('#main').textContent");
+    CHECK(text.find(fmt::format("q · k / √d_k = {:.2f}, is ", parts.score)) != std::string::npos);
+    const ScoreParts::Cut& cut = parts.cuts[0];
+    CHECK(text.find(fmt::format("{} has probability {:.3f} instead of {:.3f}", parts.answer, cut.probability,
+                                parts.probability)) != std::string::npos);
+  };
+  const ScoreParts parts = score_parts(model, example, 1, 0);
+  shows(parts);
+  choose(*chromium, "Compared with", 3);
+  chromium->wait_for("document.querySelector('#main').textContent.includes(' ahead of that of didn')");
+  shows(score_parts(model, example, 1, 0, -1, -1, 2));
+
+  show(*chromium, "Circuits");
+  chromium->wait_for("document.querySelectorAll('.two tbody tr').length === 24");
+  CHECK(chromium->text("document.querySelector('.two p').textContent").find("The words of the text.") !=
+        std::string::npos);
+  const Ids tokens = questions(*model.network, model.vocabulary, example).texts.tokens;
+  const Tensor raises = token_circuits(model, reshape(tokens, {tokens.numel()}), 1, 0).raises;
+  CHECK(chromium->text("document.querySelector('.two section:last-child .figure-text').textContent") ==
+        fmt::format("+{:.2f}", max(raises).item()));
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 

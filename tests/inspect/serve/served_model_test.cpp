@@ -3,13 +3,17 @@
 #include "data/tokenizers/pipeline/charsmap.h"
 #include "tests/catch.h"
 #include "tests/message.h"
+#include "tests/models/random_models.h"
 #include "tests/models/sample.h"
 
 #include <heed/explain/attribution.h>
 #include <heed/explain/intervention.h>
+#include <heed/explain/score_parts.h>
 #include <heed/explain/sentence_attention.h>
+#include <heed/explain/token_circuits.h>
 #include <heed/models/reading.h>
 
+#include <algorithm>
 #include <cstring>
 
 using namespace heed;
@@ -77,6 +81,62 @@ TEST_CASE("A served language model gives each head's direct contribution to the 
   CHECK(contributions({"1.0"})[whole.size() - heads] == 0);
 }
 
+TEST_CASE("A served model takes the score of an edge apart as score_parts() does") {
+  const SavedModel model = small_model();
+  shake_all(model.parameters);
+  const ServedModel served(model);
+  const Json text =
+      served.answer("understand", {{"text", "The animal didn't cross the street because it was too tired"}});
+  Example example = question(model, "The animal didn't cross the street because it was too tired");
+  const auto found = [&](int from, int to, int rather) {
+    return served.answer("why",
+                         {{"text", text}, {"layer", 1}, {"head", 0}, {"from", from}, {"to", to}, {"rather", rather}});
+  };
+  example.antecedent = 1;
+  example.distractor = 5;
+  const ScoreParts parts = score_parts(model, example, 1, 0);
+  const Json json = found(example.query, 1, 5);
+  CHECK(json["score"].get<double>() == Approx(parts.score).margin(1e-5));
+  CHECK(json["reference_score"].get<double>() == Approx(parts.reference).margin(1e-5));
+  REQUIRE(json["query"].size() == parts.query.size());
+  for (std::size_t p = 0; p < parts.query.size(); ++p) {
+    CHECK(json["query"][p]["ahead"].get<double>() == Approx(parts.query[p].ahead).margin(1e-5));
+    CHECK(json["key"][p]["ahead"].get<double>() == Approx(parts.key[p].ahead).margin(1e-5));
+  }
+  CHECK(json["cuts"][0]["probability"].get<double>() == Approx(parts.cuts[0].probability).margin(1e-5));
+  CHECK(json["answer"] == parts.answer);
+  // From another token than the query, compared with the mean.
+  const ScoreParts other = score_parts(model, example, 1, 0, 3, 2, -1);
+  CHECK(found(3, 2, -1)["reference_score"].get<double>() == Approx(other.reference).margin(1e-5));
+  CHECK(found(3, 2, 4)["reference_score"].get<double>() != Approx(other.reference));
+}
+
+TEST_CASE("A served model lists the strongest pairs of the circuits of a text's tokens") {
+  const std::string sentence = "the dog was tired because the dog was the animal";
+  const SavedModel model = small_model(decoder_of(modern_config()));
+  shake_all(model.parameters);
+  const ServedModel served(model);
+  const Json text = served.answer("understand", {{"text", sentence}});
+  const Json found = served.answer("circuits", {{"text", text}, {"layer", 1}, {"head", 0}});
+  CHECK(found["words"] == Json{"the", "dog", "was", "tired", "because", "animal"});
+  CHECK(found["QK"][0].size() == 6);
+  std::vector<std::int32_t> tokens;
+  for (const Json& word : found["words"]) tokens.push_back(model.vocabulary[word.get<std::string>()]);
+  const TokenCircuits expected = token_circuits(model, Ids({6}, tokens), 1, 0);
+  for (const char* kind : {"QK", "OV"}) {
+    const Tensor& table = kind[0] == 'Q' ? expected.attends : expected.raises;
+    const std::vector<double> row = slice(table, 0, 1, 2).to_vector();
+    const auto largest = std::ranges::max_element(row);
+    const auto column = static_cast<std::size_t>(largest - row.begin());
+    CHECK(found[kind][1][0][0] == (kind[0] == 'Q' ? found["words"][column].get<std::string>()
+                                                  : model.vocabulary.word(static_cast<std::int32_t>(column))));
+    CHECK(found[kind][1][0][1].get<double>() == Approx(*largest));
+  }
+  const SavedModel bare = small_model(BareTransformerConfig{.transformer = modern_config()});
+  const Json of_bare = ServedModel(bare).answer("circuits", {{"text", text}, {"layer", 0}, {"head", 0}});
+  CHECK(of_bare["OV"].is_null());
+}
+
 TEST_CASE("A served model refuses requests in another form, and says why it cannot read a text") {
   const SavedModel model = small_model();
   const ServedModel served(model);
@@ -90,7 +150,7 @@ TEST_CASE("A served model refuses requests in another form, and says why it cann
   };
   CHECK(refused("read", {{"text", text}}) == "the request lacks \"removed\"");
   CHECK(refused("read", 3) == "the request lacks \"text\"");
-  CHECK(refused("write", {{"text", text}}) == "expected understand, read or continue, got 'write'");
+  CHECK(refused("write", {{"text", text}}) == "expected understand, read, why, circuits or continue, got 'write'");
   for (const char* name : {"", "1", "a.b", "1.", ".1", "0.0.0.0", "-1.0", "99999999999.0"}) {
     CHECK(refused("read", {{"text", text}, {"removed", {name}}}) ==
           fmt::format("removed: expected layer.head or layer.head.token, got '{}'", name));
@@ -102,5 +162,10 @@ TEST_CASE("A served model refuses requests in another form, and says why it cann
         "query: expected an integer from 0 to 0, got 1");
   CHECK(refused("read", {{"text", {{"pieces", Json::array()}, {"query", 0}}}, {"removed", Json::array()}}) ==
         "pieces: expected a list of 1 to 512 tokens");
+  CHECK(refused("why", {{"text", text}, {"layer", 0}, {"head", 2}}) == "head: expected an integer from 0 to 1, got 2");
+  CHECK(refused("why", {{"text", text}, {"layer", 0}, {"head", 0}, {"from", 0}, {"to", 3}}) ==
+        "to: expected an integer from 0 to 2, got 3");
+  CHECK(refused("circuits", {{"text", text}, {"layer", -1}, {"head", 0}}) ==
+        "layer: expected an integer from 0 to 1, got -1");
   CHECK(refused("continue", {{"text", text}, {"count", 65}}) == "count: expected an integer from 1 to 64, got 65");
 }

@@ -1,0 +1,57 @@
+#include <heed/autograd/ops.h>
+#include <heed/explain/token_circuits.h>
+
+namespace heed {
+namespace {
+
+Tensor exactly(const Linearised& map, const Tensor& x) {
+  const Tensor y = map.linear(x);
+  return map.constant.defined() ? y + map.constant : y;
+}
+
+Tensor without_mean(const Tensor& x) { return x - mean(x, {-1}, true); }
+
+// Returns the unembedding of a model whose logits are linear in the final state, or null.
+const Unembedding* unembedding_of(const Model& model) {
+  if (const auto* decoder = std::get_if<LanguageModel>(&model)) return &decoder->unembedding;
+  if (const auto* answerer = std::get_if<WordAnswerer>(&model)) return &answerer->unembedding;
+  return nullptr;
+}
+
+}  // namespace
+
+TokenCircuits token_circuits(const SavedModel& model, const Ids& tokens, int layer, int head) {
+  if (layer < 0 || layer >= model.layers() || head < 0 || head >= model.heads()) {
+    fail("token_circuits: no layer {} head {} in a model of {} layers with {} heads (from 0)", layer, head,
+         model.layers(), model.heads());
+  }
+  const Transformer& transformer = model.transformer();
+  const TransformerBlock& block = transformer.blocks[static_cast<std::size_t>(layer)];
+  Tensor x = (*transformer.token_embedding)(tokens)*transformer.config.embedding_scale;  // (n, d_model)
+  if (transformer.embedding_norm) x = (*transformer.embedding_norm)(x);
+  if (block.attention_norms.input) x = (*block.attention_norms.input)(x);
+
+  std::vector<Tensor> queries, keys;
+  for (std::int64_t i = 0; i < x.size(0); ++i) {
+    const Tensor row = slice(x, 0, i, i + 1), at = reshape(row, {-1});
+    queries.push_back(exactly(block.attention.query_linearised(head, at, 0), row));
+    keys.push_back(exactly(block.attention.key_linearised(head, at, 0), row));
+  }
+  TokenCircuits result;
+  const Tensor scores = matmul(concat(queries, 0), transpose(concat(keys, 0))) * block.attention.score_scale();
+  result.attends = without_mean(scores);
+
+  const Unembedding* unembedding = unembedding_of(*model.network);
+  if (!unembedding) return result;
+  Tensor written = exactly(block.attention.value_linearised(head), x);
+  if (const auto& norm = transformer.final_norm) {
+    // The norm without its division: linearised where the deviation is 1.
+    std::vector<double> at(static_cast<std::size_t>(x.size(1)), 1);
+    for (std::size_t c = 0; c + 1 < at.size(); c += 2) at[c] = -1;
+    written = norm->linearised(tensor({x.size(1)}, at, x.dtype())).linear(written);
+  }
+  result.raises = without_mean(matmul(written, transpose(unembedding->weight)));
+  return result;
+}
+
+}  // namespace heed
