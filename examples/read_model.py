@@ -15,6 +15,18 @@ import sys
 
 import numpy as np
 
+functions = {
+    "gelu": lambda x: x / 2 * (1 + np.vectorize(math.erf)(x / math.sqrt(2))),
+    "gelu_tanh": lambda x: x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+    "quick_gelu": lambda x: x / (1 + np.exp(-1.702 * x)),
+    "relu": lambda x: np.maximum(x, 0),
+    "relu2": lambda x: np.maximum(x, 0) ** 2,
+    "silu": lambda x: x / (1 + np.exp(-x)),
+}
+# The functions of the gates.
+gated = {"geglu": "gelu", "geglu_tanh": "gelu_tanh", "quick_geglu": "quick_gelu", "reglu": "relu", "reglu2": "relu2",
+         "swiglu": "silu"}
+
 
 def read_safetensors(path):
     """Returns the tensors by name, and the metadata (github.com/huggingface/safetensors, "Format")."""
@@ -110,15 +122,10 @@ class Model:
     def mlp(self, name, x):
         x, kind = self.norm(name + ".norm", x), self.block["mlp"]["activation"]
         h = self.linear(name + ".in", x)
-        if kind == "swiglu":
-            gate = self.linear(name + ".gate", x)
-            h = gate / (1 + np.exp(-gate)) * h
-        elif kind == "relu":
-            h = np.maximum(h, 0)
-        elif kind == "gelu_tanh":
-            h = h / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h**3)))
+        if f"{name}.gate.weight" in self.w:
+            h = functions[gated[kind]](self.linear(name + ".gate", x)) * h
         else:
-            h = h / 2 * (1 + np.vectorize(math.erf)(h / math.sqrt(2)))
+            h = functions[kind](h)
         return self.linear(name + ".out", h)
 
     def __call__(self, tokens, query, candidates=(), sentences=None):

@@ -4,26 +4,32 @@
 
 namespace heed {
 
-bool is_gated(Activation activation) {
-  return activation == Activation::swiglu || activation == Activation::geglu || activation == Activation::geglu_tanh;
+const std::vector<ActivationFunction>& activation_functions() {
+  using enum Activation;
+  static const std::vector<ActivationFunction> all{
+      {heed::gelu, 1, gelu, geglu, {"gelu", "gelu_python"}},
+      {heed::gelu_tanh,
+       1,
+       gelu_tanh,
+       geglu_tanh,
+       {"gelu_pytorch_tanh", "gelu_new", "gelu_fast", "gelu_python_tanh", "gelu_accurate"}},
+      {[](const Tensor& x) { return heed::silu(x * 1.702) / 1.702; }, 3, quick_gelu, quick_geglu, {"quick_gelu"}},
+      {heed::relu, 1, relu, reglu, {"relu"}},
+      {[](const Tensor& x) { return square(heed::relu(x)); }, 2, relu2, reglu2, {"relu2"}},
+      {heed::silu, 1, silu, swiglu, {"silu", "swish"}}};
+  return all;
 }
 
-Tensor activated(Activation activation, const Tensor& x) {
-  switch (activation) {
-    case Activation::gelu:
-    case Activation::geglu:
-      return gelu(x);
-    case Activation::gelu_tanh:
-    case Activation::geglu_tanh:
-      return gelu_tanh(x);
-    case Activation::relu:
-      return relu(x);
-    case Activation::silu:
-    case Activation::swiglu:
-      return silu(x);
+const ActivationFunction& function_of(Activation activation) {
+  for (const ActivationFunction& function : activation_functions()) {
+    if (activation == function.plain || activation == function.gated) return function;
   }
   fail("Mlp: {} is not an activation", static_cast<int>(activation));
 }
+
+bool is_gated(Activation activation) { return activation == function_of(activation).gated; }
+
+Tensor activated(Activation activation, const Tensor& x) { return function_of(activation).of(x); }
 
 Mlp::Mlp(Scope scope, int d_model, const MlpConfig& config)
     : name(scope.name()),

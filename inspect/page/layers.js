@@ -89,11 +89,11 @@ function erf(x) {
 const activations = {
   gelu: (x) => x * (1 + erf(x / Math.SQRT2)) / 2,
   gelu_tanh: (x) => x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))) / 2,
+  quick_gelu: (x) => x / (1 + Math.exp(-1.702 * x)),
   relu: (x) => Math.max(x, 0),
+  relu2: (x) => Math.max(x, 0) ** 2,
   silu: (x) => x / (1 + Math.exp(-x)),
 };
-// A gated MLP multiplies its hidden values by this function of the gate.
-const gates = {swiglu: activations.silu, geglu: activations.gelu, geglu_tanh: activations.gelu_tanh};
 const capped = (x, cap) => cap > 0 && x !== -Infinity ? cap * Math.tanh(x / cap) : x;  // a masked edge stays masked
 
 // Returns the rows of W_O that read head h.

@@ -61,8 +61,8 @@ class Reader {
       rotary: shape.positions === 'rotary' && {frequencies: rotaryFrequencies(d_k, rotary), amplitude: rotary.amplitude},
       mlp: mlp.width > 0 &&
           {
-            norms: norms('mlp.norm', 'mlp.output_norm'), function: gates[mlp.activation] ?? activations[mlp.activation],
-                gate: mlp.activation in gates && this.linear(`${at}.mlp.gate`), in : this.linear(`${at}.mlp.in`), out: this.linear(`${at}.mlp.out`)
+            norms: norms('mlp.norm', 'mlp.output_norm'), function: activations[mlp.function],
+                gate: mlp.function !== mlp.activation && this.linear(`${at}.mlp.gate`), in : this.linear(`${at}.mlp.in`), out: this.linear(`${at}.mlp.out`)
           }
     };
   }

@@ -30,7 +30,10 @@ Json model_json(const SavedModel& model) {
     if (model.tokenizer.pretrained()) names.push_back(page_token(model, word));
   }
   if (const auto number = model.vocabulary.unknown()) unknown_word = model.vocabulary.word(*number);
-  return {{"config", to_json(config_of(*model.network))},
+  Json config = to_json(config_of(*model.network));
+  Json& mlp = config["transformer"]["block"]["mlp"];
+  mlp["function"] = name_of(function_of(model.transformer().config.block.mlp.activation).plain);  // without the gate
+  return {{"config", config},
           {"split", name_of(model.tokenizer.split())},
           {"of_text", model.tokenizer.is_of_text()},
           {"step", model.step},

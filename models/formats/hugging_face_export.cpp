@@ -63,23 +63,7 @@ NamedTensors named_by(const Family& family, const SavedModel& model) {
   return tensors;
 }
 
-const char* hugging_face_name(Activation activation) {
-  switch (activation) {
-    case Activation::gelu:
-    case Activation::geglu:
-      return "gelu";
-    case Activation::gelu_tanh:
-    case Activation::geglu_tanh:
-      return "gelu_pytorch_tanh";
-    case Activation::relu:
-      return "relu";
-    case Activation::silu:
-    case Activation::swiglu:
-      return "silu";
-    default:
-      fail("export: transformers lacks the activation {}", name_of(activation));
-  }
-}
+std::string_view hugging_face_name(Activation activation) { return function_of(activation).in_config_json[0]; }
 
 // Returns the configuration in GPT-2's terms. The caller checks that it is complete.
 Json gpt2_json(const TransformerConfig& t, const LogitsConfig& logits) {

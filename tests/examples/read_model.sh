@@ -40,7 +40,7 @@ train toy.yaml toy --set train.steps=20
 same toy "The animal didn't cross the street because it was too tired" 7 \
   The animal "didn't" cross the street because it was too tired
 train examples/mine.yaml places --set data.train=examples/mine.jsonl --set model.answer=candidate \
-  --set model.positions=sinusoidal --set model.mlp=32 --set probes=[] --set train.steps=20
+  --set model.positions=sinusoidal --set model.mlp=32 --set model.activation=relu2 --set probes=[] --set train.steps=20
 same places "We left [the trophy] beside [the basket] because it was too large" 8 \
   We left '[the' 'trophy]' beside '[the' 'basket]' because it was too large
 for letter in a b c d e f g h; do echo "the $letter of a $letter is a $letter and no other"; done >"$scratch/text"

@@ -79,6 +79,17 @@ models = {
                                    rope_parameters={
                                        "full_attention": rope("linear", 2000.0, factor=8.0),
                                        "sliding_attention": rope(theta=50.0)}), torch.bfloat16),
+    # other activations
+    "bert_quick_gelu": (tf.BertForMaskedLM, tf.BertConfig(**encoder, hidden_act="quick_gelu"), torch.bfloat16),
+    "gpt2_relu2": (tf.GPT2LMHeadModel,
+                   tf.GPT2Config(vocab_size=61, n_embd=20, n_layer=2, n_head=4, n_positions=16, n_inner=28,
+                                 activation_function="relu2"), torch.bfloat16),
+    "llama_relu2": (tf.LlamaForCausalLM,
+                    tf.LlamaConfig(**dict(decoder, hidden_size=24), hidden_act="relu2", rope_parameters=rope()),
+                    torch.bfloat16),
+    "llama_quick_gelu": (tf.LlamaForCausalLM,
+                         tf.LlamaConfig(**dict(decoder, hidden_size=24), hidden_act="quick_gelu",
+                                        rope_parameters=rope()), torch.bfloat16),
 }
 
 

@@ -20,7 +20,8 @@ class RandomConfig {
     if (kind == 0) return WordAnswererConfig{shape, logits};
     if (kind == 1) return CandidateChooserConfig{shape, chance()};
     if (kind == 2) return LanguageModelConfig{shape, logits};
-    const Activation activation = pick(Activation::gelu, Activation::gelu_tanh, Activation::silu);
+    const Activation activation =
+        pick(Activation::gelu, Activation::gelu_tanh, Activation::silu, Activation::quick_gelu);
     return MaskedLanguageModelConfig{shape, logits, chance(), activation};
   }
 
@@ -60,10 +61,12 @@ class RandomConfig {
     c.position_offset = pick(0, 2);
     BlockConfig& block = c.block;
     block.attention = attention(causal);
-    block.mlp = {.width = pick(0, 12),
-                 .activation = pick(Activation::gelu, Activation::gelu_tanh, Activation::silu, Activation::swiglu,
-                                    Activation::geglu, Activation::geglu_tanh),
-                 .bias = pick(Bias::no, Bias::yes)};
+    block.mlp = {
+        .width = pick(0, 12),
+        .activation = pick(Activation::gelu, Activation::gelu_tanh, Activation::silu, Activation::swiglu,
+                           Activation::geglu, Activation::geglu_tanh, Activation::relu2, Activation::quick_gelu,
+                           Activation::quick_geglu, Activation::reglu, Activation::reglu2),
+        .bias = pick(Bias::no, Bias::yes)};
     block.norm = norm();
     block.placement = pick(NormPlacement::before, NormPlacement::after, NormPlacement::output, NormPlacement::both);
     block.parallel = block.placement == NormPlacement::before && chance();

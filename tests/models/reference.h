@@ -48,7 +48,14 @@ class Reference {
   static Tensor function(Activation activation, const Tensor& x) {
     switch (activation) {
       case Activation::relu:
+      case Activation::reglu:
         return (x + abs(x)) / 2.0;
+      case Activation::relu2:
+      case Activation::reglu2:
+        return (x + abs(x)) * x / 2.0;
+      case Activation::quick_gelu:
+      case Activation::quick_geglu:
+        return x * sigmoid(x * 1.702);
       case Activation::silu:
       case Activation::swiglu:
         return x * sigmoid(x);

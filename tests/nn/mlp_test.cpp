@@ -11,18 +11,21 @@ namespace {
 Tensor activation_function(Activation activation, const Tensor& x) {
   if (activation == Activation::gelu || activation == Activation::geglu) return gelu(x);
   if (activation == Activation::gelu_tanh || activation == Activation::geglu_tanh) return gelu_tanh(x);
-  return activation == Activation::relu ? relu(x) : x * sigmoid(x);
+  if (activation == Activation::relu || activation == Activation::reglu) return relu(x);
+  if (activation == Activation::relu2 || activation == Activation::reglu2) return relu(x) * relu(x);
+  const bool is_quick = activation == Activation::quick_gelu || activation == Activation::quick_geglu;
+  return x * sigmoid(x * (is_quick ? 1.702 : 1));
 }
 
 }  // namespace
 
 TEST_CASE("An MLP is two matrices with its activation between them, or three where it is gated; so are the gradients") {
-  const Activation activation = GENERATE(Activation::gelu, Activation::gelu_tanh, Activation::relu, Activation::silu,
-                                         Activation::swiglu, Activation::geglu, Activation::geglu_tanh);
+  using enum Activation;
+  const Activation activation =
+      GENERATE(gelu, gelu_tanh, quick_gelu, relu, relu2, silu, swiglu, geglu, geglu_tanh, quick_geglu, reglu, reglu2);
   const Bias bias = GENERATE(Bias::no, Bias::yes);
   CAPTURE(name_of(activation), bias == Bias::yes);
-  const bool gated =
-      activation == Activation::swiglu || activation == Activation::geglu || activation == Activation::geglu_tanh;
+  const bool gated = std::string(name_of(activation)).find("glu") != std::string::npos;
   CHECK(is_gated(activation) == gated);
   Parameters parameters;
   const Mlp mlp(Scope(parameters, 1, DType::float64), 4, {.width = 6, .activation = activation, .bias = bias});
@@ -59,8 +62,8 @@ TEST_CASE("A hook sees the hidden features of an MLP and may replace them") {
 
 TEST_CASE("An MLP with an unknown activation is an error") {
   Parameters parameters;
-  const Mlp mlp(Scope(parameters, 1), 4, {.width = 6, .activation = static_cast<Activation>(99)});
-  CHECK(message([&] { mlp(ones({2, 4})); }) == "Mlp: 99 is not an activation");
+  CHECK(message([&] { Mlp(Scope(parameters, 1), 4, {.width = 6, .activation = static_cast<Activation>(99)}); }) ==
+        "Mlp: 99 is not an activation");
   CHECK(message([&] { Mlp(Scope(parameters, 1) / "none", 4, {.width = 0}); }) ==
         "parameter 'none.in.weight': every size must be positive, got (4, 0)");
 }

@@ -29,7 +29,8 @@ TEST_CASE("The model in the page gives the program's numbers to 1e-5") {
   check(shaken(small_model(Positions::learned, Tie::none, Bias::yes, 2)), "the dog was tired . was it ?");
   check(shaken(small_model(answerer_of(modern_config()))), animal);
   check(shaken(small_model(decoder_of(modern_config()))), animal);
-  for (const Activation activation : {Activation::gelu_tanh, Activation::relu}) {
+  for (const Activation activation : {Activation::gelu_tanh, Activation::quick_gelu, Activation::relu,
+                                      Activation::relu2, Activation::quick_geglu, Activation::reglu2}) {
     TransformerConfig config = small_config(Positions::learned, Tie::none, Bias::yes);
     config.block.mlp.activation = activation;
     check(shaken(small_model(decoder_of(config, {.tied = false}))), animal);

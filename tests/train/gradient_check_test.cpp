@@ -74,7 +74,9 @@ TEST_CASE("The gradients of every part that a configuration names are right") {
        {"norm_placement: after, embedding_norm: true, score_scale: 0.5, answer: candidate_or_none, activation: silu",
         "norm_placement: both, norm: rms, activation: geglu, soft_cap: 2, logit_cap: 3, logits: untied",
         "norm_placement: output, normalised_heads: true, positions: rotary, rotary_fraction: 0.5, kv_heads: 1",
-        "parallel: true, positions: rotary, rotary_scaling: llama3, rotary_factor: 4, bias: true"}) {
+        "parallel: true, positions: rotary, rotary_scaling: llama3, rotary_factor: 4, bias: true, activation: "
+        "quick_gelu",
+        "norm: rms, activation: reglu2"}) {
     for (const char* data :
          {"{sentences: 20, held_out: 4}", "{task: induction, context: 16, sentences: 20, held_out: 4}"}) {
       const std::string parts = model;

@@ -88,8 +88,8 @@ TEST_CASE("Norms in every place, gates, caps and windows are foreseen, too") {
   const std::string sizes = "d_model: 64, layers: 3, heads: 4, mlp: 256, ";
   for (const char* parts :
        {"norm_placement: both, norm: rms, activation: geglu", "norm_placement: after, embedding_norm: true",
-        "norm_placement: output, activation: silu, final_norm: false", "parallel: true, positions: rotary",
-        "soft_cap: 20, score_scale: 0.1, logit_cap: 30"}) {
+        "norm_placement: output, activation: silu, final_norm: false", "activation: quick_geglu", "activation: relu2",
+        "parallel: true, positions: rotary", "soft_cap: 20, score_scale: 0.1, logit_cap: 30"}) {
     const double of_answers = share_taken(sized("{" + sizes + parts + "}", "{}", 300));
     Config text = sized("{" + sizes + parts + "}", "{}", 200);
     text.data = {.kind = TaskKind::text, .train = "/usr/share/common-licenses/GPL-3", .split = Split::characters};

@@ -14,22 +14,6 @@ namespace {
 constexpr int deepest_config = 8;
 constexpr int largest_integer = 1 << 24;
 
-struct NamedActivation {
-  const char* name;
-  Activation plain;
-  std::optional<Activation> gated;
-};
-const NamedActivation activations[] = {{"gelu", Activation::gelu, Activation::geglu},
-                                       {"gelu_python", Activation::gelu, Activation::geglu},
-                                       {"gelu_new", Activation::gelu_tanh, Activation::geglu_tanh},
-                                       {"gelu_fast", Activation::gelu_tanh, Activation::geglu_tanh},
-                                       {"gelu_pytorch_tanh", Activation::gelu_tanh, Activation::geglu_tanh},
-                                       {"gelu_python_tanh", Activation::gelu_tanh, Activation::geglu_tanh},
-                                       {"gelu_accurate", Activation::gelu_tanh, Activation::geglu_tanh},
-                                       {"relu", Activation::relu, {}},
-                                       {"silu", Activation::silu, Activation::swiglu},
-                                       {"swish", Activation::silu, Activation::swiglu}};
-
 // Keys that every model may have and that do not change what it computes: names, training, generation and ids of tokens.
 const char* const harmless[] = {
     // names and files
@@ -120,10 +104,11 @@ std::string ConfigReader::text(const std::string& key, const std::string& fallba
 Activation ConfigReader::activation(const std::string& key, const std::string& fallback, bool gated) {
   const std::string name = text(key, fallback);
   std::vector<std::string> names;
-  for (const NamedActivation& known : activations) {
-    if (gated && !known.gated) continue;
-    if (known.name == name) return gated ? *known.gated : known.plain;
-    names.emplace_back(known.name);
+  for (const ActivationFunction& function : activation_functions()) {
+    for (const std::string_view known : function.in_config_json) {
+      if (known == name) return gated ? function.gated : function.plain;
+      names.emplace_back(known);
+    }
   }
   note(fmt::format("'{}' must be one of {}, got '{}'", key, fmt::join(names, ", "), excerpt(name)));
   return Activation::gelu;

@@ -89,7 +89,10 @@ TEST_CASE("heed's own language models are exported as GPT-2 or LLaMA and read ba
   linear.transformer.rotary = {.scaling = RotaryScaling::linear, .factor = 2};
   LanguageModelConfig divided = small_gpt2();
   divided.transformer.divide_scores_by_layer = true;
-  for (const LanguageModelConfig& config : {small_gpt2(), small_llama(), scaled, linear, divided}) {
+  LanguageModelConfig squared = small_llama(), quick = small_gpt2();
+  squared.transformer.block.mlp.activation = Activation::reglu2;
+  quick.transformer.block.mlp.activation = Activation::quick_gelu;
+  for (const LanguageModelConfig& config : {small_gpt2(), small_llama(), scaled, linear, divided, squared, quick}) {
     const Scratch scratch;
     const SavedModel model = small_model(config);
     export_hugging_face(model, scratch / "out");

@@ -49,8 +49,8 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
       not_as_configured +
           "'hidden_size' is missing\n  'vocab_size' is missing\n"
           "  'rms_norm_eps' must be a number above 0, got -1\n"
-          "  'hidden_act' must be one of gelu, gelu_python, gelu_new, gelu_fast, gelu_pytorch_tanh, gelu_python_tanh, "
-          "gelu_accurate, silu, swish, got 'mish'\n"
+          "  'hidden_act' must be one of gelu, gelu_python, gelu_pytorch_tanh, gelu_new, gelu_fast, gelu_python_tanh, "
+          "gelu_accurate, quick_gelu, relu, relu2, silu, swish, got 'mish'\n"
           "  'mlp_bias' must be true or false, got \"no\"\n"
           "  'rope_parameters': rope_type must be one of default, linear, dynamic, yarn, longrope, llama3, got "
           "'spiral'\n"
@@ -76,6 +76,26 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
         not_as_configured + "'layer_types' must be a list of 3 kinds, one per layer");
   CHECK(with_key("num_attention_heads", 3, "bert")
             .starts_with("DIR/config.json: MultiHeadAttention: d_model 20 is not divisible by 3 heads"));
+}
+
+TEST_CASE("Activations of transformers that equal one of heed's are read under each of their names") {
+  const auto activation = [](const char* name) {
+    CopiedModel copy("bert_quick_gelu");
+    copy.config([&](Json& json) { json["hidden_act"] = name; });
+    return load_model(copy.path()).transformer().config.block.mlp.activation;
+  };
+  for (const char* name : {"gelu", "gelu_python"}) CHECK(activation(name) == Activation::gelu);
+  for (const char* name : {"gelu_new", "gelu_fast", "gelu_pytorch_tanh", "gelu_python_tanh", "gelu_accurate"}) {
+    CHECK(activation(name) == Activation::gelu_tanh);
+  }
+  for (const char* name : {"silu", "swish"}) CHECK(activation(name) == Activation::silu);
+  CHECK(activation("quick_gelu") == Activation::quick_gelu);
+  CHECK(activation("relu") == Activation::relu);
+  CHECK(activation("relu2") == Activation::relu2);
+  for (const char* name : {"gelu_10", "hardswish", "laplace", "leaky_relu", "linear", "mish", "prelu", "relu6",
+                           "sigmoid", "sqrtsoftplus", "tanh", "xielu"}) {
+    CHECK(with_key("hidden_act", name).find(std::string(", got '") + name + "'") != std::string::npos);
+  }
 }
 
 TEST_CASE("config.json that is no object, or not JSON, is refused") {
