@@ -112,7 +112,7 @@ const std::string& metadata(const SafeTensors& content, const std::string& name,
         "weights",
         file);
   }
-  fail("{}: is not an attention dump: the metadata entry '{}' is missing", file, name);
+  fail("{}: is not a snapshot of attention: the metadata entry '{}' is missing", file, name);
 }
 
 }  // namespace
@@ -204,7 +204,7 @@ std::vector<std::int64_t> dumped_model_steps(const std::filesystem::path& run) {
 
 Dump last_dump(const std::filesystem::path& run) {
   const std::vector<std::int64_t> steps = dump_steps(run);
-  if (steps.empty()) fail("{}: lacks attention dumps", run.string());
+  if (steps.empty()) fail("{}: lacks snapshots of attention", run.string());
   return read_dump(dump_path(run, steps.back()));
 }
 

@@ -171,7 +171,7 @@ std::string dumped_weights(const Experiment& e) {
   const int steps = e.config.schedule.steps, every = e.config.dump.every;
   if (!e.config.dump.weights) return "";
   const std::int64_t dumps = 1 + steps / every + (steps % every != 0);
-  return fmt::format(", weights of {} dumped steps {}", grouped(dumps), size_text(dumps * e.memory.parameters));
+  return fmt::format(", weights of {} snapshots {}", grouped(dumps), size_text(dumps * e.memory.parameters));
 }
 
 }  // namespace

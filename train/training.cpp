@@ -295,7 +295,7 @@ class Training {
       make_directory(file.parent_path());
       save_model(file, experiment_.model);
     }
-    note_work("(dump)");
+    note_work("(snapshot)");
   }
 
   // A state that is not finite never replaces a good one.

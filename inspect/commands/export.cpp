@@ -66,7 +66,7 @@ const Command export_command{
           }
           Dump dump = attention_of(request);
           choose_probe(request, dump);
-          if (dump.sentences.empty()) fail("step {}: the dump lacks sentences", dump.step);
+          if (dump.sentences.empty()) fail("step {}: the snapshot lacks sentences", dump.step);
           for (const Format& format : formats) {
             if (const auto file = request.given<std::string>(format.option)) {
               const std::string bytes = format.content(dump, request.view);

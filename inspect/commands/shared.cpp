@@ -111,14 +111,14 @@ Dump dump_of(const fs::path& run, const std::optional<std::int64_t>& step) {
   }
   if (fs::is_regular_file(run)) {
     const Dump dump = read_dump(run);
-    if (step && *step != dump.step) fail("{}: is the dump of step {}, not {}", run.string(), dump.step, *step);
+    if (step && *step != dump.step) fail("{}: is the snapshot of step {}, not {}", run.string(), dump.step, *step);
     return dump;
   }
   if (!step) return last_dump(run);
   const std::vector<std::int64_t> steps = dump_steps(run);
   if (std::find(steps.begin(), steps.end(), *step) == steps.end()) {
     const std::string others = steps.empty() ? "it keeps none" : fmt::format("there are {}", listed(steps));
-    fail("{}: lacks a dump of step {}; {}", run.string(), *step, others);
+    fail("{}: lacks a snapshot of step {}; {}", run.string(), *step, others);
   }
   return read_dump(dump_path(run, *step));
 }

@@ -104,7 +104,7 @@ void check_same(const Dump& dump, const Dump& last, const fs::path& run) {
                  [](const SentenceAttention& a, const SentenceAttention& b) { return a.tokens == b.tokens; })) {
     return;
   }
-  fail("{}: the dumps of steps {} and {} differ in their sentences, layers or heads", run.string(), dump.step,
+  fail("{}: the snapshots of steps {} and {} differ in their sentences, layers or heads", run.string(), dump.step,
        last.step);
 }
 
@@ -127,7 +127,7 @@ void add_dumps(PageRun& result, const fs::path& run, std::size_t most, const OnP
 
   Json& page_steps = result.description["steps"] = Json::array();
   for (const std::int64_t step : kept) {
-    if (progress) progress("dumps", static_cast<double>(page_steps.size()) / static_cast<double>(kept.size()), 0);
+    if (progress) progress("snapshots", static_cast<double>(page_steps.size()) / static_cast<double>(kept.size()), 0);
     const Dump dump = step == last.step ? last : read_dump(dump_path(run, step));
     check_same(dump, last, run);
     page_steps.push_back({{"step", step}, {"answers", answers(dump)}, {"scores", head_scores_of(dump)}});

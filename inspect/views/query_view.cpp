@@ -185,7 +185,7 @@ std::string query_view(const Dump& dump, const View& view) {
   for (std::size_t i = 0; i < dump.sentences.size(); ++i) {
     const SentenceAttention& sentence = dump.sentences[i];
     if (untrained.sentences.size() != dump.sentences.size() || !is_same_question(sentence, untrained.sentences[i])) {
-      fail("the dumps of steps {} and {} hold different sentences", untrained.step, dump.step);
+      fail("the snapshots of steps {} and {} hold different sentences", untrained.step, dump.step);
     }
     const SentenceAttention& before = untrained.sentences[i];
     if (i > 0) text += '\n';

@@ -140,7 +140,7 @@ TEST_CASE("inspect tells what it computes of which run") {
   write_dump(run.path, {0, {english_sentence()}});
   const std::vector<const char*> written{"inspect", "page", path.c_str(), "--out", page.c_str()};
   heed::inspect(5, written.data(), {}, progress);
-  CHECK(told == std::vector<std::string>{"dumps of " + path, "causes of " + path});
+  CHECK(told == std::vector<std::string>{"snapshots of " + path, "causes of " + path});
   CHECK(read_file(page).starts_with(page_beginning));
 }
 
@@ -204,7 +204,7 @@ TEST_CASE("what is no run is answered with the command that was meant") {
   CHECK(message([&] { run.inspect({"/dev/null"}); }) ==
         "/dev/null: is a device or FIFO; expected the directory of a run or model, or a file");
   const Scratch runs;
-  CHECK(message([&] { run.inspect({runs.path.string()}); }).ends_with(": lacks attention dumps"));
+  CHECK(message([&] { run.inspect({runs.path.string()}); }).ends_with(": lacks snapshots of attention"));
   for (const char* name : {"b", "a"}) {
     fs::create_directory(runs / name);
     write_file(runs / name / "config.yaml", "");
@@ -236,7 +236,7 @@ TEST_CASE("a view of the last dump says when the model has gone on since") {
   model.step = 450;
   save_model(model_path(run.path), model);
   const std::string text = run.inspect({"RUN"});
-  CHECK(text.find("\nThe model is of step 450; attention was last dumped at step 400. ") != std::string::npos);
+  CHECK(text.find("\nThe model is of step 450; the last snapshot is of step 400. ") != std::string::npos);
   CHECK(run.inspect({"RUN", "--matrix"}).find("The model is of step 450;") != std::string::npos);
   CHECK(run.inspect({"RUN", "--step", "400"}) == query_view({400, {english_sentence()}}, {}));
   write_file(model_path(run.path), "damaged");
@@ -284,15 +284,15 @@ layer 2 head 2      animal   1.00 ██████◂ animal   1.00 ███�
 TEST_CASE("inspect says what is not there") {
   const InspectedRun run;
   CHECK(run.error({"RUN/nowhere"}) == "RUN/nowhere: there is no such run; train --config FILE makes one");
-  CHECK(run.error({"RUN", "--step", "7"}) == "RUN: lacks a dump of step 7; there are 0, 400");
-  CHECK(run.error({"RUN/attention"}) == "RUN/attention: lacks attention dumps");
+  CHECK(run.error({"RUN", "--step", "7"}) == "RUN: lacks a snapshot of step 7; there are 0, 400");
+  CHECK(run.error({"RUN/attention"}) == "RUN/attention: lacks snapshots of attention");
   CHECK(run.error({"weights", "RUN/attention"}) ==
         "RUN/attention/model.safetensors: is missing; has the run been saved?");
   CHECK(run.error({"weights", "RUN", "--step", "0"}) ==
         "RUN: keeps only the model of step 400, not that of step 0. With dump.weights: true, train keeps the model of "
         "each snapshot");
   CHECK(run.error({"RUN/attention/step-000000.safetensors", "--step", "400"}) ==
-        "RUN/attention/step-000000.safetensors: is the dump of step 0, not 400");
+        "RUN/attention/step-000000.safetensors: is the snapshot of step 0, not 400");
   CHECK(run.error({"weights", "RUN/attention/step-000000.safetensors"})
             .starts_with("RUN/attention/step-000000.safetensors: not a heed model: metadata entry '"));
   CHECK(run.error({"weights", "RUN/model.safetensors", "--step", "7"}) ==

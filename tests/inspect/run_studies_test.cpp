@@ -98,7 +98,7 @@ TEST_CASE("causes of a run says which file is missing, empty, or of another run"
   write_file(held_out_path(run.path), "");
   CHECK(error() == "RUN/held_out.jsonl: no examples; expected one JSON object per line");
   write_jsonl(held_out_path(run.path), sentences());
-  CHECK(error() == "RUN: lacks attention dumps");
+  CHECK(error() == "RUN: lacks snapshots of attention");
   write_dump(run.path, {400, {chinese_sentence()}});
   CHECK(error() ==
         "RUN/attention/step-000400.safetensors: comes from a model of 1 layers with 1 heads, but the run's model has 2 "

@@ -82,7 +82,7 @@ TEST_CASE("dump_steps lists the dumps in order and nothing else") {
 
 TEST_CASE("last_dump is that of the last step") {
   const ScratchDirectory scratch;
-  CHECK(message([&] { last_dump(scratch.path); }) == scratch.path.string() + ": lacks attention dumps");
+  CHECK(message([&] { last_dump(scratch.path); }) == scratch.path.string() + ": lacks snapshots of attention");
   for (const int step : {100, 20}) write_dump(scratch.path, {step, {chinese_sentence()}});
   CHECK(last_dump(scratch.path).step == 100);
 }
@@ -93,7 +93,7 @@ TEST_CASE("reading a dump that contradicts itself says where") {
 
   SECTION("no metadata") {
     content.metadata.erase("sentences");
-    CHECK(reading(content) == "is not an attention dump: the metadata entry 'sentences' is missing");
+    CHECK(reading(content) == "is not a snapshot of attention: the metadata entry 'sentences' is missing");
   }
   SECTION("step is not a number") {
     content.metadata["step"] = "7x";

@@ -128,7 +128,7 @@ TEST_CASE("A stopped run leaves no progress line on a terminal, and its views sa
   CHECK(stopped.out.find("\r\x1b[Jtrain: stopped after step ") != std::string::npos);
   const Ended shown = run_program(place, "inspect r");
   CHECK(shown.out.find("\nThe model is of step ") != std::string::npos);
-  CHECK(shown.out.find("; attention was last dumped at step 0. ") != std::string::npos);
+  CHECK(shown.out.find("; the last snapshot is of step 0. ") != std::string::npos);
 }
 
 TEST_CASE("A signal stops a run, which is resumed to the very same model") {

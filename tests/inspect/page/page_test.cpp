@@ -214,9 +214,9 @@ TEST_CASE("A page is not made of what is no run") {
   CHECK(run.error().find("metrics.jsonl:2: not JSON at byte") != std::string::npos);
   std::filesystem::remove(run.run / "metrics.jsonl");
   write_dump(run.run, {200, {chinese_sentence()}});
-  CHECK(run.error() == "RUN: the dumps of steps 200 and 400 differ in their sentences, layers or heads");
+  CHECK(run.error() == "RUN: the snapshots of steps 200 and 400 differ in their sentences, layers or heads");
   std::filesystem::remove_all(run.run / "attention");
-  CHECK(run.error() == "RUN: lacks attention dumps");
+  CHECK(run.error() == "RUN: lacks snapshots of attention");
   CHECK(message([&] {
           page_run(model_path(run.run));
         }).ends_with(": is a single file; inspect page needs the run directory"));

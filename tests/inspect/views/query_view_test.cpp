@@ -52,7 +52,7 @@ layer 2 head 2  it -> animal 1.00 ████████◂  The    0.00    ot
 
 [brackets] and ◂ mark the antecedent: what the query refers to.
 )");
-  CHECK(message([&] { query_view(chinese, view); }) == "the dumps of steps 400 and 400 hold different sentences");
+  CHECK(message([&] { query_view(chinese, view); }) == "the snapshots of steps 400 and 400 hold different sentences");
 }
 
 TEST_CASE("query_view fits the terminal") {
