@@ -1,6 +1,6 @@
 // The URL fragment captures the current view, so that it can be shared:
-// #view=matrix&sentence=2&step=300&layer=2&head=1&word=8, all counted from 1. A change of view, run, sentence or head adds an
-// entry to the browser's history.
+// #view=matrix&sentence=2&step=300&layer=2&head=1&word=8, all counted from 1, or with text=... in place of sentence. A change of
+// view, run, sentence or head adds an entry to the browser's history.
 const viewName = (tab) => fileName(views[tab].title);
 
 function addressNow() {
@@ -8,6 +8,7 @@ function addressNow() {
   const parts = {view: viewName(tab)};
   if (content.runs.length > 1) parts.run = run + 1;
   if (sentence !== OWN) parts.sentence = sentence + 1;
+  else if (state.own.typed) parts.text = state.own.typed;
   return {
     place: new URLSearchParams({...parts, layer: layer + 1, head: head + 1}).toString(),
     all: `#${new URLSearchParams({...parts, step: runNow().steps[step].step, layer: layer + 1, head: head + 1, word: token + 1})}`
@@ -21,13 +22,9 @@ function remember() {
   if (document.readyState === 'loading') return;
   const {place, all} = addressNow();
   clearTimeout(visited.timer);
-  if (visited.place === place) {
-    visited.timer = setTimeout(() => history.replaceState(null, '', all), 300);
-  } else if (visited.place === null || state.playing) {
-    history.replaceState(null, '', all);
-  } else {
-    history.pushState(null, '', all);
-  }
+  const replace = () => history.replaceState(null, '', all);
+  if (visited.place === place) visited.timer = setTimeout(replace, 300);
+  else visited.place === null || state.playing ? replace() : history.pushState(null, '', all);
   visited.place = place;
 }
 
@@ -52,4 +49,13 @@ function followAddress() {
   Object.assign(state, changes);
   visited.place = null;
   update({});
+  if (given.has('text') && canType(content.runs[run])) readTyped(given.get('text'), number('word', Infinity));
+}
+
+// Shows a text as if the user had typed it, once the model has loaded.
+function readTyped(typed, query) {
+  const engine = engineOf(state.run), again = () => readTyped(typed, query);
+  if (!engine) return addEventListener('load', again, {once: true});
+  const text = engine.understand(typed, null, again);
+  if (text && !text.problem) askOwn(engine, {...text, typed, isLinked: true, query: query < text.tokens.length ? query ?? text.query : text.query});
 }

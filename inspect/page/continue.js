@@ -70,11 +70,7 @@ function goOn(reader, begin, count, write, done) {
       tokens.push(reader.vocabulary[drawn(writer.after(tokens), 0.8, random)]);
       write(tokens.at(-1));
     }
-    if (left > 0 && !stopped) {
-      setTimeout(some);
-    } else {
-      done();
-    }
+    left > 0 && !stopped ? setTimeout(some) : done();
   };
   setTimeout(some);
   return () => { stopped = true; };

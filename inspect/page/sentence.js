@@ -112,11 +112,8 @@ function drawTextPicture(figure, view, now, {token, sinks, bits}) {
       bits ? `Surprise of ${T} tokens in bits: ${tokens.map((one, i) => `${visible(one)} ${fixed(bits[i] ?? NaN, 1)}`).join(', ')}` :
              looksAt(now, token));
   const text = {tokens, places, size};
-  if (bits) {
-    drawText(figure, 1, top, {...text, asked: token, colour: (i) => Number.isFinite(bits[i]) ? scale.name(bits[i]) : null});
-  } else {
-    drawAttendedText(figure, 1, top, text, {...now, layer, head, arcs}, token, scale, sinks);
-  }
+  bits ? drawText(figure, 1, top, {...text, asked: token, colour: (i) => Number.isFinite(bits[i]) ? scale.name(bits[i]) : null}) :
+         drawAttendedText(figure, 1, top, text, {...now, layer, head, arcs}, token, scale, sinks);
   drawLegend(
       figure, 2, top + height + 8, 170, scale,
       bits ? {text: 'bits', ends: ['0', `${scale.high} or more`]} : {ends: ['0', String(scale.high)], text: 'weight'});
@@ -172,6 +169,7 @@ function saysOf(now) {
   const shown = shownHeads(heads), T = tokens.length;
   if (shown.length === 0) return ['No head is chosen: choose one of the numbers.'];
   const {layer, head} = shown.find((one) => one.layer === state.layer && one.head === state.head) ?? shown[0];
+  if (isRemoved(layer, head)) return [`${atStep(now, headName(layer, head))} is removed.`];
   const from = Math.min(state.token, T - 1), row = attention.row(layer, head, from);
   const sinks = hasSinks(now) ? sinksOf(now) : [], loud = row.map((w, j) => sinks[j] ? 0 : w),
         sunk = total(Array.from(row)) - total(Array.from(loud));

@@ -8,8 +8,7 @@ const sideView = {
   make() {
     const figure = new Figure('side by side', () => sideRows(resolved()), () => resolved().flatMap((one, i) => ['AB'[i], ...sideNames(one)]));
     const presetButtons = el('div', {class: 'controls'}), pickersOfBoth = el('div', {class: 'two'}), answers = el('div');
-    const element = el('section', {}, presetButtons, pickersOfBoth, figure.element, answers),
-          play = {followsTraining: () => true, ownsSentence: true};
+    const element = el('section', {}, presetButtons, pickersOfBoth, figure.element, answers);
     let sides = null, presets = [], madeFor = '';
     const setSides = (next) => {
       sides = next;
@@ -21,9 +20,10 @@ const sideView = {
       return tokens ? pairText(tokens, row, column, map.values[row * map.columns + column]) : null;
     });
     return {
-      ...play,
       figures: [figure],
       element,
+      followsTraining: () => true,
+      ownsSentence: true,
       says: () => sidesSay(resolved()),
       draw() {
         if (madeFor !== `${state.run} ${state.sentence}`) {

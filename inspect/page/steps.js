@@ -23,7 +23,7 @@ const stepsView = {
       draw() {
         const reader = readerOf(state.run), now = subject();
         if (!reader) return element.replaceChildren(missingModel());
-        const isRead = reader.readSoon(now, () => update({})) !== null;
+        const isRead = reader.readSoon(asRead(now), () => update({})) !== null;
         element.classList.toggle('stale', !isRead);
         if (!isRead) return walked || element.replaceChildren(el('p', {class: 'muted'}, 'The model is reading …'));
         const token = Math.min(state.token, now.tokens.length - 1);
@@ -46,7 +46,7 @@ const stepsView = {
 function walkSays({reader, tokens, i, layer, head, parts}) {
   const best = parts.reduce((most, {weight}, j) => weight > parts[most].weight ? j : most, 0);
   return [
-    `In the saved model ${stepOf(reader)}, the largest score of `, el('b', {}, placed(tokens, i)), ` in ${headName(layer, head)} is with `,
+    `${reader.step > 0 || runNow().steps.length > 1 ? `In the saved model ${stepOf(reader)}, the` : 'The'} largest score of `, el('b', {}, placed(tokens, i)), ` in ${headName(layer, head)} is with `,
     el('b', {}, placed(tokens, best)), `: ${fixed(parts[best].scaled, 2)}, weight ${fixed(parts[best].weight)}.`
   ];
 }
@@ -55,7 +55,7 @@ const missingModel = () => el('p', {class: 'notice'}, runNow().model_missing ?? 
 
 // Returns the computation of head state.head in layer state.layer for token i.
 function walk(reader, text, i) {
-  const {layers} = reader.readWhole(text), {tokens} = text, {layer} = state, head = Math.min(state.head, reader.H - 1);
+  const {layers} = reader.readWhole(asRead(text)), {tokens} = text, {layer} = state, head = Math.min(state.head, reader.H - 1);
   const block = reader.blocks[layer], {X} = layers[layer], {Q, K, V, scores, weights, output} = layers[layer].heads[head];
   const {d} = reader, {d_k, d_v} = block, T = tokens.length, row = (x, t, n) => x.slice(t * n, (t + 1) * n);
   return {

@@ -177,7 +177,7 @@ function editDistance(a, b) {
 function nearest(word, words) {
   const characters = [...word];
   return words.map((candidate) => ({candidate, distance: editDistance(characters, [...candidate])}))
-      .filter(({distance}) => distance < Math.min(characters.length, Math.max(3, characters.length / 2 + 1)))
+      .filter(({distance}) => distance <= Math.max(1, characters.length / 3))
       .sort((a, b) => a.distance - b.distance)
       .slice(0, 3)
       .map(({candidate}) => candidate);

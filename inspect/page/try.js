@@ -3,8 +3,8 @@ const tryView = {
   title: 'Try it',
   isFor: canType,
   lead: () => (runNow().served ? 'The program runs the model.' : 'The model is in this page.') + ' Type, and it answers as you type. ' +
-      (asLines(subject()) ? 'Press a word at the left to ask about it, and one at the right to remove the edge to it; remove heads; see what becomes of the answer.' :
-                            'Press a token to ask about it; remove heads; see what becomes of the answer.'),
+      (asLines(subject()) ? 'Press a word at the left to ask about it, and one at the right to remove the edge to it; ' : 'Press a token to ask about it; ') +
+      `remove heads; see what becomes of the ${runNow().predicts === 'nothing' ? 'attention of later layers. This model has no head, so it gives no answer' : 'answer'}.`,
   make() {
     const picture = sentenceView.make(), input = el('textarea', {rows: 2, spellcheck: 'false', 'aria-label': 'Your sentence', oninput: () => retype()});
     const notice = el('p', {class: 'notice', role: 'alert'}), words = el('p'), buttons = el('div', {class: 'controls'}), written = el('p', {class: 'written'});
@@ -67,7 +67,8 @@ const tryView = {
       draw() {
         const engine = engineOf(state.run);
         if (!engine) return;
-        if (begun.run !== state.run || (state.sentence !== OWN && begun.sentence !== state.sentence)) begin(engine);
+        const isOther = state.sentence === OWN ? state.own.isLinked && state.own.typed !== begun.text : begun.sentence !== state.sentence;
+        if (begun.run !== state.run || isOther) begin(engine);
         if (state.sentence === OWN) begun.sentence = OWN;  // going back to a watched one begins anew
         renew(
             buttons, ...(engine.canContinue ? [button(stop ? 'Stop' : 'Continue the text', () => write(engine))] : []),

@@ -1,5 +1,6 @@
 #include "browser.h"
 #include "open.h"
+#include "trying.h"
 
 using namespace heed;
 
@@ -17,6 +18,26 @@ TEST_CASE("The URL captures the current view, and a link opens it") {
   // Invalid values give the default view.
   chromium->open(page.file, 1280, false, "#view=nothing&sentence=99&step=7&layer=x&head=-1");
   CHECK(chromium->run("[state.tab, state.sentence, subject().step]") == Json({0, 0, 400}));
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
+TEST_CASE("The URL holds a typed sentence, and a link asks it at the same word") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(shaken(small_model()));
+  chromium->open(page.file);
+  show(*chromium, "Try it");
+  const std::string text = "The dog didn't cross the street because it was too tired";
+  type(*chromium, text);
+  chromium->wait_for("location.hash.includes('text=')");
+  const std::string link = chromium->text("location.hash.replace(/word=.*/, 'word=2')");
+  chromium->open(page.file, 1280, false, link);
+  chromium->wait_for("state.sentence === OWN");
+  CHECK(chromium->text("subject().tokens.join(' ')") == text);
+  CHECK(chromium->text("document.querySelector('#main textarea').value") == text);
+  CHECK(chromium->run("[state.token, subject().query]") == Json({1, 1}));
+  chromium->open(page.file, 1280, false, "#view=sentence&text=xyzzy");  // a word that the model does not know
+  CHECK(chromium->run("state.sentence") == 0);
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 

@@ -50,6 +50,41 @@ TEST_CASE("Of a long text the calculation shows the largest weights and the sum 
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
+TEST_CASE("The page of a model with byte-level tokens computes with them and writes them out") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Scratch scratch;
+  const std::filesystem::path model_files = scratch / "gpt2";
+  std::filesystem::copy("tests/golden/hugging_face/gpt2", model_files);
+  Json tokens{{"T", 0}, {"h", 1}, {"i", 2}, {"s", 3}, {"\u0120", 4}, {"\u0120i", 5}, {"\u0120is", 6}, {"\u00e6", 7}};
+  for (int id = 8; id < 61; ++id) tokens[fmt::format("w{}", id)] = id;
+  const Json bytes{{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
+  write_file(model_files / "tokenizer.json",
+             format_json({{"added_tokens", Json::array()},
+                          {"normalizer", nullptr},
+                          {"pre_tokenizer", bytes},
+                          {"post_processor", bytes},
+                          {"decoder", bytes},
+                          {"model", {{"type", "BPE"}, {"vocab", tokens}, {"merges", {"\u0120 i", "\u0120i s"}}}}}));
+  const SavedModel model = load_model(model_files);
+  const Example example = question(model, "This is is");
+  const SentencePage page(model, example);
+  chromium->open(page.file, 1280, false, "#view=calculation&layer=1&head=1&word=6");
+  chromium->wait_for("Boolean(viewNow().says())");
+  CHECK(chromium->run("subject().tokens") == Json({"T", "h", "i", "s", " is", " is"}));
+  const SentenceAttention expected = attend(*model.network, model.vocabulary, example);
+  const Json weights = chromium->run("walkLines(walk(readerOf(0), subject(), 5)).map(({weight}) => weight)");
+  REQUIRE(weights.size() == 6);
+  for (int key = 0; key < 6; ++key) {
+    CHECK(weights[static_cast<std::size_t>(key)].get<double>() ==
+          Approx(expected.layers[0].at({0, 5, key})).margin(1e-3));
+  }
+  show(*chromium, "Why");
+  chromium->wait_for("document.querySelector('#main').innerText.includes('The query of')");
+  CHECK(panel(*chromium).find("NaN") == std::string::npos);
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
 TEST_CASE("A language model opens with its text coloured by surprise, and with the next tokens") {
   Browser* chromium = browser();
   if (!chromium) return;
