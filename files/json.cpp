@@ -3,6 +3,7 @@
 #include <heed/autograd/error.h>
 #include <heed/files/utf8.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <new>
@@ -21,10 +22,17 @@ std::string reason(const nlohmann::detail::exception& error) {
   return std::string(what.substr(0, what.find("; last read: '")));
 }
 
+// Throws Error for text that is not JSON, with the line and the byte (from 1).
+[[noreturn]] void fail_syntax(std::string_view text, std::size_t byte, const nlohmann::detail::exception& error) {
+  if (text.find_first_not_of(" \t\r\n") == text.npos) fail("not JSON: it is empty");
+  const auto line = 1 + std::ranges::count(text.substr(0, byte), '\n');
+  fail("not JSON at {}byte {}: {}", line > 1 ? fmt::format("line {}, ", line) : "", byte, reason(error));
+}
+
 // Builds a value from the events of a parser.
 class LargeJsonBuilder {
  public:
-  explicit LargeJsonBuilder(std::size_t deepest) : deepest_(deepest) {}
+  LargeJsonBuilder(std::string_view text, std::size_t deepest) : text_(text), deepest_(deepest) {}
   LargeJson result() { return std::move(root_); }
 
   bool null() { return add(nullptr); }
@@ -44,10 +52,10 @@ class LargeJsonBuilder {
     value_ = &*entry;
     return true;
   }
-  static bool parse_error(std::size_t byte, const std::string&, const nlohmann::detail::exception& error) {
+  bool parse_error(std::size_t byte, const std::string&, const nlohmann::detail::exception& error) const {
     constexpr int out_of_range = 406;
     if (error.id == out_of_range) fail("a number in it is too large");
-    fail("not JSON at byte {}: {}", byte, reason(error));
+    fail_syntax(text_, byte, error);
   }
 
  private:
@@ -74,6 +82,7 @@ class LargeJsonBuilder {
     return true;
   }
 
+  std::string_view text_;
   std::size_t deepest_;
   LargeJson root_;
   std::vector<LargeJson*> open_;  // objects and lists, from the outermost
@@ -83,7 +92,7 @@ class LargeJsonBuilder {
 }  // namespace
 
 LargeJson parse_large_json(std::string_view text, int deepest) {
-  LargeJsonBuilder builder(static_cast<std::size_t>(deepest));
+  LargeJsonBuilder builder(text, static_cast<std::size_t>(deepest));
   LargeJson::sax_parse(text, &builder);
   return builder.result();
 }
@@ -106,7 +115,7 @@ Json parse_json(std::string_view text, int deepest) {
   try {
     return Json::parse(text, check);
   } catch (const Json::parse_error& error) {
-    fail("not JSON at byte {}: {}", error.byte, reason(error));
+    fail_syntax(text, error.byte, error);
   } catch (const Json::out_of_range&) {
     fail("a number in it is too large");
   }

@@ -127,7 +127,7 @@ std::string answer(const Command& command, std::span<const char* const> words, c
     arguments = options.parse(count, words.data());
   } catch (const cxxopts::exceptions::exception& error) {
     refuse_former_option(words);
-    misused("{}", command_line_error(count, words.data(), error.what(), {"--temperature", "--top-p"}));
+    misused("{}", command_line_error(count, words.data(), error.what(), options.help(), {"--temperature", "--top-p"}));
   }
   if (arguments.count("help")) return fmt::format("{}\nExample: {}\n", options.help(), command.example);
   if (processes.size() > 1 && !command.is_shared) {

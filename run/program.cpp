@@ -97,8 +97,32 @@ UsageError misuse(std::string_view name, const std::string& what, std::string_vi
   return UsageError(fmt::format("{} (see {}{}{} --help)", what, command_of(name), command.empty() ? "" : " ", command));
 }
 
-std::string command_line_error(int argc, const char* const* argv, std::string_view message,
+namespace {
+
+// Returns the long options that a help text names: "--layer".
+std::vector<std::string> options_in(std::string_view help) {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz-";
+  std::vector<std::string> options;
+  for (std::size_t at = 0; (at = help.find("--", at)) != help.npos;) {
+    const std::size_t end = std::min(help.size(), help.find_first_not_of(letters, at));
+    options.emplace_back(help.substr(at, end - at));
+    at = end;
+  }
+  return options;
+}
+
+}  // namespace
+
+std::string command_line_error(int argc, const char* const* argv, std::string_view message, std::string_view help,
                                const std::vector<std::string_view>& decimals) {
+  if (message.find("does not exist") != std::string_view::npos) {
+    const std::vector<std::string> known = options_in(help);
+    for (int i = 1; i < argc; ++i) {
+      const std::string_view word = std::string_view(argv[i]).substr(0, std::string_view(argv[i]).find('='));
+      if (!word.starts_with("--") || message.find(word.substr(2)) == std::string_view::npos) continue;
+      return fmt::format("unknown option {}{}", excerpt(word), did_you_mean(word, known));
+    }
+  }
   if (message.find("failed to parse") == std::string_view::npos) return std::string(message);
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];

@@ -262,7 +262,7 @@ int run_command(int argc, char** argv, const heed::Communicator& processes) {
     }
     return 0;
   } catch (const cxxopts::exceptions::exception& error) {
-    throw heed::misuse("train", heed::command_line_error(argc, argv, error.what()));
+    throw heed::misuse("train", heed::command_line_error(argc, argv, error.what(), options().help()));
   }
 }
 

@@ -24,7 +24,10 @@ std::string right_after(const Causes& causes, const Cause& row) {
 }
 
 std::string too_few(int sentences) {
-  return fmt::format("Unknown: {} sentences are too few for a 95 % interval. Hold out more sentences.", sentences);
+  return fmt::format(
+      "Unknown: {} sentences are too few for a 95 % interval. Hold out more: "
+      "name them in data.test, or raise data.held_out of a generated task.",
+      sentences);
 }
 
 std::string no_answers(const Causes& causes, const Interval& accuracy, int sentences) {

@@ -86,7 +86,10 @@ namespace {
 SavedModel without_network(const Description& description, const std::string& source, ModelConfig& config) {
   const auto metadata = [&](const char* name) -> const std::string& {
     const auto found = description.find(name);
-    if (found == description.end()) fail("{}: not a heed model: metadata entry '{}' is missing", source, name);
+    if (found == description.end()) {
+      fail("{}: not a heed model: metadata entry '{}' is missing. A pretrained model needs its config.json beside it",
+           source, name);
+    }
     return found->second;
   };
   const auto parsed = [&](const char* name, auto&& parse) {

@@ -24,7 +24,8 @@ TEST_CASE("JSON is read back as written, with names in order") {
 }
 
 TEST_CASE("Truncated or invalid JSON is rejected at its byte") {
-  CHECK(refusal("").starts_with("not JSON at byte 1: "));
+  CHECK(refusal(" \n") == "not JSON: it is empty");
+  CHECK(refusal("{\n\"x\":\n}").starts_with("not JSON at line 3, byte 8: "));
   CHECK(refusal("{\"x\":}").starts_with("not JSON at byte 6: "));
   CHECK(refusal("{} x").starts_with("not JSON at byte 4: "));
   CHECK(refusal("{} x").find("last read") == std::string::npos);

@@ -118,7 +118,8 @@ TEST_CASE("A write to standard output that failed is told, though the last one d
 
 TEST_CASE("A value that is not a number is named with its option") {
   const auto error = [](std::vector<const char*> words, const char* message) {
-    return command_line_error(static_cast<int>(words.size()), words.data(), message);
+    return command_line_error(static_cast<int>(words.size()), words.data(), message,
+                              "  --seed N  --tokens N (see --help)");
   };
   CHECK(error({"inspect", "run", "--tokens", "1.5"}, "Argument '1.5' failed to parse") ==
         "--tokens: expected a whole number, got '1.5'");
@@ -130,6 +131,11 @@ TEST_CASE("A value that is not a number is named with its option") {
         "--tokens: expected a smaller number, got '99999999999'");
   CHECK(error({"inspect", "run", "--threads", ""}, "Argument '' failed to parse") ==
         "--threads: expected a whole number, got ''");
-  CHECK(error({"inspect", "run", "--sed", "1"}, "Option 'sed' does not exist") == "Option 'sed' does not exist");
+  CHECK(error({"inspect", "run", "--sed", "1"}, "Option 'sed' does not exist") ==
+        "unknown option --sed (did you mean '--seed'?)");
+  CHECK(error({"inspect", "run", "--token=1"}, "Option 'token' does not exist") ==
+        "unknown option --token (did you mean '--tokens'?)");
+  CHECK(error({"inspect", "run", "--other"}, "Option 'other' does not exist") == "unknown option --other");
+  CHECK(error({"inspect", "run", "-x"}, "Option 'x' does not exist") == "Option 'x' does not exist");
   CHECK(error({"inspect", "run", "7"}, "Argument 'x' failed to parse") == "Argument 'x' failed to parse");
 }

@@ -174,7 +174,11 @@ Yaml parse_yaml(std::string_view text, const std::string& source, std::vector<Mi
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& error) {
-    fail_at(error.mark.is_null() ? 0 : static_cast<std::size_t>(error.mark.pos), error.msg);
+    const bool is_layout = error.msg.find("not found") != error.msg.npos || error.msg.find("illegal") != error.msg.npos;
+    const char* hint = is_layout ? "; check this line and those above it: a colon and a space behind each key, equal "
+                                   "indentation with spaces (no tabs), closed quotes"
+                                 : "";
+    fail_at(error.mark.is_null() ? 0 : static_cast<std::size_t>(error.mark.pos), error.msg + hint);
   }
   return std::move(builder.root);
 }

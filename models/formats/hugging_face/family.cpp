@@ -106,8 +106,9 @@ const Family& family_of(ConfigReader& json) {
       known.push_back(name);
     }
   }
-  fail("{}: 'model_type' must be one of {}, got '{}'{}", json.source(), fmt::join(known, ", "), excerpt(type),
-       did_you_mean(type, known));
+  const std::string got =
+      type.empty() ? "; it is missing" : fmt::format(", got '{}'{}", excerpt(type), did_you_mean(type, known));
+  fail("{}: 'model_type' must be one of {}{}", json.source(), fmt::join(known, ", "), got);
 }
 
 std::string of_layer(const std::string& pattern, int layer) {

@@ -129,7 +129,10 @@ TEST_CASE("The verdict answers by what is lost, with an interval, and says of ho
         "No: without the edge from the query to the antecedent in every head of every layer, 100.0 % ± 1.9 of 200 "
         "sentences are answered right (before 100.0 %, by chance 50.0 %); the weight of 0.90 in layer 2 head 1 is not "
         "what they depend on.");
-  CHECK(answer(causes_of(1, 1, 2)) == "Unknown: 2 sentences are too few for a 95 % interval. Hold out more sentences.");
+  CHECK(answer(causes_of(1, 1, 2)) ==
+        "Unknown: 2 sentences are too few for a 95 % interval. Hold out more: name them in data.test, or raise "
+        "data.held_out "
+        "of a generated task.");
   // Too few sentences to tell.
   CHECK(answer(causes_of(10, 10, 10)).starts_with("Not shown: "));
   // Half of 132 sentences is lost; chance is unknown.

@@ -182,6 +182,7 @@ TEST_CASE("Damaged GGUF files are refused") {
     CHECK(saying(whole.substr(0, size)) != "no error");
   }
   CHECK(saying("GGML") == "FILE: not a GGUF file: it does not begin with GGUF");
+  CHECK(saying("GGUF") == "FILE: a GGUF file of 4 bytes; is it cut?");
   CHECK(saying(GgufBytes().bytes(1)).ends_with("version 1; heed reads 2 and 3, of little-endian machines"));
   CHECK(about(GgufBytes()) == "FILE: 'general.architecture' is missing");
   CHECK(about(GgufBytes().text("general.architecture", "mamba")) ==
