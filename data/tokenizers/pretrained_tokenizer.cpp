@@ -151,6 +151,7 @@ PretrainedTokenizer::PretrainedTokenizer(std::string json) {
 std::vector<EncodedToken> PretrainedTokenizer::encode(std::string_view text, bool add_special) const {
   checked_utf8(text, "text");
   if (text.size() > UINT32_MAX) fail("text: {} bytes are more than a tokenizer takes at once", text.size());
+  const tokenizers::SearchTime time(text.size());
   tokenizers::Pieces pieces = parts_->added.divide(text, parts_->normalizer);
   if (parts_->pre_tokenizer) parts_->pre_tokenizer(pieces);
   std::vector<EncodedToken> tokens;

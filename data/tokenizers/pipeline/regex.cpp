@@ -6,6 +6,8 @@
 #include <heed/autograd/error.h>
 #include <heed/files/utf8.h>
 
+#include <algorithm>
+#include <ctime>
 #include <optional>
 #include <pcre2.h>
 
@@ -14,6 +16,7 @@ namespace {
 
 constexpr std::size_t max_pattern = 10'000;            // bytes
 constexpr std::uint32_t max_match_steps = 20'000'000;  // for each place where a match may begin
+constexpr std::uint32_t few_match_steps = 10'000;      // the same while many places are searched at once
 constexpr std::uint32_t max_match_kib = 256 * 1024;
 
 PCRE2_SPTR units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
@@ -31,7 +34,8 @@ pcre2_code* compile(const std::string& pattern, int& error, std::size_t& at) {
     pcre2_set_newline(made.get(), PCRE2_NEWLINE_LF);
     return made;
   }();
-  constexpr std::uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
+  constexpr std::uint32_t options =
+      PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT;
   return pcre2_compile(units(pattern), pattern.size(), options, &error, &at, context.get());
 }
 
@@ -215,6 +219,38 @@ class Translation {
 
 }  // namespace
 
+// PCRE2 limits the steps of one attempt, at one place of a text. A long text has many places, so that the sum is
+// limited here: by the processor time of this thread, which other programs do not change.
+class SearchTime::Clock {
+ public:
+  explicit Clock(std::size_t bytes) : end_(now() + 2.0 + 5e-6 * static_cast<double>(bytes)) {}
+  // Returns whether the time is over. Reads the clock at each 64th call, and at each one after a search of many places.
+  bool is_over(bool was_long) { return (was_long || ++calls_ % 64 == 0) && now() > end_; }
+
+ private:
+  static double now() {
+    std::timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  }
+  double end_;
+  unsigned calls_ = 0;
+};
+
+namespace {
+thread_local SearchTime::Clock* search_clock = nullptr;
+}
+
+SearchTime::SearchTime(std::size_t bytes) {
+  if (search_clock) return;
+  clock_ = std::make_unique<Clock>(bytes);
+  search_clock = clock_.get();
+}
+
+SearchTime::~SearchTime() {
+  if (clock_) search_clock = nullptr;
+}
+
 std::string from_oniguruma(const std::string& pattern) { return Translation(pattern)(); }
 
 struct Regex::Code {
@@ -233,7 +269,7 @@ Regex::Regex(const std::string& pattern, Syntax syntax) : pattern_(pattern) {
     fail("pattern '{}': {}, at byte {} of '{}'", excerpt(pattern), message_of_code(error), at, excerpt(translated));
   code->limits.reset(pcre2_match_context_create(nullptr));
   if (!code->limits) throw std::bad_alloc();
-  pcre2_set_match_limit(code->limits.get(), max_match_steps);
+  pcre2_set_match_limit(code->limits.get(), few_match_steps);
   pcre2_set_heap_limit(code->limits.get(), max_match_kib);
   code_ = std::move(code);
 }
@@ -250,18 +286,42 @@ Regex Regex::literal(std::string_view text) {
 }
 
 std::vector<Regex::Match> Regex::matches(std::string_view text) const {
+  const SearchTime time(text.size());
   const std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> found(pcre2_match_data_create(1, nullptr),
                                                                                   pcre2_match_data_free);
   if (!found) throw std::bad_alloc();
+  std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)> limits{nullptr, pcre2_match_context_free};
   const PCRE2_SIZE* place = pcre2_get_ovector_pointer(found.get());
   std::vector<Match> result;
   std::optional<std::size_t> last_end;
+  const std::size_t many = std::max<std::size_t>(256, text.size() / 64);  // places that one call searches
+  std::size_t places = many;
   for (std::size_t at = 0; at <= text.size();) {
+    if (places <= text.size() || limits) {  // a short text needs no limits of its own
+      if (!limits) limits.reset(pcre2_match_context_copy(code_->limits.get()));
+      if (!limits) throw std::bad_alloc();
+      pcre2_set_offset_limit(limits.get(), at + places - 1);
+      pcre2_set_match_limit(limits.get(), places == 1 ? max_match_steps : few_match_steps);
+    }
     const int code = pcre2_match(code_->code.get(), units(text), text.size(), at, PCRE2_NO_UTF_CHECK, found.get(),
-                                 code_->limits.get());
-    if (code == PCRE2_ERROR_NOMATCH) break;
+                                 limits ? limits.get() : code_->limits.get());
+    if (search_clock->is_over(code < 0 && text.size() - at >= places)) {
+      fail("pattern '{}' takes too long on a text of {} bytes", excerpt(pattern_), text.size());
+    }
+    if (code == PCRE2_ERROR_MATCHLIMIT && places > 1) {
+      places = std::max<std::size_t>(1, places / 16);  // the place that needs more steps is not known
+      continue;
+    }
+    if (code == PCRE2_ERROR_NOMATCH) {
+      if (text.size() - at < places) break;
+      at += places;
+      while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) ++at;
+      places = std::min(places * 16, many);
+      continue;
+    }
     if (code < 0)
       fail("pattern '{}' fails on a text of {} bytes: {}", excerpt(pattern_), text.size(), message_of_code(code));
+    places = many;
     const Match match{place[0], place[1]};
     if (match.begin >= match.end && last_end == match.end) {  // an empty match right behind another one
       if (at == text.size()) break;

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <chrono>
+
 using namespace heed;
 using Json = nlohmann::json;
 
@@ -197,6 +199,34 @@ TEST_CASE("Patterns that are wrong, or take too many steps, end with a message")
   CHECK(message([&] {
           slow.encode(std::string(200, 'a') + "b");
         }).starts_with("pattern '(a|aa)+$' fails on a text of 201 bytes: "));
+}
+
+TEST_CASE("A pattern of nested quantifiers ends with a message on a long text, in seconds") {
+  const auto split = [](const char* pattern) {
+    return Json{{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}};
+  };
+  const std::string runs = [] {  // each attempt takes thousands of steps, less than what ends an attempt
+    std::string text;
+    while (text.size() < 100'000) text += std::string(26, 'a') + " ";
+    return text;
+  }();
+  Json piecewise = small_bpe;
+  piecewise["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {split(" "), split("(?:a|aa)+[bc]")}}};
+  Json whole = small_bpe;
+  whole["pre_tokenizer"] = split("(?:a|aa)+[bc]");
+  for (const Json& file : {piecewise, whole}) {
+    const PretrainedTokenizer slow(file.dump());
+    const auto start = std::chrono::steady_clock::now();
+    const std::string said = message([&] { slow.encode(runs); });
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));  // of a busy machine
+    CHECK(said.find(" takes too long on a text of ") != std::string::npos);
+  }
+  // Long runs of spaces and long texts are not refused.
+  Json ordinary = small_bpe;
+  ordinary["pre_tokenizer"] = split(R"('s| ?\p{L}+|\s*[\r\n]+|\s+(?!\S)|\s+)");
+  const PretrainedTokenizer fast(ordinary.dump());
+  CHECK(message([&] { fast.encode(std::string(300'000, ' ') + "a" + std::string(100'000, ' ') + "\na"); }) ==
+        "no error");
 }
 
 TEST_CASE("Damaged tables of characters are refused") {
