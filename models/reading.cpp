@@ -78,7 +78,11 @@ static std::vector<std::string> tokens_with_masks(const Tokenizer& tokenizer, st
 static std::string mask_of(const SavedModel& model) {
   const auto& pretrained = model.tokenizer.pretrained();
   if (!pretrained) return mask_token;
-  if (!pretrained->special().mask) fail("the model's tokenizer.json names no token as the mask");
+  if (!pretrained->special().mask) {
+    fail(
+        "the model's tokenizer.json names no token as the mask, so there is none to predict; choose a word with "
+        "--query");
+  }
   return pretrained->token(*pretrained->special().mask);
 }
 
@@ -111,8 +115,8 @@ void check_positions(const TransformerConfig& config, const std::vector<std::int
 static Example pretrained_question(const SavedModel& model, std::string_view read, const std::string& query) {
   const bool is_masked = std::holds_alternative<MaskedLanguageModel>(*model.network);
   std::string text(checked_utf8(read, "sentence"));
-  if (is_masked) {
-    const std::string_view ours = mask_token;
+  const std::string_view ours = mask_token;
+  if (is_masked && text.find(ours) != text.npos) {
     const std::string mask = mask_of(model);
     for (std::size_t at = 0; (at = text.find(ours, at)) != text.npos; at += mask.size()) {
       text.replace(at, ours.size(), mask);

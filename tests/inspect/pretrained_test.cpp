@@ -85,6 +85,19 @@ TEST_CASE("inspect of a pretrained model reads a sentence, and asks for one") {
         }) == "'w9' is not a word or token of the sentence; its tokens: w5 w17");
 }
 
+TEST_CASE("A masked model whose tokenizer has no mask shows the attention of a sentence") {
+  CopiedModel copy("bert");
+  write_file(copy.path() / "tokenizer.json", tokenizer_of_words());
+  const std::string model = copy.path().string();
+  const Json json = parse_json(shown({model, "--sentence", "w5 w17 w3", "--query", "w17", "--json"}));
+  CHECK((json.at("sentences")[0].at("query") == 1 && json.at("sentences")[0].at("predicted").is_string()));
+  for (const char* sentence : {"w5 w17", "w5 <mask>"}) {
+    CHECK(message([&] { shown({model, "--sentence", sentence}); }) ==
+          "the model's tokenizer.json names no token as the mask, so there is none to predict; choose a word with "
+          "--query");
+  }
+}
+
 TEST_CASE("An encoder without a head is asked about the last token of the text, not about [SEP]") {
   CopiedModel copy("bert_bare");
   Json tokenizer = parse_json(tokenizer_of_words());
