@@ -118,9 +118,37 @@ Json llama_json(const TransformerConfig& t, const LogitsConfig& logits) {
           {"dtype", "float32"}};
 }
 
+// Returns the same for Qwen3, a LLaMA that normalises the queries and keys of each head.
+Json qwen3_json(const TransformerConfig& t, const LogitsConfig& logits) {
+  Json json = llama_json(t, logits);
+  json["model_type"] = "qwen3";
+  json["architectures"] = {"Qwen3ForCausalLM"};
+  json.erase("mlp_bias");
+  return json;
+}
+
+// Returns the same for a masked language model in BERT's terms.
+Json bert_json(const TransformerConfig& t, const LogitsConfig& logits) {
+  return {{"model_type", "bert"},
+          {"architectures", {"BertForMaskedLM"}},
+          {"vocab_size", t.vocabulary},
+          {"max_position_embeddings", t.max_length},
+          {"type_vocab_size", t.segments},
+          {"hidden_size", t.d_model()},
+          {"num_hidden_layers", t.layers},
+          {"num_attention_heads", t.heads()},
+          {"intermediate_size", t.block.mlp.width},
+          {"hidden_act", hugging_face_name(t.block.mlp.activation)},
+          {"layer_norm_eps", t.block.norm.epsilon},
+          {"pad_token_id", nullptr},
+          {"tie_word_embeddings", logits.tied},
+          {"dtype", "float32"}};
+}
+
 // Returns the configuration with all defaults filled in, and without fields that do not apply, so that equal models
 // have equal ones.
-Json comparable(LanguageModelConfig config) {
+template <class Config>
+Json comparable(Config config) {
   TransformerConfig& t = config.transformer;
   t.block.attention = t.block.attention.complete();
   const RotaryConfig used = t.rotary;
@@ -136,41 +164,52 @@ Json comparable(LanguageModelConfig config) {
   return to_json(config);
 }
 
-bool is_like_llama(const TransformerConfig& t) {
-  return t.positions == Positions::rotary || t.block.norm.kind == NormKind::rms;
+// The families of heed's own models.
+enum class Nearest { bert, gpt2, llama, qwen3 };
+constexpr const char* nearest_names[] = {"BERT", "GPT-2", "LLaMA", "Qwen3"};
+
+Nearest nearest_family(const Model& network) {
+  if (std::holds_alternative<MaskedLanguageModel>(network)) return Nearest::bert;
+  const TransformerConfig& t = transformer_of(network).config;
+  if (t.block.attention.query_key_norm == QueryKeyNorm::heads) return Nearest::qwen3;
+  return t.positions == Positions::rotary || t.block.norm.kind == NormKind::rms ? Nearest::llama : Nearest::gpt2;
 }
 
-// Returns heed's own language model with the biases of its family. GPT-2 has one in every linear layer, and LLaMA has
-// them in all layers of an attention or in none. Those that the model lacks are 0, which changes no logit.
-SavedModel with_biases(const SavedModel& model) {
-  const auto* decoder = std::get_if<LanguageModel>(&*model.network);
-  if (!decoder) fail("export: of heed's own models only language models have a form that transformers knows");
-  LanguageModelConfig config = decoder->config;
-  BlockConfig& block = config.transformer.block;
-  const bool is_gpt2 = !is_like_llama(config.transformer);
-  if (is_gpt2) block.mlp.bias = Bias::yes;
-  if (is_gpt2 || block.attention.bias == Bias::yes) block.attention.bias = block.attention.output_bias = Bias::yes;
+// Returns heed's own model with the parameters that its family cannot leave out. BERT and GPT-2 have a bias in every linear
+// layer, and LLaMA has them in all layers of an attention or in none; BERT has token types. Those that the model lacks
+// are 0, which changes no logit.
+SavedModel with_parts_of_family(const SavedModel& model) {
+  ModelConfig all = config_of(*model.network);
+  TransformerConfig* const shape = std::visit(
+      []<class Config>(Config& config) -> TransformerConfig* {
+        constexpr bool has_family =
+            std::is_same_v<Config, LanguageModelConfig> || std::is_same_v<Config, MaskedLanguageModelConfig>;
+        return has_family ? &config.transformer : nullptr;
+      },
+      all);
+  if (!shape) {
+    fail(
+        "export: of heed's own models only language models and masked language models have a form that transformers "
+        "knows");
+  }
+  BlockConfig& block = shape->block;
+  const Nearest family = nearest_family(*model.network);
+  const bool has_all_biases = family == Nearest::bert || family == Nearest::gpt2;
+  if (family == Nearest::bert) shape->segments = std::max(1, shape->segments);
+  if (has_all_biases) block.mlp.bias = Bias::yes;
+  if (has_all_biases || block.attention.bias == Bias::yes)
+    block.attention.bias = block.attention.output_bias = Bias::yes;
   if (block.attention.output_bias == Bias::yes) block.attention.bias = Bias::yes;
-  const auto take = [&](const std::string& name, const Shape& shape) {
-    return model.parameters.contains(name) ? model.parameters[name] : zeros(shape, DType::float32);
+  const auto take = [&](const std::string& name, const Shape& of) {
+    return model.parameters.contains(name) ? model.parameters[name] : zeros(of, DType::float32);
   };
   SavedModel result;
-  result.network = make_model(Scope(result.parameters, DType::float32, take), config);
+  result.network = make_model(Scope(result.parameters, DType::float32, take), all);
   return result;
 }
 
-// Returns the config.json of heed's own language model. Throws Error for a shape that GPT-2 and LLaMA both lack.
-Json own_config(const SavedModel& model) {
-  const auto* decoder = std::get_if<LanguageModel>(&*model.network);
-  const TransformerConfig& t = decoder->config.transformer;
-  const bool is_llama = is_like_llama(t);
-  Json json = is_llama ? llama_json(t, decoder->config.logits) : gpt2_json(t, decoder->config.logits);
-  if (!is_llama && t.divide_scores_by_layer) json["scale_attn_by_inverse_layer_idx"] = true;
-  ConfigReader reader(json, "export");
-  PretrainedConfig read = family_of(reader).read(reader);
-  reader.finish();
-  const Json given = comparable(decoder->config),
-             back = comparable({.transformer = read.transformer, .logits = read.logits});
+// Throws Error that names the fields of `given` whose values differ in `back`.
+void check_equal(const Json& given, const Json& back, Nearest family) {
   std::vector<std::string> different;
   const Json one = given.flatten(), other = back.flatten();
   for (const auto& [name, value] : one.items()) {
@@ -178,9 +217,36 @@ Json own_config(const SavedModel& model) {
     different.push_back(fmt::format("{}: {} (there {})", name.substr(1), format_json(value),
                                     other.contains(name) ? format_json(other.at(name)) : "none"));
   }
-  if (different.empty()) return json;
-  fail("export: the model differs from {}, the nearest family: {}", is_llama ? "LLaMA" : "GPT-2",
+  if (different.empty()) return;
+  fail("export: the model differs from {}, the nearest family: {}", nearest_names[static_cast<int>(family)],
        listed(different, "; ", 10));
+}
+
+// Returns the config.json of heed's own model. Throws Error for a shape that the nearest family lacks.
+Json own_config(const SavedModel& model) {
+  const Nearest family = nearest_family(*model.network);
+  const auto* masked = std::get_if<MaskedLanguageModel>(&*model.network);
+  const TransformerConfig& t = model.transformer().config;
+  const LogitsConfig& logits =
+      masked ? masked->config.logits : std::get_if<LanguageModel>(&*model.network)->config.logits;
+  Json json = family == Nearest::bert    ? bert_json(t, logits)
+              : family == Nearest::gpt2  ? gpt2_json(t, logits)
+              : family == Nearest::llama ? llama_json(t, logits)
+                                         : qwen3_json(t, logits);
+  if (family == Nearest::gpt2 && t.divide_scores_by_layer) json["scale_attn_by_inverse_layer_idx"] = true;
+  ConfigReader reader(json, "export");
+  const PretrainedConfig read = family_of(reader).read(reader);
+  reader.finish();
+  if (masked) {
+    check_equal(comparable(masked->config),
+                comparable(MaskedLanguageModelConfig{
+                    .transformer = read.transformer, .logits = read.logits, .activation = read.head_activation}),
+                family);
+  } else {
+    check_equal(comparable(std::get_if<LanguageModel>(&*model.network)->config),
+                comparable(LanguageModelConfig{.transformer = read.transformer, .logits = read.logits}), family);
+  }
+  return json;
 }
 
 // Returns the type in which the weights of a pretrained model were stored.
@@ -256,7 +322,7 @@ void export_hugging_face(const SavedModel& given, const fs::path& directory) {
   const NoRecording unrecorded;
   const bool is_pretrained = !given.pretrained_config.empty();
   SavedModel own;
-  if (!is_pretrained) own = with_biases(given);
+  if (!is_pretrained) own = with_parts_of_family(given);
   const SavedModel& model = is_pretrained ? given : own;
   Json json = is_pretrained ? parse_json(model.pretrained_config) : own_config(model);
   ConfigReader reader(json, "config.json");

@@ -103,9 +103,52 @@ TEST_CASE("heed's own language models are exported as GPT-2 or LLaMA and read ba
   }
 }
 
+TEST_CASE("heed's masked models are exported as BERT, and models with normalised heads as Qwen3") {
+  const auto exported = [](const ModelConfig& config) {
+    const Scratch scratch;
+    const SavedModel model = small_model(config);
+    export_hugging_face(model, scratch / "out");
+    const SavedModel back = load_model(scratch / "out");
+    const Ids ids({1, 5}, {1, 3, 0, 7, 7});
+    const Tensor difference = token_logits(*model.network, ids) - token_logits(*back.network, ids);
+    CHECK(max(abs(difference)).item() < 1e-6);
+    return parse_json(read_file(scratch / "out/config.json")).at("architectures")[0].get<std::string>();
+  };
+  MaskedLanguageModelConfig masked{.transformer = bert(2, 2, 8)}, bare = masked, squared = masked;
+  masked.transformer.max_length = bare.transformer.max_length = squared.transformer.max_length = 12;
+  bare.transformer.segments = 0;
+  bare.transformer.block.attention.bias = bare.transformer.block.attention.output_bias = Bias::no;
+  bare.transformer.block.mlp.bias = Bias::no;
+  bare.logits.tied = false;
+  squared.transformer.block.mlp.activation = squared.activation = Activation::relu2;
+  for (const MaskedLanguageModelConfig& config : {masked, bare, squared}) {
+    CHECK(exported(config) == "BertForMaskedLM");
+  }
+  LanguageModelConfig normalised = small_llama();
+  normalised.transformer.block.attention.query_key_norm = QueryKeyNorm::heads;
+  normalised.transformer.block.attention.query_key.epsilon = normalised.transformer.block.norm.epsilon;
+  CHECK(exported(normalised) == "Qwen3ForCausalLM");
+  normalised.transformer.block.attention.output_bias = Bias::yes;
+  CHECK(exported(normalised) == "Qwen3ForCausalLM");
+
+  normalised.transformer.block.mlp.bias = Bias::yes;
+  normalised.transformer.block.attention.query_key.epsilon = 0.5;
+  CHECK(export_refused(normalised) ==
+        "export: the model differs from Qwen3, the nearest family: "
+        "transformer/block/attention/query_key/epsilon: 0.5 (there 1e-05); transformer/block/mlp/bias: true (there "
+        "false)");
+  masked.transformer.block.placement = NormPlacement::before;
+  masked.activation = Activation::relu;
+  masked.transform = false;
+  CHECK(export_refused(masked) ==
+        "export: the model differs from BERT, the nearest family: transformer/block/placement: \"before\" (there "
+        "\"after\"); transform: false (there true); activation: \"relu\" (there \"gelu\")");
+}
+
 TEST_CASE("A model of a shape that transformers does not know is refused with what differs") {
   CHECK(export_refused(answerer_of(small_config())) ==
-        "export: of heed's own models only language models have a form that transformers knows");
+        "export: of heed's own models only language models and masked language models have a form that transformers "
+        "knows");
   LanguageModelConfig other = small_gpt2();
   other.transformer.block.parallel = true;
   other.transformer.block.attention.soft_cap = 5;
@@ -131,7 +174,7 @@ TEST_CASE("What heed exports of trained models has the states and logits that tr
     CHECK(read_file(scratch / "out" / "model.safetensors") == read_file(entry.path() / "model.safetensors"));
     ++models;
   }
-  CHECK(models == 7);
+  CHECK(models == 9);
 }
 
 TEST_CASE("The candidates' logits follow from the exported states and matrix") {
