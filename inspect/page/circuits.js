@@ -11,7 +11,7 @@ const circuitsView = {
       figures: [],
       element,
       followsTraining: () => hasModels(state.run),
-      says: () => engineOf(state.run) && runNow().steps.at(-1).step > 0 ? [`The words of the saved model ${stepOf(engineOf(state.run))}.`] : [],
+      says: () => engineOf(state.run) ? [`The words of ${modelName(engineOf(state.run))}.`] : [],
       draw() {
         const engine = engineOf(state.run);
         if (!engine) return;
@@ -69,14 +69,14 @@ function centred(x, rows, n) {
 
 // Returns both circuits as an engine's circuits() does.
 function* circuitsOf(reader, layer, head) {
-  const {vocabulary} = reader, V = Math.min(mostWords, vocabulary.length), found = {words: vocabulary.slice(0, V)};
-  found.which = vocabulary.length > V ? `The first ${V} of ${vocabulary.length} words. ` : '';
+  const {names} = reader, V = Math.min(mostWords, names.length), found = {words: names.slice(0, V)};
+  found.which = names.length > V ? `The first ${V} of ${names.length} words. ` : '';
   for (const kind of ['QK', 'OV']) {
     const {values} = circuit(reader, layer, head, kind);
     found[kind] = [];
     for (let i = 0; i < V; ++i) {
       const row = values.subarray(i * V, (i + 1) * V), order = Array.from(row.keys()).sort((a, b) => row[b] - row[a]);
-      found[kind].push(order.slice(0, shownPairs).map((j) => [vocabulary[j], row[j]]));
+      found[kind].push(order.slice(0, shownPairs).map((j) => [names[j], row[j]]));
       yield;
     }
   }

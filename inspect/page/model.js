@@ -355,6 +355,6 @@ function readerOf(run, step = state.step) {
   return readers.get(name);
 }
 
-// Returns "of step 200", with a note if this is not the slider's step.
-const stepOf = (reader) =>
-    `of step ${reader.step}${hasModels(state.run) && reader.step !== runNow().steps[state.step].step ? ', the nearest in this page' : ''}`;
+// Returns "the model", of a run "the saved model of step 200", with a note if this is not the slider's step.
+const modelName = ({step}) => runNow().steps.at(-1).step === 0 ? 'the model' :
+    `the saved model of step ${step}${hasModels(state.run) && step !== runNow().steps[state.step].step ? ', the nearest in this page' : ''}`;

@@ -153,7 +153,7 @@ class WhyAttends {
       update({});
     });
     const content = found.problem ? [el('p', {class: 'notice'}, found.problem)] : whyContent(found, tokens, layer, head, from, to, rather);
-    this.content.replaceChildren(choose, runNow().steps.at(-1).step > 0 ? el('p', {class: 'muted'}, `In the model ${stepOf(engine)}.`) : '', ...content);
+    this.content.replaceChildren(choose, el('p', {class: 'muted'}, `In ${modelName(engine)}.`), ...content);
   }
 }
 

@@ -103,7 +103,7 @@ const hasSinks = (now) => isOfText() && now.tokens.length > 2;
 // Draws the wrapped text: by the surprise of each token, or by the attention of the selected head from `token`.
 function drawTextPicture(figure, view, now, {token, sinks, bits}) {
   const {tokens, attention} = now, T = tokens.length, room = pictureRoom(), {layer, head} = state;
-  const arcs = inductionArcs(now, room > 500), size = (arcs && T <= 60 ? Math.max(26, Math.min(40, 0.7 * room / T)) : T <= 40 ? 24 : T <= 80 ? 20 : T <= 250 ? 16 : 13) - (room < 500 ? 3 : 0);
+  const arcs = inductionArcs(now, room > 500), size = (arcs && T <= 60 ? Math.max(18, Math.min(40, 0.7 * room / T)) : T <= 40 ? 24 : T <= 80 ? 20 : T <= 250 ? 16 : 13) - (room < 500 ? 3 : 0);
   const {places, height} = textLayout(tokens, room - 2, size, kindOf() !== 'language'), top = view.textTop = arcs ? 40 : 12;
   const row = attention.row(layer, head, token);
   const scale = bits ? scales.surprise : scales.weight.within(endOf(row.map((w, j) => sinks[j] ? 0 : w)));

@@ -27,7 +27,7 @@ const stepsView = {
         element.classList.toggle('stale', !isRead);
         if (!isRead) return walked || element.replaceChildren(el('p', {class: 'muted'}, 'The model is reading …'));
         const token = Math.min(state.token, now.tokens.length - 1);
-        walked = walk(reader, now, token);
+        walked = {...walk(reader, asRead(now), token), tokens: now.tokens};
         names = drawWalk(figure, walked, byDimension === 1);
         below.draw(() => table(...tableOf(walked)));
         renew(
@@ -46,7 +46,7 @@ const stepsView = {
 function walkSays({reader, tokens, i, layer, head, parts}) {
   const best = parts.reduce((most, {weight}, j) => weight > parts[most].weight ? j : most, 0);
   return [
-    `${reader.step > 0 || runNow().steps.length > 1 ? `In the saved model ${stepOf(reader)}, the` : 'The'} largest score of `, el('b', {}, placed(tokens, i)), ` in ${headName(layer, head)} is with `,
+    `In ${modelName(reader)}, the largest score of `, el('b', {}, placed(tokens, i)), ` in ${headName(layer, head)} is with `,
     el('b', {}, placed(tokens, best)), `: ${fixed(parts[best].scaled, 2)}, weight ${fixed(parts[best].weight)}.`
   ];
 }

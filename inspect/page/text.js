@@ -4,10 +4,11 @@ const unseen = new RegExp(
         '\\ufeff\\ufff9-\\ufffb\\ud800-\\udfff\\u{e0000}-\\u{e0fff}]',
     'u');
 
-const spaceSigns = {' ': '␣', '\n': '↵', '\r': '␍', '\t': '⇥'};
+const spaceSigns = {' ': '␣', '\n': '↵', '\r': '␍', '\t': '⇥', '<0x0A>': '↵'};  // the last: a subword's byte
 
 // Returns a token for display. Replaces invisible characters by signs such as ␣, ␀ or ⟨U+202E⟩.
 function visible(token) {
+  if (Object.hasOwn(spaceSigns, token)) return spaceSigns[token];
   if (/^[\u200c\u200d\s]+$/u.test(token)) return [...token].map((c) => spaceSigns[c] ?? pointName(c)).join('');
   return [...token]
       .map((c) => {

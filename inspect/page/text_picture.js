@@ -14,7 +14,7 @@ function textLayout(tokens, width, size, arcs) {
     places[i] = {x: isRight ? width - x - wide(i) / 2 : x + wide(i) / 2, y, width: wide(i)};
     x += wide(i) + gap;
     if (gap || /\s$/.test(tokens[i]) || /^\s/.test(tokens[i + 1] ?? '')) word = i + 1;
-    if (!tokens[i].endsWith('\n') || tokens[i + 1] === '\n') continue;
+    if (!/(\n|<0x0A>)$/.test(tokens[i]) || ['\n', '<0x0A>'].includes(tokens[i + 1])) continue;
     first = word = i + 1;
     x = 0;
     y += line;

@@ -184,6 +184,25 @@ TEST_CASE("A masked language model shows its predictions, mutes the first token,
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
+TEST_CASE("The calculation of pieces of words computes with the pieces and names them as they are written") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const SavedModel model = small_model();
+  const Example example = question(model, animal);
+  const SentenceAttention read = attend(*model.network, model.vocabulary, example);
+  const Scratch place;
+  PageRun run = page_sentence("model", model, read, example);
+  run.description["sentences"][0]["tokens"][1] = " beast";
+  write_file(place.path / "page.html", page({run}));
+  chromium->open(place.path / "page.html", 1440, false, "#view=calculation&layer=1&head=1");
+  chromium->wait_for("document.querySelectorAll('#panel svg text').length > 20");
+  CHECK(chromium->run("[...document.querySelectorAll('#panel svg text')].some((t) => t.textContent === '–')") == false);
+  CHECK(chromium->run(
+            "[...document.querySelectorAll('#panel svg text')].some((t) => t.textContent.includes('beast'))") == true);
+  CHECK(chromium->text("visible('<0x0A>')") == "↵");
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
 TEST_CASE("A large imported model has a grid of heads in groups, and no view without content") {
   Browser* chromium = browser();
   if (!chromium) return;

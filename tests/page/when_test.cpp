@@ -107,9 +107,9 @@ TEST_CASE("Try, Calculation, Circuits and Why show the slider's step") {
   CHECK(largest_entry() == Approx(last * 2 / 1.5).epsilon(1e-5));
   show(*chromium, "Why");
   open_details(*chromium);
-  chromium->wait_for("document.querySelector('#main').textContent.includes('In the model of step 0.')");
+  chromium->wait_for("document.querySelector('#main').textContent.includes('In the saved model of step 0.')");
   move_to("End");
-  chromium->wait_for("document.querySelector('#main').textContent.includes('In the model of step 400.')");
+  chromium->wait_for("document.querySelector('#main').textContent.includes('In the saved model of step 400.')");
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
