@@ -173,14 +173,15 @@ Experiment make_experiment(const Config& config, DType dtype, Resumed resumed, V
   return e;
 }
 
-void check_memory(const Experiment& e, int processes_on_host) {
+void check_memory(const Experiment& e, int processes, int on_host) {
   MemoryLimit limit = memory_limit();
-  if (processes_on_host > 1) {
-    limit.bytes /= processes_on_host;
-    limit.of = fmt::format("a process, one of {} of {},", processes_on_host, limit.of);
+  if (on_host > 1) {
+    limit.bytes /= on_host;
+    limit.of = fmt::format("a process, one of {} of {},", on_host, limit.of);
   }
-  if (e.memory.total() <= limit.bytes) return;
-  check_memory(e.memory, limit, longest_sentence(e.config, e.task, e.model.parameters.numel(), limit));
+  const MemoryNeed need = of_one_process(e.memory, e.config, processes, on_host);
+  if (need.total() <= limit.bytes) return;
+  check_memory(need, limit, longest_sentence(e.config, e.task, e.model.parameters.numel(), limit));
 }
 
 TrainingBatch training_batch(const Experiment& experiment, std::int64_t step) {

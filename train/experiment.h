@@ -31,8 +31,9 @@ enum class Resumed { no, yes };  // yes: model.from is not read, since a checkpo
 Experiment make_experiment(const Config& config, DType dtype = DType::float32, Resumed resumed = Resumed::no,
                            Values values = Values::drawn);
 
-/// Throws Error when training takes more memory than this process can have, as one of several equal ones on this host.
-void check_memory(const Experiment& experiment, int processes_on_host = 1);
+/// Throws Error when training takes more memory than this process can have, as one of `processes`, of which `on_host` share
+/// this host.
+void check_memory(const Experiment& experiment, int processes = 1, int on_host = 1);
 
 /// Returns the examples, or the windows, of training step `step` (from 0).
 TrainingBatch training_batch(const Experiment& experiment, std::int64_t step);

@@ -117,6 +117,18 @@ MemoryNeed memory_need(const Config& config, const Task& task, std::int64_t para
   return need_of_length(config, task, parameters, task.max_length);
 }
 
+MemoryNeed of_one_process(MemoryNeed need, const Config& config, int processes, int on_host) {
+  if (processes == 1) return need;
+  const int parts = config.train.accumulate, own = (parts + processes - 1) / processes;  // micro-batches
+  // A sum per level of the tree, and twice as many where the processes have parts of different subtrees.
+  const bool is_even = parts % processes == 0 && std::has_single_bit(static_cast<unsigned>(own));
+  need.gradients = need.parameters * (1 + std::bit_width(static_cast<unsigned>(own - 1))) * (is_even ? 1 : 2);
+  const std::int64_t average = config.train.average > 0 ? need.parameters : 0;
+  if (config.train.shard_optimizer) need.moments = average + (need.moments - average) / processes;
+  need.checkpoint /= on_host;
+  return need;
+}
+
 std::string longest_sentence(const Config& config, const Task& task, std::int64_t parameters,
                              const MemoryLimit& limit) {
   auto [lengths, most] = lengths_read(task);

@@ -18,6 +18,11 @@ struct MemoryNeed {
 /// Returns the bytes that training takes. `parameters` is the number of elements of all parameters.
 MemoryNeed memory_need(const Config& config, const Task& task, std::int64_t parameters);
 
+/// Returns what each of `processes` takes of `need`, of which `on_host` share this host. It sums the gradients of fewer
+/// micro-batches and keeps, with train.shard_optimizer, a part of the moments. One process writes checkpoints: its need is
+/// divided among those of the host.
+MemoryNeed of_one_process(MemoryNeed need, const Config& config, int processes, int on_host);
+
 /// Returns "88 KiB", "5.2 MiB" or "3510 GiB".
 std::string size_text(std::int64_t bytes);
 

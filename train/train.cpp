@@ -198,7 +198,7 @@ int run(const cxxopts::ParseResult& arguments, const heed::Communicator& process
     check_memory(experiment);
     return 0;
   }
-  check_memory(experiment, processes.size_on_host());
+  check_memory(experiment, processes.size(), processes.size_on_host());
   check_same(experiment, processes);
   if (is_first && !directory) directory.emplace(RunDirectory::create(config.name, to_yaml(config), text("out")));
   const bool quiet = !is_first || arguments.count("quiet") > 0;

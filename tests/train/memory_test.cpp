@@ -168,6 +168,21 @@ TEST_CASE("A sentence too long for the memory is named by its file and line, wit
   CHECK(hint("4096", std::int64_t{1} << 28).find("has 256 MiB. Choose smaller model.d_model") != std::string::npos);
 }
 
+TEST_CASE("One of several processes sums fewer gradients, and keeps its part of the moments where they are sharded") {
+  Config config = sized("{d_model: 64}");
+  config.train.accumulate = 8;
+  const MemoryNeed alone{.parameters = 10, .gradients = 40, .moments = 24, .activations = 5, .checkpoint = 64};
+  CHECK(of_one_process(alone, config, 1, 1).total() == alone.total());
+  const MemoryNeed of_4 = of_one_process(alone, config, 4, 2);
+  CHECK((of_4.gradients == 20 && of_4.moments == 24 && of_4.checkpoint == 32 && of_4.activations == 5));
+  CHECK(of_one_process(alone, config, 3, 3).gradients == 60);  // 3, 3 and 2 micro-batches
+  config.train.shard_optimizer = true;
+  CHECK(of_one_process(alone, config, 8, 8).moments == 3);
+  CHECK(of_one_process(alone, config, 8, 8).gradients == 10);
+  config.train.average = 5;  // every process keeps the averaged weights
+  CHECK(of_one_process(alone, config, 2, 1).moments == 17);
+}
+
 TEST_CASE("The memory for a sentence of a hundred million tokens does not overflow") {
   Config config = sized("{d_model: 64, layers: 64, heads: 64}");
   Task task;
