@@ -41,17 +41,22 @@ const Command* command_named(std::string_view name) {
   return nullptr;
 }
 
-std::string help() {
-  std::string text = "Usage: inspect RUN [OPTION...], or inspect COMMAND RUN [OPTION...]\n\n";
+std::string help(const Terminal& terminal) {
+  std::string text =
+      wrapped("Usage: inspect RUN [OPTION...], or inspect COMMAND RUN [OPTION...]", std::min(80, terminal.width)) +
+      "\n\n";
   for (const Group& group : groups()) {
     text += fmt::format("{}\n", group.name);
     for (const Command* command : group.commands) {
-      text += fmt::format("  {:<10} {}\n", *command->name ? command->name : "RUN", command->summary);
+      const std::string line = fmt::format("{:<10} {}", *command->name ? command->name : "RUN", command->summary);
+      text += "  " + wrapped(line, std::min(80, terminal.width) - 2, 13) + "\n";
     }
   }
-  return text +
-         "RUN: a run directory or a file of it, a model of Hugging Face, or a GGUF file.\n"
-         "inspect COMMAND --help and inspect RUN --help list options; also: --version.\n";
+  for (const char* line : {"RUN: a run directory or a file of it, a model of Hugging Face, or a GGUF file.",
+                           "inspect COMMAND --help and inspect RUN --help list options; also: --version."}) {
+    text += wrapped(line, std::min(80, terminal.width)) + "\n";
+  }
+  return text;
 }
 
 // Throws UsageError for a former option, and names the command that replaced it.
@@ -78,10 +83,12 @@ void refuse_former_option(std::span<const char* const> words) {
   }
 }
 
-cxxopts::Options options_of(const Command& command) {
+cxxopts::Options options_of(const Command& command, const Terminal& terminal) {
   cxxopts::Options options(fmt::format("inspect{}{}", *command.name ? " " : "", command.name),
-                           fmt::format("{}.\n", command.summary));
-  options.custom_help(fmt::format("{} [OPTION...]", command.words)).positional_help("").set_width(80);
+                           wrapped(fmt::format("{}.", command.summary), std::min(80, terminal.width)) + "\n");
+  options.custom_help(fmt::format("{} [OPTION...]", command.words))
+      .positional_help("")
+      .set_width(static_cast<std::size_t>(std::min(80, terminal.width)));
   cxxopts::OptionAdder add = options.add_options();
   if (command.declare) command.declare(add);
   add_shared(add, command.shared);
@@ -121,7 +128,7 @@ void take_words(Request& request, const Command& command, const std::vector<std:
 std::string answer(const Command& command, std::span<const char* const> words, const Terminal& terminal,
                    const OnProgress& progress, const OnText& write, const Communicator& processes) {
   const int count = static_cast<int>(words.size());
-  cxxopts::Options options = options_of(command);
+  cxxopts::Options options = options_of(command, terminal);
   cxxopts::ParseResult arguments;
   try {
     arguments = options.parse(count, words.data());
@@ -159,7 +166,7 @@ void refuse_unknown_command(std::string_view word) {
 std::string inspect(int argc, const char* const* argv, const Terminal& terminal, const OnProgress& progress,
                     const OnText& write, const Communicator& processes) {
   const std::string_view first = argc > 1 ? argv[1] : "";
-  if (first == "--help") return help();
+  if (first == "--help") return help(terminal);
   if (first == "--version") return "inspect " HEED_VERSION "\n";
   const Command* named = command_named(first);
   const Command& command = named ? *named : attention_command;

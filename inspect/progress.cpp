@@ -31,7 +31,8 @@ void LiveLine::show(const std::string& what, double share, double seconds) {
   }
   if (seconds >= long_wait && announced_ != what) {
     announced_ = what;
-    write(fmt::format("{}{}: about {:.0f} s; {}\n", on_line_ ? "\r\x1b[K" : "", visible(what), seconds, hint_));
+    const std::string announced = fmt::format("{}: about {:.0f} s; {}", visible(what), seconds, hint_);
+    write((on_line_ ? "\r\x1b[K" : "") + wrapped(announced, silent_ ? 400 : window_columns(descriptor_)) + "\n");
     on_line_ = false;
   }
   if (silent_ || now - shown_ < between) return;

@@ -33,7 +33,8 @@ void ask_to_stop(int signal) {
 
 cxxopts::Options options() {
   cxxopts::Options result("train", "Trains the model that a configuration describes, and shows what it learned.\n");
-  result.custom_help("--config FILE [OPTION...]").set_width(80);
+  result.custom_help("--config FILE [OPTION...]")
+      .set_width(static_cast<std::size_t>(std::min(80, heed::terminal_of(STDOUT_FILENO).width)));
   result.add_options()                                                                     //
       ("config", "The configuration, a YAML file", cxxopts::value<std::string>(), "FILE")  //
       ("set", "Override one key, e.g. model.heads=4; may be repeated", cxxopts::value<std::vector<std::string>>(),

@@ -24,14 +24,15 @@ std::string figure_and_bar(double value, const Terminal& terminal) {
 }
 
 std::string history_of_head(const CauseHistory& history, int layer, int head, const View& view) {
-  const bool has_others = history.steps[0].heads[static_cast<std::size_t>(layer)].size() > 1;
-  const int width = view.terminal.width < 80 ? 5 : 16;
+  const bool is_narrow = view.terminal.width < 60;  // without the last column
+  const bool has_others = !is_narrow && history.steps[0].heads[static_cast<std::size_t>(layer)].size() > 1;
+  const std::string titles = view.terminal.width < 80
+                                 ? fmt::format("{:>6}  {:>7} {:>6}  {:>6}", "step", "before", "weight", "effect")
+                                 : fmt::format("{:>6}  {:>7}  {:<17}  {:<16}", "step", "before", " weight", " effect");
   std::string text = fmt::format("layer {} head {}: query -> antecedent\n", layer + 1, head + 1);
   for (const std::string& line : history_verdict(history, layer, head))
     text += wrapped(line, view.terminal.width) + "\n";
-  text += trimmed(fmt::format("{:>6}  {:>7}  {:<{}}  {:<{}}  {:>7}  {}", "step", "before", " weight", width + 1,
-                              " effect", width, "after", has_others ? "every head" : "")) +
-          "\n";
+  text += trimmed(fmt::format("{}  {:>7}  {}", titles, "after", has_others ? "every head" : "")) + "\n";
   for (const CauseHistory::Step& step : history.steps) {
     const auto l = static_cast<std::size_t>(layer);
     const CauseHistory::Edge &edge = step.heads[l][static_cast<std::size_t>(head)], &all = step.layers[l];

@@ -98,32 +98,41 @@ std::vector<std::string> short_names(const MatchedHeads& matched) {
   return names;
 }
 
-std::string runs_table(const MatchedHeads& matched) {
+// Returns a column of a table, or "" on a terminal of fewer columns than `least`.
+std::string column(const Terminal& terminal, int least, const std::string& text) {
+  return terminal.width < least ? "" : text;
+}
+
+std::string runs_table(const MatchedHeads& matched, const Terminal& terminal) {
   const std::vector<std::string> names = short_names(matched);
   int widest = 3;
   for (const std::string& name : names) widest = std::max(widest, display_width(name));
   const auto padded = [&](const std::string& name) {
     return name + std::string(static_cast<std::size_t>(widest - display_width(name)), ' ');
   };
-  std::string text = fmt::format("{}    right  head  weight   without it      in layer   flipped\n", padded("run"));
+  std::string text = trimmed(padded("run") + "    right  head  weight" + column(terminal, 60, "   without it") +
+                             column(terminal, 80, "      in layer   flipped")) +
+                     "\n";
   for (std::size_t i = 0; i < names.size(); ++i) {
     const MatchedHeads::Run& run = matched.runs[i];
     text +=
         fmt::format("{}  {:>7}", padded(names[i]), percent(run.pointing ? run.pointing->before.share : run.accuracy));
     if (const auto& p = run.pointing) {
       constexpr std::array notes{"alone", "shared", "another way", "no answers"};
-      text +=
-          fmt::format("  {:>4}  {:>6.2f}  {:>12}  {:>12}  {:>7}  {}", fmt::format("{}.{}", p->layer + 1, p->head + 1),
-                      p->weight, percent(p->without), percent(p->without_in_layer), percent(p->flipped.share),
-                      notes.at(static_cast<std::size_t>(p->cause)));
+      text += fmt::format("  {:>4}  {:>6.2f}", fmt::format("{}.{}", p->layer + 1, p->head + 1), p->weight) +
+              column(terminal, 60, fmt::format("  {:>12}", percent(p->without))) +
+              column(terminal, 80,
+                     fmt::format("  {:>12}  {:>7}", percent(p->without_in_layer), percent(p->flipped.share))) +
+              column(terminal, 60, fmt::format("  {}", notes.at(static_cast<std::size_t>(p->cause))));
     }
     text += "\n";
   }
   return text;
 }
 
-std::string roles_table(const MatchedHeads& matched) {
-  std::string text = "head   layer   antecedent     cue word      ablated    alike  random       p\n";
+std::string roles_table(const MatchedHeads& matched, const Terminal& terminal) {
+  std::string text = "head   layer" + column(terminal, 80, "   antecedent     cue word") +
+                     column(terminal, 60, "      ablated") + "    alike  random       p\n";
   std::vector<const MatchedHeads::Role*> rows;
   for (const MatchedHeads::Role& role : matched.roles) rows.push_back(&role);
   const auto effect_of = [](const MatchedHeads::Role* role) {
@@ -142,11 +151,13 @@ std::string roles_table(const MatchedHeads& matched) {
       const Spread spread = spread_of(values);
       return std::isnan(spread.mean) ? std::string("-") : fmt::format("{:.2f} ± {:.2f}", spread.mean, spread.deviation);
     };
-    text += fmt::format("{:>4}  {:>6}  {:>11}  {:>11}  {:>11}  {:>7.2f}  {:>6.2f}  {:>6.4f}\n",
-                        fmt::format("{}.{}", own.layer + 1, own.head + 1),
-                        fmt::format("{} of {}", same_layer, role->members.size()),
-                        figures(&MatchedHeads::Member::antecedent), figures(&MatchedHeads::Member::decider),
-                        figures(&MatchedHeads::Member::effect), role->similarity, role->random, role->p);
+    text += fmt::format("{:>4}  {:>6}", fmt::format("{}.{}", own.layer + 1, own.head + 1),
+                        fmt::format("{} of {}", same_layer, role->members.size())) +
+            column(terminal, 80,
+                   fmt::format("  {:>11}  {:>11}", figures(&MatchedHeads::Member::antecedent),
+                               figures(&MatchedHeads::Member::decider))) +
+            column(terminal, 60, fmt::format("  {:>11}", figures(&MatchedHeads::Member::effect))) +
+            fmt::format("  {:>7.2f}  {:>6.2f}  {:>6.4f}\n", role->similarity, role->random, role->p);
   }
   return text;
 }
@@ -176,7 +187,7 @@ std::string matched_heads_view(const MatchedHeads& matched, const View& view) {
   if (!verdict.empty()) {
     text += "\nWhich head points?\n";
     for (const std::string& line : verdict) text += paragraph(line);
-    text += "\n" + runs_table(matched) + "\n" +
+    text += "\n" + runs_table(matched, view.terminal) + "\n" +
             paragraph(fmt::format(
                 "head: the one with the largest mean weight from the query to the antecedent; right: accuracy over the "
                 "{} of {} sentences whose antecedent is known; without it: after cutting that edge in that head; in "
@@ -188,7 +199,7 @@ std::string matched_heads_view(const MatchedHeads& matched, const View& view) {
       "\nWhich heads do the same?\n" +
       paragraph(fmt::format("All heads together: {:.2f} alike, {:.2f} at random, p {:.4f}.", matched.similarity,
                             matched.random, matched.p)) +
-      "\n" + roles_table(matched) + "\n" +
+      "\n" + roles_table(matched, view.terminal) + "\n" +
       paragraph(fmt::format(
           "Each head of {}, the run most like the others, with the head of each run that is assigned to it: matched on "
           "one half of the sentences by the query's weights and by the effect of zero ablation, measured on the other. "

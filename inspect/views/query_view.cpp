@@ -141,7 +141,9 @@ std::string right_or_wrong(const SentenceAttention& sentence, int width) {
 // Returns "predicts animal with probability 0.998  ✓ right  (untrained: horse, 0.137)". A model that predicts tokens adds
 // "most likely: r 0.611  ␣ 0.277  s 0.050  e 0.021  n 0.010".
 std::string answer_text(const SentenceAttention& sentence, const SentenceAttention* before, const View& view) {
-  if (sentence.predicted.empty()) return "a model without a head: it gives no answer";
+  if (sentence.predicted.empty()) {
+    return wrapped("a model without a head: it gives no answer", view.terminal.width);
+  }
   constexpr int around = 32;  // columns of the words around the answer
   const int width = view.terminal.width;
   const std::string predicted = excerpt(token_text(sentence.predicted), std::max(width - around, narrowest_word));

@@ -1,5 +1,6 @@
 #include "inspect/views/view.h"
 #include "tests/catch.h"
+#include "tests/inspect/views/helpers.h"
 
 #include <heed/explain/studies/cause_history.h>
 
@@ -82,4 +83,5 @@ cutting it in every head of the layer. ± is half of a 95 % interval.
   CHECK(history_view(history, {.terminal = {}, .layer = 1, .head = 2}).find("layer 1 head 2") != std::string::npos);
   CHECK(history_view(history, {.terminal = {}, .layer = 1, .head = 2}).find("layer 1 head 1") == std::string::npos);
   CHECK(history_view(history, {.terminal = {}, .layer = 1, .head = {}}).find("layer 1 head 2") != std::string::npos);
+  for (const int width : {40, 60, 79}) check_width(history_view(history, at_width(width)), width);
 }

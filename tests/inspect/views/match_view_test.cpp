@@ -1,5 +1,6 @@
 #include "inspect/views/view.h"
 #include "tests/catch.h"
+#include "tests/inspect/views/helpers.h"
 
 #include <heed/explain/studies/matched_heads.h>
 
@@ -28,6 +29,7 @@ TEST_CASE("The view of matched heads says who points, what is stable, and what i
   matched.roles = {{{member(0, 0, 0), member(0, 0, 0), member(0, 0, 0), member(0, 0, 0)}, 0.75, 0.5, 0.25},
                    {{member(1, 0, 0.5), member(1, 1, 0.5), member(0, 1, 0.5), member(1, 1, 0.5)}, 0.9, 0.5, 0.0001}};
   matched.similarity = 0.825, matched.random = 0.5, matched.p = 0.0002;
+  for (const int width : {40, 60, 79}) check_width(matched_heads_view(matched, at_width(width)), width);
   const std::string text = matched_heads_view(matched, {});
   CHECK(text.find("right: accuracy over the 132 of 200 sentences whose antecedent is known; without\nit: ") !=
         std::string::npos);
