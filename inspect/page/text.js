@@ -180,6 +180,5 @@ function nearest(word, words) {
   return words.map((candidate) => ({candidate, distance: editDistance(characters, [...candidate])}))
       .filter(({distance}) => distance <= Math.max(1, characters.length / 3))
       .sort((a, b) => a.distance - b.distance)
-      .slice(0, 3)
-      .map(({candidate}) => candidate);
+      .slice(0, 3).map(({candidate}) => candidate);
 }
