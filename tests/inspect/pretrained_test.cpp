@@ -92,7 +92,9 @@ TEST_CASE("A masked model whose tokenizer has no mask shows the attention of a s
   const Json json = parse_json(shown({model, "--sentence", "w5 w17 w3", "--query", "w17", "--json"}));
   CHECK((json.at("sentences")[0].at("query") == 1 && json.at("sentences")[0].at("predicted").is_string()));
   for (const char* sentence : {"w5 w17", "w5 <mask>"}) {
-    CHECK(message([&] { shown({model, "--sentence", sentence}); }) ==
+    CHECK(message([&] {
+            shown({model, "--sentence", sentence});
+          }) ==
           "the model's tokenizer.json names no token as the mask, so there is none to predict; choose a word with "
           "--query");
   }

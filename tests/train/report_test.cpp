@@ -130,7 +130,7 @@ TEST_CASE("A dry run prints the configuration, and the size of what would run") 
   CHECK(to_yaml(parse_config(text, "f")) == to_yaml(small_experiment().config));
   CHECK(text.find("\n# disk   weights 5.1 KiB, checkpoint 15 KiB\n") != std::string::npos);
   CHECK(dry_run(small_experiment({"dump.weights=true", "dump.every=3"}))
-            .find("\n# disk   weights 5.1 KiB, checkpoint 15 KiB, weights of 3 dumped steps 15 KiB\n") !=
+            .find("\n# disk   weights 5.1 KiB, checkpoint 15 KiB, weights of 3 snapshots 15 KiB\n") !=
         std::string::npos);
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 80);
