@@ -147,13 +147,16 @@ std::string history_view(const CauseHistory& history, const View& view) {
     for (int head = heads.begin; head < heads.end; ++head) text += history_of_head(history, layer, head, view) + "\n";
   }
   return text +
-         wrapped(fmt::format("Over {} of {} held-out sentences. weight: the query's mean weight on the antecedent; "
-                             "effect: by how much the answer's probability falls when that edge is cut; before, after: "
-                             "accuracy before the cut and after it; every head: after cutting it in every head of the "
-                             "layer. ± is half of a 95 % interval.",
-                             history.sentences, history.held_out),
+         wrapped(fmt::format("Over {} of {} held-out sentences; ± is half of a 95 % interval:", history.sentences,
+                             history.held_out),
                  view.terminal.width) +
-         "\n";
+         "\n" +
+         legend({{"before", "accuracy before the cut"},
+                 {"weight", "the query's mean weight on the antecedent"},
+                 {"effect", "by how much the answer's probability falls when that edge is cut"},
+                 {"after", "accuracy after the cut in that head"},
+                 {"every head", "accuracy after the cut in every head of the layer"}},
+                view.terminal);
 }
 
 Json history_json(const CauseHistory& history) {

@@ -187,26 +187,36 @@ std::string matched_heads_view(const MatchedHeads& matched, const View& view) {
   if (!verdict.empty()) {
     text += "\nWhich head points?\n";
     for (const std::string& line : verdict) text += paragraph(line);
-    text += "\n" + runs_table(matched, view.terminal) + "\n" +
-            paragraph(fmt::format(
-                "head: the one with the largest mean weight from the query to the antecedent; right: accuracy over the "
-                "{} of {} sentences whose antecedent is known; without it: after cutting that edge in that head; in "
-                "layer: in every head of its layer; flipped: answers that become the counterpart's when that head is "
-                "patched from the minimal pair, of {}. ± is half of a 95 % interval.",
-                matched.with_antecedent, matched.sentences, matched.with_twin));
+    text +=
+        "\n" + runs_table(matched, view.terminal) + "\n" +
+        legend({{"right", fmt::format("accuracy over the {} of {} sentences whose antecedent is known",
+                                      matched.with_antecedent, matched.sentences)},
+                {"head", "the one with the largest mean weight from the query to the antecedent"},
+                {"without it", "accuracy after that edge is cut in that head"},
+                {"in layer", "accuracy after it is cut in every head of its layer"},
+                {"flipped", fmt::format("share of {} answers that become the counterpart's when that head is patched "
+                                        "from the minimal pair",
+                                        matched.with_twin)},
+                {"±", "half of a 95 % interval"}},
+               view.terminal);
   }
-  text +=
-      "\nWhich heads do the same?\n" +
-      paragraph(fmt::format("All heads together: {:.2f} alike, {:.2f} at random, p {:.4f}.", matched.similarity,
-                            matched.random, matched.p)) +
-      "\n" + roles_table(matched, view.terminal) + "\n" +
-      paragraph(fmt::format(
-          "Each head of {}, the run most like the others, with the head of each run that is assigned to it: matched on "
-          "one half of the sentences by the query's weights and by the effect of zero ablation, measured on the other. "
-          "layer: how many are in the same layer; antecedent, cue word: the query's weight on it; ablated: by how much "
-          "the answer's probability falls when the head is zero-ablated (mean ± deviation over the runs). alike: 1 is "
-          "the same; random: in random matchings; p: the share of {} random ones that are as alike.",
-          short_names(matched)[matched.reference], random_matchings));
+  text += "\nWhich heads do the same?\n" +
+          paragraph(fmt::format("All heads together: {:.2f} alike, {:.2f} at random, p {:.4f}.", matched.similarity,
+                                matched.random, matched.p)) +
+          "\n" + roles_table(matched, view.terminal) + "\n" +
+          paragraph(fmt::format(
+              "Each head of {}, the run most like the others, with the head of each run that is assigned to "
+              "it. They are matched on one half of the sentences, by the query's weights and by the effect "
+              "of zero ablation, and measured on the other half.",
+              short_names(matched)[matched.reference])) +
+          legend({{"layer", "how many of these heads are in the same layer"},
+                  {"antecedent", "the query's weight on the antecedent, mean ± deviation over the runs"},
+                  {"cue word", "the query's weight on the cue word"},
+                  {"ablated", "by how much the answer's probability falls when the head is zero-ablated"},
+                  {"alike", "likeness of the matched heads; 1 is the same"},
+                  {"random", "the same for random matchings"},
+                  {"p", fmt::format("share of {} random matchings that are as alike", random_matchings)}},
+                 view.terminal);
   return text;
 }
 

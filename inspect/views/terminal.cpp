@@ -117,6 +117,16 @@ std::string wrapped(std::string_view text, int width, int indent) {
   return result;
 }
 
+std::string legend(const std::vector<std::pair<std::string, std::string>>& entries, const Terminal& terminal) {
+  int widest = 0;
+  for (const auto& [name, explained] : entries) widest = std::max(widest, display_width(name));
+  std::string text;
+  for (const auto& [name, explained] : entries) {
+    text += wrapped(fit_width(name, widest) + "  " + explained, terminal.width, widest + 2) + "\n";
+  }
+  return text;
+}
+
 std::string heat_cell(double value, std::string_view text, int columns, const Terminal& terminal) {
   const double fraction = std::pow(std::clamp(value, 0.0, 1.0), 2.0 / 3);
   const int text_width = display_width(text);

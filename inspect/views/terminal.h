@@ -3,6 +3,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace heed {
 
@@ -43,6 +45,9 @@ std::string trimmed(std::string_view text);
 /// Wraps `text` (one line) at spaces to `width` columns. Further lines begin with `indent` spaces. "28.0 % ± 6.3" stays on
 /// one line.
 std::string wrapped(std::string_view text, int width, int indent = 0);
+
+/// Returns a line per name and explanation, the explanations below each other, wrapped at the terminal's width.
+std::string legend(const std::vector<std::pair<std::string, std::string>>& entries, const Terminal& terminal);
 
 /// Returns a heat map cell for `value` in [0, 1]: exactly `columns` columns, with `text` if it fits. The shade follows
 /// value^(2/3), which makes small values visible.

@@ -75,10 +75,12 @@ probability.
      0  100.0 %   0.12 █▎            0.00              50.0 %      50.0 %
     10  100.0 %   0.75 ███████▌      0.50 █████        50.0 %      50.0 %
 
-Over 6 of 9 held-out sentences. weight: the query's mean weight on the
-antecedent; effect: by how much the answer's probability falls when that edge is
-cut; before, after: accuracy before the cut and after it; every head: after
-cutting it in every head of the layer. ± is half of a 95 % interval.
+Over 6 of 9 held-out sentences; ± is half of a 95 % interval:
+before      accuracy before the cut
+weight      the query's mean weight on the antecedent
+effect      by how much the answer's probability falls when that edge is cut
+after       accuracy after the cut in that head
+every head  accuracy after the cut in every head of the layer
 )");
   CHECK(history_view(history, {.terminal = {}, .layer = 1, .head = 2}).find("layer 1 head 2") != std::string::npos);
   CHECK(history_view(history, {.terminal = {}, .layer = 1, .head = 2}).find("layer 1 head 1") == std::string::npos);

@@ -31,7 +31,7 @@ TEST_CASE("The view of matched heads says who points, what is stable, and what i
   matched.similarity = 0.825, matched.random = 0.5, matched.p = 0.0002;
   for (const int width : {40, 60, 79}) check_width(matched_heads_view(matched, at_width(width)), width);
   const std::string text = matched_heads_view(matched, {});
-  CHECK(text.find("right: accuracy over the 132 of 200 sentences whose antecedent is known; without\nit: ") !=
+  CHECK(text.find("\nright       accuracy over the 132 of 200 sentences whose antecedent is known\n") !=
         std::string::npos);
   CHECK(text.find(R"(
 The weight of that head is 0.30 to 0.90 over the 4 runs, 0.70 in the median.
