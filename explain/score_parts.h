@@ -56,12 +56,14 @@ constexpr std::size_t max_products = 20;
 /// With more heads of earlier layers times tokens than this, the contribution of a head is one part, not one per token.
 constexpr std::int64_t max_head_parts = 6000;
 
+/// Whether score_parts() computes in float64, or in the model's own type.
+enum class Exact { yes, no };
+
 /// Decomposes the score of head `head` in layer `layer`: from token `from` (-1: the query) to token `to` (-1: the
 /// antecedent or, if unknown, the token with the largest weight). It is compared with the key `rather`, or for -1 with the
 /// mean over all keys; by default that is example.distractor for the antecedent, and the mean otherwise. Computes in float64,
 /// or in the model's own type with Exact::no. Throws `Error` when the sum differs from the score by more than 1e-6 of it
 /// (absolutely below 1), or 1e-2 with Exact::no.
-enum class Exact { yes, no };
 ScoreParts score_parts(const SavedModel& model, const Example& example, int layer, int head, int from = -1, int to = -1,
                        std::optional<int> rather = {}, Exact exact = Exact::yes);
 
@@ -69,10 +71,12 @@ ScoreParts score_parts(const SavedModel& model, const Example& example, int laye
 /// when the antecedent is unknown.
 double weight_on_antecedent(const SentenceAttention& sentence, int layer, int head);
 
-/// Returns the head with the largest weight_on_antecedent().
+/// A head, counted from 0.
 struct ScoredHead {
   int layer, head;
 };
-ScoredHead pointing_head(const SentenceAttention& sentence);  ///< that of a sentence
+
+/// Returns the head with the largest weight_on_antecedent().
+ScoredHead pointing_head(const SentenceAttention& sentence);
 
 }  // namespace heed
