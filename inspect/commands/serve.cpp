@@ -14,7 +14,7 @@ PageRun served_run(const Request& request, const SavedModel& model) {
   if (!request.has("sentence") && std::filesystem::exists(run / "config.yaml")) {
     return page_run(run, limit_of(request), most_page_bytes, of_run(run, request.progress));
   }
-  const bool asks_last = std::holds_alternative<LanguageModel>(*model.network) || !has_answers(*model.network);
+  const bool asks_last = std::holds_alternative<LanguageModel>(*model.network);
   const std::string text = request.given<std::string>("sentence").value_or(first_sentence);
   const Example example =
       request.has("sentence") ? example_of(request, model) : question(model, text, asks_last ? "" : "it");

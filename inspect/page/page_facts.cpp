@@ -47,20 +47,24 @@ Json bits_of(const SavedModel& model, const LanguageModel& network, const Exampl
   return result;
 }
 
+// Returns UTF-8: U+FFFD in place of bytes that are a part of a character.
+std::string whole_characters(const std::string& bytes) {
+  std::string text;
+  for (const Grapheme& one : graphemes(bytes)) text += one.first < 0 ? "\uFFFD" : one.text;
+  return text;
+}
+
 }  // namespace
 
 std::string shown_token(const Tokenizer& tokenizer, const std::string& token) {
   if (!tokenizer.pretrained() || token.starts_with("##")) return token;
-  const std::string text = tokenizer.written(token);
+  const std::string text = whole_characters(tokenizer.written(token));
   return text.size() > 1 && text[0] == ' ' ? text.substr(1) : text;
 }
 
 std::string page_token(const SavedModel& model, const std::string& token) {
   const bool is_written = model.tokenizer.pretrained() && std::holds_alternative<LanguageModel>(*model.network);
-  const std::string bytes = is_written ? model.tokenizer.written(token) : shown_token(model.tokenizer, token);
-  std::string text;
-  for (const Grapheme& one : graphemes(bytes)) text += one.first < 0 ? "\uFFFD" : one.text;
-  return text;
+  return whole_characters(is_written ? model.tokenizer.written(token) : shown_token(model.tokenizer, token));
 }
 
 ScoredHead telling_head(const SentenceAttention& sentence) {

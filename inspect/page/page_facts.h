@@ -17,7 +17,8 @@ namespace heed {
 /// `examples` are the sentences as the model reads them.
 void add_predictions(Json& description, const SavedModel& model, const std::vector<Example>& examples);
 
-/// Returns a token as text: "Ġanimal" and "▁animal" become "animal", "##ing" stays.
+/// Returns a token as text: "Ġanimal" and "▁animal" become "animal", "##ing" stays, bytes of a part of a character become
+/// U+FFFD.
 std::string shown_token(const Tokenizer& tokenizer, const std::string& token);
 
 /// Returns a token as the page shows it. In a language model it keeps its space, so that words differ from pieces: " animal".
