@@ -18,7 +18,8 @@ struct Continuation {
   std::string stop{};  // generation ends before this text; empty: disabled
 };
 
-/// What ended a generated text: the number of tokens, Continuation::stop or the receiver, or a token of SavedModel::end_tokens.
+/// The reason why a generated text ended: the number of tokens, Continuation::stop or the receiver, or a token of
+/// SavedModel::end_tokens.
 enum class Ending { tokens, stop, end_token };
 template <>
 inline constexpr EnumName<Ending> enum_names<Ending>[] = {
@@ -34,8 +35,9 @@ struct Generated {
 using OnText = std::function<bool(std::string_view piece)>;
 
 /// Writes `begin` and its continuation, each token as soon as it is sampled. Ends before a token of
-/// SavedModel::end_tokens, which is not written. The same seed gives the same text for any number of threads. The context holds at most as many tokens as in
-/// training; when it is full, the model rereads its later half. Throws Error if the model does not predict next tokens.
+/// SavedModel::end_tokens, which is not written. The same seed gives the same text for any number of threads. The context
+/// holds at most as many tokens as in training; when it is full, the model rereads its later half. Throws Error if the model
+/// does not predict next tokens.
 Generated continue_text(const SavedModel& model, const Continuation& continuation, const OnText& write);
 
 /// Makes text safe for a terminal, piece by piece. Replaces control characters and direction marks, except line ends and
