@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <map>
-#include <ranges>
 
 namespace heed {
 namespace {
@@ -63,8 +62,9 @@ class ConfigValues {
     if (found == file.metadata().end() || !found->second.is_string()) wrong("'general.architecture' is missing");
     architecture_ = found->second.get<std::string>();
     if (!classes.contains(architecture_)) {
-      wrong("the architecture is '{}'; heed reads {}", excerpt(architecture_),
-            fmt::join(std::views::keys(classes), ", "));
+      std::vector<std::string> known;
+      for (const auto& entry : classes) known.push_back(entry.first);
+      wrong("the architecture is '{}'; heed reads {}", excerpt(architecture_), fmt::join(known, ", "));
     }
   }
 
