@@ -184,16 +184,20 @@ ScoreParts score_parts(const SavedModel& model, const Example& example, int laye
   return result;
 }
 
+Span antecedent_span(int antecedent, const std::vector<Span>& candidates) {
+  for (const Span& candidate : candidates) {
+    if (candidate.begin <= antecedent && antecedent < candidate.end) return candidate;
+  }
+  return antecedent < 0 ? Span{} : Span{antecedent, antecedent + 1};
+}
+
 double weight_on_antecedent(const SentenceAttention& sentence, int layer, int head) {
   const Tensor& weights = sentence.layers[static_cast<std::size_t>(layer)];
   const auto weight = [&](int key) { return weights.at({head, sentence.query, key}); };
   double sum = 0, largest = 0;
   for (int key = 0; key < weights.size(2); ++key) largest = std::max(largest, weight(key));
   if (sentence.antecedent < 0) return largest;
-  Span span{sentence.antecedent, sentence.antecedent + 1};
-  for (const Span& candidate : sentence.candidates) {
-    if (candidate.begin < span.end && span.begin < candidate.end) span = candidate;
-  }
+  const Span span = antecedent_span(sentence.antecedent, sentence.candidates);
   for (int key = span.begin; key < span.end; ++key) sum += weight(key);
   return sum;
 }

@@ -67,6 +67,9 @@ enum class Exact { yes, no };
 ScoreParts score_parts(const SavedModel& model, const Example& example, int layer, int head, int from = -1, int to = -1,
                        std::optional<int> rather = {}, Exact exact = Exact::yes);
 
+/// Returns the antecedent's tokens: the candidate that contains it, or it alone. Empty if it is unknown (-1).
+Span antecedent_span(int antecedent, const std::vector<Span>& candidates = {});
+
 /// Returns the query's weight on the antecedent in one head: the sum over its tokens. Returns the largest weight of the query
 /// when the antecedent is unknown.
 double weight_on_antecedent(const SentenceAttention& sentence, int layer, int head);

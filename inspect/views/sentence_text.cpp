@@ -27,13 +27,6 @@ std::string token_label(const std::vector<std::string>& tokens, int token) {
   return word + position;
 }
 
-Span antecedent_span(int antecedent, const std::vector<Span>& candidates) {
-  for (const Span& candidate : candidates) {
-    if (candidate.begin <= antecedent && antecedent < candidate.end) return candidate;
-  }
-  return antecedent < 0 ? Span{} : Span{antecedent, antecedent + 1};
-}
-
 std::string sentence_text(const std::vector<std::string>& tokens, int query, Span antecedent, const Terminal& terminal,
                           bool is_text) {
   const auto begins_word = [&](std::size_t i) {

@@ -1,7 +1,7 @@
 #pragma once
 #include "inspect/views/terminal.h"
 
-#include <heed/data/task.h>
+#include <heed/explain/score_parts.h>
 
 #include <string>
 #include <vector>
@@ -13,9 +13,6 @@ std::string token_text(const std::string& token);
 
 /// Returns `token_text()`, with the position (from 1) as a subscript if the word occurs more than once: the₅.
 std::string token_label(const std::vector<std::string>& tokens, int token);
-
-/// Returns the antecedent's tokens: the candidate that contains it, or it alone. Empty if it is unknown (-1).
-Span antecedent_span(int antecedent, const std::vector<Span>& candidates = {});
 
 /// Returns the tokens, wrapped at the terminal's width, with the antecedent in [brackets]. Spaces separate them, unless they
 /// hold the spaces of a text: `is_text`, or one of them begins with a space.
