@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t max_pattern = 10'000;            // bytes
 constexpr std::uint32_t max_match_steps = 20'000'000;  // for each place where a match may begin
 constexpr std::uint32_t few_match_steps = 10'000;      // the same while many places are searched at once
+constexpr std::size_t max_scanned = 1'000'000'000;  // bytes by these few steps, each of which may scan the whole text
 constexpr std::uint32_t max_match_kib = 256 * 1024;
 
 PCRE2_SPTR units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
@@ -27,7 +28,7 @@ std::string message_of_code(int code) {
   return reinterpret_cast<const char*>(text);
 }
 
-pcre2_code* compile(const std::string& pattern, int& error, std::size_t& at) {
+pcre2_code* compile(const std::string& pattern, int& error, std::size_t& at, std::uint32_t more_options = 0) {
   static const std::shared_ptr<pcre2_compile_context> context = [] {
     std::shared_ptr<pcre2_compile_context> made(pcre2_compile_context_create(nullptr), pcre2_compile_context_free);
     if (!made) throw std::bad_alloc();
@@ -36,7 +37,7 @@ pcre2_code* compile(const std::string& pattern, int& error, std::size_t& at) {
   }();
   constexpr std::uint32_t options =
       PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT;
-  return pcre2_compile(units(pattern), pattern.size(), options, &error, &at, context.get());
+  return pcre2_compile(units(pattern), pattern.size(), options | more_options, &error, &at, context.get());
 }
 
 // The members of Oniguruma's classes, as ranges and properties in a class of PCRE2.
@@ -239,7 +240,10 @@ class SearchTime::Clock {
 
 namespace {
 thread_local SearchTime::Clock* search_clock = nullptr;
-}
+
+// PCRE2 calls this within a match, before each item of the pattern.
+int stop_when_over(pcre2_callout_block*, void*) { return search_clock->is_over(false) ? PCRE2_ERROR_CALLOUT : 0; }
+}  // namespace
 
 SearchTime::SearchTime(std::size_t bytes) {
   if (search_clock) return;
@@ -253,24 +257,30 @@ SearchTime::~SearchTime() {
 
 std::string from_oniguruma(const std::string& pattern) { return Translation(pattern)(); }
 
+using CodePointer = std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)>;
+
 struct Regex::Code {
-  std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)> code{nullptr, pcre2_code_free};
+  std::string translated;
+  CodePointer code{nullptr, pcre2_code_free};
   std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)> limits{nullptr, pcre2_match_context_free};
 };
 
 Regex::Regex(const std::string& pattern, Syntax syntax) : pattern_(pattern) {
   if (pattern.size() > max_pattern) fail("a pattern has {} bytes, more than {}", pattern.size(), max_pattern);
-  const std::string translated = syntax == Syntax::pcre2 ? pattern : from_oniguruma(pattern);
   int error = 0;
   std::size_t at = 0;
   auto code = std::make_shared<Code>();
-  code->code.reset(compile(translated, error, at));
-  if (!code->code)
-    fail("pattern '{}': {}, at byte {} of '{}'", excerpt(pattern), message_of_code(error), at, excerpt(translated));
+  code->translated = syntax == Syntax::pcre2 ? pattern : from_oniguruma(pattern);
+  code->code.reset(compile(code->translated, error, at));
+  if (!code->code) {
+    fail("pattern '{}': {}, at byte {} of '{}'", excerpt(pattern), message_of_code(error), at,
+         excerpt(code->translated));
+  }
   code->limits.reset(pcre2_match_context_create(nullptr));
   if (!code->limits) throw std::bad_alloc();
   pcre2_set_match_limit(code->limits.get(), few_match_steps);
   pcre2_set_heap_limit(code->limits.get(), max_match_kib);
+  pcre2_set_callout(code->limits.get(), stop_when_over, nullptr);
   code_ = std::move(code);
 }
 
@@ -295,20 +305,31 @@ std::vector<Regex::Match> Regex::matches(std::string_view text) const {
   std::vector<Match> result;
   std::optional<std::size_t> last_end;
   const std::size_t many = std::max<std::size_t>(256, text.size() / 64);  // places that one call searches
+  const auto few_steps = static_cast<std::uint32_t>(
+      std::clamp<std::size_t>(max_scanned / std::max<std::size_t>(1, text.size()), 100, few_match_steps));
   std::size_t places = many;
+  CodePointer interruptible{nullptr, pcre2_code_free};
   for (std::size_t at = 0; at <= text.size();) {
     if (places <= text.size() || limits) {  // a short text needs no limits of its own
       if (!limits) limits.reset(pcre2_match_context_copy(code_->limits.get()));
       if (!limits) throw std::bad_alloc();
       pcre2_set_offset_limit(limits.get(), at + places - 1);
-      pcre2_set_match_limit(limits.get(), places == 1 ? max_match_steps : few_match_steps);
+      pcre2_set_match_limit(limits.get(), places == 1 ? max_match_steps : few_steps);
     }
-    const int code = pcre2_match(code_->code.get(), units(text), text.size(), at, PCRE2_NO_UTF_CHECK, found.get(),
+    if (places == 1 && !interruptible) {
+      int error = 0;
+      std::size_t where = 0;
+      interruptible.reset(compile(code_->translated, error, where, PCRE2_AUTO_CALLOUT));
+      if (!interruptible) throw std::bad_alloc();
+    }
+    const pcre2_code* searched = places == 1 ? interruptible.get() : code_->code.get();
+    const int code = pcre2_match(searched, units(text), text.size(), at, PCRE2_NO_UTF_CHECK, found.get(),
                                  limits ? limits.get() : code_->limits.get());
-    if (search_clock->is_over(code < 0 && text.size() - at >= places)) {
+    const bool is_over = search_clock->is_over(code < 0 && text.size() - at >= places);
+    if (is_over || code == PCRE2_ERROR_CALLOUT || (code == PCRE2_ERROR_MATCHLIMIT && places == 1)) {
       fail("pattern '{}' takes too long on a text of {} bytes", excerpt(pattern_), text.size());
     }
-    if (code == PCRE2_ERROR_MATCHLIMIT && places > 1) {
+    if (code == PCRE2_ERROR_MATCHLIMIT) {
       places = std::max<std::size_t>(1, places / 16);  // the place that needs more steps is not known
       continue;
     }
