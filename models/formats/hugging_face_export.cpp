@@ -118,12 +118,29 @@ Json llama_json(const TransformerConfig& t, const LogitsConfig& logits) {
           {"dtype", "float32"}};
 }
 
-// Returns the same for Qwen3, a LLaMA that normalises the queries and keys of each head.
+bool has_window(const TransformerConfig& t, int layer) { return t.block_at(layer).attention.window > 0; }
+
+// Returns the same for Mistral, a LLaMA whose layers all have a sliding window.
+Json mistral_json(const TransformerConfig& t, const LogitsConfig& logits) {
+  Json json = llama_json(t, logits);
+  json["model_type"] = "mistral";
+  json["architectures"] = {"MistralForCausalLM"};
+  json["sliding_window"] = t.block.attention.window;
+  for (const char* key : {"attention_bias", "mlp_bias"}) json.erase(key);
+  return json;
+}
+
+// Returns the same for Qwen3, a LLaMA that normalises the queries and keys of each head. Its layers may have windows.
 Json qwen3_json(const TransformerConfig& t, const LogitsConfig& logits) {
   Json json = llama_json(t, logits);
   json["model_type"] = "qwen3";
   json["architectures"] = {"Qwen3ForCausalLM"};
   json.erase("mlp_bias");
+  if (t.block.attention.window == 0) return json;
+  json["use_sliding_window"] = true;
+  json["sliding_window"] = t.block.attention.window;
+  for (int layer = 0; layer < t.layers; ++layer)
+    json["layer_types"].push_back(has_window(t, layer) ? "sliding_attention" : "full_attention");
   return json;
 }
 
@@ -160,19 +177,26 @@ Json comparable(Config config) {
   }
   if (t.block.attention.query_key_norm == QueryKeyNorm::none) t.block.attention.query_key = {};
   if (t.block.attention.scale == 0) t.block.attention.scale = 1 / std::sqrt(1.0 * t.block.attention.d_k);
-  if (t.block.attention.window == 0) t.full_attention_every = 0, t.full_attention_layers = {}, t.window_rotary_base = 0;
+  std::vector<int> full;
+  for (int layer = 0; layer < t.layers; ++layer) {
+    if (!has_window(t, layer)) full.push_back(layer);
+  }
+  if (t.block.attention.window == 0) t.window_rotary_base = 0;
+  t.full_attention_every = 0;
+  t.full_attention_layers = t.block.attention.window > 0 ? full : std::vector<int>();
   return to_json(config);
 }
 
 // The families of heed's own models.
-enum class Nearest { bert, gpt2, llama, qwen3 };
-constexpr const char* nearest_names[] = {"BERT", "GPT-2", "LLaMA", "Qwen3"};
+enum class Nearest { bert, gpt2, llama, mistral, qwen3 };
+constexpr const char* nearest_names[] = {"BERT", "GPT-2", "LLaMA", "Mistral", "Qwen3"};
 
 Nearest nearest_family(const Model& network) {
   if (std::holds_alternative<MaskedLanguageModel>(network)) return Nearest::bert;
   const TransformerConfig& t = transformer_of(network).config;
   if (t.block.attention.query_key_norm == QueryKeyNorm::heads) return Nearest::qwen3;
-  return t.positions == Positions::rotary || t.block.norm.kind == NormKind::rms ? Nearest::llama : Nearest::gpt2;
+  if (t.positions != Positions::rotary && t.block.norm.kind != NormKind::rms) return Nearest::gpt2;
+  return t.block.attention.window > 0 ? Nearest::mistral : Nearest::llama;
 }
 
 // Returns heed's own model with the parameters that its family cannot leave out. BERT and GPT-2 have a bias in every linear
@@ -229,10 +253,11 @@ Json own_config(const SavedModel& model) {
   const TransformerConfig& t = model.transformer().config;
   const LogitsConfig& logits =
       masked ? masked->config.logits : std::get_if<LanguageModel>(&*model.network)->config.logits;
-  Json json = family == Nearest::bert    ? bert_json(t, logits)
-              : family == Nearest::gpt2  ? gpt2_json(t, logits)
-              : family == Nearest::llama ? llama_json(t, logits)
-                                         : qwen3_json(t, logits);
+  Json json = family == Nearest::bert      ? bert_json(t, logits)
+              : family == Nearest::gpt2    ? gpt2_json(t, logits)
+              : family == Nearest::llama   ? llama_json(t, logits)
+              : family == Nearest::mistral ? mistral_json(t, logits)
+                                           : qwen3_json(t, logits);
   if (family == Nearest::gpt2 && t.divide_scores_by_layer) json["scale_attn_by_inverse_layer_idx"] = true;
   ConfigReader reader(json, "export");
   const PretrainedConfig read = family_of(reader).read(reader);

@@ -103,7 +103,8 @@ TEST_CASE("heed's own language models are exported as GPT-2 or LLaMA and read ba
   }
 }
 
-TEST_CASE("heed's masked models are exported as BERT, and models with normalised heads as Qwen3") {
+TEST_CASE(
+    "heed's masked models are exported as BERT, with sliding windows as Mistral, with normalised heads as Qwen3") {
   const auto exported = [](const ModelConfig& config) {
     const Scratch scratch;
     const SavedModel model = small_model(config);
@@ -130,6 +131,14 @@ TEST_CASE("heed's masked models are exported as BERT, and models with normalised
   CHECK(exported(normalised) == "Qwen3ForCausalLM");
   normalised.transformer.block.attention.output_bias = Bias::yes;
   CHECK(exported(normalised) == "Qwen3ForCausalLM");
+
+  LanguageModelConfig sliding = small_llama();
+  sliding.transformer.block.attention.window = 2;
+  CHECK(exported(sliding) == "MistralForCausalLM");
+  sliding.transformer.full_attention_every = 2;
+  CHECK(export_refused(sliding) ==
+        "export: the model differs from Mistral, the nearest family: transformer/full_attention_layers/0: 1 (there "
+        "none)");
 
   normalised.transformer.block.mlp.bias = Bias::yes;
   normalised.transformer.block.attention.query_key.epsilon = 0.5;
@@ -174,7 +183,7 @@ TEST_CASE("What heed exports of trained models has the states and logits that tr
     CHECK(read_file(scratch / "out" / "model.safetensors") == read_file(entry.path() / "model.safetensors"));
     ++models;
   }
-  CHECK(models == 9);
+  CHECK(models == 11);
 }
 
 TEST_CASE("The candidates' logits follow from the exported states and matrix") {
