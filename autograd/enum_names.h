@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace heed {
@@ -25,9 +26,9 @@ struct EnumName {
 template <class E>
 inline constexpr EnumName<E> enum_names[1] = {};  ///< an enum without a table; the functions below reject it
 
+/// Holds for an enum with a table.
 template <class E>
-concept HasNames = enum_names<E>
-[0].name != nullptr;
+concept HasNames = std::is_enum_v<E> && static_cast<bool>(enum_names<E>[0].name);
 
 /// Returns the names in the order of the table.
 template <HasNames E>
