@@ -2,7 +2,6 @@
 #include <heed/autograd/random.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <numbers>

@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 namespace heed {

@@ -7,9 +7,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
-#include <cstring>
-#include <limits>
 
 namespace heed {
 namespace {

@@ -1,6 +1,5 @@
 #include <heed/data/marked_text.h>
 
-#include <algorithm>
 #include <set>
 
 namespace heed {

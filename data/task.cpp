@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
-#include <string_view>
 
 namespace heed {
 namespace {

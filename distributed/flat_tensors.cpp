@@ -5,7 +5,6 @@
 #include <heed/autograd/error.h>
 #include <heed/autograd/machine.h>
 
-#include <algorithm>
 #include <cstring>
 
 namespace heed {

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <iterator>
 #include <span>
-#include <utility>
 
 namespace heed {
 namespace {

@@ -2,8 +2,6 @@
 #include <heed/explain/attribution.h>
 #include <heed/explain/residual_parts.h>
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 

@@ -2,8 +2,6 @@
 #include <heed/explain/intervention.h>
 #include <heed/nn/hook.h>
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 #include <utility>

@@ -3,7 +3,6 @@
 #include <heed/nn/hook.h>
 
 #include <map>
-#include <string>
 #include <unistd.h>
 
 namespace heed {

@@ -1,4 +1,3 @@
-#include <heed/autograd/error.h>
 #include <heed/files/file.h>
 
 #include <algorithm>
@@ -7,7 +6,6 @@
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
-#include <memory>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -3,16 +3,12 @@
 #include "files/json.h"
 #include "files/safetensors_header.h"
 
-#include <heed/files/file.h>
 #include <heed/files/safetensors.h>
 #include <heed/files/utf8.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <functional>
-#include <limits>
 #include <numeric>
 #include <tuple>
 

@@ -3,8 +3,6 @@
 #include <heed/autograd/ops.h>
 #include <heed/files/utf8.h>
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <utility>
 

@@ -1,8 +1,6 @@
 #include "inspect/command.h"
 #include "run/program.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <csignal>

@@ -3,8 +3,6 @@
 #include <heed/autograd/error.h>
 #include <heed/files/file.h>
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <fstream>

@@ -16,7 +16,6 @@
 #include <exception>
 #include <fcntl.h>
 #include <new>
-#include <string>
 #include <sys/resource.h>
 
 #if !defined(HEED_SANITIZED)  // sanitizers bring their own new and delete

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <fstream>
 #include <limits>
 #include <sys/resource.h>

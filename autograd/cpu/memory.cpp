@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstdint>
 #include <cstdlib>
 #include <mutex>
 #include <sys/mman.h>

@@ -2,7 +2,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <numbers>
 
 // exp and related functions for float without branches or calls, so that loops over them vectorise; accurate to 3 units

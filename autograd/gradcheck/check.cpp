@@ -3,7 +3,6 @@
 #include <heed/autograd/random.h>
 #include <heed/autograd/record.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 

@@ -4,7 +4,6 @@
 #include <heed/explain/studies/report.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace heed {

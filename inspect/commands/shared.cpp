@@ -4,7 +4,6 @@
 #include "run/program.h"
 #include "run/run_directory.h"
 
-#include <heed/models/formats/saved_model.h>
 #include <heed/models/reading.h>
 
 #include <fmt/ranges.h>

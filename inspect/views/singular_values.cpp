@@ -3,7 +3,6 @@
 #include "autograd/cpu/blas.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 
 namespace heed {
