@@ -7,7 +7,6 @@
 #include <cmath>
 #include <filesystem>
 #include <new>
-#include <set>
 
 namespace heed {
 namespace {
@@ -30,10 +29,14 @@ std::string reason(const nlohmann::detail::exception& error) {
 }
 
 // Builds a value from the events of a parser.
-class LargeJsonBuilder {
+template <class Value>
+class JsonBuilder {
  public:
-  LargeJsonBuilder(std::string_view text, std::size_t deepest) : text_(text), deepest_(deepest) {}
-  LargeJson result() { return std::move(root_); }
+  JsonBuilder(std::string_view text, int deepest, std::size_t most_keys)
+      : text_(text), deepest_(static_cast<std::size_t>(deepest)), most_keys_(most_keys) {
+    Value::sax_parse(text, this);
+  }
+  Value result() { return std::move(root_); }
 
   bool null() { return add(nullptr); }
   bool boolean(bool value) { return add(value); }
@@ -41,14 +44,15 @@ class LargeJsonBuilder {
   bool number_unsigned(std::uint64_t value) { return add(value); }
   bool number_float(double value, const std::string&) { return add(value); }
   bool string(std::string& value) { return add(std::move(value)); }
-  bool binary(LargeJson::binary_t&) { return false; }  // not in texts
-  bool start_object(std::size_t) { return open(LargeJson::object()); }
-  bool start_array(std::size_t) { return open(LargeJson::array()); }
+  bool binary(typename Value::binary_t&) { return false; }  // not in texts
+  bool start_object(std::size_t) { return open(Value::object()); }
+  bool start_array(std::size_t) { return open(Value::array()); }
   bool end_object() { return close(); }
   bool end_array() { return close(); }
   bool key(std::string& name) {
     const auto [entry, is_new] = open_.back()->emplace(name, nullptr);
     if (!is_new) fail("key '{}' occurs twice", excerpt(name));
+    if (open_.back()->size() > most_keys_) fail("more than {} keys in one object", most_keys_);
     value_ = &*entry;
     return true;
   }
@@ -59,7 +63,7 @@ class LargeJsonBuilder {
   }
 
  private:
-  LargeJson* place(LargeJson value) {
+  Value* place(Value value) {
     if (open_.empty()) {
       root_ = std::move(value);
       return &root_;
@@ -71,8 +75,8 @@ class LargeJsonBuilder {
     *value_ = std::move(value);
     return value_;
   }
-  bool add(LargeJson value) { return place(std::move(value)) != nullptr; }
-  bool open(LargeJson value) {
+  bool add(Value value) { return place(std::move(value)) != nullptr; }
+  bool open(Value value) {
     if (open_.size() >= deepest_) fail("nested deeper than {} levels", deepest_);
     open_.push_back(place(std::move(value)));
     return true;
@@ -83,43 +87,19 @@ class LargeJsonBuilder {
   }
 
   std::string_view text_;
-  std::size_t deepest_;
-  LargeJson root_;
-  std::vector<LargeJson*> open_;  // objects and lists, from the outermost
-  LargeJson* value_ = nullptr;    // of the last key
+  std::size_t deepest_, most_keys_;
+  Value root_;
+  std::vector<Value*> open_;  // objects and lists, from the outermost
+  Value* value_ = nullptr;    // of the last key
 };
 
 }  // namespace
 
 LargeJson parse_large_json(std::string_view text, int deepest) {
-  LargeJsonBuilder builder(text, static_cast<std::size_t>(deepest));
-  LargeJson::sax_parse(text, &builder);
-  return builder.result();
+  return JsonBuilder<LargeJson>(text, deepest, SIZE_MAX).result();
 }
 
-Json parse_json(std::string_view text, int deepest) {
-  std::vector<std::set<std::string>> names;  // of each object that is open
-  const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    using Event = Json::parse_event_t;
-    const bool opens = event == Event::object_start || event == Event::array_start;
-    if (opens && depth >= deepest) fail("nested deeper than {} levels", deepest);
-    if (event == Event::object_start) names.emplace_back();
-    if (event == Event::object_end) names.pop_back();
-    if (event == Event::key) {
-      const auto& name = parsed.get_ref<const std::string&>();
-      if (!names.back().insert(name).second) fail("key '{}' occurs twice", excerpt(name));
-      if (names.back().size() > max_json_keys) fail("more than {} keys in one object", max_json_keys);
-    }
-    return true;
-  };
-  try {
-    return Json::parse(text, check);
-  } catch (const Json::parse_error& error) {
-    fail_syntax(text, error.byte, error);
-  } catch (const Json::out_of_range&) {
-    fail("a number in it is too large");
-  }
-}
+Json parse_json(std::string_view text, int deepest) { return JsonBuilder<Json>(text, deepest, max_json_keys).result(); }
 
 std::string message_of(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error)) throw;
