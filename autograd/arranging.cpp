@@ -72,11 +72,7 @@ Tensor squeeze(const Tensor& x, int axis) {
   check_defined("squeeze", {&x});
   const int a = checked_axis("squeeze", axis, x.rank());
   if (x.size(a) != 1) fail("squeeze: expected size 1 along axis {} of shape {}", axis, to_string(x.shape()));
-  Shape shape;
-  for (int i = 0; i < x.rank(); ++i) {
-    if (i != a) shape.append(x.size(i));
-  }
-  return reshape(x, shape);
+  return reshape(x, cpu::without_axis(x.shape(), a));
 }
 
 Tensor unsqueeze(const Tensor& x, int axis) {

@@ -77,12 +77,7 @@ Ids extreme(const char* operation, const Tensor& x, int axis, bool keepdim, bool
   if (x.size(a) == 0)
     fail("{}: expected at least one element along axis {} of {}", operation, axis, to_string(x.shape()));
   const Ids found = first_in_order(operation, x, a, 1, largest, last);
-  if (keepdim) return found;
-  Shape shape;
-  for (int i = 0; i < x.rank(); ++i) {
-    if (i != a) shape.append(x.size(i));
-  }
-  return Ids(shape, {found.data(), found.data() + found.numel()});
+  return keepdim ? found : Ids(cpu::without_axis(x.shape(), a), {found.data(), found.data() + found.numel()});
 }
 
 }  // namespace

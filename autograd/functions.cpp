@@ -75,9 +75,8 @@ Tensor sqrt(const Tensor& x) {
 // y = x^2          dx = 2 x dy
 static const Operation square_operation("square", [] { return unary_samples(square); });
 Tensor square(const Tensor& x) {
-  const Tensor y = cpu::map("square", x, [](auto v) { return v * v; });
-  return record(square_operation, {&x}, y,
-                [x](const Tensor& dy) { return std::vector{times(dy, x, [](auto v) { return v * 2; })}; });
+  return function(
+      square_operation, x, [](auto v) { return v * v; }, [](auto v) { return v * 2; });
 }
 
 // y = tanh(x)      dx = dy (1 - y^2)
@@ -108,13 +107,12 @@ Tensor relu(const Tensor& x) {
 // y = x Phi(x), Phi the normal distribution          dx = dy (Phi(x) + x phi(x)), phi its density
 static const Operation gelu_operation("gelu", [] { return unary_samples(gelu); });
 Tensor gelu(const Tensor& x) {
-  const Tensor y = cpu::map("gelu", x, [](auto v) { return v * cpu::normal(v).distribution; });
-  return record(gelu_operation, {&x}, y, [x](const Tensor& dy) {
-    return std::vector{times(dy, x, [](auto v) {
-      const auto [distribution, density] = cpu::normal(v);
-      return distribution + v * density;
-    })};
-  });
+  return function(
+      gelu_operation, x, [](auto v) { return v * cpu::normal(v).distribution; },
+      [](auto v) {
+        const auto [distribution, density] = cpu::normal(v);
+        return distribution + v * density;
+      });
 }
 
 namespace {
@@ -129,15 +127,14 @@ Tensor gelu_tanh(const Tensor& x) {
     using T = decltype(v);
     return cpu::tanh(static_cast<T>(gelu_c) * (v + static_cast<T>(gelu_a) * v * v * v));
   };
-  const Tensor y = cpu::map("gelu_tanh", x, [t](auto v) { return v * ((1 + t(v)) / 2); });
-  return record(gelu_tanh_operation, {&x}, y, [x, t](const Tensor& dy) {
-    return std::vector{times(dy, x, [t](auto v) {
-      using T = decltype(v);
-      // beyond the bounds 1 - t^2 is 0; clamping keeps w^3 finite
-      const T u = t(v), w = v < -10 ? T{-10} : v > 10 ? T{10} : v;
-      return ((1 + u) + w * (1 - u * u) * static_cast<T>(gelu_c) * (1 + static_cast<T>(3 * gelu_a) * w * w)) / 2;
-    })};
-  });
+  return function(
+      gelu_tanh_operation, x, [t](auto v) { return v * ((1 + t(v)) / 2); },
+      [t](auto v) {
+        using T = decltype(v);
+        // beyond the bounds 1 - t^2 is 0; clamping keeps w^3 finite
+        const T u = t(v), w = v < -10 ? T{-10} : v > 10 ? T{10} : v;
+        return ((1 + u) + w * (1 - u * u) * static_cast<T>(gelu_c) * (1 + static_cast<T>(3 * gelu_a) * w * w)) / 2;
+      });
 }
 
 // dx = dy sign(x)

@@ -11,14 +11,6 @@
 namespace heed {
 namespace {
 
-Shape without_axis(const Shape& shape, int axis) {
-  Shape result;
-  for (int a = 0; a < shape.rank(); ++a) {
-    if (a != axis) result.append(shape[a]);
-  }
-  return result;
-}
-
 // Moves axis `from` to position `to`.
 Tensor moved_axis(const Tensor& x, int from, int to) {
   std::vector<int> order(static_cast<std::size_t>(x.rank()));
@@ -105,7 +97,7 @@ static const Operation cross_entropy_operation("cross_entropy", [] {
 Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropyOptions& options) {
   check_defined("cross_entropy", {&logits});
   const int axis = checked_axis("cross_entropy", options.axis, logits.rank()), last = logits.rank() - 1;
-  const Shape expected = without_axis(logits.shape(), axis);
+  const Shape expected = cpu::without_axis(logits.shape(), axis);
   if (labels.shape() != expected) {
     fail("cross_entropy: logits {} with their classes along axis {} need labels {}, got {}", to_string(logits.shape()),
          options.axis, to_string(expected), to_string(labels.shape()));

@@ -13,14 +13,22 @@ void check_rows(const char* operation, const Tensor& x) {
   if (x.rank() < 1) fail("{}: expected at least one axis, got shape ()", operation);
 }
 
-// row(i) for each row of the last axis, in parallel.
+// Returns a tensor of x's shape. row(from, to, begin) computes each row of the last axis, whose elements are those of x from
+// `begin` on, in parallel.
 template <class Row>
-void for_rows(const Tensor& x, Row row) {
+Tensor by_rows(const Tensor& x, Row row) {
+  const Tensor dense = contiguous(x.detach());
+  Tensor y(x.shape(), x.dtype());
   const std::int64_t n = x.size(-1), rows = n ? x.numel() / n : 0;
-  cpu::parallel_for(rows, cpu::row_grain(rows, n), [&](std::int64_t begin, std::int64_t end) {
-    const cpu::StreamScope scope;
-    for (std::int64_t i = begin; i < end; ++i) row(i);
+  dispatch(x.dtype(), [&]<class T>() {
+    const T* from = dense.data<T>();
+    T* to = y.mutable_data<T>();
+    cpu::parallel_for(rows, cpu::row_grain(rows, n), [&](std::int64_t begin, std::int64_t end) {
+      const cpu::StreamScope scope;
+      for (std::int64_t i = begin * n; i < end * n; i += n) row(from + i, to + i, i);
+    });
   });
+  return y;
 }
 
 // -infinity throughout
@@ -56,27 +64,16 @@ Tensor softmax(const Tensor& x, int axis) {
   check_rows("softmax", x);
   if (const int a = checked_axis("softmax", axis, x.rank()); a != x.rank() - 1)
     return transpose(softmax(transpose(x, a, -1)), a, -1);
-  const Tensor dense = contiguous(x.detach());
-  Tensor y(x.shape(), x.dtype());
-  const std::int64_t n = x.size(-1);
-  dispatch(x.dtype(), [&]<class T>() {
-    T* to = y.mutable_data<T>();
-    for_rows(y, [&, from = dense.data<T>()](std::int64_t i) {
-      const cpu::Part<T> row(to + i * n, n, y.numel());
-      cpu::softmax_row(from + i * n, row.data(), n);
-    });
+  const std::int64_t n = x.size(-1), all = x.numel();
+  const Tensor y = by_rows(x, [=]<class T>(const T* from, T* to, std::int64_t) {
+    const cpu::Part<T> row(to, n, all);
+    cpu::softmax_row(from, row.data(), n);
   });
-  return record(softmax_operation, {&x}, y, [y, n](const Tensor& dy) {
-    const Tensor dense_dy = contiguous(dy);
-    Tensor dx(y.shape(), y.dtype());
-    dispatch(y.dtype(), [&]<class T>() {
-      T* to = dx.mutable_data<T>();
-      for_rows(y, [&, p = y.data<T>(), g = dense_dy.data<T>()](std::int64_t i) {
-        const cpu::Part<T> row(to + i * n, n, y.numel());
-        cpu::softmax_row_backward(p + i * n, g + i * n, row.data(), n, T{1});
-      });
-    });
-    return std::vector{dx};
+  return record(softmax_operation, {&x}, y, [y, n, all](const Tensor& dy) {
+    return std::vector{by_rows(dy, [&]<class T>(const T* g, T* to, std::int64_t begin) {
+      const cpu::Part<T> row(to, n, all);
+      cpu::softmax_row_backward(y.data<T>() + begin, g, row.data(), n, T{1});
+    })};
   });
 }
 
@@ -87,31 +84,18 @@ Tensor log_softmax(const Tensor& x, int axis) {
   check_rows("log_softmax", x);
   if (const int a = checked_axis("log_softmax", axis, x.rank()); a != x.rank() - 1)
     return transpose(log_softmax(transpose(x, a, -1)), a, -1);
-  const Tensor dense = contiguous(x.detach());
-  Tensor y(x.shape(), x.dtype());
   const std::int64_t n = x.size(-1);
-  dispatch(x.dtype(), [&]<class T>() {
-    T* to = y.mutable_data<T>();
-    for_rows(y, [&, from = dense.data<T>()](std::int64_t i) {
-      const T m = cpu::max_row(from + i * n, n), log_total = cpu::softmax_row(from + i * n, to + i * n, n, m);
-      for (std::int64_t j = i * n; j < (i + 1) * n; ++j) {
-        to[j] = std::isinf(log_total) ? from[j] : from[j] - m - log_total;
-      }
-    });
+  const Tensor y = by_rows(x, [=]<class T>(const T* from, T* to, std::int64_t) {
+    const T m = cpu::max_row(from, n), log_total = cpu::softmax_row(from, to, n, m);
+    for (std::int64_t j = 0; j < n; ++j) to[j] = std::isinf(log_total) ? from[j] : from[j] - m - log_total;
   });
   return record(log_softmax_operation, {&x}, y, [y, n](const Tensor& dy) {
-    const Tensor dense_dy = contiguous(dy);
-    Tensor dx(y.shape(), y.dtype());
-    dispatch(y.dtype(), [&]<class T>() {
-      T* to = dx.mutable_data<T>();
-      for_rows(y, [&, out = y.data<T>(), g = dense_dy.data<T>()](std::int64_t i) {
-        const T total = static_cast<T>(cpu::sum_row(g + i * n, n));
-        const bool masked = is_masked(out + i * n, n);
-        for (std::int64_t j = i * n; j < (i + 1) * n; ++j)
-          to[j] = masked ? T{0} : g[j] - cpu::exp_nonpositive(out[j]) * total;
-      });
-    });
-    return std::vector{dx};
+    return std::vector{by_rows(dy, [&]<class T>(const T* g, T* to, std::int64_t begin) {
+      const T* out = y.data<T>() + begin;
+      const T total = static_cast<T>(cpu::sum_row(g, n));
+      const bool masked = is_masked(out, n);
+      for (std::int64_t j = 0; j < n; ++j) to[j] = masked ? T{0} : g[j] - cpu::exp_nonpositive(out[j]) * total;
+    })};
   });
 }
 

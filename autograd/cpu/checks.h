@@ -35,6 +35,15 @@ inline std::vector<bool> chosen_axes(const char* operation, const Tensor& x, con
   return chosen;
 }
 
+// Returns the shape without one axis.
+inline Shape without_axis(const Shape& shape, int axis) {
+  Shape rest;
+  for (int a = 0; a < shape.rank(); ++a) {
+    if (a != axis) rest.append(shape[a]);
+  }
+  return rest;
+}
+
 // Returns as many zeros as `shape` has elements.
 template <class T>
 std::vector<T> new_values(const char* operation, const Shape& shape) {
