@@ -29,11 +29,10 @@ std::string stop_of(const Experiment& e, const RunDirectory& run, const Terminal
   const auto best = std::ranges::find(lines, step, &Metrics::step);
   if (best == lines.end()) fail("{}: is the model of step {}, which metrics.jsonl lacks", file, step);
   return "\n" +
-         wrapped(fmt::format(
-                     "Ended at step {} of {}. The held-out loss was smallest at step {}, {:.4f}; {} has that model.",
-                     lines.back().step, e.config.schedule.steps, step, best->held_out.loss, file),
-                 terminal.width) +
-         "\n";
+         paragraph(fmt::format(
+                       "Ended at step {} of {}. The held-out loss was smallest at step {}, {:.4f}; {} has that model.",
+                       lines.back().step, e.config.schedule.steps, step, best->held_out.loss, file),
+                   terminal);
 }
 
 // A table of figures after and before training. On a narrow terminal each row is a sentence.
@@ -45,12 +44,12 @@ class BeforeAndAfter {
   const Evaluation& after() const { return lines_.back().held_out; }
 
   std::string heading(const std::string& of) const {
-    return is_narrow() ? wrapped("  " + of, terminal_.width, 2) + "\n" : columns(of, "trained", first_);
+    return is_narrow() ? paragraph("  " + of, terminal_, 2) : columns(of, "trained", first_);
   }
 
   std::string row(const std::string& name, const std::string& after, const std::string& before) const {
     if (!is_narrow() && std::max(after.size(), before.size()) <= figure) return columns(name, after, before);
-    return wrapped(fmt::format("  {}: trained {}, {} {}", name, after, first_, before), terminal_.width, 4) + "\n";
+    return paragraph(fmt::format("  {}: trained {}, {} {}", name, after, first_, before), terminal_, 4);
   }
 
   template <class Text>
@@ -91,12 +90,11 @@ std::string induction_heads(const BeforeAndAfter& table, const RunDirectory& run
   };
   return row("previous-token head", &HeadScores::previous_token) + row("induction head", &HeadScores::induction) +
          "\n" +
-         wrapped(
+         paragraph(
              "Scores are mean attention weights. A previous-token head attends to the token before its own, an "
              "induction "
              "head to the token that followed the last occurrence of its own.",
-             terminal.width) +
-         "\n";
+             terminal);
 }
 
 // Returns a short text that the language model in `file` generates after the first held-out excerpt.
@@ -116,15 +114,15 @@ std::string sample_text(const Experiment& e, const std::filesystem::path& file, 
   TerminalText safe;
   std::string text;
   std::istringstream written(safe.add(std::string_view(all).substr(std::min(asked.begin.size(), all.size()))));
-  for (std::string line; std::getline(written, line);) text += wrapped("  " + line, terminal.width, 2) + "\n";
+  for (std::string line; std::getline(written, line);) text += paragraph("  " + line, terminal, 2);
   std::size_t end = 0;
   for (int line = 0; line < lines && end < text.size(); ++line) end = text.find('\n', end) + 1;
   text.resize(end);
   return "\n" +
-         wrapped(fmt::format("Sampled at temperature {} after the held-out text \"{}\":", asked.sampling.temperature,
-                             excerpt(sentence_text(e.task.held_out[0].tokens, -1, {}, {.width = 1000}, true), 32)),
-                 terminal.width) +
-         "\n" + text;
+         paragraph(fmt::format("Sampled at temperature {} after the held-out text \"{}\":", asked.sampling.temperature,
+                               excerpt(sentence_text(e.task.held_out[0].tokens, -1, {}, {.width = 1000}, true), 32)),
+                   terminal) +
+         text;
 }
 
 // Returns the report of a model that chooses among candidates; "" for other models.
@@ -134,7 +132,7 @@ std::string report_of(const Experiment& e, const RunDirectory& run, const Termin
          report_view(report(load_model(model_path(run.path())), read_baselines(run.path()), "held-out sentences",
                             e.task.held_out),
                      terminal) +
-         wrapped("The loss contains no attention weight.", terminal.width) + "\n";
+         paragraph("The loss contains no attention weight.", terminal);
 }
 
 // Returns a command that the reader may type, not wrapped, so that it can be copied.

@@ -35,11 +35,10 @@ std::string newer_model_note(const std::filesystem::path& run, std::int64_t show
   const std::int64_t step = saved_step(model_path(run));
   if (step <= shown) return "";
   return "\n" +
-         wrapped(fmt::format("The model is of step {}; the last snapshot is of step {}. {} --resume {} continues; "
-                             "--sentence asks the saved model.",
-                             step, shown, command_of("train"), shell_word(run)),
-                 terminal.width) +
-         "\n";
+         paragraph(fmt::format("The model is of step {}; the last snapshot is of step {}. {} --resume {} continues; "
+                               "--sentence asks the saved model.",
+                               step, shown, command_of("train"), shell_word(run)),
+                   terminal);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ std::string heads_view(const HeadChoices& found, const std::string& set, const V
           100 * found.best.right.high,
           found.best.right.is_above(chance) ? "better than each baseline." : "not shown to beat the baselines."),
       view.terminal.width);
-  const auto line = [&](const std::string& words) { text += wrapped(words, view.terminal.width) + "\n"; };
+  const auto line = [&](const std::string& words) { text += paragraph(words, view.terminal); };
   const auto row = [&](const std::string& name, const auto& share) { text += share_row(name, share, view.terminal); };
   text += "\n\n";
   line(fmt::format("{} sentences, {} in minimal pairs; share of right candidates, and its 95 % interval",

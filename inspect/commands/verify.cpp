@@ -90,7 +90,7 @@ std::string verify(const fs::path& run, const Terminal& terminal) {
     fail("{}: {} of {} files are not whole\n{}", run.string(), damaged, files.size(), fmt::join(lines, "\n"));
   }
   std::string text;
-  for (const std::string& line : lines) text += wrapped(line, terminal.width, 4) + "\n";
+  for (const std::string& line : lines) text += paragraph(line, terminal, 4);
   return text;
 }
 

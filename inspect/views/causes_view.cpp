@@ -67,9 +67,8 @@ std::string rows_text(const Causes& causes, int layer, int head, const View& vie
     }
   }
   if (slight_ones > 0) {
-    text += wrapped(fmt::format("  {} edges between other tokens: less than {} each", slight_ones, slight),
-                    view.terminal.width, 4) +
-            "\n";
+    text += paragraph(fmt::format("  {} edges between other tokens: less than {} each", slight_ones, slight),
+                      view.terminal, 4);
   }
   if (text.empty()) return "";
   if (layer < 0) return "every head of every layer\n" + text;
@@ -113,11 +112,11 @@ std::string attribution_text(const Attribution& one, bool is_text, const View& v
         smaller += terms[t].logit;
       }
     }
-    text += wrapped(line + fmt::format("  others {:+.3f}", smaller), view.terminal.width, 4) + "\n";
+    text += paragraph(line + fmt::format("  others {:+.3f}", smaller), view.terminal, 4);
   }
   if (some) rest = fmt::format("  {} other heads {:+.3f}", heads.size() - of_many, others);
   for (const auto& [what, logit] : one.rest) rest += fmt::format("  {} {:+.3f}", what, logit);
-  return text + wrapped(rest + fmt::format("  = {:.3f}", one.sum()), view.terminal.width, 2) + "\n";
+  return text + paragraph(rest + fmt::format("  = {:.3f}", one.sum()), view.terminal, 2);
 }
 
 // Selects all heads of a small model. In a larger model, selects the heads with the most weight on the antecedent, or if it
@@ -164,14 +163,13 @@ std::string causes_view(const Causes& causes, const View& view) {
     answered += fmt::format("; of {} minimal pairs both are in {}", causes.pairs, percent(causes.twin_accuracy));
   }
   answered += fmt::format("; the answer's mean probability is {:.3f}", causes.probability);
-  text += wrapped(answered, view.terminal.width) + "\n\n" +
-          wrapped(causes.pointing ? "Is the attention the cause?" : "Which heads do the answers depend on?",
-                  view.terminal.width) +
-          "\n";
+  text += paragraph(answered, view.terminal) + "\n" +
+          paragraph(causes.pointing ? "Is the attention the cause?" : "Which heads do the answers depend on?",
+                    view.terminal);
   std::vector<std::string> lines = causes_verdict(causes);
   lines.insert(lines.end(), causes.left_out.begin(), causes.left_out.end());
   if (!view.layer && !view.head) lines.push_back(correlation_text(causes));
-  for (const std::string& line : lines) text += wrapped(line, view.terminal.width) + "\n";
+  for (const std::string& line : lines) text += paragraph(line, view.terminal);
   text += "\n" + row_text("", "weight", "probability", "accuracy", "flip", view.terminal);
   text += row_text("", "", "change ± sd", "after", "rate", view.terminal);
   const ShownHeads shown = heads_of(causes, view);
@@ -187,7 +185,7 @@ std::string causes_view(const Causes& causes, const View& view) {
       left_out_text(shown, causes.pointing ? "those with the most weight on the antecedent" : "those that change most",
                     view.terminal);
   if (causes.attribution.empty()) return text;
-  text += "\n" + wrapped("Attribution: parts that add up to the logit of an answer", view.terminal.width) + "\n";
+  text += "\n" + paragraph("Attribution: parts that add up to the logit of an answer", view.terminal);
   for (const Attribution& one : causes.attribution) text += attribution_text(one, causes.is_text, view);
   const bool marked =
       std::ranges::any_of(causes.attribution, [](const Attribution& one) { return one.antecedent >= 0; });

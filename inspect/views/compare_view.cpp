@@ -37,28 +37,20 @@ std::string metrics_text(const Side& a, const Side& b, const Columns& layout) {
     return (layout.narrow ? fmt::format("{}\n", name) : fmt::format("{:<{}}", name, label_columns)) +
            fmt::format("{:>{}}{:>{}}\n", figure(a), layout.figure, figure(b), layout.figure);
   };
-  const auto known = [](const Side& side, auto&& text_of) {
-    return side.metrics ? text_of(*side.metrics) : std::string("-");
+  const auto known = [](const auto& text_of) {
+    return [text_of](const Side& side) { return side.metrics ? text_of(*side.metrics) : std::string("-"); };
   };
   const auto loss = [&](const auto& of) {
-    return [&known, of](const Side& side) {
-      return known(side, [of](const Metrics& m) { return std::isnan(of(m)) ? "-" : fmt::format("{:.4f}", of(m)); });
-    };
+    return known([of](const Metrics& m) { return std::isnan(of(m)) ? "-" : fmt::format("{:.4f}", of(m)); });
   };
-  const auto share = [&](const auto& of) {
-    return [&known, of](const Side& side) {
-      return known(side, [of](const Metrics& m) { return std::isnan(of(m)) ? "-" : percent(of(m)); });
-    };
-  };
+  const auto share = [&](const auto& of) { return known([of](const Metrics& m) { return percent(of(m)); }); };
   return std::string(layout.narrow ? 0 : label_columns, ' ') + heading(a, layout) + heading(b, layout) + "\n" +
          row("step", [](const Side& side) { return fmt::format("{}", side.dump.step); }) +
          row("loss in training", loss([](const Metrics& m) { return m.train_loss; })) +
          row("loss on held-out examples", loss([](const Metrics& m) { return m.held_out.loss; })) +
          row("accuracy", share([](const Metrics& m) { return m.held_out.accuracy; })) +
          row("both of a pair", share([](const Metrics& m) { return m.held_out.twin_accuracy; })) +
-         row("weight on antecedent, best head", [&](const Side& side) {
-           return known(side, [](const Metrics& m) { return best_head_text(m.held_out); });
-         });
+         row("weight on antecedent, best head", known([](const Metrics& m) { return best_head_text(m.held_out); }));
 }
 
 double weight(const SentenceAttention& sentence, std::size_t layer, int head, int key) {
@@ -195,7 +187,7 @@ std::string compare_view(const Side& a, const Side& b, const View& view) {
     text += sentence_lines(*of_a, *of_b, shown, layout, view.terminal);
     marked = marked || of_a->antecedent >= 0;
   }
-  const auto note = [&](const std::string& line) { text += "\n" + wrapped(line, view.terminal.width) + "\n"; };
+  const auto note = [&](const std::string& line) { text += "\n" + paragraph(line, view.terminal); };
   if (marked) text += "\n" + antecedent_legend(true, view.terminal);
   if (const std::string left_out = left_out_text(shown, "those that differ most", view.terminal); !left_out.empty()) {
     text += (marked ? "" : "\n") + left_out;
@@ -213,13 +205,8 @@ Json compare_json(const Side& a, const Side& b, const View& view) {
   Json sentences = Json::array();
   for (const auto& pair : shared) {
     const SentenceAttention &of_a = *pair.first, &of_b = *pair.second;
-    const std::vector<int> count = shared_heads(of_a, of_b);
     Json heads = Json::array();
-    const Range layers = chosen_range("layer", view.layer, static_cast<int>(count.size()));
-    for (int layer = layers.begin; layer < layers.end; ++layer) {
-      const Range chosen = chosen_range("head", view.head, count[static_cast<std::size_t>(layer)]);
-      for (int head = chosen.begin; head < chosen.end; ++head) heads.push_back(head_json(of_a, of_b, {layer, head}));
-    }
+    for (const HeadIndex at : chosen_heads(shared_heads(of_a, of_b), view)) heads.push_back(head_json(of_a, of_b, at));
     sentences.push_back({{"tokens", of_a.tokens},
                          {"query", of_a.query},
                          {"antecedent", of_a.antecedent},

@@ -30,8 +30,7 @@ std::string history_of_head(const CauseHistory& history, int layer, int head, co
                                  ? fmt::format("{:>6}  {:>7} {:>6}  {:>6}", "step", "before", "weight", "effect")
                                  : fmt::format("{:>6}  {:>7}  {:<17}  {:<16}", "step", "before", " weight", " effect");
   std::string text = fmt::format("layer {} head {}: query -> antecedent\n", layer + 1, head + 1);
-  for (const std::string& line : history_verdict(history, layer, head))
-    text += wrapped(line, view.terminal.width) + "\n";
+  for (const std::string& line : history_verdict(history, layer, head)) text += paragraph(line, view.terminal);
   text += trimmed(fmt::format("{}  {:>7}  {}", titles, "after", has_others ? "every head" : "")) + "\n";
   for (const CauseHistory::Step& step : history.steps) {
     const auto l = static_cast<std::size_t>(layer);
@@ -147,10 +146,9 @@ std::string history_view(const CauseHistory& history, const View& view) {
     for (int head = heads.begin; head < heads.end; ++head) text += history_of_head(history, layer, head, view) + "\n";
   }
   return text +
-         wrapped(fmt::format("Over {} of {} held-out sentences; ± is half of a 95 % interval:", history.sentences,
-                             history.held_out),
-                 view.terminal.width) +
-         "\n" +
+         paragraph(fmt::format("Over {} of {} held-out sentences; ± is half of a 95 % interval:", history.sentences,
+                               history.held_out),
+                   view.terminal) +
          legend({{"before", "accuracy before the cut"},
                  {"weight", "the query's mean weight on the antecedent"},
                  {"effect", "by how much the answer's probability falls when that edge is cut"},

@@ -41,14 +41,9 @@ std::vector<Scored> scored(const std::vector<Dump>& dumps, const std::vector<Met
 }
 
 std::vector<HeadIndex> chosen_heads(const Scored& one, const View& view) {
-  std::vector<HeadIndex> chosen;
-  const Range layers = chosen_range("layer", view.layer, static_cast<int>(one.scores.size()));
-  for (int layer = layers.begin; layer < layers.end; ++layer) {
-    const auto count = static_cast<int>(one.scores[static_cast<std::size_t>(layer)].size());
-    const Range heads = chosen_range("head", view.head, count);
-    for (int head = heads.begin; head < heads.end; ++head) chosen.push_back({layer, head});
-  }
-  return chosen;
+  std::vector<int> heads_of;
+  for (const std::vector<HeadScores>& layer : one.scores) heads_of.push_back(static_cast<int>(layer.size()));
+  return chosen_heads(heads_of, view);
 }
 
 // "At step 400 layer 1 head 1 attends most to the token before (0.99), layer 2 head 1 most ... (0.83)."
@@ -89,12 +84,11 @@ std::string induction_view(const std::vector<Dump>& dumps, const std::vector<Met
   const std::vector<HeadIndex> columns = chosen_heads(all.at(0), view);
   constexpr int margin = 16, column_width = 12;
   const std::size_t a_table = static_cast<std::size_t>(std::max(1, (view.terminal.width - margin) / column_width));
-  std::string text = wrapped(largest_text(all.back(), columns), view.terminal.width) + "\n" +
-                     wrapped(
+  std::string text = paragraph(largest_text(all.back(), columns), view.terminal) +
+                     paragraph(
                          "prev: mean weight from a token to the one before it; ind: to the token that followed its "
                          "earlier occurrence.",
-                         view.terminal.width) +
-                     "\n";
+                         view.terminal);
   for (std::size_t first = 0; first < columns.size(); first += a_table) {
     const std::size_t end = std::min(columns.size(), first + a_table);
     std::string above = std::string(margin, ' '), names = fmt::format("{:>6}  {:>8}", "step", "loss");

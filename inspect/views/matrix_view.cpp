@@ -76,7 +76,7 @@ std::string row(const SentenceAttention& sentence, const Tensor& weights, int he
 std::string matrix_view(const Dump& dump, const View& view) {
   const int width = view.terminal.width;
   std::string text =
-      wrapped(fmt::format("{}each row is a query, each column a key", step_text(dump.step, view)), width) + "\n";
+      paragraph(fmt::format("{}each row is a query, each column a key", step_text(dump.step, view)), view.terminal);
   const int lines = lines_for_heads(view.terminal, dump.sentences.size());
   ShownHeads shown;
   for (const SentenceAttention& sentence : dump.sentences) {
@@ -94,7 +94,7 @@ std::string matrix_view(const Dump& dump, const View& view) {
         heading_line +=
             fmt::format(": only tokens {} to {} of {} fit in {} columns", layout.begin + 1, layout.end, T, width);
       }
-      text += "\n" + wrapped(heading_line, width) + "\n" + heading(sentence, layout);
+      text += "\n" + paragraph(heading_line, view.terminal) + heading(sentence, layout);
       for (int query = layout.begin; query < layout.end; ++query) {
         text += row(sentence, sentence.layers[static_cast<std::size_t>(layer)], head, query, layout, view);
       }

@@ -19,11 +19,10 @@ constexpr int looks_columns = 72;  // of the table of attention on candidates; a
 std::string looks_row(const char* name, const Report::Looks& looks, const Terminal& terminal) {
   if (looks.sentences == 0) return "";
   if (terminal.width < looks_columns) {
-    return wrapped(
-               fmt::format("  {} answers ({}): {:.2f} on the meant, {:.2f} on another; {} changed without that edge",
-                           name, looks.sentences, looks.meant, looks.other, percent(looks.moved)),
-               terminal.width, 4) +
-           "\n";
+    return paragraph(
+        fmt::format("  {} answers ({}): {:.2f} on the meant, {:.2f} on another; {} changed without that edge", name,
+                    looks.sentences, looks.meant, looks.other, percent(looks.moved)),
+        terminal, 4);
   }
   return fmt::format("  {:<18} {:>12.2f} {:>12.2f} {:>24}\n", fmt::format("{} ({})", name, looks.sentences),
                      looks.meant, looks.other, percent(looks.moved));
@@ -95,8 +94,8 @@ std::string report_view(const Report& report, const Terminal& terminal) {
   if (report.known > 0) head += fmt::format("; {} left out because the training set has them", report.known);
   if (report.too_long > 0)
     head += fmt::format("; {} left out because they are too long for the model", report.too_long);
-  std::string text = wrapped(head, terminal.width, 2) + "\n";
-  for (const std::string& line : report_verdict(report)) text += wrapped(line, terminal.width) + "\n";
+  std::string text = paragraph(head, terminal, 2);
+  for (const std::string& line : report_verdict(report)) text += paragraph(line, terminal);
   const auto row = [&](const std::string& name, const auto& figure) { text += share_row(name, figure, terminal); };
   text += share_row("", "right", "95 % interval", terminal);
   row("the model", report.model);
@@ -115,15 +114,13 @@ std::string report_view(const Report& report, const Terminal& terminal) {
     return fmt::format("{:.0f} %", 100 * static_cast<double>(part) / static_cast<double>(whole));
   };
   const UnknownShare& u = report.unknown;
-  text += wrapped(fmt::format("The model does not know {} of {} words ({} of {} different words).",
-                              share(u.unknown_words, u.words), u.words, share(u.unknown_types, u.types), u.types),
-                  terminal.width) +
-          "\n";
+  text += paragraph(fmt::format("The model does not know {} of {} words ({} of {} different words).",
+                                share(u.unknown_words, u.words), u.words, share(u.unknown_types, u.types), u.types),
+                    terminal);
   if (report.layer < 0) return text;
-  text += wrapped(fmt::format("Layer {} head {} puts the most attention of all heads on the meant candidate:",
-                              report.layer + 1, report.head + 1),
-                  terminal.width) +
-          "\n";
+  text += paragraph(fmt::format("Layer {} head {} puts the most attention of all heads on the meant candidate:",
+                                report.layer + 1, report.head + 1),
+                    terminal);
   if (terminal.width >= looks_columns) {
     text += fmt::format("  {:<18} {:>12} {:>12} {:>24}\n", "answers", "on the meant", "on another",
                         "changed without that edge");

@@ -97,20 +97,17 @@ std::string head_text(const SentenceCauses& causes, const Head& head, const Term
 std::string sentence_causes_view(const SentenceCauses& causes, const View& view) {
   const Terminal& terminal = view.terminal;
   std::string text;
-  for (const std::string& line : verdict(causes, !view.layer && !view.head))
-    text += wrapped(line, terminal.width) + "\n";
+  for (const std::string& line : verdict(causes, !view.layer && !view.head)) text += paragraph(line, terminal);
   text += "\n" + sentence_text(causes.tokens, causes.query, {}, terminal) + "\n" +
-          wrapped(fmt::format("predicts {} with probability {:.3f}", token_text(causes.answer), causes.probability),
-                  terminal.width) +
-          "\n";
+          paragraph(fmt::format("predicts {} with probability {:.3f}", token_text(causes.answer), causes.probability),
+                    terminal);
   if (causes.has_rival()) {
     text += sentence_text(causes.pair_tokens, causes.query, {}, terminal) + "\n" +
-            wrapped(fmt::format("the pair, predicts {}; {}: {:.3f} above, {:.3f} here", token_text(causes.rival),
-                                measure_text(causes), causes.difference, causes.pair_difference),
-                    terminal.width) +
-            "\n";
+            paragraph(fmt::format("the pair, predicts {}; {}: {:.3f} above, {:.3f} here", token_text(causes.rival),
+                                  measure_text(causes), causes.difference, causes.pair_difference),
+                      terminal);
   }
-  text += "\n" + wrapped(fmt::format("Changes of {}:", measure_text(causes)), terminal.width) + "\n";
+  text += "\n" + paragraph(fmt::format("Changes of {}:", measure_text(causes)), terminal);
   text += line_text("", "zero", "mean", causes.has_rival() ? "patched" : "", "edge whose cut changes most", terminal);
   std::vector<Head> heads = causes.heads;
   const std::size_t most =
@@ -122,10 +119,9 @@ std::string sentence_causes_view(const SentenceCauses& causes, const View& view)
   for (const Head& head : heads) text += head_text(causes, head, terminal);
   if (heads.size() < causes.heads.size()) {
     text +=
-        wrapped(fmt::format("Shown: {} of {} heads, those with the largest effect. --layer {} shows all of layer {}.",
-                            heads.size(), causes.heads.size(), heads[0].layer + 1, heads[0].layer + 1),
-                terminal.width) +
-        "\n";
+        paragraph(fmt::format("Shown: {} of {} heads, those with the largest effect. --layer {} shows all of layer {}.",
+                              heads.size(), causes.heads.size(), heads[0].layer + 1, heads[0].layer + 1),
+                  terminal);
   }
   return text;
 }

@@ -8,14 +8,19 @@
 
 namespace heed {
 
-ShownHeads shown_heads(const std::vector<int>& heads_of, const View& view, int most,
-                       const std::function<double(HeadIndex)>& importance) {
-  ShownHeads shown;
+std::vector<HeadIndex> chosen_heads(const std::vector<int>& heads_of, const View& view) {
+  std::vector<HeadIndex> chosen;
   const Range layers = chosen_range("layer", view.layer, static_cast<int>(heads_of.size()));
   for (int layer = layers.begin; layer < layers.end; ++layer) {
     const Range heads = chosen_range("head", view.head, heads_of[static_cast<std::size_t>(layer)]);
-    for (int head = heads.begin; head < heads.end; ++head) shown.heads.push_back({layer, head});
+    for (int head = heads.begin; head < heads.end; ++head) chosen.push_back({layer, head});
   }
+  return chosen;
+}
+
+ShownHeads shown_heads(const std::vector<int>& heads_of, const View& view, int most,
+                       const std::function<double(HeadIndex)>& importance) {
+  ShownHeads shown{chosen_heads(heads_of, view)};
   shown.of = static_cast<int>(shown.heads.size());
   if (shown.of <= most || view.layer || view.head) return shown;
   std::ranges::stable_sort(shown.heads, std::greater(), importance);
@@ -62,10 +67,9 @@ std::string left_out_text(const ShownHeads& shown, const std::string& which, con
   const auto count = std::ssize(shown.heads);
   if (count == shown.of) return "";
   const int layer = shown.heads[0].layer + 1;
-  return wrapped(fmt::format("Shown: {} of {} heads, {}. --layer {} shows all of layer {}.", count, shown.of, which,
-                             layer, layer),
-                 terminal.width) +
-         "\n";
+  return paragraph(
+      fmt::format("Shown: {} of {} heads, {}. --layer {} shows all of layer {}.", count, shown.of, which, layer, layer),
+      terminal);
 }
 
 std::string importance_text(const std::vector<SentenceAttention>& sentences) {

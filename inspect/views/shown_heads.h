@@ -20,9 +20,12 @@ struct ShownHeads {
 /// A model with at most this many heads is shown whole, even if each head takes many lines.
 constexpr int always_shown = 4;
 
-/// Returns all heads of the chosen layer, or the chosen head of each layer. For a whole model with more than `most` heads,
-/// returns the `most` heads with the largest `importance(layer, head)`, in descending order. `heads_of[layer]` is the number
-/// of heads of a layer.
+/// Returns the heads that `view` chooses, layer by layer: all heads of the chosen layer, or the chosen head of each layer.
+/// `heads_of[layer]` is the number of heads of a layer.
+std::vector<HeadIndex> chosen_heads(const std::vector<int>& heads_of, const View& view);
+
+/// Returns chosen_heads(). For a whole model with more than `most` heads, returns the `most` heads with the largest
+/// `importance(layer, head)`, in descending order.
 ShownHeads shown_heads(const std::vector<int>& heads_of, const View& view, int most,
                        const std::function<double(HeadIndex)>& importance);
 

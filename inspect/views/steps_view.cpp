@@ -275,23 +275,21 @@ std::string overflow_text(const Walk& walk) {
 std::string steps_view(const SavedModel& model, const Example& example, const View& view) {
   const Walk walk = walk_of(model, example, view);
   const AttentionConfig& config = walk.config;
-  const int width = view.terminal.width;
   std::string text =
       sentence_text(example.tokens, example.query, antecedent_span(example.antecedent, example.candidates),
                     view.terminal, holds_spaces(model)) +
       "\n" +
-      wrapped(fmt::format("{}layer {} of {}, head {} of {}; T = {}, d_model = {}, d_k = {}, d_v = {}",
-                          step_text(model.step, view), walk.layer + 1, walk.layers, walk.head + 1, config.heads,
-                          example.tokens.size(), config.d_model, config.d_k, config.d_v),
-              width) +
-      "\n";
+      paragraph(fmt::format("{}layer {} of {}, head {} of {}; T = {}, d_model = {}, d_k = {}, d_v = {}",
+                            step_text(model.step, view), walk.layer + 1, walk.layers, walk.head + 1, config.heads,
+                            example.tokens.size(), config.d_model, config.d_k, config.d_v),
+                view.terminal);
   if (const std::string overflow = overflow_text(walk); !overflow.empty()) {
-    text += wrapped(overflow, width) + "\n";
+    text += paragraph(overflow, view.terminal);
   }
   for (const auto& [equation, table, note] : walk.steps) {
     const std::string heading =
         fmt::format("{}  {}{}", equation, to_string(table.values.shape()), note.empty() ? "" : "  " + note);
-    text += "\n" + wrapped(heading, width, 2) + "\n" + table_text(table, view);
+    text += "\n" + paragraph(heading, view.terminal, 2) + table_text(table, view);
   }
   return text;
 }

@@ -121,6 +121,11 @@ std::string best_head_text(const Evaluation& evaluation);
 /// predicts tokens adds its five most probable ones, "likeliest".
 std::string json_view(const Dump& dump);
 
+/// Returns `text`, wrapped at the terminal's width, and a line end.
+inline std::string paragraph(std::string_view text, const Terminal& terminal, int indent = 0) {
+  return wrapped(text, terminal.width, indent) + "\n";
+}
+
 /// Returns "step 300: ", or "" for a model without steps.
 std::string step_text(std::int64_t step, const View& view);
 

@@ -119,16 +119,15 @@ std::string weights_view(const SavedModel& model, const View& view) {
   const int width = view.terminal.width;
   const bool narrow = width < 60;
   const int indent = narrow ? 4 : 42;  // indent of norms that do not fit on their line
-  std::string text = wrapped(fmt::format("{}learned matrices; a cell is the mean of the entries under it, {}",
-                                         step_text(model.step, view),
-                                         view.terminal.colour ? "from blue (negative) to red (positive)"
-                                                              : "darker when larger, with - when negative"),
-                             width) +
-                     "\n";
+  std::string text = paragraph(
+      fmt::format(
+          "{}learned matrices; a cell is the mean of the entries under it, {}", step_text(model.step, view),
+          view.terminal.colour ? "from blue (negative) to red (positive)" : "darker when larger, with - when negative"),
+      view.terminal);
   for (const LayerMatrices& layer : chosen_matrices(model, view)) {
     text += fmt::format("\nlayer {}{}\n", layer.layer + 1, layer.head ? fmt::format(" head {}", *layer.head + 1) : "");
     const auto line = [&](const std::string& of_all, const std::string& of_heads) {
-      text += wrapped(of_all + of_heads, width, indent) + "\n";
+      text += paragraph(of_all + of_heads, view.terminal, indent);
     };
     line(fmt::format("  {:<5}{:<14}{:>9}{:>10}", "", "shape", "Frobenius", "spectral"),
          layer.matrices[0].of.size() == 1 ? "" : "  Frobenius of each head");

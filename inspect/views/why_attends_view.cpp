@@ -45,38 +45,34 @@ std::string parts_text(const ScoreParts& of, const std::vector<ScoreParts::Part>
 }
 
 std::string one_text(const ScoreParts& of, int antecedent, bool is_text, const View& view) {
-  const int width = view.terminal.width;
   const std::string from = token_label(of.tokens, of.from), to = token_label(of.tokens, of.to);
   std::string text = sentence_text(of.tokens, of.from, antecedent_span(antecedent), view.terminal, is_text) + "\n";
-  text += wrapped(fmt::format(
-                      "layer {} head {}: {} -> {} has weight {:.2f}. Its score {:.2f} is {:.2f} ahead of {}, {:.2f}. "
-                      "Each list adds up to this difference.",
-                      of.layer + 1, of.head + 1, from, to, of.weight, of.score, of.score - of.reference,
-                      of.rather >= 0 ? "that of " + token_label(of.tokens, of.rather) : "the mean over all tokens",
-                      of.reference),
-                  width) +
-          "\n";
+  text += paragraph(
+      fmt::format("layer {} head {}: {} -> {} has weight {:.2f}. Its score {:.2f} is {:.2f} ahead of {}, {:.2f}. "
+                  "Each list adds up to this difference.",
+                  of.layer + 1, of.head + 1, from, to, of.weight, of.score, of.score - of.reference,
+                  of.rather >= 0 ? "that of " + token_label(of.tokens, of.rather) : "the mean over all tokens",
+                  of.reference),
+      view.terminal);
   text += fmt::format("query contributions: {}\n", from) + parts_text(of, of.query);
   text += fmt::format("key contributions: {}\n", to) + parts_text(of, of.key);
   text += "query x key terms\n";
   for (std::size_t i = 0; i < std::min(shown_parts, of.products.size()); ++i) {
     const auto& [query, key, score, ahead] = of.products[i];
-    text += wrapped(fmt::format("  {:>7}  {} x {}", figure_of(ahead),
-                                part_name(of, of.query[static_cast<std::size_t>(query)]),
-                                part_name(of, of.key[static_cast<std::size_t>(key)])),
-                    width, 11) +
-            "\n";
+    text += paragraph(
+        fmt::format("  {:>7}  {} x {}", figure_of(ahead), part_name(of, of.query[static_cast<std::size_t>(query)]),
+                    part_name(of, of.key[static_cast<std::size_t>(key)])),
+        view.terminal, 11);
   }
-  text += wrapped(fmt::format("removed from the input of layer {}:", of.layer + 1), width) + "\n";
+  text += paragraph(fmt::format("removed from the input of layer {}:", of.layer + 1), view.terminal);
   for (const auto& [of_query, part, weight, probability] : of.cuts) {
     const ScoreParts::Part& taken = (of_query ? of.query : of.key)[static_cast<std::size_t>(part)];
     const std::string answer = of.answer.empty() ? ""
                                                  : fmt::format(", {} {:.3f} instead of {:.3f}", token_text(of.answer),
                                                                probability, of.probability);
-    text += wrapped(fmt::format("  at {}, {}: weight {:.2f} instead of {:.2f}{}", of_query ? from : to,
-                                part_name(of, taken), weight, of.weight, answer),
-                    width, 4) +
-            "\n";
+    text += paragraph(fmt::format("  at {}, {}: weight {:.2f} instead of {:.2f}{}", of_query ? from : to,
+                                  part_name(of, taken), weight, of.weight, answer),
+                      view.terminal, 4);
   }
   return text + "\n";
 }
@@ -116,11 +112,10 @@ std::string why_attends_view(const std::vector<ScoreParts>& all, const Dump& dum
     text += one_text(all[i], dump.sentences[i].antecedent, dump.is_text, view);
   }
   return text +
-         wrapped(
+         paragraph(
              "+ raises the weight, - lowers it. Norms are those of the sentence; after a removal all that follows is "
              "computed anew.",
-             view.terminal.width) +
-         "\n";
+             view.terminal);
 }
 
 }  // namespace heed
