@@ -101,6 +101,14 @@ LargeJson parse_large_json(std::string_view text, int deepest) {
 
 Json parse_json(std::string_view text, int deepest) { return JsonBuilder<Json>(text, deepest, max_json_keys).result(); }
 
+Json parse_json_of(const std::string& source, std::string_view text, int deepest) {
+  try {
+    return parse_json(text, deepest);
+  } catch (const Error& error) {
+    fail("{}: {}", source, error.what());
+  }
+}
+
 std::string message_of(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error)) throw;
   if (const auto* failed = dynamic_cast<const std::filesystem::filesystem_error*>(&error)) {

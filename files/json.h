@@ -18,6 +18,9 @@ constexpr std::size_t max_json_keys = 20'000;
 /// max_json_keys keys in an object, and for nesting deeper than `deepest`.
 Json parse_json(std::string_view text, int deepest = 8);
 
+/// Does the same for the text of `source`, with which its errors begin.
+Json parse_json_of(const std::string& source, std::string_view text, int deepest = 8);
+
 /// Returns the same for objects of any number of keys.
 LargeJson parse_large_json(std::string_view text, int deepest = 8);
 

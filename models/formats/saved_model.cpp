@@ -19,13 +19,8 @@
 namespace heed {
 
 SavedModel in_float64(const SavedModel& model) {
-  SavedModel exact;
-  exact.vocabulary = model.vocabulary;
-  exact.tokenizer = model.tokenizer;
-  exact.queries = model.queries;
-  exact.step = model.step;
-  exact.pretrained_config = model.pretrained_config;
-  exact.end_tokens = model.end_tokens;
+  SavedModel exact = model;
+  exact.parameters = {};
   exact.network = make_model(Scope(exact.parameters, 0, DType::float64, Values::zeros), config_of(*model.network));
   for (const auto& [name, value] : exact.parameters) Tensor(value).copy_from(model.parameters[name]);
   return exact;

@@ -34,18 +34,10 @@ const char* const harmless[] = {
     "mask_token_id", "max_length", "min_length", "num_beams", "pad_token_id", "prefix", "repetition_penalty",
     "sep_token_id", "task_specific_params", "temperature", "tie_encoder_decoder", "top_k", "top_p", "unk_token_id"};
 
-Json parsed(const std::string& text, const std::string& source) {
-  try {
-    return parse_json(text, deepest_config);
-  } catch (const Error& error) {
-    fail("{}: {}", source, error.what());
-  }
-}
-
 }  // namespace
 
 ConfigReader::ConfigReader(const std::string& text, const std::string& source)
-    : ConfigReader(parsed(text, source), source) {}
+    : ConfigReader(parse_json_of(source, text, deepest_config), source) {}
 
 ConfigReader::ConfigReader(const Json& object, std::string source) : json_(object), source_(std::move(source)) {
   if (!json_.is_object()) fail("{}: expected an object, got {}", source_, excerpt(format_json(json_)));

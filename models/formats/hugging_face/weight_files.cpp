@@ -22,13 +22,7 @@ bool has_entry(const fs::path& file) { return fs::exists(fs::symlink_status(file
 // Returns the file of each tensor, by name, from the index.
 std::map<std::string, std::string> weight_map(const fs::path& index) {
   const std::string source = index.string();
-  const std::string text = read_file(index);
-  Json json;
-  try {
-    json = parse_json(text);
-  } catch (const Error& error) {
-    fail("{}: {}", source, error.what());
-  }
+  const Json json = parse_json_of(source, read_file(index));
   if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object()) {
     fail("{}: expected an object with the object 'weight_map'", source);
   }
