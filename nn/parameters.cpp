@@ -102,32 +102,7 @@ Scope Scope::operator/(const std::string& name) const {
   return inner;
 }
 
-Tensor Scope::parameter(const std::string& name, const Shape& shape, Init init) const {
-  const std::string full_name = prefix_ + name;
-  if (std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 1; })) {
-    fail("parameter '{}': every size must be positive, got {}", full_name, to_string(shape));
-  }
-  if (init.kind == Init::Kind::normal && !(init.scale >= 0 && std::isfinite(init.scale))) {
-    fail("parameter '{}': its deviation must be finite and at least 0, got {}", full_name, init.scale);
-  }
-  if (source_) {
-    const Tensor given = variable((*source_)(full_name, shape));
-    if (given.shape() != shape) {
-      fail("parameter '{}': expected shape {}, got {}", full_name, to_string(shape), to_string(given.shape()));
-    }
-    parameters_->add(full_name, given);
-    return given;
-  }
-  if (values_ == Values::none) {
-    const Tensor unset = variable(broadcast_to(zeros({}, dtype_), shape));
-    parameters_->add(full_name, unset);
-    return unset;
-  }
-  if (values_ == Values::zeros) {
-    const Tensor unloaded = variable(zeros(shape, dtype_));
-    parameters_->add(full_name, unloaded);
-    return unloaded;
-  }
+Tensor Scope::drawn(const std::string& full_name, const Shape& shape, Init init) const {
   Random random = random_.stream(full_name);
   Tensor values(shape, dtype_, fmt::format("parameter '{}'", full_name).c_str());
   dispatch(dtype_, [&]<class T>() {
@@ -138,9 +113,26 @@ Tensor Scope::parameter(const std::string& name, const Shape& shape, Init init) 
                                                                : init.scale);
     }
   });
-  Tensor result = variable(values);
-  parameters_->add(full_name, result);
-  return result;
+  return values;
+}
+
+Tensor Scope::parameter(const std::string& name, const Shape& shape, Init init) const {
+  const std::string full_name = prefix_ + name;
+  if (std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 1; })) {
+    fail("parameter '{}': every size must be positive, got {}", full_name, to_string(shape));
+  }
+  if (init.kind == Init::Kind::normal && !(init.scale >= 0 && std::isfinite(init.scale))) {
+    fail("parameter '{}': its deviation must be finite and at least 0, got {}", full_name, init.scale);
+  }
+  const Tensor made = variable(source_                    ? (*source_)(full_name, shape)
+                               : values_ == Values::none  ? broadcast_to(zeros({}, dtype_), shape)
+                               : values_ == Values::zeros ? zeros(shape, dtype_)
+                                                          : drawn(full_name, shape, init));
+  if (made.shape() != shape) {
+    fail("parameter '{}': expected shape {}, got {}", full_name, to_string(shape), to_string(made.shape()));
+  }
+  parameters_->add(full_name, made);
+  return made;
 }
 
 }  // namespace heed

@@ -122,6 +122,8 @@ class Scope {
   std::string name() const { return prefix_.substr(0, prefix_.empty() ? 0 : prefix_.size() - 1); }
 
  private:
+  Tensor drawn(const std::string& full_name, const Shape& shape, Init init) const;
+
   Parameters* parameters_;
   std::string prefix_;
   Random random_;
