@@ -22,24 +22,12 @@ constexpr const char* ink = "#1f2933";
 constexpr const char* mark = "#d9480f";  // distinguishable from every blue, also for colour-blind readers
 
 std::string escaped(const std::string& text) {
+  constexpr std::string_view special = "&<>\"";
+  constexpr std::array names{"&amp;", "&lt;", "&gt;", "&quot;"};
   std::string result;
   for (const char c : visible(text)) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += c;
-    }
+    const std::size_t at = special.find(c);
+    result += at == special.npos ? std::string(1, c) : names[at];
   }
   return result;
 }

@@ -43,24 +43,15 @@ std::optional<std::string_view> Charsmap::find(std::string_view text) const {
 }
 
 std::string from_base64(std::string_view text) {
+  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string result;
   std::uint32_t bits = 0;
   int held = 0;
   while (text.ends_with('=')) text.remove_suffix(1);
   for (const char c : text) {
-    std::uint32_t value = 0;
-    if (c >= 'A' && c <= 'Z') {
-      value = static_cast<std::uint32_t>(c - 'A');
-    } else if (c >= 'a' && c <= 'z') {
-      value = static_cast<std::uint32_t>(c - 'a' + 26);
-    } else if (c >= '0' && c <= '9') {
-      value = static_cast<std::uint32_t>(c - '0' + 52);
-    } else if (c == '+' || c == '/') {
-      value = c == '+' ? 62 : 63;
-    } else {
-      fail("not base64: byte 0x{:02x}", static_cast<unsigned char>(c));
-    }
-    bits = (bits << 6U) | value;
+    const std::size_t value = digits.find(c);
+    if (value == digits.npos) fail("not base64: byte 0x{:02x}", static_cast<unsigned char>(c));
+    bits = (bits << 6U) | static_cast<std::uint32_t>(value);
     held += 6;
     if (held < 8) continue;
     held -= 8;

@@ -51,20 +51,10 @@ constexpr std::string_view latin_digits = R"(\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})";
 constexpr std::string_view no_hexadecimal = R"(\x{0}-\x{2f}\x{3a}-\x{40}\x{47}-\x{60}\x{67}-\x{10ffff})";
 
 std::optional<std::string_view> class_of(char escaped) {
-  switch (escaped) {
-    case 's':
-      return white_space;
-    case 'S':
-      return no_white_space;
-    case 'w':
-      return word;
-    case 'h':
-      return "0-9A-Fa-f";
-    case 'H':
-      return no_hexadecimal;
-    default:
-      return {};
-  }
+  static constexpr std::pair<char, std::string_view> classes[] = {
+      {'s', white_space}, {'S', no_white_space}, {'w', word}, {'h', "0-9A-Fa-f"}, {'H', no_hexadecimal}};
+  const auto* found = std::ranges::find(classes, escaped, &std::pair<char, std::string_view>::first);
+  return found == std::end(classes) ? std::nullopt : std::optional(found->second);
 }
 
 // PCRE2 takes \p{Han} for a script with its extensions, Oniguruma for the script alone.
