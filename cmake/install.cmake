@@ -6,7 +6,7 @@ set(package ${CMAKE_INSTALL_LIBDIR}/cmake/heed)
 install(TARGETS heed EXPORT heed)
 install(DIRECTORY autograd files nn optim data models distributed explain DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed
         FILES_MATCHING PATTERN "*.h" PATTERN json.h EXCLUDE PATTERN config_json.h EXCLUDE PATTERN cpu EXCLUDE
-        PATTERN description.h EXCLUDE PATTERN safetensors_header.h EXCLUDE PATTERN model_size.h EXCLUDE
+        PATTERN ascii.h EXCLUDE PATTERN description.h EXCLUDE PATTERN safetensors_header.h EXCLUDE PATTERN model_size.h EXCLUDE
         PATTERN pipeline EXCLUDE PATTERN hugging_face EXCLUDE PATTERN gguf EXCLUDE PATTERN flat_tensors.h EXCLUDE
         PATTERN transport.h EXCLUDE PATTERN watch.h EXCLUDE)
 install(FILES run/dump.h run/metrics.h run/run_writer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed/run)

@@ -1,3 +1,5 @@
+#include "files/ascii.h"
+
 #include <heed/data/marked_text.h>
 
 #include <set>
@@ -36,14 +38,6 @@ Span span_of(const Place& place, const std::vector<Place>& tokens) {
     span.end = i + 1;
   }
   return span;
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
 }
 
 // For text in lower case.
@@ -123,7 +117,7 @@ MarkedText marked_text(const Example& example) {
 }
 
 Place find_word(std::string_view given, std::string_view sought, std::size_t from) {
-  const std::string text = lower(given), word = lower(sought);
+  const std::string text = lower_case(given), word = lower_case(sought);
   while (!word.empty()) {
     const std::size_t begin = text.find(word, from);
     if (begin == text.npos) break;

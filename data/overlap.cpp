@@ -1,3 +1,5 @@
+#include "files/ascii.h"
+
 #include <heed/data/overlap.h>
 
 namespace heed {
@@ -5,12 +7,8 @@ namespace heed {
 std::uint64_t sentence_number(const Example& example) {
   std::string letters;
   for (const std::string& token : example.tokens) {
-    for (const char c : token) {
-      if (c >= 'A' && c <= 'Z') {
-        letters += static_cast<char>(c - 'A' + 'a');
-      } else if (c < 0 || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_') {
-        letters += c;
-      }
+    for (const char c : lower_case(token)) {
+      if (c < 0 || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_') letters += c;
     }
   }
   return fnv1a(letters);

@@ -1,14 +1,13 @@
 #include "run/baselines.h"
 
+#include "files/ascii.h"
+#include "files/digest.h"
 #include "files/json.h"
 #include "run/run_directory.h"
 
 #include <heed/data/overlap.h>
 #include <heed/files/safetensors.h>
 
-#include <fmt/format.h>
-
-#include <charconv>
 #include <set>
 #include <string>
 
@@ -21,11 +20,11 @@ void write_baselines(const std::filesystem::path& run, const std::vector<Example
   const BagOfWords bag(training, vocabulary);
   std::set<std::uint64_t> numbers;
   for (const Example& example : training) numbers.insert(sentence_number(example));
-  std::vector<std::string> hexadecimal;
-  for (const std::uint64_t number : numbers) hexadecimal.push_back(fmt::format("{:016x}", number));
+  std::vector<std::string> digests;
+  for (const std::uint64_t number : numbers) digests.push_back(hexadecimal(number));
   SafeTensors content;
   content.tensors.assign(bag.parameters().begin(), bag.parameters().end());
-  content.metadata = {{"heed.sentences", format_json(hexadecimal)}, {"heed.none", bag.has_none() ? "yes" : "no"}};
+  content.metadata = {{"heed.sentences", format_json(digests)}, {"heed.none", bag.has_none() ? "yes" : "no"}};
   write_safetensors(baselines_path(run), content);
 }
 
@@ -41,11 +40,9 @@ Baselines read_baselines(const std::filesystem::path& run) {
                      .training = {}};
     for (const Json& number : parse_json(content.metadata.at("heed.sentences"))) {
       const std::string text = number.get<std::string>();
-      std::uint64_t value = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-      if (error != std::errc() || end != text.data() + text.size())
-        fail("expected the digest of a sentence, got '{}'", text);
-      result.training.insert(value);
+      const auto value = parse_number<std::uint64_t>(text, 16);
+      if (!value) fail("expected the digest of a sentence, got '{}'", text);
+      result.training.insert(*value);
     }
     return result;
   } catch (const std::exception& error) {

@@ -1,4 +1,5 @@
 #include "files/json.h"
+#include "files/ascii.h"
 
 #include <heed/autograd/ops.h>
 #include <heed/files/file.h>
@@ -10,7 +11,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -23,11 +23,7 @@ std::string tensor_name(std::size_t sentence, std::size_t layer) {
 }
 
 // Returns a whole number written in decimal digits, or -1 for any other text.
-std::int64_t whole_number(std::string_view text) {
-  std::int64_t number = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? number : -1;
-}
+std::int64_t whole_number(std::string_view text) { return parse_number<std::int64_t>(text).value_or(-1); }
 
 void check_weights(const Tensor& weights, std::int64_t T, const std::string& where) {
   if (weights.dtype() != DType::float32 || weights.rank() != 3 || weights.size(0) < 1 || weights.size(1) != T ||

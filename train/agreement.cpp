@@ -1,6 +1,7 @@
 #include "train/agreement.h"
 
 #include "files/digest.h"
+#include "files/ascii.h"
 
 #include <heed/autograd/machine.h>
 #include <heed/version.h>
@@ -37,12 +38,11 @@ std::vector<Trait> traits_of(const Experiment& e) {
       {"kernels", fmt::format("{}, {}", vector_instructions(), blas_description()),
        "Their sums differ in the last bits. Use hosts with one kind of processor, or set OPENBLAS_CORETYPE on all"}};
   const std::string yaml = to_yaml(e.config);
-  std::string section;
-  for (std::size_t begin = 0, end; begin < yaml.size(); begin = end + 1) {
-    end = std::min(yaml.find('\n', begin), yaml.size());
-    const std::string line = yaml.substr(begin, end - begin);
+  std::string_view section;
+  for (const std::string_view line : split_at(std::string_view(yaml).substr(0, yaml.size() - 1), '\n')) {
     if (!line.starts_with(' ')) section = line.substr(0, line.find(':'));
-    traits.push_back({"configuration, section '" + section + "'", line, "Start all with the same --config and --set"});
+    traits.push_back({fmt::format("configuration, section '{}'", section), std::string(line),
+                      "Start all with the same --config and --set"});
   }
   const DataDigest data = digest_of(e.task);
   const char* const same_files = "Give all hosts the same files";
@@ -62,23 +62,16 @@ void check_same(const Experiment& experiment, const Communicator& processes) {
   std::string text;
   for (const Trait& trait : own) text += trait.what + '\0' + trait.value + '\0' + trait.hint + '\0';
   const std::vector<std::string> texts = processes.exchange(text);
-  const auto traits_in = [](const std::string& from) {
-    std::vector<std::string> words;
-    for (std::size_t begin = 0, end; begin < from.size(); begin = end + 1) {
-      end = from.find('\0', begin);
-      words.push_back(from.substr(begin, end - begin));
-    }
-    return words;
-  };
-  const std::vector<std::string> expected = traits_in(texts[0]);
+  const auto traits_in = [](std::string_view from) { return split_at(from.substr(0, from.size() - 1), '\0'); };
+  const std::vector<std::string_view> expected = traits_in(texts[0]);
   for (int rank = 1; rank < processes.size(); ++rank) {
-    const std::vector<std::string> got = traits_in(texts[static_cast<std::size_t>(rank)]);
-    const auto at = [](const std::vector<std::string>& words, std::size_t i) {
-      return i < words.size() ? words[i] : std::string("nothing");
+    const std::vector<std::string_view> got = traits_in(texts[static_cast<std::size_t>(rank)]);
+    const auto at = [](const std::vector<std::string_view>& words, std::size_t i) {
+      return i < words.size() ? words[i] : "nothing";
     };
     for (std::size_t i = 0; i < std::max(expected.size(), got.size()); i += 3) {
       if (at(expected, i) == at(got, i) && at(expected, i + 1) == at(got, i + 1)) continue;
-      const std::vector<std::string>& longer = i < expected.size() ? expected : got;
+      const std::vector<std::string_view>& longer = i < expected.size() ? expected : got;
       fail("{} differs from rank 0 in its {}: expected '{}', got '{}'. {}", processes.name(rank), longer[i],
            at(expected, i + 1), at(got, i + 1), longer[i + 2]);
     }

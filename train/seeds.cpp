@@ -1,5 +1,6 @@
 #include "train/seeds.h"
 
+#include "files/ascii.h"
 #include "run/program.h"
 #include "train/progress.h"
 #include "train/report.h"
@@ -7,7 +8,6 @@
 #include <heed/files/file.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <numbers>
@@ -22,13 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t most_seeds = 1000;
-
-std::optional<std::uint64_t> seed_of(std::string_view text) {
-  std::uint64_t seed = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  if (error != std::errc() || end != text.data() + text.size()) return {};
-  return seed;
-}
 
 // A figure of an evaluation, and its format: in percent, or with this many digits after the point.
 struct SeedFigure {
@@ -107,8 +100,8 @@ std::vector<std::uint64_t> parse_seeds(std::string_view text) {
   for (std::string_view rest = text;;) {
     const std::string_view part = rest.substr(0, rest.find(','));
     const std::size_t dash = part.find('-');
-    const auto first = seed_of(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : seed_of(part.substr(dash + 1));
+    const auto first = parse_number<std::uint64_t>(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : parse_number<std::uint64_t>(part.substr(dash + 1));
     if (!first || !last) refuse(fmt::format("expected a seed or a range such as 1-8, got '{}'", part));
     if (*last < *first) refuse(fmt::format("{} is before {}", *last, *first));
     if (*last - *first >= most_seeds) refuse(fmt::format("more than {} seeds", most_seeds));

@@ -1,3 +1,5 @@
+#include "files/ascii.h"
+
 #include <heed/data/tasks/babi.h>
 #include <heed/data/tokenize.h>
 #include <heed/files/file.h>
@@ -16,18 +18,6 @@ struct Statement {
   int id;
   std::vector<std::string> tokens;
 };
-
-std::vector<std::string_view> split_at(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0, end = 0; begin <= text.size(); begin = end + 1) {
-    end = std::min(text.find(separator, begin), text.size());
-    std::string_view part = text.substr(begin, end - begin);
-    while (part.starts_with(' ')) part.remove_prefix(1);
-    while (part.ends_with(' ')) part.remove_suffix(1);
-    parts.push_back(part);
-  }
-  return parts;
-}
 
 bool read_id(std::string_view text, int& id) {
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), id);
@@ -68,20 +58,21 @@ void read_question(TextFile& file, std::size_t line, std::string_view text, cons
   }
   std::vector<std::string> question = tokenize(fields[0], Split::words);
   if (question.size() < 2 || question.back() != "?") {
-    return file.mistake(line, "expected a question that ends in '?', got '{}'", excerpt(fields[0]));
+    return file.mistake(line, "expected a question that ends in '?', got '{}'", excerpt(without_spaces(fields[0])));
   }
-  if (fields[1].empty()) return file.mistake(line, "expected an answer after the question, got nothing");
+  const std::string_view answer = without_spaces(fields[1]);
+  if (answer.empty()) return file.mistake(line, "expected an answer after the question, got nothing");
   std::vector<const Statement*> supporting;
-  for (const std::string_view part : split_at(fields[2], ' ')) {
+  for (const std::string_view part : split_at(without_spaces(fields[2]), ' ')) {
     int id = 0;
     const bool number = read_id(part, id);
-    const auto found = std::find_if(story.begin(), story.end(), [&](const Statement& s) { return s.id == id; });
+    const auto found = std::ranges::find(story, id, &Statement::id);
     if (!number || found == story.end()) {
       return file.mistake(line, "expected the ID of a statement above in this story, got '{}'", excerpt(part));
     }
     supporting.push_back(&*found);
   }
-  examples.push_back(ask(story, std::move(question), std::string(fields[1]), supporting));
+  examples.push_back(ask(story, std::move(question), std::string(answer), supporting));
   examples.back().source = file.at(line);
 }
 

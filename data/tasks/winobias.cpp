@@ -1,3 +1,5 @@
+#include "files/ascii.h"
+
 #include <heed/data/tasks/published.h>
 #include <heed/files/text_file.h>
 #include <heed/files/utf8.h>
@@ -14,13 +16,7 @@ using Place = MarkedText::Place;
 constexpr std::array<std::string_view, 8> pronouns{"he", "she", "him", "her", "his", "hers", "himself", "herself"};
 constexpr std::array<std::string_view, 3> articles{"the ", "a ", "an "};
 
-std::string lower_trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  return result;
-}
+std::string lower_trimmed(std::string_view text) { return lower_case(without_spaces(text)); }
 
 // "the developer" -> "developer"
 std::string without_article(const std::string& name) {

@@ -1,3 +1,4 @@
+#include "files/ascii.h"
 #include "files/json.h"
 
 #include <heed/data/tasks/published.h>
@@ -10,16 +11,6 @@
 
 namespace heed {
 namespace {
-
-std::vector<std::string_view> divided(std::string_view line, char by) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; true;) {
-    const std::size_t end = line.find(by, begin);
-    parts.push_back(line.substr(begin, end == line.npos ? end : end - begin));
-    if (end == line.npos) return parts;
-    begin = end + 1;
-  }
-}
 
 // Returns the position of each token in the sentence. A quotation mark may be written as `` or ''.
 std::vector<MarkedText::Place> placed(const Json& tokens, const std::string& sentence) {
@@ -71,11 +62,11 @@ std::vector<MarkedText> read_winograd(const std::filesystem::path& path, const s
   TextFile file(path);
   std::set<std::string> wanted, known;
   if (!sets.empty()) {
-    for (const std::string_view set : divided(sets, ',')) wanted.emplace(set);
+    for (const std::string_view set : split_at(sets, ',')) wanted.emplace(set);
   }
   std::vector<MarkedText> schemas;
   for (std::size_t i = 0; i < file.lines().size(); ++i) {
-    const std::vector<std::string_view> fields = divided(file.lines()[i], '\t');
+    const std::vector<std::string_view> fields = split_at(file.lines()[i], '\t');
     if (fields.size() == 1 && fields[0].empty()) continue;
     if (fields.size() != 7) {
       file.mistake(i + 1,

@@ -22,8 +22,7 @@ std::optional<T> parse(std::string_view text) {
   if (digits.size() > 1 && digits[0] == '0' && is_digit(digits[1])) return {};
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return {};
-  return value;
+  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
 bool has_control_character(std::string_view text) {
