@@ -1,9 +1,6 @@
 #include "data/tokenizers/pipeline/added_tokens.h"
-#include "data/tokenizers/pipeline/decoders.h"
 #include "data/tokenizers/pipeline/model.h"
-#include "data/tokenizers/pipeline/normalizers.h"
-#include "data/tokenizers/pipeline/pre_tokenizers.h"
-#include "data/tokenizers/pipeline/template.h"
+#include "data/tokenizers/pipeline/steps.h"
 #include "data/tokenizers/pipeline/unicode.h"
 
 #include <heed/data/tokenize.h>

@@ -1,6 +1,6 @@
 #pragma once
 #include "data/tokenizers/pipeline/aligned_text.h"
-#include "data/tokenizers/pipeline/normalizers.h"
+#include "data/tokenizers/pipeline/steps.h"
 #include "data/tokenizers/pipeline/token_table.h"
 #include "data/tokenizers/pipeline/trie.h"
 

@@ -1,7 +1,6 @@
-#include "data/tokenizers/pipeline/decoders.h"
-
 #include "data/tokenizers/pipeline/metaspace.h"
 #include "data/tokenizers/pipeline/replacement.h"
+#include "data/tokenizers/pipeline/steps.h"
 #include "data/tokenizers/pipeline/unicode.h"
 
 #include <utf8proc.h>

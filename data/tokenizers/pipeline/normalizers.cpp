@@ -1,8 +1,7 @@
-#include "data/tokenizers/pipeline/normalizers.h"
-
 #include "data/tokenizers/pipeline/charsmap.h"
 #include "data/tokenizers/pipeline/regex.h"
 #include "data/tokenizers/pipeline/replacement.h"
+#include "data/tokenizers/pipeline/steps.h"
 #include "data/tokenizers/pipeline/unicode.h"
 
 #include <utf8proc.h>

@@ -1,8 +1,7 @@
-#include "data/tokenizers/pipeline/pre_tokenizers.h"
-
 #include "data/tokenizers/pipeline/metaspace.h"
 #include "data/tokenizers/pipeline/regex.h"
 #include "data/tokenizers/pipeline/replacement.h"
+#include "data/tokenizers/pipeline/steps.h"
 #include "data/tokenizers/pipeline/unicode.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "data/tokenizers/pipeline/template.h"
+#include "data/tokenizers/pipeline/steps.h"
 
 namespace heed::tokenizers {
 namespace {
