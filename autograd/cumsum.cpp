@@ -14,7 +14,7 @@ static const Operation cumsum_operation("cumsum", [] {
         samples.push_back({fmt::format("{} along {}{}{}", to_string(shape), axis, exclusive ? " exclusive" : "",
                                        reversed ? " reversed" : ""),
                            {{shape}},
-                           [a = axis, exclusive, reversed](const std::vector<Tensor>& x) {
+                           [a = axis, exclusive, reversed](auto& x) {
                              return cumsum(x[0], a, {exclusive, reversed});
                            }});
       }

@@ -35,9 +35,7 @@ std::vector<std::int64_t> positions_by_row(const Ids& ids, std::vector<std::int6
 
 // y = table[ids]           dtable[ids[i]] += dy[i], in the order of i
 static const Operation embedding_operation("embedding", [] {
-  const auto look_up = [](const Ids& ids) {
-    return [ids](const std::vector<Tensor>& x) { return embedding(x[0], ids); };
-  };
+  const auto look_up = [](const Ids& ids) { return [ids](auto& x) { return embedding(x[0], ids); }; };
   return std::vector<GradientSample>{{"a repeated id", {{{4, 3}}}, look_up(Ids({2, 3}, {0, 3, 3, 1, 3, 0}))},
                                      {"no ids", {{{4, 3}}}, look_up(Ids({0}, {}))},
                                      {"one id", {{{1, 2}}}, look_up(Ids({}, {0}))}};
@@ -106,10 +104,10 @@ static const Operation select_rows_operation("select_rows", [] {
   return std::vector<GradientSample>{
       {"(2, 3, 2)",
        {{{2, 3, 2}}},
-       [](const std::vector<Tensor>& x) {
+       [](auto& x) {
          return select_rows(x[0], Ids({2}, {2, 0}));
        }},
-      {"(0, 3, 2)", {{{0, 3, 2}}}, [](const std::vector<Tensor>& x) { return select_rows(x[0], Ids({0}, {})); }}};
+      {"(0, 3, 2)", {{{0, 3, 2}}}, [](auto& x) { return select_rows(x[0], Ids({0}, {})); }}};
 });
 Tensor select_rows(const Tensor& x, const Ids& positions) {
   check_defined("select_rows", {&x});
@@ -151,11 +149,11 @@ Tensor select_rows(const Tensor& x, const Ids& positions) {
 static const Operation dropout_operation("dropout", [] {
   return std::vector<GradientSample>{{"(3, 4) half",
                                       {{{3, 4}}},
-                                      [](const std::vector<Tensor>& x) {
+                                      [](auto& x) {
                                         Random random(1);
                                         return dropout(x[0], 0.5, random);
                                       }},
-                                     {"(0)", {{{0}}}, [](const std::vector<Tensor>& x) {
+                                     {"(0)", {{{0}}}, [](auto& x) {
                                         Random random(1);
                                         return dropout(x[0], 0.1, random);
                                       }}};

@@ -152,13 +152,12 @@ bool fits_row(const Tensor& parameter, const Tensor& x) {
 // dx = r (g - mean(g) - xh mean(g * xh)), g = dy * gain, r = 1 / sqrt(variance + eps)
 // dgain = sum of dy * xh over rows, dbias = sum of dy over rows
 static const Operation layer_norm_operation("layer_norm", [] {
-  const auto norm = [](const std::vector<Tensor>& x) { return layer_norm(x[0], x[1], x[2]); };
+  const auto norm = [](auto& x) { return layer_norm(x[0], x[1], x[2]); };
   std::vector<GradientSample> samples;
   for (const Shape& shape : {Shape{4}, Shape{3, 4}, Shape{2, 2, 4}, Shape{0, 4}}) {
     samples.push_back({to_string(shape), {{shape}, {{4}}, {{4}}}, norm});
   }
-  samples.push_back(
-      {"without gain and bias", {{{2, 4}}}, [](const std::vector<Tensor>& x) { return layer_norm(x[0], {}, {}); }});
+  samples.push_back({"without gain and bias", {{{2, 4}}}, [](auto& x) { return layer_norm(x[0], {}, {}); }});
   samples.push_back({"one column", {{{2, 1}}, {{1}}, {{1}}}, norm});
   return samples;
 });
@@ -179,10 +178,9 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
 static const Operation rms_norm_operation("rms_norm", [] {
   std::vector<GradientSample> samples;
   for (const Shape& shape : {Shape{4}, Shape{3, 4}, Shape{2, 2, 4}, Shape{0, 4}}) {
-    samples.push_back(
-        {to_string(shape), {{shape}, {{4}}}, [](const std::vector<Tensor>& x) { return rms_norm(x[0], x[1], 0.1); }});
+    samples.push_back({to_string(shape), {{shape}, {{4}}}, [](auto& x) { return rms_norm(x[0], x[1], 0.1); }});
   }
-  samples.push_back({"without gain", {{{2, 4}}}, [](const std::vector<Tensor>& x) { return rms_norm(x[0], {}); }});
+  samples.push_back({"without gain", {{{2, 4}}}, [](auto& x) { return rms_norm(x[0], {}); }});
   return samples;
 });
 Tensor rms_norm(const Tensor& x, const Tensor& gain, double eps) {

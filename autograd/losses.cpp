@@ -71,7 +71,7 @@ Tensor reduced(const Tensor& each, Reduction reduction) {
 static const Operation cross_entropy_operation("cross_entropy", [] {
   const auto loss = [](const Ids& labels, double smoothing, Reduction reduction = Reduction::mean, int axis = -1,
                        const Tensor& weights = {}) {
-    return [=](const std::vector<Tensor>& x) {
+    return [=](auto& x) {
       return cross_entropy(x[0], labels,
                            {.ignored_label = -1,
                             .label_smoothing = smoothing,

@@ -97,7 +97,7 @@ std::vector<GradientSample> reduction_samples(Tensor (*f)(const Tensor&, const s
   const auto add = [&](const Shape& shape, const std::vector<int>& axes, bool keepdim) {
     samples.push_back({fmt::format("{} over ({}){}", to_string(shape), fmt::join(axes, ", "), keepdim ? " kept" : ""),
                        {{shape, values}},
-                       [=](const std::vector<Tensor>& x) { return f(x[0], axes, keepdim); }});
+                       [=](auto& x) { return f(x[0], axes, keepdim); }});
   };
   for (const bool keepdim : {false, true}) {
     add({}, {}, keepdim);

@@ -60,7 +60,7 @@ static const Operation rotary_operation("rotary", [] {
     for (const Shape& shape : {Shape{3, 4}, Shape{2, 3, 5}, Shape{2, 2, 3, 6}, Shape{0, 4}}) {
       samples.push_back({fmt::format("{} {}", to_string(shape), pairs == RotaryPairs::halves ? "halves" : "neighbours"),
                          {{shape}},
-                         [pairs](const std::vector<Tensor>& x) {
+                         [pairs](auto& x) {
                            std::vector<double> cosine, sine;
                            for (std::int64_t i = 0; i < x[0].size(-2) * 2; ++i) {
                              cosine.push_back(std::cos(static_cast<double>(i)));

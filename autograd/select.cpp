@@ -22,11 +22,11 @@ static const Operation where_operation(
       std::vector<GradientSample> samples;
       for (const auto& [a, b] : broadcast_pairs()) {
         const Shape shape = broadcast_shapes("where", a, b);
-        samples.push_back({to_string(a) + " with " + to_string(b), {{a}, {b}}, [shape](const std::vector<Tensor>& x) {
+        samples.push_back({to_string(a) + " with " + to_string(b), {{a}, {b}}, [shape](auto& x) {
                              return where(pattern(shape), x[0], x[1]);
                            }});
       }
-      samples.push_back({"condition broadcasts", {{{2, 3}}, {{3}}}, [](const std::vector<Tensor>& x) {
+      samples.push_back({"condition broadcasts", {{{2, 3}}, {{3}}}, [](auto& x) {
                            return where(pattern({4, 1, 3}), x[0], x[1]);
                          }});
       return samples;
@@ -66,7 +66,7 @@ static const Operation masked_fill_operation(
     [] {
       std::vector<GradientSample> samples;
       for (const auto& [x, mask] : broadcast_pairs()) {
-        samples.push_back({to_string(x) + " by " + to_string(mask), {{x}}, [m = mask](const std::vector<Tensor>& t) {
+        samples.push_back({to_string(x) + " by " + to_string(mask), {{x}}, [m = mask](auto& t) {
                              return masked_fill(t[0], !pattern(m), 0.5);
                            }});
       }

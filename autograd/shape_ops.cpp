@@ -82,32 +82,23 @@ cpu::SliceRange cpu::checked_slice(const Shape& shape, int axis, std::int64_t be
   return {first, last > first ? (last - first - 1) / step + 1 : 0};
 }
 
+// Samples of y = f(x, shape) from one shape to another.
+static std::vector<GradientSample> shape_samples(Tensor (*f)(const Tensor&, const Shape&),
+                                                 std::initializer_list<std::pair<Shape, Shape>> pairs) {
+  std::vector<GradientSample> samples;
+  for (const auto& [from, to] : pairs) {
+    samples.push_back(
+        {to_string(from) + " to " + to_string(to), {{from}}, [f, shape = to](auto& x) { return f(x[0], shape); }});
+  }
+  return samples;
+}
+
 // dx = dy with x's shape
 static const Operation reshape_operation("reshape", [] {
-  return std::vector<GradientSample>{{"(2, 6) to (3, 4)",
-                                      {{{2, 6}}},
-                                      [](auto& x) {
-                                        return reshape(x[0], {3, 4});
-                                      }},
-                                     {"(2, 3, 2) to (6, -1)",
-                                      {{{2, 3, 2}}},
-                                      [](auto& x) {
-                                        return reshape(x[0], {6, -1});
-                                      }},
-                                     {"(1, 2, 1) to (2)", {{{1, 2, 1}}}, [](auto& x) { return reshape(x[0], {2}); }},
-                                     {"() to (1, 1)",
-                                      {{Shape{}}},
-                                      [](auto& x) {
-                                        return reshape(x[0], {1, 1});
-                                      }},
-                                     {"(2, 0) to (0, 5)",
-                                      {{{2, 0}}},
-                                      [](auto& x) {
-                                        return reshape(x[0], {0, 5});
-                                      }},
-                                     {"of a transposed", {{{2, 3}}}, [](auto& x) {
-                                        return reshape(transpose(x[0]), {2, 3});
-                                      }}};
+  std::vector<GradientSample> samples = shape_samples(
+      reshape, {{{2, 6}, {3, 4}}, {{2, 3, 2}, {6, -1}}, {{1, 2, 1}, {2}}, {{}, {1, 1}}, {{2, 0}, {0, 5}}});
+  samples.push_back({"of a transposed", {{{2, 3}}}, [](auto& x) { return reshape(transpose(x[0]), {2, 3}); }});
+  return samples;
 });
 Tensor reshape(const Tensor& x, const Shape& shape) {
   check_defined("reshape", {&x});
@@ -213,22 +204,7 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, st
 static const Operation broadcast_operation(
     "broadcast_to",
     [] {
-      return std::vector<GradientSample>{{"(3) to (2, 3)",
-                                          {{{3}}},
-                                          [](auto& x) {
-                                            return broadcast_to(x[0], {2, 3});
-                                          }},
-                                         {"(2, 1, 3) to (2, 2, 4, 3)",
-                                          {{{2, 1, 3}}},
-                                          [](auto& x) {
-                                            return broadcast_to(x[0], {2, 2, 4, 3});
-                                          }},
-                                         {"() to (2, 2)",
-                                          {{Shape{}}},
-                                          [](auto& x) {
-                                            return broadcast_to(x[0], {2, 2});
-                                          }},
-                                         {"(1) to (0)", {{{1}}}, [](auto& x) { return broadcast_to(x[0], {0}); }}};
+      return shape_samples(broadcast_to, {{{3}, {2, 3}}, {{2, 1, 3}, {2, 2, 4, 3}}, {{}, {2, 2}}, {{1}, {0}}});
     },
     Broadcasting::yes);
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
@@ -255,7 +231,7 @@ Tensor contiguous(const Tensor& x) {
 
 // y = the parts one after another along an axis        d(part) = its slice of dy
 static const Operation concat_operation("concat", [] {
-  const auto join = [](int axis) { return [axis](const std::vector<Tensor>& x) { return concat(x, axis); }; };
+  const auto join = [](int axis) { return [axis](auto& x) { return concat(x, axis); }; };
   return std::vector<GradientSample>{{"rows", {{{2, 3}}, {{1, 3}}, {{0, 3}}}, join(0)},
                                      {"columns", {{{2, 1}}, {{2, 3}}}, join(-1)},
                                      {"middle axis", {{{2, 1, 2}}, {{2, 2, 2}}}, join(1)},

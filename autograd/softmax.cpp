@@ -40,10 +40,10 @@ bool is_masked(const T* row, std::int64_t n) {
 std::vector<GradientSample> row_samples(Tensor (*f)(const Tensor&, int)) {
   std::vector<GradientSample> samples;
   for (const Shape& shape : {Shape{4}, Shape{2, 3}, Shape{2, 1, 3}, Shape{0, 3}, Shape{2, 0}, Shape{3, 20}}) {
-    samples.push_back({to_string(shape), {{shape}}, [f](const std::vector<Tensor>& x) { return f(x[0], -1); }});
+    samples.push_back({to_string(shape), {{shape}}, [f](auto& x) { return f(x[0], -1); }});
   }
-  samples.push_back({"one column", {{{3, 1}}}, [f](const std::vector<Tensor>& x) { return f(x[0], -1); }, true});
-  samples.push_back({"first axis", {{{3, 2}}}, [f](const std::vector<Tensor>& x) { return f(x[0], 0); }});
+  samples.push_back({"one column", {{{3, 1}}}, [f](auto& x) { return f(x[0], -1); }, true});
+  samples.push_back({"first axis", {{{3, 2}}}, [f](auto& x) { return f(x[0], 0); }});
   return samples;
 }
 
@@ -55,7 +55,7 @@ constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 // dx = y * (dy - sum(dy * y))          needs y, not x
 static const Operation softmax_operation("softmax", [] {
   std::vector<GradientSample> samples = row_samples(softmax);
-  samples.push_back({"a masked row and a masked element", {{{2, 3}}}, [](const std::vector<Tensor>& x) {
+  samples.push_back({"a masked row and a masked element", {{{2, 3}}}, [](auto& x) {
                        return softmax(masked_fill(x[0], Booleans({2, 3}, {0, 1, 0, 1, 1, 1}), minus_infinity));
                      }});
   return samples;

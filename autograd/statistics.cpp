@@ -20,7 +20,7 @@ std::vector<GradientSample> statistic_samples(Statistic f) {
          {std::pair<Shape, std::vector<int>>{{}, {}}, {{4}, {}}, {{2, 3}, {0}}, {{2, 3, 2}, {0, -1}}, {{0, 3}, {1}}}) {
       samples.push_back({fmt::format("{} over ({}){}", to_string(shape), fmt::join(axes, ", "), keepdim ? " kept" : ""),
                          {{shape, Argument::Values::nonzero}},
-                         [f, a = axes, keepdim](const std::vector<Tensor>& x) { return f(x[0], a, keepdim); }});
+                         [f, a = axes, keepdim](auto& x) { return f(x[0], a, keepdim); }});
     }
   }
   return samples;

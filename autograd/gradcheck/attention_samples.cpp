@@ -47,7 +47,7 @@ std::vector<GradientSample> attention_samples(AttentionOutput output) {
   for (const Case& c : cases()) {
     std::vector<Argument> arguments{{c.Q}, {c.K}, {c.V}};
     for (const Shape& bias : c.bias) arguments.push_back({bias});
-    samples.push_back({c.name, arguments, [=](const std::vector<Tensor>& x) {
+    samples.push_back({c.name, arguments, [=](auto& x) {
                          AttentionOptions options = c.options;
                          if (x.size() > 3) options.bias = x[3];
                          if (output == AttentionOutput::output) return attention(x[0], x[1], x[2], options).output;

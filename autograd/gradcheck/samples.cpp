@@ -8,7 +8,7 @@ namespace heed {
 std::vector<GradientSample> unary_samples(Tensor (*f)(const Tensor&), Argument::Values values) {
   std::vector<GradientSample> samples;
   for (const Shape& shape : {Shape{}, Shape{3}, Shape{1}, Shape{0}, Shape{2, 3}, Shape{2, 1, 3}, Shape{2, 0, 3}}) {
-    samples.push_back({to_string(shape), {{shape, values}}, [f](const std::vector<Tensor>& x) { return f(x[0]); }});
+    samples.push_back({to_string(shape), {{shape, values}}, [f](auto& x) { return f(x[0]); }});
   }
   return samples;
 }
@@ -52,9 +52,9 @@ std::vector<GradientSample> broadcast_samples(const std::function<Tensor(const T
                                               Argument::Values a, Argument::Values b) {
   std::vector<GradientSample> samples;
   for (const auto& [shape_a, shape_b] : broadcast_pairs()) {
-    samples.push_back({to_string(shape_a) + " with " + to_string(shape_b),
-                       {{shape_a, a}, {shape_b, b}},
-                       [f](const std::vector<Tensor>& x) { return f(x[0], x[1]); }});
+    samples.push_back({to_string(shape_a) + " with " + to_string(shape_b), {{shape_a, a}, {shape_b, b}}, [f](auto& x) {
+                         return f(x[0], x[1]);
+                       }});
   }
   return samples;
 }
