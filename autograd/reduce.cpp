@@ -61,7 +61,6 @@ void sum_columns(const T* x, std::int64_t rows, std::int64_t columns, std::int64
 
 template <class T>
 void sum_into(const Tensor& x, const Split& s, T* y) {
-  const cpu::Walk<1> kept(s.kept, {&s.kept_strides}), reduced(s.reduced, {&s.reduced_strides});
   const std::int64_t outputs = s.kept.numel(), n = s.reduced.numel("sum");
   const T* data = x.data<T>();
   if (outputs == 0) return;
@@ -69,6 +68,7 @@ void sum_into(const Tensor& x, const Split& s, T* y) {
     std::fill_n(y, outputs, T{0});
     return;
   }
+  const cpu::Walk<1> kept(s.kept, {&s.kept_strides}), reduced(s.reduced, {&s.reduced_strides});
   if (kept.size[0] == outputs && reduced.size[0] == n && kept.stride[0][0] == 1 && n > 1) {
     return sum_columns(data, n, outputs, reduced.stride[0][0], y);
   }

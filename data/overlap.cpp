@@ -30,6 +30,10 @@ std::size_t leave_out_if(std::vector<Example>& examples, const std::function<boo
   }
   const std::size_t left_out = examples.size() - kept.size();
   for (Example& example : kept) {
+    if (example.twin >= std::ssize(examples)) {
+      fail("examples: a sentence has counterpart {} of {} sentences; set its twin to -1 if that is left out",
+           example.twin, examples.size());
+    }
     if (example.twin >= 0) example.twin = place[static_cast<std::size_t>(example.twin)];
   }
   examples = std::move(kept);

@@ -96,11 +96,13 @@ TEST_CASE("A mapped file that is cut ends the process with a message, and other 
   write_file(path, std::string(1 << 20, 'a'));
   const Ended whole = in_a_process([&] { read_all(MappedFile(path)); });
   CHECK((WIFEXITED(whole.status) && WEXITSTATUS(whole.status) == 0 && whole.told.empty()));
+#if !defined(HEED_SANITIZED)  // which handles the signal itself
   const Ended other = in_a_process([&] {
     const MappedFile file(path);
     ::raise(SIGBUS);
   });
   CHECK((WIFSIGNALED(other.status) && WTERMSIG(other.status) == SIGBUS));
+#endif
 }
 
 TEST_CASE("Tensors of a mapped safetensors file are those that are read, in their own types") {

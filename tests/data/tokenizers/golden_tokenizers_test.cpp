@@ -162,7 +162,7 @@ TEST_CASE("Text that is not UTF-8 and ids of no token are refused") {
 
 TEST_CASE("Long texts take time in proportion to their length") {
   std::string spaces(100'000, ' '), word(100'000, 'a'), letters;
-  for (int i = 0; i < 100'000; ++i) letters += static_cast<char>('a' + (i * i + i / 7) % 26);
+  for (int i = 0; i < 100'000; ++i) letters += static_cast<char>('a' + (i % 1000 * i + i / 7) % 26);
   std::string marks = "a";
   for (int i = 0; i < 25'000; ++i) marks += i % 2 ? "\u0301" : "\u0323";
   for (const std::string& name : golden_names()) {
