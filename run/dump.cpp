@@ -1,5 +1,5 @@
-#include "files/json.h"
 #include "files/ascii.h"
+#include "files/json.h"
 
 #include <heed/autograd/ops.h>
 #include <heed/files/file.h>

@@ -1,7 +1,7 @@
 #include "train/agreement.h"
 
-#include "files/digest.h"
 #include "files/ascii.h"
+#include "files/digest.h"
 
 #include <heed/autograd/machine.h>
 #include <heed/version.h>
