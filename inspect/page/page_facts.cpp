@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace heed {
 namespace {
@@ -23,15 +22,10 @@ Json rounded(double x) { return std::isnan(x) ? Json() : Json(std::round(x * 1e4
 Json next_of(const SavedModel& model, const Example& example) {
   const Answers given = run(*model.network, questions(*model.network, model.vocabulary, example));
   const std::vector<double> p = softmax(given.logits.to(DType::float64)).to_vector();
-  std::vector<std::size_t> order(p.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const std::size_t count = std::min(most_answers, order.size());
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
-                    [&](std::size_t a, std::size_t b) { return p[a] > p[b]; });
   Json result = Json::array();
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::string token = answer_text(*model.network, model.vocabulary, example, static_cast<int>(order[i]));
-    result.push_back({page_token(model, token), rounded(p[order[i]])});
+  for (const std::size_t i : largest_of<double>(p, most_answers)) {
+    const std::string token = answer_text(*model.network, model.vocabulary, example, static_cast<int>(i));
+    result.push_back({page_token(model, token), rounded(p[i])});
   }
   return result;
 }

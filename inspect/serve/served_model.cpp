@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <numeric>
 
 namespace heed {
 namespace {
@@ -76,17 +75,6 @@ Tensor probabilities(const SavedModel& model, const Questions& asked, const std:
                                            : answer(network, asked, changes).logits;
   logits = reshape(logits, {-1, logits.size(logits.rank() - 1)});
   return softmax(logits.to(DType::float32));
-}
-
-// Returns the indices of the largest values, the largest first.
-std::vector<std::size_t> largest_of(std::span<const float> values, std::size_t most) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const std::size_t count = std::min(most, order.size());
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
-                    [&](std::size_t a, std::size_t b) { return values[a] > values[b]; });
-  order.resize(count);
-  return order;
 }
 
 class AnswerList {
