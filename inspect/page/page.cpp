@@ -7,6 +7,7 @@
 #include "inspect/page/page_model.h"
 #include "inspect/page/page_source.h"
 #include "inspect/views/colour.h"
+#include "inspect/views/shown_heads.h"
 #include "inspect/views/view.h"
 #include "models/formats/config_json.h"
 #include "run/metrics.h"
@@ -294,7 +295,8 @@ std::string page(const std::vector<PageRun>& runs) {
   Json colours = Json::array(), descriptions = Json::array();
   for (const Colour& c : colour_stops) colours.push_back({c.red, c.green, c.blue});
   for (const PageRun& run : runs) descriptions.push_back(run.description);
-  const Json data = {{"version", HEED_VERSION}, {"colours", colours}, {"runs", descriptions}};
+  const Json data = {
+      {"version", HEED_VERSION}, {"colours", colours}, {"separators", separators}, {"runs", descriptions}};
   // The first view's data precedes the script and the rest follows it, so that a large page is visible before it has loaded.
   const auto add_weights = [&](std::string& text, bool first) {
     for (std::size_t r = 0; r < runs.size(); ++r) {

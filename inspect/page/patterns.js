@@ -8,7 +8,7 @@ const patterns = {
   duplicate: {name: 'earlier copy', title: 'earlier copy of the token', of: (i, tokens, last) => last[i]},
   mark: {name: 'separators', title: 'the nearest separator or full stop', of: (i, tokens, last, marks) => marks[i]},
 };
-const isSeparator = (token) => /^(\[SEP\]|\[CLS\]|<\/?s>|<\|endoftext\|>|[.,。，;])$/.test(token.trim());
+const isSeparator = (token) => [...content.separators, '.', ',', '。', '，', ';'].includes(token.trim());
 const thumbSide = 24;  // cells per side of a thumbnail, at most
 
 // Returns {scores, entropy, name, share, thumb, side, most} of a head. A score is the mean weight from each token (but the first) to
@@ -90,4 +90,4 @@ const patternText = ({name, share}) => ['mixed', 'broad'].includes(name) ? `${na
 
 // Tokens that take attention without a meaning of their own: the first one, and the separators of a model that has them. They are muted
 // where they take much of it.
-function sinksOf({tokens}) { return tokens.map((token, i) => i === 0 || /^(\[SEP\]|\[CLS\]|<\/?s>|<\|endoftext\|>)$/.test(token)); }
+function sinksOf({tokens}) { return tokens.map((token, i) => i === 0 || content.separators.includes(token)); }

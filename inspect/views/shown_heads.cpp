@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace heed {
 
@@ -37,9 +38,7 @@ ShownHeads shown_heads(const SentenceAttention& sentence, const View& view, int 
 }
 
 bool is_sink(const std::vector<std::string>& tokens, int at) {
-  const std::string& token = tokens[static_cast<std::size_t>(at)];
-  return at == 0 || token == "[SEP]" || token == "[CLS]" || token == "<s>" || token == "</s>" ||
-         token == "<|endoftext|>";
+  return at == 0 || std::ranges::find(separators, tokens[static_cast<std::size_t>(at)]) != std::end(separators);
 }
 
 double telling_weight(const SentenceAttention& sentence, HeadIndex at) {

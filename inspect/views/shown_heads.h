@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace heed {
@@ -32,6 +33,9 @@ ShownHeads shown_heads(const std::vector<int>& heads_of, const View& view, int m
 /// Returns the shown heads of a sentence. Importance is the weight from the query to the antecedent, or telling_weight() if
 /// the antecedent is unknown.
 ShownHeads shown_heads(const SentenceAttention& sentence, const View& view, int most);
+
+/// Names of tokens that separate texts or begin them.
+inline constexpr std::string_view separators[] = {"[SEP]", "[CLS]", "<s>", "</s>", "<|endoftext|>"};
 
 /// Returns whether heads attend to a token when they find nothing to attend to: the first token and separators.
 bool is_sink(const std::vector<std::string>& tokens, int at);
