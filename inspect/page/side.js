@@ -50,10 +50,9 @@ function sideNow(sides, i) {
   return {...dumped(run, at, sentence), ...headOf(sides, i), run, at};
 }
 
-// Returns the dumped step of a run that is nearest to the slider's step.
-function nearestStep(run) {
-  const {step} = runNow().steps[state.step];
-  const distances = content.runs[run].steps.map((one) => Math.abs(one.step - step));
+// Returns the dumped step of a run that is nearest to `wanted`, of itself the slider's step.
+function nearestStep(run, wanted = runNow().steps[state.step].step) {
+  const distances = content.runs[run].steps.map(({step}) => Math.abs(step - wanted));
   return distances.indexOf(Math.min(...distances));
 }
 

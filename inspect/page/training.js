@@ -9,7 +9,7 @@ const training = {
     this.slider = el('input', {type: 'range', min: 0, 'aria-label': 'Training step', oninput: () => update({step: Number(this.slider.value)})});
     this.label = el('output', {class: 'step'});
     this.play = button('▶ Play', () => this.toggle(), {class: 'play'});
-    this.figure.svg.addEventListener('click', (event) => this.jump(event));
+    this.figure.svg.addEventListener('click', (event) => chooseNearestStep(this.stepAt(event.clientX - this.figure.box.getBoundingClientRect().left)));
     return el('section', {class: 'training', 'aria-label': 'Training'}, el('div', {class: 'slider'}, this.play, this.slider, this.label));
   },
 
@@ -26,8 +26,6 @@ const training = {
     clearInterval(this.timer);
     return update({playing: false});
   },
-
-  jump(event) { chooseNearestStep(this.stepAt(event.clientX - this.figure.box.getBoundingClientRect().left)); },
 
   rows() {
     const keys = ['step', 'train_loss', 'held_out_loss', 'held_out_accuracy', 'twin_accuracy'];

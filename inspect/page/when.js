@@ -1,18 +1,7 @@
 // When did the attention become the cause? Shows, for each dumped step, the query's weight on the antecedent in the selected
 // head and the effect of removing that edge (explain/studies/cause_history.h).
-function whenFigure() {
-  const figure = new Figure(
-      'when it became the cause', () => whenRows(runNow().history, state.layer, state.head), () => aboutNow({sentence: false, step: false}));
-  figure.svg.addEventListener('click', (event) => {
-    if (figure.stepAt) chooseNearestStep(figure.stepAt(event.clientX - figure.box.getBoundingClientRect().left));
-  });
-  return figure;
-}
 
-function chooseNearestStep(wanted) {
-  const distances = runNow().steps.map(({step}) => Math.abs(step - wanted));
-  update({step: distances.indexOf(Math.min(...distances))});
-}
+const chooseNearestStep = (wanted) => update({step: nearestStep(state.run, wanted)});
 
 const whenEdges = ({steps}, layer, head) =>
     steps.map(({step, accuracy, heads}) => ({...heads[layer][head], step, right: accuracy, without: heads[layer][head].accuracy}));
@@ -27,7 +16,8 @@ function whenRows(history, layer, head) {
 // Section of the view.
 class WhenPart {
   constructor() {
-    this.figure = whenFigure();
+    this.figure = new Figure('when it became the cause', () => whenRows(runNow().history, state.layer, state.head), () => aboutNow({sentence: false, step: false}));
+    this.figure.svg.addEventListener('click', (event) => this.figure.stepAt && chooseNearestStep(this.figure.stepAt(event.clientX - this.figure.box.getBoundingClientRect().left)));
     this.lead = el('p');
     this.choose = el('div');
     this.verdict = el('ul', {class: 'figures'});
