@@ -71,7 +71,7 @@ function centred(x, rows, n) {
 function* circuitsOf(reader, layer, head) {
   const {names} = reader, V = Math.min(mostWords, names.length), found = {words: names.slice(0, V)};
   found.which = names.length > V ? `The first ${V} of ${names.length} words. ` : '';
-  for (const kind of ['QK', 'OV']) {
+  for (const kind of reader.transform || reader.config.kind === 'bare_transformer' ? ['QK'] : ['QK', 'OV']) {
     const {values} = circuit(reader, layer, head, kind);
     found[kind] = [];
     for (let i = 0; i < V; ++i) {
@@ -98,6 +98,8 @@ const circuitTexts = {
         (state.layer + 1 === runNow().heads.length ? '' : 'This is not the last layer: only later layers can use it for the answer. ')
   },
 };
+// Says why a model lacks the OV circuit.
+const missing = 'There is none: it needs answers that are words, with logits that are linear in the final state.';
 const choosesCandidates = () => engineOf(state.run).hasCandidates;
 
 function circuitPart(kind) {
@@ -109,8 +111,8 @@ function circuitPart(kind) {
     const waits = all?.problem ?? (all || found.firstChild ? null : 'The circuit is being computed …');
     if (waits) renew(found, el('p', {class: 'muted'}, waits));
     if (!all?.words) return;
-    element.hidden = !all[kind];
-    if (element.hidden) return;
+    choose.hidden = about.hidden = !all[kind];
+    if (!all[kind]) return renew(found, el('p', {class: 'muted'}, missing));
     if (chosen >= all.words.length) chosen = -1;
     const pairs = all[kind].flatMap((row, i) => row.map(([to, value]) => ({i, to, value}))).sort((a, b) => b.value - a.value);
     const shown = pairs.filter(({i}) => chosen < 0 || i === chosen).slice(0, shownPairs), range = Math.max(pairs[0].value, 1e-9);

@@ -181,6 +181,12 @@ TEST_CASE("A masked language model shows its predictions, mutes the first token,
   CHECK(chromium->run("document.querySelector('.slider').hidden") == true);
   press_button(*chromium, chromium->text("`Remove ${headName(state.layer, state.head)}`"));
   CHECK(chromium->run("document.querySelectorAll('.answers tbody td:nth-child(3)').length") == 10);
+  // Its logits are behind an activation, so that the OV circuit has no meaning.
+  show(*chromium, "Circuits");
+  chromium->wait_for("document.querySelectorAll('.two section:first-child tbody tr').length === 12");
+  CHECK(chromium->text("document.querySelector('.two section:last-child').innerText").find("There is none: ") !=
+        std::string::npos);
+  CHECK(chromium->run("document.querySelectorAll('.two section:last-child table').length") == 0);
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
