@@ -194,8 +194,10 @@ const headsView = {
         if (!now.attention) return waiting(large);
         const lines = Math.min(now.heads.length, Math.max(...now.heads)), tall = (heightFor() - 60) / lines - 40;
         grid.draw(now, {width: wide ? room * 0.5 : room, most: Math.max(56, Math.min(270, tall)), captions: total(now.heads) <= 64});
-        drawOneHead(large, now, wide ? room * 0.5 - 40 : room);
-        renew(beside, rowList(now, layer, head, Math.min(state.token, now.tokens.length - 1)));
+        inTurn(now, () => {
+          drawOneHead(large, now, wide ? room * 0.5 - 40 : room);
+          renew(beside, rowList(now, layer, head, Math.min(state.token, now.tokens.length - 1)));
+        });
         below.draw(() => {
           const labels = now.tokens.map((_, i) => placed(now.tokens, i));
           return table(['', ...labels], labels.map((label, i) => [label, ...Array.from(now.attention.row(layer, head, i), (w) => fixed(w))]),
@@ -205,6 +207,9 @@ const headsView = {
     };
   },
 };
+
+// Runs what follows the grid: behind it, or of many heads in a task of its own.
+const inTurn = ({heads}, rest) => total(heads) > 144 ? setTimeout(rest) : rest();
 
 function headsSay(now) {
   if (!now.attention) return [];
