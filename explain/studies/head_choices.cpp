@@ -2,7 +2,7 @@
 #include <heed/data/overlap.h>
 #include <heed/explain/sentence_attention.h>
 #include <heed/explain/studies/head_choices.h>
-#include <heed/explain/studies/held_out.h>
+#include <heed/models/reading.h>
 
 #include <algorithm>
 #include <array>
@@ -51,6 +51,26 @@ Interval share_among(const std::vector<bool>& right, const std::vector<Example>&
   for (const std::size_t i : chosen)
     twins.push_back(examples[i].twin < 0 ? -1 : place[static_cast<std::size_t>(examples[i].twin)]);
   return share_of(part, twins);
+}
+
+// Returns the answers with and without the edge of a head between the pronoun and the meant candidate.
+HeadChoices::Answers answers_of(const SavedModel& model, const std::vector<Example>& examples,
+                                const HeadChoices::Head& head) {
+  const HeldOut held_out(model, examples, examples.size());
+  const InterventionOf without = cut_in_each({head.layer, head.head}, [&](const Example& e) {
+    const Span meant = e.candidates[static_cast<std::size_t>(e.chosen)];
+    return head.direction == directions[0] ? Edge{e.query, meant} : Edge{meant.end - 1, {e.query, e.query + 1}};
+  });
+  const auto share_right = [&](const std::vector<HeldOut::Answer>& answers) {
+    std::vector<bool> right;
+    std::vector<int> twins;
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      right.push_back(answers[i].word == held_out.right(i));
+      twins.push_back(held_out.sentences()[i].twin);
+    }
+    return share_of(right, twins);
+  };
+  return {share_right(held_out.answers()), share_right(held_out.answers(without))};
 }
 
 }  // namespace
@@ -110,6 +130,8 @@ HeadChoices head_choices(const SavedModel& model, std::vector<Example> examples,
   }
   result.nearest = share_of(nearest, twins);
   result.first = share_of(first_in_text, twins);
+  if (has_answers(*model.network) && !predicts_tokens(*model.network))
+    result.answers = answers_of(model, examples, result.best);
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <heed/explain/studies/interval.h>
 #include <heed/models/formats/saved_model.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,13 @@ struct HeadChoices {
   /// `right`. Only `right` measures the head: the largest of many shares is too large by chance. Pairs stay together.
   Head best{};
   Interval chosen_on{};
+
+  /// The share of right answers by the model, and without one edge of head `best` in each sentence: from the pronoun to the
+  /// meant candidate, or from the last token of that candidate to the pronoun, as its direction says.
+  struct Answers {
+    Interval before{}, without_edge{};
+  };
+  std::optional<Answers> answers{};  ///< empty for a model that answers no questions about a sentence
 };
 
 /// Runs the model on each example and compares its weights on the candidates. The processes share the examples, and each gets

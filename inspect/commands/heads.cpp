@@ -46,6 +46,12 @@ std::string heads_view(const HeadChoices& found, const std::string& set, const V
   line(fmt::format("The {} largest of {} shares, on all sentences (the largest are so by chance, too)", heads.size(),
                    found.heads.size()));
   for (const HeadChoices::Head& head : heads) row(name_of(head), head.right);
+  if (found.answers) {
+    text += '\n';
+    line(fmt::format("Right answers by the model, and without that head's edge {}", name_of(found.best.direction)));
+    row("the model", found.answers->before);
+    row("the model without that edge", found.answers->without_edge);
+  }
   if (found.without > 0) {
     text += '\n';
     line(fmt::format("{} sentences without a meant candidate among two are left out.", found.without));
@@ -77,6 +83,10 @@ Json heads_json(const HeadChoices& found, const std::string& set) {
             {"first", interval_json(found.first)},
             {"coin", found.coin},
             {"heads", Json::array()}};
+  if (found.answers) {
+    json["answers"] = {{"before", interval_json(found.answers->before)},
+                       {"without_edge", interval_json(found.answers->without_edge)}};
+  }
   for (const HeadChoices::Head& head : found.heads) json["heads"].push_back(head_json(head));
   return json;
 }
