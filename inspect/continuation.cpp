@@ -74,6 +74,9 @@ Generated continue_text(const SavedModel& model, const Continuation& continuatio
   check_has_answers(*model.network);
   const auto* decoder = std::get_if<LanguageModel>(&*model.network);
   if (decoder) check_tokenizer(model);
+  if (!decoder && predicts_tokens(*model.network)) {
+    fail("the model predicts hidden tokens; only one that predicts the next token, such as GPT-2, continues a text");
+  }
   if (!decoder || !model.tokenizer.is_of_text()) {
     fail("the model answers questions about sentences; one that was trained with data.task: text can write");
   }

@@ -136,13 +136,12 @@ static Example pretrained_question(const SavedModel& model, std::string_view rea
     if (example.query < 0) {
       fail("'{}' is not a word or token of the sentence; its tokens: {}", query, listed(example.tokens, " ", 100));
     }
-  } else if (is_masked) {
-    example.query = index_of(mask_of(model), example.tokens);
-    if (example.query < 0) {
-      fail("the sentence lacks {0}: write {0} in place of the token to predict, or choose a word with --query",
-           mask_of(model));
-    }
-  } else if (!has_answers(*model.network)) {  // the last token of the text, not [SEP]
+    return example;
+  }
+  const auto mask = is_masked ? model.tokenizer.pretrained()->special().mask : std::nullopt;
+  if (const int at = mask ? index_of(model.vocabulary.word(*mask), example.tokens) : -1; at >= 0) {
+    example.query = at;
+  } else if (is_masked || !has_answers(*model.network)) {  // the last token of the text, not [SEP]
     const int behind = static_cast<int>(model.tokenizer.pretrained()->behind().size());
     example.query = std::max(0, example.query - behind);
   }
@@ -168,8 +167,6 @@ Example question(const SavedModel& model, std::string_view text, const std::stri
   if (query.empty() && is_masked) {
     example.query = index_of(mask_token, example.tokens);
     if (example.query >= 0) return example;
-    if (model.queries.empty())
-      fail("the sentence does not contain {0}: write {0} in place of the token to predict", mask_token);
   }
   if (query.empty() && (predicts_tokens(*model.network) || !has_answers(*model.network))) {
     example.query = static_cast<int>(example.tokens.size()) - 1;

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
+#include <cstdlib>
 
 namespace heed {
 

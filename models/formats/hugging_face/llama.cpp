@@ -28,12 +28,19 @@ void read_attention_bias(ConfigReader& json, TransformerConfig& t) {
   t.block.attention.bias = t.block.attention.output_bias = json.flag("attention_bias", false) ? Bias::yes : Bias::no;
 }
 
+// Accepts a list of layer types that says what the family computes: full attention in every layer.
+void expect_full_attention(ConfigReader& json, TransformerConfig& t) {
+  read_windows(json, t, [](int) { return false; });
+  if (t.block.attention.window > 0) json.note("'layer_types': this family has no sliding_attention");
+}
+
 PretrainedConfig read_llama(ConfigReader& json) {
   PretrainedConfig config = read_llama_shape(json);
   TransformerConfig& t = config.transformer;
   t.block.mlp.activation = json.activation("hidden_act", "silu", true);
   t.block.mlp.bias = json.flag("mlp_bias", false) ? Bias::yes : Bias::no;
   read_attention_bias(json, t);
+  expect_full_attention(json, t);
   read_rotary(json, t, 10000);
   config.logits.tied = json.flag("tie_word_embeddings", false);
   json.expect("rope_interleaved", false);
@@ -90,6 +97,7 @@ PretrainedConfig read_olmo2(ConfigReader& json) {
   t.block.mlp.activation = json.activation("hidden_act", "silu", true);
   t.block.attention.query_key_norm = QueryKeyNorm::all;
   read_attention_bias(json, t);
+  expect_full_attention(json, t);
   read_rotary(json, t, 10000);
   config.logits.tied = json.flag("tie_word_embeddings", false);
   return config;
