@@ -262,6 +262,7 @@ Tensor concat(const std::vector<Tensor>& parts, int axis) {
   shape[a] = begins.back();
   Tensor y(shape, parts[0].dtype(), "concat");
   dispatch_stored(y.dtype(), [&]<class T>() {
+    if (y.numel() == 0) return;  // its other sizes may be huge
     const std::int64_t inner = y.strides()[a];
     for (std::size_t p = 0; p < parts.size(); ++p) {
       const Tensor part = contiguous(parts[p].detach());
