@@ -74,6 +74,9 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
         not_as_configured + "'max_position_embeddings' must be above pad_token_id + 1 = 2");
   CHECK(with_key("layer_types", {"full_attention"}, "gemma2") ==
         not_as_configured + "'layer_types' must be a list of 3 kinds, one per layer");
+  const Json full(2, "full_attention");
+  CHECK(with_key("layer_types", full, "llama") == "no error");
+  CHECK(with_key("layer_types", full, "olmo2") == "no error");
   CHECK(with_key("num_attention_heads", 3, "bert")
             .starts_with("DIR/config.json: MultiHeadAttention: d_model 20 is not divisible by 3 heads"));
 }
