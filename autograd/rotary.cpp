@@ -77,7 +77,7 @@ static const Operation rotary_operation("rotary", [] {
 Tensor rotary(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryPairs pairs) {
   check_defined("rotary", {&x, &cosine, &sine});
   bool fits = x.rank() >= 2 && cosine.shape() == sine.shape() && cosine.rank() >= 1 && cosine.rank() <= x.rank() &&
-              2 * cosine.size(-1) <= x.size(-1) && cosine.dtype() == x.dtype() && sine.dtype() == x.dtype();
+              cosine.size(-1) <= x.size(-1) / 2 && cosine.dtype() == x.dtype() && sine.dtype() == x.dtype();
   for (int axis = 2; fits && axis <= cosine.rank(); ++axis) {
     fits = cosine.size(-axis) == x.size(-axis) || cosine.size(-axis) == 1;
   }
