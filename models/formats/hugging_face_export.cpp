@@ -189,7 +189,11 @@ Json comparable(Config config) {
 
 // The families of heed's own models.
 enum class Nearest { bert, gpt2, llama, mistral, qwen3 };
-constexpr const char* nearest_names[] = {"BERT", "GPT-2", "LLaMA", "Mistral", "Qwen3"};
+constexpr struct {
+  const char* name;
+  Json (*config_json)(const TransformerConfig& t, const LogitsConfig& logits);
+} nearest_families[] = {
+    {"BERT", bert_json}, {"GPT-2", gpt2_json}, {"LLaMA", llama_json}, {"Mistral", mistral_json}, {"Qwen3", qwen3_json}};
 
 Nearest nearest_family(const Model& network) {
   if (std::holds_alternative<MaskedLanguageModel>(network)) return Nearest::bert;
@@ -242,7 +246,7 @@ void check_equal(const Json& given, const Json& back, Nearest family) {
                                     other.contains(name) ? format_json(other.at(name)) : "none"));
   }
   if (different.empty()) return;
-  fail("export: the model differs from {}, the nearest family: {}", nearest_names[static_cast<int>(family)],
+  fail("export: the model differs from {}, the nearest family: {}", nearest_families[static_cast<int>(family)].name,
        listed(different, "; ", 10));
 }
 
@@ -253,11 +257,7 @@ Json own_config(const SavedModel& model) {
   const TransformerConfig& t = model.transformer().config;
   const LogitsConfig& logits =
       masked ? masked->config.logits : std::get_if<LanguageModel>(&*model.network)->config.logits;
-  Json json = family == Nearest::bert      ? bert_json(t, logits)
-              : family == Nearest::gpt2    ? gpt2_json(t, logits)
-              : family == Nearest::llama   ? llama_json(t, logits)
-              : family == Nearest::mistral ? mistral_json(t, logits)
-                                           : qwen3_json(t, logits);
+  Json json = nearest_families[static_cast<int>(family)].config_json(t, logits);
   if (family == Nearest::gpt2 && t.divide_scores_by_layer) json["scale_attn_by_inverse_layer_idx"] = true;
   ConfigReader reader(json, "export");
   const PretrainedConfig read = family_of(reader).read(reader);

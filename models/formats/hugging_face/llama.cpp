@@ -29,9 +29,10 @@ void read_attention_bias(ConfigReader& json, TransformerConfig& t) {
 }
 
 // Accepts a list of layer types that says what the family computes: full attention in every layer.
-void expect_full_attention(ConfigReader& json, TransformerConfig& t) {
-  read_windows(json, t, [](int) { return false; });
-  if (t.block.attention.window > 0) json.note("'layer_types': this family has no sliding_attention");
+void expect_full_attention(ConfigReader& json, const TransformerConfig& t) {
+  const Json* types = json.find("layer_types");
+  if (types && *types != Json(static_cast<std::size_t>(t.layers), "full_attention"))
+    json.note(fmt::format("'layer_types': heed computes \"full_attention\" in each of {} layers alone", t.layers));
 }
 
 PretrainedConfig read_llama(ConfigReader& json) {

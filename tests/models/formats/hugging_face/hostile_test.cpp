@@ -77,6 +77,9 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
   const Json full(2, "full_attention");
   CHECK(with_key("layer_types", full, "llama") == "no error");
   CHECK(with_key("layer_types", full, "olmo2") == "no error");
+  CHECK(with_key("layer_types", {"full_attention", "sliding_attention"}, "llama") ==
+        not_as_configured + "'layer_types': heed computes \"full_attention\" in each of 2 layers alone");
+  CHECK(with_key("sliding_window", 4, "llama").starts_with(not_as_configured + "'sliding_window'"));
   CHECK(with_key("num_attention_heads", 3, "bert")
             .starts_with("DIR/config.json: MultiHeadAttention: d_model 20 is not divisible by 3 heads"));
 }
