@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string>
@@ -16,7 +17,7 @@ std::optional<T> parse_number(std::string_view text, int base = 10) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
-/// Returns the parts of `text` before, between and behind the separators: one part where there is none.
+/// Returns the parts of `text` before, between and behind the separators: one part if it has none.
 inline std::vector<std::string_view> split_at(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (std::size_t begin = 0, end = 0; begin <= text.size(); begin = end + 1) {

@@ -87,38 +87,39 @@ TEST_CASE("The best head is chosen on one half and counted on the other") {
 }
 
 TEST_CASE("The answers without the best head's edge are those with its weights changed by hand") {
-  const int seed = GENERATE(1, 2, 3, 4, 5, 6);
-  static int changed = 0;  // answers, over all seeds
-  Asked asked(seed);
-  for (const auto& [name, value] : asked.model.parameters) {  // sharp attention
-    if (name.find("attention.W_") == name.npos || value.rank() != 2) continue;
-    Tensor(value).copy_from((value.detach() * 30.0).detach());
+  int changed = 0;  // answers, over all seeds
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    Asked asked(seed);
+    for (const auto& [name, value] : asked.model.parameters) {  // sharp attention
+      if (name.find("attention.W_") == name.npos || value.rank() != 2) continue;
+      Tensor(value).copy_from((value.detach() * 30.0).detach());
+    }
+    const auto predicted = [&](const Example& e, const std::vector<Intervention>& while_holding) {
+      const Questions asking = questions(*asked.model.network, asked.model.vocabulary, e);
+      return static_cast<int>(argmax(answer(*asked.model.network, asking, while_holding).logits).at({0}));
+    };
+    for (Example& e : asked.examples) {  // the unchanged model is always right
+      const auto word = std::ranges::find(e.tokens, asked.model.vocabulary.word(predicted(e, {}))) - e.tokens.begin();
+      const int at = static_cast<int>(word), other = at == 0 ? 1 : 0;
+      e.candidates = {{at, at + 1}, {other, other + 1}};
+      choose(e, 0);
+      e.twin = -1;
+    }
+    const HeadChoices found = head_choices(asked.model, asked.examples);
+    const bool to = found.best.direction == Direction::to_candidate;
+    int after = 0;
+    for (const Example& e : asked.examples) {
+      const Span meant = e.candidates[0];
+      const Edge edge = to ? Edge{e.query, meant} : Edge{meant.end - 1, {e.query, e.query + 1}};
+      after += predicted(e, {cut({found.best.layer, found.best.head}, edge)}) ==
+               right_answer(*asked.model.network, asked.model.vocabulary, e);
+    }
+    REQUIRE(found.answers);
+    CHECK(found.answers->before.share == 1);
+    CHECK(found.answers->without_edge.share == Approx(after / 40.0));
+    changed += 40 - after;
   }
-  const auto predicted = [&](const Example& e, const std::vector<Intervention>& while_holding) {
-    const Questions asking = questions(*asked.model.network, asked.model.vocabulary, e);
-    return static_cast<int>(argmax(answer(*asked.model.network, asking, while_holding).logits).at({0}));
-  };
-  for (Example& e : asked.examples) {  // the unchanged model is always right
-    const auto word = std::ranges::find(e.tokens, asked.model.vocabulary.word(predicted(e, {}))) - e.tokens.begin();
-    const int at = static_cast<int>(word), other = at == 0 ? 1 : 0;
-    e.candidates = {{at, at + 1}, {other, other + 1}};
-    choose(e, 0);
-    e.twin = -1;
-  }
-  const HeadChoices found = head_choices(asked.model, asked.examples);
-  const bool to = found.best.direction == Direction::to_candidate;
-  int after = 0;
-  for (const Example& e : asked.examples) {
-    const Span meant = e.candidates[0];
-    const Edge edge = to ? Edge{e.query, meant} : Edge{meant.end - 1, {e.query, e.query + 1}};
-    after += predicted(e, {cut({found.best.layer, found.best.head}, edge)}) ==
-             right_answer(*asked.model.network, asked.model.vocabulary, e);
-  }
-  REQUIRE(found.answers);
-  CHECK(found.answers->before.share == 1);
-  CHECK(found.answers->without_edge.share == Approx(after / 40.0));
-  changed += 40 - after;
-  if (seed == 6) CHECK(changed > 0);
+  CHECK(changed > 0);
 }
 
 TEST_CASE("Sentences without two candidates or of too many tokens are left out, their twins stay") {
