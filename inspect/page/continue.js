@@ -61,14 +61,15 @@ function drawn(logits, temperature, random) {
   return found >= 0 ? found : weights.indexOf(Math.max(...weights));
 }
 
-// Generates `count` tokens after `begin`, a few at a time, and calls write(token) for each. Returns a function that stops it.
+// Generates `count` tokens after `begin`, a few at a time, and calls write(text) for each. Returns a function that stops it.
 function goOn(reader, begin, count, write, done) {
-  const tokens = [...begin], writer = new Writer(reader), random = drawnFrom(1);
+  const tokens = [...begin], writer = new Writer(reader), random = drawnFrom(1), decoder = new TextDecoder();
+  const bytesOfToken = (token) => /^<0x..>$/.test(token) ? Uint8Array.of(Number(token.slice(1, -1))) : bytesIn(token);
   let left = count, stopped = false;
   const some = () => {
     for (let i = 0; i < 4 && left > 0 && !stopped; ++i, --left) {
       tokens.push(reader.vocabulary[drawn(writer.after(tokens), 0.8, random)]);
-      write(tokens.at(-1));
+      write(decoder.decode(bytesOfToken(tokens.at(-1)), {stream: true}));
     }
     left > 0 && !stopped ? setTimeout(some) : done();
   };

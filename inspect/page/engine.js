@@ -24,11 +24,11 @@
 // stays hidden where it has nothing to return.
 class PageEngine {
   constructor(reader) {
-    const {step, isNext, vocabulary, queries, split, ofText, choosing} = reader, ofCharacters = split === 'characters';
+    const {step, isNext, vocabulary, queries, split, ofText, choosing} = reader;
     Object.assign(this, {reader, step, isNext, vocabulary, queries, hasCandidates: Boolean(choosing)});
-    this.unit = ofCharacters && ofText ? 'characters' : 'words';
-    this.gap = ofText || ofCharacters ? '' : ' ';
-    this.canContinue = isNext && ofText && ['characters', 'words'].includes(split);
+    this.unit = ofText ? split : 'words';
+    this.gap = ofText || split === 'characters' ? '' : ' ';
+    this.canContinue = isNext && ofText;
     this.readings = new WeakMap();
     this.slow = {};  // the last of each kind: {name, result}
   }
@@ -129,8 +129,8 @@ function engineOf(run, step = state.step) {
   return reader && engines.get(reader);
 }
 
-// Whether an engine can read what the user types: this page cuts no text into subwords.
-const canType = ({model, served}) => Boolean(served || (model && model.split !== 'subwords'));
+// Whether an engine can read what the user types: this page cuts no text into the subwords of a pretrained model.
+const canType = ({model, served}) => Boolean(served || (model && !model.pretrained));
 
 // Returns a sentence as an engine reads it.
 const asRead = ({tokens, pieces, query, candidates}) => ({tokens: pieces ?? tokens, query, candidates});

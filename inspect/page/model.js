@@ -88,14 +88,12 @@ class Reader {
   // may contain spaces. `problem` is the reason if the text cannot be read; `notes` describe how it is read.
   understand(text, given = null) {
     const marked = this.choosing && !given ? withoutBrackets(text) : {text, places: [], problem: null};
-    const tokens = given?.tokens ?? tokenize(marked.text, this.split, this.ofText);
+    const tokens = given?.tokens ?? tokenize(marked.text, this.split, this.ofText, this.numbers);
     const candidates = !this.choosing ? undefined : given?.candidates ?? spansOf(marked.places, tokens, marked.text);
     const unknown = [...new Set(tokens.filter((token) => !this.numbers.has(token)))];
     const isReplaced = unknown.length > 0 && this.unknown !== null;
     const notes = isReplaced ? [`Words that it does not know, all read as the same: ${unknown.map(visible).join(', ')}.`] : [];
-    const problem = marked.problem ??
-        (this.split === 'subwords' && !given ? 'The model reads subwords, into which this page cuts no text; inspect --sentence does.' :
-                                               this.problemOf(tokens, candidates, isReplaced ? [] : unknown));
+    const problem = marked.problem ?? this.problemOf(tokens, candidates, isReplaced ? [] : unknown);
     // For a candidate chooser, heed matches the query word case-insensitively.
     const same = (token) => this.choosing ? token.toLowerCase() : token, sought = this.queries.map(same);
     const asked = tokens.findLastIndex((token) => sought.includes(same(token)));

@@ -59,12 +59,28 @@ const isMark = (cluster) => /^[\p{P}\p{S}]/u.test(cluster);
 const isLetter = (cluster) => !isSpace(cluster) && !isMark(cluster);
 const joinsLetters = (cluster) => ['\'', '’', '-', '‐', '‑'].includes(cluster);
 
+const byteName = (byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`;
+const bytesIn = (text) => new TextEncoder().encode(text);
+
+// Equals Subwords::each() in data/subwords.h. Joins the two neighbours whose subword has the smallest number, until no two have
+// one; then replaces what has no number by its bytes. `numbers` maps subwords to numbers.
+function subwordsOf(text, numbers) {
+  return text.split(/(?=[ \n\0\u2581])|(?<=[\n\0\u2581])/).flatMap((word) => {
+    const parts = [...word];
+    for (;;) {
+      const joined = parts.map((part, i) => numbers.get(part + parts[i + 1]) ?? Infinity), first = Math.min(...joined);
+      if (!Number.isFinite(first)) return parts.flatMap((part) => numbers.has(part) ? [part] : Array.from(bytesIn(part), byteName));
+      const at = joined.indexOf(first);
+      parts.splice(at, 2, parts[at] + parts[at + 1]);
+    }
+  });
+}
+
 // Equals Tokenizer::of_text() in data/tokenize.h.
-function tokenizeText(text, split) {
+function tokenizeText(text, split, numbers) {
+  if (split === 'subwords') return subwordsOf(text, numbers);
   if (split === 'characters') return [...text];
-  if (split === 'bytes') {
-    return Array.from(new TextEncoder().encode(text), (byte) => byte < 128 ? String.fromCharCode(byte) : `<0x${byte.toString(16).toUpperCase()}>`);
-  }
+  if (split === 'bytes') return Array.from(bytesIn(text), (byte) => byte < 128 ? String.fromCharCode(byte) : byteName(byte));
   const clusters = Array.from(segmenter.segment(text), (part) => part.segment), tokens = [];
   for (let begin = 0, end; begin < clusters.length; begin = end) {
     const leads = clusters[begin] === ' ' && begin + 1 < clusters.length && isLetter(clusters[begin + 1]);
@@ -79,8 +95,8 @@ function tokenizeText(text, split) {
 }
 
 // Equals tokenize() in data/tokenize.h. split: 'words' or 'characters'. With `ofText`, calls tokenizeText().
-function tokenize(text, split, ofText = false) {
-  if (ofText) return tokenizeText(text, split);
+function tokenize(text, split, ofText = false, numbers = null) {
+  if (ofText) return tokenizeText(text, split, numbers);
   const clusters = Array.from(segmenter.segment(text), (part) => part.segment);
   const tokens = [];
   let open = false;  // further characters extend the last token

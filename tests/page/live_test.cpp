@@ -277,6 +277,43 @@ TEST_CASE("The page splits a text as the program does") {
   }
 }
 
+TEST_CASE("The page cuts a typed text into the subwords that the program reads, and continues it") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  std::string learned;
+  for (int i = 0; i < 40; ++i) learned += "the theatre was there, then; 苹果很甜 and naïve tests try other things\n";
+  SavedModel model;
+  model.tokenizer = Tokenizer::of_text(Subwords::learn({learned}, 360));
+  model.vocabulary = Vocabulary(model.tokenizer.subwords()->words());
+  TransformerConfig config = modern_config();
+  config.max_length = 128;
+  make_network(model, decoder_of(config));
+  model = shaken(std::move(model));
+  const Page page(model, {question(model, "the theatre was there")});
+  chromium->open(page.file);
+  for (const std::string text :
+       {"the theatre was there", "then  other\n\n things", " 苹果 甜了 ☕ naïve", "tttthhhheeee\tthe\r\n", "▁the ▁",
+        "<unk> <0x41> the", "e\u0301 👩‍👩‍👧 שלום"}) {
+    INFO(text);
+    const Json tokens = chromium->run(fmt::format("readerOf(0).understand({}).tokens", Json(text).dump()));
+    CHECK(tokens.get<std::vector<std::string>>() == model.tokenizer(text));
+  }
+  show(*chromium, "Try it");
+  type(*chromium, "then other things");
+  CHECK(chromium->run("subject().tokens") == Json(model.tokenizer("then other things")));
+  const std::vector<double> numbers = expected(model, question(model, "then other things"));
+  CHECK(largest_difference(chromium->run(typed), numbers) < tolerance);
+  CHECK(chromium->run("[...document.querySelectorAll('summary')].some((one) => / subwords of its vocabulary/.test("
+                      "one.textContent))") == true);
+  chromium->click("[...document.querySelectorAll('button')].find((b) => b.textContent === 'Continue the text')");
+  chromium->wait_for("[...document.querySelectorAll('button')].some((b) => b.textContent === 'Continue the text')");
+  const std::string written = chromium->text("document.querySelector('.written').textContent");
+  CHECK(written.starts_with("then other things"));
+  CHECK(written.size() > 200);
+  CHECK(written.find("<0x") == std::string::npos);  // bytes are joined to characters
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
 TEST_CASE("Calculation shows the program's own steps") {
   Browser* chromium = browser();
   if (!chromium) return;
