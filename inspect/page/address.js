@@ -1,6 +1,5 @@
-// The URL fragment captures the current view, so that it can be shared:
-// #view=matrix&sentence=2&step=300&layer=2&head=1&word=8, all counted from 1, or with text=... in place of sentence. A change of
-// view, run, sentence or head adds an entry to the browser's history.
+// The URL fragment captures the current view, so that it can be shared: #view=matrix&sentence=2&step=300&layer=2&head=1&word=8, all counted
+// from 1, or with text=... in place of sentence. A change of view, run, sentence or head adds an entry to the browser's history.
 const viewName = (tab) => fileName(views[tab].title);
 
 function addressNow() {

@@ -44,20 +44,15 @@ const lastStep = (run) => content.runs[run].steps.length - 1;
 const allHeads = (heads) => heads.flatMap((count, layer) => Array.from({length: count}, (_, head) => [layer, head]));
 
 // Returns the head in which removing the edge from the query to the antecedent lowers the answer's probability most.
-const strongestCause = (run) => (content.runs[run].causes?.rows ?? [])
-                                    .filter((row) => isRemovedEdge(row) && row.head !== null)
-                                    .reduce((a, b) => a && a.probability <= b.probability ? a : b, null);
+const strongestCause = (run) => (content.runs[run].causes?.rows ?? []).filter((row) => isRemovedEdge(row) && row.head !== null)
+    .reduce((a, b) => a && a.probability <= b.probability ? a : b, null);
 
 // Returns the initial state for a run and a sentence: the head with the largest effect, else the one that points, at the query.
 function storyOf(run, sentence) {
   const {query, antecedent, pointing, tokens} = content.runs[run].sentences[sentence], isAsked = content.runs[run].predicts !== 'nothing';
   const {layer, head} = (antecedent >= 0 && strongestCause(run)) || pointing;
   return {
-    run,
-    sentence,
-    layer,
-    head,
-    chosen: false,
+    run, sentence, layer, head, chosen: false,
     token: isAsked || !sinksOf({tokens})[query] ? query : Math.max(0, sinksOf({tokens}).lastIndexOf(false)),
     removed: [],
     shown: new Map([[key(layer, head), 0]])
@@ -134,18 +129,15 @@ function drawTabs() {
     const all = [...views.keys()].filter(isShown), at = all.indexOf(from);
     return {ArrowRight: all[(at + 1) % all.length], ArrowLeft: all.at(at - 1), Home: all[0], End: all.at(-1)}[name];
   };
-  document.getElementById('tabs').replaceChildren(...views.map(({title}, i) => button(title, () => chooseTab(i), {
-                                                                 role: 'tab',
-                                                                 id: `tab-${i}`,
-                                                                 'aria-controls': 'panel',
-                                                                 onkeydown: (event) => {
-                                                                   const to = moved(state.tab, event.key);
-                                                                   if (to === undefined) return;
-                                                                   event.preventDefault();
-                                                                   chooseTab(to);
-                                                                   document.getElementById(`tab-${state.tab}`).focus();
-                                                                 }
-                                                               })));
+  const onkeydown = (event) => {
+    const to = moved(state.tab, event.key);
+    if (to === undefined) return;
+    event.preventDefault();
+    chooseTab(to);
+    document.getElementById(`tab-${state.tab}`).focus();
+  };
+  document.getElementById('tabs').replaceChildren(...views.map(
+      ({title}, i) => button(title, () => chooseTab(i), {role: 'tab', id: `tab-${i}`, 'aria-controls': 'panel', onkeydown})));
 }
 
 // Measures the layout only when the window or the header may have changed, because each measurement forces a layout.

@@ -85,9 +85,7 @@ function explore(figure, describe, choose = () => {}) {
     figure.showTip(x, y, ...[text].flat());
     return text;
   };
-  figure.box.tabIndex = 0;
-  figure.box.setAttribute('role', 'group');
-  figure.box.setAttribute('aria-label', `${figure.name}: arrow keys read its squares`);
+  change(figure.box, {class: 'picture', tabindex: 0, role: 'group', 'aria-label': `${figure.name}: arrow keys read its squares`});
   figure.box.addEventListener('pointermove', (event) => {
     const cell = figure.cellAt(event);
     return cell ? show(cell.row, cell.column, cell.map, cell.x, cell.y) : figure.hideTip();
@@ -99,17 +97,15 @@ function explore(figure, describe, choose = () => {}) {
     if (cell) choose(cell.row, cell.column, cell.map);
   });
   figure.box.addEventListener('keydown', (event) => {
-    const moves = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]};
-    const map = figure.maps[0];
-    if ((event.key === 'Enter' || event.key === ' ') && event.target === figure.box && at && map) {
-      event.preventDefault();
-      return choose(...at, map);
-    }
-    if (!moves[event.key] || !map) return;
+    const [map] = figure.maps;
+    if (!['Enter', ' '].includes(event.key) || event.target !== figure.box || !at || !map) return;
     event.preventDefault();
-    const [rows, columns] = moves[event.key];
-    at = at ? [at[0] + rows, at[1] + columns] : [0, 0];
-    at = [Math.max(0, Math.min(map.rows - 1, at[0])), Math.max(0, Math.min(map.columns - 1, at[1]))];
+    choose(...at, map);
+  });
+  onArrows(figure.box, (rows, columns) => {
+    const [map] = figure.maps;
+    if (!map) return;
+    at = at ? [indexNear(at[0] + rows, map.rows), indexNear(at[1] + columns, map.columns)] : [0, 0];
     show(at[0], at[1], map, map.x + (at[1] + 0.5) * map.width / map.columns, map.y + (at[0] + 0.5) * map.height / map.rows);
     announce(figure.tip.textContent);
   });

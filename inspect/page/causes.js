@@ -17,9 +17,7 @@ const causesView = {
     history.ontoggle = scores.ontoggle = () => update({});
     let drawn = '', details = [];
     return {
-      figures: [effects, parts, when.figure],
-      element,
-      followsTraining: () => hasModels(state.run),
+      figures: [effects, parts, when.figure], element, followsTraining: () => hasModels(state.run),
       draw() {
         const {causes, causes_missing, history: measured} = runNow(), engine = engineOf(state.run);
         if (engine && (scores.open || !causes)) why.draw(engine, subject());
@@ -127,11 +125,9 @@ const firstShown = 10;
 
 // Shows the first rows of a long table, with a button for the rest.
 function foldedTable(head, rows, cells, attributes) {
-  const box = el('div'), show = (count) => box.replaceChildren(
-                             table(head, rows.slice(0, count).map(cells), attributes),
-                             ...(count < rows.length ?
-                                     [button(`Show the other ${rows.length - count}`, () => show(rows.length))] :
-                                     []));
+  const box = el('div'), others = (count) => button(`Show the other ${rows.length - count}`, () => show(rows.length));
+  const show = (count) => box.replaceChildren(
+      table(head, rows.slice(0, count).map(cells), attributes), ...(count < rows.length ? [others(count)] : []));
   show(firstShown);
   return box;
 }
@@ -155,8 +151,7 @@ function groupTables({rows}) {
       });
 }
 
-// Draws a line per intervention: attention weight, mean and spread of the change of the answer's probability, accuracy after
-// it.
+// Draws a line per intervention: attention weight, mean and spread of the change of the answer's probability, accuracy after it.
 function drawEffects(figure, {rows, sentences, pointing}) {
   const shown = byEffect(rows).slice(0, firstShown), room = roomFor(), wide = room >= 760;
   const row = wide ? 30 : 50, top = 46, bottom = top + shown.length * row;
@@ -167,9 +162,7 @@ function drawEffects(figure, {rows, sentences, pointing}) {
   const ends = shown.flatMap(({probability, spread}) => [probability - spread, probability + spread]);
   const low = Math.max(-1, Math.min(-0.1, ...ends)), high = Math.min(1, Math.max(0.02, ...ends));
   const at = (value) => from + (Math.max(low, Math.min(high, value)) - low) / (high - low) * (to - from), zero = at(0);
-  figure.begin(
-      room, bottom + 50,
-      shown.map((one) => `${one.what} ${causeName(one)}: accuracy ${percent(one.accuracy)}`).join('; '));
+  figure.begin(room, bottom + 50, shown.map((one) => `${one.what} ${causeName(one)}: accuracy ${percent(one.accuracy)}`).join('; '));
   const small = {'font-size': 12, fill: ink.muted, 'text-anchor': 'middle'}, right = {'text-anchor': 'end', 'font-size': 14};
   figure.text(weightAt, 12, 'weight', small);
   figure.text((from + to) / 2, 12, wide ? 'change of the answer’s probability' : 'change of probability', small);
@@ -191,9 +184,7 @@ function drawEffects(figure, {rows, sentences, pointing}) {
         {'font-size': 14, fill: points ? ink.accent : ink.text, title: nameOf(one)});
     if (Number.isFinite(one.weight)) {
       figure.add('rect', {x: weightAt - 26, y: middle - 11, width: 52, height: 22, fill: scales.weight.colour(one.weight)});
-      figure.text(
-          weightAt, middle, fixed(one.weight, 2),
-          {'text-anchor': 'middle', 'font-size': 13, fill: scales.weight.text(one.weight)});
+      figure.text(weightAt, middle, fixed(one.weight, 2), {'text-anchor': 'middle', 'font-size': 13, fill: scales.weight.text(one.weight)});
     }
     const fill = one.probability < 0 ? ink.orange : ink['head-0'];
     figure.add('rect', {x: Math.min(x, zero), y: middle - 7, width: Math.max(1, Math.abs(x - zero)), height: 14, fill});
@@ -228,8 +219,7 @@ function attributionPart(figure, {attribution}) {
   figure.begin(
       left + cell * T + right, top + heads.length * cell + 46,
       one.terms.filter(({logit}) => Math.abs(logit) > range / 4)
-          .map(
-              ({head, source, logit}) => `${headName(layer, head)} from ${visible(tokens[source])} ${signed(logit, 2)}`)
+          .map(({head, source, logit}) => `${headName(layer, head)} from ${visible(tokens[source])} ${signed(logit, 2)}`)
           .join('; '));
   drawMatrix(figure, 0, 0, cell, {rows: labels, columns, values, scale: scales.signed.within(range)});
   drawLegend(

@@ -8,9 +8,7 @@ const circuitsView = {
     const circuits = ['QK', 'OV'].map((kind) => circuitPart(kind)), choose = el('div'), element = el('section');
     element.append(choose, el('div', {class: 'two'}, circuits.map((part) => part.element)));
     return {
-      figures: [],
-      element,
-      followsTraining: () => hasModels(state.run),
+      figures: [], element, followsTraining: () => hasModels(state.run),
       says: () => engineOf(state.run) ? [`The words of ${modelName(engineOf(state.run))}.`] : [],
       draw() {
         const engine = engineOf(state.run);

@@ -68,8 +68,9 @@ function goOn(reader, begin, count, write, done) {
   let left = count, stopped = false;
   const some = () => {
     for (let i = 0; i < 4 && left > 0 && !stopped; ++i, --left) {
-      tokens.push(reader.vocabulary[drawn(writer.after(tokens), 0.8, random)]);
-      write(decoder.decode(bytesOfToken(tokens.at(-1)), {stream: true}));
+      const number = drawn(writer.after(tokens), 0.8, random);
+      tokens.push(reader.vocabulary[number]);
+      write(decoder.decode(bytesOfToken(reader.names[number]), {stream: true}));
     }
     left > 0 && !stopped ? setTimeout(some) : done();
   };

@@ -53,6 +53,15 @@ function renew(place, ...children) {
   while (place.childNodes.length > made.length) place.lastChild.remove();
 }
 
+// Calls move(rows, columns) when an arrow key is pressed on the node.
+const onArrows = (node, move) => node.addEventListener('keydown', (event) => {
+  const by = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]}[event.key];
+  if (!by) return;
+  event.preventDefault();
+  move(...by);
+});
+const indexNear = (i, count) => Math.max(0, Math.min(count - 1, i));
+
 // Returns a token for running text, isolated so that it does not change the direction of adjacent text.
 const word = (token, attributes) => el('bdi', attributes, visible(token));
 
@@ -89,8 +98,7 @@ function announce(text) {
   if (place.textContent !== text) place.textContent = text;
 }
 
-// Returns a button per head, a row per layer. pressed(layer, head) selects the pressed ones, colour(layer, head) their
-// colour.
+// Returns a button per head, a row per layer. pressed(layer, head) selects the pressed ones, colour(layer, head) their colour.
 function headButtons(heads, pressed, press, label, colour = () => null) {
   const one = (layer, head) => {
     const down = pressed(layer, head);

@@ -129,8 +129,8 @@ function engineOf(run, step = state.step) {
   return reader && engines.get(reader);
 }
 
-// Whether an engine can read what the user types: this page cuts no text into the subwords of a pretrained model.
-const canType = ({model, served}) => Boolean(served || (model && !model.pretrained));
+// Whether an engine can read what the user types: a page cuts text as many pretrained models do, not as all.
+const canType = ({model, served}) => Boolean(served || model?.cuts);
 
 // Returns a sentence as an engine reads it.
 const asRead = ({tokens, pieces, query, candidates}) => ({tokens: pieces ?? tokens, query, candidates});

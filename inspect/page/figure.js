@@ -123,13 +123,8 @@ class Figure {
             svg('rect', {x, y, width, height, fill: `url(#ramp-${n})`}));
       } else if (many) {
         below.push(svg('image', {
-          x: map.x,
-          y: map.y,
-          width: map.width,
-          height: map.height,
-          preserveAspectRatio: 'none',
-          'image-rendering': 'pixelated',
-          href: bitmap(map).toDataURL()
+          x: map.x, y: map.y, width: map.width, height: map.height, preserveAspectRatio: 'none',
+          'image-rendering': 'pixelated', href: bitmap(map).toDataURL()
         }));
       } else {
         below.push(...cells(map));

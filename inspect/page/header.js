@@ -113,10 +113,8 @@ function markedWords({tokens, query, antecedent, candidates}) {
   const gap = gapOf(tokens), nodes = [];
   for (let i = 0; i < tokens.length;) {
     const [, end] = candidates?.find(([begin]) => begin === i) ?? [i, i + 1];
-    const kind = i === query && kindOf() !== 'encoder'                ? 'asked' :
-        isIn([i, end], antecedent)                                    ? 'antecedent' :
-        candidates?.some((span) => isIn(span, i)) && !isIn([i, end], query) ? 'candidate' :
-                                                                        null;
+    const isOther = candidates?.some((span) => isIn(span, i)) && !isIn([i, end], query);
+    const kind = i === query && kindOf() !== 'encoder' ? 'asked' : isIn([i, end], antecedent) ? 'antecedent' : isOther ? 'candidate' : null;
     const words = tokens.slice(i, end).flatMap((token, n) => [n > 0 ? gap : '', el('bdi', {}, inText(token))]);
     nodes.push(el('span', {class: kind}, words), gap);
     i = end;
@@ -134,14 +132,12 @@ function signsOf(now) {
   ]);
   const asked = sign('asked', visible(tokens[query]));
   return [
-    ...(kindOf() === 'encoder' ? [] :
-        kindOf() === 'masked' ? ['Prediction at ', asked, '.'] :
+    ...(kindOf() === 'encoder' ? [] : kindOf() === 'masked' ? ['Prediction at ', asked, '.'] :
         ['language', 'induction'].includes(kindOf()) ? ['Next token after ', asked, '.'] :
-        isQuestion()                                 ? ['Asked at ', asked, '.'] :
-                                                         ['Question: what does ', asked, ' refer to?']),
-    ...(candidates     ? [' Candidates: ', ...among, own ? '.' : antecedent < 0 ? '; none of them is meant.' : '; the framed one is meant.'] :
+        isQuestion() ? ['Asked at ', asked, '.'] : ['Question: what does ', asked, ' refer to?']),
+    ...(candidates ? [' Candidates: ', ...among, own ? '.' : antecedent < 0 ? '; none of them is meant.' : '; the framed one is meant.'] :
         antecedent < 0 || kindOf() === 'induction' ? [] :
-                         [isQuestion() ? ' Answer: ' : ' Antecedent: ', sign('antecedent', visible(tokens[antecedent])), '.']),
+        [isQuestion() ? ' Answer: ' : ' Antecedent: ', sign('antecedent', visible(tokens[antecedent])), '.']),
     own ? ' Your own sentence. ' : '', own ? button('Back to the watched sentence', () => chooseSentence(0)) : null
   ].filter((part) => part !== null);
 }
@@ -159,9 +155,8 @@ function verdictSign({sentences, steps}, i, step = state.step) {
 function answerOf(now) {
   const {predicted, probability, step, isAfter} = now, expected = expectedAnswer(now);
   if (runNow().predicts === 'nothing') return [];
-  const verdict = expected === null ? [] :
-      expected === predicted        ? [' ', el('span', {class: 'right'}, '✓ right')] :
-                                      [' ', el('span', {class: 'wrong'}, '✗ not ', word(expected))];
+  const verdict = expected === null ? [] : expected === predicted ? [' ', el('span', {class: 'right'}, '✓ right')] :
+      [' ', el('span', {class: 'wrong'}, '✗ not ', word(expected))];
   return [
     '→ ', word(predicted), ...verdict, ' ', el('span', {class: 'muted'}, `probability ${fixed(probability)}${isAfter ? ' after the removal' : runNow().steps.length > 1 ? ` at step ${step}` : ''}`)
   ].filter(Boolean);

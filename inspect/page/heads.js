@@ -21,13 +21,9 @@ class HeadGrid {
       const cell = at(event);
       if (cell) chooseOneHead(cell.layer, cell.head);
     });
-    this.figure.box.addEventListener('keydown', (event) => {
-      const move = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]}[event.key];
-      if (!move) return;
-      event.preventDefault();
-      const [rows, columns] = this.isTurned ? move.reverse() : move, {heads} = runNow();
-      const layer = Math.max(0, Math.min(heads.length - 1, state.layer + rows));
-      chooseOneHead(layer, Math.max(0, Math.min(heads[layer] - 1, state.head + columns)));
+    onArrows(this.figure.box, (rows, columns) => {
+      const {heads} = runNow(), layer = indexNear(state.layer + (this.isTurned ? columns : rows), heads.length);
+      chooseOneHead(layer, indexNear(state.head + (this.isTurned ? rows : columns), heads[layer]));
       this.isMoved = true;
     });
   }
@@ -122,11 +118,7 @@ function drawHeads(figure, now, {width, most, captions, score, found}) {
     }
     const name = `${headName(layer, head)}${one ? `: ${patternText(one)}` : ''}${Number.isFinite(value) ? `; ${score.title} ${fixed(value, 2)}` : ''}`;
     figure.add('rect', {
-      x: x - 0.5,
-      y: y - 0.5,
-      width: side + 1,
-      height: side + 1,
-      rx: 2,
+      x: x - 0.5, y: y - 0.5, width: side + 1, height: side + 1, rx: 2,
       fill: !score.of ? 'transparent' : Number.isFinite(value) ? scale.colour(value) : ink.panel,
       stroke: isRemoved(layer, head) ? ink.mark : chosen ? ink.accent : ink.line,
       'stroke-width': chosen ? 3 : isRemoved(layer, head) ? 2 : 1,

@@ -1,13 +1,17 @@
 // The models of models/, built from layers.js.
 class Reader {
-  constructor({config, tensors, vocabulary, names, unknown, queries, split, of_text, step}) {
+  constructor({config, tensors, vocabulary, names, tokenizer, unknown, queries, split, of_text, step}) {
     const shape = config.transformer, {block} = shape, {attention} = block;
-    Object.assign(
-        this, {config, shape, vocabulary, names: names ?? vocabulary, queries, split, ofText: of_text, step});
+    Object.assign(this, {config, shape, vocabulary, names: names ?? vocabulary, queries, split, ofText: of_text, step});
     this.isNext = config.kind === 'language_model';
     this.hasSentences = shape.segments > 0 && config.kind !== 'bare_transformer' && !config.kind.endsWith('language_model');  // these use segment 0
     this.numbers = new Map(vocabulary.map((word, i) => [word, i]));
     this.unknown = unknown;  // the word for unknown words, or null
+    try {
+      this.pieces = tokenizer && pretrainedTokenizer(tokenizer, (token) => this.numbers.has(token));
+    } catch {  // the patterns of the file have constructs that this browser lacks
+      this.cannotCut = 'This browser cannot cut text as the model does; inspect serve can.';
+    }
     this.d = attention.d_model;
     this.H = attention.heads;
     this.group = this.H / (attention.kv_heads || this.H);  // query heads per key-value head
@@ -43,14 +47,7 @@ class Reader {
       sum: placement === 'after' && this.norm(`${at}.${before}`, norm)
     });
     return {
-      W_Q,
-      W_K,
-      W_V,
-      W_O,
-      d_k,
-      d_v: W_O.k / this.H,
-      window,
-      parallel,
+      W_Q, W_K, W_V, W_O, d_k, d_v: W_O.k / this.H, window, parallel,
       scale: (attention.scale > 0 ? attention.scale : 1 / Math.sqrt(d_k)) / (shape.divide_scores_by_layer ? l + 1 : 1),
       cap: attention.soft_cap,
       residual: l + 1 < shape.layers || shape.last_residual === 'yes',
@@ -88,16 +85,17 @@ class Reader {
   // may contain spaces. `problem` is the reason if the text cannot be read; `notes` describe how it is read.
   understand(text, given = null) {
     const marked = this.choosing && !given ? withoutBrackets(text) : {text, places: [], problem: null};
-    const tokens = given?.tokens ?? tokenize(marked.text, this.split, this.ofText, this.numbers);
+    const pieces = given ? given.pieces : this.pieces?.(text);
+    const tokens = given?.tokens ?? pieces?.map((piece) => this.names[this.number(piece)]) ?? tokenize(marked.text, this.split, this.ofText, this.numbers);
     const candidates = !this.choosing ? undefined : given?.candidates ?? spansOf(marked.places, tokens, marked.text);
-    const unknown = [...new Set(tokens.filter((token) => !this.numbers.has(token)))];
+    const unknown = [...new Set((pieces ?? tokens).filter((token) => !this.numbers.has(token)))];
     const isReplaced = unknown.length > 0 && this.unknown !== null;
     const notes = isReplaced ? [`Words that it does not know, all read as the same: ${unknown.map(visible).join(', ')}.`] : [];
-    const problem = marked.problem ?? this.problemOf(tokens, candidates, isReplaced ? [] : unknown);
+    const problem = marked.problem ?? this.cannotCut ?? this.problemOf(tokens, candidates, isReplaced ? [] : unknown);
     // For a candidate chooser, heed matches the query word case-insensitively.
     const same = (token) => this.choosing ? token.toLowerCase() : token, sought = this.queries.map(same);
-    const asked = tokens.findLastIndex((token) => sought.includes(same(token)));
-    return {tokens, candidates, problem, notes, query: asked >= 0 ? asked : tokens.length - 1, asked: asked >= 0 || this.isNext};
+    const asked = (pieces ?? tokens).findLastIndex((token) => sought.includes(same(token)));
+    return {tokens, pieces, candidates, problem, notes, query: asked >= 0 ? asked : tokens.length - 1, asked: asked >= 0 || this.isNext};
   }
 
   // Returns why the text cannot be read, or null.
@@ -106,13 +104,11 @@ class Reader {
     if (tokens.length === 0) return 'Type a sentence.';
     if (candidates?.some(([begin]) => begin === undefined)) return 'Brackets mark nothing.';
     if (candidates?.length < (this.choosing.none ? 1 : 2)) return 'Put brackets around the candidates: The [trophy] doesn’t fit in [the suitcase] …';
-    if (unknown.length > 0)
-      return unknown
-          .map((token) => {
-            const near = nearest(token, this.vocabulary).map(visible).join(', ');
-            return `The model does not know “${visible(token)}”${near ? `; did you mean ${near}?` : '.'}`;
-          })
-          .join(' ');
+    const unknownText = (token) => {
+      const near = nearest(token, this.vocabulary).map(visible).join(', ');
+      return `The model does not know “${visible(token)}”${near ? `; did you mean ${near}?` : '.'}`;
+    };
+    if (unknown.length > 0) return unknown.map(unknownText).join(' ');
     if ((this.isNext || ['learned', 'rotary'].includes(positions)) && tokens.length > max_length)
       return `The text has ${tokens.length} tokens; the model has positions for ${max_length}.`;
     if (this.hasSentences && Math.max(...sentenceNumbers(tokens)) >= segments)
@@ -301,8 +297,7 @@ class Reader {
         this.vocabulary, (_, w) => capped(dot(x, 0, this.unembedding, w * this.d, this.d) + (bias ? bias[w] : 0), this.logitCap));
   }
 
-  // Returns q W_C c / sqrt(d_model) for each candidate from asking (d_model). A model that learned "none of them" adds its
-  // logit.
+  // Returns q W_C c / sqrt(d_model) for each candidate from asking (d_model). A model that learned "none of them" adds its logit.
   logitsOfCandidates(asking, read, candidates) {
     const {d} = this, {W_C, none} = this.choosing, states = standardised(read, d);
     const sought = linear(asking, 1, W_C).map((x) => x / Math.sqrt(d));
@@ -316,9 +311,8 @@ class Reader {
 
   // Returns the `count` most probable answers: [{word, probability, number}], where number is the index of the answer.
   best({answers, probabilities}, count) {
-    return Array.from(probabilities, (probability, number) => ({word: answers[number], probability, number}))
-        .sort((a, b) => b.probability - a.probability)
-        .slice(0, count);
+    const all = Array.from(probabilities, (probability, number) => ({word: answers[number], probability, number}));
+    return all.sort((a, b) => b.probability - a.probability).slice(0, count);
   }
 
   attention(tokens, reading) {

@@ -158,7 +158,7 @@ void embed_model(PageRun& result, const SavedModel& model) {
         static_cast<double>(half_bytes(model)) / 1e6, static_cast<double>(page_model_bytes) / 1e6);
     return;
   }
-  description["model"] = {{"step", model.step}, {"pretrained", model.tokenizer.pretrained().has_value()}};
+  description["model"] = {{"step", model.step}, {"cuts", page_cuts_text(model)}};
   if (is_halved(model)) description["model"]["float16"] = true;
   result.model = script_json(model_json(model));
 }

@@ -6,11 +6,54 @@
 
 #include <heed/autograd/ops.h>
 
+#include <algorithm>
+#include <set>
 #include <span>
 
 namespace heed {
 std::int64_t half_bytes(const SavedModel& model) {
   return model.parameters.numel() * static_cast<std::int64_t>(sizeof(std::uint16_t));
+}
+
+namespace {
+
+// Returns whether each part of a normalizer or pre-tokenizer, one or several in "Sequence", has one of these types.
+bool has_only(const Json& part, const std::set<std::string>& types) {
+  if (part.is_null()) return true;
+  if (part["type"] != "Sequence") return part.contains("type") && types.contains(part["type"]);
+  const Json& all = part.contains("normalizers") ? part["normalizers"] : part["pretokenizers"];
+  return std::ranges::all_of(all, [&](const Json& one) { return has_only(one, types); });
+}
+
+}  // namespace
+
+Json page_tokenizer(const PretrainedTokenizer& tokenizer) {
+  Json file = parse_json(tokenizer.json(), 16);
+  Json normalizer = file.value("normalizer", Json()), pre_tokenizer = file.value("pre_tokenizer", Json());
+  Json model = file["model"], added = file.value("added_tokens", Json::array());
+  const bool is_plain = std::ranges::all_of(added, [&](const Json& token) {
+    return !token["single_word"] && (!token["normalized"] || has_only(normalizer, {"NFC"}));
+  });
+  if (!is_plain || (model.value("type", "") != "BPE" && model.value("type", "") != "WordPiece") ||
+      !has_only(normalizer,
+                {"NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Prepend", "Replace", "BertNormalizer"}) ||
+      !has_only(pre_tokenizer,
+                {"ByteLevel", "Metaspace", "Split", "Digits", "Punctuation", "WhitespaceSplit", "BertPreTokenizer"})) {
+    return nullptr;
+  }
+  model.erase("vocab");
+  Json before = Json::array(), behind = Json::array();
+  for (const int id : tokenizer.before()) before.push_back(tokenizer.token(id));
+  for (const int id : tokenizer.behind()) behind.push_back(tokenizer.token(id));
+  return {{"normalizer", normalizer}, {"pre_tokenizer", pre_tokenizer},
+          {"model", model},           {"added_tokens", added},
+          {"before", before},         {"behind", behind}};
+}
+
+bool page_cuts_text(const SavedModel& model) {
+  const auto& pretrained = model.tokenizer.pretrained();
+  return !pretrained ||
+         (!std::holds_alternative<CandidateChooser>(*model.network) && !page_tokenizer(*pretrained).is_null());
 }
 
 bool is_halved(const SavedModel& model) { return 2 * half_bytes(model) > page_model_bytes; }
@@ -29,6 +72,11 @@ Json model_json(const SavedModel& model) {
   for (const std::string& word : model.vocabulary.words()) {
     if (model.tokenizer.pretrained()) names.push_back(page_token(model, word));
   }
+  std::vector<std::string> queries = model.queries;
+  const auto& pretrained = model.tokenizer.pretrained();
+  if (pretrained && pretrained->special().mask && std::holds_alternative<MaskedLanguageModel>(*model.network)) {
+    queries.push_back(pretrained->token(*pretrained->special().mask));
+  }
   if (const auto number = model.vocabulary.unknown()) unknown_word = model.vocabulary.word(*number);
   Json config = to_json(config_of(*model.network));
   Json& mlp = config["transformer"]["block"]["mlp"];
@@ -37,7 +85,8 @@ Json model_json(const SavedModel& model) {
           {"split", name_of(model.tokenizer.split())},
           {"of_text", model.tokenizer.is_of_text()},
           {"step", model.step},
-          {"queries", model.queries},
+          {"queries", queries},
+          {"tokenizer", pretrained ? page_tokenizer(*pretrained) : Json()},
           {"vocabulary", model.vocabulary.words()},
           {"names", names},
           {"unknown", unknown_word},

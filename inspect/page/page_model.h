@@ -17,6 +17,13 @@ std::int64_t half_bytes(const SavedModel& model);
 /// Returns whether a page holds the model's parameters in float16, because they are too many in float32.
 bool is_halved(const SavedModel& model);
 
+/// Returns the parts of a tokenizer.json for inspect/page/tokenizer.js, without the vocabulary; null if that lacks one of them.
+Json page_tokenizer(const PretrainedTokenizer& tokenizer);
+
+/// Returns whether inspect/page/tokenizer.js can cut a typed text into the model's tokens. It has the common parts of a
+/// tokenizer.json; a model that chooses among candidates in subwords is served instead.
+bool page_cuts_text(const SavedModel& model);
+
 /// Returns the configuration, vocabulary and parameters of a model.
 Json model_json(const SavedModel& model);
 

@@ -51,10 +51,8 @@ function* takingApart(reader, text, layer, head, from, to, rather = -1) {
           });
           const [best] = reader.best(reading, 1);
           return {
-            weight: changed.layers[layer].heads[head].weights[from * T + to],
-            answer: best.word,
-            before: best.probability,
-            probability: changed.probabilities[best.number]
+            weight: changed.layers[layer].heads[head].weights[from * T + to], answer: best.word,
+            before: best.probability, probability: changed.probabilities[best.number]
           };
         }
   };
@@ -110,16 +108,12 @@ function writtenAt(reader, tokens, reading, brought, layer, token) {
   return parts;
 }
 
-const partName = ({what, layer, head, token}, tokens) => what === 'head' ?
-    headName(layer, head) + (token === undefined ? '' : ` from ${placed(tokens, token)}`) :
-    layer === undefined ? what :
-                          `layer ${layer + 1} ${what}`;
+const partName = ({what, layer, head, token}, tokens) => layer === undefined ? what : what !== 'head' ? `layer ${layer + 1} ${what}` :
+    headName(layer, head) + (token === undefined ? '' : ` from ${placed(tokens, token)}`);
 
 // Describes a part of the token `itself` in words.
 const partPhrase = (part, tokens, itself) => part.what === 'token' ? `the token “${visible(itself)}”` :
-    part.what === 'position'                                         ? 'its position' :
-    part.what === 'head'                                             ? `the output of ${partName(part, tokens)}` :
-                                                                       partName(part, tokens);
+    part.what === 'position' ? 'its position' : (part.what === 'head' ? 'the output of ' : '') + partName(part, tokens);
 
 const shownParts = 8;
 

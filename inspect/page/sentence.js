@@ -11,18 +11,14 @@ const sentenceView = {
     const choose = el('div', {class: 'controls'}), below = new TableBelow('As a table'), aside = new Story();
     const left = el('div', {class: 'left'}, figure.element, choose, below.element), element = el('section', {class: 'story'}, left, aside.element);
     const view = {
-      followsTraining: () => true,
-      figures: [figure, ...aside.figures],
-      element,
+      followsTraining: () => true, figures: [figure, ...aside.figures], element,
       says: () => view.isSurprise ? surpriseSays(shownNow()) : saysOf(shownNow()),
       muted: true,     // first token and separators
       surprise: true,  // colour a text by its surprise
     };
     let hover = null;  // {side, token}
     let least = 0;     // index into leastWeights
-    figure.box.tabIndex = 0;
-    figure.box.setAttribute('role', 'group');
-    figure.box.setAttribute('aria-label', 'Arrow keys choose a token');
+    change(figure.box, {class: 'picture', tabindex: 0, role: 'group', 'aria-label': 'Arrow keys choose a token'});
     const at = (event) => {
       const {tokens} = subject(), box = figure.box.getBoundingClientRect();
       const token = view.text ? tokenAt(figure, event, view.textTop, view.text) : Math.floor((event.clientY - box.top - view.top) / view.row);
@@ -45,13 +41,9 @@ const sentenceView = {
         return askOwn(now.live.engine, {...now, live: null, query: place.token});
       update({token: place.token});
     });
-    figure.box.addEventListener('keydown', (event) => {
-      const move = {ArrowUp: -1, ArrowDown: 1, ArrowLeft: -1, ArrowRight: 1}[event.key];
-      if (!move) return;
-      event.preventDefault();
-      const {tokens} = subject();
+    onArrows(figure.box, (rows, columns) => {
       hover = null;
-      update({token: Math.max(0, Math.min(tokens.length - 1, state.token + move))});
+      update({token: indexNear(state.token + rows + columns, subject().tokens.length)});
       announce(looksAt(subject(), state.token));
     });
     const drawControls = (now, lines, bits) => renew(
@@ -147,9 +139,8 @@ const waiting = (figure) => {
 
 // Returns the shown heads in the order of layers and heads.
 function shownHeads(heads) {
-  return allHeads(heads).filter(([layer, head]) => state.shown.has(key(layer, head))).map(([
-                                                                                            layer, head
-                                                                                          ]) => ({layer, head, colour: headColour(layer, head)}));
+  const shown = allHeads(heads).filter((at) => state.shown.has(key(...at)));
+  return shown.map(([layer, head]) => ({layer, head, colour: headColour(layer, head)}));
 }
 
 function surpriseSays(now) {
@@ -253,12 +244,9 @@ function drawSentence(figure, view, {tokens, query, antecedent, candidates, head
     for (const side of ['left', 'right']) {
       const chosen = focus.side === side && focus.token === t, whole = placed(tokens, t), text = fitted(whole, size, labels - 8);
       figure.text(side === 'left' ? left - 6 : right + 6, y(t), text, {
-        'text-anchor': side === 'left' ? 'end' : 'start',
-        'font-size': size,
+        'text-anchor': side === 'left' ? 'end' : 'start', 'font-size': size,
         'font-weight': chosen || t === query || t === antecedent ? 700 : 400,
-        fill: chosen                            ? ink.accent :
-            isMarked(t, antecedent, candidates) ? ink.mark :
-                                                  ink.text,
+        fill: chosen ? ink.accent : isMarked(t, antecedent, candidates) ? ink.mark : ink.text,
         class: `token-${side}`,
         title: text === whole ? null : whole
       });
@@ -272,17 +260,14 @@ function drawSentence(figure, view, {tokens, query, antecedent, candidates, head
 
 // Returns "it → animal 0.99, ..." for a screen reader.
 function looksAt({tokens, heads, attention}, i) {
-  return shownHeads(heads)
-      .slice(0, 8)
-      .map(({layer, head}) => `${headName(layer, head)}: ${looksAtIn({tokens, attention}, layer, head, i)}`)
-      .join('; ');
+  const one = ({layer, head}) => `${headName(layer, head)}: ${looksAtIn({tokens, attention}, layer, head, i)}`;
+  return shownHeads(heads).slice(0, 8).map(one).join('; ');
 }
 
 function rowTable({tokens, heads, attention}, token) {
   return table(
       [`from ${visible(tokens[token])}`, ...tokens.map((_, i) => placed(tokens, i))],
-      shownHeads(heads).map(
-          ({layer, head}) => [headName(layer, head), ...Array.from(attention.row(layer, head, token), (w) => fixed(w))]),
+      shownHeads(heads).map(({layer, head}) => [headName(layer, head), ...Array.from(attention.row(layer, head, token), (w) => fixed(w))]),
       {'aria-label': `Attention from ${visible(tokens[token])}`});
 }
 

@@ -20,10 +20,7 @@ const sideView = {
       return tokens ? pairText(tokens, row, column, map.values[row * map.columns + column]) : null;
     });
     return {
-      figures: [figure],
-      element,
-      followsTraining: () => true,
-      ownsSentence: true,
+      figures: [figure], element, followsTraining: () => true, ownsSentence: true,
       says: () => sidesSay(resolved()),
       draw() {
         if (madeFor !== `${state.run} ${state.sentence}`) {
@@ -32,9 +29,8 @@ const sideView = {
           sides = presets[0].sides;
         }
         const [a, b] = resolved();
-        renew(presetButtons, presets.map((preset) => button(preset.name, () => setSides(preset.sides), {
-                                           'aria-pressed': String(JSON.stringify(preset.sides) === JSON.stringify(sides))
-                                         })));
+        const isPressed = (preset) => String(JSON.stringify(preset.sides) === JSON.stringify(sides));
+        renew(presetButtons, presets.map((one) => button(one.name, () => setSides(one.sides), {'aria-pressed': isPressed(one)})));
         renew(pickersOfBoth, [a, b].map((one, i) => pickers(sides[i], one, i === 0 ? b : a, 'AB'[i], (next) => setSides(sides.with(i, next)))));
         renew(answers, answersOf([a, b]));
         if (!a.attention || !b.attention) return waiting(figure);
@@ -133,9 +129,7 @@ function answersOf(both) {
     const engine = engineOf(one.run, one.at);
     const reading = engine?.step === one.step ? engine.read(asRead(one), [], () => update({})) : null;
     const probability = (candidate) => candidate === one.predicted ? one.probability :
-        reading                                                    ? reading.probability(candidate) :
-        isOther(one, candidate)                                    ? 1 - one.probability :
-                                                                     NaN;
+        reading ? reading.probability(candidate) : isOther(one, candidate) ? 1 - one.probability : NaN;
     return ['AB'[i], word(one.predicted), ...candidates.map((candidate) => bar(probability(candidate), fixed(probability(candidate))))];
   });
   return table(
@@ -161,13 +155,9 @@ function drawSides(figure, a, b) {
   const count = same ? 3 : 2, gap = 18, width = beside ? (room - (count - 1) * gap) / count : room;
   const scale = scales.weight.within(endOf(...[a, b].map((one) => one.attention.of(one.layer, one.head))));
   const maps = [a, b].map((one) => ({
-                            rows: one.tokens.map((_, i) => placed(one.tokens, i)),
-                            values: one.attention.of(one.layer, one.head),
-                            markRow: one.query,
-                            markColumn: one.antecedent,
-                            candidates: one.candidates,
-                            scale
-                          }));
+    rows: one.tokens.map((_, i) => placed(one.tokens, i)), values: one.attention.of(one.layer, one.head),
+    markRow: one.query, markColumn: one.antecedent, candidates: one.candidates, scale
+  }));
   const differences = scales.signed.within(scale.high);
   if (same) {
     const rows = maps[1].rows.map((label, i) => a.tokens[i] === b.tokens[i] ? label : `${maps[0].rows[i]}/${label}`);

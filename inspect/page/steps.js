@@ -16,9 +16,7 @@ const stepsView = {
       return name ? [`${name(row)}[${column + 1}] `, el('b', {}, fixed(map.values[row * map.columns + column], 4))] : null;
     });
     return {
-      figures: [figure],
-      element,
-      followsTraining: () => hasModels(state.run),
+      figures: [figure], element, followsTraining: () => hasModels(state.run),
       says: () => walked && walkSays(walked),
       draw() {
         const reader = readerOf(state.run), now = subject();
@@ -59,24 +57,11 @@ function walk(reader, text, i) {
   const block = reader.blocks[layer], {X} = layers[layer], {Q, K, V, scores, weights, output} = layers[layer].heads[head];
   const {d} = reader, {d_k, d_v} = block, T = tokens.length, row = (x, t, n) => x.slice(t * n, (t + 1) * n);
   return {
-    reader,
-    tokens,
-    i,
-    layer,
-    head,
-    d_k,
-    d_v,
-    x: row(X, i, d),
-    q: row(Q, i, d_k),
-    output: row(output, i, d_v),
+    reader, tokens, i, layer, head, d_k, d_v, x: row(X, i, d), q: row(Q, i, d_k), output: row(output, i, d_v),
     parts: tokens.map((_, j) => ({
-                        k: row(K, j, d_k),
-                        product: scores[i * T + j] / block.scale,
-                        scaled: scores[i * T + j],
-                        weight: weights[i * T + j],
-                        v: row(V, j, d_v),
-                        weighted: row(V, j, d_v).map((v) => v * weights[i * T + j])
-                      }))
+      k: row(K, j, d_k), product: scores[i * T + j] / block.scale, scaled: scores[i * T + j], weight: weights[i * T + j],
+      v: row(V, j, d_v), weighted: row(V, j, d_v).map((v) => v * weights[i * T + j])
+    }))
   };
 }
 
@@ -138,8 +123,7 @@ function drawWalk(figure, walked, byDimension) {
   drawRows('weight × v', parts.map(({weighted}) => weighted), xs.weighted, ranges.v);
   parts.forEach(({j, label, product, scaled, weight}, n) => {
     const y = top + n * row, middle = y + row / 2;
-    figure.text(
-        left - 10, middle, fitted(label, size, left - 13), {'text-anchor': 'end', 'font-size': size, fill: j === i ? ink.accent : ink.text});
+    figure.text(left - 10, middle, fitted(label, size, left - 13), {'text-anchor': 'end', 'font-size': size, fill: j === i ? ink.accent : ink.text});
     figure.text(xs.product + 26, middle, product === undefined ? '' : fixed(product, 2), {'text-anchor': 'end', 'font-size': size - 1});
     figure.text(xs.scaled + 26, middle, product === undefined ? '' : fixed(scaled, 2), {'text-anchor': 'end', 'font-size': size - 1});
     figure.add('rect', {x: xs.weight - 28, y, width: 60, height: row - 2, fill: scales.weight.colour(weight)});

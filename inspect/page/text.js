@@ -1,8 +1,6 @@
 // Characters that are invisible or reorder others: controls, direction marks, joiners without effect, tags.
-const unseen = new RegExp(
-    '[\\u0080-\\u009f\\u00ad\\u034f\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f' +
-        '\\ufeff\\ufff9-\\ufffb\\ud800-\\udfff\\u{e0000}-\\u{e0fff}]',
-    'u');
+const unseen =
+    /[\u0080-\u009f\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e0fff}]/u;
 
 const spaceSigns = {' ': '␣', '\n': '↵', '\r': '␍', '\t': '⇥', '<0x0A>': '↵'};  // the last: a subword's byte
 
@@ -10,13 +8,10 @@ const spaceSigns = {' ': '␣', '\n': '↵', '\r': '␍', '\t': '⇥', '<0x0A>':
 function visible(token) {
   if (Object.hasOwn(spaceSigns, token)) return spaceSigns[token];
   if (/^[\u200c\u200d\s]+$/u.test(token)) return [...token].map((c) => spaceSigns[c] ?? pointName(c)).join('');
-  return [...token]
-      .map((c) => {
-        const point = c.codePointAt(0);
-        if (point < 0x20) return String.fromCharCode(0x2400 + point);
-        return point === 0x7f ? '␡' : unseen.test(c) ? pointName(c) : c;
-      })
-      .join('');
+  return [...token].map((c) => {
+    if (c < ' ') return String.fromCharCode(0x2400 + c.charCodeAt(0));
+    return c === '\x7f' ? '␡' : unseen.test(c) ? pointName(c) : c;
+  }).join('');
 }
 
 // Returns the separator of tokens in running text: empty if the tokens contain their spaces.
@@ -24,8 +19,7 @@ const gapOf = (tokens) => tokens.some((token) => /^\s/.test(token)) ? '' : ' ';
 const inText = (token) => token === ' ' ? token : visible(token);
 const textOf = (tokens) => tokens.map(inText).join(gapOf(tokens));
 
-// Returns the direction of a text, from its first letter. Hebrew, Arabic, Syriac, Thaana and similar scripts are in these
-// ranges.
+// Returns the direction of a text, from its first letter. Hebrew, Arabic, Syriac, Thaana and similar scripts are in these ranges.
 function direction(tokens) {
   const letter = /\p{L}/u.exec(tokens.join(' '))?.[0] ?? '';
   return /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(letter) ? 'rtl' : 'ltr';
@@ -58,23 +52,6 @@ const isSpace = (cluster) => /^[\p{Zs}\p{Zl}\p{Zp}\p{Cc}]/u.test(cluster);
 const isMark = (cluster) => /^[\p{P}\p{S}]/u.test(cluster);
 const isLetter = (cluster) => !isSpace(cluster) && !isMark(cluster);
 const joinsLetters = (cluster) => ['\'', '’', '-', '‐', '‑'].includes(cluster);
-
-const byteName = (byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`;
-const bytesIn = (text) => new TextEncoder().encode(text);
-
-// Equals Subwords::each() in data/subwords.h. Joins the two neighbours whose subword has the smallest number, until no two have
-// one; then replaces what has no number by its bytes. `numbers` maps subwords to numbers.
-function subwordsOf(text, numbers) {
-  return text.split(/(?=[ \n\0\u2581])|(?<=[\n\0\u2581])/).flatMap((word) => {
-    const parts = [...word];
-    for (;;) {
-      const joined = parts.map((part, i) => numbers.get(part + parts[i + 1]) ?? Infinity), first = Math.min(...joined);
-      if (!Number.isFinite(first)) return parts.flatMap((part) => numbers.has(part) ? [part] : Array.from(bytesIn(part), byteName));
-      const at = joined.indexOf(first);
-      parts.splice(at, 2, parts[at] + parts[at + 1]);
-    }
-  });
-}
 
 // Equals Tokenizer::of_text() in data/tokenize.h.
 function tokenizeText(text, split, numbers) {
@@ -156,8 +133,7 @@ function withBrackets(tokens, spans, gap) {
   return tokens.map((token, i) => (begins(i) ? token.replace(/^\s*/, '$&[') : token) + (ends(i) ? ']' : '')).join(gap);
 }
 
-// Returns the index of token i after an edit, if it and all tokens before it, or it and all after it, are unchanged.
-// Otherwise returns -1.
+// Returns the index of token i after an edit, if it and all tokens before it, or it and all after it, are unchanged. Otherwise returns -1.
 function afterEdit(before, after, i) {
   const first = before.findIndex((token, n) => token !== after[n]);
   if (first < 0 || i < first) return i < after.length ? i : -1;
@@ -168,13 +144,10 @@ function afterEdit(before, after, i) {
 // Returns the sentence number of each token, counted back from the last sentence.
 function sentenceNumbers(tokens) {
   let number = 0;
-  return tokens.map((token, i) => [token, i])
-      .reverse()
-      .map(([token, i]) => {
-        if ((token === '.' || token === '。') && i + 1 < tokens.length) ++number;
-        return number;
-      })
-      .reverse();
+  return tokens.reduceRight((numbers, token, i) => {
+    if ((token === '.' || token === '。') && i + 1 < tokens.length) ++number;
+    return [number, ...numbers];
+  }, []);
 }
 
 // Returns the number of insertions, deletions, substitutions and transpositions that turn a into b.

@@ -27,14 +27,9 @@ function drawText(figure, x, y, {tokens, places, size, colour, note = () => '', 
   tokens.forEach((token, i) => {
     const place = places[i], ground = colour(i), height = size * 1.35;
     figure.add('rect', {
-      x: x + place.x - place.width / 2 + 0.5,
-      y: y + place.y - height / 2,
-      width: Math.max(1, place.width - 1),
-      height,
-      rx: 2,
-      fill: ground?.rgb ?? 'transparent',
-      stroke: i === asked ? ink.accent : marked(i) ? ink.mark : null,
-      'stroke-width': 2
+      x: x + place.x - place.width / 2 + 0.5, y: y + place.y - height / 2,
+      width: Math.max(1, place.width - 1), height, rx: 2, fill: ground?.rgb ?? 'transparent',
+      stroke: i === asked ? ink.accent : marked(i) ? ink.mark : null, 'stroke-width': 2
     });
     figure.text(x + place.x, y + place.y, fitted(visible(token), size, place.width), {
       'text-anchor': 'middle',
@@ -55,13 +50,8 @@ function drawArc(figure, x, y, {places, size}, i, j, {colour, weight, label}) {
   const [top, end] = same ? [y + from.y - half, y + to.y - half] : from.y > to.y ? [y + from.y - half, y + to.y + half] : [y + from.y + half, y + to.y - half];
   const d = same ? `M${a},${top}C${a},${top - rise} ${b},${top - rise} ${b},${top}` : `M${a},${top}C${a},${(top + end) / 2} ${b},${(top + end) / 2} ${b},${end}`;
   figure.add('path', {
-    d,
-    fill: 'none',
-    stroke: colour,
-    'stroke-opacity': (0.35 + 0.65 * weight).toFixed(3),
-    'stroke-width': (1 + 4 * weight).toFixed(2),
-    'stroke-linecap': 'round',
-    class: 'arc'
+    d, fill: 'none', stroke: colour, 'stroke-opacity': (0.35 + 0.65 * weight).toFixed(3),
+    'stroke-width': (1 + 4 * weight).toFixed(2), 'stroke-linecap': 'round', class: 'arc'
   });
   if (!label) return;
   const wide = textWidth(label, 15.5) / 2 + 6, isShort = same && Math.abs(a - b) < wide, middle = Math.max(wide, Math.min(figure.width - wide, (a + b) / 2));

@@ -54,8 +54,8 @@ const training = {
     const now = metrics.findLast((line) => line.step <= step) ?? metrics[0];
     this.figure.begin(
         room, beside ? height : 2 * height, `Loss ${fixed(now.held_out_loss)} and accuracy ${percent(now.held_out_accuracy)} at step ${step}`);
-    const largest =
-        Math.max(...content.runs.flatMap((run) => run.metrics).flatMap((line) => [line.train_loss, line.held_out_loss]).filter(Number.isFinite));
+    const losses = content.runs.flatMap((run) => run.metrics).flatMap((line) => [line.train_loss, line.held_out_loss]);
+    const largest = Math.max(...losses.filter(Number.isFinite));
     const scoreCurve = ({layer, head, kind, name, colour}) => ({
       label: `${width > 500 ? name : name.replace(' head', '').replace('-token', '')} ${layer + 1}.${head + 1}`,
       colour,

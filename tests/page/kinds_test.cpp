@@ -82,6 +82,11 @@ TEST_CASE("The page of a model with byte-level tokens computes with them and wri
   show(*chromium, "Why");
   chromium->wait_for("document.querySelector('#main').innerText.includes('The query of')");
   CHECK(panel(*chromium).find("NaN") == std::string::npos);
+  show(*chromium, "Try it");
+  type(*chromium, "his is This");
+  CHECK(chromium->run("subject().tokens") == Json({"h", "i", "s", " is", " ", "T", "h", "i", "s"}));
+  const std::vector<double> numbers = heed::expected(model, question(model, "his is This"));
+  CHECK(largest_difference(chromium->run(typed), numbers) < 1e-3);
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 

@@ -1,5 +1,6 @@
 #include "browser.h"
 #include "inspect/page/page.h"
+#include "inspect/page/page_model.h"
 #include "open.h"
 #include "tests/catch.h"
 #include "tests/train/program.h"
@@ -7,6 +8,10 @@
 
 #include <heed/data/tokenize.h>
 #include <heed/explain/score_parts.h>
+
+#include <cstring>
+#include <filesystem>
+#include <set>
 
 using namespace heed;
 
@@ -312,6 +317,52 @@ TEST_CASE("The page cuts a typed text into the subwords that the program reads, 
   CHECK(written.size() > 200);
   CHECK(written.find("<0x") == std::string::npos);  // bytes are joined to characters
   CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
+TEST_CASE("The page cuts texts as the tokenizers of pretrained models do") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(small_model());
+  chromium->open(page.file);
+  std::vector<std::string> lines;
+  const std::string bytes = read_file("tests/golden/tokenizers/lines.bin");
+  for (std::size_t at = 0; at < bytes.size();) {
+    std::uint32_t size = 0;
+    std::memcpy(&size, bytes.data() + at, sizeof size);
+    lines.push_back(bytes.substr(at + sizeof size, size));
+    at += sizeof size + size;
+  }
+  REQUIRE(lines.size() > 100);
+  std::set<std::string> all_equal, few_differ, refused;
+  for (const auto& entry : std::filesystem::directory_iterator("tests/golden/tokenizers")) {
+    if (entry.path().extension() != ".json") continue;
+    const PretrainedTokenizer tokenizer(read_file(entry.path()));
+    const Json parts = page_tokenizer(tokenizer);
+    if (parts.is_null()) continue;
+    const std::string name = entry.path().stem();
+    const Json is_made =
+        chromium->run(fmt::format("(() => {{ const all = new Set({}); try {{ globalThis.cut = pretrainedTokenizer({}, "
+                                  "(token) => all.has(token)); "
+                                  "return true; }} catch {{ return false; }} }})()",
+                                  Json(tokenizer.tokens()).dump(), parts.dump()));
+    if (is_made == false) {
+      refused.insert(name);
+      continue;
+    }
+    int different = 0;
+    for (const std::string& line : lines) {
+      std::vector<std::string> expected;
+      for (const EncodedToken& token : tokenizer.encode(line)) expected.push_back(tokenizer.token(token.id));
+      if (chromium->run(fmt::format("cut({})", Json(line).dump())) != Json(expected)) ++different;
+    }
+    INFO(name << " " << different << " of " << lines.size());
+    CHECK(different <= 4);
+    (different == 0 ? all_equal : few_differ).insert(name);
+  }
+  CHECK(all_equal == std::set<std::string>{"deepseek", "gemma", "gpt2", "llama2", "llama3", "mistral", "neox", "qwen2",
+                                           "roberta", "starcoder"});
+  CHECK(few_differ == std::set<std::string>{"bert_cased", "bert_uncased"});  // a browser knows more punctuation
+  CHECK(refused == std::set<std::string>{"bloom"});                          // a class of characters within a class
 }
 
 TEST_CASE("Calculation shows the program's own steps") {
