@@ -48,6 +48,8 @@ int index_of(std::string_view word, const std::vector<std::string>& tokens) {
 }
 
 void choose(Example& example, int chosen) {
+  if (chosen < -1 || chosen >= std::ssize(example.candidates))
+    fail("choose: expected a candidate from 0 to {}, or -1, got {}", std::ssize(example.candidates) - 1, chosen);
   const auto last = [&](int n) { return example.candidates[static_cast<std::size_t>(n)].end - 1; };
   example.chosen = chosen;
   example.antecedent = chosen < 0 ? -1 : last(chosen);
@@ -56,7 +58,11 @@ void choose(Example& example, int chosen) {
 }
 
 std::string text_of(const Example& example, Span span) {
-  return fmt::format("{}", fmt::join(example.tokens.begin() + span.begin, example.tokens.begin() + span.end, " "));
+  const bool hold_spaces =
+      std::ranges::any_of(example.tokens, [](const auto& token) { return token.starts_with(' '); });
+  const auto first = example.tokens.begin() + span.begin, end = example.tokens.begin() + span.end;
+  const std::string text = fmt::format("{}", fmt::join(first, end, hold_spaces ? "" : " "));
+  return text.starts_with(' ') ? text.substr(1) : text;
 }
 
 NumberedExamples::NumberedExamples(const std::vector<Example>& examples, const Vocabulary& vocabulary) {
@@ -76,9 +82,12 @@ NumberedExamples::NumberedExamples(const std::vector<Example>& examples, const V
     for (const std::string& token : example.tokens) tokens_.push_back(vocabulary[token]);
     sentences_.insert(sentences_.end(), example.sentences.begin(), example.sentences.end());
     end_.push_back(tokens_.size());
+    if (example.query < 0 || example.query >= std::ssize(example.tokens))
+      fail("example {}: expected a query from 0 to {}, got {}", size(), std::ssize(example.tokens) - 1, example.query);
     query_.push_back(example.query);
     const bool no_word =
         (chooses && example.chosen < 0) || (vocabulary.unknown() && !vocabulary.contains(example.answer));
+    if (!no_word && example.answer.empty()) fail("example {}: expected an answer, got none", size() - 1);
     answer_.push_back(no_word ? -1 : vocabulary[example.answer]);
     antecedent_.push_back(example.antecedent);
     twin_.push_back(example.twin);
@@ -257,7 +266,12 @@ void hold_out_tenth(Task& task, std::vector<std::vector<Example>> groups, Random
   random.shuffle(order);
   for (std::size_t i = 0; i < groups.size(); ++i) {
     std::vector<Example>& set = order[i] % 10 == 0 ? task.held_out : task.train;
-    std::move(groups[i].begin(), groups[i].end(), std::back_inserter(set));
+    std::vector<Example>& group = groups[i];
+    const bool is_pair = group.size() == 2 && group[0].twin >= 0 && group[1].twin >= 0;
+    for (std::size_t k = 0; k < group.size(); ++k) {
+      group[k].twin = is_pair ? static_cast<int>(set.size() + 1 - 2 * k) : -1;
+      set.push_back(std::move(group[k]));
+    }
   }
 }
 

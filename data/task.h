@@ -45,10 +45,11 @@ struct Example {
 /// Returns the index of the first token equal to `word`, or -1.
 int index_of(std::string_view word, const std::vector<std::string>& tokens);
 
-/// Makes candidate `chosen` (or none of them, -1) the answer, and updates antecedent, distractor and answer.
+/// Makes candidate `chosen` (or none of them, -1) the answer, and updates antecedent, distractor and answer. Throws Error when
+/// there is no such candidate.
 void choose(Example& example, int chosen);
 
-/// Returns the tokens of `span`, joined by spaces.
+/// Returns the text of `span`: its tokens, joined by spaces unless they hold their spaces, as subwords do.
 std::string text_of(const Example& example, Span span);
 
 /// A task: training and held-out examples, and their vocabulary.
@@ -88,8 +89,8 @@ using TrainingBatch = std::variant<Batch, Windows>;
 class NumberedExamples {
  public:
   NumberedExamples() = default;
-  /// Throws Error for a word outside the vocabulary, and when only some of the texts have sentence numbers or
-  /// candidates.
+  /// Throws Error for a word outside the vocabulary, for an example without an answer or with a query beyond its tokens, and when
+  /// only some of the texts have sentence numbers or candidates.
   NumberedExamples(const std::vector<Example>& examples, const Vocabulary& vocabulary);
 
   /// Returns the number of examples.
@@ -139,7 +140,8 @@ void append_set(std::vector<Sentence>& all, std::vector<Sentence> more) {
 /// Returns groups of each example and its counterpart, in the order of the first of them.
 std::vector<std::vector<Example>> with_twins(const std::vector<Example>& examples);
 
-/// Holds out a tenth of the groups, chosen by `random`. Groups (minimal pairs, stories) stay together.
+/// Holds out a tenth of the groups, chosen by `random`. Groups (minimal pairs, stories) stay together. The counterparts of a
+/// pair refer to each other in their new set.
 void hold_out_tenth(Task& task, std::vector<std::vector<Example>> groups, Random random);
 
 /// A control: replaces each answer with the distractor with probability 1/2, or with any candidate, equally likely

@@ -6,10 +6,19 @@
 
 namespace heed {
 
-TextFile::TextFile(const std::filesystem::path& path) : name_(path.string()) {
+namespace {
+
+std::string text_at(const std::filesystem::path& path) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) fail("{}: expected a text file, got a directory", name_);
-  text_ = read_file(path);
+  if (std::filesystem::is_directory(path, ignored)) fail("{}: expected a text file, got a directory", path.string());
+  return read_file(path);
+}
+
+}  // namespace
+
+TextFile::TextFile(const std::filesystem::path& path) : TextFile(path.string(), text_at(path)) {}
+
+TextFile::TextFile(std::string name, std::string text) : name_(std::move(name)), text_(std::move(text)) {
   std::string_view rest = checked_text(text_, name_);
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());

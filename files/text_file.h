@@ -28,7 +28,8 @@ class TextFile {
  public:
   /// Throws Error when the file cannot be read, is not UTF-8, or holds a NUL byte.
   explicit TextFile(const std::filesystem::path& path);
-  TextFile(const TextFile&) = delete;  ///< lines() point into the file's text
+  TextFile(std::string name, std::string text);  ///< the same with this text
+  TextFile(const TextFile&) = delete;            ///< lines() point into the file's text
 
   /// Returns the path for messages.
   const std::string& name() const { return name_; }

@@ -200,6 +200,8 @@ Example question(const SavedModel& model, std::string_view text, const std::stri
 Questions questions(const Model& model, const Vocabulary& vocabulary, const Example& example) {
   const TransformerConfig& config = transformer_of(model).config;
   const int T = static_cast<int>(example.tokens.size());
+  if (T == 0) fail("the text has no tokens");
+  if (example.query < 0 || example.query >= T) fail("expected a query from 0 to {}, got {}", T - 1, example.query);
   std::vector<std::string> unknown;
   std::vector<std::int32_t> tokens;
   for (const std::string& token : example.tokens) {
@@ -207,8 +209,9 @@ Questions questions(const Model& model, const Vocabulary& vocabulary, const Exam
       tokens.push_back(vocabulary[token]);
     } else {
       const bool is_listed = unknown.size() < 20;  // limits the hints, since each searches the whole vocabulary
-      unknown.push_back(
-          fmt::format("'{}'{}", excerpt(token), is_listed ? did_you_mean(token, vocabulary.words()) : ""));
+      const std::string name =
+          fmt::format("'{}'{}", excerpt(token), is_listed ? did_you_mean(token, vocabulary.words()) : "");
+      if (std::ranges::find(unknown, name) == unknown.end()) unknown.push_back(name);
     }
   }
   if (!unknown.empty()) {
@@ -229,7 +232,11 @@ Questions questions(const Model& model, const Vocabulary& vocabulary, const Exam
           "...");
     }
     std::vector<std::int32_t> places;
-    for (const Span& span : example.candidates) places.insert(places.end(), {span.begin, span.end});
+    for (const Span& span : example.candidates) {
+      if (span.begin < 0 || span.begin >= span.end || span.end > T)
+        fail("expected a candidate within {} tokens, got [{}, {})", T, span.begin, span.end);
+      places.insert(places.end(), {span.begin, span.end});
+    }
     input.candidates = Ids({1, std::ssize(example.candidates), 2}, std::move(places));
   }
   if (reads_sentences(model) && !example.sentences.empty()) {  // undivided, a text is one sentence

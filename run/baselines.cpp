@@ -32,6 +32,10 @@ Baselines read_baselines(const std::filesystem::path& run) {
   const std::filesystem::path path = baselines_path(run);
   const std::string file = path.string();
   if (!std::filesystem::exists(path)) {
+    if (!std::filesystem::exists(run / "config.yaml"))
+      fail(
+          "{}: is missing; only train writes baselines, and another program made this run; inspect heads works without",
+          file);
     fail("{}: is missing; {} (where model.answer is candidate)", file, written_by_resuming(run));
   }
   const SafeTensors content = read_safetensors(path);

@@ -115,10 +115,11 @@ std::vector<std::string> options_in(std::string_view help) {
 std::string command_line_error(int argc, const char* const* argv, std::string_view message, std::string_view help,
                                const std::vector<std::string_view>& decimals) {
   if (message.find("does not exist") != std::string_view::npos) {
-    const std::vector<std::string> known = options_in(help);
+    std::vector<std::string> known = options_in(help);
     for (int i = 1; i < argc; ++i) {
       const std::string_view word = std::string_view(argv[i]).substr(0, std::string_view(argv[i]).find('='));
       if (!word.starts_with("--") || message.find(word.substr(2)) == std::string_view::npos) continue;
+      if (!word.starts_with("--h")) std::erase(known, "--help");  // near to --step and others
       return fmt::format("unknown option {}{}", excerpt(word), did_you_mean(word, known));
     }
   }

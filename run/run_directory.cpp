@@ -176,6 +176,8 @@ void RunDirectory::refuse_lost_checkpoint() const {
 std::string written_by_resuming(const fs::path& run) {
   if (fs::exists(checkpoint_path(run)))
     return fmt::format("{} --resume {} writes it", command_of("train"), shell_word(run));
+  if (!fs::exists(run / "config.yaml"))
+    return "train did not make this run, and RunWriter was given no held-out examples";
   return "checkpoint.safetensors is also missing, so train --resume cannot write it; copy both from where the run was "
          "trained";
 }

@@ -16,12 +16,23 @@ RunWriter::RunWriter(const std::filesystem::path& path, const SavedModel& model,
   for (const std::vector<Example>* examples : {&std::as_const(watched_), &held_out}) {
     for (const Example& example : *examples) questions(*model_.network, model_.vocabulary, example);
   }
+  for (const Example& example : held_out) {
+    if (example.answer.empty() && example.candidates.empty()) {
+      fail("RunWriter: held-out example {} has no answer", &example - held_out.data());
+    }
+    right_answer(*model_.network, model_.vocabulary, example);
+  }
   for (const Example& example : watched_) {
     const std::string& query = example.tokens[static_cast<std::size_t>(example.query)];
     if (std::ranges::find(model_.queries, query) == model_.queries.end()) model_.queries.push_back(query);
   }
   path_ = make_free_directory(path);
-  if (!held_out.empty()) write_jsonl(held_out_path(path_), held_out);
+  try {
+    if (!held_out.empty()) write_jsonl(held_out_path(path_), held_out);
+  } catch (...) {
+    std::filesystem::remove(path_);
+    throw;
+  }
 }
 
 void RunWriter::write(const Metrics& metrics) {

@@ -47,7 +47,7 @@ void name_candidates(std::vector<Example>& examples) {
     if (!example.candidates.empty()) continue;
     if (example.antecedent < 0 || example.distractor < 0) {
       fail(
-          "{}: expected \"candidates\", or \"antecedent\" and \"other\"",
+          "{}: expected a question with \"candidates\", or with \"antecedent\" and \"other\"",
           example.source.text.empty() ? fmt::format("sentence {} of {}", i + 1, examples.size()) : example.source.text);
     }
     const auto [first, second] = std::minmax(example.antecedent, example.distractor);

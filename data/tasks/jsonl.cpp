@@ -205,16 +205,7 @@ void check_twin(TextFile& file, std::size_t line, const std::vector<Example>& ex
   }
 }
 
-std::vector<Example> read_files(const std::string& paths) {
-  std::vector<Example> all;
-  for (const std::string& path : divided_paths(paths)) append_set(all, read_jsonl(path));
-  return all;
-}
-
-}  // namespace
-
-std::vector<Example> read_jsonl(const std::filesystem::path& path) {
-  TextFile file(path);
+std::vector<Example> read_lines(TextFile& file) {
   std::vector<Example> examples;
   std::vector<std::size_t> lines;  // of the examples
   refuse_one_value(file);
@@ -235,6 +226,19 @@ std::vector<Example> read_jsonl(const std::filesystem::path& path) {
   file.finish();
   if (examples.empty()) fail("{}: no examples; expected one JSON object per line", file.name());
   return examples;
+}
+
+std::vector<Example> read_files(const std::string& paths) {
+  std::vector<Example> all;
+  for (const std::string& path : divided_paths(paths)) append_set(all, read_jsonl(path));
+  return all;
+}
+
+}  // namespace
+
+std::vector<Example> read_jsonl(const std::filesystem::path& path) {
+  TextFile file(path);
+  return read_lines(file);
 }
 
 void write_jsonl(const std::filesystem::path& path, const std::vector<Example>& examples) {
@@ -259,6 +263,10 @@ void write_jsonl(const std::filesystem::path& path, const std::vector<Example>& 
     } catch (const Error& error) {
       fail("{}: example {}, counted from 0, {}", path.string(), i, error.what());
     }
+  }
+  if (!examples.empty()) {
+    TextFile written(path.string(), text);
+    read_lines(written);
   }
   write_file(path, text);
 }

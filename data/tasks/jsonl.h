@@ -14,7 +14,8 @@ namespace heed {
 /// are skipped. Throws Error with all mistakes of the file, by line.
 std::vector<Example> read_jsonl(const std::filesystem::path& path);
 
-/// Writes a file that read_jsonl() reads as exactly these examples; atomically, like write_file().
+/// Writes a file that read_jsonl() reads as exactly these examples; atomically, like write_file(). Throws
+/// Error, before it writes, with all that read_jsonl() would refuse: a query beyond the tokens, a counterpart beyond the examples.
 void write_jsonl(const std::filesystem::path& path, const std::vector<Example>& examples);
 
 /// Makes the task. `train` and `test` are lists of paths, separated by commas. With an empty `test`, a tenth of `train`

@@ -229,6 +229,20 @@ TEST_CASE("a tenth of the groups is held out, groups stay together") {
   REQUIRE(task.train.size() == 90);
   REQUIRE(task.held_out.size() == 10);
   for (std::size_t i = 0; i < 10; i += 2) CHECK(task.held_out[i].answer == task.held_out[i + 1].answer);
+  std::vector<Example> pairs;
+  for (int i = 0; i < 30; ++i) {
+    for (const int antecedent : {0, 1}) {
+      pairs.push_back(example({std::to_string(i), "b", antecedent == 0 ? "x" : "y", "it"}, 3, antecedent));
+    }
+  }
+  pair_twins(pairs);
+  Task paired;
+  hold_out_tenth(paired, with_twins(pairs), Random(1));
+  for (const std::vector<Example>* set : {&paired.train, &paired.held_out}) {
+    for (std::size_t i = 0; i < set->size(); ++i) {  // in the new set, not in `pairs`
+      CHECK((*set)[i].twin == static_cast<int>(i % 2 == 0 ? i + 1 : i - 1));
+    }
+  }
   Task again, other;
   hold_out_tenth(again, groups, Random(1));
   hold_out_tenth(other, groups, Random(2));

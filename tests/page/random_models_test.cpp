@@ -22,6 +22,7 @@ struct DrawnModel {
     text = chooses ? "the [dog] was tired . was it [the street] ?" : "the dog was tired . was it the street ?";
     example = question(model, text, predicts_tokens(*model.network) ? "" : "it");
     if (chooses) choose(example, 0);
+    if (!chooses) example.answer = "dog";
   }
 };
 

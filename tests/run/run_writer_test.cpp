@@ -25,6 +25,7 @@ struct OwnModel {
     config.transformer.vocabulary = 3, config.transformer.max_length = 8;
     saved.network = LanguageModel(Scope(saved.parameters, 1), config);
     watched = question(saved, text);
+    watched.answer = "c";
   }
 };
 
@@ -54,6 +55,33 @@ TEST_CASE("A run of one's own holds the model, the attention and the figures of 
   CHECK(metrics[0].train_loss == 1.5);
   CHECK(std::isnan(metrics[0].held_out.accuracy));
   CHECK(std::filesystem::exists(held_out_path(run.path())));
+}
+
+TEST_CASE("A run of one's own refuses examples that inspect could not read") {
+  const Scratch scratch;
+  const OwnModel own;
+  const auto refusal = [&](const Example& watched, const Example& held_out) {
+    const std::string text =
+        message([&] { RunWriter(scratch / "mine", own.saved, {watched}, {held_out}); }, (scratch / "mine").string());
+    CHECK_FALSE(std::filesystem::exists(scratch / "mine"));
+    return text;
+  };
+  Example example = own.watched;
+  example.twin = 1;
+  CHECK(refusal(own.watched, example) == "FILE/held_out.jsonl:1: twin: expected a number from 0 to 0, got 1");
+  example = own.watched;
+  example.antecedent = 9;
+  CHECK(refusal(own.watched, example) == "FILE/held_out.jsonl:1: antecedent: expected a number from 0 to 4, got 9");
+  example = own.watched;
+  example.answer = "z";
+  CHECK(refusal(own.watched, example).starts_with("unknown word 'z'"));
+  example.answer.clear();
+  CHECK(refusal(own.watched, example) == "RunWriter: held-out example 0 has no answer");
+  example = own.watched;
+  example.query = 5;
+  CHECK(refusal(example, own.watched) == "expected a query from 0 to 4, got 5");
+  example.tokens.clear();
+  CHECK(refusal(example, own.watched) == "the text has no tokens");
 }
 
 TEST_CASE("A run of one's own takes a directory that does not exist yet") {

@@ -126,7 +126,7 @@ TEST_CASE("The first line tells the format of a file, and '#' selects sets of sc
         "FILE: no sentences");
   write_file(file, R"({"tokens": ["Bo", "saw", "it"], "query": 2, "antecedent": 0})");
   CHECK(message([&] { read_candidates(file); }, file) ==
-        "FILE:1: expected \"candidates\", or \"antecedent\" and \"other\"");
+        "FILE:1: expected a question with \"candidates\", or with \"antecedent\" and \"other\"");
   write_file(file, R"({"qID": "Q-1", "sentence": "The _ is old.", "option1": "The", "option2": "_", "answer": "1"})");
   CHECK(message([&] { cut_all(read_candidates(file), Tokenizer(Split::words)); }, file) ==
         "FILE:1: the query '_' is a candidate, too");
@@ -247,7 +247,7 @@ TEST_CASE("An antecedent and a distractor make two candidates in text order") {
   CHECK(examples[0].chosen == 1);
   examples.push_back({.tokens = {"a", "it"}, .query = 1, .antecedent = 0, .answer = "a"});
   CHECK(message([&] { name_candidates(examples); }) ==
-        "sentence 2 of 2: expected \"candidates\", or \"antecedent\" and \"other\"");
+        "sentence 2 of 2: expected a question with \"candidates\", or with \"antecedent\" and \"other\"");
 }
 
 TEST_CASE("Shuffled answers are equally likely among the candidates") {
