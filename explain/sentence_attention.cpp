@@ -14,6 +14,7 @@ namespace heed {
 namespace {
 
 bool begins_word(const std::string& piece, const std::string& before) {
+  if (before == " ") return false;
   const auto is_of_words = [](char c) {
     return c < 0 || c == '\'' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
   };
@@ -88,7 +89,8 @@ SentenceAttention of_whole_words(const SentenceAttention& pieces) {
     if (i == 0 || begins_word(piece, pieces.tokens[i - 1])) {
       result.tokens.push_back(piece.size() > 1 && piece[0] == ' ' ? piece.substr(1) : piece);
     } else {
-      result.tokens.back() += piece;
+      std::string& word = result.tokens.back();
+      word = word == " " ? piece : word + piece;
     }
     word_of.push_back(static_cast<int>(result.tokens.size()) - 1);
   }

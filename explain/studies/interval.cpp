@@ -71,7 +71,7 @@ Interval interval_of(const std::vector<double>& values, const std::vector<int>& 
   for (const auto& [group, deviation] : deviations) squares += deviation * deviation;
   if (G > 1) squares *= G / (G - 1);
   const bool counts = std::ranges::all_of(values, [](double value) { return value == std::round(value); });
-  if (counts || G == 1) squares += z_95 * z_95 * (n / G) * (n / G);
+  if (counts || G == 1) squares += std::pow(z_95 * n / (G + (counts ? z_95 * z_95 : 0)), 2);
   const double error = std::min(1.0, z_95 * std::sqrt(squares) / n);
   return {mean, mean - error, mean + error};
 }

@@ -25,8 +25,8 @@ Interval share_of(const std::vector<bool>& right, const std::vector<int>& twin);
 
 /// Returns the mean of `values`, of [-1, 1], and its 95 % interval, share +- error. Values of one group (the sentences
 /// of a minimal pair) are not independent, so the error is that of the groups' sums (Cochran 1977, section 9A). If all
-/// values are whole numbers (counts), the sum of squares has one more deviation, of z times a group's size, so that
-/// equal values leave an interval: for 0 right among n it ends where Wilson's does, at about z^2 / n. The error is at
+/// values are whole numbers (counts), the sum of squares has one more deviation, of z n / (groups + z^2), so that
+/// equal values leave an interval: for 0 right among n it ends where Wilson's does. The error is at
 /// most 1. Returns NaN for empty `values`.
 Interval interval_of(const std::vector<double>& values, const std::vector<int>& groups);
 

@@ -64,6 +64,20 @@ Interval accuracy_of(const HeldOut& held_out, const std::vector<HeldOut::Answer>
   return interval_of(right, groups);
 }
 
+// Returns the accuracy lost from `before` to `after`.
+Interval loss_of(const HeldOut& held_out, const std::vector<HeldOut::Answer>& before,
+                 const std::vector<HeldOut::Answer>& after) {
+  std::vector<double> lost;
+  std::vector<int> groups;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (span_of(held_out.sentences()[i], Role::antecedent).end <= 0) continue;
+    const int right = held_out.right(i);
+    lost.push_back((before[i].word == right) - (after[i].word == right));
+    groups.push_back(held_out.group(i));
+  }
+  return interval_of(lost, groups);
+}
+
 Interval flip_rate(const HeldOut& held_out, const std::vector<HeldOut::Answer>& patched) {
   std::vector<double> flipped;
   std::vector<int> groups;
@@ -79,19 +93,26 @@ MatchedHeads::Pointing pointing_of(const HeldOut& held_out, const HeadTrace& tra
                                    const std::vector<HeldOut::Answer>& before, double chance) {
   using Cause = MatchedHeads::Pointing::Cause;
   const EdgeOf to_antecedent = [](const Example& e) { return Edge{e.query, span_of(e, Role::antecedent)}; };
-  const auto right_without = [&](Heads heads) {
-    return accuracy_of(held_out, held_out.answers(cut_in_each(heads, to_antecedent)));
+  struct Cut {
+    Interval accuracy;
+    bool loses;  // whether a loss is shown, and what is left is not above chance
   };
-  const Heads alone{trace.layer, trace.head};
   MatchedHeads::Pointing result{.layer = trace.layer, .head = trace.head, .weight = weight};
   result.before = accuracy_of(held_out, before);
-  result.without = right_without(alone);
-  result.without_in_layer = right_without({trace.layer, -1});
+  const auto cut_in = [&](Heads heads) {
+    const std::vector<HeldOut::Answer> after = held_out.answers(cut_in_each(heads, to_antecedent));
+    const Interval accuracy = accuracy_of(held_out, after);
+    const bool is_shown = loss_of(held_out, before, after).is_above(0);
+    return Cut{accuracy, is_shown && is_lost(accuracy, result.before.share, chance)};
+  };
+  const Heads alone{trace.layer, trace.head};
+  const Cut in_head = cut_in(alone), in_layer = cut_in({trace.layer, -1});
+  result.without = in_head.accuracy;
+  result.without_in_layer = in_layer.accuracy;
   result.flipped = flip_rate(held_out, held_out.answers(patch_from_counterparts(alone)));
-  const auto lost = [&](const Interval& after) { return is_lost(after, result.before.share, chance); };
   result.cause = !has_answers(result.before, chance) ? Cause::no_answers
-                 : lost(result.without)              ? Cause::alone
-                 : lost(result.without_in_layer)     ? Cause::shared
+                 : in_head.loses                     ? Cause::alone
+                 : in_layer.loses                    ? Cause::shared
                                                      : Cause::neither;
   return result;
 }

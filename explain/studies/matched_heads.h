@@ -37,7 +37,7 @@ struct MatchedHeads {
     Interval without_in_layer{};  ///< when it is cut in every head of the layer
     /// Flip rate with the counterpart's output in that head, over the sentences with a counterpart; NaN: none has one.
     Interval flipped{};
-    /// alone, shared: accuracy is at chance level (is_lost()) when the edge is cut in that head, or in every head of its
+    /// alone, shared: a loss is shown, and accuracy is at chance level (is_lost()) when the edge is cut in that head, or in every head of its
     /// layer. no_answers: accuracy is at chance level with the edge, too.
     enum class Cause { alone, shared, neither, no_answers } cause = Cause::neither;
   };

@@ -1,6 +1,7 @@
 #include <heed/autograd/ops.h>
 #include <heed/explain/sentence_attention.h>
 #include <heed/explain/studies/sentence_causes.h>
+#include <heed/files/utf8.h>
 
 #include <algorithm>
 #include <cmath>
@@ -57,8 +58,9 @@ double weight_of(const ReadText& text, Heads at, int key) {
 
 void check_counterpart(const Example& text, const Example& counterpart) {
   if (counterpart.tokens.size() != text.tokens.size()) {
-    fail("the pair: expected {} tokens as in the sentence, so that heads can be patched token by token, got {}: {}",
-         text.tokens.size(), counterpart.tokens.size(), listed(counterpart.tokens, " ", 100));
+    fail("the pair: expected {} tokens as in the sentence, so that heads can be patched token by token, got {}{}",
+         text.tokens.size(), counterpart.tokens.size(),
+         counterpart.tokens.size() > 30 ? "" : ": " + listed(counterpart.tokens, " ", 30));
   }
   if (counterpart.query != text.query) {
     fail("the pair: expected the question at token {} as in the sentence, got token {}", text.query + 1,
@@ -103,7 +105,7 @@ SentenceCauses sentence_causes(const SavedModel& model, const Example& example, 
   if (counterpart) {
     if (rival == answer) {
       fail("the pair: expected a text with another answer, but the most probable answer to both is '{}'",
-           result.answer);
+           excerpt(result.answer));
     }
     result.pair_tokens = other->tokens;
     result.rival = text.answer(rival);

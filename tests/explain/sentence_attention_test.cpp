@@ -12,7 +12,7 @@ TEST_CASE("Pieces become whole words: their weights are summed, and a query is i
   SentenceAttention pieces{.tokens = {"The", " cup", "board", ",", " it"},
                            .query = 4,
                            .antecedent = 2,
-                           .predicted = "The  cup board",
+                           .predicted = "The cupboard",
                            .probability = 0.5,
                            .layers = {},
                            .candidates = {{0, 3}, {1, 2}}};
@@ -39,8 +39,8 @@ TEST_CASE("Pieces become whole words: their weights are summed, and a query is i
 }
 
 TEST_CASE("A capital or a digit continues a word and a mark begins one; an unknown antecedent stays unknown") {
-  SentenceAttention pieces{.tokens = {"Mc", "Donald", "'s", " R", "2", "_", "it"},
-                           .query = 6,
+  SentenceAttention pieces{.tokens = {"Mc", "Donald", "'s", " ", "R", "2", "_", "it"},
+                           .query = 7,
                            .predicted = "",
                            .probability = 0.5,
                            .layers = {}};

@@ -200,7 +200,7 @@ TEST_CASE("No sentence of the verdict has percentages of two sets of sentences")
     CHECK(sets == (line.find('%') != std::string::npos || line.find("in the mean") != std::string::npos ? 1 : 0));
   }
   const std::string text = causes_view(found, {.terminal = {.width = 300}, .layer = {}, .head = {}});
-  CHECK(text.find("\nWithout its edge to the cue word instead, 0.0 % ± 5.6 of 68 sentences are answered right (before "
+  CHECK(text.find("\nWithout its edge to the cue word instead, 0.0 % ± 5.3 of 68 sentences are answered right (before "
                   "100.0 %).\n") != std::string::npos);
   CHECK(text.find("\nFor no other edge of that head is a loss shown.\n") != std::string::npos);
   CHECK(text.find("\n    of 68 sentences, before 100.0 %\n") != std::string::npos);
