@@ -78,7 +78,8 @@ Generated continue_text(const SavedModel& model, const Continuation& continuatio
     fail("the model predicts hidden tokens; only one that predicts the next token, such as GPT-2, continues a text");
   }
   if (!decoder || !model.tokenizer.is_of_text()) {
-    fail("the model answers questions about sentences; one that was trained with data.task: text can write");
+    fail("the model {}; only one that was trained with data.task: text continues a text",
+         decoder ? "predicts the next of a fixed set of words" : "answers questions about sentences");
   }
   std::vector<std::int32_t> tokens;
   std::vector<std::string> unknown_tokens;

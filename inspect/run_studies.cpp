@@ -21,8 +21,9 @@ std::vector<fs::path> models_of(const fs::path& run) {
   std::vector<std::int64_t> steps = dumped_model_steps(run);
   for (const std::int64_t step : steps) files.push_back(dumped_model_path(run, step));
   if (files.empty()) {
-    fail("{}: keeps only the last model, so earlier steps cannot be measured; train with dump.weights: true",
-         run.string());
+    const bool is_of_train = fs::exists(run / "config.yaml");
+    fail("{}: keeps only the last model, so earlier steps cannot be measured{}", run.string(),
+         is_of_train ? "; train with dump.weights: true" : ", and RunWriter writes no other");
   }
   if (const fs::path last = model_path(run); fs::exists(last)) {
     if (saved_step(last) > steps.back()) files.push_back(last);
@@ -83,7 +84,7 @@ MatchedHeads match_heads(const std::vector<fs::path>& runs, const StudyOptions& 
 
 std::vector<Example> report_sentences(const SavedModel& model, const fs::path& run, const std::string& file) {
   std::vector<Example> examples =
-      file.empty() ? read_jsonl(held_out_path(run)) : cut_all(read_all_candidates(file), model.tokenizer);
+      file.empty() ? read_held_out(run) : cut_all(read_all_candidates(file), model.tokenizer);
   name_candidates(examples);
   return examples;
 }

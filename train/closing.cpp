@@ -118,9 +118,11 @@ std::string sample_text(const Experiment& e, const std::filesystem::path& file, 
   std::size_t end = 0;
   for (int line = 0; line < lines && end < text.size(); ++line) end = text.find('\n', end) + 1;
   text.resize(end);
+  std::string on_one_line;
+  for (const char c : asked.begin) on_one_line += c == '\n' ? "↵" : std::string(1, c);
   return "\n" +
          paragraph(fmt::format("Sampled at temperature {} after the held-out text \"{}\":", asked.sampling.temperature,
-                               excerpt(sentence_text(e.task.held_out[0].tokens, -1, {}, {.width = 1000}, true), 32)),
+                               excerpt(on_one_line, 32)),
                    terminal) +
          text;
 }

@@ -61,7 +61,7 @@ std::string asked_line(const Task& task) {
   std::int64_t twins = 0;
   for (const std::vector<Example>* set : {&task.train, &task.held_out}) {
     for (const Example& example : *set) {
-      ++asked[example.tokens[static_cast<std::size_t>(example.query)]];
+      ++asked[text_of(example, {example.query, example.query + 1})];
       const bool is_span = example.chosen >= 0 && !example.candidates.empty();
       const std::string answer =
           is_span ? text_of(example, example.candidates[static_cast<std::size_t>(example.chosen)]) : example.answer;

@@ -19,7 +19,7 @@ void add_answers(const std::filesystem::path& run, Dump& dump) {
   if (!std::filesystem::exists(file)) return;
   try {
     const SavedModel model = load_model(file, {.mapped = true, .progress = {}});
-    dump.is_text = holds_spaces(model);
+    dump.is_text = holds_spaces(model) && !reads_pieces(model);
     if (!predicts_tokens(*model.network) || model.step != dump.step) return;
     check_same_model(dump, model, dump_path(run, dump.step).string());
     for (SentenceAttention& sentence : dump.sentences) {

@@ -33,7 +33,7 @@ std::string heads_view(const HeadChoices& found, const std::string& set, const V
   text += "\n\n";
   line(fmt::format("{} sentences, {} in minimal pairs; share of right candidates, and its 95 % interval",
                    found.sentences, 2 * found.pairs));
-  row("that head, on the half that it was chosen on", found.chosen_on);
+  row("that head, on the half that chose it", found.chosen_on);
   row("that head, on the other half", found.best.right);
   row("a head drawn at random", found.mean);
   row("the candidate nearest to the pronoun", found.nearest);

@@ -149,8 +149,10 @@ Dump attention_of(const Request& request, Tokens tokens) {
     misused("--probe chooses a watched sentence and cannot be used with --sentence");
   if (!request.has("sentence")) return dump_of(request.runs[0], step_of(request));
   const SavedModel model = model_of(request.runs[0], step_of(request), request.progress);
-  return {
-      model.step, {attention_of(model, example_of(request, model), tokens, !request.has("json"))}, holds_spaces(model)};
+  const bool is_merged = tokens == Tokens::words && reads_pieces(model);
+  return {model.step,
+          {attention_of(model, example_of(request, model), tokens, !request.has("json"))},
+          holds_spaces(model) && !is_merged};
 }
 
 void choose_probe(const Request& request, Dump& dump) {

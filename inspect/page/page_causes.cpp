@@ -46,10 +46,8 @@ std::string refused(const std::function<void()>& measure) {
 void add_causes(Json& description, const SavedModel& model, const fs::path& run, int limit,
                 const OnProgress& progress) {
   if (limit == 0 && is_language_model(description, model)) {
-    description["causes_missing"] = fmt::format(
-        "The causes of a language model's predictions are measured by inspect page {0} --limit N and by inspect causes "
-        "{0}.",
-        shell_word(run));
+    description["causes_missing"] =
+        fmt::format("inspect page --limit N and inspect causes measure the causes of a language model's predictions.");
     return;
   }
   const StudyOptions options{.most = limit, .progress = progress};

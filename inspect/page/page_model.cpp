@@ -52,8 +52,9 @@ Json page_tokenizer(const PretrainedTokenizer& tokenizer) {
 
 bool page_cuts_text(const SavedModel& model) {
   const auto& pretrained = model.tokenizer.pretrained();
-  return !pretrained ||
-         (!std::holds_alternative<CandidateChooser>(*model.network) && !page_tokenizer(*pretrained).is_null());
+  if (std::holds_alternative<CandidateChooser>(*model.network) && model.tokenizer.split() == Split::subwords)
+    return false;
+  return !pretrained || !page_tokenizer(*pretrained).is_null();
 }
 
 bool is_halved(const SavedModel& model) { return 2 * half_bytes(model) > page_model_bytes; }

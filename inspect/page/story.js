@@ -147,7 +147,7 @@ function inductionPart(now) {
         now.live ? button(removed ? 'Put it back' : 'Remove it', () => toggleRemoved([key(layer, head)]), known) : '');
   };
   return [
-    el('h2', {}, 'Two heads continue the pattern'),
+    el('h2', {}, [[previous, 0], [induction, 1]].every(([{layer, head}, kind]) => scores[layer][head][kind] > 0.4) ? 'Two heads continue the pattern' : 'No two heads continue the pattern yet'),
     el('ol', {class: 'guide'},
        line(previous, 'each token takes in the token before it.'),
        line(induction, 'the token attends to the one that follows its earlier copy, and predicts it again.'),

@@ -90,7 +90,10 @@ std::vector<std::string> history_verdict(const CauseHistory& history, int layer,
       fmt::format("The weight reaches half of its largest, {}, at step {}; the effect reaches half of its largest, {}, "
                   "at step {}.",
                   with_error(most_weight), grown.step, with_error(most_effect), matters.step)};
-  if (weight_first) {
+  if (grown.step == points.front().step) {
+    lines.emplace_back(
+        "The weight is as large from the first kept step on, so this does not show which of the two grew first.");
+  } else if (weight_first) {
     lines.push_back(fmt::format("The weight grew before the effect: at step {} the effect is still {}.", grown.step,
                                 with_error(grown.effect)));
   } else if (effect_first) {

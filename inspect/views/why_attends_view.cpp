@@ -27,7 +27,9 @@ std::string figure_of(double value) { return std::abs(value) < 0.005 ? " 0.00" :
 // Returns the parts with the largest absolute lead, and the sum of the rest.
 std::string parts_text(const ScoreParts& of, const std::vector<ScoreParts::Part>& parts) {
   std::vector<const ScoreParts::Part*> order;
-  for (const ScoreParts::Part& part : parts) order.push_back(&part);
+  for (const ScoreParts::Part& part : parts) {
+    if (part.ahead != 0) order.push_back(&part);  // without biases their part is 0
+  }
   std::ranges::stable_sort(order, std::greater(), [](const auto* part) { return std::abs(part->ahead); });
   std::string text;
   double rest = 0;
@@ -59,6 +61,7 @@ std::string one_text(const ScoreParts& of, int antecedent, bool is_text, const V
   text += "query x key terms\n";
   for (std::size_t i = 0; i < std::min(shown_parts, of.products.size()); ++i) {
     const auto& [query, key, score, ahead] = of.products[i];
+    if (ahead == 0) break;  // in order of their size
     text += paragraph(
         fmt::format("  {:>7}  {} x {}", figure_of(ahead), part_name(of, of.query[static_cast<std::size_t>(query)]),
                     part_name(of, of.key[static_cast<std::size_t>(key)])),

@@ -62,7 +62,7 @@ TEST_CASE("Only a model of texts writes, and only from what it knows") {
     return message([&] { continued(model, {.begin = begin}); });
   };
   CHECK(saying(small_model(), "animal") ==
-        "the model answers questions about sentences; one that was trained with data.task: text can write");
+        "the model answers questions about sentences; only one that was trained with data.task: text continues a text");
   CHECK(saying(writer(), "") == "--prompt: expected a text of at least one token, got none");
   CHECK(saying(writer(), "axbéx") ==
         "--prompt: the model knows 3 characters, but not these: 'x', 'é'. Models with data.tokens: bytes or subwords "

@@ -53,7 +53,7 @@ TEST_CASE("A language model's page names the largest weight as such, and the nex
   CHECK(chromium->run("headRows()[0].slice(-2)") == Json::array({"largest weight", "accuracy after the removal"}));
   show(*chromium, "Why");
   CHECK(chromium->text("document.querySelector('#main .notice').textContent")
-            .starts_with("The causes of a language model's predictions are measured by "));
+            .starts_with("inspect page --limit N and inspect causes measure "));
 }
 
 TEST_CASE("The weight on an antecedent of two tokens is their sum in every view") {

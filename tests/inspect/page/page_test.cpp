@@ -106,7 +106,7 @@ TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says wh
   CHECK(all.at("metrics")[0].at("held_out_accuracy") == 0.5);
   CHECK(all.at("parameters") == small_model().parameters.numel());
   CHECK(all.at("sentences")[0].at("pointing").dump() == R"({"layer":1,"head":1})");
-  CHECK(all.at("model").dump() == R"({"step":400,"split":"words"})");
+  CHECK(all.at("model").dump() == R"({"step":400,"cuts":true})");
   CHECK(parse_json(made.model).at("tensors").size() == small_model().parameters.size());
   CHECK(all.at("causes_missing").get<std::string>().starts_with("Causes were not looked for: "));
 
@@ -122,7 +122,7 @@ TEST_CASE("A page holds a run's steps, sentences, metrics and model, and says wh
     return page_run(run.run);
   };
   const PageRun halved = page_of(66'000);
-  CHECK(halved.description.at("model").dump() == R"({"step":400,"split":"words","float16":true})");
+  CHECK(halved.description.at("model").dump() == R"({"step":400,"cuts":true,"float16":true})");
   CHECK(parse_json(halved.model).at("tensors").at("encoder.0.mlp.in.bias").at("data").get<std::string>().size() == 44);
   const Json large = page_of(132'000).description;
   CHECK(large.at("model").is_null());
