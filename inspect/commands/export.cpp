@@ -31,8 +31,10 @@ std::string export_model(const Request& request, const std::filesystem::path& di
   }
   const SavedModel model = model_of(request.runs[0], step_of(request), request.progress);
   export_hugging_face(model, directory);
-  return fmt::format("{}: config.json, model.safetensors{}\n", directory.string(),
-                     model.tokenizer.pretrained() ? ", tokenizer.json, tokenizer_config.json" : "");
+  const bool is_own = model.pretrained_config.empty();
+  return fmt::format("{}: config.json, model.safetensors{}{}\n", directory.string(),
+                     model.tokenizer.pretrained() ? ", tokenizer.json, tokenizer_config.json" : "",
+                     is_own ? "\nThe tokenizer stays with the run: transformers gets token numbers." : "");
 }
 
 }  // namespace

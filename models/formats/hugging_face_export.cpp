@@ -162,6 +162,14 @@ Json bert_json(const TransformerConfig& t, const LogitsConfig& logits) {
           {"dtype", "float32"}};
 }
 
+// Returns the same for one that normalises before each part.
+Json megatron_bert_json(const TransformerConfig& t, const LogitsConfig& logits) {
+  Json json = bert_json(t, logits);
+  json["model_type"] = "megatron-bert";
+  json["architectures"] = {"MegatronBertForMaskedLM"};
+  return json;
+}
+
 // Returns the configuration with all defaults filled in, and without fields that do not apply, so that equal models
 // have equal ones.
 template <class Config>
@@ -188,16 +196,18 @@ Json comparable(Config config) {
 }
 
 // The families of heed's own models.
-enum class Nearest { bert, gpt2, llama, mistral, qwen3 };
+enum class Nearest { bert, megatron_bert, gpt2, llama, mistral, qwen3 };
 constexpr struct {
   const char* name;
   Json (*config_json)(const TransformerConfig& t, const LogitsConfig& logits);
-} nearest_families[] = {
-    {"BERT", bert_json}, {"GPT-2", gpt2_json}, {"LLaMA", llama_json}, {"Mistral", mistral_json}, {"Qwen3", qwen3_json}};
+} nearest_families[] = {{"BERT", bert_json},       {"Megatron BERT", megatron_bert_json},
+                        {"GPT-2", gpt2_json},      {"LLaMA", llama_json},
+                        {"Mistral", mistral_json}, {"Qwen3", qwen3_json}};
 
 Nearest nearest_family(const Model& network) {
-  if (std::holds_alternative<MaskedLanguageModel>(network)) return Nearest::bert;
   const TransformerConfig& t = transformer_of(network).config;
+  if (std::holds_alternative<MaskedLanguageModel>(network))
+    return t.block.placement == NormPlacement::before ? Nearest::megatron_bert : Nearest::bert;
   if (t.block.attention.query_key_norm == QueryKeyNorm::heads) return Nearest::qwen3;
   if (t.positions != Positions::rotary && t.block.norm.kind != NormKind::rms) return Nearest::gpt2;
   return t.block.attention.window > 0 ? Nearest::mistral : Nearest::llama;
@@ -222,8 +232,9 @@ SavedModel with_parts_of_family(const SavedModel& model) {
   }
   BlockConfig& block = shape->block;
   const Nearest family = nearest_family(*model.network);
-  const bool has_all_biases = family == Nearest::bert || family == Nearest::gpt2;
-  if (family == Nearest::bert) shape->segments = std::max(1, shape->segments);
+  const bool is_bert = family == Nearest::bert || family == Nearest::megatron_bert;
+  const bool has_all_biases = is_bert || family == Nearest::gpt2;
+  if (is_bert) shape->segments = std::max(1, shape->segments);
   if (has_all_biases) block.mlp.bias = Bias::yes;
   if (has_all_biases || block.attention.bias == Bias::yes)
     block.attention.bias = block.attention.output_bias = Bias::yes;

@@ -37,6 +37,7 @@ models = {
                           "output_bias": False, "window": 3, "full_attention_every": 2}),
     "own_bert": ("AutoModelForMaskedLM", "masked_text",
                  {**shape, "norm_placement": "after", "embedding_norm": True, "final_norm": False}),
+    "own_megatron_bert": ("AutoModelForMaskedLM", "masked_text", shape),
     "text_of_gpt2": ("AutoModelForCausalLM", "text", {"from": "gpt2"}),
     "text_of_llama": ("AutoModelForCausalLM", "text", {"from": "llama"}),
     "masked_text_of_bert": ("AutoModelForMaskedLM", "masked_text", {"from": "bert"}),

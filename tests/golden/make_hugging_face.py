@@ -32,6 +32,7 @@ def rope(kind="default", theta=500.0, **more):
 models = {
     "bert": (tf.BertForMaskedLM, tf.BertConfig(**encoder), torch.float32),
     "bert_bare": (tf.BertModel, tf.BertConfig(**encoder, hidden_act="gelu_new"), torch.float32),
+    "megatron_bert": (tf.MegatronBertForMaskedLM, tf.MegatronBertConfig(**encoder), torch.float32),
     "distilbert": (tf.DistilBertForMaskedLM,
                    tf.DistilBertConfig(vocab_size=61, dim=20, n_layers=2, n_heads=4, hidden_dim=28,
                                        max_position_embeddings=16), torch.bfloat16),

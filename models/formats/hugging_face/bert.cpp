@@ -25,6 +25,16 @@ PretrainedConfig read_bert(ConfigReader& json) {
   return config;
 }
 
+// Reads Megatron's BERT, which normalises before each part and at the end, not the embeddings.
+PretrainedConfig read_megatron_bert(ConfigReader& json) {
+  PretrainedConfig config = read_bert(json);
+  TransformerConfig& t = config.transformer;
+  t.block.placement = NormPlacement::before;
+  t.embedding_norm = false;
+  t.final_norm = true;
+  return config;
+}
+
 // Reads RoBERTa, whose positions begin behind the padding's id.
 PretrainedConfig read_roberta(ConfigReader& json) {
   PretrainedConfig config = read_bert(json);
@@ -62,16 +72,18 @@ TensorNames encoder_names() {
   return names;
 }
 
-TensorNames bert_names() {
+// Names the tensors of the layers. `attention_norm` and `mlp_norm` are the names of the two norms within a layer.
+TensorNames bert_names(const std::string& attention_norm = "attention.output.LayerNorm",
+                       const std::string& mlp_norm = "output.LayerNorm") {
   TensorNames names = encoder_names();
   names.linear("encoder.layer.{}.attention.self.query", {"encoder.{}.attention.W_Q"})
       .linear("encoder.layer.{}.attention.self.key", {"encoder.{}.attention.W_K"})
       .linear("encoder.layer.{}.attention.self.value", {"encoder.{}.attention.W_V"})
       .linear("encoder.layer.{}.attention.output.dense", {"encoder.{}.attention.W_O"})
-      .norm("encoder.layer.{}.attention.output.LayerNorm", "encoder.{}.attention_norm")
+      .norm("encoder.layer.{}." + attention_norm, "encoder.{}.attention_norm")
       .linear("encoder.layer.{}.intermediate.dense", {"encoder.{}.mlp.in"})
       .linear("encoder.layer.{}.output.dense", {"encoder.{}.mlp.out"})
-      .norm("encoder.layer.{}.output.LayerNorm", "encoder.{}.mlp.norm");
+      .norm("encoder.layer.{}." + mlp_norm, "encoder.{}.mlp.norm");
   return names;
 }
 
@@ -79,10 +91,8 @@ TensorNames bert_names() {
 const std::vector<std::string> unused{"embeddings.position_ids", "embeddings.token_type_ids", "pooler.*",
                                       "cls.seq_relationship.*"};
 
-}  // namespace
-
-Family bert_family() {
-  Family family{{"bert"}, read_bert, {"bert."}, bert_names(), unused};
+// Adds the head that predicts masked tokens.
+Family with_bert_head(Family family) {
   family.tensors.head()
       .candidates()
       .linear("cls.predictions.transform.dense", {"transform.dense"})
@@ -91,6 +101,16 @@ Family bert_family() {
       .same("cls.predictions.decoder.bias", "output_bias")
       .logits("cls.predictions.decoder.weight");
   return family;
+}
+
+}  // namespace
+
+Family bert_family() { return with_bert_head({{"bert"}, read_bert, {"bert."}, bert_names(), unused}); }
+
+Family megatron_bert_family() {
+  Family family{{"megatron-bert"}, read_megatron_bert, {"bert."}, bert_names("attention.ln", "ln"), unused};
+  family.tensors.norm("encoder.ln", "encoder.norm");
+  return with_bert_head(std::move(family));
 }
 
 Family roberta_family() {

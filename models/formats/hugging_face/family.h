@@ -61,6 +61,7 @@ struct Family {
 };
 
 Family bert_family();
+Family megatron_bert_family();
 Family distilbert_family();
 Family roberta_family();
 Family gpt2_family();

@@ -56,10 +56,10 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
           "'spiral'\n"
           "  'rope_parameters': 'turns' is unknown to heed, which cannot tell whether it changes the numbers: 3\n"
           "  'alibi' is unknown to heed, which cannot tell whether it changes the numbers: true");
-  CHECK(
-      with_key("model_type", "gpt3") ==
-      "DIR/config.json: 'model_type' must be one of bert, distilbert, roberta, xlm-roberta, camembert, gpt2, gpt_neox, "
-      "llama, mistral, qwen2, qwen3, olmo2, phi3, gemma2, gemma3_text, got 'gpt3' (did you mean 'gpt2'?)");
+  CHECK(with_key("model_type", "gpt3") ==
+        "DIR/config.json: 'model_type' must be one of bert, megatron-bert, distilbert, roberta, xlm-roberta, "
+        "camembert, gpt2, gpt_neox, "
+        "llama, mistral, qwen2, qwen3, olmo2, phi3, gemma2, gemma3_text, got 'gpt3' (did you mean 'gpt2'?)");
   CHECK(with_key("add_cross_attention", true, "gpt2") ==
         not_as_configured + "'add_cross_attention': heed computes false alone, got true");
   CHECK(with_key("partial_rotary_factor", 0.5) ==
