@@ -177,6 +177,7 @@ SafeTensorsFile::SafeTensorsFile(const std::filesystem::path& path) : file_(path
   SafeTensorsHeader header =
       parse_safetensors_header(file_.read(sizeof length, length), file_.size() - data_begin_, source);
   tensors_ = std::move(header.tensors);
+  metadata_ = std::move(header.metadata);
 }
 
 Tensor SafeTensorsFile::read(const StoredTensor& tensor) const {

@@ -63,7 +63,8 @@ class SafeTensorsFile {
  public:
   /// Reads the header. Throws `Error` as read_safetensors() does.
   explicit SafeTensorsFile(const std::filesystem::path& path);
-  const std::vector<StoredTensor>& tensors() const { return tensors_; }  ///< in the order of the file
+  const std::vector<StoredTensor>& tensors() const { return tensors_; }             ///< in the order of the file
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }  ///< __metadata__, with any digest
   /// Returns the values of one of tensors(), converted as read_safetensors() does. Throws `Error` when the file was cut.
   Tensor read(const StoredTensor& tensor) const;
   /// Returns one of tensors() in the file's own memory, which MappedFile describes: F32, F64, F16 and BF16 as float32,
@@ -76,6 +77,7 @@ class SafeTensorsFile {
   std::optional<MappedFile> mapped_;  // once a tensor was mapped
   std::uint64_t data_begin_ = 0;
   std::vector<StoredTensor> tensors_;
+  std::map<std::string, std::string> metadata_;
 };
 
 }  // namespace heed

@@ -5,6 +5,7 @@
 
 #include <heed/autograd/error.h>
 #include <heed/files/utf8.h>
+#include <heed/models/formats/hugging_face.h>
 #include <heed/models/formats/saved_model.h>
 #include <heed/version.h>
 
@@ -113,8 +114,9 @@ void take_words(Request& request, const Command& command, const std::vector<std:
                                                               : "";
     misused("expected {}, got '{}' too{}", runs == 1 ? "one run" : "two runs", request.files[0], hint);
   }
-  for (const fs::path& run : request.runs) {
+  for (fs::path& run : request.runs) {
     check_run(run);
+    if (const fs::path directory = hugging_face_directory(run); !directory.empty()) run = directory;
     if (command.of_runs && is_pretrained(run) && !request.has("sentence")) {
       const bool reads_sentence = std::string_view(command.shared).find("sentence") != std::string_view::npos;
       fail("{}: is a pretrained model, without the sentences of a run that inspect {} reads. {}", run.string(),

@@ -9,6 +9,10 @@ namespace heed {
 /// Returns whether `path` is a directory with a config.json.
 bool is_hugging_face(const std::filesystem::path& path);
 
+/// Returns the directory with a config.json that `path` is, or that `path` is the config.json, model.safetensors or
+/// model.safetensors.index.json of. Returns an empty path when there is none, and for a file that save_model() wrote.
+std::filesystem::path hugging_face_directory(const std::filesystem::path& path);
+
 /// Reads a pretrained model from a directory as Hugging Face lays it out: config.json, model.safetensors or its shards with
 /// model.safetensors.index.json, and tokenizer.json. Families: BERT, DistilBERT, RoBERTa, GPT-2, GPT-NeoX (Pythia), LLaMA,
 /// Mistral, Qwen2, Qwen3, OLMo 2, Phi-3, Gemma 2 and 3. F16 and BF16 weights become float32 unless `loading` maps them.

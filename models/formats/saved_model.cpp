@@ -68,7 +68,7 @@ Description describe(const SavedModel& model) {
   return description;
 }
 
-bool is_pretrained(const std::filesystem::path& path) { return is_hugging_face(path) || is_gguf(path); }
+bool is_pretrained(const std::filesystem::path& path) { return !hugging_face_directory(path).empty() || is_gguf(path); }
 
 void save_model(const std::filesystem::path& path, const SavedModel& model) {
   check_saved(model);
@@ -82,8 +82,10 @@ SavedModel without_network(const Description& description, const std::string& so
   const auto metadata = [&](const char* name) -> const std::string& {
     const auto found = description.find(name);
     if (found == description.end()) {
-      fail("{}: not a heed model: metadata entry '{}' is missing. A pretrained model needs its config.json beside it",
-           source, name);
+      const std::filesystem::path directory = std::filesystem::path(source).parent_path();
+      fail("{}: not a heed model: metadata entry '{}' is missing. {}", source, name,
+           is_hugging_face(directory) ? fmt::format("Open its directory: {}", directory.string())
+                                      : "A pretrained model needs its config.json in the same directory");
     }
     return found->second;
   };
@@ -159,13 +161,15 @@ SavedModel described_model(const Description& description, const std::string& so
 }
 
 SavedModel read_description(const std::filesystem::path& path) {
-  if (is_hugging_face(path)) return read_hugging_face(path, nullptr);
+  if (const auto directory = hugging_face_directory(path); !directory.empty())
+    return read_hugging_face(directory, nullptr);
   if (is_gguf(path)) return load_gguf(path);
   return described_model(read_safetensors(path).metadata, path.string());
 }
 
 SavedModel load_model(const std::filesystem::path& path, const Loading& loading) {
-  if (is_hugging_face(path)) return load_hugging_face(path, loading);
+  if (const auto directory = hugging_face_directory(path); !directory.empty())
+    return load_hugging_face(directory, loading);
   if (is_gguf(path)) return load_gguf(path, loading);
   const std::string file = path.string();
   const SafeTensors content = read_safetensors(path);

@@ -85,6 +85,41 @@ TEST_CASE("inspect of a pretrained model reads a sentence, and asks for one") {
         }) == "'w9' is not a word or token of the sentence; its tokens: w5 w17");
 }
 
+TEST_CASE("A file of a Hugging Face directory opens that directory, but one that heed saved opens itself") {
+  CopiedModel copy("bert_bare");
+  write_file(copy.path() / "tokenizer.json", tokenizer_of_words());
+  const auto read = [](const std::filesystem::path& model) {
+    return shown({model.string(), "--sentence", "w5 w17 w3", "--json"});
+  };
+  const std::string expected = read(copy.path());
+  CHECK(read(copy.path() / "model.safetensors") == expected);
+  CHECK(read(copy.path() / "config.json") == expected);
+  const std::string page = (copy.path() / "page.html").string();
+  CHECK(shown({"page", (copy.path() / "model.safetensors").string(), "--sentence", "w5 w17 w3", "--out", page})
+            .starts_with(page));
+  std::filesystem::rename(copy.path() / "model.safetensors", copy.path() / "model-00001-of-00001.safetensors");
+  const std::filesystem::path shard = copy.path() / "model-00001-of-00001.safetensors";
+  Json index{{"weight_map", Json::object()}};
+  for (const auto& [name, values] : read_safetensors(shard).tensors)
+    index["weight_map"][name] = shard.filename().string();
+  write_file(copy.path() / "model.safetensors.index.json", index.dump());
+  CHECK(read(copy.path() / "model.safetensors.index.json") == expected);
+  CHECK(message([&] { read(shard); }) ==
+        shard.string() + ": not a heed model: metadata entry 'heed.vocabulary' is missing. Open its directory: " +
+            copy.path().string());
+
+  CopiedModel other("bert_bare");
+  SavedModel saved = load_model(other.path());
+  saved.step = 7;
+  save_model(other.path() / "model.safetensors", saved);
+  CHECK(load_model(other.path() / "model.safetensors").step == 7);
+  std::filesystem::remove(copy.path() / "config.json");
+  CHECK(message([&] { read(shard); }) ==
+        shard.string() +
+            ": not a heed model: metadata entry 'heed.vocabulary' is missing. A pretrained model needs its "
+            "config.json in the same directory");
+}
+
 TEST_CASE("A masked model whose tokenizer has no mask shows the attention of a sentence") {
   CopiedModel copy("bert");
   write_file(copy.path() / "tokenizer.json", tokenizer_of_words());

@@ -113,9 +113,9 @@ TEST_CASE("a file that holds no such model is refused with the reason") {
         "metadata 'heed.step': a step must not be negative, got -1");
   for (const char* name : {"heed.model", "heed.vocabulary", "heed.queries", "heed.split", "heed.step"}) {
     CHECK(loading([&](SafeTensors& content) { content.metadata.erase(name); }) ==
-          fmt::format(
-              "not a heed model: metadata entry '{}' is missing. A pretrained model needs its config.json beside it",
-              name));
+          fmt::format("not a heed model: metadata entry '{}' is missing. A pretrained model needs its config.json in "
+                      "the same directory",
+                      name));
     CHECK(loading([&](SafeTensors& content) {
             content.metadata[name] = "[3";
           }).starts_with(fmt::format("metadata '{}': ", name)));
