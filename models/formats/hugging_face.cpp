@@ -275,7 +275,8 @@ void set_tokenizer(SavedModel& model, const std::optional<std::string>& json, co
 }
 
 std::vector<std::int32_t> read_end_tokens(const Json& config, int vocabulary) {
-  const auto found = config.is_object() ? config.find("eos_token_id") : config.end();
+  if (!config.is_object()) fail("expected an object, got {}", excerpt(format_json(config)));
+  const auto found = config.find("eos_token_id");
   std::vector<std::int32_t> ids;
   if (found == config.end() || found->is_null()) return ids;
   for (const Json& id : found->is_array() ? *found : Json::array({*found})) {
@@ -298,12 +299,13 @@ SavedModel read_hugging_face(const fs::path& directory, const Loading* loading) 
   set_tokenizer(model, has_tokenizer ? std::optional(read_file(tokenizer_file)) : std::nullopt,
                 tokenizer_file.string());
   model.pretrained_config = config_text;
-  const fs::path generation_file = directory / "generation_config.json";
-  const fs::path& end_file = fs::exists(generation_file) ? generation_file : config_file;
-  try {
-    model.end_tokens = read_end_tokens(parse_json(read_file(end_file)), model.vocabulary.size());
-  } catch (const Error& error) {
-    fail("{}: {}", end_file.string(), error.what());
+  for (const fs::path& file : {config_file, directory / "generation_config.json"}) {  // the second counts
+    if (!fs::exists(file)) continue;
+    try {
+      model.end_tokens = read_end_tokens(parse_json(read_file(file)), model.vocabulary.size());
+    } catch (const Error& error) {
+      fail("{}: {}", file.string(), error.what());
+    }
   }
   return model;
 }

@@ -18,8 +18,10 @@ constexpr int largest_integer = 1 << 24;
 const char* const harmless[] = {
     // names and files
     "_name_or_path", "_commit_hash", "_num_labels", "architectures", "auto_map", "id2label", "label2id", "language",
-    "license", "model_type", "num_labels", "tokenizer_class", "transformers_version", "transformers.js_config",
-    "unsloth_fixed", "unsloth_version",
+    "license", "model_type", "num_labels", "sbert_ce_default_activation_function", "sentence_transformers",
+    "tokenizer_class", "transformers_version", "transformers.js_config", "unsloth_fixed", "unsloth_version",
+    // roles in a pair of encoder and decoder; a model with these parts is refused where it matters
+    "add_cross_attention", "cross_attention_hidden_size", "is_decoder", "is_encoder_decoder", "tie_encoder_decoder",
     // how it is run
     "_attn_implementation", "_attn_implementation_autoset", "_experts_implementation", "_flash_attn_2_enabled",
     "attn_implementation", "cache_implementation", "chunk_size_feed_forward", "dtype", "gradient_checkpointing",
@@ -28,11 +30,15 @@ const char* const harmless[] = {
     // training
     "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop", "classifier_dropout", "dropout", "embd_pdrop",
     "finetuning_task", "hidden_dropout", "hidden_dropout_prob", "initializer_cutoff_factor", "initializer_range",
-    "problem_type", "resid_pdrop",
+    "problem_type", "resid_pdrop", "tf_legacy_loss",
     // generation and ids of tokens
-    "bos_token_id", "cls_token_id", "decoder_start_token_id", "do_sample", "eos_token_id", "is_encoder_decoder",
-    "mask_token_id", "max_length", "min_length", "num_beams", "pad_token_id", "prefix", "repetition_penalty",
-    "sep_token_id", "task_specific_params", "temperature", "tie_encoder_decoder", "top_k", "top_p", "unk_token_id"};
+    "bad_words_ids", "begin_suppress_tokens", "bos_token_id", "cls_token_id", "decoder_start_token_id",
+    "diversity_penalty", "do_sample", "early_stopping", "encoder_no_repeat_ngram_size", "eos_token_id",
+    "exponential_decay_length_penalty", "forced_bos_token_id", "forced_eos_token_id", "length_penalty", "mask_token_id",
+    "max_length", "min_length", "no_repeat_ngram_size", "num_beam_groups", "num_beams", "num_return_sequences",
+    "output_scores", "pad_token_id", "prefix", "remove_invalid_values", "repetition_penalty", "return_dict_in_generate",
+    "sep_token_id", "suppress_tokens", "task_specific_params", "temperature", "top_k", "top_p", "typical_p",
+    "unk_token_id"};
 
 }  // namespace
 
@@ -44,14 +50,15 @@ ConfigReader::ConfigReader(const Json& object, std::string source) : json_(objec
   known_.insert(std::begin(harmless), std::end(harmless));
 }
 
-const Json* ConfigReader::find(const std::string& key) {
+const Json* ConfigReader::find(const std::string& key) { return find(key, Null::missing); }
+
+const Json* ConfigReader::find(const std::string& key, Null null) {
   known_.insert(key);
-  const auto found = json_.find(key);
-  return found == json_.end() || found->is_null() ? nullptr : &*found;
+  return has(key, null) ? &json_.at(key) : nullptr;
 }
 
-int ConfigReader::integer(const std::string& key, int least, std::optional<int> fallback) {
-  const Json* given = find(key);
+int ConfigReader::integer(const std::string& key, int least, std::optional<int> fallback, Null null) {
+  const Json* given = find(key, null);
   if (given && given->is_number_integer() && *given >= least && *given <= largest_integer) return *given;
   if (given) {
     note(fmt::format("'{}' must be an integer from {} to {}, got {}", key, least, largest_integer,
@@ -62,8 +69,8 @@ int ConfigReader::integer(const std::string& key, int least, std::optional<int> 
   return fallback.value_or(std::max(least, 1));
 }
 
-double ConfigReader::positive(const std::string& key, std::optional<double> fallback) {
-  const Json* given = find(key);
+double ConfigReader::positive(const std::string& key, std::optional<double> fallback, Null null) {
+  const Json* given = find(key, null);
   if (given && given->is_number() && given->get<double>() > 0 && std::isfinite(given->get<double>())) return *given;
   if (given) {
     note(fmt::format("'{}' must be a number above 0, got {}", key, excerpt(format_json(*given))));
@@ -80,7 +87,7 @@ double ConfigReader::positive_or_none(const std::string& key, bool may_be_missin
 }
 
 bool ConfigReader::flag(const std::string& key, bool fallback) {
-  const Json* given = find(key);
+  const Json* given = find(key, Null::wrong);
   if (given && given->is_boolean()) return *given;
   if (given) note(fmt::format("'{}' must be true or false, got {}", key, excerpt(format_json(*given))));
   return fallback;
@@ -94,7 +101,8 @@ std::string ConfigReader::text(const std::string& key, const std::string& fallba
 }
 
 Activation ConfigReader::activation(const std::string& key, const std::string& fallback, bool gated) {
-  const std::string name = text(key, fallback);
+  const bool is_null = has(key) && !find(key);
+  const std::string name = is_null ? "" : text(key, fallback);
   std::vector<std::string> names;
   for (const ActivationFunction& function : activation_functions()) {
     for (const std::string_view known : function.in_config_json) {
@@ -102,7 +110,8 @@ Activation ConfigReader::activation(const std::string& key, const std::string& f
       names.emplace_back(known);
     }
   }
-  note(fmt::format("'{}' must be one of {}, got '{}'", key, fmt::join(names, ", "), excerpt(name)));
+  note(fmt::format("'{}' must be one of {}, got {}", key, fmt::join(names, ", "),
+                   is_null ? "null" : fmt::format("'{}'", excerpt(name))));
   return Activation::gelu;
 }
 

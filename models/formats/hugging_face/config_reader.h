@@ -10,21 +10,23 @@
 
 namespace heed {
 
+/// How a null counts: as a wrong value, or as a missing key.
+enum class Null { wrong, missing };
+
 /// Reads the config.json of a pretrained model. It keeps account of the keys: finish() throws one Error with every key that is
-/// missing, has a value that heed cannot compute, or is unknown. A null counts as a missing key, and an unknown one
-/// with it is none.
+/// missing, has a value that heed cannot compute, or is unknown. An unknown key with a null is none.
 class ConfigReader {
  public:
   /// `source` names the file in messages. Throws `Error` when `text` is not a JSON object.
   ConfigReader(const std::string& text, const std::string& source);
   ConfigReader(const Json& object, std::string source);
 
-  /// Returns the value of `key`, or null when it is missing.
+  /// Returns the value of `key`, or null when it is missing or null.
   const Json* find(const std::string& key);
   /// Returns an integer from `least` up. Without a fallback a missing key is noted, and the result is max(least, 1).
-  int integer(const std::string& key, int least, std::optional<int> fallback = {});
+  int integer(const std::string& key, int least, std::optional<int> fallback = {}, Null null = Null::wrong);
   /// Returns a finite number above 0.
-  double positive(const std::string& key, std::optional<double> fallback = {});
+  double positive(const std::string& key, std::optional<double> fallback = {}, Null null = Null::wrong);
   /// Returns a number above 0, or 0 for a null. A missing key is noted, unless it `may_be_missing`, which means null.
   double positive_or_none(const std::string& key, bool may_be_missing);
   bool flag(const std::string& key, bool fallback);
@@ -38,7 +40,9 @@ class ConfigReader {
   void ignore(const std::vector<std::string>& keys) { known_.insert(keys.begin(), keys.end()); }
   /// Takes over what `inner`, the reader of the object `key`, found wrong.
   void absorb(const std::string& key, const ConfigReader& inner);
-  bool has(const std::string& key) const { return json_.contains(key); }
+  bool has(const std::string& key, Null null = Null::wrong) const {
+    return json_.contains(key) && (null == Null::wrong || !json_.at(key).is_null());
+  }
   void note(const std::string& problem) { problems_.push_back(problem); }
   /// Returns all problems: those noted, then unknown keys.
   std::vector<std::string> problems() const;
@@ -47,6 +51,7 @@ class ConfigReader {
   const std::string& source() const { return source_; }
 
  private:
+  const Json* find(const std::string& key, Null null);
   Json json_;
   std::string source_;
   std::set<std::string> known_;

@@ -64,7 +64,7 @@ TensorNames& TensorNames::candidates() {
 void read_windows(ConfigReader& json, TransformerConfig& config, const std::function<bool(int)>& is_sliding) {
   std::vector<int> full;
   int sliding = 0;
-  const int window = json.integer("sliding_window", 1, 0);
+  const int window = json.integer("sliding_window", 1, 0, Null::missing);
   const Json* types = json.find("layer_types");
   const auto count = static_cast<std::size_t>(config.layers);
   if (types && (!types->is_array() || types->size() != count)) {

@@ -9,7 +9,7 @@ PretrainedConfig read_gpt2(ConfigReader& json) {
       gpt2(json.integer("n_layer", 1), json.integer("n_head", 1), json.integer("n_embd", 1));
   t.vocabulary = json.integer("vocab_size", 1);
   t.max_length = json.integer("n_positions", 1);
-  t.block.mlp.width = json.integer("n_inner", 1, 4 * t.d_model());
+  t.block.mlp.width = json.integer("n_inner", 1, 4 * t.d_model(), Null::missing);
   t.block.mlp.activation = json.activation("activation_function", "gelu_new");
   t.block.norm.epsilon = json.positive("layer_norm_epsilon", 1e-5);
   if (!json.flag("scale_attn_weights", true)) t.block.attention.scale = 1;

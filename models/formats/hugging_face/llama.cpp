@@ -11,10 +11,11 @@ PretrainedConfig read_llama_shape(ConfigReader& json, std::optional<int> head_di
   PretrainedConfig config;
   const int heads = json.integer("num_attention_heads", 1), d_model = json.integer("hidden_size", 1);
   TransformerConfig& t = config.transformer =
-      llama(json.integer("num_hidden_layers", 1), heads, json.integer("num_key_value_heads", 1, heads), d_model,
-            json.integer("intermediate_size", 1));
+      llama(json.integer("num_hidden_layers", 1), heads, json.integer("num_key_value_heads", 1, heads, Null::missing),
+            d_model, json.integer("intermediate_size", 1));
   AttentionConfig& attention = t.block.attention;
-  attention.d_k = attention.d_v = json.integer("head_dim", 1, head_dim.value_or(std::max(1, d_model / heads)));
+  attention.d_k = attention.d_v = json.integer("head_dim", 1, head_dim.value_or(std::max(1, d_model / heads)),
+                                               head_dim ? Null::wrong : Null::missing);
   if (heads % attention.keys() != 0)
     json.note("'num_key_value_heads' must divide num_attention_heads"), attention.kv_heads = 1;
   t.vocabulary = json.integer("vocab_size", 1);
@@ -53,7 +54,7 @@ PretrainedConfig read_mistral(ConfigReader& json) {
   PretrainedConfig config = read_llama_shape(json);
   TransformerConfig& t = config.transformer;
   t.block.mlp.activation = json.activation("hidden_act", "silu", true);
-  t.block.attention.window = json.integer("sliding_window", 1, json.has("sliding_window") ? 0 : 4096);
+  t.block.attention.window = json.integer("sliding_window", 1, json.has("sliding_window") ? 0 : 4096, Null::missing);
   read_rotary(json, t, 10000);
   config.logits.tied = json.flag("tie_word_embeddings", false);
   return config;
@@ -108,7 +109,7 @@ PretrainedConfig read_phi3(ConfigReader& json) {
   PretrainedConfig config = read_llama_shape(json, {}, 1e-5);
   TransformerConfig& t = config.transformer;
   t.block.mlp.activation = json.activation("hidden_act", "silu", true);
-  t.block.attention.window = json.integer("sliding_window", 1, 0);
+  t.block.attention.window = json.integer("sliding_window", 1, 0, Null::missing);
   for (const char* key : {"attention_bias", "mlp_bias", "lm_head_bias"}) json.expect(key, false);
   json.ignore({"full_attn_mod", "interpolate_factor"});
   read_rotary(json, t, 10000, {.is_partial = true, .yarn_is_longrope = true});

@@ -84,19 +84,21 @@ void read_scaling(ConfigReader& json, TransformerConfig& config, std::optional<i
     rotary.high_frequency = json.positive("high_freq_factor");
     rotary.original_length = length();
   } else if (type == "yarn") {
-    const double factor = json.positive("factor", static_cast<double>(config.max_length) / length());
+    const double factor = json.positive("factor", static_cast<double>(config.max_length) / length(), Null::missing);
     const double mscale = json.positive_or_none("mscale", true), of_all = json.positive_or_none("mscale_all_dim", true);
     const bool has_both = mscale > 0 && of_all > 0;
-    rotary.amplitude =
-        json.positive("attention_factor", has_both ? yarn_amplitude(factor, mscale) / yarn_amplitude(factor, of_all)
-                                                   : yarn_amplitude(factor, 1));
-    rotary.divisors = yarn_divisors(rotary.base, rotated, factor, length(), json.positive("beta_fast", 32),
-                                    json.positive("beta_slow", 1), json.flag("truncate", true));
+    rotary.amplitude = json.positive(
+        "attention_factor",
+        has_both ? yarn_amplitude(factor, mscale) / yarn_amplitude(factor, of_all) : yarn_amplitude(factor, 1),
+        Null::missing);
+    rotary.divisors =
+        yarn_divisors(rotary.base, rotated, factor, length(), json.positive("beta_fast", 32, Null::missing),
+                      json.positive("beta_slow", 1, Null::missing), json.flag("truncate", true));
   } else if (type == "longrope") {
     const int short_length = length();
-    const double factor = json.positive("factor", static_cast<double>(config.max_length) / short_length);
+    const double factor = json.positive("factor", static_cast<double>(config.max_length) / short_length, Null::missing);
     const double usual = factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(short_length));
-    rotary.amplitude = json.positive("attention_factor", usual);
+    rotary.amplitude = json.positive("attention_factor", usual, Null::missing);
     rotary.divisors = numbers(json, "short_factor", static_cast<std::size_t>(rotated) / 2);
     json.ignore({"long_factor", "short_mscale", "long_mscale"});
     config.max_length = std::min(config.max_length, short_length);  // beyond it all frequencies would change
@@ -138,7 +140,8 @@ void read_rotary(ConfigReader& json, TransformerConfig& config, double default_b
   if (const Json* given = json.find("rope_parameters")) {
     if (kind.by_layer_type && given->is_object() && given->contains("full_attention")) {
       read_object(json, "rope_parameters", *given, [&](ConfigReader& kinds) {
-        read_object(kinds, "full_attention", *kinds.find("full_attention"), scaling);
+        kinds.ignore({"full_attention"});
+        read_object(kinds, "full_attention", given->at("full_attention"), scaling);
         const Json* sliding = kinds.find("sliding_attention");
         if (!sliding) return;
         read_object(kinds, "sliding_attention", *sliding, [&](ConfigReader& inner) {

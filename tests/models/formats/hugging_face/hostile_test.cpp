@@ -84,6 +84,29 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
             .starts_with("DIR/config.json: MultiHeadAttention: d_model 20 is not divisible by 3 heads"));
 }
 
+TEST_CASE("A null counts as a missing key only where transformers takes it so") {
+  const auto refused = [](const char* model, const char* key, const char* expected) {
+    CAPTURE(model, key);
+    CHECK(with_key(key, nullptr, model) ==
+          fmt::format("{}'{}' must be {}, got null", not_as_configured, key, expected));
+  };
+  const char *positive = "a number above 0", *count = "an integer from 1 to 16777216", *flag = "true or false";
+  CHECK(with_key("hidden_act", nullptr, "llama").starts_with(not_as_configured + "'hidden_act' must be one of gelu, "));
+  CHECK(with_key("hidden_act", nullptr, "llama").ends_with(", swish, got null"));
+  CHECK(with_key("hidden_activation", nullptr, "gemma2").ends_with(", swish, got null"));
+  refused("llama", "rms_norm_eps", positive), refused("gemma2", "query_pre_attn_scalar", positive);
+  refused("bert", "tie_word_embeddings", flag), refused("gpt_neox", "use_parallel_residual", flag);
+  refused("bert", "hidden_size", count), refused("qwen3", "head_dim", count);
+  refused("roberta", "pad_token_id", "an integer from 0 to 16777216");
+  CHECK(with_key("n_inner", nullptr, "gpt2").find("n_inner") == std::string::npos);
+  CHECK(with_key("rope_parameters", {{"full_attention", nullptr}}, "gemma3") ==
+        not_as_configured + "'rope_parameters': 'full_attention' must be an object, got null");
+  for (const char* key : {"attn_logit_softcapping", "layer_types", "attention_dropout", "sliding_window"}) {
+    CAPTURE(key);
+    CHECK(with_key(key, nullptr, key == std::string("sliding_window") ? "mistral" : "gemma2") == "no error");
+  }
+}
+
 TEST_CASE("Activations of transformers that equal one of heed's are read under each of their names") {
   const auto activation = [](const char* name) {
     CopiedModel copy("bert_quick_gelu");

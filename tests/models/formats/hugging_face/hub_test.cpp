@@ -1,6 +1,11 @@
 // Configurations as models on the Hugging Face hub have them, by several versions of transformers.
 #include "models/formats/hugging_face/family.h"
 #include "tests/catch.h"
+#include "tests/message.h"
+
+#include <heed/files/file.h>
+
+#include <filesystem>
 
 using namespace heed;
 
@@ -156,6 +161,26 @@ TEST_CASE("Configurations of BERT, DistilBERT and RoBERTa on the hub are underst
     "vocab_size": 50265})")
           .transformer;
   CHECK((roberta.max_length == 512 && roberta.position_offset == 2));
+}
+
+TEST_CASE("Keys that libraries write and that change no number are ignored in every family") {
+  for (const auto& entry : std::filesystem::directory_iterator("tests/golden/hugging_face")) {
+    Json config = parse_json(read_file(entry.path() / "config.json"));
+    config["sentence_transformers"] = {{"activation_fn", "torch.nn.modules.activation.Sigmoid"}, {"version", "5.1.0"}};
+    config["sbert_ce_default_activation_function"] = "torch.nn.modules.linear.Identity";
+    // What transformers 4 wrote with to_json_file(use_diff=False).
+    for (const char* key : {"add_cross_attention", "early_stopping", "is_decoder", "output_scores",
+                            "remove_invalid_values", "return_dict_in_generate", "tf_legacy_loss"})
+      config[key] = false;
+    for (const char* key : {"diversity_penalty", "length_penalty", "typical_p"}) config[key] = 1.0;
+    for (const char* key : {"encoder_no_repeat_ngram_size", "no_repeat_ngram_size", "num_beam_groups",
+                            "num_return_sequences", "forced_bos_token_id", "forced_eos_token_id"})
+      config[key] = 1;
+    for (const char* key :
+         {"bad_words_ids", "begin_suppress_tokens", "exponential_decay_length_penalty", "suppress_tokens"})
+      config[key] = Json::array({1, 2});
+    CHECK(message([&] { read(config.dump()); }) == "no error");
+  }
 }
 
 TEST_CASE("Keys that a configuration lacks have the value that transformers gives them in this family") {
