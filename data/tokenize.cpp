@@ -169,7 +169,7 @@ std::vector<std::string> Tokenizer::known_tokens() const {
 std::string Tokenizer::written(std::string_view token) const {
   if (pretrained_) {
     const std::optional<int> id = pretrained_->id(token);
-    return id ? pretrained_->written(*id) : std::string(token);
+    return id ? pretrained_->written(*id) : "";
   }
   if (!is_of_texts_alone(split_) || token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') {
     return std::string(token);

@@ -179,7 +179,7 @@ std::string PretrainedTokenizer::decode(const std::vector<int>& ids, bool keep_s
   for (const int id : ids) {
     const std::string& name = token(id);
     const tokenizers::AddedToken* added = parts_->added.find(id);
-    if (added && added->is_special && !keep_special) continue;
+    if ((added && added->is_special && !keep_special) || !parts_->is_known(id)) continue;
     tokens.push_back(added ? added->normalized : name);
   }
   std::string text;
@@ -193,9 +193,10 @@ std::string PretrainedTokenizer::decode(const std::vector<int>& ids, bool keep_s
 }
 
 std::string PretrainedTokenizer::written(int id) const {
-  const std::string& name = token(id);
-  if (const tokenizers::AddedToken* added = parts_->added.find(id)) return added->content;
+  const tokenizers::AddedToken* added = parts_->added.find(id);
+  const std::string& name = added ? added->normalized : token(id);
   std::string text;
+  if (!parts_->is_known(id)) return text;
   if (!parts_->decoder) return text.append(" ").append(name);
   for (const std::string& part : parts_->decoder({name}, tokenizers::Decoded::part)) text += part;
   return text;

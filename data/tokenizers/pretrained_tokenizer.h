@@ -35,11 +35,12 @@ class PretrainedTokenizer {
   /// text itself holds are always found. Throws Error when `text` is not UTF-8.
   std::vector<EncodedToken> encode(std::string_view text, bool add_special = true) const;
 
-  /// Returns the text of tokens, without special ones unless `keep_special`. Throws Error for ids outside size().
+  /// Returns the text of tokens, without special ones unless `keep_special`. Ids without a token are left out, and each
+  /// byte of a run of byte tokens that is not UTF-8 is U+FFFD, as in that package. Throws Error for ids outside size().
   std::string decode(const std::vector<int>& ids, bool keep_special = false) const;
 
   /// Returns the text that one token adds behind other text, special tokens included: " cat" for "Ġcat" and for "▁cat",
-  /// "ing" for "##ing". Parts of a character are its bytes.
+  /// "ing" for "##ing". Parts of a character are its bytes. An id without a token has no text.
   std::string written(int id) const;
 
   /// Returns the token as the vocabulary names it: "Ġcat". An id below size() without a token in the file is named

@@ -53,12 +53,14 @@ std::string whole_characters(const std::string& bytes) {
 std::string shown_token(const Tokenizer& tokenizer, const std::string& token) {
   if (!tokenizer.pretrained() || token.starts_with("##")) return token;
   const std::string text = whole_characters(tokenizer.written(token));
+  if (text.empty()) return token;  // "<unused 17>"
   return text.size() > 1 && text[0] == ' ' ? text.substr(1) : text;
 }
 
 std::string page_token(const SavedModel& model, const std::string& token) {
   const bool is_written = model.tokenizer.pretrained() && std::holds_alternative<LanguageModel>(*model.network);
-  return whole_characters(is_written ? model.tokenizer.written(token) : shown_token(model.tokenizer, token));
+  const std::string text = is_written ? whole_characters(model.tokenizer.written(token)) : "";
+  return text.empty() ? whole_characters(shown_token(model.tokenizer, token)) : text;
 }
 
 ScoredHead telling_head(const SentenceAttention& sentence) {

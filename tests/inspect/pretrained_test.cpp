@@ -23,10 +23,10 @@ std::string shown(const std::vector<std::string>& words) {
 std::string pretrained(const std::string& name) { return "tests/golden/hugging_face/" + name; }
 std::string golden_of(const std::string& name) { return pretrained(name) + "/golden.safetensors"; }
 
-// A tokenizer.json whose tokens are the words w0 to w60.
-std::string tokenizer_of_words() {
+// A tokenizer.json whose tokens are the words from w0 on.
+std::string tokenizer_of_words(int words = 61) {
   Json vocabulary = Json::object();
-  for (int id = 0; id < 61; ++id) vocabulary["w" + std::to_string(id)] = id;
+  for (int id = 0; id < words; ++id) vocabulary["w" + std::to_string(id)] = id;
   return Json({{"version", "1.0"},
                {"added_tokens", Json::array()},
                {"normalizer", nullptr},
@@ -293,13 +293,38 @@ TEST_CASE("inspect generate stops at the end token of a pretrained model") {
       });
   CHECK(text == "w42 w8" + ended["text"].get<std::string>());
   CHECK(remark == "[The text ended with " + last + " after 4 of at most 500 tokens.]\n");
-  for (const Json& wrong : {Json("</s>"), Json(2.5), Json(Json::array({2, nullptr}))}) {
-    CHECK(message([&] { end_at("generation_config.json", wrong); }) ==
-          path + "/generation_config.json: 'eos_token_id' must be the id of a token or a list of ids, got " +
-              wrong.dump());
+  for (const Json& wrong : {Json("</s>"), Json("2"), Json(2.5), Json(Json::array({2, nullptr}))}) {
+    for (const char* file : {"generation_config.json", "config.json"}) {
+      CHECK(message([&] { end_at(file, wrong); }) ==
+            path + "/" + file + ": 'eos_token_id' must be the id of a token or a list of ids, got " + wrong.dump());
+      end_at(file, 2);
+    }
   }
+  write_file(copy.path() / "generation_config.json", "[2]");
+  CHECK(message([&] { load_model(copy.path()); }) == path + "/generation_config.json: expected an object, got [2]");
   write_file(copy.path() / "generation_config.json", "{");
   CHECK(message([&] { load_model(copy.path()); }).starts_with(path + "/generation_config.json: "));
+}
+
+TEST_CASE("An id beyond the tokenizer has a name in tables, JSON and the page, and no text") {
+  CopiedModel copy("qwen2");
+  write_file(copy.path() / "tokenizer.json", tokenizer_of_words(20));
+  const std::string model = copy.path().string(), page = (copy.path() / "page.html").string();
+  const Json json =
+      parse_json(shown({"generate", model, "--prompt", "w4 w8", "--tokens", "9", "--temperature", "0", "--json"}));
+  std::string text, unused, sentence = "w4 w8";  // up to the first unused token
+  for (const std::string token : json.at("tokens")) {
+    const bool is_unused = token.starts_with("<unused ");
+    if (is_unused && unused.empty()) unused = token, sentence += text;
+    if (!is_unused) text += " " + token;
+  }
+  CHECK(json.at("text") == text);
+  const Json read = parse_json(shown({model, "--sentence", sentence, "--json"})).at("sentences")[0];
+  CHECK((!unused.empty() && read.at("predicted") == unused));
+  CHECK(shown({model, "--sentence", sentence}).find(unused) != std::string::npos);
+  shown({"page", model, "--sentence", sentence, "--out", page});
+  const std::string escaped = "\\u003c" + unused.substr(1, unused.size() - 2) + "\\u003e";
+  CHECK(read_file(page).find("\"predicted\":\"" + escaped) != std::string::npos);
 }
 
 TEST_CASE("inspect page writes one sentence of a pretrained model, and commands that need a run say so") {

@@ -131,8 +131,9 @@ Decoder byte_fallback_decoder(const Part& part) {
     };
     for (const std::string& token : tokens) {
       unsigned byte = 0;
-      const bool is_byte = token.size() == 6 && token.starts_with("<0x") && token[5] == '>' &&
-                           std::from_chars(token.data() + 3, token.data() + 5, byte, 16).ptr == token.data() + 5;
+      const char *digits = token.data() + 3, *end = token.data() + 5;
+      const bool is_byte = token.size() == 6 && token.starts_with("<0x") && *end == '>' &&
+                           std::from_chars(digits + (*digits == '+'), end, byte, 16).ptr == end;  // as in Rust
       if (is_byte) {
         bytes += static_cast<char>(byte);
       } else {

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <cstring>
@@ -114,7 +115,7 @@ TEST_CASE("A token tells its place in the text, its word and how it is written")
         ":0 The:1 animal:2 d:3 id:3 n:3 ':3 t:3 c:4 ro:4 ss:4 the:5 st:6 re:6 et:6 .:7 :8");
   CHECK(bert.written(*bert.id("##ss")) == "ss");
   CHECK(bert.written(*bert.id("the")) == " the");
-  CHECK(bert.written(*bert.id("[CLS]")) == "[CLS]");
+  CHECK(bert.written(*bert.id("[CLS]")) == " [CLS]");
   CHECK(bert.decode(ids_of(bert.encode(text))) == "the animal didn ' t cross the street.");
   CHECK(bert.decode(ids_of(bert.encode("a", true)), true) == "[CLS] a [SEP]");
   CHECK(ids_of(bert.encode("a", false)) == std::vector{*bert.id("a")});
@@ -126,6 +127,45 @@ TEST_CASE("A token tells its place in the text, its word and how it is written")
   CHECK(llama2.written(*llama2.id("\u2581the")) == " the");
   CHECK(llama2.written(*llama2.id("<0xE2>")) == "\xe2");
   CHECK(named(llama2, "\u9f98") == "<s> \u2581 <0xE9> <0xBE> <0x98>");
+}
+
+TEST_CASE("Bytes that are not UTF-8, and bytes among the added tokens, become the text of the tokenizers package") {
+  nlohmann::json file = nlohmann::json::parse(read_file(golden / "llama2.json"));
+  const auto add = [&](const std::string& content, int id) {
+    file["added_tokens"].push_back({{"id", id},
+                                    {"content", content},
+                                    {"single_word", false},
+                                    {"lstrip", false},
+                                    {"rstrip", false},
+                                    {"normalized", false},
+                                    {"special", false}});
+  };
+  const int size = golden_tokenizer("llama2").size();
+  add("<0x25>", *golden_tokenizer("llama2").id("<0x25>"));
+  add("\u2581\u2581", size), add("<0x+5>", size + 2);  // size + 1 has no token
+  const PretrainedTokenizer tokenizer(file.dump());
+  const auto decoded = [&](const std::vector<std::string>& tokens) {
+    std::vector<int> ids;
+    for (const std::string& token : tokens) ids.push_back(tokenizer.id(token).value());
+    return tokenizer.decode(ids);
+  };
+  // As tokenizers 0.23.3 has them.
+  const std::string wrong = "\uFFFD";
+  CHECK(decoded({"<0xE4>", "<0x41>"}) == wrong + wrong);
+  CHECK(decoded({"<0x41>", "<0xE4>", "a", "<0x41>"}) == wrong + wrong + "aA");
+  CHECK(decoded({"<0xE4>", "<0xBD>", "<0xA0>"}) == "\u4F60");
+  CHECK(decoded({"<0xE4>", "<0x25>", "<0xA0>"}) == wrong + wrong + wrong);
+  CHECK(decoded({"a", "<0x25>", "\u2581\u2581", "<0x+5>", "b"}) ==
+        "a%  \x05"
+        "b");
+
+  const int a = *tokenizer.id("a");
+  CHECK(tokenizer.decode({a, size + 1, a}) == "aa");
+  CHECK(tokenizer.written(*tokenizer.id("<0x25>")) == "%");
+  CHECK(tokenizer.written(size) == "  ");
+  CHECK(tokenizer.written(size + 1) == "");
+  CHECK(tokenizer.written(*tokenizer.id("</s>")) == "</s>");
+  CHECK(Tokenizer::of_text(tokenizer).written(tokenizer.tokens(size + 9).back()) == "");
 }
 
 TEST_CASE("Special tokens have the meaning that the file gives them") {
