@@ -11,8 +11,8 @@ namespace heed {
 /// Reads Winograd schemas of several sets in one file (Tikhonov & Ryabinin 2021, arXiv:2106.12066). Fields, separated by
 /// tabs: language, set, source, sentence, tokens, pronoun and candidates. The last three are JSON: a pronoun is a list
 /// of "it", [8, 9] (a span of tokens) and ["it"]; candidates are a list of this form, each with whether it is correct.
-/// `sets` selects sets, "en/wsc_naive.test", separated by commas; empty selects all. Adjacent sentences are
-/// counterparts.
+/// `sets` selects sets, "en/wsc_naive.test", separated by commas; it may be empty when the file has one set. Adjacent
+/// sentences are counterparts.
 std::vector<MarkedText> read_winograd(const std::filesystem::path& path, const std::string& sets = "");
 
 /// Reads WinoGrande (Sakaguchi et al. 2020, arXiv:1907.10641): {"qID": "...-1", "sentence": "... the _ was ...",

@@ -91,9 +91,13 @@ std::vector<MarkedText> read_winograd(const std::filesystem::path& path, const s
     }
   }
   file.finish();
+  const std::vector<std::string> names(known.begin(), known.end());
+  if (wanted.empty() && names.size() > 1) {
+    fail("{0}: has {1} sets, which may repeat each other's sentences; choose one, as in {0}#{2}, or several: {3}",
+         file.name(), names.size(), names[0], listed(names));
+  }
   for (const std::string& set : wanted) {
     if (known.contains(set)) continue;
-    const std::vector<std::string> names(known.begin(), known.end());
     fail("{}: unknown set '{}'{}; its sets: {}", file.name(), set, did_you_mean(set, names), listed(names));
   }
   pair_neighbours(schemas);
