@@ -60,8 +60,8 @@ std::string help(const Terminal& terminal) {
   return text;
 }
 
-// Throws UsageError for a former option, and names the command that replaced it.
-void refuse_former_option(std::span<const char* const> words) {
+// Throws UsageError for a former option, and names the command that replaced it; and for an option of train.
+void refuse_known_option(std::span<const char* const> words) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 14> commands{
       {{"--causes", "causes RUN"},
        {"--why-attends", "why RUN"},
@@ -77,7 +77,13 @@ void refuse_former_option(std::span<const char* const> words) {
        {"--csv", "export RUN --csv FILE"},
        {"--npy", "export RUN --npy FILE"},
        {"--verify", "verify RUN"}}};
-  for (const std::string_view word : words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i], next = i + 1 < words.size() ? words[i + 1] : "";
+    if (word.starts_with("--threads")) {
+      const bool has_count = word == "--threads" && !next.empty() && next.find_first_not_of("0123456789") == next.npos;
+      misused("--threads is an option of train; OMP_NUM_THREADS={} inspect ... sets the number of threads",
+              has_count ? next : "N");
+    }
     for (const auto& [option, command] : commands) {
       if (word.substr(0, word.find('=')) == option) misused("{} is now a command: inspect {}", option, command);
     }
@@ -135,7 +141,7 @@ std::string answer(const Command& command, std::span<const char* const> words, c
   try {
     arguments = options.parse(count, words.data());
   } catch (const cxxopts::exceptions::exception& error) {
-    refuse_former_option(words);
+    refuse_known_option(words);
     misused("{}", command_line_error(count, words.data(), error.what(), options.help(), {"--temperature", "--top-p"}));
   }
   if (arguments.count("help")) return fmt::format("{}\nExample: {}\n", options.help(), command.example);
@@ -158,9 +164,13 @@ void refuse_unknown_command(std::string_view word) {
     return;
   std::vector<std::string> names;
   for (const Group& group : groups()) {
-    for (const Command* command : group.commands) names.emplace_back(command->name);
+    for (const Command* command : group.commands) {
+      if (*command->name) names.emplace_back(command->name);
+    }
   }
-  misused("'{}' is not a command or an existing run{}", excerpt(word), did_you_mean(word, names));
+  const std::string near = did_you_mean(word, names);
+  misused("'{}' is not a command or an existing run{}", excerpt(word),
+          near.empty() ? fmt::format("; inspect RUN shows attention, and the commands are {}", listed(names)) : near);
 }
 
 }  // namespace

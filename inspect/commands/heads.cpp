@@ -93,28 +93,29 @@ Json heads_json(const HeadChoices& found, const std::string& set) {
 
 }  // namespace
 
-const Command heads_command{.name = "heads",
-                            .words = "RUN [FILE...]",
-                            .summary = "Counts how often each head points at the right candidate",
-                            .example = "inspect heads MODEL winograd.tsv#en/wsc_naive.train",
-                            .shared = "json",
-                            .is_shared = true,
-                            .answer = [](const Request& request) {
-                              const SavedModel model = model_of(request.runs[0], {}, request.progress);
-                              Json all = Json::array();
-                              std::string text;
-                              const auto add = [&](const std::string& set, const std::string& file) {
-                                const HeadChoices found = head_choices(
-                                    model, report_sentences(model, request.runs[0], file), request.processes);
-                                text += (text.empty() ? "" : "\n") + heads_view(found, set, request.view);
-                                all.push_back(heads_json(found, set));
-                              };
-                              if (request.files.empty() && is_pretrained(request.runs[0])) {
-                                misused("expected a FILE of sentences with candidates after the model");
-                              }
-                              for (const std::string& file : request.files) add(file, file);
-                              if (request.files.empty()) add("held-out sentences", "");
-                              return request.has("json") ? json_line(all) : text;
-                            }};
+const Command heads_command{
+    .name = "heads",
+    .words = "RUN [FILE...]",
+    .summary = "Counts how often each head points at the right candidate",
+    .example = "inspect heads MODEL winograd.tsv#en/wsc_naive.train",
+    .shared = "json",
+    .is_shared = true,
+    .answer = [](const Request& request) {
+      const SavedModel model = model_of(request.runs[0], {}, request.progress);
+      Json all = Json::array();
+      std::string text;
+      const auto add = [&](const std::string& set, const std::string& file) {
+        const HeadChoices found =
+            head_choices(model, report_sentences(model, request.runs[0], file), request.processes);
+        text += (text.empty() ? "" : "\n") + heads_view(found, set, request.view);
+        all.push_back(heads_json(found, set));
+      };
+      if (request.files.empty() && is_pretrained(request.runs[0])) {
+        misused("expected a FILE of sentences with candidates: inspect heads {} FILE", shell_word(request.runs[0]));
+      }
+      for (const std::string& file : request.files) add(file, file);
+      if (request.files.empty()) add("held-out sentences", "");
+      return request.has("json") ? json_line(all) : text;
+    }};
 
 }  // namespace heed

@@ -138,7 +138,12 @@ const Command verify_command{
           const fs::path& run = request.runs[0];
           if (const auto file = request.given<std::string>("against")) return against(run, *file, request.has("json"));
           if (request.has("json")) misused("--json needs --against");
-          if (is_pretrained(run)) misused("a pretrained model is compared with golden values: --against FILE");
+          if (is_pretrained(run)) {
+            misused(
+                "a pretrained model is compared with golden values: inspect verify {0} --against FILE. "
+                "examples/golden.py {0} TEXT FILE writes the file",
+                shell_word(run));
+          }
           return verify(run, request.view.terminal);
         }};
 

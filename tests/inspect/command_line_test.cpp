@@ -72,7 +72,16 @@ TEST_CASE("A mistyped command is answered with the nearest one") {
   const InspectedRun run;
   CHECK(run.is_usage_error(
       {"cuases", "RUN"}, "'cuases' is not a command or an existing run (did you mean 'causes'?) (see inspect --help)"));
-  CHECK(run.is_usage_error({"xyzzyplugh"}, "'xyzzyplugh' is not a command or an existing run (see inspect --help)"));
+  CHECK(run.is_usage_error({"shwo", "RUN"},
+                           "'shwo' is not a command or an existing run; inspect RUN shows attention, and the commands "
+                           "are compare, steps, weights, induction, causes, why, history, match, report, heads, "
+                           "generate, page, serve, export, verify (see inspect --help)"));
+  CHECK(run.is_usage_error({"RUN", "--threads", "2"},
+                           "--threads is an option of train; OMP_NUM_THREADS=2 inspect ... sets the number of threads "
+                           "(see inspect --help)"));
+  CHECK(run.is_usage_error({"causes", "RUN", "--threads=x"},
+                           "--threads is an option of train; OMP_NUM_THREADS=N inspect ... sets the number of threads "
+                           "(see inspect causes --help)"));
   CHECK(run.error({"RUN/causs"}).starts_with("RUN/causs: there is no such run; "));
 }
 

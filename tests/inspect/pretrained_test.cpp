@@ -63,7 +63,12 @@ TEST_CASE("inspect verify --against refuses values of another model, and a model
         })
             .starts_with("tests/golden/hugging_face/llama: the model and "
                          "tests/golden/hugging_face/mistral/golden.safetensors differ\nDIFFERENT: the largest"));
-  CHECK_THROWS_AS(shown({"verify", pretrained("llama")}), UsageError);
+  CHECK(message([] {
+          shown({"verify", "tests/golden/hugging_face/llama"});
+        })
+            .starts_with("a pretrained model is compared with golden values: inspect verify "
+                         "tests/golden/hugging_face/llama --against FILE. examples/golden.py "
+                         "tests/golden/hugging_face/llama TEXT FILE writes the file (see "));
 }
 
 TEST_CASE("inspect of a pretrained model reads a sentence, and asks for one") {
@@ -345,7 +350,9 @@ TEST_CASE("inspect page writes one sentence of a pretrained model, and commands 
             shown({command, model});
           }).starts_with(model + ": is a pretrained model, without the sentences of a run that inspect " + command));
   }
-  CHECK_THROWS_AS(shown({"heads", model}), UsageError);
+  CHECK(message([&] {
+          shown({"heads", model});
+        }).starts_with("expected a FILE of sentences with candidates: inspect heads " + model + " FILE (see "));
   CHECK_THROWS_AS(shown({"page", model, "--query", "w17", "--out", file}), Error);
 }
 
