@@ -77,28 +77,29 @@ Intervention ablate(Heads heads, const MeanOutput& mean, const std::vector<int>&
                  });
 }
 
-Intervention cut(Heads heads, const std::vector<Edge>& edges) {
-  return editing(heads, Intervention::Value::scores,
-                 [edges]<class T>(HeadRows<T> rows, std::int64_t, std::size_t text) {
-                   const Edge& edge = edge_in(edges, text, rows);
-                   if (edge.exists())
-                     std::fill(rows[edge.from] + edge.to.begin, rows[edge.from] + edge.to.end, unseen<T>);
-                 });
+Intervention cut(Heads heads, std::span<const Edge> edges) {
+  return editing(
+      heads, Intervention::Value::scores,
+      [edges = std::vector(edges.begin(), edges.end())]<class T>(HeadRows<T> rows, std::int64_t, std::size_t text) {
+        const Edge& edge = edge_in(edges, text, rows);
+        if (edge.exists()) std::fill(rows[edge.from] + edge.to.begin, rows[edge.from] + edge.to.end, unseen<T>);
+      });
 }
 
-Intervention cut(Heads heads, const Edge& edge) { return cut(heads, std::vector{edge}); }
+Intervention cut(Heads heads, const Edge& edge) { return cut(heads, std::span(&edge, 1)); }
 
-Intervention keep_only(Heads heads, const std::vector<Edge>& edges) {
-  return editing(heads, Intervention::Value::scores,
-                 [edges]<class T>(HeadRows<T> rows, std::int64_t, std::size_t text) {
-                   const Edge& edge = edge_in(edges, text, rows);
-                   if (!edge.exists()) return;
-                   std::fill(rows[edge.from], rows[edge.from] + edge.to.begin, unseen<T>);
-                   std::fill(rows[edge.from] + edge.to.end, rows[edge.from] + rows.n, unseen<T>);
-                 });
+Intervention keep_only(Heads heads, std::span<const Edge> edges) {
+  return editing(
+      heads, Intervention::Value::scores,
+      [edges = std::vector(edges.begin(), edges.end())]<class T>(HeadRows<T> rows, std::int64_t, std::size_t text) {
+        const Edge& edge = edge_in(edges, text, rows);
+        if (!edge.exists()) return;
+        std::fill(rows[edge.from], rows[edge.from] + edge.to.begin, unseen<T>);
+        std::fill(rows[edge.from] + edge.to.end, rows[edge.from] + rows.n, unseen<T>);
+      });
 }
 
-Intervention keep_only(Heads heads, const Edge& edge) { return keep_only(heads, std::vector{edge}); }
+Intervention keep_only(Heads heads, const Edge& edge) { return keep_only(heads, std::span(&edge, 1)); }
 
 Intervention patch(Heads heads, const Trace& from) {
   std::vector<Tensor> outputs;

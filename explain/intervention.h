@@ -3,6 +3,7 @@
 #include <heed/explain/trace.h>
 
 #include <functional>
+#include <span>
 #include <vector>
 
 namespace heed {
@@ -62,11 +63,11 @@ Intervention ablate(Heads heads, const MeanOutput& mean, const std::vector<int>&
 
 /// Attention knockout (Geva et al. 2023, arXiv:2304.14767): the query of the edge does not see its keys, and the other keys share
 /// their weight. Takes one edge per text, or one for all.
-Intervention cut(Heads heads, const std::vector<Edge>& edges);
+Intervention cut(Heads heads, std::span<const Edge> edges);
 Intervention cut(Heads heads, const Edge& edge);  ///< of one edge for all texts
 
 /// The query of the edge sees its keys alone.
-Intervention keep_only(Heads heads, const std::vector<Edge>& edges);
+Intervention keep_only(Heads heads, std::span<const Edge> edges);
 Intervention keep_only(Heads heads, const Edge& edge);  ///< of one edge for all texts
 
 /// Activation patching (Meng et al. 2022, arXiv:2202.05262): the heads give what they gave in the trace `from`, of as many texts

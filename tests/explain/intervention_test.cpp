@@ -69,10 +69,10 @@ TEST_CASE("Interventions on one question: a head is ablated, an edge cut, and an
   CHECK(slice(zeroed.layers[0].head_output, 1, 0, 1).to_vector() ==
         slice(seen.layers[0].head_output, 1, 0, 1).to_vector());
 
-  const Trace without = trace(network, asked, {cut({1, 0}, Edge{2, {0, 2}})});
+  const Trace without = trace(network, asked, {cut({1, 0}, {2, {0, 2}})});
   CHECK((without.layers[1].weights.at({0, 0, 2, 0}) == 0 && without.layers[1].weights.at({0, 0, 2, 1}) == 0));
   CHECK(without.layers[1].weights.at({0, 1, 2, 0}) == seen.layers[1].weights.at({0, 1, 2, 0}));
-  CHECK(trace(network, asked, {keep_only({1, 0}, Edge{2, {4, 5}})}).layers[1].weights.at({0, 0, 2, 4}) == 1);
+  CHECK(trace(network, asked, {keep_only({1, 0}, {2, {4, 5}})}).layers[1].weights.at({0, 0, 2, 4}) == 1);
 
   // Everything that the last layer gives at the query is the other's: so is the answer, but for the residual stream.
   const Trace patched = trace(network, asked, {patch({1, 0}, of_other)});
