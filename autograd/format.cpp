@@ -1,4 +1,5 @@
 #include <heed/autograd/format.h>
+#include <heed/autograd/half.h>
 
 #include <algorithm>
 #include <charconv>
@@ -120,11 +121,11 @@ class WordFormat {
 // Returns whether only the ends of an axis of n elements are shown.
 bool is_shortened(std::int64_t n, bool summary) { return summary && n > 2 * edge_items; }
 
-// Prints the elements of a tensor or an array along its axes, abbreviated for large ones.
-template <class T, class Format>
+// Prints the elements, stored as S, of a tensor or an array along its axes as T; abbreviated for large ones.
+template <class T, class Format, class S = T>
 class Printer {
  public:
-  Printer(const T* data, const Shape& shape, const Shape& strides)
+  Printer(const S* data, const Shape& shape, const Shape& strides)
       : data_(data), shape_(shape), strides_(strides), summary_(shape.numel() > threshold), format_(shown(0, 0)) {}
 
   // Returns the elements from `offset` on along `axis` and all later axes. `indent` precedes each line except the
@@ -167,7 +168,7 @@ class Printer {
     return all;
   }
 
-  const T* data_;
+  const S* data_;
   Shape shape_, strides_;
   bool summary_;
   Format format_;
@@ -211,12 +212,13 @@ std::ostream& operator<<(std::ostream& out, DType x) { return out << to_string(x
 std::string to_string(const Tensor& x) {
   if (!x.defined()) return "undefined";
   const bool is_empty = x.numel() == 0;
-  std::string text = dispatch(x.dtype(), [&]<class T>() -> std::string {
+  std::string text = dispatch_stored(x.dtype(), [&]<class S>() -> std::string {
+    using T = Widened<S>;
     if (is_empty) return "[]";
-    if (x.rank() == 0) return scalar(*x.data<T>());
-    return Printer<T, NumberFormat<T>>(x.data<T>(), x.shape(), x.strides()).text(0, 0, 1, line_width);
+    if (x.rank() == 0) return scalar<T>(*x.data<S>());
+    return Printer<T, NumberFormat<T>, S>(x.data<S>(), x.shape(), x.strides()).text(0, 0, 1, line_width);
   });
-  if (x.dtype() == DType::float64) text += " float64";
+  if (x.dtype() != DType::float32) text += fmt::format(" {}", to_string(x.dtype()));
   if (is_empty || x.numel() > threshold) text += fmt::format(" {}", x.shape());
   return text;
 }

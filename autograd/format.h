@@ -14,7 +14,7 @@
 namespace heed {
 
 /// Returns the values as NumPy's str() prints them: 8 digits after the point, aligned columns, lines of up to 75
-/// characters. Above 1000 values it shows the first and last 3 along each axis. The dtype follows when it is float64;
+/// characters. Above 1000 values it shows the first and last 3 along each axis. The dtype follows when it is not float32;
 /// the shape follows when values are omitted and when the tensor is empty. An undefined tensor gives "undefined".
 ///
 ///     [[1.   2.5 ]

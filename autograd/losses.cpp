@@ -189,6 +189,7 @@ double accuracy(const Tensor& logits, const Ids& labels) {
     fail("accuracy: logits {} need labels {}, got {}", to_string(logits.shape()), to_string(best.shape()),
          to_string(labels.shape()));
   }
+  if (best.numel() == 0) fail("accuracy: expected at least one row, got logits {}", to_string(logits.shape()));
   const std::int64_t right = std::inner_product(best.data(), best.data() + best.numel(), labels.data(), std::int64_t{0},
                                                 std::plus<>(), std::equal_to<>());
   return static_cast<double>(right) / static_cast<double>(best.numel());

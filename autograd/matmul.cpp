@@ -189,8 +189,13 @@ Tensor rows_of(const Tensor& x) {
 void check_product(const char* operation, const Tensor& a, const Tensor& b, bool b_is_matrix) {
   check_defined(operation, {&a, &b});
   if (a.rank() < (b_is_matrix ? 1 : 2) || b.rank() < 2 || (b_is_matrix && b.rank() != 2)) {
-    fail("{}: expected matrices (..., n, k) x (..., k, m), got {} x {}", operation, to_string(a.shape()),
-         to_string(b.shape()));
+    const bool is_vector = a.rank() == 1 && !b_is_matrix, by_vector = b.rank() == 1 && !b_is_matrix;
+    const char* instead = is_vector && by_vector      ? "sum(a * b)"
+                          : is_vector && b.rank() > 1 ? "unsqueeze(a, 0)"
+                          : by_vector && a.rank() > 1 ? "unsqueeze(b, -1)"
+                                                      : nullptr;
+    fail("{}: expected matrices (..., n, k) x (..., k, m), got {} x {}{}", operation, to_string(a.shape()),
+         to_string(b.shape()), instead ? fmt::format(". Did you mean {}?", instead) : "");
   }
   if (is_half(a.dtype()) && a.dtype() == b.dtype()) detail::fail_only_stored(a.dtype());
   if (a.dtype() != b.dtype() && !(a.dtype() == DType::float32 && is_half(b.dtype()))) {

@@ -117,6 +117,15 @@ TEST_CASE("Views, copies and single elements of 16-bit tensors keep their number
   }
 }
 
+TEST_CASE("16-bit tensors are printed as float32 ones, with their type") {
+  const Tensor values = tensor({2, 3}, {1, -2.5, 3, 0.125, -7, 65536});
+  const Tensor W = halves(tensor({2}, {0.1, 2}), DType::float16);
+  CHECK(to_string(W) == "[0.09997559 2.        ] float16");
+  CHECK(to_string(halves(tensor({}, {0.5}), DType::bfloat16)) == "0.5 bfloat16");
+  CHECK(to_string(halves(zeros({0, 2}), DType::bfloat16)) == "[] bfloat16 (0, 2)");
+  CHECK(to_string(transpose(halves(values, DType::bfloat16))) == to_string(transpose(values)) + " bfloat16");
+}
+
 TEST_CASE("Other operations refuse 16-bit tensors with one message") {
   const Tensor W = halves(drawn({3, 3}, "W"), DType::bfloat16), x = drawn({3, 3}, "x");
   const std::string told =

@@ -152,6 +152,9 @@ TEST_CASE("accuracy is the share of rows whose largest logit is the label") {
   CHECK(message([&] {
           accuracy(logits, Ids({4}, {2, 0, 1, 0}));
         }) == "accuracy: logits (2, 2, 3) need labels (2, 2), got (4)");
+  CHECK(message([] {
+          accuracy(zeros({0, 3}), Ids({0}, {}));
+        }) == "accuracy: expected at least one row, got logits (0, 3)");
 }
 
 TEST_CASE("mse_loss and bce_with_logits refuse shapes that differ, even those that would broadcast") {

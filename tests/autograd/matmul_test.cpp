@@ -144,7 +144,13 @@ TEST_CASE("Wrong use of products is an error that says what was expected") {
         [&] {
           matmul(x, zeros({4, 5}));
         }},
-       {"matmul: expected matrices (..., n, k) x (..., k, m), got (2, 3) x (3)", [&] { matmul(x, zeros({3})); }},
+       {"matmul: expected matrices (..., n, k) x (..., k, m), got (2, 3) x (3). Did you mean unsqueeze(b, -1)?",
+        [&] { matmul(x, zeros({3})); }},
+       {"matmul: expected matrices (..., n, k) x (..., k, m), got (2) x (2, 3). Did you mean unsqueeze(a, 0)?",
+        [&] { matmul(zeros({2}), x); }},
+       {"matmul: expected matrices (..., n, k) x (..., k, m), got (3) x (3). Did you mean sum(a * b)?",
+        [&] { matmul(zeros({3}), zeros({3})); }},
+       {"matmul: expected matrices (..., n, k) x (..., k, m), got () x (2, 3)", [&] { matmul(zeros({}), x); }},
        {"matmul: both tensors must have one dtype, got float32 x float64", [&] { matmul(x, transpose(wide)); }},
        {"matmul: shapes (2) and (3) do not broadcast: 2 != 3 at axis -1. Sizes must be equal, or one of them 1",
         [&] {
