@@ -9,11 +9,11 @@
 // Parts, numbers and letters of ASCII texts, which several readers need. Internal.
 namespace heed {
 
-/// Returns the number that is written in all of `text`, or nothing.
-template <class T>
-std::optional<T> parse_number(std::string_view text, int base = 10) {
+/// Returns the number that is written in all of `text`, or nothing. `base` may be that of an integer.
+template <class T, class... Base>
+std::optional<T> parse_number(std::string_view text, Base... base) {
   T number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base...);
   return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 

@@ -1,11 +1,12 @@
 #include "train/config/keys.h"
 
+#include "files/ascii.h"
+
 #include <heed/autograd/error.h>
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 
 namespace heed {
 namespace {
@@ -20,9 +21,7 @@ std::optional<T> parse(std::string_view text) {
   const std::size_t first = digits.starts_with('.');
   if (digits.size() <= first || !is_digit(digits[first])) return {};
   if (digits.size() > 1 && digits[0] == '0' && is_digit(digits[1])) return {};
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+  return parse_number<T>(text);
 }
 
 bool has_control_character(std::string_view text) {
