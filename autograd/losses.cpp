@@ -178,7 +178,7 @@ Tensor bce_with_logits(const Tensor& x, const Tensor& target, Reduction reductio
   return reduced(target * softplus(-x) + (1 - target) * softplus(x), reduction);
 }
 
-double accuracy(const Tensor& logits, const Ids& labels) {
+double accuracy(const Tensor& logits, const Ids& labels, std::int32_t ignored_label) {
   check_defined("accuracy", {&logits});
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   if (logits.rank() < 1 || logits.size(-1) < 1 || logits.size(-1) > most) {
@@ -189,10 +189,16 @@ double accuracy(const Tensor& logits, const Ids& labels) {
     fail("accuracy: logits {} need labels {}, got {}", to_string(logits.shape()), to_string(best.shape()),
          to_string(labels.shape()));
   }
-  if (best.numel() == 0) fail("accuracy: expected at least one row, got logits {}", to_string(logits.shape()));
-  const std::int64_t right = std::inner_product(best.data(), best.data() + best.numel(), labels.data(), std::int64_t{0},
-                                                std::plus<>(), std::equal_to<>());
-  return static_cast<double>(right) / static_cast<double>(best.numel());
+  const std::int64_t ignored = std::count(labels.data(), labels.data() + labels.numel(), ignored_label);
+  const std::int64_t rows = best.numel() - ignored;
+  if (rows == 0) {
+    fail("accuracy: expected at least one row, got logits {} with {} ignored labels", to_string(logits.shape()),
+         ignored);
+  }
+  const std::int64_t right = std::inner_product(
+      best.data(), best.data() + best.numel(), labels.data(), std::int64_t{0}, std::plus<>(),
+      [&](std::int32_t found, std::int32_t label) { return found == label && label != ignored_label; });
+  return static_cast<double>(right) / static_cast<double>(rows);
 }
 
 }  // namespace heed

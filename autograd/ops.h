@@ -262,8 +262,9 @@ Tensor cross_entropy(const Tensor& logits, const Ids& labels, const CrossEntropy
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);  ///< (x - target)^2
 /// Returns -t log s - (1 - t) log(1 - s), s = sigmoid(x), for targets t from 0 to 1.
 Tensor bce_with_logits(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
-/// Returns the share of rows (..., C) whose largest logit is that of the label (...). Throws `Error` without a row.
-double accuracy(const Tensor& logits, const Ids& labels);
+/// Returns the share of rows (..., C) whose largest logit is that of the label (...). Rows with the ignored label do not
+/// count, as in cross_entropy(). Throws `Error` without another row.
+double accuracy(const Tensor& logits, const Ids& labels, std::int32_t ignored_label = -1);
 
 /// Rotary embedding (RoPE) rotates pairs of features by the angle of their position (Su et al. 2021, arXiv:2104.09864, equation
 /// 34): (u, v) becomes (u cos - v sin, u sin + v cos). x (..., T, d); cosine and sine are constants that broadcast to

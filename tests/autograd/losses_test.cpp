@@ -148,13 +148,15 @@ TEST_CASE("A mean cross_entropy is divided by the labels' weights, however small
 TEST_CASE("accuracy is the share of rows whose largest logit is the label") {
   const Tensor logits = tensor({2, 2, 3}, {1, 2, 3, 3, 2, 1, 0, 5, 5, -1, -2, -1});  // of equals the first
   CHECK(accuracy(logits, Ids({2, 2}, {2, 0, 1, 0})) == 1);
-  CHECK(accuracy(logits, Ids({2, 2}, {2, 1, 2, -1})) == 0.25);
+  CHECK(accuracy(logits, Ids({2, 2}, {2, 1, 2, 0})) == 0.5);
+  CHECK(accuracy(logits, Ids({2, 2}, {2, 1, 2, -1})) == Approx(1.0 / 3));  // three rows count
+  CHECK(accuracy(logits, Ids({2, 2}, {2, 0, 2, 0}), 2) == 1);
   CHECK(message([&] {
           accuracy(logits, Ids({4}, {2, 0, 1, 0}));
         }) == "accuracy: logits (2, 2, 3) need labels (2, 2), got (4)");
   CHECK(message([] {
           accuracy(zeros({0, 3}), Ids({0}, {}));
-        }) == "accuracy: expected at least one row, got logits (0, 3)");
+        }) == "accuracy: expected at least one row, got logits (0, 3) with 0 ignored labels");
 }
 
 TEST_CASE("mse_loss and bce_with_logits refuse shapes that differ, even those that would broadcast") {
