@@ -23,7 +23,7 @@ std::vector<fs::path> models_of(const fs::path& run) {
   if (files.empty()) {
     const bool is_of_train = fs::exists(run / "config.yaml");
     fail("{}: keeps only the last model, so earlier steps cannot be measured{}", run.string(),
-         is_of_train ? "; train with dump.weights: true" : ", and RunWriter writes no other");
+         is_of_train ? "; train with dump.weights: true" : "; RunWriter keeps the others with KeepModels::yes");
   }
   if (const fs::path last = model_path(run); fs::exists(last)) {
     if (saved_step(last) > steps.back()) files.push_back(last);

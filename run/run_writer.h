@@ -5,6 +5,9 @@
 
 namespace heed {
 
+/// Whether a run keeps the model of each step, which `inspect history` and the page's slider ask, or the last one.
+enum class KeepModels { no, yes };
+
 /// Writes a run that `inspect` opens, from your own training loop.
 ///
 ///     SavedModel saved{.parameters = parameters, .network = model, .vocabulary = Vocabulary(words)};
@@ -17,10 +20,10 @@ class RunWriter {
  public:
   /// Makes the directory `path`, or the first of path-2, path-3, ... that does not exist. `model` shares the parameters
   /// that the loop trains. write() computes the attention of the `watched` examples; `inspect causes` asks the
-  /// `held_out` ones. Throws `Error`, and leaves no directory, when check_saved() does, when the model cannot read an example, and
+  /// `held_out` ones, which need an answer. Throws `Error`, and leaves no directory, when check_saved() does, when the model cannot read an example, and
   /// when write_jsonl() refuses the held-out ones.
   RunWriter(const std::filesystem::path& path, const SavedModel& model, std::vector<Example> watched,
-            const std::vector<Example>& held_out = {});
+            const std::vector<Example>& held_out = {}, KeepModels keep = KeepModels::no);
 
   /// Returns the directory that was made.
   const std::filesystem::path& path() const { return path_; }
@@ -31,6 +34,7 @@ class RunWriter {
 
  private:
   SavedModel model_;
+  KeepModels keep_;
   std::vector<Example> watched_;
   std::filesystem::path path_;
   std::string lines_;  // of metrics.jsonl

@@ -1,4 +1,5 @@
 #include "inspect/page/page.h"
+#include "inspect/run_studies.h"
 #include "tests/catch.h"
 #include "tests/scratch.h"
 
@@ -201,6 +202,22 @@ TEST_CASE("language_model: with an argument it writes a run that inspect opens")
   const heed::PageRun page = heed::page_run(run);
   CHECK(page.description["steps"].size() == 4);
   CHECK_FALSE(page.model.empty());
+}
+
+TEST_CASE("coreference: the model learns whom it means, and every study opens its run") {
+  const heed::Scratch scratch;
+  const std::string run = (scratch / "mine").string();
+  const Output output("coreference " + run);
+  CHECK(output.after("step   0 ") < 80);
+  CHECK(output.after("step 300 ") == 100);
+  const heed::SavedModel model = heed::load_model(heed::model_path(run));
+  const heed::Causes found = heed::causes(model, run);
+  CHECK(found.accuracy.share == 1);
+  REQUIRE(found.pointing);
+  CHECK(heed::cause_history(run).steps.size() == 4);
+  const heed::Cause* without = found.find(heed::Cause::What::edge_everywhere, -1, -1, "antecedent");
+  REQUIRE(without);
+  CHECK(without->lost.is_above(0));  // the answer comes by the attention to the antecedent
 }
 
 TEST_CASE("causes: without the edge to the antecedent the answer is lost, where no other head has it") {

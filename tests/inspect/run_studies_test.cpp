@@ -155,7 +155,7 @@ TEST_CASE("The history of a look has at each step what causes() finds of that st
   std::filesystem::remove_all(run / "models");
   CHECK(message([&] { cause_history(run.path); }) ==
         run.path.string() +
-            ": keeps only the last model, so earlier steps cannot be measured, and RunWriter writes no other");
+            ": keeps only the last model, so earlier steps cannot be measured; RunWriter keeps the others with KeepModels::yes");
 }
 
 TEST_CASE("A run whose held-out sentences mean nothing has no edge to cut") {
