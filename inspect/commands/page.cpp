@@ -27,10 +27,9 @@ const Command page_command{
           std::string missing;
           if (request.has("sentence")) {
             if (request.runs.size() > 1) misused("--sentence needs exactly one run");
-            const std::filesystem::path place = (request.runs[0] / "").parent_path();
-            const SavedModel model = model_of(place, {}, request.progress);
+            const SavedModel model = model_of(request.runs[0], {}, request.progress);
             const Example example = example_of(request, model);
-            contents.push_back(page_sentence(place.filename().string(), model,
+            contents.push_back(page_sentence(last_part(request.runs[0]), model,
                                              attention_of(model, example, Tokens::words, false), example));
           } else if (request.has("query")) {
             misused("--query needs --sentence");

@@ -32,6 +32,10 @@ void add_shared(cxxopts::OptionAdder& options, std::string_view names) {
   add("force", "Replace a file of another kind");
 }
 
+std::string last_part(const fs::path& path) {
+  return (fs::absolute(path) / "").lexically_normal().parent_path().filename().string();
+}
+
 void check_run(const fs::path& path) {
   std::error_code error;
   if (!fs::exists(path, error)) {

@@ -17,6 +17,9 @@ namespace heed {
 /// Adds the shared options listed in `names`: "step layer head json".
 void add_shared(cxxopts::OptionAdder& options, std::string_view names);
 
+/// Returns the last part of a path; of "." and "a/..", that of the directory that it is.
+std::string last_part(const std::filesystem::path& path);
+
 /// Throws an error unless `path` is a run; the message says what `path` is.
 void check_run(const std::filesystem::path& path);
 

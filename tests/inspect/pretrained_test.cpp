@@ -102,6 +102,9 @@ TEST_CASE("A file of a Hugging Face directory opens that directory, but one that
   const std::string page = (copy.path() / "page.html").string();
   CHECK(shown({"page", (copy.path() / "model.safetensors").string(), "--sentence", "w5 w17 w3", "--out", page})
             .starts_with(page));
+  shown({"page", (copy.path() / "." / "").string(), "--sentence", "w5 w17 w3", "--out", page, "--force"});
+  CHECK(read_file(page).find("\"name\":\"" + copy.path().filename().string() + "\"") != std::string::npos);
+  CHECK(read(copy.path() / "tokenizer.json") == expected);
   std::filesystem::rename(copy.path() / "model.safetensors", copy.path() / "model-00001-of-00001.safetensors");
   const std::filesystem::path shard = copy.path() / "model-00001-of-00001.safetensors";
   Json index{{"weight_map", Json::object()}};
