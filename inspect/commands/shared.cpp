@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 namespace heed {
 
@@ -53,15 +54,25 @@ void check_run(const fs::path& path) {
   if (!fs::is_directory(path) && !fs::is_regular_file(path)) {
     fail("{}: is a device or FIFO; expected the directory of a run or model, or a file", path.string());
   }
-  if (!fs::is_directory(path) || fs::exists(path / "config.yaml")) return;
-  std::vector<std::string> runs;
+  const auto has = [&](const char* name) { return fs::exists(path / name, error); };
+  if (!fs::is_directory(path) || has("config.yaml")) return;
+  std::vector<std::string> runs, models;
   for (const fs::path& run : runs_in(path)) runs.push_back(run.string());
   constexpr std::size_t most = 5;
   const std::size_t more = runs.size() > most ? runs.size() - most : 0;
   runs.resize(runs.size() - more);
-  if (runs.empty()) return;
-  fail("{}: is not a run, but a directory of runs; inspect one of them: {}{}", path.string(), fmt::join(runs, ", "),
-       more > 0 ? fmt::format(" and {} more", more) : "");
+  if (!runs.empty()) {
+    fail("{}: is not a run, but a directory of runs; inspect one of them: {}{}", path.string(), fmt::join(runs, ", "),
+         more > 0 ? fmt::format(" and {} more", more) : "");
+  }
+  if (std::ranges::any_of(std::array{"config.json", "model.safetensors", "metrics.jsonl", "attention"}, has)) return;
+  for (const fs::path& directory : {path, path / "snapshots"}) {  // the second in the cache of Hugging Face
+    for (const fs::path& entry : entries_of(directory)) {
+      if (entry.extension() == ".gguf" || fs::exists(entry / "config.json", error)) models.push_back(entry.string());
+    }
+  }
+  fail("{}: is not a run or a model: expected the config.yaml of a run or the config.json of a model{}", path.string(),
+       models.empty() ? "" : fmt::format("; inspect one of its models: {}", listed(models, ", ", most)));
 }
 
 void check_json_of_all_heads(const Request& request) {

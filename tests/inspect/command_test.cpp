@@ -204,7 +204,9 @@ TEST_CASE("what is no run is answered with the command that was meant") {
   CHECK(message([&] { run.inspect({"/dev/null"}); }) ==
         "/dev/null: is a device or FIFO; expected the directory of a run or model, or a file");
   const Scratch runs;
-  CHECK(message([&] { run.inspect({runs.path.string()}); }).ends_with(": lacks snapshots of attention"));
+  CHECK(message([&] {
+          run.inspect({runs.path.string()});
+        }).ends_with(": is not a run or a model: expected the config.yaml of a run or the config.json of a model"));
   for (const char* name : {"b", "a"}) {
     fs::create_directory(runs / name);
     write_file(runs / name / "config.yaml", "");
@@ -285,9 +287,8 @@ TEST_CASE("inspect says what is not there") {
   const InspectedRun run;
   CHECK(run.error({"RUN/nowhere"}) == "RUN/nowhere: there is no such run; train --config FILE makes one");
   CHECK(run.error({"RUN", "--step", "7"}) == "RUN: lacks a snapshot of step 7; there are 0, 400");
-  CHECK(run.error({"RUN/attention"}) == "RUN/attention: lacks snapshots of attention");
   CHECK(run.error({"weights", "RUN/attention"}) ==
-        "RUN/attention/model.safetensors: is missing; has the run been saved?");
+        "RUN/attention: is not a run or a model: expected the config.yaml of a run or the config.json of a model");
   CHECK(run.error({"weights", "RUN", "--step", "0"}) ==
         "RUN: keeps only the model of step 400, not that of step 0. With dump.weights: true, train keeps the model of "
         "each snapshot");

@@ -128,6 +128,20 @@ TEST_CASE("A file of a Hugging Face directory opens that directory, but one that
             "config.json in the same directory");
 }
 
+TEST_CASE("A directory that holds models, or nothing that inspect opens, is refused with what to name") {
+  const Scratch scratch;
+  const auto refused = [&] {
+    return message([&] { shown({scratch.path.string(), "--sentence", "a"}); }, scratch.path.string());
+  };
+  const std::string told =
+      "FILE: is not a run or a model: expected the config.yaml of a run or the config.json of a model";
+  CHECK(refused() == told);
+  std::filesystem::create_directories(scratch.path / "snapshots" / "5f2c");
+  write_file(scratch.path / "snapshots" / "5f2c" / "config.json", "{}");
+  write_file(scratch.path / "model-Q4_0.gguf", "GGUF");
+  CHECK(refused() == told + "; inspect one of its models: FILE/model-Q4_0.gguf, FILE/snapshots/5f2c");
+}
+
 TEST_CASE("A masked model whose tokenizer has no mask shows the attention of a sentence") {
   CopiedModel copy("bert");
   write_file(copy.path() / "tokenizer.json", tokenizer_of_words());
