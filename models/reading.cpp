@@ -115,11 +115,11 @@ void check_positions(const TransformerConfig& config, const std::vector<std::int
 static Example pretrained_question(const SavedModel& model, std::string_view read, const std::string& query) {
   const bool is_masked = std::holds_alternative<MaskedLanguageModel>(*model.network);
   std::string text(checked_utf8(read, "sentence"));
-  const std::string_view ours = mask_token;
-  if (is_masked && text.find(ours) != text.npos) {
+  for (const std::string_view other : {std::string_view(mask_token), std::string_view("[MASK]")}) {
+    if (!is_masked || text.find(other) == text.npos || model.tokenizer.pretrained()->id(other)) continue;
     const std::string mask = mask_of(model);
-    for (std::size_t at = 0; (at = text.find(ours, at)) != text.npos; at += mask.size()) {
-      text.replace(at, ours.size(), mask);
+    for (std::size_t at = 0; (at = text.find(other, at)) != text.npos; at += mask.size()) {
+      text.replace(at, other.size(), mask);
     }
   }
   Example example;

@@ -26,7 +26,7 @@ std::string of_held_out(const Request& request) {
 
 void write_out_tokens(SentenceCauses& causes, const Tokenizer& tokenizer) {
   for (auto* tokens : {&causes.tokens, &causes.pair_tokens}) {
-    for (std::string& token : *tokens) token = shown_token(tokenizer, token);
+    *tokens = shown_tokens(tokenizer, *tokens);
   }
   for (std::string* answer : {&causes.answer, &causes.rival}) *answer = shown_token(tokenizer, *answer);
   for (SentenceCauses::Head& head : causes.heads) head.answer_without = shown_token(tokenizer, head.answer_without);

@@ -30,7 +30,8 @@ const Command page_command{
             const SavedModel model = model_of(request.runs[0], {}, request.progress);
             const Example example = example_of(request, model);
             contents.push_back(page_sentence(last_part(request.runs[0]), model,
-                                             attention_of(model, example, Tokens::words, false), example));
+                                             attention_of(model, example, Tokens::words, false), example,
+                                             *request.given<std::string>("sentence")));
           } else if (request.has("query")) {
             misused("--query needs --sentence");
           }
@@ -40,7 +41,7 @@ const Command page_command{
                                         page_bytes_with_models / request.runs.size()));
             const Json& description = contents.back().description;
             if (description.contains("causes_missing")) {
-              missing += fmt::format("{}\n", description["causes_missing"].get<std::string>());
+              missing += paragraph(description["causes_missing"].get<std::string>(), request.view.terminal);
             }
           }
           const std::string html = page(contents);

@@ -18,9 +18,7 @@ PageRun served_run(const Request& request, const SavedModel& model) {
   const std::string text = request.given<std::string>("sentence").value_or(first_sentence);
   const Example example =
       request.has("sentence") ? example_of(request, model) : question(model, text, asks_last ? "" : "it");
-  PageRun result = page_sentence(last_part(run), model, attention_of(model, example, Tokens::pieces, false), example);
-  result.description["sentences"][0]["typed"] = text;
-  return result;
+  return page_sentence(last_part(run), model, attention_of(model, example, Tokens::pieces, false), example, text);
 }
 
 }  // namespace

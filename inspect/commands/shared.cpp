@@ -144,7 +144,7 @@ Example example_of(const Request& request, const SavedModel& model) {
 namespace {
 
 void write_out_tokens(SentenceAttention& sentence, const Tokenizer& tokenizer) {
-  for (std::string& token : sentence.tokens) token = shown_token(tokenizer, token);
+  sentence.tokens = shown_tokens(tokenizer, sentence.tokens);
   sentence.predicted = shown_token(tokenizer, sentence.predicted);
   for (Prediction& one : sentence.likeliest) one.answer = shown_token(tokenizer, one.answer);
 }

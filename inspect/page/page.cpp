@@ -182,6 +182,11 @@ void add_model(PageRun& result, const fs::path& run, int limit, const OnProgress
     if (!reads_pieces(model)) examples.push_back(question(sentence));  // else the dump has merged the pieces to words
   }
   add_predictions(description, model, examples);
+  for (std::size_t i = 0; i < examples.size() && model.tokenizer.is_of_text(); ++i) {
+    const std::string text = model.tokenizer.join(examples[i].tokens);  // the tokens may hold bytes of characters
+    if (examples[i].candidates.empty() && model.tokenizer(text) == examples[i].tokens)
+      description["sentences"][i]["typed"] = text;
+  }
   add_causes(description, model, run, limit, progress);
   add_card(description, model, run);
   embed_model(result, model);
@@ -261,7 +266,7 @@ PageRun page_run(const fs::path& run, int limit, std::size_t most, const OnProgr
 }
 
 PageRun page_sentence(const std::string& name, const SavedModel& model, SentenceAttention sentence,
-                      const Example& example) {
+                      const Example& example, const std::string& text) {
   for (std::string& token : sentence.tokens) token = page_token(model, token);
   sentence.predicted = page_token(model, sentence.predicted);
   const Dump dump{model.step, {sentence}};
@@ -283,6 +288,7 @@ PageRun page_sentence(const std::string& name, const SavedModel& model, Sentence
       {"predicts", !has_answers(*model.network)      ? "nothing"
                    : predicts_tokens(*model.network) ? "next"
                                                      : "answer"}};
+  if (!text.empty()) result.description["sentences"][0]["typed"] = text;
   add_predictions(result.description, model, {example});
   if (example.tokens.size() == sentence.tokens.size()) {  // not merged into words
     result.description["sentences"][0]["pieces"] = example.tokens;

@@ -57,6 +57,23 @@ std::string shown_token(const Tokenizer& tokenizer, const std::string& token) {
   return text.size() > 1 && text[0] == ' ' ? text.substr(1) : text;
 }
 
+std::vector<std::string> shown_tokens(const Tokenizer& tokenizer, const std::vector<std::string>& tokens) {
+  const auto is_whole = [](const std::string& bytes) { return whole_characters(bytes) == bytes; };
+  std::vector<std::string> shown;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    shown.push_back(shown_token(tokenizer, tokens[i]));
+    if (!tokenizer.pretrained() || is_whole(tokenizer.written(tokens[i]))) continue;
+    std::string bytes = tokenizer.written(tokens[i]);
+    std::size_t end = i + 1;  // of the tokens that complete the character
+    for (; end < tokens.size() && end < i + 4 && !is_whole(bytes); ++end) bytes += tokenizer.written(tokens[end]);
+    if (!is_whole(bytes)) continue;
+    shown.back() = bytes.starts_with(' ') ? bytes.substr(1) : bytes;
+    shown.resize(end);
+    i = end - 1;
+  }
+  return shown;
+}
+
 std::string page_token(const SavedModel& model, const std::string& token) {
   const bool is_written = model.tokenizer.pretrained() && std::holds_alternative<LanguageModel>(*model.network);
   const std::string text = is_written ? whole_characters(model.tokenizer.written(token)) : "";

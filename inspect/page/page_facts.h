@@ -36,6 +36,9 @@ void add_predictions(Json& description, const SavedModel& model, const std::vect
 /// U+FFFD.
 std::string shown_token(const Tokenizer& tokenizer, const std::string& token);
 
+/// Returns all tokens of a text so. Where several tokens hold the bytes of one character, the first has it and the others are "".
+std::vector<std::string> shown_tokens(const Tokenizer& tokenizer, const std::vector<std::string>& tokens);
+
 /// Returns a token as the page shows it. In a language model it keeps its space, so that words differ from pieces: " animal".
 /// Bytes that are part of a character become U+FFFD.
 std::string page_token(const SavedModel& model, const std::string& token);

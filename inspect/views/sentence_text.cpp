@@ -9,6 +9,7 @@
 namespace heed {
 
 std::string token_text(const std::string& token) {
+  if (token.empty()) return "…";  // a later part of a character
   if (token.find_first_not_of(" \n\r\t") != token.npos) return visible(token);
   std::string text;
   for (const char c : token) text += c == ' ' ? "␣" : c == '\n' ? "↵" : c == '\r' ? "␍" : "⇥";
@@ -34,7 +35,7 @@ std::string sentence_text(const std::vector<std::string>& tokens, int query, Spa
   };
   for (std::size_t i = 0; i < tokens.size(); ++i) is_text = is_text || begins_word(i);
   const auto shown = [&](std::size_t i, bool begins_line) {
-    std::string token = tokens[i] == " " ? " " : token_text(tokens[i]);
+    std::string token = tokens[i] == " " || tokens[i].empty() ? tokens[i] : token_text(tokens[i]);
     if (begins_line && token[0] == ' ') token.erase(0, 1);
     const int at = static_cast<int>(i);
     if (antecedent.begin == at && at < antecedent.end) token = "[" + token;

@@ -14,9 +14,9 @@ std::string panel(Browser& chromium) { return chromium.text("document.querySelec
 // A page of one sentence, as of a pretrained model.
 struct SentencePage : Scratch {
   std::filesystem::path file = path / "page.html";
-  SentencePage(const SavedModel& model, const Example& example) {
+  SentencePage(const SavedModel& model, const Example& example, const std::string& text = {}) {
     const SentenceAttention read = attend(*model.network, model.vocabulary, example);
-    write_file(file, page({page_sentence("model", model, read, example)}));
+    write_file(file, page({page_sentence("model", model, read, example, text)}));
   }
 };
 
@@ -68,7 +68,7 @@ TEST_CASE("The page of a model with byte-level tokens computes with them and wri
                           {"model", {{"type", "BPE"}, {"vocab", tokens}, {"merges", {"\u0120 i", "\u0120i s"}}}}}));
   const SavedModel model = load_model(model_files);
   const Example example = question(model, "This is is");
-  const SentencePage page(model, example);
+  const SentencePage page(model, example, "This is is");
   chromium->open(page.file, 1280, false, "#view=calculation&layer=1&head=1&word=6");
   chromium->wait_for("Boolean(viewNow().says())");
   CHECK(chromium->run("subject().tokens") == Json({"T", "h", "i", "s", " is", " is"}));
@@ -83,6 +83,7 @@ TEST_CASE("The page of a model with byte-level tokens computes with them and wri
   chromium->wait_for("document.querySelector('#main').innerText.includes('The query of')");
   CHECK(panel(*chromium).find("NaN") == std::string::npos);
   show(*chromium, "Try it");
+  CHECK(chromium->run("document.querySelector('#main textarea').value") == "This is is");
   type(*chromium, "his is This");
   CHECK(chromium->run("subject().tokens") == Json({"h", "i", "s", " is", " ", "T", "h", "i", "s"}));
   const std::vector<double> numbers = heed::expected(model, question(model, "his is This"));
