@@ -9,7 +9,6 @@
 namespace heed {
 
 std::string token_text(const std::string& token) {
-  if (token.empty()) return "…";  // a later part of a character
   if (token.find_first_not_of(" \n\r\t") != token.npos) return visible(token);
   std::string text;
   for (const char c : token) text += c == ' ' ? "␣" : c == '\n' ? "↵" : c == '\r' ? "␍" : "⇥";
@@ -18,7 +17,7 @@ std::string token_text(const std::string& token) {
 
 std::string token_label(const std::vector<std::string>& tokens, int token) {
   const std::string& raw = tokens[static_cast<std::size_t>(token)];
-  const std::string word = token_text(raw);
+  const std::string word = raw.empty() ? "…" : token_text(raw);  // "": a later part of a character
   if (std::count(tokens.begin(), tokens.end(), raw) == 1) return word;
   std::string position;
   for (const char digit : std::to_string(token + 1)) {
