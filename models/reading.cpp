@@ -200,7 +200,7 @@ Example question(const SavedModel& model, std::string_view text, const std::stri
 Questions questions(const Model& model, const Vocabulary& vocabulary, const Example& example) {
   const TransformerConfig& config = transformer_of(model).config;
   const int T = static_cast<int>(example.tokens.size());
-  if (T == 0) fail("the text has no tokens");
+  if (T == 0) fail("expected a text of at least one token, got none");
   if (example.query < 0 || example.query >= T) fail("expected a query from 0 to {}, got {}", T - 1, example.query);
   std::vector<std::string> unknown;
   std::vector<std::int32_t> tokens;

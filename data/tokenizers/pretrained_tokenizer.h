@@ -40,7 +40,7 @@ class PretrainedTokenizer {
   std::string decode(const std::vector<int>& ids, bool keep_special = false) const;
 
   /// Returns the text that one token adds behind other text, special tokens included: " cat" for "Ġcat" and for "▁cat",
-  /// "ing" for "##ing". Parts of a character are its bytes. An id without a token has no text.
+  /// "ing" for "##ing". Parts of a character are its bytes. The text of an id without a token is "".
   std::string written(int id) const;
 
   /// Returns the token as the vocabulary names it: "Ġcat". An id below size() without a token in the file is named

@@ -95,7 +95,7 @@ MatchedHeads::Pointing pointing_of(const HeldOut& held_out, const HeadTrace& tra
   const EdgeOf to_antecedent = [](const Example& e) { return Edge{e.query, span_of(e, Role::antecedent)}; };
   struct Cut {
     Interval accuracy;
-    bool loses;  // whether a loss is shown, and what is left is not above chance
+    bool loses;  // whether a loss is shown, and the remaining accuracy is not above chance
   };
   MatchedHeads::Pointing result{.layer = trace.layer, .head = trace.head, .weight = weight};
   result.before = accuracy_of(held_out, before);

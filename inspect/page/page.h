@@ -36,7 +36,7 @@ PageRun page_run(const std::filesystem::path& run, int limit = 0, std::size_t mo
                  const OnProgress& progress = {}, std::size_t most_with_models = page_bytes_with_models);
 
 /// Returns what the page holds of one sentence that `model`, called `name`, has read as `example`; with the model, if it is
-/// small. `text` is what the user typed, with which "Try it" begins; without it, that joins the tokens.
+/// small. "Try it" begins with `text`, as the user typed it, or if that is empty with the joined tokens.
 PageRun page_sentence(const std::string& name, const SavedModel& model, SentenceAttention sentence,
                       const Example& example, const std::string& text = {});
 

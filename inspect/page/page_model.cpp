@@ -75,8 +75,10 @@ Json model_json(const SavedModel& model) {
   }
   std::vector<std::string> queries = model.queries;
   const auto& pretrained = model.tokenizer.pretrained();
+  Json tokenizer = pretrained ? page_tokenizer(*pretrained) : Json();
   if (pretrained && pretrained->special().mask && std::holds_alternative<MaskedLanguageModel>(*model.network)) {
     queries.push_back(pretrained->token(*pretrained->special().mask));
+    if (!tokenizer.is_null()) tokenizer["mask"] = queries.back();
   }
   if (const auto number = model.vocabulary.unknown()) unknown_word = model.vocabulary.word(*number);
   Json config = to_json(config_of(*model.network));
@@ -87,7 +89,7 @@ Json model_json(const SavedModel& model) {
           {"of_text", model.tokenizer.is_of_text()},
           {"step", model.step},
           {"queries", queries},
-          {"tokenizer", pretrained ? page_tokenizer(*pretrained) : Json()},
+          {"tokenizer", tokenizer},
           {"vocabulary", model.vocabulary.words()},
           {"names", names},
           {"unknown", unknown_word},

@@ -196,6 +196,24 @@ TEST_CASE("A masked language model shows its predictions, mutes the first token,
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
+TEST_CASE("A pretrained masked model reads typed text with its own tokenizer, and either name of its mask") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const SavedModel model = load_model("tests/golden/exports/masked_text_of_bert");
+  const SentencePage page(model, question(model, "the cat [MASK] from a birds"));
+  chromium->open(page.file);
+  show(*chromium, "Try it");
+  for (const char* text : {"the bird <mask> a tree .", "birds [MASK] the qqq"}) {
+    INFO(text);
+    type(*chromium, text);
+    const Example example = question(model, text);
+    CHECK(chromium->run("asRead(subject()).tokens") == Json(example.tokens));
+    CHECK(chromium->run("subject().query") == example.query);
+    CHECK(largest_difference(chromium->run(typed), expected(model, example)) < tolerance);
+  }
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
 TEST_CASE("The calculation of pieces of words computes with the pieces and names them as they are written") {
   Browser* chromium = browser();
   if (!chromium) return;

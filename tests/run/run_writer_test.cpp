@@ -76,12 +76,12 @@ TEST_CASE("A run of one's own refuses examples that inspect could not read") {
   example.answer = "z";
   CHECK(refusal(own.watched, example).starts_with("unknown word 'z'"));
   example.answer.clear();
-  CHECK(refusal(own.watched, example) == "RunWriter: held-out example 0 has no answer");
+  CHECK(refusal(own.watched, example) == "RunWriter: held-out example 0 lacks its answer");
   example = own.watched;
   example.query = 5;
   CHECK(refusal(example, own.watched) == "expected a query from 0 to 4, got 5");
   example.tokens.clear();
-  CHECK(refusal(example, own.watched) == "the text has no tokens");
+  CHECK(refusal(example, own.watched) == "expected a text of at least one token, got none");
 }
 
 TEST_CASE("A run of one's own takes a directory that does not exist yet") {

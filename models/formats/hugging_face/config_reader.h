@@ -14,7 +14,7 @@ namespace heed {
 enum class Null { wrong, missing };
 
 /// Reads the config.json of a pretrained model. It keeps account of the keys: finish() throws one Error with every key that is
-/// missing, has a value that heed cannot compute, or is unknown. An unknown key with a null is none.
+/// missing, has a value that heed cannot compute, or is unknown. Unknown keys with a null are ignored.
 class ConfigReader {
  public:
   /// `source` names the file in messages. Throws `Error` when `text` is not a JSON object.

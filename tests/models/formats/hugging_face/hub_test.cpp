@@ -168,7 +168,7 @@ TEST_CASE("Keys that libraries write and that change no number are ignored in ev
     Json config = parse_json(read_file(entry.path() / "config.json"));
     config["sentence_transformers"] = {{"activation_fn", "torch.nn.modules.activation.Sigmoid"}, {"version", "5.1.0"}};
     config["sbert_ce_default_activation_function"] = "torch.nn.modules.linear.Identity";
-    // What transformers 4 wrote with to_json_file(use_diff=False).
+    // transformers 4 wrote these with to_json_file(use_diff=False).
     for (const char* key : {"add_cross_attention", "early_stopping", "is_decoder", "output_scores",
                             "remove_invalid_values", "return_dict_in_generate", "tf_legacy_loss"})
       config[key] = false;
