@@ -1,5 +1,5 @@
 // The URL fragment captures the current view, so that it can be shared: #view=matrix&sentence=2&step=300&layer=2&head=1&word=8, all counted
-// from 1, or with text=... in place of sentence. A change of view, run, sentence or head adds an entry to the browser's history.
+// from 1, with text=... in place of sentence, and with without=2.1,1.3.5 for removed heads and edges. A change of view, run, sentence or head adds an entry to the browser's history.
 const viewName = (tab) => fileName(views[tab].title);
 
 function addressNow() {
@@ -8,6 +8,7 @@ function addressNow() {
   if (content.runs.length > 1) parts.run = run + 1;
   if (sentence !== OWN) parts.sentence = sentence + 1;
   else if (state.own.typed) parts.text = state.own.typed;
+  if (isRemovedAny()) parts.without = state.removed.map(shortName).join();
   return {
     place: new URLSearchParams({...parts, layer: layer + 1, head: head + 1}).toString(),
     all: `#${new URLSearchParams({...parts, step: runNow().steps[step].step, layer: layer + 1, head: head + 1, word: token + 1})}`
@@ -43,18 +44,20 @@ function followAddress() {
   if (head !== null && key(layer, head) !== key(changes.layer, changes.head))
     Object.assign(changes, {layer, head, shown: new Map([[key(layer, head), 0]]), chosen: true});
   changes.token = number('word', sentences[sentence].tokens.length) ?? changes.token;
+  const removed = (given.get('without') ?? '').match(/[1-9]\d*(\.[1-9]\d*){1,2}/g)?.map((name) => headOfKey(name).map((n) => n - 1)) ?? [];
+  changes.removed = removed.filter(([l, h]) => h < heads[l]).map((place) => place.join('.'));
   const tab = views.findIndex((_, i) => viewName(i) === given.get('view'));
   changes.tab = tab >= 0 && (views[tab].isFor?.(content.runs[run]) ?? true) ? tab : 0;
   Object.assign(state, changes);
   visited.place = null;
   update({});
-  if (given.has('text') && canType(content.runs[run])) readTyped(given.get('text'), number('word', Infinity));
+  if (given.has('text') && canType(content.runs[run])) readTyped(given.get('text'), number('word', Infinity), changes.removed);
 }
 
 // Shows a text as if the user had typed it, once the model has loaded.
-function readTyped(typed, query) {
-  const engine = engineOf(state.run), again = () => readTyped(typed, query);
+function readTyped(typed, query, removed) {
+  const engine = engineOf(state.run), again = () => readTyped(typed, query, removed);
   if (!engine) return addEventListener('load', again, {once: true});
   const text = engine.understand(typed, null, again);
-  if (text && !text.problem) askOwn(engine, {...text, typed, isLinked: true, query: query < text.tokens.length ? query ?? text.query : text.query});
+  if (text && !text.problem) askOwn(engine, {...text, typed, isLinked: true, query: query < text.tokens.length ? query ?? text.query : text.query}, removed);
 }

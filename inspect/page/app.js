@@ -160,7 +160,7 @@ const heightFor = () => Math.max(300, window.innerHeight - measure('top', ({offs
 // Returns the run, sentence, step and head of a picture, as far as it shows them.
 function aboutNow({sentence = true, step = true, head = true} = {}) {
   const now = subject();
-  return [runName(state.run), step && `step ${now.step}`, head && headName(state.layer, state.head), sentence && shortened(now.tokens)].filter(
+  return [runName(state.run), step && now.step > 0 && `step ${now.step}`, head && headName(state.layer, state.head), sentence && shortened(now.tokens)].filter(
       Boolean);
 }
 

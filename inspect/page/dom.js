@@ -66,9 +66,8 @@ const indexNear = (i, count) => Math.max(0, Math.min(count - 1, i));
 const word = (token, attributes) => el('bdi', attributes, visible(token));
 
 function select(label, options, chosen, choose, name = label) {
-  const list =
-      el('select', {'aria-label': name, onchange: ({currentTarget}) => choose(Number(currentTarget.value))},
-         options.map((text, i) => el('option', {value: i, selected: i === chosen}, text)));
+  const list = el('select', {'aria-label': name, onchange: ({currentTarget}) => choose(Number(currentTarget.value))},
+      options.map((text, i) => el('option', {value: i, selected: i === chosen}, text)));
   return el('label', {class: 'field'}, el('span', {}, label), list);
 }
 

@@ -56,11 +56,10 @@ class Reader {
       qNorm: this.norm(`${at}.attention.q_norm`, attention.query_key),
       kNorm: this.norm(`${at}.attention.k_norm`, attention.query_key),
       rotary: shape.positions === 'rotary' && {frequencies: rotaryFrequencies(d_k, rotary), amplitude: rotary.amplitude},
-      mlp: mlp.width > 0 &&
-          {
-            norms: norms('mlp.norm', 'mlp.output_norm'), function: activations[mlp.function],
-                gate: mlp.function !== mlp.activation && this.linear(`${at}.mlp.gate`), in : this.linear(`${at}.mlp.in`), out: this.linear(`${at}.mlp.out`)
-          }
+      mlp: mlp.width > 0 && {
+        norms: norms('mlp.norm', 'mlp.output_norm'), function: activations[mlp.function], in: this.linear(`${at}.mlp.in`),
+        gate: mlp.function !== mlp.activation && this.linear(`${at}.mlp.gate`), out: this.linear(`${at}.mlp.out`)
+      }
     };
   }
 
@@ -86,7 +85,7 @@ class Reader {
   understand(text, given = null) {
     const marked = this.choosing && !given ? withoutBrackets(text) : {text, places: [], problem: null};
     const pieces = given ? given.pieces : this.pieces?.(text);
-    const tokens = given?.tokens ?? pieces?.map((piece) => this.names[this.number(piece)]) ?? tokenize(marked.text, this.split, this.ofText, this.numbers);
+    const tokens = given?.tokens ?? (pieces ? wholeCharacters(pieces.map((piece) => this.names[this.number(piece)])) : tokenize(marked.text, this.split, this.ofText, this.numbers));
     const candidates = !this.choosing ? undefined : given?.candidates ?? spansOf(marked.places, tokens, marked.text);
     const unknown = [...new Set((pieces ?? tokens).filter((token) => !this.numbers.has(token)))];
     const isReplaced = unknown.length > 0 && this.unknown !== null;

@@ -267,7 +267,7 @@ PageRun page_run(const fs::path& run, int limit, std::size_t most, const OnProgr
 
 PageRun page_sentence(const std::string& name, const SavedModel& model, SentenceAttention sentence,
                       const Example& example, const std::string& text) {
-  for (std::string& token : sentence.tokens) token = page_token(model, token);
+  sentence.tokens = page_tokens(model, sentence.tokens);
   sentence.predicted = page_token(model, sentence.predicted);
   const Dump dump{model.step, {sentence}};
   PageRun result;
@@ -282,7 +282,9 @@ PageRun page_sentence(const std::string& name, const SavedModel& model, Sentence
       {"heads", heads_of(dump)},
       {"metrics", Json::array()},
       {"model", nullptr},
-      {"causes_missing", "This page shows one sentence; causes are measured on the held-out sentences of a run."},
+      {"causes_missing",
+       "This page shows one sentence. inspect causes --sentence measures what its answer depends on, and of a "
+       "run what the answers to held-out sentences do."},
       {"parameters", model.parameters.numel()},
       {"answer", "word"},
       {"predicts", !has_answers(*model.network)      ? "nothing"

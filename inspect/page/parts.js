@@ -41,20 +41,19 @@ function* takingApart(reader, text, layer, head, from, to, rather = -1) {
     product: (p, r) => part({query: p, key: r}, product(q[p], k[r]), product(q[p], others[r])),
     // Removes a part from the layer's input at its token. Returns the weight of this edge and the answer's probability, as a
     // generator for inSlices().
-    *
-        without(isQuery, index) {
-          const token = isQuery ? from : to, taken = written(token)[index]?.values ?? new Float64Array(d);
-          const changed = yield* reader.reading(text, {
-            enter: (l, x) => {
-              if (l === layer) taken.forEach((value, c) => { x[token * d + c] -= value; });
-            }
-          });
-          const [best] = reader.best(reading, 1);
-          return {
-            weight: changed.layers[layer].heads[head].weights[from * T + to], answer: best.word,
-            before: best.probability, probability: changed.probabilities[best.number]
-          };
+    * without(isQuery, index) {
+      const token = isQuery ? from : to, taken = written(token)[index]?.values ?? new Float64Array(d);
+      const changed = yield* reader.reading(text, {
+        enter: (l, x) => {
+          if (l === layer) taken.forEach((value, c) => { x[token * d + c] -= value; });
         }
+      });
+      const [best] = reader.best(reading, 1);
+      return {
+        weight: changed.layers[layer].heads[head].weights[from * T + to], answer: best.word,
+        before: best.probability, probability: changed.probabilities[best.number]
+      };
+    }
   };
 }
 
@@ -175,15 +174,9 @@ function whyContent(parts, tokens, layer, head, from, to, rather) {
   const list = (side, title) => {
     const shown = furthest(side, shownParts), others = side.length - shown.length;
     const rest = total(side.map(({ahead}) => ahead)) - total(shown.map((n) => side[n].ahead));
-    return el(
-        'div', {},
-        table(
-            [title, 'ahead by'],
-            [
-              ...shown.map((n) => [partName(side[n], tokens), signedBar(side[n].ahead)]),
-              ...(others > 0 ? [[`${others} others`, signedBar(rest)]] : [])
-            ],
-            {'aria-label': title}));
+    const rows = shown.map((n) => [partName(side[n], tokens), signedBar(side[n].ahead)]);
+    if (others > 0) rows.push([`${others} others`, signedBar(rest)]);
+    return el('div', {}, table([title, 'ahead by'], rows, {'aria-label': title}));
   };
   const without = parts.cuts.map(({of, part, weight: after, probability}) =>
       el('li', {}, el('b', {}, partName(parts[of][part], tokens)), ' at ', word(of === 'query' ? ask : answer),
@@ -203,9 +196,7 @@ function whyContent(parts, tokens, layer, head, from, to, rather) {
        ` ${source(parts.key, tokens[to])}.`),
     el('p', {}, `In ${headName(layer, head)} `, el('b', {}, ask), ' gives ', el('b', {}, answer),
        ` the weight ${fixed(weight, 2)}. Its score, q · k / √d_k = ${fixed(score, 2)}, is ${fixed(score - reference, 2)} ahead of ${
-           other ?
-               `that of ${placed(tokens, rather)}` :
-               'the mean over all words'} (${fixed(reference, 2)}). Each list adds up to this difference; blue raises the weight, orange lowers it.`),
+           other ? `that of ${placed(tokens, rather)}` : 'the mean over all words'} (${fixed(reference, 2)}). Each list adds up to this difference; blue raises the weight, orange lowers it.`),
     el('div', {class: 'two'}, list(parts.query, `Query contributions: ${ask}`), list(parts.key, `Key contributions: ${answer}`)),
     el('ul', {}, without), meets.element
   ];

@@ -2,7 +2,7 @@
 const unseen =
     /[\u0080-\u009f\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e0fff}]/u;
 
-const spaceSigns = {' ': '␣', '\n': '↵', '\r': '␍', '\t': '⇥', '<0x0A>': '↵'};  // the last: a subword's byte
+const spaceSigns = {'': '…', ' ': '␣', '\n': '↵', '\r': '␍', '\t': '⇥', '<0x0A>': '↵'};  // '': a later part of a character; the last: a subword's byte
 
 // Returns a token for display. Replaces invisible characters by signs such as ␣, ␀ or ⟨U+202E⟩.
 function visible(token) {
@@ -16,7 +16,7 @@ function visible(token) {
 
 // Returns the separator of tokens in running text: empty if the tokens contain their spaces.
 const gapOf = (tokens) => tokens.some((token) => /^\s/.test(token)) ? '' : ' ';
-const inText = (token) => token === ' ' ? token : visible(token);
+const inText = (token) => ['', ' '].includes(token) ? token : visible(token);
 const textOf = (tokens) => tokens.map(inText).join(gapOf(tokens));
 
 // Returns the direction of a text, from its first letter. Hebrew, Arabic, Syriac, Thaana and similar scripts are in these ranges.

@@ -13,6 +13,12 @@ function merged(parts, rank, join = (a, b) => a + b) {
   }
 }
 
+// Writes a character whose bytes are several tokens at the first of them, and the others as '', like shown_tokens() of page_facts.h.
+const wholeCharacters = (tokens) => tokens.join('\u{10ffff}').replace(/<0x[C-F].>(?:\u{10ffff}?<0x[89AB].>)+/gu, (bytes) => {
+  const text = new TextDecoder().decode(Uint8Array.from(bytes.match(/0x../g), Number));
+  return text.includes('\ufffd') ? bytes : text + bytes.replace(/<0x..>/g, '');
+}).split('\u{10ffff}');
+
 // Equals Subwords::each(). `numbers` maps subwords to numbers, which are the ranks of merges.
 const subwordsOf = (text, numbers) => text.split(/(?=[ \n\0\u2581])|(?<=[\n\0\u2581])/).flatMap((piece) =>
     merged([...piece], (a, b) => numbers.get(a + b)).flatMap((part) => numbers.has(part) ? [part] : Array.from(bytesIn(part), byteName)));

@@ -86,9 +86,9 @@ const tryView = {
 };
 
 // Shows the user's own text, as soon as the model has read it.
-function askOwn(engine, text) {
-  const reading = engine.read(asRead(text), [], () => askOwn(engine, text));
-  if (reading) update({own: asSubject(engine, text, reading), sentence: OWN, token: text.query, removed: []});
+function askOwn(engine, text, removed = []) {
+  const reading = engine.read(asRead(text), [], () => askOwn(engine, text, removed));
+  if (reading) update({own: asSubject(engine, text, reading), sentence: OWN, token: text.query, removed});
 }
 
 // Returns a reading in the form that views expect of a sentence.

@@ -182,10 +182,12 @@ Json ServedModel::understand(const std::string& text) const {
     fail("expected at most {} tokens, got {}", most_tokens, example.tokens.size());
   }
   questions(*model_.network, model_.vocabulary, example);
-  Json shown = Json::array(), candidates;
-  for (const std::string& token : example.tokens) shown.push_back(page_token(model_, token));
+  Json candidates;
   for (const Span& span : example.candidates) candidates.push_back({span.begin, span.end});
-  return {{"tokens", shown}, {"pieces", example.tokens}, {"query", example.query}, {"candidates", candidates}};
+  return {{"tokens", page_tokens(model_, example.tokens)},
+          {"pieces", example.tokens},
+          {"query", example.query},
+          {"candidates", candidates}};
 }
 
 Example ServedModel::example_of(const Json& text) const {

@@ -36,6 +36,13 @@ TEST_CASE("The URL holds a typed sentence, and a link asks it at the same word")
   CHECK(chromium->text("subject().tokens.join(' ')") == text);
   CHECK(chromium->text("document.querySelector('#main textarea').value") == text);
   CHECK(chromium->run("[state.token, subject().query]") == Json({1, 1}));
+  chromium->open(page.file, 1280, false, link + "&without=1.1,2.1.3");  // a head, and an edge to the third token
+  chromium->wait_for("state.sentence === OWN");
+  CHECK(chromium->run("state.removed") == Json({"0.0", "1.0.2"}));
+  chromium->wait_for("location.hash.includes('without=1.1%2C2.1.3')");
+  CHECK(chromium->run("shownNow().live.reading.removed") == Json({"0.0", "1.0.2"}));
+  chromium->open(page.file, 1280, false, "#view=sentence&without=1.2,9.1,1.9,0.1,x");
+  CHECK(chromium->run("state.removed") == Json({"0.1"}));
   chromium->open(page.file, 1280, false, "#view=sentence&text=xyzzy");  // a word that the model does not know
   CHECK(chromium->run("state.sentence") == 0);
   CHECK(chromium->complaints() == std::vector<std::string>{});

@@ -333,6 +333,8 @@ TEST_CASE("The page cuts texts as the tokenizers of pretrained models do") {
     at += sizeof size + size;
   }
   REQUIRE(lines.size() > 100);
+  CHECK(chromium->run("wholeCharacters(['a', '<0xC3>', '<0xB6>', '<0xF0><0x9F>', '<0x98><0x80>', 'b', '<0xC3>'])") ==
+        Json({"a", "ö", "", "😀", "", "b", "<0xC3>"}));
   std::set<std::string> all_equal, few_differ, refused;
   for (const auto& entry : std::filesystem::directory_iterator("tests/golden/tokenizers")) {
     if (entry.path().extension() != ".json") continue;
