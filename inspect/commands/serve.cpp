@@ -1,7 +1,10 @@
 #include "inspect/commands/shared.h"
 #include "inspect/serve/served_page.h"
+#include "run/program.h"
 
 #include <heed/models/reading.h>
+
+#include <csignal>
 
 namespace heed {
 namespace {
@@ -41,6 +44,7 @@ const Command serve_command{
       const ServedPage page(served_run(request, model), model);
       request.write(fmt::format("http://127.0.0.1:{}{}\nOpen this address in a browser. Ctrl+C ends the program.\n",
                                 server.port(), page.path()));
+      handle_signal(SIGINT, SIG_DFL);  // a text that is written stops after a token; a server ends at once
       server.run(page);
       return "";
     }};
