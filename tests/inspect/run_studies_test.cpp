@@ -153,9 +153,9 @@ TEST_CASE("The history of a look has at each step what causes() finds of that st
   CHECK(json["steps"][1]["heads"][1][0]["effect_error"] == history.steps[1].heads[1][0].effect.error());
   CHECK(json["verdict"][1].size() == 2);
   std::filesystem::remove_all(run / "models");
-  CHECK(message([&] { cause_history(run.path); }) ==
-        run.path.string() +
-            ": keeps only the last model, so earlier steps cannot be measured; RunWriter keeps the others with KeepModels::yes");
+  CHECK(message([&] { cause_history(run.path); }) == run.path.string() +
+                                                         ": keeps only the last model, so earlier steps cannot be "
+                                                         "measured; RunWriter keeps the others with KeepModels::yes");
 }
 
 TEST_CASE("A run whose held-out sentences mean nothing has no edge to cut") {
