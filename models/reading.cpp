@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace heed {
 namespace {
@@ -203,15 +204,16 @@ Questions questions(const Model& model, const Vocabulary& vocabulary, const Exam
   if (T == 0) fail("expected a text of at least one token, got none");
   if (example.query < 0 || example.query >= T) fail("expected a query from 0 to {}, got {}", T - 1, example.query);
   std::vector<std::string> unknown;
+  std::set<std::string_view> seen;  // unknown tokens
   std::vector<std::int32_t> tokens;
   for (const std::string& token : example.tokens) {
     if (vocabulary.contains(token) || vocabulary.unknown()) {
       tokens.push_back(vocabulary[token]);
     } else {
+      if (!seen.insert(token).second) continue;
       const bool is_listed = unknown.size() < 20;  // limits the hints, since each searches the whole vocabulary
-      const std::string name =
-          fmt::format("'{}'{}", excerpt(token), is_listed ? did_you_mean(token, vocabulary.words()) : "");
-      if (std::ranges::find(unknown, name) == unknown.end()) unknown.push_back(name);
+      unknown.push_back(
+          fmt::format("'{}'{}", excerpt(token), is_listed ? did_you_mean(token, vocabulary.words()) : ""));
     }
   }
   if (!unknown.empty()) {
