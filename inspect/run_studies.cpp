@@ -21,9 +21,8 @@ std::vector<fs::path> models_of(const fs::path& run) {
   std::vector<std::int64_t> steps = dumped_model_steps(run);
   for (const std::int64_t step : steps) files.push_back(dumped_model_path(run, step));
   if (files.empty()) {
-    const bool is_of_train = fs::exists(run / "config.yaml");
     fail("{}: keeps only the last model, so earlier steps cannot be measured{}", run.string(),
-         is_of_train ? "; train with dump.weights: true" : "; RunWriter keeps the others with KeepModels::yes");
+         is_of_train(run) ? "; train with dump.weights: true" : "; RunWriter keeps the others with KeepModels::yes");
   }
   if (const fs::path last = model_path(run); fs::exists(last)) {
     if (saved_step(last) > steps.back()) files.push_back(last);

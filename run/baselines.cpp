@@ -32,7 +32,7 @@ Baselines read_baselines(const std::filesystem::path& run) {
   const std::filesystem::path path = baselines_path(run);
   const std::string file = path.string();
   if (!std::filesystem::exists(path)) {
-    if (!std::filesystem::exists(run / "config.yaml"))
+    if (!is_of_train(run))
       fail(
           "{}: is missing; only train writes baselines, and another program made this run; inspect heads works without",
           file);

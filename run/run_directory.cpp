@@ -173,11 +173,12 @@ void RunDirectory::refuse_lost_checkpoint() const {
   for (const std::int64_t step : dumped_model_steps(path_)) refuse(dumped_model_path(path_, step), step);
 }
 
+bool is_of_train(const fs::path& run) { return fs::exists(run / "config.yaml"); }
+
 std::string written_by_resuming(const fs::path& run) {
   if (fs::exists(checkpoint_path(run)))
     return fmt::format("{} --resume {} writes it", command_of("train"), shell_word(run));
-  if (!fs::exists(run / "config.yaml"))
-    return "train did not make this run, and RunWriter was given no held-out examples";
+  if (!is_of_train(run)) return "train did not make this run, and RunWriter was given no held-out examples";
   return "checkpoint.safetensors is also missing, so train --resume cannot write it; copy both from where the run was "
          "trained";
 }

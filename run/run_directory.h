@@ -58,6 +58,9 @@ class RunDirectory {
 /// Returns the runs in a directory (entries with a config.yaml), sorted.
 std::vector<std::filesystem::path> runs_in(const std::filesystem::path& directory);
 
+/// Returns whether train made the run. RunWriter, for a loop of one's own, writes no config.yaml.
+bool is_of_train(const std::filesystem::path& run);
+
 /// Returns how to regenerate a missing file: "train --resume RUN writes it", if the run has a checkpoint.
 std::string written_by_resuming(const std::filesystem::path& run);
 

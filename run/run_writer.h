@@ -20,8 +20,8 @@ class RunWriter {
  public:
   /// Makes the directory `path`, or the first of path-2, path-3, ... that does not exist. `model` shares the parameters
   /// that the loop trains. write() computes the attention of the `watched` examples; `inspect causes` asks the
-  /// `held_out` ones, which need an answer. Throws `Error`, and leaves no directory, when check_saved() does, when the model cannot read an example, and
-  /// when write_jsonl() refuses the held-out ones.
+  /// `held_out` ones, which need an answer. Throws `Error`, and leaves no directory, when check_saved() does, when the
+  /// model cannot read an example, and when write_jsonl() refuses the held-out ones.
   RunWriter(const std::filesystem::path& path, const SavedModel& model, std::vector<Example> watched,
             const std::vector<Example>& held_out = {}, KeepModels keep = KeepModels::no);
 
