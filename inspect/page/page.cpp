@@ -143,10 +143,7 @@ void add_dumps(PageRun& result, const fs::path& run, std::size_t most, const OnP
 }
 
 // Returns the part of a model that changes between steps.
-Json step_model_json(const SavedModel& model) {
-  const Json all = model_json(model);
-  return {{"step", all["step"]}, {"tensors", all["tensors"]}};
-}
+Json step_model_json(const SavedModel& model) { return {{"step", model.step}, {"tensors", tensors_json(model)}}; }
 
 // Adds the parameters, unless they are too many for a page.
 void embed_model(PageRun& result, const SavedModel& model) {

@@ -47,7 +47,7 @@ void add_causes(Json& description, const SavedModel& model, const fs::path& run,
                 const OnProgress& progress) {
   if (limit == 0 && is_language_model(description, model)) {
     description["causes_missing"] =
-        fmt::format("inspect page --limit N and inspect causes measure the causes of a language model's predictions.");
+        "inspect page --limit N and inspect causes measure the causes of a language model's predictions.";
     return;
   }
   const StudyOptions options{.most = limit, .progress = progress};

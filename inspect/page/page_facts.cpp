@@ -59,8 +59,9 @@ std::vector<std::string> in_characters(const Tokenizer& tokenizer, const std::ve
   std::vector<std::string> shown;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     shown.push_back(show(tokens[i]));
-    if (!tokenizer.pretrained() || is_whole(tokenizer.written(tokens[i]))) continue;
+    if (!tokenizer.pretrained()) continue;
     std::string bytes = tokenizer.written(tokens[i]);
+    if (is_whole(bytes)) continue;
     std::size_t end = i + 1;  // of the tokens that complete the character
     for (; end < tokens.size() && end < i + 4 && !is_whole(bytes); ++end) bytes += tokenizer.written(tokens[end]);
     if (!is_whole(bytes)) continue;

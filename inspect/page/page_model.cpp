@@ -59,8 +59,8 @@ bool page_cuts_text(const SavedModel& model) {
 
 bool is_halved(const SavedModel& model) { return 2 * half_bytes(model) > page_model_bytes; }
 
-Json model_json(const SavedModel& model) {
-  Json tensors = Json::object(), unknown_word;
+Json tensors_json(const SavedModel& model) {
+  Json tensors = Json::object();
   for (const auto& [name, tensor] : model.parameters) {
     const Tensor values = contiguous(tensor.detach().to(DType::float32));
     Json shape = Json::array();
@@ -69,6 +69,11 @@ Json model_json(const SavedModel& model) {
     tensors[name] = {{"shape", shape},
                      {"data", base64(is_halved(model) ? float16_bytes(numbers) : float32_bytes(numbers))}};
   }
+  return tensors;
+}
+
+Json model_json(const SavedModel& model) {
+  Json unknown_word;
   Json names;  // of the words as a page shows them, if they are pieces of words
   for (const std::string& word : model.vocabulary.words()) {
     if (model.tokenizer.pretrained()) names.push_back(page_token(model, word));
@@ -93,7 +98,7 @@ Json model_json(const SavedModel& model) {
           {"vocabulary", model.vocabulary.words()},
           {"names", names},
           {"unknown", unknown_word},
-          {"tensors", tensors}};
+          {"tensors", tensors_json(model)}};
 }
 
 }  // namespace heed

@@ -24,6 +24,9 @@ Json page_tokenizer(const PretrainedTokenizer& tokenizer);
 /// tokenizer.json; a model that chooses among candidates in subwords is served instead.
 bool page_cuts_text(const SavedModel& model);
 
+/// Returns the parameters of a model by name: {"shape": ..., "data": ...}.
+Json tensors_json(const SavedModel& model);
+
 /// Returns the configuration, vocabulary and parameters of a model.
 Json model_json(const SavedModel& model);
 

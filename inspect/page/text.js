@@ -145,9 +145,9 @@ function afterEdit(before, after, i) {
 function sentenceNumbers(tokens) {
   let number = 0;
   return tokens.reduceRight((numbers, token, i) => {
-    if ((token === '.' || token === '。') && i + 1 < tokens.length) ++number;
-    return [number, ...numbers];
-  }, []);
+    numbers[i] = (token === '.' || token === '。') && i + 1 < tokens.length ? ++number : number;
+    return numbers;
+  }, new Array(tokens.length));
 }
 
 // Returns the number of insertions, deletions, substitutions and transpositions that turn a into b.
