@@ -1,4 +1,5 @@
 #include "tests/catch.h"
+#include "tests/golden_lines.h"
 #include "tests/message.h"
 
 #include <heed/data/marked_text.h>
@@ -25,19 +26,6 @@ const std::filesystem::path golden = "tests/golden/tokenizers";
 
 PretrainedTokenizer golden_tokenizer(const std::string& name) {
   return PretrainedTokenizer(read_file(golden / (name + ".json")));
-}
-
-// The texts of lines.bin: each has its length in front.
-std::vector<std::string> golden_lines() {
-  const std::string bytes = read_file(golden / "lines.bin");
-  std::vector<std::string> lines;
-  for (std::size_t at = 0; at < bytes.size();) {
-    std::uint32_t size = 0;
-    std::memcpy(&size, bytes.data() + at, sizeof size);
-    lines.push_back(bytes.substr(at + sizeof size, size));
-    at += sizeof size + size;
-  }
-  return lines;
 }
 
 std::vector<std::string> golden_names() {
