@@ -60,8 +60,13 @@ void choose(Example& example, int chosen) {
 std::string text_of(const Example& example, Span span) {
   const bool hold_spaces =
       std::ranges::any_of(example.tokens, [](const auto& token) { return token.starts_with(' '); });
-  const auto first = example.tokens.begin() + span.begin, end = example.tokens.begin() + span.end;
-  const std::string text = fmt::format("{}", fmt::join(first, end, hold_spaces ? "" : " "));
+  std::string text;
+  for (int i = span.begin; i < span.end; ++i) {
+    const std::string& token = example.tokens[static_cast<std::size_t>(i)];
+    const bool continues = i > span.begin && token.size() > 2 && token.starts_with("##");
+    text += continues || hold_spaces || i == span.begin ? "" : " ";
+    text += continues ? token.substr(2) : token;
+  }
   return text.starts_with(' ') ? text.substr(1) : text;
 }
 

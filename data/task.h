@@ -49,7 +49,8 @@ int index_of(std::string_view word, const std::vector<std::string>& tokens);
 /// there is no such candidate.
 void choose(Example& example, int chosen);
 
-/// Returns the text of `span`: its tokens, joined by spaces unless they hold their spaces, as subwords do.
+/// Returns the text of `span`: its tokens, joined by spaces unless they hold their spaces, as subwords do. WordPiece tokens
+/// are joined to words: "bass", "##oon" become "bassoon".
 std::string text_of(const Example& example, Span span);
 
 /// A task: training and held-out examples, and their vocabulary.

@@ -2,6 +2,7 @@
 #include "inspect/known_answers.h"
 #include "inspect/views/induction_view.h"
 #include "inspect/views/sentence_text.h"
+#include "inspect/views/written_tokens.h"
 #include "run/baselines.h"
 #include "run/program.h"
 #include "train/relations.h"
@@ -159,8 +160,12 @@ std::string closing(const Experiment& e, const RunDirectory& run, const Terminal
   }
   Dump after = last_dump(run.path());
   for (SentenceAttention& sentence : after.sentences) sentence.answer = known_answer(sentence, e.task.held_out);
+  write_out(after, e.model.tokenizer);
   std::optional<Dump> before;  // empty if the dump was removed
-  if (std::filesystem::exists(dump_path(run.path(), 0))) before = read_dump(dump_path(run.path(), 0));
+  if (std::filesystem::exists(dump_path(run.path(), 0))) {
+    before = read_dump(dump_path(run.path(), 0));
+    write_out(*before, e.model.tokenizer);
+  }
   const std::int64_t examples = std::ssize(e.task.held_out);
   const std::int64_t pairs =
       std::ranges::count_if(e.task.held_out, [](const Example& one) { return one.twin >= 0; }) / 2;

@@ -1,5 +1,6 @@
 #include "inspect/commands/shared.h"
 #include "inspect/known_answers.h"
+#include "inspect/views/written_tokens.h"
 #include "run/program.h"
 #include "run/run_directory.h"
 
@@ -8,22 +9,18 @@
 namespace heed {
 namespace {
 
-// Adds the correct answers of watched sentences. Adds the most probable tokens of a model that predicts tokens if the run
-// holds the model of the snapshot's step.
-void add_answers(const std::filesystem::path& run, Dump& dump) {
+// Adds the correct answers of watched sentences. Adds the most probable tokens of a model that predicts tokens if it is that
+// of the snapshot's step.
+void add_answers(const std::filesystem::path& run, Reading& read) {
   if (std::filesystem::is_regular_file(run)) return;
+  Dump& dump = read.dump;
   const std::vector<Example> held_out = held_out_of(run);
   for (SentenceAttention& sentence : dump.sentences) sentence.answer = known_answer(sentence, held_out);
-  std::filesystem::path file = dumped_model_path(run, dump.step);
-  if (!std::filesystem::exists(file)) file = model_path(run);
-  if (!std::filesystem::exists(file)) return;
+  if (!read.model || !predicts_tokens(*read.model->network) || read.model->step != dump.step) return;
   try {
-    const SavedModel model = load_model(file, {.mapped = true, .progress = {}});
-    dump.is_text = holds_spaces(model) && !reads_pieces(model);
-    if (!predicts_tokens(*model.network) || model.step != dump.step) return;
-    check_same_model(dump, model, dump_path(run, dump.step).string());
+    check_same_model(dump, *read.model, dump_path(run, dump.step).string());
     for (SentenceAttention& sentence : dump.sentences) {
-      sentence.likeliest = attend(*model.network, model.vocabulary, question(sentence)).likeliest;
+      sentence.likeliest = attend(*read.model->network, read.model->vocabulary, question(sentence)).likeliest;
     }
   } catch (const Error&) {  // a damaged model, or one of another run: the snapshot can still be shown
   }
@@ -54,10 +51,13 @@ const Command attention_command{
           check_json_of_all_heads(request);
           if (request.has("json") && request.has("matrix"))
             misused("--json cannot be used with --matrix: it already prints all weights");
-          Dump dump = attention_of(request);
+          Reading read = reading_of(request);
+          Dump& dump = read.dump;
           choose_probe(request, dump);
-          if (!request.has("sentence")) add_answers(request.runs[0], dump);
+          if (!request.has("sentence")) add_answers(request.runs[0], read);
+          if (read.model && request.has("json")) write_out_candidates(dump, read.model->tokenizer);
           if (request.has("json")) return json_view(dump);
+          if (read.model) write_out(dump, read.model->tokenizer);
           const bool is_chosen =
               !request.has("sentence") || request.has("query") || !dump.sentences[0].predicted.empty();
           const std::string hint = is_chosen ? "" : "--query WORD asks about another token.\n";

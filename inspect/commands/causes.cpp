@@ -1,6 +1,6 @@
 #include "inspect/commands/shared.h"
-#include "inspect/page/page_facts.h"
 #include "inspect/run_studies.h"
+#include "inspect/views/written_tokens.h"
 
 #include <heed/explain/studies/sentence_causes.h>
 
@@ -20,16 +20,23 @@ std::string of_held_out(const Request& request) {
   const std::filesystem::path& run = request.runs[0];
   const SavedModel model = model_of(run, step_of(request), request.progress);
   check_has_answers(*model.network);
-  const Causes found = causes(model, run, study_of(request), chosen_heads(request, model));
-  return request.has("json") ? json_line(causes_json(found)) : causes_view(found, request.view);
+  Causes found = causes(model, run, study_of(request), chosen_heads(request, model));
+  if (request.has("json")) return json_line(causes_json(found));
+  for (Attribution& one : found.attribution) {
+    one.tokens = shown_tokens(model.tokenizer, one.tokens);
+    one.answer = shown_token(model.tokenizer, one.answer);
+  }
+  return causes_view(found, request.view);
 }
 
-void write_out_tokens(SentenceCauses& causes, const Tokenizer& tokenizer) {
+void write_out_tokens(SentenceCauses& causes, const Example& example, const Tokenizer& tokenizer) {
   for (auto* tokens : {&causes.tokens, &causes.pair_tokens}) {
     *tokens = shown_tokens(tokenizer, *tokens);
   }
-  for (std::string* answer : {&causes.answer, &causes.rival}) *answer = shown_token(tokenizer, *answer);
-  for (SentenceCauses::Head& head : causes.heads) head.answer_without = shown_token(tokenizer, head.answer_without);
+  const auto write_out_answer = [&](std::string& answer) { answer = shown_answer(tokenizer, example, answer); };
+  write_out_answer(causes.answer);
+  write_out_answer(causes.rival);
+  for (SentenceCauses::Head& head : causes.heads) write_out_answer(head.answer_without);
 }
 
 std::string of_sentence(const Request& request) {
@@ -55,7 +62,7 @@ std::string of_sentence(const Request& request) {
   SentenceCauses found =
       sentence_causes(model, example, counterpart, of_run(run, request.progress), chosen_heads(request, model));
   if (request.has("json")) return json_line(utf8_json(sentence_causes_json(found)));
-  write_out_tokens(found, model.tokenizer);
+  write_out_tokens(found, example, model.tokenizer);
   return sentence_causes_view(found, request.view);
 }
 

@@ -1,12 +1,16 @@
 #include "inspect/commands/shared.h"
+#include "inspect/views/written_tokens.h"
 
 #include <algorithm>
 
 namespace heed {
 namespace {
 
-Side side_of(const std::filesystem::path& run, const std::optional<std::int64_t>& step, bool by_step) {
-  Side side{.run = run.string(), .name = {}, .dump = dump_of(run, step), .metrics = std::nullopt};
+Side side_of(const Request& request, const std::filesystem::path& run, const std::optional<std::int64_t>& step) {
+  Reading read = reading_of(run, step);
+  if (read.model) (request.has("json") ? write_out_candidates : write_out)(read.dump, read.model->tokenizer);
+  Side side{.run = run.string(), .name = {}, .dump = std::move(read.dump), .metrics = std::nullopt};
+  const bool by_step = request.runs.size() == 1;
   side.name = by_step ? fmt::format("step {}", side.dump.step) : side.run;
   for (const Metrics& line : read_metrics(run)) {
     if (line.step == side.dump.step) side.metrics = line;
@@ -51,7 +55,7 @@ const Command compare_command{
           const auto step = [&](std::size_t side) {
             return steps.empty() ? std::nullopt : std::optional(steps[std::min(side, steps.size() - 1)]);
           };
-          Side a = side_of(request.runs.front(), step(0), by_step), b = side_of(request.runs.back(), step(1), by_step);
+          Side a = side_of(request, request.runs.front(), step(0)), b = side_of(request, request.runs.back(), step(1));
           if (request.has("probe")) choose_probe_of_both(request, a, b);
           return request.has("json") ? json_line(compare_json(a, b, request.view)) : compare_view(a, b, request.view);
         }};

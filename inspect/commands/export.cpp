@@ -1,6 +1,7 @@
 #include "inspect/commands/shared.h"
 #include "inspect/output_file.h"
 #include "inspect/views/picture.h"
+#include "inspect/views/written_tokens.h"
 
 #include <heed/models/formats/hugging_face.h>
 
@@ -66,8 +67,10 @@ const Command export_command{
             if (!text.empty()) return text;
             misused("expected --svg FILE, --csv FILE, --npy FILE or --hugging-face DIR");
           }
-          Dump dump = attention_of(request);
+          Reading read = reading_of(request);
+          Dump& dump = read.dump;
           choose_probe(request, dump);
+          if (read.model) write_out(dump, read.model->tokenizer);
           if (dump.sentences.empty()) fail("step {}: the snapshot lacks sentences", dump.step);
           for (const Format& format : formats) {
             if (const auto file = request.given<std::string>(format.option)) {

@@ -30,7 +30,7 @@ const Command page_command{
             const SavedModel model = model_of(request.runs[0], {}, request.progress);
             const Example example = example_of(request, model);
             contents.push_back(page_sentence(last_part(request.runs[0]), model,
-                                             attention_of(model, example, Tokens::words, false), example,
+                                             attention_of(model, example, Tokens::words), example,
                                              *request.given<std::string>("sentence")));
           } else if (request.has("query")) {
             misused("--query needs --sentence");

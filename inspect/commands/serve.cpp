@@ -14,14 +14,14 @@ constexpr const char* first_sentence = "The animal didn't cross the street becau
 // Returns the page of a run, or of one sentence if it is asked for or the model has no run.
 PageRun served_run(const Request& request, const SavedModel& model) {
   const std::filesystem::path& run = request.runs[0];
-  if (!request.has("sentence") && std::filesystem::exists(run / "config.yaml")) {
+  if (!request.has("sentence") && !dump_steps(run).empty()) {
     return page_run(run, limit_of(request), most_page_bytes, of_run(run, request.progress));
   }
   const bool asks_last = std::holds_alternative<LanguageModel>(*model.network);
   const std::string text = request.given<std::string>("sentence").value_or(first_sentence);
   const Example example =
       request.has("sentence") ? example_of(request, model) : question(model, text, asks_last ? "" : "it");
-  return page_sentence(last_part(run), model, attention_of(model, example, Tokens::pieces, false), example, text);
+  return page_sentence(last_part(run), model, attention_of(model, example, Tokens::pieces), example, text);
 }
 
 }  // namespace

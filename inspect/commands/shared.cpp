@@ -1,6 +1,5 @@
 #include "inspect/commands/shared.h"
 
-#include "inspect/page/page_facts.h"
 #include "run/program.h"
 #include "run/run_directory.h"
 
@@ -141,33 +140,48 @@ Example example_of(const Request& request, const SavedModel& model) {
   return question(model, *request.given<std::string>("sentence"), request.given<std::string>("query").value_or(""));
 }
 
+SentenceAttention attention_of(const SavedModel& model, const Example& example, Tokens tokens) {
+  const SentenceAttention read = attend(*model.network, model.vocabulary, example);
+  return tokens == Tokens::words && reads_pieces(model) ? of_whole_words(read) : read;
+}
+
 namespace {
 
-void write_out_tokens(SentenceAttention& sentence, const Tokenizer& tokenizer) {
-  sentence.tokens = shown_tokens(tokenizer, sentence.tokens);
-  sentence.predicted = shown_token(tokenizer, sentence.predicted);
-  for (Prediction& one : sentence.likeliest) one.answer = shown_token(tokenizer, one.answer);
+// Returns the model of a snapshot, or else the last model; nothing if it is damaged or missing.
+std::optional<SavedModel> model_beside(const fs::path& run, std::int64_t step) {
+  if (fs::is_regular_file(run)) return std::nullopt;
+  fs::path file = dumped_model_path(run, step);
+  if (!fs::exists(file)) file = model_path(run);
+  if (!fs::exists(file)) return std::nullopt;
+  try {
+    return load_model(file, {.mapped = true, .progress = {}});
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace
 
-SentenceAttention attention_of(const SavedModel& model, const Example& example, Tokens tokens, bool written_out) {
-  SentenceAttention read = attend(*model.network, model.vocabulary, example);
-  if (tokens == Tokens::words && reads_pieces(model)) read = of_whole_words(read);
-  if (tokens == Tokens::words && written_out) write_out_tokens(read, model.tokenizer);
+Reading reading_of(const fs::path& run, const std::optional<std::int64_t>& step) {
+  Reading read{.dump = dump_of(run, step), .model = std::nullopt};
+  read.model = model_beside(run, read.dump.step);
+  read.dump.is_text = read.model && holds_spaces(*read.model) && !reads_pieces(*read.model);
   return read;
 }
 
-Dump attention_of(const Request& request, Tokens tokens) {
+Reading reading_of(const Request& request, Tokens tokens) {
   if (request.has("query") && !request.has("sentence")) misused("--query needs --sentence");
   if (request.has("probe") && request.has("sentence"))
     misused("--probe chooses a watched sentence and cannot be used with --sentence");
-  if (!request.has("sentence")) return dump_of(request.runs[0], step_of(request));
-  const SavedModel model = model_of(request.runs[0], step_of(request), request.progress);
+  const fs::path& run = request.runs[0];
+  if (!request.has("sentence") && fs::is_directory(run) && dump_steps(run).empty() && !is_pretrained(run)) {
+    fail("{}: lacks snapshots of attention, so nothing was watched; read a text with --sentence", run.string());
+  }
+  if (!request.has("sentence")) return reading_of(run, step_of(request));
+  SavedModel model = model_of(run, step_of(request), request.progress);
   const bool is_merged = tokens == Tokens::words && reads_pieces(model);
-  return {model.step,
-          {attention_of(model, example_of(request, model), tokens, !request.has("json"))},
-          holds_spaces(model) && !is_merged};
+  Dump dump{model.step, {attention_of(model, example_of(request, model), tokens)}, holds_spaces(model) && !is_merged};
+  return {std::move(dump), std::move(model)};
 }
 
 void choose_probe(const Request& request, Dump& dump) {

@@ -35,22 +35,30 @@ StudyOptions study_of(const Request& request);
 /// Returns --step. Throws UsageError if it is given twice.
 std::optional<std::int64_t> step_of(const Request& request);
 
-/// Returns the model, or the attention snapshot, of a step. Without a step, returns the last one.
-/// The matrices of a pretrained model stay in its files (Loading::mapped).
+/// Returns the model of a step. Without a step, returns the last one. The matrices of a pretrained model stay in its files
+/// (Loading::mapped).
 SavedModel model_of(const std::filesystem::path& run, const std::optional<std::int64_t>& step,
                     const OnProgress& progress = {});
-Dump dump_of(const std::filesystem::path& run, const std::optional<std::int64_t>& step);
 
 /// Returns the example for --sentence and --query, as `model` tokenises it.
 Example example_of(const Request& request, const SavedModel& model);
 
-/// Returns the attention for --sentence if it is given, otherwise for the watched sentences. If the model splits words into
-/// pieces, `tokens` decides whether the pieces are kept or merged into words.
+/// If a model splits words into pieces, decides whether the pieces are kept or merged into words.
 enum class Tokens { words, pieces };
-Dump attention_of(const Request& request, Tokens tokens = Tokens::words);
 
 /// Returns the attention of a sentence that the model has read as `example`.
-SentenceAttention attention_of(const SavedModel& model, const Example& example, Tokens tokens, bool written_out = true);
+SentenceAttention attention_of(const SavedModel& model, const Example& example, Tokens tokens);
+
+/// Attention as the model names its tokens. The model is missing if it cannot be read, or if a snapshot's file was given alone.
+struct Reading {
+  Dump dump;
+  std::optional<SavedModel> model;
+};
+
+/// Returns the watched sentences of a step, or of the last one.
+Reading reading_of(const std::filesystem::path& run, const std::optional<std::int64_t>& step);
+/// Returns the attention for --sentence if it is given, otherwise for the watched sentences.
+Reading reading_of(const Request& request, Tokens tokens = Tokens::words);
 
 /// Keeps only the watched sentence that --probe selects, if it is given.
 void choose_probe(const Request& request, Dump& dump);

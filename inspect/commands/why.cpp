@@ -1,4 +1,5 @@
 #include "inspect/commands/shared.h"
+#include "inspect/views/written_tokens.h"
 
 #include <heed/explain/score_parts.h>
 
@@ -10,7 +11,7 @@ const Command why_command{.name = "why",
                           .shared = "sentence query probe step layer head json",
                           .answer = [](const Request& request) {
                             const std::filesystem::path& run = request.runs[0];
-                            Dump dump = attention_of(request, Tokens::pieces);
+                            Dump dump = reading_of(request, Tokens::pieces).dump;
                             const std::vector<SentenceAttention> watched = dump.sentences;
                             choose_probe(request, dump);
                             const SavedModel model = model_of(run, step_of(request), request.progress);
@@ -21,11 +22,18 @@ const Command why_command{.name = "why",
                                   run.string());
                             }
                             check_same_model(dump, model, dump_path(run, dump.step).string());
-                            const std::vector<ScoreParts> all = why_attends(model, dump, watched, request.view);
-                            if (!request.has("json")) return why_attends_view(all, dump, request.view);
-                            Json parts = Json::array();
-                            for (const ScoreParts& one : all) parts.push_back(score_parts_json(one));
-                            return json_line(parts);
+                            std::vector<ScoreParts> all = why_attends(model, dump, watched, request.view);
+                            if (request.has("json")) {
+                              Json parts = Json::array();
+                              for (const ScoreParts& one : all) parts.push_back(score_parts_json(one));
+                              return json_line(parts);
+                            }
+                            for (std::size_t i = 0; i < all.size(); ++i) {
+                              const Example example = question(dump.sentences[i]);
+                              all[i].answer = shown_answer(model.tokenizer, example, all[i].answer);
+                              all[i].tokens = shown_tokens(model.tokenizer, all[i].tokens);
+                            }
+                            return why_attends_view(all, dump, request.view);
                           }};
 
 }  // namespace heed

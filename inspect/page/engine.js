@@ -24,7 +24,7 @@
 // stays hidden where it has nothing to return.
 class PageEngine {
   constructor(reader) {
-    const {step, isNext, vocabulary, queries, split, ofText, choosing} = reader;
+    const {step, isNext, names: vocabulary, queries, split, ofText, choosing} = reader;
     Object.assign(this, {reader, step, isNext, vocabulary, queries, hasCandidates: Boolean(choosing)});
     this.unit = ofText ? split : 'words';
     this.gap = ofText || split === 'characters' ? '' : ' ';
@@ -44,8 +44,7 @@ class PageEngine {
   why(text, edge, later) { return this.slowly('why', JSON.stringify([nameOfText(text, []), edge]), whyParts(this.reader, text, edge), later); }
   circuits(text, layer, head, later) { return this.slowly('circuits', key(layer, head), circuitsOf(this.reader, layer, head), later); }
 
-  // Returns the result of `work`, or null while it runs in slices; then calls later(). Another name, or another step of the slider,
-  // ends it.
+  // Returns the result of `work`, or null while it runs in slices; then calls later(). Another name or another step ends it.
   slowly(kind, name, work, later) {
     if (this.slow[kind]?.name === name) return this.slow[kind].result;
     const one = this.slow[kind] = {name, result: null}, engine = this;

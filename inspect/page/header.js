@@ -106,7 +106,7 @@ const shortened = (tokens) => {
 };
 
 const isIn = ([begin, end], token) => begin <= token && token < end;
-const spanText = ({tokens}, [begin, end]) => textOf(tokens.slice(begin, end));
+const spanText = ({tokens}, [begin, end]) => textOf(tokens.slice(begin, end), gapOf(tokens)).replaceAll(' ##', '').trim();
 
 // Returns the tokens. The query is underlined, the antecedent is framed and other candidates are dashed.
 function markedWords({tokens, query, antecedent, candidates}) {

@@ -79,13 +79,14 @@ class Reader {
   }
 
   number(token) { return this.numbers.get(token) ?? this.numbers.get(this.unknown); }
+  shown(tokens) { return this.names === this.vocabulary ? tokens : wholeCharacters(tokens.map((token) => this.names[this.number(token)])); }
 
   // Splits a text into tokens like the model, with the candidates in brackets. A `given` sentence already has tokens, which
   // may contain spaces. `problem` is the reason if the text cannot be read; `notes` describe how it is read.
   understand(text, given = null) {
     const marked = this.choosing && !given ? withoutBrackets(text) : {text, places: [], problem: null};
     const pieces = given ? given.pieces : this.pieces?.(text);
-    const tokens = given?.tokens ?? (pieces ? wholeCharacters(pieces.map((piece) => this.names[this.number(piece)])) : tokenize(marked.text, this.split, this.ofText, this.numbers));
+    const tokens = given?.tokens ?? this.shown(pieces ?? tokenize(marked.text, this.split, this.ofText, this.numbers));
     const candidates = !this.choosing ? undefined : given?.candidates ?? spansOf(marked.places, tokens, marked.text);
     const unknown = [...new Set((pieces ?? tokens).filter((token) => !this.numbers.has(token)))];
     const isReplaced = unknown.length > 0 && this.unknown !== null;
@@ -228,7 +229,7 @@ class Reader {
   answering(x, layers, {tokens, candidates}) {
     const asking = this.finalNorm ? normalised(x, this.finalNorm) : x;
     const logits = this.choosing ? this.logitsOfCandidates(asking, layers.at(-1).read, candidates) : this.logits(asking);
-    const names = this.choosing ? [...candidates.map((span) => spanText({tokens}, span)), '(none)'] : this.names;
+    const names = this.choosing ? [...candidates.map((span) => spanText({tokens: this.shown(tokens)}, span)), '(none)'] : this.names;
     return {logits, probabilities: softmax(logits.slice()), answers: names.slice(0, logits.length)};
   }
 

@@ -9,6 +9,7 @@
 #include "inspect/views/colour.h"
 #include "inspect/views/shown_heads.h"
 #include "inspect/views/view.h"
+#include "inspect/views/written_tokens.h"
 #include "models/formats/config_json.h"
 #include "run/metrics.h"
 #include "run/run_directory.h"
@@ -25,6 +26,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 
 namespace heed {
 namespace fs = std::filesystem;
@@ -78,13 +80,12 @@ Json answers(const Dump& dump) {
   return result;
 }
 
-Json sentences_of(const Dump& dump, const std::vector<Example>& held_out) {
+Json sentences_of(const Dump& dump) {
   Json result = Json::array();
   for (const SentenceAttention& sentence : dump.sentences) {
     Json one = {{"tokens", sentence.tokens}, {"query", sentence.query}, {"antecedent", sentence.antecedent}};
     for (const Span& span : sentence.candidates) one["candidates"].push_back({span.begin, span.end});
-    const std::string answer = sentence.antecedent < 0 ? "" : known_answer(sentence, held_out);
-    if (!answer.empty()) one["answer"] = answer;
+    if (!sentence.answer.empty()) one["answer"] = sentence.answer;
     const auto [layer, head] = telling_head(sentence);
     one["pointing"] = {{"layer", layer}, {"head", head}};
     result.push_back(std::move(one));
@@ -96,6 +97,15 @@ Json heads_of(const Dump& dump) {
   Json heads = Json::array();
   for (const Tensor& layer : dump.sentences.at(0).layers) heads.push_back(layer.size(0));
   return heads;
+}
+
+// Replaces the names of tokens by their text.
+void write_for_page(SentenceAttention& sentence, const SavedModel& model) {
+  const Example example = question(sentence);
+  for (std::string* answer : {&sentence.predicted, &sentence.answer}) {
+    if (!answer->empty()) *answer = page_answer(model, example, *answer);
+  }
+  sentence.tokens = page_tokens(model, sentence.tokens);
 }
 
 // Throws Error unless `dump` has the same sentences, layers and heads as `last`.
@@ -119,26 +129,39 @@ std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& steps, std::s
   return kept;
 }
 
-void add_dumps(PageRun& result, const fs::path& run, std::size_t most, const OnProgress& progress) {
-  const Dump last = last_dump(run);
+// Returns a snapshot of a run as the page shows it. Without a model its tokens keep their names.
+Dump page_dump(Dump dump, const std::optional<SavedModel>& model, const std::vector<Example>& held_out) {
+  for (SentenceAttention& sentence : dump.sentences) {
+    if (sentence.antecedent >= 0) sentence.answer = known_answer(sentence, held_out);
+    if (model) write_for_page(sentence, *model);
+  }
+  return dump;
+}
+
+void add_dumps(PageRun& result, const fs::path& run, const std::optional<SavedModel>& model, std::size_t most,
+               const OnProgress& progress) {
+  const std::vector<Example> held_out = held_out_of(run);
+  const Dump last = page_dump(last_dump(run), model, held_out);
   const std::vector<std::int64_t> steps = dump_steps(run);
+  const auto dump_at = [&](std::int64_t step) {
+    return step == last.step ? last : page_dump(read_dump(dump_path(run, step)), model, held_out);
+  };
   if (last.sentences.empty()) fail("{}: lacks sentences", dump_path(run, steps.back()).string());
-  const std::size_t size = std::max(size_of(packed(last)), size_of(packed(read_dump(dump_path(run, steps[0])))));
+  const std::size_t size = std::max(size_of(packed(last)), size_of(packed(dump_at(steps[0]))));
   const std::vector<std::int64_t> kept = thinned(steps, std::max<std::size_t>(1, most / (size + 1)));
 
   Json& page_steps = result.description["steps"] = Json::array();
   for (const std::int64_t step : kept) {
     if (progress) progress("snapshots", static_cast<double>(page_steps.size()) / static_cast<double>(kept.size()), 0);
-    const Dump dump = step == last.step ? last : read_dump(dump_path(run, step));
+    const Dump dump = dump_at(step);
     check_same(dump, last, run);
     page_steps.push_back({{"step", step}, {"answers", answers(dump)}, {"scores", head_scores_of(dump)}});
     result.weights.push_back(packed(dump));
   }
   result.description["dumped_steps"] = steps.size();
   if (const std::string seed = seed_of(run); !seed.empty()) result.description["seed"] = seed;
-  const std::vector<Example> held_out = held_out_of(run);
   result.description["held_out"] = held_out.size();
-  result.description["sentences"] = sentences_of(last, held_out);
+  result.description["sentences"] = sentences_of(last);
   result.description["heads"] = heads_of(last);
 }
 
@@ -160,14 +183,15 @@ void embed_model(PageRun& result, const SavedModel& model) {
   result.model = script_json(model_json(model));
 }
 
-void add_model(PageRun& result, const fs::path& run, int limit, const OnProgress& progress) {
+void add_model(PageRun& result, const fs::path& run, const std::optional<SavedModel>& saved, int limit,
+               const OnProgress& progress) {
   Json& description = result.description;
   description["model"] = nullptr;
-  if (!fs::exists(model_path(run))) {
+  if (!saved) {
     description["model_missing"] = description["causes_missing"] = "The run directory lacks model.safetensors.";
     return;
   }
-  const SavedModel model = load_model(model_path(run));
+  const SavedModel& model = *saved;
   description["parameters"] = model.parameters.numel();
   const Dump dump = last_dump(run);
   check_same_model(dump, model, dump_path(run, dump.step).string());
@@ -179,6 +203,9 @@ void add_model(PageRun& result, const fs::path& run, int limit, const OnProgress
     if (!reads_pieces(model)) examples.push_back(question(sentence));  // else the dump has merged the pieces to words
   }
   add_predictions(description, model, examples);
+  for (std::size_t i = 0; i < examples.size() && model.tokenizer.pretrained(); ++i) {
+    description["sentences"][i]["pieces"] = examples[i].tokens;
+  }
   for (std::size_t i = 0; i < examples.size() && model.tokenizer.is_of_text(); ++i) {
     const std::string text = model.tokenizer.join(examples[i].tokens);  // the tokens may hold bytes of characters
     if (examples[i].candidates.empty() && model.tokenizer(text) == examples[i].tokens)
@@ -254,18 +281,19 @@ PageRun page_run(const fs::path& run, int limit, std::size_t most, const OnProgr
   if (!fs::is_directory(run)) fail("{}: is a single file; inspect page needs the run directory", run.string());
   PageRun result;
   result.description["name"] = run.lexically_normal().string();
-  add_dumps(result, run, most, progress);
+  std::optional<SavedModel> model;
+  if (fs::exists(model_path(run))) model = load_model(model_path(run));
+  add_dumps(result, run, model, most, progress);
   result.description["metrics"] = Json::array();
   for (const Metrics& line : read_metrics(run)) result.description["metrics"].push_back(parse_json(to_line(line)));
-  add_model(result, run, limit, progress);
+  add_model(result, run, model, limit, progress);
   add_step_models(result, run, most_with_models);
   return result;
 }
 
 PageRun page_sentence(const std::string& name, const SavedModel& model, SentenceAttention sentence,
                       const Example& example, const std::string& text) {
-  sentence.tokens = page_tokens(model, sentence.tokens);
-  sentence.predicted = page_token(model, sentence.predicted);
+  write_for_page(sentence, model);
   const Dump dump{model.step, {sentence}};
   PageRun result;
   result.weights = {packed(dump)};
@@ -275,7 +303,7 @@ PageRun page_sentence(const std::string& name, const SavedModel& model, Sentence
       {"steps", {{{"step", dump.step}, {"answers", answers(dump)}}}},
       {"dumped_steps", 1},
       {"held_out", 0},
-      {"sentences", sentences_of(dump, {})},
+      {"sentences", sentences_of(dump)},
       {"heads", heads_of(dump)},
       {"metrics", Json::array()},
       {"model", nullptr},

@@ -1,6 +1,7 @@
 #include "inspect/page/page_facts.h"
 
 #include "inspect/views/shown_heads.h"
+#include "inspect/views/written_tokens.h"
 
 #include <heed/autograd/ops.h>
 #include <heed/explain/studies/induction_scores.h>
@@ -41,60 +42,7 @@ Json bits_of(const SavedModel& model, const LanguageModel& network, const Exampl
   return result;
 }
 
-// Returns UTF-8: the name <0xC3> in place of each byte that is a part of a character.
-std::string whole_characters(const std::string& bytes) {
-  std::string text;
-  for (const Grapheme& one : graphemes(bytes)) {
-    if (one.first >= 0) text += one.text;
-    for (const char byte : one.first < 0 ? one.text : "")
-      text += fmt::format("<0x{:02X}>", static_cast<unsigned char>(byte));
-  }
-  return text;
-}
-
-// Returns the tokens as show(token) writes them. Where several hold the bytes of one character, the first has it, others are "".
-template <class Show>
-std::vector<std::string> in_characters(const Tokenizer& tokenizer, const std::vector<std::string>& tokens, Show show) {
-  const auto is_whole = [](const std::string& bytes) { return whole_characters(bytes) == bytes; };
-  std::vector<std::string> shown;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    shown.push_back(show(tokens[i]));
-    if (!tokenizer.pretrained()) continue;
-    std::string bytes = tokenizer.written(tokens[i]);
-    if (is_whole(bytes)) continue;
-    std::size_t end = i + 1;  // of the tokens that complete the character
-    for (; end < tokens.size() && end < i + 4 && !is_whole(bytes); ++end) bytes += tokenizer.written(tokens[end]);
-    if (!is_whole(bytes)) continue;
-    const bool keeps_space = shown.back().starts_with(' ');
-    shown.back() = bytes.starts_with(' ') && !keeps_space ? bytes.substr(1) : bytes;
-    shown.resize(end);
-    i = end - 1;
-  }
-  return shown;
-}
-
 }  // namespace
-
-std::string shown_token(const Tokenizer& tokenizer, const std::string& token) {
-  if (!tokenizer.pretrained() || token.starts_with("##")) return token;
-  const std::string text = whole_characters(tokenizer.written(token));
-  if (text.empty()) return token;  // "<unused 17>"
-  return text.size() > 1 && text[0] == ' ' ? text.substr(1) : text;
-}
-
-std::vector<std::string> shown_tokens(const Tokenizer& tokenizer, const std::vector<std::string>& tokens) {
-  return in_characters(tokenizer, tokens, [&](const std::string& token) { return shown_token(tokenizer, token); });
-}
-
-std::string page_token(const SavedModel& model, const std::string& token) {
-  const bool is_written = model.tokenizer.pretrained() && std::holds_alternative<LanguageModel>(*model.network);
-  const std::string text = is_written ? whole_characters(model.tokenizer.written(token)) : "";
-  return text.empty() ? whole_characters(shown_token(model.tokenizer, token)) : text;
-}
-
-std::vector<std::string> page_tokens(const SavedModel& model, const std::vector<std::string>& tokens) {
-  return in_characters(model.tokenizer, tokens, [&](const std::string& token) { return page_token(model, token); });
-}
 
 ScoredHead telling_head(const SentenceAttention& sentence) {
   if (sentence.antecedent >= 0) return pointing_head(sentence);

@@ -32,19 +32,6 @@ std::vector<std::size_t> largest_of(std::span<const T> values, std::size_t most)
 /// `examples` are the sentences as the model reads them.
 void add_predictions(Json& description, const SavedModel& model, const std::vector<Example>& examples);
 
-/// Returns a token as text: "Ġanimal" and "▁animal" become "animal", "##ing" stays, a byte of a part of a character
-/// becomes <0xC3>.
-std::string shown_token(const Tokenizer& tokenizer, const std::string& token);
-
-/// Returns all tokens of a text so. Where several tokens hold the bytes of one character, the first has it and the others are "".
-std::vector<std::string> shown_tokens(const Tokenizer& tokenizer, const std::vector<std::string>& tokens);
-
-/// Returns a token as the page shows it. In a language model it keeps its space, so that words differ from pieces: " animal".
-/// A byte that is a part of a character becomes <0xC3>.
-std::string page_token(const SavedModel& model, const std::string& token);
-/// Returns all tokens of a text so, with characters as in shown_tokens().
-std::vector<std::string> page_tokens(const SavedModel& model, const std::vector<std::string>& tokens);
-
 /// Returns the head that the page shows first: the one that points, if the antecedent is known. Otherwise the head with the
 /// largest telling_weight().
 ScoredHead telling_head(const SentenceAttention& sentence);

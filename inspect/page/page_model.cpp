@@ -2,6 +2,7 @@
 
 #include "inspect/page/encode.h"
 #include "inspect/page/page_facts.h"
+#include "inspect/views/written_tokens.h"
 #include "models/formats/config_json.h"
 
 #include <heed/autograd/ops.h>

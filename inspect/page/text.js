@@ -17,7 +17,7 @@ function visible(token) {
 // Returns the separator of tokens in running text: empty if the tokens contain their spaces.
 const gapOf = (tokens) => tokens.some((token) => /^\s/.test(token)) ? '' : ' ';
 const inText = (token) => ['', ' '].includes(token) ? token : visible(token);
-const textOf = (tokens) => tokens.map(inText).join(gapOf(tokens));
+const textOf = (tokens, gap = gapOf(tokens)) => tokens.map(inText).join(gap);
 
 // Returns the direction of a text, from its first letter. Hebrew, Arabic, Syriac, Thaana and similar scripts are in these ranges.
 function direction(tokens) {

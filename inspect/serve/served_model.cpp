@@ -4,6 +4,7 @@
 #include "inspect/page/encode.h"
 #include "inspect/page/page_facts.h"
 #include "inspect/views/view.h"
+#include "inspect/views/written_tokens.h"
 
 #include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
@@ -89,7 +90,7 @@ class AnswerList {
     Json list = Json::array();
     for (const std::size_t i : order) {
       const std::string token = answer_text(*model_.network, model_.vocabulary, example_, static_cast<int>(i));
-      list.push_back({page_token(model_, token), now[i], before[i]});
+      list.push_back({page_answer(model_, example_, token), now[i], before[i]});
     }
     return list;
   }
@@ -264,7 +265,7 @@ Json ServedModel::why(const Example& example, const Json& edge) const {
   const ScoreParts parts = score_parts(model_, example, layer, head, from, to, rather, Exact::no);
   Json json = score_parts_json(parts);
   json.erase("tokens");  // may lack whole characters
-  json["answer"] = parts.answer.empty() ? "" : page_token(model_, parts.answer);
+  json["answer"] = parts.answer.empty() ? "" : page_answer(model_, example, parts.answer);
   return json;
 }
 

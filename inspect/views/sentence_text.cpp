@@ -9,7 +9,7 @@
 namespace heed {
 
 std::string token_text(const std::string& token) {
-  if (token.find_first_not_of(" \n\r\t") != token.npos) return visible(token);
+  if (token.find_first_not_of(" \n\r\t") != token.npos) return visible(token[0] == ' ' ? token.substr(1) : token);
   std::string text;
   for (const char c : token) text += c == ' ' ? "␣" : c == '\n' ? "↵" : c == '\r' ? "␍" : "⇥";
   return text;
@@ -34,10 +34,11 @@ std::string sentence_text(const std::vector<std::string>& tokens, int query, Spa
   };
   for (std::size_t i = 0; i < tokens.size(); ++i) is_text = is_text || begins_word(i);
   const auto shown = [&](std::size_t i, bool begins_line) {
-    std::string token = tokens[i] == " " || tokens[i].empty() ? tokens[i] : token_text(tokens[i]);
-    if (begins_line && token[0] == ' ') token.erase(0, 1);
+    const bool has_space = tokens[i].starts_with(' '), is_space = tokens[i] == " ";
+    std::string token = is_space || tokens[i].empty() ? "" : token_text(tokens[i]);
     const int at = static_cast<int>(i);
     if (antecedent.begin == at && at < antecedent.end) token = "[" + token;
+    if (has_space && !begins_line) token = " " + token;
     return at == antecedent.end - 1 ? token + "]" : token;
   };
   std::string text;

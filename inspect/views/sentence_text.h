@@ -8,7 +8,8 @@
 
 namespace heed {
 
-/// Returns the token for display. Replaces invisible characters by signs; white space on its own becomes ␣, ↵, ␍ or ⇥.
+/// Returns the token for display, without the space before it. Replaces invisible characters by signs; white space on its own
+/// becomes ␣, ↵, ␍ or ⇥.
 std::string token_text(const std::string& token);
 
 /// Returns `token_text()`, with the position (from 1) as a subscript if the word occurs more than once: the₅.

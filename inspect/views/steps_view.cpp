@@ -1,5 +1,6 @@
 #include "inspect/views/sentence_text.h"
 #include "inspect/views/view.h"
+#include "inspect/views/written_tokens.h"
 
 #include <heed/autograd/ops.h>
 #include <heed/explain/trace.h>
@@ -118,7 +119,9 @@ struct Table {
 std::string table_text(const Table& table, const View& view) {
   constexpr int indent = 2, gap = 2, widest_row_label = 12, most_named_rows = 16, most_rows = 6;
   const int n = static_cast<int>(table.values.size(0)), m = static_cast<int>(table.values.size(1));
-  const auto name = [](const std::vector<std::string>& names, int i) { return names[static_cast<std::size_t>(i)]; };
+  const auto name = [](const std::vector<std::string>& names, int i) {
+    return token_text(names[static_cast<std::size_t>(i)]);
+  };
 
   int label = 0;
   for (int r = 0; table.rows && r < n; ++r) label = std::max(label, display_width(name(*table.rows, r)));
@@ -176,7 +179,8 @@ std::int64_t not_finite(const Tensor& values) {
   return std::ranges::count_if(values.to_vector(), [](double value) { return !std::isfinite(value); });
 }
 
-Walk walk_of(const SavedModel& model, const Example& example, const View& view) {
+// Labels the tables with the tokens as `shown`.
+Walk walk_of(const SavedModel& model, const Example& example, const std::vector<std::string>& shown, const View& view) {
   const Transformer& transformer = model.transformer();
   const int layer = chosen_range("layer", view.layer, model.layers()).begin;
   const TransformerBlock& block = transformer.blocks[static_cast<std::size_t>(layer)];
@@ -226,7 +230,7 @@ Walk walk_of(const SavedModel& model, const Example& example, const View& view) 
   const auto biased = [](const Linear& linear, const char* name) {
     return linear.bias.defined() ? fmt::format(" + b_{}", name) : std::string();
   };
-  const std::vector<std::string>* tokens = &example.tokens;
+  const std::vector<std::string>* tokens = &shown;
   Walk walk{.layer = layer, .head = head, .layers = model.layers(), .config = attention.config, .steps = {}};
   std::vector<Step>& steps = walk.steps;
   steps.push_back({"X",
@@ -273,16 +277,16 @@ std::string overflow_text(const Walk& walk) {
 }  // namespace
 
 std::string steps_view(const SavedModel& model, const Example& example, const View& view) {
-  const Walk walk = walk_of(model, example, view);
+  const std::vector<std::string> shown = shown_tokens(model.tokenizer, example.tokens);
+  const Walk walk = walk_of(model, example, shown, view);
   const AttentionConfig& config = walk.config;
-  std::string text =
-      sentence_text(example.tokens, example.query, antecedent_span(example.antecedent, example.candidates),
-                    view.terminal, holds_spaces(model)) +
-      "\n" +
-      paragraph(fmt::format("{}layer {} of {}, head {} of {}; T = {}, d_model = {}, d_k = {}, d_v = {}",
-                            step_text(model.step, view), walk.layer + 1, walk.layers, walk.head + 1, config.heads,
-                            example.tokens.size(), config.d_model, config.d_k, config.d_v),
-                view.terminal);
+  std::string text = sentence_text(shown, example.query, antecedent_span(example.antecedent, example.candidates),
+                                   view.terminal, holds_spaces(model)) +
+                     "\n" +
+                     paragraph(fmt::format("{}layer {} of {}, head {} of {}; T = {}, d_model = {}, d_k = {}, d_v = {}",
+                                           step_text(model.step, view), walk.layer + 1, walk.layers, walk.head + 1,
+                                           config.heads, example.tokens.size(), config.d_model, config.d_k, config.d_v),
+                               view.terminal);
   if (const std::string overflow = overflow_text(walk); !overflow.empty()) {
     text += paragraph(overflow, view.terminal);
   }
@@ -295,7 +299,7 @@ std::string steps_view(const SavedModel& model, const Example& example, const Vi
 }
 
 Json steps_json(const SavedModel& model, const Example& example, const View& view) {
-  const Walk walk = walk_of(model, example, view);
+  const Walk walk = walk_of(model, example, example.tokens, view);
   Json steps = Json::array();
   for (const auto& [equation, table, note] : walk.steps) {
     Json rows = Json::array();

@@ -22,6 +22,7 @@ Tensor without_permutation(const Tensor& rows, std::int64_t heads) {
 bool is_gguf(const std::filesystem::path& path) {
   std::error_code unreadable;
   if (!std::filesystem::is_regular_file(path, unreadable)) return false;
+  if (path.extension() == ".gguf") return true;
   char first[4] = {};
   std::ifstream(path, std::ios::binary).read(first, sizeof first);
   return std::string_view(first, sizeof first) == "GGUF";

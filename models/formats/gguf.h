@@ -5,7 +5,7 @@
 
 namespace heed {
 
-/// Returns whether a file begins as GGUF files do.
+/// Returns whether a file is named .gguf or begins as GGUF files do.
 bool is_gguf(const std::filesystem::path& path);
 
 /// Reads a language model from a GGUF file, as llama.cpp has them: architectures llama (with Mistral and SmolLM2), qwen2, qwen3

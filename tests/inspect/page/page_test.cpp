@@ -3,6 +3,7 @@
 #include "inspect/command.h"
 #include "inspect/page/page_facts.h"
 #include "inspect/run_studies.h"
+#include "inspect/views/written_tokens.h"
 #include "tests/catch.h"
 #include "tests/inspect/sample.h"
 #include "tests/message.h"

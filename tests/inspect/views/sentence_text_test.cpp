@@ -7,7 +7,7 @@ using namespace heed;
 TEST_CASE("A token that cannot be seen has a sign") {
   CHECK(token_text(" ") == "␣");
   CHECK(token_text("  ") == "␣␣");
-  CHECK(token_text(" the") == " the");
+  CHECK(token_text(" the") == "the");
   CHECK(token_text("\n") == "↵");
   CHECK(token_text(" \t\r\n") == "␣⇥␍↵");
   CHECK(token_text("a\n") == "a␊");
@@ -52,6 +52,7 @@ TEST_CASE("A text is broken between words, and a word that is wider than the ter
 TEST_CASE("An antecedent of several tokens is in brackets as a whole") {
   const std::vector<std::string> tokens{"the", "old", "dog", "saw", "it"};
   CHECK(sentence_text(tokens, 4, antecedent_span(2, {{3, 4}, {0, 3}}), {}) == "[the old dog] saw it");
+  CHECK(sentence_text({"the", " dog", "gy", " saw", " it"}, 4, {1, 3}, {}) == "the [doggy] saw it");
   CHECK(sentence_text(tokens, 4, antecedent_span(2), {}) == "the old [dog] saw it");
   CHECK(sentence_text(tokens, 4, antecedent_span(-1, {{0, 3}}), {}) == "the old dog saw it");
 }
