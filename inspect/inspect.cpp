@@ -35,11 +35,6 @@ int main(int argc, char** argv) {
     int failed = 0;
     const bool on_terminal = isatty(STDOUT_FILENO);
     heed::TerminalText shown;
-    const heed::OnText on_text = [&](std::string_view piece) {  // an interrupt stops after a whole token
-      if (!std::exchange(is_continued, true)) heed::handle_signal(SIGINT, note_interrupt);
-      failed = on_terminal ? write_out(shown.add(piece)) : write_out(piece);
-      return !failed && !interrupted;
-    };
     {
       const bool is_one_text =
           std::any_of(argv, argv + argc, [](std::string_view word) { return word.starts_with("--sentence"); });
@@ -47,6 +42,12 @@ int main(int argc, char** argv) {
                           is_one_text ? "--layer L --head H measures one head" : "--limit N asks fewer sentences");
       const heed::OnProgress progress = [&](const std::string& what, double share, double seconds) {
         if (is_first) line.show(what, share, seconds);
+      };
+      const heed::OnText on_text = [&](std::string_view piece) {  // an interrupt stops after a whole token
+        if (!std::exchange(is_continued, true)) heed::handle_signal(SIGINT, note_interrupt);
+        line.erase();
+        failed = on_terminal ? write_out(shown.add(piece)) : write_out(piece);
+        return !failed && !interrupted;
       };
       text = heed::inspect(argc, argv, heed::terminal_of(STDOUT_FILENO), progress, on_text, processes);
     }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <unistd.h>
+#include <utility>
 
 namespace heed {
 
@@ -18,8 +19,10 @@ LiveLine::LiveLine(int descriptor, std::string hint)
       start_(Clock::now()),
       shown_(start_) {}
 
-LiveLine::~LiveLine() {
-  if (on_line_) write("\r\x1b[K");
+LiveLine::~LiveLine() { erase(); }
+
+void LiveLine::erase() {
+  if (std::exchange(on_line_, false)) write("\r\x1b[K");
 }
 
 void LiveLine::show(const std::string& what, double share, double seconds) {
@@ -32,8 +35,8 @@ void LiveLine::show(const std::string& what, double share, double seconds) {
   if (seconds >= long_wait && announced_ != what) {
     announced_ = what;
     const std::string announced = fmt::format("{}: about {:.0f} s; {}", visible(what), seconds, hint_);
-    write((on_line_ ? "\r\x1b[K" : "") + wrapped(announced, silent_ ? 400 : window_columns(descriptor_)) + "\n");
-    on_line_ = false;
+    erase();
+    write(wrapped(announced, silent_ ? 400 : window_columns(descriptor_)) + "\n");
   }
   if (silent_ || now - shown_ < between) return;
   shown_ = now;

@@ -18,6 +18,7 @@ class LiveLine {
   LiveLine& operator=(const LiveLine&) = delete;
 
   void show(const std::string& what, double share, double seconds = 0);
+  void erase();  ///< erases the line before other text is written
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -65,11 +65,11 @@ Causes causes(const SavedModel& model, const fs::path& run, const StudyOptions& 
 }
 
 CauseHistory cause_history(const fs::path& run, const StudyOptions& options) {
-  const std::vector<fs::path> files = models_of(run);
   std::vector<Example> held_out = read_held_out(run);
   if (std::ranges::none_of(held_out, [](const Example& e) { return e.antecedent >= 0; })) {
     fail("{}: the held-out sentences lack antecedents, so no edge can be cut", run.string());
   }
+  const std::vector<fs::path> files = models_of(run);
   const auto load = [&](std::size_t i) { return load_model(files[i]); };
   return cause_history(files.size(), load, std::move(held_out), options);
 }

@@ -36,7 +36,7 @@ const Command compare_command{
     .words = "RUN [RUN]",
     .most = 2,
     .summary = "Compares two runs, or two steps of one run",
-    .example = "inspect compare runs/toy --step 0 --step 400",
+    .example = "inspect compare runs/toy --step 0 --step 300",
     .shared = "probe layer head json",
     .declare =
         [](cxxopts::OptionAdder& options) {

@@ -4,7 +4,7 @@ namespace heed {
 
 const Command steps_command{.name = "steps",
                             .summary = "Prints every matrix from X to the output of a head, for a sentence",
-                            .example = "inspect steps runs/toy --sentence \"the dog was tired\"",
+                            .example = "inspect steps runs/toy --sentence \"the dog slept because it was tired\"",
                             .shared = "sentence query step layer head json",
                             .answer = [](const Request& request) {
                               if (!request.has("sentence")) misused("expected --sentence TEXT");

@@ -100,10 +100,9 @@ function summaryOf({name, heads, parameters, metrics, steps, held_out, predicts}
       .join(' · ');
 }
 
-const shortened = (tokens) => {
-  const text = textOf(tokens);
+function shortened(tokens, text = textOf(tokens)) {
   return text.length > 90 ? `${[...text].slice(0, 88).join('')} …` : text;
-};
+}
 
 const isIn = ([begin, end], token) => begin <= token && token < end;
 const spanText = ({tokens}, [begin, end]) => textOf(tokens.slice(begin, end), gapOf(tokens)).replaceAll(' ##', '').trim();
@@ -115,8 +114,9 @@ function markedWords({tokens, query, antecedent, candidates}) {
     const [, end] = candidates?.find(([begin]) => begin === i) ?? [i, i + 1];
     const isOther = candidates?.some((span) => isIn(span, i)) && !isIn([i, end], query);
     const kind = i === query && kindOf() !== 'encoder' ? 'asked' : isIn([i, end], antecedent) ? 'antecedent' : isOther ? 'candidate' : null;
-    const words = tokens.slice(i, end).flatMap((token, n) => [n > 0 ? gap : '', el('bdi', {}, inText(token))]);
-    nodes.push(el('span', {class: kind}, words), gap);
+    const space = /^ ./.test(tokens[i]) ? ' ' : '';  // stays outside the mark
+    const words = tokens.slice(i, end).flatMap((token, n) => [n > 0 ? gap : '', el('bdi', {}, inText(n > 0 ? token : token.slice(space.length)))]);
+    nodes.push(space, el('span', {class: kind}, words), gap);
     i = end;
   }
   return nodes;

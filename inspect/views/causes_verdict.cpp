@@ -23,11 +23,11 @@ std::string right_after(const Causes& causes, const Cause& row) {
                      percent(row.before.share), chance_text(causes));
 }
 
-std::string too_few(int sentences) {
-  return fmt::format(
-      "Unknown: {} sentences are too few for a 95 % interval. Hold out more: "
-      "name them in data.test, or raise data.held_out of a generated task.",
-      sentences);
+std::string too_few(int sentences, int held_out) {
+  const std::string remedy = sentences < held_out
+                                 ? fmt::format("Raise --limit: the run holds out {}.", held_out)
+                                 : "Hold out more: name them in data.test, or raise data.held_out of a generated task.";
+  return fmt::format("Unknown: {} sentences are too few for a 95 % interval. {}", sentences, remedy);
 }
 
 std::string no_answers(const Causes& causes, const Interval& accuracy, int sentences) {
@@ -37,7 +37,7 @@ std::string no_answers(const Causes& causes, const Interval& accuracy, int sente
 
 // Answers "is the attention the cause?" in one sentence, over the sentences whose antecedent is known.
 std::string answer(const Causes& causes, const Cause& alone, const Cause* everywhere) {
-  if (alone.before.error() >= 0.5) return too_few(alone.sentences);
+  if (alone.before.error() >= 0.5) return too_few(alone.sentences, causes.held_out);
   if (!has_answers(alone.before, causes.chance)) return no_answers(causes, alone.before, alone.sentences);
   const std::string cut = "without the edge from the query to the antecedent in ";
   const std::string head = fmt::format("layer {} head {}", causes.pointing->layer + 1, causes.pointing->head + 1);
@@ -104,7 +104,7 @@ std::vector<std::string> heads_verdict(const Causes& causes) {
     if (row.what == Cause::What::mean_ablation) heads.push_back(&row);
   }
   if (heads.empty()) return {};
-  if (causes.accuracy.error() >= 0.5) return {too_few(causes.sentences)};
+  if (causes.accuracy.error() >= 0.5) return {too_few(causes.sentences, causes.held_out)};
   if (!has_answers(causes.accuracy, causes.chance)) return {no_answers(causes, causes.accuracy, causes.sentences)};
   const Cause& most = **std::ranges::min_element(heads, {}, &Cause::probability);
   const auto needed = std::ranges::count_if(heads, [](const Cause* row) { return row->lost.is_above(0); });

@@ -9,6 +9,7 @@
 namespace heed {
 
 std::string token_text(const std::string& token) {
+  if (token == "<0x0A>") return "↵";  // a byte of learned subwords
   if (token.find_first_not_of(" \n\r\t") != token.npos) return visible(token[0] == ' ' ? token.substr(1) : token);
   std::string text;
   for (const char c : token) text += c == ' ' ? "␣" : c == '\n' ? "↵" : c == '\r' ? "␍" : "⇥";

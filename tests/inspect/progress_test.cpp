@@ -56,13 +56,15 @@ TEST_CASE("a live line of a terminal is written over and gone at the end") {
     ::usleep(250'000);
     line.show("causes of a run with a name of more than forty columns", 0.5);
     line.show("too soon", 0.6);
+    line.erase();
+    REQUIRE(::write(descriptor, "text", 4) == 4);  // stays
   }
   std::string seen;
   for (pollfd shown{terminal, POLLIN, 0}; ::poll(&shown, 1, 100) > 0;) {
     char bytes[400];
     seen.append(bytes, static_cast<std::size_t>(std::max<ssize_t>(::read(terminal, bytes, sizeof bytes), 0)));
   }
-  CHECK(seen == "\rcauses of a run with a name of m…: 50 %\x1b[K\r\x1b[K");
+  CHECK(seen == "\rcauses of a run with a name of m…: 50 %\x1b[K\r\x1b[Ktext");
   ::close(descriptor);
   ::close(terminal);
 }
