@@ -164,13 +164,17 @@ ModelCheck check_parameters(const Parameters& parameters, const std::function<Te
   }
   check.passed = failed == 0;
   check.table += fmt::format(
-      "{} of {} parameters pass, {} of them with a gradient below {:.0e}; worst error {:.1e} of a gradient's norm{}\n"
-      "{} derivatives agree with 8th-order central differences in float64, to {:.0e} and the loss's rounding; {} are "
-      "below {:.0e}\n"
-      "{} of them took a smaller step, and {} another direction, where the loss bends within the step\n",
+      "{} of {} parameters pass, {} of them with a gradient below {:.0e}.\n"
+      "Worst error: {:.1e} of a gradient's norm{}.\n"
+      "{} derivatives agree with 8th-order central differences in float64, to {:.0e}\n"
+      "and the rounding of the loss; {} of them are below {:.0e}.\n",
       parameters.size() - failed, parameters.size(), zero, negligible, worst.first,
-      worst.second.empty() ? "" : ", " + worst.second, counts.compared, relative_tolerance, counts.zero, negligible,
-      counts.shrunk, counts.redrawn);
+      worst.second.empty() ? "" : ", " + worst.second, counts.compared, relative_tolerance, counts.zero, negligible);
+  if (counts.shrunk + counts.redrawn > 0) {
+    check.table += fmt::format(
+        "Where the loss bends sharply, as with relu, {} of them took a smaller step\nand {} another direction.\n",
+        counts.shrunk, counts.redrawn);
+  }
   return check;
 }
 

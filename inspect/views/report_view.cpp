@@ -24,7 +24,7 @@ std::string looks_row(const char* name, const Report::Looks& looks, const Termin
                     looks.sentences, looks.meant, looks.other, percent(looks.moved)),
         terminal, 4);
   }
-  return fmt::format("  {:<18} {:>12.2f} {:>12.2f} {:>24}\n", fmt::format("{} ({})", name, looks.sentences),
+  return fmt::format("  {:<18} {:>12.2f}  {:>10.2f}  {:>25}\n", fmt::format("{} ({})", name, looks.sentences),
                      looks.meant, looks.other, percent(looks.moved));
 }
 
@@ -122,7 +122,7 @@ std::string report_view(const Report& report, const Terminal& terminal) {
                                 report.layer + 1, report.head + 1),
                     terminal);
   if (terminal.width >= looks_columns) {
-    text += fmt::format("  {:<18} {:>12} {:>12} {:>24}\n", "answers", "on the meant", "on another",
+    text += fmt::format("  {:<18} {:>12}  {:>10}  {:>25}\n", "answers", "on the meant", "on another",
                         "changed without that edge");
   }
   return text + looks_row("right", report.right, terminal) + looks_row("wrong", report.wrong, terminal);
