@@ -32,6 +32,9 @@ def index_of(word, tokens, column):
 
 
 def main():
+    if sys.argv[1:] in (["-h"], ["--help"]):
+        print(__doc__.strip())
+        return
     try:
         convert(sys.argv[1] if len(sys.argv) > 1 else "/dev/stdin")
     except UnicodeDecodeError as error:

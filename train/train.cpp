@@ -187,11 +187,11 @@ int run(const cxxopts::ParseResult& arguments, const heed::Communicator& process
       return make_experiment(config, DType::float32, has_checkpoint ? Resumed::yes : Resumed::no,
                              is_dry && config.from.empty() ? Values::none : Values::drawn);
     } catch (const FileError& error) {
-      if (!resumed) throw;
-      fail(
-          "{}; data paths are relative to the directory in which the run was started: resume it there, or give the new "
-          "path with --set data.train=FILE",
-          error.what());
+      const std::string_view message = error.what(), file = config.data.train;
+      if (!resumed && (file.empty() || message.find(file) == message.npos)) throw;
+      fail("{}; data paths are relative to {}, or give another path with --set data.train=FILE", message,
+           resumed ? "the directory in which the run was started: resume it there"
+                   : "the working directory: start train elsewhere");
     }
   }();
   if (is_dry) {

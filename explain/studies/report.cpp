@@ -205,7 +205,7 @@ void add_looks(Report& result, const Asked& asked, std::vector<Example> examples
 void check_chooses(const SavedModel& model) {
   check_has_answers(*model.network);
   if (!std::holds_alternative<CandidateChooser>(*model.network)) {
-    fail("inspect report needs a model that chooses among candidates (model.answer: candidate); this one {}",
+    fail("a report needs a model that chooses among candidates (model.answer: candidate); this one {}",
          predicts_tokens(*model.network) ? "predicts tokens" : "answers with a word of its vocabulary");
   }
 }

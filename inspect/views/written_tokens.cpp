@@ -43,16 +43,14 @@ std::vector<std::string> in_characters(const Tokenizer& tokenizer, const std::ve
   return shown;
 }
 
-// Returns the text of a token with its space, if the name holds one. WordPiece names "animal" and "##ing" hold none.
+// Returns the text of a token, with its space if the name holds it. The names of WordPiece ("animal", "##ing") stay.
 std::string spaced_token(const Tokenizer& tokenizer, const std::string& token) {
   if (!tokenizer.pretrained() || token.starts_with("##")) return token;
   const std::string text = whole_characters(tokenizer.written(token));
-  return text.empty() || text == " " + token ? token : text;  // "<unused 17>" has no text
+  return text.empty() || text == " " + token ? token : text;  // empty for "<unused 17>"
 }
 
-std::string without_space(const std::string& text) {
-  return text.size() > 1 && text[0] == ' ' ? text.substr(1) : text;
-}
+std::string without_space(const std::string& text) { return text.size() > 1 && text[0] == ' ' ? text.substr(1) : text; }
 
 // Returns the text of the candidate that an answer names; nothing for other answers.
 std::optional<std::string> candidate_text(const Example& example, const std::string& answer,

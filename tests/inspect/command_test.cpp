@@ -301,7 +301,7 @@ TEST_CASE("inspect says what is not there") {
   CHECK(
       run.error({"causes", "RUN/model.safetensors"}) ==
       "RUN/model.safetensors: is a single file; what is asked of held-out sentences needs the run directory with them");
-  CHECK(run.error({"report", "RUN"}).starts_with("inspect report needs a model that chooses among candidates"));
+  CHECK(run.error({"report", "RUN"}).starts_with("a report needs a model that chooses among candidates"));
   CHECK(run.error({"causes", "RUN"}).starts_with("RUN/held_out.jsonl: is missing; "));
   CHECK(run.error({"RUN", "--probe", "2"}) == "--probe: expected a number from 1 to 1, got 2");
   CHECK(run.error({"export", "RUN", "--csv", "/nowhere/a.csv"}) ==

@@ -62,8 +62,8 @@ TEST_CASE("Every parameter of a configured model is checked, a line each") {
   const auto parameters = std::ranges::count(check.table, '\n') - 5;  // without the head and the totals
   line_of(check, fmt::format("{0} of {0} parameters pass, 0 of them with a gradient below 1e-08.", parameters));
   CHECK(line_of(check, "Worst error: ").find(" of a gradient's norm, ") != std::string::npos);
-  line_of(check, fmt::format("{} derivatives agree with 8th-order central differences in float64, to 1e-07",
-                             8 * parameters));
+  line_of(check,
+          fmt::format("{} derivatives agree with 8th-order central differences in float64, to 1e-07", 8 * parameters));
 }
 
 TEST_CASE("The gradients of every part that a configuration names are right") {
@@ -121,7 +121,8 @@ TEST_CASE("Kinks of relu near the weights are no false alarm, and are counted") 
     const ModelCheck check = check_of("mlp: 64, activation: relu", seed);
     CAPTURE(seed, check.table);
     CHECK(check.passed);
-    smaller_steps += check.table.find("of them took a smaller step") != std::string::npos && check.table.find(" 0 of them took") == std::string::npos;
+    smaller_steps += check.table.find("of them took a smaller step") != std::string::npos &&
+                     check.table.find(" 0 of them took") == std::string::npos;
   }
   CHECK(smaller_steps > 0);
 }

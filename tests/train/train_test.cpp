@@ -520,7 +520,10 @@ TEST_CASE("A run that chooses among candidates ends with its card, and every vie
   CHECK(says(ended.out, "\nLook closer: heed-inspect run\n"));
   CHECK(run_program(scratch, "cd run && heed-train --resume .").err ==
         "train: cannot read train.jsonl: No such file or directory; data paths are relative to the directory in which "
-        "the run was started: resume it there, or give the new path with --set data.train=FILE\n");
+        "the run was started: resume it there, or give another path with --set data.train=FILE\n");
+  CHECK(run_program(scratch, "heed-train --config c.yaml --set data.train=none.jsonl").err ==
+        "train: cannot read none.jsonl: No such file or directory; data paths are relative to the working directory: "
+        "start train elsewhere, or give another path with --set data.train=FILE\n");
   CHECK(says(ended.out, "note   10 held-out sentences left out: the training set has them, too"));
   CHECK(says(ended.out, "10 % of the 100 words in held-out sentences are unknown, and 7 % of the\n"));
   CHECK(says(ended.out, "held-out sentences: 10 sentences, 5 minimal pairs"));

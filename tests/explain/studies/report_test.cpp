@@ -174,6 +174,6 @@ TEST_CASE("A report on a model that answers with words is refused") {
   const SavedModel model = small_model();
   const Baselines baselines = baselines_of({asked("was", 0)}, choosing_model());
   CHECK(message([&] { report(model, baselines, "set", {asked("big", 0)}); }) ==
-        "inspect report needs a model that chooses among candidates (model.answer: candidate); this one answers with a "
+        "a report needs a model that chooses among candidates (model.answer: candidate); this one answers with a "
         "word of its vocabulary");
 }
