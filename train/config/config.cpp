@@ -323,10 +323,18 @@ class SettingsReader {
     for (const BrokenRule& rule : broken_rules(config_)) {
       if (std::ranges::any_of(rule.keys, [&](const auto& key) { return bad_.contains(key); })) continue;
       Mistake last;  // place of the latest of its keys
+      std::string latest;
+      int given = 0;
       for (const std::string& key : rule.keys) {
         const auto found = given_.find(key);
-        if (found != given_.end() && order(found->second) >= order(last)) last = found->second;
+        if (found == given_.end()) continue;
+        ++given;
+        if (order(found->second) < order(last)) continue;
+        last = found->second;
+        latest = key;
       }
+      const bool is_meant = latest == rule.keys[0] && (given == 1 || !last.origin.empty());
+      if (rule.is_unused && !is_meant) continue;
       mistakes_.push_back({last.place, rule.message, last.origin});
     }
     if (bad_.contains("data.tokens") || bad_.contains("data.task")) return;

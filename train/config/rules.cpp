@@ -36,6 +36,9 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
   const auto demand = [&](bool holds, std::vector<std::string> keys, std::string message) {
     if (!holds) broken.push_back({std::move(keys), std::move(message)});
   };
+  const auto unused = [&](bool is_unused, std::vector<std::string> keys, std::string message) {
+    if (is_unused) broken.push_back({std::move(keys), std::move(message), true});
+  };
   const bool is_directory_name = !c.name.empty() && c.name[0] != '.' && c.name.find('/') == c.name.npos;
   demand(is_directory_name, {"name"},
          fmt::format("name '{}' must name a directory in runs/: not empty, no '/', no '.' in front", c.name));
@@ -94,7 +97,25 @@ std::vector<BrokenRule> broken_rules(const Config& c) {
          {"model.rotary_fraction", "model.d_k", "model.d_model", "model.heads"},
          fmt::format("model.rotary_fraction {} leaves no pair of the {} numbers of a head, or is above 1",
                      c.model.rotary.fraction, d_k));
-  demand(!c.model.block.parallel || c.model.block.placement == NormPlacement::before,
+  const BlockConfig& block = c.model.block;
+  unused(block.mlp.width == 0 && block.mlp.activation != MlpConfig{}.activation, {"model.activation", "model.mlp"},
+         fmt::format("model.activation {} is for model.mlp above 0, got 0", name_of(block.mlp.activation)));
+  unused(block.mlp.width == 0 && block.parallel, {"model.parallel", "model.mlp"},
+         "model.parallel is for model.mlp above 0, got 0");
+  const bool rotates = c.model.positions == Positions::rotary;
+  const RotaryConfig& rotary = c.model.rotary;
+  for (const auto& [key, is_set] : {std::pair("model.rotary_base", rotary.base != RotaryConfig{}.base),
+                                    std::pair("model.rotary_fraction", rotary.fraction != RotaryConfig{}.fraction),
+                                    std::pair("model.rotary_scaling", rotary.scaling != RotaryConfig{}.scaling)}) {
+    unused(!rotates && is_set, {key, "model.positions"},
+           fmt::format("{} is for model.positions rotary, got {}", key, name_of(c.model.positions)));
+  }
+  unused(rotary.scaling == RotaryScaling::none && rotary.factor != RotaryConfig{}.factor,
+         {"model.rotary_factor", "model.rotary_scaling"},
+         fmt::format("model.rotary_factor {} is for a model.rotary_scaling, got none", rotary.factor));
+  unused(a.window == 0 && c.model.full_attention_every > 0, {"model.full_attention_every", "model.window"},
+         fmt::format("model.full_attention_every {} is for model.window above 0, got 0", c.model.full_attention_every));
+  demand(!block.parallel || c.model.block.placement == NormPlacement::before,
          {"model.parallel", "model.norm_placement"},
          fmt::format("model.parallel needs model.norm_placement before, got {}", name_of(c.model.block.placement)));
   demand(a.window == 0 || (predicts_tokens(c.data.kind) && c.data.kind != TaskKind::masked_text),

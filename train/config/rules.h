@@ -15,6 +15,9 @@ void fit_defaults(Config& config, const std::function<bool(const std::string& ke
 struct BrokenRule {
   std::vector<std::string> keys;  // the keys that the rule relates
   std::string message;
+  /// Whether the first key has no effect beside the others. That is a mistake if it is given alone, or last by --set. A file
+  /// may hold all keys, and --set model.mlp=0 may leave an activation without effect.
+  bool is_unused = false;
 };
 std::vector<BrokenRule> broken_rules(const Config& config);
 

@@ -28,9 +28,9 @@ TEST_CASE("Keys that do not go together are refused where the last of them is gi
   CHECK(config_error("model: {positions: rotary, rotary_fraction: 0.06}") ==
         "f:1:45: model.rotary_fraction 0.06 leaves no pair of the 32 numbers of a head, or is above 1");
   CHECK(config_error("model: {positions: rotary, rotary_fraction: 0.0625}") == "no error");
-  CHECK(config_error("model: {parallel: true, norm_placement: both}") ==
-        "f:1:41: model.parallel needs model.norm_placement before, got both");
-  CHECK(config_error("model: {parallel: true}") == "no error");
+  CHECK(config_error("model: {mlp: 8, parallel: true, norm_placement: both}") ==
+        "f:1:49: model.parallel needs model.norm_placement before, got both");
+  CHECK(config_error("model: {mlp: 8, parallel: true}") == "no error");
   CHECK(config_error("model: {window: 3}") ==
         "f:1:17: model.window 3 is for models that predict the next token, not for task coreference");
   CHECK(config_error("data: {task: induction}\nmodel: {window: 3}") == "no error");
@@ -48,6 +48,23 @@ TEST_CASE("Keys that do not go together are refused where the last of them is gi
     CHECK(config_error("name: \"" + name + "\"") ==
           "f:1:7: name '" + name + "' must name a directory in runs/: not empty, no '/', no '.' in front");
   }
+}
+
+TEST_CASE("A key without effect is refused, unless another key took its effect away") {
+  const std::string activation = "model.activation relu is for model.mlp above 0, got 0";
+  CHECK(config_error("model: {activation: relu}") == "f:1:21: " + activation);
+  CHECK(config_error("model: {d_k: 8}", {"model.activation=relu"}) == "--set model.activation=relu: " + activation);
+  CHECK(config_error("model: {mlp: 8, activation: relu}", {"model.mlp=0"}) == "no error");
+  CHECK(config_error("model: {mlp: 0, activation: relu}") == "no error");
+  CHECK(config_error("model: {activation: gelu}") == "no error");
+  CHECK(config_error("model: {parallel: true}") == "f:1:19: model.parallel is for model.mlp above 0, got 0");
+  CHECK(config_error("model: {rotary_base: 100}") ==
+        "f:1:22: model.rotary_base is for model.positions rotary, got learned");
+  CHECK(config_error("model: {positions: rotary, rotary_base: 100}") == "no error");
+  CHECK(config_error("model: {positions: rotary, rotary_factor: 2}") ==
+        "f:1:43: model.rotary_factor 2 is for a model.rotary_scaling, got none");
+  CHECK(config_error("model: {full_attention_every: 2}") ==
+        "f:1:31: model.full_attention_every 2 is for model.window above 0, got 0");
 }
 
 TEST_CASE(
