@@ -78,7 +78,13 @@ class Loader {
         Place place{{}, names.layout, names.unless};
         for (const std::string& ours : names.ours) place.ours.push_back(of_layer(ours, layer));
         const auto exists = [&](const std::string& name) { return shapes_.contains(name); };
-        if (std::ranges::all_of(place.ours, exists)) places_.emplace(of_layer(names.theirs, layer), place);
+        if (!std::ranges::all_of(place.ours, exists)) continue;
+        const std::string theirs = of_layer(names.theirs, layer);
+        for (const std::string& ours : place.ours) {
+          const auto [known, is_new] = theirs_.emplace(ours, theirs);
+          if (!is_new) known->second = std::min(known->second, theirs);
+        }
+        places_.emplace(theirs, place);
       }
     }
   }
@@ -102,7 +108,9 @@ class Loader {
       }
     }
     for (const auto& [name, parameter] : parameters_) {
-      if (!values_.contains(name) && !misshapen_.contains(name)) problems_.push_back(missing(name, parameter.shape()));
+      if (values_.contains(name) || misshapen_.contains(name)) continue;
+      problems_.push_back(
+          fmt::format("missing: {}, which holds {} {}", theirs_[name], name, to_string(parameter.shape())));
     }
     if (problems_.empty()) return std::move(values_);
     fail("{}: its tensors are not those of a {} of this configuration\n  {}", directory, family_.model_types[0],
@@ -115,15 +123,6 @@ class Loader {
     Layout layout;
     std::string unless;
   };
-
-  // Says which tensor of the file a parameter lacks.
-  std::string missing(const std::string& parameter, const Shape& shape) const {
-    std::string theirs;
-    for (const auto& [name, place] : places_) {
-      if (std::ranges::count(place.ours, parameter) > 0 && (theirs.empty() || name < theirs)) theirs = name;
-    }
-    return fmt::format("missing: {}, which holds {} {}", theirs, parameter, to_string(shape));
-  }
 
   void load(WeightFiles& files, const WeightFiles::Entry& entry, const Place& place) {
     const auto parameters = static_cast<std::int64_t>(place.ours.size());
@@ -171,8 +170,9 @@ class Loader {
   const std::int64_t heads_;
   const Parameters& parameters_;
   const Loading& loading_;
-  std::unordered_map<std::string, Shape> shapes_;  // of parameters_
-  std::unordered_map<std::string, Place> places_;  // by the name of a tensor of the file
+  std::unordered_map<std::string, Shape> shapes_;        // of parameters_
+  std::unordered_map<std::string, Place> places_;        // by the name of a tensor of the file
+  std::unordered_map<std::string, std::string> theirs_;  // the first name of a tensor that holds a parameter
   std::unordered_map<std::string, Tensor> values_;
   std::unordered_set<std::string> misshapen_;  // parameters whose tensor has another shape
   std::vector<std::string> problems_;

@@ -22,9 +22,15 @@ double least_elements(const ModelConfig& model) {
 }  // namespace
 
 void check_size(const ModelConfig& config, double elements) {
-  if (least_elements(config) <= elements) return;
-  fail("the model that it describes has at least {} parameters, but its tensors hold {}", least_elements(config),
-       elements);
+  if (least_elements(config) > elements) {
+    fail("the model that it describes has at least {} parameters, but its tensors hold {}", least_elements(config),
+         elements);
+  }
+  constexpr int most_layers = 4096;  // a layer takes time and memory however few numbers it has
+  const int layers = transformer_of(config).layers;
+  if (layers > most_layers) {
+    fail("the model that it describes has {} layers; heed reads up to {}", layers, most_layers);
+  }
 }
 
 void check_finite(const std::string& name, const Tensor& values, const std::string& file) {

@@ -151,6 +151,19 @@ SavedModel without_network(const Description& description, const std::string& so
   return model;
 }
 
+// Reads the description of a model that fits the tensors of its file.
+SavedModel without_network(const SafeTensors& content, const std::string& file, ModelConfig& config) {
+  SavedModel model = without_network(content.metadata, file, config);
+  double elements = 0;
+  for (const auto& [name, values] : content.tensors) elements += static_cast<double>(values.numel());
+  try {
+    check_size(config, elements);
+  } catch (const Error& error) {
+    fail("{}: {}", file, error.what());
+  }
+  return model;
+}
+
 }  // namespace
 
 SavedModel described_model(const Description& description, const std::string& source) {
@@ -164,7 +177,10 @@ SavedModel read_description(const std::filesystem::path& path) {
   if (const auto directory = hugging_face_directory(path); !directory.empty())
     return read_hugging_face(directory, nullptr);
   if (is_gguf(path)) return load_gguf(path);
-  return described_model(read_safetensors(path).metadata, path.string());
+  ModelConfig config;
+  SavedModel model = without_network(read_safetensors(path), path.string(), config);
+  model.network = make_model(Scope(model.parameters, 0, DType::float32, Values::none), config);
+  return model;
 }
 
 SavedModel load_model(const std::filesystem::path& path, const Loading& loading) {
@@ -174,14 +190,7 @@ SavedModel load_model(const std::filesystem::path& path, const Loading& loading)
   const std::string file = path.string();
   const SafeTensors content = read_safetensors(path);
   ModelConfig config;
-  SavedModel model = without_network(content.metadata, file, config);
-  double elements = 0;
-  for (const auto& [name, values] : content.tensors) elements += static_cast<double>(values.numel());
-  try {
-    check_size(config, elements);
-  } catch (const Error& error) {
-    fail("{}: {}", file, error.what());
-  }
+  SavedModel model = without_network(content, file, config);
   model.network = make_model(Scope(model.parameters, 0, DType::float32, Values::zeros), config);
   model.parameters.load(content.tensors, file);
   for (const auto& [name, parameter] : model.parameters) check_finite(name, parameter, file);

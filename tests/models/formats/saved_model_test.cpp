@@ -1,3 +1,4 @@
+#include "models/formats/description.h"
 #include "tests/catch.h"
 #include "tests/golden.h"
 #include "tests/message.h"
@@ -171,6 +172,26 @@ TEST_CASE("a description larger than its file allocates nothing") {
                    R"("block":{"attention":{"d_model":100}}}})")
             .starts_with("the model that it describes has at least 31500 parameters"));
   CHECK(memory_use().bytes_reserved - before < 1'000'000);
+}
+
+TEST_CASE("a description of very many small layers is refused, whoever reads it") {
+  const Scratch scratch;
+  const std::filesystem::path file = scratch / "model.safetensors";
+  save_model(file, small_model());
+  SafeTensors content = read_safetensors(file);
+  auto description = nlohmann::ordered_json::parse(content.metadata.at("heed.model"));
+  const auto with_layers = [&](int layers) {
+    description["transformer"]["layers"] = layers;
+    content.metadata["heed.model"] = description.dump();
+    write_safetensors(file, content);
+  };
+  content.tensors.emplace_back("large", zeros({8'000'000}));
+  with_layers(4097);
+  const std::string expected = "FILE: the model that it describes has 4097 layers; heed reads up to 4096";
+  CHECK(message([&] { load_model(file); }, file) == expected);
+  CHECK(message([&] { read_description(file); }, file) == expected);
+  with_layers(16777216);
+  CHECK(message([&] { read_description(file); }, file).starts_with("FILE: the model that it describes has at least "));
 }
 
 TEST_CASE("a copy in float64 has the same values and answers") {

@@ -5,6 +5,7 @@
 
 #include <heed/autograd/ops.h>
 
+#include <chrono>
 #include <limits>
 
 using namespace heed;
@@ -150,6 +151,25 @@ TEST_CASE("Absurd sizes in config.json allocate nothing") {
   CHECK(with_key("max_position_embeddings", 16777216, "bert").find("has at least ") != std::string::npos);
   CHECK(with_key("max_position_embeddings", 16777216) == "no error");  // rotary tables grow with the texts
   CHECK(memory_use().bytes_reserved - before < 1'000'000);
+}
+
+TEST_CASE("A model of very many small layers is refused within seconds") {
+  CopiedModel copy("llama");
+  copy.tensors([](NamedTensors& tensors) { tensors.emplace_back("large", zeros({1'000'000})); });
+  const auto with_layers = [&](int layers) {
+    copy.config([&](Json& json) {
+      json["num_hidden_layers"] = layers;
+      for (const char* key : {"vocab_size", "intermediate_size", "num_attention_heads", "num_key_value_heads"})
+        json[key] = 1;
+      for (const char* key : {"hidden_size", "head_dim"}) json[key] = 2;
+    });
+    return copy.refused();
+  };
+  CHECK(with_layers(4097) == "DIR/config.json: the model that it describes has 4097 layers; heed reads up to 4096");
+  const auto start = std::chrono::steady_clock::now();
+  const std::string missing = with_layers(1000);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));  // of a busy machine
+  CHECK(missing.starts_with(not_of_llama));
 }
 
 TEST_CASE("Tensors that are missing, unknown, misshapen or not finite are named, at most ten of them") {
