@@ -14,6 +14,7 @@ namespace {
 enum class Type : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, flag, text, list, u64, i64, f64 };
 
 constexpr std::size_t smallest_value = 1, smallest_text = 8, smallest_tensor = 24;  // bytes
+constexpr std::uint64_t longest_list = 1 << 24;  // an item takes more memory than its bytes in the file
 
 // Reads a file from the front.
 class GgufReader {
@@ -69,6 +70,7 @@ class GgufReader {
     if (type != Type::list || in_list) wrong("unknown type {} of a value", static_cast<std::uint32_t>(type));
     const auto of_items = static_cast<Type>(number<std::uint32_t>());
     const std::uint64_t items = count(of_items == Type::text ? smallest_text : smallest_value);
+    if (items > longest_list) wrong("a list of {} items; heed reads up to {}", items, longest_list);
     LargeJson list = LargeJson::array();
     for (std::uint64_t i = 0; i < items; ++i) list.push_back(value(of_items, true));
     return list;
@@ -177,6 +179,13 @@ GgufFile::GgufFile(const std::filesystem::path& path) : path_(path.string()), fi
                    tensor.begin, room);
     }
     tensor.end += tensor.begin;
+  }
+  std::vector<const StoredTensor*> in_order;
+  for (const StoredTensor& tensor : tensors_) in_order.push_back(&tensor);
+  std::ranges::sort(in_order, {}, &StoredTensor::begin);
+  for (std::size_t i = 1; i < in_order.size(); ++i) {
+    if (in_order[i]->begin >= in_order[i - 1]->end) continue;
+    reader.wrong("the tensors '{}' and '{}' overlap", excerpt(in_order[i - 1]->name), excerpt(in_order[i]->name));
   }
 }
 

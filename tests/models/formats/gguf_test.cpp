@@ -203,6 +203,10 @@ TEST_CASE("Damaged GGUF files are refused") {
         "FILE: 'gpt2.expert_count': heed computes 0 alone, got 8");
   CHECK(saying(GgufBytes().u32("general.alignment", 12).inserted_into(whole))
             .ends_with("general.alignment must be an unsigned multiple of 8, up to 1048576"));
+  CHECK(about(GgufBytes().numbers<std::uint8_t>("a", 0, std::vector<std::uint8_t>((1 << 24) + 1)))
+            .ends_with("a list of 16777217 items; heed reads up to 16777216"));
+  const std::string two = GgufBytes().tensor("x", {16}, 0, 0).tensor("y", {16}, 0, 32).bytes();
+  CHECK(saying(two + std::string(200, '\0')).ends_with("the tensors 'x' and 'y' overlap"));
   GgufBytes llama;
   llama.text("general.architecture", "llama").tensor("token_embd.weight", {4, 4}, 0, 0);
   CHECK(saying(llama.bytes() + std::string(200, '\0')) == "FILE: 'llama.attention.head_count' must be a number");
