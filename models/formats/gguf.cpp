@@ -34,10 +34,10 @@ SavedModel load_gguf(const std::filesystem::path& path, const Loading& loading) 
   const std::vector<GgufTensor> tensors = tensors_of_gguf(file, config);
   std::vector<WeightFiles::Entry> entries;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const std::int64_t heads = tensors[i].permuted_heads;
-    if (heads > 0 && tensors[i].stored.shape[0] % (2 * heads) != 0) {
+    const std::int64_t heads = tensors[i].permuted_heads, rows = tensors[i].stored.shape[0];
+    if (heads > 0 && (heads > rows || rows % (2 * heads) != 0)) {
       fail("{}: tensor '{}' has {} rows, which {} heads cannot share in pairs", file.path(),
-           excerpt(tensors[i].stored.name), tensors[i].stored.shape[0], heads);
+           excerpt(tensors[i].stored.name), rows, heads);
     }
     entries.push_back({tensors[i].stored, file.path(), i});
   }

@@ -16,6 +16,7 @@ class GgufBytes {
  public:
   GgufBytes& text(const std::string& key, const std::string& value) { return entry(key, 8).add_text(value); }
   GgufBytes& u32(const std::string& key, std::uint32_t value) { return entry(key, 4).add(value); }
+  GgufBytes& u64(const std::string& key, std::uint64_t value) { return entry(key, 10).add(value); }
   GgufBytes& f32(const std::string& key, float value) { return entry(key, 6).add(value); }
   GgufBytes& flag(const std::string& key, bool value) { return entry(key, 7).add(static_cast<std::uint8_t>(value)); }
   GgufBytes& texts(const std::string& key, const std::vector<std::string>& values) {

@@ -210,6 +210,11 @@ TEST_CASE("Damaged GGUF files are refused") {
   GgufBytes llama;
   llama.text("general.architecture", "llama").tensor("token_embd.weight", {4, 4}, 0, 0);
   CHECK(saying(llama.bytes() + std::string(200, '\0')) == "FILE: 'llama.attention.head_count' must be a number");
+  std::string many_heads = read_file(gguf_models / "llama.gguf");
+  const std::string key = "llama.attention.head_count";
+  many_heads[many_heads.find(std::string("\x1a\0\0\0\0\0\0\0", 8) + key) + 8] = 'x';  // its length is before it
+  CHECK(saying(GgufBytes().u64(key, ~0ULL >> 1).inserted_into(many_heads))
+            .ends_with("rows, which 9223372036854775807 heads cannot share in pairs"));
   std::string many = whole;
   std::memset(many.data() + 8, 0xff, 8);
   CHECK(saying(many).ends_with("it ends before 18446744073709551615 items that it announces"));
