@@ -21,6 +21,18 @@ fs::path model_file(const fs::path& from) {
       from.string());
 }
 
+// Adds the fields of an object and of those in it, by their path. A list is one field, so that models of any description have
+// the same fields.
+void add_fields(const Json& object, const std::string& path, std::map<std::string, Json>& fields) {
+  for (const auto& [name, value] : object.items()) {
+    if (value.is_object()) {
+      add_fields(value, path + name + ".", fields);
+    } else {
+      fields[path + name] = value;
+    }
+  }
+}
+
 // Returns the fields in which two models must agree, by their path: all of the architecture except the sizes of the
 // tasks.
 std::map<std::string, Json> architecture(const ModelConfig& config) {
@@ -31,12 +43,7 @@ std::map<std::string, Json> architecture(const ModelConfig& config) {
     description.erase(name);
   }
   std::map<std::string, Json> fields;
-  const Json flat = description.flatten();
-  for (const auto& [path, value] : flat.items()) {
-    std::string name = path.substr(1);
-    std::ranges::replace(name, '/', '.');
-    fields[name] = value;
-  }
+  add_fields(description, "", fields);
   return fields;
 }
 

@@ -98,6 +98,22 @@ TEST_CASE("A warm start copies words by word, positions as far as both go, and t
   CHECK(row_of(shorter, "positions.weight", 2) == row_of(first, "positions.weight", 2));
 }
 
+TEST_CASE("A warm start from a model whose lists have another length names the lists") {
+  const ScratchDirectory scratch;
+  TransformerConfig config = small_config();
+  config.block.attention.window = 4;
+  const SavedModel model = small_model(decoder_of(config));
+  config.full_attention_layers = {1};
+  const SavedModel other = small_model(decoder_of(config));
+  const auto message_from = [&](const SavedModel& there, const SavedModel& here) {
+    save_model(model_path(scratch.path), there);
+    return message([&] { warm_start(scratch.path, here); }, model_path(scratch.path));
+  };
+  const std::string other_architecture = "model.from: FILE: has another architecture:\n  full_attention_layers: ";
+  CHECK(message_from(other, model) == other_architecture + "[1] there, [] here");
+  CHECK(message_from(model, other) == other_architecture + "[] there, [1] here");
+}
+
 TEST_CASE("A warm start from another architecture names every difference, and changes nothing") {
   const ScratchDirectory scratch;
   save_model(model_path(scratch.path), small_model(Positions::learned, Tie::none, Bias::no, 2));
