@@ -20,6 +20,7 @@ struct AlignedText {
   /// Returns `text` as it is; its first byte is byte `at` of the original.
   static AlignedText of(std::string_view text, std::size_t at = 0);
   AlignedText slice(std::size_t begin, std::size_t end) const;
+  /// Throws Error when the text then has more than 16 MiB and 100 times the bytes of the original up to `origin`.
   void append(std::string_view text, Origin origin);
   void append(const AlignedText& text, std::size_t begin, std::size_t end);
   /// Returns the bytes of the original that a range, not empty, stands for.

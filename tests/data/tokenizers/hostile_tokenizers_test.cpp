@@ -231,6 +231,21 @@ TEST_CASE("A pattern of nested quantifiers ends with a message on a long text, i
         "no error");
 }
 
+TEST_CASE("A normalizer that makes a short text enormous is refused when it has made 16 MiB") {
+  Json file = small_bpe;
+  const std::string large(1'000'000, 'b');
+  const auto said = [&](const Json& normalizer) {
+    file["normalizer"] = normalizer;
+    const PretrainedTokenizer tokenizer(file.dump());
+    return message([&] { tokenizer.encode(std::string(20, 'a')); });
+  };
+  CHECK(said({{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", large}}) ==
+        "the tokenizer makes more than 16777216 bytes of the first 17 of a text");
+  const Json longer{{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(100, 'a')}};
+  CHECK(said({{"type", "Sequence"}, {"normalizers", {longer, longer, longer, longer}}})
+            .starts_with("the tokenizer makes more than 16777216 bytes of the first "));
+}
+
 TEST_CASE("Damaged tables of characters are refused") {
   const auto with_table = [](const char* base64) {
     return setting("/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", base64}});
