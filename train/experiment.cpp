@@ -60,24 +60,24 @@ int token_of(const std::string& word, const SavedModel& model, const std::string
   return last_token_of(word, *model.tokenizer.pretrained(), plain);
 }
 
+Example watched_sentence(const WatchedSentence& sentence, const SavedModel& model) {
+  Example example = question(model, sentence.text, sentence.query);
+  example.antecedent = token_of(sentence.antecedent, model, sentence.text, example);
+  example.answer = sentence.antecedent;
+  for (std::size_t c = 0; c < example.candidates.size(); ++c) {
+    const Span span = example.candidates[c];
+    if (span.begin <= example.antecedent && example.antecedent < span.end) choose(example, static_cast<int>(c));
+  }
+  return example;
+}
+
 std::vector<Example> watched_sentences(const Config& config, const SavedModel& model, const Task& task) {
   std::vector<Example> result;
-  for (const WatchedSentence& sentence : config.watched) {
-    Example example = question(model, sentence.text, sentence.query);
-    example.antecedent = token_of(sentence.antecedent, model, sentence.text, example);
-    example.answer = sentence.antecedent;
-    for (std::size_t c = 0; c < example.candidates.size(); ++c) {
-      const Span span = example.candidates[c];
-      if (span.begin <= example.antecedent && example.antecedent < span.end) choose(example, static_cast<int>(c));
-    }
-    result.push_back(std::move(example));
-  }
-  const std::size_t count = std::min(task.held_out.size(), static_cast<std::size_t>(config.dump.sentences));
-  if (result.empty()) result.assign(task.held_out.begin(), task.held_out.begin() + static_cast<std::ptrdiff_t>(count));
   std::vector<std::string> mistakes;
-  for (std::size_t i = 0; i < result.size(); ++i) {
+  for (std::size_t i = 0; i < config.watched.size(); ++i) {
     try {
-      questions(*model.network, model.vocabulary, result[i]);
+      result.push_back(watched_sentence(config.watched[i], model));
+      questions(*model.network, model.vocabulary, result.back());
     } catch (const Error& error) {
       mistakes.push_back(fmt::format("probes: sentence {}: {}", i + 1, error.what()));
     }
@@ -86,7 +86,9 @@ std::vector<Example> watched_sentences(const Config& config, const SavedModel& m
     fail("{}\nWrite probes in words of the {} task, or watch none of your own with --set probes=[]",
          listed(mistakes, "\n"), task.name);
   }
-  return result;
+  if (!result.empty()) return result;
+  const std::size_t count = std::min(task.held_out.size(), static_cast<std::size_t>(config.dump.sentences));
+  return {task.held_out.begin(), task.held_out.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
 void begin_outputs_at_zero(const Transformer& transformer) {

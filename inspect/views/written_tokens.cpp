@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 namespace heed {
@@ -29,7 +30,6 @@ std::vector<std::string> in_characters(const Tokenizer& tokenizer, const std::ve
   std::vector<std::string> shown;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     shown.push_back(show(tokens[i]));
-    if (!tokenizer.pretrained()) continue;
     std::string bytes = tokenizer.written(tokens[i]);
     if (is_whole(bytes)) continue;
     std::size_t end = i + 1;  // of the tokens that complete the character
@@ -107,7 +107,11 @@ std::string page_token(const SavedModel& model, const std::string& token) {
 }
 
 std::vector<std::string> page_tokens(const SavedModel& model, const std::vector<std::string>& tokens) {
-  return in_characters(model.tokenizer, tokens, [&](const std::string& token) { return page_token(model, token); });
+  const auto shown = [&](const std::string& token) { return page_token(model, token); };
+  if (model.tokenizer.pretrained()) return in_characters(model.tokenizer, tokens, shown);
+  std::vector<std::string> names;  // the page itself knows the names of bytes
+  std::ranges::transform(tokens, std::back_inserter(names), shown);
+  return names;
 }
 
 std::string page_answer(const SavedModel& model, const Example& example, const std::string& answer) {

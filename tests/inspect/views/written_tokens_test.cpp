@@ -35,6 +35,7 @@ TEST_CASE("Tokens keep the spaces that their names hold") {
   };
   CHECK(written(gpt2, "he the\n") == std::vector<std::string>{"he", " the", "\n"});
   CHECK(written(bert, "the the") == std::vector<std::string>{"[CLS]", "the", "the", "[SEP]"});
+  CHECK(written(Tokenizer::of_text(Split::bytes), "a\u00f6") == std::vector<std::string>{"a", "\u00f6", ""});
   CHECK(shown_token(gpt2, "\u0120the") == "the");
   CHECK(shown_token(bert, "##s") == "##s");
 }
