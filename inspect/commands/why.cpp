@@ -11,10 +11,13 @@ const Command why_command{.name = "why",
                           .shared = "sentence query probe step layer head json",
                           .answer = [](const Request& request) {
                             const std::filesystem::path& run = request.runs[0];
-                            Dump dump = reading_of(request, Tokens::pieces).dump;
+                            Reading read = reading_of(request, Tokens::pieces);
+                            Dump& dump = read.dump;
                             const std::vector<SentenceAttention> watched = dump.sentences;
                             choose_probe(request, dump);
-                            const SavedModel model = model_of(run, step_of(request), request.progress);
+                            const SavedModel model = request.has("sentence")
+                                                         ? std::move(*read.model)
+                                                         : model_of(run, step_of(request), request.progress);
                             if (reads_pieces(model) && !request.has("sentence")) {
                               fail(
                                   "{}: watched sentences are kept as whole words, but the model reads pieces of words; "

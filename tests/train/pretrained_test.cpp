@@ -174,6 +174,48 @@ TEST_CASE("A pretrained language model learns a text, and a masked one masked te
   CHECK(place.exported_difference("b") == 0);
 }
 
+TEST_CASE("A run from a model of bytes is shown as text, and keeps the names of tokens in JSON") {
+  const PretrainedScratch place;
+  std::vector<std::string> tokens{"\u0120", "\u010a", ".", "\u0120t"};
+  for (char c = 'a'; c <= 'z'; ++c) tokens.emplace_back(1, c);
+  Json vocabulary = Json::object();
+  for (std::size_t id = 0; id < tokens.size(); ++id) vocabulary[tokens[id]] = id;
+  const Json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
+  write_file(place / "gpt2/tokenizer.json", Json({{"version", "1.0"},
+                                                  {"added_tokens", Json::array()},
+                                                  {"normalizer", nullptr},
+                                                  {"pre_tokenizer", bytes},
+                                                  {"post_processor", nullptr},
+                                                  {"decoder", bytes},
+                                                  {"model",
+                                                   {{"type", "BPE"},
+                                                    {"dropout", nullptr},
+                                                    {"unk_token", nullptr},
+                                                    {"fuse_unk", false},
+                                                    {"vocab", vocabulary},
+                                                    {"merges", {"\u0120 t"}}}}})
+                                                .dump());
+  const auto says = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  const auto names_bytes = [&](const std::string& text) { return says(text, "\u0120") || says(text, "\u010a"); };
+
+  REQUIRE(place.error("train --quiet --config read.yaml --set data.context=16 --out r") == "0: ");
+  for (const char* command : {"r", "why r --layer 1 --head 1", "compare r --step 0 --step 3", "causes r --limit 3"}) {
+    const Ended ended = run_program(place, std::string("inspect ") + command);
+    CAPTURE(command, ended.out);
+    CHECK(ended.code == 0);
+    CHECK_FALSE(names_bytes(ended.out));
+  }
+  CHECK(names_bytes(run_program(place, "inspect r --json").out));
+  REQUIRE(place.error("inspect page r --out page.html") == "0: ");
+  const std::string page = read_file(place / "page.html"), open = "id=\"data\">";
+  const std::size_t begin = page.find(open) + open.size();
+  const Json data = parse_json(page.substr(begin, page.find("</script>", begin) - begin), 100);
+  const Json& sentence = data.at("runs")[0].at("sentences")[0];
+  CHECK_FALSE(names_bytes(sentence.at("tokens").dump()));
+  CHECK(says(sentence.at("tokens").dump(), R"(," ",)"));
+  CHECK(names_bytes(sentence.at("pieces").dump()));
+}
+
 TEST_CASE("A GGUF file is continued with the tokenizer inside") {
   const PretrainedScratch place;
   std::vector<std::string> tokens{"<unk>", "<s>", "</s>", "\u2581", "\u2581the", "th", "he", "."};
