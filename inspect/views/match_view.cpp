@@ -17,6 +17,11 @@
 namespace heed {
 namespace {
 
+// Returns "61.1 % ± 3.1", narrow enough for a column, whatever the interval.
+std::string percent_column(const Interval& share) {
+  return std::isnan(share.share) ? "-" : fmt::format("{} ± {:.1f}", percent(share.share), 100 * share.error());
+}
+
 using CauseIs = MatchedHeads::Pointing::Cause;
 
 struct Spread {
@@ -120,9 +125,9 @@ std::string runs_table(const MatchedHeads& matched, const Terminal& terminal) {
     if (const auto& p = run.pointing) {
       constexpr std::array notes{"alone", "shared", "another way", "no answers"};
       text += fmt::format("  {:>4}  {:>6.2f}", fmt::format("{}.{}", p->layer + 1, p->head + 1), p->weight) +
-              column(terminal, 60, fmt::format("  {:>12}", percent(p->without))) +
+              column(terminal, 60, fmt::format("  {:>12}", percent_column(p->without))) +
               column(terminal, 80,
-                     fmt::format("  {:>12}  {:>7}", percent(p->without_in_layer), percent(p->flipped.share))) +
+                     fmt::format("  {:>12}  {:>7}", percent_column(p->without_in_layer), percent(p->flipped.share))) +
               column(terminal, 60, fmt::format("  {}", notes.at(static_cast<std::size_t>(p->cause))));
     }
     text += "\n";

@@ -86,6 +86,11 @@ std::string percent(double share, const char* unknown) {
 std::string percent(const Interval& share, const char* unknown) {
   if (std::isnan(share.share)) return unknown;
   if (share.error() >= 1) return percent(share.share);
+  constexpr double printed = 0.0005;
+  if (share.share - share.error() < -printed || share.share + share.error() > 1 + printed) {
+    return fmt::format("{:.1f} % ({:.1f} to {:.1f})", 100 * share.share, 100 * std::max(share.low, 0.0),
+                       100 * std::min(share.high, 1.0));
+  }
   return fmt::format("{:.1f} % ± {:.1f}", 100 * share.share, 100 * share.error());
 }
 

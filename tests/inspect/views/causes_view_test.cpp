@@ -120,13 +120,14 @@ TEST_CASE("The verdict answers by what is lost, with an interval, and says of ho
   CHECK(answer(causes_of(160, 40, 200))
             .starts_with("In part: without the edge from the query to the antecedent in "
                          "layer 2 head 1, 80.0 % ± 5.9 of 200 sentences "));
-  CHECK(
-      answer(causes_of(200, 40, 200)) ==
-      "Not this head alone: without the edge from the query to the antecedent in layer 2 head 1, 100.0 % ± 1.9 of 200 "
-      "sentences are answered right (before 100.0 %, by chance 50.0 %), but without it in every head, 20.0 % ± 5.9 "
-      "are.");
+  CHECK(answer(causes_of(200, 40, 200)) ==
+        "Not this head alone: without the edge from the query to the antecedent in layer 2 head 1, 100.0 % (98.1 to "
+        "100.0) of 200 "
+        "sentences are answered right (before 100.0 %, by chance 50.0 %), but without it in every head, 20.0 % ± 5.9 "
+        "are.");
   CHECK(answer(causes_of(200, 200, 200)) ==
-        "No: without the edge from the query to the antecedent in every head of every layer, 100.0 % ± 1.9 of 200 "
+        "No: without the edge from the query to the antecedent in every head of every layer, 100.0 % (98.1 to 100.0) "
+        "of 200 "
         "sentences are answered right (before 100.0 %, by chance 50.0 %); the weight of 0.90 in layer 2 head 1 is not "
         "what they depend on.");
   CHECK(answer(causes_of(1, 1, 2)) ==
@@ -170,7 +171,7 @@ TEST_CASE("Without an antecedent the verdict names the head on which the answers
   CHECK(causes_verdict(found)[0].starts_with(
       "Not shown for any single head: when layer 1 head 1 is mean-ablated, 99.5 %"));
   found.accuracy = {0.01, -0.02, 0.04};
-  CHECK(causes_verdict(found)[0].starts_with("Unknown: 1.0 % ± 3.0 of 200 sentences"));
+  CHECK(causes_verdict(found)[0].starts_with("Unknown: 1.0 % (0.0 to 4.0) of 200 sentences"));
 }
 
 TEST_CASE("Another head of the layer is said to take part only where its interval excludes 0") {
@@ -200,8 +201,9 @@ TEST_CASE("No sentence of the verdict has percentages of two sets of sentences")
     CHECK(sets == (line.find('%') != std::string::npos || line.find("in the mean") != std::string::npos ? 1 : 0));
   }
   const std::string text = causes_view(found, {.terminal = {.width = 300}, .layer = {}, .head = {}});
-  CHECK(text.find("\nWithout its edge to the cue word instead, 0.0 % ± 5.3 of 68 sentences are answered right (before "
-                  "100.0 %).\n") != std::string::npos);
+  CHECK(text.find(
+            "\nWithout its edge to the cue word instead, 0.0 % (0.0 to 5.3) of 68 sentences are answered right (before "
+            "100.0 %).\n") != std::string::npos);
   CHECK(text.find("\nFor no other edge of that head is a loss shown.\n") != std::string::npos);
   CHECK(text.find("\n    of 68 sentences, before 100.0 %\n") != std::string::npos);
   CHECK(text.find("Is the attention the cause?") < text.find("cut query -> cue word"));

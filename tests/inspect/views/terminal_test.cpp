@@ -86,6 +86,8 @@ TEST_CASE("A row of a table of shares puts the name on a line of its own where i
 
 TEST_CASE("A share and a mean are written with half of their interval") {
   CHECK(percent(Interval{0.28, 0.21, 0.35}) == "28.0 % ± 7.0");
+  CHECK(percent(Interval{0, 0, 0.434}) == "0.0 % (0.0 to 43.4)");
+  CHECK(percent(Interval{0.97, 0.8, 1}) == "97.0 % (80.0 to 100.0)");
   CHECK(percent(interval_of({}, {})) == "-");
   CHECK(with_error({0.5, 0.475, 0.525}) == "0.50 ± 0.03");
 }
