@@ -46,10 +46,11 @@ const char* preferred_kernels() {
   return nullptr;
 }
 
-// If the system refuses its work buffers (128 MiB per thread), OpenBLAS retries forever.
+// If the system refuses its work buffers (128 MiB), OpenBLAS retries forever. It takes one for each thread, and 0.3.29 takes
+// another when it is loaded.
 void check_address_space() {
   constexpr std::size_t mib = 1 << 20, code = 64 * mib, buffer = 129 * mib;
-  const std::size_t bytes = code + static_cast<std::size_t>(threads()) * buffer;
+  const std::size_t bytes = code + static_cast<std::size_t>(threads() + 1) * buffer;
   void* space = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (space == MAP_FAILED) {
     throw Error(  // without a layer's name: the failure is unrelated to the layer

@@ -45,7 +45,7 @@ goes_on() {  # goes_on RUN WHAT: resumes the run without the fault
 }
 
 # One faulty run of each kind: fault NAME HEED_FAULT
-faulty() { timeout 60 env LD_PRELOAD="$inject" HEED_FAULT="$1" HEED_FAULT_COUNT=count "${@:2}" >out 2>err </dev/null; }
+faulty() { timeout -k 5 60 env LD_PRELOAD="$inject" HEED_FAULT="$1" HEED_FAULT_COUNT=count "${@:2}" >out 2>err </dev/null; }
 
 train_once() {
   rm -rf r
@@ -137,7 +137,7 @@ done
 limits=0
 for ((mib = 20; mib < 2000; mib += mib / 10)); do
   rm -rf r
-  (ulimit -v $((mib * 1024)) && exec timeout 60 "$train" --quiet --config small.yaml --out r) >out 2>err
+  (ulimit -v $((mib * 1024)) && exec timeout -k 5 60 "$train" --quiet --config small.yaml --out r) >out 2>err
   code=$?
   [ $code -ne 127 ] || continue  # too little for the loader
   limits=$((limits + 1))

@@ -389,7 +389,7 @@ TEST_CASE("Too little memory is said before anything is allocated, or with what 
       "ulimit -v 100000; train --quiet --config small.yaml --out r --threads 1 --set data.sentences=140000");
   CHECK(said.starts_with("1: train: out of memory: the system refused "));
   CHECK(place.error("ulimit -v 52000; timeout 60 train --quiet --config small.yaml --out r --threads 1") ==
-        "1: train: OpenBLAS cannot be loaded: for 1 thread it needs 193 MiB of address space, which the system "
+        "1: train: OpenBLAS cannot be loaded: for 1 thread it needs 322 MiB of address space, which the system "
         "refuses; check the limit (ulimit -v)\n");
 }
 #endif

@@ -71,7 +71,7 @@ TEST_CASE("If OpenBLAS cannot be loaded, the message names the reason and the pa
 TEST_CASE("Where the system refuses OpenBLAS its address space, the message says how much it takes") {
   const std::string text = printed_with("ulimit -v 2000000; OMP_NUM_THREADS=64", "[.refusal]");
   INFO(text);
-  CHECK(text.find("OpenBLAS cannot be loaded: for 64 threads it needs 8320 MiB of address space, which the system "
+  CHECK(text.find("OpenBLAS cannot be loaded: for 64 threads it needs 8449 MiB of address space, which the system "
                   "refuses; check the limit (ulimit -v)") != std::string::npos);
 }
 #endif
