@@ -3,6 +3,7 @@
 #include "run/program.h"
 #include "run/run_directory.h"
 
+#include <heed/files/file.h>
 #include <heed/models/reading.h>
 
 #include <fmt/ranges.h>
