@@ -1,5 +1,7 @@
 #include "inspect/commands/shared.h"
 
+#include <heed/files/utf8.h>
+
 namespace heed {
 namespace {
 

@@ -7,6 +7,7 @@
 
 #include <heed/autograd/machine.h>
 #include <heed/explain/studies/report.h>
+#include <heed/files/file.h>
 
 #include <fmt/format.h>
 
