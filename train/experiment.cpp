@@ -72,11 +72,13 @@ Example watched_sentence(const WatchedSentence& sentence, const SavedModel& mode
 }
 
 std::vector<Example> watched_sentences(const Config& config, const SavedModel& model, const Task& task) {
+  const bool is_own = !config.watched.empty();
+  const std::size_t held_out = std::min(task.held_out.size(), static_cast<std::size_t>(config.dump.sentences));
   std::vector<Example> result;
   std::vector<std::string> mistakes;
-  for (std::size_t i = 0; i < config.watched.size(); ++i) {
+  for (std::size_t i = 0; i < (is_own ? config.watched.size() : held_out); ++i) {
     try {
-      result.push_back(watched_sentence(config.watched[i], model));
+      result.push_back(is_own ? watched_sentence(config.watched[i], model) : task.held_out[i]);
       questions(*model.network, model.vocabulary, result.back());
     } catch (const Error& error) {
       mistakes.push_back(fmt::format("probes: sentence {}: {}", i + 1, error.what()));
@@ -86,9 +88,7 @@ std::vector<Example> watched_sentences(const Config& config, const SavedModel& m
     fail("{}\nWrite probes in words of the {} task, or watch none of your own with --set probes=[]",
          listed(mistakes, "\n"), task.name);
   }
-  if (!result.empty()) return result;
-  const std::size_t count = std::min(task.held_out.size(), static_cast<std::size_t>(config.dump.sentences));
-  return {task.held_out.begin(), task.held_out.begin() + static_cast<std::ptrdiff_t>(count)};
+  return result;
 }
 
 void begin_outputs_at_zero(const Transformer& transformer) {
