@@ -130,21 +130,23 @@ std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& steps, std::s
 }
 
 // Returns a snapshot of a run as the page shows it. Without a model its tokens keep their names.
-Dump page_dump(Dump dump, const std::optional<SavedModel>& model, const std::vector<Example>& held_out) {
-  for (SentenceAttention& sentence : dump.sentences) {
-    if (sentence.antecedent >= 0) sentence.answer = known_answer(sentence, held_out);
-    if (model) write_for_page(sentence, *model);
-  }
+Dump page_dump(Dump dump, const std::optional<SavedModel>& model) {
+  if (!model) return dump;
+  for (SentenceAttention& sentence : dump.sentences) write_for_page(sentence, *model);
   return dump;
 }
 
 void add_dumps(PageRun& result, const fs::path& run, const std::optional<SavedModel>& model, std::size_t most,
                const OnProgress& progress) {
   const std::vector<Example> held_out = held_out_of(run);
-  const Dump last = page_dump(last_dump(run), model, held_out);
+  Dump last = last_dump(run);
+  for (SentenceAttention& sentence : last.sentences) {
+    if (sentence.antecedent >= 0) sentence.answer = known_answer(sentence, held_out);
+  }
+  last = page_dump(std::move(last), model);
   const std::vector<std::int64_t> steps = dump_steps(run);
   const auto dump_at = [&](std::int64_t step) {
-    return step == last.step ? last : page_dump(read_dump(dump_path(run, step)), model, held_out);
+    return step == last.step ? last : page_dump(read_dump(dump_path(run, step)), model);
   };
   if (last.sentences.empty()) fail("{}: lacks sentences", dump_path(run, steps.back()).string());
   const std::size_t size = std::max(size_of(packed(last)), size_of(packed(dump_at(steps[0]))));
