@@ -42,21 +42,6 @@ struct Block {
   }
 };
 
-// Part `i` of `parts` of a micro-panel (k rows of `width` columns), in strips of 16 rows, or of 16 columns and NR rows.
-template <std::int64_t width, class T>
-void add_part(Ahead<T>& ahead, std::int64_t i, std::int64_t parts, std::int64_t k, Matrix<T> X) {
-  constexpr std::int64_t strip = Ahead<T>::strip, across = (width + strip - 1) / strip;
-  const bool rows = X.column_stride == 1;
-  const std::int64_t strips = rows ? (k + strip - 1) / strip : (k + NR<T> - 1) / NR<T> * across;
-  for (std::int64_t s = i * strips / parts; s < (i + 1) * strips / parts && !ahead.is_full(); ++s) {
-    if (rows) {
-      ahead.add(X.data + s * strip * X.row_stride, X.row_stride);
-    } else {
-      ahead.add(X.data + s / across * NR<T> * X.row_stride + s % across * strip * X.column_stride, X.column_stride);
-    }
-  }
-}
-
 template <class T>
 struct alignas(line_bytes) Workspace {
   T panel[KC * NR<T>];           // of B
@@ -69,12 +54,9 @@ template <class T>
 void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const Matrix<T>& A, const Matrix<T>& B,
                   T beta, T* C, std::int64_t ldc) {
   static thread_local const auto workspace = std::make_unique<Workspace<T>>();
-  // Smaller products stay in the cache, and a short sum over k does not repay the prefetch list.
+  // Smaller products stay in the cache, and a short sum over k does not repay prefetching.
   const bool fetches_ahead = k >= KC && m * n * k >= 1 << 20;
-  const bool c_unaligned =
-      (reinterpret_cast<std::uintptr_t>(C) | static_cast<std::uintptr_t>(ldc) * sizeof(T)) % line_bytes != 0;
   const std::int64_t step_k = equal_parts(k, KC, 8), step_m = equal_parts(m, MC, MR);
-  Ahead<T> ahead;
   for (std::int64_t p = 0; p < k; p += step_k) {
     const std::int64_t kc = std::min(step_k, k - p);
     for (std::int64_t i = 0; i < m; i += step_m) {
@@ -94,22 +76,20 @@ void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const
         const bool last_panel = j + NR<T> >= n, last_k = p + step_k >= k;
         Matrix<T> next = panel;  // of B
         next.data += last_panel ? step_k * B.row_stride - j * B.column_stride : NR<T> * B.column_stride;
-        const auto look_ahead = [&](std::int64_t r, const T* next_rows, const T* c) {
-          ahead.clear();
-          ahead.add(c, ldc);  // C first: while a store waits for its line, later prefetches wait too
-          if (c_unaligned) ahead.add(c + NR<T> - 1, ldc);
-          if (j == 0 && block.in_place) add_part<MR>(ahead, 0, 1, kc, {next_rows, A.column_stride, A.row_stride});
-          if (!last_panel || !last_k) add_part<NR<T>>(ahead, r / MR, mc / MR, kc, next);
-          while (!ahead.is_full()) ahead.add(c, ldc);
-        };
+        Ahead<T> next_b;
+        if (!last_panel || !last_k) next_b = Ahead<T>(kc, NR<T>, next, std::max<std::int64_t>(1, mc / MR));
         Matrix<T> rows = block.panel;
         for (std::int64_t r = 0; r < mc; r += MR, rows.data += block.step) {
           T* const c = C + (i + r) * ldc + j;
           const bool fetches = fetches_ahead && r + MR <= mc;
-          if (fetches) look_ahead(r, rows.data + block.step, c);
+          Ahead<T> next_a, *ahead = fetches ? &next_b : nullptr;
+          if (fetches && j == 0 && block.in_place) {
+            next_a = Ahead<T>(kc, MR, {rows.data + block.step, A.column_stride, A.row_stride}, 1);
+            ahead = &next_a;
+          }
           const auto multiply = [&](auto vectors) {
-            multiply_micro_tile<T, vectors>(std::min(MR, mc - r), kc, rows, fetches ? &ahead : nullptr, packed, ldb,
-                                            alpha, p == 0 ? beta : T{1}, c, ldc, columns);
+            multiply_micro_tile<T, vectors>(std::min(MR, mc - r), kc, rows, ahead, packed, ldb, alpha,
+                                            p == 0 ? beta : T{1}, c, ldc, columns);
           };
           if constexpr (long_vectors) {
             narrow ? multiply(std::integral_constant<int, 1>{}) : multiply(std::integral_constant<int, 2>{});

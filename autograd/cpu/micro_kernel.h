@@ -78,38 +78,46 @@ void store_first(const Vector& values, T* to, std::int64_t count) {  // in halve
 }
 #endif
 
-// Addresses that are needed soon, each NR numbers long, in strips of 16 that are one step apart. A micro-kernel
-// prefetches one per step of k, because prefetching all at once would stall.
+// Prefetches the cache lines of a panel X (k x width) that is needed soon: an equal share of them during each of `tiles`
+// micro-tiles, one per step of k, because prefetching all at once would stall. X has dense rows, which are at most NR
+// long, or dense columns, which are fetched NR numbers at a time.
 template <class T>
 class Ahead {
  public:
-  static constexpr std::int64_t strip = 16;
-
-  void clear() { filled_ = 0; }
-  bool is_full() const { return filled_ == size; }
-  void add(const T* first, std::int64_t step) {
-    const T** const to = places_ + filled_;
-    for (std::int64_t i = 0; i < strip; ++i) to[i] = first + i * step;
-    filled_ += strip;
+  Ahead() = default;
+  Ahead(std::int64_t k, std::int64_t width, const Matrix<T>& X, std::int64_t tiles) : at_(X.data) {
+    const bool dense_rows = X.column_stride == 1;
+    columns_ = dense_rows ? 1 : width;
+    across_ = X.column_stride;
+    down_ = dense_rows ? X.row_stride : NR<T> * X.row_stride;
+    const std::int64_t places = dense_rows ? k : (k + NR<T> - 1) / NR<T> * width;
+    share_ = (places + tiles - 1) / tiles;
   }
-  // g++ 12 drops calls of a function that only prefetches, so it is inlined.
-  [[gnu::always_inline]] void fetch(std::int64_t p) const {
-    const T* const place = places_[p % size];
-    __builtin_prefetch(place);
-    if constexpr (NR<T> / line<T> == 2) __builtin_prefetch(place + line<T>);
+
+  std::int64_t share() const { return share_; }
+  // g++ 12 drops calls of a function that only prefetches, so these are inlined.
+  [[gnu::always_inline]] void fetch_next() {
+    fetch(at_ + column_ * across_);
+    if (++column_ == columns_) {
+      column_ = 0;
+      at_ += down_;
+    }
+  }
+  [[gnu::always_inline]] static void fetch(const T* numbers) {  // NR of them
+    __builtin_prefetch(numbers);
+    if constexpr (NR<T> / line<T> == 2) __builtin_prefetch(numbers + line<T>);
   }
 
  private:
-  static constexpr std::int64_t size = 4 * strip;
-  const T* places_[size];
-  std::int64_t filled_ = 0;
+  const T* at_ = nullptr;
+  std::int64_t column_ = 0, columns_ = 1, across_ = 0, down_ = 0, share_ = 0;
 };
 
 // The micro-kernel: C = alpha A B + beta C for `rows` rows and the first `columns` columns of B's `vectors`: A (rows x
 // k), B (k x NR). A has dense rows or dense columns. `ahead` is used with `fetches`.
 template <class T, std::int64_t rows, int vectors, bool dense_rows, bool fetches>
-void micro_kernel(std::int64_t k, Matrix<T> A, const Ahead<T>* ahead, const T* B, std::int64_t ldb, T alpha, T beta,
-                  T* C, std::int64_t ldc, std::int64_t columns) {
+void micro_kernel(std::int64_t k, Matrix<T> A, Ahead<T>* ahead, const T* B, std::int64_t ldb, T alpha, T beta, T* C,
+                  std::int64_t ldc, std::int64_t columns) {
   typedef T Vector __attribute__((vector_size(vector_bytes)));
   constexpr std::int64_t width = NR<T> / 2;
   Vector sums[rows][vectors];
@@ -127,8 +135,7 @@ void micro_kernel(std::int64_t k, Matrix<T> A, const Ahead<T>* ahead, const T* B
     asm("" : "+r"(three), "+r"(row4), "+r"(row8), "+r"(row12));
   }
 #endif
-  for (std::int64_t p = 0; p < k; ++p, row0 += step, row4 += step, row8 += step, row12 += step) {
-    if constexpr (fetches) ahead->fetch(p);
+  const auto multiply_add = [&](std::int64_t p) __attribute__((always_inline)) {
     Vector b[vectors];
 #pragma GCC unroll 2
     for (std::int64_t v = 0; v < vectors; ++v) std::memcpy(&b[v], B + p * ldb + v * width, sizeof b[v]);
@@ -143,7 +150,23 @@ void micro_kernel(std::int64_t k, Matrix<T> A, const Ahead<T>* ahead, const T* B
 #pragma GCC unroll 2
       for (std::int64_t v = 0; v < vectors; ++v) sums[i][v] += x * b[v];
     }
+    row0 += step, row4 += step, row8 += step, row12 += step;
+  };
+  std::int64_t p = 0;
+  if constexpr (fetches) {
+    // C first: while a store waits for its line, later prefetches wait too
+    for (const std::int64_t end = std::min(k, rows); p < end; ++p) {
+      ahead->fetch(C + p * ldc);
+      __builtin_prefetch(C + p * ldc + NR<T> - 1);  // a further line if C is unaligned
+      multiply_add(p);
+    }
+    for (const std::int64_t end = std::min(k, rows + ahead->share()); p < end; ++p) {
+      ahead->fetch_next();
+      multiply_add(p);
+    }
   }
+#pragma GCC unroll 4
+  for (; p < k; ++p) multiply_add(p);
   const auto store = [&](auto whole) {
 #pragma GCC unroll 16
     for (std::int64_t i = 0; i < rows; ++i) {
@@ -173,8 +196,7 @@ void micro_kernel(std::int64_t k, Matrix<T> A, const Ahead<T>* ahead, const T* B
 }
 
 template <class T, int vectors, std::int64_t rows = MR, class... Arguments>
-void multiply_micro_tile(std::int64_t count, std::int64_t k, Matrix<T> A, const Ahead<T>* ahead,
-                         Arguments... arguments) {
+void multiply_micro_tile(std::int64_t count, std::int64_t k, Matrix<T> A, Ahead<T>* ahead, Arguments... arguments) {
   if constexpr (rows > 1) {
     if (count < rows) return multiply_micro_tile<T, vectors, rows - 1>(count, k, A, ahead, arguments...);
   }
