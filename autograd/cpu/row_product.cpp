@@ -12,6 +12,17 @@ namespace {
 constexpr std::int64_t min_elements = 1 << 11;  // of W; below this, register blocking is as fast
 constexpr std::int64_t lanes = 64;              // partial sums of a column that are computed in parallel
 
+// Adds the lanes of x in pairs that are half the lanes apart, then a quarter, and so on.
+template <int half, class Vector, int... lane>
+[[gnu::always_inline]] inline auto sum_of_lanes(Vector x, std::integer_sequence<int, lane...> lanes_of_x) {
+  x += __builtin_shufflevector(x, x, (lane + half) % static_cast<int>(sizeof...(lane))...);
+  if constexpr (half > 1) {
+    return sum_of_lanes<half / 2>(x, lanes_of_x);
+  } else {
+    return x[0];
+  }
+}
+
 // The results for elements S must have the bits of those for T, whatever the compiler fuses. Hence all arithmetic is on
 // whole vectors, also at the end of a row or column, and products are added in blocks without branches.
 
@@ -66,32 +77,33 @@ void along_rows(std::int64_t k, const T* x, Matrix<S> W, const T* bias, T* y, st
 template <class T, class S>
 void along_columns(std::int64_t k, const T* x, Matrix<S> W, const T* bias, T* y, std::int64_t begin, std::int64_t end) {
   using Vector = typename VectorOf<T>::type;
-  constexpr std::int64_t width = sizeof(Vector) / sizeof(T), vectors = lanes / width;
+  constexpr int width = sizeof(Vector) / sizeof(T), vectors = lanes / width;
   const std::int64_t rest = k % width;
   const Vector last = load_first<Vector>(x + k - rest, rest);
   for (std::int64_t j = begin; j < end; ++j) {
     const S* column = W.data + j * W.column_stride;
-    union {
-      Vector vector[vectors];
-      T lane[lanes];
-    } sums{};
+    Vector sums[vectors];
+#pragma GCC unroll 16
+    for (Vector& sum : sums) sum = Vector{};
     std::int64_t p = 0;
     for (; p + lanes <= k; p += lanes) {
 #pragma GCC unroll 16
       for (std::int64_t v = 0; v < vectors; ++v) {
-        sums.vector[v] += load<Vector>(x + p + v * width) * load<Vector>(column + p + v * width);
+        sums[v] += load<Vector>(x + p + v * width) * load<Vector>(column + p + v * width);
       }
     }
-    for (; p + width <= k; p += width) sums.vector[0] += load<Vector>(x + p) * load<Vector>(column + p);
+    for (; p + width <= k; p += width) sums[0] += load<Vector>(x + p) * load<Vector>(column + p);
     if (rest > 0) {
       const Vector w = load_first<Vector>(column + p, rest);
-      sums.vector[0] += last * w;
+      sums[0] += last * w;
     }
-    for (std::int64_t half = lanes / 2; half > 0; half /= 2) {
-#pragma omp simd
-      for (std::int64_t i = 0; i < half; ++i) sums.lane[i] += sums.lane[i + half];
+#pragma GCC unroll 8
+    for (std::int64_t half = vectors / 2; half > 0; half /= 2) {
+#pragma GCC unroll 8
+      for (std::int64_t v = 0; v < half; ++v) sums[v] += sums[v + half];
     }
-    y[j] = bias ? bias[j] + sums.lane[0] : sums.lane[0];
+    const T sum = sum_of_lanes<width / 2>(sums[0], std::make_integer_sequence<int, width>());
+    y[j] = bias ? bias[j] + sum : sum;
   }
 }
 

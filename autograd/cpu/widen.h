@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
-#if defined(__AVX512F__) || defined(__F16C__)
+#if defined(__AVX2__) || defined(__F16C__)
 #include <immintrin.h>
 #endif
 
@@ -22,6 +22,20 @@ template <class Vector, class S>
 [[gnu::always_inline]] inline Vector load(const S* from) {
   Vector values;
   if constexpr (std::is_same_v<S, BFloat16>) {
+    // g++ widens twice half a vector, and joins the halves
+#if defined(__AVX512F__)
+    if constexpr (sizeof(Vector) == 64) {
+      const __m512i bits =
+          _mm512_maskz_cvtepu16_epi32(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+      return reinterpret_cast<Vector>(_mm512_maskz_slli_epi32(0xffff, bits, 16));
+    }
+#endif
+#if defined(__AVX2__)
+    if constexpr (sizeof(Vector) == 32) {
+      const __m256i bits = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+      return reinterpret_cast<Vector>(_mm256_slli_epi32(bits, 16));
+    }
+#endif
     typename VectorOf<std::uint16_t, sizeof(Vector) / 2>::type halves;
     std::memcpy(&halves, from, sizeof halves);
     using Bits = typename VectorOf<std::uint32_t, sizeof(Vector)>::type;
