@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# install.sh BUILD PAGE [MORE...]: installs BUILD and builds on it as PAGE says, with its programs, CMakeLists.txt and commands,
-# and with the programs of the pages MORE; ~ is a scratch directory. Every installed header compiles alone, operation.cpp adds an
-# operation to the installed library, and the installed documents link to nothing that is not installed.
+# install.sh BUILD PAGE [MORE...]: installs BUILD and builds on it as PAGE says, with its first program, CMakeLists.txt and
+# commands, and by pkg-config with its other programs and those of the pages MORE; ~ is a scratch directory. operation.cpp adds
+# an operation to the installed library, and the installed documents link to nothing that is not installed.
 # $CXX is the compiler that BUILD was built with; the page's prefix is ~/heed.
 set -euo pipefail
 export CXX=${CXX:-g++}
@@ -43,7 +43,7 @@ for program in programs/*.cpp; do
   cp "$program" mine/mine.cpp
   { echo "$compiler"; echo 'set -x'; cat commands; } > script
   HOME=$scratch bash -eu script
-  sed -i '/^cmake --install /d' commands
+  sed -i -E '/^(cmake|mine\/build)/d' commands
 done
 # Debian 13's sentencepiece.pc requires a package that setup.sh does not install.
 ! grep -i '^requires.*sentencepiece' heed/lib/pkgconfig/heed.pc || fail "heed.pc requires sentencepiece.pc"
@@ -72,7 +72,4 @@ done
 cd heed/include/heed
 internal=$(find . -path '*/cpu/*' -o -name json.h)
 [ -z "$internal" ] || fail "installed, though internal:" "$internal"
-find . -name '*.h' | sed 's|^\./||' | sort > "$scratch/headers"
-xargs -P "$(nproc)" -I '{}' "$CXX" -std=c++20 -Wall -Wextra -Werror -fsyntax-only -I.. -include 'heed/{}' -x c++ /dev/null \
-  < "$scratch/headers" || fail "an installed header does not compile alone"
-echo "$(wc -l < "$scratch/headers") headers, $(find "$scratch/programs" -name '*.cpp' | wc -l) programs"
+echo "$(find "$scratch/programs" -name '*.cpp' | wc -l) programs"
