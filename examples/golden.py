@@ -41,7 +41,7 @@ def golden(model, ids):
     states = list(seen.hidden_states[:-1]) + [model.base_model(batch).last_hidden_state]
     tensors = {"ids": batch[0], "hidden": torch.cat(states), "weights": torch.cat(seen.attentions)}
     logits = seen.get("logits", seen.get("prediction_logits"))
-    if logits is not None and logits.shape == (1, len(ids), model.config.vocab_size):
+    if logits is not None and logits.shape == (1, len(ids), model.config.get_text_config().vocab_size):
         tensors["logits"] = logits[0]
     return {name: value.contiguous().clone() for name, value in tensors.items()}
 

@@ -227,8 +227,32 @@ fs::path hugging_face_directory(const fs::path& path) {
   return directory;
 }
 
+namespace {
+
+// Returns the configuration of the text model if `text` is that of Gemma 3 with an image encoder (from 4B on). It leaves out keys
+// with the values of the 4B model.
+std::string text_config_of(const std::string& text, const std::string& source) {
+  const Json all = parse_json_of(source, text, deepest_config);
+  if (!all.is_object() || all.value("model_type", Json()) != "gemma3") return text;
+  const auto inner = all.find("text_config");
+  if (inner == all.end() || !inner->is_object()) return text;
+  Json config{{"model_type", "gemma3_text"},
+              {"num_attention_heads", 8},
+              {"num_key_value_heads", 4},
+              {"vocab_size", 262208},
+              {"max_position_embeddings", 131072},
+              {"architectures", {"Gemma3ForCausalLM"}}};
+  for (const char* key : {"dtype", "torch_dtype", "eos_token_id"}) {
+    if (all.contains(key)) config[key] = all.at(key);
+  }
+  config.update(*inner);
+  return config.dump(2) + "\n";
+}
+
+}  // namespace
+
 PretrainedConfig read_pretrained_config(const std::string& text, const std::string& source) {
-  ConfigReader json(text, source);
+  ConfigReader json(text_config_of(text, source), source);
   const PretrainedConfig config = family_of(json).read(json);
   json.finish();
   return config;
@@ -289,7 +313,7 @@ std::vector<std::int32_t> read_end_tokens(const Json& config, int vocabulary) {
 
 SavedModel read_hugging_face(const fs::path& directory, const Loading* loading) {
   const fs::path config_file = directory / "config.json", tokenizer_file = directory / "tokenizer.json";
-  const std::string config_text = read_file(config_file);
+  const std::string config_text = text_config_of(read_file(config_file), config_file.string());
   ConfigReader json(config_text, config_file.string());
   family_of(json);  // throws for an unknown family before weights are read
   const bool mapped = loading && loading->mapped;

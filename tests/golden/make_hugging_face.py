@@ -80,6 +80,15 @@ models = {
                                    rope_parameters={
                                        "full_attention": rope("linear", 2000.0, factor=8.0),
                                        "sliding_attention": rope(theta=50.0)}), torch.bfloat16),
+    # with an image encoder, which heed leaves out
+    "gemma3_images": (tf.Gemma3ForConditionalGeneration,
+                      tf.Gemma3Config(
+                          text_config=dict(gemma, layer_types=["sliding_attention", "full_attention", "full_attention"],
+                                           rope_parameters={"full_attention": rope(theta=2000.0),
+                                                            "sliding_attention": rope(theta=50.0)}),
+                          vision_config=dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1,
+                                             num_attention_heads=1, image_size=8, patch_size=4),
+                          mm_tokens_per_image=4, image_token_index=60), torch.bfloat16),
     # other activations
     "bert_quick_gelu": (tf.BertForMaskedLM, tf.BertConfig(**encoder, hidden_act="quick_gelu"), torch.bfloat16),
     "gpt2_relu2": (tf.GPT2LMHeadModel,
@@ -137,7 +146,12 @@ def old_neox(weights):
     return named
 
 
-older = {"bert_bare": old_bert, "gpt2": old_gpt2, "gpt_neox_sequential": old_neox}
+def old_gemma3(weights):
+    return {name.replace("model.language_model.", "language_model.model.").removeprefix("model."): value
+            for name, value in weights.items()}
+
+
+older = {"gemma3_images": old_gemma3, "bert_bare": old_bert, "gpt2": old_gpt2, "gpt_neox_sequential": old_neox}
 
 
 def make(name):

@@ -11,7 +11,6 @@
 namespace heed {
 namespace {
 
-constexpr int deepest_config = 8;
 constexpr int largest_integer = 1 << 24;
 
 // Keys that every model may have and that do not change what it computes: names, training, generation and ids of tokens.

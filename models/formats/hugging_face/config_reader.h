@@ -10,6 +10,8 @@
 
 namespace heed {
 
+constexpr int deepest_config = 8;  // objects and lists within each other
+
 /// How a null counts: as a wrong value, or as a missing key.
 enum class Null { wrong, missing };
 

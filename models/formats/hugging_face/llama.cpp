@@ -223,6 +223,11 @@ static TensorNames gemma_names() {
 }
 
 Family gemma2_family() { return llama_like("gemma2", read_gemma2, gemma_names()); }
-Family gemma3_family() { return llama_like("gemma3_text", read_gemma3, gemma_names()); }
+Family gemma3_family() {
+  Family family = llama_like("gemma3_text", read_gemma3, gemma_names());
+  family.prefixes = {"model.", "language_model.", "model."};  // with an image encoder in either order
+  family.ignored.insert(family.ignored.end(), {"vision_tower.*", "multi_modal_projector.*"});
+  return family;
+}
 
 }  // namespace heed

@@ -11,12 +11,7 @@ using namespace heed;
 
 namespace {
 
-PretrainedConfig read(const std::string& text) {
-  ConfigReader json(text, "config.json");
-  const PretrainedConfig config = family_of(json).read(json);
-  json.finish();
-  return config;
-}
+PretrainedConfig read(const std::string& text) { return read_pretrained_config(text, "config.json"); }
 
 }  // namespace
 
@@ -134,6 +129,19 @@ TEST_CASE("Configurations of Phi-3 and Gemma on the hub are understood") {
           .transformer;
   CHECK((gemma3.block_at(4).attention.window == 512 && gemma3.block_at(5).attention.window == 0));
   CHECK((gemma3.window_rotary_base == 10000 && gemma3.rotary.base == 1000000));
+  const TransformerConfig with_images =  // of 4B
+      read(
+          R"({"architectures": ["Gemma3ForConditionalGeneration"], "boi_token_index": 255999, "eoi_token_index": 256000,
+    "eos_token_id": [1, 106], "image_token_index": 262144, "initializer_range": 0.02, "mm_tokens_per_image": 256,
+    "model_type": "gemma3", "text_config": {"hidden_size": 2560, "intermediate_size": 10240,
+    "model_type": "gemma3_text", "num_hidden_layers": 34, "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
+    "sliding_window": 1024}, "torch_dtype": "bfloat16", "transformers_version": "4.50.0.dev0", "vision_config": {
+    "hidden_size": 1152, "image_size": 896, "intermediate_size": 4304, "model_type": "siglip_vision_model",
+    "num_attention_heads": 16, "num_hidden_layers": 27, "patch_size": 14, "vision_use_head": false}})")
+          .transformer;
+  CHECK((with_images.layers == 34 && with_images.heads() == 8 && with_images.block.attention.kv_heads == 4));
+  CHECK((with_images.vocabulary == 262208 && with_images.max_length == 131072));
+  CHECK((with_images.block_at(4).attention.window == 1024 && with_images.block_at(5).attention.window == 0));
 }
 
 TEST_CASE("Configurations of BERT, DistilBERT and RoBERTa on the hub are understood") {
