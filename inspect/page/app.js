@@ -84,27 +84,26 @@ const made = new Map();  // views (start.js) already shown, by index
 
 function draw() {
   frame = 0;
-  const held = document.activeElement;
-  const view = viewNow();
+  const held = document.activeElement, view = viewNow(), panel = document.getElementById('panel');
   drawHeader(view);
   document.querySelectorAll('#tabs [role=tab]').forEach((tab, i) => {
     tab.setAttribute('aria-selected', String(i === state.tab));
     tab.tabIndex = i === state.tab ? 0 : -1;
     tab.hidden = !isShown(i);
   });
-  const panel = document.getElementById('panel');
-  if (panel.lastChild !== view.element) {
+  const isOther = !panel.contains(view.element);
+  if (isOther) {
     view.spoken = el('p', {class: 'says'});
     view.lead = el('p', {class: 'lead muted'});
     panel.replaceChildren(view.spoken, view.element, view.lead);
-    document.getElementById(`tab-${state.tab}`).scrollIntoView({block: 'nearest', inline: 'nearest'});
   }
   renew(view.lead, views[state.tab].lead());
   panel.setAttribute('aria-labelledby', `tab-${state.tab}`);
   view.draw();
-  scrollToAsked();
   renew(view.spoken, view.says?.() ?? []);
   view.spoken.hidden = view.spoken.textContent === '';
+  if (isOther) document.getElementById(`tab-${state.tab}`).scrollIntoView({block: 'nearest', inline: 'nearest'});
+  scrollToAsked();
   keepFocus(held);
   remember();
 }

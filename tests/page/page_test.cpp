@@ -152,6 +152,20 @@ TEST_CASE("Pointer and arrow keys choose tokens and read figures") {
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
+TEST_CASE("A change in a view keeps its elements and where they are scrolled to") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(small_model());
+  chromium->open(page.file, 390, false, "#view=calculation&layer=1&head=1");
+  const std::string scrolled = "document.querySelector('#panel .scroll').scrollLeft";
+  chromium->run(scrolled + " = 200");
+  chromium->run("chooseOneHead(1, 1)");
+  chromium->settle();
+  CHECK(chromium->text("document.querySelector('#panel .says').textContent").find("layer 2 head 2") !=
+        std::string::npos);
+  CHECK(chromium->run(scrolled) == 200);
+}
+
 TEST_CASE("Each picture is kept as SVG, PNG and CSV, with its seed and the version") {
   Browser* chromium = browser();
   if (!chromium) return;
