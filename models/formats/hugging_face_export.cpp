@@ -316,7 +316,8 @@ void check_sight(const SavedModel& model, const Family& family) {
 // Returns the class of transformers for a model with this head, or without one, given that of the pretrained model:
 // "BertModel" for "BertForMaskedLM".
 std::string architecture_of(const Model& network, const std::string& pretrained) {
-  std::string family = pretrained.substr(0, std::min(pretrained.find("For"), pretrained.find("LMHead")));
+  std::string family = pretrained;
+  for (const char* head : {"For", "LMHead", "DoubleHeads"}) family = family.substr(0, family.find(head));
   if (family.ends_with("Model")) family.resize(family.size() - 5);
   if (!predicts_tokens(network)) return family + "Model";
   if (std::holds_alternative<MaskedLanguageModel>(network)) return family + "ForMaskedLM";

@@ -83,6 +83,16 @@ TEST_CASE("The text model of Gemma 3 with an image encoder is exported alone") {
   CHECK(SafeTensorsFile(scratch / "out" / "model.safetensors").tensors()[0].name == "model.embed_tokens.weight");
 }
 
+TEST_CASE("A model with two heads is exported with the one that predicts tokens") {
+  const Scratch scratch;
+  SavedModel model = load_model(golden_models / "gpt2");
+  Json config = parse_json(model.pretrained_config);
+  config["architectures"] = {"GPT2DoubleHeadsModel"};
+  model.pretrained_config = config.dump();
+  export_hugging_face(model, scratch / "out");
+  CHECK(parse_json(read_file(scratch / "out" / "config.json")).at("architectures")[0] == "GPT2LMHeadModel");
+}
+
 TEST_CASE("A pretrained model that is saved as heed's keeps its configuration and can be exported") {
   const Scratch scratch;
   const SavedModel model = load_model(golden_models / "phi3");
