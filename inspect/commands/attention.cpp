@@ -44,7 +44,7 @@ const Command attention_command{
     .name = "",
     .summary = "Shows where the query of each watched sentence attends",
     .example = "inspect runs/toy --layer 2 --head 1 --matrix",
-    .shared = "sentence query probe step layer head json",
+    .shared = "sentence query words probe step layer head json",
     .declare = [](cxxopts::OptionAdder& options) { options("matrix", "Draw all weights as heat maps"); },
     .answer =
         [](const Request& request) {
@@ -55,9 +55,12 @@ const Command attention_command{
           Dump& dump = read.dump;
           choose_probe(request, dump);
           if (!request.has("sentence")) add_answers(request.runs[0], read);
-          if (read.model && request.has("json")) write_out_candidates(dump, read.model->tokenizer);
+          const Dump named = dump;
+          if (read.model)
+            request.has("json") ? write_out_candidates(dump, read.model->tokenizer)
+                                : write_out(dump, read.model->tokenizer);
+          if (request.has("words")) join_words(dump, named, known_model(request, read));
           if (request.has("json")) return json_view(dump);
-          if (read.model) write_out(dump, read.model->tokenizer);
           const bool is_chosen =
               !request.has("sentence") || request.has("query") || !dump.sentences[0].predicted.empty();
           const std::string hint = is_chosen ? "" : "--query WORD asks about another token.\n";

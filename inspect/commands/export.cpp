@@ -44,7 +44,7 @@ const Command export_command{
     .name = "export",
     .summary = "Writes attention weights as SVG, CSV or NumPy, or a model",
     .example = "inspect export runs/toy --svg it.svg --layer 2 --head 1",
-    .shared = "sentence query probe step layer head force",
+    .shared = "sentence query words probe step layer head force",
     .declare =
         [](cxxopts::OptionAdder& options) {
           const auto file = [] { return cxxopts::value<std::string>(); };
@@ -70,7 +70,9 @@ const Command export_command{
           Reading read = reading_of(request);
           Dump& dump = read.dump;
           choose_probe(request, dump);
+          const Dump named = dump;
           if (read.model) write_out(dump, read.model->tokenizer);
+          if (request.has("words")) join_words(dump, named, known_model(request, read));
           if (dump.sentences.empty()) fail("step {}: the snapshot lacks sentences", dump.step);
           for (const Format& format : formats) {
             if (const auto file = request.given<std::string>(format.option)) {

@@ -23,6 +23,7 @@ void add_shared(cxxopts::OptionAdder& options, std::string_view names) {
   add("sentence", "Read this sentence with the saved model", cxxopts::value<std::string>(), "TEXT");
   add("query", "The token to ask about (default: the last one that training asked about, [MASK], or the last one)",
       cxxopts::value<std::string>(), "WORD");
+  add("words", "Join the tokens of each word: weights on them are added, and the last one asks");
   add("probe", "Show only this watched sentence, counted from 1", cxxopts::value<int>(), "N");
   add("limit", "How many held-out sentences to ask (default: as many as a minute allows)", cxxopts::value<int>(), "N");
   add("layer", "Show only this layer, counted from 1", cxxopts::value<int>(), "L");
@@ -183,6 +184,11 @@ Reading reading_of(const Request& request, Tokens tokens) {
   const bool is_merged = tokens == Tokens::words && reads_pieces(model);
   Dump dump{model.step, {attention_of(model, example_of(request, model), tokens)}, holds_spaces(model) && !is_merged};
   return {std::move(dump), std::move(model)};
+}
+
+const SavedModel& known_model(const Request& request, const Reading& read) {
+  if (!read.model) fail("{}: lacks a model that can be read, which --words needs", request.runs[0].string());
+  return *read.model;
 }
 
 void choose_probe(const Request& request, Dump& dump) {

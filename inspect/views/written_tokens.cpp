@@ -100,6 +100,22 @@ void write_out(Dump& dump, const Tokenizer& tokenizer) {
   }
 }
 
+void join_words(Dump& dump, const Dump& named, const SavedModel& model) {
+  if (reads_pieces(model)) return;  // their words are joined when they are read
+  const bool is_pretrained = model.tokenizer.pretrained().has_value();
+  if (!is_pretrained && !holds_spaces(model)) fail("--words: the tokens of this model are words already");
+  for (std::size_t i = 0; i < dump.sentences.size(); ++i) {
+    std::vector<std::string> pieces;
+    for (const std::string& name : named.sentences[i].tokens) {
+      const std::string text = is_pretrained ? model.tokenizer.written(name) : name;
+      pieces.push_back(text.empty() ? " " + name : text);  // empty for special tokens
+    }
+    dump.sentences[i].tokens = pieces;
+    dump.sentences[i] = of_whole_words(dump.sentences[i]);
+  }
+  dump.is_text = false;
+}
+
 std::string page_token(const SavedModel& model, const std::string& token) {
   const bool is_written = model.tokenizer.pretrained() && std::holds_alternative<LanguageModel>(*model.network);
   const std::string text = is_written ? whole_characters(model.tokenizer.written(token)) : "";

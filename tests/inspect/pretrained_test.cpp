@@ -2,7 +2,7 @@
 #include "inspect/command.h"
 #include "run/program.h"
 #include "tests/catch.h"
-#include "tests/inspect/sample.h"
+#include "tests/inspect/inspected_run.h"
 #include "tests/message.h"
 #include "tests/models/formats/hugging_face/copied_model.h"
 #include "tests/scratch.h"
@@ -88,6 +88,39 @@ TEST_CASE("inspect of a pretrained model reads a sentence, and asks for one") {
   CHECK(message([&] {
           shown({model, "--sentence", "w5 w17", "--query", "w9"});
         }) == "'w9' is not a word or token of the sentence; its tokens: w5 w17");
+}
+
+TEST_CASE("--words joins the tokens of each word") {
+  CopiedModel copy("bert_bare");
+  Json tokenizer = parse_json(tokenizer_of_words());
+  Json vocabulary = {{"[UNK]", 0}, {"an", 1}, {"##im", 2}, {"##al", 3}, {"ate", 4}};
+  for (int id = 5; id < 61; ++id) vocabulary["w" + std::to_string(id)] = id;
+  tokenizer["model"] = {{"type", "WordPiece"},
+                        {"unk_token", "[UNK]"},
+                        {"continuing_subword_prefix", "##"},
+                        {"max_input_chars_per_word", 100},
+                        {"vocab", vocabulary}};
+  tokenizer["decoder"] = {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}};
+  write_file(copy.path() / "tokenizer.json", tokenizer.dump());
+  const std::string model = copy.path().string();
+  const auto read = [&](const char* more) {
+    const Json json = parse_json(shown({model, "--sentence", "w5 animal ate w7", "--json", more}));
+    return json.at("sentences")[0];
+  };
+  const Json tokens = read("--json"), words = read("--words");
+  CHECK(tokens.at("tokens") == Json{"w5", "an", "##im", "##al", "ate", "w7"});
+  CHECK(words.at("tokens") == Json{"w5", "animal", "ate", "w7"});
+  const Json &each = tokens.at("layers")[0][0], &joined = words.at("layers")[0][0];
+  CHECK(joined[0][1].get<double>() ==
+        Approx(each[0][1].get<double>() + each[0][2].get<double>() + each[0][3].get<double>()).margin(1e-6));
+  CHECK(joined[1][0].get<double>() == Approx(each[3][0].get<double>()).margin(1e-6));  // "##al" asks for "animal"
+  CHECK(shown({model, "--sentence", "w5 animal ate w7", "--query", "animal", "--words"}).find("animal -> ") !=
+        std::string::npos);
+  shown({"export", model, "--sentence", "w5 animal ate w7", "--words", "--csv", (copy.path() / "a.csv").string()});
+  CHECK(read_file(copy.path() / "a.csv").find("animal") != std::string::npos);
+
+  const InspectedRun run;
+  CHECK(run.error({"RUN", "--words"}) == "--words: the tokens of this model are words already");
 }
 
 TEST_CASE("A file of a Hugging Face directory opens that directory, but one that heed saved opens itself") {
