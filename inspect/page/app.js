@@ -12,14 +12,8 @@ const runNow = () => content.runs[state.run];
 
 // Returns a run's attention and answer for a sentence at a dumped step.
 function dumped(run, step, sentence) {
-  const {sentences, steps} = content.runs[run];
-  return {
-    ...sentences[sentence],
-    ...steps[step].answers[sentence],
-    attention: dumpedAttention(run, step, sentence),
-    heads: content.runs[run].heads,
-    step: steps[step].step
-  };
+  const {sentences, steps, heads} = content.runs[run];
+  return {...sentences[sentence], ...steps[step].answers[sentence], attention: dumpedAttention(run, step, sentence), heads, step: steps[step].step};
 }
 
 const subject = () => state.sentence === OWN ? ownNow() : dumped(state.run, state.step, state.sentence);
@@ -82,30 +76,49 @@ function chooseOneHead(layer, head) {
 // slider. isFor(run) returns whether it shows anything of a run; absent: it does of every run.
 const made = new Map();  // views (start.js) already shown, by index
 
+// Draws a part of a view, for many heads in a task of its own, so that the page answers in between. A frame shows each part.
+const due = new Map();  // parts that wait, by name
+let turn = 0;
+function inTurn(name, part) {
+  if (total(runNow().heads) <= 144) return part();
+  due.set(name, part);
+  turn ||= setTimeout(drawDue);
+}
+function drawDue() {
+  const [[name, part] = []] = due;
+  turn = part ? requestAnimationFrame(() => setTimeout(drawDue)) : 0;
+  due.delete(name);
+  part?.();
+}
+
 function draw() {
+  cancelAnimationFrame(frame);
   frame = 0;
-  const held = document.activeElement, view = viewNow(), panel = document.getElementById('panel');
-  drawHeader(view);
   document.querySelectorAll('#tabs [role=tab]').forEach((tab, i) => {
     tab.setAttribute('aria-selected', String(i === state.tab));
     tab.tabIndex = i === state.tab ? 0 : -1;
     tab.hidden = !isShown(i);
   });
-  const isOther = !panel.contains(view.element);
-  if (isOther) {
-    view.spoken = el('p', {class: 'says'});
-    view.lead = el('p', {class: 'lead muted'});
-    panel.replaceChildren(view.spoken, view.element, view.lead);
-  }
-  renew(view.lead, views[state.tab].lead());
-  panel.setAttribute('aria-labelledby', `tab-${state.tab}`);
+  const isOther = !document.getElementById('panel').contains(viewNow().element);
+  if (isOther) document.getElementById(`tab-${state.tab}`).scrollIntoView({block: 'nearest', inline: 'nearest'});
+  if (!header.element) drawHeader(viewNow());
+  isOther ? inTurn('view', drawView) : drawView();
+  remember();
+}
+
+function drawView() {
+  const held = document.activeElement, view = viewNow(), panel = document.getElementById('panel');
+  drawHeader(view);
+  view.spoken ??= el('p', {class: 'says'});
+  view.lead ??= el('p', {class: 'lead muted'});
   view.draw();
+  renew(view.lead, views[state.tab].lead());
   renew(view.spoken, view.says?.() ?? []);
   view.spoken.hidden = view.spoken.textContent === '';
-  if (isOther) document.getElementById(`tab-${state.tab}`).scrollIntoView({block: 'nearest', inline: 'nearest'});
+  if (!panel.contains(view.element)) panel.replaceChildren(view.spoken, view.element, view.lead);
+  panel.setAttribute('aria-labelledby', `tab-${state.tab}`);
   scrollToAsked();
   keepFocus(held);
-  remember();
 }
 
 // Restores the focus after a redraw that replaced the focused element.
@@ -139,14 +152,11 @@ function drawTabs() {
       ({title}, i) => button(title, () => chooseTab(i), {role: 'tab', id: `tab-${i}`, 'aria-controls': 'panel', onkeydown})));
 }
 
-// Measures the layout only when the window or the header may have changed, because each measurement forces a layout.
+// Measures the layout only when the window or the lines above `main` may have changed, because each measurement forces a layout.
 const measured = new Map();
 function measure(name, ask) {
-  const place = `${name} ${innerWidth} ${innerHeight} ${state.tab} ${state.run} ${state.sentence}`;
-  if (!measured.has(place)) {
-    if (measured.size > 100) measured.clear();
-    measured.set(place, ask(document.getElementById('main')));
-  }
+  const place = `${name} ${innerWidth} ${state.run}`;
+  if (!measured.has(place)) measured.set(place, ask(document.getElementById('main')));
   return measured.get(place);
 }
 
@@ -167,7 +177,7 @@ const runName = (run) => content.runs[run].name.split('/').filter(Boolean).at(-1
 
 function drawIn(theme) {
   setTheme(theme);
-  draw();
+  for (draw(); due.size > 0;) drawDue();
 }
 
 // Returns the result of make() in the light theme.
@@ -195,11 +205,11 @@ function start() {
   addEventListener('popstate', followAddress);
   drawTabs();
   followAddress();
+  draw();
   // Follows the URL again once all data has loaded, unless the user has changed the view by then.
   const first = addressNow().all;
   addEventListener('DOMContentLoaded', () => {
-    if (addressNow().all === first) followAddress();
-    draw();
+    addressNow().all === first ? followAddress() : update({});
   });
   drawFooter();
 }

@@ -15,7 +15,7 @@ const circuitsView = {
         if (!engine) return;
         renew(choose, chooseHead(runNow().heads));
         const found = engine.circuits(asRead(subject()), state.layer, state.head, () => update({}));
-        circuits.forEach((part) => part.draw(found));
+        circuits.forEach((part, i) => inTurn(`circuit ${i}`, () => part.draw(found)));
       },
     };
   },
@@ -26,8 +26,8 @@ const mostWords = 500;  // more do not fit on a screen and take seconds
 // Returns the QK or the OV circuit of a head. QK: scores (V, V) of each query word with each key word. The softmax depends
 // only on differences within a row, so the row mean is subtracted. OV: contribution of an attended word to each answer's
 // logit, minus the mean; an answer is a word of the vocabulary, or a candidate of this word alone. Inputs are normalised
-// embeddings without position (rotary: equal positions), as if earlier layers had not changed them.
-function circuit(reader, layer, head, kind) {
+// embeddings without position (rotary: equal positions), as if earlier layers had not changed them. A generator for inSlices().
+function* circuit(reader, layer, head, kind) {
   const {d} = reader, block = reader.blocks[layer], V = Math.min(mostWords, reader.vocabulary.length);
   const E = Float64Array.from({length: V * d}, (_, i) => reader.words[i] * reader.shape.embedding_scale);
   const X = [reader.embeddingNorm, block.norms.input].reduce((x, norm) => norm ? normalised(x, norm) : x, E);
@@ -50,8 +50,10 @@ function circuit(reader, layer, head, kind) {
       scale = 1 / Math.sqrt(d);
     }
   }
-  for (let i = 0; i < V; ++i)
+  for (let i = 0; i < V; ++i) {
     for (let j = 0; j < V; ++j) values[i * V + j] = dot(from, i * width, to, j * width, width) * scale;
+    yield;
+  }
   return {V, values: centred(values, V, V)};
 }
 
@@ -59,7 +61,7 @@ function circuit(reader, layer, head, kind) {
 function centred(x, rows, n) {
   const y = x.slice();
   for (let r = 0; r < rows; ++r) {
-    const mean = total(Array.from(x.subarray(r * n, (r + 1) * n))) / n;
+    const mean = total(x.subarray(r * n, (r + 1) * n)) / n;
     for (let c = 0; c < n; ++c) y[r * n + c] -= mean;
   }
   return y;
@@ -70,7 +72,7 @@ function* circuitsOf(reader, layer, head) {
   const {names} = reader, V = Math.min(mostWords, names.length), found = {words: names.slice(0, V)};
   found.which = names.length > V ? `The first ${V} of ${names.length} words. ` : '';
   for (const kind of reader.transform || reader.config.kind === 'bare_transformer' ? ['QK'] : ['QK', 'OV']) {
-    const {values} = circuit(reader, layer, head, kind);
+    const {values} = yield* circuit(reader, layer, head, kind);
     found[kind] = [];
     for (let i = 0; i < V; ++i) {
       const row = values.subarray(i * V, (i + 1) * V), order = Array.from(row.keys()).sort((a, b) => row[b] - row[a]);

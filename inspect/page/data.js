@@ -45,7 +45,8 @@ function unpackWeights(bytes, count) {
   return values;
 }
 
-// Weights (T, T) of each head. `all` holds every head in turn, as an array, or packed and decoded on first use.
+// Weights (T, T) of each head. `all` holds every head in turn, as an array, or packed and decoded on first use. It may be a function that
+// returns this list, called on first use.
 class Attention {
   constructor(tokens, heads, all) {
     this.tokens = tokens;
@@ -55,6 +56,7 @@ class Attention {
   }
   of(layer, head) {
     const n = total(this.heads.slice(0, layer)) + head;
+    if (typeof this.all === 'function') this.all = this.all();
     if (typeof this.all[n] === 'string') this.all[n] = unpackWeights(bytesOf(this.all[n]), this.T * this.T);
     return this.all[n];
   }
@@ -82,7 +84,7 @@ function dumpedAttention(run, step, sentence) {
     const element = dataElement(name);
     if (!element) return null;
     const {sentences, heads} = content.runs[run];
-    found = new Attention(sentences[sentence].tokens, heads, JSON.parse(element.textContent));
+    found = new Attention(sentences[sentence].tokens, heads, () => JSON.parse(element.textContent));
   }
   attentionCache.delete(name);
   attentionCache.set(name, found);

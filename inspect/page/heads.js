@@ -122,11 +122,7 @@ function drawHeads(figure, now, {width, most, captions, score, found}) {
       fill: !score.of ? 'transparent' : Number.isFinite(value) ? scale.colour(value) : ink.panel,
       stroke: isRemoved(layer, head) ? ink.mark : chosen ? ink.accent : ink.line,
       'stroke-width': chosen ? 3 : isRemoved(layer, head) ? 2 : 1,
-      class: 'head',
-      tabindex: chosen ? 0 : -1,
-      role: 'button',
-      'aria-pressed': String(chosen),
-      'aria-label': name,
+      class: 'head', role: 'button', tabindex: chosen ? 0 : -1, 'aria-pressed': String(chosen), 'aria-label': name,
       onkeydown: (event) => {
         if (event.key !== 'Enter' && event.key !== ' ') return;
         event.preventDefault();
@@ -185,8 +181,8 @@ const headsView = {
         const now = shownNow(), {layer, head} = state, room = roomFor(), wide = room > 900;
         if (!now.attention) return waiting(large);
         const lines = Math.min(now.heads.length, Math.max(...now.heads)), tall = (heightFor() - 60) / lines - 40;
-        grid.draw(now, {width: wide ? room * 0.5 : room, most: Math.max(56, Math.min(270, tall)), captions: total(now.heads) <= 64});
-        inTurn(now, () => {
+        inTurn('grid', () => grid.draw(now, {width: wide ? room * 0.5 : room, most: Math.max(56, Math.min(270, tall)), captions: total(now.heads) <= 64}));
+        inTurn('head', () => {
           drawOneHead(large, now, wide ? room * 0.5 - 40 : room);
           renew(beside, rowList(now, layer, head, Math.min(state.token, now.tokens.length - 1)));
         });
@@ -199,9 +195,6 @@ const headsView = {
     };
   },
 };
-
-// Runs what follows the grid: behind it, or of many heads in a task of its own.
-const inTurn = ({heads}, rest) => total(heads) > 144 ? setTimeout(rest) : rest();
 
 function headsSay(now) {
   if (!now.attention) return [];

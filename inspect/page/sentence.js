@@ -72,7 +72,7 @@ const sentenceView = {
       view.text =
           lines ? null : drawTextPicture(figure, view, now, {token: hover ? token : now.token, sinks, bits: view.surprise && !hover ? bits : null});
       if (lines) drawSentence(figure, view, now, hover ?? {side: 'left', token}, leastWeights[least], sinks);
-      aside.draw(now);
+      inTurn('story', () => aside.draw(now));
       if (training.curves.parentNode !== element) element.append(training.curves);
       training.drawCurves(pictureRoom());
       below.draw(() => rowTable(now, now.token));
@@ -97,8 +97,7 @@ function drawTextPicture(figure, view, now, {token, sinks, bits}) {
   const {tokens, attention} = now, T = tokens.length, room = pictureRoom(), {layer, head} = state;
   const arcs = inductionArcs(now, room > 500), size = (arcs && T <= 60 ? Math.max(18, Math.min(40, 0.7 * room / T)) : T <= 40 ? 24 : T <= 80 ? 20 : T <= 250 ? 16 : 13) - (room < 500 ? 3 : 0);
   const {places, height} = textLayout(tokens, room - 2, size, kindOf() !== 'language'), top = view.textTop = arcs ? 40 : 12;
-  const row = attention.row(layer, head, token);
-  const scale = bits ? scales.surprise : scales.weight.within(endOf(row.map((w, j) => sinks[j] ? 0 : w)));
+  const scale = bits ? scales.surprise : scales.weight.within(endOf(attention.row(layer, head, token).map((w, j) => sinks[j] ? 0 : w)));
   figure.begin(
       room, top + height + 44,
       bits ? `Surprise of ${T} tokens in bits: ${tokens.map((one, i) => `${visible(one)} ${fixed(bits[i] ?? NaN, 1)}`).join(', ')}` :
@@ -163,7 +162,7 @@ function saysOf(now) {
   if (isRemoved(layer, head)) return [`${atStep(now, headName(layer, head))} is removed.`];
   const from = Math.min(state.token, T - 1), row = attention.row(layer, head, from);
   const sinks = hasSinks(now) ? sinksOf(now) : [], loud = row.map((w, j) => sinks[j] ? 0 : w),
-        sunk = total(Array.from(row)) - total(Array.from(loud));
+        sunk = total(row) - total(loud);
   const best = loud.indexOf(Math.max(...loud));
   const that = best === antecedent && from === query ? `, ${sourceName() === 'antecedent' ? 'its' : 'the'} ${sourceName()}` : '';
   const on = from !== query || !candidates ?
@@ -181,7 +180,7 @@ function saysOf(now) {
 }
 
 // Returns the weight on a span: the sum over its tokens.
-const weightOnSpan = (row, span) => total(Array.from(row.subarray(...span)));
+const weightOnSpan = (row, span) => total(row.subarray(...span));
 const antecedentSpan = ({antecedent, candidates}) => candidates?.find((span) => isIn(span, antecedent)) ?? [antecedent, antecedent + 1];
 
 // Returns whether a token is the antecedent or belongs to a candidate.
@@ -202,12 +201,8 @@ function drawSentence(figure, view, {tokens, query, antecedent, candidates, head
   const line = (i, j, weight, colour, opacity, n, dashes) => {
     const shift = (n - (shown.length - 1) / 2) * apart, [from, to] = [y(i) + shift, y(j) + shift];
     figure.add('path', {
-      d: `M${left + 4},${from}C${left + (right - left) * 0.4},${from} ${left + (right - left) * 0.6},${to} ${right - 4},${to}`,
-      fill: 'none',
-      stroke: colour,
-      'stroke-opacity': opacity.toFixed(3),
-      'stroke-width': (0.8 + 6 * weight).toFixed(2),
-      'stroke-dasharray': dashes
+      d: `M${left + 4},${from}C${left + (right - left) * 0.4},${from} ${left + (right - left) * 0.6},${to} ${right - 4},${to}`, fill: 'none', stroke: colour,
+      'stroke-opacity': opacity.toFixed(3), 'stroke-width': (0.8 + 6 * weight).toFixed(2), 'stroke-dasharray': dashes
     });
   };
   const isFocus = (i, j) => focus.side === 'left' ? i === focus.token : j === focus.token;

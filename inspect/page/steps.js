@@ -26,7 +26,7 @@ const stepsView = {
         if (!isRead) return walked || element.replaceChildren(el('p', {class: 'muted'}, 'The model is reading …'));
         const token = Math.min(state.token, now.tokens.length - 1);
         walked = {...walk(reader, asRead(now), token), tokens: now.tokens};
-        names = drawWalk(figure, walked, byDimension === 1);
+        inTurn('walk', () => { names = drawWalk(figure, walked, byDimension === 1); });
         below.draw(() => table(...tableOf(walked)));
         renew(
             controls, chooseHead(runNow().heads),

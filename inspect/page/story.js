@@ -28,9 +28,8 @@ class Story {
     renew(this.top, ...answerPart(now, kind), ...told, ...verdictPart());
     if (!hasGrid) this.grid.element.remove();
     else if (!this.grid.element.parentNode) this.below.before(this.grid.element);
-    const drawGrid = () => this.grid.draw(now, {width: sideRoom(), most: 40, wanted: kind === 'language' ? now.live ? 'direct' : 'previous' : 'pattern'});
-    if (hasGrid) this.isDrawn ? drawGrid() : inTurn(now, drawGrid);  // the first picture appears before a large grid
-    this.isDrawn = true;
+    if (hasGrid)
+      inTurn('grid', () => this.grid.draw(now, {width: sideRoom(), most: 40, wanted: kind === 'language' ? now.live ? 'direct' : 'previous' : 'pattern'}));
     if (!isText) return this.below.replaceChildren();
     renew(this.below, now.live ? el('p', {}, removeHead(), ...otherRemoved([key(state.layer, state.head)])) : null,
         runNow().model || runNow().served ? null : el('p', {class: 'note muted'}, runNow().model_missing ?? ''));

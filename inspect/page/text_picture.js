@@ -32,12 +32,8 @@ function drawText(figure, x, y, {tokens, places, size, colour, note = () => '', 
       stroke: i === asked ? ink.accent : marked(i) ? ink.mark : null, 'stroke-width': 2
     });
     figure.text(x + place.x, y + place.y, fitted(visible(token), size, place.width), {
-      'text-anchor': 'middle',
-      'font-size': size,
-      'xml:space': 'preserve',
-      fill: /^\s+$/.test(token) && !ground ? ink.muted : ground?.text ?? ink.text,
-      'font-weight': i === asked ? 700 : null,
-      class: 'token-text'
+      'text-anchor': 'middle', 'font-size': size, 'font-weight': i === asked ? 700 : null, 'xml:space': 'preserve', class: 'token-text',
+      fill: /^\s+$/.test(token) && !ground ? ink.muted : ground?.text ?? ink.text
     });
     if (note(i)) figure.text(x + place.x, y + place.y + size * 0.98, note(i), {'text-anchor': 'middle', 'font-size': size > 15 ? 11 : 9, fill: ink.muted});
   });

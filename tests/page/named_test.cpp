@@ -124,6 +124,25 @@ TEST_CASE("All heads of 12 layers of 12 fit a phone, and each can be pressed") {
   CHECK(chromium->run("[state.layer, state.head]") == Json({10, 10}));
 }
 
+TEST_CASE("The parts of a view of 13 layers of 12 heads are drawn one after another, and kept in the light theme") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Page page(sized_model(0, 13, 12));
+  chromium->open(page.file, 1280, true);
+  show(*chromium, "All heads");
+  chromium->wait_for(
+      "document.querySelectorAll('#panel .head').length === 156 && viewNow().figures[1].maps?.length > 0");
+  chromium->wait_for("turn === 0");
+  chromium->run("chooseOneHead(12, 11)");
+  chromium->wait_for("viewNow().figures[1].svg.textContent.startsWith('layer 13 head 12')");
+  const std::string dark_text = chromium->run("ink.text");
+  CHECK(dark_text == "#eef2f7");
+  CHECK(chromium->run("inLight(() => viewNow().figures.map((one) => one.svgText())).filter((text) => "
+                      "text.includes('#eef2f7')).length") == 0);
+  CHECK(chromium->run("viewNow().figures.every((one) => one.svgText().includes('#eef2f7'))") == true);
+  CHECK(chromium->complaints() == std::vector<std::string>{});
+}
+
 TEST_CASE("Each share of held-out sentences has its count and its interval") {
   Browser* chromium = browser();
   if (!chromium) return;
