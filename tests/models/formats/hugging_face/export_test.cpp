@@ -156,6 +156,10 @@ TEST_CASE(
   LanguageModelConfig sliding = small_llama();
   sliding.transformer.block.attention.window = 2;
   CHECK(exported(sliding) == "MistralForCausalLM");
+  LanguageModelConfig no_mlp = small_llama();
+  no_mlp.transformer.block.mlp = {};
+  CHECK(export_refused(no_mlp) ==
+        "export: the model has no MLP (model.mlp: 0), but each family of transformers has one");
   sliding.transformer.full_attention_every = 2;
   CHECK(export_refused(sliding) ==
         "export: the model differs from Mistral, the nearest family: transformer/full_attention_layers/0: 1 (there "
