@@ -90,6 +90,10 @@ function drawDue() {
   due.delete(name);
   part?.();
 }
+// Draws everything now, for a picture that is kept, printed or of another size.
+function drawAll() {
+  for (draw(); due.size > 0;) drawDue();
+}
 
 function draw() {
   cancelAnimationFrame(frame);
@@ -177,7 +181,7 @@ const runName = (run) => content.runs[run].name.split('/').filter(Boolean).at(-1
 
 function drawIn(theme) {
   setTheme(theme);
-  for (draw(); due.size > 0;) drawDue();
+  drawAll();
 }
 
 // Returns the result of make() in the light theme.
@@ -201,7 +205,7 @@ function start() {
     drawIn('light');
   });
   addEventListener('afterprint', () => drawIn(before));
-  addEventListener('resize', () => update({}));
+  addEventListener('resize', drawAll);
   addEventListener('popstate', followAddress);
   drawTabs();
   followAddress();
