@@ -236,12 +236,9 @@ std::string text_config_of(const std::string& text, const std::string& source) {
   if (!all.is_object() || all.value("model_type", Json()) != "gemma3") return text;
   const auto inner = all.find("text_config");
   if (inner == all.end() || !inner->is_object()) return text;
-  Json config{{"model_type", "gemma3_text"},
-              {"num_attention_heads", 8},
-              {"num_key_value_heads", 4},
-              {"vocab_size", 262208},
-              {"max_position_embeddings", 131072},
-              {"architectures", {"Gemma3ForCausalLM"}}};
+  Json config{{"model_type", "gemma3_text"},       {"num_attention_heads", 8},
+              {"num_key_value_heads", 4},          {"vocab_size", 262208},
+              {"max_position_embeddings", 131072}, {"architectures", {"Gemma3ForCausalLM"}}};
   for (const char* key : {"dtype", "torch_dtype", "eos_token_id"}) {
     if (all.contains(key)) config[key] = all.at(key);
   }

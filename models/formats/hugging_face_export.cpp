@@ -264,7 +264,7 @@ void check_equal(const Json& given, const Json& back, Nearest family) {
 // Returns the config.json of heed's own model. Throws Error for a shape that the nearest family lacks.
 Json own_config(const SavedModel& model) {
   if (model.transformer().config.block.mlp.width == 0) {
-    fail("export: the model has no MLP (model.mlp: 0), but each family of transformers has one");
+    fail("export: the model lacks an MLP (model.mlp: 0), which each family of transformers has");
   }
   const Nearest family = nearest_family(*model.network);
   const auto* masked = std::get_if<MaskedLanguageModel>(&*model.network);

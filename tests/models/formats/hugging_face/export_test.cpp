@@ -159,7 +159,7 @@ TEST_CASE(
   LanguageModelConfig no_mlp = small_llama();
   no_mlp.transformer.block.mlp = {};
   CHECK(export_refused(no_mlp) ==
-        "export: the model has no MLP (model.mlp: 0), but each family of transformers has one");
+        "export: the model lacks an MLP (model.mlp: 0), which each family of transformers has");
   sliding.transformer.full_attention_every = 2;
   CHECK(export_refused(sliding) ==
         "export: the model differs from Mistral, the nearest family: transformer/full_attention_layers/0: 1 (there "
