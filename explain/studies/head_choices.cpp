@@ -1,3 +1,5 @@
+#include "explain/studies/held_out.h"
+
 #include <heed/autograd/ops.h>
 #include <heed/data/overlap.h>
 #include <heed/explain/sentence_attention.h>
