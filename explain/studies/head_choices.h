@@ -47,7 +47,7 @@ struct HeadChoices {
 };
 
 /// Runs the model on each example and compares its weights on the candidates. The processes share the examples, and each gets
-/// the whole result. Throws `Error` when fewer than two examples are left, or one minimal pair.
+/// the whole result. Throws `Error` when no example is left.
 HeadChoices head_choices(const SavedModel& model, std::vector<Example> examples, const Communicator& processes = {});
 
 }  // namespace heed

@@ -406,6 +406,17 @@ TEST_CASE("inspect page writes one sentence of a pretrained model, and commands 
   CHECK_THROWS_AS(shown({"page", model, "--query", "w17", "--out", file}), Error);
 }
 
+TEST_CASE("inspect heads measures no head when all sentences are in the half that chose it") {
+  const CopiedModel copy("bert");
+  write_file(copy.path() / "tokenizer.json", tokenizer_of_words());
+  const std::string file = (copy.path() / "one.jsonl").string();
+  write_file(file, R"({"tokens": ["w5", "w17", "w3", "w9"], "query": 3, "antecedent": 0, "other": 2})");
+  const std::string text = shown({"heads", copy.path().string(), file});
+  CAPTURE(text);
+  CHECK(text.starts_with(file + ": no head can be measured,"));
+  CHECK(text.find("nan") == std::string::npos);
+}
+
 TEST_CASE("inspect shows the same of 16-bit weights as of the same weights in float32") {
   for (const char* name : {"llama", "gpt2", "gpt_neox", "phi3", "gemma3", "roberta", "distilbert"}) {
     CopiedModel halves(name), wide(name);
