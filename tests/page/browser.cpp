@@ -234,7 +234,9 @@ std::vector<Browser::Task> Browser::tasks(const std::function<void()>& during) {
   traced_ = false;
   const Json categories = Json::array({"toplevel", "devtools.timeline", "disabled-by-default-devtools.timeline"});
   call("Tracing.start", {{"transferMode", "ReportEvents"}, {"traceConfig", {{"includedCategories", categories}}}});
+  call("Network.disable");  // watched, the page's thread would decode the file once more
   during();
+  call("Network.enable");
   call("Tracing.end");
   while (!traced_) note(receive());
   // The page's thread draws the frames.
