@@ -80,8 +80,9 @@ const made = new Map();  // views (start.js) already shown, by index
 const due = new Map();  // parts that wait, by name
 let turn = 0;
 function inTurn(name, part) {
-  if (total(runNow().heads) <= 144) return part();
-  due.set(name, part);
+  const isLarge = total(runNow().heads) > 144;
+  isLarge ? due.set(name, part) : due.delete(name);  // the part that waits may be another run's
+  if (!isLarge) return part();
   turn ||= setTimeout(drawDue);
 }
 function drawDue() {
@@ -212,8 +213,6 @@ function start() {
   draw();
   // Follows the URL again once all data has loaded, unless the user has changed the view by then.
   const first = addressNow().all;
-  addEventListener('DOMContentLoaded', () => {
-    addressNow().all === first ? followAddress() : update({});
-  });
+  addEventListener('DOMContentLoaded', () => addressNow().all === first ? followAddress() : update({}));
   drawFooter();
 }

@@ -143,6 +143,23 @@ TEST_CASE("The parts of a view of 13 layers of 12 heads are drawn one after anot
   CHECK(chromium->complaints() == std::vector<std::string>{});
 }
 
+TEST_CASE("A part of a large run's view that waits is not drawn over the view of a small run") {
+  Browser* chromium = browser();
+  if (!chromium) return;
+  const Scratch place;
+  const SavedModel large = sized_model(0, 13, 12), small = small_model();
+  write_run(place / "large", large, examples_of(large));
+  write_run(place / "small", small, examples_of(small));
+  write_file(place / "page.html", page({page_run(place / "large"), page_run(place / "small")}));
+  chromium->open(place / "page.html");
+  show(*chromium, "All heads");
+  const std::string heads = "document.querySelectorAll('#panel .head').length";
+  chromium->wait_for(heads + " === 156 && turn === 0");
+  CHECK(chromium->run("update({token: 2}); draw(); const waits = due.size; chooseRun(1); draw(); waits > 0") == true);
+  chromium->wait_for("turn === 0");
+  CHECK(chromium->run(heads) == small.layers() * small.heads());
+}
+
 TEST_CASE("Each share of held-out sentences has its count and its interval") {
   Browser* chromium = browser();
   if (!chromium) return;
