@@ -59,7 +59,7 @@ const Command attention_command{
           if (read.model)
             request.has("json") ? write_out_candidates(dump, read.model->tokenizer)
                                 : write_out(dump, read.model->tokenizer);
-          if (request.has("words")) join_words(dump, named, known_model(request, read));
+          if (request.has("words")) join_words(dump, named, read.model);
           if (request.has("json")) return json_view(dump);
           const bool is_chosen =
               !request.has("sentence") || request.has("query") || !dump.sentences[0].predicted.empty();

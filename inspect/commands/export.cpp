@@ -72,7 +72,7 @@ const Command export_command{
           choose_probe(request, dump);
           const Dump named = dump;
           if (read.model) write_out(dump, read.model->tokenizer);
-          if (request.has("words")) join_words(dump, named, known_model(request, read));
+          if (request.has("words")) join_words(dump, named, read.model);
           if (dump.sentences.empty()) fail("step {}: the snapshot lacks sentences", dump.step);
           for (const Format& format : formats) {
             if (const auto file = request.given<std::string>(format.option)) {

@@ -186,11 +186,6 @@ Reading reading_of(const Request& request, Tokens tokens) {
   return {std::move(dump), std::move(model)};
 }
 
-const SavedModel& known_model(const Request& request, const Reading& read) {
-  if (!read.model) fail("{}: lacks a model that can be read, which --words needs", request.runs[0].string());
-  return *read.model;
-}
-
 void choose_probe(const Request& request, Dump& dump) {
   const auto probe = request.given<int>("probe");
   if (!probe) return;

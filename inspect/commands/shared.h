@@ -60,9 +60,6 @@ Reading reading_of(const std::filesystem::path& run, const std::optional<std::in
 /// Returns the attention for --sentence if it is given, otherwise for the watched sentences.
 Reading reading_of(const Request& request, Tokens tokens = Tokens::words);
 
-/// Returns the model of a reading. Throws `Error` if it is missing.
-const SavedModel& known_model(const Request& request, const Reading& read);
-
 /// Keeps only the watched sentence that --probe selects, if it is given.
 void choose_probe(const Request& request, Dump& dump);
 

@@ -100,14 +100,15 @@ void write_out(Dump& dump, const Tokenizer& tokenizer) {
   }
 }
 
-void join_words(Dump& dump, const Dump& named, const SavedModel& model) {
-  if (reads_pieces(model)) return;  // their words are joined when they are read
-  const bool is_pretrained = model.tokenizer.pretrained().has_value();
-  if (!is_pretrained && !holds_spaces(model)) fail("--words: the tokens of this model are words already");
+void join_words(Dump& dump, const Dump& named, const std::optional<SavedModel>& model) {
+  if (!model) fail("--words: expected a run whose model can be read");
+  if (reads_pieces(*model)) return;  // their words are joined when they are read
+  const bool is_pretrained = model->tokenizer.pretrained().has_value();
+  if (!is_pretrained && !holds_spaces(*model)) fail("--words: the tokens of this model are words already");
   for (std::size_t i = 0; i < dump.sentences.size(); ++i) {
     std::vector<std::string> pieces;
     for (const std::string& name : named.sentences[i].tokens) {
-      const std::string text = is_pretrained ? model.tokenizer.written(name) : name;
+      const std::string text = is_pretrained ? model->tokenizer.written(name) : name;
       pieces.push_back(text.empty() ? " " + name : text);  // empty for special tokens
     }
     dump.sentences[i].tokens = pieces;

@@ -1,6 +1,7 @@
 #pragma once
 #include "run/dump.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,8 @@ void write_out(Dump& dump, const Tokenizer& tokenizer);
 void write_out_candidates(Dump& dump, const Tokenizer& tokenizer);
 
 /// Joins the tokens of each word, as of_whole_words() does. `named` is the same dump with the tokens' names. Throws `Error` for a
-/// model whose tokens are words.
-void join_words(Dump& dump, const Dump& named, const SavedModel& model);
+/// model whose tokens are words, or that is missing.
+void join_words(Dump& dump, const Dump& named, const std::optional<SavedModel>& model);
 
 /// Returns a token as the page shows it: with the space that its name holds, or that a language model writes with it. A byte of a
 /// part of a character becomes <0xC3>.

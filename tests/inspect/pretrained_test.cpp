@@ -121,6 +121,8 @@ TEST_CASE("--words joins the tokens of each word") {
 
   const InspectedRun run;
   CHECK(run.error({"RUN", "--words"}) == "--words: the tokens of this model are words already");
+  std::filesystem::remove(model_path(run.path));
+  CHECK(run.error({"RUN", "--words"}) == "--words: expected a run whose model can be read");
 }
 
 TEST_CASE("A file of a Hugging Face directory opens that directory, but one that heed saved opens itself") {
