@@ -211,24 +211,6 @@ ModelConfig kind_of(const Family& family, const PretrainedConfig& config, const 
   return BareTransformerConfig{.transformer = config.transformer};
 }
 
-}  // namespace
-
-bool is_hugging_face(const fs::path& path) { return fs::is_directory(path) && fs::exists(path / "config.json"); }
-
-fs::path hugging_face_directory(const fs::path& path) {
-  if (is_hugging_face(path)) return path;
-  const fs::path directory = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  const bool has_weights = path.filename() == "model.safetensors", is_part = has_weights || path.extension() == ".json";
-  if (!is_part || !fs::is_regular_file(path) || !is_hugging_face(directory)) return {};
-  try {
-    if (has_weights && SafeTensorsFile(path).metadata().contains("heed.model")) return {};
-  } catch (const Error&) {  // opening the directory names what is wrong
-  }
-  return directory;
-}
-
-namespace {
-
 // Returns the configuration of the text model if `text` is that of Gemma 3 with an image encoder (from 4B on). It leaves out keys
 // with the values of the 4B model.
 std::string text_config_of(const std::string& text, const std::string& source) {
@@ -247,6 +229,20 @@ std::string text_config_of(const std::string& text, const std::string& source) {
 }
 
 }  // namespace
+
+bool is_hugging_face(const fs::path& path) { return fs::is_directory(path) && fs::exists(path / "config.json"); }
+
+fs::path hugging_face_directory(const fs::path& path) {
+  if (is_hugging_face(path)) return path;
+  const fs::path directory = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const bool has_weights = path.filename() == "model.safetensors", is_part = has_weights || path.extension() == ".json";
+  if (!is_part || !fs::is_regular_file(path) || !is_hugging_face(directory)) return {};
+  try {
+    if (has_weights && SafeTensorsFile(path).metadata().contains("heed.model")) return {};
+  } catch (const Error&) {  // opening the directory names what is wrong
+  }
+  return directory;
+}
 
 PretrainedConfig read_pretrained_config(const std::string& text, const std::string& source) {
   ConfigReader json(text_config_of(text, source), source);
