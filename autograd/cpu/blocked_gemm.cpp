@@ -82,7 +82,8 @@ void blocked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const
         for (std::int64_t r = 0; r < mc; r += MR, rows.data += block.step) {
           T* const c = C + (i + r) * ldc + j;
           const bool fetches = fetches_ahead && r + MR <= mc;
-          Ahead<T> next_a, *ahead = fetches ? &next_b : nullptr;
+          Ahead<T> next_a;
+          Ahead<T>* ahead = fetches ? &next_b : nullptr;
           if (fetches && j == 0 && block.in_place) {
             next_a = Ahead<T>(kc, MR, {rows.data + block.step, A.column_stride, A.row_stride}, 1);
             ahead = &next_a;

@@ -4,6 +4,7 @@
 #include "autograd/cpu/widen.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace heed::cpu {
