@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # debian.sh [RELEASE [deb]]: runs README's two commands in a bare Debian RELEASE (12, 13 or sid; default: 13) made by
-# debootstrap, in the way of a container: without a terminal, with standard input closed. Compiler warnings are failures.
+# debootstrap, in the way of a container: without a terminal, with standard input closed. Each installed header must compile
+# alone there. Compiler warnings are failures.
 # With "deb" it also makes the Debian package, installs it and trains with it.
 # Needs root and debootstrap (./setup.sh ci); exits with 77 if they are missing. Ends after $DEBIAN_SECONDS (1500). Its
 # mounts and processes are in separate namespaces, which end with it.
@@ -32,6 +33,7 @@ mkdir "$root/heed"
 
 mapfile -t commands < <(grep -E '^\./setup\.sh && cmake --workflow --preset (toy|test)( |$)' "$top/README.md")
 [ ${#commands[@]} -eq 2 ] || { echo "debian.sh: expected README's two commands, got ${#commands[@]}" >&2; exit 1; }
+commands+=("cmake --install build --prefix /tmp/installed >/dev/null && tests/headers.sh g++ /tmp/installed")
 [ "${2:-}" != deb ] || commands+=("./setup.sh deb && cmake --workflow --preset deb"
                                   "apt-get install -y -qq ./build-portable/heed_*_*.deb"
                                   "cp toy.yaml /tmp && cd /tmp && heed-train --config toy.yaml && heed-inspect runs/toy")
