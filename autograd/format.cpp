@@ -212,11 +212,12 @@ std::ostream& operator<<(std::ostream& out, DType x) { return out << to_string(x
 std::string to_string(const Tensor& x) {
   if (!x.defined()) return "undefined";
   const bool is_empty = x.numel() == 0;
-  std::string text = dispatch_stored(x.dtype(), [&]<class S>() -> std::string {
+  const Tensor shown = is_in_blocks(x.dtype()) ? x.to(DType::float32) : x;
+  std::string text = dispatch_stored(shown.dtype(), [&]<class S>() -> std::string {
     using T = Widened<S>;
     if (is_empty) return "[]";
-    if (x.rank() == 0) return scalar<T>(*x.data<S>());
-    return Printer<T, NumberFormat<T>, S>(x.data<S>(), x.shape(), x.strides()).text(0, 0, 1, line_width);
+    if (x.rank() == 0) return scalar<T>(*shown.data<S>());
+    return Printer<T, NumberFormat<T>, S>(shown.data<S>(), shown.shape(), shown.strides()).text(0, 0, 1, line_width);
   });
   if (x.dtype() != DType::float32) text += fmt::format(" {}", to_string(x.dtype()));
   if (is_empty || x.numel() > threshold) text += fmt::format(" {}", x.shape());

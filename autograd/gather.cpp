@@ -1,3 +1,4 @@
+#include "autograd/cpu/blocks.h"
 #include "autograd/cpu/kernels.h"
 #include "autograd/half.h"
 
@@ -54,14 +55,23 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
   cpu::check_rank("embedding", shape.rank() + 1);
   shape.append(d);
   const Tensor dense = contiguous(table.detach());
-  Tensor y(shape, is_half(table.dtype()) ? DType::float32 : table.dtype(), "embedding");
-  dispatch_stored(table.dtype(), [&]<class S>() {
-    const S* from = dense.data<S>();
-    Widened<S>* to = y.mutable_data<Widened<S>>();
+  Tensor y(shape, is_stored_only(table.dtype()) ? DType::float32 : table.dtype(), "embedding");
+  const auto copy_rows = [&](const auto& copy_row) {
     cpu::parallel_for(n, cpu::row_grain(n, d), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) std::copy_n(from + rows[i] * d, d, to + i * d);
+      for (std::int64_t i = begin; i < end; ++i) copy_row(rows[i] * d, i * d);
     });
-  });
+  };
+  if (is_in_blocks(dense.dtype())) {
+    float* const to = y.mutable_data<float>();
+    copy_rows(
+        [=, all = cpu::blocks_of(dense)](std::int64_t from, std::int64_t at) { cpu::widen(all + from, to + at, d); });
+  } else {
+    dispatch_stored(dense.dtype(), [&]<class S>() {
+      const S* all = dense.data<S>();
+      Widened<S>* to = y.mutable_data<Widened<S>>();
+      copy_rows([=](std::int64_t from, std::int64_t at) { std::copy_n(all + from, d, to + at); });
+    });
+  }
   return record(embedding_operation, {&table}, y,
                 [ids, d, from = table.shape()](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
                   if (from.numel() == 0) return std::vector{zeros(from, dy.dtype())};

@@ -71,10 +71,8 @@ struct Float16 {
 template <class S>
 using Widened = std::conditional_t<sizeof(S) == 2, float, S>;
 
-/// Returns whether the type has 16 bits.
-inline bool is_half(DType dtype) { return dtype == DType::bfloat16 || dtype == DType::float16; }
-
-/// Calls `function` as dispatch() does, also for 16-bit types: for code that only moves or widens elements.
+/// Calls `function` as dispatch() does, also for 16-bit types: for code that only moves or widens elements. Throws Error for
+/// a type of blocks.
 template <class Function>
 decltype(auto) dispatch_stored(DType dtype, Function&& function) {
   if (dtype == DType::bfloat16) return function.template operator()<BFloat16>();

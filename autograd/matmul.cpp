@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <span>
+#include <type_traits>
 #include <vector>
 #if defined(__SSE__)
 #include <xmmintrin.h>
@@ -68,25 +69,6 @@ struct Tiling {
   }
 };
 
-// Returns rows x columns of B as T: 16-bit numbers as a dense copy that is valid until the thread's next call. Products
-// with the copy therefore have the bits of those with widened weights.
-template <class T, class S>
-cpu::Matrix<T> widened(std::int64_t rows, std::int64_t columns, cpu::Matrix<S> B) {
-  if constexpr (std::is_same_v<T, S>) {
-    return B;
-  } else {
-    static thread_local std::vector<T> copy;
-    copy.resize(std::max(copy.size(), static_cast<std::size_t>(rows * columns)));
-    const bool by_rows = B.column_stride == 1 || columns == 1;
-    const std::int64_t lines = by_rows ? rows : columns, length = by_rows ? columns : rows;
-    const std::int64_t stride = by_rows ? B.row_stride : B.column_stride;
-    for (std::int64_t line = 0; line < lines; ++line) {
-      cpu::widen(B.data + line * stride, copy.data() + line * length, length);
-    }
-    return by_rows ? cpu::Matrix<T>{copy.data(), length, 1} : cpu::Matrix<T>{copy.data(), 1, length};
-  }
-}
-
 template <class T, class S>
 void multiply_tile(const Tiling& t, std::int64_t tile, cpu::Matrix<T> A, cpu::Matrix<S> B, T* C, const T* bias) {
   const std::int64_t i = tile / t.columns * t.tile_m, j = tile % t.columns * t.tile_n;
@@ -97,7 +79,7 @@ void multiply_tile(const Tiling& t, std::int64_t tile, cpu::Matrix<T> A, cpu::Ma
   }
   A.data += i * A.row_stride;
   B.data += j * B.column_stride;
-  cpu::gemm(rows, columns, t.k, T{1}, A, widened<T>(t.k, columns, B), bias ? T{1} : T{0}, c, t.n);
+  cpu::gemm(rows, columns, t.k, T{1}, A, cpu::widened<T>(t.k, columns, B), bias ? T{1} : T{0}, c, t.n);
 }
 
 // Computes long sums over k in parts of fixed length, then adds the parts in order.
@@ -110,7 +92,7 @@ void multiply_parts(const Tiling& t, cpu::Matrix<T> A, cpu::Matrix<S> B, T* C, c
     const std::int64_t p = part * t.tile_k, length = std::min(t.tile_k, t.k - p);
     const cpu::Matrix<S> b{B.data + p * B.row_stride, B.row_stride, B.column_stride};
     cpu::gemm(t.m, t.n, length, T{1}, cpu::Matrix<T>{A.data + p * A.column_stride, A.row_stride, A.column_stride},
-              widened<T>(length, t.n, b), T{0}, parts + part * t.m * t.n, t.n);
+              cpu::widened<T>(length, t.n, b), T{0}, parts + part * t.m * t.n, t.n);
   });
   cpu::parallel_for(t.m * t.n, cpu::row_grain(t.m * t.n), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) C[i] = parts[i] + (bias ? bias[i % t.n] : T{0});
@@ -131,6 +113,15 @@ Shape leading(const Shape& shape) {
   return Shape(std::span<const std::int64_t>(shape.begin(), static_cast<std::size_t>(shape.rank() - 2)));
 }
 
+template <class S>
+auto first_number(const Tensor& x) {
+  if constexpr (std::is_same_v<S, cpu::Blocks>) {
+    return cpu::blocks_of(x);
+  } else {
+    return x.data<S>();
+  }
+}
+
 // Computes y (batch..., m, n) = a b (+ bias), with elements S in b.
 template <class T, class S>
 void multiply(const Tiling& tiling, const Shape& batch, const Tensor& a, const Tensor& b, const Tensor& bias,
@@ -138,7 +129,7 @@ void multiply(const Tiling& tiling, const Shape& batch, const Tensor& a, const T
   const Shape strides_a = cpu::broadcast_strides(leading(a.shape()), leading(a.strides()), batch);
   const Shape strides_b = cpu::broadcast_strides(leading(b.shape()), leading(b.strides()), batch);
   const cpu::Matrix<T> A{a.data<T>(), a.strides()[-2], a.strides()[-1]};
-  const cpu::Matrix<S> B{b.data<S>(), b.strides()[-2], b.strides()[-1]};
+  const cpu::Matrix<S> B{first_number<S>(b), b.strides()[-2], b.strides()[-1]};
   const T* bias_data = bias.defined() ? bias.data<T>() : nullptr;
   T* C = y.mutable_data<T>();
   if (tiling.m == 1 && batch.numel() == 1 && cpu::is_row_product(tiling.k, tiling.n, B.row_stride, B.column_stride)) {
@@ -176,7 +167,11 @@ Tensor product(const char* operation, const Tensor& a_any, const Tensor& b_any, 
   shape.append(tiling.n);
   Tensor y(shape, a.dtype(), operation);
   if (y.numel() == 0) return y;
-  dispatch_stored(b.dtype(), [&]<class S>() { multiply<Widened<S>, S>(tiling, batch, a, b, bias, y); });
+  if (is_in_blocks(b.dtype())) {
+    multiply<float, cpu::Blocks>(tiling, batch, a, b, bias, y);
+  } else {
+    dispatch_stored(b.dtype(), [&]<class S>() { multiply<Widened<S>, S>(tiling, batch, a, b, bias, y); });
+  }
   return y;
 }
 
@@ -197,8 +192,8 @@ void check_product(const char* operation, const Tensor& a, const Tensor& b, bool
     fail("{}: expected matrices (..., n, k) x (..., k, m), got {} x {}{}", operation, to_string(a.shape()),
          to_string(b.shape()), instead ? fmt::format(". Did you mean {}?", instead) : "");
   }
-  if (is_half(a.dtype()) && a.dtype() == b.dtype()) detail::fail_only_stored(a.dtype());
-  if (a.dtype() != b.dtype() && !(a.dtype() == DType::float32 && is_half(b.dtype()))) {
+  if (is_stored_only(a.dtype()) && a.dtype() == b.dtype()) detail::fail_only_stored(a.dtype());
+  if (a.dtype() != b.dtype() && !(a.dtype() == DType::float32 && is_stored_only(b.dtype()))) {
     fail("{}: both tensors must have one dtype, got {} x {}", operation, to_string(a.dtype()), to_string(b.dtype()));
   }
   if (a.size(-1) != b.size(-2)) {

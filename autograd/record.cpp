@@ -74,10 +74,10 @@ struct Pause {
 
 bool takes_gradient(const Tensor& x) { return x.is_variable() && !x.is_frozen(); }
 
-double bytes_of(const Tensor& x) { return static_cast<double>(x.numel() * size_of(x.dtype())); }
+double bytes_of(const Tensor& x) { return static_cast<double>(x.bytes()); }
 
 std::int64_t leaf_node(const Tensor& variable) {
-  if (is_half(variable.dtype())) {
+  if (is_stored_only(variable.dtype())) {
     fail("record: {} is {}, which cannot have gradients; load the model with float32 weights, or freeze this parameter",
          variable.name().empty() ? "a variable" : "'" + variable.name() + "'", to_string(variable.dtype()));
   }

@@ -105,8 +105,11 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
   const Shape target = cpu::checked_reshape(x.shape(), shape);
   Shape strides;
   const bool copies = target.numel() == 0 || !view_strides(x, target, strides);
-  Tensor y = copies ? Tensor(target, x.dtype(), "reshape") : x.view(target, strides);
-  if (copies) {
+  const bool is_widened = copies && is_in_blocks(x.dtype());
+  Tensor y = is_widened ? x.to(DType::float32).view(target, row_major_strides(target))
+             : copies   ? Tensor(target, x.dtype(), "reshape")
+                        : x.view(target, strides);
+  if (copies && !is_widened) {
     dispatch_stored(x.dtype(), [&]<class T>() {
       cpu::map(
           x.shape(), y.mutable_data<T>(), [](T v) { return v; }, cpu::operand<T>(x, x.shape()));

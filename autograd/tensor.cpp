@@ -1,3 +1,4 @@
+#include "autograd/cpu/blocks.h"
 #include "autograd/cpu/kernels.h"
 #include "autograd/cpu/memory.h"
 #include "autograd/cpu/sums.h"
@@ -12,11 +13,36 @@ namespace heed {
 namespace {
 
 std::int64_t checked_bytes(const char* operation, const Shape& shape, DType dtype) {
+  const cpu::BlockLayout block = cpu::block_layout(dtype);
+  const std::int64_t numbers = checked_numel(operation, shape);
+  if (block.numbers > 1 && (shape.rank() == 0 || shape[-1] % block.numbers != 0)) {
+    fail("{}: rows of {} must fill whole blocks of {} numbers, got shape {}", operation, to_string(dtype),
+         block.numbers, to_string(shape));
+  }
   std::int64_t bytes = 0;
-  if (__builtin_mul_overflow(checked_numel(operation, shape), size_of(dtype), &bytes)) {
+  if (__builtin_mul_overflow(numbers / block.numbers, block.bytes, &bytes)) {
     fail("{}: {} {} needs more than 2^63 - 1 bytes", operation, to_string(dtype), to_string(shape));
   }
   return bytes;
+}
+
+// Returns a tensor that lies in blocks as a contiguous one in float32.
+Tensor without_blocks(const Tensor& x) {
+  if (x.is_contiguous()) {
+    Tensor wide(x.shape(), DType::float32);
+    const cpu::Blocks from = cpu::blocks_of(x);
+    float* const to = wide.mutable_data<float>();
+    cpu::parallel_for(x.numel(), cpu::max_elements,
+                      [=](std::int64_t begin, std::int64_t end) { cpu::widen(from + begin, to + begin, end - begin); });
+    return wide;
+  }
+  std::int64_t first = 0, last = 0;  // of the numbers that x reaches
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    const std::int64_t reach = (x.size(axis) - 1) * x.strides()[axis];
+    (reach < 0 ? first : last) += reach;
+  }
+  const Tensor reached = without_blocks(x.view({last - first + 1}, {1}, first));
+  return reached.view(x.shape(), x.strides(), -first).clone();
 }
 
 Tensor filled(const char* operation, const Shape& shape, double value, DType dtype) {
@@ -62,7 +88,8 @@ requires(sizeof(T) == 2) bool all_finite(const T* values, std::int64_t n) {
 }  // namespace
 
 const char* to_string(DType dtype) {
-  constexpr const char* names[] = {"float32", "float64", "bfloat16", "float16"};
+  constexpr const char* names[] = {"float32", "float64", "bfloat16", "float16", "Q4_0", "Q4_1",
+                                   "Q5_0",    "Q5_1",    "Q8_0",     "Q4_K",    "Q5_K", "Q6_K"};
   return names[static_cast<std::size_t>(dtype)];
 }
 
@@ -124,10 +151,15 @@ template double* Tensor::mutable_data<double>();
 template BFloat16* Tensor::mutable_data<BFloat16>();
 template Float16* Tensor::mutable_data<Float16>();
 
+cpu::Blocks cpu::blocks_of(const Tensor& x) {
+  return {x.dtype_, static_cast<const unsigned char*>(x.storage_->data()), x.offset_};
+}
+
 double Tensor::item() const {
   if (!defined() || numel() != 1) {
     fail("item: expected one element, got {}", defined() ? "shape " + to_string(shape_) : "an undefined tensor");
   }
+  if (is_in_blocks(dtype_)) return without_blocks(*this).item();
   return dispatch_stored(dtype_, [&]<class T>() { return static_cast<double>(*data<T>()); });
 }
 
@@ -141,7 +173,7 @@ double Tensor::at(std::initializer_list<std::int64_t> index) const {
     offset += inside ? i * strides_[axis] : 0;
   }
   if (!inside) fail("at: index ({}) lies outside shape {}", fmt::join(index, ", "), to_string(shape_));
-  return dispatch_stored(dtype_, [&]<class T>() { return static_cast<double>(data<T>()[offset]); });
+  return view({}, {}, offset).item();
 }
 
 std::vector<double> Tensor::to_vector() const {
@@ -168,6 +200,7 @@ void Tensor::copy_from(const Tensor& source) {
 Tensor Tensor::to(DType dtype) const {
   check_defined("to", {this});
   if (dtype == dtype_) return detach();
+  if (is_in_blocks(dtype_)) return without_blocks(*this).to(dtype);
   Tensor result(shape_, dtype);
   dispatch(dtype, [&]<class To>() {
     dispatch_stored(dtype_, [&]<class From>() {
@@ -187,6 +220,7 @@ Tensor Tensor::detach() const {
 
 Tensor Tensor::clone() const {
   check_defined("clone", {this});
+  if (is_in_blocks(dtype_)) return without_blocks(*this);
   Tensor copy(shape_, dtype_, "clone");
   copy.copy_from(*this);
   return copy;
@@ -214,7 +248,8 @@ Tensor Tensor::view(const Shape& shape, const Shape& strides, std::int64_t offse
     std::int64_t& end = reach < 0 ? least : most;
     fits = fits && !__builtin_add_overflow(end, reach, &end);
   }
-  if (!is_empty && !(fits && least >= 0 && most < storage_->bytes() / size_of(dtype_))) {
+  const cpu::BlockLayout block = cpu::block_layout(dtype_);
+  if (!is_empty && !(fits && least >= 0 && most < storage_->bytes() / block.bytes * block.numbers)) {
     fail("view: shape {} with strides {} and offset {} reaches outside the storage of {} bytes", to_string(shape),
          to_string(strides), offset, storage_->bytes());
   }
@@ -223,6 +258,11 @@ Tensor Tensor::view(const Shape& shape, const Shape& strides, std::int64_t offse
   result.strides_ = strides;
   result.offset_ += offset;
   return result;
+}
+
+std::int64_t Tensor::bytes() const {
+  const cpu::BlockLayout block = cpu::block_layout(dtype_);
+  return numel() / block.numbers * block.bytes;
 }
 
 std::uint64_t Tensor::version() const { return storage_ ? storage_->version : 0; }
@@ -267,7 +307,14 @@ bool is_finite(const Tensor& x) {
   if (x.storage_->finite_at == x.storage_->version) return true;
   const Tensor dense = x.is_contiguous() ? x : x.clone();
   std::atomic<bool> finite = true;
-  dispatch_stored(x.dtype(), [&]<class T>() {
+  if (is_in_blocks(dense.dtype())) {
+    cpu::parallel_for(dense.numel(), 16384, [&, from = cpu::blocks_of(dense)](std::int64_t begin, std::int64_t end) {
+      if (!cpu::has_finite_scales(from + begin, end - begin)) finite = false;
+    });
+    if (finite) note_finite(x);
+    return finite;
+  }
+  dispatch_stored(dense.dtype(), [&]<class T>() {
     const T* values = dense.data<T>();
     cpu::parallel_for(dense.numel(), 16384, [&](std::int64_t begin, std::int64_t end) {
       if (!all_finite(values + begin, end - begin)) finite = false;
@@ -279,7 +326,7 @@ bool is_finite(const Tensor& x) {
 
 void note_finite(const Tensor& x) {
   cpu::Storage& storage = *x.storage_;
-  if (x.is_contiguous() && x.numel() * size_of(x.dtype()) == storage.bytes()) storage.finite_at = storage.version;
+  if (x.is_contiguous() && x.bytes() == storage.bytes()) storage.finite_at = storage.version;
 }
 
 void detail::fail_undefined(const char* operation, std::size_t input) {

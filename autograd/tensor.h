@@ -10,14 +10,21 @@
 
 namespace heed {
 
-/// The element type of a tensor. Tensors of bfloat16 and float16 hold weights that are not trained, in half the memory of
-/// float32. linear(), matmul() and embedding() compute with them as if they were converted to float32, and views, clone()
-/// and to() accept them. Every other operation throws Error, and so does recording a variable of these types.
-enum class DType : std::uint8_t { float32, float64, bfloat16, float16 };
+/// The element type of a tensor. The types from bfloat16 on hold weights that are not trained: 16-bit numbers, or, from
+/// q4_0 on, blocks of 32 numbers (q4_k, q5_k and q6_k: 256) of 4, 5, 6 or 8 bits with the block's scales, as in GGUF files.
+/// linear(), matmul() and embedding() compute with them as if they were converted to float32. Views, to() and clone()
+/// accept them; a clone of blocks is float32. Every other operation throws Error, and so does recording a variable of
+/// these types.
+enum class DType : std::uint8_t { float32, float64, bfloat16, float16, q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k };
 
-/// Returns the name: "float32".
+/// Returns the name: "float32", "Q4_K".
 const char* to_string(DType dtype);
-std::int64_t size_of(DType dtype);  ///< in bytes
+/// Returns the size of a number in bytes. Throws Error for a type of blocks.
+std::int64_t size_of(DType dtype);
+/// Returns whether the type only holds weights: all but float32 and float64.
+constexpr bool is_stored_only(DType dtype) { return dtype > DType::float64; }
+/// Returns whether the numbers lie in blocks.
+constexpr bool is_in_blocks(DType dtype) { return dtype >= DType::q4_0; }
 
 struct BFloat16;  ///< an element of such a tensor
 struct Float16;
@@ -35,7 +42,7 @@ namespace detail {
 }  // namespace detail
 
 /// Calls `function` with the C++ type as template argument: `dispatch(x.dtype(), [&]<class T>() { ... })`. Throws Error for
-/// bfloat16 and float16.
+/// types that only hold weights.
 template <class Function>
 decltype(auto) dispatch(DType dtype, Function&& function) {
   if (dtype == DType::float32) return function.template operator()<float>();
@@ -44,9 +51,13 @@ decltype(auto) dispatch(DType dtype, Function&& function) {
   return function.template operator()<double>();
 }
 
+class Tensor;
+
 namespace cpu {
 class Storage;  ///< a block of memory shared by a tensor and its views
-}
+struct Blocks;
+Blocks blocks_of(const Tensor& x);
+}  // namespace cpu
 
 /// Identifies a tensor in a recording. recording == 0: a constant (node == 0) or variable number `node`.
 struct TapeNode {
@@ -72,8 +83,8 @@ struct TapeNode {
 class Tensor {
  public:
   Tensor() = default;  ///< undefined: defined() is false
-  /// Makes a contiguous tensor without initialising it. Throws Error, prefixed by `operation`, for negative sizes or
-  /// when memory runs out.
+  /// Makes a contiguous tensor without initialising it. Throws Error, prefixed by `operation`, for negative sizes, for rows
+  /// that do not fill whole blocks, or when memory runs out.
   Tensor(Shape shape, DType dtype, const char* operation = "tensor");
   /// Makes a contiguous tensor of the elements at `data`, which are aligned to their size, without a copy. `owner` keeps
   /// them in memory.
@@ -121,7 +132,7 @@ class Tensor {
 
   Tensor to(DType dtype) const;  ///< a constant, converted
   Tensor detach() const;         ///< a constant that shares the storage
-  Tensor clone() const;          ///< a contiguous constant with its own storage
+  Tensor clone() const;          ///< a contiguous constant with its own storage; of blocks, in float32
   /// Returns a constant in the same memory with a name and a frozen state of its own. A recording of one does not detect
   /// writes through the other.
   Tensor alias() const;
@@ -131,6 +142,7 @@ class Tensor {
   /// Returns a constant that shows this storage with another shape, strides and offset (in elements). Throws Error when
   /// an element would lie outside the storage.
   Tensor view(const Shape& shape, const Shape& strides, std::int64_t offset = 0) const;
+  std::int64_t bytes() const;  ///< of the elements
 
   /// For recordings, a tensor is a variable(), the output of a recorded operation, or a constant.
   bool is_variable() const { return tape_node_.recording == 0 && tape_node_.node != 0; }
@@ -151,6 +163,7 @@ class Tensor {
  private:
   friend class CopyWatch;
   friend class Recorder;
+  friend cpu::Blocks cpu::blocks_of(const Tensor& x);
   friend Tensor variable(const Tensor& value);
   friend bool is_finite(const Tensor& x);
   friend void note_finite(const Tensor& x);

@@ -32,7 +32,7 @@ std::string digest_of(std::string_view header, std::string_view data) {
 // The bytes of a tensor, and the name of their type. Error for a finite number that would become infinite.
 std::pair<std::string, std::string> bytes_of(const Tensor& tensor, StoredAs stored) {
   std::string data;
-  const Tensor values = tensor.is_contiguous() ? tensor : tensor.clone();
+  const Tensor values = tensor.is_contiguous() && !is_in_blocks(tensor.dtype()) ? tensor : tensor.clone();
   const auto n = static_cast<std::size_t>(values.numel());
   if (stored == StoredAs::as_it_is) {
     dispatch_stored(values.dtype(),

@@ -88,7 +88,7 @@ struct Init {
 enum class Values { drawn, zeros, none };
 
 /// Returns the values of the parameter with this full name and shape. The parameter shares their memory, for example a
-/// mapped file's. Only weights of Linear, Embedding and an unembedding may be bfloat16 or float16.
+/// mapped file's. Only weights of Linear, Embedding and an unembedding may have a type that only holds weights (DType).
 using ParameterSource = std::function<Tensor(const std::string& name, const Shape& shape)>;
 
 /// The place at which a layer creates its parameters: a store, a prefix of names, and a seed. A parameter's initial values depend

@@ -4,6 +4,7 @@
 #include "autograd/cpu/widen.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -108,6 +109,25 @@ void along_columns(std::int64_t k, const T* x, Matrix<S> W, const T* bias, T* y,
   }
 }
 
+// Computes columns [begin, end) of y = x W + bias.
+template <class T, class S>
+void columns_of_product(std::int64_t k, const T* x, Matrix<S> W, const T* bias, T* y, std::int64_t begin,
+                        std::int64_t end) {
+  if constexpr (std::is_same_v<S, Blocks>) {
+    // A few columns at a time, which stay in the first cache. Each column's sums have the order of float32.
+    const std::int64_t step = W.column_stride == 1 ? end - begin : std::max<std::int64_t>(1, (1 << 12) / k);
+    for (std::int64_t j = begin; j < end; j += step) {
+      const std::int64_t n = std::min(step, end - j);
+      const Matrix<S> part{W.data + j * W.column_stride, W.row_stride, W.column_stride};
+      columns_of_product(k, x, widened<T>(k, n, part), bias ? bias + j : nullptr, y + j, 0, n);
+    }
+  } else if (W.column_stride == 1) {
+    along_rows(k, x, W, bias, y, begin, end);
+  } else {
+    along_columns(k, x, W, bias, y, begin, end);
+  }
+}
+
 }  // namespace
 
 bool is_row_product(std::int64_t k, std::int64_t n, std::int64_t row_stride, std::int64_t column_stride) {
@@ -126,9 +146,8 @@ void row_product(std::int64_t k, std::int64_t n, T alpha, const T* x, std::int64
   const bool by_rows = W.column_stride == 1;
   const std::int64_t wanted = (std::int64_t{1} << 16) / k / 16 * 16;
   const std::int64_t least = by_rows ? 4096 / static_cast<std::int64_t>(sizeof(T)) : 16;
-  parallel_for(n, std::max(wanted, std::min(least, (n + 1) / 2)), [&](std::int64_t begin, std::int64_t end) {
-    by_rows ? along_rows(k, x, W, bias, y, begin, end) : along_columns(k, x, W, bias, y, begin, end);
-  });
+  parallel_for(n, std::max(wanted, std::min(least, (n + 1) / 2)),
+               [&](std::int64_t begin, std::int64_t end) { columns_of_product(k, x, W, bias, y, begin, end); });
 }
 
 template void row_product(std::int64_t, std::int64_t, float, const float*, std::int64_t, Matrix<float>, const float*,
@@ -136,6 +155,8 @@ template void row_product(std::int64_t, std::int64_t, float, const float*, std::
 template void row_product(std::int64_t, std::int64_t, float, const float*, std::int64_t, Matrix<BFloat16>, const float*,
                           float*);
 template void row_product(std::int64_t, std::int64_t, float, const float*, std::int64_t, Matrix<Float16>, const float*,
+                          float*);
+template void row_product(std::int64_t, std::int64_t, float, const float*, std::int64_t, Matrix<Blocks>, const float*,
                           float*);
 template void row_product(std::int64_t, std::int64_t, double, const double*, std::int64_t, Matrix<double>,
                           const double*, double*);

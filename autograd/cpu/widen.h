@@ -1,15 +1,18 @@
 #pragma once
+#include "autograd/cpu/blocks.h"
 #include "autograd/cpu/vector_bytes.h"
 #include "autograd/half.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <vector>
 #if defined(__AVX2__) || defined(__F16C__)
 #include <immintrin.h>
 #endif
 
-// Reads vectors of numbers that may be stored as 16-bit ones. Internal.
+// Reads numbers that may be stored in 16 bits or in blocks. Internal.
 namespace heed::cpu {
 
 template <class T, std::int64_t bytes = vector_bytes>
@@ -81,6 +84,25 @@ void widen(const S* from, float* to, std::int64_t n) {
     std::memcpy(to + i, &values, sizeof values);
   }
   for (; i < n; ++i) to[i] = from[i];
+}
+
+// Returns rows x columns of B as T: numbers of another type as a dense copy, with rows or columns dense as in B, that is
+// valid until the thread's next call. Products with the copy therefore have the bits of those with widened weights.
+template <class T, class S>
+Matrix<T> widened(std::int64_t rows, std::int64_t columns, Matrix<S> B) {
+  if constexpr (std::is_same_v<T, S>) {
+    return B;
+  } else {
+    static thread_local std::vector<T> copy;
+    copy.resize(std::max(copy.size(), static_cast<std::size_t>(rows * columns)));
+    const bool by_rows = B.column_stride == 1 || (columns == 1 && B.row_stride != 1);
+    const std::int64_t lines = by_rows ? rows : columns, length = by_rows ? columns : rows;
+    const std::int64_t stride = by_rows ? B.row_stride : B.column_stride;
+    for (std::int64_t line = 0; line < lines; ++line) {
+      widen(B.data + line * stride, copy.data() + line * length, length);
+    }
+    return by_rows ? Matrix<T>{copy.data(), length, 1} : Matrix<T>{copy.data(), 1, length};
+  }
 }
 
 }  // namespace heed::cpu

@@ -1,0 +1,46 @@
+#pragma once
+#include "autograd/cpu/blas.h"
+
+#include <heed/autograd/tensor.h>
+
+#include <cstdint>
+
+// Numbers of few bits that lie in blocks and share the block's scales. Internal.
+namespace heed::cpu {
+
+// The blocks of a type. Types that are not in blocks have one number in each.
+struct BlockLayout {
+  std::int64_t numbers, bytes;  // of a block
+};
+constexpr BlockLayout block_layout(DType type) {
+  constexpr BlockLayout layouts[] = {{1, 4},   {1, 8},   {1, 2},   {1, 2},     {32, 18},   {32, 20},
+                                     {32, 22}, {32, 24}, {32, 34}, {256, 144}, {256, 176}, {256, 210}};
+  return layouts[static_cast<std::size_t>(type)];
+}
+
+// A position in numbers that lie in blocks. Like a pointer, it moves by numbers.
+struct Blocks {
+  DType type;
+  const unsigned char* bytes;  // of block 0
+  std::int64_t number;         // from the first of block 0 on
+
+  Blocks operator+(std::int64_t numbers) const { return {type, bytes, number + numbers}; }
+  Blocks& operator+=(std::int64_t numbers) { return *this = *this + numbers; }
+};
+
+template <>
+struct Matrix<Blocks> {
+  Blocks data;
+  std::int64_t row_stride, column_stride;
+};
+
+// Returns the first number of a tensor.
+Blocks blocks_of(const Tensor& x);
+
+// Writes n numbers as floats, each of which is the same wherever the range begins.
+void widen(Blocks from, float* to, std::int64_t n);
+
+// Returns whether the scales of the blocks that hold n numbers are finite.
+bool has_finite_scales(Blocks from, std::int64_t n);
+
+}  // namespace heed::cpu
