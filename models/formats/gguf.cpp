@@ -1,3 +1,4 @@
+#include "autograd/cpu/blocks.h"
 #include "models/formats/gguf/gguf_config.h"
 #include "models/formats/hugging_face/pretrained.h"
 
@@ -6,15 +7,27 @@
 #include <heed/models/formats/gguf.h>
 
 #include <fstream>
+#include <memory>
+#include <string>
 
 namespace heed {
 namespace {
 
 // Returns the rows of queries or keys in the order before llama.cpp put the two halves of each rotated pair side by
-// side.
-Tensor without_permutation(const Tensor& rows, std::int64_t heads) {
+// side. The bytes of a row stay as they are.
+Tensor without_permutation(const Tensor& stored, std::int64_t heads) {
+  const Tensor rows = stored.rank() == 1 ? stored.to(DType::float32) : stored;  // rows of whole blocks
   const std::int64_t count = rows.size(0), pairs = count / (2 * heads);
-  return reshape(transpose(reshape(rows, {heads, pairs, 2, rows.numel() / count}), 1, 2), rows.shape());
+  const auto bytes = static_cast<std::size_t>(rows.bytes() / count);
+  const auto* const from = reinterpret_cast<const char*>(cpu::blocks_of(rows).bytes);
+  const auto moved = std::make_shared<std::string>();
+  for (std::int64_t head = 0; head < heads; ++head) {
+    for (std::int64_t row = 0; row < 2 * pairs; ++row) {
+      const std::int64_t half = row / pairs, pair = row % pairs;
+      moved->append(from + static_cast<std::size_t>((head * pairs + pair) * 2 + half) * bytes, bytes);
+    }
+  }
+  return Tensor(rows.shape(), rows.dtype(), moved->data(), moved);
 }
 
 }  // namespace

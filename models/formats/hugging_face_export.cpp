@@ -21,7 +21,10 @@ namespace {
 namespace fs = std::filesystem;
 
 // Returns a tensor of the file that holds the parameters side by side along the last axis.
-Tensor stored_tensor(const std::vector<Tensor>& parameters, Layout layout, std::int64_t heads) {
+Tensor stored_tensor(std::vector<Tensor> parameters, Layout layout, std::int64_t heads) {
+  for (Tensor& parameter : parameters) {
+    if (is_in_blocks(parameter.dtype())) parameter = parameter.to(DType::float32);
+  }
   Tensor t = concat(parameters, static_cast<int>(parameters[0].rank()) - 1);
   if (layout == Layout::transposed || layout == Layout::by_head_transposed) t = transpose(t);
   if (layout == Layout::by_head || layout == Layout::by_head_transposed) {

@@ -55,9 +55,9 @@ void save_model(const std::filesystem::path& path, const SavedModel& model);
 
 /// How a model is loaded.
 struct Loading {
-  /// Leaves the matrices of a pretrained model in its files, which are mapped to memory (MappedFile). BF16 and F16 ones
-  /// stay 16-bit: the model computes the same numbers, but these matrices cannot be trained. By default all parameters are
-  /// float32 copies.
+  /// Leaves the matrices of a pretrained model in its files, which are mapped to memory (MappedFile), with the type that
+  /// they have there: the model computes the same numbers, but only matrices of F32 can be trained. By default all
+  /// parameters are float32 copies.
   bool mapped = false;
   /// Receives the share of the weights that is read, from 0 to 1.
   std::function<void(double share)> progress{};

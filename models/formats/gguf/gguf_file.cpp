@@ -1,6 +1,6 @@
 #include "models/formats/gguf/gguf_file.h"
 
-#include "models/formats/gguf/dequantize.h"
+#include "autograd/cpu/blocks.h"
 
 #include <heed/files/utf8.h>
 
@@ -15,6 +15,17 @@ enum class Type : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, flag, text, l
 
 constexpr std::size_t smallest_value = 1, smallest_text = 8, smallest_tensor = 24;  // bytes
 constexpr std::uint64_t longest_list = 1 << 24;  // an item takes more memory than its bytes in the file
+
+// A type of numbers.
+struct NumberType {
+  std::uint32_t code;  // in a file
+  const char* name;
+  DType dtype;
+};
+constexpr NumberType number_types[] = {
+    {0, "F32", DType::float32}, {1, "F16", DType::float16}, {30, "BF16", DType::bfloat16}, {8, "Q8_0", DType::q8_0},
+    {2, "Q4_0", DType::q4_0},   {3, "Q4_1", DType::q4_1},   {6, "Q5_0", DType::q5_0},      {7, "Q5_1", DType::q5_1},
+    {12, "Q4_K", DType::q4_k},  {13, "Q5_K", DType::q5_k},  {14, "Q6_K", DType::q6_k}};
 
 // Reads a file from the front.
 class GgufReader {
@@ -119,28 +130,23 @@ StoredTensor read_entry(GgufReader& reader, std::uint64_t file_size) {
     sizes.insert(sizes.begin(), static_cast<std::int64_t>(size));
   }
   const auto code = reader.number<std::uint32_t>();
-  const auto type = block_type(code);
-  if (!type) {
-    reader.wrong(
-        "tensor '{}' has the type {}; heed reads F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K",
-        excerpt(tensor.name), code);
+  const auto* const type = std::ranges::find(number_types, code, &NumberType::code);
+  if (type == std::end(number_types)) {
+    std::string known;
+    for (const NumberType& one : number_types) known += fmt::format("{}{}", known.empty() ? "" : ", ", one.name);
+    reader.wrong("tensor '{}' has the type {}; heed reads {}", excerpt(tensor.name), code, known);
   }
-  if (sizes.back() % static_cast<std::int64_t>(type->numbers) != 0) {
+  const cpu::BlockLayout block = cpu::block_layout(type->dtype);
+  if (sizes.back() % block.numbers != 0) {
     reader.wrong("tensor '{}' has rows of {} numbers, which {} cannot hold", excerpt(tensor.name), sizes.back(),
                  type->name);
   }
   tensor.shape = Shape(sizes);
-  tensor.dtype = DType::float32;
+  tensor.dtype = type->dtype;
   tensor.type = type->name;
   tensor.begin = reader.number<std::uint64_t>();
-  tensor.end = static_cast<std::uint64_t>(tensor.shape.numel()) / type->numbers * type->bytes;  // its length, so far
+  tensor.end = static_cast<std::uint64_t>(tensor.shape.numel() / block.numbers * block.bytes);  // its length, so far
   return tensor;
-}
-
-BlockType type_named(const std::string& name) {
-  for (std::uint32_t code = 0;; ++code) {
-    if (const auto type = block_type(code); type && type->name == name) return *type;
-  }
 }
 
 }  // namespace
@@ -190,19 +196,14 @@ GgufFile::GgufFile(const std::filesystem::path& path) : path_(path.string()), fi
 }
 
 Tensor GgufFile::read(const StoredTensor& stored) const {
-  const BlockType type = type_named(stored.type);
-  const std::string bytes = file_.read(data_begin_ + stored.begin, stored.end - stored.begin);
-  Tensor tensor(stored.shape, DType::float32);
-  dequantize(type, bytes.data(), bytes.size() / type.bytes, tensor.mutable_data<float>());
-  return tensor;
+  const auto bytes = std::make_shared<std::string>(file_.read(data_begin_ + stored.begin, stored.end - stored.begin));
+  return Tensor(stored.shape, stored.dtype, bytes->data(), bytes);
 }
 
 Tensor GgufFile::map(const StoredTensor& stored) {
-  const DType dtype = stored.type == "BF16" ? DType::bfloat16 : stored.type == "F16" ? DType::float16 : DType::float32;
-  if (dtype == DType::float32 && stored.type != "F32") return read(stored);
   if (!mapped_) mapped_.emplace(path_);
   if (mapped_->size() < data_begin_ + stored.end) fail("{}: it was cut while it was read; try again", path_);
-  return Tensor(stored.shape, dtype, mapped_->data() + data_begin_ + stored.begin, mapped_->owner());
+  return Tensor(stored.shape, stored.dtype, mapped_->data() + data_begin_ + stored.begin, mapped_->owner());
 }
 
 }  // namespace heed

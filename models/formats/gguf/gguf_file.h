@@ -25,10 +25,9 @@ class GgufFile {
   const std::map<std::string, LargeJson>& metadata() const { return metadata_; }
   /// The directory. Shapes are those of NumPy: the contiguous axis comes last.
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
-  /// Returns the numbers of one of tensors() as float32.
+  /// Returns one of tensors() with the type that it has in the file, in memory of its own.
   Tensor read(const StoredTensor& tensor) const;
-  /// Returns one of tensors() in the file's own memory, which MappedFile describes, if it is F32, F16 or BF16. Other types
-  /// are read.
+  /// Returns one of tensors() in the file's own memory, which MappedFile describes.
   Tensor map(const StoredTensor& tensor);
 
  private:

@@ -3,6 +3,7 @@
 #include "tests/message.h"
 #include "tests/models/formats/gguf_bytes.h"
 
+#include <heed/autograd/ops.h>
 #include <heed/models/formats/gguf.h>
 #include <heed/models/formats/hugging_face.h>
 #include <heed/models/reading.h>
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <set>
 
 using namespace heed;
 
@@ -104,6 +106,100 @@ TEST_CASE("A GGUF file gives the logits of the model that it was made from") {
     CHECK(difference(model, without_windows(name)) < 1e-5);
     CHECK(model.vocabulary.word(7) == "<7>");
   }
+}
+
+namespace {
+
+// A llama of two layers whose matrices lie in blocks of all types, with random numbers.
+std::filesystem::path write_blocks(const Scratch& scratch) {
+  constexpr std::uint64_t d = 256, width = 512, words = 70, keys = 128;
+  GgufBytes file;
+  file.text("general.architecture", "llama").u32("llama.block_count", 2).u32("llama.context_length", 64);
+  file.u32("llama.embedding_length", d).u32("llama.feed_forward_length", width).u32("llama.attention.head_count", 4);
+  file.u32("llama.attention.head_count_kv", 2).f32("llama.attention.layer_norm_rms_epsilon", 1e-5F);
+  struct Type {
+    std::uint32_t code;
+    std::uint64_t numbers, bytes;
+    std::vector<std::size_t> scales;  // the upper bytes of scales in a block
+  };
+  const std::vector<Type> types = {{2, 32, 18, {1}},       {3, 32, 20, {1, 3}},  {6, 32, 22, {1}},
+                                   {7, 32, 24, {1, 3}},    {8, 32, 34, {1}},     {12, 256, 144, {1, 3}},
+                                   {13, 256, 176, {1, 3}}, {14, 256, 210, {209}}};
+  std::string data;
+  std::uint32_t count = 0;
+  Random random(5);
+  const auto matrix = [&](const std::string& name, std::uint64_t in, std::uint64_t out) {
+    const Type& type = types[count++ % types.size()];
+    file.tensor(name, {in, out}, type.code, data.size());
+    const std::size_t begin = data.size();
+    for (std::uint64_t i = 0; i < in * out / type.numbers * type.bytes; ++i)
+      data += static_cast<char>(random.below(256));
+    for (std::size_t block = begin; block < data.size(); block += type.bytes) {
+      for (const std::size_t scale : type.scales)
+        data[block + scale] = static_cast<char>(0x0c | (data[block + scale] & 0x80));
+    }
+    data.append((32 - data.size() % 32) % 32, '\0');
+  };
+  const auto norm = [&](const std::string& name) {
+    file.tensor(name, {d}, 0, data.size());
+    for (std::uint64_t i = 0; i < d; ++i) data += std::string("\0\0\x80\x3f", 4);  // 1
+  };
+  matrix("token_embd.weight", d, words);
+  matrix("output.weight", d, words);
+  norm("output_norm.weight");
+  for (const std::string layer : {"blk.0.", "blk.1."}) {
+    norm(layer + "attn_norm.weight");
+    norm(layer + "ffn_norm.weight");
+    matrix(layer + "attn_q.weight", d, d);
+    matrix(layer + "attn_k.weight", d, keys);
+    matrix(layer + "attn_v.weight", d, keys);
+    matrix(layer + "attn_output.weight", d, d);
+    matrix(layer + "ffn_gate.weight", d, width);
+    matrix(layer + "ffn_up.weight", d, width);
+    matrix(layer + "ffn_down.weight", width, d);
+  }
+  std::string all = file.bytes();
+  all.append((32 - all.size() % 32) % 32, '\0');
+  write_file(scratch / "blocks.gguf", all + data);
+  return scratch / "blocks.gguf";
+}
+
+}  // namespace
+
+TEST_CASE("A mapped GGUF model whose weights lie in blocks has the logits of the one in float32") {
+  const Scratch scratch;
+  const std::filesystem::path path = write_blocks(scratch);
+  const SavedModel wide = load_model(path);
+  const std::int64_t before = memory_use().bytes_in_use;
+  const SavedModel model = load_model(path, {.mapped = true});
+  const std::int64_t bytes = memory_use().bytes_in_use - before;
+  std::set<DType> types;
+  for (const auto& [name, value] : model.parameters) {
+    CAPTURE(name);
+    CHECK(wide.parameters[name].dtype() == DType::float32);
+    CHECK(wide.parameters[name].to_vector() == value.to_vector());
+    CHECK(value.dtype() == (value.rank() == 2 ? value.dtype() : DType::float32));
+    types.insert(value.dtype());
+  }
+  CHECK(types.size() == 9);  // and float32
+  CHECK(bytes < 20'000);     // norms; the matrices stay in the file, and queries and keys outside tensors' memory
+  CHECK(difference(model, wide) == 0);
+
+  const auto& decoder = std::get<LanguageModel>(*model.network);
+  Cache cache, cache_of_wide;
+  for (const Ids& ids : {Ids({1, 4}, {3, 17, 5, 8}), Ids({1, 1}, {9})}) {
+    const Tensor logits = decoder.append(ids, cache);
+    CHECK(max(abs(logits)).item() > 0.05);
+    const Tensor expected = std::get<LanguageModel>(*wide.network).append(ids, cache_of_wide);
+    CHECK(max(abs(logits - expected)).item() <= (ids.numel() == 1 ? 1e-6 : 0));  // sums along rows instead of columns
+  }
+
+  const SavedModel exact = in_float64(model);
+  CHECK(exact.parameters["words.weight"].to_vector() == wide.parameters["words.weight"].to_vector());
+  export_hugging_face(model, scratch / "exported");
+  CHECK(difference(load_model(scratch / "exported"), wide) == 0);
+  save_model(scratch / "saved.safetensors", model);
+  CHECK(difference(load_model(scratch / "saved.safetensors"), wide) == 0);
 }
 
 TEST_CASE("The end tokens of a GGUF file are those for the end of a text and of a turn") {
