@@ -18,6 +18,8 @@ ids = [5, 17, 3, 42, 8, 17, 29, 11, 50, 7, 23]
 
 encoder = dict(vocab_size=61, hidden_size=20, num_hidden_layers=2, num_attention_heads=4, intermediate_size=28,
                max_position_embeddings=16)
+opt = dict(vocab_size=61, hidden_size=20, num_hidden_layers=2, num_attention_heads=4, ffn_dim=28,
+                      max_position_embeddings=16, word_embed_proj_dim=20)
 decoder = dict(vocab_size=61, hidden_size=20, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
                intermediate_size=28, max_position_embeddings=16, pad_token_id=0, bos_token_id=1, eos_token_id=2)
 wide = dict(decoder, head_dim=6)  # heads that are wider than d_model / heads
@@ -36,6 +38,7 @@ models = {
     "distilbert": (tf.DistilBertForMaskedLM,
                    tf.DistilBertConfig(vocab_size=61, dim=20, n_layers=2, n_heads=4, hidden_dim=28,
                                        max_position_embeddings=16), torch.bfloat16),
+    "electra": (tf.ElectraForMaskedLM, tf.ElectraConfig(**encoder, embedding_size=20), torch.bfloat16),
     "roberta": (tf.RobertaForMaskedLM,
                 tf.RobertaConfig(**encoder, pad_token_id=1, type_vocab_size=1, layer_norm_eps=1e-5), torch.bfloat16),
     "gpt2": (tf.GPT2LMHeadModel,
@@ -43,6 +46,13 @@ models = {
     "gpt2_mistral": (tf.GPT2LMHeadModel,
                      tf.GPT2Config(vocab_size=61, n_embd=20, n_layer=3, n_head=4, n_positions=16,
                                    scale_attn_by_inverse_layer_idx=True, reorder_and_upcast_attn=True), torch.float16),
+    "gpt_neo": (tf.GPTNeoForCausalLM,
+                tf.GPTNeoConfig(vocab_size=61, hidden_size=20, num_layers=3, num_heads=4, max_position_embeddings=16,
+                                attention_types=[[["global", "local"], 1], [["local"], 1]], window_size=4),
+                torch.bfloat16),
+    "opt": (tf.OPTForCausalLM, tf.OPTConfig(**opt), torch.float16),
+    "opt_after": (tf.OPTForCausalLM, tf.OPTConfig(**opt, do_layer_norm_before=False, enable_bias=False),
+                  torch.bfloat16),
     "gpt_neox": (tf.GPTNeoXForCausalLM,
                  tf.GPTNeoXConfig(**dict(encoder, num_attention_heads=2), rope_parameters=rope(partial_rotary_factor=0.4)),
                  torch.float16),
@@ -72,6 +82,8 @@ models = {
                            original_max_position_embeddings=12, rope_parameters=rope(
                                "longrope", partial_rotary_factor=0.75, short_factor=[1.0, 1.5, 2.25],
                                long_factor=[2.0, 4.0, 8.0], original_max_position_embeddings=12)), torch.bfloat16),
+    "gemma": (tf.GemmaForCausalLM, tf.GemmaConfig(**dict(wide, num_key_value_heads=1), rope_parameters=rope()),
+              torch.bfloat16),
     "gemma2": (tf.Gemma2ForCausalLM,
                tf.Gemma2Config(**gemma, attn_logit_softcapping=2.0, final_logit_softcapping=3.0,
                                rope_parameters=rope()), torch.bfloat16),

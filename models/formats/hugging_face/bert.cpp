@@ -35,6 +35,17 @@ PretrainedConfig read_megatron_bert(ConfigReader& json) {
   return config;
 }
 
+// Reads ELECTRA. Its sizes in which embeddings are narrower than hidden states project them, which heed does not compute.
+PretrainedConfig read_electra(ConfigReader& json) {
+  PretrainedConfig config = read_bert(json);
+  config.head_activation = Activation::gelu;
+  if (json.integer("embedding_size", 1, 128) != config.transformer.d_model()) {
+    json.note(fmt::format("'embedding_size': heed computes hidden_size ({}) alone", config.transformer.d_model()));
+  }
+  json.ignore({"summary_activation", "summary_last_dropout", "summary_type", "summary_use_proj"});
+  return config;
+}
+
 // Reads RoBERTa, whose positions begin behind the padding's id.
 PretrainedConfig read_roberta(ConfigReader& json) {
   PretrainedConfig config = read_bert(json);
@@ -111,6 +122,18 @@ Family megatron_bert_family() {
   Family family{{"megatron-bert"}, read_megatron_bert, {"bert."}, bert_names("attention.ln", "ln"), unused};
   family.tensors.norm("encoder.ln", "encoder.norm");
   return with_bert_head(std::move(family));
+}
+
+Family electra_family() {
+  Family family{{"electra"}, read_electra, {"electra."}, bert_names(), unused};
+  family.tensors.head()
+      .candidates()
+      .linear("generator_predictions.dense", {"transform.dense"})
+      .norm("generator_predictions.LayerNorm", "transform.norm")
+      .same("generator_lm_head.bias", "output_bias")
+      .logits("generator_lm_head.weight");
+  family.ignored.insert(family.ignored.end(), {"discriminator_predictions.*"});
+  return family;
 }
 
 Family roberta_family() {

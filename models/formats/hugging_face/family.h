@@ -63,15 +63,19 @@ struct Family {
 Family bert_family();
 Family megatron_bert_family();
 Family distilbert_family();
+Family electra_family();
 Family roberta_family();
 Family gpt2_family();
+Family gpt_neo_family();
 Family gpt_neox_family();
+Family opt_family();
 Family llama_family();
 Family mistral_family();
 Family qwen2_family();
 Family qwen3_family();
 Family olmo2_family();
 Family phi3_family();
+Family gemma_family();
 Family gemma2_family();
 Family gemma3_family();
 

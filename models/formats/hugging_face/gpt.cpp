@@ -1,5 +1,11 @@
 #include "models/formats/hugging_face/family.h"
 
+#include <heed/files/utf8.h>
+
+#include <fmt/format.h>
+
+#include <vector>
+
 namespace heed {
 namespace {
 
@@ -18,6 +24,80 @@ PretrainedConfig read_gpt2(ConfigReader& json) {
   json.expect("add_cross_attention", false);
   json.ignore({"n_ctx", "reorder_and_upcast_attn", "summary_activation", "summary_first_dropout",
                "summary_proj_to_labels", "summary_type", "summary_use_proj"});
+  return config;
+}
+
+// Returns for each layer of GPT-Neo whether its attention is local: attention_types has lists of kinds, each with the number of
+// its repetitions.
+std::vector<bool> local_layers(ConfigReader& json, int layers) {
+  const Json fallback = {{{"global", "local"}, 12}};
+  const Json* const given = json.find("attention_types");
+  const Json types = given ? *given : fallback;
+  std::vector<bool> local;
+  bool is_valid = types.is_array();
+  for (std::size_t i = 0; is_valid && i < types.size(); ++i) {
+    const Json& group = types[i];
+    is_valid = group.is_array() && group.size() == 2 && group[0].is_array() && !group[0].empty() &&
+               group[1].is_number_integer();
+    for (int n = 0; is_valid && n < group[1] && std::ssize(local) <= layers; ++n) {
+      for (const Json& kind : group[0]) {
+        local.push_back(kind == "local");
+        is_valid = is_valid && (kind == "local" || kind == "global");
+      }
+    }
+  }
+  if (!is_valid || std::ssize(local) != layers) {
+    json.note(fmt::format("'attention_types' must give {} layers, each \"global\" or \"local\", got {}", layers,
+                          excerpt(format_json(types))));
+    local.assign(static_cast<std::size_t>(layers), false);
+  }
+  return local;
+}
+
+// Reads GPT-Neo, which does not scale its scores, and whose queries, keys and values have no biases.
+PretrainedConfig read_gpt_neo(ConfigReader& json) {
+  PretrainedConfig config;
+  TransformerConfig& t = config.transformer =
+      gpt2(json.integer("num_layers", 1), json.integer("num_heads", 1), json.integer("hidden_size", 1));
+  t.vocabulary = json.integer("vocab_size", 1);
+  t.max_length = json.integer("max_position_embeddings", 1);
+  t.block.attention.scale = 1;
+  t.block.attention.bias = Bias::no;
+  const std::vector<bool> local = local_layers(json, t.layers);
+  const int window = json.integer("window_size", 1, 256);
+  for (int layer = 0; layer < t.layers; ++layer) {
+    local[static_cast<std::size_t>(layer)] ? static_cast<void>(t.block.attention.window = window)
+                                           : t.full_attention_layers.push_back(layer);
+  }
+  if (t.block.attention.window == 0) t.full_attention_layers.clear();
+  t.block.mlp.width = json.integer("intermediate_size", 1, 4 * t.d_model(), Null::missing);
+  t.block.mlp.activation = json.activation("activation_function", "gelu_new");
+  t.block.norm.epsilon = json.positive("layer_norm_epsilon", 1e-5);
+  config.logits.tied = json.flag("tie_word_embeddings", true);
+  json.ignore({"attention_layers", "embed_dropout", "resid_dropout", "summary_activation", "summary_first_dropout",
+               "summary_proj_to_labels", "summary_type", "summary_use_proj"});
+  return config;
+}
+
+// Reads OPT, whose positions begin at row 2, and which in the size of 350M normalises after each part.
+PretrainedConfig read_opt(ConfigReader& json) {
+  PretrainedConfig config;
+  TransformerConfig& t = config.transformer = gpt2(
+      json.integer("num_hidden_layers", 1), json.integer("num_attention_heads", 1), json.integer("hidden_size", 1));
+  t.vocabulary = json.integer("vocab_size", 1);
+  t.max_length = json.integer("max_position_embeddings", 1);
+  t.position_offset = 2;
+  const Bias bias = json.flag("enable_bias", true) ? Bias::yes : Bias::no;
+  t.block.attention.bias = t.block.attention.output_bias = t.block.mlp.bias = bias;
+  const bool is_before = json.flag("do_layer_norm_before", true);
+  t.block.placement = is_before ? NormPlacement::before : NormPlacement::after;
+  t.final_norm = is_before && !json.flag("_remove_final_layer_norm", false);
+  t.block.mlp.width = json.integer("ffn_dim", 1);
+  t.block.mlp.activation = json.activation("activation_function", "relu");
+  config.logits.tied = json.flag("tie_word_embeddings", true);
+  json.expect("word_embed_proj_dim", t.d_model());
+  json.expect("layer_norm_elementwise_affine", true);
+  json.ignore({"_remove_final_layer_norm", "activation_dropout", "init_std", "layerdrop"});
   return config;
 }
 
@@ -54,6 +134,41 @@ Family gpt2_family() {
       .linear_in_out("h.{}.mlp.c_fc", {"encoder.{}.mlp.in"})
       .linear_in_out("h.{}.mlp.c_proj", {"encoder.{}.mlp.out"})
       .norm("ln_f", "encoder.norm")
+      .logits("lm_head.weight");
+  return family;
+}
+
+Family gpt_neo_family() {
+  Family family{
+      {"gpt_neo"}, read_gpt_neo, {"transformer."}, {}, {"h.{}.attn.attention.bias", "h.{}.attn.attention.masked_bias"}};
+  family.tensors.same("wte.weight", "words.weight")
+      .same("wpe.weight", "positions.weight")
+      .norm("h.{}.ln_1", "encoder.{}.attention_norm")
+      .linear("h.{}.attn.attention.q_proj", {"encoder.{}.attention.W_Q"})
+      .linear("h.{}.attn.attention.k_proj", {"encoder.{}.attention.W_K"})
+      .linear("h.{}.attn.attention.v_proj", {"encoder.{}.attention.W_V"})
+      .linear("h.{}.attn.attention.out_proj", {"encoder.{}.attention.W_O"})
+      .norm("h.{}.ln_2", "encoder.{}.mlp.norm")
+      .linear("h.{}.mlp.c_fc", {"encoder.{}.mlp.in"})
+      .linear("h.{}.mlp.c_proj", {"encoder.{}.mlp.out"})
+      .norm("ln_f", "encoder.norm")
+      .logits("lm_head.weight");
+  return family;
+}
+
+Family opt_family() {
+  Family family{{"opt"}, read_opt, {"model.decoder.", "decoder."}, {}, {}};
+  family.tensors.same("embed_tokens.weight", "words.weight")
+      .same("embed_positions.weight", "positions.weight")
+      .norm("layers.{}.self_attn_layer_norm", "encoder.{}.attention_norm")
+      .linear("layers.{}.self_attn.q_proj", {"encoder.{}.attention.W_Q"})
+      .linear("layers.{}.self_attn.k_proj", {"encoder.{}.attention.W_K"})
+      .linear("layers.{}.self_attn.v_proj", {"encoder.{}.attention.W_V"})
+      .linear("layers.{}.self_attn.out_proj", {"encoder.{}.attention.W_O"})
+      .norm("layers.{}.final_layer_norm", "encoder.{}.mlp.norm")
+      .linear("layers.{}.fc1", {"encoder.{}.mlp.in"})
+      .linear("layers.{}.fc2", {"encoder.{}.mlp.out"})
+      .norm("final_layer_norm", "encoder.norm")
       .logits("lm_head.weight");
   return family;
 }

@@ -117,24 +117,41 @@ PretrainedConfig read_phi3(ConfigReader& json) {
   return config;
 }
 
-// Reads Gemma, whose gains are 1 + weight, and whose embeddings are multiplied by sqrt(d_model).
-PretrainedConfig read_gemma(ConfigReader& json) {
+// Reads what all versions of Gemma share: gains of 1 + weight, and embeddings that are multiplied by sqrt(d_model).
+PretrainedConfig read_gemma_shape(ConfigReader& json) {
   PretrainedConfig config = read_llama_shape(json, 256);
   TransformerConfig& t = config.transformer;
   t.embedding_scale = std::sqrt(t.d_model());
-  t.block.placement = NormPlacement::both;
   t.block.norm.gain_offset = t.block.attention.query_key.gain_offset = true;
-  t.block.mlp.activation = json.activation("hidden_activation", "gelu_pytorch_tanh", true);
-  t.block.attention.scale = 1 / std::sqrt(json.positive("query_pre_attn_scalar", 256));
   read_attention_bias(json, t);
   config.logits.tied = json.flag("tie_word_embeddings", true);
   json.expect("use_bidirectional_attention", false);
+  return config;
+}
+
+PretrainedConfig read_gemma(ConfigReader& json) {
+  PretrainedConfig config = read_gemma_shape(json);
+  TransformerConfig& t = config.transformer;
+  t.block.mlp.activation = json.activation("hidden_act", "gelu_pytorch_tanh", true);
+  json.expect("hidden_activation",
+              json.text("hidden_act", "gelu_pytorch_tanh"));  // which versions of transformers read
+  read_rotary(json, t, 10000);
+  return config;
+}
+
+// Reads what Gemma 2 and 3 share: norms before and after each part.
+PretrainedConfig read_later_gemma(ConfigReader& json) {
+  PretrainedConfig config = read_gemma_shape(json);
+  TransformerConfig& t = config.transformer;
+  t.block.placement = NormPlacement::both;
+  t.block.mlp.activation = json.activation("hidden_activation", "gelu_pytorch_tanh", true);
+  t.block.attention.scale = 1 / std::sqrt(json.positive("query_pre_attn_scalar", 256));
   json.ignore({"hidden_act"});  // hidden_activation counts
   return config;
 }
 
 PretrainedConfig read_gemma2(ConfigReader& json) {
-  PretrainedConfig config = read_gemma(json);
+  PretrainedConfig config = read_later_gemma(json);
   TransformerConfig& t = config.transformer;
   t.block.attention.soft_cap = json.positive_or_none("attn_logit_softcapping", false);
   config.logits.soft_cap = json.positive_or_none("final_logit_softcapping", false);
@@ -144,7 +161,7 @@ PretrainedConfig read_gemma2(ConfigReader& json) {
 }
 
 PretrainedConfig read_gemma3(ConfigReader& json) {
-  PretrainedConfig config = read_gemma(json);
+  PretrainedConfig config = read_later_gemma(json);
   TransformerConfig& t = config.transformer;
   t.block.attention.query_key_norm = QueryKeyNorm::heads;
   json.ignore({"attn_logit_softcapping"});  // transformers applies it in Gemma 2 alone
@@ -213,7 +230,9 @@ Family phi3_family() {
   return llama_like("phi3", read_phi3, names);
 }
 
-static TensorNames gemma_names() {
+Family gemma_family() { return llama_like("gemma", read_gemma, norms_before(llama_names())); }
+
+static TensorNames later_gemma_names() {
   TensorNames names = llama_names();
   names.norm("layers.{}.input_layernorm", "encoder.{}.attention_norm")
       .norm("layers.{}.post_attention_layernorm", "encoder.{}.output_attention_norm")
@@ -222,9 +241,9 @@ static TensorNames gemma_names() {
   return names;
 }
 
-Family gemma2_family() { return llama_like("gemma2", read_gemma2, gemma_names()); }
+Family gemma2_family() { return llama_like("gemma2", read_gemma2, later_gemma_names()); }
 Family gemma3_family() {
-  Family family = llama_like("gemma3_text", read_gemma3, gemma_names());
+  Family family = llama_like("gemma3_text", read_gemma3, later_gemma_names());
   family.prefixes = {"model.", "language_model.", "model."};  // with an image encoder in either order
   family.ignored.insert(family.ignored.end(), {"vision_tower.*", "multi_modal_projector.*"});
   return family;

@@ -58,9 +58,22 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
           "  'rope_parameters': 'turns' is unknown to heed, which cannot tell whether it changes the numbers: 3\n"
           "  'alibi' is unknown to heed, which cannot tell whether it changes the numbers: true");
   CHECK(with_key("model_type", "gpt3") ==
-        "DIR/config.json: 'model_type' must be one of bert, megatron-bert, distilbert, roberta, xlm-roberta, "
-        "camembert, gpt2, gpt_neox, "
-        "llama, mistral, qwen2, qwen3, olmo2, phi3, gemma2, gemma3_text, got 'gpt3' (did you mean 'gpt2'?)");
+        "DIR/config.json: 'model_type' must be one of bert, megatron-bert, distilbert, electra, roberta, xlm-roberta, "
+        "camembert, gpt2, gpt_neo, gpt_neox, opt, llama, mistral, qwen2, qwen3, olmo2, phi3, gemma, gemma2, "
+        "gemma3_text, got 'gpt3' (did you mean 'gpt2'?)");
+  const std::string layers = "'attention_types' must give 3 layers, each \"global\" or \"local\", got ";
+  for (const char* types :
+       {R"([[["global"],2]])", R"([[["global","local"],9223372036854775807]])", R"([[[],4611686018427387904]])",
+        R"([[["global","wide"],1],[["local"],1]])", R"([["global",3]])", R"({"global":3})"}) {
+    CHECK(with_key("attention_types", Json::parse(types), "gpt_neo") == not_as_configured + layers + types);
+  }
+  CHECK(with_key("embedding_size", 128, "electra") ==
+        not_as_configured + "'embedding_size': heed computes hidden_size (20) alone");
+  CHECK(with_key("word_embed_proj_dim", 512, "opt") ==
+        not_as_configured + "'word_embed_proj_dim': heed computes 20 alone, got 512");
+  CHECK(with_key("layer_norm_elementwise_affine", false, "opt").starts_with(not_as_configured));
+  CHECK(with_key("hidden_activation", "relu", "gemma") ==
+        not_as_configured + "'hidden_activation': heed computes \"gelu_pytorch_tanh\" alone, got \"relu\"");
   CHECK(with_key("add_cross_attention", true, "gpt2") ==
         not_as_configured + "'add_cross_attention': heed computes false alone, got true");
   CHECK(with_key("partial_rotary_factor", 0.5) ==

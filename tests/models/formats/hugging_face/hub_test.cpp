@@ -34,6 +34,47 @@ TEST_CASE("Configurations of GPT-2 and Pythia on the hub are understood") {
   CHECK((pythia.transformer.rotary.fraction == 0.25 && pythia.transformer.block.parallel && !pythia.logits.tied));
 }
 
+TEST_CASE("Configurations of TinyStories, OPT, ELECTRA and Gemma on the hub are understood") {
+  const TransformerConfig stories =
+      read(R"({"activation_function": "gelu_new", "architectures": ["GPTNeoForCausalLM"], "attention_dropout": 0,
+    "attention_layers": ["global", "local", "global", "local"], "attention_types": [[["global", "local"], 2]],
+    "bos_token_id": 50256, "embed_dropout": 0, "eos_token_id": 50256, "gradient_checkpointing": false,
+    "hidden_size": 768, "initializer_range": 0.02, "intermediate_size": null, "layer_norm_epsilon": 1e-05,
+    "max_position_embeddings": 2048, "model_type": "gpt_neo", "num_heads": 16, "num_layers": 4, "resid_dropout": 0,
+    "summary_activation": null, "summary_first_dropout": 0.1, "summary_proj_to_labels": true,
+    "summary_type": "cls_index", "summary_use_proj": true, "torch_dtype": "float32",
+    "transformers_version": "4.28.1", "use_cache": true, "vocab_size": 50257, "window_size": 256})")
+          .transformer;
+  CHECK((stories.block_at(0).attention.window == 0 && stories.block_at(1).attention.window == 256));
+  CHECK((stories.block.attention.scale == 1 && stories.block.mlp.width == 3072));
+  const TransformerConfig opt =
+      read(R"({"_remove_final_layer_norm": false, "activation_dropout": 0.0, "activation_function": "relu",
+    "architectures": ["OPTForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 2, "do_layer_norm_before": true,
+    "dropout": 0.1, "eos_token_id": 2, "ffn_dim": 3072, "hidden_size": 768, "init_std": 0.02, "layerdrop": 0.0,
+    "max_position_embeddings": 2048, "model_type": "opt", "num_attention_heads": 12, "num_hidden_layers": 12,
+    "pad_token_id": 1, "prefix": "</s>", "torch_dtype": "float16", "use_cache": true, "vocab_size": 50272,
+    "word_embed_proj_dim": 768})")
+          .transformer;
+  CHECK((opt.position_offset == 2 && opt.max_length == 2048 && opt.block.mlp.activation == Activation::relu));
+  const TransformerConfig electra =
+      read(R"({"architectures": ["ElectraForPreTraining"], "attention_probs_dropout_prob": 0.1, "embedding_size": 768,
+    "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 768, "initializer_range": 0.02,
+    "intermediate_size": 3072, "layer_norm_eps": 1e-12, "max_position_embeddings": 512, "model_type": "electra",
+    "num_attention_heads": 12, "num_hidden_layers": 12, "pad_token_id": 0, "summary_activation": "gelu",
+    "summary_last_dropout": 0.1, "summary_type": "first", "summary_use_proj": true, "type_vocab_size": 2,
+    "vocab_size": 30522})")
+          .transformer;
+  CHECK((electra.segments == 2 && electra.embedding_norm));
+  const PretrainedConfig gemma =
+      read(R"({"architectures": ["GemmaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "bos_token_id": 2, "eos_token_id": 1, "head_dim": 256, "hidden_act": "gelu_pytorch_tanh",
+    "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 2048, "initializer_range": 0.02,
+    "intermediate_size": 16384, "max_position_embeddings": 8192, "model_type": "gemma", "num_attention_heads": 8,
+    "num_hidden_layers": 18, "num_key_value_heads": 1, "pad_token_id": 0, "rms_norm_eps": 1e-06, "rope_scaling": null,
+    "rope_theta": 10000.0, "torch_dtype": "bfloat16", "use_cache": true, "vocab_size": 256000})");
+  CHECK((gemma.logits.tied && gemma.transformer.block.norm.gain_offset));
+}
+
 TEST_CASE("Configurations of LLaMA 3, SmolLM2, Mistral, Qwen and OLMo on the hub are understood") {
   const TransformerConfig llama =
       read(R"({"architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
