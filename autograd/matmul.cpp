@@ -167,11 +167,17 @@ Tensor product(const char* operation, const Tensor& a_any, const Tensor& b_any, 
   shape.append(tiling.n);
   Tensor y(shape, a.dtype(), operation);
   if (y.numel() == 0) return y;
-  if (is_in_blocks(b.dtype())) {
-    multiply<float, cpu::Blocks>(tiling, batch, a, b, bias, y);
-  } else {
-    dispatch_stored(b.dtype(), [&]<class S>() { multiply<Widened<S>, S>(tiling, batch, a, b, bias, y); });
-  }
+  dispatch(a.dtype(), [&]<class T>() {
+    if (a.dtype() == b.dtype()) {
+      multiply<T, T>(tiling, batch, a, b, bias, y);
+    } else if (is_in_blocks(b.dtype())) {
+      multiply<T, cpu::Blocks>(tiling, batch, a, b, bias, y);
+    } else if (b.dtype() == DType::bfloat16) {
+      multiply<T, BFloat16>(tiling, batch, a, b, bias, y);
+    } else {
+      multiply<T, Float16>(tiling, batch, a, b, bias, y);
+    }
+  });
   return y;
 }
 
@@ -193,7 +199,7 @@ void check_product(const char* operation, const Tensor& a, const Tensor& b, bool
          to_string(b.shape()), instead ? fmt::format(". Did you mean {}?", instead) : "");
   }
   if (is_stored_only(a.dtype()) && a.dtype() == b.dtype()) detail::fail_only_stored(a.dtype());
-  if (a.dtype() != b.dtype() && !(a.dtype() == DType::float32 && is_stored_only(b.dtype()))) {
+  if (a.dtype() != b.dtype() && (is_stored_only(a.dtype()) || !is_stored_only(b.dtype()))) {
     fail("{}: both tensors must have one dtype, got {} x {}", operation, to_string(a.dtype()), to_string(b.dtype()));
   }
   if (a.size(-1) != b.size(-2)) {

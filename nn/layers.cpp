@@ -31,11 +31,14 @@ Linearised Linear::linearised(std::int64_t begin, std::int64_t end) const {
 }
 
 Embedding::Embedding(Scope scope, int count, int d, double deviation)
-    : name(scope.name()), weight(scope.parameter("weight", {count, d}, Init::gaussian(deviation))) {}
+    : name(scope.name()),
+      weight(scope.parameter("weight", {count, d}, Init::gaussian(deviation))),
+      dtype(scope.dtype()) {}
 
 Tensor Embedding::operator()(const Ids& ids) const {
   const LayerScope scope(name);
-  return shown(name, embedding(weight, ids));
+  const Tensor rows = embedding(weight, ids);
+  return shown(name, rows.dtype() == dtype ? rows : rows.to(dtype));  // constants: a weight that is only stored
 }
 
 LearnedPositions::LearnedPositions(Scope scope, int max_length, int d, double deviation, int first_row)

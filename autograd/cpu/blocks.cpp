@@ -168,6 +168,15 @@ void widen(Blocks from, float* to, std::int64_t n) {
   }
 }
 
+void widen(Blocks from, double* to, std::int64_t n) {
+  float some[large];
+  for (std::int64_t i = 0; i < n; i += large) {
+    const std::int64_t count = std::min(large, n - i);
+    widen(from + i, some, count);
+    std::copy_n(some, count, to + i);
+  }
+}
+
 bool has_finite_scales(Blocks from, std::int64_t n) {
   const BlockLayout layout = block_layout(from.type);
   const bool has_least =

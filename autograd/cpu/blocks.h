@@ -37,8 +37,9 @@ struct Matrix<Blocks> {
 // Returns the first number of a tensor.
 Blocks blocks_of(const Tensor& x);
 
-// Writes n numbers as floats, each of which is the same wherever the range begins.
+// Writes n numbers, each of which is the same wherever the range begins.
 void widen(Blocks from, float* to, std::int64_t n);
+void widen(Blocks from, double* to, std::int64_t n);
 
 // Returns whether the scales of the blocks that hold n numbers are finite.
 bool has_finite_scales(Blocks from, std::int64_t n);

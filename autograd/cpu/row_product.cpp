@@ -113,7 +113,7 @@ void along_columns(std::int64_t k, const T* x, Matrix<S> W, const T* bias, T* y,
 template <class T, class S>
 void columns_of_product(std::int64_t k, const T* x, Matrix<S> W, const T* bias, T* y, std::int64_t begin,
                         std::int64_t end) {
-  if constexpr (std::is_same_v<S, Blocks>) {
+  if constexpr (std::is_same_v<S, Blocks> || (std::is_same_v<T, double> && !std::is_same_v<S, double>)) {
     // A few columns at a time, which stay in the first cache. Each column's sums have the order of float32.
     const std::int64_t step = W.column_stride == 1 ? end - begin : std::max<std::int64_t>(1, (1 << 12) / k);
     for (std::int64_t j = begin; j < end; j += step) {
@@ -159,6 +159,12 @@ template void row_product(std::int64_t, std::int64_t, float, const float*, std::
 template void row_product(std::int64_t, std::int64_t, float, const float*, std::int64_t, Matrix<Blocks>, const float*,
                           float*);
 template void row_product(std::int64_t, std::int64_t, double, const double*, std::int64_t, Matrix<double>,
+                          const double*, double*);
+template void row_product(std::int64_t, std::int64_t, double, const double*, std::int64_t, Matrix<BFloat16>,
+                          const double*, double*);
+template void row_product(std::int64_t, std::int64_t, double, const double*, std::int64_t, Matrix<Float16>,
+                          const double*, double*);
+template void row_product(std::int64_t, std::int64_t, double, const double*, std::int64_t, Matrix<Blocks>,
                           const double*, double*);
 
 }  // namespace heed::cpu

@@ -75,6 +75,10 @@ template <class Vector, class S>
 
 // Widens n numbers.
 template <class S>
+void widen(const S* from, double* to, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<double>(from[i]);
+}
+template <class S>
 void widen(const S* from, float* to, std::int64_t n) {
   using Vector = typename VectorOf<float>::type;
   constexpr std::int64_t width = sizeof(Vector) / sizeof(float);

@@ -21,8 +21,14 @@ namespace heed {
 SavedModel in_float64(const SavedModel& model) {
   SavedModel exact = model;
   exact.parameters = {};
-  exact.network = make_model(Scope(exact.parameters, 0, DType::float64, Values::zeros), config_of(*model.network));
-  for (const auto& [name, value] : exact.parameters) Tensor(value).copy_from(model.parameters[name]);
+  const auto take = [&](const std::string& name, const Shape&) {
+    const Tensor& value = model.parameters[name];
+    if (is_stored_only(value.dtype())) return value.alias();
+    Tensor copy(value.shape(), DType::float64);
+    copy.copy_from(value);
+    return copy;
+  };
+  exact.network = make_model(Scope(exact.parameters, DType::float64, take), config_of(*model.network));
   return exact;
 }
 

@@ -30,7 +30,8 @@ struct SavedModel {
   int heads() const { return transformer().config.heads(); }
 };
 
-/// Returns a copy of the model in float64, for sums whose terms cancel.
+/// Returns the model in float64, for sums whose terms cancel. It shares matrices of types that only hold weights, and copies
+/// all other parameters.
 SavedModel in_float64(const SavedModel& model);
 
 /// Throws `Error` when load_model() could not read what save_model() would write: the network is missing, or the vocabulary

@@ -141,6 +141,25 @@ TEST_CASE("Products with weights in blocks have the bits of those with float32 w
   }
 }
 
+TEST_CASE("Products in float64 with weights that are only stored have the bits of those with float64 weights") {
+  std::vector<Tensor> weights;
+  for (const DType dtype : half_types) weights.push_back(halves(drawn({70, 256}, "W"), dtype));
+  for (const DType dtype : block_types) weights.push_back(blocks({70, 256}, dtype));
+  for (const Tensor& W : weights) {
+    CAPTURE(to_string(W.dtype()));
+    for (const std::int64_t m : {1, 5, 300}) {
+      const Tensor x = drawn({m, 256}, "x").to(DType::float64), y = drawn({m, 70}, "y").to(DType::float64);
+      const auto products = [&](const Tensor& w) {
+        return concat(
+            {linear(x, transpose(w), {}), matmul(y, w), matmul(slice(x, 1, 3, 45), transpose(slice(w, 1, 3, 45)))}, 1);
+      };
+      const Tensor found = products(W);
+      CHECK(found.dtype() == DType::float64);
+      CHECK((found.to_vector() == products(W.to(DType::float64)).to_vector()));
+    }
+  }
+}
+
 TEST_CASE("Numbers in blocks are those of float32 in every view") {
   for (const DType dtype : block_types) {
     CAPTURE(to_string(dtype));
@@ -230,8 +249,8 @@ TEST_CASE("Other operations refuse 16-bit tensors with one message") {
   CHECK(message([&] { W + W; }) == told);
   CHECK(message([&] { matmul(W, x); }) == "matmul: both tensors must have one dtype, got bfloat16 x float32");
   CHECK(message([&] { matmul(W, W); }) == told);
-  CHECK(message([&] { matmul(x.to(DType::float64), W); }) ==
-        "matmul: both tensors must have one dtype, got float64 x bfloat16");
+  CHECK(message([&] { matmul(W, x.to(DType::float64)); }) ==
+        "matmul: both tensors must have one dtype, got bfloat16 x float64");
 }
 
 TEST_CASE("Blocks that are not whole, and other operations on blocks, are refused") {
