@@ -10,6 +10,7 @@ namespace heed::tokenizers {
 /// Bytes of the original text that a byte of a changed text stands for.
 struct Origin {
   std::uint32_t begin, end;
+  bool is_first;  // whether the `tokenizers` package gives the byte the offset 0, as it does at the beginning alone
 };
 
 /// A text that normalizers and pre-tokenizers change, with the origin of each byte.
@@ -24,7 +25,9 @@ struct AlignedText {
   void append(std::string_view text, Origin origin);
   void append(const AlignedText& text, std::size_t begin, std::size_t end);
   /// Returns the bytes of the original that a range, not empty, stands for.
-  Origin origin_of(std::size_t begin, std::size_t end) const { return {origins[begin].begin, origins[end - 1].end}; }
+  Origin origin_of(std::size_t begin, std::size_t end) const {
+    return {origins[begin].begin, origins[end - 1].end, origins[begin].is_first};
+  }
 };
 
 /// A part of a changed text: an added token, or text for the model.

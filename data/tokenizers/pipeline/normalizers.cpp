@@ -37,21 +37,82 @@ Normalizer in_sequence(std::vector<Normalizer> all) {
   };
 }
 
-struct Decomposed {
+// A code point of a changed text.
+struct Changed {
   std::int32_t point;
   Origin origin;
+  // Code points of the text that it takes the place of. The `tokenizers` package goes through the text in order: a code
+  // point has the offset of the first that it takes, or shares that of the one before.
+  std::size_t takes = 1;
 };
 
-void append_decomposition(std::vector<Decomposed>& result, std::int32_t point, Origin origin,
-                          utf8proc_option_t options) {
+// Appends what a text becomes from byte `begin` on.
+class Changes {
+ public:
+  Changes(AlignedText& result, const AlignedText& text, std::size_t begin) : result_(result) {
+    while (begin < text.bytes.size() && text.origins[begin].is_first) {
+      next_code_point(text.bytes, begin);
+      ++first_;
+    }
+  }
+  void append(const Changed& next) {
+    finish();
+    last_ = next;
+  }
+  // Lets the last code point take more; at the beginning nothing does.
+  void take(std::size_t more) {
+    if (last_) last_->takes += more;
+  }
+  void finish() {
+    if (!last_) return;
+    last_->origin.is_first = (last_->takes > 0 || taken_ == 0 ? taken_ : taken_ - 1) < first_;
+    result_.append(utf8(last_->point), last_->origin);
+    taken_ += last_->takes;
+    last_.reset();
+  }
+
+ private:
+  AlignedText& result_;
+  std::size_t first_ = 0, taken_ = 0;  // code points of the text: those with the offset 0, and those taken
+  std::optional<Changed> last_;
+};
+
+void append_decomposition(std::vector<Changed>& result, std::int32_t point, Origin origin, utf8proc_option_t options) {
   utf8proc_int32_t points[32];
   int state = 0;
   const utf8proc_ssize_t count = utf8proc_decompose_char(point, points, 32, options, &state);
   if (count <= 0 || count > 32 || !has_decomposition(point)) {
     result.push_back({point, origin});
   } else {
-    for (utf8proc_ssize_t i = 0; i < count; ++i) result.push_back({points[i], origin});
+    for (utf8proc_ssize_t i = 0; i < count; ++i) result.push_back({points[i], origin, i == 0 ? 1U : 0U});
   }
+}
+
+// Returns the one code point that two become in a composed form; -1 without one.
+std::int32_t composition(std::int32_t left, std::int32_t right) {
+  utf8proc_int32_t points[] = {left, right};
+  const auto options = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+  return utf8proc_normalize_utf32(points, 2, options) == 1 && has_decomposition(points[0]) ? points[0] : -1;
+}
+
+// Joins each code point to the starter before it where the two have a composition and no mark between blocks it.
+std::vector<Changed> composed_of(const std::vector<Changed>& all) {
+  std::vector<Changed> result;
+  std::optional<std::size_t> starter;  // index
+  int last_class = -1;                 // of the mark behind the starter; -1: nothing is between
+  for (const Changed& c : all) {
+    const int its_class = combining_class(c.point);
+    const std::int32_t joined = starter && last_class < its_class ? composition(result[*starter].point, c.point) : -1;
+    if (joined >= 0) {
+      result[*starter].point = joined;
+      result[*starter].takes += c.takes;
+      continue;
+    }
+    if (its_class == 0) starter = result.size();
+    last_class = its_class == 0 ? -1 : its_class;
+    result.push_back(c);
+  }
+  return result;
 }
 
 // One of the four normal forms of a grapheme cluster, across whose ends nothing is reordered or composed.
@@ -59,30 +120,27 @@ void append_normal_form(AlignedText& result, const AlignedText& text, std::size_
                         bool compatible, bool composed) {
   const auto decomposition =
       static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : 0));
-  std::vector<Decomposed> all;
+  std::vector<Changed> all;
   each_code_point(std::string_view(text.bytes).substr(begin, end - begin),
                   [&](std::int32_t point, std::size_t at, std::size_t) {
                     append_decomposition(all, point, text.origins[begin + at], decomposition);
                   });
   for (auto from = all.begin(); from != all.end();) {  // marks in the order of their classes
-    const auto is_starter = [](const Decomposed& c) { return combining_class(c.point) == 0; };
+    const auto is_starter = [](const Changed& c) { return combining_class(c.point) == 0; };
     from = std::find_if_not(from, all.end(), is_starter);
     const auto to = std::find_if(from, all.end(), is_starter);
-    std::stable_sort(from, to, [](const Decomposed& a, const Decomposed& b) {
+    std::stable_sort(from, to, [](const Changed& a, const Changed& b) {
       return combining_class(a.point) < combining_class(b.point);
     });
     from = to;
   }
-  if (!composed) {
-    for (const Decomposed& c : all) result.append(utf8(c.point), c.origin);
-    return;
+  if (composed) {
+    all = composed_of(all);
+    for (Changed& c : all) c.origin = text.origin_of(begin, end);
   }
-  std::vector<utf8proc_int32_t> points;
-  for (const Decomposed& c : all) points.push_back(c.point);
-  const utf8proc_ssize_t count = utf8proc_normalize_utf32(
-      points.data(), std::ssize(points), static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
-  for (utf8proc_ssize_t i = 0; i < count; ++i)
-    result.append(utf8(points[static_cast<std::size_t>(i)]), text.origin_of(begin, end));
+  Changes changes(result, text, begin);
+  for (const Changed& c : all) changes.append(c);
+  changes.finish();
 }
 
 // Calls f(begin, end) for each grapheme cluster.
@@ -188,20 +246,31 @@ Normalizer precompiled(const Part& part) {
   }
   return [table = *table](const AlignedText& text) {
     AlignedText result;
+    Changes changes(result, text, 0);
     const std::string_view bytes = text.bytes;
+    const auto replace = [&](std::size_t begin, std::size_t end, std::string_view replacement) {
+      std::size_t left = count_code_points(bytes.substr(begin, end - begin));
+      each_code_point(replacement, [&](std::int32_t point, std::size_t, std::size_t) {
+        const std::size_t takes = std::min<std::size_t>(left, 1);
+        changes.append({point, text.origin_of(begin, end), takes});
+        left -= takes;
+      });
+      changes.take(left);
+    };
     each_grapheme(bytes, [&](std::size_t begin, std::size_t end) {
       if (end - begin <= longest_cluster) {
         if (const auto replacement = table.find(bytes.substr(begin, end - begin))) {
-          result.append(*replacement, text.origin_of(begin, end));
+          replace(begin, end, *replacement);
           return;
         }
       }
-      each_code_point(bytes.substr(begin, end - begin), [&](std::int32_t, std::size_t from, std::size_t to) {
+      each_code_point(bytes.substr(begin, end - begin), [&](std::int32_t point, std::size_t from, std::size_t to) {
         const auto replacement = table.find(bytes.substr(begin + from, to - from));
-        if (replacement) result.append(*replacement, text.origin_of(begin + from, begin + to));
-        if (!replacement) result.append(text, begin + from, begin + to);
+        if (replacement) replace(begin + from, begin + to, *replacement);
+        if (!replacement) changes.append({point, text.origins[begin + from]});
       });
     });
+    changes.finish();
     return result;
   };
 }

@@ -177,8 +177,8 @@ PreTokenizer metaspace_pre_tokenizer(const Part& part) {
       const Origin first = text.origins[piece.begin];
       const std::string_view bytes = std::string_view(text.bytes).substr(piece.begin, piece.end - piece.begin);
       const bool begins_so = bytes[0] == ' ' || bytes.starts_with(options.replacement);
-      const bool prepends = options.scheme == Metaspace::Scheme::always ||
-                            (options.scheme == Metaspace::Scheme::first && first.begin == 0);
+      const bool prepends =
+          options.scheme == Metaspace::Scheme::always || (options.scheme == Metaspace::Scheme::first && first.is_first);
       if (prepends && !begins_so) result.append(options.replacement, first);
       for (std::size_t i = piece.begin; i < piece.end; ++i) {
         if (text.bytes[i] == ' ') result.append(options.replacement, text.origins[i]);

@@ -20,9 +20,10 @@ AlignedText Replacement::operator()(const AlignedText& text) const {
   for (const Regex::Match& match : pattern_.matches(text.bytes)) {
     result.append(text, at, match.begin);
     const bool is_empty = match.begin == match.end;
-    const Origin nowhere{0, 0};
-    if (is_empty) result.append(content_, match.begin > 0 ? text.origins[match.begin - 1] : nowhere);
-    if (!is_empty) result.append(content_, text.origin_of(match.begin, match.end));
+    const Origin last = match.end > 0 ? text.origins[match.end - 1] : Origin{0, 0, true};
+    Origin origin = is_empty ? last : text.origin_of(match.begin, match.end);
+    origin.is_first = last.is_first;
+    result.append(content_, origin);
     at = match.end;
   }
   result.append(text, at, text.bytes.size());

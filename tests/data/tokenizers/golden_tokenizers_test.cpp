@@ -71,6 +71,58 @@ TEST_CASE("Tokenizers of 19 models give the ids and the texts of the tokenizers 
   }
 }
 
+TEST_CASE("The pieces of a text that get the sign of a space in front are those of the tokenizers package") {
+  using Json = nlohmann::json;
+  // Shows each character of a text as "?", and "_" for each sign, where each character is a piece.
+  const auto signs = [](const Json& normalizer, const std::string& text) {
+    const Json characters = {
+        {"type", "Split"}, {"pattern", {{"Regex", "."}}}, {"behavior", "Isolated"}, {"invert", false}};
+    const Json metaspace = {
+        {"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "first"}, {"split", false}};
+    const Json file = {
+        {"normalizer", normalizer},
+        {"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", {characters, metaspace}}}},
+        {"model",
+         {{"type", "BPE"}, {"unk_token", "?"}, {"vocab", {{"?", 0}, {"\u2581", 1}}}, {"merges", Json::array()}}}};
+    std::string result;
+    for (const int id : ids_of(PretrainedTokenizer(file.dump()).encode(text))) result += id == 0 ? '?' : '_';
+    return result;
+  };
+  const auto replacing = [](const char* kind, const char* pattern, const char* content) {
+    return Json{{"type", "Replace"}, {"pattern", {{kind, pattern}}}, {"content", content}};
+  };
+  const auto form = [](const char* name) { return Json{{"type", name}}; };
+  const Json table = Json::parse(read_file(golden / "t5.json")).at("normalizer");
+
+  // As tokenizers 0.23.3 has them. A character that replaces others has the offset of the last one.
+  CHECK(signs(nullptr, "ab") == "_??");
+  CHECK(signs(replacing("String", "''", "\""), "''a") == "??");
+  CHECK(signs(replacing("String", "a", "xy"), "ab") == "_?_??");
+  CHECK(signs(replacing("Regex", "^", "xy"), "ab") == "_?_?_??");
+
+  // The first character of a decomposition takes a character of the text; the others share its offset.
+  CHECK(signs(form("NFD"), "\u00e9b") == "_?_??");
+  CHECK(signs(form("NFD"), "e\u0301b") == "_???");
+  CHECK(signs(form("NFD"), "\u0301\u0323b") == "_???");
+  CHECK(signs(form("NFD"), "a\u0301\u0f73b") == "_?????");
+  CHECK(signs(form("NFC"), "e\u0301b") == "_??");
+  CHECK(signs(form("NFC"), "\u0344b") == "_?_??");
+  CHECK(signs(form("NFC"), "e\u0327\u0301\u0302b") == "_????");
+  CHECK(signs(form("NFC"), "\u1100\u1161\u11a8b") == "_??");
+  CHECK(signs(form("NFC"), "\U0001f469\u200d\U0001f467") == "_???");
+  CHECK(signs(form("NFKC"), "\ufb01\u0301b") == "_???");
+  CHECK(signs(form("NFKC"), "\u00bdb") == "_?_?_??");
+  CHECK(signs(form("NFKD"), "\ufb01\u0301b") == "_?_???");
+  CHECK(signs({{"type", "Sequence"}, {"normalizers", {form("NFKC"), replacing("String", "1", "xy")}}}, "\u00bdb") ==
+        "_?_?_?_??");
+
+  CHECK(signs(table, "\u0301ab") == "_??");  // nothing is before what the table removes
+  CHECK(signs(table, "\u00bdb") == "_?_?_??");
+  CHECK(signs(table, "\u00bd\u0301b") == "_????");
+  CHECK(signs(table, "\u200d\u200dab") == "_??");
+  CHECK(signs(table, "a\u0301b") == "_??");
+}
+
 TEST_CASE("Tokens stand for bytes of the text that follow one another") {
   const std::set<std::string> without_gaps{"gpt2", "neox", "starcoder", "deepseek", "llama2", "gemma", "llama3"};
   for (const std::string& name : golden_names()) {
