@@ -286,6 +286,7 @@ Regex Regex::literal(std::string_view text) {
 }
 
 std::vector<Regex::Match> Regex::matches(std::string_view text) const {
+  if (text.empty()) return {};
   const SearchTime time(text.size());
   const std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> found(pcre2_match_data_create(1, nullptr),
                                                                                   pcre2_match_data_free);

@@ -35,8 +35,8 @@ class Regex {
   /// Returns a regular expression that finds `text` itself.
   static Regex literal(std::string_view text);
 
-  /// Returns all matches in valid UTF-8, from left to right, without overlap. Throws Error when the search takes more steps,
-  /// memory or SearchTime than the limit.
+  /// Returns all matches in valid UTF-8, from left to right, without overlap; none in an empty text, as in the
+  /// `tokenizers` package. Throws Error when the search takes more steps, memory or SearchTime than the limit.
   std::vector<Match> matches(std::string_view text) const;
 
  private:

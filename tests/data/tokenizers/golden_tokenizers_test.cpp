@@ -123,6 +123,17 @@ TEST_CASE("The pieces of a text that get the sign of a space in front are those 
   CHECK(signs(table, "a\u0301b") == "_??");
 }
 
+TEST_CASE("A pattern that matches nothing leaves an empty text empty") {
+  const nlohmann::json file = nlohmann::json::parse(R"({
+    "normalizer": {"type": "Sequence", "normalizers": [
+      {"type": "Strip", "strip_left": true, "strip_right": true},
+      {"type": "Replace", "pattern": {"Regex": "^"}, "content": "x"}]},
+    "model": {"type": "BPE", "vocab": {"x": 0, "a": 1}, "merges": []}})");
+  const PretrainedTokenizer tokenizer(file.dump());
+  CHECK(named(tokenizer, " ") == "");
+  CHECK(named(tokenizer, "a") == "x a");
+}
+
 TEST_CASE("Tokens stand for bytes of the text that follow one another") {
   const std::set<std::string> without_gaps{"gpt2", "neox", "starcoder", "deepseek", "llama2", "gemma", "llama3"};
   for (const std::string& name : golden_names()) {
