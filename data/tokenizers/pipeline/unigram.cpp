@@ -3,6 +3,8 @@
 #include "data/tokenizers/pipeline/unicode.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <limits>
 
 namespace heed::tokenizers {
@@ -10,6 +12,25 @@ namespace {
 
 constexpr double unknown_penalty = 10;       // below the smallest score
 constexpr std::size_t longest_token = 1000;  // bytes: a text takes time for each token that may begin at each place
+
+// Returns a score as the `tokenizers` package reads it, up to one unit in the last place from the nearest double: as the whole
+// number of its digits, times a power of ten or divided by one. Near-ties between tokens depend on it.
+double as_package_reads(double score) {
+  std::string digits = fmt::format("{}", std::abs(score));  // the fewest that identify it, as programs write it
+  int exponent = 0;
+  if (const std::size_t e = digits.find('e'); e != digits.npos) {
+    exponent = std::stoi(digits.substr(e + 1));
+    digits.resize(e);
+  }
+  if (const std::size_t point = digits.find('.'); point != digits.npos) {
+    digits.erase(point, 1);
+    exponent -= static_cast<int>(digits.size() - point);
+  }
+  const double power = std::strtod(fmt::format("1e{}", std::abs(exponent)).c_str(), nullptr);
+  if (std::isinf(power)) return score;
+  const auto number = static_cast<double>(std::stoull(digits));
+  return std::copysign(exponent < 0 ? number / power : number * power, score);
+}
 
 // The tokens with the largest sum of scores (Kudo 2018, arXiv:1804.10959), by Viterbi's algorithm.
 class Unigram : public Model {
@@ -27,7 +48,7 @@ class Unigram : public Model {
       const auto& token = entry[0].get_ref<const std::string&>();
       if (token.size() > longest_token)
         part.wrong("token '{}' has {} bytes, more than {}", excerpt(token), token.size(), longest_token);
-      scores_.push_back(entry[1].get<double>());
+      scores_.push_back(as_package_reads(entry[1].get<double>()));
       smallest = std::min(smallest, scores_.back());
       if (!token.empty()) entries.emplace_back(token, tokens.find(token));
     }

@@ -134,6 +134,20 @@ TEST_CASE("A pattern that matches nothing leaves an empty text empty") {
   CHECK(named(tokenizer, "a") == "x a");
 }
 
+TEST_CASE("Scores that nearly tie are those that the tokenizers package reads") {
+  const auto ids = [](double a, double bc, double ab, double c) {
+    const auto vocabulary = nlohmann::json::array({{"<unk>", 0.0}, {"a", a}, {"bc", bc}, {"ab", ab}, {"c", c}});
+    const nlohmann::json file = {{"model", {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", vocabulary}}}};
+    return ids_of(PretrainedTokenizer(file.dump()).encode("abc"));
+  };
+  // As tokenizers 0.23.3 has them. The nearest doubles of the first three make a + bc the larger sum or an equal one.
+  CHECK(ids(-3.472796329604123, -3.1581943989316206, -5.265666966648271, -1.3653237618874723) == std::vector{3, 4});
+  CHECK(ids(-2.5831005951759725, -7.2917269110739635, -0.4056912907682382, -9.469136215481697) == std::vector{3, 4});
+  CHECK(ids(-0.7191110707864713, -1.6070053010184613, -3.3594711806428474, 1.033354808837915) == std::vector{3, 4});
+  CHECK(ids(-1, -2, -2, -1) == std::vector{1, 2});
+  CHECK(ids(-1e-7, -2.5e20, -2.5e20, -1e-300) == std::vector{1, 2});
+}
+
 TEST_CASE("Tokens stand for bytes of the text that follow one another") {
   const std::set<std::string> without_gaps{"gpt2", "neox", "starcoder", "deepseek", "llama2", "gemma", "llama3"};
   for (const std::string& name : golden_names()) {
