@@ -73,19 +73,22 @@ TEST_CASE("Tokenizers of 19 models give the ids and the texts of the tokenizers 
 
 TEST_CASE("The pieces of a text that get the sign of a space in front are those of the tokenizers package") {
   using Json = nlohmann::json;
-  // Shows each character of a text as "?", and "_" for each sign, where each character is a piece.
+  // Shows each character of a text as "?", <s> as "s", and "_" for each sign, where each character is a piece.
   const auto signs = [](const Json& normalizer, const std::string& text) {
     const Json characters = {
         {"type", "Split"}, {"pattern", {{"Regex", "."}}}, {"behavior", "Isolated"}, {"invert", false}};
     const Json metaspace = {
         {"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "first"}, {"split", false}};
+    const Json added = {{"id", 2},         {"content", "<s>"}, {"special", true},    {"single_word", false},
+                        {"lstrip", false}, {"rstrip", false},  {"normalized", false}};
     const Json file = {
+        {"added_tokens", {added}},
         {"normalizer", normalizer},
         {"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", {characters, metaspace}}}},
         {"model",
          {{"type", "BPE"}, {"unk_token", "?"}, {"vocab", {{"?", 0}, {"\u2581", 1}}}, {"merges", Json::array()}}}};
     std::string result;
-    for (const int id : ids_of(PretrainedTokenizer(file.dump()).encode(text))) result += id == 0 ? '?' : '_';
+    for (const int id : ids_of(PretrainedTokenizer(file.dump()).encode(text))) result += "?_s"[id];
     return result;
   };
   const auto replacing = [](const char* kind, const char* pattern, const char* content) {
@@ -99,6 +102,7 @@ TEST_CASE("The pieces of a text that get the sign of a space in front are those 
   CHECK(signs(replacing("String", "''", "\""), "''a") == "??");
   CHECK(signs(replacing("String", "a", "xy"), "ab") == "_?_??");
   CHECK(signs(replacing("Regex", "^", "xy"), "ab") == "_?_?_??");
+  CHECK(signs(replacing("Regex", "^", "xy"), "<s>ab") == "s????");
 
   // The first character of a decomposition takes a character of the text; the others share its offset.
   CHECK(signs(form("NFD"), "\u00e9b") == "_?_??");
