@@ -90,6 +90,8 @@ void append_decomposition(std::vector<Changed>& result, std::int32_t point, Orig
 
 // Returns the one code point that two become in a composed form; -1 without one.
 std::int32_t composition(std::int32_t left, std::int32_t right) {
+  constexpr std::int32_t before_finals = 0x11a7;  // no final consonant of Hangul, but utf8proc takes it for one
+  if (right == before_finals) return -1;
   utf8proc_int32_t points[] = {left, right};
   const auto options = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
   return utf8proc_normalize_utf32(points, 2, options) == 1 && has_decomposition(points[0]) ? points[0] : -1;
@@ -106,6 +108,7 @@ std::vector<Changed> composed_of(const std::vector<Changed>& all) {
     if (joined >= 0) {
       result[*starter].point = joined;
       result[*starter].takes += c.takes;
+      result[*starter].origin.end = c.origin.end;
       continue;
     }
     if (its_class == 0) starter = result.size();
@@ -115,16 +118,9 @@ std::vector<Changed> composed_of(const std::vector<Changed>& all) {
   return result;
 }
 
-// One of the four normal forms of a grapheme cluster, across whose ends nothing is reordered or composed.
-void append_normal_form(AlignedText& result, const AlignedText& text, std::size_t begin, std::size_t end,
-                        bool compatible, bool composed) {
-  const auto decomposition =
-      static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : 0));
-  std::vector<Changed> all;
-  each_code_point(std::string_view(text.bytes).substr(begin, end - begin),
-                  [&](std::int32_t point, std::size_t at, std::size_t) {
-                    append_decomposition(all, point, text.origins[begin + at], decomposition);
-                  });
+// Appends the normal form of what byte `begin` and those behind it are decomposed to.
+void append_normal_form(AlignedText& result, const AlignedText& text, std::size_t begin, std::vector<Changed> all,
+                        bool composed) {
   for (auto from = all.begin(); from != all.end();) {  // marks in the order of their classes
     const auto is_starter = [](const Changed& c) { return combining_class(c.point) == 0; };
     from = std::find_if_not(from, all.end(), is_starter);
@@ -134,10 +130,7 @@ void append_normal_form(AlignedText& result, const AlignedText& text, std::size_
     });
     from = to;
   }
-  if (composed) {
-    all = composed_of(all);
-    for (Changed& c : all) c.origin = text.origin_of(begin, end);
-  }
+  if (composed) all = composed_of(all);
   Changes changes(result, text, begin);
   for (const Changed& c : all) changes.append(c);
   changes.finish();
@@ -159,17 +152,40 @@ void each_grapheme(std::string_view text, F f) {
   if (first < text.size()) f(first, text.size());
 }
 
+// Returns whether NFKC may compose this letter of Hangul with what is before it, although it begins a grapheme cluster.
+bool may_join_hangul(std::int32_t point) {
+  return (point >= 0x3131 && point <= 0x318e) || (point >= 0xffa1 && point <= 0xffdc);
+}
+
+// One of the four normal forms. Nothing is reordered across the ends of grapheme clusters.
 Normalizer normal_form(bool compatible, bool composed) {
-  return [compatible, composed](const AlignedText& text) {
+  const auto options =
+      static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : 0));
+  return [=](const AlignedText& text) {
     AlignedText result;
+    std::vector<Changed> all;  // of the bytes from `first` on, to be appended together
+    std::size_t first = 0;
+    const auto append = [&] {
+      if (all.empty()) return;
+      append_normal_form(result, text, first, std::move(all), composed);
+      all.clear();
+    };
     each_grapheme(text.bytes, [&](std::size_t begin, std::size_t end) {
       const bool is_ascii = end == begin + 1;
-      if (is_ascii) {
-        result.append(text, begin, end);
-      } else {
-        append_normal_form(result, text, begin, end, compatible, composed);
+      std::size_t next = begin;
+      const bool joins = composed && compatible && may_join_hangul(next_code_point(text.bytes, next));
+      if (!joins || all.empty()) {
+        append();
+        first = begin;
       }
+      if (is_ascii) return result.append(text, begin, end);
+      each_code_point(std::string_view(text.bytes).substr(begin, end - begin),
+                      [&](std::int32_t point, std::size_t at, std::size_t) {
+                        const Origin origin = composed ? text.origin_of(begin, end) : text.origins[begin + at];
+                        append_decomposition(all, point, origin, options);
+                      });
     });
+    append();
     return result;
   };
 }

@@ -127,6 +127,27 @@ TEST_CASE("The pieces of a text that get the sign of a space in front are those 
   CHECK(signs(table, "a\u0301b") == "_??");
 }
 
+TEST_CASE("Letters of Hangul are composed as by the tokenizers package") {
+  const auto form = [](const char* name, const std::string& text) {
+    const nlohmann::json vocabulary = {
+        {"?", 0},       {"\uac00", 1},       {"\uac03", 2},      {"\ud558\u1102", 3}, {"\u1172\u1172", 4},
+        {"a\u1161", 5}, {"\u1100\u1161", 6}, {"\uac00\u11a7", 7}};
+    const nlohmann::json file = {{"normalizer", {{"type", name}}},
+                                 {"model", {{"type", "WordLevel"}, {"unk_token", "?"}, {"vocab", vocabulary}}}};
+    const EncodedToken token = PretrainedTokenizer(file.dump()).encode(text).at(0);
+    return fmt::format("{} {}-{}", token.id, token.begin, token.end);
+  };
+  // As tokenizers 0.23.3 has them.
+  CHECK(form("NFKC", "\u3131\u314f") == "1 0-6");
+  CHECK(form("NFKC", "\uffa1\uffc2") == "1 0-6");
+  CHECK(form("NFKC", "\uac00\u3133") == "2 0-6");
+  CHECK(form("NFKC", "\u314e\u314f\u3134") == "3 0-9");
+  CHECK(form("NFKC", "\u3160\u3160") == "4 0-6");
+  CHECK(form("NFKC", "a\u314f") == "5 0-4");
+  CHECK(form("NFKD", "\u3131\u314f") == "6 0-6");
+  CHECK(form("NFC", "\uac00\u11a7") == "7 0-6");
+}
+
 TEST_CASE("A pattern that matches nothing leaves an empty text empty") {
   const nlohmann::json file = nlohmann::json::parse(R"({
     "normalizer": {"type": "Sequence", "normalizers": [
