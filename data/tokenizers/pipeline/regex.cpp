@@ -116,6 +116,8 @@ class Translation {
       named[1] = c;
       result_ += named;
       at_ = end + 1;
+    } else if (c == 'X') {  // PCRE2 divides emoji in other places
+      fail("pattern '{}': \\X is not supported", excerpt(pattern_));
     } else if (c == 'u' && at_ + 6 <= pattern_.size()) {
       result_ += fmt::format("\\x{{{}}}", pattern_.substr(at_ + 2, 4));
       at_ += 6;

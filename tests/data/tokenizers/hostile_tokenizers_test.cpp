@@ -192,6 +192,7 @@ TEST_CASE("Patterns that are wrong, or take too many steps, end with a message")
   CHECK(saying(with_pattern("[a[bc")).starts_with("pre_tokenizer: pattern '[a[bc': "));
   CHECK(saying(with_pattern("\\d{1,3}+")) ==
         "pre_tokenizer: pattern '\\d{1,3}+': '+' behind an interval is not supported");
+  CHECK(saying(with_pattern("a\\X")) == "pre_tokenizer: pattern 'a\\X': \\X is not supported");
   CHECK(saying(with_pattern("[\\W]")) == "pre_tokenizer: pattern '[\\W]': \\W in a class is not supported");
   CHECK(saying(with_pattern(std::string(20'000, 'a'))) == "pre_tokenizer: a pattern has 20000 bytes, more than 10000");
   CHECK(saying(with_pattern("((a{1000}){1000}){1000}")) != "no error");
