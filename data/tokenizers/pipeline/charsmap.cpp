@@ -1,6 +1,7 @@
 #include "data/tokenizers/pipeline/charsmap.h"
 
 #include <heed/autograd/error.h>
+#include <heed/files/utf8.h>
 
 #include <cstring>
 
@@ -16,6 +17,7 @@ Charsmap::Charsmap(std::string blob) {
   units_.resize(bytes / sizeof(std::uint32_t));
   std::memcpy(units_.data(), blob.data() + sizeof bytes, bytes);
   replacements_ = blob.substr(sizeof bytes + bytes);
+  checked_utf8(replacements_, "replacements");
 }
 
 // A unit holds an offset to the children, a label and whether a value follows (darts-clone).
@@ -35,7 +37,8 @@ std::optional<std::string_view> Charsmap::find(std::string_view text) const {
     if (!has_value) continue;
     if (at >= units_.size()) break;
     const std::uint32_t place = units_[at] & 0x7fffffffU;
-    if (place >= replacements_.size()) break;
+    const bool is_inside = place < replacements_.size();
+    if (!is_inside || (static_cast<unsigned char>(replacements_[place]) & 0xc0U) == 0x80U) break;
     const std::string_view rest = std::string_view(replacements_).substr(place);
     return rest.substr(0, rest.find('\0'));
   }

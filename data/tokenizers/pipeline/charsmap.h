@@ -10,7 +10,7 @@ namespace heed::tokenizers {
 /// SentencePiece's table of replacements: a double-array trie of texts, each with its replacement.
 class Charsmap {
  public:
-  /// Throws Error when `blob` is cut short or leads outside itself.
+  /// Throws Error when `blob` is cut short, or when its replacements are not UTF-8.
   explicit Charsmap(std::string blob);
 
   /// Returns the replacement of the shortest known prefix of `text`. The `tokenizers` package replaces all of `text` by it.

@@ -258,6 +258,18 @@ TEST_CASE("Damaged tables of characters are refused") {
         "normalizer: 'precompiled_charsmap': the table of characters says that its trie has 4294967295 bytes, but 0 "
         "follow");
   CHECK(with_table("BAAAAP////8=") == "no error");  // it leads outside itself, so it replaces nothing
+
+  // A table with a replacement of "a", its end in base64.
+  const auto of_a = [](const char* end) { return "jAEAAAAE" + std::string(509, 'A') + "GEJ" + end; };
+  CHECK(with_table(of_a("AAAAAAAAAAAAAPAA").c_str())  // F0
+            .starts_with("normalizer: 'precompiled_charsmap': replacements: not UTF-8 at byte 0: 0xf0"));
+  const auto first_id = [&](const char* end) {
+    Json file = small_bpe;
+    file["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", of_a(end)}};
+    return PretrainedTokenizer(file.dump()).encode("a", false).at(0).id;
+  };
+  CHECK(first_id("AAAAAAAAAAAAAGIA") == 1);      // b
+  CHECK(first_id("AAAAAAAAAQAAAMOpAA==") == 0);  // the second byte of a character: it replaces nothing
 }
 
 TEST_CASE("Vocabularies with wrong scores or without an unknown token are refused") {
