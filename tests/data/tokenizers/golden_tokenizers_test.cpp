@@ -148,6 +148,36 @@ TEST_CASE("Letters of Hangul are composed as by the tokenizers package") {
   CHECK(form("NFC", "\uac00\u11a7") == "7 0-6");
 }
 
+TEST_CASE("Characters that are newer than the tables of the tokenizers package have no properties") {
+  using Json = nlohmann::json;
+  // Returns whether `text` is left as it is, in one piece.
+  const auto keeps = [](const Json& normalizer, const Json& pre_tokenizer, const std::string& text) {
+    const Json file = {{"normalizer", normalizer},
+                       {"pre_tokenizer", pre_tokenizer},
+                       {"model", {{"type", "WordLevel"}, {"unk_token", "?"}, {"vocab", {{"?", 0}, {text, 1}}}}}};
+    return ids_of(PretrainedTokenizer(file.dump()).encode(text)) == std::vector{1};
+  };
+  const auto bert = [](bool cleans, bool strips) {
+    return Json{{"type", "BertNormalizer"},
+                {"clean_text", cleans},
+                {"handle_chinese_chars", false},
+                {"strip_accents", strips},
+                {"lowercase", false}};
+  };
+  // Of Unicode 15; tokenizers 0.23.3 keeps them.
+  CHECK(keeps(bert(false, true), nullptr, "a\u0ece"));
+  CHECK(keeps(bert(true, false), nullptr, "a\U00013439"));
+  CHECK(keeps({{"type", "StripAccents"}}, nullptr, "a\u0cf3"));
+  CHECK(keeps({{"type", "NFKC"}}, nullptr, "a\U0001e030"));
+  CHECK(keeps(nullptr, {{"type", "Punctuation"}}, "a\U00011b00"));
+  // Older ones.
+  CHECK_FALSE(keeps(bert(false, true), nullptr, "a\u0301"));
+  CHECK_FALSE(keeps(bert(true, false), nullptr, "a\u200d"));
+  CHECK_FALSE(keeps({{"type", "StripAccents"}}, nullptr, "a\u0903"));
+  CHECK_FALSE(keeps({{"type", "NFKC"}}, nullptr, "a\u2075"));
+  CHECK_FALSE(keeps(nullptr, {{"type", "Punctuation"}}, "a\u2014"));
+}
+
 TEST_CASE("A pattern that matches nothing leaves an empty text empty") {
   const nlohmann::json file = nlohmann::json::parse(R"({
     "normalizer": {"type": "Sequence", "normalizers": [
