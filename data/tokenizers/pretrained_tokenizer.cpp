@@ -1,5 +1,6 @@
 #include "data/tokenizers/pipeline/added_tokens.h"
 #include "data/tokenizers/pipeline/model.h"
+#include "data/tokenizers/pipeline/regex.h"
 #include "data/tokenizers/pipeline/steps.h"
 #include "data/tokenizers/pipeline/unicode.h"
 
