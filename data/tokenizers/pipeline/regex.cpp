@@ -46,6 +46,9 @@ constexpr std::string_view white_space =
 constexpr std::string_view no_white_space =
     R"(\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff})";
 constexpr std::string_view word = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
+// Oniguruma has newer tables than PCRE2 10.42, in which these marks are alphabetic.
+constexpr std::string_view letter =
+    R"(\p{Alphabetic}\x{363}-\x{36f}\x{c04}\x{f82}\x{f83}\x{1dd3}-\x{1de6}\x{11080}\x{11081})";
 // Alone, not in a class, Oniguruma takes these digits of Latin-1 for letters.
 constexpr std::string_view latin_digits = R"(\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})";
 constexpr std::string_view no_hexadecimal = R"(\x{0}-\x{2f}\x{3a}-\x{40}\x{47}-\x{60}\x{67}-\x{10ffff})";
@@ -140,9 +143,9 @@ class Translation {
 
   void class_character(char c) {
     const std::string_view rest = std::string_view(pattern_).substr(at_);
-    constexpr std::string_view space = "[:space:]", letter = "[:alpha:]";
-    if (rest.starts_with(space) || rest.starts_with(letter)) {
-      result_ += rest.starts_with(space) ? white_space : "\\p{Alphabetic}";
+    constexpr std::string_view space = "[:space:]", alphabetic = "[:alpha:]";
+    if (rest.starts_with(space) || rest.starts_with(alphabetic)) {
+      result_ += rest.starts_with(space) ? white_space : letter;
       at_ += space.size();
       return;
     }

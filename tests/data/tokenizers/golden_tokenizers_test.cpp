@@ -178,6 +178,18 @@ TEST_CASE("Characters that are newer than the tables of the tokenizers package h
   CHECK_FALSE(keeps(nullptr, {{"type", "Punctuation"}}, "a\u2014"));
 }
 
+TEST_CASE("Alphabetic marks are those of the tokenizers package") {
+  const nlohmann::json file = nlohmann::json::parse(R"({
+    "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "[[:alpha:]]"}, "behavior": "Removed", "invert": false},
+    "model": {"type": "WordLevel", "unk_token": "?", "vocab": {"1": 0, "?": 1}}})");
+  const PretrainedTokenizer tokenizer(file.dump());
+  for (const char* letter : {"a", "\u0363", "\u036f", "\u0c04", "\u0f83", "\u1dd3", "\u1de6", "\U00011081"}) {
+    INFO(letter);
+    CHECK(named(tokenizer, fmt::format("1{}1", letter)) == "1 1");
+  }
+  CHECK(named(tokenizer, "1\u03621") == "?");
+}
+
 TEST_CASE("A pattern that matches nothing leaves an empty text empty") {
   const nlohmann::json file = nlohmann::json::parse(R"({
     "normalizer": {"type": "Sequence", "normalizers": [
