@@ -7,7 +7,7 @@
 namespace heed::tokenizers {
 
 AlignedText AlignedText::of(std::string_view text, std::size_t at) {
-  AlignedText result{std::string(text), {}};
+  AlignedText result{std::string(text), {}, at == 0};
   result.origins.reserve(text.size());
   each_code_point(text, [&](std::int32_t, std::size_t begin, std::size_t end) {
     const Origin origin{static_cast<std::uint32_t>(at + begin), static_cast<std::uint32_t>(at + end), at + begin == 0};

@@ -16,7 +16,8 @@ struct Origin {
 /// A text that normalizers and pre-tokenizers change, with the origin of each byte.
 struct AlignedText {
   std::string bytes;
-  std::vector<Origin> origins;  // one per byte
+  std::vector<Origin> origins;   // one per byte
+  bool begins_original = false;  // whether it stands for the beginning of the original, as a normalizer's argument
 
   /// Returns `text` as it is; its first byte is byte `at` of the original.
   static AlignedText of(std::string_view text, std::size_t at = 0);

@@ -32,7 +32,10 @@ Normalizer filter(F keep) {
 Normalizer in_sequence(std::vector<Normalizer> all) {
   return [all = std::move(all)](const AlignedText& text) {
     AlignedText result = text;
-    for (const Normalizer& normalizer : all) result = normalizer(result);
+    for (const Normalizer& normalizer : all) {
+      result = normalizer(result);
+      result.begins_original = text.begins_original;
+    }
     return result;
   };
 }

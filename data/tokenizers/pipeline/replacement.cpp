@@ -20,7 +20,8 @@ AlignedText Replacement::operator()(const AlignedText& text) const {
   for (const Regex::Match& match : pattern_.matches(text.bytes)) {
     result.append(text, at, match.begin);
     const bool is_empty = match.begin == match.end;
-    const Origin first = text.origins[0], in_front{first.begin, first.begin, first.is_first};
+    const std::uint32_t begin = text.origins[0].begin;
+    const Origin in_front{begin, begin, text.begins_original};
     const Origin last = match.end > 0 ? text.origins[match.end - 1] : in_front;
     Origin origin = is_empty ? last : text.origin_of(match.begin, match.end);
     origin.is_first = last.is_first;

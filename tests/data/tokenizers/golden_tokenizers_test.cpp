@@ -103,6 +103,8 @@ TEST_CASE("The pieces of a text that get the sign of a space in front are those 
   CHECK(signs(replacing("String", "a", "xy"), "ab") == "_?_??");
   CHECK(signs(replacing("Regex", "^", "xy"), "ab") == "_?_?_??");
   CHECK(signs(replacing("Regex", "^", "xy"), "<s>ab") == "s????");
+  const Json strip = {{"type", "Strip"}, {"strip_left", true}, {"strip_right", false}};
+  CHECK(signs({{"type", "Sequence"}, {"normalizers", {strip, replacing("Regex", "^", "xy")}}}, " ab") == "_?_???");
 
   // The first character of a decomposition takes a character of the text; the others share its offset.
   CHECK(signs(form("NFD"), "\u00e9b") == "_?_??");
