@@ -37,8 +37,8 @@ std::uint16_t two_bytes(const Byte* from) { return static_cast<std::uint16_t>(fr
 [[gnu::always_inline]] inline void write(Bytes bytes, float scale, float least, float* to) {
   const auto numbers = reinterpret_cast<Numbers>(bytes);
 #if defined(__AVX512F__)
-  const __m512 wide = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(reinterpret_cast<__m128i>(numbers)));
-  _mm512_storeu_ps(to, wide * scale + least);
+  const __m512i wide = _mm512_maskz_cvtepi8_epi32(0xffff, reinterpret_cast<__m128i>(numbers));
+  _mm512_storeu_ps(to, _mm512_maskz_cvtepi32_ps(0xffff, wide) * scale + least);
 #elif defined(__AVX2__)
   const auto lower = reinterpret_cast<__m128i>(numbers);
   const __m128i upper = _mm_unpackhi_epi64(lower, lower);

@@ -103,9 +103,10 @@ TEST_CASE("Products with 16-bit weights have the bits of those with float32 weig
     std::int64_t m, k, n;
   };
   // One row in both orders, few columns, odd sizes, long sums in parts, tiles, and sizes that OpenBLAS multiplies.
-  for (const auto& [m, k, n] :
+  for (const Size& size :
        {Size{1, 64, 33}, Size{1, 577, 1531}, Size{1, 2048, 257}, Size{1, 3, 5}, Size{5, 33, 70}, Size{3, 64, 2},
         Size{4, 90, 1}, Size{1, 700, 1}, Size{40, 1100, 24}, Size{300, 130, 611}, Size{1030, 515, 1040}}) {
+    const std::int64_t m = size.m, k = size.k, n = size.n;
     const Tensor x = drawn({m, k}, "x"), bias = drawn({n}, "bias");
     check_same_bits({k, n}, [&](const Tensor& W) { return linear(x, W, bias); });
     check_same_bits({n, k}, [&](const Tensor& W) { return linear(x, transpose(W), bias); });
