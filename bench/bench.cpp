@@ -12,6 +12,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <unistd.h>
 
 // Compares heed with PyTorch and JAX, alternately in one run, and with the limits of the machine. Prints one table.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>

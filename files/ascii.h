@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 // Parts, numbers and letters of ASCII texts, which several readers need. Internal.

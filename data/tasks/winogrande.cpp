@@ -4,6 +4,7 @@
 #include <heed/files/text_file.h>
 #include <heed/files/utf8.h>
 
+#include <algorithm>
 #include <map>
 
 namespace heed {

@@ -1,6 +1,9 @@
 #include "tests/catch.h"
 #include "tests/message.h"
 
+#include <string>
+#include <vector>
+
 using namespace heed;
 
 TEST_CASE("fail() throws an Error with the formatted text") {

@@ -5,6 +5,8 @@
 
 #include <heed/autograd/machine.h>
 
+#include <cmath>
+
 using namespace heed;
 using namespace heed::bench;
 

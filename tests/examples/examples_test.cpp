@@ -7,6 +7,7 @@
 #include <heed/run/run_writer.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <sstream>
 #include <string>

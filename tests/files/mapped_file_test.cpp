@@ -8,6 +8,7 @@
 #include <heed/files/safetensors.h>
 
 #include <array>
+#include <csignal>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -7,6 +7,7 @@
 #include <heed/files/file.h>
 #include <heed/files/utf8.h>
 
+#include <algorithm>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 #include "data/tokenizers/pipeline/model.h"
 #include "data/tokenizers/pipeline/unicode.h"
 
+#include <algorithm>
 #include <array>
 #include <queue>
 #include <unordered_map>

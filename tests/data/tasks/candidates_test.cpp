@@ -7,6 +7,9 @@
 #include <heed/data/tasks/tasks.h>
 #include <heed/files/file.h>
 
+#include <algorithm>
+#include <cstdlib>
+
 using namespace heed;
 
 namespace {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <arpa/inet.h>
+#include <cstdint>
 #include <netinet/in.h>
 #include <poll.h>
 #include <random>
