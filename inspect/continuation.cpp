@@ -2,6 +2,7 @@
 
 #include <heed/autograd/ops.h>
 #include <heed/files/utf8.h>
+#include <heed/models/reading.h>
 
 #include <algorithm>
 #include <utility>

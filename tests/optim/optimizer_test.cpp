@@ -1,6 +1,7 @@
 #include "tests/golden.h"
 #include "tests/message.h"
 
+#include <heed/optim/clip.h>
 #include <heed/optim/optimizer.h>
 
 using namespace heed;

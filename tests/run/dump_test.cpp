@@ -3,6 +3,7 @@
 #include "tests/catch.h"
 #include "tests/inspect/sample.h"
 #include "tests/message.h"
+#include "tests/scratch.h"
 
 #include <heed/files/safetensors.h>
 

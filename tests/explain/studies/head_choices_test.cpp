@@ -1,6 +1,7 @@
 #include "tests/catch.h"
 #include "tests/message.h"
 
+#include <heed/explain/intervention.h>
 #include <heed/explain/sentence_attention.h>
 #include <heed/explain/studies/head_choices.h>
 

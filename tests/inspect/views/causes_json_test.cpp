@@ -1,3 +1,4 @@
+#include "inspect/views/view.h"
 #include "tests/explain/studies/helpers.h"
 
 #include <heed/explain/studies/causes.h>

@@ -1,3 +1,4 @@
+#include "inspect/views/view.h"
 #include "tests/catch.h"
 
 #include <heed/explain/studies/report.h>

@@ -1,5 +1,6 @@
 #include "inspect/views/terminal.h"
 
+#include "inspect/views/view.h"
 #include "tests/catch.h"
 
 #include <cstdlib>
