@@ -95,7 +95,7 @@ TEST_CASE("Arrays refuse shapes and indices that do not fit") {
           index_select(x, Ids({1, 1}, {0}));
         }},
        {"<: shapes (2, 3) and (2) do not broadcast: 3 != 2 at axis -1. Sizes must be equal, or one of them 1",
-        [&] { x < counting({2}); }}});
+        [&] { return x < counting({2}); }}});
 }
 
 TEST_CASE("Arrays are compared and combined") {

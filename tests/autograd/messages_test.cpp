@@ -80,7 +80,7 @@ TEST_CASE("Sizes larger than memory are an Error with the operation's name") {
        {"random_ids: out of memory: (72057594037927936) needs 72057594037927936 values of 4 bytes each",
         [&] { random_ids({many}, random, 2); }},
        {"<: out of memory: (4611686018427387904) needs 4611686018427387904 values of 1 bytes each",
-        [&] { broadcast_to(one, {(std::int64_t{1} << 62)}) < one; }},
+        [&] { return broadcast_to(one, {(std::int64_t{1} << 62)}) < one; }},
        {"repeat: (2) times 4611686018427387904 is more than 2^63 - 1 elements along an axis",
         [] { repeat(ones({2}), {(std::int64_t{1} << 62)}); }},
        {"arange_ids: from -2147483648 to 2147483647 are 4294967295 numbers; expected at most 2^31 - 1",

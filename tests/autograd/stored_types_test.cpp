@@ -2,6 +2,7 @@
 #include "tests/catch.h"
 #include "tests/message.h"
 
+#include <heed/autograd/format.h>
 #include <heed/autograd/machine.h>
 #include <heed/autograd/ops.h>
 #include <heed/autograd/record.h>
