@@ -32,7 +32,7 @@ struct Linear {
 struct Embedding {
   std::string name;
   Tensor weight;
-  DType dtype;  ///< of the rows
+  DType dtype;                                                       ///< of the rows
   Embedding(Scope scope, int count, int d, double deviation = 1.0);  ///< normal numbers of this deviation
   Tensor operator()(const Ids& ids) const;                           ///< the rows
 };

@@ -113,7 +113,7 @@ class Loader {
           fmt::format("missing: {}, which holds {} {}", theirs_[name], name, to_string(parameter.shape())));
     }
     if (problems_.empty()) return std::move(values_);
-    fail("{}: its tensors are not those of a {} of this configuration\n  {}", directory, family_.model_types[0],
+    fail("{}: its tensors are not those of this configuration of {}\n  {}", directory, family_.model_types[0],
          listed(problems_, "\n  ", 10));
   }
 

@@ -12,7 +12,7 @@ namespace heed {
 namespace {
 
 // Kinds of tokens in tokenizer.ggml.token_type.
-constexpr int unknown_kind = 2, control_kind = 3, user_defined_kind = 4;
+constexpr int unknown_kind = 2, control_kind = 3, user_defined_kind = 4, unused_kind = 5;
 
 constexpr const char* llama3_words =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
@@ -59,11 +59,17 @@ class TokenizerValues {
   const GgufFile& file_;
 };
 
+// Returns the kind of each token; null where the file does not say.
+LargeJson kinds_of(const TokenizerValues& values, const LargeJson& tokens) {
+  return values.find("token_type") ? values.list("token_type", &LargeJson::is_number_integer, tokens.size())
+                                   : LargeJson();
+}
+
 int kind_of_token(const LargeJson& kinds, std::size_t id) { return kinds.is_array() ? kinds[id].get<int>() : 1; }
 
 LargeJson added_tokens(const TokenizerValues& values, const LargeJson& tokens, bool with_unknown) {
-  LargeJson result = LargeJson::array(), kinds;
-  if (values.find("token_type")) kinds = values.list("token_type", &LargeJson::is_number_integer, tokens.size());
+  LargeJson result = LargeJson::array();
+  const LargeJson kinds = kinds_of(values, tokens);
   for (std::size_t id = 0; id < tokens.size(); ++id) {
     const int kind = kind_of_token(kinds, id);
     const bool is_special = kind == control_kind || (kind == unknown_kind && with_unknown);
@@ -100,10 +106,13 @@ LargeJson post_processor(const TokenizerValues& values, const LargeJson& tokens,
       {"type", "TemplateProcessing"}, {"single", single}, {"pair", LargeJson::array()}, {"special_tokens", special}};
 }
 
+// Returns the ids of all tokens, except those with which llama.cpp's converter fills up a vocabulary: "[PAD310]".
 LargeJson vocabulary(const TokenizerValues& values, const LargeJson& tokens) {
   LargeJson result = LargeJson::object();
+  const LargeJson kinds = kinds_of(values, tokens);
   for (std::size_t id = 0; id < tokens.size(); ++id) {
     const auto& name = tokens[id].get_ref<const std::string&>();
+    if (kind_of_token(kinds, id) == unused_kind && name == fmt::format("[PAD{}]", id)) continue;
     if (!result.emplace(name, id).second) values.wrong("token '{}' occurs twice", excerpt(name));
   }
   return result;

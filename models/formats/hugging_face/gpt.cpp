@@ -54,7 +54,7 @@ std::vector<bool> local_layers(ConfigReader& json, int layers) {
   return local;
 }
 
-// Reads GPT-Neo, which does not scale its scores, and whose queries, keys and values have no biases.
+// Reads GPT-Neo, which does not scale its scores, and which adds a bias to the output of its attention alone.
 PretrainedConfig read_gpt_neo(ConfigReader& json) {
   PretrainedConfig config;
   TransformerConfig& t = config.transformer =
@@ -157,18 +157,18 @@ Family gpt_neo_family() {
 }
 
 Family opt_family() {
-  Family family{{"opt"}, read_opt, {"model.decoder.", "decoder."}, {}, {}};
-  family.tensors.same("embed_tokens.weight", "words.weight")
-      .same("embed_positions.weight", "positions.weight")
-      .norm("layers.{}.self_attn_layer_norm", "encoder.{}.attention_norm")
-      .linear("layers.{}.self_attn.q_proj", {"encoder.{}.attention.W_Q"})
-      .linear("layers.{}.self_attn.k_proj", {"encoder.{}.attention.W_K"})
-      .linear("layers.{}.self_attn.v_proj", {"encoder.{}.attention.W_V"})
-      .linear("layers.{}.self_attn.out_proj", {"encoder.{}.attention.W_O"})
-      .norm("layers.{}.final_layer_norm", "encoder.{}.mlp.norm")
-      .linear("layers.{}.fc1", {"encoder.{}.mlp.in"})
-      .linear("layers.{}.fc2", {"encoder.{}.mlp.out"})
-      .norm("final_layer_norm", "encoder.norm")
+  Family family{{"opt"}, read_opt, {"model."}, {}, {}};
+  family.tensors.same("decoder.embed_tokens.weight", "words.weight")
+      .same("decoder.embed_positions.weight", "positions.weight")
+      .norm("decoder.layers.{}.self_attn_layer_norm", "encoder.{}.attention_norm")
+      .linear("decoder.layers.{}.self_attn.q_proj", {"encoder.{}.attention.W_Q"})
+      .linear("decoder.layers.{}.self_attn.k_proj", {"encoder.{}.attention.W_K"})
+      .linear("decoder.layers.{}.self_attn.v_proj", {"encoder.{}.attention.W_V"})
+      .linear("decoder.layers.{}.self_attn.out_proj", {"encoder.{}.attention.W_O"})
+      .norm("decoder.layers.{}.final_layer_norm", "encoder.{}.mlp.norm")
+      .linear("decoder.layers.{}.fc1", {"encoder.{}.mlp.in"})
+      .linear("decoder.layers.{}.fc2", {"encoder.{}.mlp.out"})
+      .norm("decoder.final_layer_norm", "encoder.norm")
       .logits("lm_head.weight");
   return family;
 }

@@ -132,9 +132,11 @@ PretrainedConfig read_gemma_shape(ConfigReader& json) {
 PretrainedConfig read_gemma(ConfigReader& json) {
   PretrainedConfig config = read_gemma_shape(json);
   TransformerConfig& t = config.transformer;
-  t.block.mlp.activation = json.activation("hidden_act", "gelu_pytorch_tanh", true);
-  json.expect("hidden_activation",
-              json.text("hidden_act", "gelu_pytorch_tanh"));  // which versions of transformers read
+  const std::string tanh = "gelu_pytorch_tanh", name = json.text("hidden_act", tanh);
+  const Activation activation = json.activation("hidden_act", tanh, true);
+  const bool is_gelu = activation == Activation::geglu;  // in the official releases, where it means the approximation
+  t.block.mlp.activation = is_gelu ? Activation::geglu_tanh : activation;
+  json.expect("hidden_activation", is_gelu ? tanh : name);  // some versions of transformers read it
   read_rotary(json, t, 10000);
   return config;
 }

@@ -151,7 +151,7 @@ TEST_CASE("Letters of Hangul are composed as by the tokenizers package") {
   CHECK(form("NFC", "\uac00\u11a7") == "7 0-6");
 }
 
-TEST_CASE("Characters that are newer than the tables of the tokenizers package have no properties") {
+TEST_CASE("Characters that are newer than the tables of the tokenizers package stay as they are") {
   using Json = nlohmann::json;
   // Returns whether `text` is left as it is, in one piece.
   const auto keeps = [](const Json& normalizer, const Json& pre_tokenizer, const std::string& text) {
@@ -167,7 +167,7 @@ TEST_CASE("Characters that are newer than the tables of the tokenizers package h
                 {"strip_accents", strips},
                 {"lowercase", false}};
   };
-  // Of Unicode 15; tokenizers 0.23.3 keeps them.
+  // They are new in Unicode 15; tokenizers 0.23.3 keeps them.
   CHECK(keeps(bert(false, true), nullptr, "a\u0ece"));
   CHECK(keeps(bert(true, false), nullptr, "a\U00013439"));
   CHECK(keeps({{"type", "StripAccents"}}, nullptr, "a\u0cf3"));

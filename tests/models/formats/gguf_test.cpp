@@ -270,6 +270,18 @@ TEST_CASE("Tokenizers in GGUF files give the ids of those that they were made fr
   check_same_ids(PretrainedTokenizer(tokenizer_of_gguf(GgufFile(file.in(scratch)))), "llama2");
 }
 
+TEST_CASE("Tokens with which llama.cpp fills up a vocabulary are not in the tokenizer") {
+  GgufBytes file;
+  file.text("tokenizer.ggml.model", "gpt2").text("tokenizer.ggml.pre", "gpt-2");
+  file.texts("tokenizer.ggml.tokens", {"a", "[PAD1]", "b", "[PAD7]", "[PAD4]", "[PAD5]"})
+      .texts("tokenizer.ggml.merges", {});
+  file.numbers<std::int32_t>("tokenizer.ggml.token_type", 5, {1, 1, 1, 5, 5, 5});
+  const Scratch scratch;
+  const PretrainedTokenizer tokenizer(tokenizer_of_gguf(GgufFile(file.in(scratch))));
+  const std::vector<std::string> names = tokenizer.tokens(6);
+  CHECK(names == std::vector<std::string>{"a", "[PAD1]", "b", "[PAD7]", "<unused 4>", "<unused 5>"});
+}
+
 TEST_CASE("Damaged GGUF files are refused") {
   const Scratch scratch;
   const auto saying = [&](const std::string& bytes) {

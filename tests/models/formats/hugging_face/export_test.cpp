@@ -83,6 +83,17 @@ TEST_CASE("The text model of Gemma 3 with an image encoder is exported alone") {
   CHECK(SafeTensorsFile(scratch / "out" / "model.safetensors").tensors()[0].name == "model.embed_tokens.weight");
 }
 
+TEST_CASE("OPT without a head has the names of OPTModel") {
+  CopiedModel copy("opt");
+  copy.tensors([](NamedTensors& tensors) { tensors.emplace_back("score.weight", zeros({2, 20})); });
+  const Scratch scratch;
+  export_hugging_face(load_model(copy.path()), scratch / "exported");
+  for (const auto& [name, value] : read_safetensors(scratch / "exported" / "model.safetensors").tensors) {
+    CAPTURE(name);
+    CHECK(name.starts_with("decoder."));
+  }
+}
+
 TEST_CASE("A model with two heads is exported with the one that predicts tokens") {
   const Scratch scratch;
   SavedModel model = load_model(golden_models / "gpt2");

@@ -13,7 +13,7 @@ using namespace heed;
 namespace {
 
 const std::string not_as_configured = "DIR/config.json: heed cannot compute this model as it is configured\n  ";
-const std::string not_of_llama = "DIR: its tensors are not those of a llama of this configuration\n  ";
+const std::string not_of_llama = "DIR: its tensors are not those of this configuration of llama\n  ";
 
 // The message after a key of llama's configuration is set.
 std::string with_key(const char* key, const Json& value, const char* model = "llama") {

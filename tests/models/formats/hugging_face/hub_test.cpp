@@ -73,6 +73,16 @@ TEST_CASE("Configurations of TinyStories, OPT, ELECTRA and Gemma on the hub are 
     "num_hidden_layers": 18, "num_key_value_heads": 1, "pad_token_id": 0, "rms_norm_eps": 1e-06, "rope_scaling": null,
     "rope_theta": 10000.0, "torch_dtype": "bfloat16", "use_cache": true, "vocab_size": 256000})");
   CHECK((gemma.logits.tied && gemma.transformer.block.norm.gain_offset));
+  const auto activation = [](const std::string& keys) {
+    return read(
+               R"({"model_type": "gemma", "hidden_size": 32, "intermediate_size": 16, "num_attention_heads": 2, "head_dim": 16,
+      "max_position_embeddings": 8, "num_hidden_layers": 1, "num_key_value_heads": 1, "vocab_size": 9, )" +
+               keys + "}")
+        .transformer.block.mlp.activation;
+  };
+  CHECK(activation(R"("hidden_act": "gelu")") == Activation::geglu_tanh);  // of the first releases
+  CHECK(activation(R"("hidden_act": "gelu", "hidden_activation": "gelu_pytorch_tanh")") == Activation::geglu_tanh);
+  CHECK(activation(R"("hidden_act": "silu", "hidden_activation": null)") == Activation::swiglu);
 }
 
 TEST_CASE("Configurations of LLaMA 3, SmolLM2, Mistral, Qwen and OLMo on the hub are understood") {
