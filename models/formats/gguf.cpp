@@ -1,6 +1,7 @@
 #include "autograd/cpu/blocks.h"
 #include "models/formats/gguf/gguf_config.h"
 #include "models/formats/hugging_face/pretrained.h"
+#include "models/formats/model_size.h"
 
 #include <heed/autograd/ops.h>
 #include <heed/files/utf8.h>
@@ -58,6 +59,7 @@ SavedModel load_gguf(const std::filesystem::path& path, const Loading& loading) 
     const GgufTensor& tensor = tensors[entry.file];
     const StoredTensor& stored = file.tensors()[tensor.index];
     Tensor values = loading.mapped ? file.map(stored) : file.read(stored);
+    check_finite(stored.name, values, file.path());  // under its name in the file
     if (tensor.permuted_heads > 0) values = without_permutation(values, tensor.permuted_heads);
     return tensor.is_transposed ? transpose(values) : values;
   };

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace heed {
@@ -75,7 +76,10 @@ class ConfigValues {
     const std::string name = architecture_ + "." + key;
     known_.push_back(name);
     const auto found = file_.metadata().find(name);
-    return found == file_.metadata().end() ? Json() : Json(found->second);
+    if (found == file_.metadata().end()) return {};
+    Json value = found->second;
+    if (value.is_number_float() && !std::isfinite(value.get<double>())) wrong("'{}' must be a finite number", name);
+    return value;
   }
   Json need(const std::string& key) {
     Json value = find(key);

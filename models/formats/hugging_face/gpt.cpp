@@ -27,12 +27,14 @@ PretrainedConfig read_gpt2(ConfigReader& json) {
   return config;
 }
 
-// Returns for each layer of GPT-Neo whether its attention is local: attention_types has lists of kinds, each with the number of
-// its repetitions.
+// Returns for each layer of GPT-Neo whether its attention is local: attention_layers has the kind of each layer, or
+// attention_types has lists of kinds, each with the number of its repetitions.
 std::vector<bool> local_layers(ConfigReader& json, int layers) {
-  const Json fallback = {{{"global", "local"}, 12}};
-  const Json* const given = json.find("attention_types");
-  const Json types = given ? *given : fallback;
+  const Json *const in_order = json.find("attention_layers"), *const grouped = json.find("attention_types");
+  const char* const key = in_order ? "attention_layers" : "attention_types";
+  const Json types = in_order  ? Json::array({Json::array({*in_order, 1})})
+                     : grouped ? *grouped
+                               : Json::array({Json::array({{"global", "local"}, 12})});
   std::vector<bool> local;
   bool is_valid = types.is_array();
   for (std::size_t i = 0; is_valid && i < types.size(); ++i) {
@@ -47,8 +49,8 @@ std::vector<bool> local_layers(ConfigReader& json, int layers) {
     }
   }
   if (!is_valid || std::ssize(local) != layers) {
-    json.note(fmt::format("'attention_types' must give {} layers, each \"global\" or \"local\", got {}", layers,
-                          excerpt(format_json(types))));
+    json.note(fmt::format("'{}' must give {} layers, each \"global\" or \"local\", got {}", key, layers,
+                          excerpt(format_json(in_order ? *in_order : types))));
     local.assign(static_cast<std::size_t>(layers), false);
   }
   return local;
@@ -74,7 +76,7 @@ PretrainedConfig read_gpt_neo(ConfigReader& json) {
   t.block.mlp.activation = json.activation("activation_function", "gelu_new");
   t.block.norm.epsilon = json.positive("layer_norm_epsilon", 1e-5);
   config.logits.tied = json.flag("tie_word_embeddings", true);
-  json.ignore({"attention_layers", "embed_dropout", "resid_dropout", "summary_activation", "summary_first_dropout",
+  json.ignore({"embed_dropout", "resid_dropout", "summary_activation", "summary_first_dropout",
                "summary_proj_to_labels", "summary_type", "summary_use_proj"});
   return config;
 }

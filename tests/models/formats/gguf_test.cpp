@@ -313,6 +313,10 @@ TEST_CASE("Damaged GGUF files are refused") {
         "no error");
   CHECK(saying(GgufBytes().u32("gpt2.expert_count", 8).inserted_into(whole)) ==
         "FILE: 'gpt2.expert_count': heed computes 0 alone, got 8");
+  std::string infinite = whole;
+  const std::string epsilon = "gpt2.attention.layer_norm_epsilon";
+  infinite.replace(infinite.find(epsilon) + epsilon.size() + 4, 4, "\0\0\x80\x7f", 4);  // behind its type
+  CHECK(saying(infinite) == "FILE: 'gpt2.attention.layer_norm_epsilon' must be a finite number");
   CHECK(saying(GgufBytes().u32("general.alignment", 12).inserted_into(whole))
             .ends_with("general.alignment must be an unsigned multiple of 8, up to 1048576"));
   CHECK(about(GgufBytes().numbers<std::uint8_t>("a", 0, std::vector<std::uint8_t>((1 << 24) + 1)))

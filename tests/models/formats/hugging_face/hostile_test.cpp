@@ -65,8 +65,13 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
   for (const char* types :
        {R"([[["global"],2]])", R"([[["global","local"],9223372036854775807]])", R"([[[],4611686018427387904]])",
         R"([[["global","wide"],1],[["local"],1]])", R"([["global",3]])", R"({"global":3})"}) {
-    CHECK(with_key("attention_types", Json::parse(types), "gpt_neo") == not_as_configured + layers + types);
+    CHECK(CopiedModel("gpt_neo")
+              .config([&](Json& json) { json.erase("attention_layers"), json["attention_types"] = Json::parse(types); })
+              .refused() == not_as_configured + layers + types);
   }
+  CHECK(with_key("attention_layers", {"local", "global"}, "gpt_neo") ==
+        not_as_configured +
+            R"('attention_layers' must give 3 layers, each "global" or "local", got ["local","global"])");
   CHECK(with_key("embedding_size", 128, "electra") ==
         not_as_configured + "'embedding_size': heed computes hidden_size (20) alone");
   CHECK(with_key("word_embed_proj_dim", 512, "opt") ==

@@ -46,6 +46,12 @@ TEST_CASE("Configurations of TinyStories, OPT, ELECTRA and Gemma on the hub are 
     "transformers_version": "4.28.1", "use_cache": true, "vocab_size": 50257, "window_size": 256})")
           .transformer;
   CHECK((stories.block_at(0).attention.window == 0 && stories.block_at(1).attention.window == 256));
+  const TransformerConfig in_order =
+      read(
+          R"({"attention_layers": ["local", "global", "global"], "attention_types": [[["global"], 3]], "model_type": "gpt_neo",
+    "hidden_size": 8, "max_position_embeddings": 8, "num_heads": 2, "num_layers": 3, "vocab_size": 9, "window_size": 4})")
+          .transformer;  // attention_layers counts
+  CHECK((in_order.block_at(0).attention.window == 4 && in_order.block_at(1).attention.window == 0));
   CHECK((stories.block.attention.scale == 1 && stories.block.mlp.width == 3072));
   const TransformerConfig opt =
       read(R"({"_remove_final_layer_norm": false, "activation_dropout": 0.0, "activation_function": "relu",
