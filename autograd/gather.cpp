@@ -1,6 +1,5 @@
-#include "autograd/cpu/blocks.h"
 #include "autograd/cpu/kernels.h"
-#include "autograd/half.h"
+#include "autograd/cpu/widen.h"
 
 #include <heed/autograd/operation.h>
 #include <heed/autograd/ops.h>
@@ -56,22 +55,20 @@ Tensor embedding(const Tensor& table, const Ids& ids) {
   shape.append(d);
   const Tensor dense = contiguous(table.detach());
   Tensor y(shape, is_stored_only(table.dtype()) ? DType::float32 : table.dtype(), "embedding");
-  const auto copy_rows = [&](const auto& copy_row) {
-    cpu::parallel_for(n, cpu::row_grain(n, d), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) copy_row(rows[i] * d, i * d);
-    });
-  };
-  if (is_in_blocks(dense.dtype())) {
-    float* const to = y.mutable_data<float>();
-    copy_rows(
-        [=, all = cpu::blocks_of(dense)](std::int64_t from, std::int64_t at) { cpu::widen(all + from, to + at, d); });
-  } else {
-    dispatch_stored(dense.dtype(), [&]<class S>() {
-      const S* all = dense.data<S>();
-      Widened<S>* to = y.mutable_data<Widened<S>>();
-      copy_rows([=](std::int64_t from, std::int64_t at) { std::copy_n(all + from, d, to + at); });
-    });
-  }
+  dispatch(y.dtype(), [&]<class T>() {
+    T* const to = y.mutable_data<T>();
+    const auto copy_rows = [&]<class S>() {
+      const auto all = cpu::first_number<S>(dense);
+      cpu::parallel_for(n, cpu::row_grain(n, d), [=](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) cpu::widen(all + rows[i] * d, to + i * d, d);
+      });
+    };
+    if (dense.dtype() == y.dtype()) {
+      copy_rows.template operator()<T>();
+    } else {
+      cpu::dispatch_stored_only(dense.dtype(), copy_rows);
+    }
+  });
   return record(embedding_operation, {&table}, y,
                 [ids, d, from = table.shape()](const Tensor& dy, const NeedsInputGrad& needs_input_grad) {
                   if (from.numel() == 0) return std::vector{zeros(from, dy.dtype())};

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <span>
-#include <type_traits>
 #include <vector>
 #if defined(__SSE__)
 #include <xmmintrin.h>
@@ -113,15 +112,6 @@ Shape leading(const Shape& shape) {
   return Shape(std::span<const std::int64_t>(shape.begin(), static_cast<std::size_t>(shape.rank() - 2)));
 }
 
-template <class S>
-auto first_number(const Tensor& x) {
-  if constexpr (std::is_same_v<S, cpu::Blocks>) {
-    return cpu::blocks_of(x);
-  } else {
-    return x.data<S>();
-  }
-}
-
 // Computes y (batch..., m, n) = a b (+ bias), with elements S in b.
 template <class T, class S>
 void multiply(const Tiling& tiling, const Shape& batch, const Tensor& a, const Tensor& b, const Tensor& bias,
@@ -129,7 +119,7 @@ void multiply(const Tiling& tiling, const Shape& batch, const Tensor& a, const T
   const Shape strides_a = cpu::broadcast_strides(leading(a.shape()), leading(a.strides()), batch);
   const Shape strides_b = cpu::broadcast_strides(leading(b.shape()), leading(b.strides()), batch);
   const cpu::Matrix<T> A{a.data<T>(), a.strides()[-2], a.strides()[-1]};
-  const cpu::Matrix<S> B{first_number<S>(b), b.strides()[-2], b.strides()[-1]};
+  const cpu::Matrix<S> B{cpu::first_number<S>(b), b.strides()[-2], b.strides()[-1]};
   const T* bias_data = bias.defined() ? bias.data<T>() : nullptr;
   T* C = y.mutable_data<T>();
   if (tiling.m == 1 && batch.numel() == 1 && cpu::is_row_product(tiling.k, tiling.n, B.row_stride, B.column_stride)) {
@@ -170,12 +160,8 @@ Tensor product(const char* operation, const Tensor& a_any, const Tensor& b_any, 
   dispatch(a.dtype(), [&]<class T>() {
     if (a.dtype() == b.dtype()) {
       multiply<T, T>(tiling, batch, a, b, bias, y);
-    } else if (is_in_blocks(b.dtype())) {
-      multiply<T, cpu::Blocks>(tiling, batch, a, b, bias, y);
-    } else if (b.dtype() == DType::bfloat16) {
-      multiply<T, BFloat16>(tiling, batch, a, b, bias, y);
     } else {
-      multiply<T, Float16>(tiling, batch, a, b, bias, y);
+      cpu::dispatch_stored_only(b.dtype(), [&]<class S>() { multiply<T, S>(tiling, batch, a, b, bias, y); });
     }
   });
   return y;

@@ -85,6 +85,8 @@ requires(sizeof(T) == 2) bool all_finite(const T* values, std::int64_t n) {
   return found == 0;
 }
 
+bool all_finite(cpu::Blocks numbers, std::int64_t n) { return cpu::has_finite_scales(numbers, n); }
+
 }  // namespace
 
 const char* to_string(DType dtype) {
@@ -307,19 +309,13 @@ bool is_finite(const Tensor& x) {
   if (x.storage_->finite_at == x.storage_->version) return true;
   const Tensor dense = x.is_contiguous() ? x : x.clone();
   std::atomic<bool> finite = true;
-  if (is_in_blocks(dense.dtype())) {
-    cpu::parallel_for(dense.numel(), 16384, [&, from = cpu::blocks_of(dense)](std::int64_t begin, std::int64_t end) {
-      if (!cpu::has_finite_scales(from + begin, end - begin)) finite = false;
-    });
-    if (finite) note_finite(x);
-    return finite;
-  }
-  dispatch_stored(dense.dtype(), [&]<class T>() {
-    const T* values = dense.data<T>();
-    cpu::parallel_for(dense.numel(), 16384, [&](std::int64_t begin, std::int64_t end) {
-      if (!all_finite(values + begin, end - begin)) finite = false;
-    });
-  });
+  const auto check = [&]<class S>() {
+    cpu::parallel_for(dense.numel(), 16384,
+                      [&, from = cpu::first_number<S>(dense)](std::int64_t begin, std::int64_t end) {
+                        if (!all_finite(from + begin, end - begin)) finite = false;
+                      });
+  };
+  is_stored_only(dense.dtype()) ? cpu::dispatch_stored_only(dense.dtype(), check) : dispatch(dense.dtype(), check);
   if (finite) note_finite(x);
   return finite;
 }

@@ -1,9 +1,11 @@
 #pragma once
 #include "autograd/cpu/blas.h"
+#include "autograd/half.h"
 
 #include <heed/autograd/tensor.h>
 
 #include <cstdint>
+#include <type_traits>
 
 // Numbers of few bits that lie in blocks and share the block's scales. Internal.
 namespace heed::cpu {
@@ -36,6 +38,24 @@ struct Matrix<Blocks> {
 
 // Returns the first number of a tensor.
 Blocks blocks_of(const Tensor& x);
+
+// Returns the place of x's first number: a pointer to S, or Blocks.
+template <class S>
+auto first_number(const Tensor& x) {
+  if constexpr (std::is_same_v<S, Blocks>) {
+    return blocks_of(x);
+  } else {
+    return x.data<S>();
+  }
+}
+
+// Calls `function` as dispatch() does, for a type that only holds weights: with BFloat16, Float16 or Blocks.
+template <class Function>
+decltype(auto) dispatch_stored_only(DType dtype, Function&& function) {
+  if (dtype == DType::bfloat16) return function.template operator()<BFloat16>();
+  if (dtype == DType::float16) return function.template operator()<Float16>();
+  return function.template operator()<Blocks>();
+}
 
 // Writes n numbers, each of which is the same wherever the range begins.
 void widen(Blocks from, float* to, std::int64_t n);

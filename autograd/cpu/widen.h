@@ -73,7 +73,7 @@ template <class Vector, class S>
   return load<Vector>(part);
 }
 
-// Widens n numbers.
+// Copies n numbers as wider ones, or as they are.
 template <class S>
 void widen(const S* from, double* to, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<double>(from[i]);
