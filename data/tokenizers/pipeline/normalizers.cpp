@@ -121,7 +121,7 @@ std::vector<Changed> composed_of(const std::vector<Changed>& all) {
   return result;
 }
 
-// Appends the normal form of what byte `begin` and those behind it are decomposed to.
+// Appends the normal form of `all`, the decomposition of a part of the text that begins at byte `begin`.
 void append_normal_form(AlignedText& result, const AlignedText& text, std::size_t begin, std::vector<Changed> all,
                         bool composed) {
   for (auto from = all.begin(); from != all.end();) {  // marks in the order of their classes
@@ -155,7 +155,7 @@ void each_grapheme(std::string_view text, F f) {
   if (first < text.size()) f(first, text.size());
 }
 
-// Returns whether NFKC may compose this letter of Hangul with what is before it, although it begins a grapheme cluster.
+// Returns whether NFKC may compose this letter of Hangul with the letter before it, although it begins a grapheme cluster.
 bool may_join_hangul(std::int32_t point) {
   return (point >= 0x3131 && point <= 0x318e) || (point >= 0xffa1 && point <= 0xffdc);
 }
