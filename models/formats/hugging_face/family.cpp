@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 namespace heed {
 
 TensorNames& TensorNames::add(TensorName name) {
@@ -61,9 +63,16 @@ TensorNames& TensorNames::candidates() {
   return linear("candidates.pointer", {"candidates.pointer"}).same("candidates.none", "candidates.none");
 }
 
+void set_windows(TransformerConfig& config, int window, const std::vector<bool>& slides) {
+  if (std::ranges::find(slides, true) == slides.end()) return;
+  config.block.attention.window = window;
+  for (int layer = 0; layer < config.layers; ++layer) {
+    if (!slides[static_cast<std::size_t>(layer)]) config.full_attention_layers.push_back(layer);
+  }
+}
+
 void read_windows(ConfigReader& json, TransformerConfig& config, const std::function<bool(int)>& is_sliding) {
-  std::vector<int> full;
-  int sliding = 0;
+  std::vector<bool> slides;
   const int window = json.integer("sliding_window", 1, 0, Null::missing);
   const Json* types = json.find("layer_types");
   const auto count = static_cast<std::size_t>(config.layers);
@@ -72,21 +81,18 @@ void read_windows(ConfigReader& json, TransformerConfig& config, const std::func
     return;
   }
   for (int layer = 0; layer < config.layers; ++layer) {
-    bool slides = false;
     if (!types) {
-      slides = is_sliding(layer);
-    } else if (const Json& type = (*types)[static_cast<std::size_t>(layer)]; type == "sliding_attention") {
-      slides = true;
-    } else if (type != "full_attention") {
-      json.note(fmt::format("'layer_types': expected full_attention or sliding_attention, got {}",
-                            excerpt(format_json(type))));
+      slides.push_back(is_sliding(layer));
+      continue;
     }
-    slides ? static_cast<void>(++sliding) : full.push_back(layer);
+    const Json& type = (*types)[static_cast<std::size_t>(layer)];
+    slides.push_back(type == "sliding_attention");
+    if (slides.back() || type == "full_attention") continue;
+    json.note(
+        fmt::format("'layer_types': expected full_attention or sliding_attention, got {}", excerpt(format_json(type))));
   }
-  if (sliding == 0) return;
-  if (window == 0) json.note("'sliding_window' is missing");
-  config.block.attention.window = window;
-  config.full_attention_layers = full;
+  if (window == 0 && std::ranges::find(slides, true) != slides.end()) json.note("'sliding_window' is missing");
+  set_windows(config, window, slides);
 }
 
 const std::vector<Family>& families() {

@@ -97,6 +97,8 @@ struct RotaryKind {
 /// Reads the rotary embedding: rope_theta, rope_scaling and partial_rotary_factor, or rope_parameters of transformers 5.
 void read_rotary(ConfigReader& json, TransformerConfig& config, double default_base, const RotaryKind& kind = {});
 
+/// Gives a window to the layers that `slides` marks, one flag per layer.
+void set_windows(TransformerConfig& config, int window, const std::vector<bool>& slides);
 /// Reads sliding_window and which layers have it: layer_types, or `is_sliding` by the index of the layer where it is missing.
 void read_windows(ConfigReader& json, TransformerConfig& config, const std::function<bool(int)>& is_sliding);
 

@@ -66,12 +66,7 @@ PretrainedConfig read_gpt_neo(ConfigReader& json) {
   t.block.attention.scale = 1;
   t.block.attention.bias = Bias::no;
   const std::vector<bool> local = local_layers(json, t.layers);
-  const int window = json.integer("window_size", 1, 256);
-  for (int layer = 0; layer < t.layers; ++layer) {
-    local[static_cast<std::size_t>(layer)] ? static_cast<void>(t.block.attention.window = window)
-                                           : t.full_attention_layers.push_back(layer);
-  }
-  if (t.block.attention.window == 0) t.full_attention_layers.clear();
+  set_windows(t, json.integer("window_size", 1, 256), local);
   t.block.mlp.width = json.integer("intermediate_size", 1, 4 * t.d_model(), Null::missing);
   t.block.mlp.activation = json.activation("activation_function", "gelu_new");
   t.block.norm.epsilon = json.positive("layer_norm_epsilon", 1e-5);
