@@ -28,7 +28,9 @@ Tensor without_permutation(const Tensor& stored, std::int64_t heads) {
       moved->append(from + static_cast<std::size_t>((head * pairs + pair) * 2 + half) * bytes, bytes);
     }
   }
-  return Tensor(rows.shape(), rows.dtype(), moved->data(), moved);
+  const Tensor result(rows.shape(), rows.dtype(), moved->data(), moved);
+  note_finite(result);  // as `stored`, which was checked
+  return result;
 }
 
 }  // namespace
