@@ -93,11 +93,31 @@ bool is_descriptor(const std::string& path) {
   return path == "/dev/stdout" || path == "/dev/stderr" || path.starts_with("/dev/fd/") || path.starts_with("/proc/");
 }
 
+// Writes all pieces to `file`, with few calls of the system for many small ones. Returns 0, or the errno of a failed write.
+int write_all(const Descriptor& file, const Pieces& pieces) {
+  constexpr std::size_t block = std::size_t{1} << 20;
+  std::string small;  // pieces that wait for others
+  int reason = 0;
+  const auto write = [&](std::string_view bytes) {
+    if (reason == 0) reason = write_all(file, bytes);
+  };
+  pieces([&](std::string_view bytes) {
+    if (small.size() + bytes.size() > block) write(std::exchange(small, {}));
+    if (bytes.size() > block) {
+      write(bytes);
+    } else {
+      small += bytes;
+    }
+  });
+  write(small);
+  return reason;
+}
+
 // Writes to a device or FIFO, which cannot be replaced.
-void write_to(const fs::path& path, std::string_view bytes) {
+void write_to(const fs::path& path, const Pieces& pieces) {
   Descriptor file(path, O_WRONLY | O_APPEND | O_NONBLOCK);  // opening a FIFO without a reader would block
   if (!file.is_open()) fail_with_reason("write", path, errno);
-  const int reason = write_all(file, bytes);
+  const int reason = write_all(file, pieces);
   if (reason != 0) fail_with_reason("write", path, reason);
 }
 
@@ -112,14 +132,20 @@ fs::path target_of(const fs::path& path) {
   return target;
 }
 
-void replace(const fs::path& path, std::string_view bytes) {
+void replace(const fs::path& path, const Pieces& pieces) {
   // Syncing the directory makes the new name durable. It is opened first, so that nothing is replaced if that fails.
   Descriptor directory(path.has_parent_path() ? path.parent_path() : ".", O_RDONLY | O_DIRECTORY);
   if (!directory.is_open()) fail_with_reason("write", path, errno);
   const fs::path temporary = aside(path);
   Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
   if (!file.is_open()) fail_with_reason("write", path, errno);
-  int reason = write_all(file, bytes);
+  int reason = 0;
+  try {
+    reason = write_all(file, pieces);
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
   if (reason == 0 && (::fsync(file.number()) != 0 || file.close() != 0)) reason = errno;
   if (reason == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) reason = errno;
   if (reason != 0) {
@@ -278,15 +304,19 @@ void* OpenFile::map() const {
   return memory;
 }
 
-void write_file(const fs::path& path, std::string_view bytes) {
+void write_file(const fs::path& path, const Pieces& pieces) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
   const bool is_replaceable = !fs::exists(status) || fs::is_regular_file(status) || fs::is_directory(status);
   if (is_replaceable && !is_descriptor(path.string())) {
-    replace(target_of(path), bytes);
+    replace(target_of(path), pieces);
   } else {
-    write_to(path, bytes);
+    write_to(path, pieces);
   }
+}
+
+void write_file(const fs::path& path, std::string_view bytes) {
+  write_file(path, [&](const auto& write) { write(bytes); });
 }
 
 }  // namespace heed

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -60,5 +61,15 @@ class OpenFile {
 /// before, or the new one if only the directory was not synced; the temporary file is removed. Writes in place to a
 /// device, a FIFO or a descriptor (/dev/stdout).
 void write_file(const std::filesystem::path& path, std::string_view bytes);
+
+/// The content of a file, which calls its argument with one piece of it after the other.
+using Pieces = std::function<void(const std::function<void(std::string_view)>& write)>;
+
+/// Does the same without the whole content in memory. When `pieces` throws, the file is as before.
+///
+///     write_file("squares.csv", [](const auto& write) {
+///       for (int i = 0; i < 1'000'000; ++i) write(fmt::format("{},{}\n", i, i * i));
+///     });
+void write_file(const std::filesystem::path& path, const Pieces& pieces);
 
 }  // namespace heed

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
-#include <tuple>
+#include <utility>
 
 namespace heed {
 namespace {
@@ -24,24 +24,31 @@ std::size_t digest_position(std::string_view header, std::string_view digits) {
   return header.find(digits, header.find(fmt::format("\"{}\"", digest_key)));
 }
 
-// Computes the digest of data and header, with the digest's own digits set to 0.
+// Computes the digest of header and data, with the digest's own digits set to 0.
 std::string digest_of(std::string_view header, std::string_view data) {
   return hexadecimal(xxh64(data, xxh64(header)));
 }
 
-// The bytes of a tensor, and the name of their type. Error for a finite number that would become infinite.
-std::pair<std::string, std::string> bytes_of(const Tensor& tensor, StoredAs stored) {
-  std::string data;
+// Returns the type of a tensor in a file.
+std::pair<const char*, int> type_of(const Tensor& tensor, StoredAs stored) {  // and the bytes of a number
+  if (stored == StoredAs::F16) return {"F16", 2};
+  if (stored == StoredAs::BF16) return {"BF16", 2};
+  constexpr std::pair<const char*, int> types[] = {{"F32", 4}, {"F64", 8}, {"BF16", 2}, {"F16", 2}};
+  return is_in_blocks(tensor.dtype()) ? types[0] : types[static_cast<std::size_t>(tensor.dtype())];
+}
+
+// Calls use(bytes) with a tensor's numbers as the file has them. Error for a finite number that would become infinite.
+void with_bytes(const Tensor& tensor, StoredAs stored, const std::function<void(std::string_view)>& use) {
+  const auto use_all = [&](const auto* numbers, std::size_t n) {
+    use({reinterpret_cast<const char*>(numbers), n * sizeof *numbers});
+  };
   const Tensor values = tensor.is_contiguous() && !is_in_blocks(tensor.dtype()) ? tensor : tensor.clone();
   const auto n = static_cast<std::size_t>(values.numel());
   if (stored == StoredAs::as_it_is) {
-    dispatch_stored(values.dtype(),
-                    [&]<class T>() { data.assign(reinterpret_cast<const char*>(values.data<T>()), n * sizeof(T)); });
-    constexpr const char* types[] = {"F32", "F64", "BF16", "F16"};
-    return {std::move(data), types[static_cast<std::size_t>(values.dtype())]};
+    dispatch_stored(values.dtype(), [&]<class T>() { use_all(values.data<T>(), n); });
+    return;
   }
   const bool is_f16 = stored == StoredAs::F16;
-  const char* type = is_f16 ? "F16" : "BF16";
   std::vector<std::uint16_t> halves(n);
   dispatch_stored(values.dtype(), [&]<class S>() {
     const S* from = values.data<S>();
@@ -50,12 +57,11 @@ std::pair<std::string, std::string> bytes_of(const Tensor& tensor, StoredAs stor
       const float x = to_odd(static_cast<double>(number));
       halves[i] = is_f16 ? to_f16(x) : to_bf16(x);
       if ((halves[i] & 0x7fffU) != (is_f16 ? 0x7c00U : 0x7f80U) || std::isinf(number)) continue;
-      fail("value {} (from 0) is {}, which {} cannot hold: its largest is {}; choose {}", i, number, type,
-           is_f16 ? "65504" : "3.3895e+38", is_f16 ? "BF16 or as_it_is" : "as_it_is");
+      fail("value {} (from 0) is {}, which {} cannot hold: its largest is {}; choose {}", i, number,
+           type_of(tensor, stored).first, is_f16 ? "65504" : "3.3895e+38", is_f16 ? "BF16 or as_it_is" : "as_it_is");
     }
   });
-  data.assign(reinterpret_cast<const char*>(halves.data()), n * sizeof(std::uint16_t));
-  return {std::move(data), type};
+  use_all(halves.data(), n);
 }
 
 // Whether there is a digest. A damaged name of one, which differs in a character, does not hide it.
@@ -112,23 +118,17 @@ void write_safetensors(const std::filesystem::path& path, const SafeTensors& con
   const std::string no_digest(digest_digits, '0');
   header[safetensors_metadata_key] = content.metadata;
   header[safetensors_metadata_key][digest_key] = no_digest;
-  std::string data;
+  std::uint64_t end = 0;
   for (const auto& [name, tensor] : content.tensors) {
     if (name == safetensors_metadata_key || header.contains(name)) {
       fail("{}: tensor name '{}' is {}", path.string(), excerpt(name),
            name == safetensors_metadata_key ? "reserved" : "given twice");
     }
-    const std::size_t begin = data.size();
-    std::string bytes, type;
-    try {
-      std::tie(bytes, type) = bytes_of(tensor, stored);
-    } catch (const Error& error) {
-      fail("{}: tensor '{}': {}", path.string(), excerpt(name), error.what());
-    }
-    data += bytes;
+    const auto [type, size] = type_of(tensor, stored);
+    const std::uint64_t begin = std::exchange(end, end + static_cast<std::uint64_t>(tensor.numel() * size));
     header[name] = {{"dtype", type},
                     {"shape", std::vector<std::int64_t>(tensor.shape().begin(), tensor.shape().end())},
-                    {"data_offsets", {begin, data.size()}}};
+                    {"data_offsets", {begin, end}}};
   }
   std::string text;
   try {
@@ -141,9 +141,21 @@ void write_safetensors(const std::filesystem::path& path, const SafeTensors& con
     fail("{}: names and metadata take {} bytes; expected at most {} in a header", path.string(), text.size(),
          largest_safetensors_header);
   }
-  text.replace(digest_position(text, no_digest), digest_digits, digest_of(text, data));
+  Xxh64 digest(xxh64(text));
+  for (const auto& [name, tensor] : content.tensors) {
+    try {
+      with_bytes(tensor, stored, [&](std::string_view bytes) { digest.add(bytes); });
+    } catch (const Error& error) {
+      fail("{}: tensor '{}': {}", path.string(), excerpt(name), error.what());
+    }
+  }
+  text.replace(digest_position(text, no_digest), digest_digits, hexadecimal(digest.value()));
   const std::uint64_t length = text.size();
-  write_file(path, std::string(reinterpret_cast<const char*>(&length), sizeof length) + text + data);
+  write_file(path, [&](const auto& write) {
+    write({reinterpret_cast<const char*>(&length), sizeof length});
+    write(text);
+    for (const auto& [name, tensor] : content.tensors) with_bytes(tensor, stored, write);
+  });
 }
 
 SafeTensors parse_safetensors(std::string_view bytes, const std::string& source) {

@@ -20,20 +20,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns a tensor of the file that holds the parameters side by side along the last axis.
+// Returns a tensor of the file that holds the parameters side by side along the last axis: a view of them, where it can be one.
 Tensor stored_tensor(std::vector<Tensor> parameters, Layout layout, std::int64_t heads) {
-  for (Tensor& parameter : parameters) {
-    if (is_in_blocks(parameter.dtype())) parameter = parameter.to(DType::float32);
+  Tensor t = parameters[0];
+  if (parameters.size() > 1) {
+    for (Tensor& parameter : parameters) {
+      if (is_in_blocks(parameter.dtype())) parameter = parameter.to(DType::float32);
+    }
+    t = concat(parameters, static_cast<int>(t.rank()) - 1);
   }
-  Tensor t = concat(parameters, static_cast<int>(parameters[0].rank()) - 1);
   if (layout == Layout::transposed || layout == Layout::by_head_transposed) t = transpose(t);
   if (layout == Layout::by_head || layout == Layout::by_head_transposed) {
-    const Shape shape = contiguous(t).shape();
+    const Shape shape = t.shape();
     const auto count = static_cast<std::int64_t>(parameters.size());
     const std::int64_t rows = shape[0] / (heads * count);
     t = reshape(transpose(reshape(contiguous(t), {count, heads, rows * (t.numel() / shape[0])}), 0, 1), shape);
   }
-  return contiguous(t);
+  return t;
 }
 
 // Returns all parameters under the names of the family. The first name of each parameter counts.

@@ -24,3 +24,17 @@ TEST_CASE("any one flipped bit, and another seed, change the hash") {
     }
   }
 }
+
+TEST_CASE("The hash of bytes in pieces is that of all together") {
+  std::string bytes;
+  for (int i = 0; i < 200; ++i) bytes += static_cast<char>(i * 37);
+  for (const std::size_t size : {0, 1, 31, 32, 33, 64, 100, 200}) {
+    const std::string all = bytes.substr(0, size);
+    for (const std::size_t piece : {1, 5, 31, 32, 33, 70}) {
+      Xxh64 hash(3);
+      for (std::size_t at = 0; at < size; at += piece) hash.add(std::string_view(all).substr(at, piece));
+      CHECK(hash.value() == xxh64(all, 3));
+      CHECK(hash.value() == xxh64(all, 3));  // asking changes nothing
+    }
+  }
+}

@@ -27,6 +27,34 @@ TEST_CASE("A file is read as it was written, and replaced atomically") {
   }
 }
 
+TEST_CASE("A file is written piece by piece, in their order") {
+  const Scratch scratch;
+  std::string all;
+  write_file(scratch / "file", [&](const auto& write) {
+    for (const std::size_t size : {3, 0, 700'000, 700'000, 2'000'000, 5, 1 << 20, (1 << 20) + 1, 1}) {
+      const std::string piece(size, static_cast<char>('a' + all.size() % 26));
+      write(piece);
+      all += piece;
+    }
+  });
+  CHECK((read_file(scratch / "file") == all));
+  write_file(scratch / "file", [](const auto&) {});
+  CHECK(read_file(scratch / "file").empty());
+}
+
+TEST_CASE("When the pieces end with an error, the file is as before") {
+  const Scratch scratch;
+  write_file(scratch / "file", "old");
+  CHECK(message([&] {
+          write_file(scratch / "file", [](const auto& write) {
+            write(std::string(3'000'000, 'x'));
+            fail("no more");
+          });
+        }) == "no more");
+  CHECK(read_file(scratch / "file") == "old");
+  CHECK(scratch.files() == 1);
+}
+
 TEST_CASE("A new file has the permissions that the user's umask leaves") {
   const Scratch scratch;
   const auto before = ::umask(027);
