@@ -7,12 +7,13 @@ namespace {
 // Row `token` of x (1, T, d): (1, d).
 Tensor row_of(const Tensor& x, std::int64_t token) { return reshape(slice(x, 1, token, token + 1), {1, x.size(2)}); }
 
-// Returns the parts behind a norm of their sum, with the norm's bias as an additional part if it has one.
-Tensor normalised(const Norm& norm, const Tensor& parts) {
-  const Linearised form = norm.linearised(sum(parts, {0}));
+// Returns the parts behind a map of their sum, with its constant as an additional part if it has one.
+Tensor behind(const Linearised& form, const Tensor& parts) {
   const Tensor rows = form.linear(parts);
   return form.constant.defined() ? concat({rows, unsqueeze(form.constant, 0)}, 0) : rows;
 }
+
+Tensor normalised(const Norm& norm, const Tensor& parts) { return behind(norm.linearised(sum(parts, {0})), parts); }
 
 }  // namespace
 
@@ -51,6 +52,7 @@ void ResidualParts::name_parts() {
   if (positions == Positions::learned || positions == Positions::sinusoidal) names_.push_back({.what = "position"});
   if (transformer_.segment_embedding) names_.push_back({.what = "sentence"});
   add_bias(transformer_.embedding_norm, -1);
+  if (transformer_.embedding_projection) names_.push_back({.what = "projection bias"});
   for (std::size_t l = 0; l < layer_; ++l) {
     const TransformerBlock& block = transformer_.blocks[l];
     const int layer = static_cast<int>(l);
@@ -77,12 +79,14 @@ Tensor ResidualParts::embedded_parts(std::int64_t token) const {
     rows.push_back(slice(learned->weight, 0, token + learned->offset, token + learned->offset + 1));
   }
   if (config.positions == Positions::sinusoidal) {
-    rows.push_back(sinusoidal_positions(1, config.d_model(), rows[0].dtype(), static_cast<int>(token)));
+    rows.push_back(sinusoidal_positions(1, config.embedded(), rows[0].dtype(), static_cast<int>(token)));
   }
   if (transformer_.segment_embedding)
     rows.push_back(row_of((*transformer_.segment_embedding)(texts.segments_or_zero()), token));
-  const Tensor parts = concat(rows, 0);
-  return transformer_.embedding_norm ? normalised(*transformer_.embedding_norm, parts) : parts;
+  Tensor parts = concat(rows, 0);
+  if (transformer_.embedding_norm) parts = normalised(*transformer_.embedding_norm, parts);
+  if (transformer_.embedding_projection) parts = behind(transformer_.embedding_projection->linearised(), parts);
+  return parts;
 }
 
 // Returns the contributions of the heads, and the bias of W_O if there is one.

@@ -7,7 +7,7 @@
 namespace heed {
 
 /// One part of a vector of the residual stream. `what` is "token", "position", "sentence", "head" (the contribution of
-/// one head of a layer from one token), "W_O bias", "MLP" or "norm bias".
+/// one head of a layer from one token), "W_O bias", "MLP", "norm bias" or "projection bias".
 struct ResidualPart {
   std::string what;
   int layer = -1, head = -1, token = -1;

@@ -27,8 +27,9 @@ TokenCircuits token_circuits(const SavedModel& model, const Ids& tokens, int lay
   }
   const Transformer& transformer = model.transformer();
   const TransformerBlock& block = transformer.blocks[static_cast<std::size_t>(layer)];
-  Tensor x = (*transformer.token_embedding)(tokens)*transformer.config.embedding_scale;  // (n, d_model)
+  Tensor x = (*transformer.token_embedding)(tokens)*transformer.config.embedding_scale;  // (n, embedded)
   if (transformer.embedding_norm) x = (*transformer.embedding_norm)(x);
+  if (transformer.embedding_projection) x = (*transformer.embedding_projection)(x);
   if (block.attention_norms.input) x = (*block.attention_norms.input)(x);
 
   std::vector<Tensor> queries, keys;

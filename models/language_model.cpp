@@ -5,7 +5,7 @@ namespace heed {
 LanguageModel::LanguageModel(Scope scope, const Config& given)
     : config(given),
       transformer(scope, config.transformer),
-      unembedding(scope, transformer, config.logits, EmbeddingInit().tokens) {
+      unembedding(scope, transformer, config.logits, config.transformer.d_model(), EmbeddingInit().tokens) {
   if (!config.transformer.causal) fail("LanguageModel: expected a causal transformer");
 }
 

@@ -9,10 +9,12 @@ MaskedLanguageModel::MaskedLanguageModel(Scope scope, const Config& given)
       transform(
           config.transform
               ? std::optional<Transform>(Transform{
-                    Linear(scope / "transform" / "dense", transformer.config.d_model(), transformer.config.d_model()),
-                    Norm(scope / "transform" / "norm", transformer.config.d_model(), transformer.config.block.norm)})
+                    Linear(scope / "transform" / "dense", transformer.config.d_model(), transformer.config.embedded()),
+                    Norm(scope / "transform" / "norm", transformer.config.embedded(), transformer.config.block.norm)})
               : std::nullopt),
-      unembedding(scope, transformer, config.logits, EmbeddingInit().tokens) {
+      unembedding(scope, transformer, config.logits,
+                  config.transform ? config.transformer.embedded() : config.transformer.d_model(),
+                  EmbeddingInit().tokens) {
   if (config.transformer.causal) fail("MaskedLanguageModel: expected a transformer that is not causal");
   if (is_gated(config.activation)) fail("MaskedLanguageModel: the activation must not be gated");
 }

@@ -35,12 +35,12 @@ struct MaskedLanguageModel {
   Transformer transformer;
   /// The layers between the states and the logits.
   struct Transform {
-    Linear dense;  ///< (d_model, d_model)
+    Linear dense;  ///< (d_model, embedded)
     Norm norm;
   };
   std::optional<Transform> transform;
   Unembedding unembedding;
-  /// Throws `Error` when the transformer is causal.
+  /// Throws `Error` when the transformer is causal, and as Unembedding does.
   MaskedLanguageModel(Scope scope, const Config& config);
   /// Returns the logits at each token: (B, T, vocabulary).
   Tensor operator()(const TextBatch& texts, const Dropout& drop = {}) const;

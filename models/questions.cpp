@@ -20,13 +20,17 @@ Tensor token_loss(const Tensor& logits, const Ids& labels) {
   return cross_entropy(labels.shape().rank() == 1 ? reshape(logits, {-1, logits.size(2)}) : logits, labels);
 }
 
-Unembedding::Unembedding(Scope scope, const Transformer& transformer, const LogitsConfig& given, double deviation)
+Unembedding::Unembedding(Scope scope, const Transformer& transformer, const LogitsConfig& given, int width,
+                         double deviation)
     : name(scope.name()), config(given) {
   if (!transformer.token_embedding) fail("Unembedding: expected a transformer with a vocabulary");
   const int words = transformer.config.vocabulary;
-  weight = config.tied
-               ? transformer.token_embedding->weight
-               : scope.parameter("unembedding", {words, transformer.config.d_model()}, Init::gaussian(deviation));
+  if (config.tied && transformer.config.embedded() != width) {
+    fail("Unembedding: the embeddings have {} features, the states {}; set tied to false",
+         transformer.config.embedded(), width);
+  }
+  weight = config.tied ? transformer.token_embedding->weight
+                       : scope.parameter("unembedding", {words, width}, Init::gaussian(deviation));
   if (config.bias == Bias::yes) bias = scope.parameter("output_bias", {words}, Init::zeros());
 }
 

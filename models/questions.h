@@ -59,12 +59,13 @@ struct LogitsConfig {
 struct Unembedding {
   std::string name;
   LogitsConfig config;
-  Tensor weight;  ///< (vocabulary, d_model); tied: the token embeddings
+  Tensor weight;  ///< (vocabulary, width); tied: the token embeddings
   Tensor bias;    ///< (vocabulary), or undefined
-  /// Makes its parameters SCOPE.unembedding and SCOPE.output_bias.
-  Unembedding(Scope scope, const Transformer& transformer, const LogitsConfig& config, double deviation);
-  Tensor operator()(const Tensor& states) const;  ///< the logits
-  /// Returns the map from a state (d_model) to the logit of one word, without the cap.
+  /// Makes its parameters SCOPE.unembedding and SCOPE.output_bias for states of `width` features. Throws `Error` when it
+  /// is tied to embeddings of another width.
+  Unembedding(Scope scope, const Transformer& transformer, const LogitsConfig& config, int width, double deviation);
+  Tensor operator()(const Tensor& states) const;  ///< (..., width) -> the logits (..., vocabulary)
+  /// Returns the map from a state to the logit of one word, without the cap.
   Linearised linearised(std::int64_t word) const;
 };
 

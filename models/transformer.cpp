@@ -72,15 +72,17 @@ TransformerConfig llama(int layers, int heads, int kv_heads, int d_model, int ml
 Transformer::Transformer(Scope scope, const TransformerConfig& given, const EmbeddingInit& init)
     : name(scope.name()),
       config(given),
-      token_embedding(embedding_if(config.vocabulary, scope / "words", config.d_model(), init.tokens)),
+      token_embedding(embedding_if(config.vocabulary, scope / "words", config.embedded(), init.tokens)),
       learned_positions(config.positions == Positions::learned && config.vocabulary > 0
                             ? std::optional<LearnedPositions>(std::in_place, scope / "positions", config.max_length,
-                                                              config.d_model(), init.positions, config.position_offset)
+                                                              config.embedded(), init.positions, config.position_offset)
                             : std::nullopt),
-      segment_embedding(embedding_if(config.segments, scope / "sentences", config.d_model(), init.segments)) {
+      segment_embedding(embedding_if(config.segments, scope / "sentences", config.embedded(), init.segments)) {
   if (config.layers < 0) fail("Transformer: expected at least 0 layers, got {}", config.layers);
   if (config.block.attention.window > 0 && !config.causal) fail("Transformer: a sliding window needs a causal model");
-  if (config.embedding_norm) embedding_norm.emplace(scope / "embedding_norm", config.d_model(), config.block.norm);
+  if (config.embedding_norm) embedding_norm.emplace(scope / "embedding_norm", config.embedded(), config.block.norm);
+  if (config.embedding_width > 0 && config.vocabulary > 0)
+    embedding_projection.emplace(scope / "embedding_projection", config.embedded(), config.d_model());
   const Scope encoder = scope / "encoder";
   const std::optional<RotaryEmbedding> rotary = rotary_table(config, config.rotary, scope.dtype());
   const RotaryConfig unscaled{
@@ -111,14 +113,15 @@ Tensor Transformer::embed(const TextBatch& texts, std::int64_t first) const {
          texts.lengths.size());
   }
   const int T = static_cast<int>(size[1]);
-  Tensor x = (*token_embedding)(texts.tokens);  // (B, T, d_model)
+  Tensor x = (*token_embedding)(texts.tokens);  // (B, T, embedded)
   if (config.embedding_scale != 1) x = x * config.embedding_scale;
   if (learned_positions) x = (*learned_positions)(x, first);
   if (config.positions == Positions::sinusoidal) {
-    x = x + sinusoidal_positions(T, config.d_model(), x.dtype(), static_cast<int>(first));
+    x = x + sinusoidal_positions(T, config.embedded(), x.dtype(), static_cast<int>(first));
   }
   if (segment_embedding) x = x + (*segment_embedding)(texts.segments_or_zero());
   if (embedding_norm) x = (*embedding_norm)(x);
+  if (embedding_projection) x = (*embedding_projection)(x);
   Hook::show(name, "embedded", x);
   return x;
 }

@@ -23,6 +23,8 @@ struct TransformerConfig {
   int layers = 2;
   bool causal = false;  ///< each token sees only itself and earlier tokens
 
+  int embedding_width =
+      0;  ///< of the embeddings, which a linear layer brings to d_model; 0: d_model, without that layer
   double embedding_scale = 1;   ///< factor of token embeddings
   bool embedding_norm = false;  ///< normalise the sum of the embeddings
   Positions positions = Positions::learned;
@@ -40,6 +42,8 @@ struct TransformerConfig {
 
   /// Returns the width of the residual stream.
   int d_model() const { return block.attention.d_model; }
+  /// Returns the width of the embeddings.
+  int embedded() const { return embedding_width > 0 ? embedding_width : d_model(); }
   int heads() const { return block.attention.heads; }  ///< the number of query heads per layer
   /// Returns the configuration of block `layer`.
   BlockConfig block_at(int layer) const;
@@ -52,6 +56,7 @@ struct TransformerConfig {
     field("segments", self.segments, 0);
     field("layers", self.layers, 1);
     field("causal", self.causal);
+    field("embedding_width", self.embedding_width, 0);
     field("embedding_scale", self.embedding_scale, 0.0);
     field("embedding_norm", self.embedding_norm);
     field("positions", self.positions);
@@ -110,9 +115,11 @@ struct Transformer {
   std::optional<LearnedPositions> learned_positions;
   std::optional<Embedding> segment_embedding;
   std::optional<Norm> embedding_norm;
+  std::optional<Linear> embedding_projection;
   std::vector<TransformerBlock> blocks;
   std::optional<Norm> final_norm;
-  /// Parameters are named words, positions, sentences, embedding_norm, encoder.0, encoder.1, ..., encoder.norm.
+  /// Parameters are named words, positions, sentences, embedding_norm, embedding_projection, encoder.0, encoder.1, ...,
+  /// encoder.norm.
   Transformer(Scope scope, const TransformerConfig& config, const EmbeddingInit& init = {});
 
   /// Returns the input of the first layer for tokens that follow `first` others: (B, T, d_model).

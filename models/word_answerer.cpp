@@ -11,7 +11,8 @@ WordAnswerer::WordAnswerer(Scope scope, const Config& given)
     : config(given),
       transformer(scope, config.transformer,
                   {.tokens = unit_deviation(config.transformer), .positions = 1, .segments = 1}),
-      unembedding(scope, transformer, config.logits, unit_deviation(config.transformer)) {}
+      unembedding(scope, transformer, config.logits, config.transformer.d_model(), unit_deviation(config.transformer)) {
+}
 
 Answers WordAnswerer::answer(const Questions& questions, Compute compute, Weights weights, const Dropout& drop) const {
   Hidden hidden = states_at_query(transformer, questions, compute, weights, drop);

@@ -180,6 +180,12 @@ void embed_model(PageRun& result, const SavedModel& model) {
         static_cast<double>(half_bytes(model)) / 1e6, static_cast<double>(page_model_bytes) / 1e6);
     return;
   }
+  if (model.transformer().embedding_projection) {
+    description["model_missing"] =
+        "The model's embeddings are narrower than its states, which a page does not compute. inspect serve answers for "
+        "any model.";
+    return;
+  }
   description["model"] = {{"step", model.step}, {"cuts", page_cuts_text(model)}};
   if (is_halved(model)) description["model"]["float16"] = true;
   result.model = script_json(model_json(model));

@@ -101,6 +101,8 @@ models = {
                           vision_config=dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1,
                                              num_attention_heads=1, image_size=8, patch_size=4),
                           mm_tokens_per_image=4, image_token_index=60), torch.bfloat16),
+    # embeddings that are narrower than the states
+    "electra_small": (tf.ElectraForMaskedLM, tf.ElectraConfig(**encoder, embedding_size=12), torch.float32),
     # other activations
     "bert_quick_gelu": (tf.BertForMaskedLM, tf.BertConfig(**encoder, hidden_act="quick_gelu"), torch.bfloat16),
     "gpt2_relu2": (tf.GPT2LMHeadModel,

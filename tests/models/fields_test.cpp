@@ -176,6 +176,8 @@ TEST_CASE("Each field of a TransformerConfig changes the logits as its formula s
 
 TEST_CASE("Each field of a model's own changes the logits as its formula says") {
   const TransformerConfig encoder = plain_shape(), decoder = plain_shape(true);
+  TransformerConfig narrow = encoder;
+  narrow.embedding_width = 5;
   const std::vector<std::pair<ModelConfig, ModelConfig>> pairs{
       {WordAnswererConfig{encoder}, WordAnswererConfig{encoder, {.tied = false, .bias = Bias::yes}}},
       {WordAnswererConfig{encoder}, WordAnswererConfig{encoder, {.bias = Bias::no}}},
@@ -187,6 +189,8 @@ TEST_CASE("Each field of a model's own changes the logits as its formula says") 
        MaskedLanguageModelConfig{.transformer = encoder, .activation = Activation::silu}},
       {MaskedLanguageModelConfig{encoder},
        MaskedLanguageModelConfig{.transformer = encoder, .logits = {.soft_cap = 1}}},
+      {MaskedLanguageModelConfig{encoder}, MaskedLanguageModelConfig{.transformer = narrow}},
+      {WordAnswererConfig{encoder}, WordAnswererConfig{narrow, {.tied = false}}},
       {CandidateChooserConfig{encoder}, CandidateChooserConfig{encoder, true}}};
   const Questions asked = questions(random_batch(words_known, Random(4)));
   for (const auto& [base, changed] : pairs) {

@@ -10,13 +10,16 @@ namespace heed {
 /// Draws configurations of small models: every field takes several values, in every combination that a model may have.
 class RandomConfig {
  public:
-  explicit RandomConfig(std::uint64_t seed) : random_(Random(seed).stream("configurations")) {}
+  explicit RandomConfig(std::uint64_t seed)
+      : random_(Random(seed).stream("configurations")), widths_(Random(seed).stream("widths")) {}
 
   ModelConfig operator()(int vocabulary) {
     const auto kind = random_.below(4);
     TransformerConfig shape = transformer(kind == 2 || (kind < 2 && chance()));
     shape.vocabulary = vocabulary;
-    const LogitsConfig logits{.tied = chance(), .bias = pick(Bias::no, Bias::yes), .soft_cap = pick(0.0, 2.0)};
+    LogitsConfig logits{.tied = chance(), .bias = pick(Bias::no, Bias::yes), .soft_cap = pick(0.0, 2.0)};
+    shape.embedding_width = widths_.below(3) == 0 ? 5 : 0;
+    if (shape.embedding_width > 0) logits.tied = false;
     if (kind == 0) return WordAnswererConfig{shape, logits};
     if (kind == 1) return CandidateChooserConfig{shape, chance()};
     if (kind == 2) return LanguageModelConfig{shape, logits};
@@ -87,7 +90,7 @@ class RandomConfig {
     return c;
   }
 
-  Random random_;
+  Random random_, widths_;
 };
 
 /// Adds numbers to all parameters, so that no gain is 1 and no bias 0. A parameter's depend on its name and shape alone.

@@ -25,6 +25,7 @@ class Reference {
     if (config_.positions == Positions::sinusoidal) x = x + sinusoids(size[1]);
     if (config_.segments > 0) x = x + rows("sentences", texts.segments);
     if (config_.embedding_norm) x = normalised("embedding_norm", x, config_.block.norm);
+    if (config_.embedding_width > 0) x = product("embedding_projection", x);
     States states;
     for (int layer = 0; layer < config_.layers; ++layer) {
       states.last_input = x;
@@ -67,7 +68,7 @@ class Reference {
     }
   }
   static Tensor capped(const Tensor& x, double cap) { return cap > 0 ? tanh(x / cap) * cap : x; }
-  /// Returns the logits of the vocabulary for states (..., d_model).
+  /// Returns the logits of the vocabulary for states (..., width of its rows).
   Tensor logits(const Tensor& states, const LogitsConfig& logits) const {
     Tensor y = matmul(states, transpose(of_[logits.tied ? "words.weight" : "unembedding"]));
     if (logits.bias == Bias::yes) y = y + of_["output_bias"];
@@ -84,12 +85,12 @@ class Reference {
   Tensor sinusoids(std::int64_t T) const {
     std::vector<double> values;
     for (int t = 0; t < T; ++t) {
-      for (int i = 0; i < config_.d_model(); ++i) {
-        const double angle = t * std::pow(10000, -(i - i % 2) / static_cast<double>(config_.d_model()));
+      for (int i = 0; i < config_.embedded(); ++i) {
+        const double angle = t * std::pow(10000, -(i - i % 2) / static_cast<double>(config_.embedded()));
         values.push_back(i % 2 ? std::cos(angle) : std::sin(angle));
       }
     }
-    return tensor({T, config_.d_model()}, values, DType::float64);
+    return tensor({T, config_.embedded()}, values, DType::float64);
   }
 
   double frequency(int pair, int rotated, double window_base) const {

@@ -35,13 +35,12 @@ PretrainedConfig read_megatron_bert(ConfigReader& json) {
   return config;
 }
 
-// Reads ELECTRA. Its sizes in which embeddings are narrower than hidden states project them, which heed does not compute.
+// Reads ELECTRA, whose embeddings can be narrower than its states.
 PretrainedConfig read_electra(ConfigReader& json) {
   PretrainedConfig config = read_bert(json);
   config.head_activation = Activation::gelu;
-  if (json.integer("embedding_size", 1, 128) != config.transformer.d_model()) {
-    json.note(fmt::format("'embedding_size': heed computes hidden_size ({}) alone", config.transformer.d_model()));
-  }
+  const int width = json.integer("embedding_size", 1, 128);
+  config.transformer.embedding_width = width == config.transformer.d_model() ? 0 : width;
   json.ignore({"summary_activation", "summary_last_dropout", "summary_type", "summary_use_proj"});
   return config;
 }
@@ -126,7 +125,8 @@ Family megatron_bert_family() {
 
 Family electra_family() {
   Family family{{"electra"}, read_electra, {"electra."}, bert_names(), unused};
-  family.tensors.head()
+  family.tensors.linear("embeddings_project", {"embedding_projection"})
+      .head()
       .candidates()
       .linear("generator_predictions.dense", {"transform.dense"})
       .norm("generator_predictions.LayerNorm", "transform.norm")

@@ -72,8 +72,6 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
   CHECK(with_key("attention_layers", {"local", "global"}, "gpt_neo") ==
         not_as_configured +
             R"('attention_layers' must give 3 layers, each "global" or "local", got ["local","global"])");
-  CHECK(with_key("embedding_size", 128, "electra") ==
-        not_as_configured + "'embedding_size': heed computes hidden_size (20) alone");
   CHECK(with_key("word_embed_proj_dim", 512, "opt") ==
         not_as_configured + "'word_embed_proj_dim': heed computes 20 alone, got 512");
   CHECK(with_key("layer_norm_elementwise_affine", false, "opt").starts_with(not_as_configured));

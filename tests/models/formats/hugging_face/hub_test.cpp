@@ -70,7 +70,16 @@ TEST_CASE("Configurations of TinyStories, OPT, ELECTRA and Gemma on the hub are 
     "summary_last_dropout": 0.1, "summary_type": "first", "summary_use_proj": true, "type_vocab_size": 2,
     "vocab_size": 30522})")
           .transformer;
-  CHECK((electra.segments == 2 && electra.embedding_norm));
+  CHECK((electra.segments == 2 && electra.embedding_norm && electra.embedding_width == 0));
+  const TransformerConfig small =
+      read(R"({"architectures": ["ElectraForPreTraining"], "attention_probs_dropout_prob": 0.1, "embedding_size": 128,
+    "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 256, "initializer_range": 0.02,
+    "intermediate_size": 1024, "layer_norm_eps": 1e-12, "max_position_embeddings": 512, "model_type": "electra",
+    "num_attention_heads": 4, "num_hidden_layers": 12, "pad_token_id": 0, "summary_activation": "gelu",
+    "summary_last_dropout": 0.1, "summary_type": "first", "summary_use_proj": true, "type_vocab_size": 2,
+    "vocab_size": 30522})")
+          .transformer;
+  CHECK((small.embedding_width == 128 && small.d_model() == 256));
   const PretrainedConfig gemma =
       read(R"({"architectures": ["GemmaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
     "bos_token_id": 2, "eos_token_id": 1, "head_dim": 256, "hidden_act": "gelu_pytorch_tanh",
