@@ -265,6 +265,11 @@ std::string read_file(const fs::path& path) {
   return bytes;
 }
 
+bool is_lfs_pointer(std::string_view beginning) {
+  constexpr std::string_view first_line = "version https://git-lfs.github.com/spec/";
+  return beginning.size() >= 8 && beginning.substr(0, first_line.size()) == first_line.substr(0, beginning.size());
+}
+
 OpenFile::OpenFile(const fs::path& path) : path_(path) {
   const int number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (number < 0) fail_with_reason("read", path, errno);

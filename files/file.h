@@ -39,6 +39,12 @@ std::filesystem::path make_free_directory(const std::filesystem::path& path);
 /// shrinks during the read.
 std::string read_file(const std::filesystem::path& path);
 
+/// Returns whether a file that begins so is a pointer, which Git LFS keeps in place of a file that was not fetched. 8 bytes of
+/// it tell.
+bool is_lfs_pointer(std::string_view beginning);
+constexpr const char* lfs_pointer =
+    "it is a pointer of Git LFS in place of the file, which 'git lfs pull' fetches";  ///< to say of such a file
+
 /// A regular file that is read piece by piece. A handle: copies share it.
 class OpenFile {
  public:

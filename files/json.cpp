@@ -1,6 +1,6 @@
 #include "files/json.h"
 
-#include <heed/autograd/error.h>
+#include <heed/files/file.h>
 #include <heed/files/utf8.h>
 
 #include <algorithm>
@@ -24,6 +24,7 @@ std::string reason(const nlohmann::detail::exception& error) {
 // Throws Error for text that is not JSON, with the line and the byte (from 1).
 [[noreturn]] void fail_syntax(std::string_view text, std::size_t byte, const nlohmann::detail::exception& error) {
   if (text.find_first_not_of(" \t\r\n") == text.npos) fail("not JSON: it is empty");
+  if (is_lfs_pointer(text)) fail("{}", lfs_pointer);
   const auto line = 1 + std::ranges::count(text.substr(0, byte), '\n');
   fail("not JSON at {}byte {}: {}", line > 1 ? fmt::format("line {}, ", line) : "", byte, reason(error));
 }

@@ -201,6 +201,7 @@ std::uint64_t safetensors_header_length(std::string_view bytes, std::uint64_t si
   if (bytes.size() < sizeof length) {
     not_safetensors(source, "expected 8 bytes of header length, got {} bytes. Is it cut?", bytes.size());
   }
+  if (is_lfs_pointer(bytes)) fail("{}: {}", source, lfs_pointer);
   std::memcpy(&length, bytes.data(), sizeof length);
   if (length > largest_safetensors_header) {
     not_safetensors(source, "header length {} is above the limit of {} bytes", length, largest_safetensors_header);

@@ -235,10 +235,11 @@ bool is_hugging_face(const fs::path& path) { return fs::is_directory(path) && fs
 fs::path hugging_face_directory(const fs::path& path) {
   if (is_hugging_face(path)) return path;
   const fs::path directory = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  const bool has_weights = path.filename() == "model.safetensors", is_part = has_weights || path.extension() == ".json";
+  const bool has_weights = path.filename() == "model.safetensors" || path.filename() == "pytorch_model.bin";
+  const bool is_part = has_weights || path.extension() == ".json";
   if (!is_part || !fs::is_regular_file(path) || !is_hugging_face(directory)) return {};
   try {
-    if (has_weights && SafeTensorsFile(path).metadata().contains("heed.model")) return {};
+    if (path.filename() == "model.safetensors" && SafeTensorsFile(path).metadata().contains("heed.model")) return {};
   } catch (const Error&) {  // opening the directory names what is wrong
   }
   return directory;

@@ -9,8 +9,8 @@ namespace heed {
 /// Returns whether `path` is a directory with a config.json.
 bool is_hugging_face(const std::filesystem::path& path);
 
-/// Returns the directory with a config.json that `path` is, or whose model.safetensors or .json file it is. Returns an empty
-/// path for other paths, and for a file that save_model() wrote.
+/// Returns the directory with a config.json that `path` is, or one of whose files it is: model.safetensors,
+/// pytorch_model.bin or a .json file. Returns an empty path for other paths, and for a file that save_model() wrote.
 std::filesystem::path hugging_face_directory(const std::filesystem::path& path);
 
 /// Reads a pretrained model from a directory as Hugging Face lays it out: config.json, model.safetensors or its shards with

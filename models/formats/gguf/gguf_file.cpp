@@ -153,6 +153,7 @@ StoredTensor read_entry(GgufReader& reader, std::uint64_t file_size) {
 
 GgufFile::GgufFile(const std::filesystem::path& path) : path_(path.string()), file_(path) {
   GgufReader reader(file_, path_);
+  if (file_.size() >= 8 && is_lfs_pointer(file_.read(0, 8))) fail("{}: {}", path_, lfs_pointer);
   if (file_.size() < 4 || file_.read(0, 4) != "GGUF") fail("{}: not a GGUF file: it does not begin with GGUF", path_);
   if (file_.size() < 24) fail("{}: a GGUF file of {} bytes; is it cut?", path_, file_.size());
   reader.number<std::uint32_t>();

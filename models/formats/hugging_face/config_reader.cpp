@@ -16,9 +16,10 @@ constexpr int largest_integer = 1 << 24;
 // Keys that every model may have and that do not change what it computes: names, training, generation and ids of tokens.
 const char* const harmless[] = {
     // names and files
-    "_name_or_path", "_commit_hash", "_num_labels", "architectures", "auto_map", "id2label", "label2id", "language",
-    "license", "model_type", "num_labels", "sbert_ce_default_activation_function", "sentence_transformers",
-    "tokenizer_class", "transformers_version", "transformers.js_config", "unsloth_fixed", "unsloth_version",
+    "_name_or_path", "_commit_hash", "_num_labels", "antemplate", "architectures", "author", "auto_map", "created_date",
+    "custom_pipelines", "id2label", "label2id", "language", "license", "model_type", "name", "num_labels",
+    "sbert_ce_default_activation_function", "sentence_transformers", "tokenizer_class", "tokenizer_type",
+    "transformers_version", "transformers.js_config", "unsloth_fixed", "unsloth_version", "welcome",
     // roles in a pair of encoder and decoder; a model with these parts is refused where it matters
     "add_cross_attention", "cross_attention_hidden_size", "is_decoder", "is_encoder_decoder", "tie_encoder_decoder",
     // how it is run
@@ -29,15 +30,15 @@ const char* const harmless[] = {
     // training
     "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop", "classifier_dropout", "dropout", "embd_pdrop",
     "finetuning_task", "hidden_dropout", "hidden_dropout_prob", "initializer_cutoff_factor", "initializer_range",
-    "problem_type", "resid_pdrop", "tf_legacy_loss",
+    "n_special", "neftune_noise_alpha", "predict_special_tokens", "problem_type", "resid_pdrop", "tf_legacy_loss",
     // generation and ids of tokens
-    "bad_words_ids", "begin_suppress_tokens", "bos_token_id", "cls_token_id", "decoder_start_token_id",
+    "bad_words_ids", "badwordsids", "begin_suppress_tokens", "bos_token_id", "cls_token_id", "decoder_start_token_id",
     "diversity_penalty", "do_sample", "early_stopping", "encoder_no_repeat_ngram_size", "eos_token_id",
     "exponential_decay_length_penalty", "forced_bos_token_id", "forced_eos_token_id", "length_penalty", "mask_token_id",
-    "max_length", "min_length", "no_repeat_ngram_size", "num_beam_groups", "num_beams", "num_return_sequences",
-    "output_scores", "pad_token_id", "prefix", "remove_invalid_values", "repetition_penalty", "return_dict_in_generate",
-    "sep_token_id", "suppress_tokens", "task_specific_params", "temperature", "top_k", "top_p", "typical_p",
-    "unk_token_id"};
+    "max_length", "max_new_tokens", "max_sequence_length", "min_length", "min_new_tokens", "model_max_length",
+    "no_repeat_ngram_size", "num_beam_groups", "num_beams", "num_return_sequences", "output_scores", "pad_token_id",
+    "prefix", "remove_invalid_values", "repetition_penalty", "return_dict_in_generate", "sep_token_id",
+    "suppress_tokens", "task_specific_params", "temperature", "top_k", "top_p", "typical_p", "unk_token_id"};
 
 }  // namespace
 
@@ -128,8 +129,15 @@ std::vector<std::string> ConfigReader::problems() const {
   std::vector<std::string> problems = problems_;
   for (const auto& [key, value] : json_.items()) {
     if (known_.contains(key) || value.is_null()) continue;
-    problems.push_back(fmt::format("'{}' is unknown to heed, which cannot tell whether it changes the numbers: {}",
-                                   excerpt(key), excerpt(format_json(value))));
+    const bool is_quantised = key == "quantization_config" || key == "quantization";
+    problems.push_back(
+        is_quantised
+            ? fmt::format(
+                  "'{}': heed does not read weights that are quantised so; use the original model or a GGUF file", key)
+            : fmt::format(
+                  "'{}' is unknown to heed, which cannot tell whether it changes the numbers: {}. If transformers "
+                  "does not read it, remove it",
+                  excerpt(key), excerpt(format_json(value))));
   }
   return problems;
 }

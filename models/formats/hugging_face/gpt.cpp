@@ -93,7 +93,9 @@ PretrainedConfig read_opt(ConfigReader& json) {
   t.block.mlp.activation = json.activation("activation_function", "relu");
   config.logits.tied = json.flag("tie_word_embeddings", true);
   json.expect("word_embed_proj_dim", t.d_model());
-  json.expect("layer_norm_elementwise_affine", true);
+  for (const char* key : {"layer_norm_elementwise_affine", "learned_embeddings", "output_projection"})
+    json.expect(key, true);
+  json.expect("scale_embeddings", false);
   json.ignore({"_remove_final_layer_norm", "activation_dropout", "init_std", "layerdrop"});
   return config;
 }

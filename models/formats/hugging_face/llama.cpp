@@ -6,8 +6,10 @@
 namespace heed {
 namespace {
 
-// Reads the shape that LLaMA and its relatives share, with the defaults of the family for head_dim and rms_norm_eps.
-PretrainedConfig read_llama_shape(ConfigReader& json, std::optional<int> head_dim = {}, double epsilon = 1e-6) {
+// Reads the shape that LLaMA and its relatives share, with the defaults of the family for head_dim, rms_norm_eps and
+// max_position_embeddings.
+PretrainedConfig read_llama_shape(ConfigReader& json, std::optional<int> head_dim = {}, double epsilon = 1e-6,
+                                  std::optional<int> max_length = {}) {
   PretrainedConfig config;
   const int heads = json.integer("num_attention_heads", 1), d_model = json.integer("hidden_size", 1);
   TransformerConfig& t = config.transformer =
@@ -19,7 +21,7 @@ PretrainedConfig read_llama_shape(ConfigReader& json, std::optional<int> head_di
   if (heads % attention.keys() != 0)
     json.note("'num_key_value_heads' must divide num_attention_heads"), attention.kv_heads = 1;
   t.vocabulary = json.integer("vocab_size", 1);
-  t.max_length = json.integer("max_position_embeddings", 1);
+  t.max_length = json.integer("max_position_embeddings", 1, max_length);
   t.block.norm.epsilon = json.positive("rms_norm_eps", epsilon);
   attention.query_key = t.block.norm;
   return config;
@@ -37,7 +39,7 @@ void expect_full_attention(ConfigReader& json, const TransformerConfig& t) {
 }
 
 PretrainedConfig read_llama(ConfigReader& json) {
-  PretrainedConfig config = read_llama_shape(json);
+  PretrainedConfig config = read_llama_shape(json, {}, 1e-6, 2048);  // the first releases leave out the length
   TransformerConfig& t = config.transformer;
   t.block.mlp.activation = json.activation("hidden_act", "silu", true);
   t.block.mlp.bias = json.flag("mlp_bias", false) ? Bias::yes : Bias::no;

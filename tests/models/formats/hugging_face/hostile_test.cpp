@@ -55,8 +55,10 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
           "  'mlp_bias' must be true or false, got \"no\"\n"
           "  'rope_parameters': rope_type must be one of default, linear, dynamic, yarn, longrope, llama3, got "
           "'spiral'\n"
-          "  'rope_parameters': 'turns' is unknown to heed, which cannot tell whether it changes the numbers: 3\n"
-          "  'alibi' is unknown to heed, which cannot tell whether it changes the numbers: true");
+          "  'rope_parameters': 'turns' is unknown to heed, which cannot tell whether it changes the numbers: 3. "
+          "If transformers does not read it, remove it\n"
+          "  'alibi' is unknown to heed, which cannot tell whether it changes the numbers: true. If transformers does "
+          "not read it, remove it");
   CHECK(with_key("model_type", "gpt3") ==
         "DIR/config.json: 'model_type' must be one of bert, megatron-bert, distilbert, electra, roberta, xlm-roberta, "
         "camembert, gpt2, gpt_neo, gpt_neox, opt, llama, mistral, qwen2, qwen3, olmo2, phi3, gemma, gemma2, "
@@ -84,7 +86,10 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
   CHECK(with_key("alibi", nullptr) == "no error");
   CHECK(with_key("position_embedding_type", "relative_key", "bert") ==
         not_as_configured + "'position_embedding_type': heed computes \"absolute\" alone, got \"relative_key\"");
-  CHECK(with_key("quantization_config", {{"bits", 4}}).starts_with(not_as_configured + "'quantization_config'"));
+  CHECK(with_key("quantization_config", {{"bits", 4}}) ==
+        not_as_configured +
+            "'quantization_config': heed does not read weights that are quantised so; use the original model or a GGUF "
+            "file");
   CHECK(with_key("num_key_value_heads", 3) ==
         not_as_configured + "'num_key_value_heads' must divide num_attention_heads");
   CHECK(with_key("max_position_embeddings", 2, "roberta") ==
@@ -219,10 +224,27 @@ TEST_CASE("A directory without weights that heed reads is refused with what to d
       "DIR: it has pytorch_model.bin alone, a pickle, which can run code and which heed does not read; convert it: "
       "python3 -c \"import torch, safetensors.torch as s; w = torch.load('DIR/pytorch_model.bin', "
       "weights_only=True); s.save_file({k: v.clone().contiguous() for k, v in w.items()}, 'DIR/model.safetensors')\"");
+  CHECK(message([&] { load_model(copy.path() / "pytorch_model.bin"); }, copy.path().string())
+            .starts_with("FILE: it has pytorch_model.bin alone, a pickle"));
   std::filesystem::rename(copy.path() / "pytorch_model.bin", copy.path() / "pytorch_model.bin.index.json");
   CHECK(copy.refused().starts_with("DIR: it has shards of pytorch_model.bin alone, pickles, which can run code"));
   std::filesystem::create_symlink("nowhere", copy.path() / "model.safetensors");
   CHECK(copy.refused() == "cannot read DIR/model.safetensors: No such file or directory");
+}
+
+TEST_CASE("A pointer of Git LFS in place of a file is named as one") {
+  const std::string pointer =
+      "version https://git-lfs.github.com/spec/v1\noid "
+      "sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d1\n";
+  const std::string said = ": it is a pointer of Git LFS in place of the file, which 'git lfs pull' fetches";
+  for (const std::string file : {"config.json", "tokenizer.json", "model.safetensors"}) {
+    CopiedModel copy("llama");
+    write_file(copy.path() / file, pointer);
+    CHECK(copy.refused() == "DIR/" + file + said);
+  }
+  const CopiedModel copy("llama");
+  write_file(copy.path() / "model.gguf", pointer);
+  CHECK(message([&] { load_model(copy.path() / "model.gguf"); }).ends_with("/model.gguf" + said));
 }
 
 TEST_CASE("Added tokens may lack embeddings, other tokens may not") {

@@ -25,6 +25,15 @@ TEST_CASE("Configurations of GPT-2 and Pythia on the hub are understood") {
     "task_specific_params": {"text-generation": {"do_sample": true, "max_length": 50}}, "vocab_size": 50257})")
           .transformer;
   CHECK((gpt2.layers == 12 && gpt2.block.mlp.width == 3072 && gpt2.block.mlp.activation == Activation::gelu_tanh));
+  const TransformerConfig medium =  // from a version of 2019
+      read(R"({"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1,
+    "bos_token_id": 50256, "embd_pdrop": 0.1, "eos_token_id": 50256, "initializer_range": 0.02,
+    "layer_norm_epsilon": 1e-05, "model_type": "gpt2", "n_ctx": 1024, "n_embd": 1024, "n_head": 16, "n_layer": 24,
+    "n_positions": 1024, "n_special": 0, "predict_special_tokens": true, "resid_pdrop": 0.1,
+    "summary_activation": null, "summary_first_dropout": 0.1, "summary_proj_to_labels": true,
+    "summary_type": "cls_index", "summary_use_proj": true, "vocab_size": 50257})")
+          .transformer;
+  CHECK((medium.layers == 24 && medium.block.mlp.width == 4096));
   const PretrainedConfig pythia =
       read(R"({"architectures": ["GPTNeoXForCausalLM"], "bos_token_id": 0, "eos_token_id": 0, "hidden_act": "gelu",
     "hidden_size": 512, "initializer_range": 0.02, "intermediate_size": 2048, "layer_norm_eps": 1e-05,
@@ -253,6 +262,11 @@ TEST_CASE("Keys that libraries write and that change no number are ignored in ev
     for (const char* key :
          {"bad_words_ids", "begin_suppress_tokens", "exponential_decay_length_penalty", "suppress_tokens"})
       config[key] = Json::array({1, 2});
+    // Left by their authors in models that many people have.
+    for (const char* key :
+         {"antemplate", "author", "badwordsids", "created_date", "custom_pipelines", "max_sequence_length",
+          "model_max_length", "n_special", "name", "predict_special_tokens", "tokenizer_type", "welcome"})
+      config[key] = "of the author";
     CHECK(message([&] { read(config.dump()); }) == "no error");
   }
 }
@@ -269,4 +283,10 @@ TEST_CASE("Keys that a configuration lacks have the value that transformers give
   CHECK(shape("mistral").block.attention.window == 4096);
   CHECK(shape("mistral", R"(, "sliding_window": null)").block.attention.window == 0);
   CHECK(shape("phi3").block.attention.window == 0);
+  const std::string yarn = R"({"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048)";
+  CHECK(shape("qwen3", R"(, "rope_scaling": )" + yarn + R"(, "attn_factor": 0.5})").rotary.amplitude ==
+        shape("qwen3", R"(, "rope_scaling": )" + yarn + "}").rotary.amplitude);
+  CHECK(read(R"({"model_type": "llama", "hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1,
+      "intermediate_size": 8, "vocab_size": 5, "max_sequence_length": 2048})")
+            .transformer.max_length == 2048);
 }
