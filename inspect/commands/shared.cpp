@@ -4,6 +4,7 @@
 #include "run/run_directory.h"
 
 #include <heed/files/file.h>
+#include <heed/models/formats/hugging_face.h>
 #include <heed/models/reading.h>
 
 #include <fmt/ranges.h>
@@ -72,14 +73,7 @@ void check_run(const fs::path& path) {
       if (entry.extension() == ".gguf" || fs::exists(entry / "config.json", error)) models.push_back(entry.string());
     }
   }
-  if (has("adapter_config.json")) {
-    fail(
-        "{0}: is an adapter, which changes another model; merge the two: python3 -c \"from peft import "
-        "AutoPeftModelForCausalLM as A; A.from_pretrained('{0}').merge_and_unload().save_pretrained('{0}-merged')\", "
-        "and "
-        "copy the other model's tokenizer.json there",
-        path.string());
-  }
+  refuse_adapter(path);
   fail("{}: is not a run or a model: expected the config.yaml of a run or the config.json of a model{}", path.string(),
        models.empty() ? "" : fmt::format("; inspect one of its models: {}", listed(models, ", ", most)));
 }

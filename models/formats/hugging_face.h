@@ -9,6 +9,9 @@ namespace heed {
 /// Returns whether `path` is a directory with a config.json.
 bool is_hugging_face(const std::filesystem::path& path);
 
+/// Throws `Error` that tells what to do when the directory holds an adapter (LoRA), which changes another model.
+void refuse_adapter(const std::filesystem::path& directory);
+
 /// Returns the directory with a config.json that `path` is, or one of whose files it is: model.safetensors,
 /// pytorch_model.bin or a .json file. Returns an empty path for other paths, and for a file that save_model() wrote.
 std::filesystem::path hugging_face_directory(const std::filesystem::path& path);

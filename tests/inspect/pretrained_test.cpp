@@ -172,7 +172,7 @@ TEST_CASE("A directory that holds models, or nothing that inspect opens, is refu
       "FILE: is not a run or a model: expected the config.yaml of a run or the config.json of a model";
   CHECK(refused() == told);
   write_file(scratch.path / "adapter_config.json", "{}");
-  CHECK(refused().starts_with("FILE: is an adapter, which changes another model; merge the two: python3 -c "));
+  CHECK(refused().starts_with("FILE: it is an adapter, which changes another model; merge the two: python3 -c "));
   std::filesystem::remove(scratch.path / "adapter_config.json");
   std::filesystem::create_directories(scratch.path / "snapshots" / "5f2c");
   write_file(scratch.path / "snapshots" / "5f2c" / "config.json", "{}");

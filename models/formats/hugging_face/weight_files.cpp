@@ -4,6 +4,7 @@
 
 #include <heed/files/file.h>
 #include <heed/files/utf8.h>
+#include <heed/models/formats/hugging_face.h>
 
 #include <map>
 #include <set>
@@ -43,6 +44,7 @@ std::map<std::string, std::string> weight_map(const fs::path& index) {
 
 [[noreturn]] void fail_without_weights(const fs::path& directory) {
   const std::string place = directory.string();
+  refuse_adapter(directory);
   if (fs::exists(directory / "pytorch_model.bin")) {
     fail(
         "{0}: it has pytorch_model.bin alone, a pickle, which can run code and which heed does not read; convert it: "
@@ -62,6 +64,15 @@ std::map<std::string, std::string> weight_map(const fs::path& index) {
 }
 
 }  // namespace
+
+void refuse_adapter(const fs::path& directory) {
+  if (!fs::exists(directory / "adapter_config.json")) return;
+  fail(
+      "{0}: it is an adapter, which changes another model; merge the two: python3 -c \"from peft import "
+      "AutoPeftModelForCausalLM as A; A.from_pretrained('{0}').merge_and_unload().save_pretrained('{0}-merged')\", and "
+      "copy the other model's tokenizer.json there",
+      directory.string());
+}
 
 WeightFiles::WeightFiles(const fs::path& directory, bool mapped) : mapped_(mapped) {
   if (has_entry(directory / single_file)) {

@@ -218,6 +218,12 @@ TEST_CASE("A directory without weights that heed reads is refused with what to d
   CopiedModel copy("llama");
   std::filesystem::remove(copy.path() / "model.safetensors");
   CHECK(copy.refused() == "DIR: expected model.safetensors or model.safetensors.index.json");
+  write_file(copy.path() / "adapter_config.json", "{}");
+  CHECK(copy.refused() ==
+        "DIR: it is an adapter, which changes another model; merge the two: python3 -c \"from peft import "
+        "AutoPeftModelForCausalLM as A; A.from_pretrained('DIR').merge_and_unload().save_pretrained('DIR-merged')\", "
+        "and copy the other model's tokenizer.json there");
+  std::filesystem::remove(copy.path() / "adapter_config.json");
   write_file(copy.path() / "pytorch_model.bin", "pickle");
   CHECK(
       copy.refused() ==
