@@ -114,6 +114,10 @@ models = {
     "llama_quick_gelu": (tf.LlamaForCausalLM,
                          tf.LlamaConfig(**dict(decoder, hidden_size=24), hidden_act="quick_gelu",
                                         rope_parameters=rope()), torch.bfloat16),
+    # further families; the order gives the seeds
+    "starcoder2": (tf.Starcoder2ForCausalLM,
+                   tf.Starcoder2Config(**dict(decoder, hidden_size=16), sliding_window=4, rope_parameters=rope()),
+                   torch.bfloat16),
 }
 
 

@@ -69,6 +69,7 @@ Family gpt2_family();
 Family gpt_neo_family();
 Family gpt_neox_family();
 Family opt_family();
+Family starcoder2_family();
 Family llama_family();
 Family mistral_family();
 Family qwen2_family();

@@ -109,6 +109,21 @@ TEST_CASE("Configurations of TinyStories, OPT, ELECTRA and Gemma on the hub are 
   CHECK(activation(R"("hidden_act": "silu", "hidden_activation": null)") == Activation::swiglu);
 }
 
+TEST_CASE("Configurations of StarCoder2 on the hub are understood") {
+  const PretrainedConfig starcoder2 =
+      read(R"({"architectures": ["Starcoder2ForCausalLM"], "attention_dropout": 0.1, "attention_softmax_in_fp32": true,
+    "bos_token_id": 0, "embedding_dropout": 0.1, "eos_token_id": 0, "hidden_act": "gelu_pytorch_tanh",
+    "hidden_size": 3072, "initializer_range": 0.018042, "intermediate_size": 12288, "layer_norm_epsilon": 1e-05,
+    "max_position_embeddings": 16384, "mlp_type": "default", "model_type": "starcoder2", "norm_epsilon": 1e-05,
+    "norm_type": "layer_norm", "num_attention_heads": 24, "num_hidden_layers": 30, "num_key_value_heads": 2,
+    "residual_dropout": 0.1, "rope_theta": 999999.4420358813, "scale_attention_softmax_in_fp32": true,
+    "scale_attn_weights": true, "sliding_window": 4096, "transformers_version": "4.37.0.dev0", "use_bias": true,
+    "use_cache": true, "vocab_size": 49152})");
+  const TransformerConfig& t = starcoder2.transformer;
+  CHECK((starcoder2.logits.tied && t.block.norm.kind == NormKind::layer && t.block.mlp.bias == Bias::yes));
+  CHECK((t.block.attention.kv_heads == 2 && t.block.attention.window == 4096 && t.rotary.fraction == 1));
+}
+
 TEST_CASE("Configurations of LLaMA 3, SmolLM2, Mistral, Qwen and OLMo on the hub are understood") {
   const TransformerConfig llama =
       read(R"({"architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
@@ -289,4 +304,8 @@ TEST_CASE("Keys that a configuration lacks have the value that transformers give
   CHECK(read(R"({"model_type": "llama", "hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1,
       "intermediate_size": 8, "vocab_size": 5, "max_sequence_length": 2048})")
             .transformer.max_length == 2048);
+  const BlockConfig starcoder2 = shape("starcoder2").block;
+  CHECK((starcoder2.attention.kv_heads == 2 && starcoder2.attention.d_k == 4 && starcoder2.attention.window == 0));
+  CHECK((starcoder2.norm.epsilon == 1e-5 && starcoder2.mlp.activation == Activation::gelu_tanh));
+  CHECK((starcoder2.attention.output_bias == Bias::yes && starcoder2.mlp.bias == Bias::yes));
 }

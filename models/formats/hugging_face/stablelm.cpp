@@ -1,0 +1,65 @@
+// Decoders with rotary embeddings, as LLaMA has them, and with LayerNorm, as GPT-2 has it.
+#include "models/formats/hugging_face/family.h"
+
+#include <algorithm>
+
+namespace heed {
+namespace {
+
+// Reads the shape that these families share. `key_heads` is the number of key heads where the file says nothing, and `epsilon`
+// the name of the constant of the norms.
+PretrainedConfig read_layer_norm_shape(ConfigReader& json, int key_heads, const char* epsilon) {
+  PretrainedConfig config;
+  TransformerConfig& t = config.transformer = gpt2(
+      json.integer("num_hidden_layers", 1), json.integer("num_attention_heads", 1), json.integer("hidden_size", 1));
+  AttentionConfig& attention = t.block.attention;
+  attention.kv_heads = json.integer("num_key_value_heads", 1, key_heads);
+  if (t.heads() % attention.kv_heads != 0)
+    json.note("'num_key_value_heads' must divide num_attention_heads"), attention.kv_heads = 1;
+  t.vocabulary = json.integer("vocab_size", 1);
+  t.max_length = json.integer("max_position_embeddings", 1);
+  t.block.mlp.width = json.integer("intermediate_size", 1);
+  t.block.norm.epsilon = json.positive(epsilon, 1e-5);
+  return config;
+}
+
+PretrainedConfig read_starcoder2(ConfigReader& json) {
+  PretrainedConfig config = read_layer_norm_shape(json, 2, "norm_epsilon");
+  TransformerConfig& t = config.transformer;
+  AttentionConfig& attention = t.block.attention;
+  attention.d_k = attention.d_v = json.integer("head_dim", 1, std::max(1, t.d_model() / t.heads()), Null::missing);
+  attention.bias = attention.output_bias = t.block.mlp.bias = json.flag("use_bias", true) ? Bias::yes : Bias::no;
+  attention.window = json.integer("sliding_window", 1, 0, Null::missing);
+  t.block.mlp.activation = json.activation("hidden_act", "gelu_pytorch_tanh");
+  read_rotary(json, t, 10000);
+  config.logits.tied = json.flag("tie_word_embeddings", true);
+  json.expect("mlp_type", "default"), json.expect("norm_type", "layer_norm"), json.expect("scale_attn_weights", true);
+  json.ignore({"attention_softmax_in_fp32", "embedding_dropout", "layer_norm_epsilon", "residual_dropout",
+               "scale_attention_softmax_in_fp32"});  // norm_epsilon counts
+  return config;
+}
+
+TensorNames stablelm_names() {
+  TensorNames names;
+  names.same("embed_tokens.weight", "words.weight")
+      .norm("layers.{}.input_layernorm", "encoder.{}.attention_norm")
+      .linear("layers.{}.self_attn.q_proj", {"encoder.{}.attention.W_Q"})
+      .linear("layers.{}.self_attn.k_proj", {"encoder.{}.attention.W_K"})
+      .linear("layers.{}.self_attn.v_proj", {"encoder.{}.attention.W_V"})
+      .linear("layers.{}.self_attn.o_proj", {"encoder.{}.attention.W_O"})
+      .norm("layers.{}.post_attention_layernorm", "encoder.{}.mlp.norm")
+      .norm("norm", "encoder.norm")
+      .logits("lm_head.weight");
+  return names;
+}
+
+}  // namespace
+
+Family starcoder2_family() {
+  Family family{{"starcoder2"}, read_starcoder2, {"model."}, stablelm_names(), {}};
+  family.tensors.linear("layers.{}.mlp.c_fc", {"encoder.{}.mlp.in"})
+      .linear("layers.{}.mlp.c_proj", {"encoder.{}.mlp.out"});
+  return family;
+}
+
+}  // namespace heed
