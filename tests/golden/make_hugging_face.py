@@ -118,6 +118,9 @@ models = {
     "starcoder2": (tf.Starcoder2ForCausalLM,
                    tf.Starcoder2Config(**dict(decoder, hidden_size=16), sliding_window=4, rope_parameters=rope()),
                    torch.bfloat16),
+    "stablelm": (tf.StableLmForCausalLM,
+                 tf.StableLmConfig(**dict(decoder, hidden_size=16, num_attention_heads=2, num_key_value_heads=1),
+                                   use_qkv_bias=True, rope_parameters=rope()), torch.bfloat16),
 }
 
 

@@ -39,6 +39,19 @@ PretrainedConfig read_starcoder2(ConfigReader& json) {
   return config;
 }
 
+PretrainedConfig read_stablelm(ConfigReader& json) {
+  PretrainedConfig config = read_layer_norm_shape(json, 32, "layer_norm_eps");
+  TransformerConfig& t = config.transformer;
+  json.expect("head_dim", t.d_model() / t.heads());
+  t.block.attention.bias = json.flag("use_qkv_bias", false) ? Bias::yes : Bias::no;
+  t.block.attention.output_bias = t.block.mlp.bias = Bias::no;
+  t.block.mlp.activation = json.activation("hidden_act", "silu", true);
+  read_rotary(json, t, 10000, {.fraction = 0.25, .is_partial = true});
+  config.logits.tied = json.flag("tie_word_embeddings", false);
+  json.expect("qk_layernorm", false), json.expect("use_parallel_residual", false);
+  return config;
+}
+
 TensorNames stablelm_names() {
   TensorNames names;
   names.same("embed_tokens.weight", "words.weight")
@@ -59,6 +72,14 @@ Family starcoder2_family() {
   Family family{{"starcoder2"}, read_starcoder2, {"model."}, stablelm_names(), {}};
   family.tensors.linear("layers.{}.mlp.c_fc", {"encoder.{}.mlp.in"})
       .linear("layers.{}.mlp.c_proj", {"encoder.{}.mlp.out"});
+  return family;
+}
+
+Family stablelm_family() {
+  Family family{{"stablelm"}, read_stablelm, {"model."}, stablelm_names(), {"layers.{}.self_attn.rotary_emb.inv_freq"}};
+  family.tensors.linear("layers.{}.mlp.gate_proj", {"encoder.{}.mlp.gate"})
+      .linear("layers.{}.mlp.up_proj", {"encoder.{}.mlp.in"})
+      .linear("layers.{}.mlp.down_proj", {"encoder.{}.mlp.out"});
   return family;
 }
 

@@ -109,7 +109,7 @@ TEST_CASE("Configurations of TinyStories, OPT, ELECTRA and Gemma on the hub are 
   CHECK(activation(R"("hidden_act": "silu", "hidden_activation": null)") == Activation::swiglu);
 }
 
-TEST_CASE("Configurations of StarCoder2 on the hub are understood") {
+TEST_CASE("Configurations of StarCoder2 and StableLM on the hub are understood") {
   const PretrainedConfig starcoder2 =
       read(R"({"architectures": ["Starcoder2ForCausalLM"], "attention_dropout": 0.1, "attention_softmax_in_fp32": true,
     "bos_token_id": 0, "embedding_dropout": 0.1, "eos_token_id": 0, "hidden_act": "gelu_pytorch_tanh",
@@ -122,6 +122,17 @@ TEST_CASE("Configurations of StarCoder2 on the hub are understood") {
   const TransformerConfig& t = starcoder2.transformer;
   CHECK((starcoder2.logits.tied && t.block.norm.kind == NormKind::layer && t.block.mlp.bias == Bias::yes));
   CHECK((t.block.attention.kv_heads == 2 && t.block.attention.window == 4096 && t.rotary.fraction == 1));
+  const TransformerConfig stablelm =
+      read(R"({"architectures": ["StableLmForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 100257,
+    "eos_token_id": 100257, "hidden_act": "silu", "hidden_dropout": 0.0, "hidden_size": 2048, "initializer_range": 0.02,
+    "intermediate_size": 5632, "layer_norm_eps": 1e-05, "max_position_embeddings": 4096, "model_type": "stablelm",
+    "num_attention_heads": 32, "num_hidden_layers": 24, "num_key_value_heads": 32, "partial_rotary_factor": 0.25,
+    "qk_layernorm": false, "rope_scaling": null, "rope_theta": 10000, "tie_word_embeddings": false,
+    "torch_dtype": "float16", "transformers_version": "4.40.0", "use_cache": true, "use_parallel_residual": false,
+    "use_qkv_bias": true, "vocab_size": 100352})")
+          .transformer;
+  CHECK((stablelm.rotary.fraction == 0.25 && stablelm.block.mlp.activation == Activation::swiglu));
+  CHECK((stablelm.block.attention.bias == Bias::yes && stablelm.block.attention.output_bias == Bias::no));
 }
 
 TEST_CASE("Configurations of LLaMA 3, SmolLM2, Mistral, Qwen and OLMo on the hub are understood") {
@@ -287,8 +298,9 @@ TEST_CASE("Keys that libraries write and that change no number are ignored in ev
 }
 
 TEST_CASE("Keys that a configuration lacks have the value that transformers gives them in this family") {
-  const auto shape = [](const std::string& model_type, const std::string& more = "") {
-    return read(R"({"hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 8,
+  const auto shape = [](const std::string& model_type, const std::string& more = "", int d_model = 8) {
+    return read(R"({"hidden_size": )" + std::to_string(d_model) +
+                R"(, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 8,
       "max_position_embeddings": 8192, "vocab_size": 5, "model_type": ")" +
                 model_type + "\"" + more + "}")
         .transformer;
@@ -304,6 +316,7 @@ TEST_CASE("Keys that a configuration lacks have the value that transformers give
   CHECK(read(R"({"model_type": "llama", "hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1,
       "intermediate_size": 8, "vocab_size": 5, "max_sequence_length": 2048})")
             .transformer.max_length == 2048);
+  CHECK(shape("stablelm", R"(, "num_key_value_heads": 2)", 16).rotary.fraction == 0.25);
   const BlockConfig starcoder2 = shape("starcoder2").block;
   CHECK((starcoder2.attention.kv_heads == 2 && starcoder2.attention.d_k == 4 && starcoder2.attention.window == 0));
   CHECK((starcoder2.norm.epsilon == 1e-5 && starcoder2.mlp.activation == Activation::gelu_tanh));
