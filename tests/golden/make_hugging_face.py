@@ -121,6 +121,12 @@ models = {
     "stablelm": (tf.StableLmForCausalLM,
                  tf.StableLmConfig(**dict(decoder, hidden_size=16, num_attention_heads=2, num_key_value_heads=1),
                                    use_qkv_bias=True, rope_parameters=rope()), torch.bfloat16),
+    "olmo3": (tf.Olmo3ForCausalLM,
+              tf.Olmo3Config(**dict(decoder, hidden_size=16), sliding_window=4,
+                             layer_types=["sliding_attention", "full_attention"],
+                             rope_parameters={"full_attention": rope("yarn", factor=4.0, beta_fast=4.0,
+                                                                     original_max_position_embeddings=16),
+                                              "sliding_attention": rope(theta=50.0)}), torch.bfloat16),
 }
 
 

@@ -100,7 +100,8 @@ const std::vector<Family>& families() {
                                        roberta_family(), gpt2_family(),          gpt_neo_family(),    gpt_neox_family(),
                                        opt_family(),     starcoder2_family(),    stablelm_family(),   llama_family(),
                                        mistral_family(), qwen2_family(),         qwen3_family(),      olmo2_family(),
-                                       phi3_family(),    gemma_family(),         gemma2_family(),     gemma3_family()};
+                                       olmo3_family(),   phi3_family(),          gemma_family(),      gemma2_family(),
+                                       gemma3_family()};
   return all;
 }
 

@@ -76,6 +76,7 @@ Family mistral_family();
 Family qwen2_family();
 Family qwen3_family();
 Family olmo2_family();
+Family olmo3_family();
 Family phi3_family();
 Family gemma_family();
 Family gemma2_family();
@@ -93,7 +94,7 @@ struct RotaryKind {
   double fraction = 1;          // of the features, where the file says nothing
   bool is_partial = false;      // partial_rotary_factor may be below 1; transformers rotates all features of the others
   bool is_named_apart = false;  // rope_theta and partial_rotary_factor count within rope_parameters alone
-  bool by_layer_type = false;   // rope_parameters may have one entry per kind of layer; rope_local_base_freq is read
+  bool by_layer_type = false;   // rope_parameters has one entry per kind of layer
   bool yarn_is_longrope = false;  // the type yarn means longrope
 };
 /// Reads the rotary embedding: rope_theta, rope_scaling and partial_rotary_factor, or rope_parameters of transformers 5.

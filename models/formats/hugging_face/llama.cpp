@@ -94,16 +94,34 @@ PretrainedConfig read_qwen3(ConfigReader& json) {
   return config;
 }
 
-PretrainedConfig read_olmo2(ConfigReader& json) {
+// Reads what OLMo 2 and 3 share: norms of the outputs, and of the queries and the keys of all heads together.
+PretrainedConfig read_olmo(ConfigReader& json) {
   PretrainedConfig config = read_llama_shape(json, {}, 1e-5);
   TransformerConfig& t = config.transformer;
   t.block.placement = NormPlacement::output;
   t.block.mlp.activation = json.activation("hidden_act", "silu", true);
   t.block.attention.query_key_norm = QueryKeyNorm::all;
   read_attention_bias(json, t);
-  expect_full_attention(json, t);
-  read_rotary(json, t, 10000);
   config.logits.tied = json.flag("tie_word_embeddings", false);
+  return config;
+}
+
+PretrainedConfig read_olmo2(ConfigReader& json) {
+  PretrainedConfig config = read_olmo(json);
+  expect_full_attention(json, config.transformer);
+  read_rotary(json, config.transformer, 10000);
+  return config;
+}
+
+// Reads OLMo 3, which scales the positions in layers without a window alone.
+PretrainedConfig read_olmo3(ConfigReader& json) {
+  PretrainedConfig config = read_olmo(json);
+  TransformerConfig& t = config.transformer;
+  read_windows(json, t, [](int layer) { return (layer + 1) % 4 != 0; });
+  const int base = 500000;
+  json.expect("rope_theta", base);  // for layers with a window, versions of transformers differ about another one
+  t.window_rotary_base = base;
+  read_rotary(json, t, base, {.by_layer_type = true});
   return config;
 }
 
@@ -172,6 +190,7 @@ PretrainedConfig read_gemma3(ConfigReader& json) {
   config.logits.soft_cap = json.positive_or_none("final_logit_softcapping", true);
   const int every = json.integer("sliding_window_pattern", 1, json.integer("_sliding_window_pattern", 1, 6));
   read_windows(json, t, [&](int layer) { return (layer + 1) % every != 0; });
+  t.window_rotary_base = json.positive("rope_local_base_freq", 10000);
   read_rotary(json, t, 1000000, {.by_layer_type = true});
   return config;
 }
@@ -218,12 +237,15 @@ Family mistral_family() { return llama_like("mistral", read_mistral, norms_befor
 Family qwen2_family() { return llama_like("qwen2", read_qwen2, norms_before(llama_names())); }
 Family qwen3_family() { return llama_like("qwen3", read_qwen3, norms_before(llama_names())); }
 
-Family olmo2_family() {
+static TensorNames olmo_names() {
   TensorNames names = llama_names();
   names.norm("layers.{}.post_attention_layernorm", "encoder.{}.attention_norm")
       .norm("layers.{}.post_feedforward_layernorm", "encoder.{}.mlp.norm");
-  return llama_like("olmo2", read_olmo2, names);
+  return names;
 }
+
+Family olmo2_family() { return llama_like("olmo2", read_olmo2, olmo_names()); }
+Family olmo3_family() { return llama_like("olmo3", read_olmo3, olmo_names()); }
 
 Family phi3_family() {
   TensorNames names = norms_before(common_names());

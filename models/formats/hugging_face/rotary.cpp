@@ -84,6 +84,7 @@ void read_scaling(ConfigReader& json, TransformerConfig& config, std::optional<i
     rotary.high_frequency = json.positive("high_freq_factor");
     rotary.original_length = length();
   } else if (type == "yarn") {
+    if (kind.by_layer_type) json.expect("truncate", true);  // some versions of transformers ignore it in an entry
     const double factor = json.positive("factor", static_cast<double>(config.max_length) / length(), Null::missing);
     const double mscale = json.positive_or_none("mscale", true), of_all = json.positive_or_none("mscale_all_dim", true);
     const bool has_both = mscale > 0 && of_all > 0;
@@ -132,15 +133,15 @@ void read_rotary(ConfigReader& json, TransformerConfig& config, double default_b
     config.rotary.base = json.positive("rope_theta", default_base);
     read_fraction(json, config.rotary, kind);
   }
-  if (kind.by_layer_type) config.window_rotary_base = json.positive("rope_local_base_freq", 10000);
   std::optional<int> original;
   if (json.find("original_max_position_embeddings")) original = json.integer("original_max_position_embeddings", 1);
   const auto scaling = [&](ConfigReader& inner) { read_scaling(inner, config, original, kind); };
   if (const Json* given = json.find("rope_scaling")) read_object(json, "rope_scaling", *given, scaling);
   if (const Json* given = json.find("rope_parameters")) {
-    if (kind.by_layer_type && given->is_object() && given->contains("full_attention")) {
+    if (kind.by_layer_type && given->is_object()) {
       read_object(json, "rope_parameters", *given, [&](ConfigReader& kinds) {
         kinds.ignore({"full_attention"});
+        if (!given->contains("full_attention")) return kinds.note("'full_attention' is missing");
         read_object(kinds, "full_attention", given->at("full_attention"), scaling);
         const Json* sliding = kinds.find("sliding_attention");
         if (!sliding) return;

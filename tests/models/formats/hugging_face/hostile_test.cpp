@@ -61,7 +61,8 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
           "not read it, remove it");
   CHECK(with_key("model_type", "gpt3") ==
         "DIR/config.json: 'model_type' must be one of bert, megatron-bert, distilbert, electra, roberta, xlm-roberta, "
-        "camembert, gpt2, gpt_neo, gpt_neox, opt, starcoder2, stablelm, llama, mistral, qwen2, qwen3, olmo2, phi3, "
+        "camembert, gpt2, gpt_neo, gpt_neox, opt, starcoder2, stablelm, llama, mistral, qwen2, qwen3, olmo2, olmo3, "
+        "phi3, "
         "gemma, gemma2, "
         "gemma3_text, got 'gpt3' (did you mean 'gpt2'?)");
   const std::string layers = "'attention_types' must give 3 layers, each \"global\" or \"local\", got ";
@@ -133,6 +134,16 @@ TEST_CASE("A null counts as a missing key only where transformers takes it so") 
   CHECK(with_key("n_inner", nullptr, "gpt2").find("n_inner") == std::string::npos);
   CHECK(with_key("rope_parameters", {{"full_attention", nullptr}}, "gemma3") ==
         not_as_configured + "'rope_parameters': 'full_attention' must be an object, got null");
+  for (const char* name : {"gemma3", "olmo3"}) {  // transformers ignores what is not of a kind of layers
+    CHECK(with_key("rope_parameters", {{"rope_theta", 7}}, name)
+              .starts_with(not_as_configured + "'rope_parameters': 'full_attention' is missing\n"));
+  }
+  CHECK(CopiedModel("olmo3")
+            .config([](Json& json) { json["rope_parameters"]["full_attention"]["truncate"] = false; })
+            .refused()
+            .ends_with("'full_attention': 'truncate': heed computes true alone, got false"));
+  CHECK(with_key("rope_theta", 10000, "olmo3") ==
+        not_as_configured + "'rope_theta': heed computes 500000 alone, got 10000");
   for (const char* key : {"attn_logit_softcapping", "layer_types", "attention_dropout", "sliding_window"}) {
     CAPTURE(key);
     CHECK(with_key(key, nullptr, key == std::string("sliding_window") ? "mistral" : "gemma2") == "no error");

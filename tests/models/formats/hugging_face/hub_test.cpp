@@ -194,6 +194,18 @@ TEST_CASE("Configurations of LLaMA 3, SmolLM2, Mistral, Qwen and OLMo on the hub
     "vocab_size": 100352})")
           .transformer;
   CHECK((olmo.block.placement == NormPlacement::output && olmo.block.attention.query_key_norm == QueryKeyNorm::all));
+  const TransformerConfig olmo3 =
+      read(R"({"architectures": ["Olmo3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "bos_token_id": 100257, "dtype": "bfloat16", "eos_token_id": 100257, "hidden_act": "silu", "hidden_size": 4096,
+    "initializer_range": 0.02, "intermediate_size": 11008, "max_position_embeddings": 65536, "model_type": "olmo3",
+    "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 32, "pad_token_id": 100277,
+    "rms_norm_eps": 1e-06, "rope_scaling": {"attention_factor": 1.2079441541679836, "beta_fast": 32.0,
+    "beta_slow": 1.0, "factor": 8.0, "original_max_position_embeddings": 8192, "rope_type": "yarn"},
+    "rope_theta": 500000, "sliding_window": 4096, "tie_word_embeddings": false, "transformers_version": "4.57.1",
+    "use_cache": false, "vocab_size": 100278})")
+          .transformer;
+  CHECK((olmo3.block_at(2).attention.window == 4096 && olmo3.block_at(3).attention.window == 0));
+  CHECK((olmo3.window_rotary_base == 500000 && olmo3.rotary.divisors.size() == 64 && olmo3.rotary.amplitude > 1.2));
 }
 
 TEST_CASE("Configurations of Phi-3 and Gemma on the hub are understood") {
