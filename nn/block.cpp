@@ -36,8 +36,13 @@ TransformerBlock::TransformerBlock(Scope scope, const BlockConfig& given, Residu
   if (config.parallel && config.placement != NormPlacement::before) {
     fail("TransformerBlock: a parallel block needs norm placement 'before', got '{}'", name_of(config.placement));
   }
+  if (config.shared_norm && !config.parallel) fail("TransformerBlock: shared_norm is for a parallel block");
   if (width == 0) return;
-  mlp_norms.emplace(scope / "mlp", "norm", config);
+  if (config.shared_norm) {
+    mlp_norms = attention_norms;
+  } else {
+    mlp_norms.emplace(scope / "mlp", "norm", config);
+  }
   mlp.emplace(scope / "mlp", config.attention.d_model, config.mlp);
 }
 

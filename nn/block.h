@@ -31,7 +31,8 @@ struct BlockConfig {
   MlpConfig mlp{};
   NormConfig norm{};
   NormPlacement placement = NormPlacement::before;
-  bool parallel = false;  ///< x + attention(norm(x)) + mlp(norm'(x)) (GPT-NeoX); with placement before only
+  bool parallel = false;     ///< x + attention(norm(x)) + mlp(norm'(x)) (GPT-NeoX); with placement before only
+  bool shared_norm = false;  ///< norm' is norm, with the same parameters (Phi-2); with parallel only
 
   /// Calls field(name, value, ...) for each field, as TransformerConfig does.
   template <class Self, class Field>
@@ -41,6 +42,7 @@ struct BlockConfig {
     field("norm", self.norm);
     field("placement", self.placement);
     field("parallel", self.parallel);
+    field("shared_norm", self.shared_norm);
   }
 };
 

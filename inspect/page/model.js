@@ -32,7 +32,7 @@ class Reader {
   }
 
   block(l) {
-    const {shape, shape: {block: {attention, mlp, norm, placement, parallel}}} = this, at = `encoder.${l}`;
+    const {shape, shape: {block: {attention, mlp, norm, placement, parallel, shared_norm}}} = this, at = `encoder.${l}`;
     const W_Q = this.linear(`${at}.attention.W_Q`);
     const W_K = attention.tie === 'Q_is_K' ? W_Q : this.linear(`${at}.attention.W_K`);
     const W_V = attention.tie === 'K_is_V' ? W_K : this.linear(`${at}.attention.W_V`);
@@ -57,7 +57,7 @@ class Reader {
       kNorm: this.norm(`${at}.attention.k_norm`, attention.query_key),
       rotary: shape.positions === 'rotary' && {frequencies: rotaryFrequencies(d_k, rotary), amplitude: rotary.amplitude},
       mlp: mlp.width > 0 && {
-        norms: norms('mlp.norm', 'mlp.output_norm'), function: activations[mlp.function], in: this.linear(`${at}.mlp.in`),
+        norms: norms(shared_norm ? 'attention_norm' : 'mlp.norm', 'mlp.output_norm'), function: activations[mlp.function], in: this.linear(`${at}.mlp.in`),
         gate: mlp.function !== mlp.activation && this.linear(`${at}.mlp.gate`), out: this.linear(`${at}.mlp.out`)
       }
     };

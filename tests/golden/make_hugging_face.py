@@ -127,6 +127,9 @@ models = {
                              rope_parameters={"full_attention": rope("yarn", factor=4.0, beta_fast=4.0,
                                                                      original_max_position_embeddings=16),
                                               "sliding_attention": rope(theta=50.0)}), torch.bfloat16),
+    "phi": (tf.PhiForCausalLM,
+            tf.PhiConfig(**dict(decoder, hidden_size=16, num_attention_heads=2, num_key_value_heads=2),
+                         rope_parameters=rope()), torch.float16),
 }
 
 

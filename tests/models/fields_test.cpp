@@ -65,6 +65,8 @@ std::vector<FieldCase> field_cases() {
   const TransformerConfig encoder = plain_shape(), decoder = plain_shape(true), rotary = rotary_shape(),
                           windowed = windowed_shape(), normalised = normalised_shape();
   TransformerConfig scaled = rotary, smooth = rotary;
+  TransformerConfig parallel = encoder;
+  parallel.block.parallel = true;
   scaled.rotary.scaling = RotaryScaling::linear;
   scaled.rotary.factor = 2;
   smooth.rotary = {.base = 10, .scaling = RotaryScaling::llama3, .factor = 2, .original_length = 32};
@@ -134,6 +136,7 @@ std::vector<FieldCase> field_cases() {
       {"placement: output", encoder, [](C& c) { c.block.placement = NormPlacement::output; }},
       {"placement: both", encoder, [](C& c) { c.block.placement = NormPlacement::both; }},
       {"parallel", encoder, [](C& c) { c.block.parallel = true; }},
+      {"shared_norm", parallel, [](C& c) { c.block.shared_norm = true; }},
       {"last_residual", encoder, [](C& c) { c.last_residual = Residual::no; }},
       {"final_norm", encoder, [](C& c) { c.final_norm = false; }},
   };

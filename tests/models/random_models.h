@@ -73,6 +73,7 @@ class RandomConfig {
     block.norm = norm();
     block.placement = pick(NormPlacement::before, NormPlacement::after, NormPlacement::output, NormPlacement::both);
     block.parallel = block.placement == NormPlacement::before && chance();
+    block.shared_norm = block.parallel && chance();
     c.rotary = {.base = pick(10000.0, 100.0),
                 .fraction = block.attention.complete().d_k > 2 ? pick(1.0, 0.5) : 1.0,
                 .pairs = pick(RotaryPairs::halves, RotaryPairs::neighbours),

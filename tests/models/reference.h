@@ -200,7 +200,7 @@ class Reference {
     const auto attended = [&](const Tensor& y) { return attention(name + ".attention", y, texts, window, layer); };
     const Tensor residual = is_last && config_.last_residual == Residual::no ? zeros(x.shape(), DType::float64) : x;
     const bool has_mlp = b.mlp.width > 0;
-    const std::string first = name + ".attention_norm", second = of_mlp + ".norm";
+    const std::string first = name + ".attention_norm", second = b.shared_norm ? first : of_mlp + ".norm";
     if (b.placement == NormPlacement::before) {
       const Tensor y = residual + attended(norm(first, x));
       return has_mlp ? y + mlp(of_mlp, norm(second, b.parallel ? x : y)) : y;

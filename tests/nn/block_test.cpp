@@ -79,10 +79,11 @@ TEST_CASE("Norms stand where the placement says, and gradients, one token and to
   config.placement = GENERATE(NormPlacement::before, NormPlacement::after, NormPlacement::output, NormPlacement::both);
   const Residual residual = GENERATE(Residual::yes, Residual::no);
   config.parallel = config.placement == NormPlacement::before && GENERATE(false, true);
-  CAPTURE(name_of(config.norm.kind), name_of(config.placement), config.parallel, name_of(residual));
+  config.shared_norm = config.parallel && GENERATE(false, true);
+  CAPTURE(name_of(config.norm.kind), name_of(config.placement), config.parallel, config.shared_norm, name_of(residual));
   Parameters parameters;
   const TransformerBlock block(Scope(parameters, 1, DType::float64), config, residual);
-  const std::size_t norms = config.placement == NormPlacement::both ? 4 : 2;
+  const std::size_t norms = config.placement == NormPlacement::both ? 4 : config.shared_norm ? 1 : 2;
   CHECK(parameters.size() == 4 + 1 + 4 + norms * (config.norm.kind == NormKind::layer ? 2 : 1));
   Random random(4);
   draw_block(parameters, random);
@@ -174,6 +175,8 @@ TEST_CASE("A block with an MLP of negative width, or parallel with norms elsewhe
           TransformerBlock(scope / "b",
                            {.attention = {.d_model = 4}, .placement = NormPlacement::both, .parallel = true});
         }) == "TransformerBlock: a parallel block needs norm placement 'before', got 'both'");
+  CHECK(message([&] { TransformerBlock(scope / "c", {.attention = {.d_model = 4}, .shared_norm = true}); }) ==
+        "TransformerBlock: shared_norm is for a parallel block");
 }
 
 TEST_CASE("Dropout takes shares of the attention's weights and of each part's output") {

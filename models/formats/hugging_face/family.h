@@ -71,6 +71,7 @@ Family gpt_neox_family();
 Family opt_family();
 Family starcoder2_family();
 Family stablelm_family();
+Family phi_family();
 Family llama_family();
 Family mistral_family();
 Family qwen2_family();

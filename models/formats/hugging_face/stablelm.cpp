@@ -6,14 +6,15 @@
 namespace heed {
 namespace {
 
-// Reads the shape that these families share. `key_heads` is the number of key heads where the file says nothing, and `epsilon`
-// the name of the constant of the norms.
-PretrainedConfig read_layer_norm_shape(ConfigReader& json, int key_heads, const char* epsilon) {
+// Reads the shape that these families share. `key_heads` is the number of key heads where the file says nothing, by default that
+// of the heads, and `epsilon` the name of the constant of the norms.
+PretrainedConfig read_layer_norm_shape(ConfigReader& json, std::optional<int> key_heads, const char* epsilon) {
   PretrainedConfig config;
   TransformerConfig& t = config.transformer = gpt2(
       json.integer("num_hidden_layers", 1), json.integer("num_attention_heads", 1), json.integer("hidden_size", 1));
   AttentionConfig& attention = t.block.attention;
-  attention.kv_heads = json.integer("num_key_value_heads", 1, key_heads);
+  attention.kv_heads =
+      json.integer("num_key_value_heads", 1, key_heads.value_or(t.heads()), key_heads ? Null::wrong : Null::missing);
   if (t.heads() % attention.kv_heads != 0)
     json.note("'num_key_value_heads' must divide num_attention_heads"), attention.kv_heads = 1;
   t.vocabulary = json.integer("vocab_size", 1);
@@ -23,11 +24,16 @@ PretrainedConfig read_layer_norm_shape(ConfigReader& json, int key_heads, const 
   return config;
 }
 
+void read_head_size(ConfigReader& json, TransformerConfig& t) {
+  AttentionConfig& attention = t.block.attention;
+  attention.d_k = attention.d_v = json.integer("head_dim", 1, std::max(1, t.d_model() / t.heads()), Null::missing);
+}
+
 PretrainedConfig read_starcoder2(ConfigReader& json) {
   PretrainedConfig config = read_layer_norm_shape(json, 2, "norm_epsilon");
   TransformerConfig& t = config.transformer;
   AttentionConfig& attention = t.block.attention;
-  attention.d_k = attention.d_v = json.integer("head_dim", 1, std::max(1, t.d_model() / t.heads()), Null::missing);
+  read_head_size(json, t);
   attention.bias = attention.output_bias = t.block.mlp.bias = json.flag("use_bias", true) ? Bias::yes : Bias::no;
   attention.window = json.integer("sliding_window", 1, 0, Null::missing);
   t.block.mlp.activation = json.activation("hidden_act", "gelu_pytorch_tanh");
@@ -45,24 +51,43 @@ PretrainedConfig read_stablelm(ConfigReader& json) {
   json.expect("head_dim", t.d_model() / t.heads());
   t.block.attention.bias = json.flag("use_qkv_bias", false) ? Bias::yes : Bias::no;
   t.block.attention.output_bias = t.block.mlp.bias = Bias::no;
+  t.block.parallel = t.block.shared_norm = json.flag("use_parallel_residual", false);
   t.block.mlp.activation = json.activation("hidden_act", "silu", true);
   read_rotary(json, t, 10000, {.fraction = 0.25, .is_partial = true});
   config.logits.tied = json.flag("tie_word_embeddings", false);
-  json.expect("qk_layernorm", false), json.expect("use_parallel_residual", false);
+  json.expect("qk_layernorm", false);
   return config;
 }
 
-TensorNames stablelm_names() {
+PretrainedConfig read_phi(ConfigReader& json) {
+  PretrainedConfig config = read_layer_norm_shape(json, {}, "layer_norm_eps");
+  TransformerConfig& t = config.transformer;
+  read_head_size(json, t);
+  t.block.parallel = t.block.shared_norm = true;
+  t.block.mlp.activation = json.activation("hidden_act", "gelu_new");
+  read_rotary(json, t, 10000, {.fraction = 0.5, .is_partial = true});
+  config.logits = {.tied = json.flag("tie_word_embeddings", false), .bias = Bias::yes};
+  json.expect("qk_layernorm", false);
+  return config;
+}
+
+// Returns the names that all of them have.
+TensorNames names_of_inputs() {
   TensorNames names;
   names.same("embed_tokens.weight", "words.weight")
       .norm("layers.{}.input_layernorm", "encoder.{}.attention_norm")
       .linear("layers.{}.self_attn.q_proj", {"encoder.{}.attention.W_Q"})
       .linear("layers.{}.self_attn.k_proj", {"encoder.{}.attention.W_K"})
       .linear("layers.{}.self_attn.v_proj", {"encoder.{}.attention.W_V"})
-      .linear("layers.{}.self_attn.o_proj", {"encoder.{}.attention.W_O"})
-      .norm("layers.{}.post_attention_layernorm", "encoder.{}.mlp.norm")
-      .norm("norm", "encoder.norm")
       .logits("lm_head.weight");
+  return names;
+}
+
+TensorNames stablelm_names() {
+  TensorNames names = names_of_inputs();
+  names.linear("layers.{}.self_attn.o_proj", {"encoder.{}.attention.W_O"})
+      .norm("layers.{}.post_attention_layernorm", "encoder.{}.mlp.norm")
+      .norm("norm", "encoder.norm");
   return names;
 }
 
@@ -80,6 +105,17 @@ Family stablelm_family() {
   family.tensors.linear("layers.{}.mlp.gate_proj", {"encoder.{}.mlp.gate"})
       .linear("layers.{}.mlp.up_proj", {"encoder.{}.mlp.in"})
       .linear("layers.{}.mlp.down_proj", {"encoder.{}.mlp.out"});
+  return family;
+}
+
+Family phi_family() {
+  Family family{{"phi"}, read_phi, {"model."}, names_of_inputs(), {"layers.{}.self_attn.rotary_emb.inv_freq"}};
+  family.tensors.linear("layers.{}.self_attn.dense", {"encoder.{}.attention.W_O"})
+      .linear("layers.{}.mlp.fc1", {"encoder.{}.mlp.in"})
+      .linear("layers.{}.mlp.fc2", {"encoder.{}.mlp.out"})
+      .norm("final_layernorm", "encoder.norm")
+      .head()
+      .same("lm_head.bias", "output_bias");
   return family;
 }
 

@@ -45,7 +45,8 @@ TransformerConfig other_than_default() {
                     .mlp = {.width = 20, .activation = Activation::geglu_tanh, .bias = Bias::no},
                     .norm = {.kind = NormKind::rms, .epsilon = 1e-4, .gain_offset = true},
                     .placement = NormPlacement::both,
-                    .parallel = true},
+                    .parallel = true,
+                    .shared_norm = true},
           .full_attention_every = 6,
           .full_attention_layers = {0, 3},
           .window_rotary_base = 100,
@@ -95,19 +96,20 @@ TEST_CASE("A configuration is written with all its fields and read back as it wa
 
 TEST_CASE("The form of a configuration is the documented one") {
   LanguageModelConfig config = decoder_of(modern_config());
-  CHECK(format_json(to_json(config)) ==
-        R"({"kind":"language_model","transformer":{"max_length":12,"segments":0,"layers":2,"causal":true,)"
-        R"("embedding_width":0,"embedding_scale":1.0,"embedding_norm":false,"positions":"rotary","position_offset":0,)"
-        R"("rotary":{"base":10000.0,"fraction":1.0,"pairs":"halves","scaling":"none","factor":1.0,)"
-        R"("low_frequency":1.0,"high_frequency":4.0,"original_length":8192,"divisors":[],"amplitude":1.0},)"
-        R"("block":{"attention":{"d_model":8,"heads":2,"kv_heads":1,"d_k":4,"d_v":5,"bias":false,)"
-        R"("output_bias":false,"tie":"none","query_key_norm":"heads",)"
-        R"("query_key":{"kind":"rms","epsilon":1e-06,"gain_offset":false},"scale":0.0,"soft_cap":0.0,"window":0},)"
-        R"("mlp":{"width":16,"activation":"swiglu","bias":false},)"
-        R"("norm":{"kind":"rms","epsilon":1e-06,"gain_offset":false},"placement":"before","parallel":false},)"
-        R"("full_attention_every":0,"full_attention_layers":[],"window_rotary_base":0.0,)"
-        R"("divide_scores_by_layer":false,"last_residual":"yes","final_norm":true},)"
-        R"("logits":{"tied":true,"bias":false,"soft_cap":0.0}})");
+  CHECK(
+      format_json(to_json(config)) ==
+      R"({"kind":"language_model","transformer":{"max_length":12,"segments":0,"layers":2,"causal":true,)"
+      R"("embedding_scale":1.0,"embedding_norm":false,"positions":"rotary","position_offset":0,)"
+      R"("rotary":{"base":10000.0,"fraction":1.0,"pairs":"halves","scaling":"none","factor":1.0,)"
+      R"("low_frequency":1.0,"high_frequency":4.0,"original_length":8192,"divisors":[],"amplitude":1.0},)"
+      R"("block":{"attention":{"d_model":8,"heads":2,"kv_heads":1,"d_k":4,"d_v":5,"bias":false,)"
+      R"("output_bias":false,"tie":"none","query_key_norm":"heads",)"
+      R"("query_key":{"kind":"rms","epsilon":1e-06,"gain_offset":false},"scale":0.0,"soft_cap":0.0,"window":0},)"
+      R"("mlp":{"width":16,"activation":"swiglu","bias":false},)"
+      R"("norm":{"kind":"rms","epsilon":1e-06,"gain_offset":false},"placement":"before","parallel":false,"shared_norm":false},)"
+      R"("full_attention_every":0,"full_attention_layers":[],"window_rotary_base":0.0,)"
+      R"("divide_scores_by_layer":false,"last_residual":"yes","final_norm":true},)"
+      R"("logits":{"tied":true,"bias":false,"soft_cap":0.0}})");
   CHECK(to_json(WordAnswererConfig{}).at("kind") == "word_answerer");
   CHECK(format_json(to_json(CandidateChooserConfig{}).at("or_none")) == "false");
   CHECK(to_json(MaskedLanguageModelConfig{}).at("activation") == "gelu");

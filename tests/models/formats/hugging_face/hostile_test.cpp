@@ -59,12 +59,13 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
           "If transformers does not read it, remove it\n"
           "  'alibi' is unknown to heed, which cannot tell whether it changes the numbers: true. If transformers does "
           "not read it, remove it");
-  CHECK(with_key("model_type", "gpt3") ==
-        "DIR/config.json: 'model_type' must be one of bert, megatron-bert, distilbert, electra, roberta, xlm-roberta, "
-        "camembert, gpt2, gpt_neo, gpt_neox, opt, starcoder2, stablelm, llama, mistral, qwen2, qwen3, olmo2, olmo3, "
-        "phi3, "
-        "gemma, gemma2, "
-        "gemma3_text, got 'gpt3' (did you mean 'gpt2'?)");
+  CHECK(
+      with_key("model_type", "gpt3") ==
+      "DIR/config.json: 'model_type' must be one of bert, megatron-bert, distilbert, electra, roberta, xlm-roberta, "
+      "camembert, gpt2, gpt_neo, gpt_neox, opt, starcoder2, stablelm, phi, llama, mistral, qwen2, qwen3, olmo2, olmo3, "
+      "phi3, "
+      "gemma, gemma2, "
+      "gemma3_text, got 'gpt3' (did you mean 'gpt2'?)");
   const std::string layers = "'attention_types' must give 3 layers, each \"global\" or \"local\", got ";
   for (const char* types :
        {R"([[["global"],2]])", R"([[["global","local"],9223372036854775807]])", R"([[[],4611686018427387904]])",
@@ -83,9 +84,9 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
         not_as_configured + "'hidden_activation': heed computes \"gelu_pytorch_tanh\" alone, got \"relu\"");
   CHECK(with_key("norm_type", "rms_norm", "starcoder2") ==
         not_as_configured + "'norm_type': heed computes \"layer_norm\" alone, got \"rms_norm\"");
-  for (const char* key : {"qk_layernorm", "use_parallel_residual"}) {
-    CHECK(with_key(key, true, "stablelm") ==
-          fmt::format("{}'{}': heed computes false alone, got true", not_as_configured, key));
+  for (const char* name : {"stablelm", "phi"}) {
+    CHECK(with_key("qk_layernorm", true, name) ==
+          not_as_configured + "'qk_layernorm': heed computes false alone, got true");
   }
   CHECK(with_key("head_dim", 6, "stablelm") == not_as_configured + "'head_dim': heed computes 8 alone, got 6");
   CHECK(with_key("num_key_value_heads", 3, "starcoder2") ==

@@ -109,7 +109,7 @@ TEST_CASE("Configurations of TinyStories, OPT, ELECTRA and Gemma on the hub are 
   CHECK(activation(R"("hidden_act": "silu", "hidden_activation": null)") == Activation::swiglu);
 }
 
-TEST_CASE("Configurations of StarCoder2 and StableLM on the hub are understood") {
+TEST_CASE("Configurations of StarCoder2, StableLM and Phi-2 on the hub are understood") {
   const PretrainedConfig starcoder2 =
       read(R"({"architectures": ["Starcoder2ForCausalLM"], "attention_dropout": 0.1, "attention_softmax_in_fp32": true,
     "bos_token_id": 0, "embedding_dropout": 0.1, "eos_token_id": 0, "hidden_act": "gelu_pytorch_tanh",
@@ -133,6 +133,18 @@ TEST_CASE("Configurations of StarCoder2 and StableLM on the hub are understood")
           .transformer;
   CHECK((stablelm.rotary.fraction == 0.25 && stablelm.block.mlp.activation == Activation::swiglu));
   CHECK((stablelm.block.attention.bias == Bias::yes && stablelm.block.attention.output_bias == Bias::no));
+  CHECK_FALSE((stablelm.block.parallel || stablelm.block.shared_norm));
+  const PretrainedConfig phi =  // of Phi-2
+      read(R"({"architectures": ["PhiForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 50256, "embd_pdrop": 0.0,
+    "eos_token_id": 50256, "hidden_act": "gelu_new", "hidden_size": 2560, "initializer_range": 0.02,
+    "intermediate_size": 10240, "layer_norm_eps": 1e-05, "max_position_embeddings": 2048, "model_type": "phi",
+    "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 32, "partial_rotary_factor": 0.4,
+    "qk_layernorm": false, "resid_pdrop": 0.1, "rope_scaling": null, "rope_theta": 10000.0,
+    "tie_word_embeddings": false, "torch_dtype": "float16", "transformers_version": "4.37.0", "use_cache": true,
+    "vocab_size": 51200})");
+  CHECK(
+      (phi.transformer.block.parallel && phi.transformer.block.shared_norm && phi.transformer.rotary.fraction == 0.4));
+  CHECK((phi.logits.bias == Bias::yes && !phi.logits.tied));
 }
 
 TEST_CASE("Configurations of LLaMA 3, SmolLM2, Mistral, Qwen and OLMo on the hub are understood") {
@@ -329,6 +341,8 @@ TEST_CASE("Keys that a configuration lacks have the value that transformers give
       "intermediate_size": 8, "vocab_size": 5, "max_sequence_length": 2048})")
             .transformer.max_length == 2048);
   CHECK(shape("stablelm", R"(, "num_key_value_heads": 2)", 16).rotary.fraction == 0.25);
+  CHECK(shape("stablelm", R"(, "num_key_value_heads": 2, "use_parallel_residual": true)", 16).block.shared_norm);
+  CHECK((shape("phi").rotary.fraction == 0.5 && shape("phi").block.attention.kv_heads == 2));
   const BlockConfig starcoder2 = shape("starcoder2").block;
   CHECK((starcoder2.attention.kv_heads == 2 && starcoder2.attention.d_k == 4 && starcoder2.attention.window == 0));
   CHECK((starcoder2.norm.epsilon == 1e-5 && starcoder2.mlp.activation == Activation::gelu_tanh));
