@@ -251,7 +251,7 @@ TEST_CASE("The gradient of a loss is its slope, for random configurations") {
           }
           return loss(made.model, batch);
         },
-        0, 2e-3);
+        0, 2e-4);
     CHECK(slope == Approx(expected).epsilon(1e-6).margin(1e-9));
   }
 }

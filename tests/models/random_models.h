@@ -11,14 +11,14 @@ namespace heed {
 class RandomConfig {
  public:
   explicit RandomConfig(std::uint64_t seed)
-      : random_(Random(seed).stream("configurations")), widths_(Random(seed).stream("widths")) {}
+      : random_(Random(seed).stream("configurations")), newer_(Random(seed).stream("newer fields")) {}
 
   ModelConfig operator()(int vocabulary) {
     const auto kind = random_.below(4);
     TransformerConfig shape = transformer(kind == 2 || (kind < 2 && chance()));
     shape.vocabulary = vocabulary;
     LogitsConfig logits{.tied = chance(), .bias = pick(Bias::no, Bias::yes), .soft_cap = pick(0.0, 2.0)};
-    shape.embedding_width = widths_.below(3) == 0 ? 5 : 0;
+    shape.embedding_width = newer_.below(3) == 0 ? 5 : 0;
     if (shape.embedding_width > 0) logits.tied = false;
     if (kind == 0) return WordAnswererConfig{shape, logits};
     if (kind == 1) return CandidateChooserConfig{shape, chance()};
@@ -73,7 +73,7 @@ class RandomConfig {
     block.norm = norm();
     block.placement = pick(NormPlacement::before, NormPlacement::after, NormPlacement::output, NormPlacement::both);
     block.parallel = block.placement == NormPlacement::before && chance();
-    block.shared_norm = block.parallel && chance();
+    block.shared_norm = block.parallel && newer_.below(2) == 1;
     c.rotary = {.base = pick(10000.0, 100.0),
                 .fraction = block.attention.complete().d_k > 2 ? pick(1.0, 0.5) : 1.0,
                 .pairs = pick(RotaryPairs::halves, RotaryPairs::neighbours),
@@ -91,7 +91,7 @@ class RandomConfig {
     return c;
   }
 
-  Random random_, widths_;
+  Random random_, newer_;  // newer_: of fields that came later, so that the draws of the others stay as they were
 };
 
 /// Adds numbers to all parameters, so that no gain is 1 and no bias 0. A parameter's depend on its name and shape alone.

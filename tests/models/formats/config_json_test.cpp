@@ -99,7 +99,7 @@ TEST_CASE("The form of a configuration is the documented one") {
   CHECK(
       format_json(to_json(config)) ==
       R"({"kind":"language_model","transformer":{"max_length":12,"segments":0,"layers":2,"causal":true,)"
-      R"("embedding_scale":1.0,"embedding_norm":false,"positions":"rotary","position_offset":0,)"
+      R"("embedding_width":0,"embedding_scale":1.0,"embedding_norm":false,"positions":"rotary","position_offset":0,)"
       R"("rotary":{"base":10000.0,"fraction":1.0,"pairs":"halves","scaling":"none","factor":1.0,)"
       R"("low_frequency":1.0,"high_frequency":4.0,"original_length":8192,"divisors":[],"amplitude":1.0},)"
       R"("block":{"attention":{"d_model":8,"heads":2,"kv_heads":1,"d_k":4,"d_v":5,"bias":false,)"
