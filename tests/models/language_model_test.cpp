@@ -114,8 +114,9 @@ TEST_CASE("A language model shows its values to hooks, and says what it cannot r
         "Unembedding: expected a transformer with a vocabulary");
   TransformerConfig narrow = writing_shape;
   narrow.embedding_width = 4;
-  CHECK(message([&] { LanguageModel(Scope(parameters, 1) / "narrow", {narrow, {.tied = true}}); }) ==
-        "Unembedding: the embeddings have 4 features, the states 8; set tied to false");
+  CHECK(message([&] {
+          LanguageModel(Scope(parameters, 1) / "narrow", {narrow, {.tied = true}});
+        }) == "Unembedding: the embeddings have 4 features, the states 8; set tied to false");
 }
 
 TEST_CASE("A text appended a few tokens at a time has the logits of the whole text") {

@@ -60,7 +60,7 @@ void read_scaling(ConfigReader& json, TransformerConfig& config, std::optional<i
   if (type == "su" || (type == "yarn" && kind.yarn_is_longrope)) type = "longrope";
   rotary.base = json.positive("rope_theta", rotary.base);
   read_fraction(json, rotary, kind);
-  json.ignore({"finetuned", "attn_factor"});  // transformers reads neither
+  json.ignore({"finetuned", "attn_factor"});  // transformers does not read them
   if (type == "default") {
     json.ignore({"factor", "original_max_position_embeddings", "attention_factor"});
     return;
