@@ -130,6 +130,8 @@ models = {
     "phi": (tf.PhiForCausalLM,
             tf.PhiConfig(**dict(decoder, hidden_size=16, num_attention_heads=2, num_key_value_heads=2),
                          rope_parameters=rope()), torch.float16),
+    "arcee": (tf.ArceeForCausalLM, tf.ArceeConfig(**dict(decoder, hidden_size=16), mlp_bias=True, rope_parameters=rope()),
+              torch.bfloat16),
 }
 
 

@@ -73,6 +73,7 @@ Family starcoder2_family();
 Family stablelm_family();
 Family phi_family();
 Family llama_family();
+Family arcee_family();
 Family mistral_family();
 Family qwen2_family();
 Family qwen3_family();

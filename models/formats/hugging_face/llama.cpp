@@ -52,6 +52,18 @@ PretrainedConfig read_llama(ConfigReader& json) {
   return config;
 }
 
+// Reads Arcee, a LLaMA whose MLP lacks a gate.
+PretrainedConfig read_arcee(ConfigReader& json) {
+  PretrainedConfig config = read_llama_shape(json, {}, 1e-5);
+  TransformerConfig& t = config.transformer;
+  t.block.mlp.activation = json.activation("hidden_act", "relu2");
+  t.block.mlp.bias = json.flag("mlp_bias", false) ? Bias::yes : Bias::no;
+  read_attention_bias(json, t);
+  read_rotary(json, t, 10000);
+  config.logits.tied = json.flag("tie_word_embeddings", false);
+  return config;
+}
+
 PretrainedConfig read_mistral(ConfigReader& json) {
   PretrainedConfig config = read_llama_shape(json);
   TransformerConfig& t = config.transformer;
@@ -233,6 +245,7 @@ Family llama_like(const char* model_type, PretrainedConfig (*read)(ConfigReader&
 }  // namespace
 
 Family llama_family() { return llama_like("llama", read_llama, norms_before(llama_names())); }
+Family arcee_family() { return llama_like("arcee", read_arcee, norms_before(llama_names())); }
 Family mistral_family() { return llama_like("mistral", read_mistral, norms_before(llama_names())); }
 Family qwen2_family() { return llama_like("qwen2", read_qwen2, norms_before(llama_names())); }
 Family qwen3_family() { return llama_like("qwen3", read_qwen3, norms_before(llama_names())); }

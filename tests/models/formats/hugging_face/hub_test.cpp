@@ -147,7 +147,7 @@ TEST_CASE("Configurations of StarCoder2, StableLM and Phi-2 on the hub are under
   CHECK((phi.logits.bias == Bias::yes && !phi.logits.tied));
 }
 
-TEST_CASE("Configurations of LLaMA 3, SmolLM2, Mistral, Qwen and OLMo on the hub are understood") {
+TEST_CASE("Configurations of LLaMA 3, SmolLM2, Arcee, Mistral, Qwen and OLMo on the hub are understood") {
   const TransformerConfig llama =
       read(R"({"architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
     "bos_token_id": 128000, "eos_token_id": [128001, 128008], "head_dim": 64, "hidden_act": "silu", "hidden_size": 2048,
@@ -170,6 +170,16 @@ TEST_CASE("Configurations of LLaMA 3, SmolLM2, Mistral, Qwen and OLMo on the hub
     "transformers.js_config": {"kv_cache_dtype": {"q4f16": "float16"}}})");
   const AttentionConfig& attention = smol.transformer.block.attention;
   CHECK((attention.keys() == 3 && attention.d_k == 64 && smol.logits.tied));
+  const TransformerConfig arcee =
+      read(R"({"architectures": ["ArceeForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "bos_token_id": 128000, "eos_token_id": 128001, "head_dim": 128, "hidden_act": "relu2", "hidden_size": 2560,
+    "initializer_range": 0.02, "intermediate_size": 18432, "max_position_embeddings": 65536, "mlp_bias": false,
+    "model_type": "arcee", "num_attention_heads": 20, "num_hidden_layers": 36, "num_key_value_heads": 4,
+    "rms_norm_eps": 1e-05, "rope_scaling": {"beta_fast": 32.0, "beta_slow": 1.0, "factor": 20.0, "mscale": 1.0,
+    "original_max_position_embeddings": 4096, "rope_type": "yarn"}, "rope_theta": 10000.0,
+    "tie_word_embeddings": false, "torch_dtype": "bfloat16", "use_cache": true, "vocab_size": 128004})")
+          .transformer;
+  CHECK((arcee.block.mlp.activation == Activation::relu2 && arcee.rotary.divisors.size() == 64));
   const TransformerConfig mistral =
       read(R"({"architectures": ["MistralForCausalLM"], "bos_token_id": 1, "eos_token_id": 2, "hidden_act": "silu",
     "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 14336, "max_position_embeddings": 32768,
@@ -330,7 +340,7 @@ TEST_CASE("Keys that a configuration lacks have the value that transformers give
         .transformer;
   };
   for (const char* name : {"llama", "mistral", "qwen2", "qwen3"}) CHECK(shape(name).block.norm.epsilon == 1e-6);
-  for (const char* name : {"olmo2", "phi3"}) CHECK(shape(name).block.norm.epsilon == 1e-5);
+  for (const char* name : {"arcee", "olmo2", "phi3"}) CHECK(shape(name).block.norm.epsilon == 1e-5);
   CHECK(shape("mistral").block.attention.window == 4096);
   CHECK(shape("mistral", R"(, "sliding_window": null)").block.attention.window == 0);
   CHECK(shape("phi3").block.attention.window == 0);

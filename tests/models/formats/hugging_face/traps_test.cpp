@@ -32,7 +32,7 @@ void as_version_4(Json& config, const char* type_key = "rope_type") {
 
 TEST_CASE("Rotary embeddings are read in the form of transformers 4 and 5") {
   for (const char* name : {"llama", "llama_tied", "llama_bare", "mistral", "qwen2", "qwen3", "olmo2", "phi3", "gemma2",
-                           "starcoder2", "stablelm", "phi"}) {
+                           "starcoder2", "stablelm", "phi", "arcee"}) {
     CAPTURE(name);
     CHECK(CopiedModel(name).config([](Json& json) { as_version_4(json); }).difference() < exactly);
     CHECK(CopiedModel(name).config([](Json& json) { as_version_4(json, "type"); }).difference() < exactly);
