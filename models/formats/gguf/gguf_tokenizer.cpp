@@ -16,6 +16,8 @@ constexpr int unknown_kind = 2, control_kind = 3, user_defined_kind = 4, unused_
 
 constexpr const char* llama3_words =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr const char* tekken_words =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr const char* qwen2_words =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
@@ -124,38 +126,49 @@ LargeJson byte_level_words(const TokenizerValues& values, const std::string& nam
     return LargeJson{
         {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", false}, {"use_regex", with_words}};
   };
-  const auto in_turn = [](const LargeJson& first, const LargeJson& second) {
-    return LargeJson{{"type", "Sequence"}, {"pretokenizers", LargeJson::array({first, second})}};
+  const auto in_turn = [](std::initializer_list<LargeJson> parts) {
+    return LargeJson{{"type", "Sequence"}, {"pretokenizers", std::vector<LargeJson>(parts)}};
   };
+  const LargeJson single_digits{{"type", "Digits"}, {"individual_digits", true}};
   const auto split = [](const char* pattern) {
     return LargeJson{{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}};
   };
   if (name == "gpt-2") return byte_level(true);
   if (name == "smollm" || name == "starcoder") {
-    return in_turn({{"type", "Digits"}, {"individual_digits", true}}, byte_level(true));
+    return in_turn({single_digits, byte_level(true)});
   }
-  if (name == "llama-bpe") return in_turn(split(llama3_words), byte_level(false));
-  if (name == "qwen2" || name == "deepseek-r1-qwen") return in_turn(split(qwen2_words), byte_level(false));
-  values.wrong("'tokenizer.ggml.pre' is '{}'; heed knows gpt-2, smollm, starcoder, llama-bpe, qwen2, deepseek-r1-qwen",
-               excerpt(name));
+  if (name == "llama-bpe") return in_turn({split(llama3_words), byte_level(false)});
+  if (name == "tekken") return in_turn({split(tekken_words), byte_level(false)});
+  if (name == "qwen2" || name == "deepseek-r1-qwen") return in_turn({split(qwen2_words), byte_level(false)});
+  if (name == "deepseek-coder") {
+    return in_turn({split(R"([\r\n])"), split(R"(\s?\p{L}+)"), split(R"(\s?\p{P}+)"),
+                    split(R"([\x{4e00}-\x{9fa5}\x{800}-\x{4e00}\x{ac00}-\x{d7ff}]+)"), single_digits,
+                    byte_level(false)});
+  }
+  values.wrong(
+      "'tokenizer.ggml.pre' is '{}'; heed knows gpt-2, smollm, starcoder, llama-bpe, tekken, qwen2, deepseek-r1-qwen, "
+      "deepseek-coder",
+      excerpt(name));
 }
 
 // Returns byte-level BPE.
 LargeJson gpt2_tokenizer(const TokenizerValues& values) {
   const LargeJson& tokens = values.tokens();
   std::string words = values.find("pre") ? values.text("pre") : "gpt-2";
-  if (words == "llama3" || words == "llama-v3") words = "llama-bpe";  // other names for it in llama.cpp
-  const bool is_llama3 = words == "llama-bpe", is_qwen = words.find("qwen") != words.npos;
+  for (const char* other : {"llama3", "llama-v3", "falcon3", "pixtral"}) {
+    if (words == other) words = "llama-bpe";  // llama.cpp cuts all of them in one way
+  }
+  const bool is_whole = words == "llama-bpe" || words == "tekken", is_qwen = words.find("qwen") != words.npos;
   return {
       {"added_tokens", added_tokens(values, tokens, false)},
       {"normalizer", is_qwen ? LargeJson{{"type", "NFC"}} : LargeJson()},
       {"pre_tokenizer", byte_level_words(values, words)},
       {"post_processor",
-       post_processor(values, tokens, values.flag("add_bos_token", is_llama3), values.flag("add_eos_token", false))},
+       post_processor(values, tokens, values.flag("add_bos_token", is_whole), values.flag("add_eos_token", false))},
       {"decoder", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", false}, {"use_regex", false}}},
       {"model",
        {{"type", "BPE"},
-        {"ignore_merges", is_llama3},
+        {"ignore_merges", is_whole},
         {"vocab", vocabulary(values, tokens)},
         {"merges", values.list("merges", &LargeJson::is_string, 0)}}}};
 }

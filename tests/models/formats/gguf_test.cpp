@@ -357,7 +357,8 @@ TEST_CASE("Tokenizers in GGUF files that heed does not know are refused") {
         "FILE: 'tokenizer.ggml.bos_token_id' must be the id of a token");
   CHECK(saying(gpt2("gpt-2").numbers<std::int32_t>("tokenizer.ggml.token_type", 5, {1})) ==
         "FILE: 'tokenizer.ggml.token_type' has 1 values for 2 tokens");
-  for (const char* words : {"llama-bpe", "llama3", "llama-v3"}) {  // texts begin with a token
+  for (const char* words :
+       {"llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral", "tekken"}) {  // texts begin with a token
     CHECK(saying(gpt2(words)) == "FILE: 'tokenizer.ggml.bos_token_id' must be the id of a token");
   }
   CHECK(saying(GgufBytes()
