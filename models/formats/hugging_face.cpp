@@ -228,6 +228,18 @@ std::string text_config_of(const std::string& text, const std::string& source) {
   return config.dump(2) + "\n";
 }
 
+// Reads the configuration. Throws Error that begins with its source, also for keys that the family does not read.
+PretrainedConfig read_all(const Family& family, ConfigReader& json) {
+  PretrainedConfig config;
+  try {
+    config = family.read(json);
+  } catch (const Error& error) {
+    fail("{}: {}", json.source(), error.what());
+  }
+  json.finish();
+  return config;
+}
+
 }  // namespace
 
 bool is_hugging_face(const fs::path& path) { return fs::is_directory(path) && fs::exists(path / "config.json"); }
@@ -247,16 +259,13 @@ fs::path hugging_face_directory(const fs::path& path) {
 
 PretrainedConfig read_pretrained_config(const std::string& text, const std::string& source) {
   ConfigReader json(text_config_of(text, source), source);
-  const PretrainedConfig config = family_of(json).read(json);
-  json.finish();
-  return config;
+  return read_all(family_of(json), json);
 }
 
 SavedModel load_pretrained(ConfigReader& json, WeightFiles files, const std::string& source, const Loading* loading) {
   const NoRecording unrecorded;
   const Family& family = family_of(json);
-  const PretrainedConfig config = family.read(json);
-  json.finish();
+  const PretrainedConfig config = read_all(family, json);
   const ModelConfig kind = kind_of(family, config, files);
   SavedModel model;
   try {

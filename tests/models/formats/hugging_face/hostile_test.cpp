@@ -86,6 +86,15 @@ TEST_CASE("config.json is refused with every key that is missing, unknown or not
           not_as_configured + "'qk_layernorm': heed computes false alone, got true");
   }
   CHECK(with_key("head_dim", 6, "stablelm") == not_as_configured + "'head_dim': heed computes 8 alone, got 6");
+  for (const char* name : {"bert", "gpt_neox", "stablelm"}) {
+    CHECK(CopiedModel(name)
+              .config([](Json& json) {
+                json["num_attention_heads"] = 3;
+                json.erase("num_key_value_heads");
+              })
+              .refused()
+              .starts_with("DIR/config.json: "));
+  }
   CHECK(with_key("num_key_value_heads", 3, "starcoder2") ==
         not_as_configured + "'num_key_value_heads' must divide num_attention_heads");
   CHECK(with_key("add_cross_attention", true, "gpt2") ==
