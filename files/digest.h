@@ -15,9 +15,9 @@ namespace heed {
 ///     const std::uint64_t value = hash.value();   // of "firstsecond"
 class Xxh64 {
  public:
-  explicit Xxh64(std::uint64_t seed = 0);
-  void add(std::string_view bytes);
-  std::uint64_t value() const;  ///< of all bytes so far
+  explicit Xxh64(std::uint64_t seed = 0);  ///< begins without bytes
+  void add(std::string_view bytes);        ///< appends bytes to those before
+  std::uint64_t value() const;             ///< of all bytes so far
 
  private:
   std::uint64_t seed_, length_ = 0;
