@@ -29,8 +29,8 @@ std::string digest_of(std::string_view header, std::string_view data) {
   return hexadecimal(xxh64(data, xxh64(header)));
 }
 
-// Returns the type of a tensor in a file.
-std::pair<const char*, int> type_of(const Tensor& tensor, StoredAs stored) {  // and the bytes of a number
+// Returns the name of a tensor's type in a file, and the bytes of one number.
+std::pair<const char*, int> type_of(const Tensor& tensor, StoredAs stored) {
   if (stored == StoredAs::F16) return {"F16", 2};
   if (stored == StoredAs::BF16) return {"BF16", 2};
   constexpr std::pair<const char*, int> types[] = {{"F32", 4}, {"F64", 8}, {"BF16", 2}, {"F16", 2}};
