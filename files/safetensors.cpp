@@ -141,7 +141,7 @@ void write_safetensors(const std::filesystem::path& path, const SafeTensors& con
     fail("{}: names and metadata take {} bytes; expected at most {} in a header", path.string(), text.size(),
          largest_safetensors_header);
   }
-  Xxh64 digest(xxh64(text));
+  Xxh64 digest(xxh64(text));  // stands before the data, so each tensor is converted once for it and once to be written
   for (const auto& [name, tensor] : content.tensors) {
     try {
       with_bytes(tensor, stored, [&](std::string_view bytes) { digest.add(bytes); });

@@ -63,6 +63,12 @@ TensorNames& TensorNames::candidates() {
   return linear("candidates.pointer", {"candidates.pointer"}).same("candidates.none", "candidates.none");
 }
 
+void check_key_heads(ConfigReader& json, AttentionConfig& attention) {
+  if (attention.heads % attention.keys() == 0) return;
+  json.note("'num_key_value_heads' must divide num_attention_heads");
+  attention.kv_heads = 1;
+}
+
 void set_windows(TransformerConfig& config, int window, const std::vector<bool>& slides) {
   if (std::ranges::find(slides, true) == slides.end()) return;
   config.block.attention.window = window;

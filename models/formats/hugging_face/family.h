@@ -91,6 +91,11 @@ const Family& family_of(ConfigReader& json);
 /// Returns `pattern` with `layer` in place of "{}".
 std::string of_layer(const std::string& pattern, int layer);
 
+/// Returns the names of LLaMA's tensors, which several families have, with a norm before each part.
+TensorNames llama_names();
+/// Notes a number of key heads that does not divide the heads, and takes one in its place.
+void check_key_heads(ConfigReader& json, AttentionConfig& attention);
+
 /// How a family's rotary embedding differs from the usual one.
 struct RotaryKind {
   double fraction = 1;          // of the features, where the file says nothing

@@ -18,8 +18,7 @@ PretrainedConfig read_llama_shape(ConfigReader& json, std::optional<int> head_di
   AttentionConfig& attention = t.block.attention;
   attention.d_k = attention.d_v = json.integer("head_dim", 1, head_dim.value_or(std::max(1, d_model / heads)),
                                                head_dim ? Null::wrong : Null::missing);
-  if (heads % attention.keys() != 0)
-    json.note("'num_key_value_heads' must divide num_attention_heads"), attention.kv_heads = 1;
+  check_key_heads(json, attention);
   t.vocabulary = json.integer("vocab_size", 1);
   t.max_length = json.integer("max_position_embeddings", 1, max_length);
   t.block.norm.epsilon = json.positive("rms_norm_eps", epsilon);
@@ -218,7 +217,7 @@ TensorNames common_names() {
 }
 
 // Returns the projections of LLaMA, each in its own tensor.
-TensorNames llama_names() {
+TensorNames separate_projections() {
   TensorNames names = common_names();
   names.linear("layers.{}.self_attn.q_proj", {"encoder.{}.attention.W_Q"})
       .linear("layers.{}.self_attn.k_proj", {"encoder.{}.attention.W_K"})
@@ -244,14 +243,16 @@ Family llama_like(const char* model_type, PretrainedConfig (*read)(ConfigReader&
 
 }  // namespace
 
-Family llama_family() { return llama_like("llama", read_llama, norms_before(llama_names())); }
-Family arcee_family() { return llama_like("arcee", read_arcee, norms_before(llama_names())); }
-Family mistral_family() { return llama_like("mistral", read_mistral, norms_before(llama_names())); }
-Family qwen2_family() { return llama_like("qwen2", read_qwen2, norms_before(llama_names())); }
-Family qwen3_family() { return llama_like("qwen3", read_qwen3, norms_before(llama_names())); }
+TensorNames llama_names() { return norms_before(separate_projections()); }
+
+Family llama_family() { return llama_like("llama", read_llama, llama_names()); }
+Family arcee_family() { return llama_like("arcee", read_arcee, llama_names()); }
+Family mistral_family() { return llama_like("mistral", read_mistral, llama_names()); }
+Family qwen2_family() { return llama_like("qwen2", read_qwen2, llama_names()); }
+Family qwen3_family() { return llama_like("qwen3", read_qwen3, llama_names()); }
 
 static TensorNames olmo_names() {
-  TensorNames names = llama_names();
+  TensorNames names = separate_projections();
   names.norm("layers.{}.post_attention_layernorm", "encoder.{}.attention_norm")
       .norm("layers.{}.post_feedforward_layernorm", "encoder.{}.mlp.norm");
   return names;
@@ -269,10 +270,10 @@ Family phi3_family() {
   return llama_like("phi3", read_phi3, names);
 }
 
-Family gemma_family() { return llama_like("gemma", read_gemma, norms_before(llama_names())); }
+Family gemma_family() { return llama_like("gemma", read_gemma, llama_names()); }
 
 static TensorNames later_gemma_names() {
-  TensorNames names = llama_names();
+  TensorNames names = separate_projections();
   names.norm("layers.{}.input_layernorm", "encoder.{}.attention_norm")
       .norm("layers.{}.post_attention_layernorm", "encoder.{}.output_attention_norm")
       .norm("layers.{}.pre_feedforward_layernorm", "encoder.{}.mlp.norm")

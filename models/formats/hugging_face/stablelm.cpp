@@ -15,8 +15,7 @@ PretrainedConfig read_layer_norm_shape(ConfigReader& json, std::optional<int> ke
   AttentionConfig& attention = t.block.attention;
   attention.kv_heads =
       json.integer("num_key_value_heads", 1, key_heads.value_or(t.heads()), key_heads ? Null::wrong : Null::missing);
-  if (t.heads() % attention.kv_heads != 0)
-    json.note("'num_key_value_heads' must divide num_attention_heads"), attention.kv_heads = 1;
+  check_key_heads(json, attention);
   t.vocabulary = json.integer("vocab_size", 1);
   t.max_length = json.integer("max_position_embeddings", 1);
   t.block.mlp.width = json.integer("intermediate_size", 1);
@@ -71,8 +70,8 @@ PretrainedConfig read_phi(ConfigReader& json) {
   return config;
 }
 
-// Returns the names that all of them have.
-TensorNames names_of_inputs() {
+// Returns the names that StarCoder2 and Phi share.
+TensorNames common_code_names() {
   TensorNames names;
   names.same("embed_tokens.weight", "words.weight")
       .norm("layers.{}.input_layernorm", "encoder.{}.attention_norm")
@@ -83,33 +82,24 @@ TensorNames names_of_inputs() {
   return names;
 }
 
-TensorNames stablelm_names() {
-  TensorNames names = names_of_inputs();
-  names.linear("layers.{}.self_attn.o_proj", {"encoder.{}.attention.W_O"})
-      .norm("layers.{}.post_attention_layernorm", "encoder.{}.mlp.norm")
-      .norm("norm", "encoder.norm");
-  return names;
-}
-
 }  // namespace
 
 Family starcoder2_family() {
-  Family family{{"starcoder2"}, read_starcoder2, {"model."}, stablelm_names(), {}};
-  family.tensors.linear("layers.{}.mlp.c_fc", {"encoder.{}.mlp.in"})
+  Family family{{"starcoder2"}, read_starcoder2, {"model."}, common_code_names(), {}};
+  family.tensors.linear("layers.{}.self_attn.o_proj", {"encoder.{}.attention.W_O"})
+      .norm("layers.{}.post_attention_layernorm", "encoder.{}.mlp.norm")
+      .norm("norm", "encoder.norm")
+      .linear("layers.{}.mlp.c_fc", {"encoder.{}.mlp.in"})
       .linear("layers.{}.mlp.c_proj", {"encoder.{}.mlp.out"});
   return family;
 }
 
 Family stablelm_family() {
-  Family family{{"stablelm"}, read_stablelm, {"model."}, stablelm_names(), {"layers.{}.self_attn.rotary_emb.inv_freq"}};
-  family.tensors.linear("layers.{}.mlp.gate_proj", {"encoder.{}.mlp.gate"})
-      .linear("layers.{}.mlp.up_proj", {"encoder.{}.mlp.in"})
-      .linear("layers.{}.mlp.down_proj", {"encoder.{}.mlp.out"});
-  return family;
+  return {{"stablelm"}, read_stablelm, {"model."}, llama_names(), {"layers.{}.self_attn.rotary_emb.inv_freq"}};
 }
 
 Family phi_family() {
-  Family family{{"phi"}, read_phi, {"model."}, names_of_inputs(), {"layers.{}.self_attn.rotary_emb.inv_freq"}};
+  Family family{{"phi"}, read_phi, {"model."}, common_code_names(), {"layers.{}.self_attn.rotary_emb.inv_freq"}};
   family.tensors.linear("layers.{}.self_attn.dense", {"encoder.{}.attention.W_O"})
       .linear("layers.{}.mlp.fc1", {"encoder.{}.mlp.in"})
       .linear("layers.{}.mlp.fc2", {"encoder.{}.mlp.out"})

@@ -71,23 +71,19 @@ TEST_CASE("Configurations of TinyStories, OPT, ELECTRA and Gemma on the hub are 
     "word_embed_proj_dim": 768})")
           .transformer;
   CHECK((opt.position_offset == 2 && opt.max_length == 2048 && opt.block.mlp.activation == Activation::relu));
-  const TransformerConfig electra =
-      read(R"({"architectures": ["ElectraForPreTraining"], "attention_probs_dropout_prob": 0.1, "embedding_size": 768,
-    "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 768, "initializer_range": 0.02,
-    "intermediate_size": 3072, "layer_norm_eps": 1e-12, "max_position_embeddings": 512, "model_type": "electra",
-    "num_attention_heads": 12, "num_hidden_layers": 12, "pad_token_id": 0, "summary_activation": "gelu",
-    "summary_last_dropout": 0.1, "summary_type": "first", "summary_use_proj": true, "type_vocab_size": 2,
-    "vocab_size": 30522})")
-          .transformer;
-  CHECK((electra.segments == 2 && electra.embedding_norm && electra.embedding_width == 0));
-  const TransformerConfig small =
-      read(R"({"architectures": ["ElectraForPreTraining"], "attention_probs_dropout_prob": 0.1, "embedding_size": 128,
-    "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 256, "initializer_range": 0.02,
-    "intermediate_size": 1024, "layer_norm_eps": 1e-12, "max_position_embeddings": 512, "model_type": "electra",
-    "num_attention_heads": 4, "num_hidden_layers": 12, "pad_token_id": 0, "summary_activation": "gelu",
-    "summary_last_dropout": 0.1, "summary_type": "first", "summary_use_proj": true, "type_vocab_size": 2,
-    "vocab_size": 30522})")
-          .transformer;
+  const auto electra = [](int embedding_size, int hidden_size, int intermediate_size, int heads) {
+    return read(fmt::format(
+                    R"({{"architectures": ["ElectraForPreTraining"], "attention_probs_dropout_prob": 0.1,
+    "embedding_size": {}, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": {},
+    "initializer_range": 0.02, "intermediate_size": {}, "layer_norm_eps": 1e-12, "max_position_embeddings": 512,
+    "model_type": "electra", "num_attention_heads": {}, "num_hidden_layers": 12, "pad_token_id": 0,
+    "summary_activation": "gelu", "summary_last_dropout": 0.1, "summary_type": "first", "summary_use_proj": true,
+    "type_vocab_size": 2, "vocab_size": 30522}})",
+                    embedding_size, hidden_size, intermediate_size, heads))
+        .transformer;
+  };
+  const TransformerConfig base = electra(768, 768, 3072, 12), small = electra(128, 256, 1024, 4);
+  CHECK((base.segments == 2 && base.embedding_norm && base.embedding_width == 0));
   CHECK((small.embedding_width == 128 && small.d_model() == 256));
   const PretrainedConfig gemma =
       read(R"({"architectures": ["GemmaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
