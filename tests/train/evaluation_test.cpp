@@ -27,7 +27,7 @@ SavedModel model_that_says(const std::string& word) {
 
 }  // namespace
 
-TEST_CASE("Accuracy counts right answers, and twins only where both are right") {
+TEST_CASE("evaluate counts right answers, and minimal pairs with two right answers") {
   const SavedModel model = model_that_says("animal");
   std::vector<Example> examples{asked_of(model, "The animal because it was tired", 1, "animal"),
                                 asked_of(model, "The street because it was tired", 1, "street"),
@@ -39,10 +39,10 @@ TEST_CASE("Accuracy counts right answers, and twins only where both are right") 
   examples[0].twin = 1, examples[1].twin = 0;
   examples[2].twin = 3, examples[3].twin = 2;
   CHECK(evaluated().twin_accuracy == 0.5);
-  CHECK(evaluated().loss > 100);  // of the wrong one alone, a mean over four
+  CHECK(evaluated().loss > 100);  // the loss of the wrong answer, averaged over four
 }
 
-TEST_CASE("The weight on the antecedent is a mean over the examples that have one") {
+TEST_CASE("evaluate averages the weight on the antecedent over the examples that have one") {
   const SavedModel model = small_model();
   std::vector<Example> examples{asked_of(model, "The animal because it was tired", 1, "animal"),
                                 asked_of(model, "The street it", 1, "street"),

@@ -14,7 +14,7 @@
 
 using namespace heed;
 
-TEST_CASE("An experiment is made of its configuration: task, model, sentences to watch") {
+TEST_CASE("make_experiment creates the task, the model and the watched sentences of a configuration") {
   const Config config = parse_config(
       "seed: 3\ndata: {sentences: 40, held_out: 20}\nmodel: {d_model: 12, heads: 3, layers: 1, tie: Q_is_K}\n"
       "train: {batch_size: 7}\ndump: {sentences: 2}\n",
@@ -36,7 +36,7 @@ TEST_CASE("An experiment is made of its configuration: task, model, sentences to
   CHECK(std::get<Batch>(training_batch(again, 5)).lengths == batch.lengths);
 }
 
-TEST_CASE("The task decides the kind of a model, the configuration its parts") {
+TEST_CASE("The task determines the class of the model, and the configuration its options") {
   const auto made = [](const std::string& data, const std::string& model) {
     return config_of(
         *make_experiment(parse_config("data: " + data + "\nmodel: {d_model: 16, " + model + "}\n", "f")).model.network);
@@ -65,7 +65,7 @@ TEST_CASE("The task decides the kind of a model, the configuration its parts") {
   CHECK(block.attention.query_key_norm == QueryKeyNorm::heads);
 }
 
-TEST_CASE("examples/mine.yaml is made of sentences as a person would write them") {
+TEST_CASE("The sentences of examples/mine.yaml are distinct, and the last word decides the antecedent") {
   const Experiment e = make_experiment(read_config("examples/mine.yaml"));
   const std::vector<Example> all = read_jsonl("examples/mine.jsonl");
   CHECK((all.size() >= 60 && all.size() <= 200));
@@ -79,7 +79,7 @@ TEST_CASE("examples/mine.yaml is made of sentences as a person would write them"
     CHECK(std::ranges::count(words, "it") == 1);
     const std::string& decider = words.back();
     CHECK(of_the_content.contains(decider) + of_the_holder.contains(decider) == 1);
-    // The content comes first, but where "The HOLDER cannot hold the CONTENT".
+    // The content comes first, except in "The HOLDER cannot hold the CONTENT".
     const bool holder_first = words[2] == "cannot";
     const std::vector<std::string> holders{"suitcase", "bag", "box", "drawer", "basket", "crate"};
     const auto first = std::ranges::find_first_of(words, holders);
@@ -96,7 +96,7 @@ TEST_CASE("examples/mine.yaml is made of sentences as a person would write them"
   CHECK(e.watched[1].answer == "suitcase");
 }
 
-TEST_CASE("A probe with words that the task does not have is refused, each word named") {
+TEST_CASE("The message for unknown words in probes names each word and its sentence") {
   const std::string probes =
       "probes: [{text: The quokka slept because it was tired, query: it, antecedent: quokka}, "
       "{text: The bilby it, query: it, antecedent: bilby}]\n";
@@ -107,7 +107,7 @@ TEST_CASE("A probe with words that the task does not have is refused, each word 
       "\nWrite probes in words of the coreference task, or watch none of your own with --set probes=[]"));
 }
 
-TEST_CASE("The loss is the cross-entropy of the answers alone: no term of it touches an attention weight") {
+TEST_CASE("The loss is exactly the cross-entropy of the answers, without a term for attention weights") {
   const char* kind = GENERATE("word", "candidate");
   CAPTURE(kind);
   const Experiment e = make_experiment(
@@ -131,7 +131,7 @@ TEST_CASE("The loss is the cross-entropy of the answers alone: no term of it tou
         }));
 }
 
-TEST_CASE("Candidates are the answers of any task that names an antecedent and another; accuracy goes by them") {
+TEST_CASE("With answer: candidate, the antecedent and the distractor of coreference are candidates") {
   const Experiment e = make_experiment(
       parse_config("data: {sentences: 40, held_out: 20}\nmodel: {answer: candidate}\ndump: {sentences: 1}\n"
                    "probes: [{text: \"The [animal] didn't cross the [street] because it was too tired\", query: it, "
@@ -140,21 +140,21 @@ TEST_CASE("Candidates are the answers of any task that names an antecedent and a
   CHECK(e.task.train[0].candidates.size() == 2);
   const auto batch = std::get<Batch>(training_batch(e, 0));
   CHECK(answer(*e.model.network, questions(batch)).logits.size(1) == 2);
-  CHECK(evaluate(e).accuracy > 0.2);  // a coin's is 0.5, that of a word among 73 a tenth of this
+  CHECK(evaluate(e).accuracy > 0.2);  // chance: 0.5 for two candidates, below 0.02 for 73 words
   REQUIRE(e.watched.size() == 1);
   CHECK(e.watched[0].tokens.size() == 11);
   CHECK(e.watched[0].candidates == std::vector<Span>{{1, 2}, {5, 6}});
   CHECK(e.watched[0].chosen == 0);
 }
 
-TEST_CASE("Where nothing is to be chosen, or what is meant is no candidate, a model of candidates is refused") {
+TEST_CASE("make_experiment refuses sentences with a single candidate or without a right candidate") {
   const Scratch scratch;
   const auto write = [&](const char* name, const char* candidates, const char* antecedent) {
     write_file(scratch / name,
                fmt::format(R"({{"tokens": ["the", "cat", "bit", "the", "dog", "as", "it", "was", "{}"], "query": 6, )"
                            R"("candidates": {}, "antecedent": {}}})"
                            "\n",
-                           name, candidates, antecedent));  // so that no two files have one sentence
+                           name, candidates, antecedent));  // so that the files share no sentence
   };
   const auto told = [&](const char* train, const char* test) {
     return message(

@@ -12,7 +12,7 @@ namespace {
 
 const Operation wrong_operation("wrong", Samples::none("an operation whose gradient is wrong"));
 
-// y = f(x), with gradient(dy, x) for a gradient.
+// y = f(x), recorded with the gradient gradient(dy, x).
 template <class F, class G>
 Tensor wrong(const Tensor& x, F f, G gradient) {
   return record(wrong_operation, {&x}, f(x.detach()),
@@ -31,7 +31,7 @@ std::string line_of(const ModelCheck& check, const std::string& beginning) {
   return check.table.substr(at, check.table.find('\n', at) - at);
 }
 
-// The check of mean((x relu(W) + b)^2), with the gradient of the square that is given.
+// Checks mean((x relu(W) + b)^2), where the square has this gradient.
 template <class G>
 ModelCheck check_square(G gradient) {
   Parameters parameters;
@@ -49,7 +49,7 @@ ModelCheck check_square(G gradient) {
 
 }  // namespace
 
-TEST_CASE("Every parameter of a configured model is checked, a line each") {
+TEST_CASE("check_model_gradients prints one line per parameter, and all parameters pass") {
   const ModelCheck check = check_model_gradients(
       parse_config("data: {sentences: 20, held_out: 4}\nmodel: {d_model: 16, heads: 2, layers: 2, mlp: 3}\n", "f"));
   CHECK(check.passed);
@@ -59,14 +59,14 @@ TEST_CASE("Every parameter of a configured model is checked, a line each") {
     REQUIRE(at != std::string::npos);
     CHECK(check.table.substr(at + 1, check.table.find('\n', at + 1) - at - 1).ends_with("  pass"));
   }
-  const auto parameters = std::ranges::count(check.table, '\n') - 5;  // without the head and the totals
+  const auto parameters = std::ranges::count(check.table, '\n') - 5;  // without the heading and the totals
   line_of(check, fmt::format("{0} of {0} parameters pass, 0 of them with a gradient below 1e-08.", parameters));
   CHECK(line_of(check, "Worst error: ").find(" of a gradient's norm, ") != std::string::npos);
   line_of(check,
           fmt::format("{} derivatives agree with 8th-order central differences in float64, to 1e-07", 8 * parameters));
 }
 
-TEST_CASE("The gradients of every part that a configuration names are right") {
+TEST_CASE("check_model_gradients passes for the optional parts of word, candidate and language models") {
   for (const char* model :
        {"norm_placement: after, embedding_norm: true, score_scale: 0.5, answer: candidate_or_none, activation: silu",
         "norm_placement: both, norm: rms, activation: geglu, soft_cap: 2, logit_cap: 3, logits: untied",
@@ -89,7 +89,7 @@ TEST_CASE("The gradients of every part that a configuration names are right") {
   }
 }
 
-TEST_CASE("Few features behind a layer norm, where the loss bends most, are no false alarm") {
+TEST_CASE("check_model_gradients passes for layer norms of 4 features, where the loss curves most") {
   for (const int seed : {1, 2, 3, 4, 5}) {
     const ModelCheck check = check_model_gradients(parse_config(
         "data: {sentences: 20, held_out: 4}\nmodel: {d_model: 4, heads: 2, mlp: 3}\nseed: " + std::to_string(seed),
@@ -99,7 +99,7 @@ TEST_CASE("Few features behind a layer norm, where the loss bends most, are no f
   }
 }
 
-TEST_CASE("A gradient that is 0 by the model's structure passes as such") {
+TEST_CASE("A gradient that is 0 by construction, as of the key bias, passes as below 1e-08") {
   const ModelCheck check = check_of("bias: true");
   CAPTURE(check.table);
   CHECK(check.passed);
@@ -108,14 +108,14 @@ TEST_CASE("A gradient that is 0 by the model's structure passes as such") {
   CHECK(check.table.find(" parameters pass, 2 of them with a gradient below 1e-08.\n") != std::string::npos);
 }
 
-TEST_CASE("Matrices that begin at 0 hide no derivative of the layers before them") {
+TEST_CASE("With zero_outputs, every parameter still has a gradient of 1e-08 or more in the check") {
   const ModelCheck check = check_of("zero_outputs: true, mlp: 5");
   CAPTURE(check.table);
   CHECK(check.passed);
   CHECK(check.table.find(" parameters pass, 0 of them with a gradient below 1e-08.\n") != std::string::npos);
 }
 
-TEST_CASE("Kinks of relu near the weights are no false alarm, and are counted") {
+TEST_CASE("check_model_gradients passes near kinks of relu and counts the smaller steps") {
   int smaller_steps = 0;
   for (int seed = 1; seed <= 6; ++seed) {
     const ModelCheck check = check_of("mlp: 64, activation: relu", seed);
@@ -127,7 +127,7 @@ TEST_CASE("Kinks of relu near the weights are no false alarm, and are counted") 
   CHECK(smaller_steps > 0);
 }
 
-TEST_CASE("A wrong gradient is refused, with both derivatives") {
+TEST_CASE("A wrong gradient fails the check, and the message gives both derivatives") {
   const auto right = [](const Tensor& dy, const Tensor& x) { return 2 * dy * x; };
   CHECK(check_square(right).passed);
   const auto failure = [](const auto& gradient) {
@@ -146,7 +146,7 @@ TEST_CASE("A wrong gradient is refused, with both derivatives") {
         }).find(" along the gradient") != std::string::npos);
 }
 
-TEST_CASE("A parameter that the loss does not depend on is refused") {
+TEST_CASE("A parameter that the loss does not depend on fails the check") {
   Parameters parameters;
   const Scope scope(parameters, 1, DType::float64);
   const Tensor used = scope.parameter("used", {2}, Init::gaussian(1));

@@ -52,7 +52,7 @@ while [ $killed -lt "$kills" ]; do
     half=$(find "$run" -name '*.tmp-*' 2>/dev/null | wc -l)
     in_saving=$((in_saving + (half > 0)))
   else
-    verdict "$run" "came to its end with exit code $status before the next kill"
+    verdict "$run" "ended with exit code $status before the next kill"
     rm -rf "$run"
   fi
 done

@@ -25,7 +25,8 @@ Config sized(const std::string& model, const std::string& optimizer = "{}", int 
                       "f", settings);
 }
 
-// By tensors, while it is trained, of what is said: parameters, gradients, moments and activations.
+// Returns the peak memory of tensors during training as a share of the estimate for parameters, gradients, moments and
+// activations.
 double share_taken(const Config& config) {
   const Scratch scratch;
   Experiment e = make_experiment(config);
@@ -40,12 +41,12 @@ double share_taken(const Config& config) {
 
 }  // namespace
 
-TEST_CASE("What a run is said to need is what its tensors take, and not much more") {
+TEST_CASE("The memory estimate covers the tensors of a run and is below 2.5 times their size") {
   for (const char* model :
        {"{d_model: 64, layers: 2}", "{d_model: 64, layers: 4, heads: 8, mlp: 256}",
         "{d_model: 256, layers: 1, heads: 4, mlp: 64}", "{d_model: 32, d_k: 64, d_v: 128, heads: 4}"}) {
     for (const char* optimizer : {"{name: adam}", "{name: sgd}"}) {
-      for (const int batch_size : {8, 300}) {  // the evaluation takes more, or a step
+      for (const int batch_size : {8, 300}) {  // the evaluation needs the most memory, or a step does
         const double share = share_taken(sized(model, optimizer, batch_size));
         CAPTURE(model, optimizer, batch_size, share);
         CHECK(share <= 1);
@@ -55,7 +56,7 @@ TEST_CASE("What a run is said to need is what its tensors take, and not much mor
   }
 }
 
-TEST_CASE("A batch in parts takes the activations of one part, and what a decoder takes is foreseen, too") {
+TEST_CASE("The memory estimate covers a decoder and counts the activations of one micro-batch") {
   const std::string decoder =
       "{d_model: 64, layers: 3, heads: 4, kv_heads: 2, mlp: 160, norm: rms, activation: swiglu, positions: rotary, "
       "normalised_heads: true}";
@@ -73,7 +74,7 @@ TEST_CASE("A batch in parts takes the activations of one part, and what a decode
   CHECK(activations("train.accumulate=4") < activations("train.accumulate=1") / 3);
 }
 
-TEST_CASE("What a language model takes is foreseen: of a step, and of the held-out text, much of it at once") {
+TEST_CASE("The memory estimate covers the steps and the evaluation of a language model") {
   for (const char* batch : {"train.batch_size=2", "train.batch_size=200"}) {
     Config config = sized("{d_model: 64, layers: 3, heads: 4, mlp: 256}", "{name: adamw}", 2, {batch});
     config.data = {.kind = TaskKind::text, .train = "/usr/share/common-licenses/GPL-3", .split = Split::characters};
@@ -84,7 +85,7 @@ TEST_CASE("What a language model takes is foreseen: of a step, and of the held-o
   }
 }
 
-TEST_CASE("Norms in every place, gates, caps and windows are foreseen, too") {
+TEST_CASE("The memory estimate covers all norm placements, activations, soft caps and windows") {
   const std::string sizes = "d_model: 64, layers: 3, heads: 4, mlp: 256, ";
   for (const char* parts :
        {"norm_placement: both, norm: rms, activation: geglu", "norm_placement: after, embedding_norm: true",
@@ -102,7 +103,7 @@ TEST_CASE("Norms in every place, gates, caps and windows are foreseen, too") {
   }
 }
 
-TEST_CASE("A model that cannot fit is measured in a moment, without memory, and refused with the sum") {
+TEST_CASE("A model too large for memory is estimated in 2 s, without allocating it, and refused") {
   const Config config = sized("{d_model: 4096, layers: 64, mlp: 8192}");
   const std::int64_t before = memory_use().bytes_reserved;
   const auto start = std::chrono::steady_clock::now();
@@ -119,7 +120,7 @@ TEST_CASE("A model that cannot fit is measured in a moment, without memory, and 
   check_memory(e.memory, {e.memory.total(), "this machine"});
 }
 
-TEST_CASE("A size has three units and two or three digits") {
+TEST_CASE("size_text writes KiB, MiB or GiB, with one decimal below 10") {
   CHECK(size_text(90'148) == "88 KiB");
   CHECK(size_text(500) == "0.5 KiB");
   CHECK(size_text(5'000'000) == "4.8 MiB");
@@ -128,7 +129,7 @@ TEST_CASE("A size has three units and two or three digits") {
   CHECK(size_text(std::int64_t{3510} << 30) == "3510 GiB");
 }
 
-TEST_CASE("A sentence too long for the memory is named by its file and line, with how long it may be") {
+TEST_CASE("The memory error names the file and line of the longest sentence and the length that fits") {
   const Scratch scratch;
   const std::string file = (scratch / "mine.jsonl").string();
   const auto sentence = [](const std::string& word, int tokens) {
@@ -157,18 +158,18 @@ TEST_CASE("A sentence too long for the memory is named by its file and line, wit
   CHECK(rest == fmt::format("{} fit: shorten or remove it. Or choose smaller model.d_model, model.layers, model.mlp or "
                             "train.batch_size",
                             fits));
-  // As many do fit, and a tenth more do not.
+  // That many tokens fit, and a tenth more do not.
   for (const double share : {1.0, 1.1}) {
     write_file(file, lines + sentence("cat", static_cast<int>(share * fits) - 1));
     CAPTURE(fits, share);
     CHECK((hint("64", std::int64_t{1} << 30) == "no error") == (share == 1.0));
   }
-  // No sentence is to blame where the model alone is too large.
+  // If the model alone is too large, the message names no sentence.
   write_file(file, lines + sentence("cat", 20));
   CHECK(hint("4096", std::int64_t{1} << 28).find("has 256 MiB. Choose smaller model.d_model") != std::string::npos);
 }
 
-TEST_CASE("One of several processes sums fewer gradients, and keeps its part of the moments where they are sharded") {
+TEST_CASE("of_one_process estimates gradients, moments and checkpoint of one of several processes") {
   Config config = sized("{d_model: 64}");
   config.train.accumulate = 8;
   const MemoryNeed alone{.parameters = 10, .gradients = 40, .moments = 24, .activations = 5, .checkpoint = 64};
@@ -193,7 +194,7 @@ TEST_CASE("The memory for a sentence of a hundred million tokens does not overfl
   CHECK(need.total() > need.activations);
 }
 
-TEST_CASE("The limit is what the machine has, or less") {
+TEST_CASE("memory_limit returns 64 MiB to 1 PiB and names what sets the limit") {
   const MemoryLimit limit = memory_limit();
   CHECK(limit.bytes > 1 << 26);
   CHECK(limit.bytes < std::int64_t{1} << 50);

@@ -49,14 +49,14 @@ struct PretrainedScratch : Scratch {
                "train: {steps: 3, batch_size: 4, evaluate_every: 1, checkpoint_every: 1}\n");
   }
 
-  // "CODE: what was said on stderr"
+  // Returns the exit code, a colon, and the text on stderr.
   std::string error(const std::string& command) const {
     const Ended ended = run_program(*this, command);
     return std::to_string(ended.code) + ": " + ended.err;
   }
 
-  // Trains a run of 3 steps in `run`, and the same in parts and with other numbers of threads. All models must have the same
-  // bits, though the pretrained model is gone when runs are resumed.
+  // Trains a run of 3 steps in `run`, again with 2 threads, and again with a stop after step 1. All models must be equal bit
+  // for bit, although the pretrained model is gone when the run is resumed.
   void train(const std::string& config, const std::string& from, const std::string& run) const {
     const std::string command = "train --quiet --config " + config + " --set model.from=" + from + " --out ";
     CHECK(error(command + run + " --threads 1") == "0: ");
@@ -69,7 +69,7 @@ struct PretrainedScratch : Scratch {
     CHECK(model == read_file(*this / (run + "3") / "model.safetensors"));
   }
 
-  // Exports the run, and returns the largest difference of the parameters that are read again.
+  // Exports the run, reads the export, and returns the largest difference between their parameters.
   double exported_difference(const std::string& run) const {
     CHECK(error("inspect export " + run + " --hugging-face " + run + "-out") == "0: ");
     const SavedModel one = load_model(*this / run / "model.safetensors"), other = load_model(*this / (run + "-out"));
@@ -92,7 +92,7 @@ struct PretrainedScratch : Scratch {
 
 }  // namespace
 
-TEST_CASE("A pretrained encoder learns candidates with its own tokenizer, to the same bits when it is resumed") {
+TEST_CASE("A pretrained encoder learns candidates with its tokenizer, and resuming gives equal bits") {
   const PretrainedScratch place;
   place.train("choose.yaml", "bert", "r");
   CHECK(place.change("r", "bert", "words.weight") > 0.01);
@@ -113,7 +113,7 @@ TEST_CASE("A pretrained encoder learns candidates with its own tokenizer, to the
   CHECK(place.exported_difference("r") == 0);
 }
 
-TEST_CASE("Every command of inspect reads a run that began with a pretrained model") {
+TEST_CASE("The commands of inspect read a run that was initialised from a pretrained model") {
   const PretrainedScratch place;
   REQUIRE(place.error("train --quiet --config choose.yaml --out r") == "0: ");
   const std::string sentence = " --sentence 'the [cat] saw [a birds] because it was big'";
@@ -147,7 +147,7 @@ TEST_CASE("Every command of inspect reads a run that began with a pretrained mod
         std::string::npos);
 }
 
-TEST_CASE("A pretrained language model learns a text, and a masked one masked text, each window with special tokens") {
+TEST_CASE("Pretrained decoders learn text, and encoders masked_text in windows with special tokens") {
   const PretrainedScratch place;
   place.train("read.yaml", "gpt2", "r");
   CHECK(place.change("r", "gpt2", "encoder.1.mlp.in.weight") > 0.01);
@@ -165,7 +165,7 @@ TEST_CASE("A pretrained language model learns a text, and a masked one masked te
   CHECK(asked.code == 0);
   CHECK(asked.out.find(R"("query":5)") != std::string::npos);
 
-  // one run continues another, and a model without a head gets one
+  // A run initialises another, and a model without a head gets one.
   CHECK(place.error("train --quiet --config choose.yaml --set model.from=m --out c") == "0: ");
   CHECK(place.change("c", "m/model.safetensors", "words.weight") < 0.04);
   CHECK(
@@ -174,7 +174,7 @@ TEST_CASE("A pretrained language model learns a text, and a masked one masked te
   CHECK(place.exported_difference("b") == 0);
 }
 
-TEST_CASE("A run from a model of bytes is shown as text, and keeps the names of tokens in JSON") {
+TEST_CASE("inspect shows the tokens of a byte-level model as text and keeps their names in JSON") {
   const PretrainedScratch place;
   std::vector<std::string> tokens{"\u0120", "\u010a", ".", "\u0120t"};
   for (char c = 'a'; c <= 'z'; ++c) tokens.emplace_back(1, c);
@@ -216,7 +216,7 @@ TEST_CASE("A run from a model of bytes is shown as text, and keeps the names of 
   CHECK(names_bytes(sentence.at("pieces").dump()));
 }
 
-TEST_CASE("A GGUF file is continued with the tokenizer inside") {
+TEST_CASE("train initialises a run from a GGUF file and uses the tokenizer inside") {
   const PretrainedScratch place;
   std::vector<std::string> tokens{"<unk>", "<s>", "</s>", "\u2581", "\u2581the", "th", "he", "."};
   for (char letter = 'a'; letter <= 'z'; ++letter) tokens.emplace_back(1, letter);
@@ -241,7 +241,7 @@ TEST_CASE("A GGUF file is continued with the tokenizer inside") {
         "tokenizer.ggml.model\n");
 }
 
-TEST_CASE("Weights that were trained are exported in float32, though the pretrained ones had 16 bits") {
+TEST_CASE("inspect export writes trained weights in float32 even if the pretrained ones were float16") {
   const PretrainedScratch place;
   REQUIRE(place.error("train --quiet --config read.yaml --out r") == "0: ");
   REQUIRE(parse_json(read_file(place / "gpt2/config.json")).at("dtype") == "float16");
@@ -250,7 +250,7 @@ TEST_CASE("Weights that were trained are exported in float32, though the pretrai
   CHECK(SafeTensorsFile(place / "out/model.safetensors").tensors()[0].type == "F32");
 }
 
-TEST_CASE("Keys and tasks that contradict a pretrained model are refused, each with its place") {
+TEST_CASE("train refuses keys and tasks that contradict a pretrained model and names each place") {
   const PretrainedScratch place;
   write_file(place / "wrong.yaml",
              "data: {task: candidates, train: mine.jsonl, tokens: words}\n"
@@ -293,7 +293,7 @@ TEST_CASE("Keys and tasks that contradict a pretrained model are refused, each w
   CHECK_FALSE(fs::exists(place / "r"));
 }
 
-TEST_CASE("A decoder chooses among candidates with the whole text in view, and is not exported as a decoder") {
+TEST_CASE("A decoder that chooses among candidates attends to the whole text and cannot be exported") {
   const PretrainedScratch place;
   REQUIRE(place.error("train --quiet --config choose.yaml --set model.from=gpt2 --out r") == "0: ");
   CHECK_FALSE(load_model(place / "r/model.safetensors").transformer().config.causal);

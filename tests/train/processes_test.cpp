@@ -10,7 +10,7 @@
 using namespace heed;
 
 #if !defined(HEED_MPI)
-TEST_CASE("A launcher's process of a build without MPI trains nothing, and says so") {
+TEST_CASE("A build without MPI refuses to train as one of several processes of a launcher") {
   const Scratch scratch;
   write_file(scratch / "small.yaml",
              "data: {sentences: 40, held_out: 20}\nmodel: {d_model: 8}\ntrain: {steps: 2, batch_size: 4}\n");

@@ -11,7 +11,7 @@
 
 using namespace heed;
 
-TEST_CASE("A profile is a table of at most 80 columns and a trace that browsers read") {
+TEST_CASE("profile_table fits 80 columns, and write_trace writes every operation as JSON") {
   Profile profile;
   const Tensor a = ones({64, 64});
   for (int i = 0; i < 3; ++i) matmul(a, a);
@@ -32,7 +32,7 @@ TEST_CASE("A profile is a table of at most 80 columns and a trace that browsers 
   CHECK(trace.at("traceEvents")[0].at("args").at("MFLOP").get<double>() == Approx(2 * 64 * 64 * 64 * 1e-6));
 }
 
-TEST_CASE("No operation is above what the machine reaches, however slow the measurement was") {
+TEST_CASE("profile_table shows at most 100 % of a limit, even if the limit was measured too low") {
   Profile profile;
   const Tensor a = ones({64, 64}), b = ones({256, 256});
   for (int i = 0; i < 3; ++i) matmul(a, a), matmul(b, b);

@@ -11,7 +11,7 @@
 
 namespace heed {
 
-// Output and exit code of a program of this build, beside this test program.
+// Exit code and output of a program in the directory of this test program.
 struct Ended {
   int code;
   std::string out, err;

@@ -7,7 +7,7 @@
 
 using namespace heed;
 
-TEST_CASE("The progress line fits the width: the least important parts go first") {
+TEST_CASE("progress_text fits the width and drops the least important parts first") {
   const ProgressState s{
       .step = 200, .steps = 300, .loss = 0.51237, .accuracy = 0.9912, .twin_accuracy = 0.5, .steps_a_second = 12.5};
   CHECK(progress_text(s, 80) == "step 200/300  loss 0.5124  held-out 99.1 %  pairs 50.0 %  12 steps/s  8 s left");
@@ -21,7 +21,7 @@ TEST_CASE("The progress line fits the width: the least important parts go first"
   for (int width = 0; width < 100; ++width) CHECK(std::ssize(progress_text(s, width)) <= width);
 }
 
-TEST_CASE("The progress line says nothing that is not known") {
+TEST_CASE("progress_text omits figures that are not known") {
   CHECK(progress_text({.step = 5, .steps = 300, .loss = 1}, 80) == "step 5/300  loss 1.0000");
   CHECK(progress_text({.step = 5, .steps = 300, .loss = 1, .accuracy = 0.5}, 80) ==
         "step 5/300  loss 1.0000  held-out 50.0 %");
@@ -33,7 +33,7 @@ TEST_CASE("The progress line says nothing that is not known") {
         "step 0/10  loss 0.0000  4.2 s/step  42 s left");
 }
 
-TEST_CASE("Off a terminal there is one line an evaluation, of any width") {
+TEST_CASE("Without a terminal, train prints one line per evaluation, whatever COLUMNS says") {
   const Scratch scratch;
   write_file(scratch / "small.yaml",
              "data: {sentences: 50, held_out: 20}\nmodel: {d_model: 8}\noptim: {warmup: 0}\n"

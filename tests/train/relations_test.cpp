@@ -14,13 +14,13 @@ Example ask(int query, int antecedent, const char* relation) {
   example.antecedent = antecedent;
   example.answer = "b";
   example.relation = relation;
-  example.twin = 5;  // of a larger set
+  example.twin = 5;  // an index in a larger set
   return example;
 }
 
 }  // namespace
 
-TEST_CASE("Relations are compared head by head") {
+TEST_CASE("relations_table shows the weight on the antecedent per relation and head") {
   Parameters parameters;
   const Vocabulary vocabulary({"a", "b", "c"});
   const WordAnswerer model(Scope(parameters, 1), answerer_of({.vocabulary = 3,
@@ -28,7 +28,7 @@ TEST_CASE("Relations are compared head by head") {
                                                               .layers = 1,
                                                               .positions = Positions::none,
                                                               .block = {.attention = {.d_model = 4, .heads = 2}}}));
-  // With W_Q = 0 attention is uniform. In head 2, word "a" alone asks, for "b".
+  // W_Q = 0 makes attention uniform. Only the query "a" in head 2 has another row: it attends to "b".
   parameters.load({{"words.weight", tensor({3, 4}, {3, -1, -1, -1, -1, 3, -1, -1, -1, -1, 3, -1})},
                    {"encoder.0.attention.W_Q.weight", tensor({4, 4}, {0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})},
                    {"encoder.0.attention.W_K.weight", tensor({4, 4}, {0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0})},

@@ -29,7 +29,7 @@ Experiment small_experiment(const std::vector<std::string>& overrides = {}) {
 
 }  // namespace
 
-TEST_CASE("The first lines of a run fit the terminal") {
+TEST_CASE("opening describes the model, the data and the run within the width of the terminal") {
   const Experiment e = small_experiment({"data.shuffle_antecedents=true"});
   for (const int width : {40, 60, 80}) check_width(opening(e, "runs/toy", {.width = width}), width);
   const std::string text = opening(e, "runs/toy", {});
@@ -40,13 +40,13 @@ TEST_CASE("The first lines of a run fit the terminal") {
   CHECK(text.find("\nrun    runs/toy\n") != std::string::npos);
 }
 
-TEST_CASE("Heads that do not divide d_model are told with the widths that they get") {
+TEST_CASE("opening gives d_k and d_v if the number of heads does not divide d_model") {
   const std::string text = opening(small_experiment({"model.heads=3"}), "runs/toy", {.width = 200});
   CHECK(text.find("\nmodel  2 layers, 3 heads each, d_model 8 (not divided by 3 heads, so d_k 2 and d_v 2): ") !=
         std::string::npos);
 }
 
-TEST_CASE("Of one's own sentences is said what they ask, and which token cannot be typed") {
+TEST_CASE("opening names the questions of a user's sentences and the token that cannot be typed") {
   const Scratch scratch;
   std::string lines;
   for (const char* animal : {"cat", "dog", "cow"}) {
@@ -67,7 +67,7 @@ TEST_CASE("Of one's own sentences is said what they ask, and which token cannot 
   CHECK(opening(small_experiment(), "runs/toy", {}).find("asked") == std::string::npos);
 }
 
-TEST_CASE("Of one's own held-out sentences is said what training does not have of them, and which it has whole") {
+TEST_CASE("opening counts held-out words that training lacks and held-out sentences that it has") {
   const Scratch scratch;
   const auto line = [](const char* animal) {
     return fmt::format(R"({{"tokens": ["The", "{}", "slept", "it", "was", "ill"], "query": 3, "antecedent": 1}})",
@@ -92,7 +92,7 @@ TEST_CASE("Of one's own held-out sentences is said what training does not have o
   CHECK(same.find("\nnote   2 of the 2 held-out sentences are in the training set, too\n") != std::string::npos);
 }
 
-TEST_CASE("A resumed run says where it goes on, and with what") {
+TEST_CASE("resumption names the step from which a run continues, and the changed settings") {
   const Config config = parse_config("train: {steps: 300}", "f");
   CHECK(resumption(120, config, {}, {}) == "from   step 120 of 300\n");
   CHECK(resumption(300, config, {}, {}) ==
@@ -101,7 +101,7 @@ TEST_CASE("A resumed run says where it goes on, and with what") {
         "from   step 200 of 300: train.steps 300 (was 200); the new schedule holds from\n       there\n");
 }
 
-TEST_CASE("The last lines fit 80 columns, with both columns of figures apart, and do without the first dump") {
+TEST_CASE("closing fits 80 columns, separates two columns of figures, and needs no first snapshot") {
   Experiment e = small_experiment();
   const Scratch scratch;
   const RunDirectory run = RunDirectory::create(e.config.name, to_yaml(e.config), scratch / "r");
@@ -122,7 +122,7 @@ TEST_CASE("The last lines fit 80 columns, with both columns of figures apart, an
   CHECK(closing(e, run, {}).find("(untrained: ") == std::string::npos);
 }
 
-TEST_CASE("A dry run prints the configuration, and the size of what would run") {
+TEST_CASE("dry_run prints the configuration and the sizes of the model, its memory and its files") {
   const std::string text = dry_run(small_experiment());
   CHECK(text.starts_with("# model  1,318 parameters: 2 layers of 2 heads, d_model 8\n# memory "));
   CHECK(text.find("\n\nname: \"toy\"\n") != std::string::npos);
@@ -138,7 +138,7 @@ TEST_CASE("A dry run prints the configuration, and the size of what would run") 
 
 namespace {
 
-// Trains with the configuration, and returns the last lines at this width.
+// Trains with the configuration, and returns closing() at this width.
 std::string trained_closing(const std::string& yaml, int width) {
   Experiment e = make_experiment(parse_config(yaml, "f"));
   const Scratch scratch;
@@ -152,7 +152,7 @@ std::string trained_closing(const std::string& yaml, int width) {
 
 }  // namespace
 
-TEST_CASE("The last lines of a language model have a sample of its text, and fit the terminal") {
+TEST_CASE("closing shows a reproducible sample of a language model and fits the terminal") {
   const Scratch scratch;
   std::string words;
   for (int i = 0; i < 200; ++i) words += "to be or not to be\n";
@@ -175,7 +175,7 @@ TEST_CASE("The last lines of a language model have a sample of its text, and fit
   CHECK(sample() == sample());
 }
 
-TEST_CASE("The last lines of the induction task name its two heads") {
+TEST_CASE("closing of the induction task names its previous-token head and its induction head") {
   const std::string yaml =
       "data: {task: induction, sentences: 40, held_out: 8, context: 24}\nmodel: {d_model: 8}\n"
       "train: {steps: 2, batch_size: 2}\ndump: {sentences: 2}\n";

@@ -39,7 +39,7 @@ struct ResumeScratch : Scratch {
     return files;
   }
 
-  // As a checkpoint of before it said what its run learned from.
+  // Removes what older checkpoints lack: the configuration and the digests of the data.
   void forget_origin() const {
     SafeTensors content = read_safetensors(*this / "r/checkpoint.safetensors");
     for (const char* name : {"heed.config", "heed.train", "heed.held_out"}) content.metadata.erase(name);
@@ -49,7 +49,7 @@ struct ResumeScratch : Scratch {
 
 }  // namespace
 
-TEST_CASE("A run is not resumed on other data than it began with, and nothing is written") {
+TEST_CASE("train refuses to resume a run on changed data and leaves its files unchanged") {
   const ResumeScratch place;
   REQUIRE(place.error("train --quiet --config small.yaml --out r") == "0: ");
   const auto before = place.run();
@@ -74,7 +74,7 @@ TEST_CASE("A run is not resumed on other data than it began with, and nothing is
   CHECK(place.error(longer) == "0: ");
 }
 
-TEST_CASE("A test file that has changed is named, and sentences in another order are other data") {
+TEST_CASE("train refuses to resume if sentences of the training or test file change their order") {
   const ResumeScratch place;
   const std::string cat =
       R"({"tokens": ["a", "cat", "and", "a", "dog", "as", "it", "sat"], "query": 6, "antecedent": 1})";
@@ -93,7 +93,7 @@ TEST_CASE("A test file that has changed is named, and sentences in another order
   }
   CHECK(place.error("train --quiet --resume r") == "0: ");
 
-  // The data may have gone elsewhere, but only as it was.
+  // The data may be moved, but not changed.
   REQUIRE(place.error("mkdir d && mv a.jsonl b.jsonl d && cp -r r s") == "0: ");
   const std::string before = read_file(place / "r/config.yaml"), there = " --set train.steps=30 --set data.train=";
   CHECK(place.error("train --quiet --resume r" + there + "d/b.jsonl --set data.test=d/a.jsonl") == "0: ");
@@ -104,7 +104,7 @@ TEST_CASE("A test file that has changed is named, and sentences in another order
   CHECK(read_file(place / "r/config.yaml").find("d/b.jsonl") != std::string::npos);
 }
 
-TEST_CASE("A trained run without its checkpoint is not begun anew") {
+TEST_CASE("train refuses to restart a trained run whose checkpoint is missing") {
   const ResumeScratch place;
   REQUIRE(place.error("train --quiet --config small.yaml --out r") == "0: ");
   fs::remove(place / "r/checkpoint.safetensors");
@@ -125,10 +125,10 @@ TEST_CASE("A trained run without its checkpoint is not begun anew") {
   refused("metrics.jsonl");
   fs::remove(place / "r/attention/step-000010.safetensors");
   refused("attention/step-000020.safetensors");
-  CHECK(place.error("train --quiet --resume r") == "0: ");  // as one that was killed before its first checkpoint
+  CHECK(place.error("train --quiet --resume r") == "0: ");  // like a run that was killed before its first checkpoint
 }
 
-TEST_CASE("A configuration that was edited in the run is held to the same rule as --set") {
+TEST_CASE("Edits of config.yaml in a run obey the same restrictions as --set") {
   const ResumeScratch place;
   REQUIRE(place.error("train --quiet --config small.yaml --out r") == "0: ");
   const std::string config = read_file(place / "r/config.yaml");

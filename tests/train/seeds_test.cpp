@@ -35,7 +35,7 @@ struct SeedsScratch : Scratch {
 
 }  // namespace
 
-TEST_CASE("Seeds are ranges and numbers, each named once") {
+TEST_CASE("parse_seeds reads numbers and ranges, and refuses repeats and more than 1,000 seeds") {
   CHECK(parse_seeds("1-4") == std::vector<std::uint64_t>{1, 2, 3, 4});
   CHECK(parse_seeds("7,1,3-4") == std::vector<std::uint64_t>{7, 1, 3, 4});
   CHECK(parse_seeds("18446744073709551615").size() == 1);
@@ -51,13 +51,13 @@ TEST_CASE("Seeds are ranges and numbers, each named once") {
   CHECK(mistake("0-999,5000").ends_with(": more than 1000 seeds"));
 }
 
-TEST_CASE("Student's t is that of the tables") {
+TEST_CASE("student_t agrees with published tables") {
   const std::vector<std::pair<int, double>> table{{1, 12.706}, {2, 4.303}, {3, 3.182},  {4, 2.776},
                                                   {7, 2.365},  {8, 2.306}, {30, 2.042}, {120, 1.980}};
   for (const auto& [degrees, t] : table) CHECK(student_t(degrees) == Approx(t).margin(5e-4));
 }
 
-TEST_CASE("The table of seeds ends in means and their intervals, without figures that are not known") {
+TEST_CASE("The table of seeds ends with means and 95 % intervals and omits unknown figures") {
   SeedTable table;
   CHECK(table.summary().empty());
   std::string text = table.row(3, ended_with(0.5, 0.875));
@@ -73,7 +73,7 @@ TEST_CASE("The table of seeds ends in means and their intervals, without figures
 )");
 }
 
-TEST_CASE("Each seed has a run of its own, the same as trained alone, and what has ended is kept") {
+TEST_CASE("--seeds trains each seed as a separate run would and keeps finished runs") {
   const SeedsScratch place;
   const Ended first = place.run("train --config small.yaml --seeds 3,1");
   CAPTURE(first.out, first.err);
@@ -104,7 +104,7 @@ TEST_CASE("Each seed has a run of its own, the same as trained alone, and what h
   CHECK(row_of(more.out, "\n     2  ").find("layer ") != std::string::npos);
 }
 
-TEST_CASE("Seeds stopped by a signal go on with the same command, and come to the same model") {
+TEST_CASE("Training of several seeds continues after a signal and ends with the same model") {
   const SeedsScratch place;
   const std::string command = "train --quiet --config small.yaml --set train.steps=1000 --seeds 1-2 --out ";
   const Ended stopped = place.run(command +
@@ -120,7 +120,7 @@ TEST_CASE("Seeds stopped by a signal go on with the same command, and come to th
   }
 }
 
-TEST_CASE("Seeds do not go on with another configuration, nor where a run is") {
+TEST_CASE("--seeds refuses another configuration, a run as --out, --dry-run and --set seed") {
   const SeedsScratch place;
   REQUIRE(place.run("train --quiet --config small.yaml --seeds 2 --out s").code == 0);
   const std::string model = read_file(place / "s/seed-2/model.safetensors");

@@ -23,7 +23,7 @@ struct TrainScratch : Scratch {
                "dump: {every: 15, sentences: 2}\n");
   }
 
-  // "CODE: what was said on stderr"
+  // Returns the exit code, a colon, and the text on stderr.
   std::string error(const std::string& command) const {
     const Ended ended = run_program(*this, command);
     return std::to_string(ended.code) + ": " + ended.err;
@@ -49,7 +49,7 @@ TEST_CASE("train refuses a command line or file that it does not understand, and
         "2: train: --threads must be at most 1024 (see train --help)\n");
   CHECK(place.error("OMP_NUM_THREADS=99999999999 train --config small.yaml")
             .ends_with("train: OMP_NUM_THREADS: expected from 1 to 1024 threads, got '99999999999'\n"));
-#if !defined(HEED_SANITIZED)  // whose own stack is larger
+#if !defined(HEED_SANITIZED)  // sanitizers need a larger stack
   CHECK(place.error("(ulimit -s 64; train --config small.yaml)") ==
         "1: train: the stack is limited to 64 KiB; expected at least 128 KiB (ulimit -s 128)\n");
 #endif
@@ -67,7 +67,7 @@ TEST_CASE("train refuses a command line or file that it does not understand, and
   CHECK(place.files() == 3);  // small.yaml, out.txt, err.txt
 }
 
-TEST_CASE("A run is quiet when asked, never overwritten, and resumed after damage only when it is whole") {
+TEST_CASE("train never overwrites a run or a user's files, and refuses a truncated checkpoint") {
   const TrainScratch place;
   const Ended run = run_program(place, "train --quiet --config small.yaml --out r --threads 1");
   CHECK((run.code == 0 && run.out.empty() && run.err.empty()));
@@ -106,7 +106,7 @@ TEST_CASE("A run is quiet when asked, never overwritten, and resumed after damag
   CHECK(cut.ends_with(" Is it cut?\n"));
 }
 
-TEST_CASE("A run killed before it wrote its configuration is begun again") {
+TEST_CASE("train starts a run again that was killed before it wrote its configuration") {
   const TrainScratch place;
   fs::create_directory(place / "r");
   write_file(place / "r/config.yaml.tmp-12-1", "half");
@@ -116,7 +116,7 @@ TEST_CASE("A run killed before it wrote its configuration is begun again") {
   CHECK_FALSE(fs::exists(place / "r/config.yaml.tmp-12-1"));
 }
 
-TEST_CASE("A stopped run leaves no progress line on a terminal, and its views say what is newer") {
+TEST_CASE("A stopped train erases its progress line, and inspect says that the model is newer") {
   if (!has_pseudo_terminals()) return;
   const TrainScratch place;
   const Ended stopped =
@@ -131,7 +131,7 @@ TEST_CASE("A stopped run leaves no progress line on a terminal, and its views sa
   CHECK(shown.out.find("; the last snapshot is of step 0. ") != std::string::npos);
 }
 
-TEST_CASE("A signal stops a run, which is resumed to the very same model") {
+TEST_CASE("A run stopped by SIGINT or SIGTERM resumes and ends with the same model") {
   const TrainScratch place;
   CHECK(place.error("train --quiet --config small.yaml --out alone --set train.steps=1000") == "0: ");
   for (const std::string signal : {"INT", "TERM"}) {
@@ -147,14 +147,14 @@ TEST_CASE("A signal stops a run, which is resumed to the very same model") {
   }
 }
 
-TEST_CASE("A run in the background of a script goes on when the script is interrupted") {
+TEST_CASE("A background run of a script ignores SIGINT") {
   const TrainScratch place;
   CHECK(place.error("train --quiet --config small.yaml --set train.steps=1000 --out r & await [ -e "
                     "r/checkpoint.safetensors ]; kill -INT $!; wait $!") == "0: ");
   CHECK(fs::exists(place / "r/attention/step-001000.safetensors"));
 }
 
-TEST_CASE("Two starts at once take two directories; two on one directory are one too many") {
+TEST_CASE("Two concurrent trains create two runs; with the same --out, one of them fails") {
   const TrainScratch place;
   const Ended both = run_program(
       place, "(train --quiet --config small.yaml; echo $? >a) & (train --quiet --config small.yaml; echo $? >b); wait");
@@ -169,7 +169,7 @@ TEST_CASE("Two starts at once take two directories; two on one directory are one
   CHECK(one.err.starts_with("train: r: "));
 }
 
-TEST_CASE("What cannot be printed makes the exit code 1, and ends no training") {
+TEST_CASE("train completes the run and exits with 1 if it cannot write to standard output") {
   const TrainScratch place;
   CHECK(place.error("train --config small.yaml --out r >/dev/full").starts_with("1: train: cannot write to "));
   CHECK(fs::exists(place / "r/attention/step-000060.safetensors"));
@@ -182,7 +182,7 @@ TEST_CASE("What cannot be printed makes the exit code 1, and ends no training") 
   CHECK(run_program(place, "train --config none.yaml 2>&- >&-").code == 1);
 }
 
-TEST_CASE("What a finished run lacks is written again when it is resumed") {
+TEST_CASE("train --resume writes missing files of a finished run again") {
   const TrainScratch place;
   REQUIRE(place.error("train --quiet --config small.yaml --out r") == "0: ");
   const auto again = [&](const std::string& file, const std::string& damage) {
@@ -225,7 +225,7 @@ TEST_CASE("A checkpoint that contradicts itself is refused") {
   CHECK(with("step", 60) == "0: ");
 }
 
-TEST_CASE("A finished run goes on with other steps, and an interruption changes no bit") {
+TEST_CASE("train --resume extends a finished run, and an interruption on the way changes no bit") {
   const TrainScratch place;
   REQUIRE(place.error("train --quiet --config small.yaml --out a") == "0: ");
   REQUIRE(place.error("cp -r a b && cp -r a c") == "0: ");
@@ -236,7 +236,7 @@ TEST_CASE("A finished run goes on with other steps, and an interruption changes 
   CHECK(read_file(place / "a/config.yaml").find("\n  steps: 300\n") != std::string::npos);
   CHECK(fs::exists(place / "a/attention/step-000300.safetensors"));
 
-  // Killed on the way, then resumed without any setting.
+  // Killed before the end, then resumed without any setting.
   const std::string killed = place.error(
       "train --quiet --resume b --set train.steps=300 --set optim.lr=0.001 & "
       "await grep -q '\"step\":100,' b/metrics.jsonl; kill -9 $!; wait $!");
@@ -264,7 +264,7 @@ TEST_CASE("A finished run goes on with other steps, and an interruption changes 
   CHECK(run_program(place, "train --help").out.find("train.checkpoint_every") != std::string::npos);
 }
 
-TEST_CASE("A run of subwords goes on with those that it learned") {
+TEST_CASE("A resumed run keeps the subwords that it has learned") {
   const TrainScratch place;
   std::string text, later;
   for (int i = 0; i < 400; ++i) {
@@ -285,7 +285,7 @@ TEST_CASE("A run of subwords goes on with those that it learned") {
   CHECK(read_safetensors(place / "s/model.safetensors").metadata.at("heed.subwords") != learned);
 }
 
-TEST_CASE("GPT-2's and LLaMA's shapes are configurations") {
+TEST_CASE("examples/gpt2.yaml has the shape of GPT-2, and examples/llama.yaml that of LLaMA") {
   const TrainScratch place;
   fs::copy_file("examples/gpt2.yaml", place / "gpt2.yaml");
   fs::copy_file("examples/llama.yaml", place / "llama.yaml");
@@ -295,8 +295,8 @@ TEST_CASE("GPT-2's and LLaMA's shapes are configurations") {
   CHECK(gpt2.code == 0);
   // 12 blocks of 12 d^2 + 13 d, a final norm, and the embeddings of 1024 positions and of words.
   const std::int64_t d = 768, words = 50257, all = 12 * (12 * d * d + 13 * d) + 2 * d + d * (1024 + words);
-  CHECK(all == 124'439'808);                    // as GPT-2 has
-  CHECK(gpt2.out.starts_with("# model  86,"));  // the words of so small a text
+  CHECK(all == 124'439'808);                    // as in GPT-2
+  CHECK(gpt2.out.starts_with("# model  86,"));  // with the vocabulary of a small text
   CHECK(gpt2.out.find(", d_model 768, mlp 3072\n") != std::string::npos);
   const Ended llama = run_program(place,
                                   "train --quiet --config llama.yaml --out l --set train.steps=1 "
@@ -310,7 +310,7 @@ TEST_CASE("GPT-2's and LLaMA's shapes are configurations") {
   for (const auto& [name, tensor] : model.tensors) CHECK(name.find("bias") == std::string::npos);
 }
 
-TEST_CASE("A run begins with another's weights, and needs it no more when it is resumed") {
+TEST_CASE("model.from initialises a run from another, which the resumed run no longer needs") {
   const TrainScratch place;
   REQUIRE(place.error("train --quiet --config small.yaml --out a") == "0: ");
   const Ended run = run_program(
@@ -338,7 +338,7 @@ TEST_CASE("A run begins with another's weights, and needs it no more when it is 
   CHECK_FALSE(fs::exists(place / "c"));
 }
 
-TEST_CASE("Probes in words that the sentences do not have say which, and the way out") {
+TEST_CASE("train names the unknown words of probes and suggests --set probes=[]") {
   const TrainScratch place;
   write_file(place / "mine.jsonl",
              "{\"tokens\": [\"The\", \"cat\", \"slept\", \"because\", \"it\", \"was\", \"tired\"], "
@@ -359,19 +359,19 @@ TEST_CASE("Probes in words that the sentences do not have say which, and the way
   CHECK(place.error(command + " --set probes=[]") == "0: ");
 }
 
-TEST_CASE("A loss that is not finite, or a disk that is full, ends a run with its reason") {
+TEST_CASE("train ends with the reason if the loss is not finite or a file exceeds the size limit") {
   const TrainScratch place;
   CHECK(place.error("train --quiet --config small.yaml --set optim.lr=1e30 --out bad")
             .starts_with("1: train: step 2: the loss ("));
   CHECK(run_program(place, "inspect weights bad").code == 0);
-#if !defined(HEED_SANITIZED) || defined(__SANITIZE_ADDRESS__)  // ThreadSanitizer does not bear the limit
+#if !defined(HEED_SANITIZED) || defined(__SANITIZE_ADDRESS__)  // ThreadSanitizer fails under this limit
   CHECK(place.error("ulimit -f 4; train --quiet --config small.yaml --out full") ==
         "1: train: cannot write full/held_out.jsonl: File too large\n");
 #endif
 }
 
-#if !defined(HEED_SANITIZED)  // whose own address space is larger than any of these limits
-TEST_CASE("Too little memory is said before anything is allocated, or with what was asked for") {
+#if !defined(HEED_SANITIZED)  // sanitizers reserve more address space than these limits
+TEST_CASE("train reports too little memory before it allocates, or with the size that was refused") {
   const TrainScratch place;
   const Ended dry =
       run_program(place,
@@ -409,7 +409,7 @@ TEST_CASE("train --profile prints where the time went and writes a trace") {
   CHECK(steps == 60);
 }
 
-TEST_CASE("A text is learned, looked at and written") {
+TEST_CASE("train learns a text, inspect shows it, and inspect generate continues it") {
   const Scratch place;
   std::string text;
   for (int i = 0; i < 400; ++i) text += "the cat sat on the mat. the dog sat on the log.\n";
@@ -433,7 +433,7 @@ TEST_CASE("A text is learned, looked at and written") {
   const std::vector<Metrics> metrics = read_metrics(place / "r");
   REQUIRE(metrics.size() == 3);
   const Evaluation& last = metrics[2].held_out;
-  CHECK(last.loss < 0.3);  // of one line, "cat" or "dog" and so on are all that is not known
+  CHECK(last.loss < 0.3);  // in a line, only choices such as "cat" or "dog" are unpredictable
   CHECK(last.perplexity == Approx(std::exp(last.loss)));
   CHECK(last.bits_per_byte == Approx(last.loss * 1919 / 1920 / std::log(2.0)));
   CHECK(last.accuracy > 0.9);
@@ -463,7 +463,7 @@ TEST_CASE("A text is learned, looked at and written") {
   CHECK(run_program(place, "train --check-gradients --config text.yaml --set data.context=8").code == 0);
 }
 
-TEST_CASE("An interrupt ends a text cleanly") {
+TEST_CASE("inspect generate ends cleanly on SIGINT") {
   const Scratch place;
   write_file(place / "text.txt", std::string(3000, 'a') + std::string(3000, 'b'));
   write_file(
@@ -486,7 +486,7 @@ TEST_CASE("An interrupt ends a text cleanly") {
 
 namespace {
 
-// Twins of two candidates each: what is big or tiny decides.
+// Minimal pairs of two candidates each; the cue word "big" or "tiny" decides.
 std::string choices(const std::vector<std::string>& holders) {
   std::string lines;
   for (const std::string& holder : holders) {
@@ -505,7 +505,7 @@ std::string choices(const std::vector<std::string>& holders) {
 
 }  // namespace
 
-TEST_CASE("A run that chooses among candidates ends with its card, and every view shows it") {
+TEST_CASE("A run that chooses among candidates ends with its report, and the views show the run") {
   const Scratch scratch;
   write_file(scratch / "train.jsonl", choices({"cup", "box", "jar", "bag", "pan", "can"}));
   write_file(scratch / "test.jsonl", choices({"urn", "cup"}));
@@ -546,7 +546,7 @@ TEST_CASE("A run that chooses among candidates ends with its card, and every vie
   CHECK(inspect("why run --probe 1").code == 0);
   CHECK(inspect("run --json").code == 0);
   CHECK(inspect("page run --out page.html --limit 10").code == 0);
-  CHECK(says(read_file(scratch / "page.html"), "\"candidates.pointer.weight\""));  // to compute with
+  CHECK(says(read_file(scratch / "page.html"), "\"candidates.pointer.weight\""));  // the page computes with it
   CHECK(says(inspect("verify run").out, "baselines.safetensors"));
   CHECK(run_program(scratch, "heed-train --config c.yaml --check-gradients --set train.batch_size=4").code == 0);
   REQUIRE(run_program(scratch,

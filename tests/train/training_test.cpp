@@ -68,7 +68,7 @@ TEST_CASE("A run stopped and resumed, with any threads, writes the same files by
   set_threads(before);
 }
 
-TEST_CASE("The model of each dumped step is kept when it is asked for, or from where a run goes on with it") {
+TEST_CASE("dump.weights keeps models of snapshots, also when it is set only to extend a run") {
   const Scratch scratch;
   const RunDirectory run = RunDirectory::create("r", "", scratch / "r");
   const auto train_with = [&](const std::string& steps, const std::string& weights) {
@@ -83,7 +83,7 @@ TEST_CASE("The model of each dumped step is kept when it is asked for, or from w
   CHECK(dumped_model_steps(run.path()).empty());
   const Experiment longer = train_with("40", "true");
   CHECK(dumped_model_steps(run.path()) == std::vector<std::int64_t>{0, 30, 40});
-  // Each gives the weights of its dump.
+  // Each model gives the attention weights of its snapshot.
   for (const std::int64_t step : dumped_model_steps(run.path())) {
     CAPTURE(step);
     const SavedModel model = load_model(dumped_model_path(run.path(), step));
@@ -94,7 +94,7 @@ TEST_CASE("The model of each dumped step is kept when it is asked for, or from w
   }
 }
 
-TEST_CASE("The training loss of a line of metrics is the mean since the line before, whatever the interval was") {
+TEST_CASE("The training loss in a line of metrics is the mean since the previous line") {
   const Scratch scratch;
   const auto train_with = [&](const std::string& steps, const std::string& every, const RunDirectory& run) {
     Experiment experiment =
@@ -103,7 +103,7 @@ TEST_CASE("The training loss of a line of metrics is the mean since the line bef
     int count = 0;
     const Listener listener{[&](std::int64_t, double loss) { sum += loss, ++count; },
                             [&](std::int64_t step, double train_loss, const Evaluation&) {
-                              if (count == 0) return;  // of the step before the first
+                              if (count == 0) return;  // the evaluation before the first step
                               CAPTURE(step);
                               CHECK(train_loss == Approx(sum / count));
                               sum = count = 0;
@@ -140,7 +140,7 @@ double largest_difference(const NamedTensors& a, const NamedTensors& b) {
 
 }  // namespace
 
-TEST_CASE("A batch in parts has the gradient of the whole, to rounding, and the same bits for any threads") {
+TEST_CASE("train.accumulate gives the gradient of the whole batch to rounding, for any threads") {
   const Scratch scratch;
   // One step of plain descent: the weights differ as the gradients do.
   const std::vector<std::string> settings{"train.steps=1", "train.batch_size=12", "model.dropout=0", "optim.name=sgd",
@@ -167,11 +167,11 @@ TEST_CASE("A batch in parts has the gradient of the whole, to rounding, and the 
   set_threads(before);
 }
 
-TEST_CASE("The model of a run that averages is the mean of its late weights, and its figures are of that") {
+TEST_CASE("train.average saves the mean of the last weights and evaluates that mean") {
   const Scratch scratch;
   const std::string steps = "train.steps=5";
   NamedTensors sum;
-  for (const char* step : {"3", "4", "5"}) {  // a constant rate: the first steps of each are the same
+  for (const char* step : {"3", "4", "5"}) {  // with a constant rate, the first steps of these runs are equal
     const std::vector<std::string> settings{fmt::format("train.steps={}", step), "optim.schedule=constant",
                                             "optim.warmup=1"};
     for (const auto& [name, w] : weights_after(scratch / step, settings)) {
@@ -189,7 +189,7 @@ TEST_CASE("The model of a run that averages is the mean of its late weights, and
   Experiment e = make_experiment(parse_config(resumable, "f", averaging));
   e.model = load_model(model_path(scratch / "mean"));
   CHECK(read_metrics(scratch / "mean").back().held_out.loss == Approx(evaluate(e).loss).epsilon(1e-6));
-  // A run that goes on averages its new late steps, and not those that were late before.
+  // An extended run averages its new last steps, and not its former last steps.
   const std::vector<std::string> longer{"train.steps=9", "optim.schedule=constant", "optim.warmup=1",
                                         "train.average=3"};
   train_until(0, RunDirectory::open(scratch / "mean"), longer);
@@ -197,9 +197,9 @@ TEST_CASE("The model of a run that averages is the mean of its late weights, and
   CHECK((read_file(model_path(scratch / "mean")) == read_file(model_path(scratch / "at once"))));
 }
 
-TEST_CASE("A run without progress ends, with its best model beside the last") {
+TEST_CASE("train.patience ends a run without progress and saves its best model beside the last") {
   const Scratch scratch;
-  // Learning by heart: the held-out loss falls, then rises.
+  // The model overfits: the held-out loss falls, then rises.
   const std::vector<std::string> settings{"data.sentences=12", "train.steps=2000", "train.evaluate_every=10",
                                           "train.patience=3",  "model.dropout=0",  "optim.schedule=constant",
                                           "optim.lr=0.01",     "optim.warmup=0"};
@@ -218,7 +218,7 @@ TEST_CASE("A run without progress ends, with its best model beside the last") {
   }
 }
 
-TEST_CASE("A run that is stopped in its first evaluation begins anew") {
+TEST_CASE("A run stopped in its first evaluation is resumed from step 0") {
   const Scratch scratch;
   const Config config = parse_config(resumable, "f", {});
   train_until(0, RunDirectory::create(config.name, to_yaml(config), scratch / "alone"));
@@ -230,7 +230,7 @@ TEST_CASE("A run that is stopped in its first evaluation begins anew") {
   CHECK((files(scratch / "r") == files(scratch / "alone")));
 }
 
-TEST_CASE("The best model is the best of those that could be kept, whenever patience is asked for") {
+TEST_CASE("best.safetensors holds the best model of the steps since train.patience was set") {
   const Scratch scratch;
   const auto settings = [](const char* steps, const char* patience) {
     return std::vector<std::string>{"data.sentences=12",

@@ -8,7 +8,7 @@ using namespace heed;
 
 namespace {
 
-// small_model() of other words and length, whose values are drawn otherwise.
+// small_model() with other words, another length and another seed.
 SavedModel another_model(const std::vector<std::string>& words, int length) {
   SavedModel model;
   for (const std::string& word : words) model.vocabulary.add(word);
@@ -24,7 +24,7 @@ std::vector<double> row_of(const SavedModel& model, const char* parameter, std::
 
 }  // namespace
 
-TEST_CASE("A warm start of a model that chooses takes what one that answers with words has, and begins the rest anew") {
+TEST_CASE("warm_start copies the common parameters of word answerers and candidate choosers") {
   const ScratchDirectory scratch;
   const SavedModel first = small_model();
   save_model(model_path(scratch.path), first);
@@ -49,7 +49,7 @@ TEST_CASE("A warm start of a model that chooses takes what one that answers with
   CHECK(back.parameters["output_bias"].to_vector() == std::vector<double>(14, 0.0));
 }
 
-TEST_CASE("A language model begins one that answers, whose first layer then reads what the other's did") {
+TEST_CASE("warm_start from a language model gives an answering model its embeddings and layers") {
   const ScratchDirectory scratch;
   const SavedModel answering = small_model();
   SavedModel language;
@@ -68,7 +68,7 @@ TEST_CASE("A language model begins one that answers, whose first layer then read
   }
 }
 
-TEST_CASE("A warm start copies words by word, positions as far as both go, and the rest whole") {
+TEST_CASE("warm_start copies the vectors of common words and positions, and all other parameters") {
   const ScratchDirectory scratch;
   const SavedModel first = small_model();
   save_model(model_path(scratch.path), first);
@@ -98,7 +98,7 @@ TEST_CASE("A warm start copies words by word, positions as far as both go, and t
   CHECK(row_of(shorter, "positions.weight", 2) == row_of(first, "positions.weight", 2));
 }
 
-TEST_CASE("A warm start from a model whose lists have another length names the lists") {
+TEST_CASE("warm_start names lists of the architecture that differ in length") {
   const ScratchDirectory scratch;
   TransformerConfig config = small_config();
   config.block.attention.window = 4;

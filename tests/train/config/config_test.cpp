@@ -9,7 +9,7 @@
 
 using namespace heed;
 
-TEST_CASE("What a configuration leaves out has its default") {
+TEST_CASE("parse_config fills omitted keys with their defaults") {
   const Config c = parse_config("\xEF\xBB\xBFmodel: {heads: 4}\r\noptim:\r\n  lr: 1e-3  # small\r\n", "f");
   Config expected;
   expected.model.block.attention.heads = 4;
@@ -17,7 +17,7 @@ TEST_CASE("What a configuration leaves out has its default") {
   CHECK(to_yaml(c) == to_yaml(expected));
 }
 
-TEST_CASE("Settings override the file, the later the earlier") {
+TEST_CASE("Settings override the file, and later settings override earlier ones") {
   const Config c = parse_config("model:\n  heads: 4\n", "f",
                                 {"model.heads=8", "model.heads=1", "data.task=jsonl", "data.train=a=b: #c",
                                  "optim.lr=.5e0", "model.bias=true", "seed=7", "optim.lr=0.25"});
@@ -28,7 +28,7 @@ TEST_CASE("Settings override the file, the later the earlier") {
   CHECK(c.schedule.lr == 0.25);
 }
 
-TEST_CASE("All mistakes of a configuration are told at once, in their order") {
+TEST_CASE("One error lists the first 50 mistakes of a configuration and its settings, in order") {
   CHECK(config_error("model:\n"
                      "  heads: four\n"
                      "  headz: 3\n"
@@ -50,7 +50,7 @@ TEST_CASE("All mistakes of a configuration are told at once, in their order") {
   CHECK(config_error(many).ends_with("\nf:51:1: unknown key 'zzzzzzzz49'\n... and 10 more"));
 }
 
-TEST_CASE("An unknown key is told its nearest") {
+TEST_CASE("The message for an unknown key suggests the nearest known one") {
   CHECK(config_error("sed: 3") == "f:1:1: unknown key 'sed' (did you mean 'seed'?)");
   CHECK(config_error("trian: {}") == "f:1:1: unknown key 'trian' (did you mean 'train'?)");
   CHECK(config_error("modle: {}") == "f:1:1: unknown key 'modle' (did you mean 'model'?)");
@@ -66,7 +66,7 @@ TEST_CASE("An unknown key is told its nearest") {
   CHECK(config_error("\"\": {}") == "f:1:1: unknown key ''");
 }
 
-TEST_CASE("A setting has a key and a value") {
+TEST_CASE("The message for an invalid setting names the setting and says what was expected") {
   const auto set = [](const std::string& setting) { return config_error("seed: 1", {setting}); };
   CHECK(set("seed") == "--set seed: expected KEY=VALUE, such as model.heads=4");
   for (const std::string probes : {"", "x", "[ ]", "{}", "[{text: a b, query: a, antecedent: b}]"}) {
@@ -82,7 +82,7 @@ TEST_CASE("A setting has a key and a value") {
         "mean 'words'?)");
 }
 
-TEST_CASE("A setting's unknown key is told its nearest") {
+TEST_CASE("The message for an unknown key in a setting suggests the nearest known one") {
   const auto meant = [](const std::string& key) {
     const std::string error = config_error("seed: 1", {key + "=4"}), start = "--set " + key + "=4: unknown key '" + key;
     return error.starts_with(start) ? error.substr(start.size() + 1) : error;
@@ -101,7 +101,7 @@ TEST_CASE("A setting's unknown key is told its nearest") {
   CHECK(meant("zzzzzzzz") == "");
 }
 
-TEST_CASE("probes=[] leaves out the probes of the file") {
+TEST_CASE("The setting probes=[] removes the probes of the file") {
   const std::string probe = "probes: [{text: a b, query: a, antecedent: b}]";
   CHECK(parse_config(probe, "f").watched.size() == 1);
   CHECK(parse_config(probe, "f", {"probes=[]"}).watched.empty());
@@ -109,7 +109,7 @@ TEST_CASE("probes=[] leaves out the probes of the file") {
   CHECK(config_error("probes: [{text: a b, query: a, antecedent: c}]", {"probes=[]"}) == "no error");
 }
 
-TEST_CASE("A run that goes on may change what its moments, data and dumps do not depend on, and nothing else") {
+TEST_CASE("read_resumed_config changes only the keys that resumable_keys() lists") {
   CHECK(resumable_keys() ==
         "data.train, data.test, optim.lr, optim.weight_decay, optim.schedule, optim.min_lr, optim.warmup, optim.clip, "
         "train.steps, train.shard_optimizer, "
@@ -142,7 +142,7 @@ TEST_CASE("A run that goes on may change what its moments, data and dumps do not
         "--set train.steps=40: optim.warmup 60 must not exceed train.steps 40");
 }
 
-TEST_CASE("toy.yaml is the coreference task with its famous sentence") {
+TEST_CASE("toy.yaml sets the coreference task and watches the sentence of the tired animal") {
   const Config c = read_config("toy.yaml");
   CHECK(c.name == "toy");
   CHECK(c.data.kind == TaskKind::coreference);
@@ -152,7 +152,7 @@ TEST_CASE("toy.yaml is the coreference task with its famous sentence") {
   CHECK(c.watched[1].antecedent == "street");
 }
 
-TEST_CASE("A broken configuration is read or refused, never worse") {
+TEST_CASE("parse_config reads 3,000 randomly damaged configurations or refuses them with a message") {
   Random random(1);
   int refused = 0;
   const std::string pieces = "{}[]:,-#&*!|>'\"%@`?~ \t\n\r\\\x04\xff\xe5:-  x0";

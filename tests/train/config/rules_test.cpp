@@ -5,7 +5,7 @@
 
 using namespace heed;
 
-TEST_CASE("Keys that do not go together are refused where the last of them is given") {
+TEST_CASE("The error for keys that contradict each other points at the last of them") {
   const std::string divide =
       ": model.heads 3 does not divide model.d_model 64: choose heads that do, or set both "
       "model.d_k and model.d_v";
@@ -50,7 +50,7 @@ TEST_CASE("Keys that do not go together are refused where the last of them is gi
   }
 }
 
-TEST_CASE("A key without effect is refused, unless another key took its effect away") {
+TEST_CASE("A key without effect is refused unless the file or a setting disables it explicitly") {
   const std::string activation = "model.activation relu is for model.mlp above 0, got 0";
   CHECK(config_error("model: {activation: relu}") == "f:1:21: " + activation);
   CHECK(config_error("model: {d_k: 8}", {"model.activation=relu"}) == "--set model.activation=relu: " + activation);
@@ -67,8 +67,7 @@ TEST_CASE("A key without effect is refused, unless another key took its effect a
         "f:1:31: model.full_attention_every 2 is for model.window above 0, got 0");
 }
 
-TEST_CASE(
-    "Sentences with candidates have defaults of their own, and keys that are for them alone are refused elsewhere") {
+TEST_CASE("Task candidates has its own defaults, and keys that do not suit a task are refused") {
   const Config of_candidates = parse_config("data: {task: candidates, train: a}", "f");
   CHECK(of_candidates.answer == Answer::candidate);
   CHECK(of_candidates.data.unknown == Unknown::token);
@@ -89,7 +88,7 @@ TEST_CASE(
         "f:1:44: task candidates has sentences of words: data.tokens bytes is for text and masked_text");
 }
 
-TEST_CASE("A default that nobody wrote is fitted to what somebody wrote") {
+TEST_CASE("The defaults of warmup, d_k, d_v, epsilon and final_norm depend on the keys that are set") {
   const auto warmup = [](const std::string& text) { return parse_config(text, "f").schedule.warmup; };
   CHECK(warmup("train: {steps: 20}") == 10);
   CHECK(warmup("train: {steps: 1}") == 0);
@@ -104,7 +103,7 @@ TEST_CASE("A default that nobody wrote is fitted to what somebody wrote") {
     const AttentionConfig a = parse_config("model: {" + model + "}", "f").model.block.attention;
     return std::pair(a.d_k, a.d_v);
   };
-  CHECK(widths("heads: 4") == std::pair(0, 0));  // d_model / heads, as always
+  CHECK(widths("heads: 4") == std::pair(0, 0));  // 0: d_model / heads
   CHECK(widths("heads: 3") == std::pair(21, 21));
   CHECK(widths("d_model: 15") == std::pair(7, 7));
   CHECK(widths("d_model: 1") == std::pair(1, 1));
@@ -124,7 +123,7 @@ TEST_CASE("A default that nobody wrote is fitted to what somebody wrote") {
   CHECK(model("norm_placement: after, final_norm: true").final_norm);
 }
 
-TEST_CASE("A probe's words must be in its text, each once") {
+TEST_CASE("The query and the antecedent of a probe must each occur once in its text") {
   CHECK(config_error("probes:\n"
                      "  - text: The cat saw the cat\n"
                      "    query: cat\n"

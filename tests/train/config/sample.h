@@ -7,7 +7,7 @@
 
 namespace heed {
 
-// Every key, each with a value that is not its default, except parallel and window, which go with other values.
+// Every key with a value other than its default, except parallel and window, which would contradict other values.
 inline const std::string every_key = R"(name: "bank: 银行 \"1\" \\"
 seed: 18446744073709551615
 data:
@@ -93,7 +93,7 @@ probes:
     antecedent: "no"
 )";
 
-// Returns the message of reading `text` as the file "f".
+// Returns the error message of parse_config() for `text` as the file "f".
 inline std::string config_error(const std::string& text, const std::vector<std::string>& overrides = {}) {
   return message([&] { parse_config(text, "f", overrides); });
 }

@@ -8,7 +8,7 @@
 
 using namespace heed;
 
-TEST_CASE("A configuration is written with every key and comes back the same") {
+TEST_CASE("to_yaml writes every key, and parse_config reads the same configuration back") {
   const Config c = parse_config(every_key, "f");
   CHECK(to_yaml(c) == every_key);
   CHECK(c.name == "bank: 银行 \"1\" \\");
@@ -33,7 +33,7 @@ TEST_CASE("A configuration is written with every key and comes back the same") {
   }
 }
 
-TEST_CASE("The help lists every key with its default and its range, 80 columns wide") {
+TEST_CASE("config_help lists every key with its default and range in at most 80 columns") {
   const std::string help = config_help();
   CHECK(to_yaml(parse_config(help, "help")) == to_yaml(Config{}));
   std::istringstream lines(help), keys(to_yaml(Config{}));

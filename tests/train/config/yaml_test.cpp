@@ -8,7 +8,7 @@
 
 using namespace heed;
 
-TEST_CASE("What is not plain YAML is refused") {
+TEST_CASE("The YAML reader refuses anchors, tags, several documents, deep nesting and broken syntax") {
   CHECK(config_error("seed: &a 3\nmodel: {heads: *a}") ==
         "f:1:7: anchors ('&') are not accepted\nf:2:16: aliases ('*') are not accepted");
   CHECK(config_error("model: &m {heads: 3, heads: 4}") ==
