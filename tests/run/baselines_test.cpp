@@ -28,7 +28,7 @@ Vocabulary words() {
 
 }  // namespace
 
-TEST_CASE("Baselines are kept in the run, with the sentences that training knows") {
+TEST_CASE("read_baselines reads the bag of words and the training sentences from a run") {
   const Scratch scratch;
   const std::vector<Example> training{asked("big", 0), asked("tiny", -1)};
   CHECK(message([&] { read_baselines(scratch.path); }, scratch.path.string())

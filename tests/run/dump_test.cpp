@@ -13,7 +13,7 @@ using namespace heed;
 
 namespace {
 
-// The message that reading `content` gives, without the file's name.
+// Returns the message of read_dump() for `content`, without the name of the file.
 std::string reading(const SafeTensors& content) {
   const ScratchDirectory scratch;
   const std::filesystem::path file = scratch.path / "dump.safetensors";
@@ -38,7 +38,7 @@ SafeTensors small_dump() {
 
 }  // namespace
 
-TEST_CASE("a dump is written and read back as it was") {
+TEST_CASE("read_dump returns the snapshot that write_dump wrote") {
   const ScratchDirectory scratch;
   SentenceAttention chinese = chinese_sentence();
   chinese.antecedent = -1;
@@ -81,14 +81,14 @@ TEST_CASE("dump_steps lists the dumps in order and nothing else") {
   CHECK(dump_steps(scratch.path) == std::vector<std::int64_t>{0, 20, 100, 1000000});
 }
 
-TEST_CASE("last_dump is that of the last step") {
+TEST_CASE("last_dump returns the snapshot of the last step") {
   const ScratchDirectory scratch;
   CHECK(message([&] { last_dump(scratch.path); }) == scratch.path.string() + ": lacks snapshots of attention");
   for (const int step : {100, 20}) write_dump(scratch.path, {step, {chinese_sentence()}});
   CHECK(last_dump(scratch.path).step == 100);
 }
 
-TEST_CASE("reading a dump that contradicts itself says where") {
+TEST_CASE("read_dump names the contradiction in a snapshot") {
   REQUIRE(reading(small_dump()) == "no error");
   SafeTensors content = small_dump();
 
@@ -190,7 +190,7 @@ TEST_CASE("reading a dump that contradicts itself says where") {
   }
 }
 
-TEST_CASE("a dump that contradicts itself is not written") {
+TEST_CASE("write_dump refuses a snapshot that contradicts itself") {
   const ScratchDirectory scratch;
   SentenceAttention sentence = chinese_sentence();
   sentence.query = 3;
@@ -205,7 +205,7 @@ TEST_CASE("a dump that contradicts itself is not written") {
   CHECK(dump_steps(scratch.path).empty());
 }
 
-TEST_CASE("where a run has a file called attention, no dump is written") {
+TEST_CASE("write_dump fails if the run has a file named attention") {
   const ScratchDirectory scratch;
   std::ofstream(scratch.path / "attention") << "mine";
   CHECK(message(
@@ -215,7 +215,7 @@ TEST_CASE("where a run has a file called attention, no dump is written") {
             scratch.path) == "cannot make the directory FILE/attention: File exists");
 }
 
-TEST_CASE("a dump is of a model when its layers, heads and words are") {
+TEST_CASE("check_same_model compares the layers, heads and words of a snapshot with the model") {
   const SavedModel model = small_model();
   const auto checking = [&](const SentenceAttention& sentence) {
     return message([&] { check_same_model({400, {sentence}}, model, "dump"); });
@@ -229,7 +229,7 @@ TEST_CASE("a dump is of a model when its layers, heads and words are") {
   CHECK(checking(other) == "dump: the run's model does not know the word 'wombat': they belong to different runs");
 }
 
-TEST_CASE("a dump keeps the candidates among which a model chose") {
+TEST_CASE("A snapshot keeps the candidates of its sentences") {
   const ScratchDirectory scratch;
   const SavedModel model = small_model(chooser_of(small_config()));
   const Example example = question(model, "The [animal] didn't cross [the street] because it was too tired");
@@ -239,7 +239,7 @@ TEST_CASE("a dump keeps the candidates among which a model chose") {
   check_same_model(last_dump(scratch.path), model, "dump");
 }
 
-TEST_CASE("A run directory that was removed is not made anew by a dump") {
+TEST_CASE("write_dump does not create a run directory that was removed") {
   const Scratch scratch;
   const std::filesystem::path gone = scratch / "gone";
   CHECK(message([&] {

@@ -44,9 +44,9 @@ TEST_CASE("The best head has the largest weight over all layers") {
   CHECK((e.best_head()->layer == 0 && e.best_head()->head == 1 && e.best_head()->weight == 0.6));
 }
 
-TEST_CASE("Evaluations are counted since that of the smallest loss") {
+TEST_CASE("evaluations_since_best counts the evaluations after the one with the smallest loss") {
   const Scratch scratch;
-  CHECK(evaluations_since_best(scratch.path) == 0);  // of none
+  CHECK(evaluations_since_best(scratch.path) == 0);  // no evaluation yet
   std::string lines;
   for (const double loss : {0.7, 0.5, 0.6, 0.5, 0.9}) {
     lines += fmt::format("{{\"step\":1,\"held_out_loss\":{}}}\n", loss);
@@ -55,7 +55,7 @@ TEST_CASE("Evaluations are counted since that of the smallest loss") {
   CHECK(evaluations_since_best(scratch.path) == 3);
 }
 
-TEST_CASE("All invalid lines are named") {
+TEST_CASE("read_metrics names all invalid lines") {
   const Scratch scratch;
   write_file(scratch / "metrics.jsonl", "{\"step\":1}\n[]\n{\"step\":2,\"train_loss\":\"x\"}\n{\"step\":-1}\n");
   const std::string file = (scratch / "metrics.jsonl").string();

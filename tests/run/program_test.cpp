@@ -45,8 +45,8 @@ std::string said_of(const std::function<int()>& body) {
 
 }  // namespace
 
-// tests/train/train_test.cpp tests its messages, and closed and full streams, from outside.
-TEST_CASE("main() returns the body's code, 2 for a command line error, 1 for any other error") {
+// tests/train/train_test.cpp runs programs to test its messages, and closed and full streams.
+TEST_CASE("run_program returns the body's code, 2 for a command line error, 1 for any other error") {
   CHECK(run_program("test", "bin/test", [] { return 7; }) == 7);
   CHECK(run_program("test", "bin/test", []() -> int { throw UsageError("a command line (said by a test)"); }) == 2);
   CHECK(run_program("test", "bin/test", []() -> int { throw Error("an error (said by a test)"); }) == 1);
@@ -54,7 +54,7 @@ TEST_CASE("main() returns the body's code, 2 for a command line error, 1 for any
         1);
 }
 
-TEST_CASE("A program names another as it was called itself") {
+TEST_CASE("command_of names another program with the directory and prefix of the running one") {
   const auto named = [](const char* called_as) {
     std::string name;
     run_program("train", called_as, [&] {
@@ -80,7 +80,7 @@ TEST_CASE("A program names another as it was called itself") {
   CHECK(named(nullptr) == "inspect");
 }
 
-TEST_CASE("A path in a hint is a word that a shell reads as that path") {
+TEST_CASE("shell_word quotes a path so that a shell reads the same path") {
   CHECK(shell_word("runs/four-2_b.c") == "runs/four-2_b.c");
   CHECK(shell_word("-y") == "./-y");
   for (const std::string path : {"my run", "it's", "$HOME", "a;b", "*", "", "a\nb", "跑 1", "\"", "\\"}) {
@@ -97,14 +97,14 @@ TEST_CASE("Each very long line of a message is cut at 1,000 columns") {
   CHECK(said == "test: short\n" + std::string(999, 'x') + "…\n" + std::string(1000, 'y') + "\n");
 }
 
-TEST_CASE("A path that the system cannot look at is named with the reason") {
+TEST_CASE("run_program names a path that the system cannot read, with the reason") {
   const Scratch scratch;
   std::filesystem::create_symlink("loop", scratch / "loop");
   const std::string said = said_of([&] { return std::filesystem::exists(scratch / "loop") ? 7 : 8; });
   CHECK(said == "test: cannot read " + (scratch / "loop").string() + ": Too many levels of symbolic links\n");
 }
 
-TEST_CASE("A write to standard output that failed is told, though the last one did not fail") {
+TEST_CASE("run_program reports a failed write to standard output even if the last one succeeded") {
   std::fflush(stdout);
   const std::string said = said_of([] {
     const Redirected full(STDOUT_FILENO, "/dev/full");
@@ -116,7 +116,7 @@ TEST_CASE("A write to standard output that failed is told, though the last one d
   CHECK(said == "test: cannot write to standard output\n");
 }
 
-TEST_CASE("A value that is not a number is named with its option") {
+TEST_CASE("command_line_error names the option of an invalid number and corrects unknown options") {
   const auto error = [](std::vector<const char*> words, const char* message) {
     return command_line_error(static_cast<int>(words.size()), words.data(), message,
                               "  --seed N  --tokens N (see --help)");

@@ -10,7 +10,7 @@
 using namespace heed;
 namespace fs = std::filesystem;
 
-TEST_CASE("A run directory is made once, locked, and opened where a run has begun") {
+TEST_CASE("RunDirectory creates a directory once, locks it, and opens only directories of runs") {
   const Scratch scratch;
   const fs::path path = scratch / "r";
   {
@@ -36,7 +36,7 @@ TEST_CASE("A run directory is made once, locked, and opened where a run has begu
                        "all of them"));
 }
 
-TEST_CASE("Where a file is, no run directory can be made or opened") {
+TEST_CASE("RunDirectory reports a file in the place of a directory") {
   const Scratch scratch;
   write_file(scratch / "runs", "mine");
   const std::string file = (scratch / "runs").string();
@@ -51,7 +51,7 @@ TEST_CASE("Where a file is, no run directory can be made or opened") {
   CHECK(said == "cannot make the directory runs: File exists");
 }
 
-TEST_CASE("A run that has lost its checkpoint is not begun anew over what it has of later steps") {
+TEST_CASE("refuse_lost_checkpoint throws for a run without checkpoint that has files of later steps") {
   const Scratch scratch;
   const RunDirectory run = RunDirectory::create("name", "", scratch / "r");
   const std::string path = run.path().string();
@@ -84,7 +84,7 @@ TEST_CASE("Nothing is written into a run directory that was removed, emptied or 
   CHECK(said() == "no error");
   fs::rename(path, scratch / "moved");
   CHECK(said() == refusal);
-  const RunDirectory other = RunDirectory::create("name", "", path);  // whose files are not this run's to write
+  const RunDirectory other = RunDirectory::create("name", "", path);  // another run at the same path
   CHECK(said() == refusal);
   CHECK_FALSE(fs::exists(path / "metrics.jsonl"));
   fs::remove_all(path);
@@ -94,7 +94,7 @@ TEST_CASE("Nothing is written into a run directory that was removed, emptied or 
   CHECK(said() == refusal);
 }
 
-TEST_CASE("Only what write_file() had set aside of a run's own files is removed") {
+TEST_CASE("RunDirectory removes only temporary files that write_file() left for files of a run") {
   const Scratch scratch;
   const fs::path path = scratch / "r";
   fs::create_directories(path);
@@ -109,7 +109,7 @@ TEST_CASE("Only what write_file() had set aside of a run's own files is removed"
                                       "baselines.safetensors.tmp-1-2",
                                       "step-000300.safetensors.tmp-1-2"};
   for (const std::string& name : ours) write_file(path / name, "half");
-  CHECK_NOTHROW(RunDirectory::create("name", "", path));  // in which no run has begun
+  CHECK_NOTHROW(RunDirectory::create("name", "", path));  // no run has begun there
   for (const std::string& name : ours) CHECK_FALSE(fs::exists(path / name));
   for (const char* directory : {"attention", "models"}) {
     fs::create_directory(path / directory);
@@ -156,7 +156,7 @@ TEST_CASE("A run whose files are links is not opened, and their targets are unch
                       (run / name).string(), mine.string()));
     std::filesystem::remove(run / name);
   }
-  std::filesystem::create_symlink(mine, run / "notes");  // none of a run's
+  std::filesystem::create_symlink(mine, run / "notes");  // not a file of a run
   std::filesystem::create_symlink(run, scratch / "link");
   CHECK(RunDirectory::open(scratch / "link").has_checkpoint() == false);
   CHECK(read_file(mine) == "mine");

@@ -15,7 +15,7 @@ using namespace heed;
 
 namespace {
 
-// A decoder over words that its loop has not trained yet.
+// An untrained decoder over words, and a sentence to watch.
 struct OwnModel {
   SavedModel saved{};
   Example watched{};
@@ -31,7 +31,7 @@ struct OwnModel {
 
 }  // namespace
 
-TEST_CASE("A run of one's own holds the model, the attention and the figures of each step") {
+TEST_CASE("RunWriter stores the last model, and the attention and metrics of each step") {
   const Scratch scratch;
   const OwnModel own;
   RunWriter run(scratch / "mine", own.saved, {own.watched}, {own.watched});
@@ -57,7 +57,7 @@ TEST_CASE("A run of one's own holds the model, the attention and the figures of 
   CHECK(std::filesystem::exists(held_out_path(run.path())));
 }
 
-TEST_CASE("A run of one's own refuses examples that inspect could not read") {
+TEST_CASE("RunWriter refuses examples that inspect could not read") {
   const Scratch scratch;
   const OwnModel own;
   const auto refusal = [&](const Example& watched, const Example& held_out) {
@@ -84,7 +84,7 @@ TEST_CASE("A run of one's own refuses examples that inspect could not read") {
   CHECK(refusal(example, own.watched) == "expected a text of at least one token, got none");
 }
 
-TEST_CASE("A run of one's own takes a directory that does not exist yet") {
+TEST_CASE("RunWriter appends a number to the name of its directory if the name is taken") {
   const Scratch scratch;
   const OwnModel own;
   const auto make = [&] { return RunWriter(scratch / "runs" / "mine", own.saved, {}).path().filename(); };
@@ -93,7 +93,7 @@ TEST_CASE("A run of one's own takes a directory that does not exist yet") {
   CHECK(make() == "mine-3");
 }
 
-TEST_CASE("A run of one's own refuses what inspect could not read, and leaves the last state") {
+TEST_CASE("RunWriter refuses invalid models, steps and weights, and keeps the last state") {
   const Scratch scratch;
   const OwnModel own;
   const auto mine = scratch / "mine";
@@ -124,7 +124,7 @@ TEST_CASE("A run of one's own refuses what inspect could not read, and leaves th
   CHECK(dump_steps(mine) == std::vector<std::int64_t>{3});
 }
 
-TEST_CASE("inspect verifies a run of one's own") {
+TEST_CASE("inspect verify accepts a run of RunWriter and notices a missing file") {
   const Scratch scratch;
   const OwnModel own;
   RunWriter run(scratch / "mine", own.saved, {own.watched});
