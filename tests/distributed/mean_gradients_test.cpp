@@ -11,7 +11,8 @@ using namespace heed;
 
 namespace {
 
-// A parameter w of 3 numbers, whose gradient in micro-batch `part` is terms[part] for each of them, over the number of them.
+// A parameter w of 3 numbers. The gradient of each number in micro-batch `part` is terms[part]; mean_gradients() divides it
+// by the number of micro-batches.
 struct Sum {
   std::vector<float> terms{};
   Parameters parameters{};
@@ -26,7 +27,7 @@ struct Sum {
 
 }  // namespace
 
-TEST_CASE("Gradients of micro-batches are added along a binary tree over their numbers") {
+TEST_CASE("mean_gradients adds the gradients of micro-batches along a binary tree") {
   Sum of;
   const auto term = [&](std::size_t i) {
     return static_cast<float>(of.terms[i] * static_cast<float>(1.0 / static_cast<double>(of.terms.size())));
@@ -35,24 +36,24 @@ TEST_CASE("Gradients of micro-batches are added along a binary tree over their n
   const float tree = ((term(0) + term(1)) + (term(2) + term(3))) + term(4);
   float chain = 0;
   for (std::size_t i = 0; i < 5; ++i) chain += term(i);
-  REQUIRE(tree != chain);  // so that the order can be seen
+  REQUIRE(tree != chain);  // so that the sum depends on the order
   const MeanGradients mean = of.gradients();
   CHECK(mean.gradients[of.w].to_vector() == std::vector<double>(3, tree));
   REQUIRE(mean.losses.size() == 5);
   CHECK(mean.losses[2] == -3e8);
 }
 
-TEST_CASE("A variable that another one's gradient shares is summed on its own") {
+TEST_CASE("mean_gradients sums parameters separately if their gradients are the same tensor") {
   Parameters parameters;
   const Scope scope(parameters, 1);
   const Tensor a = scope.parameter("a", {2}, Init::ones()), b = scope.parameter("b", {2}, Init::ones());
-  // Both get the very gradient of a + b.
+  // Both receive the same tensor, the gradient of a + b.
   const auto mean = mean_gradients(parameters, 4, [&](int part) { return sum((a + b) * static_cast<double>(part)); });
   CHECK(mean.gradients[a].to_vector() == std::vector<double>(2, 1.5));
   CHECK(mean.gradients[b].to_vector() == std::vector<double>(2, 1.5));
 }
 
-TEST_CASE("A micro-batch that a parameter has no part in is an error that names it") {
+TEST_CASE("mean_gradients names a parameter on which the loss of a micro-batch does not depend") {
   Parameters parameters;
   const Scope scope(parameters, 1);
   const Tensor a = scope.parameter("a", {2}, Init::ones()), b = scope.parameter("b", {2}, Init::ones());
@@ -81,7 +82,7 @@ TEST_CASE("Every index has one owner, and shares differ by 1 at most") {
   }
 }
 
-TEST_CASE("A process alone exchanges with itself") {
+TEST_CASE("A Communicator of one process exchanges data only with itself") {
   const Communicator alone;
   CHECK((alone.rank() == 0 && alone.size() == 1 && alone.size_on_host() == 1));
   CHECK(alone.exchange("text") == std::vector<std::string>{"text"});

@@ -1,7 +1,7 @@
 #!/bin/bash
-# processes.sh BUILD PART...: trains and studies with several processes of one machine, and compares what they write with what one
-# process writes, byte for byte. The parts: bits, resume, death, errors, studies, example. MPIRUN says how processes are started.
-# KILLS says of how many processes each run has one killed, in turn: "4 2 3" by default.
+# processes.sh BUILD PART...: runs train and inspect with several processes on one machine, and compares their files byte for
+# byte with those of one process. The parts: bits, resume, death, errors, studies, example. MPIRUN is the command that starts
+# processes. KILLS is the number of processes of each run in the part death, which kills one of them (default: "4 2 3").
 set -u
 build=$(realpath "$1")
 shift
@@ -27,7 +27,7 @@ check() {  # check WHAT COMMAND...
 same_run() { diff -r "$1" "$2"; }
 fails() { ! "$@"; }
 
-run() {  # run N OPTION...: N processes, each with few threads; what they say goes to out.txt and err.txt
+run() {  # run N OPTION...: runs train with N processes; writes out.txt and err.txt
   local n=$1
   shift
   timeout -k 10 180 "${mpirun[@]}" -n "$n" "$train" --quiet "$@" >"$scratch/out.txt" 2>"$scratch/err.txt"
@@ -41,7 +41,7 @@ await() {  # await CONDITION...: for 60 seconds at most
   done
 }
 
-# Sentences with dropout, averaged weights and an end before the last step is due; a text.
+# Sentences with dropout, averaged weights and early stopping; a text.
 cat >"$scratch/sentences.yaml" <<YAML
 data: {sentences: 200, held_out: 300}
 model: {d_model: 16, dropout: 0.2}
@@ -55,7 +55,7 @@ model: {d_model: 16, heads: 2, layers: 2, mlp: 32}
 optim: {name: adamw, clip: 0.1}
 train: {steps: 6, batch_size: 8, accumulate: 8, evaluate_every: 3, checkpoint_every: 3}
 YAML
-# Several buckets of gradients, among 2 processes and among 3 that hold 1, 2 and 2 micro-batches.
+# Gradients in several buckets, for 2 processes and for 3 that hold 1, 2 and 2 micro-batches.
 sed -e 's/d_model.*/d_model: 128, heads: 2, layers: 4, mlp: 512}/' -e 's/steps: 6, batch_size: 8, accumulate: 8/steps: 3, batch_size: 5, accumulate: 5/' \
   "$scratch/text.yaml" >"$scratch/buckets.yaml"
 
@@ -72,18 +72,19 @@ bits() {
   "$train" --quiet --config "$scratch/buckets.yaml" --out "$scratch/buckets-alone" --threads 2 || exit 1
   for n in 2 3 4 6; do
     run $n --config "$scratch/buckets.yaml" --out "$scratch/buckets-$n" --threads 1
-    check "$n processes exchange gradients in several buckets: the same files" same_run "$scratch/buckets-alone" "$scratch/buckets-$n"
+    check "$n processes with gradients in several buckets write the same files" same_run "$scratch/buckets-alone" "$scratch/buckets-$n"
   done
   for n in 2 3; do
     run $n --config "$scratch/text.yaml" --out "$scratch/part-$n" --set train.shard_optimizer=true
     "$train" --quiet --config "$scratch/text.yaml" --out "$scratch/part-alone-$n" --set train.shard_optimizer=true
-    check "each of $n processes keeps a part of the moments: the same files" \
+    check "$n processes with sharded moments write the same files" \
       same_run "$scratch/part-alone-$n" "$scratch/part-$n"
-    check "with the moments of one process" cmp "$scratch/text-alone/model.safetensors" "$scratch/part-$n/model.safetensors"
+    check "$n processes with sharded moments train the same model as without sharding" \
+      cmp "$scratch/text-alone/model.safetensors" "$scratch/part-$n/model.safetensors"
   done
   run 3 --resume "$scratch/part-2" --set train.steps=9
   "$train" --quiet --resume "$scratch/part-alone-2" --set train.steps=9
-  check "2 processes with parts of the moments, resumed by 3" same_run "$scratch/part-alone-2" "$scratch/part-2"
+  check "3 processes resume a run of 2 with sharded moments: the same files" same_run "$scratch/part-alone-2" "$scratch/part-2"
   run 3 --config "$scratch/sentences.yaml" --out "$scratch/one" --set train.accumulate=1
   "$train" --quiet --config "$scratch/sentences.yaml" --out "$scratch/one-alone" --set train.accumulate=1
   check "more processes than micro-batches write the same files" same_run "$scratch/one-alone" "$scratch/one"
@@ -117,7 +118,7 @@ resume() {
   last=$((last + 50))
   run 3 "${arguments[@]}" --set train.steps=$last
   "$train" --quiet "${long[@]}" --set train.steps=$last --out "$scratch/as-one"
-  check "4 processes, resumed by 3, write the files of one" same_run "$scratch/as-one" "$scratch/stopped"
+  check "3 processes resume a run of 4: the files of one process" same_run "$scratch/as-one" "$scratch/stopped"
 }
 
 pid_of_rank() {  # pid_of_rank RANK RUN
@@ -147,7 +148,7 @@ death() {
     arguments=(--resume "$scratch/killed")
   done
   run 1 "${arguments[@]}"
-  check "killed and resumed each time, the run has the files of one process" same_run "$scratch/alone" "$scratch/killed"
+  check "a run that was killed and resumed has the files of one process" same_run "$scratch/alone" "$scratch/killed"
 }
 
 says() {  # says TEXT [PROGRAM]
@@ -177,12 +178,12 @@ section 'optim': expected '  lr: 0.003', got '  lr: 0.002'. Start all with the s
   check "processes of different data fail" fails in_directories
   check "the message says which data" \
     grep -q "^train: rank 1 of 2 on host $host differs from rank 0 in its training data, by its digest" "$scratch/err.txt"
-  check "one process with an error of its own ends all" fails two --set model.d_model=0
+  check "an error of one process ends all processes" fails two --set model.d_model=0
   check "its message names the process" says "rank 1 of 2 on host $host: --set model.d_model=0: model.d_model must be an \
 integer from 1 to 4096, got '0'"
   check "an error of all processes ends them" fails run 3 --config "$scratch/no.yaml"
-  check "it is written once" says "cannot read $scratch/no.yaml: No such file or directory"
-  check "--seeds is of one process" fails run 2 --config "$scratch/sentences.yaml" --seeds 1-2
+  check "the message is written once" says "cannot read $scratch/no.yaml: No such file or directory"
+  check "--seeds refuses several processes" fails run 2 --config "$scratch/sentences.yaml" --seeds 1-2
   check "its message says so" grep -q "^train: --seeds trains one run after another; start one process" "$scratch/err.txt"
   check "none of them wrote a run" fails test -e "$scratch/wrong"
 }
@@ -199,7 +200,7 @@ studies() {
   head -n 100 "$scratch/candidates.jsonl" >"$scratch/fewer.jsonl"
   "$train" --quiet --config "$scratch/sentences.yaml" --out "$scratch/chooser" --threads 2 --set data.task=candidates \
     --set data.train="$scratch/fewer.jsonl" --set data.tokens=words --set model.answer=candidate || exit 1
-  share() {  # share N WORD...: what N processes of inspect print together
+  share() {  # share N WORD...: runs inspect with N processes; writes out.txt and err.txt
     local n=$1
     shift
     timeout -k 10 120 "${mpirun[@]}" -n "$n" "$build/inspect" "$@" >"$scratch/out.txt" 2>"$scratch/err.txt"
@@ -215,7 +216,7 @@ studies() {
       check "${command%% *}: $n processes print what one prints" cmp "$scratch/one.txt" "$scratch/out.txt"
     done
   done
-  check "one process alone shows attention" fails share 2 "$same_answers"
+  check "inspect RUN refuses several processes" fails share 2 "$same_answers"
   check "its message says so" grep -qx "inspect: expected one process, got 2; several share the work of inspect causes, \
 history, match, report and heads (see .*inspect --help)" "$scratch/err.txt"
   differently() {  # differently COMMAND RUN OTHER: one process each
@@ -230,7 +231,7 @@ history, match, report and heads (see .*inspect --help)" "$scratch/err.txt"
     check "the message names the process" says "rank 1 of 2 on host $(hostname) gives other answers than rank 0; start all \
 with the same model, sentences, options and build of heed" inspect
   done
-  check "report: a process that fails ends all" fails differently report "$scratch/chooser" "$scratch/none"
+  check "report: an error of one process ends all processes" fails differently report "$scratch/chooser" "$scratch/none"
   check "its message names the process" grep -q "^inspect: rank 1 of 2 on host $(hostname): $scratch/none: there is no such run" \
     "$scratch/err.txt"
 }
@@ -239,7 +240,7 @@ example() {
   check "the example learns" grep -q "step 200  loss 0.2" <<<"$one"
   for n in 2 3 8; do
     local several=$(timeout -k 10 60 "${mpirun[@]}" -n $n "$build/examples/example_data_parallel")
-    check "the example says the same with $n processes" test "$one" = "$several"
+    check "the example prints the same with $n processes" test "$one" = "$several"
   done
 }
 
