@@ -32,7 +32,7 @@ struct Output {
 
   bool says(const std::string& part) const { return text.find(part) != std::string::npos; }
 
-  // The numbers from after the line that begins with `heading` to the next empty line; words are skipped.
+  // Returns the numbers between the line that begins with `heading` and the next empty line; skips words.
   Numbers under(const std::string& heading) const {
     const std::size_t line = ("\n" + text).find("\n" + heading);
     INFO("heading: " << heading << "\n" << text);
@@ -41,7 +41,7 @@ struct Output {
     return numbers(text.substr(begin, text.find("\n\n", begin) - begin));
   }
 
-  // The first number after `label`.
+  // Returns the first number after `label`.
   double after(const std::string& label) const {
     INFO("label: " << label << "\n" << text);
     REQUIRE(says(label));
@@ -112,7 +112,7 @@ TEST_CASE("multi_head keeps the shape, has one bias and refuses 30 columns for 4
   CHECK(output.says("d_model 30 is not divisible by 4 heads"));
 }
 
-TEST_CASE("d_k_and_masks hides what is masked and agrees head by head", "[d_k_and_masks]") {
+TEST_CASE("d_k_and_masks gives masked tokens weight 0, and both ways to compute heads agree", "[d_k_and_masks]") {
   const Output output("d_k_and_masks");
   CHECK(output.says("\nW_Q     (512, 64)\nQ       (2, 10, 64)\noutput  (2, 10, 64)\n"));
   const Numbers weights = output.under("weights of sentence 1");
@@ -130,7 +130,7 @@ TEST_CASE("d_k_and_masks hides what is masked and agrees head by head", "[d_k_an
   CHECK(output.under("softmax(scores)") == Numbers{0.659, 0.242, 0.099});
 }
 
-TEST_CASE("scaling shows the variance d_k and the gradient that it costs", "[scaling]") {
+TEST_CASE("scaling shows that unscaled scores have variance d_k and smaller gradients", "[scaling]") {
   const Numbers table = Output::numbers([] {
     const Output output("scaling");
     return output.text.substr(output.text.find("  d_k |"));
@@ -152,7 +152,7 @@ TEST_CASE("scaling shows the variance d_k and the gradient that it costs", "[sca
   CHECK(table[7 * 8 + 3] < 0.05);
 }
 
-TEST_CASE("walk prints every matrix, and apple and sweet attend each other", "[walk]") {
+TEST_CASE("walk prints every matrix, and apple and sweet attend to each other", "[walk]") {
   const Output output("walk");
   for (const char* heading : {"X  (3, 4)", "W_Q  (4, 4)", "W_K  (4, 4)", "W_V  (4, 4)", "Q = X W_Q  (3, 4)",
                               "K = X W_K  (3, 4)", "V = X W_V  (3, 4)"}) {
@@ -169,7 +169,7 @@ TEST_CASE("walk prints every matrix, and apple and sweet attend each other", "[w
   CHECK(output.says("\njoined   (3, 512)\noutput   (3, 4)\n"));
 }
 
-TEST_CASE("rms_norm: an operation of one's own is the library's, and its check can fail") {
+TEST_CASE("rms_norm: a user's operation equals the library's, and its check finds a wrong gradient") {
   const Output output("rms_norm");
   CHECK(output.after("own - composed") < 1e-15);
   CHECK(output.after("own - rms_norm") < 1e-15);
@@ -177,7 +177,7 @@ TEST_CASE("rms_norm: an operation of one's own is the library's, and its check c
   CHECK(output.says("gradient x 1.01    fails, "));
 }
 
-TEST_CASE("gru: a recurrent layer of one's own remembers what it read first") {
+TEST_CASE("gru: a user's recurrent layer learns to name the first symbol") {
   const Output output("gru");
   CHECK(output.after("step   0  loss ") > 1);
   CHECK(output.after("step 300  loss ") < 0.1);
@@ -185,7 +185,7 @@ TEST_CASE("gru: a recurrent layer of one's own remembers what it read first") {
   CHECK(output.says("right 1\n"));
 }
 
-TEST_CASE("language_model: a decoder says what it learned, letter by letter") {
+TEST_CASE("language_model: the decoder reproduces the rhyme that it learned") {
   CHECK(Output("language_model").says("\nPeter Piper picked a peck of pickled peppers.\n"));
 }
 
@@ -205,7 +205,7 @@ TEST_CASE("language_model: with an argument it writes a run that inspect opens")
   CHECK_FALSE(page.model.empty());
 }
 
-TEST_CASE("coreference: the model learns whom it means, and every study opens its run") {
+TEST_CASE("coreference: the model learns what the pronoun refers to, and studies read its run") {
   const heed::Scratch scratch;
   const std::string run = (scratch / "mine").string();
   const Output output("coreference " + run);
@@ -218,10 +218,10 @@ TEST_CASE("coreference: the model learns whom it means, and every study opens it
   CHECK(heed::cause_history(run).steps.size() == 4);
   const heed::Cause* without = found.find(heed::Cause::What::edge_everywhere, -1, -1, "antecedent");
   REQUIRE(without);
-  CHECK(without->lost.is_above(0));  // the answer comes by the attention to the antecedent
+  CHECK(without->lost.is_above(0));  // the answer depends on the attention to the antecedent
 }
 
-TEST_CASE("causes: without the edge to the antecedent the answer is lost, where no other head has it") {
+TEST_CASE("causes: knockout of one edge lowers the logit; knockout in every head, the accuracy") {
   const Output output("causes");
   CHECK(output.after("step   0  loss ") > output.after("step 200  loss "));
   CHECK(output.after("without the edge it -> ") < output.after("logit of ") - 1);

@@ -31,7 +31,7 @@ double best_last_head(const Evaluation& e) { return std::ranges::max(e.anteceden
 
 }  // namespace
 
-TEST_CASE("toy.yaml points from it to the antecedent, whatever the seed") {
+TEST_CASE("toy.yaml trains a head that points to the antecedent, with each of five seeds") {
   const int seed = GENERATE(1, 2, 3, 4, 5);
   CAPTURE(seed);
   const Evaluation e = evaluation_after(trained("toy.yaml", {"seed=" + std::to_string(seed)}));
@@ -40,7 +40,7 @@ TEST_CASE("toy.yaml points from it to the antecedent, whatever the seed") {
   CHECK(best_last_head(e) >= 0.6);
 }
 
-TEST_CASE("The attention of toy.yaml's pointing head causes the answer") {
+TEST_CASE("In toy.yaml, knockout and patching of the pointing head change the answers") {
   const Experiment e = trained("toy.yaml");
   const Causes found = causes(e.model, e.task.held_out, e.watched, {.most = 300});
   REQUIRE(found.pointing);
@@ -66,7 +66,7 @@ TEST_CASE("The attention of toy.yaml's pointing head causes the answer") {
   }
 }
 
-TEST_CASE("examples/induction.yaml copies by a head that brings the token before and one that looks for it") {
+TEST_CASE("examples/induction.yaml learns a previous-token head and an induction head") {
   const std::string seed = GENERATE("1", "12");
   CAPTURE(seed);
   const Experiment e = trained("examples/induction.yaml", {"seed=" + seed, "train.steps=700"});
@@ -82,14 +82,14 @@ TEST_CASE("examples/induction.yaml copies by a head that brings the token before
   CHECK(std::ranges::count_if(found.rows, brings_decider) == 1);
 }
 
-TEST_CASE("With shuffled antecedents there is nothing to learn but to name one of the two nouns") {
+TEST_CASE("With shuffled antecedents, toy.yaml stays at chance level") {
   const Evaluation e = evaluation_after(trained("toy.yaml", {"data.shuffle_antecedents=true"}));
   CHECK(std::abs(e.accuracy - 0.5) < 0.05);
   CHECK(e.twin_accuracy < 0.2);
-  CHECK(best_last_head(e) < 0.5);  // it can look at both nouns, but not tell which is meant
+  CHECK(best_last_head(e) < 0.5);  // it can attend to both nouns, but cannot know which is the antecedent
 }
 
-TEST_CASE("The example of one's own sentences is learned from 180 of them") {
+TEST_CASE("examples/mine.yaml reaches 90 % accuracy with 180 training sentences") {
   const int seed = GENERATE(1, 2, 3);
   CAPTURE(seed);
   const Evaluation e = evaluation_after(trained("examples/mine.yaml", {"seed=" + std::to_string(seed)}));
@@ -97,13 +97,13 @@ TEST_CASE("The example of one's own sentences is learned from 180 of them") {
   CHECK(e.twin_accuracy >= 0.9);
 }
 
-TEST_CASE("bank has to look at the word that decides") {
+TEST_CASE("In examples/bank.yaml, a head gives the cue word a weight of 0.7 or more") {
   const Evaluation e = evaluation_after(trained("examples/bank.yaml"));
   CHECK(e.accuracy >= 0.98);
   CHECK(best_last_head(e) >= 0.7);
 }
 
-TEST_CASE("One Chinese model answers three kinds of question, and its heads share out what to look for") {
+TEST_CASE("examples/chinese.yaml learns three relations; noun has another head than the others") {
   const Experiment e = trained("examples/chinese.yaml");
   std::map<std::string, std::vector<double>> weight;  // of the last layer's heads
   for (const Relation& relation : evaluate_relations(*e.model.network, e.model.vocabulary, e.task.held_out)) {
