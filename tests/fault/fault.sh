@@ -44,7 +44,7 @@ goes_on() {  # goes_on RUN WHAT: resumes the run without the fault
   [ -z "$(find "$1" -name '*.tmp-*')" ] || bad "$2: left behind: $(find "$1" -name '*.tmp-*')"
 }
 
-# One faulty run of each kind: fault NAME HEED_FAULT
+# faulty FAULT COMMAND...: runs the command with HEED_FAULT=FAULT
 faulty() { timeout -k 5 60 env LD_PRELOAD="$inject" HEED_FAULT="$1" HEED_FAULT_COUNT=count "${@:2}" >out 2>err </dev/null; }
 
 train_once() {
@@ -76,7 +76,7 @@ page_once() {
   rm -f p.html.tmp-*
 }
 
-refuse_once() {  # an existing run is not overwritten, whatever fails
+refuse_once() {  # train must not overwrite an existing run, whichever call fails
   rm -rf r && cp -r alone r
   faulty "$1" "$train" --quiet --config small.yaml --out r
   local code=$?

@@ -137,7 +137,7 @@ int rename(const char* from, const char* to) {
 
 int close(int file) {
   static const auto real = next(&close, "close");
-  const int result = real(file);  // closed even where it says that it failed, as on Linux
+  const int result = real(file);  // closes the file even if it reports a failure, as on Linux
   return fails("close") ? -1 : result;
 }
 
