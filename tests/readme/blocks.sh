@@ -11,7 +11,7 @@ programs() {
   blocks "$1" "$3" | awk -v RS= -v wanted="$2" '$0 ~ wanted { gsub(/(^|\n)[0-9]+:/, "\n"); print $0 "\n----" }'
 }
 
-# commands FILE: the commands of its sh blocks, one a line as "LINE:command", without comments; && separates commands.
+# commands FILE: the commands of its sh blocks, one per line as "LINE:command", without comments; && separates commands.
 commands() {
   blocks sh "$1" | sed -E -e 's/^([0-9]+:)[[:space:]]+/\1/' -e 's/[[:space:]]+#.*$//' -e '/^[0-9]*:?$/d' -e '/^[0-9]+:#/d' |
     awk '{ if (sub(/\\$/, "")) { held = held (held == "" ? $0 : substr($0, index($0, ":") + 1)); next }

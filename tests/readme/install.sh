@@ -36,7 +36,7 @@ for expected in "cmake --install " CMAKE_PREFIX_PATH pkg-config; do
   grep -qF -- "$expected" commands || fail "expected '$expected' in an sh block of $page"
 done
 
-# The compiler is the build's; for a shared library it gets its directory, as the page says.
+# g++ is the compiler of the build. For a shared library it also gets the directory of the library, as the page says.
 compiler='g++() { command "$CXX" "$@"; }'
 [ ! -e build/lib/libheed.so ] || compiler='g++() { command "$CXX" "$@" "-Wl,-rpath,$HOME/heed/lib"; }'
 for program in programs/*.cpp; do
@@ -59,7 +59,7 @@ for document in $(find "$documents" -name '*.md'); do
   done
 done
 
-# An operation of one's own, defined and checked on the installed library.
+# A user's operation, defined and checked with the installed library.
 package=$(dirname "$(find heed -name heed.pc)")
 flags=$(PKG_CONFIG_PATH=$package pkg-config --cflags --libs heed)
 # shellcheck disable=SC2086  # several words

@@ -21,7 +21,7 @@ def row(run, name):
 
 
 def says(path, text):
-    """The document has the text, its lines put together and its commas left out of numbers."""
+    """Checks that the document contains the text, with its lines joined and without commas in numbers."""
     if text not in plain(" ".join(text for _, text in paragraphs(path))):
         wrong(path, f"expected '{text}', as bench/results has it")
 
@@ -90,7 +90,7 @@ says(PAGE, f"is {min(of_intel):.2f} to {max(of_intel):.2f} times as fast as PyTo
 # paragraph of its section does.
 for path in DOCUMENTS:
     sections = [[]]
-    for line, text in paragraphs(path) if path != "CHANGELOG.md" else []:  # whose entries are dated by their version
+    for line, text in paragraphs(path) if path != "CHANGELOG.md" else []:  # a version dates its entries
         if text.startswith("## "):
             sections.append([])
         sections[-1].append((line, text))

@@ -12,10 +12,10 @@ sys.path.append(str(ROOT / "docs"))
 from generate import GENERATED  # noqa: E402  pages that exist in the built site alone
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
-OF_A_USER = re.compile(r"(runs|RUN|DIR|(?:\./)?build[a-z0-9-]*|mine|heed|attention|models|en)/|[/~$<]|\./heed_")  # no files of the tree
+OF_A_USER = re.compile(r"(runs|RUN|DIR|(?:\./)?build[a-z0-9-]*|mine|heed|attention|models|en)/|[/~$<]|\./heed_")  # not files of the tree
 OF_CMAKE = {"--workflow", "--preset", "--install", "--prefix", "--build"}
-INVENTED = re.compile(r"NAME|colours|softsign|stop_at_loss|entropy|lion")  # by CONTRIBUTING.md, to be added
-NO_KEYS = re.compile(r"\.(safetensors|jsonl|json|yaml|js|h|cpp|py|tsv)\b|^data\.split$")  # files; an old name
+INVENTED = re.compile(r"NAME|colours|softsign|stop_at_loss|entropy|lion")  # names that CONTRIBUTING.md invents as examples
+NO_KEYS = re.compile(r"\.(safetensors|jsonl|json|yaml|js|h|cpp|py|tsv)\b|^data\.split$")  # files, and an old name of a key
 
 
 def read_help():
@@ -61,7 +61,7 @@ def check_code(place, piece):
             wrong(place, f"expected a file of the tree, found '{path}'")
     is_ours = re.match(r"(--|build/|\./setup|cmake |ctest |heed-|train|inspect|(build/)?bench)", piece)
     for option in re.findall(r"(?:^|(?<= ))--[a-z][a-z-]+", piece) if is_ours else []:
-        if option not in OPTIONS and not place.startswith("CHANGELOG.md"):  # which tells of former options, too
+        if option not in OPTIONS and not place.startswith("CHANGELOG.md"):  # it also names former options
             wrong(place, f"expected an option of a program, found '{option}'")
     for key, value in re.findall(r"(?<![\w/.])((?:data|model|optim|train|dump)\.\w+(?:\.\w+)?)(?:(?:=|: )(\w+))?", piece):
         if NO_KEYS.search(key):
@@ -115,7 +115,7 @@ def check_translation(chinese):
 
 for document in DOCUMENTS:
     check_links(document)
-    for line, piece in code(document) if document != "CHANGELOG.md" else []:  # which names what was there then
+    for line, piece in code(document) if document != "CHANGELOG.md" else []:  # it names former files
         if not INVENTED.search(piece):
             check_code(f"{document}:{line}", piece)
     if ".zh-CN" in document:
@@ -134,7 +134,7 @@ for page in [p for p in DOCUMENTS if p.endswith("index.md")]:
     for name in re.findall(r"^(/?[\w./-]+)$", "\n".join(line for _, line in blocks(page, "{toctree}")), re.M):
         listed.add((f"{name[1:]}" if name[0] == "/" else f"{pathlib.PurePath(page).parent}/{name}") + ".md")
 for page in sorted({*DOCUMENTS, *GENERATED} ^ listed):
-    wrong(page, "it is a page, and in no toctree" if page in DOCUMENTS else "a toctree lists it, and there is no such page")
+    wrong(page, "this page is missing in all toctrees" if page in DOCUMENTS else "a toctree lists this page, which does not exist")
 shown = {header for page in DOCUMENTS for header in re.findall(r"^```\{doxygenfile\} (\S+)$", read(page), re.M)}
 installed = {p for p in ALL if re.fullmatch(r"(autograd(/gradcheck)?|files|nn|optim|data(/tasks|/tokenizers)?|models(/formats)?|distributed|explain(/studies)?)/\w+\.h", p)}
 for header in sorted((installed - {"files/ascii.h", "files/json.h", "files/safetensors_header.h", "models/formats/config_json.h",
@@ -142,7 +142,7 @@ for header in sorted((installed - {"files/ascii.h", "files/json.h", "files/safet
                                    "distributed/flat_tensors.h", "distributed/transport.h", "distributed/watch.h"}) - shown):
     wrong("docs/reference/cpp", f"no page shows {header}")
 for header in sorted(shown - ALL):
-    wrong("docs/reference/cpp", f"there is no header {header}")
+    wrong("docs/reference/cpp", f"expected a header of the tree, found '{header}'")
 for source in sorted(p for p in ALL if re.fullmatch(r"(run|train)/\w+\.cpp", p)):
     for name in re.findall(r'"(\w+\.(?:yaml|jsonl|safetensors|json))"', read(source)):
         if name not in read("docs/reference/run-directory.md"):

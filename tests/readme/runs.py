@@ -1,4 +1,4 @@
-"""runs.py BUILD: what the documents say of trained examples, in a few seconds of training."""
+"""runs.py BUILD: checks what the documents say about trained examples; trains for a few seconds."""
 
 import json
 import pathlib
